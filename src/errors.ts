@@ -1,0 +1,159 @@
+import type { Usage } from './messages.ts'
+
+/**
+ * Whose fault an error is decides its path: the model's and a tool's go back to the model as the call's result,
+ * the programmer's throws at once, the provider's is retried and then ends the run, the caller's ends the run.
+ */
+export type Fault = 'programmer' | 'model' | 'tool' | 'provider' | 'caller'
+
+/** Every error code there is. The README's table is checked against this one. */
+const codes = {
+  invalid_option: { fault: 'programmer', meaning: 'An option has a value that is not allowed; thrown before anything is sent.' },
+  invalid_tool: { fault: 'programmer', meaning: 'A tool definition is not usable: bad name, bad schema, or a name that is already taken.' },
+  invalid_message: { fault: 'programmer', meaning: 'A message handed in does not have the shape of a message.' },
+  unknown_provider: { fault: 'programmer', meaning: 'No provider of that name is known.' },
+  missing_dependency: { fault: 'programmer', meaning: 'An optional package is needed for this and is not installed.' },
+  missing_api_key: { fault: 'programmer', meaning: 'The provider needs an API key and neither an option nor the environment has one.' },
+  tool_not_found: { fault: 'model', meaning: 'The model called a tool that is not there.' },
+  invalid_arguments_json: { fault: 'model', meaning: 'The arguments of a call are not a JSON object.' },
+  invalid_arguments: { fault: 'model', meaning: "The arguments of a call do not fit the tool's schema." },
+  tool_call_truncated: { fault: 'model', meaning: 'The response was cut before the call was complete; it was not run.' },
+  tool_failed: { fault: 'tool', meaning: 'The tool threw or rejected.' },
+  tool_timeout: { fault: 'tool', meaning: 'The tool did not finish within its time limit.' },
+  tool_denied: { fault: 'caller', meaning: 'The call was refused by an approval or a rule.' },
+  tool_cancelled: { fault: 'caller', meaning: 'The run ended before the call finished.' },
+  tool_uncertain: { fault: 'caller', meaning: 'The run was interrupted while the call was in flight; whether it took effect is not known.' },
+  aborted: { fault: 'caller', meaning: 'The caller aborted.' },
+  deadline: { fault: 'caller', meaning: "The run's deadline passed." },
+  connection_failed: { fault: 'provider', meaning: 'The provider could not be reached, or the connection broke before the first byte.' },
+  provider_error: { fault: 'provider', meaning: 'The provider answered with an error.' },
+  rate_limited: { fault: 'provider', meaning: 'The provider refused for now: too many requests, or out of quota.' },
+  unauthorized: { fault: 'provider', meaning: 'The provider refused the API key.' },
+  stream_idle: { fault: 'provider', meaning: 'The provider sent nothing for longer than the idle limit.' },
+  stream_cut: { fault: 'provider', meaning: 'The stream ended before the response was complete.' },
+  bad_response: { fault: 'provider', meaning: 'The provider sent something that is not a response.' },
+  empty_response: { fault: 'provider', meaning: 'The model answered with neither text nor calls, twice.' },
+  content_filter: { fault: 'provider', meaning: "The provider's content filter stopped the response." },
+  refusal: { fault: 'provider', meaning: 'The model declined to answer.' },
+  context_overflow: { fault: 'provider', meaning: "The conversation is longer than the model's context window." },
+} as const
+
+export type ErrorCode = keyof typeof codes
+export const errorCodes: Readonly<Record<ErrorCode, { fault: Fault; meaning: string }>> = codes
+
+const brand: symbol = Symbol.for('toolloop.error')
+
+/** The base of every error this package throws or reports. */
+export class ToolloopError extends Error {
+  override readonly name: string = 'ToolloopError'
+  readonly code: ErrorCode
+
+  constructor(code: ErrorCode, message: string, options?: { cause?: unknown }) {
+    super(message, options)
+    this.code = code
+    Object.defineProperty(this, brand, { value: true })
+  }
+
+  get fault(): Fault {
+    return errorCodes[this.code].fault
+  }
+
+  /** True for an error of any installed copy of this package, where `instanceof` would miss another copy's. */
+  static isInstance(value: unknown): value is ToolloopError {
+    return typeof value === 'object' && value !== null && brand in value
+  }
+
+  toJSON(): Record<string, unknown> {
+    const fields: object = { ...this }
+    return { ...fields, name: this.name, code: this.code, message: this.message }
+  }
+}
+
+/** An option or a definition that is not allowed. `expected` and `got` are also in the message. */
+export class InvalidOptionError extends ToolloopError {
+  override readonly name = 'InvalidOptionError'
+
+  constructor(option: string, expected: string, got: unknown) {
+    super('invalid_option', `Expected \`${option}\` to be ${expected}, got \`${show(got)}\``)
+  }
+}
+
+/** Thrown by `ToolAgent.generate()` when a call's arguments are not a JSON object; carries the tool's name and the raw text. */
+export class ToolArgumentsError extends ToolloopError {
+  override readonly name = 'ToolArgumentsError'
+  readonly toolName: string
+  readonly rawArguments: string
+
+  constructor(toolName: string, rawArguments: string, problem: string) {
+    super('invalid_arguments_json', `Arguments of tool \`${toolName}\` are not a JSON object: ${problem}. Received: ${rawArguments}`)
+    this.toolName = toolName
+    this.rawArguments = rawArguments
+  }
+}
+
+export interface ModelErrorFields {
+  provider: string
+  model?: string
+  /** HTTP status, when the failure came as one. */
+  status?: number
+  /** The provider's own error type or code, such as `overloaded_error`. */
+  providerCode?: string
+  requestId?: string
+  /** Whether asking again may help. Decided where the failure is understood: in the driver. */
+  retryable: boolean
+  /** How long the provider asks us to wait, in milliseconds. */
+  retryAfterMs?: number
+  /** What had arrived before the failure. */
+  partial?: { text: string; reasoning?: string; usage?: Usage }
+  cause?: unknown
+}
+
+/** A model request failed, by the provider's fault or on the way to it. */
+export class ModelError extends ToolloopError {
+  override readonly name = 'ModelError'
+  readonly provider: string
+  readonly model?: string
+  readonly status?: number
+  readonly providerCode?: string
+  readonly requestId?: string
+  readonly retryable: boolean
+  readonly retryAfterMs?: number
+  readonly partial?: ModelErrorFields['partial']
+
+  constructor(code: ErrorCode, message: string, { cause, ...fields }: ModelErrorFields) {
+    super(code, message, cause === undefined ? undefined : { cause })
+    this.provider = fields.provider
+    this.retryable = fields.retryable
+    if (fields.model !== undefined) this.model = fields.model
+    if (fields.status !== undefined) this.status = fields.status
+    if (fields.providerCode !== undefined) this.providerCode = fields.providerCode
+    if (fields.requestId !== undefined) this.requestId = fields.requestId
+    if (fields.retryAfterMs !== undefined) this.retryAfterMs = fields.retryAfterMs
+    if (fields.partial !== undefined) this.partial = fields.partial
+  }
+}
+
+/** A short, safe rendering of any value for a message: never throws, never long. */
+export function show(value: unknown): string {
+  let text: string
+  try {
+    if (typeof value === 'string') text = JSON.stringify(value)
+    else if (typeof value === 'function') text = `function ${value.name || '(anonymous)'}`
+    else if (typeof value === 'object' && value !== null) text = JSON.stringify(value) ?? Object.prototype.toString.call(value)
+    else text = Object.is(value, -0) ? '-0' : String(value)
+  } catch {
+    text = Object.prototype.toString.call(value)
+  }
+  return text.length > 200 ? `${text.slice(0, 200)}… (${text.length} characters)` : text
+}
+
+/** The message of anything that was thrown, also of what is not an Error. */
+export function messageOf(thrown: unknown): string {
+  if (thrown instanceof Error || (typeof thrown === 'object' && thrown !== null && 'message' in thrown)) {
+    const message: unknown = thrown.message
+    if (typeof message === 'string' && message !== '') return message
+  }
+  if (thrown instanceof Error) return thrown.name
+  if (thrown === undefined) return 'failed without saying why'
+  return typeof thrown === 'string' ? thrown : show(thrown)
+}

@@ -1,0 +1,155 @@
+import { EventEmitter } from 'eventemitter3'
+import type { Json, JsonObject, Usage } from './messages.ts'
+
+/** Names of all events. The values are the names, so `'TOOL_CALL_START'` works as well. */
+export const Event = {
+  RUN_START: 'RUN_START',
+  RUN_END: 'RUN_END',
+  MODEL_START: 'MODEL_START',
+  MODEL_END: 'MODEL_END',
+  TEXT_DELTA: 'TEXT_DELTA',
+  REASONING_DELTA: 'REASONING_DELTA',
+  TOOL_INPUT_START: 'TOOL_INPUT_START',
+  TOOL_INPUT_DELTA: 'TOOL_INPUT_DELTA',
+  TOOL_CALL_START: 'TOOL_CALL_START',
+  TOOL_CALL_END: 'TOOL_CALL_END',
+  TOOL_CALL_REJECTED: 'TOOL_CALL_REJECTED',
+  TOOL_PROGRESS: 'TOOL_PROGRESS',
+  LLM_SENTENCE: 'LLM_SENTENCE',
+} as const
+export type EventName = keyof typeof Event
+
+/** How a run ended. */
+export type StopReason =
+  | 'answered'
+  | 'max_iterations'
+  | 'budget'
+  | 'deadline'
+  | 'aborted'
+  | 'paused'
+  | 'stopped'
+  | 'repeated_calls'
+  | 'refused'
+  | 'model_error'
+
+export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'content_filter' | 'refusal' | 'error'
+
+export interface EventPayloads {
+  RUN_START: { provider: string; model: string; tools: string[] }
+  RUN_END: { stopReason: StopReason; usage: Usage; iterations: number; errorCode?: string }
+  MODEL_START: { provider: string; model: string }
+  MODEL_END: { provider: string; model: string; finishReason: FinishReason; usage?: Usage }
+  /** A piece of visible text, as it arrives. */
+  TEXT_DELTA: { text: string }
+  /** A piece of the model's reasoning, where the provider shows it. */
+  REASONING_DELTA: { text: string }
+  /** The model begins to write a call. `index` counts the calls of this response from 0. */
+  TOOL_INPUT_START: { index: number; id: string; tool: string }
+  /** A piece of a call's JSON arguments. */
+  TOOL_INPUT_DELTA: { index: number; json: string }
+  /** Immediately before a tool's function is called. `args` is a copy: changing it changes nothing. */
+  TOOL_CALL_START: { tool: string; args: JsonObject }
+  /** After a tool's function returned, threw, timed out or was abandoned. */
+  TOOL_CALL_END: { tool: string; result: string }
+  /** A call whose function was not run. `args` is the raw text when it could not be parsed. */
+  TOOL_CALL_REJECTED: { tool: string; args: JsonObject | string; error: string }
+  /** What a running tool reported through `ctx.progress`. */
+  TOOL_PROGRESS: { tool: string; update: Json }
+  LLM_SENTENCE: { text: string }
+}
+
+export interface EventMeta {
+  runId: string
+  /** Which model request of the run this belongs to, from 1; 0 before the first. */
+  iteration: number
+  toolCallId?: string
+  durationMs?: number
+  /** On TOOL_CALL_END: whether the call succeeded. */
+  ok?: boolean
+  /** Under a journal that survives crashes: the step's key and the execution attempt that emitted this. */
+  step?: string
+  attempt?: string
+}
+
+/** What `runner.stream()` yields: the payload with its `type` and `meta`. */
+export type RunEvent = { [K in EventName]: { type: K; meta: EventMeta } & EventPayloads[K] }[EventName]
+
+/** Called synchronously, in the order of subscription. May throw or return a rejecting promise: both are logged once and change nothing. Not awaited. */
+export type EventListener<K extends EventName> = (payload: EventPayloads[K], meta: EventMeta) => unknown
+export type AnyEventListener = <K extends EventName>(name: K, payload: EventPayloads[K], meta: EventMeta) => unknown
+
+/** Told of a listener's failure: at most once for each subscription. */
+export type ListenerFailure = (error: unknown, event: EventName) => void
+
+type Guarded = (name: EventName, payload: unknown, meta: EventMeta) => void
+const ANY = '*'
+
+/** Where lifecycle events are published. No listener can break the publisher, or keep another listener from being called. */
+export class EventBus {
+  readonly #emitter = new EventEmitter<Record<string, Guarded>>()
+  readonly #onFailure: ListenerFailure
+
+  constructor(onFailure: ListenerFailure = warnOnStderr) {
+    this.#onFailure = onFailure
+  }
+
+  /** Subscribes; returns the function that unsubscribes. */
+  on<K extends EventName>(name: K, listener: EventListener<K>): () => void {
+    const call = listener as (payload: unknown, meta: EventMeta) => unknown
+    return this.#subscribe(name, (_name, payload, meta) => call(payload, meta))
+  }
+
+  once<K extends EventName>(name: K, listener: EventListener<K>): () => void {
+    const off = this.on(name, (payload, meta) => {
+      off()
+      return listener(payload, meta)
+    })
+    return off
+  }
+
+  /** Subscribes to every event. */
+  onAny(listener: AnyEventListener): () => void {
+    return this.#subscribe(ANY, listener as (name: EventName, payload: unknown, meta: EventMeta) => unknown)
+  }
+
+  emit<K extends EventName>(name: K, payload: EventPayloads[K], meta: EventMeta): void {
+    this.#emitter.emit(name, name, payload, meta)
+    this.#emitter.emit(ANY, name, payload, meta)
+  }
+
+  /** Whether anybody listens: lets a publisher skip building a payload for nobody. */
+  hasListeners(name: EventName): boolean {
+    return this.#emitter.listenerCount(name) > 0 || this.#emitter.listenerCount(ANY) > 0
+  }
+
+  #subscribe(name: EventName | typeof ANY, listener: (name: EventName, payload: unknown, meta: EventMeta) => unknown): () => void {
+    let failed = false
+    const report = (error: unknown, event: EventName) => {
+      if (failed) return
+      failed = true
+      try {
+        this.#onFailure(error, event)
+      } catch {
+        // The reporter is a listener's last resort; when it fails too there is nobody left to tell.
+      }
+    }
+    const guarded: Guarded = (event, payload, meta) => {
+      try {
+        const returned = listener(event, payload, meta)
+        if (isThenable(returned)) returned.then(undefined, (error: unknown) => report(error, event))
+      } catch (error) {
+        report(error, event)
+      }
+    }
+    this.#emitter.on(name, guarded)
+    return () => void this.#emitter.off(name, guarded)
+  }
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
+}
+
+function warnOnStderr(error: unknown, event: EventName): void {
+  process.emitWarning(error instanceof Error ? error : String(error), { type: 'ToolloopListenerFailure', detail: `listener of ${event}` })
+}

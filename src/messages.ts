@@ -1,0 +1,134 @@
+/** Any value that survives `JSON.parse(JSON.stringify(value))` unchanged. */
+export type Json = null | boolean | number | string | Json[] | { [key: string]: Json }
+export type JsonObject = { [key: string]: Json }
+
+export interface TextPart {
+  type: 'text'
+  text: string
+}
+
+/** A picture: by URL (`https:` or `data:`), or as base64 `data` with its media type. */
+export type ImagePart = { type: 'image'; url: string; mediaType?: string } | { type: 'image'; data: string; mediaType: string }
+
+/** A document: by URL (`https:` or `data:`), or as base64 `data` with its media type. */
+export type FilePart =
+  | { type: 'file'; url: string; mediaType?: string; name?: string }
+  | { type: 'file'; data: string; mediaType: string; name?: string }
+
+export type ContentPart = TextPart | ImagePart | FilePart
+export type Content = string | ContentPart[]
+
+/**
+ * What one provider attached to a message and wants back unchanged (thought signatures, `reasoning_content`, thinking blocks).
+ * It is opaque to everything but the driver that wrote it: sent back to the same `provider`, dropped for every other.
+ */
+export interface ProviderData {
+  provider: string
+  data: JsonObject
+}
+
+/** A tool call as the wire has it: `arguments` is the model's JSON text, unparsed. */
+export interface ToolCall {
+  id: string
+  type: 'function'
+  function: { name: string; arguments: string }
+}
+
+/** A tool call as agents see it: arguments parsed. */
+export interface ParsedToolCall {
+  id: string
+  name: string
+  arguments: JsonObject
+}
+
+export type StandardChatMessage =
+  | { role: 'system'; content: string; name?: string; providerData?: ProviderData }
+  | { role: 'user'; content: Content; name?: string; providerData?: ProviderData }
+  | { role: 'assistant'; content: string; name?: string; providerData?: ProviderData }
+
+export interface AssistantToolCallMessage {
+  role: 'assistant'
+  /** Text the model wrote beside its calls; `''` when none. */
+  content: string
+  toolCalls: ToolCall[]
+  name?: string
+  providerData?: ProviderData
+}
+
+export interface ToolResultMessage {
+  role: 'tool'
+  content: Content
+  toolCallId: string
+  /** The tool's name. */
+  name?: string
+  /** True when the content tells of a failure; drivers pass it on where the wire has a place for it. */
+  isError?: boolean
+  providerData?: ProviderData
+}
+
+export type ChatMessage = StandardChatMessage | AssistantToolCallMessage | ToolResultMessage
+
+/** The tool message `CustomAgent.run()` appends. */
+export type ToolMessage = ToolResultMessage
+
+/** What `ToolAgent.generate()` returns: one model reply, its calls parsed. `toolCalls` is `[]` when there are none. */
+export interface AIMessage {
+  role: 'assistant'
+  content: string
+  toolCalls: ParsedToolCall[]
+  providerData?: ProviderData
+}
+
+/** Tokens of one or several model requests. `inputTokens` counts everything read, cached or not; `outputTokens` everything written. */
+export interface Usage {
+  inputTokens: number
+  outputTokens: number
+  /** inputTokens + outputTokens. */
+  totalTokens: number
+  /** The part of `outputTokens` spent on reasoning. */
+  reasoningTokens?: number
+  /** The part of `inputTokens` read from the provider's prompt cache. */
+  cacheReadTokens?: number
+  /** The part of `inputTokens` written to the provider's prompt cache. */
+  cacheWriteTokens?: number
+  /** US dollars, when the provider reports them or the model has a price. */
+  costUsd?: number
+}
+
+export function hasToolCalls(message: ChatMessage): message is AssistantToolCallMessage {
+  return message.role === 'assistant' && 'toolCalls' in message && Array.isArray(message.toolCalls) && message.toolCalls.length > 0
+}
+
+export function isToolResult(message: ChatMessage): message is ToolResultMessage {
+  return message.role === 'tool'
+}
+
+/** The text of a message's content; parts that are not text are left out. */
+export function textOf(content: Content): string {
+  if (typeof content === 'string') return content
+  let text = ''
+  for (const part of content) if (part.type === 'text') text += part.text
+  return text
+}
+
+export function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+const optionalCounts = ['reasoningTokens', 'cacheReadTokens', 'cacheWriteTokens', 'costUsd'] as const
+
+export function addUsage(a: Usage, b: Usage | undefined): Usage {
+  if (b === undefined) return a
+  const sum: Usage = {
+    inputTokens: a.inputTokens + b.inputTokens,
+    outputTokens: a.outputTokens + b.outputTokens,
+    totalTokens: a.totalTokens + b.totalTokens,
+  }
+  for (const key of optionalCounts) {
+    const of = (a[key] ?? 0) + (b[key] ?? 0)
+    if (a[key] !== undefined || b[key] !== undefined) sum[key] = of
+  }
+  return sum
+}
+
+export const noUsage: Usage = Object.freeze({ inputTokens: 0, outputTokens: 0, totalTokens: 0 })

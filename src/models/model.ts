@@ -1,0 +1,115 @@
+import { ModelError, type ToolloopError } from '../errors.ts'
+import type { FinishReason } from '../events.ts'
+import type { ChatMessage, JsonObject, ProviderData, ToolCall, Usage } from '../messages.ts'
+import type { ToolDefinition } from '../tools/tool.ts'
+
+export type ToolChoice = 'auto' | 'none' | 'required' | { type: 'function'; function: { name: string } }
+
+/** Sampling settings. One a model does not take is left out and named in `response.warnings`. */
+export interface Sampling {
+  temperature?: number
+  topP?: number
+  /** Most tokens the response may have, reasoning included. */
+  maxOutputTokens?: number
+  stop?: string[]
+  seed?: number
+  frequencyPenalty?: number
+  presencePenalty?: number
+  reasoningEffort?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh'
+}
+
+export interface ModelRequest extends Sampling {
+  /** The conversation. Frozen messages are converted to the wire's format once and remembered. */
+  messages: readonly ChatMessage[]
+  /** Absent or empty: the request has no tools and no tool choice. */
+  tools?: readonly ToolDefinition[]
+  /** Default `'auto'`. */
+  toolChoice?: ToolChoice
+  /** False: at most one call a response, where the provider can be told so. */
+  parallelToolCalls?: boolean
+  /** False: ask for one whole response. Default true. The response is the same either way. */
+  stream?: boolean
+  /** Aborts the request; `generate` then rejects with code `aborted`. */
+  signal?: AbortSignal
+  /** Longest silence between two pieces of the stream, in milliseconds. Default 60 000; `Infinity` waits for ever. */
+  streamIdleTimeoutMs?: number
+  /** Fields put into the provider's request body as they are. */
+  providerOptions?: JsonObject
+}
+
+export interface ModelResponse {
+  /** The whole visible text; `''` when none. */
+  text: string
+  reasoning?: string
+  /** All calls, in the response's order, arguments unparsed. Ids may be missing (`''`) or repeat: the loop makes them unique. */
+  toolCalls: ToolCall[]
+  /** `'tool_calls'` whenever there are complete calls, whatever the provider's word is; `'length'` when the response was cut. */
+  finishReason: FinishReason
+  /** The provider's own word. */
+  rawFinishReason?: string
+  usage?: Usage
+  /** What must be sent back with this message to the same provider. */
+  providerData?: ProviderData
+  /** The model that answered, as the provider names it. */
+  model?: string
+  /** The provider's id of this response. */
+  responseId?: string
+  /** Settings that were not passed on, parts that were replaced, oddities that were put right. */
+  warnings?: string[]
+  /** How many failed requests came before this one. */
+  retries?: number
+}
+
+/**
+ * Where a response goes while it arrives. Called synchronously, in order; the same pieces, joined, are in the response.
+ * A sink must not throw. `index` counts the calls of this response from 0; `toolCallStart` comes once for each, before its deltas.
+ */
+export interface ModelSink {
+  text?(delta: string): void
+  reasoning?(delta: string): void
+  toolCallStart?(index: number, id: string, name: string): void
+  toolCallDelta?(index: number, json: string): void
+}
+
+/** US dollars for a million tokens. */
+export interface ModelPrice {
+  input: number
+  output: number
+  cacheRead?: number
+  cacheWrite?: number
+}
+
+export interface ModelCapabilities {
+  /** Takes tools and answers with tool calls of its own. False: calls have to be written as text. */
+  nativeTools: boolean
+  /** Tokens of its context window, when known. */
+  contextWindow?: number
+  /** For the cost budget and `usage.costUsd`. */
+  price?: ModelPrice
+  /** True when the provider reports what a request cost. */
+  reportsCost?: boolean
+}
+
+/**
+ * A provider's model behind one interface. `generate` makes one request (retries of a failed one aside) and either resolves with
+ * the whole response or rejects with a `ModelError`; for a request whose `signal` was aborted, with code `aborted`.
+ * It never runs tools, never parses arguments, and never resolves with a response that was cut unseen.
+ */
+export interface ChatModel {
+  readonly provider: string
+  readonly model: string
+  readonly capabilities: ModelCapabilities
+  generate(request: ModelRequest, sink?: ModelSink): Promise<ModelResponse>
+}
+
+/** The error `generate` rejects with when its signal is aborted. */
+export function abortedError(provider: string, cause?: unknown): ModelError {
+  return new ModelError('aborted', 'The request was aborted', { provider, retryable: false, cause })
+}
+
+/** Any thrown value as the `ModelError` the contract promises; one that is none was not foreseen by the driver. */
+export function toModelError(thrown: unknown, provider: string, model: string): ModelError | ToolloopError {
+  if (ModelError.isInstance(thrown)) return thrown
+  const message = thrown instanceof Error ? thrown.message : String(thrown)
+  return new ModelError('provider_error', message || 'The model failed without saying why', { provider, model, retryable: false, cause: thrown })
+}

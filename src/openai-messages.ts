@@ -1,0 +1,220 @@
+import { isDeepStrictEqual } from 'node:util'
+import { ToolloopError, show } from './errors.ts'
+import {
+  type AssistantToolCallMessage,
+  type ChatMessage,
+  type Content,
+  type ContentPart,
+  hasToolCalls,
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  type ToolCall,
+} from './messages.ts'
+
+export type OpenAIContentPart =
+  | { type: 'text'; text: string }
+  | { type: 'image_url'; image_url: { url: string } }
+  | { type: 'file'; file: { file_data: string; filename?: string } }
+export interface OpenAITextPart {
+  type: 'text'
+  text: string
+}
+
+/** A message in the format of OpenAI's Chat Completions API. Source: https://platform.openai.com/docs/api-reference/chat/create */
+export type OpenAIMessage =
+  | { role: 'system' | 'developer'; content: string; name?: string }
+  | { role: 'user'; content: string | OpenAIContentPart[]; name?: string }
+  | { role: 'assistant'; content?: string | null; tool_calls?: ToolCall[]; name?: string }
+  | { role: 'tool'; content: string | OpenAITextPart[]; tool_call_id: string }
+
+/** The `provider` of data kept only so that a list from `messagesFromOpenAI` can be turned back without loss. */
+export const OPENAI_MESSAGES = 'openai-messages'
+
+/**
+ * Turns a list of Chat Completions messages, from any source, into ours. What has no place in ours (unknown fields, the `developer`
+ * role, `function_call`, refusals, audio) rides along in `providerData` and comes back from `messagesToOpenAI`.
+ * Throws `invalid_message`, with the position, for what is not a message.
+ */
+export function messagesFromOpenAI(list: readonly object[]): ChatMessage[] {
+  const functionCallIds = new Map<string, string>()
+  return list.map((raw, position) => {
+    const message = fromOpenAI(raw, position, functionCallIds)
+    const kept = whatIsLost(wireOf(message), raw)
+    if (kept !== undefined) message.providerData = { provider: OPENAI_MESSAGES, data: kept }
+    return message
+  })
+}
+
+/** Turns our messages into Chat Completions messages: plain data, ready for the OpenAI SDK or a fine-tuning file. */
+export function messagesToOpenAI(list: readonly ChatMessage[]): OpenAIMessage[] {
+  return list.map(toOpenAIMessage)
+}
+
+export function toOpenAIMessage(message: ChatMessage): OpenAIMessage {
+  const wire = wireOf(message)
+  return message.providerData?.provider === OPENAI_MESSAGES ? restore(wire, message.providerData.data) : wire
+}
+
+function wireOf(message: ChatMessage): OpenAIMessage {
+  const name = message.name === undefined ? {} : { name: message.name }
+  switch (message.role) {
+    case 'system':
+      return { role: 'system', content: message.content, ...name }
+    case 'user':
+      return { role: 'user', content: typeof message.content === 'string' ? message.content : message.content.map(toOpenAIPart), ...name }
+    case 'tool':
+      return { role: 'tool', content: toToolContent(message.content), tool_call_id: message.toolCallId }
+    case 'assistant':
+      if (!hasToolCalls(message)) return { role: 'assistant', content: message.content, ...name }
+      return {
+        role: 'assistant',
+        content: message.content === '' ? null : message.content,
+        tool_calls: message.toolCalls.map(({ id, type, function: { name, arguments: json } }) => ({
+          id,
+          type,
+          function: { name, arguments: json },
+        })),
+        ...name,
+      }
+  }
+}
+
+export function toOpenAIPart(part: ContentPart): OpenAIContentPart {
+  switch (part.type) {
+    case 'text':
+      return { type: 'text', text: part.text }
+    case 'image':
+      return { type: 'image_url', image_url: { url: urlOf(part) } }
+    case 'file':
+      return { type: 'file', file: { file_data: urlOf(part), ...(part.name === undefined ? {} : { filename: part.name }) } }
+  }
+}
+
+function urlOf(part: Exclude<ContentPart, { type: 'text' }>): string {
+  return 'url' in part ? part.url : `data:${part.mediaType};base64,${part.data}`
+}
+
+/** A tool message's content on this wire is text only; another part is named in its place. */
+function toToolContent(content: Content): string | OpenAITextPart[] {
+  if (typeof content === 'string') return content
+  return content.map((part) => ({ type: 'text', text: part.type === 'text' ? part.text : `[${part.type} not shown]` }))
+}
+
+function fromOpenAI(raw: object, position: number, functionCallIds: Map<string, string>): ChatMessage {
+  const message: unknown = raw
+  if (!isJsonObject(message)) throw invalid(position, 'an object', raw)
+  const name = typeof message.name === 'string' ? { name: message.name } : {}
+  const content = message.content
+  switch (message.role) {
+    case 'system':
+    case 'developer':
+      return { role: 'system', content: textContent(content, position), ...name }
+    case 'user':
+      return { role: 'user', content: userContent(content, position), ...name }
+    case 'assistant':
+      return fromAssistant(message, position, functionCallIds)
+    case 'tool':
+      if (typeof message.tool_call_id !== 'string') throw invalid(position, 'a tool message with a `tool_call_id`', raw)
+      return { role: 'tool', content: toolContent(content, position), toolCallId: message.tool_call_id }
+    case 'function': {
+      const id = functionCallIds.get(String(message.name)) ?? `call_${position}`
+      return { role: 'tool', content: textContent(content, position), toolCallId: id, ...name }
+    }
+    default:
+      throw invalid(position, "a message with `role` 'system', 'developer', 'user', 'assistant', 'tool' or 'function'", raw)
+  }
+}
+
+function fromAssistant(message: JsonObject, position: number, functionCallIds: Map<string, string>): ChatMessage {
+  const content = textContent(message.content, position)
+  const name = typeof message.name === 'string' ? { name: message.name } : {}
+  const legacy = message.function_call
+  const toolCalls: ToolCall[] = []
+  if (Array.isArray(message.tool_calls)) {
+    message.tool_calls.forEach((call, index) => {
+      toolCalls.push(toolCallOf(call, position, index))
+    })
+  } else if (isJsonObject(legacy) && typeof legacy.name === 'string') {
+    const id = `call_${position}`
+    functionCallIds.set(legacy.name, id)
+    toolCalls.push({ id, type: 'function', function: { name: legacy.name, arguments: String(legacy.arguments ?? '') } })
+  }
+  if (toolCalls.length === 0) return { role: 'assistant', content, ...name }
+  return { role: 'assistant', content, toolCalls, ...name } satisfies AssistantToolCallMessage
+}
+
+function toolCallOf(call: Json, position: number, index: number): ToolCall {
+  const body = isJsonObject(call) ? (call.function ?? call.custom) : undefined
+  if (!isJsonObject(call) || !isJsonObject(body) || typeof body.name !== 'string') {
+    throw invalid(position, `\`tool_calls[${index}]\` with a \`function\` that has a \`name\``, call)
+  }
+  const given = body.arguments ?? body.input ?? ''
+  const json = typeof given === 'string' ? given : JSON.stringify(given)
+  return {
+    id: typeof call.id === 'string' ? call.id : `call_${position}_${index}`,
+    type: 'function',
+    function: { name: body.name, arguments: json },
+  }
+}
+
+/** Joins the text of a content that may be a string, null, or parts; what the join leaves out is kept by `whatIsLost`. */
+function textContent(content: Json | undefined, position: number): string {
+  if (content === undefined || content === null) return ''
+  if (typeof content === 'string') return content
+  if (!Array.isArray(content)) throw invalid(position, '`content` to be a string, null or an array of parts', content)
+  return content.map((part) => (isJsonObject(part) && typeof part.text === 'string' ? part.text : '')).join('')
+}
+
+function userContent(content: Json | undefined, position: number): Content {
+  if (!Array.isArray(content)) return textContent(content, position)
+  return content.map((part): ContentPart => {
+    if (isJsonObject(part)) {
+      if (part.type === 'text' && typeof part.text === 'string') return { type: 'text', text: part.text }
+      if (part.type === 'image_url' && isJsonObject(part.image_url) && typeof part.image_url.url === 'string') {
+        return { type: 'image', url: part.image_url.url }
+      }
+      if (part.type === 'file' && isJsonObject(part.file) && typeof part.file.file_data === 'string') {
+        const name = typeof part.file.filename === 'string' ? { name: part.file.filename } : {}
+        return { type: 'file', url: part.file.file_data, ...name }
+      }
+    }
+    return { type: 'text', text: '' }
+  })
+}
+
+function toolContent(content: Json | undefined, position: number): Content {
+  if (!Array.isArray(content)) return textContent(content, position)
+  return content.map((part) => ({ type: 'text', text: isJsonObject(part) && typeof part.text === 'string' ? part.text : '' }))
+}
+
+/**
+ * What turning `ours` back would lose of `raw`: fields to set, and fields to drop. Each field to set remembers what we would have
+ * written, so that a field the caller has edited since is not overwritten with the old one.
+ */
+function whatIsLost(ours: OpenAIMessage, raw: object): JsonObject | undefined {
+  const mine: Record<string, Json | undefined> = JSON.parse(JSON.stringify(ours))
+  const theirs: Record<string, Json | undefined> = { ...raw }
+  const set: JsonObject = {}
+  const dropped: string[] = []
+  for (const [key, value] of Object.entries(theirs)) {
+    if (value === undefined || isDeepStrictEqual(mine[key], value)) continue
+    set[key] = mine[key] === undefined ? { to: value } : { to: value, from: mine[key] }
+  }
+  for (const key of Object.keys(mine)) if (theirs[key] === undefined) dropped.push(key)
+  if (Object.keys(set).length === 0 && dropped.length === 0) return undefined
+  return { set, dropped }
+}
+
+function restore(wire: OpenAIMessage, { set, dropped }: JsonObject): OpenAIMessage {
+  const restored: OpenAIMessage & Record<string, unknown> = { ...wire }
+  for (const [key, change] of Object.entries(isJsonObject(set) ? set : {})) {
+    if (isJsonObject(change) && isDeepStrictEqual(restored[key], change.from)) restored[key] = change.to
+  }
+  for (const key of Array.isArray(dropped) ? dropped : []) delete restored[String(key)]
+  return restored
+}
+
+function invalid(position: number, expected: string, got: unknown): ToolloopError {
+  return new ToolloopError('invalid_message', `Expected messages[${position}] to be ${expected}, got \`${show(got)}\``)
+}

@@ -1,0 +1,33 @@
+import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec'
+import { messageOf, ToolloopError } from '../errors.ts'
+import type { JsonSchema } from './tool.ts'
+
+/**
+ * The JSON Schema of a Standard Schema's input: from the schema itself, where its library implements Standard JSON Schema
+ * (https://standardschema.dev/json-schema). Throws `invalid_tool` with the way out where it does not.
+ */
+export function jsonSchemaOf(schema: StandardSchemaV1 & Partial<StandardJSONSchemaV1>, toolName: string): JsonSchema {
+  const { vendor, jsonSchema } = schema['~standard'] as StandardSchemaV1.Props & Partial<StandardJSONSchemaV1.Props>
+  if (jsonSchema === undefined) {
+    const hint =
+      vendor === 'valibot'
+        ? 'wrap it in `toStandardJsonSchema` of @valibot/to-json-schema'
+        : `use a version of ${vendor} that implements Standard JSON Schema`
+    throw new ToolloopError(
+      'invalid_tool',
+      `Tool \`${toolName}\`: its ${vendor} schema can't give a JSON Schema; ${hint}, or pass \`jsonSchema\``,
+    )
+  }
+  try {
+    return withoutDialect(jsonSchema.input({ target: 'draft-2020-12' }))
+  } catch (error) {
+    throw new ToolloopError('invalid_tool', `Tool \`${toolName}\`: its ${vendor} schema has no JSON Schema: ${messageOf(error)}`, {
+      cause: error,
+    })
+  }
+}
+
+/** `$schema` says nothing to a model, and some providers refuse it. */
+function withoutDialect({ $schema: _, ...schema }: Record<string, unknown>): JsonSchema {
+  return schema
+}

@@ -1,0 +1,217 @@
+import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec'
+import { InvalidOptionError, ToolloopError } from '../errors.ts'
+import type { Logger } from '../log.ts'
+import type { Content, Json, JsonObject } from '../messages.ts'
+import { jsonSchemaOf } from './json-schema.ts'
+
+/** A JSON Schema object (2020-12 or draft-07). */
+export type JsonSchema = Record<string, unknown>
+
+/** A function's definition in OpenAI's shape. */
+export interface ToolFunction {
+  /** `a-z A-Z 0-9 _ -`, at most 64 characters. */
+  name: string
+  description?: string
+  parameters?: Record<string, unknown>
+  strict?: boolean
+}
+
+export interface ToolDefinition {
+  type: 'function'
+  function: ToolFunction
+}
+
+/**
+ * What running a tool does to the world, which decides what happens to a call that was in flight when the process died:
+ * `read` and `idempotent` calls are run again (with the same idempotency key), an `unsafe` one only after a decision.
+ */
+export type ToolEffect = 'read' | 'idempotent' | 'unsafe'
+
+export interface ToolContext<Context = unknown> {
+  /** The object given to `run(input, { context })`. Never sent to a model, never stored. */
+  readonly context: Context
+  /** Aborted when the call times out or the run ends. A tool that ignores it is abandoned. */
+  readonly signal: AbortSignal
+  readonly toolCallId: string
+  readonly runId: string
+  /** The model request this call came from, counted from 1. */
+  readonly iteration: number
+  /** The same for every attempt at this call, also after a crash: give it to services that deduplicate. */
+  readonly idempotencyKey: string
+  /** 1 on the first try; counts up with `retries`. */
+  readonly attempt: number
+  /** What was answered to this tool's `ask`, when it is called again. */
+  readonly answer?: Json
+  readonly logger: Logger
+  /** Publishes `TOOL_PROGRESS`. */
+  progress(update: Json): void
+}
+
+/** Tells the runner that a tool can't go on before someone has answered; made by `ask()`. */
+export interface Question {
+  /** What is asked, for whoever answers. */
+  about: Json
+  /** JSON Schema of the answer. */
+  schema?: JsonSchema
+}
+
+/**
+ * A tool: what the model is told (`name`, `description`, `parameters`), how it runs, and what its result means.
+ * `defineTool` makes one from functions, `BaseTool` from a class; both are plain objects of this shape.
+ */
+export interface Tool<Context = never> {
+  readonly name: string
+  readonly description: string
+  /** JSON Schema of the arguments, an object schema. Every call is validated against it before anything runs. */
+  readonly parameters: JsonSchema
+  /** Asks the provider to hold the model to the schema, where it can. */
+  readonly strict?: boolean
+  /** Default `'unsafe'`. */
+  readonly effect?: ToolEffect
+  /** Time limit of one attempt in milliseconds; overrides the run's `toolTimeoutMs`. */
+  readonly timeoutMs?: number
+  /** How many times a failed or timed-out attempt is tried again. Default 0. */
+  readonly retries?: number
+  /** True, or a predicate over validated arguments: the call needs an approval before it runs. A predicate that throws counts as true. */
+  readonly approval?: boolean | ((args: JsonObject, ctx: { context: Context }) => boolean | Promise<boolean>)
+  /** False: runs alone, never beside another call of its turn. Default true. */
+  readonly parallel?: boolean
+  /** True: its result is the run's output and ends the run. */
+  readonly final?: boolean
+  /** Names of arguments, at any depth, that must appear in no log line and no dump. */
+  readonly secrets?: readonly string[]
+  /** A further check after the JSON Schema, which may also transform: the Standard Schema the tool was defined with. */
+  readonly schema?: StandardSchemaV1
+  /** What the model sees of a value. Default: a stable text of it. May throw: the call then counts as failed. */
+  toContent?(value: never): Content
+  /**
+   * Does the work. May return anything, throw anything, and return or reject late. Absent: the caller runs this tool;
+   * the run pauses with the call pending.
+   */
+  execute?(args: never, ctx: ToolContext<Context>): unknown
+}
+
+/** A tool whose argument and context types are not known here. */
+export type AnyTool = Tool<never>
+
+/** Base class for tools written as classes. Subclasses give the four abstract members and override what else they need. */
+export abstract class BaseTool<Args = JsonObject, Context = unknown> implements Tool<Context> {
+  abstract readonly name: string
+  abstract readonly description: string
+  abstract readonly parameters: JsonSchema
+  readonly effect?: ToolEffect
+  readonly timeoutMs?: number
+  readonly retries?: number
+  readonly approval?: boolean | ((args: JsonObject, ctx: { context: Context }) => boolean | Promise<boolean>)
+  readonly parallel?: boolean
+  readonly final?: boolean
+  readonly secrets?: readonly string[]
+  readonly strict?: boolean
+
+  /** See `Tool.execute`. `args` has passed validation against `parameters`. */
+  abstract execute(args: Args, ctx: ToolContext<Context>): unknown
+}
+
+type JsonSchemaToolArgs = { [key: string]: Json }
+type ArgsOf<S> = S extends StandardSchemaV1 ? StandardSchemaV1.InferOutput<S> : JsonSchemaToolArgs
+
+export interface ToolOptions<S, Value, Context> {
+  name: string
+  description: string
+  /** A Standard Schema (zod, valibot, arktype, …), from which argument types are inferred, or a plain JSON Schema. Default: no arguments. */
+  parameters?: S
+  /** The JSON Schema to show the model, for a Standard Schema that can't give its own. */
+  jsonSchema?: JsonSchema
+  strict?: boolean
+  effect?: ToolEffect
+  timeoutMs?: number
+  retries?: number
+  approval?: boolean | ((args: JsonObject, ctx: { context: Context }) => boolean | Promise<boolean>)
+  parallel?: boolean
+  final?: boolean
+  secrets?: readonly string[]
+  toContent?(value: Awaited<NoInfer<Value>>): Content
+  execute?(args: ArgsOf<S>, ctx: ToolContext<Context>): Value
+}
+
+/** What `defineTool` returns. */
+export interface DefinedTool<Args, Value, Context> extends Tool<Context> {
+  readonly execute?: (args: Args, ctx: ToolContext<Context>) => Value
+}
+
+const emptyParameters: JsonSchema = { type: 'object', properties: {}, additionalProperties: false }
+
+/**
+ * Defines a tool. Throws `invalid_tool` at once for a bad name, a schema that can't be used, or an option out of range.
+ *
+ * ```ts
+ * const add = defineTool({ name: 'add', description: 'Adds two numbers.', parameters: z.object({ a: z.number(), b: z.number() }),
+ *   effect: 'read', execute: ({ a, b }) => a + b })
+ * ```
+ */
+export function defineTool<const S extends StandardSchemaV1 | JsonSchema, Value = unknown, Context = unknown>(
+  options: ToolOptions<S, Value, Context>,
+): DefinedTool<ArgsOf<S>, Value, Context> {
+  const { parameters, jsonSchema, ...rest } = options
+  const standard = isStandardSchema(parameters) ? parameters : undefined
+  const tool = {
+    ...rest,
+    parameters: jsonSchema ?? (standard ? jsonSchemaOf(standard, options.name) : (parameters ?? emptyParameters)),
+    ...(standard ? { schema: standard } : {}),
+  }
+  checkTool(tool as AnyTool)
+  return tool as DefinedTool<ArgsOf<S>, Value, Context>
+}
+
+const toolName = /^[a-zA-Z0-9_-]{1,64}$/
+
+/** Throws `invalid_tool` or `invalid_option` unless `tool` has a legal name, a description, an object schema and options in range. */
+export function checkTool(tool: AnyTool): void {
+  if (typeof tool.name !== 'string' || !toolName.test(tool.name)) {
+    throw new ToolloopError(
+      'invalid_tool',
+      `Expected a tool's \`name\` to be 1 to 64 characters of a-z A-Z 0-9 _ -, got \`${String(tool.name)}\``,
+    )
+  }
+  const wrong = (what: string): never => {
+    throw new ToolloopError('invalid_tool', `Expected tool \`${tool.name}\` to have ${what}`)
+  }
+  if (typeof tool.description !== 'string') wrong('a `description`')
+  if (typeof tool.parameters !== 'object' || tool.parameters === null) wrong('`parameters` that are a JSON Schema object')
+  if (tool.parameters.type !== undefined && tool.parameters.type !== 'object') {
+    wrong(`\`parameters\` of type 'object', got \`${String(tool.parameters.type)}\``)
+  }
+  if (tool.execute !== undefined && typeof tool.execute !== 'function') wrong('an `execute` that is a function')
+  if (tool.timeoutMs !== undefined && !(tool.timeoutMs > 0)) {
+    throw new InvalidOptionError(`${tool.name}.timeoutMs`, 'a number of milliseconds > 0', tool.timeoutMs)
+  }
+  if (tool.retries !== undefined && !(Number.isInteger(tool.retries) && tool.retries >= 0)) {
+    throw new InvalidOptionError(`${tool.name}.retries`, 'an integer ≥ 0', tool.retries)
+  }
+  if (tool.effect !== undefined && !['read', 'idempotent', 'unsafe'].includes(tool.effect)) {
+    throw new InvalidOptionError(`${tool.name}.effect`, "'read', 'idempotent' or 'unsafe'", tool.effect)
+  }
+}
+
+/** A tool's definition in OpenAI's shape, as it is sent to models. */
+export function convertToOpenAITool(tool: Pick<AnyTool, 'name' | 'description' | 'parameters' | 'strict'>): ToolDefinition {
+  const { name, description, parameters, strict } = tool
+  return { type: 'function', function: { name, description, parameters, ...(strict === undefined ? {} : { strict }) } }
+}
+
+const questions = new WeakSet<object>()
+
+/** Returned from `execute`, ends the call with a question: the run pauses, and the tool is called again with `ctx.answer`. */
+export function ask(question: Question): Question {
+  const asked = { ...question }
+  questions.add(asked)
+  return asked
+}
+
+export function isQuestion(value: unknown): value is Question {
+  return typeof value === 'object' && value !== null && questions.has(value)
+}
+
+function isStandardSchema(value: unknown): value is StandardSchemaV1 & Partial<StandardJSONSchemaV1> {
+  return (typeof value === 'object' || typeof value === 'function') && value !== null && '~standard' in value
+}

@@ -1,0 +1,13 @@
+import { fileURLToPath } from 'node:url'
+import { defineConfig } from 'vitest/config'
+
+export default defineConfig({
+  test: {
+    root: fileURLToPath(new URL('..', import.meta.url)),
+    include: ['tests/**/*.test.ts'],
+    testTimeout: 20_000,
+    // Any unhandled rejection or uncaught exception fails the whole run.
+    dangerouslyIgnoreUnhandledErrors: false,
+    coverage: { provider: 'v8', include: ['src/**/*.ts'], reporter: ['text-summary', 'text'] },
+  },
+})
