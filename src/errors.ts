@@ -22,7 +22,10 @@ const codes = {
   tool_timeout: { fault: 'tool', meaning: 'The tool did not finish within its time limit.' },
   tool_denied: { fault: 'caller', meaning: 'The call was refused by an approval or a rule.' },
   tool_cancelled: { fault: 'caller', meaning: 'The run ended before the call finished.' },
-  tool_uncertain: { fault: 'caller', meaning: 'The run was interrupted while the call was in flight; whether it took effect is not known.' },
+  tool_uncertain: {
+    fault: 'caller',
+    meaning: 'The run was interrupted while the call was in flight; whether it took effect is not known.',
+  },
   aborted: { fault: 'caller', meaning: 'The caller aborted.' },
   deadline: { fault: 'caller', meaning: "The run's deadline passed." },
   connection_failed: { fault: 'provider', meaning: 'The provider could not be reached, or the connection broke before the first byte.' },

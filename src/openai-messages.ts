@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { ToolloopError, show } from './errors.ts'
+import { show, ToolloopError } from './errors.ts'
 import {
   type AssistantToolCallMessage,
   type ChatMessage,

@@ -111,5 +111,10 @@ export function abortedError(provider: string, cause?: unknown): ModelError {
 export function toModelError(thrown: unknown, provider: string, model: string): ModelError | ToolloopError {
   if (ModelError.isInstance(thrown)) return thrown
   const message = thrown instanceof Error ? thrown.message : String(thrown)
-  return new ModelError('provider_error', message || 'The model failed without saying why', { provider, model, retryable: false, cause: thrown })
+  return new ModelError('provider_error', message || 'The model failed without saying why', {
+    provider,
+    model,
+    retryable: false,
+    cause: thrown,
+  })
 }

@@ -1,0 +1,158 @@
+import type { ErrorCode, ToolloopError } from '../errors.ts'
+import type { EventBus, FinishReason, StopReason } from '../events.ts'
+import type { Logger } from '../log.ts'
+import type { ChatMessage, Content, Json, JsonObject, Usage } from '../messages.ts'
+import type { ChatModel, Sampling, ToolChoice } from '../models/model.ts'
+import type { ModelSettings } from '../models/settings.ts'
+import type { ToolRegistry } from '../tools/registry.ts'
+import type { AnyTool, JsonSchema } from '../tools/tool.ts'
+import type { Journal } from './journal.ts'
+
+/** What a caller may bound. Several reached at once: the run ends with the first of deadline, budget, max_iterations, repeated_calls. */
+export interface RunLimits {
+  /** Milliseconds for the whole run. A running request or tool is aborted when they are over. Stop reason `deadline`. */
+  deadlineMs?: number
+  /** Tokens of all model requests together. Checked between steps. Stop reason `budget`, as for the next two. */
+  tokens?: number
+  /** US dollars of all model requests together; the model needs a price or must report its cost. */
+  costUsd?: number
+  /** Tool calls that may run. Calls beyond it are answered with "not run". */
+  toolCalls?: number
+  /**
+   * How often the very same call (name and arguments) may be repeated, turn after turn. Then the model is told once; if it repeats
+   * the call again the run ends with `repeated_calls`. Default 3; `Infinity` switches the breaker off.
+   */
+  repeatedCalls?: number
+}
+
+export interface ApprovalRequest<Context = unknown> {
+  toolCallId: string
+  tool: string
+  args: JsonObject
+  runId: string
+  context: Context
+  signal: AbortSignal
+}
+export type ApprovalDecision = boolean | { approved: boolean; reason?: string }
+
+/** What a run can be given, and a runner for all its runs; the run's value wins. */
+export interface RunSettings<Context = unknown> extends Sampling {
+  /** Model requests a run may make, each with its tools. An integer ≥ 1. Default 5. */
+  maxIterations?: number
+  /** The same as `maxIterations`, under its older name. */
+  maxToolRounds?: number
+  /** Time limit of one tool attempt in milliseconds; a tool's own `timeoutMs` wins. Default 30 000. */
+  toolTimeoutMs?: number
+  /** Tools of one turn that run at once. Default 8. */
+  toolConcurrency?: number
+  /** Most bytes of text the model gets from one result; the middle of a longer one is cut. Default 65 536. */
+  maxResultBytes?: number
+  /** Longest silence in a model's stream, in milliseconds. Default 60 000. */
+  streamIdleTimeoutMs?: number
+  /** At the iteration limit: `'stop'`, or `'answer'`: one more request, without tools, so that there is an answer. Default `'stop'`. */
+  onLimit?: 'stop' | 'answer'
+  /** How tools reach the model. `'auto'` is `'native'` for a model that supports it. */
+  toolCalling?: 'auto' | 'native'
+  toolChoice?: ToolChoice
+  parallelToolCalls?: boolean
+  limits?: RunLimits
+  /** False: asks the provider for whole responses instead of streams. Default true. */
+  stream?: boolean
+  /** Put into the provider's request body as they are. */
+  providerOptions?: JsonObject
+  /** Ends the run with `stopped` when it returns true after a step; must not throw. */
+  stopWhen?(state: { iteration: number; steps: readonly RunStep[]; messages: readonly ChatMessage[] }): boolean
+  /** Decides calls of tools that need approval while the run waits. Without it such a run ends `paused`. Throwing means refused. */
+  approve?(request: ApprovalRequest<Context>): ApprovalDecision | Promise<ApprovalDecision>
+}
+
+export interface RunnerOptions<Context = unknown> extends RunSettings<Context> {
+  /** A model, or what `createModel` takes: `'openai/gpt-5.2'` or settings. */
+  model: ChatModel | string | ModelSettings
+  tools?: readonly AnyTool[] | ToolRegistry
+  /** The system prompt, sent as the first message as it is. */
+  instructions?: string | ((input: { context: Context }) => string | Promise<string>)
+  /** Where events go. Default: a bus of the runner's own. */
+  bus?: EventBus
+  logger?: Logger
+  /** Where runs are recorded, so that they survive the process. Default: nowhere. */
+  journal?: Journal
+}
+
+export interface RunOptions<Context = unknown> extends RunSettings<Context> {
+  signal?: AbortSignal
+  /** The conversation so far, such as an earlier result's `messages`. Not changed. */
+  messages?: readonly ChatMessage[]
+  /** Handed to tools, approvals and instructions; never sent to a model, never stored. */
+  context?: Context
+  /** Replaces the runner's tools for this run. */
+  tools?: readonly AnyTool[] | ToolRegistry
+  /** Default: made at random. */
+  runId?: string
+}
+
+/** How one call ended. `ok` is the only one whose `value` is there. */
+export type ToolCallOutcome = 'ok' | 'failed' | 'timeout' | 'rejected' | 'denied' | 'truncated' | 'cancelled' | 'uncertain'
+
+export interface ToolCallRecord {
+  id: string
+  tool: string
+  /** Parsed arguments; undefined when they could not be parsed. */
+  args?: JsonObject
+  /** The model's own text of the arguments. */
+  rawArguments: string
+  iteration: number
+  outcome: ToolCallOutcome
+  /** What the model was given. */
+  content: Content
+  /** What `execute` returned; kept in memory only, and only while the model saw it uncut. */
+  value?: unknown
+  errorCode?: ErrorCode
+  durationMs: number
+  attempts: number
+  /** What had to be put right before the call could be understood. */
+  repairs?: string[]
+}
+
+/** One model request. */
+export interface RunStep {
+  iteration: number
+  provider: string
+  model: string
+  usage?: Usage
+  finishReason: FinishReason
+  durationMs: number
+  /** From the request to the first piece of the response. Undefined for a response that came whole. */
+  timeToFirstTokenMs?: number
+  retries: number
+  warnings: string[]
+  toolCalls: string[]
+}
+
+/** A call the caller has to deal with before the run can go on. */
+export interface PendingItem {
+  kind: 'approval' | 'client_tool' | 'question'
+  toolCallId: string
+  tool: string
+  args: JsonObject
+  about?: Json
+  schema?: JsonSchema
+}
+
+export interface RunResult {
+  runId: string
+  /** The final answer; partial text when the run ended early; `''` when there was none. */
+  output: string
+  /** The whole conversation, without the instructions, ready to be passed back as `messages`. */
+  messages: ChatMessage[]
+  /** What this run added, its input included. */
+  newMessages: ChatMessage[]
+  stopReason: StopReason
+  usage: Usage
+  iterations: number
+  steps: RunStep[]
+  toolCalls: ToolCallRecord[]
+  /** Calls that wait for the caller; only with `paused`. */
+  pending: PendingItem[]
+  error?: ToolloopError
+}

@@ -1,0 +1,58 @@
+import { ToolloopError } from '../errors.ts'
+import { compileSchema } from './schema.ts'
+import { type AnyTool, checkTool, convertToOpenAITool, type ToolDefinition } from './tool.ts'
+
+/** The tools of an agent by name, in the order they were registered. */
+export class ToolRegistry {
+  // A Map, not an object: `__proto__` and `constructor` are ordinary names here.
+  readonly #tools = new Map<string, AnyTool>()
+  #specs: readonly ToolDefinition[] | undefined
+
+  constructor(tools: Iterable<AnyTool> = []) {
+    for (const tool of tools) this.register(tool)
+  }
+
+  /** Adds a tool. Throws `invalid_tool` for a bad name, a name already taken, or a schema that does not compile. */
+  register(tool: AnyTool): this {
+    checkTool(tool)
+    if (this.#tools.has(tool.name)) {
+      throw new ToolloopError('invalid_tool', `Expected tool names to be unique, got a second tool \`${tool.name}\``)
+    }
+    compileSchema(tool.parameters, tool.name)
+    this.#tools.set(tool.name, tool)
+    this.#specs = undefined
+    return this
+  }
+
+  /** Removes a tool; false if there was none of that name. */
+  unregister(name: string): boolean {
+    this.#specs = undefined
+    return this.#tools.delete(name)
+  }
+
+  get(name: string): AnyTool | undefined {
+    return this.#tools.get(name)
+  }
+
+  has(name: string): boolean {
+    return this.#tools.has(name)
+  }
+
+  list(): AnyTool[] {
+    return [...this.#tools.values()]
+  }
+
+  names(): string[] {
+    return [...this.#tools.keys()]
+  }
+
+  get size(): number {
+    return this.#tools.size
+  }
+
+  /** The definitions to send to a model. The same array until the registry changes. */
+  getAllSpecs(): readonly ToolDefinition[] {
+    this.#specs ??= Object.freeze(this.list().map(convertToOpenAITool))
+    return this.#specs
+  }
+}
