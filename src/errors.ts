@@ -63,7 +63,11 @@ export class ToolloopError extends Error {
 
   /** True for an error of any installed copy of this package, where `instanceof` would miss another copy's. */
   static isInstance(value: unknown): value is ToolloopError {
-    return typeof value === 'object' && value !== null && brand in value
+    try {
+      return typeof value === 'object' && value !== null && brand in value
+    } catch {
+      return false // A proxy that can't even be asked is not one of ours.
+    }
   }
 
   toJSON(): Record<string, unknown> {
@@ -136,27 +140,58 @@ export class ModelError extends ToolloopError {
   }
 }
 
+const mostShown = 200
+
 /** A short, safe rendering of any value for a message: never throws, never long. */
 export function show(value: unknown): string {
-  let text: string
-  try {
-    if (typeof value === 'string') text = JSON.stringify(value)
-    else if (typeof value === 'function') text = `function ${value.name || '(anonymous)'}`
-    else if (typeof value === 'object' && value !== null) text = JSON.stringify(value) ?? Object.prototype.toString.call(value)
-    else text = Object.is(value, -0) ? '-0' : String(value)
-  } catch {
-    text = Object.prototype.toString.call(value)
-  }
-  return text.length > 200 ? `${text.slice(0, 200)}… (${text.length} characters)` : text
+  // Cut before it is quoted: what a model sends may be megabytes.
+  if (typeof value === 'string') return clip(JSON.stringify(value.slice(0, mostShown + 1)), value.length)
+  const text = rendered(value)
+  return clip(text, text.length)
 }
 
-/** The message of anything that was thrown, also of what is not an Error. */
-export function messageOf(thrown: unknown): string {
-  if (thrown instanceof Error || (typeof thrown === 'object' && thrown !== null && 'message' in thrown)) {
-    const message: unknown = thrown.message
-    if (typeof message === 'string' && message !== '') return message
+/** At most 200 characters of `text`, and how many there are of what it stands for. */
+export function clip(text: string, length: number = text.length): string {
+  return text.length > mostShown ? `${text.slice(0, mostShown).toWellFormed()}… (${length} characters)` : text
+}
+
+function rendered(value: unknown): string {
+  try {
+    if (typeof value === 'function') return `function ${value.name || '(anonymous)'}`
+    if (typeof value !== 'object' || value === null) return Object.is(value, -0) ? '-0' : String(value)
+    if (value instanceof Error) return `${value.name}: ${value.message}`
+    return JSON.stringify(value) ?? Object.prototype.toString.call(value)
+  } catch {
+    return kindOf(value)
   }
-  if (thrown instanceof Error) return thrown.name
+}
+
+function kindOf(value: unknown): string {
+  try {
+    return Object.prototype.toString.call(value)
+  } catch {
+    return `[unreadable ${typeof value}]` // A revoked proxy, or a getter that throws.
+  }
+}
+
+/** The message of anything that was thrown, also of what is not an Error. Never throws, never empty but for an empty text. */
+export function messageOf(thrown: unknown): string {
   if (thrown === undefined) return 'failed without saying why'
-  return typeof thrown === 'string' ? thrown : show(thrown)
+  if (typeof thrown === 'string') return thrown
+  return ownMessage(thrown) ?? show(thrown)
+}
+
+function ownMessage(thrown: unknown): string | undefined {
+  if (typeof thrown !== 'object' || thrown === null) return undefined
+  try {
+    // Several failures in one, as of a host with several addresses, often come without a message of their own.
+    const errors: unknown[] = 'errors' in thrown && Array.isArray(thrown.errors) ? thrown.errors : []
+    for (const one of [thrown, ...errors]) {
+      const message: unknown = typeof one === 'object' && one !== null && 'message' in one ? one.message : undefined
+      if (typeof message === 'string' && message !== '') return message
+    }
+    return thrown instanceof Error && typeof thrown.name === 'string' && thrown.name !== '' ? thrown.name : undefined
+  } catch {
+    return undefined // A getter or a proxy that throws: the value is shown as well as it can be.
+  }
 }

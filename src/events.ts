@@ -1,4 +1,5 @@
 import { EventEmitter } from 'eventemitter3'
+import { messageOf } from './errors.ts'
 import type { Json, JsonObject, Usage } from './messages.ts'
 
 /** Names of all events. The values are the names, so `'TOOL_CALL_START'` works as well. */
@@ -93,7 +94,7 @@ export class EventBus {
     this.#onFailure = onFailure
   }
 
-  /** Subscribes; returns the function that unsubscribes. */
+  /** Subscribes; returns the function that unsubscribes: after it, the listener is not called again, not even by an `emit` under way. */
   on<K extends EventName>(name: K, listener: EventListener<K>): () => void {
     const call = listener as (payload: unknown, meta: EventMeta) => unknown
     return this.#subscribe(name, (_name, payload, meta) => call(payload, meta))
@@ -124,6 +125,8 @@ export class EventBus {
 
   #subscribe(name: EventName | typeof ANY, listener: (name: EventName, payload: unknown, meta: EventMeta) => unknown): () => void {
     let failed = false
+    // The emitter goes through the listeners there were when it began; this one may be gone by the time it is its turn.
+    let subscribed = true
     const report = (error: unknown, event: EventName) => {
       if (failed) return
       failed = true
@@ -134,6 +137,7 @@ export class EventBus {
       }
     }
     const guarded: Guarded = (event, payload, meta) => {
+      if (!subscribed) return
       try {
         const returned = listener(event, payload, meta)
         if (isThenable(returned)) returned.then(undefined, (error: unknown) => report(error, event))
@@ -142,7 +146,10 @@ export class EventBus {
       }
     }
     this.#emitter.on(name, guarded)
-    return () => void this.#emitter.off(name, guarded)
+    return () => {
+      subscribed = false
+      this.#emitter.off(name, guarded)
+    }
   }
 }
 
@@ -151,5 +158,8 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
 }
 
 function warnOnStderr(error: unknown, event: EventName): void {
-  process.emitWarning(error instanceof Error ? error : String(error), { type: 'ToolloopListenerFailure', detail: `listener of ${event}` })
+  process.emitWarning(error instanceof Error ? error : messageOf(error), {
+    type: 'ToolloopListenerFailure',
+    detail: `listener of ${event}`,
+  })
 }

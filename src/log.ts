@@ -28,10 +28,13 @@ export function createLogger({ level = 'warn', destination }: LoggerOptions = {}
 export function redacting(logger: Logger): Logger {
   if (redactingLoggers.has(logger)) return logger
   const at = (level: keyof Logger) => (fields: object, message: string) => {
+    // A log record is never worth a run; the logger's own transport is where its failures belong.
+    const ignore = () => {}
     try {
-      logger[level](redact(fields) as object, redactText(message))
+      const written: unknown = logger[level](redact(fields) as object, redactText(message))
+      if (written instanceof Promise) written.catch(ignore)
     } catch {
-      // A log record is never worth a run; the logger's own transport is where its failures belong.
+      ignore()
     }
   }
   const wrapped: Logger = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
@@ -61,20 +64,47 @@ function redactingLazily(logger: () => Logger): Logger {
 export const REDACTED = '[redacted]'
 const secretKey =
   /^(authorization|proxy-authorization|cookie|set-cookie|pass(word|wd|phrase)?|pwd|secret|client[-_]?secret|api[-_]?keys?|x-api-key|apikey|(access|auth|refresh|id|session|bearer|api|csrf)?[-_]?token|credentials?|private[-_]?key|secret[-_]?(access[-_]?)?key|connection[-_]?string)$/i
-const secretText =
-  /\b(Bearer|Basic)\s+[\w.~+/=-]{8,}|\b(sk|pk|rk|xai|gsk|ghp|gho|ghs|ghu|glpat|xox[abprs]|hf|AIza|AKIA|ASIA)[-_]?[A-Za-z0-9_-]{16,}|\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*|(?<=:\/\/[^\s/:@]{0,256}:)[^\s/@]{1,256}(?=@)/g
+/** What makes a longer key a secret's: `OPENAI_API_KEY`, `dbPassword`, `github.token`; but not `maxTokens`. */
+const secretEnding =
+  /(^|[-_. ])(pass(word|wd|phrase)|secret|token|credentials?|(api|access|private|secret|signing|encryption)[-_]?keys?|connection[-_]?string)$/
+// Each alternative reads a text once: it starts only where a run of its characters starts, or reads a bounded number of them.
+const secretText = new RegExp(
+  [
+    /\b[Bb](?:earer|asic)\s{1,16}[\w.~+/=-]{8,}/,
+    /\b(?:sk|pk|rk|xai|gsk|gh[oprsu]|github_pat|glpat|xox[abeprs]|hf|npm)[-_][\w-]{16,}/,
+    /\b(?:AIza|AKIA|ASIA)[\w-]{16,}/,
+    /(?<![\w-])eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*/,
+    /(?<=:\/\/[^\s/:@]{0,256}:)[^\s/@]{1,256}(?=@)/,
+  ]
+    .map(({ source }) => source)
+    .join('|'),
+  'g',
+)
 const maxDepth = 12
+
+function isSecretKey(key: string): boolean {
+  return secretKey.test(key) || secretEnding.test(key.replace(/([a-z0-9])([A-Z])/g, '$1_$2').toLowerCase())
+}
+
+/** `Basic` and `bearer` are also words; what follows them is a credential only if it does not look like one. */
+function unlessWords(found: string): string {
+  const [scheme = '', ...rest] = found.split(/\s+/)
+  const isWord = /^(basic|bearer)$/i.test(scheme) && scheme !== 'Bearer' && !/[\d=+/]|[a-z][A-Z]/.test(rest.join(''))
+  return isWord ? found : REDACTED
+}
 
 /** Replaces what looks like a key or token inside a text, and every one of `secrets`. */
 export function redactText(text: string, secrets: readonly string[] = []): string {
-  let clean = text.length >= 8 ? text.replace(secretText, REDACTED) : text
-  for (const secret of secrets) if (secret.length > 0) clean = clean.replaceAll(secret, REDACTED)
+  let clean = text.length >= 8 ? text.replace(secretText, unlessWords) : text
+  // As they are and as JSON quotes them; the longest first, lest a part of one be taken out and the rest be left.
+  const forms = new Set(secrets.flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1)]))
+  for (const form of [...forms].sort((a, b) => b.length - a.length)) if (form !== '') clean = clean.replaceAll(form, REDACTED)
   return clean
 }
 
 /**
  * A copy of `value` that is safe to log: values under secret-looking keys and token-like texts are replaced, at any depth;
- * errors become plain objects, cycles and depths past 12 are cut. The value itself is not touched.
+ * errors become plain objects, cycles and depths past 12 are cut. The value itself is not touched. Never throws.
  * `secretKeys` names further keys, `secrets` further texts.
  */
 export function redact(value: unknown, secretKeys: ReadonlySet<string> = new Set(), secrets: readonly string[] = []): unknown {
@@ -82,36 +112,63 @@ export function redact(value: unknown, secretKeys: ReadonlySet<string> = new Set
   const visit = (item: unknown, depth: number): unknown => {
     if (typeof item === 'string') return redactText(item, secrets)
     if (typeof item === 'bigint') return `${item}n`
+    // A function would say nothing, and one called `toJSON` would be asked by whoever writes the record.
+    if (typeof item === 'function') return undefined
     if (typeof item !== 'object' || item === null) return item
     if (open.has(item)) return '[circular]'
     if (depth > maxDepth) return '[too deep]'
-    if (ArrayBuffer.isView(item)) return `[${item.byteLength} bytes]`
-    if (item instanceof Date) return Number.isNaN(item.getTime()) ? 'Invalid Date' : item.toISOString()
     open.add(item)
     try {
-      if (Array.isArray(item)) return item.map((entry) => visit(entry, depth + 1))
-      const source = item instanceof Error ? errorFields(item) : item instanceof Map ? Object.fromEntries(item) : item
-      const clean: Record<string, unknown> = {}
-      for (const [key, entry] of Object.entries(source)) {
-        const hidden = entry !== undefined && entry !== null && (secretKey.test(key) || secretKeys.has(key))
-        Object.defineProperty(clean, key, {
-          value: hidden ? REDACTED : visit(entry, depth + 1),
-          enumerable: true,
-          configurable: true,
-          writable: true,
-        })
-      }
-      return clean
+      return copy(item, depth + 1)
+    } catch {
+      return unreadable
     } finally {
       open.delete(item)
     }
   }
+  const copy = (item: object, depth: number): unknown => {
+    if (ArrayBuffer.isView(item) || item instanceof ArrayBuffer) return `[${item.byteLength} bytes]`
+    if (item instanceof Date) return Number.isNaN(item.getTime()) ? 'Invalid Date' : item.toISOString()
+    if (Array.isArray(item) || item instanceof Set) return Array.from(item, (entry) => visit(entry, depth))
+    if (!(item instanceof Error) && 'toJSON' in item && typeof item.toJSON === 'function') {
+      const json: unknown = item.toJSON()
+      if (json !== item) return visit(json, depth)
+    }
+    const clean: Record<string, unknown> = {}
+    for (const [key, entry] of fieldsOf(item)) {
+      const hidden = entry !== undefined && entry !== null && (isSecretKey(key) || secretKeys.has(key))
+      Object.defineProperty(clean, redactText(key, secrets), {
+        value: hidden ? REDACTED : visit(entry, depth),
+        enumerable: true,
+        configurable: true,
+        writable: true,
+      })
+    }
+    return clean
+  }
   return visit(value, 0)
 }
 
-function errorFields(error: Error): Record<string, unknown> {
-  const { name, message, stack, cause } = error
-  return { ...error, name, message, stack, ...(cause === undefined ? {} : { cause }) }
+const unreadable = '[unreadable]'
+
+/** What there is to see of an object, a Map or an Error; a getter that throws is one entry lost, not all of them. */
+function fieldsOf(item: object): [key: string, entry: unknown][] {
+  if (item instanceof Map) return Array.from(item, ([key, entry]) => [keyText(key), entry])
+  const fields = new Map<string, unknown>()
+  const hiddenKeys = item instanceof Error ? ['name', 'message', 'stack', 'cause', 'errors'].filter((key) => key in item) : []
+  for (const key of new Set([...Object.keys(item), ...hiddenKeys])) {
+    try {
+      fields.set(key, Reflect.get(item, key))
+    } catch {
+      fields.set(key, unreadable)
+    }
+  }
+  return [...fields]
+}
+
+/** A Map's key as a text; one that is an object could hold anything. */
+function keyText(key: unknown): string {
+  return (typeof key === 'object' && key !== null) || typeof key === 'function' ? `[${typeof key}]` : String(key)
 }
 
 /** The texts found in `value` under `secretKeys`, so that they can be removed from other texts that quote them. */
@@ -122,7 +179,7 @@ export function secretTexts(value: unknown, secretKeys: ReadonlySet<string>): st
     if (typeof item === 'string' || typeof item === 'number') {
       if (hidden && String(item).length >= 3) found.push(String(item))
     } else if (typeof item === 'object' && item !== null) {
-      for (const [key, entry] of Object.entries(item)) visit(entry, hidden || secretKeys.has(key) || secretKey.test(key), depth + 1)
+      for (const [key, entry] of Object.entries(item)) visit(entry, hidden || secretKeys.has(key) || isSecretKey(key), depth + 1)
     }
   }
   visit(value, false, 0)

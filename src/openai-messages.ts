@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { show, ToolloopError } from './errors.ts'
+import { messageOf, show, ToolloopError } from './errors.ts'
 import {
   type AssistantToolCallMessage,
   type ChatMessage,
@@ -9,6 +9,7 @@ import {
   isJsonObject,
   type Json,
   type JsonObject,
+  type TextPart,
   type ToolCall,
 } from './messages.ts'
 
@@ -40,7 +41,7 @@ export function messagesFromOpenAI(list: readonly object[]): ChatMessage[] {
   const functionCallIds = new Map<string, string>()
   return list.map((raw, position) => {
     const message = fromOpenAI(raw, position, functionCallIds)
-    const kept = whatIsLost(wireOf(message), raw)
+    const kept = whatIsLost(wireOf(message), raw, position)
     if (kept !== undefined) message.providerData = { provider: OPENAI_MESSAGES, data: kept }
     return message
   })
@@ -53,7 +54,7 @@ export function messagesToOpenAI(list: readonly ChatMessage[]): OpenAIMessage[] 
 
 export function toOpenAIMessage(message: ChatMessage): OpenAIMessage {
   const wire = wireOf(message)
-  return message.providerData?.provider === OPENAI_MESSAGES ? restore(wire, message.providerData.data) : wire
+  return message.providerData?.provider === OPENAI_MESSAGES ? restore(wire, message.providerData.data, message) : wire
 }
 
 function wireOf(message: ChatMessage): OpenAIMessage {
@@ -115,8 +116,8 @@ function fromOpenAI(raw: object, position: number, functionCallIds: Map<string, 
     case 'assistant':
       return fromAssistant(message, position, functionCallIds)
     case 'tool':
-      if (typeof message.tool_call_id !== 'string') throw invalid(position, 'a tool message with a `tool_call_id`', raw)
-      return { role: 'tool', content: toolContent(content, position), toolCallId: message.tool_call_id }
+      if (idOf(message.tool_call_id) === undefined) throw invalid(position, 'a tool message with a `tool_call_id`', raw)
+      return { role: 'tool', content: toolContent(content, position), toolCallId: String(message.tool_call_id), ...name }
     case 'function': {
       const id = functionCallIds.get(String(message.name)) ?? `call_${position}`
       return { role: 'tool', content: textContent(content, position), toolCallId: id, ...name }
@@ -127,7 +128,9 @@ function fromOpenAI(raw: object, position: number, functionCallIds: Map<string, 
 }
 
 function fromAssistant(message: JsonObject, position: number, functionCallIds: Map<string, string>): ChatMessage {
-  const content = textContent(message.content, position)
+  const written = textContent(message.content, position)
+  // A refusal takes the place of the content: it is what the user was told.
+  const content = written === '' && typeof message.refusal === 'string' ? message.refusal : written
   const name = typeof message.name === 'string' ? { name: message.name } : {}
   const legacy = message.function_call
   const toolCalls: ToolCall[] = []
@@ -138,7 +141,7 @@ function fromAssistant(message: JsonObject, position: number, functionCallIds: M
   } else if (isJsonObject(legacy) && typeof legacy.name === 'string') {
     const id = `call_${position}`
     functionCallIds.set(legacy.name, id)
-    toolCalls.push({ id, type: 'function', function: { name: legacy.name, arguments: String(legacy.arguments ?? '') } })
+    toolCalls.push({ id, type: 'function', function: { name: legacy.name, arguments: argumentsText(legacy.arguments) } })
   }
   if (toolCalls.length === 0) return { role: 'assistant', content, ...name }
   return { role: 'assistant', content, toolCalls, ...name } satisfies AssistantToolCallMessage
@@ -147,30 +150,48 @@ function fromAssistant(message: JsonObject, position: number, functionCallIds: M
 function toolCallOf(call: Json, position: number, index: number): ToolCall {
   const body = isJsonObject(call) ? (call.function ?? call.custom) : undefined
   if (!isJsonObject(call) || !isJsonObject(body) || typeof body.name !== 'string') {
-    throw invalid(position, `\`tool_calls[${index}]\` with a \`function\` that has a \`name\``, call)
+    throw invalid(position, `a message whose \`tool_calls[${index}]\` has a \`function\` with a \`name\``, call)
   }
-  const given = body.arguments ?? body.input ?? ''
-  const json = typeof given === 'string' ? given : JSON.stringify(given)
   return {
-    id: typeof call.id === 'string' ? call.id : `call_${position}_${index}`,
+    id: idOf(call.id) ?? `call_${position}_${index}`,
     type: 'function',
-    function: { name: body.name, arguments: json },
+    function: { name: body.name, arguments: argumentsText(body.arguments ?? body.input) },
   }
+}
+
+/** Some servers number their calls. */
+function idOf(id: Json | undefined): string | undefined {
+  return typeof id === 'string' || typeof id === 'number' ? String(id) : undefined
+}
+
+function argumentsText(given: Json | undefined): string {
+  return typeof given === 'string' ? given : given === undefined || given === null ? '' : JSON.stringify(given)
 }
 
 /** Joins the text of a content that may be a string, null, or parts; what the join leaves out is kept by `whatIsLost`. */
 function textContent(content: Json | undefined, position: number): string {
   if (content === undefined || content === null) return ''
   if (typeof content === 'string') return content
-  if (!Array.isArray(content)) throw invalid(position, '`content` to be a string, null or an array of parts', content)
-  return content.map((part) => (isJsonObject(part) && typeof part.text === 'string' ? part.text : '')).join('')
+  if (!Array.isArray(content)) throw invalid(position, 'a message whose `content` is a string, null or an array of parts', content)
+  return content.map((part) => partText(part) ?? '').join('')
+}
+
+function partText(part: Json): string | undefined {
+  if (typeof part === 'string') return part
+  if (!isJsonObject(part)) return undefined
+  const text = part.text ?? part.refusal
+  return typeof text === 'string' ? text : undefined
+}
+
+/** A part that has no place in ours is named, so that a model it is not sent to knows that something was there. */
+function standIn(part: Json): TextPart {
+  return { type: 'text', text: partText(part) ?? `[${isJsonObject(part) ? String(part.type ?? 'part') : 'part'} not shown]` }
 }
 
 function userContent(content: Json | undefined, position: number): Content {
   if (!Array.isArray(content)) return textContent(content, position)
   return content.map((part): ContentPart => {
     if (isJsonObject(part)) {
-      if (part.type === 'text' && typeof part.text === 'string') return { type: 'text', text: part.text }
       if (part.type === 'image_url' && isJsonObject(part.image_url) && typeof part.image_url.url === 'string') {
         return { type: 'image', url: part.image_url.url }
       }
@@ -179,40 +200,62 @@ function userContent(content: Json | undefined, position: number): Content {
         return { type: 'file', url: part.file.file_data, ...name }
       }
     }
-    return { type: 'text', text: '' }
+    return standIn(part)
   })
 }
 
 function toolContent(content: Json | undefined, position: number): Content {
   if (!Array.isArray(content)) return textContent(content, position)
-  return content.map((part) => ({ type: 'text', text: isJsonObject(part) && typeof part.text === 'string' ? part.text : '' }))
+  return content.map(standIn)
 }
 
 /**
- * What turning `ours` back would lose of `raw`: fields to set, and fields to drop. Each field to set remembers what we would have
- * written, so that a field the caller has edited since is not overwritten with the old one.
+ * What turning `ours` back would lose of `raw`: fields to set, and fields to drop. Each remembers what we would have written in its
+ * place, so that a field the caller has edited since is not overwritten with the old one.
  */
-function whatIsLost(ours: OpenAIMessage, raw: object): JsonObject | undefined {
-  const mine: Record<string, Json | undefined> = JSON.parse(JSON.stringify(ours))
-  const theirs: Record<string, Json | undefined> = { ...raw }
-  const set: JsonObject = {}
-  const dropped: string[] = []
-  for (const [key, value] of Object.entries(theirs)) {
-    if (value === undefined || isDeepStrictEqual(mine[key], value)) continue
-    set[key] = mine[key] === undefined ? { to: value } : { to: value, from: mine[key] }
+function whatIsLost(ours: OpenAIMessage, raw: object, position: number): JsonObject | undefined {
+  const mine = new Map<string, unknown>(Object.entries(ours))
+  const theirs = new Map<string, unknown>(Object.entries(raw))
+  const set: [string, JsonObject][] = []
+  const dropped: [string, Json][] = []
+  for (const [key, value] of theirs) {
+    if (isDeepStrictEqual(mine.get(key), value)) continue
+    const to = plain(value, position, key)
+    if (to !== undefined) set.push([key, mine.has(key) ? { to, from: plain(mine.get(key), position, key) ?? null } : { to }])
   }
-  for (const key of Object.keys(mine)) if (theirs[key] === undefined) dropped.push(key)
-  if (Object.keys(set).length === 0 && dropped.length === 0) return undefined
-  return { set, dropped }
+  for (const [key, value] of mine) if (theirs.get(key) === undefined) dropped.push([key, plain(value, position, key) ?? null])
+  if (set.length === 0 && dropped.length === 0) return undefined
+  // `fromEntries` makes own fields also of names such as `__proto__`.
+  return { set: Object.fromEntries(set), dropped: Object.fromEntries(dropped) }
 }
 
-function restore(wire: OpenAIMessage, { set, dropped }: JsonObject): OpenAIMessage {
-  const restored: OpenAIMessage & Record<string, unknown> = { ...wire }
-  for (const [key, change] of Object.entries(isJsonObject(set) ? set : {})) {
-    if (isJsonObject(change) && isDeepStrictEqual(restored[key], change.from)) restored[key] = change.to
+/** A copy of `value` as JSON carries it, so that it shares nothing with the caller's objects. */
+function plain(value: unknown, position: number, key: string): Json | undefined {
+  try {
+    const json = JSON.stringify(value)
+    return json === undefined ? undefined : JSON.parse(json)
+  } catch (error) {
+    throw invalid(position, `plain JSON in \`${key}\` (${messageOf(error)})`, value)
   }
-  for (const key of Array.isArray(dropped) ? dropped : []) delete restored[String(key)]
-  return restored
+}
+
+/** Older forms come back only while what we made of them is as we made it. */
+const standsFor: ReadonlyMap<string, string> = new Map([
+  ['function_call', 'tool_calls'],
+  ['role', 'tool_call_id'],
+])
+
+function restore(wire: OpenAIMessage, { set, dropped }: JsonObject, message: ChatMessage): OpenAIMessage {
+  const restored = new Map<string, unknown>(Object.entries(wire))
+  const goes = new Map(Object.entries(isJsonObject(dropped) ? dropped : {}))
+  const untouched = (key: string) => !goes.has(key) || isDeepStrictEqual(restored.get(key), goes.get(key))
+  for (const [key, change] of Object.entries(isJsonObject(set) ? set : {})) {
+    if (isJsonObject(change) && isDeepStrictEqual(restored.get(key), change.from) && untouched(standsFor.get(key) ?? key)) {
+      restored.set(key, key === 'name' && message.role === 'tool' ? message.name : change.to)
+    }
+  }
+  for (const key of goes.keys()) if (untouched(key)) restored.delete(key)
+  return Object.fromEntries(restored) as OpenAIMessage
 }
 
 function invalid(position: number, expected: string, got: unknown): ToolloopError {

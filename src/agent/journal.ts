@@ -16,8 +16,11 @@ export interface Durable {
   readonly attempt: string
   /** Whether recorded values outlive the process. */
   readonly survivesCrashes: boolean
-  /** Runs `fn` and records its value under `key`, or gives the recorded value without running it. Rejects only for a fault of the engine. */
-  step<T extends Json>(key: string, fn: (step: StepContext) => Promise<T>): Promise<T>
+  /**
+   * Runs `fn` and records its value under `key`, or gives the recorded value without running it. The value is plain JSON (the type
+   * can't say so: an interface is never assignable to `Json`). Rejects only for a fault of the engine.
+   */
+  step<T>(key: string, fn: (step: StepContext) => Promise<T>): Promise<T>
   /** Joins steps that were started in the same tick; resolves in their order. */
   all<T>(steps: Promise<T>[]): Promise<T[]>
   /** Waits for a value delivered from outside; null when the time is over. */
@@ -43,4 +46,23 @@ export interface Engine {
 /** A place where runs are kept. `connect` is called once by each runner. */
 export interface Journal {
   connect(body: DurableBody): Engine
+}
+
+/** What an event carries of the step it came from, where that step may be carried out again. */
+export type StepTags = { step?: string; attempt?: string }
+
+export function tagsOf({ survivesCrashes, attempt }: Durable, key: string): StepTags {
+  return survivesCrashes ? { step: key, attempt } : {}
+}
+
+/** The port when nothing is recorded: every step simply runs. */
+export function inMemory(runId: string, signal: AbortSignal): Durable {
+  return {
+    runId,
+    attempt: runId,
+    survivesCrashes: false,
+    step: (key, fn) => fn({ idempotencyKey: `${runId}/${key}`, signal }),
+    all: (steps) => Promise.all(steps),
+    wait: async () => null,
+  }
 }

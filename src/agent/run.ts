@@ -91,6 +91,9 @@ export interface RunOptions<Context = unknown> extends RunSettings<Context> {
   runId?: string
 }
 
+/** What a run is started with: a user's words, or messages to append to the conversation. */
+export type RunInput = string | ChatMessage | readonly ChatMessage[]
+
 /** How one call ended. `ok` is the only one whose `value` is there. */
 export type ToolCallOutcome = 'ok' | 'failed' | 'timeout' | 'rejected' | 'denied' | 'truncated' | 'cancelled' | 'uncertain'
 

@@ -58,6 +58,8 @@ export interface ModelResponse {
   warnings?: string[]
   /** How many failed requests came before this one. */
   retries?: number
+  /** Milliseconds from the request to the first piece of a streamed response. */
+  timeToFirstTokenMs?: number
 }
 
 /**

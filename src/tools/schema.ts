@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 import type { Ajv, ErrorObject, ValidateFunction } from 'ajv'
-import { messageOf, show, ToolloopError } from '../errors.ts'
+import { clip, messageOf, show, ToolloopError } from '../errors.ts'
 import type { JsonSchema } from './tool.ts'
 
 /** A compiled schema: the problems of a value in words for the model, or none. */
@@ -12,20 +12,63 @@ const mostProblems = 8
 
 let instances: { draft7: Ajv; draft2020: Ajv } | undefined
 
-function ajvFor(schema: JsonSchema): Ajv {
+/** The dialects a schema may be written in, the likeliest first. */
+function dialectsOf({ $schema }: JsonSchema): Ajv[] {
   if (instances === undefined) {
     // Loaded on first use: it is half of what importing this package may cost.
     const require = createRequire(import.meta.url)
     const { Ajv: Draft7 } = require('ajv') as typeof import('ajv')
     const { Ajv2020: Draft2020 } = require('ajv/dist/2020.js') as typeof import('ajv/dist/2020.js')
     const { default: addFormats } = require('ajv-formats') as typeof import('ajv-formats')
-    // `addUsedSchema: false`: two tools may carry schemas of the same `$id`.
-    const options = { strict: false, allErrors: true, addUsedSchema: false, verbose: true, validateFormats: true, logger: false } as const
+    const options = {
+      strict: false,
+      strictNumbers: true,
+      // A required `constructor` or `toString` is not there because every object inherits one.
+      ownProperties: true,
+      allErrors: true,
+      verbose: true,
+      logger: false,
+    } as const
     instances = { draft7: new Draft7(options), draft2020: new Draft2020(options) as Ajv }
     addFormats.default(instances.draft7)
     addFormats.default(instances.draft2020)
   }
-  return String(schema.$schema ?? '').includes('draft-07') ? instances.draft7 : instances.draft2020
+  // Tuples are written differently in the two, and many schemas don't say which they are.
+  if ($schema === undefined) return [instances.draft2020, instances.draft7]
+  return /draft-0\d/.test(String($schema)) ? [instances.draft7] : [instances.draft2020]
+}
+
+let compilations = 0
+
+function compileIn(ajv: Ajv, schema: JsonSchema): ValidateFunction {
+  if (typeof schema !== 'object' || schema === null || Array.isArray(schema)) throw new Error('it is not an object')
+  // `$schema` has chosen the dialect, and ajv refuses those it doesn't know. Without an id it can't resolve `$ref: '#'`.
+  const { $schema: _, $id, ...rest } = schema
+  const id = $id === undefined || $id === '' ? `urn:toolloop:schema:${++compilations}` : $id
+  if (typeof id !== 'string') throw new Error('its `$id` is not a text')
+  const key = id.replace(/#\/?$/, '')
+  if (ajv.refs[key] !== undefined || ajv.schemas[key] !== undefined) throw new Error(`its \`$id\` is that of a dialect, \`${id}\``)
+  const own: JsonSchema = { ...rest, $id: id }
+  try {
+    const validate = ajv.compile(own)
+    if ('$async' in validate) throw new Error('`$async` schemas are not supported')
+    return validate
+  } finally {
+    // Or ajv would keep every schema for ever, and refuse a second one of its `$id`.
+    ajv.removeSchema(own)
+  }
+}
+
+function compileInAny(dialects: Ajv[], schema: JsonSchema): ValidateFunction {
+  const failures: unknown[] = []
+  for (const ajv of dialects) {
+    try {
+      return compileIn(ajv, schema)
+    } catch (error) {
+      failures.push(error)
+    }
+  }
+  throw failures[0]
 }
 
 /** Compiles a schema, once for each schema object. Throws `invalid_tool` for one that is not usable. */
@@ -34,34 +77,43 @@ export function compileSchema(schema: JsonSchema, toolName: string): Validator {
   if (known !== undefined) return known
   let validate: ValidateFunction
   try {
-    validate = ajvFor(schema).compile(schema)
+    validate = compileInAny(dialectsOf(schema), schema)
   } catch (error) {
     throw new ToolloopError('invalid_tool', `Tool \`${toolName}\`: its parameters are not a usable JSON Schema: ${messageOf(error)}`, {
       cause: error,
     })
   }
-  const validator: Validator = (value) => (validate(value) ? [] : describe(validate.errors ?? []))
+  const validator: Validator = (value) => {
+    try {
+      return validate(value) ? [] : describe(validate.errors ?? [])
+    } finally {
+      validate.errors = null // They hold on to the value.
+    }
+  }
   compiled.set(schema, validator)
   return validator
 }
 
 function describe(errors: ErrorObject[]): string[] {
-  const lines = new Set<string>()
-  for (const error of errors) lines.add(inWords(error))
-  const all = [...lines]
+  return firstProblems(new Set(errors.map(inWords)))
+}
+
+/** As many problems as help, and how many there are more. */
+export function firstProblems(problems: Iterable<string>): string[] {
+  const all = [...problems]
   return all.length <= mostProblems ? all : [...all.slice(0, mostProblems), `and ${all.length - mostProblems} more`]
 }
 
 /** One violation as the model can act on it: the field, what was expected, what came. */
 function inWords({ instancePath, keyword, params, message, data }: ErrorObject): string {
-  const at = instancePath === '' ? 'arguments' : `\`${fieldName(instancePath)}\``
+  const at = instancePath === '' ? 'arguments' : `\`${clip(fieldName(instancePath))}\``
   switch (keyword) {
     case 'required':
       return `${at}: missing required \`${params.missingProperty}\``
     case 'additionalProperties':
-      return `${at}: unknown \`${params.additionalProperty}\``
+      return `${at}: unknown \`${clip(params.additionalProperty)}\``
     case 'unevaluatedProperties':
-      return `${at}: unknown \`${params.unevaluatedProperty}\``
+      return `${at}: unknown \`${clip(params.unevaluatedProperty)}\``
     case 'type':
       return `${at}: expected ${[params.type].flat().join(' or ')}, got ${kindOf(data)}${data === null ? '' : ` ${show(data)}`}`
     case 'enum':

@@ -1,7 +1,8 @@
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec'
-import { InvalidOptionError, ToolloopError } from '../errors.ts'
+import { InvalidOptionError, show, ToolloopError } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import type { Content, Json, JsonObject } from '../messages.ts'
+import type { FromObjectSchema } from './infer.ts'
 import { jsonSchemaOf } from './json-schema.ts'
 
 /** A JSON Schema object (2020-12 or draft-07). */
@@ -89,7 +90,15 @@ export interface Tool<Context = never> {
    * the run pauses with the call pending.
    */
   execute?(args: never, ctx: ToolContext<Context>): unknown
+  /**
+   * For `unsafe` tools: finds out whether a call that was in flight when the process died took effect. `undefined` means it can't tell.
+   * May throw, which means the same.
+   */
+  reconcile?(args: never, ctx: ToolContext<Context>): Reconciled | undefined | Promise<Reconciled | undefined>
 }
+
+/** What `reconcile` found: the call took effect and this is its value, or it did not and may run again. */
+export type Reconciled = { ran: true; value: unknown } | { ran: false }
 
 /** A tool whose argument and context types are not known here. */
 export type AnyTool = Tool<never>
@@ -112,8 +121,7 @@ export abstract class BaseTool<Args = JsonObject, Context = unknown> implements 
   abstract execute(args: Args, ctx: ToolContext<Context>): unknown
 }
 
-type JsonSchemaToolArgs = { [key: string]: Json }
-type ArgsOf<S> = S extends StandardSchemaV1 ? StandardSchemaV1.InferOutput<S> : JsonSchemaToolArgs
+type ArgsOf<S> = S extends StandardSchemaV1 ? StandardSchemaV1.InferOutput<S> : FromObjectSchema<S>
 
 export interface ToolOptions<S, Value, Context> {
   name: string
@@ -132,6 +140,7 @@ export interface ToolOptions<S, Value, Context> {
   secrets?: readonly string[]
   toContent?(value: Awaited<NoInfer<Value>>): Content
   execute?(args: ArgsOf<S>, ctx: ToolContext<Context>): Value
+  reconcile?(args: ArgsOf<S>, ctx: ToolContext<Context>): Reconciled | undefined | Promise<Reconciled | undefined>
 }
 
 /** What `defineTool` returns. */
@@ -142,14 +151,15 @@ export interface DefinedTool<Args, Value, Context> extends Tool<Context> {
 const emptyParameters: JsonSchema = { type: 'object', properties: {}, additionalProperties: false }
 
 /**
- * Defines a tool. Throws `invalid_tool` at once for a bad name, a schema that can't be used, or an option out of range.
+ * Defines a tool. Throws `invalid_tool` at once for a bad name or something that is no schema, `invalid_option` for an option out of
+ * range. A JSON Schema is compiled, and refused if that fails, when the tool is registered.
  *
  * ```ts
  * const add = defineTool({ name: 'add', description: 'Adds two numbers.', parameters: z.object({ a: z.number(), b: z.number() }),
  *   effect: 'read', execute: ({ a, b }) => a + b })
  * ```
  */
-export function defineTool<const S extends StandardSchemaV1 | JsonSchema, Value = unknown, Context = unknown>(
+export function defineTool<const S extends StandardSchemaV1 | JsonSchema = JsonSchema, Value = unknown, Context = unknown>(
   options: ToolOptions<S, Value, Context>,
 ): DefinedTool<ArgsOf<S>, Value, Context> {
   const { parameters, jsonSchema, ...rest } = options
@@ -167,22 +177,25 @@ const toolName = /^[a-zA-Z0-9_-]{1,64}$/
 
 /** Throws `invalid_tool` or `invalid_option` unless `tool` has a legal name, a description, an object schema and options in range. */
 export function checkTool(tool: AnyTool): void {
+  if (typeof tool !== 'object' || tool === null) throw new ToolloopError('invalid_tool', `Expected a tool, got \`${show(tool)}\``)
   if (typeof tool.name !== 'string' || !toolName.test(tool.name)) {
     throw new ToolloopError(
       'invalid_tool',
-      `Expected a tool's \`name\` to be 1 to 64 characters of a-z A-Z 0-9 _ -, got \`${String(tool.name)}\``,
+      `Expected a tool's \`name\` to be 1 to 64 characters of a-z A-Z 0-9 _ -, got \`${show(tool.name)}\``,
     )
   }
   const wrong = (what: string): never => {
     throw new ToolloopError('invalid_tool', `Expected tool \`${tool.name}\` to have ${what}`)
   }
   if (typeof tool.description !== 'string') wrong('a `description`')
-  if (typeof tool.parameters !== 'object' || tool.parameters === null) wrong('`parameters` that are a JSON Schema object')
+  if (typeof tool.parameters !== 'object' || tool.parameters === null || Array.isArray(tool.parameters)) {
+    wrong('`parameters` that are a JSON Schema object')
+  }
   if (tool.parameters.type !== undefined && tool.parameters.type !== 'object') {
-    wrong(`\`parameters\` of type 'object', got \`${String(tool.parameters.type)}\``)
+    wrong(`\`parameters\` of type 'object', got \`${show(tool.parameters.type)}\``)
   }
   if (tool.execute !== undefined && typeof tool.execute !== 'function') wrong('an `execute` that is a function')
-  if (tool.timeoutMs !== undefined && !(tool.timeoutMs > 0)) {
+  if (tool.timeoutMs !== undefined && !(typeof tool.timeoutMs === 'number' && tool.timeoutMs > 0)) {
     throw new InvalidOptionError(`${tool.name}.timeoutMs`, 'a number of milliseconds > 0', tool.timeoutMs)
   }
   if (tool.retries !== undefined && !(Number.isInteger(tool.retries) && tool.retries >= 0)) {

@@ -1,0 +1,84 @@
+import { ModelError, type ToolloopError } from '../errors.ts'
+import type { ChatMessage, Json } from '../messages.ts'
+import type { LiveRun } from './live-run.ts'
+import type { RunResult, RunSettings } from './run.ts'
+
+/** All a run needs to be taken up again in another process, but for what its runner has: model, tools, callbacks. */
+export interface DurableInput {
+  instructions?: string
+  /** The conversation with the new input at its end. */
+  messages: readonly ChatMessage[]
+  /** How many of them were there before this run. */
+  given: number
+  settings: RunSettings<never>
+}
+
+export function inputToJson({ settings, ...input }: DurableInput): Json {
+  // Named one by one: what belongs to the process or is the caller's own (signal, context, callbacks, tools) must not be stored.
+  const {
+    maxIterations,
+    toolTimeoutMs,
+    toolConcurrency,
+    maxResultBytes,
+    streamIdleTimeoutMs,
+    onLimit,
+    toolCalling,
+    toolChoice,
+    parallelToolCalls,
+    stream,
+    providerOptions,
+    temperature,
+    topP,
+    maxOutputTokens,
+    stop,
+    seed,
+    frequencyPenalty,
+    presencePenalty,
+    reasoningEffort,
+  } = settings
+  const limits = Object.entries(settings.limits ?? {}).filter(([, limit]) => Number.isFinite(limit))
+  const times = Object.entries({ toolTimeoutMs, streamIdleTimeoutMs }).map(([name, time]) => [
+    name,
+    time === Number.POSITIVE_INFINITY ? forEver : time,
+  ])
+  const sampling = { temperature, topP, maxOutputTokens, stop, seed, frequencyPenalty, presencePenalty, reasoningEffort }
+  const rest = {
+    maxIterations,
+    toolConcurrency,
+    maxResultBytes,
+    onLimit,
+    toolCalling,
+    toolChoice,
+    parallelToolCalls,
+    stream,
+    providerOptions,
+  }
+  return plain({ ...input, settings: { ...rest, ...sampling, ...Object.fromEntries(times), limits: Object.fromEntries(limits) } })
+}
+
+/** JSON has no infinity: the longest time there is stands for it. */
+const forEver = Number.MAX_SAFE_INTEGER
+
+export function inputFromJson(json: Json): DurableInput {
+  return json as never
+}
+
+/** The result without the values tools returned; of an error, its code and words. */
+export function resultToJson({ toolCalls, error, ...result }: RunResult): Json {
+  const calls = toolCalls.map(({ value: _, ...call }) => call)
+  return plain({ ...result, toolCalls: calls, ...(error === undefined ? {} : { error: { code: error.code, message: error.message } }) })
+}
+
+/** The result as the loop returned it; values and the error itself are there if the run ended in this process. */
+export function resultFromJson(json: Json, run: LiveRun): RunResult {
+  const { error, ...result } = json as never as Omit<RunResult, 'error'> & { error?: Pick<ToolloopError, 'code' | 'message'> }
+  const { provider, model } = run.model
+  const toolCalls = result.toolCalls.map((call) => (run.values.has(call.id) ? { ...call, value: run.values.get(call.id) } : call))
+  if (error === undefined) return { ...result, toolCalls }
+  const thrown = [...run.errors.values()].find(({ code, message }) => code === error.code && message === error.message)
+  return { ...result, toolCalls, error: thrown ?? new ModelError(error.code, error.message, { provider, model, retryable: false }) }
+}
+
+function plain(value: object): Json {
+  return JSON.parse(JSON.stringify(value))
+}

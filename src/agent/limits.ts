@@ -1,0 +1,163 @@
+import { InvalidOptionError } from '../errors.ts'
+import type { StopReason } from '../events.ts'
+import { addUsage, isJsonObject, type Json, noUsage, type Usage } from '../messages.ts'
+import type { ModelCapabilities } from '../models/model.ts'
+import type { PlannedCall } from './plan.ts'
+import type { RunLimits, RunSettings } from './run.ts'
+
+/** A run's bounds, every one decided. */
+export interface ResolvedLimits {
+  maxIterations: number
+  toolTimeoutMs: number
+  toolConcurrency: number
+  maxResultBytes: number
+  streamIdleTimeoutMs: number
+  deadlineMs: number
+  tokens: number
+  costUsd: number
+  toolCalls: number
+  repeatedCalls: number
+}
+
+/** Checks every bound and fills in the defaults. Throws `invalid_option`. */
+export function resolveLimits(settings: RunSettings<never>): ResolvedLimits {
+  const { limits = {}, maxIterations } = settings
+  return {
+    maxIterations: count(maxIterations === undefined ? 'maxToolRounds' : 'maxIterations', iterationsOf(settings), 5, 1),
+    toolTimeoutMs: amount('toolTimeoutMs', settings.toolTimeoutMs, 30_000),
+    toolConcurrency: count('toolConcurrency', settings.toolConcurrency, 8, 1),
+    maxResultBytes: count('maxResultBytes', settings.maxResultBytes, 65_536, 1),
+    streamIdleTimeoutMs: amount('streamIdleTimeoutMs', settings.streamIdleTimeoutMs, 60_000),
+    deadlineMs: amount('limits.deadlineMs', limits.deadlineMs, Number.POSITIVE_INFINITY),
+    tokens: amount('limits.tokens', limits.tokens, Number.POSITIVE_INFINITY),
+    costUsd: amount('limits.costUsd', limits.costUsd, Number.POSITIVE_INFINITY),
+    toolCalls:
+      limits.toolCalls === Number.POSITIVE_INFINITY
+        ? limits.toolCalls
+        : count('limits.toolCalls', limits.toolCalls, Number.POSITIVE_INFINITY, 0),
+    repeatedCalls:
+      limits.repeatedCalls === Number.POSITIVE_INFINITY ? limits.repeatedCalls : count('limits.repeatedCalls', limits.repeatedCalls, 3, 1),
+  }
+}
+
+/** `maxIterations` under either of its names. Throws `invalid_option` when the two contradict each other. */
+export function iterationsOf({ maxIterations, maxToolRounds }: RunSettings<never>): number | undefined {
+  if (maxIterations !== undefined && maxToolRounds !== undefined && maxIterations !== maxToolRounds) {
+    throw new InvalidOptionError('maxToolRounds', `the same as \`maxIterations\` (${maxIterations}) when both are given`, maxToolRounds)
+  }
+  return maxIterations ?? maxToolRounds
+}
+
+function count(name: string, value: number | undefined, byDefault: number, least: number): number {
+  if (value === undefined) return byDefault
+  if (!Number.isSafeInteger(value) || value < least) throw new InvalidOptionError(name, `an integer ≥ ${least}`, value)
+  return value
+}
+
+function amount(name: string, value: number | undefined, byDefault: number): number {
+  if (value === undefined) return byDefault
+  if (typeof value !== 'number' || !(value > 0)) throw new InvalidOptionError(name, 'a number > 0', value)
+  return value
+}
+
+/** A cost limit that can't be measured would be no limit. Throws `invalid_option`. */
+export function checkCostIsKnown(limits: RunLimits | undefined, { price, reportsCost }: ModelCapabilities): void {
+  if (limits?.costUsd === undefined || limits.costUsd === Number.POSITIVE_INFINITY || price !== undefined || reportsCost === true) return
+  throw new InvalidOptionError('limits.costUsd', 'absent for a model that has no `price` and does not report its cost', limits.costUsd)
+}
+
+/** The usage with its cost, where the provider did not tell it and the model has a price. */
+export function withCost(usage: Usage, { price }: ModelCapabilities): Usage {
+  if (price === undefined || usage.costUsd !== undefined) return usage
+  const { cacheReadTokens = 0, cacheWriteTokens = 0 } = usage
+  const fresh = Math.max(0, usage.inputTokens - cacheReadTokens - cacheWriteTokens)
+  const input =
+    fresh * price.input + cacheReadTokens * (price.cacheRead ?? price.input) + cacheWriteTokens * (price.cacheWrite ?? price.input)
+  return { ...usage, costUsd: (input + usage.outputTokens * price.output) / 1_000_000 }
+}
+
+/** What a run has used up. Made of recorded values only, so a replay counts the same. */
+export class Budget {
+  readonly #limits: ResolvedLimits
+  #usage: Usage = noUsage
+  #toolCalls = 0
+  #callsLeftOut = false
+
+  constructor(limits: ResolvedLimits) {
+    this.#limits = limits
+  }
+
+  get usage(): Usage {
+    return this.#usage
+  }
+
+  spend(usage: Usage | undefined): void {
+    this.#usage = addUsage(this.#usage, usage)
+  }
+
+  /** The plan with the calls that are more than may run refused, in the order of the calls. */
+  admit(planned: readonly PlannedCall[]): PlannedCall[] {
+    return planned.map((call): PlannedCall => {
+      if (call.action === 'reject') return call
+      if (this.#toolCalls < this.#limits.toolCalls) {
+        this.#toolCalls++
+        return call
+      }
+      this.#callsLeftOut = true
+      const text = `Not run: the limit of ${this.#limits.toolCalls} tool calls is reached.`
+      const { approval: _, ...refused } = call
+      return { ...refused, action: 'reject', refusal: { code: 'tool_denied', text } }
+    })
+  }
+
+  /** What must end the run after `iteration`, by priority; undefined when it may go on. */
+  exhausted(iteration: number): StopReason | undefined {
+    const { tokens, costUsd, maxIterations } = this.#limits
+    if (this.#callsLeftOut || this.#usage.totalTokens >= tokens || (this.#usage.costUsd ?? 0) >= costUsd) return 'budget'
+    return iteration >= maxIterations ? 'max_iterations' : undefined
+  }
+}
+
+/** Notices a model that makes the very same call turn after turn. */
+export class RepeatBreaker {
+  readonly #most: number
+  #streaks = new Map<string, number>()
+
+  constructor(mostRepeats: number) {
+    this.#most = mostRepeats
+  }
+
+  /**
+   * Counts one turn's calls. `tell`: ids of calls now repeated as often as is allowed, whose results should say so.
+   * `end`: a call was repeated although the model had been told.
+   */
+  countTurn(planned: readonly PlannedCall[]): { tell: ReadonlySet<string>; end: boolean } {
+    const keys = planned.map(callKey)
+    const streaks = new Map<string, number>()
+    for (const key of new Set(keys)) streaks.set(key, (this.#streaks.get(key) ?? 0) + 1)
+    this.#streaks = streaks
+    const repeats = keys.map((key) => (streaks.get(key) ?? 0) - 1)
+    const tell = new Set(planned.filter((_call, at) => repeats[at] === this.#most).map(({ id }) => id))
+    return { tell, end: repeats.some((times) => times > this.#most) }
+  }
+}
+
+/** The plan of a turn that was not to call anything, with all its calls refused. */
+export function refuseAll(planned: readonly PlannedCall[]): PlannedCall[] {
+  return planned.map(({ approval: _, ...call }): PlannedCall => {
+    if (call.action === 'reject') return call
+    return { ...call, action: 'reject', refusal: { code: 'tool_denied', text: 'Not run: the run may call no more tools.' } }
+  })
+}
+
+/** Beyond this many characters two texts are compared as they are: putting a megabyte in order to compare it costs too much. */
+const longestOrdered = 4_096
+
+/** What makes two calls the same call: white space and the order of keys don't count. */
+function callKey({ name, args, rawArguments }: PlannedCall): string {
+  return `${name} ${args === undefined || rawArguments.length > longestOrdered ? rawArguments : JSON.stringify(args, withSortedKeys)}`
+}
+
+function withSortedKeys(_key: string, value: Json): Json {
+  return isJsonObject(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value
+}

@@ -1,0 +1,153 @@
+import { randomUUID } from 'node:crypto'
+import type { ToolloopError } from '../errors.ts'
+import type { EventBus, EventMeta, EventName, EventPayloads, RunEvent, StopReason } from '../events.ts'
+import type { Logger } from '../log.ts'
+import type { ChatModel } from '../models/model.ts'
+import type { PreparedCall } from '../tools/arguments.ts'
+import type { ToolRegistry } from '../tools/registry.ts'
+import { ToolRunner } from '../tools/runner.ts'
+import type { ResolvedLimits } from './limits.ts'
+import type { RunOptions } from './run.ts'
+
+/** Receives every event of one run, synchronously. Must not throw. */
+export type EventTap = (event: RunEvent) => void
+
+export interface LiveRunParts {
+  runId?: string
+  model: ChatModel
+  registry: ToolRegistry
+  limits: ResolvedLimits
+  settings: RunOptions<never>
+  bus: EventBus
+  logger: Logger
+  tap?: EventTap
+}
+
+/**
+ * What of a run lives only in this process: its model and tools, the caller's signal and context, where its events go. Everything the
+ * loop decides by is elsewhere, as plain data. `dispose` releases every timer and listener.
+ */
+export class LiveRun {
+  readonly runId: string
+  readonly model: ChatModel
+  readonly registry: ToolRegistry
+  readonly toolRunner: ToolRunner
+  readonly limits: ResolvedLimits
+  readonly settings: RunOptions<never>
+  readonly logger: Logger
+  /** Calls made ready by the plan, by id; a resumed run makes them again. */
+  readonly prepared: Map<string, PreparedCall> = new Map()
+  /** Values tools returned, by call id: too rich for the record, so kept only here. */
+  readonly values: Map<string, unknown> = new Map()
+  /** Errors as they were thrown, by step key: the record has only their plain form. */
+  readonly errors: Map<string, ToolloopError> = new Map()
+  readonly #controller = new AbortController()
+  readonly #bus: EventBus
+  readonly #tap: EventTap | undefined
+  readonly #release = new Set<() => void>()
+  /** Told of an interruption; a plain set, because listeners on a signal cost more than the rest of a turn's bookkeeping. */
+  readonly #waiting = new Set<() => void>()
+  #interruption: Extract<StopReason, 'aborted' | 'deadline'> | undefined
+
+  constructor({ runId = `run_${randomUUID()}`, model, registry, limits, settings, bus, logger, tap }: LiveRunParts) {
+    this.runId = runId
+    this.model = model
+    this.registry = registry
+    this.toolRunner = new ToolRunner(registry)
+    this.limits = limits
+    this.settings = settings
+    this.logger = logger
+    this.#bus = bus
+    this.#tap = tap
+    if (settings.signal !== undefined) this.follow(settings.signal)
+    if (Number.isFinite(limits.deadlineMs)) this.#startDeadline(limits.deadlineMs)
+  }
+
+  /** Aborted when the caller aborts, the consumer goes away, or the deadline passes. */
+  get signal(): AbortSignal {
+    return this.#controller.signal
+  }
+
+  /** Why the run has to end now, if it has to. */
+  get interruption(): 'aborted' | 'deadline' | undefined {
+    return this.#interruption
+  }
+
+  interrupt(why: 'aborted' | 'deadline', reason?: unknown): void {
+    if (this.#interruption !== undefined) return
+    this.#interruption = why
+    this.#controller.abort(reason)
+    for (const stopWaiting of this.#waiting) stopWaiting()
+  }
+
+  /** Ends the run when `signal` is aborted; returns the function that stops following it. */
+  follow(signal: AbortSignal): () => void {
+    const abort = () => this.interrupt('aborted', signal.reason)
+    if (signal.aborted) abort()
+    else signal.addEventListener('abort', abort, { once: true })
+    const release = () => {
+      signal.removeEventListener('abort', abort)
+      this.#release.delete(release)
+    }
+    this.#release.add(release)
+    return release
+  }
+
+  /** The outcome of `work`, or undefined as soon as the run is interrupted. Work left behind is not waited for; its late failure is no one's. */
+  untilInterrupted<T>(work: Promise<T>): Promise<T | undefined> {
+    return new Promise((resolve, reject) => {
+      const stopWaiting = () => resolve(undefined)
+      this.#waiting.add(stopWaiting)
+      if (this.#interruption !== undefined) stopWaiting()
+      work.then(
+        (value) => {
+          this.#waiting.delete(stopWaiting)
+          resolve(value)
+        },
+        (error: unknown) => {
+          this.#waiting.delete(stopWaiting)
+          reject(error)
+        },
+      )
+    })
+  }
+
+  hears(name: EventName): boolean {
+    return this.#tap !== undefined || this.#bus.hasListeners(name)
+  }
+
+  emit<K extends EventName>(type: K, payload: EventPayloads[K], meta: Omit<EventMeta, 'runId'>): void {
+    if (!this.hears(type)) return
+    const whole = { ...meta, runId: this.runId }
+    // Each audience gets a copy of its own: a listener may do with it what it likes.
+    if (this.#bus.hasListeners(type)) this.#bus.emit(type, copyOf(type, payload), { ...whole })
+    // The union is indexed by `type`, which the compiler can't follow through a spread.
+    if (this.#tap === undefined) return
+    const own: EventPayloads[K] = copyOf(type, payload)
+    this.#tap({ type, meta: whole, ...own } as RunEvent)
+  }
+
+  dispose(): void {
+    for (const release of this.#release) release()
+  }
+
+  #startDeadline(milliseconds: number): void {
+    const longest = 2 ** 31 - 1
+    const timer = setTimeout(() => this.interrupt('deadline'), Math.min(milliseconds, longest))
+    this.#release.add(() => clearTimeout(timer))
+  }
+}
+
+const nestedPayloads: ReadonlySet<EventName> = new Set<EventName>([
+  'RUN_START',
+  'RUN_END',
+  'MODEL_END',
+  'TOOL_CALL_START',
+  'TOOL_CALL_REJECTED',
+  'TOOL_PROGRESS',
+])
+
+/** Deltas are flat, and there are thousands of them: a shallow copy is all they need. */
+function copyOf<Payload extends object>(type: EventName, payload: Payload): Payload {
+  return nestedPayloads.has(type) ? structuredClone(payload) : { ...payload }
+}

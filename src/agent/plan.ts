@@ -1,0 +1,177 @@
+import pTimeout from 'p-timeout'
+import type { ErrorCode } from '../errors.ts'
+import type { FinishReason } from '../events.ts'
+import { isJsonObject, type JsonObject, type ToolCall } from '../messages.ts'
+import { type Preparation, type PreparedCall, parseArguments, prepareArguments } from '../tools/arguments.ts'
+import type { ToolRegistry } from '../tools/registry.ts'
+import { cancelledText } from '../tools/runner.ts'
+import type { AnyTool, ToolEffect } from '../tools/tool.ts'
+
+/** What is to be done with one call. Recorded with the model's reply, so that a resumed run does the same without looking anything up. */
+export interface PlannedCall {
+  id: string
+  /** The tool's name as it is registered, or what the model wrote when there is none. */
+  name: string
+  rawArguments: string
+  args?: JsonObject
+  /** `client`: the tool has no `execute`, the caller runs it. */
+  action: 'run' | 'client' | 'reject'
+  /** It needs an approval first. */
+  approval?: true
+  /** Why it is not run, in words for the model. Only with `reject`. */
+  refusal?: { code: ErrorCode; text: string }
+  effect: ToolEffect
+  repairs?: string[]
+}
+
+export interface Plan {
+  /** The calls as they go into the history: wrappers opened, ids unique, names legal. */
+  calls: ToolCall[]
+  planned: PlannedCall[]
+  /** What is needed to run them, by call id. Not recorded: made again from the plan after a crash. */
+  prepared: Map<string, PreparedCall>
+}
+
+export interface PlanInput {
+  calls: readonly ToolCall[]
+  finishReason: FinishReason
+  registry: ToolRegistry
+  notFound(name: string): string
+  withUniqueIds(calls: readonly ToolCall[]): ToolCall[]
+  prepare(tool: AnyTool, rawArguments: string): Promise<Preparation>
+  needsApproval(call: PreparedCall): Promise<boolean>
+}
+
+/** Decides for every call of a response whether it runs, needs an approval, is the caller's, or is refused. Never throws. */
+export async function planCalls(input: PlanInput): Promise<Plan> {
+  const opened = openWrappers(input.calls, input.registry)
+  const calls = input.withUniqueIds(opened.map(({ call }) => call)).map(({ id, function: { name, arguments: json } }, index): ToolCall => {
+    const wire = opened[index]?.tool?.name ?? legalName(name)
+    return { id, type: 'function', function: { name: wire, arguments: json } }
+  })
+  const prepared = new Map<string, PreparedCall>()
+  const planned = await Promise.all(
+    calls.map(async ({ id, function: { arguments: rawArguments } }, index): Promise<PlannedCall> => {
+      const { call: asWritten, tool, repairs } = opened[index] ?? { call: undefined, tool: undefined, repairs: [] }
+      const name = tool?.name ?? asWritten?.function.name ?? ''
+      const base = { id, name, rawArguments, effect: tool?.effect ?? 'unsafe', ...(repairs.length > 0 ? { repairs } : {}) } as const
+      const refuse = (code: ErrorCode, text: string, args?: JsonObject): PlannedCall => ({
+        ...base,
+        action: 'reject',
+        refusal: { code, text },
+        ...(args === undefined ? {} : { args }),
+      })
+      if (input.finishReason === 'length') {
+        return refuse(
+          'tool_call_truncated',
+          `The response was truncated before it was complete, so this call to \`${name}\` was not run. Make it again, shorter.`,
+        )
+      }
+      if (tool === undefined) return refuse('tool_not_found', input.notFound(name))
+      const preparation = await input.prepare(tool, rawArguments)
+      if (!preparation.ok) return refuse(preparation.problem.code, preparation.problem.message, preparation.problem.args)
+      prepared.set(id, preparation.call)
+      const { args } = preparation.call
+      const approval = await input.needsApproval(preparation.call)
+      return { ...base, args, action: tool.execute === undefined ? 'client' : 'run', ...(approval ? { approval } : {}) }
+    }),
+  )
+  return { calls, planned, prepared }
+}
+
+/**
+ * Reads a call's arguments. A schema may check them asynchronously, and so may never be done: it has as long as one attempt at the call
+ * has, and not longer than the run. Never rejects.
+ */
+export async function prepareInTime(tool: AnyTool, raw: string, { timeoutMs, signal }: TimeAllowed): Promise<Preparation> {
+  if (tool.schema === undefined) return prepareArguments(tool, raw)
+  const milliseconds = tool.timeoutMs ?? timeoutMs
+  try {
+    return await pTimeout(prepareArguments(tool, raw), { milliseconds, signal })
+  } catch {
+    // Preparing never rejects: it took too long, or the run is over.
+    if (signal.aborted) return { ok: false, problem: { code: 'tool_cancelled', message: cancelledText(tool.name) } }
+    const message = `Tool \`${tool.name}\` was not run: checking its arguments timed out after ${milliseconds} ms.`
+    return { ok: false, problem: { code: 'tool_timeout', message } }
+  }
+}
+
+export interface TimeAllowed {
+  /** For a tool that has no limit of its own. */
+  timeoutMs: number
+  signal: AbortSignal
+}
+
+interface OpenedCall {
+  call: ToolCall
+  tool: AnyTool | undefined
+  repairs: string[]
+}
+
+/**
+ * Some models wrap several calls in one they invented, `multi_tool_use.parallel({tool_uses: [{recipient_name, parameters}]})` or
+ * `parallel({calls: [{name, arguments}]})`. Opened only if no tool has that name and every entry names one.
+ * Seen in https://community.openai.com/t/model-tries-to-call-unknown-function-multi-tool-use-parallel/490653
+ */
+function openWrappers(calls: readonly ToolCall[], registry: ToolRegistry): OpenedCall[] {
+  return calls.flatMap((call): OpenedCall[] => {
+    const found = findTool(call.function.name, registry)
+    if (found.tool !== undefined) return [{ call, ...found }]
+    const inner = wrappedCalls(call)
+    if (inner === undefined) return [{ call, ...found }]
+    return inner.map((entry, index) => {
+      const { tool, repairs } = findTool(entry.name, registry)
+      const opened: ToolCall = {
+        id: `${call.id || 'call'}_${index}`,
+        type: 'function',
+        function: { name: entry.name, arguments: entry.json },
+      }
+      return { call: opened, tool, repairs: [`unwrapped from \`${call.function.name}\``, ...repairs] }
+    })
+  })
+}
+
+const wrapperName = /^(functions\.)?(multi_tool_use[._])?parallel$/
+
+function wrappedCalls({ function: { name, arguments: json } }: ToolCall): { name: string; json: string }[] | undefined {
+  if (!wrapperName.test(name)) return undefined
+  const parsed = parseArguments(json)
+  // Not readable: it stays a call to an unknown tool, and the model is told so.
+  if (!parsed.ok) return undefined
+  const body = parsed.args
+  const entries = body.tool_uses ?? body.calls ?? body.tool_calls
+  if (!Array.isArray(entries) || entries.length === 0) return undefined
+  const inner: { name: string; json: string }[] = []
+  for (const entry of entries) {
+    if (!isJsonObject(entry)) return undefined
+    const target = entry.recipient_name ?? entry.name
+    const given = entry.parameters ?? entry.arguments ?? {}
+    if (typeof target !== 'string') return undefined
+    inner.push({ name: target, json: typeof given === 'string' ? given : JSON.stringify(given) })
+  }
+  return inner
+}
+
+/**
+ * The tool of that name; or the only one whose name is meant: models prefix names (`functions.x`), number them (`x:0`),
+ * escape them (`f\_x`) or change their case. Where two tools could be meant, none is.
+ */
+function findTool(name: string, registry: ToolRegistry): { tool: AnyTool | undefined; repairs: string[] } {
+  const exact = registry.get(name)
+  if (exact !== undefined) return { tool: exact, repairs: [] }
+  const bare = name
+    .trim()
+    .replaceAll('\\', '')
+    .replace(/^(functions?|tools?|default_api)[.:/]/i, '')
+    .replace(/:\d+$/, '')
+  const known = registry.get(bare)
+  const fits = known === undefined ? registry.list().filter((tool) => tool.name.toLowerCase() === bare.toLowerCase()) : [known]
+  const [tool] = fits
+  if (tool === undefined || fits.length > 1) return { tool: undefined, repairs: [] }
+  return { tool, repairs: [`name \`${name}\` read as \`${tool.name}\``] }
+}
+
+/** A name every provider accepts in a history, for a call to a tool that is not there. */
+function legalName(name: string): string {
+  return name.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64) || 'unknown'
+}

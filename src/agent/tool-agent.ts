@@ -1,0 +1,83 @@
+import { ToolArgumentsError } from '../errors.ts'
+import type { AIMessage, ChatMessage, ToolCall } from '../messages.ts'
+import type { ChatModel, ModelRequest, ModelSink, Sampling, ToolChoice } from '../models/model.ts'
+import { parseArguments } from '../tools/arguments.ts'
+import { ToolRegistry } from '../tools/registry.ts'
+import type { AnyTool } from '../tools/tool.ts'
+import { History } from './history.ts'
+import { checkSettings, toMessages, toModel, toRegistry } from './options.ts'
+import type { RunInput, RunnerOptions } from './run.ts'
+
+export interface GenerateOptions extends Sampling {
+  /** Tools of this call alone; they win over bound ones. */
+  tools?: readonly AnyTool[]
+  toolChoice?: ToolChoice
+  parallelToolCalls?: boolean
+  /** False: asks for one whole response. Default true. */
+  stream?: boolean
+  signal?: AbortSignal
+  /** The conversation so far. */
+  messages?: readonly ChatMessage[]
+  /** Text as it arrives. */
+  onText?(delta: string): void
+}
+
+/** A model with tools bound to it, asked one turn at a time: it says which tools it wants called, and calls none itself. */
+export class ToolAgent<Context = unknown> {
+  protected readonly options: RunnerOptions<Context>
+  readonly #model: ChatModel
+  #tools: ToolRegistry
+
+  constructor(options: RunnerOptions<Context>) {
+    this.options = options
+    this.#model = toModel(options.model)
+    checkSettings(options, this.#model)
+    this.#tools = toRegistry(options.tools)
+  }
+
+  get model(): ChatModel {
+    return this.#model
+  }
+
+  /** The tools the next turn is sent. */
+  get tools(): ToolRegistry {
+    return this.#tools
+  }
+
+  /** Replaces the bound tools; sends nothing. With `[]` the model is sent no tools and answers in text. */
+  bindTools(tools: readonly AnyTool[]): this {
+    this.#tools = new ToolRegistry(tools)
+    return this
+  }
+
+  /**
+   * Asks the model once. Rejects with `ToolArgumentsError` when the arguments of a call are not a JSON object, and with `ModelError`
+   * when the provider failed.
+   */
+  async generate(input: RunInput, options: GenerateOptions = {}): Promise<AIMessage> {
+    const { tools: ownTools, messages = [], onText, signal, toolChoice, parallelToolCalls, stream, ...sampling } = options
+    const { instructions } = this.options
+    const prompt = typeof instructions === 'function' ? await instructions({ context: undefined as Context }) : instructions
+    const history = new History([...messages, ...toMessages(input)], prompt)
+    const registry = ownTools === undefined ? this.#tools : toRegistry(ownTools)
+    const request: ModelRequest = { messages: history.messages, ...sampling }
+    if (signal !== undefined) request.signal = signal
+    if (stream !== undefined) request.stream = stream
+    if (registry.size > 0) {
+      request.tools = registry.getAllSpecs()
+      const choice = toolChoice ?? this.options.toolChoice
+      if (choice !== undefined) request.toolChoice = choice
+      if (parallelToolCalls !== undefined) request.parallelToolCalls = parallelToolCalls
+    }
+    const sink: ModelSink | undefined = onText === undefined ? undefined : { text: onText }
+    const { text, toolCalls, providerData } = await this.#model.generate(request, sink)
+    const parsed = history.withUniqueIds(toolCalls).map(toParsedCall)
+    return { role: 'assistant', content: text, toolCalls: parsed, ...(providerData === undefined ? {} : { providerData }) }
+  }
+}
+
+function toParsedCall({ id, function: { name, arguments: raw } }: ToolCall): AIMessage['toolCalls'][number] {
+  const parsed = parseArguments(raw)
+  if (!parsed.ok) throw new ToolArgumentsError(name, raw, parsed.problem)
+  return { id, name, arguments: parsed.args }
+}

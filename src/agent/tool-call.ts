@@ -1,0 +1,185 @@
+import type { ErrorCode } from '../errors.ts'
+import { Event } from '../events.ts'
+import { textOf } from '../messages.ts'
+import type { PreparedCall } from '../tools/arguments.ts'
+import { resultText } from '../tools/result-text.ts'
+import { cancelledText, contentOf, loggedFailure, type ToolCallEnd, type ToolCallEnvironment } from '../tools/runner.ts'
+import type { AnyTool, Reconciled, ToolContext } from '../tools/tool.ts'
+import { type Durable, type StepContext, type StepTags, tagsOf } from './journal.ts'
+import type { Lanes } from './lanes.ts'
+import type { LiveRun } from './live-run.ts'
+import { type PlannedCall, prepareInTime } from './plan.ts'
+import type { PendingItem, ToolCallRecord } from './run.ts'
+
+/** One call's end as it is recorded. */
+export interface CallEnd {
+  record: ToolCallRecord
+  /** Its tool's result is the run's output. */
+  final?: boolean
+  question?: Pick<PendingItem, 'about' | 'schema'>
+  interrupted?: 'aborted' | 'deadline'
+}
+
+/** One call on its way from the plan to its record. Its events are emitted here, inside the step, so a replay doesn't repeat them. */
+export class CallInFlight {
+  readonly #run: LiveRun
+  readonly #call: PlannedCall
+  readonly #iteration: number
+  readonly #step: StepContext
+  readonly #tags: StepTags
+  #startedAt: number | undefined
+
+  constructor(run: LiveRun, call: PlannedCall, iteration: number, durable: Durable, key: string, step: StepContext) {
+    this.#run = run
+    this.#call = call
+    this.#iteration = iteration
+    this.#step = step
+    this.#tags = tagsOf(durable, key)
+  }
+
+  /** `mayHaveRun`: an earlier execution got as far as starting this round's calls and did not record this one's end. */
+  async finish(lanes: Lanes, mayHaveRun: boolean): Promise<CallEnd> {
+    const { refusal } = this.#call
+    if (refusal !== undefined) return this.#reject(refusal.code, refusal.text)
+    const call = this.#run.prepared.get(this.#call.id) ?? (await this.#prepareAgain())
+    if ('code' in call) return this.#reject(call.code, call.text)
+    await lanes.enter(call.tool.parallel === false)
+    const unfollow = this.#step.signal === this.#run.signal ? undefined : this.#run.follow(this.#step.signal)
+    try {
+      if (this.#run.interruption !== undefined) return this.#reject('tool_cancelled', cancelledText(call.tool.name))
+      if (mayHaveRun && this.#call.effect === 'unsafe') {
+        const found = await this.#reconcile(call)
+        if (found === undefined) return this.#record('uncertain', { content: uncertainText(call.tool.name), errorCode: 'tool_uncertain' })
+        if (found.ran) return this.#end(call.tool, contentOf(call.tool, found.value, this.#run.limits.maxResultBytes, 1))
+      }
+      return this.#end(call.tool, await this.#run.toolRunner.execute(call, this.#environment(call)))
+    } finally {
+      unfollow?.()
+      lanes.leave()
+      this.#run.prepared.delete(this.#call.id)
+    }
+  }
+
+  /** The end of a call that waits for someone when the run has to end; `asked`: its tool has run as far as its question. */
+  cancel(asked: boolean): CallEnd {
+    const content = cancelledText(this.#call.name)
+    if (!asked) return this.#reject('tool_cancelled', content)
+    return this.#record('cancelled', { content, errorCode: 'tool_cancelled' })
+  }
+
+  /** The end of a call nobody could decide on: told as refused, its record says that the outcome is not known. */
+  leaveUncertain(): null {
+    this.#emitRejected(uncertainText(this.#call.name))
+    return null
+  }
+
+  async #prepareAgain(): Promise<PreparedCall | { code: ErrorCode; text: string }> {
+    const tool = this.#run.registry.get(this.#call.name)
+    if (tool === undefined) return { code: 'tool_not_found', text: this.#run.toolRunner.notFound(this.#call.name) }
+    const { signal, limits } = this.#run
+    const preparation = await prepareInTime(tool, this.#call.rawArguments, { timeoutMs: limits.toolTimeoutMs, signal })
+    return preparation.ok ? preparation.call : { code: preparation.problem.code, text: preparation.problem.message }
+  }
+
+  async #reconcile({ tool, args, input }: PreparedCall): Promise<Reconciled | undefined> {
+    if (tool.reconcile === undefined) return undefined
+    const { context } = this.#run.settings
+    const { idempotencyKey } = this.#step
+    const { runId, signal, logger } = this.#run
+    const ids = { toolCallId: this.#call.id, runId, iteration: this.#iteration, idempotencyKey, attempt: 1 }
+    const ctx: ToolContext<never> = { context: context as never, signal, ...ids, logger, progress() {} }
+    try {
+      const work = async () => tool.reconcile?.(input as never, ctx)
+      return await this.#run.untilInterrupted(work())
+    } catch (error) {
+      const failure = loggedFailure({ tool, args }, error)
+      logger.error({ ...ids, tool: tool.name, ...failure }, 'reconcile threw; whether the call took effect is not known')
+      return undefined
+    }
+  }
+
+  #environment({ tool: { name } }: PreparedCall): ToolCallEnvironment {
+    const { runId, signal, logger, limits, settings } = this.#run
+    const meta = { iteration: this.#iteration, toolCallId: this.#call.id, ...this.#tags }
+    return {
+      context: settings.context,
+      signal,
+      toolCallId: this.#call.id,
+      runId,
+      iteration: this.#iteration,
+      idempotencyKey: this.#step.idempotencyKey,
+      timeoutMs: limits.toolTimeoutMs,
+      maxResultBytes: limits.maxResultBytes,
+      logger,
+      onStart: (args) => {
+        this.#startedAt = performance.now()
+        this.#run.emit(Event.TOOL_CALL_START, { tool: name, args }, meta)
+      },
+      onProgress: (update) => this.#run.emit(Event.TOOL_PROGRESS, { tool: name, update }, meta),
+    }
+  }
+
+  #end(tool: AnyTool, end: ToolCallEnd): CallEnd {
+    if (end.outcome === 'rejected') return this.#reject(end.code, end.content)
+    const durationMs = this.#startedAt === undefined ? 0 : performance.now() - this.#startedAt
+    const content = end.outcome === 'question' ? resultText(end.question.about) : end.content
+    const ok = end.outcome === 'ok' || end.outcome === 'question'
+    const meta = { iteration: this.#iteration, toolCallId: this.#call.id, durationMs, ok, ...this.#tags }
+    this.#run.emit(Event.TOOL_CALL_END, { tool: this.#call.name, result: textOf(content) }, meta)
+    const { attempts } = end
+    if (end.outcome === 'question') {
+      const { about, schema } = end.question
+      return {
+        ...this.#record('cancelled', { content, attempts, durationMs }),
+        question: { about, ...(schema === undefined ? {} : { schema }) },
+      }
+    }
+    if (end.outcome === 'ok' && end.value !== undefined) this.#run.values.set(this.#call.id, end.value)
+    const code = end.outcome === 'ok' ? {} : { errorCode: end.code }
+    const recorded = this.#record(end.outcome, { content, attempts, durationMs, ...code })
+    return tool.final === true ? { ...recorded, final: true } : recorded
+  }
+
+  #reject(code: ErrorCode, error: string): CallEnd {
+    this.#emitRejected(error)
+    return this.#record(outcomes[code] ?? 'rejected', { content: error, errorCode: code })
+  }
+
+  #emitRejected(error: string): void {
+    const { id: toolCallId, name: tool, args, rawArguments } = this.#call
+    this.#run.emit(
+      Event.TOOL_CALL_REJECTED,
+      { tool, args: args ?? rawArguments, error },
+      { iteration: this.#iteration, toolCallId, ...this.#tags },
+    )
+  }
+
+  #record(outcome: ToolCallRecord['outcome'], rest: Pick<ToolCallRecord, 'content'> & Partial<ToolCallRecord>): CallEnd {
+    const { id, name, args, rawArguments, repairs } = this.#call
+    const record: ToolCallRecord = {
+      id,
+      tool: name,
+      ...(args === undefined ? {} : { args }),
+      rawArguments,
+      iteration: this.#iteration,
+      outcome,
+      durationMs: 0,
+      attempts: 0,
+      ...rest,
+      ...(repairs === undefined ? {} : { repairs }),
+    }
+    const { interruption } = this.#run
+    return interruption === undefined || outcome !== 'cancelled' ? { record } : { record, interrupted: interruption }
+  }
+}
+
+/** Why a call was not run, as its record says it. */
+const outcomes: Partial<Record<ErrorCode, ToolCallRecord['outcome']>> = {
+  tool_denied: 'denied',
+  tool_cancelled: 'cancelled',
+  tool_call_truncated: 'truncated',
+}
+
+function uncertainText(tool: string): string {
+  return `The run was interrupted while \`${tool}\` was running. Whether it took effect is not known.`
+}

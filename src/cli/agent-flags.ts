@@ -1,0 +1,27 @@
+/** The options of a command that runs an agent, as commander gives them. Without an option its key is absent, but for the two defaults. */
+export interface AgentFlags {
+  model?: string
+  baseUrl?: string
+  /** Paths of tool modules. */
+  tools?: string[]
+  /** False with `--no-builtin-tools`. */
+  builtinTools: boolean
+  workspace?: string
+  maxIterations?: number
+  /** The text itself, or `@file`. */
+  instructions?: string
+  /** Seconds for a whole run. */
+  deadline?: number
+  /** Seconds for one tool call. */
+  timeout?: number
+  /** False with `--no-stream`. */
+  stream: boolean
+  yes?: boolean
+  verbose?: boolean
+  quiet?: boolean
+}
+
+export interface RunFlags extends AgentFlags {
+  json?: boolean
+  events?: boolean
+}

@@ -1,0 +1,151 @@
+import type { RunnerOptions } from '../agent/run.ts'
+import { AgentRunner } from '../agent/runner.ts'
+import { messageOf } from '../errors.ts'
+import type { ChatMessage } from '../messages.ts'
+import type { AgentFlags } from './agent-flags.ts'
+import { createApprove } from './ask-approval.ts'
+import { chooseModel, type ModelChoice } from './choose-model.ts'
+import { EXIT_OK, EXIT_SIGINT, exitCodeOf } from './exit-codes.ts'
+import { Interrupts } from './interrupts.ts'
+import { LineReader } from './line-reader.ts'
+import { describeChoice, type PreparedAgent, prepareAgent } from './prepare-agent.ts'
+import { describeEnding, RunRenderer } from './render.ts'
+import { type ChatState, runSlashCommand } from './slash-commands.ts'
+import { type CliIO, Terminal } from './terminal.ts'
+
+/**
+ * `toolloop chat`: a conversation, one prompt a line, until the end of the input. Resolves with the exit code: that of the last run
+ * that did not answer, when nobody sits there to read why; rejects for options and files that are not usable.
+ */
+export async function chat(flags: AgentFlags, io: CliIO): Promise<number> {
+  const terminal = new Terminal(io)
+  const interrupts = new Interrupts(io)
+  let lines: LineReader | undefined
+  try {
+    const agent = await prepareAgent(flags, terminal, interrupts.signal)
+    lines = new LineReader(io, '> ')
+    return await new Chat(agent, flags, terminal, lines, interrupts).run()
+  } catch (error) {
+    if (interrupts.exitCode !== undefined) return interrupts.exitCode
+    throw error
+  } finally {
+    lines?.close()
+    terminal.waitFor(undefined)
+    interrupts.release()
+  }
+}
+
+class Chat implements ChatState {
+  messages: readonly ChatMessage[] = []
+  readonly #agent: PreparedAgent
+  readonly #flags: AgentFlags
+  readonly #terminal: Terminal
+  readonly #lines: LineReader
+  readonly #interrupts: Interrupts
+  readonly #approve: RunnerOptions['approve']
+  #choice: ModelChoice
+  #runner: AgentRunner
+  #running: AbortController | undefined
+  /** Whether the last thing at the prompt was a Ctrl-C: one more ends the chat. */
+  #aboutToQuit = false
+  readonly #quit = new AbortController()
+  #exitCode = EXIT_OK
+
+  constructor(agent: PreparedAgent, flags: AgentFlags, terminal: Terminal, lines: LineReader, interrupts: Interrupts) {
+    this.#agent = agent
+    this.#flags = flags
+    this.#terminal = terminal
+    this.#lines = lines
+    this.#interrupts = interrupts
+    this.#approve = createApprove(terminal, agent.tools, flags.yes, (question, signal) => lines.ask(question, signal))
+    this.#choice = agent.choice
+    this.#runner = this.#createRunner(agent.choice)
+    lines.onInterrupt = (typed) => this.#interrupt(typed)
+  }
+
+  get tools(): PreparedAgent['tools'] {
+    return this.#agent.tools
+  }
+
+  get modelName(): string {
+    return this.#choice.name
+  }
+
+  readonly say = (line: string): void => this.#terminal.note(line)
+
+  async switchModel(name: string): Promise<void> {
+    const { env, cwd } = this.#terminal.io
+    const { baseUrl } = this.#flags
+    const choice = await chooseModel({ model: name, ...(baseUrl === undefined ? {} : { baseURL: baseUrl }), env, cwd })
+    this.#runner = this.#createRunner(choice)
+    this.#choice = choice
+  }
+
+  async run(): Promise<number> {
+    if (!this.#flags.quiet) this.say(this.#terminal.paint('dim', describeChoice(this.#choice)))
+    if (this.#lines.interactive) this.say(this.#terminal.paint('dim', '/help lists the commands'))
+    const ended = AbortSignal.any([this.#interrupts.signal, this.#quit.signal])
+    for (;;) {
+      const line = await this.#lines.next(ended)
+      this.#aboutToQuit = false
+      if (line === undefined) {
+        // The prompt is still open, and the shell's is next.
+        if (this.#lines.interactive) this.say('')
+        break
+      }
+      if (line.trim() === '') continue
+      try {
+        if (!line.startsWith('/')) await this.#answer(line)
+        else if ((await runSlashCommand(line, this)) === 'quit') break
+      } catch (error) {
+        this.say(this.#terminal.paint('red', `error: ${messageOf(error)}`))
+        this.#exitCode = 1
+      }
+    }
+    if (this.#interrupts.exitCode !== undefined) return this.#interrupts.exitCode
+    return this.#lines.interactive ? EXIT_OK : this.#exitCode
+  }
+
+  async #answer(prompt: string): Promise<void> {
+    this.#running = new AbortController()
+    try {
+      const signal = AbortSignal.any([this.#running.signal, this.#interrupts.signal])
+      const stream = this.#runner.stream(prompt, { messages: this.messages, signal })
+      const renderer = new RunRenderer(this.#terminal, this.tools, { quiet: this.#flags.quiet === true })
+      for await (const event of stream) renderer.show(event)
+      const result = await stream.result
+      renderer.finish(result)
+      this.messages = result.messages
+      const ending = describeEnding(result)
+      if (ending === undefined) return
+      this.say(this.#terminal.paint('yellow', ending))
+      this.#exitCode = exitCodeOf(result)
+    } finally {
+      this.#running = undefined
+    }
+  }
+
+  #createRunner(choice: ModelChoice): AgentRunner {
+    return new AgentRunner({
+      ...this.#agent.options,
+      model: choice.model,
+      ...(this.#approve === undefined ? {} : { approve: this.#approve }),
+    })
+  }
+
+  #interrupt(typed: boolean): void {
+    if (this.#running !== undefined) {
+      if (this.#running.signal.aborted) process.exit(EXIT_SIGINT)
+      this.#running.abort()
+    } else if (typed) {
+      this.#aboutToQuit = false
+      this.#lines.clearLine()
+    } else if (this.#aboutToQuit) {
+      this.#quit.abort()
+    } else {
+      this.#aboutToQuit = true
+      this.say('\n(Ctrl-C again, or Ctrl-D, ends the chat)')
+      this.#lines.showPrompt()
+    }
+  }
+}

@@ -1,0 +1,126 @@
+import { messageOf } from '../errors.ts'
+import { isJsonObject } from '../messages.ts'
+import { chooseModel, type ModelChoice } from './choose-model.ts'
+import { EXIT_FAILED, EXIT_OK } from './exit-codes.ts'
+import { installedVersion } from './installed-packages.ts'
+import { type FoundServer, findServers, localServers } from './local-servers.ts'
+import { findKeys } from './provider-keys.ts'
+import { readOwnPackage } from './resolve-self.ts'
+import { type CliIO, Terminal } from './terminal.ts'
+
+/** What `toolloop doctor --json` prints. */
+export interface Diagnosis {
+  /** False when something that is needed is missing or broken; `problems` says what. */
+  ok: boolean
+  problems: string[]
+  toolloop: string
+  node: { version: string; required: string; ok: boolean }
+  /** Names of the variables that hold a provider's key; never their values. */
+  keys: { provider: string; variable: string }[]
+  servers: FoundServer[]
+  /** Optional peer dependencies; null: not installed. */
+  optionalPackages: { name: string; version: string | null; use: string }[]
+  /** The model of a bare `toolloop run`; absent when choosing it failed. */
+  model?: { name: string; source: ModelChoice['source']; why: string }
+}
+
+export interface DoctorFlags {
+  model?: string
+  baseUrl?: string
+  json?: boolean
+}
+
+/** Longer than a run waits: whoever asks what there is can wait for a slow server. */
+const probeMs = 2_000
+/** What the optional packages are for. Which of them this version takes is in its package.json. */
+const uses = new Map([
+  ['@anthropic-ai/sdk', 'models of Anthropic'],
+  ['@google/genai', 'models of Google'],
+  ['@modelcontextprotocol/client', 'tools of MCP servers'],
+  ['@opentelemetry/api', 'telemetry'],
+  ['langchain', "the backend 'langchain'"],
+])
+
+/** `toolloop doctor`: what is here, what is missing, and which model a run would use. Resolves with the exit code. */
+export async function doctor(flags: DoctorFlags, io: CliIO): Promise<number> {
+  const terminal = new Terminal(io)
+  const diagnosis = await diagnose(flags, io)
+  if (flags.json) terminal.print(JSON.stringify(diagnosis))
+  else for (const line of describe(diagnosis, terminal)) terminal.print(line)
+  return diagnosis.ok ? EXIT_OK : EXIT_FAILED
+}
+
+async function diagnose({ model, baseUrl }: DoctorFlags, { env, cwd }: CliIO): Promise<Diagnosis> {
+  const own = readOwnPackage()
+  const problems = namesIn(own.dependencies)
+    .filter((name) => installedVersion(name) === undefined)
+    .map((name) => `the package ${name} is not installed; run npm install again`)
+  const servers = await findServers(localServers(env), probeMs)
+  let choice: ModelChoice | undefined
+  try {
+    choice = await chooseModel({
+      ...(model === undefined ? {} : { model }),
+      ...(baseUrl === undefined ? {} : { baseURL: baseUrl }),
+      env,
+      cwd,
+      servers,
+      probeMs,
+    })
+    const { createModel } = await import('../models/create-model.ts')
+    createModel(choice.model)
+  } catch (error) {
+    problems.push(messageOf(error))
+  }
+  const required = isJsonObject(own.engines) ? String(own.engines.node) : ''
+  return {
+    ok: problems.length === 0,
+    problems,
+    toolloop: String(own.version),
+    // main.ts refuses to start on any other.
+    node: { version: process.versions.node, required, ok: true },
+    keys: findKeys(env).map(({ provider, variable }) => ({ provider, variable })),
+    servers,
+    optionalPackages: namesIn(own.peerDependencies).map((name) => ({
+      name,
+      version: installedVersion(name) ?? null,
+      use: uses.get(name) ?? 'one feature',
+    })),
+    ...(choice === undefined ? {} : { model: { name: choice.name, source: choice.source, why: choice.why } }),
+  }
+}
+
+function namesIn(dependencies: unknown): string[] {
+  return isJsonObject(dependencies) ? Object.keys(dependencies) : []
+}
+
+function describe({ problems, toolloop, node, keys, servers, optionalPackages, model }: Diagnosis, terminal: Terminal): string[] {
+  const good = terminal.paint('green', '✓', 'stdout')
+  const none = terminal.paint('dim', '-', 'stdout')
+  const width = Math.max(0, ...optionalPackages.map(({ name }) => name.length))
+  return [
+    `${good} toolloop ${toolloop} on Node.js ${node.version} (needed: ${node.required})`,
+    '',
+    'API keys in the environment',
+    ...(keys.length === 0 ? [`${none} none`] : keys.map(({ provider, variable }) => `${good} ${variable} (${provider})`)),
+    '',
+    'Model servers on this machine',
+    ...(servers.length === 0 ? [`${none} none`] : servers.map((server) => `${good} ${describeServer(server)}`)),
+    '',
+    'Optional packages',
+    ...(optionalPackages.length === 0
+      ? [`${none} none`]
+      : optionalPackages.map(
+          ({ name, version, use }) => `${version === null ? none : good} ${name.padEnd(width)}  ${version ?? 'not installed'} (for ${use})`,
+        )),
+    '',
+    ...(model === undefined ? [] : [`A run uses ${terminal.paint('bold', model.name, 'stdout')}: ${model.why}`]),
+    ...(model?.source === 'demo' ? ["To use another model set a provider's key, start a model server, or name it with --model"] : []),
+    ...problems.map((problem) => `${terminal.paint('red', '✗', 'stdout')} ${problem}`),
+  ]
+}
+
+function describeServer({ provider, baseURL, models }: FoundServer): string {
+  const most = 5
+  const more = models.length > most ? `, and ${models.length - most} more` : ''
+  return `${provider} at ${baseURL}: ${models.length === 0 ? 'no model' : `${models.slice(0, most).join(', ')}${more}`}`
+}

@@ -1,0 +1,41 @@
+import type { RunResult } from '../agent/run.ts'
+import type { StopReason } from '../events.ts'
+
+/** The command did what it was asked. */
+export const EXIT_OK = 0
+/** The command itself failed. */
+export const EXIT_FAILED = 1
+/** Wrong options, an unusable tool module or configuration: nothing was sent anywhere. */
+export const EXIT_USAGE = 2
+/** Ended by SIGINT or SIGTERM: 128 plus the signal's number, as shells have it. */
+export const EXIT_SIGINT = 130
+export const EXIT_SIGTERM = 143
+
+const byStopReason: Record<StopReason, { code: number; help: string }> = {
+  answered: { code: EXIT_OK, help: 'the model answered' },
+  stopped: { code: EXIT_OK, help: "a tool's result was the answer" },
+  max_iterations: { code: 3, help: 'the iteration limit was reached' },
+  deadline: { code: 4, help: 'the deadline passed' },
+  budget: { code: 4, help: 'a budget was used up' },
+  model_error: { code: 5, help: 'the model failed' },
+  refused: { code: 6, help: 'the model declined to answer' },
+  repeated_calls: { code: 7, help: 'the model kept repeating the same call' },
+  paused: { code: 8, help: 'a call waits for an approval or for a result of yours' },
+  aborted: { code: EXIT_SIGINT, help: 'aborted by Ctrl-C (143: by SIGTERM)' },
+}
+
+export function exitCodeOf({ stopReason, error }: RunResult): number {
+  // A key that is missing is found out only when the model is asked.
+  return error?.fault === 'programmer' ? EXIT_USAGE : byStopReason[stopReason].code
+}
+
+/** The exit codes as lines of `--help`. */
+export function describeExitCodes(): string {
+  const meanings = new Map<number, string[]>([[EXIT_OK, []]])
+  meanings.set(EXIT_FAILED, ['the command itself failed'])
+  meanings.set(EXIT_USAGE, ['wrong options, tools or configuration; nothing was sent'])
+  for (const { code, help } of Object.values(byStopReason)) {
+    meanings.set(code, [...(meanings.get(code) ?? []), help])
+  }
+  return [...meanings].map(([code, helps]) => `  ${String(code).padStart(3)}  ${helps.join('; ')}`).join('\n')
+}

@@ -1,0 +1,183 @@
+import { Command, CommanderError, Help, InvalidArgumentError, Option } from 'commander'
+import { messageOf, ToolloopError } from '../errors.ts'
+import { redactText } from '../log.ts'
+import type { AgentFlags, RunFlags } from './agent-flags.ts'
+import type { DoctorFlags } from './doctor.ts'
+import { describeExitCodes, EXIT_FAILED, EXIT_OK, EXIT_USAGE } from './exit-codes.ts'
+import { isClosedPipe } from './interrupts.ts'
+import { readOwnPackage } from './resolve-self.ts'
+import type { CliIO } from './terminal.ts'
+
+/** Which options a command takes, by the names commander gives them. All are the program's, so that they may stand before the command too. */
+const agentOptions = [
+  'model',
+  'baseUrl',
+  'tools',
+  'builtinTools',
+  'workspace',
+  'maxIterations',
+  'instructions',
+  'deadline',
+  'timeout',
+  'stream',
+  'yes',
+  'verbose',
+  'quiet',
+]
+const optionsOf: Record<string, ReadonlySet<string>> = {
+  run: new Set([...agentOptions, 'json', 'events']),
+  chat: new Set(agentOptions),
+  doctor: new Set(['model', 'baseUrl', 'json']),
+}
+
+/** Runs the command line on this process and ends it, with the command's exit code. */
+export async function runProgram(args: readonly string[]): Promise<void> {
+  const { stdin, stdout, stderr, env } = process
+  let failure: Error | undefined
+  stdout.on('error', (error) => {
+    if (!isClosedPipe(error)) failure ??= error
+  })
+  // Without stderr there is nowhere left to say anything.
+  stderr.on('error', () => {})
+  let code = await runCommand(args, { stdin, stdout, stderr, env, cwd: process.cwd() })
+  // On some systems pipes are written in the background.
+  await Promise.all(
+    [stdout, stderr].map((stream) => new Promise((resolve) => (stream.writable ? stream.write('', resolve) : resolve(undefined)))),
+  )
+  if (failure !== undefined) {
+    stderr.write(`error: standard output can't be written: ${failure.message}\n`)
+    code ||= EXIT_FAILED
+  }
+  // Tools may have left connections and timers behind; the command is done all the same.
+  process.exit(code)
+}
+
+/** Runs one command line; resolves with its exit code. */
+export async function runCommand(args: readonly string[], io: CliIO): Promise<number> {
+  let code = EXIT_OK
+  const program = createProgram(io, (result) => {
+    code = result
+  })
+  try {
+    await program.parseAsync(args, { from: 'user' })
+    return code
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_OK : EXIT_USAGE
+    return reportFailure(error, io, program.opts<AgentFlags>().verbose === true)
+  }
+}
+
+/** An option, file or module that can't be used is told in one line; anything else is a fault of the command's own. */
+function reportFailure(error: unknown, io: CliIO, verbose: boolean): number {
+  const isUsage = ToolloopError.isInstance(error) && error.fault === 'programmer'
+  io.stderr.write(`error: ${redactText(messageOf(error))}\n`)
+  if (verbose && error instanceof Error) io.stderr.write(`${error.stack}\n${error.cause instanceof Error ? `${error.cause.stack}\n` : ''}`)
+  return isUsage ? EXIT_USAGE : EXIT_FAILED
+}
+
+function createProgram(io: CliIO, done: (code: number) => void): Command {
+  const program = new Command('toolloop')
+    .description('Runs a tool-using agent: asks a model, runs the tools it calls, until it answers or a bound is reached.')
+    .version(String(readOwnPackage().version), '-V, --version')
+    .usage('[options] [prompt…]\n       toolloop chat|doctor [options]')
+    .argument('[prompt...]', 'what to ask; `-`, or nothing when input is piped in: read it from standard input')
+    .configureOutput({ writeOut: (text) => void io.stdout.write(text), writeErr: (text) => void io.stderr.write(text) })
+    .showHelpAfterError('(toolloop --help lists the options)')
+    .helpCommand(true)
+    .exitOverride()
+    .action(async (words: string[]) => done(await startRun(words, program, io)))
+  for (const option of createOptions()) program.addOption(option)
+  program.addHelpText('after', `\n${examples}\n\nExit codes\n${describeExitCodes()}`)
+
+  addCommand(program, 'run', 'answer one prompt (the default command)')
+    .argument('[prompt...]', 'what to ask')
+    .action(async (words: string[]) => done(await startRun(words, program, io)))
+  addCommand(program, 'chat', 'a conversation, one prompt a line').action(async () => {
+    checkOptions(program, 'chat')
+    const { chat } = await import('./chat.ts')
+    done(await chat(program.opts<AgentFlags>(), io))
+  })
+  addCommand(program, 'doctor', 'say what is set up, and which model a run would use').action(async () => {
+    checkOptions(program, 'doctor')
+    const { doctor } = await import('./doctor.ts')
+    done(await doctor(program.opts<DoctorFlags>(), io))
+  })
+  return program
+}
+
+async function startRun(words: readonly string[], program: Command, io: CliIO): Promise<number> {
+  checkOptions(program, 'run')
+  const { run } = await import('./run.ts')
+  return run(words, program.opts<RunFlags>(), io)
+}
+
+function addCommand(program: Command, name: string, description: string): Command {
+  const command = program.command(name).description(description)
+  const taken = (option: Option) => optionsOf[name]?.has(option.attributeName()) === true
+  return command.configureHelp({ visibleOptions: (of) => [...program.options.filter(taken), ...new Help().visibleOptions(of)] })
+}
+
+/** Refuses options that mean nothing to the command, instead of ignoring them. */
+function checkOptions(program: Command, name: string): void {
+  for (const option of program.options) {
+    const key = option.attributeName()
+    if (program.getOptionValueSource(key) !== 'cli' || optionsOf[name]?.has(key)) continue
+    program.error(`error: \`toolloop ${name}\` does not take ${option.flags}`)
+  }
+  if (program.opts<RunFlags>().json && program.opts<RunFlags>().events)
+    program.error('error: expected one of --json and --events, got both')
+}
+
+function createOptions(): Option[] {
+  return [
+    new Option('-m, --model <provider/name>', 'the model (default: what toolloop doctor says)'),
+    new Option('--base-url <url>', 'where the model is served, such as http://localhost:8080/v1'),
+    new Option('-t, --tools <file>', 'a module that exports tools, .ts or .js; may be repeated').argParser(
+      (file: string, earlier: string[] | undefined) => [...(earlier ?? []), file],
+    ),
+    new Option('--no-builtin-tools', 'without the built-in tools'),
+    new Option('-w, --workspace <folder>', 'the folder the built-in tools may see (default: the current one)'),
+    new Option('-n, --max-iterations <n>', 'most requests to the model (default: 5)').argParser(parseCount),
+    new Option('-i, --instructions <text>', 'the system prompt; @file reads it from a file'),
+    new Option('--deadline <seconds>', 'time for the whole run').argParser(parseSeconds),
+    new Option('--timeout <seconds>', 'time for one tool call (default: 30)').argParser(parseSeconds),
+    new Option('--no-stream', 'ask the model for whole responses'),
+    new Option('--json', 'print the result as one JSON object'),
+    new Option('--events', 'print every event as a line of JSON, and at last the result'),
+    new Option('-y, --yes', 'approve every call that asks for it'),
+    new Option('-v, --verbose', 'log everything to standard error'),
+    new Option('-q, --quiet', 'nothing but the answer, and errors'),
+  ]
+}
+
+function parseCount(text: string): number {
+  const count = Number(text)
+  if (!Number.isInteger(count) || count < 1) throw new InvalidArgumentError(`Expected an integer ≥ 1, got \`${text}\`.`)
+  return count
+}
+
+function parseSeconds(text: string): number {
+  const seconds = text.trim() === '' ? Number.NaN : Number(text)
+  if (!(seconds > 0)) throw new InvalidArgumentError(`Expected a number of seconds > 0, got \`${text}\`.`)
+  return seconds
+}
+
+const examples = `Examples
+  toolloop "How many TypeScript files are in this project?"
+  toolloop -m openai/gpt-5.2 "Which of these tests are slow, and why?"
+  toolloop -m llama3.2 --base-url http://localhost:11434/v1 "Sum up README.md"
+  git diff | toolloop -i "Review this change." > review.md
+  toolloop --tools ./my-tools.ts --json "What is the weather in Tokyo?" | jq -r .output
+  toolloop chat -m deepseek/deepseek-chat
+  toolloop doctor
+
+The answer goes to standard output, everything about it to standard error.
+
+Without --model, the first of these decides: TOOLLOOP_MODEL, \`model\` in ./toolloop.yaml or ./config/toolloop.yaml, a provider's API
+key in the environment, a model server on this machine (Ollama, LM Studio, vLLM), the demo model. \`toolloop doctor\` says which it is.
+
+Environment
+  TOOLLOOP_MODEL   the model to use without --model
+  OPENAI_API_KEY…  a provider's key; config/providers.yaml has all names
+  OLLAMA_HOST, LMSTUDIO_HOST, VLLM_HOST   where these servers are, when not at their usual ports of this machine
+  NO_COLOR, FORCE_COLOR   without colours, with colours`

@@ -1,0 +1,98 @@
+export { CustomAgent } from './agent/custom-agent.ts'
+export type { Durable, DurableBody, Engine, Journal, StepContext } from './agent/journal.ts'
+export type {
+  ApprovalDecision,
+  ApprovalRequest,
+  PendingItem,
+  RunInput,
+  RunLimits,
+  RunnerOptions,
+  RunOptions,
+  RunResult,
+  RunSettings,
+  RunStep,
+  ToolCallOutcome,
+  ToolCallRecord,
+} from './agent/run.ts'
+export type { RunStream } from './agent/run-stream.ts'
+export { AgentRunner } from './agent/runner.ts'
+export { type GenerateOptions, ToolAgent } from './agent/tool-agent.ts'
+export {
+  type ErrorCode,
+  errorCodes,
+  type Fault,
+  InvalidOptionError,
+  ModelError,
+  type ModelErrorFields,
+  ToolArgumentsError,
+  ToolloopError,
+} from './errors.ts'
+export {
+  type AnyEventListener,
+  Event,
+  EventBus,
+  type EventListener,
+  type EventMeta,
+  type EventName,
+  type EventPayloads,
+  type FinishReason,
+  type ListenerFailure,
+  type RunEvent,
+  type StopReason,
+} from './events.ts'
+export { createLogger, type Logger, type LoggerOptions, type LogLevel, redact, redactText } from './log.ts'
+export {
+  type AIMessage,
+  type AssistantToolCallMessage,
+  type ChatMessage,
+  type Content,
+  type ContentPart,
+  type FilePart,
+  hasToolCalls,
+  type ImagePart,
+  isToolResult,
+  type Json,
+  type JsonObject,
+  type ParsedToolCall,
+  type ProviderData,
+  type StandardChatMessage,
+  type TextPart,
+  type ToolCall,
+  type ToolMessage,
+  type ToolResultMessage,
+  textOf,
+  type Usage,
+} from './messages.ts'
+export { AIDriver, type QueryOptions, type QueryResult, type StreamResult } from './models/ai-driver.ts'
+export { createModel } from './models/create-model.ts'
+export type {
+  ChatModel,
+  ModelCapabilities,
+  ModelPrice,
+  ModelRequest,
+  ModelResponse,
+  ModelSink,
+  Sampling,
+  ToolChoice,
+} from './models/model.ts'
+export type { ModelSettings } from './models/settings.ts'
+export { messagesFromOpenAI, messagesToOpenAI, type OpenAIMessage } from './openai-messages.ts'
+export { ToolRegistry } from './tools/registry.ts'
+export { type ToolCallEnd, type ToolCallEnvironment, ToolRunner } from './tools/runner.ts'
+export {
+  type AnyTool,
+  ask,
+  BaseTool,
+  convertToOpenAITool,
+  type DefinedTool,
+  defineTool,
+  type JsonSchema,
+  type Question,
+  type Reconciled,
+  type Tool,
+  type ToolContext,
+  type ToolDefinition,
+  type ToolEffect,
+  type ToolFunction,
+  type ToolOptions,
+} from './tools/tool.ts'

@@ -1,0 +1,191 @@
+import { randomUUID } from 'node:crypto'
+import { InvalidOptionError } from '../errors.ts'
+import type { FinishReason } from '../events.ts'
+import type { ChatMessage, JsonObject, ProviderData, ToolCall, Usage } from '../messages.ts'
+import type { ToolDefinition } from '../tools/tool.ts'
+import { createModel } from './create-model.ts'
+import {
+  abortedError,
+  type ChatModel,
+  type ModelRequest,
+  type ModelResponse,
+  type ModelSink,
+  type Sampling,
+  type ToolChoice,
+} from './model.ts'
+import type { ModelSettings } from './settings.ts'
+
+export interface QueryOptions extends Sampling {
+  tools?: readonly ToolDefinition[]
+  /** Default `'auto'`. */
+  toolChoice?: ToolChoice
+  /** Appended after the prompt's own messages, such as the calls and results of an earlier query. */
+  messages?: readonly ChatMessage[]
+  parallelToolCalls?: boolean
+  signal?: AbortSignal
+  /** Longest silence of the provider, in milliseconds. */
+  streamIdleTimeoutMs?: number
+  /** Fields put into the provider's request body as they are. */
+  providerOptions?: JsonObject
+}
+
+export interface QueryResult {
+  content: string
+  /** Undefined when there are none. Their ids are unique within the result. */
+  toolCalls?: ToolCall[]
+  /** `'error'`: a content filter stopped the response. A refusal is a `'stop'` whose content is what the model said. */
+  finishReason?: 'stop' | 'length' | 'error' | 'tool_calls'
+  usage?: Usage
+  /** To be kept on the assistant message that is made of this result, for providers that want it back. */
+  providerData?: ProviderData
+}
+
+export interface StreamResult {
+  /**
+   * The text, piece by piece. Throws what `result` rejects with. Leaving the loop early aborts the request; never entering it is fine.
+   */
+  stream: AsyncIterable<string>
+  /** The whole result, calls included. May be ignored: its rejection is then nobody's. */
+  result: Promise<QueryResult>
+}
+
+const finishReasons: Record<FinishReason, NonNullable<QueryResult['finishReason']>> = {
+  stop: 'stop',
+  length: 'length',
+  tool_calls: 'tool_calls',
+  content_filter: 'error',
+  refusal: 'stop',
+  error: 'error',
+}
+
+/**
+ * One request, one answer: `query` for the whole, `stream` for its pieces. Tools are offered and calls come back; running them and asking
+ * again, with the call and result messages in `messages`, is the caller's.
+ *
+ * ```ts
+ * const driver = createAIDriver('openai/gpt-5.2')
+ * const { toolCalls } = await driver.query('What is the weather in Tokyo?', { tools })
+ * ```
+ */
+export class AIDriver {
+  readonly model: ChatModel
+
+  constructor(model: ChatModel) {
+    if (typeof model?.generate !== 'function') throw new InvalidOptionError('model', 'a ChatModel', model)
+    this.model = model
+  }
+
+  /** Rejects with a `ModelError`; with code `aborted` for an aborted signal. */
+  async query(prompt: string | readonly ChatMessage[], options: QueryOptions = {}): Promise<QueryResult> {
+    return toResult(await this.model.generate({ ...toRequest(prompt, options), stream: false }))
+  }
+
+  /** Starts the request at once. */
+  stream(prompt: string | readonly ChatMessage[], options: QueryOptions = {}): StreamResult {
+    const abort = new AbortController()
+    const pieces = new TextPieces(() => abort.abort())
+    const { signal } = options
+    const onAbort = () => abort.abort(signal?.reason)
+    if (signal?.aborted) onAbort()
+    else signal?.addEventListener('abort', onAbort, { once: true })
+    const ask = async (): Promise<QueryResult> => {
+      try {
+        const sink: ModelSink = { text: (delta) => pieces.push(delta) }
+        const result = toResult(await this.model.generate({ ...toRequest(prompt, options), signal: abort.signal }, sink))
+        pieces.end()
+        return result
+      } catch (error) {
+        pieces.end({ error })
+        throw error
+      } finally {
+        signal?.removeEventListener('abort', onAbort)
+      }
+    }
+    const result = abort.signal.aborted ? Promise.reject(abortedError(this.model.provider, signal?.reason)) : ask()
+    // Whoever only reads the stream gets the error there.
+    result.catch((error: unknown) => pieces.end({ error }))
+    return { stream: pieces, result }
+  }
+}
+
+/** An `AIDriver` over a model, or over what `createModel` takes. */
+export function createAIDriver(model: ChatModel | string | ModelSettings): AIDriver {
+  return new AIDriver(typeof model === 'object' && 'generate' in model ? model : createModel(model))
+}
+
+function toRequest(prompt: string | readonly ChatMessage[], { messages = [], ...options }: QueryOptions): ModelRequest {
+  const own: readonly ChatMessage[] = typeof prompt === 'string' ? [{ role: 'user', content: prompt }] : prompt
+  return { ...options, messages: [...own, ...messages] }
+}
+
+function toResult({ text, toolCalls, finishReason, usage, providerData }: ModelResponse): QueryResult {
+  return {
+    content: text,
+    ...(toolCalls.length === 0 ? {} : { toolCalls: withUniqueIds(toolCalls) }),
+    finishReason: finishReasons[finishReason],
+    ...(usage === undefined ? {} : { usage }),
+    ...(providerData === undefined ? {} : { providerData }),
+  }
+}
+
+/** Each call needs an id of its own to be answered under; not every server gives it one. */
+function withUniqueIds(calls: readonly ToolCall[]): ToolCall[] {
+  const taken = new Set<string>()
+  return calls.map((call) => {
+    const id = call.id === '' || taken.has(call.id) ? `call_${randomUUID().replaceAll('-', '').slice(0, 24)}` : call.id
+    taken.add(id)
+    return id === call.id ? call : { ...call, id }
+  })
+}
+
+/** Text that is written at once and read at leisure; every reader gets all of it. */
+class TextPieces implements AsyncIterable<string> {
+  readonly #pieces: string[] = []
+  readonly #onLeave: () => void
+  #ended: { error?: unknown } | undefined
+  #wake: (() => void)[] = []
+
+  constructor(onLeave: () => void) {
+    this.#onLeave = onLeave
+  }
+
+  push(piece: string): void {
+    this.#pieces.push(piece)
+    this.#wakeReaders()
+  }
+
+  end(how: { error?: unknown } = {}): void {
+    this.#ended ??= how
+    this.#wakeReaders()
+  }
+
+  /** Not a generator: that would let a reader leave only between two pieces, not while it waits for one. */
+  [Symbol.asyncIterator](): AsyncIterator<string, undefined> {
+    let at = 0
+    let left = false
+    const next = async (): Promise<IteratorResult<string, undefined>> => {
+      while (!left && at >= this.#pieces.length && this.#ended === undefined) await new Promise<void>((wake) => this.#wake.push(wake))
+      const piece = left ? undefined : this.#pieces[at++]
+      if (piece !== undefined) return { value: piece, done: false }
+      if (!left && this.#ended !== undefined && 'error' in this.#ended) {
+        left = true
+        throw this.#ended.error
+      }
+      return { value: undefined, done: true }
+    }
+    const leave = async (): Promise<IteratorResult<string, undefined>> => {
+      left = true
+      this.#wakeReaders()
+      // Once the response has ended there is nothing left to abort.
+      if (this.#ended === undefined) this.#onLeave()
+      return { value: undefined, done: true }
+    }
+    return { next, return: leave }
+  }
+
+  #wakeReaders(): void {
+    const waiting = this.#wake
+    this.#wake = []
+    for (const wake of waiting) wake()
+  }
+}

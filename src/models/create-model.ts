@@ -1,0 +1,106 @@
+import { InvalidOptionError, ToolloopError } from '../errors.ts'
+import type { ChatModel, ModelCapabilities, ModelRequest, ModelResponse, ModelSink } from './model.ts'
+import { openAIQuirks } from './openai-quirks.ts'
+import { findBaseURL, findPreset, type ProviderPreset, presetQuirks, providerNames } from './providers.ts'
+import { withRetry } from './retry.ts'
+import type { ModelSettings } from './settings.ts'
+
+/** What this module needs to know of a driver before it is loaded. */
+interface DriverEntry {
+  /** Throws for settings the driver would not take; returns what the model can do. */
+  check(settings: ModelSettings, preset: ProviderPreset): Partial<ModelCapabilities>
+  load(settings: ModelSettings, preset: ProviderPreset): Promise<ChatModel>
+}
+
+/** By the `driver` of `config/providers.yaml`. */
+const drivers: Readonly<Record<string, DriverEntry>> = {
+  openai: {
+    check(settings, preset) {
+      const { reportsCost } = openAIQuirks(...presetQuirks(preset, settings.model), settings.quirks)
+      return reportsCost ? { reportsCost } : {}
+    },
+    load: async (settings, preset) => (await import('./openai.ts')).openaiModel({ ...settings, preset }),
+  },
+}
+
+/**
+ * The model behind `'provider/model'` (everything after the first `/` is the model's name) or settings; `'demo'` is the built-in model
+ * that needs no key. Synchronous: the driver and its SDK are loaded with the first request, which is also when a missing API key is
+ * reported. Failed requests are made again (`maxRetries`). Throws `unknown_provider` or `invalid_option`.
+ *
+ * ```ts
+ * const model = createModel('openrouter/anthropic/claude-sonnet-4')
+ * const local = createModel({ provider: 'custom', model: 'qwen3', baseURL: 'http://localhost:9000/v1' })
+ * ```
+ */
+export function createModel(model: string | ModelSettings): ChatModel {
+  const settings = checked(typeof model === 'string' ? parseName(model) : model)
+  if (settings.provider === 'demo') {
+    return lazyModel(settings, { nativeTools: true }, async () => (await import('./demo.ts')).demoModel())
+  }
+  const preset = findPreset(settings.provider)
+  const driver = Object.hasOwn(drivers, preset.driver) ? drivers[preset.driver] : undefined
+  if (driver === undefined)
+    throw new ToolloopError('unknown_provider', `Provider \`${settings.provider}\` has no driver \`${preset.driver}\``)
+  // An address that may still come from the environment is looked for when it is needed.
+  if (settings.baseURL || preset.baseURLEnv === undefined) findBaseURL(settings, preset)
+  const capabilities = { ...capabilitiesOf(settings), ...driver.check(settings, preset) }
+  const { maxRetries, maxRetryDelayMs } = settings
+  return withRetry(
+    lazyModel(settings, capabilities, () => driver.load(settings, preset)),
+    {
+      ...(maxRetries === undefined ? {} : { maxRetries }),
+      ...(maxRetryDelayMs === undefined ? {} : { maxRetryDelayMs }),
+    },
+  )
+}
+
+function parseName(name: string): ModelSettings {
+  if (name === 'demo') return { provider: 'demo', model: 'demo' }
+  const slash = name.indexOf('/')
+  if (slash < 1 || slash === name.length - 1) {
+    throw new InvalidOptionError('model', `'provider/model' with a provider of ${providerNames().join(', ')}, or 'demo'`, name)
+  }
+  return { provider: name.slice(0, slash), model: name.slice(slash + 1) }
+}
+
+function checked(settings: ModelSettings): ModelSettings {
+  if (typeof settings !== 'object' || settings === null) throw new InvalidOptionError('model', "'provider/model' or settings", settings)
+  const { provider, model, fetch, streamIdleTimeoutMs } = settings
+  if (typeof provider !== 'string' || provider === '') throw new InvalidOptionError('provider', "a provider's name", provider)
+  if (typeof model !== 'string' || model === '') throw new InvalidOptionError('model', "the model's name", model)
+  if (fetch !== undefined && typeof fetch !== 'function') throw new InvalidOptionError('fetch', 'a function', fetch)
+  if (streamIdleTimeoutMs !== undefined && !(streamIdleTimeoutMs > 0)) {
+    throw new InvalidOptionError('streamIdleTimeoutMs', 'a number of milliseconds > 0', streamIdleTimeoutMs)
+  }
+  return settings
+}
+
+function capabilitiesOf({ functionCalling, contextWindow, price }: ModelSettings): ModelCapabilities {
+  return {
+    nativeTools: functionCalling ?? true,
+    ...(contextWindow === undefined ? {} : { contextWindow }),
+    ...(price === undefined ? {} : { price }),
+  }
+}
+
+/** A model whose driver is loaded when it is first asked. A driver that could not be loaded is tried anew by the next request. */
+function lazyModel({ provider, model }: ModelSettings, capabilities: ModelCapabilities, load: () => Promise<ChatModel>): ChatModel {
+  let loaded: Promise<ChatModel> | undefined
+  return {
+    provider,
+    model,
+    capabilities,
+    async generate(request: ModelRequest, sink?: ModelSink): Promise<ModelResponse> {
+      loaded ??= load()
+      let driver: ChatModel
+      try {
+        driver = await loaded
+      } catch (error) {
+        loaded = undefined
+        throw error
+      }
+      return driver.generate(request, sink)
+    },
+  }
+}

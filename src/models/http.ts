@@ -1,0 +1,262 @@
+import type { Agent, AgentOptions, IncomingMessage, RequestOptions } from 'node:http'
+import { Readable } from 'node:stream'
+
+/** How long an idle connection is kept for the next request, in milliseconds. It keeps no process alive. */
+const keepAliveMs = 30_000
+
+/** A response's headers, read-only as every `fetch` has them, over what Node has parsed already. */
+class NodeHeaders implements Headers {
+  readonly #headers: IncomingMessage['headers']
+
+  constructor(headers: IncomingMessage['headers']) {
+    this.#headers = headers
+  }
+
+  get(name: string): string | null {
+    const value = this.#headers[name.toLowerCase()]
+    return Array.isArray(value) ? value.join(', ') : (value ?? null)
+  }
+
+  has(name: string): boolean {
+    return this.#headers[name.toLowerCase()] !== undefined
+  }
+
+  getSetCookie(): string[] {
+    return this.#headers['set-cookie'] ?? []
+  }
+
+  *entries(): Generator<[string, string], undefined> {
+    for (const [name, value] of Object.entries(this.#headers)) {
+      for (const one of Array.isArray(value) ? value : [value ?? '']) yield [name, one]
+    }
+  }
+
+  *keys(): Generator<string, undefined> {
+    for (const [name] of this.entries()) yield name
+  }
+
+  *values(): Generator<string, undefined> {
+    for (const [, value] of this.entries()) yield value
+  }
+
+  [Symbol.iterator](): Generator<[string, string], undefined> {
+    return this.entries()
+  }
+
+  forEach(visit: (value: string, name: string, headers: Headers) => void): void {
+    for (const [name, value] of this.entries()) visit(value, name, this)
+  }
+
+  append(): never {
+    throw new TypeError("A response's headers are read-only")
+  }
+
+  set(): never {
+    return this.append()
+  }
+
+  delete(): never {
+    return this.append()
+  }
+}
+
+/**
+ * A response whose body is read as a Node stream: `stream`, decompressed. `body` makes a web stream of it for code that wants one.
+ * Its body can be read once, by any one of its methods.
+ */
+export class NodeResponse implements Response {
+  readonly status: number
+  readonly statusText: string
+  readonly url: string
+  readonly headers: Headers
+  readonly stream: Readable
+  readonly redirected = false
+  readonly type = 'basic'
+  #body: Response['body'] | undefined
+  #used = false
+
+  constructor(message: IncomingMessage, stream: Readable, url: string) {
+    this.status = message.statusCode ?? 0
+    this.statusText = message.statusMessage ?? ''
+    this.url = url
+    this.stream = stream
+    // Not the built-in class: filling one costs more than the rest of a small response.
+    this.headers = new NodeHeaders(message.headers)
+  }
+
+  get ok(): boolean {
+    return this.status >= 200 && this.status < 300
+  }
+
+  get body(): Response['body'] {
+    this.#body ??= Readable.toWeb(this.stream) as Response['body']
+    return this.#body ?? null
+  }
+
+  get bodyUsed(): boolean {
+    return this.#used || (this.#body?.locked ?? false)
+  }
+
+  async #whole(): Promise<Buffer<ArrayBuffer>> {
+    if (this.bodyUsed) throw new TypeError('Expected a body that was not read yet, got one that was')
+    this.#used = true
+    const chunks: Buffer[] = []
+    for await (const chunk of this.stream) chunks.push(Buffer.from(chunk))
+    return Buffer.concat(chunks)
+  }
+
+  async text(): Promise<string> {
+    return new TextDecoder().decode(await this.#whole())
+  }
+
+  async json(): Promise<unknown> {
+    return JSON.parse(await this.text())
+  }
+
+  async bytes(): Promise<Uint8Array<ArrayBuffer>> {
+    return new Uint8Array(await this.#whole())
+  }
+
+  async arrayBuffer(): Promise<ArrayBuffer> {
+    return (await this.bytes()).buffer
+  }
+
+  async blob(): Promise<Blob> {
+    return new Blob([await this.#whole()], { type: this.headers.get('content-type') ?? '' })
+  }
+
+  async formData(): Promise<FormData> {
+    return new Response(await this.#whole(), { headers: [...this.headers] }).formData()
+  }
+
+  clone(): Response {
+    throw new TypeError('A response read as a Node stream can be read only once, so it has no clone')
+  }
+}
+
+/**
+ * `fetch` over `node:http`: cheaper than the built-in one for each request and each piece of a stream, which is what keeps a turn as cheap
+ * as a hand-written loop. Takes what API clients send: a text or bytes as body, headers, a signal. Anything else (forms, streams,
+ * `Request` objects, dispatchers, redirects) is handed to the built-in `fetch`. Connections are kept open for the next request.
+ * Rejects with the signal's reason when aborted, else with Node's own error; its `code` says why.
+ */
+export const nodeFetch: typeof globalThis.fetch = async (input, init) => {
+  const url = typeof input === 'string' ? URL.parse(input) : input instanceof URL ? input : null
+  const body = init?.body ?? undefined
+  const isPlainBody = body === undefined || typeof body === 'string' || body instanceof Uint8Array
+  const isPlainURL = url !== null && /^https?:$/.test(url.protocol) && url.username === '' && url.password === ''
+  if (!isPlainURL || !isPlainBody || (init !== undefined && 'dispatcher' in init)) return globalThis.fetch(input, init)
+  const { protocol, hostname, port, pathname, search, host } = url
+  const options: RequestOptions = {
+    protocol,
+    // An IPv6 address stands in brackets in a URL, but not in an address.
+    hostname: hostname.startsWith('[') ? hostname.slice(1, -1) : hostname,
+    port,
+    path: `${pathname}${search}`,
+    method: init?.method ?? 'GET',
+    headers: rawHeaders(host, init?.headers, body),
+    agent: agentFor(protocol),
+  }
+  const signal = init?.signal ?? undefined
+  let message: IncomingMessage
+  try {
+    message = await request(options, body, signal)
+  } catch (error) {
+    // The server had closed the idle connection: https://nodejs.org/api/http.html#requestreusedsocket
+    if (!(error instanceof StaleConnection)) throw error
+    message = await request({ ...options, agent: false }, body, signal)
+  }
+  if (isRedirect(message) && init?.redirect !== 'manual') {
+    message.destroy()
+    return globalThis.fetch(input, init)
+  }
+  return new NodeResponse(message, decoded(message), url.href)
+}
+
+/** A connection that was open from an earlier request turned out to be closed before anything came back. */
+class StaleConnection extends Error {}
+
+function request(
+  options: RequestOptions,
+  body: string | Uint8Array | undefined,
+  signal: AbortSignal | undefined,
+): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    signal?.throwIfAborted()
+    const sent = transportOf(options.protocol ?? '').request(options)
+    let response: IncomingMessage | undefined
+    const abort = () => (response ?? sent).destroy(reasonOf(signal))
+    signal?.addEventListener('abort', abort, { once: true })
+    // Comes last for every request, whichever way it ends, and after the response's own end.
+    sent.once('close', () => signal?.removeEventListener('abort', abort))
+    sent.on('error', (error: NodeJS.ErrnoException) => {
+      const isStale = sent.reusedSocket && (error.code === 'ECONNRESET' || error.code === 'EPIPE') && !signal?.aborted
+      reject(isStale ? new StaleConnection(error.message, { cause: error }) : error)
+    })
+    sent.once('response', (message) => {
+      response = message
+      resolve(message)
+    })
+    sent.end(body)
+  })
+}
+
+function transportOf(protocol: string): Pick<typeof import('node:http'), 'request' | 'Agent'> {
+  return process.getBuiltinModule(protocol === 'https:' ? 'node:https' : 'node:http')
+}
+
+const agents = new Map<string, Agent>()
+function agentFor(protocol: string): Agent {
+  let agent = agents.get(protocol)
+  if (agent === undefined) {
+    const options: AgentOptions = { keepAlive: true, timeout: keepAliveMs }
+    // Proxies are used where Node itself would use them: https://nodejs.org/api/http.html#built-in-proxy-support
+    if (process.env.NODE_USE_ENV_PROXY === '1' || process.execArgv.includes('--use-env-proxy')) options.proxyEnv = process.env
+    const { Agent } = transportOf(protocol)
+    agent = new Agent(options)
+    agents.set(protocol, agent)
+  }
+  return agent
+}
+
+/** Names and values in turn: Node writes such a list as it is, and checks and copies anything else once more. */
+function rawHeaders(host: string, headers: RequestInit['headers'], body: string | Uint8Array | undefined): string[] {
+  const raw: string[] = []
+  let hasHost = false
+  for (const [name, value] of headers instanceof Headers ? headers : new Headers(headers)) {
+    hasHost ||= name === 'host'
+    if (name !== 'content-length') raw.push(name, value)
+  }
+  if (!hasHost) raw.push('host', host)
+  if (body !== undefined) raw.push('content-length', String(Buffer.byteLength(body)))
+  return raw
+}
+
+function isRedirect({ statusCode, headers }: IncomingMessage): boolean {
+  return headers.location !== undefined && [301, 302, 303, 307, 308].includes(statusCode ?? 0)
+}
+
+function reasonOf(signal: AbortSignal | undefined): Error {
+  const reason: unknown = signal?.reason
+  return reason instanceof Error ? reason : new DOMException('The request was aborted', 'AbortError')
+}
+
+/** The body as it was before the server compressed it. Nothing is asked to be compressed: it would delay a stream's pieces. */
+function decoded(message: IncomingMessage): Readable {
+  const encoding = message.headers['content-encoding']?.trim().toLowerCase() ?? ''
+  if (encoding === '' || encoding === 'identity') return message
+  const zlib = process.getBuiltinModule('node:zlib')
+  const { Z_SYNC_FLUSH, BROTLI_OPERATION_FLUSH, ZSTD_e_flush } = zlib.constants
+  const makers: Record<string, () => Readable & NodeJS.WritableStream> = {
+    gzip: () => zlib.createGunzip({ flush: Z_SYNC_FLUSH, finishFlush: Z_SYNC_FLUSH }),
+    'x-gzip': () => zlib.createGunzip({ flush: Z_SYNC_FLUSH, finishFlush: Z_SYNC_FLUSH }),
+    deflate: () => zlib.createInflate({ flush: Z_SYNC_FLUSH, finishFlush: Z_SYNC_FLUSH }),
+    br: () => zlib.createBrotliDecompress({ flush: BROTLI_OPERATION_FLUSH, finishFlush: BROTLI_OPERATION_FLUSH }),
+    zstd: () => zlib.createZstdDecompress({ flush: ZSTD_e_flush, finishFlush: ZSTD_e_flush }),
+  }
+  const decoder = makers[encoding]?.()
+  if (decoder === undefined) return message
+  // Both ends are destroyed together; the error is the reader's, which reads the decoder.
+  process.getBuiltinModule('node:stream').pipeline(message, decoder, () => {})
+  return decoder
+}

@@ -1,0 +1,129 @@
+import { InvalidOptionError } from '../errors.ts'
+import { isJsonObject, type Json, type JsonObject } from '../messages.ts'
+
+/** What differs between servers that speak Chat Completions. Set for each provider in `config/providers.yaml`, overridable by `settings.quirks`. */
+export interface OpenAIQuirks {
+  /** The field for `maxOutputTokens`. */
+  maxTokensField: 'max_tokens' | 'max_completion_tokens'
+  /** The field for `seed`. */
+  seedField: 'seed' | 'random_seed'
+  /** Takes messages of the role `developer`. False: they are sent as `system`. */
+  developerRole: boolean
+  /** Takes `parallel_tool_calls`. */
+  parallelToolCalls: boolean
+  /** Takes `stream_options: {include_usage: true}`. False: it reports usage without being asked, or not at all. */
+  streamOptions: boolean
+  /** Takes `strict` in a tool's definition. */
+  strictTools: boolean
+  /** The tool choices it takes; others are sent as the nearest one it does. */
+  toolChoice: ('auto' | 'none' | 'required' | 'named')[]
+  /** False: refuses `required` and named choices while it thinks. */
+  forcedChoiceWhileThinking: boolean
+  /** For each effort the body fields that ask for it; `true`: as `reasoning_effort`, word for word. Efforts not listed are not passed on. */
+  reasoningEffort: boolean | { [effort: string]: JsonObject }
+  /** Wants the reasoning of an assistant message with tool calls sent back, under the field it came in. */
+  sendReasoningBack: boolean
+  /** What it gets as `reasoning_content` on assistant messages with tool calls that have none, because it insists on the field. */
+  missingReasoning: string | null
+  /** `'empty'`: refuses a history with arguments that are not a JSON object, so that they are replayed as `{}`. */
+  malformedArguments: 'keep' | 'empty'
+  /** Which call ids it takes, as a regular expression. Others are replaced, on call and result alike, by a hash of `length` letters and digits. */
+  toolCallId: { pattern: string; length: number } | null
+  /** Sampling settings it refuses. */
+  unsupported: string[]
+  /** Parts of a user message it takes besides text. */
+  contentParts: ('image' | 'file')[]
+  /** Takes a tool message's content as a list of text parts. False: the texts are joined. */
+  toolContentParts: boolean
+  /** Reports what a request cost, in US dollars, as `usage.cost`. */
+  reportsCost: boolean
+}
+
+const defaults: OpenAIQuirks = {
+  maxTokensField: 'max_tokens',
+  seedField: 'seed',
+  developerRole: false,
+  parallelToolCalls: true,
+  streamOptions: true,
+  strictTools: false,
+  toolChoice: ['auto', 'none', 'required', 'named'],
+  forcedChoiceWhileThinking: true,
+  reasoningEffort: true,
+  sendReasoningBack: false,
+  missingReasoning: null,
+  malformedArguments: 'keep',
+  toolCallId: null,
+  unsupported: [],
+  contentParts: ['image'],
+  toolContentParts: false,
+  reportsCost: false,
+}
+
+type Check = { expected: string; passes(value: Json): boolean }
+
+const isBoolean: Check = { expected: 'true or false', passes: (value) => typeof value === 'boolean' }
+const oneOf = (...words: string[]): Check => ({
+  expected: words.map((word) => `'${word}'`).join(' or '),
+  passes: (value) => typeof value === 'string' && words.includes(value),
+})
+const listOf = (...words: string[]): Check => ({
+  expected: `a list of ${words.map((word) => `'${word}'`).join(', ')}`,
+  passes: (value) => Array.isArray(value) && value.every((word) => typeof word === 'string' && words.includes(word)),
+})
+
+const checks: Record<keyof OpenAIQuirks, Check> = {
+  maxTokensField: oneOf('max_tokens', 'max_completion_tokens'),
+  seedField: oneOf('seed', 'random_seed'),
+  developerRole: isBoolean,
+  parallelToolCalls: isBoolean,
+  streamOptions: isBoolean,
+  strictTools: isBoolean,
+  toolChoice: listOf('auto', 'none', 'required', 'named'),
+  forcedChoiceWhileThinking: isBoolean,
+  reasoningEffort: {
+    expected: 'true, false, or an object of body fields for each effort',
+    passes: (value) => typeof value === 'boolean' || (isJsonObject(value) && Object.values(value).every(isJsonObject)),
+  },
+  sendReasoningBack: isBoolean,
+  missingReasoning: { expected: 'a text or null', passes: (value) => value === null || typeof value === 'string' },
+  malformedArguments: oneOf('keep', 'empty'),
+  toolCallId: {
+    expected: 'null or an object with a `pattern` that is a regular expression and a `length` from 8 to 40',
+    passes: (value) => value === null || (isJsonObject(value) && isPattern(value.pattern) && isLength(value.length)),
+  },
+  unsupported: listOf('temperature', 'topP', 'maxOutputTokens', 'stop', 'seed', 'frequencyPenalty', 'presencePenalty', 'reasoningEffort'),
+  contentParts: listOf('image', 'file'),
+  toolContentParts: isBoolean,
+  reportsCost: isBoolean,
+}
+
+/** The quirks of `layers`, later ones over earlier ones, over the defaults. Throws `invalid_option` for a key or value that is not one. */
+export function openAIQuirks(...layers: readonly (JsonObject | undefined)[]): OpenAIQuirks {
+  const merged: Partial<Record<keyof OpenAIQuirks, Json>> = {}
+  for (const layer of layers) {
+    for (const [key, value] of Object.entries(layer ?? {})) {
+      if (!isQuirk(key)) throw new InvalidOptionError(`quirks.${key}`, `absent; the quirks are ${Object.keys(checks).join(', ')}`, value)
+      if (!checks[key].passes(value)) throw new InvalidOptionError(`quirks.${key}`, checks[key].expected, value)
+      merged[key] = value
+    }
+  }
+  return { ...defaults, ...(merged as Partial<OpenAIQuirks>) }
+}
+
+function isQuirk(key: string): key is keyof OpenAIQuirks {
+  return Object.hasOwn(checks, key)
+}
+
+function isPattern(value: Json | undefined): boolean {
+  if (typeof value !== 'string') return false
+  try {
+    return new RegExp(value).source !== ''
+  } catch {
+    // Not a regular expression, which is the answer.
+    return false
+  }
+}
+
+function isLength(value: Json | undefined): boolean {
+  return typeof value === 'number' && Number.isInteger(value) && value >= 8 && value <= 40
+}

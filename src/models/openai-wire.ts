@@ -1,0 +1,150 @@
+import { createHash } from 'node:crypto'
+import { type ChatMessage, type ContentPart, hasToolCalls, isJsonObject, type JsonObject, type ToolCall } from '../messages.ts'
+import { type OpenAIMessage, toOpenAIMessage, toOpenAIPart } from '../openai-messages.ts'
+import type { ToolDefinition } from '../tools/tool.ts'
+import type { OpenAIQuirks } from './openai-quirks.ts'
+
+/** Something in the wire's format, with its JSON and what was lost on the way. */
+export interface Converted<Wire> {
+  wire: Wire
+  json: string
+  warnings: readonly string[]
+}
+
+/**
+ * Turns messages and tools into one provider's variety of the Chat Completions format. A frozen message is converted and serialised
+ * once in the life of this object, so that a long history costs each round no more than joining texts.
+ */
+export class OpenAIWire {
+  readonly #provider: string
+  readonly #quirks: OpenAIQuirks
+  readonly #callId: RegExp | undefined
+  readonly #messages = new WeakMap<ChatMessage, Converted<OpenAIMessage>>()
+  #tools: (Converted<ToolDefinition[]> & { from: readonly ToolDefinition[] }) | undefined
+
+  constructor(provider: string, quirks: OpenAIQuirks) {
+    this.#provider = provider
+    this.#quirks = quirks
+    this.#callId = quirks.toolCallId === null ? undefined : new RegExp(quirks.toolCallId.pattern)
+  }
+
+  message(message: ChatMessage): Converted<OpenAIMessage> {
+    const known = this.#messages.get(message)
+    if (known !== undefined) return known
+    const warnings: string[] = []
+    const wire = this.#convert(message, warnings)
+    const converted = { wire, json: JSON.stringify(wire), warnings }
+    if (Object.isFrozen(message)) this.#messages.set(message, converted)
+    return converted
+  }
+
+  /** Converted anew only when the list holds other definitions than the last time. */
+  tools(tools: readonly ToolDefinition[]): Converted<ToolDefinition[]> {
+    const last = this.#tools
+    if (last !== undefined && last.from.length === tools.length && last.from.every((tool, at) => tool === tools[at])) return last
+    const warnings: string[] = []
+    const wire = tools.map((tool) => {
+      if (tool.function.strict === undefined || this.#quirks.strictTools) return tool
+      const { strict: _, ...rest } = tool.function
+      warnings.push(`\`strict\` of tool \`${tool.function.name}\` was left out: ${this.#provider} does not take it`)
+      return { ...tool, function: rest }
+    })
+    this.#tools = { wire, json: JSON.stringify(wire), warnings, from: [...tools] }
+    return this.#tools
+  }
+
+  #convert(message: ChatMessage, warnings: string[]): OpenAIMessage {
+    const wire = toOpenAIMessage(message)
+    if (wire.role === 'developer' && !this.#quirks.developerRole) return { ...wire, role: 'system' }
+    if (message.role === 'user' && wire.role === 'user' && Array.isArray(message.content)) this.#fitParts(message.content, wire, warnings)
+    if (message.role === 'tool' && wire.role === 'tool') {
+      wire.tool_call_id = this.#fitId(wire.tool_call_id)
+      this.#fitToolContent(wire, message.content, warnings)
+    }
+    if (hasToolCalls(message) && wire.role === 'assistant' && wire.tool_calls !== undefined) {
+      const fields = message.providerData?.provider === this.#provider ? message.providerData.data : {}
+      return { ...wire, tool_calls: this.#fitCalls(wire.tool_calls, fields), ...this.#reasoningBack(fields) }
+    }
+    return wire
+  }
+
+  #fitParts(parts: readonly ContentPart[], wire: OpenAIMessage & { role: 'user' }, warnings: string[]): void {
+    const carries = (part: ContentPart): boolean => {
+      if (part.type === 'text') return true
+      // The API takes a file's bytes, but no address of one: https://platform.openai.com/docs/guides/pdf-files
+      if (part.type === 'file' && 'url' in part && !part.url.startsWith('data:')) return false
+      return this.#quirks.contentParts.includes(part.type)
+    }
+    if (parts.every(carries)) return
+    wire.content = parts.map((part) => {
+      if (carries(part)) return toOpenAIPart(part)
+      warnings.push(`A part of type '${part.type}' was replaced by a note: ${this.#provider} does not take it`)
+      return { type: 'text', text: `[${part.type} not shown]` }
+    })
+  }
+
+  #fitToolContent(wire: OpenAIMessage & { role: 'tool' }, content: ChatMessage['content'], warnings: string[]): void {
+    if (Array.isArray(content)) {
+      for (const { type } of content) {
+        if (type !== 'text') warnings.push(`A part of type '${type}' in a tool's result was replaced by a note: results are text here`)
+      }
+    }
+    if (Array.isArray(wire.content) && !this.#quirks.toolContentParts) wire.content = wire.content.map(({ text }) => text).join('\n')
+  }
+
+  #fitCalls(calls: readonly ToolCall[], fields: JsonObject): ToolCall[] {
+    const extras = Array.isArray(fields.calls) ? fields.calls.filter(isJsonObject) : []
+    return calls.map((call, position) => {
+      // Where a call had no id of its own, the one it was given later is not known here.
+      const extra =
+        extras.find(({ id }) => id !== '' && id === call.id) ?? extras.find((entry) => entry.id === '' && entry.position === position)
+      const { name, arguments: json } = call.function
+      return {
+        ...call,
+        id: this.#fitId(call.id),
+        function: { name, arguments: this.#fitArguments(json) },
+        ...(isJsonObject(extra?.fields) ? extra.fields : {}),
+      }
+    })
+  }
+
+  /** No server takes empty arguments in a history, and some take none that are not an object. */
+  #fitArguments(json: string): string {
+    if (json.trim() === '') return '{}'
+    if (this.#quirks.malformedArguments === 'keep') return json
+    try {
+      return isJsonObject(JSON.parse(json)) ? json : '{}'
+    } catch {
+      // What the model wrote stays in our records; here it would make the whole request fail.
+      return '{}'
+    }
+  }
+
+  #fitId(id: string): string {
+    const rule = this.#quirks.toolCallId
+    if (rule === null || this.#callId?.test(id)) return id
+    return hashOf(id, rule.length)
+  }
+
+  #reasoningBack({ reasoning, reasoningDetails }: JsonObject): JsonObject {
+    if (!this.#quirks.sendReasoningBack) return {}
+    const back: JsonObject = {}
+    if (this.#quirks.missingReasoning !== null) back.reasoning_content = this.#quirks.missingReasoning
+    if (isJsonObject(reasoning) && typeof reasoning.field === 'string' && reasoning.field !== 'thinking') {
+      delete back.reasoning_content
+      back[reasoning.field] = reasoning.text ?? ''
+    }
+    if (reasoningDetails !== undefined) back.reasoning_details = reasoningDetails
+    return back
+  }
+}
+
+const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
+
+/** The same id for the same text, in letters and digits only. */
+function hashOf(text: string, length: number): string {
+  const bytes = createHash('sha512').update(text).digest()
+  let id = ''
+  for (let at = 0; at < length; at++) id += alphabet[(bytes[at] ?? 0) % alphabet.length]
+  return id
+}

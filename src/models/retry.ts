@@ -1,0 +1,106 @@
+import { InvalidOptionError, ModelError } from '../errors.ts'
+import { abortedError, type ChatModel, type ModelRequest, type ModelResponse, type ModelSink } from './model.ts'
+
+export interface RetryOptions {
+  /** How often a failed request is made again. Default 2. */
+  maxRetries?: number
+  /** Longest wait between two tries, in milliseconds. Default 30 000. */
+  maxRetryDelayMs?: number
+  /** The first wait, in milliseconds; each further one is twice as long. Up to a quarter is taken off at random. Default 500. */
+  firstDelayMs?: number
+}
+
+/**
+ * The same model, whose failed requests are made again where that may help: those whose error is `retryable`, and never after a piece
+ * of the response went into the sink, since it would be shown twice. A provider's `retry-after` is waited for; one that is longer than
+ * `maxRetryDelayMs` ends it at once. Aborting ends a wait at once. Throws `invalid_option` for options out of range.
+ */
+export function withRetry(model: ChatModel, options: RetryOptions = {}): ChatModel {
+  const { maxRetries = 2, maxRetryDelayMs = 30_000, firstDelayMs = 500 } = options
+  if (!(Number.isInteger(maxRetries) && maxRetries >= 0)) throw new InvalidOptionError('maxRetries', 'an integer ≥ 0', maxRetries)
+  if (!(maxRetryDelayMs >= 0)) throw new InvalidOptionError('maxRetryDelayMs', 'a number of milliseconds ≥ 0', maxRetryDelayMs)
+  if (!(firstDelayMs >= 0)) throw new InvalidOptionError('firstDelayMs', 'a number of milliseconds ≥ 0', firstDelayMs)
+
+  return {
+    provider: model.provider,
+    model: model.model,
+    get capabilities() {
+      return model.capabilities
+    },
+    async generate(request: ModelRequest, sink?: ModelSink): Promise<ModelResponse> {
+      const shown = { any: false }
+      const watched = sink && watch(sink, shown)
+      for (let retries = 0; ; retries++) {
+        try {
+          const response = await model.generate(request, watched)
+          return retries === 0 ? response : { ...response, retries: retries + (response.retries ?? 0) }
+        } catch (error) {
+          if (!isModelError(error) || !error.retryable || shown.any || retries >= maxRetries) throw error
+          if ((error.retryAfterMs ?? 0) > maxRetryDelayMs) throw tooLong(error, maxRetryDelayMs)
+          const backoff = Math.min(firstDelayMs * 2 ** retries, maxRetryDelayMs) * (1 - Math.random() / 4)
+          await wait(error.retryAfterMs ?? backoff, model.provider, request.signal)
+        }
+      }
+    },
+  }
+}
+
+/** Also one of another installed copy of this package. */
+function isModelError(error: unknown): error is ModelError {
+  return ModelError.isInstance(error) && 'retryable' in error
+}
+
+/** The same sink, noting that something was shown. */
+function watch(sink: ModelSink, shown: { any: boolean }): ModelSink {
+  const watched: ModelSink = {}
+  if (sink.text) {
+    watched.text = (delta) => {
+      shown.any = true
+      sink.text?.(delta)
+    }
+  }
+  if (sink.reasoning) {
+    watched.reasoning = (delta) => {
+      shown.any = true
+      sink.reasoning?.(delta)
+    }
+  }
+  if (sink.toolCallStart) {
+    watched.toolCallStart = (index, id, name) => {
+      shown.any = true
+      sink.toolCallStart?.(index, id, name)
+    }
+  }
+  if (sink.toolCallDelta) {
+    watched.toolCallDelta = (index, json) => {
+      shown.any = true
+      sink.toolCallDelta?.(index, json)
+    }
+  }
+  return watched
+}
+
+function wait(ms: number, provider: string, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const onAbort = () => {
+      clearTimeout(timer)
+      reject(abortedError(provider, signal?.reason))
+    }
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', onAbort)
+      resolve()
+    }, ms)
+    if (signal?.aborted) onAbort()
+    else signal?.addEventListener('abort', onAbort, { once: true })
+  })
+}
+
+function tooLong(error: ModelError, maxRetryDelayMs: number): ModelError {
+  const { code, message, retryAfterMs, cause, ...fields } = error
+  const note = `it asks to wait ${retryAfterMs} ms, longer than \`maxRetryDelayMs\` (${maxRetryDelayMs})`
+  return new ModelError(code, `${message}. Not tried again: ${note}`, {
+    ...fields,
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    cause: error,
+  })
+}

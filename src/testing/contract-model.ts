@@ -1,0 +1,57 @@
+import { InvalidOptionError } from '../errors.ts'
+import { abortCases } from './contract/aborts.ts'
+import { failureCases } from './contract/failures.ts'
+import { type CreateModel, type Expect, type ModelCase, withKit } from './contract/kit.ts'
+import { requestCases } from './contract/requests.ts'
+import { responseCases } from './contract/responses.ts'
+import type { WireName } from './mock/wire.ts'
+import { findWire } from './mock/wires.ts'
+
+/**
+ * What a contract suite needs of a test runner. Vitest's and Jest's globals fit as they are; for `node:test` two assertions do:
+ * `expect: (actual) => ({ toBe: (expected) => assert.strictEqual(actual, expected), toEqual: (expected) => assert.deepEqual(actual, expected) })`.
+ */
+export interface TestApi {
+  /** Groups the cases. Called once, its body synchronously or later. */
+  describe(name: string, body: () => void): unknown
+  /** Defines one case, which fails when its body rejects. */
+  it(name: string, body: () => Promise<void>): unknown
+  expect: Expect
+}
+
+export interface TestModelOptions {
+  /** The wire format the model speaks. Default `'chat-completions'`. */
+  wire?: WireName
+  /**
+   * Cases that are left out, by name, each with the reason: what a model can't do because of the format it speaks.
+   * Throws at once for a name that is no case's, so that the list can't outlive what it excuses.
+   */
+  skip?: Readonly<Record<string, string>>
+}
+
+const cases: readonly ModelCase[] = [...responseCases, ...requestCases, ...failureCases, ...abortCases]
+
+/**
+ * The contract of `ChatModel` as a test suite, which every driver has to pass: what a response is, what a request says, what happens
+ * when the provider fails or the caller aborts. It runs over real HTTP against the mock provider; each case starts its own.
+ *
+ * `create` is called once for each server with what the case needs (`maxRetries` has to be honoured; waits between tries should be short).
+ * Defines one `describe` with one `it` for each case; the longest takes a good second, because a provider asks for one.
+ *
+ * ```ts
+ * import { describe, expect, it } from 'vitest'
+ * testModel('my driver', (server, { maxRetries }) => myDriver({ baseURL: server.baseURL, maxRetries }), { describe, it, expect })
+ * ```
+ */
+export function testModel(name: string, create: CreateModel, api: TestApi, options: TestModelOptions = {}): void {
+  const { wire: wireName = 'chat-completions', skip = {} } = options
+  const wire = findWire(wireName)
+  const unknown = Object.keys(skip).find((skipped) => !cases.some((known) => known.name === skipped))
+  if (unknown !== undefined) throw new InvalidOptionError('skip', 'names of cases', unknown)
+  api.describe(name, () => {
+    for (const { name: promise, run } of cases) {
+      if (promise in skip) continue
+      api.it(promise, () => withKit(api.expect, wire, create, run))
+    }
+  })
+}

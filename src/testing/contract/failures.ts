@@ -1,0 +1,210 @@
+import type { ErrorCode } from '../../errors.ts'
+import type { MockFault } from '../mock/fault.ts'
+import { startMockProvider } from '../mock-provider.ts'
+import { failureOf, greeting, type ModelCase, type ModelKit } from './kit.ts'
+
+const now = { 'retry-after': '0' }
+const both = [true, false] as const
+/** Long enough for a busy machine to deliver what was sent before the silence, in milliseconds. */
+const idleMs = 300
+
+/** What has to happen when the provider fails: which failures are tried again, and as what the others come out. */
+export const failureCases: readonly ModelCase[] = [
+  {
+    name: 'a rate limit is waited out as long as the provider asks, and tried again',
+    async run({ ask, expect }) {
+      const faults = [{ status: 429, headers: { 'retry-after': '1' } }]
+      const { response, server } = await ask({ script: ['Hello'], faults }, {}, { maxRetries: 2 })
+      expect(response.text).toBe('Hello')
+      expect(response.retries).toBe(1)
+      const [first, second] = server.requests.map((request) => request.receivedAt)
+      expect((second ?? 0) - (first ?? 0) > 950).toBe(true)
+    },
+  },
+  ...[408, 409, 429, 500, 502, 503, 504, 529].map(
+    (status): ModelCase => ({
+      name: `HTTP ${status} is tried again`,
+      async run({ ask, expect }) {
+        const { response, server } = await ask({ script: ['Hello'], faults: [{ status, headers: now }] }, {}, { maxRetries: 1 })
+        expect(response.text).toBe('Hello')
+        expect(server.requests.length).toBe(2)
+      },
+    }),
+  ),
+  {
+    name: 'a server that keeps failing is given up after the last try, with an error that says so',
+    async run({ fail, expect }) {
+      for (const [status, code] of [
+        [500, 'provider_error'],
+        [429, 'rate_limited'],
+      ] as const) {
+        const { error, server } = await fail({ faults: { status, headers: now } }, {}, { maxRetries: 2 })
+        expect({ code: error.code, status: error.status, retryable: error.retryable }).toEqual({ code, status, retryable: true })
+        expect(server.requests.length).toBe(3)
+      }
+    },
+  },
+  ...(
+    [
+      [400, 'provider_error'],
+      [401, 'unauthorized'],
+      [404, 'provider_error'],
+    ] as const
+  ).map(
+    ([status, code]): ModelCase => ({
+      name: `HTTP ${status} is ${code} and not tried again`,
+      async run({ fail, expect }) {
+        const { error, server } = await fail({ faults: { status } }, {}, { maxRetries: 2 })
+        expect({ code: error.code, status: error.status, retryable: error.retryable }).toEqual({ code, status, retryable: false })
+        expect(server.requests.length).toBe(1)
+      },
+    }),
+  ),
+  {
+    name: 'a conversation that is too long is context_overflow and not tried again',
+    async run({ fail, expect }) {
+      const { error, server } = await fail({ faults: { contextOverflow: true } }, {}, { maxRetries: 2 })
+      expect({ code: error.code, retryable: error.retryable }).toEqual({ code: 'context_overflow', retryable: false })
+      expect(server.requests.length).toBe(1)
+    },
+  },
+  {
+    name: "a proxy's HTML error page is a provider_error with its status",
+    async run({ fail, expect }) {
+      const { error } = await fail({ faults: { htmlError: 502 } })
+      expect({ code: error.code, status: error.status, retryable: error.retryable }).toEqual({
+        code: 'provider_error',
+        status: 502,
+        retryable: true,
+      })
+    },
+  },
+  {
+    name: 'a refused connection is connection_failed',
+    async run({ connect, expect }) {
+      const server = await startMockProvider()
+      const model = await connect(server)
+      await server.close()
+      const error = await failureOf(model.generate({ messages: greeting }))
+      expect({ code: error.code, retryable: error.retryable }).toEqual({ code: 'connection_failed', retryable: true })
+    },
+  },
+  {
+    name: 'a connection that breaks before the first byte is tried again',
+    async run({ ask, fail, expect }) {
+      const { response, server } = await ask({ script: ['Hello'], faults: [{ resetAfterBytes: 0 }] }, {}, { maxRetries: 1 })
+      expect([response.text, server.requests.length]).toEqual(['Hello', 2])
+      const { error } = await fail({ faults: { resetAfterBytes: 0 } })
+      expect(error.code).toBe('connection_failed')
+    },
+  },
+  {
+    name: 'a connection the server closed after a response does not harm the next request',
+    async run({ start, connect, expect }) {
+      const model = await connect(await start({ script: () => 'Hello', faults: { closeKeepAlive: true } }), { maxRetries: 2 })
+      for (let round = 0; round < 5; round++) expect((await model.generate({ messages: greeting })).text).toBe('Hello')
+    },
+  },
+  ...(['cutAfterBytes', 'resetAfterBytes'] as const).map(
+    (fault): ModelCase => ({
+      name: `a stream broken off (${fault}) is stream_cut, keeps what came, and is not tried again once text was shown`,
+      async run({ fail, expect }) {
+        const { error, server, seen } = await fail(
+          { script: [{ text: 'Half an answer', fault: { [fault]: 'content' } }] },
+          {},
+          { maxRetries: 2 },
+        )
+        expect({ code: error.code, retryable: error.retryable, text: error.partial?.text }).toEqual({
+          code: 'stream_cut',
+          retryable: true,
+          text: 'Half an answer',
+        })
+        expect(seen.text).toBe('Half an answer')
+        expect(server.requests.length).toBe(1)
+      },
+    }),
+  ),
+  {
+    name: 'a stream that ends before it has begun is stream_cut, not an empty answer',
+    async run({ fail, expect }) {
+      const { error } = await fail({ script: [{ text: 'Hello', fault: { cutAfterBytes: 0 } }] })
+      expect([error.code, error.retryable]).toEqual(['stream_cut', true])
+    },
+  },
+  {
+    name: 'calls of a stream broken off are not passed on as calls',
+    async run({ fail, expect }) {
+      const toolCalls = [{ name: 'pay', arguments: { amount: 100 } }]
+      const { error } = await fail({ script: [{ toolCalls, fault: { cutAfterBytes: 'content' } }] })
+      expect(error.code).toBe('stream_cut')
+    },
+  },
+  {
+    name: 'garbage in a stream is an error that keeps what came, not an answer',
+    async run({ fail, expect }) {
+      const { error } = await fail({ script: [{ text: 'Half an answer', fault: { garbageAfterBytes: 'content' } }] })
+      expect(oneOf(error.code, ['bad_response', 'stream_cut'])).toBe(true)
+      expect(error.partial?.text).toBe('Half an answer')
+    },
+  },
+  {
+    name: 'a whole response cut short is an error',
+    async run({ fail, expect }) {
+      const { error } = await fail({ script: [{ text: 'Half an answer', fault: { cutAfterBytes: 'content' } }] }, { stream: false })
+      expect(oneOf(error.code, ['bad_response', 'stream_cut'])).toBe(true)
+    },
+  },
+  {
+    name: 'a stream that falls silent is stream_idle, keeps what came, and its connection is closed',
+    async run({ fail, expect }) {
+      const { error, server } = await fail(
+        { script: [{ text: 'Half an answer', hang: true }] },
+        { streamIdleTimeoutMs: idleMs },
+        { maxRetries: 2 },
+      )
+      expect({ code: error.code, retryable: error.retryable, text: error.partial?.text }).toEqual({
+        code: 'stream_idle',
+        retryable: true,
+        text: 'Half an answer',
+      })
+      expect((await server.waitForEnd(1)).aborted).toBe(true)
+      expect(server.requests.length).toBe(1)
+    },
+  },
+  {
+    name: 'a provider that sends nothing at all is stream_idle',
+    async run(kit) {
+      await expectIdle(kit, {})
+      await expectIdle(kit, { stallAfterBytes: 0 })
+    },
+  },
+  {
+    name: 'HTTP 200 with an error for a body is a provider_error, streamed or not',
+    async run({ fail, expect }) {
+      for (const stream of both) {
+        const { error } = await fail({ faults: { jsonErrorWith200: true } }, { stream })
+        expect(error.code).toBe('provider_error')
+      }
+    },
+  },
+  {
+    name: 'an error inside a stream is a provider_error that keeps what came',
+    async run({ fail, expect }) {
+      const { error } = await fail({ script: [{ text: 'Half an answer', fault: { errorInStream: true } }] })
+      expect([error.code, error.partial?.text]).toEqual(['provider_error', 'Half an answer'])
+    },
+  },
+]
+
+async function expectIdle({ fail, expect }: ModelKit, fault: MockFault): Promise<void> {
+  const { error, server } = await fail(
+    { script: [{ hang: true, text: Object.keys(fault).length === 0 ? '' : 'never sent', fault }] },
+    { streamIdleTimeoutMs: idleMs },
+  )
+  expect([error.code, error.retryable]).toEqual(['stream_idle', true])
+  expect((await server.waitForEnd(1)).aborted).toBe(true)
+}
+
+function oneOf(code: ErrorCode, allowed: readonly ErrorCode[]): boolean {
+  return allowed.includes(code)
+}

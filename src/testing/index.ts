@@ -1,0 +1,11 @@
+/** For testing agents, tools and models: a model that answers from a script, a provider that can misbehave, and contract suites. */
+export type { CreateModel, Expect, ModelTestSettings } from './contract/kit.ts'
+export { type TestApi, type TestModelOptions, testModel } from './contract-model.ts'
+export type { MockScriptRequest } from './mock/answers.ts'
+export type { BodyMark, FaultRequest, Framing, MockFault, MockFaults } from './mock/fault.ts'
+export type { MockRequest } from './mock/recorder.ts'
+export type { MockEventsReply, MockRawReply, MockRecordingReply, MockReply, MockTurn } from './mock/reply.ts'
+export type { WireName, WireRequest } from './mock/wire.ts'
+export { type MockProvider, type MockProviderOptions, startMockProvider } from './mock-provider.ts'
+export type { Script, ScriptEntry, ScriptedCall, ScriptedTurn, ScriptedUsage } from './script.ts'
+export { type RecordedRequest, type ScriptedModel, type ScriptedModelOptions, scriptedModel } from './scripted-model.ts'

@@ -1,0 +1,85 @@
+import { ModelError, show } from '../../errors.ts'
+import type { JsonObject } from '../../messages.ts'
+import { CallIds, checkPieceLength, type Script, takeTurn } from '../script.ts'
+import { settlesBeforeAbort } from '../wait.ts'
+import { checkFault, chooseFault, type MockFault, type MockFaults, replacesTurn } from './fault.ts'
+import type { MockRequest } from './recorder.ts'
+import { faultOf, type MockReply, type PreparedResponse, prepareError, prepareFault, prepareJson, prepareReply } from './reply.ts'
+import type { MockWire, WireName, WireRequest } from './wire.ts'
+import { chooseWire } from './wires.ts'
+
+/** What a script's function is told of the request it answers. */
+export interface MockScriptRequest {
+  body: JsonObject
+  /** Counts the requests for an answer from 0; those a fault has answered are counted too. */
+  index: number
+  /** As requested, with the query. */
+  path: string
+  headers: Readonly<Record<string, string>>
+  /** The wire format the request came in. */
+  wire: WireName
+  /** The body read back into messages, tools and tool choice. */
+  readRequest(): WireRequest
+}
+
+/** A response, and what goes wrong when it is sent. */
+export interface Answer {
+  response: PreparedResponse
+  fault: MockFault
+}
+
+export interface AnswerOptions {
+  script: Script<MockScriptRequest, MockReply>
+  faults: MockFaults | undefined
+  models: readonly string[]
+  strict: boolean
+  pieceLength: number
+}
+
+/** Decides how requests are answered: by the wire's rules, by a fault, or by the script's next turn. */
+export class ScriptedAnswers {
+  readonly #options: AnswerOptions
+  readonly #ids = new CallIds()
+  #asked = 0
+  #turnsTaken = 0
+
+  constructor(options: AnswerOptions) {
+    checkPieceLength(options.pieceLength)
+    this.#options = options
+  }
+
+  /** Resolves with undefined when `signal` was aborted while the script made up its mind. Rejects when the script or a fault is not usable. */
+  async prepare(request: MockRequest, signal: AbortSignal): Promise<Answer | undefined> {
+    const { method, body, headers, rawBody } = request
+    const { wire, purpose, path } = chooseWire(method, request.path)
+    if (purpose === undefined) return refuse(wire, 404, `Expected a path the mock provider serves, got ${method} ${path}`)
+    if (purpose === 'models') return { response: prepareJson(200, wire.encodeModels(this.#options.models)), fault: {} }
+
+    const index = this.#asked++
+    if (Object.keys(body).length === 0) return refuse(wire, 400, `Expected the request's body to be a JSON object, got ${show(rawBody)}`)
+    const refusal = this.#options.strict ? wire.refuse(body) : undefined
+    if (refusal !== undefined) return refuse(wire, 400, refusal)
+
+    const chosen = chooseFault(this.#options.faults, { index, body, path: request.path })
+    checkFault(chosen)
+    if (replacesTurn(chosen)) return { response: prepareFault(chosen, wire), fault: chosen }
+
+    const readRequest = (): WireRequest => wire.readRequest(body)
+    const told: MockScriptRequest = { body, index, path: request.path, headers, wire: wire.name, readRequest }
+    const deciding = takeTurn(this.#options.script, this.#turnsTaken++, told, index)
+    if (deciding instanceof Promise && !(await settlesBeforeAbort(deciding, signal))) return undefined
+    const reply = await deciding
+    const fault = { ...chosen, ...faultOf(reply) }
+    checkFault(fault)
+    if (replacesTurn(fault)) return { response: prepareFault(fault, wire), fault }
+    const model = typeof body.model === 'string' ? body.model : 'mock-model'
+    const streamed = wire.streams(body, path)
+    const about = { wire, streamed, model, body, id: `mock_${index + 1}`, ids: this.#ids, pieceLength: this.#options.pieceLength }
+    return { response: prepareReply(reply, fault, about), fault }
+  }
+}
+
+function refuse(wire: MockWire, status: number, message: string): Answer {
+  const error = new ModelError('provider_error', message, { provider: 'mock', status, retryable: false })
+  return { response: prepareError(error, wire, status), fault: {} }
+}

@@ -1,0 +1,83 @@
+import { isJsonObject, type JsonObject } from '../../messages.ts'
+import type { Framing } from './fault.ts'
+import type { StreamLayout } from './wire.ts'
+
+/** What a streamed body is made of, before it is laid out as text. */
+export type BodyItem =
+  | { type: 'payload'; payload: JsonObject }
+  /** The text of one payload, sent as it is inside the usual framing. */
+  | { type: 'line'; text: string }
+  /** Sent as it is, without framing. */
+  | { type: 'raw'; text: string }
+  | { type: 'end-mark' }
+  | BodyPause
+
+/** Where a body waits, or where its content ends. */
+type BodyPause = { type: 'wait'; until: PromiseLike<unknown> } | { type: 'content-end' }
+
+/** What a body is made of when it goes out. */
+export type BodyPart = { type: 'bytes'; bytes: Uint8Array } | BodyPause
+
+/** Events are sent in batches of about so many UTF-16 units: a write for each would be most of the server's cost. */
+const batchLength = 16 * 1024
+
+/** Lays the items of a streamed body out as bytes, in batches that end at each pause. Lazy: a long body is never whole in memory. */
+export function* layOut(items: Iterable<BodyItem>, layout: StreamLayout, framings: readonly Framing[]): Generator<BodyPart> {
+  const style = new Set(framings)
+  let batch = style.has('bom') ? '\uFEFF' : ''
+  for (const item of items) {
+    const pausing = item.type === 'wait' || item.type === 'content-end'
+    // Only a batch that something follows may go: the last one may have to lose its final line ends.
+    if (batch !== '' && (pausing || batch.length >= batchLength)) {
+      yield bytesOf(batch)
+      batch = ''
+    }
+    if (pausing) yield item
+    else batch += textOf(item, layout, style)
+  }
+  if (style.has('no-final-blank')) batch = batch.replace(/[\r\n]+$/, '')
+  if (batch !== '') yield bytesOf(batch)
+}
+
+function bytesOf(text: string): BodyPart {
+  return { type: 'bytes', bytes: Buffer.from(text) }
+}
+
+function textOf(item: Exclude<BodyItem, BodyPause>, layout: StreamLayout, style: ReadonlySet<Framing>): string {
+  switch (item.type) {
+    case 'raw':
+      return item.text
+    case 'payload':
+      return event(item.payload, JSON.stringify(item.payload), layout, style)
+    case 'line':
+      return event(parsed(item.text), item.text, layout, style)
+    case 'end-mark': {
+      if (layout.endMark === undefined || style.has('no-done')) return ''
+      return event(undefined, layout.endMark, layout, style).repeat(style.has('double-done') ? 2 : 1)
+    }
+  }
+}
+
+function event(payload: JsonObject | undefined, text: string, layout: StreamLayout, style: ReadonlySet<Framing>): string {
+  const end = style.has('crlf') ? '\r\n' : style.has('cr') ? '\r' : layout.lineEnd
+  const field = style.has('no-space') ? ':' : ': '
+  const name = payload && layout.eventName(payload)
+  // JSON may be broken between tokens: indenting it gives lines that are the same payload when joined again.
+  const lines = style.has('multi-data') && payload !== undefined ? JSON.stringify(payload, null, 1).split('\n') : [text]
+  return [
+    ...(style.has('comments') ? [`: OPENROUTER PROCESSING${end}`] : []),
+    ...(name === undefined ? [] : [`event${field}${name}`]),
+    ...lines.map((line) => `data${field}${line}`),
+    end,
+  ].join(end)
+}
+
+function parsed(text: string): JsonObject | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return isJsonObject(value) ? value : undefined
+  } catch {
+    // A recorded line need not be JSON (`[DONE]`, or broken on purpose); it has no event name then.
+    return undefined
+  }
+}

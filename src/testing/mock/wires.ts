@@ -1,0 +1,22 @@
+import { InvalidOptionError } from '../../errors.ts'
+import { chatCompletionsWire } from './chat-completions.ts'
+import type { MockWire, WireName } from './wire.ts'
+
+/** Every wire format the mock provider speaks. A request is the first one's that routes it. */
+const wires: readonly MockWire[] = [chatCompletionsWire]
+
+/** The wire a request is for, by its path, and what it is for. A request that is nobody's gets its error in the first wire's words. */
+export function chooseWire(method: string, path: string): { wire: MockWire; purpose: 'generate' | 'models' | undefined; path: string } {
+  const bare = path.replace(/\?.*$/s, '')
+  for (const wire of wires) {
+    const purpose = wire.route(method, bare)
+    if (purpose !== undefined) return { wire, purpose, path: bare }
+  }
+  return { wire: chatCompletionsWire, purpose: undefined, path: bare }
+}
+
+export function findWire(name: WireName): MockWire {
+  const wire = wires.find((candidate) => candidate.name === name)
+  if (wire === undefined) throw new InvalidOptionError('wire', `one of ${wires.map((known) => known.name).join(', ')}`, name)
+  return wire
+}

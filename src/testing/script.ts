@@ -1,0 +1,222 @@
+import { InvalidOptionError, ModelError } from '../errors.ts'
+import type { FinishReason } from '../events.ts'
+import type { JsonObject, ProviderData, ToolCall, Usage } from '../messages.ts'
+
+/** A tool call of a scripted turn. */
+export interface ScriptedCall {
+  /** Default: `call_1`, `call_2`… unique over the life of the model or the server. `''`: the provider sends none. */
+  id?: string
+  /** The tool's name, checked by nobody: it may be one that doesn't exist. */
+  name: string
+  /** An object is sent as its JSON; a string as it is, so that it may be broken, cut or empty. Default `{}`. */
+  arguments?: JsonObject | string
+  /** The same as `arguments`. */
+  args?: JsonObject | string
+}
+
+/** Tokens of a scripted turn; `totalTokens` defaults to the sum. */
+export type ScriptedUsage = Omit<Usage, 'totalTokens'> & { totalTokens?: number }
+
+/**
+ * One answer of a model, for `scriptedModel` and `startMockProvider` alike. What is set is sent in the order reasoning, text, calls;
+ * then the turn ends: with its finish reason, or with `error`, or never (`hang`, `deaf`).
+ */
+export interface ScriptedTurn {
+  /** The visible text. It is streamed in small pieces. */
+  text?: string
+  /** The text cut by hand, instead of `text`. A promise among the pieces holds back what follows until it has settled. */
+  chunks?: readonly (string | PromiseLike<unknown>)[]
+  /** Streamed in small pieces before the text, where the wire has a place for it. */
+  reasoning?: string
+  /** Sent after the text, one after the other. */
+  toolCalls?: readonly ScriptedCall[]
+  /** True: the pieces of several calls are sent in turns, where the wire can do that, instead of one call after the other. */
+  interleave?: boolean
+  /** Default: `'tool_calls'` when there are calls, else `'stop'`. */
+  finishReason?: FinishReason
+  /** The provider's own word for it, when it is to be another than the usual one. */
+  rawFinishReason?: string
+  /** Default: no usage is reported. */
+  usage?: ScriptedUsage
+  /** Passed on by `scriptedModel`; the mock provider puts the fields of its `data` into the message it sends. */
+  providerData?: ProviderData
+  /**
+   * The turn fails with this error, after whatever text and calls the turn has. `scriptedModel` rejects with the very object; the mock
+   * provider sends an error: with the error's HTTP status (default 500) if the turn has nothing else, as an error inside the stream if it has.
+   */
+  error?: Error
+  /** Awaited before anything is sent, so that a test can let a turn go when something else has happened. If it rejects, the turn fails with its reason. */
+  before?: PromiseLike<unknown>
+  /** True: the turn sends what it has and then nothing more, until the request is aborted. */
+  hang?: boolean
+  /** True: like `hang`, but ignores even the abort: `generate` never settles. To the mock provider it is the same as `hang`. */
+  deaf?: boolean
+  /** The response's `warnings`. The mock provider ignores them. */
+  warnings?: readonly string[]
+}
+
+/** A turn, or a function that decides it when the request has come; `index` counts the requests from 0. May throw: the turn then fails. */
+export type ScriptEntry<Request, Reply> = Reply | ((request: Request, index: number) => Reply | Promise<Reply>)
+
+/** Turns that answer one request each, in order; or one function that answers them all. */
+export type Script<Request, Reply> = readonly ScriptEntry<Request, Reply>[] | ((request: Request, index: number) => Reply | Promise<Reply>)
+
+/** One thing a turn sends, or a pause before the next one. */
+export type TurnStep =
+  | { type: 'reasoning'; text: string }
+  | { type: 'text'; text: string }
+  | { type: 'call'; index: number; id: string; name: string }
+  | { type: 'arguments'; index: number; json: string }
+  | { type: 'wait'; until: PromiseLike<unknown> }
+
+type TurnEnd = { type: 'finish' } | { type: 'error'; error: Error } | { type: 'hang'; deaf: boolean }
+
+/** A turn made explicit: every piece in the order it is sent, and the whole it adds up to. */
+export interface TurnPlan {
+  before?: PromiseLike<unknown>
+  steps: TurnStep[]
+  end: TurnEnd
+  text: string
+  reasoning?: string
+  toolCalls: ToolCall[]
+  finishReason: FinishReason
+  rawFinishReason?: string
+  usage?: Usage
+  providerData?: ProviderData
+  warnings?: string[]
+}
+
+/**
+ * Takes the script's entry for request `index`: at once when it is there as a value, else as the function's promise.
+ * Throws a `ModelError` that can't be retried when there is none, and whatever the function throws.
+ */
+export function takeTurn<Request, Reply>(
+  script: Script<Request, Reply>,
+  entry: number,
+  request: Request,
+  index: number,
+): Reply | Promise<Reply> {
+  if (typeof script === 'function') return script(request, index)
+  const found = script[entry]
+  if (found === undefined) {
+    throw new ModelError(
+      'provider_error',
+      `Expected the script to have a turn for request ${index + 1}, got a script of ${turns(script.length)}`,
+      {
+        provider: 'scripted',
+        providerCode: 'script_exhausted',
+        retryable: false,
+      },
+    )
+  }
+  return isEntryFunction(found) ? found(request, index) : found
+}
+
+/** Makes the pieces of a turn explicit. Throws `invalid_option` for a turn that contradicts itself. */
+export function planTurn(turn: ScriptedTurn | string, ids: CallIds, pieceLength: number): TurnPlan {
+  const { text, chunks, reasoning, toolCalls = [], ...rest } = typeof turn === 'string' ? { text: turn } : checkTurn(turn)
+  const calls = toolCalls.map((call) => ({
+    id: ids.take(call.id),
+    type: 'function' as const,
+    function: { name: call.name, arguments: argumentsText(call) },
+  }))
+  const pieces = chunks ?? cutIntoPieces(text ?? '', pieceLength)
+  // A gate may reject before its turn to be awaited has come; the reason is told then, and must not end the process now.
+  for (const gate of [rest.before, ...pieces]) if (typeof gate === 'object') gate.then(undefined, () => {})
+  return {
+    ...(rest.before === undefined ? {} : { before: rest.before }),
+    steps: [
+      ...cutIntoPieces(reasoning ?? '', pieceLength).map((piece): TurnStep => ({ type: 'reasoning', text: piece })),
+      ...pieces.map((piece): TurnStep => (typeof piece === 'string' ? { type: 'text', text: piece } : { type: 'wait', until: piece })),
+      ...callSteps(calls, rest.interleave === true, pieceLength),
+    ],
+    end: endOf(rest),
+    text: pieces.filter((piece) => typeof piece === 'string').join(''),
+    ...(reasoning === undefined ? {} : { reasoning }),
+    toolCalls: calls,
+    finishReason: rest.finishReason ?? (calls.length > 0 ? 'tool_calls' : 'stop'),
+    ...(rest.rawFinishReason === undefined ? {} : { rawFinishReason: rest.rawFinishReason }),
+    ...(rest.usage === undefined ? {} : { usage: { ...rest.usage, totalTokens: rest.usage.totalTokens ?? sum(rest.usage) } }),
+    ...(rest.providerData === undefined ? {} : { providerData: structuredClone(rest.providerData) }),
+    ...(rest.warnings === undefined ? {} : { warnings: [...rest.warnings] }),
+  }
+}
+
+/** Hands out ids for calls: the script's own, or `call_1`, `call_2`… leaving out those the script has used. */
+export class CallIds {
+  readonly #given = new Set<string>()
+  #last = 0
+
+  take(given: string | undefined): string {
+    if (given !== undefined) {
+      this.#given.add(given)
+      return given
+    }
+    let id: string
+    do id = `call_${++this.#last}`
+    while (this.#given.has(id))
+    return id
+  }
+}
+
+/** Cuts a text into pieces of about `length` UTF-16 units, never between the two halves of a surrogate pair. */
+export function cutIntoPieces(text: string, length: number): string[] {
+  const pieces: string[] = []
+  for (let start = 0; start < text.length; ) {
+    let end = Math.min(start + length, text.length)
+    const last = text.charCodeAt(end - 1)
+    if (last >= 0xd800 && last <= 0xdbff && end < text.length) end++
+    pieces.push(text.slice(start, end))
+    start = end
+  }
+  return pieces
+}
+
+export function checkPieceLength(length: number): number {
+  if (!Number.isInteger(length) || length < 1) throw new InvalidOptionError('pieceLength', 'an integer ≥ 1', length)
+  return length
+}
+
+function callSteps(calls: readonly ToolCall[], interleave: boolean, pieceLength: number): TurnStep[] {
+  const perCall = calls.map((call, index): TurnStep[] => [
+    { type: 'call', index, id: call.id, name: call.function.name },
+    ...cutIntoPieces(call.function.arguments, pieceLength).map((json): TurnStep => ({ type: 'arguments', index, json })),
+  ])
+  if (!interleave) return perCall.flat()
+  const longest = Math.max(0, ...perCall.map((steps) => steps.length))
+  return Array.from({ length: longest }, (_, round) => perCall.flatMap((steps) => steps.slice(round, round + 1))).flat()
+}
+
+function argumentsText({ arguments: given, args }: ScriptedCall): string {
+  const value = given ?? args ?? {}
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}
+
+function endOf({ error, hang, deaf }: ScriptedTurn): TurnEnd {
+  if (deaf === true || hang === true) return { type: 'hang', deaf: deaf === true }
+  return error === undefined ? { type: 'finish' } : { type: 'error', error }
+}
+
+function checkTurn(turn: ScriptedTurn): ScriptedTurn {
+  if (typeof turn !== 'object' || turn === null) throw new InvalidOptionError('turn', 'a text or a turn object', turn)
+  if (turn.text !== undefined && turn.chunks !== undefined)
+    throw new InvalidOptionError('turn', 'either `text` or `chunks`, not both', turn)
+  if (turn.error !== undefined && (turn.hang || turn.deaf)) {
+    throw new InvalidOptionError('turn', 'either an `error` or a turn that hangs, not both', turn)
+  }
+  return turn
+}
+
+function isEntryFunction<Request, Reply>(
+  entry: ScriptEntry<Request, Reply>,
+): entry is (request: Request, index: number) => Reply | Promise<Reply> {
+  return typeof entry === 'function'
+}
+
+function sum({ inputTokens, outputTokens }: ScriptedUsage): number {
+  return inputTokens + outputTokens
+}
+
+function turns(count: number): string {
+  return count === 1 ? '1 turn' : `${count} turns`
+}

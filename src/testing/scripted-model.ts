@@ -1,0 +1,117 @@
+import {
+  abortedError,
+  type ChatModel,
+  type ModelCapabilities,
+  type ModelRequest,
+  type ModelResponse,
+  type ModelSink,
+} from '../models/model.ts'
+import { CallIds, checkPieceLength, planTurn, type Script, type ScriptedTurn, type TurnPlan, type TurnStep, takeTurn } from './script.ts'
+import { settlesBeforeAbort } from './wait.ts'
+
+export interface ScriptedModelOptions {
+  /** Default `'scripted'`. */
+  provider?: string
+  /** Default `'scripted-model'`. */
+  model?: string
+  /** Default `{ nativeTools: true }`. */
+  capabilities?: ModelCapabilities
+  /** Length of the streamed pieces of texts and arguments, in UTF-16 units. Default 4. */
+  pieceLength?: number
+  /** False: `requests` stays empty, for long scripts over large conversations. Default true. */
+  record?: boolean
+}
+
+/** A request as it was when it came in: a deep copy, without the signal. */
+export type RecordedRequest = Omit<ModelRequest, 'signal'>
+
+/** A model that answers from a script. */
+export interface ScriptedModel extends ChatModel {
+  /** Every request so far, in order. One whose signal was aborted before it was made is not among them: nothing would have been sent. */
+  readonly requests: readonly RecordedRequest[]
+}
+
+/**
+ * A model that answers from a script, for tests of agents and tools: no network, no key, the same answer every time.
+ * Each request takes the next turn, in the order of the calls to `generate`; a request without a turn left rejects and says how many there were.
+ * Text, reasoning and arguments are streamed in small pieces, unless the request says `stream: false`.
+ *
+ * ```ts
+ * const model = scriptedModel([
+ *   { toolCalls: [{ name: 'add', arguments: { a: 2, b: 3 } }] },
+ *   (request) => `The result is ${textOf(request.messages.at(-1)?.content ?? '')}.`,
+ * ])
+ * const result = await new AgentRunner({ model, tools: [add] }).run('What is 2 + 3?')
+ * ```
+ */
+export function scriptedModel(turns: Script<ModelRequest, ScriptedTurn | string>, options: ScriptedModelOptions = {}): ScriptedModel {
+  const { provider = 'scripted', model = 'scripted-model', capabilities = { nativeTools: true }, record = true } = options
+  const pieceLength = checkPieceLength(options.pieceLength ?? 4)
+  const requests: RecordedRequest[] = []
+  const ids = new CallIds()
+  let asked = 0
+
+  const generate = async (request: ModelRequest, sink?: ModelSink): Promise<ModelResponse> => {
+    const { signal, ...rest } = request
+    if (signal?.aborted) throw abortedError(provider, signal.reason)
+    const index = asked++
+    if (record) requests.push(structuredClone(rest))
+    const turn = takeTurn(turns, index, request, index)
+    if (turn instanceof Promise && !(await settlesBeforeAbort(turn, signal))) throw abortedError(provider, signal?.reason)
+    const plan = planTurn(await turn, ids, pieceLength)
+    await play(plan, provider, request.stream === false ? undefined : sink, signal)
+    return responseOf(plan, model)
+  }
+  return { provider, model, capabilities, requests, generate }
+}
+
+/** Sends a plan's pieces into the sink. Rejects when it is aborted, or when the turn is one that fails. */
+async function play(plan: TurnPlan, provider: string, sink: ModelSink | undefined, signal: AbortSignal | undefined): Promise<void> {
+  const heeded = plan.end.type === 'hang' && plan.end.deaf ? undefined : signal
+  const wait = async (until: PromiseLike<unknown>): Promise<void> => {
+    if (!(await settlesBeforeAbort(until, heeded))) throw abortedError(provider, signal?.reason)
+  }
+  if (plan.before !== undefined) await wait(plan.before)
+  for (const step of plan.steps) {
+    if (step.type === 'wait') await wait(step.until)
+    else if (sink !== undefined) {
+      push(step, sink)
+      // A turn of the microtask queue between two pieces, so that whoever reads the stream can answer the first before the second comes.
+      await undefined
+    }
+    if (heeded?.aborted) throw abortedError(provider, heeded.reason)
+  }
+  if (plan.end.type === 'hang') await wait(new Promise(() => {}))
+  if (plan.end.type === 'error') throw plan.end.error
+}
+
+function push(step: Exclude<TurnStep, { type: 'wait' }>, sink: ModelSink): void {
+  switch (step.type) {
+    case 'reasoning':
+      sink.reasoning?.(step.text)
+      break
+    case 'text':
+      sink.text?.(step.text)
+      break
+    case 'call':
+      sink.toolCallStart?.(step.index, step.id, step.name)
+      break
+    case 'arguments':
+      sink.toolCallDelta?.(step.index, step.json)
+  }
+}
+
+function responseOf(plan: TurnPlan, model: string): ModelResponse {
+  const { text, reasoning, toolCalls, finishReason, rawFinishReason, usage, providerData, warnings } = plan
+  return {
+    text,
+    toolCalls,
+    finishReason,
+    model,
+    ...(reasoning === undefined ? {} : { reasoning }),
+    ...(rawFinishReason === undefined ? {} : { rawFinishReason }),
+    ...(usage === undefined ? {} : { usage }),
+    ...(providerData === undefined ? {} : { providerData }),
+    ...(warnings === undefined ? {} : { warnings }),
+  }
+}

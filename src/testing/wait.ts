@@ -1,0 +1,44 @@
+/**
+ * Waits for `promise`, but not longer than `signal` allows. Resolves with whether the promise was first; rejects as it does.
+ * Leaves no listener on the signal, and takes care of a rejection that comes too late to matter.
+ */
+export async function settlesBeforeAbort(promise: PromiseLike<unknown>, signal: AbortSignal | undefined): Promise<boolean> {
+  if (signal === undefined) {
+    await promise
+    return true
+  }
+  const aborted = listenForAbort(signal)
+  try {
+    return await Promise.race([Promise.resolve(promise).then(() => true), aborted.promise])
+  } finally {
+    aborted.stop()
+  }
+}
+
+/** Waits until `signal` is aborted; for ever without one. */
+export async function waitForAbort(signal: AbortSignal | undefined): Promise<void> {
+  await settlesBeforeAbort(new Promise(() => {}), signal)
+}
+
+/** Waits `milliseconds`, or until the abort. Leaves neither timer nor listener behind. */
+export async function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const over = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, milliseconds)
+  })
+  try {
+    await settlesBeforeAbort(over, signal)
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+function listenForAbort(signal: AbortSignal): { promise: Promise<boolean>; stop: () => void } {
+  let listener = (): void => {}
+  const promise = new Promise<boolean>((resolve) => {
+    listener = () => resolve(false)
+    if (signal.aborted) resolve(false)
+    else signal.addEventListener('abort', listener, { once: true })
+  })
+  return { promise, stop: () => signal.removeEventListener('abort', listener) }
+}

@@ -1,0 +1,103 @@
+import type { ErrorCode } from '../errors.ts'
+import { clip, messageOf, show } from '../errors.ts'
+import { isJsonObject, type JsonObject } from '../messages.ts'
+import { compileSchema, firstProblems } from './schema.ts'
+import type { AnyTool } from './tool.ts'
+
+/** Nothing sensible nests deeper, and code that recurses into arguments can rely on it. */
+const deepestNesting = 512
+
+/** A call that may run: its tool, the arguments as JSON, and as the tool takes them (the same, or what its schema made of a copy of them). */
+export interface PreparedCall {
+  tool: AnyTool
+  args: JsonObject
+  input: unknown
+}
+
+export interface ArgumentsProblem {
+  code: ErrorCode
+  /** In words the model can act on. */
+  message: string
+  /** The arguments, where they could at least be parsed. */
+  args?: JsonObject
+}
+
+export type Preparation = { ok: true; call: PreparedCall } | { ok: false; problem: ArgumentsProblem }
+
+/**
+ * Parses a call's arguments. Strictly: they are a JSON object or they are refused, nothing is guessed. Empty text means no arguments,
+ * as several providers send it for a tool that takes none.
+ */
+export function parseArguments(raw: string): { ok: true; args: JsonObject } | { ok: false; code: ErrorCode; problem: string } {
+  if (raw.trim() === '') return { ok: true, args: {} }
+  let value: unknown
+  try {
+    value = JSON.parse(raw)
+  } catch (error) {
+    if (isCutJson(raw)) return { ok: false, code: 'tool_call_truncated', problem: 'the text ends before the JSON object does' }
+    return { ok: false, code: 'invalid_arguments_json', problem: `not valid JSON (${messageOf(error)})` }
+  }
+  if (isDeeperThan(deepestNesting, value)) {
+    return { ok: false, code: 'invalid_arguments_json', problem: `nested deeper than ${deepestNesting} levels` }
+  }
+  if (isJsonObject(value)) return { ok: true, args: value }
+  const kind = value === null ? 'null' : Array.isArray(value) ? 'an array' : `a ${typeof value}`
+  return { ok: false, code: 'invalid_arguments_json', problem: `expected a JSON object, got ${kind}` }
+}
+
+function isDeeperThan(levels: number, value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  return levels === 0 || Object.values(value).some((item) => isDeeperThan(levels - 1, item))
+}
+
+/** Whether a text that is not JSON only lacks its end: brackets or a string are still open when it stops. */
+export function isCutJson(text: string): boolean {
+  let depth = 0
+  let inString = false
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i)
+    if (inString) {
+      if (code === 0x5c) i++
+      else if (code === 0x22) inString = false
+    } else if (code === 0x22) inString = true
+    else if (code === 0x7b || code === 0x5b) depth++
+    else if (code === 0x7d || code === 0x5d) depth--
+  }
+  return inString || depth > 0
+}
+
+/** Parses and validates: first the JSON Schema, then the tool's own schema, which may transform. Never throws. */
+export async function prepareArguments(tool: AnyTool, raw: string): Promise<Preparation> {
+  const parsed = parseArguments(raw)
+  if (!parsed.ok) {
+    const message = `Arguments of tool \`${tool.name}\` could not be read: ${parsed.problem}. Expected one JSON object. Received: ${show(raw)}`
+    return { ok: false, problem: { code: parsed.code, message } }
+  }
+  const { args } = parsed
+  try {
+    const problems = compileSchema(tool.parameters, tool.name)(args)
+    if (problems.length > 0) return invalid(tool, args, problems)
+    if (tool.schema === undefined) return { ok: true, call: { tool, args, input: args } }
+    const checked = await tool.schema['~standard'].validate(structuredClone(args))
+    if (checked.issues === undefined) return { ok: true, call: { tool, args, input: checked.value } }
+    return invalid(tool, args, firstProblems(checked.issues.map(issueInWords)))
+  } catch (error) {
+    return invalid(tool, args, [`the check failed: ${messageOf(error)}`])
+  }
+}
+
+function issueInWords({
+  path,
+  message,
+}: {
+  message: string
+  path?: ReadonlyArray<PropertyKey | { key: PropertyKey }> | undefined
+}): string {
+  if (path === undefined || path.length === 0) return `arguments: ${clip(message)}`
+  return `\`${clip(path.map((segment) => String(typeof segment === 'object' ? segment.key : segment)).join('.'))}\`: ${clip(message)}`
+}
+
+function invalid(tool: AnyTool, args: JsonObject, problems: string[]): Preparation {
+  const message = `Invalid arguments for tool \`${tool.name}\`: ${problems.join('; ')}. Correct them and call it again.`
+  return { ok: false, problem: { code: 'invalid_arguments', message, args } }
+}

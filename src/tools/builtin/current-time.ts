@@ -1,0 +1,102 @@
+import { show, ToolloopError } from '../../errors.ts'
+import { type AnyTool, defineTool } from '../tool.ts'
+
+export interface CurrentTimeOptions {
+  /** Where the time comes from. Default: the system's clock. */
+  now?: () => Date
+}
+
+export interface CurrentTime {
+  /** ISO 8601 with the zone's offset: `2026-02-03T04:05:06+01:00`. */
+  iso: string
+  date: string
+  time: string
+  weekday: string
+  /** The zone's IANA name. */
+  timeZone: string
+  /** `+01:00`. */
+  utcOffset: string
+}
+
+const parameters = {
+  type: 'object',
+  properties: {
+    timeZone: {
+      type: 'string',
+      minLength: 1,
+      maxLength: 64,
+      description: 'IANA time zone such as "Europe/Berlin" or "UTC". Default: the zone of this computer.',
+    },
+  },
+  additionalProperties: false,
+} as const
+
+/** `current_time`: date, time and weekday, here or in another time zone. */
+export function currentTimeTool({ now = () => new Date() }: CurrentTimeOptions = {}): AnyTool {
+  return defineTool({
+    name: 'current_time',
+    description: 'Tells the current date, time and weekday, in a time zone if one is given.',
+    parameters,
+    effect: 'read',
+    execute: ({ timeZone }: { timeZone?: string }): CurrentTime => {
+      const format = formatFor(timeZone)
+      const parts = new Map(format.formatToParts(now()).map(({ type, value }) => [type, value]))
+      const part = (type: Intl.DateTimeFormatPartTypes) => parts.get(type) ?? ''
+      const date = `${part('year').padStart(4, '0')}-${part('month')}-${part('day')}`
+      const time = `${part('hour')}:${part('minute')}:${part('second')}`
+      // `GMT` alone is an offset of none.
+      const utcOffset = part('timeZoneName').slice('GMT'.length) || '+00:00'
+      return {
+        iso: `${date}T${time}${utcOffset}`,
+        date,
+        time,
+        weekday: part('weekday'),
+        timeZone: nameOf(format, timeZone),
+        utcOffset,
+      }
+    },
+  })
+}
+
+/** The zone as it was asked for, in its usual spelling; the system may know it by an older name. */
+function nameOf(format: Intl.DateTimeFormat, asked: string | undefined): string {
+  const known = format.resolvedOptions().timeZone
+  return asked === undefined || asked.toLowerCase() === known.toLowerCase() ? known : asked
+}
+
+function formatFor(timeZone: string | undefined): Intl.DateTimeFormat {
+  try {
+    return new Intl.DateTimeFormat('en-US-u-ca-gregory-nu-latn', {
+      timeZone,
+      year: 'numeric',
+      month: '2-digit',
+      day: '2-digit',
+      weekday: 'long',
+      hour: '2-digit',
+      minute: '2-digit',
+      second: '2-digit',
+      hourCycle: 'h23',
+      timeZoneName: 'longOffset',
+    })
+  } catch {
+    const nearest = zonesLike(timeZone ?? '')
+    const hint = nearest.length === 0 ? '' : `. Did you mean ${nearest.map((zone) => `\`${zone}\``).join(' or ')}?`
+    throw new ToolloopError(
+      'invalid_arguments',
+      `Expected \`timeZone\` to be an IANA time zone such as \`Europe/Berlin\`, got ${show(timeZone)}${hint}`,
+    )
+  }
+}
+
+/** Zones whose place is named in `wanted`, as models name zones after cities: `New York`, `Tokyo, Japan`. */
+function zonesLike(wanted: string): string[] {
+  const words = (text: string) =>
+    text
+      .toLowerCase()
+      .replaceAll(/[^a-z]+/g, ' ')
+      .trim()
+  const given = ` ${words(wanted)} `
+  return Intl.supportedValuesOf('timeZone')
+    .filter((zone) => given.includes(` ${words(zone.slice(zone.lastIndexOf('/') + 1))} `))
+    .slice(0, 3)
+}

@@ -1,0 +1,95 @@
+import type { LookupAddress } from 'node:dns'
+import { show, ToolloopError } from '../../errors.ts'
+import { type AnyTool, defineTool, type ToolContext } from '../tool.ts'
+import type { HttpAnswer } from './http-get.ts'
+import { AddressRule } from './public-address.ts'
+
+export interface FetchUrlOptions {
+  /**
+   * Also fetch from this machine and private networks: `true` from all, a list from its ranges (`127.0.0.1/32`, `10.1.0.0/16`).
+   * Default false: a model could otherwise reach what only you should.
+   */
+  allowPrivateAddresses?: boolean | readonly string[]
+  /** For everything together, in milliseconds. Default 20,000. */
+  timeoutMs?: number
+  /** Finds the addresses of a host. Default: the system's resolver. What it returns is checked and then connected to. */
+  resolveHost?: (host: string) => Promise<LookupAddress[]>
+}
+
+export interface FetchedPage {
+  /** After redirects. */
+  url: string
+  status: number
+  contentType: string
+  /** Of HTML the readable text, its title first; of what is not text a note. */
+  text: string
+  /** Of the body, unpacked, as far as it was read; of what is not text as announced. */
+  bytes: number
+  truncated?: true
+}
+
+const parameters = {
+  type: 'object',
+  properties: {
+    url: { type: 'string', minLength: 1, maxLength: 8192, description: 'Address of the page, http or https.' },
+    maxBytes: { type: 'integer', minimum: 1, maximum: 4_194_304, description: 'Most bytes to read. Default 262144.' },
+  },
+  required: ['url'],
+  additionalProperties: false,
+} as const
+
+/** `fetch_url`: what is at a web address, as text. Throws `invalid_option` for ranges that are none. */
+export function fetchUrlTool({ allowPrivateAddresses = false, timeoutMs = 20_000, resolveHost }: FetchUrlOptions = {}): AnyTool {
+  const rule = new AddressRule(allowPrivateAddresses)
+  return defineTool({
+    name: 'fetch_url',
+    description: 'Fetches a web page or file by http or https and returns its text; of HTML the readable text, without tags and scripts.',
+    parameters,
+    effect: 'read',
+    execute: ({ url, maxBytes = 262_144 }: { url: string; maxBytes?: number }, { signal }: ToolContext): Promise<FetchedPage> =>
+      withDeadline(signal, timeoutMs, url, async (limited) => {
+        // HTTP, TLS and zlib are loaded by the first fetch.
+        const { get } = await import('./http-get.ts')
+        const found = resolveHost === undefined ? {} : { resolveHost }
+        return pageOf(await get({ url, maxBytes, wants: mayBeText, rule, ...found, signal: limited }))
+      }),
+  })
+}
+
+/** Runs `work` with a signal that is aborted when `signal` is, or when the time is up. */
+async function withDeadline<T>(signal: AbortSignal, timeoutMs: number, url: string, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  signal.throwIfAborted()
+  const controller = new AbortController()
+  const abort = () => controller.abort(signal.reason)
+  const late = () => controller.abort(new ToolloopError('tool_failed', `${show(url)} was not fetched within ${timeoutMs} ms`))
+  const timer = setTimeout(late, timeoutMs)
+  signal.addEventListener('abort', abort, { once: true })
+  try {
+    return await work(controller.signal)
+  } finally {
+    clearTimeout(timer)
+    signal.removeEventListener('abort', abort)
+  }
+}
+
+async function pageOf({ url, status, contentType, body, announcedBytes, truncated }: HttpAnswer): Promise<FetchedPage> {
+  const [{ decodeText, isHtml }, { htmlToText }] = await Promise.all([import('./decode-text.ts'), import('./html-text.ts')])
+  const decoded = body === undefined ? undefined : decodeText(body, contentType)
+  if (body === undefined || decoded === undefined) {
+    const bytes = body?.length ?? announcedBytes ?? 0
+    const size = truncated ? `more than ${bytes} bytes` : bytes > 0 ? `${bytes} bytes` : 'size unknown'
+    return { url, status, contentType, text: `(not text: ${contentType || 'unknown type'}, ${size})`, bytes }
+  }
+  const cut = truncated ? { truncated } : {}
+  if (!isHtml(contentType, decoded)) return { url, status, contentType, text: decoded, bytes: body.length, ...cut }
+  const { title, text } = htmlToText(decoded)
+  return { url, status, contentType, text: title === '' ? text : `Title: ${title}\n\n${text}`, bytes: body.length, ...cut }
+}
+
+/** False for what is known not to be text, so that its body need not be read. */
+function mayBeText(contentType: string): boolean {
+  const type = contentType.split(';')[0]?.trim().toLowerCase() ?? ''
+  return !/^(image\/(?!svg)|audio\/|video\/|font\/|model\/|application\/(pdf|zip|gzip|x-(tar|7z|bzip|xz|rar).*|msword|vnd\.(ms-|open)|wasm|java-archive))/.test(
+    type,
+  )
+}

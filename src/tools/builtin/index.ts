@@ -1,0 +1,38 @@
+import type { AnyTool } from '../tool.ts'
+import { calculateTool } from './calculate.ts'
+import { currentTimeTool } from './current-time.ts'
+import { type FetchUrlOptions, fetchUrlTool } from './fetch-url.ts'
+import { listFilesTool } from './list-files.ts'
+import { readFileTool } from './read-file.ts'
+import { searchFilesTool } from './search-files.ts'
+
+export { type Calculation, calculateTool } from './calculate.ts'
+export { type CurrentTime, type CurrentTimeOptions, currentTimeTool } from './current-time.ts'
+export { type FetchedPage, type FetchUrlOptions, fetchUrlTool } from './fetch-url.ts'
+export { type FileList, type ListedFile, type ListFilesOptions, listFilesTool } from './list-files.ts'
+export { type FileText, type ReadFileOptions, readFileTool } from './read-file.ts'
+export type { FileMatch } from './search-file.ts'
+export { type SearchFilesOptions, type SearchResult, searchFilesTool } from './search-files.ts'
+
+export interface BuiltinToolsOptions {
+  /** The folder that the file tools may read; nothing outside of it. Default: the current one. */
+  workspace?: string
+  fetch?: FetchUrlOptions
+  /** Where the time comes from. Default: the system's clock. */
+  now?: () => Date
+}
+
+/**
+ * The built-in tools, all of which only read: `list_files`, `read_file`, `search_files`, `calculate`, `current_time`, `fetch_url`.
+ * Throws `invalid_option` unless `workspace` is a folder that exists.
+ */
+export function builtinTools({ workspace = process.cwd(), fetch, now }: BuiltinToolsOptions = {}): AnyTool[] {
+  return [
+    listFilesTool({ workspace }),
+    readFileTool({ workspace }),
+    searchFilesTool({ workspace }),
+    calculateTool(),
+    currentTimeTool(now === undefined ? {} : { now }),
+    fetchUrlTool(fetch),
+  ]
+}

@@ -1,0 +1,173 @@
+import { lstat } from 'node:fs/promises'
+import { type AnyTool, defineTool, type ToolContext } from '../tool.ts'
+import { countLines } from './text-file.ts'
+import { Walk, type WalkEntry } from './walk.ts'
+import { isFileProblem, Workspace } from './workspace.ts'
+
+type ListFilesArgs = {
+  path?: string
+  pattern?: string
+  recursive?: boolean
+  lines?: boolean
+  sort?: 'name' | 'size' | 'lines' | 'modified'
+  order?: 'asc' | 'desc'
+  limit?: number
+  folders?: boolean
+}
+
+export interface ListedFile {
+  /** From the workspace's folder. */
+  path: string
+  /** 0 for a folder. */
+  bytes: number
+  /** Only when asked for, and only of text files. */
+  lines?: number
+  /** ISO 8601, UTC. */
+  modified: string
+}
+
+export interface FileList {
+  path: string
+  /** All that matched, also what is not shown; so are the totals. */
+  count: number
+  totalBytes: number
+  totalLines?: number
+  files: ListedFile[]
+  truncated?: true
+  /** What the list may lack, in words. */
+  note?: string
+}
+
+export interface ListFilesOptions {
+  /** The folder that may be read. Default: the current one. */
+  workspace?: string
+  /** How many files and folders are looked at before the tool gives up. Default 200,000. */
+  mostEntries?: number
+}
+
+const parameters = {
+  type: 'object',
+  properties: {
+    path: { type: 'string', description: 'Folder to list, relative to the workspace. Default: the whole workspace.' },
+    pattern: {
+      type: 'string',
+      minLength: 1,
+      maxLength: 256,
+      description:
+        'Glob, e.g. "*.ts" (by name, at any depth) or "src/**/*.json" (by path below `path`). Hidden files only if it names them.',
+    },
+    recursive: { type: 'boolean', description: 'Also list what is in subfolders. Default true.' },
+    lines: { type: 'boolean', description: 'Count the lines of text files. Default false.' },
+    sort: { type: 'string', enum: ['name', 'size', 'lines', 'modified'], description: 'Default "name".' },
+    order: { type: 'string', enum: ['asc', 'desc'], description: 'Default "asc".' },
+    limit: { type: 'integer', minimum: 1, maximum: 1000, description: 'How many files to show; totals always cover all. Default 100.' },
+    folders: { type: 'boolean', description: 'List folders instead of files. Default false.' },
+  },
+  additionalProperties: false,
+} as const
+
+/** `list_files`: which files there are, how big, and how long. Leaves out what git ignores. */
+export function listFilesTool({ workspace: folder, mostEntries }: ListFilesOptions = {}): AnyTool {
+  const workspace = new Workspace(folder)
+  return defineTool({
+    name: 'list_files',
+    description:
+      'Lists the files of a folder with size and time of change, optionally with line counts; filters by a glob, sorts, and gives totals. ' +
+      'Ignores what git ignores.',
+    parameters,
+    effect: 'read',
+    execute: async (args: ListFilesArgs, { signal }: ToolContext): Promise<FileList> => {
+      const { path = '.', pattern, recursive = true, folders = false, sort = 'name', order = 'asc', limit = 100 } = args
+      const lines = (args.lines === true || sort === 'lines') && !folders
+      const start = await workspace.locate(path)
+      const kind = folders ? 'folders' : 'files'
+      const walk = new Walk(workspace, start, { ...(pattern === undefined ? {} : { pattern }), recursive, kind, mostEntries, signal })
+      const list: FileList = { path: start.path, count: 0, totalBytes: 0, ...(lines ? { totalLines: 0 } : {}), files: [] }
+      const shown = new FirstFew(limit, compareBy(sort, order))
+      let unreadable = 0
+      for await (const batch of walk) {
+        signal.throwIfAborted()
+        const described = await Promise.all(batch.map((entry) => describe(workspace, entry, { lines, folders, signal })))
+        for (const file of described) {
+          if (file === undefined) continue
+          if (file === 'unreadable') {
+            unreadable++
+            continue
+          }
+          list.count++
+          list.totalBytes += file.bytes
+          if (list.totalLines !== undefined) list.totalLines += file.lines ?? 0
+          shown.add(file)
+        }
+      }
+      list.files = shown.take()
+      if (list.files.length < list.count || walk.truncated) list.truncated = true
+      const note = walk.gaps(unreadable)
+      return note === '' ? list : { ...list, note }
+    },
+  })
+}
+
+/** Undefined for a file that has gone since the walk saw it. */
+async function describe(
+  workspace: Workspace,
+  entry: WalkEntry,
+  { lines, folders, signal }: { lines: boolean; folders: boolean; signal: AbortSignal },
+): Promise<ListedFile | 'unreadable' | undefined> {
+  const stats = await lstat(entry.real).catch(() => undefined)
+  if (stats === undefined || (folders ? !stats.isDirectory() : !stats.isFile())) return undefined
+  const file: ListedFile = { path: entry.path, bytes: folders ? 0 : stats.size, modified: stats.mtime.toISOString() }
+  if (!lines) return file
+  try {
+    const { handle } = await workspace.open(entry)
+    try {
+      const counted = await countLines(handle, signal)
+      return counted === undefined ? file : { path: file.path, bytes: file.bytes, lines: counted, modified: file.modified }
+    } finally {
+      await handle.close()
+    }
+  } catch (error) {
+    signal.throwIfAborted()
+    if (isFileProblem(error)) return 'unreadable'
+    throw error
+  }
+}
+
+type Compare = (a: ListedFile, b: ListedFile) => number
+
+function compareBy(sort: NonNullable<ListFilesArgs['sort']>, order: 'asc' | 'desc'): Compare {
+  const direction = order === 'asc' ? 1 : -1
+  const byName: Compare = (a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : 0)
+  const by: Record<typeof sort, Compare> = {
+    name: (a, b) => direction * byName(a, b),
+    size: (a, b) => direction * (a.bytes - b.bytes),
+    modified: (a, b) => direction * (a.modified < b.modified ? -1 : a.modified > b.modified ? 1 : 0),
+    // What has no lines comes last either way.
+    lines: (a, b) =>
+      a.lines === undefined || b.lines === undefined
+        ? Number(a.lines === undefined) - Number(b.lines === undefined)
+        : direction * (a.lines - b.lines),
+  }
+  return (a, b) => by[sort](a, b) || byName(a, b)
+}
+
+/** The first few of many in an order, without keeping or sorting all of them at once. */
+class FirstFew {
+  readonly #few: number
+  readonly #compare: Compare
+  #kept: ListedFile[] = []
+
+  constructor(few: number, compare: Compare) {
+    this.#few = few
+    this.#compare = compare
+  }
+
+  add(file: ListedFile): void {
+    this.#kept.push(file)
+    if (this.#kept.length >= Math.max(2 * this.#few, 512)) this.#kept = this.take()
+  }
+
+  take(): ListedFile[] {
+    return this.#kept.sort(this.#compare).slice(0, this.#few)
+  }
+}

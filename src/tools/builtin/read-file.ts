@@ -1,0 +1,77 @@
+import { show, ToolloopError } from '../../errors.ts'
+import { type AnyTool, defineTool, type ToolContext } from '../tool.ts'
+import { BinaryFileError, readLines } from './text-file.ts'
+import { fileProblem, Workspace } from './workspace.ts'
+
+type ReadFileArgs = {
+  path: string
+  from?: number
+  to?: number
+  maxBytes?: number
+}
+
+export interface FileText {
+  path: string
+  /** First and last line in `text`, counted from 1; 1 and 0 for an empty file. */
+  from: number
+  to: number
+  totalLines: number
+  /** Of the whole file. */
+  bytes: number
+  text: string
+  truncated?: true
+}
+
+export interface ReadFileOptions {
+  /** The folder that may be read. Default: the current one. */
+  workspace?: string
+}
+
+const parameters = {
+  type: 'object',
+  properties: {
+    path: { type: 'string', minLength: 1, description: 'File to read, relative to the workspace.' },
+    from: { type: 'integer', minimum: 1, description: 'First line to read, counted from 1. Default 1.' },
+    to: { type: 'integer', minimum: 1, description: 'Last line to read, included. Default: the last one.' },
+    maxBytes: { type: 'integer', minimum: 1, maximum: 1_048_576, description: 'Most bytes of text to return. Default 65536.' },
+  },
+  required: ['path'],
+  additionalProperties: false,
+} as const
+
+/** `read_file`: a text file, or some lines of it. Binary files are refused. */
+export function readFileTool({ workspace: folder }: ReadFileOptions = {}): AnyTool {
+  const workspace = new Workspace(folder)
+  return defineTool({
+    name: 'read_file',
+    description: 'Reads a text file, or the lines `from` to `to` of it. A long file is cut (`truncated`); go on with `from` = `to` + 1.',
+    parameters,
+    effect: 'read',
+    execute: async ({ path, from = 1, to, maxBytes = 65_536 }: ReadFileArgs, { signal }: ToolContext): Promise<FileText> => {
+      signal.throwIfAborted()
+      if (to !== undefined && to < from) {
+        throw new ToolloopError('invalid_arguments', `Expected \`to\` to be at least \`from\` (${from}), got \`${to}\``)
+      }
+      const place = await workspace.locate(path)
+      const { handle, stats } = await workspace.open(place)
+      try {
+        const read = await readLines(handle, { from, to: to ?? Number.POSITIVE_INFINITY, maxBytes, signal })
+        if (from > Math.max(read.totalLines, 1)) {
+          throw new ToolloopError(
+            'invalid_arguments',
+            `Expected \`from\` to be at most ${read.totalLines}, the number of lines of ${show(place.path)}, got \`${from}\``,
+          )
+        }
+        const { text, totalLines, truncated } = read
+        return { path: place.path, from, to: read.to, totalLines, bytes: stats.size, text, ...(truncated ? { truncated } : {}) }
+      } catch (error) {
+        signal.throwIfAborted()
+        if (error instanceof ToolloopError) throw error
+        if (!(error instanceof BinaryFileError)) throw fileProblem(error, place.path)
+        throw new ToolloopError('tool_failed', `Expected a text file, got ${show(place.path)}, a binary file of ${stats.size} bytes`)
+      } finally {
+        await handle.close()
+      }
+    },
+  })
+}

@@ -1,0 +1,111 @@
+import { type AnyTool, defineTool, type ToolContext } from '../tool.ts'
+import { createLineFinder } from './line-finder.ts'
+import { type FileMatch, type FileSearch, searchFile } from './search-file.ts'
+import { Walk, type WalkEntry } from './walk.ts'
+import { isFileProblem, Workspace } from './workspace.ts'
+
+type SearchFilesArgs = {
+  query: string
+  regex?: boolean
+  path?: string
+  pattern?: string
+  ignoreCase?: boolean
+  context?: number
+  limit?: number
+}
+
+export interface SearchResult {
+  query: string
+  /** All matching lines, also those not shown. */
+  count: number
+  /** Files with at least one matching line. */
+  files: number
+  matches: FileMatch[]
+  truncated?: true
+  /** What the search may have missed, in words. */
+  note?: string
+}
+
+export interface SearchFilesOptions {
+  /** The folder that may be read. Default: the current one. */
+  workspace?: string
+  /** How many files and folders are looked at before the tool gives up. Default 200,000. */
+  mostEntries?: number
+  /** How long a regular expression may take over one piece of a file (at most 256 KiB), in milliseconds. Default 5,000. */
+  regexTimeoutMs?: number
+}
+
+/** Files searched at once: enough to keep the disk busy, few enough to keep open. */
+const filesAtOnce = 8
+
+const parameters = {
+  type: 'object',
+  properties: {
+    query: { type: 'string', minLength: 1, maxLength: 1000, description: 'Text to find, or a regular expression if `regex` is true.' },
+    regex: { type: 'boolean', description: 'Take `query` as a JavaScript regular expression, matched line by line. Default false.' },
+    path: { type: 'string', description: 'Folder or file to search, relative to the workspace. Default: the whole workspace.' },
+    pattern: { type: 'string', minLength: 1, maxLength: 256, description: 'Search only files that match this glob, e.g. "*.ts".' },
+    ignoreCase: { type: 'boolean', description: 'Take upper and lower case as the same. Default false.' },
+    context: { type: 'integer', minimum: 0, maximum: 20, description: 'Lines to show before and after each match. Default 0.' },
+    limit: { type: 'integer', minimum: 1, maximum: 1000, description: 'How many matches to show; counts cover all. Default 50.' },
+  },
+  required: ['query'],
+  additionalProperties: false,
+} as const
+
+/** `search_files`: the lines of text files that hold a text or match a regular expression. Leaves out what git ignores. */
+export function searchFilesTool({ workspace: folder, mostEntries, regexTimeoutMs = 5_000 }: SearchFilesOptions = {}): AnyTool {
+  const workspace = new Workspace(folder)
+  return defineTool({
+    name: 'search_files',
+    description:
+      'Finds lines that contain a text or match a regular expression, in all text files or those a glob names. ' +
+      'Ignores what git ignores, and binary files.',
+    parameters,
+    effect: 'read',
+    execute: async (args: SearchFilesArgs, { signal }: ToolContext): Promise<SearchResult> => {
+      const { query, regex = false, path = '.', pattern, ignoreCase = false, context = 0, limit = 50 } = args
+      signal.throwIfAborted()
+      const start = await workspace.locate(path)
+      const walk = new Walk(workspace, start, { ...(pattern === undefined ? {} : { pattern }), mostEntries, signal })
+      const result: SearchResult = { query, count: 0, files: 0, matches: [] }
+      let unreadable = 0
+      const finder = createLineFinder({ query, regex, ignoreCase, regexTimeoutMs, signal })
+      try {
+        for await (const batch of walk) {
+          for (let at = 0; at < batch.length; at += filesAtOnce) {
+            const search = { finder, context, most: limit - result.matches.length, signal }
+            unreadable += await searchSome(workspace, batch.slice(at, at + filesAtOnce), search, result)
+          }
+        }
+      } finally {
+        await finder.close()
+      }
+      if (result.matches.length < result.count || walk.truncated) result.truncated = true
+      const note = walk.gaps(unreadable)
+      return note === '' ? result : { ...result, note }
+    },
+  })
+}
+
+/** Adds what the files have to the result, in their order. Returns how many of them could not be read; rejects for any other trouble. */
+async function searchSome(workspace: Workspace, entries: WalkEntry[], search: FileSearch, result: SearchResult): Promise<number> {
+  // All are waited for, so that no file is still open when one of them ends the search.
+  const searched = await Promise.allSettled(entries.map((entry) => searchFile(workspace, entry, search)))
+  let room = search.most
+  let unreadable = 0
+  for (const file of searched) {
+    if (file.status === 'rejected') {
+      search.signal.throwIfAborted()
+      if (!isFileProblem(file.reason)) throw file.reason
+      unreadable++
+      continue
+    }
+    const { count, matches } = file.value
+    result.count += count
+    if (count > 0) result.files++
+    result.matches.push(...matches.slice(0, room))
+    room = Math.max(0, room - matches.length)
+  }
+  return unreadable
+}

@@ -1,0 +1,139 @@
+import { messageOf } from '../errors.ts'
+import type { Content, ContentPart } from '../messages.ts'
+
+/**
+ * A stable, useful text of anything a tool may return. Never throws. Dates become ISO texts, Maps objects, Sets arrays, Errors their
+ * message, binary data a note of its size; cycles are cut; lone surrogates are replaced. Never empty: some providers refuse empty results.
+ */
+export function resultText(value: unknown): string {
+  if (typeof value === 'string') return value === '' ? '(empty result)' : value.toWellFormed()
+  if (value === undefined) return '(no result)'
+  try {
+    if (typeof value !== 'object' || value === null) return plainText(value)
+    if (value instanceof Error) return messageOf(value).toWellFormed()
+    if (value instanceof Date) return dateText(value)
+    if (isBinary(value)) return binaryNote(value)
+    return stringify(value) ?? '(no result)'
+  } catch (error) {
+    return `(a result that can't be turned into text: ${messageOf(error)})`
+  }
+}
+
+function plainText(value: unknown): string {
+  return typeof value === 'function' ? `(function ${value.name || 'without a name'})` : String(value)
+}
+
+function dateText(date: Date): string {
+  return Number.isNaN(date.getTime()) ? 'Invalid Date' : date.toISOString()
+}
+
+function isBinary(value: object): value is ArrayBufferView | ArrayBufferLike {
+  return ArrayBuffer.isView(value) || value instanceof ArrayBuffer || value instanceof SharedArrayBuffer
+}
+
+function binaryNote(value: { byteLength: number }): string {
+  return `(binary data, ${value.byteLength} bytes)`
+}
+
+function stringify(value: object): string | undefined {
+  // The chain from the root to what is being written, as given and as shown: only a repetition within it is a cycle.
+  const ancestors: { given: object; shown: object }[] = []
+  return JSON.stringify(value, function (this: unknown, key: string, given: unknown): unknown {
+    // `given` has been through toJSON, which of a Buffer spells out every byte, and of many an Error its stack.
+    const original = isRecord(this) ? this[key] : undefined
+    const item = isRecord(original) && (original instanceof Error || isBinary(original)) ? original : given
+    if (typeof item === 'bigint') return item.toString()
+    if (typeof item === 'number' && !Number.isFinite(item)) return String(item)
+    if (typeof item !== 'object' || item === null) return item
+    while (ancestors.length > 0 && ancestors.at(-1)?.shown !== this) ancestors.pop()
+    if (ancestors.some((ancestor) => ancestor.given === item)) return '(circular)'
+    if (item instanceof Error) return messageOf(item)
+    if (isBinary(item)) return binaryNote(item)
+    const shown = item instanceof Map ? mapObject(item) : item instanceof Set ? [...item] : item
+    ancestors.push({ given: item, shown })
+    return shown
+  })
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null
+}
+
+function mapObject(map: Map<unknown, unknown>): Record<string, unknown> {
+  return Object.fromEntries([...map].map(([key, item]) => [typeof key === 'string' ? key : resultText(key), item]))
+}
+
+export interface CappedContent {
+  content: Content
+  /** Bytes of text that were cut; 0 when nothing was. */
+  cutBytes: number
+}
+
+/** Base64 of a picture or document above this size is not passed on. */
+const mostPartBytes = 20 * 1024 * 1024
+
+/** Keeps at most `maxBytes` of text (UTF-8), head and tail, with a note in between that says how much was cut. */
+export function capContent(content: Content, maxBytes: number): CappedContent {
+  if (typeof content === 'string') {
+    const capped = capText(content, maxBytes)
+    return { content: capped.text, cutBytes: capped.cutBytes }
+  }
+  let left = maxBytes
+  let cutBytes = 0
+  let leftOut = 0
+  const parts: ContentPart[] = []
+  for (const part of content) {
+    if (part.type === 'text') {
+      const bytes = Buffer.byteLength(part.text)
+      // Once nothing fits, one note stands for all that follow, however many.
+      if (left === 0 && bytes > 0) {
+        leftOut += bytes
+        continue
+      }
+      const capped = capText(part.text.toWellFormed(), left)
+      left = capped.cutBytes > 0 ? 0 : left - bytes
+      cutBytes += capped.cutBytes
+      parts.push({ type: 'text', text: capped.text })
+    } else if (!('data' in part) || part.data.length <= mostPartBytes) parts.push({ ...part })
+    else {
+      cutBytes += part.data.length
+      parts.push({ type: 'text', text: `(${part.type} of ${part.data.length} base64 characters left out: too large)` })
+    }
+  }
+  if (leftOut > 0) parts.push({ type: 'text', text: `(… ${leftOut} bytes of further text left out …)` })
+  return { content: parts, cutBytes: cutBytes + leftOut }
+}
+
+function capText(text: string, maxBytes: number): { text: string; cutBytes: number } {
+  // A character has at most 3 bytes for each UTF-16 unit, so a short text needs no count.
+  if (text.length * 3 <= maxBytes) return { text, cutBytes: 0 }
+  const total = Buffer.byteLength(text)
+  if (total <= maxBytes) return { text, cutBytes: 0 }
+  const headBytes = Math.floor((maxBytes * 2) / 3)
+  // Encoding only as many units as can matter keeps the cost that of the cap, not of the text; the copy through bytes
+  // also lets go of the long original, which a slice would keep alive.
+  const head = Buffer.from(text.slice(0, headBytes)).subarray(0, headBytes)
+  const tailBytes = maxBytes - headBytes
+  const tail = Buffer.from(text.slice(-Math.max(tailBytes, 1)))
+  const headEnd = characterStart(head, head.length)
+  const tailStart = nextCharacter(tail, Math.max(0, tail.length - tailBytes))
+  const keptTail = tailBytes === 0 ? '' : tail.toString('utf8', tailStart)
+  const cutBytes = total - headEnd - (tailBytes === 0 ? 0 : tail.length - tailStart)
+  return { text: `${head.toString('utf8', 0, headEnd)}\n\n(… ${cutBytes} of ${total} bytes cut here …)\n\n${keptTail}`, cutBytes }
+}
+
+/** The end of the last whole character in the first `end` bytes. */
+function characterStart(bytes: Buffer, end: number): number {
+  let start = end
+  while (start > 0 && ((bytes[start - 1] ?? 0) & 0xc0) === 0x80) start--
+  if (start === 0) return 0
+  const lead = bytes[start - 1] ?? 0
+  const length = lead < 0x80 ? 1 : lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2
+  return end - (start - 1) >= length ? end : start - 1
+}
+
+function nextCharacter(bytes: Buffer, from: number): number {
+  let start = from
+  while (start < bytes.length && ((bytes[start] ?? 0) & 0xc0) === 0x80) start++
+  return start
+}

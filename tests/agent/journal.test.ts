@@ -1,0 +1,207 @@
+import { describe, expect, it } from 'vitest'
+import type { RunOptions, RunResult } from '../../src/agent/run.ts'
+import { AgentRunner } from '../../src/agent/runner.ts'
+import { Event } from '../../src/events.ts'
+import type { Json } from '../../src/messages.ts'
+import type { ScriptedTurn } from '../../src/testing/script.ts'
+import { scriptedModel } from '../../src/testing/scripted-model.ts'
+import { defineTool, type ToolEffect } from '../../src/tools/tool.ts'
+import { StrictJournal } from './strict-journal.ts'
+
+/** What the outside world has seen: survives crashes, as databases and mailboxes do. */
+interface World {
+  started: { tool: string; key: string }[]
+  requests: number
+  events: string[]
+}
+
+const quiet = { debug() {}, info() {}, warn() {}, error() {} }
+
+function tool(name: string, effect: ToolEffect, world: World, extra: object = {}) {
+  return defineTool({
+    name,
+    description: name,
+    parameters: { type: 'object' },
+    effect,
+    ...extra,
+    execute: (args, { idempotencyKey }) => {
+      world.started.push({ tool: name, key: idempotencyKey })
+      if (args.fail === true) throw new Error('no luck')
+      return { did: name, args }
+    },
+  })
+}
+
+/** Answers by how far the conversation has come, as a real model does; so a replayed request gets the same reply. */
+function modelOf(turns: ScriptedTurn[], world: World) {
+  return scriptedModel(({ messages }) => {
+    world.requests++
+    return turns[messages.filter(({ role }) => role === 'assistant').length] ?? 'unexpected'
+  })
+}
+
+function comparable({ steps, toolCalls, runId: _, ...rest }: RunResult) {
+  return {
+    ...rest,
+    error: rest.error?.code,
+    steps: steps.map(({ durationMs: _d, timeToFirstTokenMs: _t, ...step }) => step),
+    toolCalls: toolCalls.map(({ durationMs: _d, value: _v, ...call }) => call),
+  }
+}
+
+async function runWith(journal: StrictJournal, turns: ScriptedTurn[], options: RunOptions = {}, toolOptions: object = {}) {
+  const world: World = { started: [], requests: 0, events: [] }
+  const runner = new AgentRunner({
+    model: modelOf(turns, world),
+    tools: [tool('look', 'read', world), tool('put', 'idempotent', world), tool('pay', 'unsafe', world, toolOptions)],
+    journal,
+    logger: quiet,
+  })
+  runner.bus.onAny((name, payload, meta) => {
+    if (meta.step !== undefined && !name.endsWith('_DELTA'))
+      world.events.push(`${meta.attempt} ${meta.step} ${name} ${meta.toolCallId ?? ''} ${JSON.stringify(payload)}`)
+  })
+  const result = await runner.run('go', { runId: 'run', ...options })
+  return { result, world }
+}
+
+const turns: ScriptedTurn[] = [
+  {
+    text: 'first',
+    toolCalls: [
+      { id: 'a', name: 'look', args: { n: 1 } },
+      { id: 'b', name: 'pay', args: { n: 2 } },
+      { id: 'c', name: 'put', args: { n: 3 } },
+    ],
+  },
+  {
+    toolCalls: [
+      { id: 'd', name: 'nope' },
+      { id: 'e', name: 'pay', args: { fail: true } },
+      { id: 'f', name: 'look', args: '{"cut' },
+    ],
+  },
+  { toolCalls: [{ id: 'g', name: 'pay', args: { n: 4 } }] },
+  { text: 'done', usage: { inputTokens: 5, outputTokens: 2 } },
+]
+
+describe('a run under a journal', () => {
+  it('keeps the rules of the port and ends as it does in memory', async () => {
+    const journal = new StrictJournal(Number.POSITIVE_INFINITY)
+    const { result, world } = await runWith(journal, turns)
+    const plainWorld: World = { started: [], requests: 0, events: [] }
+    const plain = await new AgentRunner({
+      model: modelOf(turns, plainWorld),
+      tools: [tool('look', 'read', plainWorld), tool('put', 'idempotent', plainWorld), tool('pay', 'unsafe', plainWorld)],
+      logger: quiet,
+    }).run('go')
+    expect(journal.violations).toEqual([])
+    expect(comparable(result)).toEqual(comparable(plain))
+    expect(result.stopReason).toBe('answered')
+    expect(world.started.map(({ tool }) => tool)).toEqual(plainWorld.started.map(({ tool }) => tool))
+    expect(journal.executions[0]).toEqual([
+      ...['start', '1.model', '1.round', '1.tool.0', '1.tool.1', '1.tool.2'],
+      ...['2.model', '2.round', '2.tool.0', '2.tool.1', '2.tool.2', '3.model', '3.round', '3.tool.0', '4.model', 'end'],
+    ])
+  })
+
+  it('crashed at every possible moment and taken up again, asks for the same steps, ends the same, and never starts an unsafe call twice', async () => {
+    const whole = new StrictJournal(Number.POSITIVE_INFINITY)
+    const reference = await runWith(whole, turns)
+    expect(whole.moments).toBeGreaterThan(40)
+    for (let crashAt = 1; crashAt <= whole.moments; crashAt++) {
+      const journal = new StrictJournal(crashAt)
+      const { result, world } = await runWith(journal, turns)
+      const where = `crash at moment ${crashAt}`
+      expect(journal.violations, where).toEqual([])
+      expect(journal.executions, where).toHaveLength(2)
+      const [before = [], after = []] = journal.executions
+      const uncertain = result.toolCalls.filter(({ outcome }) => outcome === 'uncertain')
+      // Up to where the first execution died the second asks for the same keys in the same order.
+      expect(after.slice(0, before.length), where).toEqual(before)
+      const pays = world.started.filter(({ tool }) => tool === 'pay').map(({ key }) => key)
+      expect(new Set(pays).size, where).toBe(pays.length)
+      for (const { tool, key } of world.started.filter(({ tool }) => tool !== 'pay')) {
+        // The same call has the same idempotency key however often it ran.
+        expect(reference.world.started, where).toContainEqual({ tool, key })
+      }
+      if (uncertain.length === 0) expect(comparable(result), where).toEqual(comparable(reference.result))
+      else {
+        expect(
+          uncertain.map(({ tool, errorCode }) => [tool, errorCode]),
+          where,
+        ).toEqual([['pay', 'tool_uncertain']])
+        expect(result.stopReason, where).toBe('answered')
+      }
+      const ids = result.messages.flatMap((message) => (message.role === 'tool' ? [message.toolCallId] : []))
+      expect(new Set(ids).size, where).toBe(7)
+      expect(ids, where).toHaveLength(7)
+    }
+  })
+
+  it('a call that may have run is run again when someone decides so, or when its tool finds out that it did not', async () => {
+    const whole = new StrictJournal(Number.POSITIVE_INFINITY)
+    const reference = await runWith(whole, turns)
+    let decided = 0
+    let found = 0
+    for (let crashAt = 1; crashAt <= whole.moments; crashAt++) {
+      const asked: string[] = []
+      const journal = new StrictJournal(crashAt, (name): Json => {
+        asked.push(name)
+        return { run: true }
+      })
+      const { result } = await runWith(journal, turns)
+      decided += asked.length
+      expect(journal.violations).toEqual([])
+      expect(comparable(result)).toEqual(comparable(reference.result))
+
+      const reconciled = new StrictJournal(crashAt, () => {
+        throw new Error('nobody should be asked')
+      })
+      const again = await runWith(
+        reconciled,
+        turns,
+        {},
+        {
+          reconcile: (args: { n?: number; fail?: boolean }) => {
+            found++
+            return args.fail === true ? { ran: false } : { ran: true, value: { did: 'pay', args } }
+          },
+        },
+      )
+      expect(comparable(again.result)).toEqual(comparable(reference.result))
+    }
+    expect(decided).toBeGreaterThan(3)
+    expect(found).toBe(decided)
+  })
+
+  it('events of a recorded step are not emitted again', async () => {
+    const whole = new StrictJournal(Number.POSITIVE_INFINITY)
+    await runWith(whole, turns)
+    for (let crashAt = 1; crashAt <= whole.moments; crashAt++) {
+      const journal = new StrictJournal(crashAt)
+      const { world } = await runWith(journal, turns)
+      expect(new Set(world.events).size).toBe(world.events.length)
+      const second = journal.executions[1] ?? []
+      // What the first execution recorded, the second only reads: nothing is heard of it again.
+      const heardTwice = second.filter(
+        (key) =>
+          world.events.some((event) => event.startsWith(`attempt-1 ${key} `)) &&
+          world.events.some((event) => event.startsWith(`attempt-2 ${key} `)),
+      )
+      expect(heardTwice.length).toBeLessThanOrEqual(3)
+      expect(world.events.some((event) => event.includes(Event.MODEL_START))).toBe(true)
+    }
+  })
+
+  it('limits, deadlines and settings given to the run are recorded with it', async () => {
+    const journal = new StrictJournal(12)
+    const { result } = await runWith(journal, [turns[0] ?? {}, ...Array<ScriptedTurn>(9).fill({ toolCalls: [{ id: '', name: 'look' }] })], {
+      maxIterations: 3,
+      limits: { toolCalls: 100, deadlineMs: Number.POSITIVE_INFINITY },
+    })
+    expect(journal.violations).toEqual([])
+    expect(result.stopReason).toBe('max_iterations')
+    expect(result.iterations).toBe(3)
+  })
+})

@@ -1,0 +1,188 @@
+/** The loops that are compared: ours, one written by hand on `fetch`, and one on the openai SDK as its README shows it. */
+import OpenAI from 'openai'
+import { AgentRunner, createModel, defineTool } from '../../src/index.ts'
+
+export interface LoopOptions {
+  url: string
+  stream: boolean
+  rounds: number
+  /** Called with the visible text as it comes, where the loop streams. */
+  onText?(text: string): void
+  onRound?(round: number): void
+}
+
+/** Runs one task to its end and returns what is needed to check it. */
+export type Loop = (options: LoopOptions) => Promise<{ textLength: number; toolResults: number }>
+
+const parameters = {
+  add: { type: 'object', properties: { a: { type: 'number' }, b: { type: 'number' } }, required: ['a', 'b'], additionalProperties: false },
+  store: { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] },
+}
+const prompt = 'Do the sums.'
+
+const tools = [
+  defineTool({
+    name: 'add',
+    description: 'Adds two numbers.',
+    parameters: parameters.add,
+    effect: 'read',
+    execute: ({ a, b }) => Number(a) + Number(b),
+  }),
+  defineTool({ name: 'store', description: 'Stores a text.', parameters: parameters.store, execute: ({ text }) => String(text).length }),
+]
+
+const byHand: Record<string, (args: { a: number; b: number; text: string }) => number> = {
+  add: ({ a, b }) => a + b,
+  store: ({ text }) => text.length,
+}
+const definitions = Object.entries(parameters).map(([name, schema]) => ({
+  type: 'function' as const,
+  function: { name, description: name === 'add' ? 'Adds two numbers.' : 'Stores a text.', parameters: schema },
+}))
+
+const runners = new Map<string, AgentRunner>()
+
+export const ours: Loop = async ({ url, stream, rounds, onText, onRound }) => {
+  const key = `${url} ${stream} ${rounds}`
+  const runner =
+    runners.get(key) ??
+    new AgentRunner({
+      model: createModel({ provider: 'custom', model: 'bench', baseURL: url, apiKey: 'key' }),
+      tools,
+      stream,
+      maxIterations: rounds + 2,
+    })
+  runners.set(key, runner)
+  if (onRound !== undefined) {
+    let round = 0
+    const off = runner.on('MODEL_START', () => onRound(round++))
+    const result = await runner.run(prompt)
+    off()
+    return { textLength: result.output.length, toolResults: result.toolCalls.length }
+  }
+  if (onText === undefined) {
+    const result = await runner.run(prompt)
+    return { textLength: result.output.length, toolResults: result.toolCalls.length }
+  }
+  const run = runner.stream(prompt)
+  for await (const text of run.text) onText(text)
+  const result = await run.result
+  return { textLength: result.output.length, toolResults: result.toolCalls.length }
+}
+
+/** Ours without the iterator: events straight to a listener, as a service that writes to a socket uses it. */
+export const oursListening: Loop = async ({ onText, ...options }) => {
+  const runner = new AgentRunner({
+    model: createModel({ provider: 'custom', model: 'bench', baseURL: options.url, apiKey: 'key' }),
+    tools,
+    stream: options.stream,
+    maxIterations: options.rounds + 2,
+  })
+  runner.on('TEXT_DELTA', ({ text }) => onText?.(text))
+  const result = await runner.run(prompt)
+  return { textLength: result.output.length, toolResults: result.toolCalls.length }
+}
+
+interface Delta {
+  content?: string | null
+  tool_calls?: { index: number; id?: string; function: { name?: string; arguments?: string } }[]
+}
+
+interface Call {
+  id: string
+  type: 'function'
+  function: { name: string; arguments: string }
+}
+
+export const handWritten: Loop = async ({ url, stream, onText, onRound }) => {
+  const messages: object[] = [{ role: 'user', content: prompt }]
+  for (let round = 0, toolResults = 0; ; round++) {
+    onRound?.(round)
+    const response = await fetch(`${url}/chat/completions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: 'Bearer key' },
+      body: JSON.stringify({ model: 'bench', messages, tools: definitions, stream }),
+    })
+    if (!response.ok || response.body === null) throw new Error(`HTTP ${response.status}`)
+    let text = ''
+    let calls: Call[] = []
+    const take = (delta: Delta) => {
+      if (delta.content) {
+        text += delta.content
+        onText?.(delta.content)
+      }
+      for (const {
+        index,
+        id,
+        function: { name, arguments: json },
+      } of delta.tool_calls ?? []) {
+        const call = calls[index]
+        if (call === undefined) calls[index] = { id: id ?? '', type: 'function', function: { name: name ?? '', arguments: json ?? '' } }
+        else call.function.arguments += json ?? ''
+      }
+    }
+    if (stream) {
+      const decoder = new TextDecoder()
+      let rest = ''
+      for await (const bytes of response.body) {
+        const lines = (rest + decoder.decode(bytes, { stream: true })).split('\n')
+        rest = lines.pop() ?? ''
+        for (const line of lines) {
+          if (!line.startsWith('data: ') || line === 'data: [DONE]') continue
+          take(JSON.parse(line.slice(6)).choices[0].delta)
+        }
+      }
+    } else {
+      const message = JSON.parse(await response.text()).choices[0].message
+      text = message.content ?? ''
+      calls = message.tool_calls ?? []
+    }
+    if (calls.length === 0) return { textLength: text.length, toolResults }
+    messages.push({ role: 'assistant', content: text || null, tool_calls: calls })
+    for (const call of calls) {
+      const result = byHand[call.function.name]?.(JSON.parse(call.function.arguments))
+      messages.push({ role: 'tool', tool_call_id: call.id, content: String(result) })
+      toolResults++
+    }
+  }
+}
+
+const clients = new Map<string, OpenAI>()
+
+export const plainSdk: Loop = async ({ url, stream, onText, onRound }) => {
+  const client = clients.get(url) ?? new OpenAI({ baseURL: url, apiKey: 'key' })
+  clients.set(url, client)
+  const messages: OpenAI.ChatCompletionMessageParam[] = [{ role: 'user', content: prompt }]
+  for (let round = 0, toolResults = 0; ; round++) {
+    onRound?.(round)
+    let text = ''
+    let calls: Call[] = []
+    if (stream) {
+      const chunks = await client.chat.completions.create({ model: 'bench', messages, tools: definitions, stream: true })
+      for await (const chunk of chunks) {
+        const delta = chunk.choices[0]?.delta
+        if (delta?.content) {
+          text += delta.content
+          onText?.(delta.content)
+        }
+        for (const { index, id, function: body } of delta?.tool_calls ?? []) {
+          const call = calls[index]
+          const json = body?.arguments ?? ''
+          if (call === undefined) calls[index] = { id: id ?? '', type: 'function', function: { name: body?.name ?? '', arguments: json } }
+          else call.function.arguments += json
+        }
+      }
+    } else {
+      const message = (await client.chat.completions.create({ model: 'bench', messages, tools: definitions })).choices[0]?.message
+      text = message?.content ?? ''
+      calls = (message?.tool_calls ?? []).filter((call) => call.type === 'function')
+    }
+    if (calls.length === 0) return { textLength: text.length, toolResults }
+    messages.push({ role: 'assistant', content: text || null, tool_calls: calls })
+    for (const call of calls) {
+      const result = byHand[call.function.name]?.(JSON.parse(call.function.arguments))
+      messages.push({ role: 'tool', tool_call_id: call.id, content: String(result) })
+      toolResults++
+    }
+  }
+}

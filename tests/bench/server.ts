@@ -1,0 +1,106 @@
+/** The provider of the benchmark: a process of its own that answers from bytes made beforehand, so that its cost is not the client's. */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+const textPiece = 'abcd'
+export const textPieces = 262_144 // 1 MB in 4-character pieces
+export const argumentPieces = 65_536 // 1 MB in 16-character pieces
+const argumentPiece = '0123456789abcdef'
+
+function event(delta: object, finish: string | null = null): string {
+  const chunk = {
+    id: 'chatcmpl-1',
+    object: 'chat.completion.chunk',
+    created: 1,
+    model: 'bench',
+    choices: [{ index: 0, delta, finish_reason: finish }],
+  }
+  return `data: ${JSON.stringify(chunk)}\n\n`
+}
+
+function callDelta(json: string, first?: { id: string; name: string }): object {
+  return first === undefined
+    ? { tool_calls: [{ index: 0, function: { arguments: json } }] }
+    : { tool_calls: [{ index: 0, id: first.id, type: 'function', function: { name: first.name, arguments: json } }] }
+}
+
+const done = 'data: [DONE]\n\n'
+const words = 'Let me look that up before I answer, one moment please. '.split(/(?<= )/)
+
+/** One turn as models make it: a few words, a call in a handful of deltas. */
+function callTurn(round: number): string {
+  const id = `call_${round}`
+  return [
+    event({ role: 'assistant', content: '' }),
+    ...words.map((content) => event({ content })),
+    event(callDelta('', { id, name: 'add' })),
+    ...['{"a"', ':', `${round}`, ',"b"', ':1', '}'].map((json) => event(callDelta(json))),
+    event({}, 'tool_calls'),
+    done,
+  ].join('')
+}
+
+const answerTurn = [event({ role: 'assistant', content: '' }), ...words.map((content) => event({ content })), event({}, 'stop'), done].join(
+  '',
+)
+const textTurn = Buffer.from(
+  `${event({ role: 'assistant', content: '' })}${event({ content: textPiece }).repeat(textPieces)}${event({}, 'stop')}${done}`,
+)
+const argumentsTurn = Buffer.from(
+  `${event(callDelta('{"text":"', { id: 'call_0', name: 'store' }))}${event(callDelta(argumentPiece)).repeat(argumentPieces)}${event(callDelta('"}'))}${event({}, 'tool_calls')}${done}`,
+)
+
+function whole(message: object, finish: string): string {
+  return JSON.stringify({
+    id: 'chatcmpl-1',
+    object: 'chat.completion',
+    created: 1,
+    model: 'bench',
+    choices: [{ index: 0, message: { role: 'assistant', ...message }, finish_reason: finish }],
+  })
+}
+
+function wholeTurn(round: number, rounds: number): string {
+  if (round >= rounds) return whole({ content: words.join('') }, 'stop')
+  const call = { id: `call_${round}`, type: 'function', function: { name: 'add', arguments: JSON.stringify({ a: round, b: 1 }) } }
+  return whole({ content: words.join(''), tool_calls: [call] }, 'tool_calls')
+}
+
+function count(body: string, needle: string): number {
+  let found = 0
+  for (let at = body.indexOf(needle); at !== -1; at = body.indexOf(needle, at + needle.length)) found++
+  return found
+}
+
+/** `/SCENARIO/ROUNDS/chat/completions`; which round a request is at shows in the results it carries. */
+function answer(url: string, body: string): string | Buffer {
+  const [, scenario = '', rounds = '0'] = url.split('/')
+  const round = count(body, '"role":"tool"')
+  switch (scenario) {
+    case 'whole':
+      return wholeTurn(round, Number(rounds))
+    case 'text':
+      return textTurn
+    case 'arguments':
+      return round === 0 ? argumentsTurn : answerTurn
+    default:
+      return round < Number(rounds) ? callTurn(round) : answerTurn
+  }
+}
+
+function serve(request: IncomingMessage, response: ServerResponse): void {
+  const pieces: Buffer[] = []
+  request.on('data', (piece: Buffer) => pieces.push(piece))
+  request.on('end', () => {
+    const url = request.url ?? ''
+    response.setHeader('content-type', url.startsWith('/whole') ? 'application/json' : 'text/event-stream')
+    response.end(answer(url, Buffer.concat(pieces).toString()))
+  })
+}
+
+if (process.argv[1] === import.meta.filename) {
+  const server = createServer(serve)
+  server.keepAliveTimeout = 60_000
+  server.listen(0, '127.0.0.1', 2048, () => process.send?.((server.address() as AddressInfo).port))
+  process.on('disconnect', () => process.exit(0))
+}

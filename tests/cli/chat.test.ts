@@ -1,0 +1,141 @@
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest'
+import { chat } from '../../src/cli/chat.ts'
+import { runCommand } from '../../src/cli/program.ts'
+import { type MockProviderOptions, startMockProvider } from '../../src/testing/index.ts'
+import { type FakeIO, fakeIO } from './fake-io.ts'
+import { runCli } from './start-cli.ts'
+import { tempFolder } from './temp-folder.ts'
+
+const ctrlC = '\x03'
+const ctrlD = '\x04'
+
+async function provider(options: MockProviderOptions) {
+  const mock = await startMockProvider(options)
+  onTestFinished(() => mock.close())
+  return { mock, args: ['chat', '--no-builtin-tools', '-m', 'custom/mock-model', '--base-url', mock.baseURL] }
+}
+
+/** Resolves when stdout and stderr together hold `text` `times` times. */
+async function shows(io: FakeIO, text: string, times = 1): Promise<void> {
+  await expect.poll(() => `${io.out()}${io.err()}`.split(text).length - 1, { timeout: 10_000, interval: 5 }).toBeGreaterThanOrEqual(times)
+}
+
+describe('toolloop chat over a pipe', () => {
+  it('answers one prompt a line, and remembers what was said', async () => {
+    const { mock, args } = await provider({ script: ['Hello Ann.', 'You are Ann.'] })
+    const { code, stdout, stderr } = await runCli(args, { cwd: await tempFolder(), input: 'I am Ann.\n\nWho am I?' })
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'Hello Ann.\nYou are Ann.\n' })
+    expect(stderr).toBe('model: custom/mock-model (--model)\n')
+    expect(mock.requests[1]?.body.messages).toEqual([
+      { role: 'user', content: 'I am Ann.' },
+      { role: 'assistant', content: 'Hello Ann.' },
+      { role: 'user', content: 'Who am I?' },
+    ])
+  })
+
+  it('goes on after a run that failed, and ends with its code', async () => {
+    const { mock, args } = await provider({ script: ['Back again.'], faults: [{ status: 401 }] })
+    const io = fakeIO({ cwd: await tempFolder() })
+    io.stdin.end('One\nTwo\n')
+    expect(await runCommand(args, io)).toBe(5)
+    expect(io.err()).toMatch(/model error: .*\(unauthorized\)\n$/)
+    expect(io.out()).toBe('Back again.\n')
+    expect(mock.requests).toHaveLength(2)
+  })
+})
+
+describe('slash commands', () => {
+  it('show and change the chat without asking the model', async () => {
+    const tools = "export const t = { name: 'look_up', description: 'Finds it.\\nMore.', parameters: {}, approval: true }"
+    const { mock, args } = await provider({ script: ['First.', 'Second.'] })
+    const io = fakeIO({ cwd: await tempFolder({ 't.mjs': tools }) })
+    const lines = [
+      '/tools',
+      '/history',
+      'One',
+      '/history',
+      '/model',
+      '/model custom/other',
+      '/model nowhere/x',
+      '/reset',
+      'Two',
+      '/help',
+      '/typo',
+      '/quit',
+      'Three',
+    ]
+    io.stdin.end(`${lines.join('\n')}\n`)
+    expect(await runCommand([...args, '-t', 't.mjs'], io)).toBe(1)
+    expect(io.out()).toBe('First.\nSecond.\n')
+    expect(mock.requests.map(({ body }) => [body.model, body.messages])).toEqual([
+      ['mock-model', [{ role: 'user', content: 'One' }]],
+      ['other', [{ role: 'user', content: 'Two' }]],
+    ])
+    const said = io.err()
+    for (const text of [
+      '  look_up (needs approval)  Finds it.\n',
+      'nothing said yet\n',
+      '  user: One\n  assistant: First.\n',
+      'model: custom/mock-model\n',
+      'model: custom/other\n',
+      'error: ',
+      'forgot 2 messages\n',
+      '  /model [provider/name]  show the model, or change it\n',
+      'unknown command /typo; /help lists them.',
+    ]) {
+      expect(said).toContain(text)
+    }
+  })
+})
+
+describe('toolloop chat on a terminal', () => {
+  let ended: Promise<number> | undefined
+  afterEach(() => ended)
+
+  it('H30 Ctrl-C ends the answer being given; twice at the prompt it ends the chat', async () => {
+    const { mock, args } = await provider({ script: [{ text: 'Thinking about', hang: true }, 'Here I am.'] })
+    const io = fakeIO({ tty: true, cwd: await tempFolder(), env: { NO_COLOR: '1' } })
+    ended = runCommand(args, io)
+    await shows(io, '> ')
+    io.stdin.write('One\r')
+    await shows(io, 'Thinking about')
+    io.stdin.write(ctrlC)
+    await shows(io, 'aborted')
+    io.stdin.write('Two\r')
+    await shows(io, 'Here I am.')
+    await mock.waitForEnd(2)
+    await shows(io, '> ', 3)
+    io.stdin.write(`half a prompt${ctrlC}${ctrlC}`)
+    await shows(io, 'Ctrl-C again')
+    io.stdin.write(ctrlC)
+    expect(await ended).toBe(0)
+    expect(mock.requests).toHaveLength(2)
+  })
+
+  it('asks before it runs a call that needs an approval', async () => {
+    const tools = "export const t = { name: 'wipe', description: '', parameters: {}, approval: true, execute: () => 'wiped' }"
+    const wipe = { toolCalls: [{ name: 'wipe', arguments: { disk: 1 } }] }
+    const { mock, args } = await provider({ script: [wipe, 'Too bad.', wipe, 'Done.'] })
+    const io = fakeIO({ tty: true, cwd: await tempFolder({ 't.mjs': tools }), env: { NO_COLOR: '1' } })
+    ended = runCommand([...args, '-t', 't.mjs'], io)
+    await shows(io, '> ')
+    io.stdin.write('Wipe it.\r')
+    await shows(io, 'run wipe {"disk":1}? [y/N, or why not]')
+    io.stdin.write('that is the wrong disk\r')
+    await shows(io, 'Too bad.')
+    io.stdin.write('Really.\r')
+    await shows(io, 'run wipe {"disk":1}?', 2)
+    io.stdin.write('y\r')
+    await shows(io, 'Done.')
+    await shows(io, '> ', 3)
+    io.stdin.write(ctrlD)
+    expect(await ended).toBe(0)
+    expect(JSON.stringify(mock.requests[1]?.body.messages)).toContain('that is the wrong disk')
+    expect(JSON.stringify(mock.requests[3]?.body.messages)).toContain('wiped')
+  })
+})
+
+it('a chat needs usable options', async () => {
+  const io = fakeIO({ cwd: await tempFolder() })
+  await expect(chat({ builtinTools: false, stream: true, model: 'nowhere/x' }, io)).rejects.toMatchObject({ code: 'unknown_provider' })
+})

@@ -1,0 +1,145 @@
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { chooseModel } from '../../src/cli/choose-model.ts'
+import { findServers, localServers } from '../../src/cli/local-servers.ts'
+import { bareEnv } from './fake-io.ts'
+import { tempFolder } from './temp-folder.ts'
+
+async function serve(listener: RequestListener): Promise<string> {
+  const server = createServer(listener)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return `127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+const json =
+  (body: unknown): RequestListener =>
+  (request, response) => {
+    response.setHeader('content-type', 'application/json')
+    response.statusCode = request.url === '/v1/models' ? 200 : 404
+    response.end(JSON.stringify(body))
+  }
+const models = (...ids: string[]) => json({ object: 'list', data: ids.map((id) => ({ id, object: 'model' })) })
+const choose = async (options: { model?: string; baseURL?: string; env?: Record<string, string>; cwd?: string; probeMs?: number }) =>
+  chooseModel({ probeMs: 10_000, cwd: options.cwd ?? (await tempFolder()), ...options, env: { ...bareEnv, ...options.env } })
+
+describe('which model is used', () => {
+  it('takes the demo model when nothing else is there', async () => {
+    expect(await choose({})).toEqual({ model: 'demo', name: 'demo', source: 'demo', why: 'no key found' })
+  })
+
+  it('goes by --model, TOOLLOOP_MODEL, the file, a key, a local server, in this order', async () => {
+    const cwd = await tempFolder({ 'toolloop.yaml': 'model: custom/from-file\n' })
+    const env = { TOOLLOOP_MODEL: 'custom/from-env', OPENAI_API_KEY: 'k', OLLAMA_HOST: await serve(models('local')) }
+    expect(await choose({ model: 'custom/from-option', env, cwd })).toMatchObject({ model: 'custom/from-option', source: 'option' })
+    expect(await choose({ env, cwd })).toMatchObject({ model: 'custom/from-env', source: 'environment', why: 'TOOLLOOP_MODEL' })
+    expect(await choose({ env: { ...env, TOOLLOOP_MODEL: '' }, cwd })).toMatchObject({
+      model: 'custom/from-file',
+      source: 'file',
+      why: 'toolloop.yaml',
+    })
+    const keyed = await choose({ env: { ...env, TOOLLOOP_MODEL: '' } })
+    expect(keyed).toMatchObject({ source: 'key', why: 'OPENAI_API_KEY is set' })
+    expect(keyed.name).toMatch(/^openai\/./)
+    expect(await choose({ env: { OLLAMA_HOST: env.OLLAMA_HOST } })).toMatchObject({ name: 'ollama/local', source: 'server' })
+  })
+
+  it('reads config/toolloop.yaml too, and settings as well as a name; ignores every other key', async () => {
+    const cwd = await tempFolder({
+      'config/toolloop.yaml': 'tools: whatever\nmodel:\n  provider: custom\n  model: m\n  baseURL: http://127.0.0.1:9/v1\n',
+    })
+    expect(await choose({ cwd })).toMatchObject({
+      model: { provider: 'custom', model: 'm', baseURL: 'http://127.0.0.1:9/v1' },
+      name: 'custom/m',
+      source: 'file',
+    })
+  })
+
+  it.each([
+    ['model: [', /^toolloop\.yaml is not valid YAML: ./],
+    ['- model', /^Expected toolloop\.yaml to hold a mapping, got /],
+    ['model: 5', /to be `provider\/model` or a mapping with `provider` and `model`, got `?5/],
+    ['model:\n  provider: x\n  apiKey: hidden-key', /got a mapping with `provider`, `apiKey`$/],
+  ])('refuses the file %j', async (content, message) => {
+    const cwd = await tempFolder({ 'toolloop.yaml': content })
+    await expect(choose({ cwd })).rejects.toMatchObject({ code: 'invalid_option', message: expect.stringMatching(message) })
+  })
+
+  it('goes on when a file says nothing about a model', async () => {
+    expect(await choose({ cwd: await tempFolder({ 'toolloop.yaml': '# model: openai/gpt\n' }) })).toMatchObject({ source: 'demo' })
+    expect(await choose({ cwd: await tempFolder({ 'toolloop.yaml': 'limits: {}\n' }) })).toMatchObject({ source: 'demo' })
+  })
+
+  it('takes an empty key for none', async () => {
+    expect(await choose({ env: { OPENAI_API_KEY: ' ' } })).toMatchObject({ source: 'demo' })
+  })
+})
+
+describe('--base-url', () => {
+  it('goes with the configured model', async () => {
+    expect(await choose({ model: 'openai/a/b', baseURL: 'http://127.0.0.1:9/v1' })).toMatchObject({
+      model: { provider: 'openai', model: 'a/b', baseURL: 'http://127.0.0.1:9/v1' },
+      name: 'openai/a/b',
+    })
+    expect(await choose({ model: 'plain', baseURL: 'http://127.0.0.1:9/v1' })).toMatchObject({
+      model: { provider: 'custom', model: 'plain', baseURL: 'http://127.0.0.1:9/v1' },
+    })
+  })
+
+  it('without a model asks that server for its first, embedding models aside', async () => {
+    const baseURL = `http://${await serve(models('text-embedding-3', 'chat-1', 'chat-2'))}/v1`
+    expect(await choose({ baseURL, env: { OPENAI_API_KEY: 'k' } })).toMatchObject({
+      model: { provider: 'custom', model: 'chat-1', baseURL },
+      source: 'server',
+    })
+  })
+
+  it('says what is wrong with a server that has no list of models', async () => {
+    const baseURL = `http://${await serve((_request, response) => response.end('<html>'))}/v1`
+    await expect(choose({ baseURL })).rejects.toMatchObject({
+      code: 'connection_failed',
+      message: expect.stringContaining('Name one with --model'),
+    })
+    await expect(choose({ baseURL: 'localhost:8080' })).rejects.toMatchObject({ code: 'invalid_option' })
+  })
+})
+
+describe('model servers on this machine', () => {
+  it('are found in their order, each asked at its own address; what is no model server is passed over', async () => {
+    const [ollama, lmstudio, vllm] = await Promise.all([
+      serve(json({ object: 'list', data: null })),
+      serve(models('nomic-embed-text', 'qwen')),
+      serve((_request, response) => response.end('<html>a web page</html>')),
+    ])
+    const candidates = localServers({ OLLAMA_HOST: ollama, LMSTUDIO_HOST: `http://${lmstudio}/`, VLLM_HOST: vllm })
+    const found = await findServers(candidates, 5_000)
+    expect(found).toEqual([
+      { provider: 'ollama', baseURL: `http://${ollama}/v1`, models: [] },
+      { provider: 'lmstudio', baseURL: `http://${lmstudio}/v1`, models: ['qwen'] },
+    ])
+    // Ollama runs but has no model, so the next one is taken.
+    expect(await choose({ env: { OLLAMA_HOST: ollama, LMSTUDIO_HOST: lmstudio } })).toMatchObject({
+      name: 'lmstudio/qwen',
+      source: 'server',
+    })
+  })
+
+  it('that do not answer in time are not there', async () => {
+    const silent = await serve(() => {})
+    expect(await choose({ env: { OLLAMA_HOST: silent }, probeMs: 50 })).toMatchObject({ source: 'demo' })
+  })
+
+  it('are looked for where the variables say', () => {
+    const urls = (env: Record<string, string>) => localServers(env).map(({ baseURL }) => baseURL)
+    expect(urls({})).toEqual(['http://127.0.0.1:11434/v1', 'http://127.0.0.1:1234/v1', 'http://127.0.0.1:8000/v1'])
+    expect(urls({ OLLAMA_HOST: '0.0.0.0', LMSTUDIO_HOST: ':4321', VLLM_HOST: 'https://gpu.lan/' })).toEqual([
+      'http://127.0.0.1:11434/v1',
+      'http://127.0.0.1:4321/v1',
+      'https://gpu.lan/v1',
+    ])
+  })
+})

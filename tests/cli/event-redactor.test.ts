@@ -1,0 +1,128 @@
+import { describe, expect, it } from 'vitest'
+import type { RunResult } from '../../src/agent/run.ts'
+import { EventRedactor, resultAsJson } from '../../src/cli/event-redactor.ts'
+import { ToolloopError } from '../../src/errors.ts'
+import type { RunEvent } from '../../src/events.ts'
+import { noUsage } from '../../src/messages.ts'
+import { defineTool } from '../../src/tools/tool.ts'
+
+const meta = { runId: 'r', iteration: 1, toolCallId: 'c1' }
+const login = defineTool({ name: 'login', description: '', parameters: { type: 'object' }, secrets: ['pin'], execute: () => 'ok' })
+const args = { user: 'ann', pin: 'swordfish', nested: { password: 'hunter22' } }
+const shownArgs = { user: 'ann', pin: '[redacted]', nested: { password: '[redacted]' } }
+
+const dump = (redactor: EventRedactor, events: RunEvent[]) => events.flatMap((event) => redactor.redact(event))
+
+describe('events for a dump', () => {
+  it('H16 have no secret of a call in any of its events, however its arguments were cut', () => {
+    const json = JSON.stringify(args)
+    const events: RunEvent[] = [
+      { type: 'TOOL_INPUT_START', meta, index: 0, id: 'c1', tool: 'login' },
+      ...[...json].map((piece): RunEvent => ({ type: 'TOOL_INPUT_DELTA', meta, index: 0, json: piece })),
+      { type: 'MODEL_END', meta, provider: 'p', model: 'm', finishReason: 'tool_calls' },
+      { type: 'TOOL_CALL_START', meta, tool: 'login', args },
+      { type: 'TOOL_PROGRESS', meta, tool: 'login', update: { trying: 'swordfish' } },
+      { type: 'TOOL_CALL_END', meta, tool: 'login', result: 'wrong pin: swordfish' },
+      { type: 'TEXT_DELTA', meta, text: 'I tried hunter22.' },
+    ]
+    const shown = dump(new EventRedactor([login]), events)
+    expect(JSON.stringify(shown)).not.toMatch(/swordfish|hunter22/)
+    expect(shown).toEqual([
+      events[0],
+      { type: 'TOOL_INPUT_DELTA', meta, index: 0, json: JSON.stringify(shownArgs) },
+      { type: 'MODEL_END', meta, provider: 'p', model: 'm', finishReason: 'tool_calls' },
+      { type: 'TOOL_CALL_START', meta, tool: 'login', args: shownArgs },
+      { type: 'TOOL_PROGRESS', meta, tool: 'login', update: { trying: '[redacted]' } },
+      { type: 'TOOL_CALL_END', meta, tool: 'login', result: 'wrong pin: [redacted]' },
+      { type: 'TEXT_DELTA', meta, text: 'I tried [redacted].' },
+    ])
+  })
+
+  it('keep calls that were written at the same time apart', () => {
+    const piece = (index: number, json: string): RunEvent => ({ type: 'TOOL_INPUT_DELTA', meta, index, json })
+    const start = (index: number, tool: string): RunEvent => ({ type: 'TOOL_INPUT_START', meta, index, id: `c${index}`, tool })
+    const shown = dump(new EventRedactor([login]), [
+      start(0, 'login'),
+      start(1, 'other'),
+      piece(0, '{"pin":'),
+      piece(1, '{"n"'),
+      piece(0, '"swordfish"}'),
+      piece(1, ':1}'),
+      { type: 'MODEL_END', meta, provider: 'p', model: 'm', finishReason: 'tool_calls' },
+    ])
+    expect(shown.filter(({ type }) => type === 'TOOL_INPUT_DELTA')).toEqual([piece(0, '{"pin":"[redacted]"}'), piece(1, '{"n":1}')])
+  })
+
+  it('H16 show nothing of arguments that are not JSON, nor of an error that quotes them', () => {
+    const broken = '{"pin": "swordfish'
+    const shown = dump(new EventRedactor([login]), [
+      { type: 'TOOL_CALL_REJECTED', meta, tool: 'login', args: broken, error: `not a JSON object: ${broken}` },
+      { type: 'TOOL_CALL_REJECTED', meta, tool: 'login', args, error: '`pin`: expected number, got string "swordfish"' },
+    ])
+    expect(JSON.stringify(shown)).not.toContain('swordfish')
+    expect(shown[0]).toMatchObject({
+      args: '[redacted] (18 characters that are not a JSON object)',
+      error: 'not a JSON object: [redacted]',
+    })
+    expect(shown[1]).toMatchObject({ args: shownArgs, error: '`pin`: expected number, got string "[redacted]"' })
+  })
+
+  it('leave every other event as it is', () => {
+    const events: RunEvent[] = [
+      { type: 'RUN_START', meta, provider: 'p', model: 'm', tools: ['login'] },
+      { type: 'TEXT_DELTA', meta, text: 'Hello' },
+      { type: 'RUN_END', meta, stopReason: 'answered', usage: noUsage, iterations: 1 },
+    ]
+    expect(dump(new EventRedactor([login]), events)).toEqual(events)
+  })
+})
+
+describe('a result', () => {
+  const call = { id: 'c1', type: 'function' as const, function: { name: 'login', arguments: JSON.stringify(args) } }
+  const result: RunResult = {
+    runId: 'r',
+    output: 'Your pin is swordfish.',
+    messages: [
+      { role: 'user', content: 'log in' },
+      { role: 'assistant', content: '', toolCalls: [call] },
+      { role: 'tool', toolCallId: 'c1', content: 'swordfish is wrong' },
+    ],
+    newMessages: [],
+    stopReason: 'model_error',
+    usage: noUsage,
+    iterations: 1,
+    steps: [],
+    toolCalls: [
+      {
+        id: 'c1',
+        tool: 'login',
+        args,
+        rawArguments: call.function.arguments,
+        iteration: 1,
+        outcome: 'ok',
+        content: 'x',
+        value: 1n,
+        durationMs: 1,
+        attempts: 1,
+      },
+    ],
+    pending: [],
+    error: new ToolloopError('provider_error', 'broken: swordfish', { cause: new Error('inner') }),
+  }
+
+  it('as JSON has its error as code and message, and no values of tools', () => {
+    const json = JSON.parse(JSON.stringify(resultAsJson(result)))
+    expect(json.error).toEqual({ code: 'provider_error', message: 'broken: swordfish' })
+    expect(json.toolCalls).toEqual([expect.not.objectContaining({ value: expect.anything() })])
+    // Ready to be passed back, so nothing is taken out of it.
+    expect(json.messages).toEqual(result.messages)
+  })
+
+  it('H16 for a dump has no secrets, also not inside of JSON texts', () => {
+    const text = JSON.stringify(new EventRedactor([login]).redactResult(result))
+    expect(text).not.toMatch(/swordfish|hunter22/)
+    const shown = JSON.parse(text)
+    expect(JSON.parse(shown.toolCalls[0].rawArguments)).toEqual(shownArgs)
+    expect(JSON.parse(shown.messages[1].toolCalls[0].function.arguments)).toEqual(shownArgs)
+  })
+})

@@ -1,0 +1,75 @@
+import { describe, expect, it } from 'vitest'
+import { loadTools } from '../../src/cli/load-tools.ts'
+import { tempFolder } from './temp-folder.ts'
+
+const tool = (name: string) => `{ name: '${name}', description: 'Does it.', parameters: { type: 'object' }, execute: () => 1 }`
+const load = async (files: Record<string, string>, ...paths: string[]) => {
+  const folder = await tempFolder(files)
+  return loadTools(paths.length > 0 ? paths : Object.keys(files), folder)
+}
+const namesOf = async (...given: Parameters<typeof load>) => (await load(...given)).map(({ name }) => name)
+
+describe('a tool module', () => {
+  it('exports tools by name; what is no tool is not its business', async () => {
+    const source = `export const a: object = ${tool('a')}\nexport const limit = 5\nexport function helper(): void {}\nexport const b = ${tool('b')}`
+    expect(await namesOf({ 'tools.ts': source })).toEqual(['a', 'b'])
+  })
+
+  it('exports a default array, one tool, an object of tools or a registry', async () => {
+    expect(await namesOf({ 'a.mjs': `export default [${tool('a')}, ${tool('b')}]` })).toEqual(['a', 'b'])
+    expect(await namesOf({ 'a.mjs': `export default ${tool('one')}` })).toEqual(['one'])
+    expect(await namesOf({ 'a.mjs': `export default { x: ${tool('x')} }` })).toEqual(['x'])
+    expect(await namesOf({ 'a.cjs': `exports.x = ${tool('x')}; exports.list = [${tool('y')}]; exports.z = 1` })).toEqual(['x', 'y'])
+    expect(await namesOf({ 'a.cjs': `module.exports = [${tool('x')}]` })).toEqual(['x'])
+    const registry = 'new (class { getAllSpecs() { return [] }'
+    expect(await namesOf({ 'a.mts': `export default ${registry} list() { return [${tool('r')}] } })()` })).toEqual(['r'])
+  })
+
+  it('exports one tool twice, by name and in the default array, and it counts once', async () => {
+    expect(await namesOf({ 'a.mjs': `export const a = ${tool('a')}\nexport default [a]` })).toEqual(['a'])
+  })
+
+  it('may be one of several, in order', async () => {
+    expect(await namesOf({ 'b.mjs': `export const b = ${tool('b')}`, 'a.ts': `export const a = ${tool('a')}` })).toEqual(['b', 'a'])
+  })
+})
+
+describe('a tool module that is not usable is named, with the reason', () => {
+  it.each<[string, Record<string, string>, string, RegExp]>([
+    ['no file', {}, 'gone.ts', /Expected `--tools` to name a module, found no file at .*gone\.ts$/],
+    ['a folder', { 'd/x.ts': '' }, 'd', /found no file at/],
+    ['another kind of file', { 'tools.json': '[]' }, 'tools.json', /ending in \.ts, .*got tools\.json/],
+    ['no exports', { 'a.ts': 'const x: number = 1' }, 'a.ts', /Expected a\.ts to export tools, got no exports/],
+    ['no tools', { 'a.ts': 'export const x = 1' }, 'a.ts', /to export tools, got `x`$/],
+    ['a class', { 'a.ts': 'export class Add { execute() {} }' }, 'a.ts', /export an instance, `new Add\(\)`, instead of the class/],
+    [
+      'a strange default',
+      { 'a.ts': 'export default 5' },
+      'a.ts',
+      /default export of a\.ts to be a tool, an array of tools or a ToolRegistry, got 5/,
+    ],
+    ['a strange entry', { 'a.ts': `export default [${tool('a')}, 7]` }, 'a.ts', /got one with 7/],
+    ['an undefined entry', { 'a.ts': `export default [${tool('a')}, undefined]` }, 'a.ts', /got one with undefined/],
+    ['broken syntax', { 'a.mjs': 'export const = 1' }, 'a.mjs', /a\.mjs can't be loaded: /],
+    ['its own error', { 'a.ts': "throw new Error('no database')" }, 'a.ts', /a\.ts can't be loaded: no database/],
+    ['a missing import', { 'a.mjs': "import './b.mjs'" }, 'a.mjs', /a\.mjs can't be loaded: .*b\.mjs.*need their file extension/],
+  ])('%s', async (_case, files, path, message) => {
+    await expect(load(files, path)).rejects.toMatchObject({ code: 'invalid_option', message: expect.stringMatching(message) })
+  })
+
+  it('a bad tool', async () => {
+    const bad = `{ name: 'no spaces please', description: '', parameters: {} }`
+    await expect(load({ 'a.ts': `export const t = ${bad}` })).rejects.toMatchObject({
+      code: 'invalid_tool',
+      message: expect.stringMatching(/^a\.ts, export `t`: Expected a tool's `name`/),
+    })
+  })
+
+  it('H19 one name in two modules', async () => {
+    const files = { 'a.ts': `export const a = ${tool('same')}`, 'b.ts': `export const b = ${tool('same')}` }
+    await expect(load(files)).rejects.toMatchObject({
+      code: 'invalid_tool',
+      message: expect.stringMatching(/`same` in a\.ts and in b\.ts$/),
+    })
+  })
+})

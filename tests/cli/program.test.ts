@@ -1,0 +1,84 @@
+import { describe, expect, it } from 'vitest'
+import { describeExitCodes } from '../../src/cli/exit-codes.ts'
+import { runCommand } from '../../src/cli/program.ts'
+import { fakeIO } from './fake-io.ts'
+import { runCli } from './start-cli.ts'
+import { tempFolder } from './temp-folder.ts'
+
+async function run(args: string[], options: { tty?: boolean; input?: string; files?: Record<string, string> } = {}) {
+  const io = fakeIO({ cwd: await tempFolder(options.files), tty: options.tty ?? false })
+  io.stdin.end(options.input ?? '')
+  const code = await runCommand(args, io)
+  return { code, stdout: io.out(), stderr: io.err() }
+}
+
+describe('a command line that can’t be run has exit code 2, a reason and a hint', () => {
+  it.each<[string[], RegExp]>([
+    [['--modle', 'x', 'Hi'], /unknown option '--modle'\n\(Did you mean --model\?\)\n\(toolloop --help/],
+    [['Hi', '--max-iterations', '0'], /Expected an integer ≥ 1, got `0`/],
+    [['Hi', '--max-iterations', '1.5'], /Expected an integer ≥ 1, got `1\.5`/],
+    [['Hi', '--deadline', 'soon'], /Expected a number of seconds > 0, got `soon`/],
+    [['Hi', '--timeout', ''], /Expected a number of seconds > 0, got ``/],
+    [['Hi', '--json', '--events'], /expected one of --json and --events, got both/],
+    [['doctor', '--tools', 'x.ts'], /`toolloop doctor` does not take -t, --tools <file>/],
+    [['--events', 'chat'], /`toolloop chat` does not take --events/],
+    [['Hi', '--workspace', 'gone'], /Expected `--workspace` to be a folder, found none at/],
+    [['Hi', '--instructions', '@gone.md'], /Expected `--instructions` to name a file after the @: .*gone\.md/],
+    [['Hi', '--tools', 'gone.ts'], /found no file at .*gone\.ts/],
+    [['Hi', '--model', 'nowhere/x'], /nowhere/],
+    [['Hi', '--base-url', 'nowhere'], /Expected `--base-url` to be an http or https URL/],
+    [['-'], /Expected a prompt, got nothing on standard input/],
+    [[], /Expected a prompt, got nothing on standard input/],
+    [['  '], /Expected a prompt, got an empty text/],
+  ])('%j', async (args, message) => {
+    const { code, stdout, stderr } = await run(args)
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toMatch(message)
+  })
+
+  it('asks for a prompt instead of waiting for one on a terminal', async () => {
+    expect(await run([], { tty: true })).toMatchObject({ code: 2, stderr: expect.stringContaining('Expected a prompt, got none. Try') })
+  })
+
+  it('with --json says it on stdout as well', async () => {
+    const { code, stdout } = await run(['Hi', '--json', '--tools', 'gone.ts'])
+    expect(code).toBe(2)
+    expect(JSON.parse(stdout)).toEqual({ error: { code: 'invalid_option', message: expect.stringContaining('gone.ts') } })
+  })
+})
+
+describe('help', () => {
+  it('has the options, examples and exit codes', async () => {
+    const { code, stdout, stderr } = await run(['--help'])
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    for (const text of ['--model <provider/name>', 'Examples\n', 'toolloop doctor', describeExitCodes()]) expect(stdout).toContain(text)
+  })
+
+  it('of a command has the options that it takes', async () => {
+    const { stdout } = await run(['doctor', '--help'])
+    expect(stdout).toContain('--json')
+    expect(stdout).not.toContain('--tools')
+  })
+
+  it('lists one line for every exit code', () => {
+    const codes = describeExitCodes()
+      .split('\n')
+      .map((line) => Number.parseInt(line, 10))
+    expect(codes).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 130])
+  })
+})
+
+it('--version prints the version', async () => {
+  const { code, stdout } = await run(['--version'])
+  expect(code).toBe(0)
+  expect(stdout).toMatch(/^\d+\.\d+\.\d+\S*\n$/)
+})
+
+it('a Node.js that is too old is told so in one line', async () => {
+  const old = 'Object.defineProperty(process, "versions", { value: { ...process.versions, node: "20.19.0" } })'
+  const { code, stdout, stderr } = await runCli(['--help'], {
+    cwd: await tempFolder(),
+    execArgv: ['--import', `data:text/javascript,${encodeURIComponent(old)}`],
+  })
+  expect({ code, stdout, stderr }).toEqual({ code: 2, stdout: '', stderr: 'toolloop needs Node.js 22.18 or newer; this is 20.19.0\n' })
+})

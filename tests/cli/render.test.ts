@@ -1,0 +1,103 @@
+import { describe, expect, it } from 'vitest'
+import type { RunResult } from '../../src/agent/run.ts'
+import { describeEnding, formatBytes, formatDuration, RunRenderer } from '../../src/cli/render.ts'
+import { Terminal } from '../../src/cli/terminal.ts'
+import { ToolloopError } from '../../src/errors.ts'
+import type { EventMeta, RunEvent } from '../../src/events.ts'
+import { noUsage } from '../../src/messages.ts'
+import { fakeIO } from './fake-io.ts'
+
+const meta = (toolCallId: string, more: Partial<EventMeta> = {}) => ({ runId: 'r', iteration: 1, toolCallId, ...more })
+const ended = (more: Partial<RunResult>): RunResult => ({
+  runId: 'r',
+  output: '',
+  messages: [],
+  newMessages: [],
+  stopReason: 'answered',
+  usage: noUsage,
+  iterations: 1,
+  steps: [],
+  toolCalls: [],
+  pending: [],
+  ...more,
+})
+
+function rendered(events: RunEvent[], options = {}) {
+  const io = fakeIO()
+  const renderer = new RunRenderer(new Terminal(io), [], options)
+  for (const event of events) renderer.show(event)
+  return { io, renderer, err: () => io.err().trimEnd().split('\n') }
+}
+
+describe('tool lines', () => {
+  it('tell calls that run at the same time apart by their arguments', () => {
+    const { err } = rendered([
+      { type: 'TOOL_CALL_START', meta: meta('c1'), tool: 'read', args: { path: 'a' } },
+      { type: 'TOOL_CALL_START', meta: meta('c2'), tool: 'read', args: { path: 'b' } },
+      { type: 'TOOL_CALL_END', meta: meta('c2', { durationMs: 1_234, ok: true }), tool: 'read', result: 'x'.repeat(2048) },
+      { type: 'TOOL_CALL_END', meta: meta('c1', { durationMs: 3, ok: false }), tool: 'read', result: 'no such file\n\x1b[31mat all' },
+    ])
+    expect(err()).toEqual([
+      '→ read {"path":"a"}',
+      '→ read {"path":"b"}',
+      '✓ read {"path":"b"} 1.2 s · 2.0 KiB',
+      '✗ read 3 ms · no such file [31mat all',
+    ])
+  })
+
+  it('say why a call was not run', () => {
+    const { err } = rendered([
+      { type: 'TOOL_CALL_REJECTED', meta: meta('c1'), tool: 'red', args: '{', error: 'no tool `red`; there are: read' },
+    ])
+    expect(err()).toEqual(['✗ red not run · no tool `red`; there are: read'])
+  })
+
+  it('are shortened', () => {
+    const { err } = rendered([{ type: 'TOOL_CALL_START', meta: meta('c1'), tool: 'write', args: { text: 'x'.repeat(10_000) } }])
+    expect(err()[0]).toHaveLength('→ write '.length + 120)
+  })
+
+  it('are left out when it is to be quiet', () => {
+    const { io } = rendered([{ type: 'TOOL_CALL_START', meta: meta('c1'), tool: 'read', args: {} }], { quiet: true })
+    expect(io.err()).toBe('')
+  })
+})
+
+describe('the answer', () => {
+  it('is completed by what was not streamed', () => {
+    const { io, renderer } = rendered([{ type: 'TEXT_DELTA', meta: meta(''), text: 'Let me look' }])
+    renderer.finish(ended({ output: 'The result', stopReason: 'stopped' }))
+    expect(io.out()).toBe('Let me look\nThe result\n')
+  })
+
+  it('is not repeated when it was streamed', () => {
+    const { io, renderer } = rendered([{ type: 'TEXT_DELTA', meta: meta(''), text: 'Done.\n' }])
+    renderer.finish(ended({ output: 'Done.\n' }))
+    expect(io.out()).toBe('Done.\n')
+  })
+})
+
+it('every ending but an answer has one line', () => {
+  const record = { id: 'c', tool: 'read', rawArguments: '', iteration: 1, outcome: 'ok', content: '', durationMs: 1, attempts: 1 } as const
+  const endings: [Partial<RunResult>, string | undefined][] = [
+    [{ stopReason: 'answered' }, undefined],
+    [{ stopReason: 'stopped', toolCalls: [record] }, 'ended by the result of `read`'],
+    [{ stopReason: 'max_iterations', iterations: 5 }, 'stopped: no answer after 5 iterations; --max-iterations allows more'],
+    [{ stopReason: 'deadline' }, 'stopped: the deadline passed; --deadline sets it'],
+    [{ stopReason: 'budget' }, 'stopped: a budget was used up'],
+    [{ stopReason: 'repeated_calls', toolCalls: [record] }, 'stopped: the model kept repeating the same call of `read`'],
+    [{ stopReason: 'aborted' }, 'aborted'],
+    [{ stopReason: 'refused', error: new ToolloopError('refusal', 'I will not') }, 'refused: I will not'],
+    [{ stopReason: 'model_error', error: new ToolloopError('rate_limited', 'Too many') }, 'model error: Too many (rate_limited)'],
+    [
+      { stopReason: 'paused', pending: [{ kind: 'client_tool', toolCallId: 'c', tool: 'map', args: {} }] },
+      'paused: 1 call to be decided: map (has no `execute`)',
+    ],
+  ]
+  for (const [result, line] of endings) expect(describeEnding(ended(result))).toBe(line)
+})
+
+it('durations and sizes are rounded to what a person reads', () => {
+  expect([0.4, 999, 1_000, 61_000].map(formatDuration)).toEqual(['0 ms', '999 ms', '1.0 s', '1 min 1 s'])
+  expect([0, 1_023, 1_024, 5_242_880].map(formatBytes)).toEqual(['0 B', '1023 B', '1.0 KiB', '5.0 MiB'])
+})

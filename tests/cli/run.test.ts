@@ -1,0 +1,176 @@
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { type MockProviderOptions, startMockProvider } from '../../src/testing/index.ts'
+import { runCli, startCli } from './start-cli.ts'
+import { tempFolder } from './temp-folder.ts'
+
+const addTool = `import { defineTool } from 'toolloop'
+type Numbers = { a: number; b: number }
+export const add = defineTool({
+  name: 'add', description: 'Adds two numbers.', effect: 'read', secrets: ['pin'],
+  parameters: { type: 'object', properties: { a: { type: 'number' }, b: { type: 'number' }, pin: { type: 'string' } }, required: ['a', 'b'] },
+  execute: (args) => { const { a, b } = args as Numbers; return { sum: a + b, big: 1n } },
+})`
+
+async function provider(options: MockProviderOptions) {
+  const mock = await startMockProvider(options)
+  onTestFinished(() => mock.close())
+  return { mock, env: { TOOLLOOP_MODEL: 'custom/mock-model' }, url: ['--base-url', mock.baseURL] }
+}
+const call = (args: object, name = 'add') => ({ text: 'Let me see.', toolCalls: [{ name, arguments: { ...args } }] })
+
+describe('toolloop run', () => {
+  it('answers with the demo model and the built-in tools when there is no key: answer on stdout, the rest on stderr', async () => {
+    const cwd = await tempFolder({ 'a.ts': '', 'src/b.ts': '', 'src/c.js': '' })
+    const { code, stdout, stderr } = await runCli(['How many TypeScript files are in this project?'], { cwd })
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/\b2\b/)
+    expect(stdout).not.toMatch(/[→✓]/u)
+    const [first, ...rest] = stderr.trimEnd().split('\n')
+    expect(first).toBe('demo model (no key found) — see toolloop doctor')
+    expect(rest[0]).toMatch(/^→ \w+ \{.*\}$/u)
+    expect(rest[1]).toMatch(/^✓ \w+ \d+ ms · [\d.]+ (B|KiB)$/u)
+  })
+
+  it('runs tools of a TypeScript module that imports toolloop, and streams text and tool lines', async () => {
+    const cwd = await tempFolder({ 'tools/add.ts': addTool })
+    const { mock, env, url } = await provider({ script: [call({ a: 2, b: 3, pin: 'swordfish' }), 'It is 5.'] })
+    const args = ['run', 'What', 'is', '2+3?', '--tools', './tools/add.ts', '--no-builtin-tools', '-i', 'Be brief.', ...url]
+    const { code, stdout, stderr } = await runCli(args, { cwd, env })
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'Let me see.\nIt is 5.\n' })
+    expect(stderr).toMatch(
+      /^model: custom\/mock-model \(TOOLLOOP_MODEL\)\n→ add \{"a":2,"b":3,"pin":"\[redacted\]"\}\n✓ add \d+ ms · 19 B\n$/u,
+    )
+    const [request] = mock.requests
+    expect(request?.body.messages).toEqual([
+      { role: 'system', content: 'Be brief.' },
+      { role: 'user', content: 'What is 2+3?' },
+    ])
+  })
+
+  it('--json prints the result as one object, and nothing else', async () => {
+    const cwd = await tempFolder({ 'add.ts': addTool })
+    const { env, url } = await provider({ script: [call({ a: 2, b: 3 }), 'It is 5.'] })
+    const { code, stdout, stderr } = await runCli(['--json', '--quiet', '-t', 'add.ts', 'Add.', ...url], { cwd, env })
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    const result = JSON.parse(stdout)
+    expect(result).toMatchObject({ output: 'It is 5.', stopReason: 'answered', iterations: 2, toolCalls: [{ tool: 'add', outcome: 'ok' }] })
+    expect(result.toolCalls[0]).not.toHaveProperty('value')
+    expect(result.messages).toHaveLength(4)
+  })
+
+  it('H16 --events prints every event and at last the result as lines of JSON, without secrets', async () => {
+    const cwd = await tempFolder({ 'add.ts': addTool })
+    const { env, url } = await provider({ script: [call({ a: 2, b: 3, pin: 'swordfish' }), 'It is 5.'] })
+    const { code, stdout } = await runCli(['--events', '-t', 'add.ts', 'Add.', ...url], { cwd, env })
+    expect(code).toBe(0)
+    expect(stdout).not.toContain('swordfish')
+    const lines = stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    const types = lines.map(({ type }) => type)
+    expect(types[0]).toBe('RUN_START')
+    expect(types.slice(-2)).toEqual(['RUN_END', 'RESULT'])
+    expect(types.filter((type) => type === 'TOOL_CALL_START' || type === 'TOOL_CALL_END')).toEqual(['TOOL_CALL_START', 'TOOL_CALL_END'])
+    const text = lines
+      .filter(({ type }) => type === 'TEXT_DELTA')
+      .map((event) => event.text)
+      .join('')
+    expect(text).toBe('Let me see.It is 5.')
+    expect(lines.at(-1).result).toMatchObject({ output: 'It is 5.', stopReason: 'answered' })
+  })
+
+  it('reads the prompt from piped stdin', async () => {
+    const cwd = await tempFolder()
+    const { mock, env, url } = await provider({ script: ['Yes.'] })
+    const { stdout } = await runCli(['-q', '--no-builtin-tools', ...url], { cwd, env, input: 'First line\nsecond: ✓\n' })
+    expect(stdout).toBe('Yes.\n')
+    expect(mock.requests[0]?.body.messages).toEqual([{ role: 'user', content: 'First line\nsecond: ✓' }])
+  })
+})
+
+describe('toolloop run ends with an exit code that says how', () => {
+  it('3 at the iteration limit', async () => {
+    const cwd = await tempFolder({ 'add.ts': addTool })
+    const { env, url } = await provider({ script: (_request, index) => call({ a: index, b: 0 }) })
+    const { code, stderr } = await runCli(['-t', 'add.ts', '-n', '2', 'Add.', ...url], { cwd, env })
+    expect(code).toBe(3)
+    expect(stderr.trimEnd().split('\n').at(-1)).toBe('stopped: no answer after 2 iterations; --max-iterations allows more')
+  })
+
+  it('4 at the deadline', async () => {
+    const cwd = await tempFolder()
+    const { env, url } = await provider({ script: [{ hang: true }] })
+    const { code, stdout, stderr } = await runCli(['--deadline', '0.2', 'Wait.', ...url], { cwd, env })
+    expect({ code, stdout }).toEqual({ code: 4, stdout: '' })
+    expect(stderr).toContain('stopped: the deadline passed')
+  })
+
+  it('5 when the model fails', async () => {
+    const cwd = await tempFolder()
+    const { env, url } = await provider({ faults: () => ({ status: 401 }), script: [] })
+    const { code, stdout, stderr } = await runCli(['Hi.', ...url], { cwd, env })
+    expect({ code, stdout }).toEqual({ code: 5, stdout: '' })
+    expect(stderr).toMatch(/^model error: .*\(unauthorized\)$/m)
+  })
+
+  it('2 when a key is missing, which one being said', async () => {
+    const { code, stderr } = await runCli(['-m', 'openai/gpt-5.2', 'Hi.'], { cwd: await tempFolder() })
+    expect(code).toBe(2)
+    expect(stderr).toMatch(/OPENAI_API_KEY.*\(missing_api_key\)/)
+  })
+
+  it('8 when a call needs an approval and nobody is there; --yes gives it', async () => {
+    const tools = addTool.replace("effect: 'read'", 'approval: true')
+    const cwd = await tempFolder({ 'add.ts': tools })
+    const { env, url } = await provider({ script: [call({ a: 2, b: 3 }), call({ a: 2, b: 3 }), 'It is 5.'] })
+    const refused = await runCli(['-t', 'add.ts', 'Add.', ...url], { cwd, env })
+    expect(refused.code).toBe(8)
+    expect(refused.stderr).toContain('paused: 1 call to be decided: add (needs an approval)')
+    const { code, stdout } = await runCli(['--yes', '-t', 'add.ts', 'Add.', ...url], { cwd, env })
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'Let me see.\nIt is 5.\n' })
+  })
+
+  it.each([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ] as const)('H30 %s ends the run in an orderly way: what had been said stays, code %i', async (signal, expected) => {
+    const cwd = await tempFolder()
+    const { mock, env, url } = await provider({ script: [{ text: 'Half an answer', hang: true }] })
+    const { child, finished, prints } = startCli(['Talk.', ...url], { cwd, env, input: null })
+    await prints('Half an answer')
+    child.kill(signal)
+    const { code, stdout, stderr } = await finished
+    expect({ code, stdout }).toEqual({ code: expected, stdout: 'Half an answer\n' })
+    expect(stderr.trimEnd().split('\n').at(-1)).toBe('aborted')
+    // The request was given up, not left hanging.
+    await mock.waitForEnd(1)
+  })
+
+  it('130 at once with a second SIGINT, when the first could not end it', async () => {
+    const stuck =
+      "process.on('SIGINT', () => console.log('heard'))\nconsole.log('loading')\nawait new Promise(() => setInterval(() => {}, 1_000))"
+    const cwd = await tempFolder({ 'stuck.ts': stuck })
+    const { child, finished, prints } = startCli(['-t', 'stuck.ts', 'Hi.'], { cwd, input: null })
+    await prints('loading')
+    child.kill('SIGINT')
+    await prints('heard')
+    child.kill('SIGINT')
+    expect((await finished).code).toBe(130)
+  })
+
+  it('0 and not a word when the reader of stdout goes away', async () => {
+    const cwd = await tempFolder()
+    let goOn = () => {}
+    const gone = new Promise<void>((resolve) => {
+      goOn = resolve
+    })
+    const { env, url } = await provider({ script: [{ chunks: ['The head', gone, ' and', ' the rest', ' of it.'], hang: true }] })
+    const { child, finished, prints } = startCli(['-q', 'Talk.', ...url], { cwd, env, input: null })
+    await prints('The head')
+    child.stdout.destroy()
+    goOn()
+    const { code, stderr } = await finished
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  })
+})

@@ -1,0 +1,90 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { shorten, Terminal, withoutControls } from '../../src/cli/terminal.ts'
+import { fakeIO } from './fake-io.ts'
+
+const erase = '\r\x1b[K'
+
+describe('colours', () => {
+  const painted = (env: Record<string, string>, tty = true) => new Terminal(fakeIO({ tty, env })).paint('red', 'x') !== 'x'
+
+  it('are for terminals, unless the environment says otherwise', () => {
+    expect(painted({})).toBe(true)
+    expect(painted({}, false)).toBe(false)
+    expect(painted({ NO_COLOR: '1' })).toBe(false)
+    expect(painted({ NO_COLOR: '' })).toBe(true)
+    expect(painted({ TERM: 'dumb' })).toBe(false)
+    expect(painted({ FORCE_COLOR: '1', NO_COLOR: '1' }, false)).toBe(true)
+    expect(painted({ FORCE_COLOR: '0' })).toBe(false)
+  })
+})
+
+describe('the screen', () => {
+  it('keeps lines about the answer off the answer’s own line', () => {
+    const io = fakeIO({ tty: true })
+    const terminal = new Terminal(io)
+    terminal.answer('Let me')
+    terminal.note('→ tool')
+    terminal.note('✓ tool')
+    expect(io.err()).toBe('\n→ tool\n✓ tool\n')
+  })
+
+  it('writes the answer alone to a file, as it is', () => {
+    const io = fakeIO()
+    const terminal = new Terminal(io)
+    terminal.answer('a\x1b[31m')
+    terminal.note('→ tool')
+    terminal.endAnswerLine()
+    terminal.endAnswerLine()
+    expect([io.out(), io.err()]).toEqual(['a\x1b[31m\n', '→ tool\n'])
+  })
+
+  it('takes from a model’s text what would steer the terminal', () => {
+    const io = fakeIO({ tty: true })
+    new Terminal(io).answer('ok\x1b]0;title\x07\r\n\tnext\u009b2J')
+    expect(io.out()).toBe('ok]0;title\n\tnext2J')
+    expect(withoutControls('a\r\n\x1bb')).toBe('a b')
+  })
+})
+
+describe('the status line', () => {
+  beforeEach(() => void vi.useFakeTimers())
+  afterEach(() => void vi.useRealTimers())
+
+  it('comes after a second, and goes before anything else is written', () => {
+    const io = fakeIO({ tty: true, env: { NO_COLOR: '1' } })
+    const terminal = new Terminal(io)
+    terminal.waitFor('waiting for m')
+    vi.advanceTimersByTime(900)
+    expect(io.err()).toBe('')
+    vi.advanceTimersByTime(100)
+    expect(io.err()).toBe(`${erase}⠋ waiting for m 1 s`)
+    terminal.note('→ tool')
+    expect(io.err().endsWith(`1 s${erase}→ tool\n`)).toBe(true)
+    terminal.waitFor(undefined)
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  it('is not drawn into an unfinished line of the answer', () => {
+    const io = fakeIO({ tty: true })
+    const terminal = new Terminal(io)
+    terminal.answer('half a line')
+    terminal.waitFor('waiting for m')
+    vi.advanceTimersByTime(5_000)
+    expect(io.err()).toBe('')
+    terminal.waitFor(undefined)
+  })
+
+  it('is for terminals only', () => {
+    const io = fakeIO()
+    new Terminal(io).waitFor('waiting for m')
+    expect(vi.getTimerCount()).toBe(0)
+    vi.advanceTimersByTime(5_000)
+    expect(io.err()).toBe('')
+  })
+})
+
+it('shorten cuts to a length and never through a character', () => {
+  expect(shorten('abc', 3)).toBe('abc')
+  expect(shorten('abcd', 3)).toBe('ab…')
+  expect(shorten('a😀b', 3)).toBe('a…')
+})

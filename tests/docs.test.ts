@@ -1,0 +1,75 @@
+import { execFile } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { describe, expect, it } from 'vitest'
+import { errorCodes } from '../src/errors.ts'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const read = (name: string) => readFileSync(join(root, name), 'utf8')
+const readme = read('README.md')
+const run = promisify(execFile)
+
+/** The source file that stands for each of the package's entries; examples import the file, the README the entry. */
+const entries: Record<string, string> = {
+  'src/index.ts': 'toolloop',
+  'src/testing/index.ts': 'toolloop/testing',
+  'src/tools/builtin/index.ts': 'toolloop/tools',
+  'src/models/openai.ts': 'toolloop/models/openai',
+}
+
+function asInReadme(source: string): string {
+  return source.replace(/'(?:\.\.\/)+(src\/[^']+)'/g, (_whole, file: string) => `'${entries[file] ?? `no entry for ${file}`}'`).trim()
+}
+
+const examples = readdirSync(join(root, 'tests/examples')).filter((name) => name.endsWith('.ts'))
+const snippets = [...readme.matchAll(/<!-- file: (\S+) -->\n```ts\n([\s\S]*?)\n```/g)].map(([, file = '', code = '']) => ({ file, code }))
+
+/** What each example prints, where it is the same every time. */
+const printed: Record<string, RegExp> = {
+  'quick-start.ts': /^weather: \{"city":"Oslo","sky":"clear","celsius":21\}\nanswered .*Oslo/,
+  'streaming.ts': /→ list_files[\s\S]*→ calculate[\s\S]*\nanswered after 3 requests/,
+  'limits.ts': /^budget 5\n(max_iterations|budget) true\n$/,
+  'custom-agent.ts': /lamp.*3/,
+  'testing.ts': /^It is 5 – fünf – 五\. 1 3\n$/,
+  'one-query.ts': /^Oslo is ahead\.\n$/,
+}
+
+describe('README', () => {
+  it('every TypeScript snippet is a file of tests/examples, word for word', () => {
+    const all = [...readme.matchAll(/```ts\n/g)].length
+    expect(snippets.length).toBe(all)
+    expect(snippets.length).toBeGreaterThan(4)
+    for (const { file, code } of snippets) expect(code.trim(), file).toBe(asInReadme(read(file)))
+  })
+
+  it('every example is shown in the README', () => {
+    expect(snippets.map(({ file }) => file).sort()).toEqual(examples.map((name) => `tests/examples/${name}`).sort())
+  })
+
+  it('documents every error code, and none that is not there', () => {
+    const table = [...readme.matchAll(/^\| `([a-z_]+)` \| (programmer|model|tool|provider|caller) \| (.+) \|$/gm)]
+    const documented = Object.fromEntries(table.map(([, code = '', fault, meaning]) => [code, { fault, meaning }]))
+    expect(documented).toEqual(errorCodes)
+  })
+
+  it('names only files and commands that are there', () => {
+    const scripts = Object.keys(JSON.parse(read('package.json')).scripts)
+    const used = [...readme.matchAll(/npm run ([a-z:]+)/g)].map(([, name = '']) => name)
+    expect(used.filter((name) => !scripts.includes(name))).toEqual([])
+    const links = [...readme.matchAll(/\]\((?!https?:)([^)#]+)\)/g)].map(([, path = '']) => path)
+    for (const path of links) expect(() => readFileSync(join(root, path)), path).not.toThrow(/ENOENT/)
+  })
+
+  it('the changelog has a section for what is not released yet', () => {
+    expect(read('CHANGELOG.md')).toMatch(/^## \[Unreleased\]$/m)
+  })
+})
+
+describe('examples', () => {
+  it.each(examples)('%s runs and prints what it should', { timeout: 30_000 }, async (name) => {
+    const { stdout } = await run(process.execPath, [join('tests/examples', name)], { cwd: root, env: { PATH: process.env.PATH ?? '' } })
+    expect(stdout).toMatch(printed[name] ?? /\S/)
+  })
+})

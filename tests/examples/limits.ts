@@ -1,0 +1,32 @@
+import { AgentRunner, createLogger, defineTool } from '../../src/index.ts'
+import { scriptedModel } from '../../src/testing/index.ts'
+
+const search = defineTool({
+  name: 'search',
+  description: 'Searches the catalogue.',
+  parameters: { type: 'object', properties: { query: { type: 'string', minLength: 2 } }, required: ['query'] },
+  effect: 'read',
+  timeoutMs: 2_000,
+  retries: 1,
+  execute: async ({ query }, { signal }) => {
+    signal.throwIfAborted()
+    return [`a book about ${query}`]
+  },
+})
+
+// A model that never stops calling: the run ends all the same, and says how.
+const model = scriptedModel((_request, index) => ({ toolCalls: [{ name: 'search', args: { query: `try ${index}` } }] }))
+const runner = new AgentRunner({
+  model,
+  tools: [search],
+  maxIterations: 10,
+  limits: { toolCalls: 4, deadlineMs: 60_000 },
+  logger: createLogger({ level: 'silent' }),
+})
+
+const result = await runner.run('Find me something to read.')
+console.log(result.stopReason, result.toolCalls.length)
+
+// Nothing is lost: the conversation goes on where it stopped.
+const next = await runner.run('Stop searching.', { messages: result.messages, maxIterations: 1 })
+console.log(next.stopReason, next.messages.length > result.messages.length)

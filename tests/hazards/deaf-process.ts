@@ -1,0 +1,75 @@
+/** Run as a process of its own by time.test.ts: makes runs that hang in deaf models and tools, ends them, and then has to end by itself. */
+import { getEventListeners } from 'node:events'
+import { AgentRunner } from '../../src/agent/runner.ts'
+import { createModel } from '../../src/models/create-model.ts'
+import type { ChatModel } from '../../src/models/model.ts'
+import type { MockReply } from '../../src/testing/mock/reply.ts'
+import { startMockProvider } from '../../src/testing/mock-provider.ts'
+import { scriptedModel } from '../../src/testing/scripted-model.ts'
+import { defineTool } from '../../src/tools/tool.ts'
+
+const logger = { debug() {}, info() {}, warn() {}, error() {} }
+const callsDeaf = { toolCalls: [{ name: 'deaf' }, { name: 'deaf' }] }
+const reasons: string[] = []
+const controllers: AbortController[] = []
+
+function aborting(): { tool: ReturnType<typeof defineTool>; signal: AbortSignal; abort: () => void } {
+  const controller = new AbortController()
+  controllers.push(controller)
+  const tool = defineTool({
+    name: 'deaf',
+    description: 'hears nothing, and ends the run',
+    execute: () => {
+      setImmediate(() => controller.abort())
+      return new Promise(() => {})
+    },
+  })
+  return { tool, signal: controller.signal, abort: () => controller.abort() }
+}
+
+const deaf = defineTool({ name: 'deaf', description: 'hears nothing', execute: () => new Promise(() => {}) })
+
+async function overHttp(reply: MockReply, run: (model: ChatModel, requested: Promise<unknown>) => Promise<void>): Promise<void> {
+  const provider = await startMockProvider({ script: [reply] })
+  await run(
+    createModel({ provider: 'custom', model: 'mock', baseURL: provider.baseURL, apiKey: 'test', maxRetries: 0 }),
+    provider.waitForRequest(1),
+  )
+  await provider.close()
+}
+
+const before = process.getActiveResourcesInfo()
+
+// A deaf tool; a deaf model; a server that hangs.
+const one = aborting()
+reasons.push(
+  (await new AgentRunner({ model: scriptedModel([callsDeaf]), tools: [one.tool], logger }).run('go', { signal: one.signal })).stopReason,
+)
+const two = aborting()
+const hung = new AgentRunner({ model: scriptedModel([{ text: 'Hm', deaf: true }]), logger })
+hung.on('TEXT_DELTA', two.abort)
+reasons.push((await hung.run('go', { signal: two.signal })).stopReason)
+await overHttp({ text: 'Hm', hang: true }, async (model, requested) => {
+  const three = aborting()
+  const running = new AgentRunner({ model, logger, limits: { deadlineMs: 3_600_000 } }).run('go', { signal: three.signal })
+  await requested
+  three.abort()
+  reasons.push((await running).stopReason)
+})
+
+// A deadline over a deaf tool; a time limit over a deaf tool; a consumer that leaves; a stream that falls silent.
+const model = () => scriptedModel([callsDeaf, 'done'])
+reasons.push((await new AgentRunner({ model: model(), tools: [deaf], logger, limits: { deadlineMs: 5 } }).run('go')).stopReason)
+reasons.push((await new AgentRunner({ model: model(), tools: [deaf], logger, toolTimeoutMs: 5 }).run('go')).stopReason)
+const stream = new AgentRunner({ model: model(), tools: [deaf], logger }).stream('go')
+for await (const event of stream) if (event.type === 'TOOL_CALL_START') break
+reasons.push((await stream.result).stopReason)
+await overHttp({ text: 'Hm', hang: true }, async (silent) => {
+  reasons.push((await new AgentRunner({ model: silent, logger, streamIdleTimeoutMs: 20 }).run('go')).stopReason)
+})
+
+// What the closed servers' sockets still have to do.
+for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve))
+const after = process.getActiveResourcesInfo().filter((kind) => kind !== 'Immediate')
+const listeners = controllers.reduce((sum, { signal }) => sum + getEventListeners(signal, 'abort').length, 0)
+console.log(JSON.stringify({ reasons, before, after, listeners }))

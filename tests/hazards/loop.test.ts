@@ -1,0 +1,435 @@
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import type { RunnerOptions, RunResult } from '../../src/agent/run.ts'
+import { Event, type RunEvent } from '../../src/events.ts'
+import { isToolResult, textOf } from '../../src/messages.ts'
+import { defineTool } from '../../src/tools/tool.ts'
+import { type ModeScript, modes } from './modes.ts'
+import { type SeenEvent, stage } from './stage.ts'
+import { call, countingTool, deafTool, gatedTool } from './tools.ts'
+
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+const contents = ({ messages }: Pick<RunResult, 'messages'>) => messages.filter(isToolResult).map(({ content }) => textOf(content))
+
+/** A result without what differs from one run to the next. */
+function comparable({ runId: _, steps, toolCalls, error, ...rest }: RunResult) {
+  return {
+    ...rest,
+    error: error && { code: error.code, message: error.message },
+    steps: steps.map(({ durationMs: _d, timeToFirstTokenMs: _t, ...step }) => step),
+    toolCalls: toolCalls.map(({ durationMs: _d, ...record }) => record),
+  }
+}
+
+describe.each(modes)('the loop: $name', (mode) => {
+  it('H1 a call, then an answer: the tool runs once, its result is sent, text beside the call is no answer', async () => {
+    const add = countingTool('add', 5)
+    const usage = { inputTokens: 10, outputTokens: 3 }
+    await using on = await stage(
+      mode,
+      [
+        { text: 'Let me see.', toolCalls: [call('add', { a: 2, b: 3 })], usage },
+        { text: 'It is 5.', usage },
+      ],
+      {
+        tools: [add.tool],
+        instructions: 'Be brief.',
+      },
+    )
+    const result = await on.run('2 + 3?')
+    expect(result).toMatchObject({ output: 'It is 5.', stopReason: 'answered', iterations: 2, usage: { totalTokens: 26 } })
+    expect(add.calls).toEqual([{ a: 2, b: 3 }])
+    expect(on.requests()).toHaveLength(2)
+    expect(on.requests()[1]?.messages).toMatchObject([
+      { role: 'system', content: 'Be brief.' },
+      { role: 'user', content: '2 + 3?' },
+      { role: 'assistant', content: 'Let me see.', toolCalls: [{ function: { name: 'add', arguments: '{"a":2,"b":3}' } }] },
+      { role: 'tool', content: '5', toolCallId: result.toolCalls[0]?.id },
+    ])
+    expect(result.messages.at(-1)).toMatchObject({ role: 'assistant', content: 'It is 5.' })
+    expect(on.log).toEqual([])
+  })
+
+  it('H2 a model that always calls: exactly maxIterations requests, their tools run, one warning, no error', async () => {
+    for (const maxIterations of [undefined, 1, 3]) {
+      const look = countingTool('look', ({ n }: { n: number }) => `page ${n}`)
+      let asked = 0
+      await using on = await stage(mode, () => ({ text: `still at ${++asked}`, toolCalls: [call('look', { n: asked })] }), {
+        tools: [look.tool],
+        ...(maxIterations === undefined ? {} : { maxIterations }),
+      })
+      const result = await on.run()
+      const most = maxIterations ?? 5
+      expect(result).toMatchObject({ stopReason: 'max_iterations', iterations: most, output: `still at ${most}` })
+      expect(result.error).toBeUndefined()
+      expect(on.requests()).toHaveLength(most)
+      expect(look.calls).toHaveLength(most)
+      expect(on.log.map(({ level }) => level)).toEqual(['warn'])
+    }
+  })
+
+  it("H2 onLimit 'answer': one more request, without calls allowed, and there is an answer", async () => {
+    const look = countingTool('look')
+    const script: ModeScript = ({ body }) =>
+      body.tool_choice === 'none' ? 'It must do.' : { toolCalls: [call('look', { at: Math.random() })] }
+    await using on = await stage(mode, script, { tools: [look.tool], maxIterations: 2, onLimit: 'answer' })
+    const result = await on.run()
+    expect(result).toMatchObject({ stopReason: 'max_iterations', output: 'It must do.' })
+    expect(on.requests().map(({ toolChoice }) => toolChoice)).toEqual([undefined, undefined, 'none'])
+    expect(look.calls).toHaveLength(2)
+    expect(on.log.map(({ level }) => level)).toEqual(['warn'])
+  })
+
+  it("H2 onLimit 'answer', and the model calls all the same: nothing runs, the calls have their results, its text is the answer", async () => {
+    const look = countingTool('look')
+    let asked = 0
+    const script: ModeScript = () => ({ text: `words ${++asked}`, toolCalls: [call('look', { asked }), call('look', { asked: -asked })] })
+    await using on = await stage(mode, script, { tools: [look.tool], maxIterations: 1, onLimit: 'answer' })
+    const result = await on.run()
+    expect(result).toMatchObject({ stopReason: 'max_iterations', output: 'words 2' })
+    expect(on.requests()).toHaveLength(2)
+    expect(look.calls).toHaveLength(2)
+  })
+
+  it('H3 the answer in exactly the last permitted iteration is an answer', async () => {
+    const look = countingTool('look')
+    await using on = await stage(mode, [{ toolCalls: [call('look')] }, 'Found.'], { tools: [look.tool], maxIterations: 2 })
+    expect(await on.run()).toMatchObject({ stopReason: 'answered', output: 'Found.', iterations: 2 })
+    await using once = await stage(mode, ['At once.'], { maxIterations: 1 })
+    expect(await once.run()).toMatchObject({ stopReason: 'answered', output: 'At once.', iterations: 1 })
+    expect([...on.log, ...once.log]).toEqual([])
+  })
+
+  it('H4 limits count for each run anew', async () => {
+    const look = countingTool('look')
+    const script: ModeScript = ({ body }) =>
+      Array.isArray(body.messages) && body.messages.length < 5 ? { toolCalls: [call('look', { at: body.messages.length })] } : 'done'
+    await using on = await stage(mode, script, { tools: [look.tool], maxIterations: 3, limits: { toolCalls: 2, tokens: 1000 } })
+    for (let run = 0; run < 4; run++) expect(await on.run()).toMatchObject({ stopReason: 'answered', iterations: 3 })
+    expect(look.calls).toHaveLength(8)
+  })
+
+  it('H4 a limit that is none is refused before any request, when given to the runner and when given to a run', async () => {
+    const wrong: Omit<RunnerOptions, 'model'>[] = [
+      ...[0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY].flatMap((value) => [
+        { maxIterations: value },
+        { maxToolRounds: value },
+        { toolConcurrency: value },
+        { maxResultBytes: value },
+      ]),
+      ...[0, -1, Number.NaN].flatMap((value) => [
+        { toolTimeoutMs: value },
+        { streamIdleTimeoutMs: value },
+        { limits: { deadlineMs: value } },
+        { limits: { tokens: value } },
+        { limits: { costUsd: value } },
+        { limits: { repeatedCalls: value } },
+      ]),
+      ...[-1, 1.5, Number.NaN].map((value) => ({ limits: { toolCalls: value } })),
+      { limits: { repeatedCalls: 1.5 } },
+      { maxIterations: 3, maxToolRounds: 4 },
+    ]
+    await using on = await stage(mode, ['never asked'])
+    const outcome = { code: 'invalid_option', message: expect.stringMatching(/^Expected `[\w.]+` to be .*, got `.*`$/) }
+    for (const options of wrong) {
+      await expect(stage(mode, [], options), JSON.stringify(options)).rejects.toMatchObject(outcome)
+      await expect(on.runner.run('go', options), JSON.stringify(options)).rejects.toMatchObject(outcome)
+      await expect(on.runner.stream('go', options).result).rejects.toMatchObject(outcome)
+    }
+    expect(on.requests()).toEqual([])
+  })
+
+  it("H4 an option of a run wins over the runner's, and one that is undefined does not", async () => {
+    const look = countingTool('look')
+    const script: ModeScript = () => ({ toolCalls: [call('look', { at: Math.random() })], usage: { inputTokens: 9, outputTokens: 1 } })
+    await using on = await stage(mode, script, { tools: [look.tool], maxIterations: 4, limits: { tokens: 30 } })
+    expect(await on.run('go', { maxIterations: 2 })).toMatchObject({ stopReason: 'max_iterations', iterations: 2 })
+    expect(await on.run('go', { maxToolRounds: 1 })).toMatchObject({ stopReason: 'max_iterations', iterations: 1 })
+    expect(await on.run('go', { limits: { toolCalls: 9 } })).toMatchObject({ stopReason: 'budget', iterations: 3 })
+    expect(await on.run('go', { maxIterations: undefined, limits: { tokens: undefined } } as object)).toMatchObject({
+      stopReason: 'budget',
+    })
+  })
+
+  it('H4 several limits at once: budget before max_iterations before repeated_calls', async () => {
+    const look = countingTool('look')
+    const same: ModeScript = () => ({ toolCalls: [call('look')], usage: { inputTokens: 30, outputTokens: 0 } })
+    const limited = async (options: Omit<RunnerOptions, 'model'>) => {
+      await using on = await stage(mode, same, { tools: [look.tool], ...options })
+      return (await on.run()).stopReason
+    }
+    expect(await limited({ maxIterations: 3, limits: { tokens: 90, repeatedCalls: 1 } })).toBe('budget')
+    expect(await limited({ maxIterations: 3, limits: { repeatedCalls: 1 } })).toBe('max_iterations')
+    expect(await limited({ maxIterations: 9, limits: { repeatedCalls: 1 } })).toBe('repeated_calls')
+  })
+
+  it('H4 the deadline comes before a budget that is used up as well', async () => {
+    const deaf = deafTool()
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    await using on = await stage(mode, [{ toolCalls: [call('deaf')], usage: { inputTokens: 9, outputTokens: 0 } }], {
+      tools: [deaf.tool],
+      maxIterations: 1,
+      limits: { deadlineMs: 1000, tokens: 1 },
+    })
+    const running = on.run()
+    await deaf.called
+    vi.advanceTimersByTime(1000)
+    expect((await running).stopReason).toBe('deadline')
+  })
+
+  it('H5 the same call over and over, failing or not: the model is told once, then the run ends', async () => {
+    const fail = defineTool({
+      name: 'fail',
+      description: 'fails',
+      parameters: { type: 'object' },
+      execute: () => {
+        throw new Error('no luck')
+      },
+    })
+    for (const tool of [fail, countingTool('look').tool]) {
+      // The same arguments, however they are written.
+      const ways = ['{"a":1,"b":2}', '{"a": 1, "b": 2}', '{ "b":2, "a":1 }']
+      let asked = 0
+      const script: ModeScript = () => ({ toolCalls: [call(tool.name, ways[asked++ % ways.length])] })
+      await using on = await stage(mode, script, { tools: [tool], maxIterations: 20 })
+      const result = await on.run()
+      expect(result.stopReason).toBe('repeated_calls')
+      expect(result.iterations).toBe(5)
+      expect(contents(result).map((content) => content.includes('Repeating it again ends the run'))).toEqual([
+        false,
+        false,
+        false,
+        true,
+        false,
+      ])
+      expect(on.log.filter(({ message }) => message.includes('repeats'))).toHaveLength(1)
+    }
+  })
+
+  it('H5 a call that is made again with other arguments, or after another, is no repetition', async () => {
+    const look = countingTool('look')
+    let asked = 0
+    const turn = (n: number) => (n % 2 === 0 ? call('look', { a: 1 }) : call('look', { a: 2 }))
+    await using on = await stage(mode, () => (++asked > 8 ? 'done' : { toolCalls: [turn(asked)] }), {
+      tools: [look.tool],
+      maxIterations: 20,
+    })
+    expect(await on.run()).toMatchObject({ stopReason: 'answered', iterations: 9 })
+  })
+
+  it('H6 neither text nor calls: asked once more', async () => {
+    for (const empty of ['', ' \n', { text: '', reasoning: 'Hmm.' }]) {
+      await using on = await stage(mode, [empty, { text: 'There.', usage: { inputTokens: 5, outputTokens: 1 } }])
+      expect(await on.run()).toMatchObject({ stopReason: 'answered', output: 'There.', iterations: 1, usage: { totalTokens: 6 } })
+      expect(on.requests()).toHaveLength(2)
+      expect(on.requests()[1]).toEqual(on.requests()[0])
+    }
+  })
+
+  it('H6 empty twice: model_error with a reason, never a silent empty answer', async () => {
+    const usage = { inputTokens: 5, outputTokens: 0 }
+    await using on = await stage(mode, () => ({ text: '', usage, finishReason: 'length' }))
+    const result = await on.run()
+    expect(result).toMatchObject({ stopReason: 'model_error', error: { code: 'empty_response' }, usage: { totalTokens: 10 } })
+    expect(result.error?.message).toContain('length')
+    expect(result.messages).toEqual([{ role: 'user', content: 'go' }])
+    expect(on.requests()).toHaveLength(2)
+  })
+
+  it('H7 run() and stream(): the same messages, the same result, the same events', async () => {
+    const scripts: Record<string, ModeScript> = {
+      answered: [
+        { text: 'First ', reasoning: 'Think.', toolCalls: [call('look', { a: 1 }), call('fail'), call('gone'), call('look', '[1]')] },
+        { text: 'Ünïcödé 🙂 and more', usage: { inputTokens: 7, outputTokens: 2 } },
+      ],
+      limited: () => ({ text: 'again', toolCalls: [call('look')] }),
+      empty: () => '',
+      cut: [{ toolCalls: [call('look')] }, { text: 'half an answer', fault: { cutAfterBytes: 'content' } }],
+      refused: [{ text: 'No.', finishReason: 'refusal' }],
+      failing: [{ toolCalls: [call('look')] }, { error: new Error('overloaded') }],
+      truncated: [{ text: 'long', toolCalls: [call('look', '{"a":')], finishReason: 'length' }, 'Short.'],
+    }
+    const fail = defineTool({ name: 'fail', description: 'fails', execute: () => Promise.reject(new Error('no luck')) })
+    for (const [name, script] of Object.entries(scripts)) {
+      const open = () => stage(mode, script, { tools: [countingTool('look').tool, fail], maxIterations: 3 })
+      await using plain = await open()
+      await using heard = await open()
+      await using streamed = await open()
+      const [events, streamedEvents, yielded]: [SeenEvent[], SeenEvent[], RunEvent[]] = [[], [], []]
+      heard.runner.bus.onAny((event, payload, meta) => void events.push({ name: event, payload: { ...payload }, meta }))
+      streamed.runner.bus.onAny((event, payload, meta) => void streamedEvents.push({ name: event, payload: { ...payload }, meta }))
+
+      const silent = await plain.run()
+      const result = await heard.run()
+      const stream = streamed.runner.stream('go')
+      let text = ''
+      for await (const event of stream) {
+        yielded.push(event)
+        if (event.type === Event.TEXT_DELTA) text += event.text
+      }
+      const streamResult = await stream.result
+      await streamed.check(streamResult)
+
+      expect(comparable(result), name).toEqual(comparable(silent))
+      expect(comparable(streamResult), name).toEqual(comparable(silent))
+      const plainly = (list: SeenEvent[]) => list.map(({ meta: { runId: _r, durationMs: _d, ...meta }, ...event }) => ({ ...event, meta }))
+      expect(plainly(streamedEvents), name).toEqual(plainly(events))
+      expect(yielded.map(({ type, meta, ...payload }) => ({ name: type, payload, meta }))).toEqual(streamedEvents)
+      expect(text.endsWith(streamResult.output), `${name}: \`${streamResult.output}\` at the end of \`${text}\``).toBe(true)
+      expect(streamed.requests()).toEqual(plain.requests())
+    }
+  })
+
+  it('H8 a token budget ends the run between steps, and the running round is finished', async () => {
+    const look = countingTool('look')
+    const script: ModeScript = () => ({ toolCalls: [call('look', { at: Math.random() })], usage: { inputTokens: 40, outputTokens: 10 } })
+    await using on = await stage(mode, script, { tools: [look.tool], maxIterations: 9, limits: { tokens: 100 } })
+    expect(await on.run()).toMatchObject({ stopReason: 'budget', iterations: 2, usage: { totalTokens: 100 } })
+    expect(look.calls).toHaveLength(2)
+  })
+
+  it('H8 an answer that uses the budget up is still an answer', async () => {
+    await using on = await stage(mode, [{ text: 'Done.', usage: { inputTokens: 400, outputTokens: 10 } }], { limits: { tokens: 100 } })
+    expect(await on.run()).toMatchObject({ stopReason: 'answered', output: 'Done.' })
+  })
+
+  it('H8 a cost budget counts what the model costs, and is refused where that is not known', async () => {
+    const look = countingTool('look')
+    const script: ModeScript = () => ({
+      toolCalls: [call('look', { at: Math.random() })],
+      usage: { inputTokens: 1_000_000, outputTokens: 100_000 },
+    })
+    const limits = { costUsd: 5 }
+    await using on = await stage(mode, script, {
+      tools: [look.tool],
+      maxIterations: 9,
+      limits,
+      settings: { price: { input: 1, output: 10 } },
+    })
+    expect(await on.run()).toMatchObject({ stopReason: 'budget', iterations: 3, usage: { costUsd: 6 } })
+    await expect(stage(mode, script, { limits })).rejects.toMatchObject({ code: 'invalid_option' })
+  })
+
+  it('H8 a call budget: calls beyond it are answered with "not run", and the run ends', async () => {
+    const look = countingTool('look')
+    const script: ModeScript = [
+      { toolCalls: [1, 2].map((n) => call('look', { n })) },
+      { toolCalls: [3, 4, 5].map((n) => call('look', { n })) },
+    ]
+    await using on = await stage(mode, script, { tools: [look.tool], maxIterations: 9, limits: { toolCalls: 3 } })
+    const result = await on.run()
+    expect(result.stopReason).toBe('budget')
+    expect(look.calls).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }])
+    expect(contents(result).slice(3)).toEqual(Array(2).fill('Not run: the limit of 3 tool calls is reached.'))
+    expect(result.toolCalls.map(({ outcome }) => outcome)).toEqual(['ok', 'ok', 'ok', 'denied', 'denied'])
+  })
+
+  it('H8 the deadline aborts a running model request', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    await using on = await stage(
+      mode,
+      [
+        { toolCalls: [call('look')], usage: { inputTokens: 8, outputTokens: 1 } },
+        { text: 'I thi', hang: true },
+      ],
+      {
+        tools: [countingTool('look').tool],
+        limits: { deadlineMs: 60_000 },
+        streamIdleTimeoutMs: Number.POSITIVE_INFINITY,
+      },
+    )
+    const running = on.run()
+    await on.provider.waitForRequest(2)
+    vi.advanceTimersByTime(59_999)
+    expect(on.provider.requests[1]).toMatchObject({ ended: false })
+    vi.advanceTimersByTime(1)
+    expect(await running).toMatchObject({ stopReason: 'deadline', usage: { totalTokens: 9 }, iterations: 2 })
+    expect(await on.provider.waitForEnd(2)).toMatchObject({ aborted: true })
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  it('H8 the deadline aborts a running tool; its result says so', async () => {
+    const deaf = deafTool()
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    await using on = await stage(mode, [{ toolCalls: [call('look'), call('deaf')] }], {
+      tools: [deaf.tool, countingTool('look').tool],
+      limits: { deadlineMs: 10_000 },
+    })
+    const running = on.run()
+    const signal = await deaf.called
+    vi.advanceTimersByTime(10_000)
+    const result = await running
+    expect(signal.aborted).toBe(true)
+    expect(result.stopReason).toBe('deadline')
+    expect(result.toolCalls.map(({ outcome }) => outcome)).toEqual(['ok', 'cancelled'])
+    expect(contents(result)).toEqual(['look done', expect.stringContaining('cancelled')])
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  it("H8 the deadline aborts the extra request of onLimit 'answer'", async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    await using on = await stage(mode, [{ toolCalls: [call('look')] }, { hang: true }], {
+      tools: [countingTool('look').tool],
+      maxIterations: 1,
+      onLimit: 'answer',
+      limits: { deadlineMs: 10_000 },
+    })
+    const running = on.run()
+    await on.provider.waitForRequest(2)
+    vi.advanceTimersByTime(10_000)
+    expect((await running).stopReason).toBe('deadline')
+  })
+
+  it('H9 a hundred concurrent runs on one runner do not see each other', async () => {
+    const script: ModeScript = ({ readRequest }) => {
+      const { messages } = readRequest()
+      const [first, last] = [textOf(messages[0]?.content ?? ''), textOf(messages.at(-1)?.content ?? '')]
+      if (messages.length === 1)
+        return {
+          toolCalls: [call('echo', { of: first }, 'same-id'), call('who', {}, 'same-id-too')],
+          usage: { inputTokens: 1, outputTokens: 1 },
+        }
+      return `${first}: ${textOf(messages[2]?.content ?? '')} by ${last}`
+    }
+    const runs = 100
+    const gate = gatedTool('unused')
+    let waiting = 0
+    const echo = defineTool<{ type: 'object' }, unknown, { user: string }>({
+      name: 'echo',
+      description: 'echoes',
+      parameters: { type: 'object' },
+      // No run goes on before all are here.
+      execute: async ({ of }) => {
+        if (++waiting === runs) gate.release()
+        await gate.tool.execute?.({} as never, {} as never)
+        return of
+      },
+    })
+    const who = defineTool<{ type: 'object' }, unknown, { user: string }>({
+      name: 'who',
+      description: 'tells the user',
+      parameters: { type: 'object' },
+      execute: (_args, { context, runId }) => `${context.user} ${runId}`,
+    })
+    await using on = await stage(mode, script, { tools: [echo, who] })
+    const numbers = Array.from({ length: runs }, (_, n) => n)
+    const results = await Promise.all(
+      numbers.map((n) => on.runner.run(`q${n}`, { runId: `run-${n}`, context: { user: `user-${n}` }, maxIterations: 2, messages: [] })),
+    )
+    results.forEach((result, n) => {
+      expect(result).toMatchObject({
+        runId: `run-${n}`,
+        stopReason: 'answered',
+        output: `q${n}: q${n} by user-${n} run-${n}`,
+        usage: { totalTokens: 2 },
+      })
+      expect(result.messages).toHaveLength(5)
+      expect(result.toolCalls.map(({ id }) => id)).toEqual(['same-id', 'same-id-too'])
+      expect(on.events.filter(({ meta }) => meta.runId === `run-${n}`)).toHaveLength(6)
+    })
+    for (const result of results.slice(0, 3)) await on.check(result)
+    expect(on.log).toEqual([])
+  })
+})

@@ -1,0 +1,83 @@
+import type { RunnerOptions } from '../../src/agent/run.ts'
+import type { ChatMessage } from '../../src/messages.ts'
+import { createModel } from '../../src/models/create-model.ts'
+import type { ChatModel, ToolChoice } from '../../src/models/model.ts'
+import type { ModelSettings } from '../../src/models/settings.ts'
+import type { MockScriptRequest } from '../../src/testing/mock/answers.ts'
+import type { MockFaults } from '../../src/testing/mock/fault.ts'
+import type { MockReply } from '../../src/testing/mock/reply.ts'
+import type { WireName } from '../../src/testing/mock/wire.ts'
+import { findWire } from '../../src/testing/mock/wires.ts'
+import { type MockProvider, startMockProvider } from '../../src/testing/mock-provider.ts'
+import type { Script } from '../../src/testing/script.ts'
+import type { ToolDefinition } from '../../src/tools/tool.ts'
+
+export type ModeScript = Script<MockScriptRequest, MockReply>
+
+/** One way of talking to a model: which driver, streaming or not. Every hazard is met in every mode it can occur in. */
+export interface Mode {
+  readonly name: string
+  readonly wire: WireName
+  readonly streaming: boolean
+  open(script: ModeScript, options?: OpenOptions): Promise<OpenMode>
+}
+
+export interface OpenOptions {
+  faults?: MockFaults
+  settings?: Partial<ModelSettings>
+}
+
+/** A script, opened in a mode: a model that answers from it, over a real connection. */
+export interface OpenMode extends AsyncDisposable {
+  readonly model: ChatModel
+  /** What a runner or a run must be given besides the model. */
+  readonly options: Pick<RunnerOptions, 'stream'>
+  readonly provider: MockProvider
+  /** What the model was sent, in the words every mode shares. */
+  requests(): SentRequest[]
+  close(): Promise<void>
+}
+
+export interface SentRequest {
+  messages: ChatMessage[]
+  tools?: ToolDefinition[]
+  toolChoice?: ToolChoice
+}
+
+interface Driver {
+  name: string
+  wire: WireName
+  settings(provider: MockProvider): ModelSettings
+}
+
+/** A driver joins the matrix with one line. */
+const drivers: readonly Driver[] = [
+  { name: 'openai', wire: 'chat-completions', settings: ({ baseURL }) => ({ provider: 'custom', model: 'mock', baseURL, apiKey: 'test' }) },
+]
+
+export const modes: readonly Mode[] = drivers.flatMap((driver) => [modeOf(driver, true), modeOf(driver, false)])
+export const streamingModes: readonly Mode[] = modes.filter(({ streaming }) => streaming)
+
+function modeOf({ name, wire, settings }: Driver, streaming: boolean): Mode {
+  return {
+    name: `${name}, ${streaming ? 'streaming' : 'whole'}`,
+    wire,
+    streaming,
+    async open(script, { faults, settings: more } = {}) {
+      const provider = await startMockProvider({ script, ...(faults === undefined ? {} : { faults }) })
+      return {
+        // Waits between retries are cut short: what they wait for is the server's word, not the clock.
+        model: createModel({ maxRetries: 0, maxRetryDelayMs: 1, ...settings(provider), ...more }),
+        options: streaming ? {} : { stream: false },
+        provider,
+        requests: () =>
+          provider.requests.map(({ body }) => {
+            const { model: _, ...request } = findWire(wire).readRequest(body)
+            return request
+          }),
+        close: () => provider.close(),
+        [Symbol.asyncDispose]: () => provider.close(),
+      }
+    },
+  }
+}

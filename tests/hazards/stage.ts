@@ -1,0 +1,146 @@
+import { expect } from 'vitest'
+import type { RunInput, RunnerOptions, RunOptions, RunResult } from '../../src/agent/run.ts'
+import { AgentRunner } from '../../src/agent/runner.ts'
+import { Event, type EventMeta, type EventName } from '../../src/events.ts'
+import type { Logger, LogLevel } from '../../src/log.ts'
+import { type ChatMessage, hasToolCalls, isToolResult, type JsonObject, textOf } from '../../src/messages.ts'
+import { messagesToOpenAI } from '../../src/openai-messages.ts'
+import { chatCompletionsWire } from '../../src/testing/mock/chat-completions.ts'
+import type { MockProvider } from '../../src/testing/mock-provider.ts'
+import type { Mode, ModeScript, OpenOptions, SentRequest } from './modes.ts'
+
+export interface SeenEvent {
+  name: EventName
+  payload: Record<string, unknown>
+  meta: EventMeta
+}
+
+export interface LogRecord {
+  level: LogLevel
+  fields: object
+  message: string
+}
+
+export interface Stage extends AsyncDisposable {
+  readonly runner: AgentRunner
+  readonly provider: MockProvider
+  /** Events of runs and calls, in order. Deltas are not subscribed to: whether anyone hears them changes what a model may retry. */
+  readonly events: readonly SeenEvent[]
+  readonly log: readonly LogRecord[]
+  requests(): SentRequest[]
+  /** Runs, and checks what must hold after every run whatever happened in it. */
+  run(input?: RunInput, options?: RunOptions): Promise<RunResult>
+  /** The same checks for a run that was made otherwise. */
+  check(result: RunResult): Promise<void>
+}
+
+export type StageOptions = Omit<RunnerOptions, 'model' | 'stream'> & OpenOptions
+
+/** A runner over a script, opened in `mode`, with everything watched. */
+export async function stage(mode: Mode, script: ModeScript, { faults, settings, ...options }: StageOptions = {}): Promise<Stage> {
+  const open = await mode.open(script, { ...(faults === undefined ? {} : { faults }), ...(settings === undefined ? {} : { settings }) })
+  const { logger, records } = recordingLogger()
+  const runner = new AgentRunner({ logger, ...options, ...open.options, model: open.model })
+  const events = watchCalls(runner)
+  const check = async (result: RunResult): Promise<void> => {
+    expectValidHistory(result.messages)
+    expectPairedEvents(events, result)
+    await expectContinues(mode, result)
+  }
+  return {
+    runner,
+    provider: open.provider,
+    events,
+    log: records,
+    requests: open.requests,
+    check,
+    async run(input = 'go', runOptions = {}) {
+      const result = await runner.run(input, runOptions)
+      await check(result)
+      return result
+    },
+    [Symbol.asyncDispose]: () => open.close(),
+  }
+}
+
+export function recordingLogger(): { logger: Logger; records: LogRecord[] } {
+  const records: LogRecord[] = []
+  const at = (level: keyof Logger) => (fields: object, message: string) => void records.push({ level, fields, message })
+  return { logger: { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }, records }
+}
+
+const callEvents = [
+  Event.RUN_START,
+  Event.RUN_END,
+  Event.TOOL_CALL_START,
+  Event.TOOL_PROGRESS,
+  Event.TOOL_CALL_END,
+  Event.TOOL_CALL_REJECTED,
+] as const
+
+export function watchCalls({ bus }: AgentRunner): SeenEvent[] {
+  const seen: SeenEvent[] = []
+  for (const name of callEvents) bus.on(name, (payload, meta) => void seen.push({ name, payload: { ...payload }, meta }))
+  return seen
+}
+
+/** Every call id has exactly one result, right behind its message and in call order; ids are unique; a provider would take it. */
+export function expectValidHistory(messages: readonly ChatMessage[]): void {
+  const ids = new Set<string>()
+  for (let at = 0; at < messages.length; at++) {
+    const message = messages[at]
+    if (message === undefined) break
+    expect(isToolResult(message), `messages[${at}] is a result without a call: ${JSON.stringify(message)}`).toBe(false)
+    if (!hasToolCalls(message)) continue
+    for (const { id } of message.toolCalls) {
+      expect(ids, `id \`${id}\` of messages[${at}] is used twice`).not.toContain(id)
+      ids.add(id)
+      const result = messages[++at]
+      expect(result, `the result of call \`${id}\``).toMatchObject({ role: 'tool', toolCallId: id })
+    }
+  }
+  const wire: JsonObject = JSON.parse(JSON.stringify({ model: 'any', messages: messagesToOpenAI(messages) }))
+  if (messages.length > 0) expect(chatCompletionsWire.refuse(wire)).toBeUndefined()
+}
+
+/** START comes before END, one END or REJECTED for each call, START only with END; nothing outside RUN_START and RUN_END. */
+export function expectPairedEvents(all: readonly SeenEvent[], { runId, toolCalls, messages, newMessages }: RunResult): void {
+  const events = all.filter(({ meta }) => meta.runId === runId)
+  expect(events[0]?.name).toBe(Event.RUN_START)
+  expect(events.at(-1)?.name).toBe(Event.RUN_END)
+  const called = newMessages.flatMap((message) => (hasToolCalls(message) ? message.toolCalls.map(({ id }) => id) : []))
+  expect(toolCalls.map(({ id }) => id)).toEqual(called)
+  expect(messages.slice(messages.length - newMessages.length)).toEqual(newMessages)
+  const byCall = new Map<string, string[]>(called.map((id) => [id, []]))
+  for (const { name, meta } of events.slice(1, -1)) {
+    const of = byCall.get(meta.toolCallId ?? '')
+    expect(of, `${name} for \`${meta.toolCallId}\`, which is no call of this run`).toBeDefined()
+    of?.push(name)
+  }
+  for (const [id, names] of byCall) {
+    expect(names.join(' '), `events of call \`${id}\``).toMatch(/^(TOOL_CALL_START (TOOL_PROGRESS )*TOOL_CALL_END|TOOL_CALL_REJECTED)$/)
+  }
+}
+
+/** A further run takes the conversation as it is: it need not be healed, and the model is sent just what the result says. */
+export async function expectContinues(mode: Mode, { messages }: RunResult): Promise<void> {
+  const { logger, records } = recordingLogger()
+  await using next = await mode.open(['continued'])
+  const result = await new AgentRunner({ model: next.model, ...next.options, logger }).run('go on', { messages })
+  expect(result).toMatchObject({ stopReason: 'answered', output: 'continued' })
+  expect(records).toEqual([])
+  expect(shape(next.requests()[0]?.messages ?? [])).toEqual(shape([...messages, { role: 'user', content: 'go on' }]))
+}
+
+/** What of a message every wire carries. */
+export function shape(messages: readonly ChatMessage[]): object[] {
+  return messages.map((message) => {
+    const { role, content } = message
+    // Where a wire takes only text, parts are sent joined.
+    if (isToolResult(message)) return { role, content: textOf(content), toolCallId: message.toolCallId }
+    if (!hasToolCalls(message)) return { role, content }
+    // No arguments are sent as an empty object.
+    const toolCalls = message.toolCalls.map(({ id, function: { name, arguments: json } }) => ({ id, name, json: json.trim() || '{}' }))
+    return { role, content, toolCalls }
+  })
+}

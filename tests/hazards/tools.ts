@@ -1,0 +1,64 @@
+import { type AnyTool, defineTool } from '../../src/tools/tool.ts'
+
+/** Counts how often and with what it was called. */
+export interface Counted {
+  tool: AnyTool
+  calls: unknown[]
+}
+
+/** A tool that takes anything and returns `returns`, or what it makes of the arguments. */
+export function countingTool(name: string, returns: unknown | ((args: unknown) => unknown) = `${name} done`): Counted {
+  const calls: unknown[] = []
+  const tool = defineTool({
+    name,
+    description: name,
+    parameters: { type: 'object' },
+    execute: (args) => {
+      calls.push(structuredClone(args))
+      return typeof returns === 'function' ? returns(args) : returns
+    },
+  })
+  return { tool, calls }
+}
+
+/** Never settles and doesn't listen to its signal. Tells when it has been called. */
+export function deafTool(name = 'deaf', options: { timeoutMs?: number } = {}): { tool: AnyTool; called: Promise<AbortSignal> } {
+  const called = Promise.withResolvers<AbortSignal>()
+  const tool = defineTool({
+    name,
+    description: 'hears nothing',
+    parameters: { type: 'object' },
+    ...options,
+    execute: (_args, { signal }) => {
+      called.resolve(signal)
+      return new Promise(() => {})
+    },
+  })
+  return { tool, called: called.promise }
+}
+
+/** Waits until `release` is called; tells when it has been called. */
+export function gatedTool(name: string): {
+  tool: AnyTool
+  called: Promise<void>
+  release(value?: unknown): void
+  fail(reason: unknown): void
+} {
+  const called = Promise.withResolvers<void>()
+  const gate = Promise.withResolvers<unknown>()
+  const tool = defineTool({
+    name,
+    description: 'waits to be released',
+    parameters: { type: 'object' },
+    execute: () => {
+      called.resolve()
+      return gate.promise
+    },
+  })
+  return { tool, called: called.promise, release: (value = `${name} done`) => gate.resolve(value), fail: gate.reject }
+}
+
+/** Finds the content of the result of call `id`. */
+export function call(name: string, args: Record<string, never> | string | object = {}, id?: string) {
+  return { name, args: typeof args === 'string' ? args : JSON.stringify(args), ...(id === undefined ? {} : { id }) }
+}

@@ -1,0 +1,121 @@
+import { execFileSync } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it } from 'vitest'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const src = join(root, 'src')
+const files = readdirSync(src, { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.ts'))
+  .map((name) => name.replaceAll('\\', '/'))
+
+/** Which parts of src a part may import; a part is a folder, or `words` for the files at the top. */
+const allowed: Record<string, string[]> = {
+  words: [],
+  tools: ['words'],
+  dialects: ['words', 'tools/tool.ts'],
+  models: ['words', 'tools/tool.ts'],
+  agent: ['words', 'tools', 'models/model.ts', 'models/settings.ts', 'models/create-model.ts', 'dialects/dialect.ts'],
+  pipeline: ['words', 'tools', 'dialects', 'models', 'agent'],
+  backends: ['words', 'tools', 'dialects', 'models', 'agent'],
+  journals: ['words', 'tools', 'dialects', 'models', 'agent'],
+  service: ['words', 'tools', 'dialects', 'models', 'agent'],
+  telemetry: ['words', 'tools', 'dialects', 'models', 'agent'],
+  testing: ['words', 'tools', 'dialects', 'models', 'agent'],
+  cli: ['words', 'tools', 'dialects', 'models', 'agent', 'pipeline', 'backends', 'journals', 'service', 'telemetry', 'testing', 'index.ts'],
+}
+
+function partOf(file: string): string {
+  const [first = '', rest] = file.split('/')
+  return rest === undefined ? (first === 'index.ts' ? 'index' : 'words') : first
+}
+
+function importsOf(file: string): { line: number; target: string }[] {
+  const found: { line: number; target: string }[] = []
+  readFileSync(join(src, file), 'utf8')
+    .split('\n')
+    .forEach((text, index) => {
+      const specifier = /(?:\bfrom|\bimport)\s*\(?\s*'(\.[^']+)'/.exec(text)?.[1]
+      if (specifier !== undefined) found.push({ line: index + 1, target: relative(src, resolve(dirname(join(src, file)), specifier)) })
+    })
+  return found
+}
+
+describe('layers', () => {
+  it('each part imports only from the layers below it', () => {
+    const offences: string[] = []
+    for (const file of files) {
+      const part = partOf(file)
+      if (part === 'index') continue
+      const rules = allowed[part]
+      if (rules === undefined) {
+        offences.push(`src/${file}: no rule for the part \`${part}\``)
+        continue
+      }
+      for (const { line, target } of importsOf(file)) {
+        const to = partOf(target)
+        if (to !== part && !rules.includes(to) && !rules.includes(target)) offences.push(`src/${file}:${line} imports ${target}`)
+      }
+    }
+    expect(offences).toEqual([])
+  })
+
+  it('the import scan sees the imports there are', () => {
+    expect(importsOf('agent/runner.ts').map(({ target }) => target)).toContain('agent/turn.ts')
+  })
+
+  it('nothing but the package entry names the provider of a model to branch on', () => {
+    const names =
+      /['"](openai|anthropic|google|deepseek|moonshot|doubao|ollama|vllm|openrouter|azure|groq|mistral|xai|lmstudio)['"]\s*(===|!==|:)|(===|!==)\s*['"](openai|anthropic|google|deepseek|moonshot|doubao|ollama|vllm|openrouter|azure|groq|mistral|xai|lmstudio)['"]/
+    const offences = files
+      .filter((file) => /^(agent|tools|dialects)\//.test(file) || partOf(file) === 'words')
+      .flatMap((file) =>
+        readFileSync(join(src, file), 'utf8')
+          .split('\n')
+          .flatMap((text, index) => (names.test(text) ? [`src/${file}:${index + 1} ${text.trim()}`] : [])),
+      )
+    expect(offences).toEqual([])
+  })
+})
+
+describe('files', () => {
+  it('the loop is one file of at most 250 lines, and no file has more than 400', () => {
+    const lines = (file: string) => readFileSync(join(src, file), 'utf8').split('\n').length - 1
+    expect(lines('agent/runner.ts')).toBeLessThanOrEqual(250)
+    expect(files.filter((file) => lines(file) > 400).map((file) => `${file}: ${lines(file)}`)).toEqual([])
+  })
+
+  it('the map in src/README.md names every file or its folder, and names nothing that is not there', () => {
+    const map = readFileSync(join(src, 'README.md'), 'utf8')
+    const named = [...map.matchAll(/^\s*- `([^`]+)`/gm)].map((match) => match[1] ?? '')
+    const missing = files.filter((file) => !named.some((name) => name === file || (name.endsWith('/') && file.startsWith(name))))
+    expect(missing).toEqual([])
+    expect(named.filter((name) => !files.some((file) => file === name || file.startsWith(name)))).toEqual([])
+  })
+
+  it('says nothing loosely: no any, no double casts, no suppressed checks', () => {
+    const loose = /\bas any\b|: any\b|<any>|as unknown as|@ts-(ignore|expect-error|nocheck)|biome-ignore|\bexport \*|\bexport default\b/
+    const offences = files.flatMap((file) =>
+      readFileSync(join(src, file), 'utf8')
+        .split('\n')
+        .flatMap((text, index) => (!/^\s*(\*|\/[/*])/.test(text) && loose.test(text) ? [`src/${file}:${index + 1} ${text.trim()}`] : [])),
+    )
+    expect(offences).toEqual([])
+  })
+})
+
+describe("import 'toolloop'", () => {
+  it('loads no SDK, no server, no database and no other heavy package', () => {
+    const script = `
+      import { registerHooks } from 'node:module'
+      const loaded = []
+      registerHooks({ load(url, context, next) { loaded.push(url); return next(url, context) } })
+      await import(${JSON.stringify(new URL('../src/index.ts', import.meta.url).href)})
+      console.log(JSON.stringify(loaded))`
+    const loaded: string[] = JSON.parse(execFileSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' }))
+    const packages = new Set(loaded.flatMap((url) => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1] ?? []))
+    expect([...packages].sort()).toEqual(['eventemitter3', 'p-timeout'])
+    expect(loaded.filter((url) => /^node:(http|https|http2|net|tls|sqlite|child_process|worker_threads)$/.test(url))).toEqual([])
+  })
+})

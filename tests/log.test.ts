@@ -1,0 +1,415 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { InvalidOptionError, ModelError } from '../src/errors.ts'
+import { createLogger, type Logger, REDACTED, redact, redacting, redactText, secretTexts } from '../src/log.ts'
+import { hostileValues } from './hostile-values.ts'
+
+/** Shapes of real credentials, made up. */
+const tokens = [
+  'sk-proj-abcdEFGH1234abcdEFGH1234',
+  'sk-ant-api03-aaaaaaaaaaaaaaaaaaaaaaaa',
+  'sk_live_51Habcdefghijklmnop',
+  'xai-0123456789abcdefghij',
+  'gsk_0123456789abcdefghij',
+  'ghp_0123456789abcdefghijABCDEFGHIJ012345',
+  'github_pat_0123456789abcdefghij',
+  'glpat-0123456789abcdefghij',
+  'xoxb-123456789012-abcdefghijkl',
+  'hf_abcdefghijklmnopqrstuv',
+  'npm_abcdefghijklmnopqrstuv',
+  'AIzaSyA0123456789abcdefghijklmnopqrstuv',
+  'AKIAIOSFODNN7EXAMPLE',
+  'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl',
+  'Bearer abcdefgh12345678',
+  'Bearer my-token-without-digits',
+  'bearer abcdefgh12345678',
+  'Basic dXNlcjpwYXNzd29yZA==',
+]
+
+describe('redactText', () => {
+  it.each(tokens)('takes out %s, wherever it stands', (token) => {
+    expect(redactText(token)).toBe(REDACTED)
+    for (const [before, after] of [
+      ['key: ', ' rest'],
+      ['"', '"'],
+      ['?key=', '&x=1'],
+      ['(', ')'],
+      ['\n', '\n'],
+    ]) {
+      expect(redactText(`${before}${token}${after}`)).toBe(`${before}${REDACTED}${after}`)
+    }
+  })
+
+  it('takes out the password of a URL and leaves the rest of it', () => {
+    expect(redactText('postgres://app:hunter22@db:5432/x and https://a:b@c')).toBe(
+      `postgres://app:${REDACTED}@db:5432/x and https://a:${REDACTED}@c`,
+    )
+    expect(redactText('http://host:8080/path@2x')).toBe('http://host:8080/path@2x')
+  })
+
+  it.each([
+    'tokens: 5, maxTokens: 100, totalTokens=7',
+    'author Basic understanding of bearer instruments, and authorization',
+    'task-runner-for-everything risk-assessment-of-the-year skip-the-validation-step skills-sandbox-executor',
+    'the key is under the mat; ask-for-a-secret; passwords are hard',
+    'hfabcdefghijklmnopqrstuvwxyz gskabcdefghijklmnopqrstuvwxyz',
+    'eyJ eyJust-a-word.and-another',
+    'https://example.com/a/b:c@d',
+    'Basic information',
+    'user@example.com: call me',
+    'run_3f0c2c1e-6d6b-4b7e-9f0a-2f8f0a7c9f10 call_abcdefghijklmnopqrstuvwx',
+  ])('leaves ordinary words alone: %s', (text) => {
+    expect(redactText(text)).toBe(text)
+  })
+
+  it('takes out every given text, also as JSON quotes it, and of two the longer first', () => {
+    expect(redactText('pin 1234 and 123456', ['1234', '123456', ''])).toBe(`pin ${REDACTED} and ${REDACTED}`)
+    const secret = 'line\n"two"'
+    expect(redactText(`plain ${secret} quoted ${JSON.stringify({ secret })}`, [secret])).toBe(
+      `plain ${REDACTED} quoted {"secret":"${REDACTED}"}`,
+    )
+    expect(redactText('a$&b', ['$&'])).toBe(`a${REDACTED}b`)
+  })
+
+  it('is linear: what an attacker may make long costs what its length costs', () => {
+    const units = [
+      'sk-',
+      'eyJ-',
+      'eyJaaaaaaaa.',
+      'eyJaaaaaaaa-',
+      'Bearer ',
+      `Bearer${' '.repeat(60)}`,
+      'bearer\n',
+      '://a:',
+      '://:',
+      'a:',
+      ':',
+      '@',
+      'AIza',
+      'xoxb-',
+      ' ',
+      'a',
+    ]
+    const cost = (text: string) => {
+      const start = performance.now()
+      redactText(text)
+      return performance.now() - start
+    }
+    for (const unit of units) {
+      cost(unit.repeat(1000))
+      // A quadratic pattern takes minutes for a text of this length; the margin is for a slow machine.
+      expect(cost(unit.repeat(Math.ceil(1_000_000 / unit.length))), JSON.stringify(unit)).toBeLessThan(5_000)
+    }
+  })
+
+  it('a text without secrets is given back as it is', () => {
+    fc.assert(fc.property(fc.string({ maxLength: 7 }), (text) => redactText(text) === text))
+  })
+})
+
+describe('redact', () => {
+  const secret = 'hunter22'
+
+  it.each([
+    'apiKey',
+    'api_key',
+    'API-KEY',
+    'apikey',
+    'x-api-key',
+    'authorization',
+    'Authorization',
+    'proxy-authorization',
+    'cookie',
+    'Set-Cookie',
+    'password',
+    'passwd',
+    'passphrase',
+    'pwd',
+    'secret',
+    'client_secret',
+    'clientSecret',
+    'token',
+    'access_token',
+    'accessToken',
+    'refreshToken',
+    'id_token',
+    'sessionToken',
+    'credentials',
+    'privateKey',
+    'private_key',
+    'secretAccessKey',
+    'AWS_SECRET_ACCESS_KEY',
+    'connectionString',
+    'OPENAI_API_KEY',
+    'openaiApiKey',
+    'dbPassword',
+    'DB_PASSWORD',
+    'githubToken',
+    'GITHUB_TOKEN',
+    'slack.token',
+    'webhookSecret',
+    'signing_key',
+    'encryptionKey',
+  ])('H16 hides what stands under `%s`', (key) => {
+    expect(redact({ [key]: secret, other: 1 })).toEqual({ [key]: REDACTED, other: 1 })
+    for (const value of [{ nested: secret }, [secret], 12345, true, '']) expect(redact({ [key]: value })).toEqual({ [key]: REDACTED })
+    for (const value of [null, undefined]) expect(redact({ [key]: value })).toEqual({ [key]: value })
+  })
+
+  it.each([
+    'tokens',
+    'maxTokens',
+    'max_tokens',
+    'totalTokens',
+    'inputTokens',
+    'tokenCount',
+    'token_type',
+    'author',
+    'authority',
+    'authorized',
+    'key',
+    'primaryKey',
+    'publicKey',
+    'keys',
+    'passed',
+    'bypass',
+    'secretary',
+    'passwordless',
+    'cookies_enabled',
+    'idempotencyKey',
+    'stack',
+    'message',
+    'toolCallId',
+  ])('shows what stands under `%s`', (key) => {
+    expect(redact({ [key]: 5 })).toEqual({ [key]: 5 })
+    expect(redact({ [key]: 'word' })).toEqual({ [key]: 'word' })
+  })
+
+  it('H16 at any depth: objects, arrays, Maps, Sets, errors and their causes', () => {
+    const cause = Object.assign(new Error(`no: ${tokens[0]}`), { config: { headers: { Authorization: 'x' } } })
+    const value = {
+      list: [{ password: secret }, [[{ token: secret }]]],
+      map: new Map<unknown, unknown>([
+        ['apiKey', secret],
+        ['in', new Map([['secret', secret]])],
+        [1, tokens[1]],
+        [{ k: secret }, 'v'],
+      ]),
+      set: new Set([tokens[2], { cookie: secret }]),
+      error: new Error(`outer ${tokens[3]}`, { cause }),
+      many: new AggregateError([Object.assign(new Error('one'), { token: secret })], 'many'),
+      [`key ${tokens[4]}`]: 1,
+    }
+    const text = JSON.stringify(redact(value))
+    for (const hidden of [secret, ...tokens.slice(0, 5)]) expect(text).not.toContain(hidden)
+    expect(redact(value)).toMatchObject({
+      list: [{ password: REDACTED }, [[{ token: REDACTED }]]],
+      map: { apiKey: REDACTED, in: { secret: REDACTED }, 1: REDACTED, '[object]': 'v' },
+      set: [REDACTED, { cookie: REDACTED }],
+      error: {
+        name: 'Error',
+        message: `outer ${REDACTED}`,
+        stack: expect.stringContaining('log.test.ts'),
+        cause: { config: { headers: { Authorization: REDACTED } } },
+      },
+      many: { errors: [{ message: 'one', token: REDACTED }] },
+    })
+  })
+
+  it('cuts cycles and what is too deep; shows the same object twice beside itself', () => {
+    const shared = { a: 1 }
+    const circular: Record<string, unknown> = { one: shared, two: shared, list: [] }
+    circular.self = circular
+    circular.list = [circular]
+    expect(redact(circular)).toEqual({ one: { a: 1 }, two: { a: 1 }, self: '[circular]', list: ['[circular]'] })
+    const error = new Error('own cause')
+    error.cause = error
+    expect(redact(error)).toMatchObject({ message: 'own cause', cause: '[circular]' })
+    let deep: object = { password: secret }
+    for (let i = 0; i < 30; i++) deep = { deep }
+    const shown = JSON.stringify(redact(deep))
+    expect(shown).toContain('[too deep]')
+    expect(shown).not.toContain(secret)
+  })
+
+  it('asks an object what it is as JSON, as whoever writes the record would, and hides what it says', () => {
+    expect(redact({ toJSON: () => ({ password: secret, at: 'x' }) })).toEqual({ password: REDACTED, at: 'x' })
+    expect(redact(new URL('https://user:hunter22@host/'))).toBe(`https://user:${REDACTED}@host/`)
+    const own = { a: 1, toJSON: (): unknown => own }
+    expect(redact(own)).toEqual({ a: 1 })
+    expect(redact(new InvalidOptionError('apiKey', 'a text', 7))).toMatchObject({ code: 'invalid_option', stack: expect.any(String) })
+    expect(redact(new ModelError('unauthorized', `key ${tokens[0]}`, { provider: 'p', retryable: false }))).toMatchObject({
+      message: `key ${REDACTED}`,
+      provider: 'p',
+    })
+  })
+
+  it('names what JSON has no word for', () => {
+    expect(
+      redact({
+        big: 1n,
+        date: new Date(0),
+        bad: new Date(Number.NaN),
+        bytes: Buffer.from('abc'),
+        buffer: new ArrayBuffer(4),
+        no: undefined,
+        n: Number.NaN,
+      }),
+    ).toEqual({
+      big: '1n',
+      date: '1970-01-01T00:00:00.000Z',
+      bad: 'Invalid Date',
+      bytes: '[3 bytes]',
+      buffer: '[4 bytes]',
+      no: undefined,
+      n: Number.NaN,
+    })
+  })
+
+  it('takes the caller’s own keys and texts as well', () => {
+    expect(redact({ pin: 1234, deep: { pin: '1' }, said: 'my pin is 1234' }, new Set(['pin']), ['1234'])).toEqual({
+      pin: REDACTED,
+      deep: { pin: REDACTED },
+      said: `my pin is ${REDACTED}`,
+    })
+  })
+
+  it('a getter that throws costs one field', () => {
+    const value = Object.defineProperty({ kept: 1 }, 'bad', {
+      enumerable: true,
+      get() {
+        throw new Error('no')
+      },
+    })
+    expect(redact(value)).toEqual({ kept: 1, bad: '[unreadable]' })
+  })
+
+  it.each(hostileValues())('never throws and gives what can be written: %s', (_, value) => {
+    expect(() => JSON.stringify(redact(value))).not.toThrow()
+    expect(() => JSON.stringify(redact({ value }))).not.toThrow()
+  })
+
+  it('changes nothing it is given, and keeps `__proto__` a field', () => {
+    const value = JSON.parse('{"__proto__":{"password":"x"},"password":"y","list":["sk-abcdefghijklmnopqrst"]}')
+    const before = structuredClone(value)
+    const clean = redact(value)
+    expect(value).toEqual(before)
+    expect(JSON.stringify(clean)).toBe(`{"__proto__":{"password":"${REDACTED}"},"password":"${REDACTED}","list":["${REDACTED}"]}`)
+  })
+
+  it('no secret survives, wherever it is put', () => {
+    const leaf = fc.oneof(fc.constant(secret), fc.integer(), fc.constant(null))
+    const value = fc.letrec((tie) => ({
+      any: fc.oneof(
+        { maxDepth: 4 },
+        leaf.map((item) => ({ password: item })),
+        fc.array(tie('any'), { maxLength: 3 }),
+        fc.dictionary(fc.constantFrom('a', 'dbPassword', 'b', 'token'), tie('any'), { maxKeys: 3 }),
+        tie('any').map((item) => new Map([['k', item]])),
+        tie('any').map((item) => new Error('x', { cause: item })),
+      ),
+    })).any
+    fc.assert(fc.property(value, (item) => !JSON.stringify(redact(item)).includes(secret)))
+  })
+})
+
+describe('secretTexts', () => {
+  it('finds the texts under secret keys, so that they can be taken out elsewhere', () => {
+    const args = { user: 'ann', password: 'hunter22', deep: [{ pin: 1234, note: 'x' }], credentials: { a: ['longer'] }, token: 'ab' }
+    expect(secretTexts(args, new Set(['pin'])).sort()).toEqual(['1234', 'hunter22', 'longer'])
+    expect(secretTexts('hunter22', new Set())).toEqual([])
+  })
+})
+
+describe('createLogger', () => {
+  function written(): { lines: string[]; destination: { write(line: string): void } } {
+    const lines: string[] = []
+    return { lines, destination: { write: (line) => void lines.push(line) } }
+  }
+
+  it('H16 writes a JSON line a record through pino, redacted', () => {
+    const { lines, destination } = written()
+    const logger = createLogger({ level: 'debug', destination })
+    logger.warn({ tool: 'add', args: { apiKey: 'hunter22' }, usage: { totalTokens: 5 } }, `called with ${tokens[0]}`)
+    logger.debug({}, 'fine')
+    logger.info({ error: new Error('no') }, 'info')
+    logger.error({}, 'bad')
+    const records = lines.map((line) => JSON.parse(line))
+    expect(records.map(({ level, msg }) => [level, msg])).toEqual([
+      [40, `called with ${REDACTED}`],
+      [20, 'fine'],
+      [30, 'info'],
+      [50, 'bad'],
+    ])
+    expect(records[0]).toMatchObject({ tool: 'add', args: { apiKey: REDACTED }, usage: { totalTokens: 5 }, pid: process.pid })
+    expect(records[2].error).toMatchObject({ name: 'Error', message: 'no', stack: expect.any(String) })
+  })
+
+  it('writes warnings and worse by default, and nothing when silent', () => {
+    const { lines, destination } = written()
+    const logger = createLogger({ destination })
+    logger.info({}, 'no')
+    logger.warn({}, 'yes')
+    createLogger({ level: 'silent', destination }).error({}, 'no')
+    expect(lines).toHaveLength(1)
+  })
+
+  it.each(hostileValues())('writes a record of anything: %s', (_, value) => {
+    const { lines, destination } = written()
+    createLogger({ destination }).warn({ value }, 'still there')
+    expect(lines.map((line) => JSON.parse(line).msg)).toEqual(['still there'])
+  })
+})
+
+describe('redacting', () => {
+  const silent: Logger = { debug() {}, info() {}, warn() {}, error() {} }
+
+  it('H37 a logger that throws, or whose promise rejects, changes nothing', async () => {
+    let calls = 0
+    const broken: Logger = {
+      ...silent,
+      warn() {
+        calls++
+        throw new Error('disk full')
+      },
+      async error() {
+        calls++
+        throw new Error('connection lost')
+      },
+    }
+    const logger = redacting(broken)
+    expect(() => logger.warn({}, 'x')).not.toThrow()
+    expect(() => logger.error({}, 'x')).not.toThrow()
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(calls).toBe(2)
+  })
+
+  it('keeps the logger’s own `this`', () => {
+    class Counting implements Logger {
+      count = 0
+      debug() {}
+      info() {}
+      warn() {
+        this.count++
+      }
+      error() {}
+    }
+    const counting = new Counting()
+    redacting(counting).warn({}, 'x')
+    expect(counting.count).toBe(1)
+  })
+
+  it('wraps a logger once', () => {
+    const once = redacting(silent)
+    expect(redacting(once)).toBe(once)
+    const made = createLogger()
+    expect(redacting(made)).toBe(made)
+  })
+
+  it('hands the fields on as a copy', () => {
+    const seen: object[] = []
+    const fields = { password: 'x' }
+    redacting({ ...silent, warn: (given) => void seen.push(given) }).warn(fields, 'x')
+    expect([seen, fields]).toEqual([[{ password: REDACTED }], { password: 'x' }])
+  })
+})

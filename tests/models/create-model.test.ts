@@ -1,0 +1,141 @@
+import { describe, expect, it } from 'vitest'
+import { createModel } from '../../src/models/create-model.ts'
+import { openAIQuirks } from '../../src/models/openai-quirks.ts'
+import { findAPIKey, findBaseURL, findPreset, presetQuirks, providerNames } from '../../src/models/providers.ts'
+import { eventStream, startServer, textEvents } from './local-server.ts'
+
+const hello = { messages: [{ role: 'user' as const, content: 'Hello' }] }
+
+describe('createModel', () => {
+  it('S4-16 splits the name at the first slash', () => {
+    const names: [string, string, string][] = [
+      ['openai/gpt-5.2', 'openai', 'gpt-5.2'],
+      ['ollama/qwen3:8b', 'ollama', 'qwen3:8b'],
+      ['openrouter/anthropic/claude-sonnet-4', 'openrouter', 'anthropic/claude-sonnet-4'],
+      ['demo', 'demo', 'demo'],
+      ['demo/demo', 'demo', 'demo'],
+    ]
+    for (const [name, provider, model] of names) expect(createModel(name)).toMatchObject({ provider, model })
+  })
+
+  it('says what it can do before it is asked', () => {
+    const settings = { provider: 'openrouter', model: 'm', contextWindow: 8000, price: { input: 1, output: 2 } }
+    expect(createModel(settings).capabilities).toEqual({
+      nativeTools: true,
+      contextWindow: 8000,
+      price: { input: 1, output: 2 },
+      reportsCost: true,
+    })
+    expect(createModel({ provider: 'openai', model: 'm', functionCalling: false }).capabilities).toEqual({ nativeTools: false })
+  })
+
+  it('refuses what it can’t use at once, and says what it expected', () => {
+    const cases: [Parameters<typeof createModel>[0], string, RegExp][] = [
+      ['opnai/gpt-5', 'unknown_provider', /`opnai`.*openai, azure, deepseek.*`custom`/],
+      ['__proto__/x', 'unknown_provider', /__proto__/],
+      ['gpt-5', 'invalid_option', /'provider\/model'/],
+      ['openai/', 'invalid_option', /'provider\/model'/],
+      ['/gpt-5', 'invalid_option', /'provider\/model'/],
+      [{ provider: 'openai', model: '' }, 'invalid_option', /`model`/],
+      [{ provider: '', model: 'm' }, 'invalid_option', /`provider`/],
+      [{ provider: 'custom', model: 'm' }, 'invalid_option', /`baseURL`/],
+      [{ provider: 'openai', model: 'm', baseURL: 'localhost:8000' }, 'invalid_option', /`baseURL`.*http/],
+      [{ provider: 'openai', model: 'm', maxRetries: -1 }, 'invalid_option', /`maxRetries`/],
+      [{ provider: 'openai', model: 'm', maxRetryDelayMs: Number.NaN }, 'invalid_option', /`maxRetryDelayMs`/],
+      [{ provider: 'openai', model: 'm', streamIdleTimeoutMs: 0 }, 'invalid_option', /`streamIdleTimeoutMs`/],
+      [
+        { provider: 'openai', model: 'm', quirks: { maxTokenField: 'max_tokens' } },
+        'invalid_option',
+        /`quirks.maxTokenField`.*maxTokensField/,
+      ],
+      [{ provider: 'openai', model: 'm', quirks: { toolChoice: 'auto' } }, 'invalid_option', /`quirks.toolChoice`.*a list of 'auto'/],
+      [{ provider: 'openai', model: 'm', quirks: { toolCallId: { pattern: '(', length: 9 } } }, 'invalid_option', /`quirks.toolCallId`/],
+    ]
+    for (const [model, code, message] of cases) {
+      expect(() => createModel(model)).toThrow(expect.objectContaining({ code, message: expect.stringMatching(message) }))
+    }
+  })
+
+  it('S4-17 takes the address of OpenAI’s environment variable, when the request is made', async () => {
+    await using server = await startServer((response) => eventStream(response).end(textEvents('ok')))
+    const model = createModel({ provider: 'openai', model: 'm', apiKey: 'k' })
+    process.env.OPENAI_BASE_URL = server.baseURL
+    try {
+      expect((await model.generate(hello)).text).toBe('ok')
+    } finally {
+      delete process.env.OPENAI_BASE_URL
+    }
+  })
+
+  it('takes a key that is replaced while it runs', async () => {
+    await using server = await startServer((response) => eventStream(response).end(textEvents('ok')))
+    const model = createModel({ provider: 'groq', model: 'm', baseURL: server.baseURL })
+    try {
+      for (const key of ['first', 'second']) {
+        process.env.GROQ_API_KEY = key
+        await model.generate(hello)
+      }
+    } finally {
+      delete process.env.GROQ_API_KEY
+    }
+    expect(server.requests.map(({ headers }) => headers.authorization)).toEqual(['Bearer first', 'Bearer second'])
+  })
+})
+
+describe('config/providers.yaml', () => {
+  it('S4-27 has the base URLs of the providers', () => {
+    const urls = {
+      deepseek: 'https://api.deepseek.com',
+      moonshot: 'https://api.moonshot.cn/v1',
+      doubao: 'https://ark.cn-beijing.volces.com/api/v3',
+      ollama: 'http://localhost:11434/v1',
+      openai: 'https://api.openai.com/v1',
+      vllm: 'http://localhost:8000/v1',
+      lmstudio: 'http://localhost:1234/v1',
+    }
+    for (const [provider, baseURL] of Object.entries(urls))
+      expect(findBaseURL({ provider, model: 'm' }, findPreset(provider))).toBe(baseURL)
+  })
+
+  it('S4-16 Q17 knows every provider, each with quirks that are valid for any model', () => {
+    expect(providerNames()).toEqual([
+      'openai',
+      'azure',
+      'deepseek',
+      'moonshot',
+      'doubao',
+      'ollama',
+      'vllm',
+      'lmstudio',
+      'openrouter',
+      'groq',
+      'mistral',
+      'xai',
+      'custom',
+    ])
+    for (const name of providerNames()) {
+      const preset = findPreset(name)
+      expect(preset.driver).toBe('openai')
+      for (const { quirks } of preset.models ?? []) openAIQuirks(preset.quirks, quirks)
+      for (const model of ['gpt-5-mini', 'o3', 'kimi-k2.6', 'kimi-k3', 'grok-4', 'deepseek-chat'])
+        openAIQuirks(...presetQuirks(preset, model))
+      if (!preset.apiKeyOptional) expect(preset.apiKeyEnv).toMatch(/_API_KEY$/)
+    }
+  })
+
+  it('takes an address with a path as it is, and completes one without where that is known', () => {
+    const azure = findPreset('azure')
+    expect(findBaseURL({ provider: 'azure', model: 'm', baseURL: 'https://x.openai.azure.com' }, azure)).toBe(
+      'https://x.openai.azure.com/openai/v1',
+    )
+    expect(findBaseURL({ provider: 'azure', model: 'm', baseURL: 'https://x.openai.azure.com/openai/v1/' }, azure)).toBe(
+      'https://x.openai.azure.com/openai/v1/',
+    )
+    expect(findBaseURL({ provider: 'custom', model: 'm', baseURL: 'http://h:1' }, findPreset('custom'))).toBe('http://h:1')
+  })
+
+  it('S3-18 prefers the key of the settings', () => {
+    expect(findAPIKey({ provider: 'openai', model: 'm', apiKey: ' mine ' }, findPreset('openai'))).toBe('mine')
+    expect(findAPIKey({ provider: 'custom', model: 'm' }, findPreset('custom'))).toBe('none')
+  })
+})

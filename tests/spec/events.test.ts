@@ -1,0 +1,67 @@
+import { describe, expect, it } from 'vitest'
+import { AgentRunner } from '../../src/agent/runner.ts'
+import { Event, EventBus } from '../../src/events.ts'
+import { defineTool } from '../../src/tools/tool.ts'
+import { modes } from '../hazards/modes.ts'
+import { recordingLogger } from '../hazards/stage.ts'
+
+describe.each(modes)('$name', (mode) => {
+  it('S4-8 S4-9 S4-10 START comes immediately before the function, END after it returned or threw, one of each a call', async () => {
+    await using opened = await mode.open([
+      {
+        toolCalls: [
+          { id: 'a', name: 'double', arguments: { n: 4 } },
+          { id: 'b', name: 'fail', arguments: {} },
+        ],
+      },
+      'done',
+    ])
+    const order: unknown[] = []
+    const bus = new EventBus()
+    bus.on(Event.TOOL_CALL_START, (payload, meta) => order.push(['START', payload, meta]))
+    bus.on(Event.TOOL_CALL_END, (payload, meta) => order.push(['END', payload, meta]))
+    const double = defineTool({
+      name: 'double',
+      description: 'Doubles.',
+      parameters: { type: 'object', properties: { n: { type: 'number' } }, required: ['n'] },
+      parallel: false,
+      execute: ({ n }) => {
+        order.push('double runs')
+        return n * 2
+      },
+    })
+    const fail = defineTool({
+      name: 'fail',
+      description: 'Fails.',
+      execute: () => {
+        order.push('fail runs')
+        throw new Error('broken')
+      },
+    })
+    const { logger } = recordingLogger()
+    const { runId } = await new AgentRunner({ model: opened.model, ...opened.options, tools: [double, fail], bus, logger }).run('go')
+    expect(order).toEqual([
+      ['START', { tool: 'double', args: { n: 4 } }, { toolCallId: 'a', runId, iteration: 1 }],
+      'double runs',
+      ['END', { tool: 'double', result: '8' }, { toolCallId: 'a', runId, iteration: 1, durationMs: expect.any(Number), ok: true }],
+      ['START', { tool: 'fail', args: {} }, { toolCallId: 'b', runId, iteration: 1 }],
+      'fail runs',
+      ['END', { tool: 'fail', result: 'broken' }, { toolCallId: 'b', runId, iteration: 1, durationMs: expect.any(Number), ok: false }],
+    ])
+  })
+
+  it('S4-10 a call that is not run has neither, but one REJECTED', async () => {
+    await using opened = await mode.open([{ toolCalls: [{ id: 'a', name: 'nope', arguments: { x: 1 } }] }, 'done'])
+    const seen: unknown[] = []
+    const runner = new AgentRunner({ model: opened.model, ...opened.options, tools: [] })
+    runner.bus.onAny((name, payload, meta) => name.startsWith('TOOL_CALL') && seen.push([name, payload, meta]))
+    const { runId } = await runner.run('go')
+    expect(seen).toEqual([
+      [
+        'TOOL_CALL_REJECTED',
+        { tool: 'nope', args: '{"x":1}', error: 'Tool not found: nope. No tools are available.' },
+        { toolCallId: 'a', runId, iteration: 1 },
+      ],
+    ])
+  })
+})

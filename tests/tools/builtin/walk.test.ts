@@ -1,0 +1,191 @@
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { Walk, type WalkOptions } from '../../../src/tools/builtin/walk.ts'
+import { Workspace } from '../../../src/tools/builtin/workspace.ts'
+import { addFiles, errorOf, makeTree } from './workbench.ts'
+
+async function walkThrough(folder: string, { path = '.', ...options }: Partial<WalkOptions> & { path?: string } = {}): Promise<string[]> {
+  const workspace = new Workspace(folder)
+  const paths: string[] = []
+  const walk = new Walk(workspace, await workspace.locate(path), { signal: new AbortController().signal, ...options })
+  for await (const batch of walk) paths.push(...batch.map((entry) => entry.path))
+  return paths
+}
+
+/** git, deaf to the settings of whoever runs the tests. */
+function git(folder: string, ...args: string[]): string {
+  const env = { ...process.env, GIT_CONFIG_GLOBAL: '/dev/null', GIT_CONFIG_NOSYSTEM: '1', GIT_CEILING_DIRECTORIES: tmpdir() }
+  return execFileSync('git', args, { cwd: folder, env, encoding: 'utf8' })
+}
+
+describe('Walk', () => {
+  it('goes top down, files of a folder first, names in order', async () => {
+    const folder = makeTree({ 'b.txt': '', 'a/z.txt': '', 'a/b/c.txt': '', 'c/x.txt': '', 'a.txt': '' })
+    expect(await walkThrough(folder)).toEqual(['a.txt', 'b.txt', 'a/z.txt', 'a/b/c.txt', 'c/x.txt'])
+    expect(await walkThrough(folder, { kind: 'folders' })).toEqual(['a', 'c', 'a/b'])
+    expect(await walkThrough(folder, { recursive: false })).toEqual(['a.txt', 'b.txt'])
+    expect(await walkThrough(folder, { path: 'a' })).toEqual(['a/z.txt', 'a/b/c.txt'])
+    expect(await walkThrough(folder, { path: 'a', pattern: 'b/*' })).toEqual(['a/b/c.txt'])
+    expect(await walkThrough(folder, { path: 'a/z.txt' })).toEqual(['a/z.txt'])
+  })
+
+  it('leaves out hidden names unless the pattern spells them out, and .git and node_modules always', async () => {
+    const folder = makeTree({
+      '.env': '',
+      '.github/ci.yml': '',
+      '.git/config': '',
+      'node_modules/x/index.js': '',
+      'sub/node_modules/y.js': '',
+      'a.js': '',
+    })
+    expect(await walkThrough(folder)).toEqual(['a.js'])
+    expect(await walkThrough(folder, { pattern: '.env' })).toEqual(['.env'])
+    expect(await walkThrough(folder, { pattern: '.github/**' })).toEqual(['.github/ci.yml'])
+    expect(await walkThrough(folder, { pattern: '.git/**' })).toEqual([])
+    expect(await walkThrough(folder, { pattern: '**/*.js' })).toEqual(['a.js'])
+  })
+
+  it('leaves out what .gitignore files and info/exclude name, deeper files winning', async () => {
+    const folder = makeTree({
+      '.gitignore': '*.log\n/build/\n!keep.log\ndocs/*.tmp\n',
+      '.git/info/exclude': 'private.txt\n',
+      'a.log': '',
+      'keep.log': '',
+      'build/out.js': '',
+      'src/build/in.js': '',
+      'docs/a.tmp': '',
+      'docs/deep/a.tmp': '',
+      'private.txt': '',
+      'sub/.gitignore': '!a.log\nkeep.log\n',
+      'sub/a.log': '',
+      'sub/keep.log': '',
+    })
+    expect(await walkThrough(folder)).toEqual(['keep.log', 'docs/deep/a.tmp', 'src/build/in.js', 'sub/a.log'])
+  })
+
+  it('minds the rules above the folder it starts in, up to the repository, also above the workspace', async () => {
+    const folder = makeTree({
+      '.gitignore': '*.log\n',
+      'packages/app/a.log': '',
+      'packages/app/a.js': '',
+      'packages/.gitignore': 'b.js',
+      'packages/app/b.js': '',
+    })
+    expect(await walkThrough(folder, { path: 'packages/app' })).toEqual(['packages/app/a.js'])
+    // Without a repository there is no reason to look above the workspace.
+    expect(await walkThrough(join(folder, 'packages/app'))).toEqual(['a.js', 'a.log', 'b.js'])
+    mkdirSync(join(folder, '.git'))
+    expect(await walkThrough(join(folder, 'packages/app'))).toEqual(['a.js'])
+  })
+
+  it('lets the rules of a repository end at one inside it', async () => {
+    const folder = makeTree({
+      '.gitignore': '*.log\n',
+      'a.log': '',
+      'inner/.git/info/exclude': 'x.txt\n',
+      'inner/a.log': '',
+      'inner/x.txt': '',
+    })
+    expect(await walkThrough(folder)).toEqual(['inner/a.log'])
+  })
+
+  it('does not follow links, nor read rules through one', async () => {
+    const folder = makeTree({ 'in/a.txt': '', 'out/secret.txt': '', 'out/rules': '*' })
+    symlinkSync(join(folder, 'out'), join(folder, 'in/folder'))
+    symlinkSync(join(folder, 'out/secret.txt'), join(folder, 'in/file'))
+    symlinkSync('.', join(folder, 'in/round'))
+    symlinkSync(join(folder, 'out/rules'), join(folder, 'in/.gitignore'))
+    expect(await walkThrough(join(folder, 'in'))).toEqual(['a.txt'])
+  })
+
+  it('does not enter a folder that has been replaced by a link', async () => {
+    const folder = makeTree({ 'in/a.txt': '', 'in/sub/b.txt': '', 'out/secret.txt': '' })
+    const workspace = new Workspace(join(folder, 'in'))
+    const walk = new Walk(workspace, await workspace.locate('.'), { signal: new AbortController().signal })
+    const paths: string[] = []
+    for await (const batch of walk) {
+      paths.push(...batch.map((entry) => entry.path))
+      rmSync(join(folder, 'in/sub'), { recursive: true, force: true })
+      symlinkSync(join(folder, 'out'), join(folder, 'in/sub'))
+    }
+    expect(paths).toEqual(['a.txt'])
+  })
+
+  it('gives up at a number of entries and says so', async () => {
+    const folder = makeTree(Object.fromEntries(Array.from({ length: 20 }, (_, index) => [`f${index}.txt`, ''])))
+    const workspace = new Workspace(folder)
+    const walk = new Walk(workspace, await workspace.locate('.'), { mostEntries: 7, signal: new AbortController().signal })
+    let seen = 0
+    for await (const batch of walk) seen += batch.length
+    expect(seen).toBe(7)
+    expect(walk.truncated).toBe(true)
+    expect(walk.gaps(2)).toBe('Stopped early: there are too many files here; give a narrower `path`. 2 file(s) could not be read.')
+  })
+
+  it('ends with the reason of its signal', async () => {
+    const folder = makeTree({ 'a/1': '', 'b/2': '', 'c/3': '' })
+    const controller = new AbortController()
+    const workspace = new Workspace(folder)
+    const walk = new Walk(workspace, await workspace.locate('.'), { signal: controller.signal })
+    const reason = new Error('enough')
+    const paths: string[] = []
+    const error = await errorOf(
+      (async () => {
+        for await (const batch of walk) {
+          paths.push(...batch.map((entry) => entry.path))
+          controller.abort(reason)
+        }
+      })(),
+    )
+    expect(error).toBe(reason)
+    expect(paths).toEqual(['a/1'])
+  })
+
+  it('lists exactly what git does not ignore', async () => {
+    const name = fc.constantFrom('a', 'b', 'ab', 'a.b', 'x[1]', 'a b', 'foo', 'A', '1', 'a*', 'é')
+    const path = fc.array(name, { minLength: 1, maxLength: 4 }).map((names) => names.join('/'))
+    const piece = fc.oneof(
+      name,
+      fc.constantFrom('*', '**', '?', '*.b', 'a*', '*b*', '[ab]', '[!a]', '[^b]', '[a-c]*', '[[:alpha:]]', '[]a]', '[b-a]', '[a-]', '[a'),
+      fc.constantFrom('a\\*', '\\a', 'x\\[1\\]', '\\', 'a ', 'a\\ ', '\\!a', '\\#', '#', '*a*a', '*.*', '[a/b]', '**b', '[[:no:]]'),
+    )
+    const rule = fc
+      .tuple(
+        fc.constantFrom('', '', '', '!'),
+        fc.constantFrom('', '', '/'),
+        fc.array(piece, { minLength: 1, maxLength: 3 }),
+        fc.constantFrom('', '', '/', '  ', '\r'),
+      )
+      .map(([negation, anchor, pieces, end]) => `${negation}${anchor}${pieces.join('/')}${end}`)
+    const rules = fc.array(rule, { minLength: 1, maxLength: 5 }).map((lines) => lines.join('\n'))
+    const files = fc.uniqueArray(path, { minLength: 3, maxLength: 14 })
+    await fc.assert(
+      fc.asyncProperty(files, rules, fc.option(rules), fc.option(rules), async (paths, top, nested, exclude) => {
+        const folder = mkdtempSync(join(tmpdir(), 'toolloop-gitignore-'))
+        try {
+          git(folder, 'init', '-q')
+          // A name may be wanted as a file and as a folder; what comes first has it.
+          const taken = paths.filter(
+            (one) => !paths.some((other) => other !== one && (other.startsWith(`${one}/`) || one.startsWith(`${other}/`))),
+          )
+          addFiles(folder, Object.fromEntries(taken.map((one) => [one, 'x'])))
+          addFiles(folder, {
+            '.gitignore': top,
+            ...(exclude === null ? {} : { '.git/info/exclude': exclude }),
+            ...(nested === null || taken.includes('a') ? {} : { 'a/.gitignore': nested }),
+          })
+          const listed = git(folder, 'ls-files', '-z', '--others', '--exclude-standard').split('\0')
+          const visible = listed.filter((one) => one !== '' && !one.endsWith('.gitignore'))
+          expect((await walkThrough(folder)).sort()).toEqual(visible.sort())
+        } finally {
+          rmSync(folder, { recursive: true, force: true })
+        }
+      }),
+      { numRuns: 60 },
+    )
+  })
+})

@@ -1,0 +1,267 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { ToolloopError } from '../../src/errors.ts'
+import type { ContentPart } from '../../src/messages.ts'
+import { capContent, resultText } from '../../src/tools/result-text.ts'
+import { hostileValues } from '../hostile-values.ts'
+
+const bytesOf = (text: string) => Buffer.byteLength(text)
+
+describe('resultText', () => {
+  class Point {
+    readonly x = 1
+    readonly #hidden = 2
+    get sum(): number {
+      return this.x + this.#hidden
+    }
+  }
+  class Money {
+    toJSON() {
+      return '1.50 EUR'
+    }
+  }
+  const circular: Record<string, unknown> = { name: 'root', list: [] }
+  circular.self = circular
+  circular.list = [circular, { up: circular }]
+  const shared = { a: 1 }
+  const withExtras = Object.assign(new Error('failed'), { toJSON: () => ({ stack: 'at secret (/home/me/x.ts:1:1)' }) })
+
+  it.each<[string, unknown, string]>([
+    ['undefined', undefined, '(no result)'],
+    ['null', null, 'null'],
+    ['an empty text', '', '(empty result)'],
+    ['white space', ' \n', ' \n'],
+    ['a text', 'plain "text"', 'plain "text"'],
+    ['0', 0, '0'],
+    ['-0', -0, '0'],
+    ['NaN', Number.NaN, 'NaN'],
+    ['Infinity', Number.NEGATIVE_INFINITY, '-Infinity'],
+    ['a boolean', false, 'false'],
+    ['a BigInt', 10n ** 20n, '100000000000000000000'],
+    ['a symbol', Symbol('s'), 'Symbol(s)'],
+    ['a function', function add() {}, '(function add)'],
+    ['a function without a name', (() => () => {})(), '(function without a name)'],
+    ['a date', new Date(0), '1970-01-01T00:00:00.000Z'],
+    ['an invalid date', new Date(Number.NaN), 'Invalid Date'],
+    ['an Error', new TypeError('no'), 'no'],
+    ['an Error without a message', new TypeError(''), 'TypeError'],
+    ['an Error of ours', new ToolloopError('tool_failed', 'ours'), 'ours'],
+    ['a Buffer', Buffer.from('héllo'), '(binary data, 6 bytes)'],
+    ['a typed array', new Float64Array(2), '(binary data, 16 bytes)'],
+    ['an ArrayBuffer', new ArrayBuffer(3), '(binary data, 3 bytes)'],
+    ['a DataView', new DataView(new ArrayBuffer(8), 2), '(binary data, 6 bytes)'],
+    ['an empty object', {}, '{}'],
+    ['an empty list', [], '[]'],
+    ['an object', { a: [1, null, true, 'x'] }, '{"a":[1,null,true,"x"]}'],
+    ['an object without a prototype', Object.assign(Object.create(null), { a: 1 }), '{"a":1}'],
+    ['an instance', new Point(), '{"x":1}'],
+    ['what says itself what it is', new Money(), '"1.50 EUR"'],
+    ['what says it is nothing', { toJSON: () => undefined }, '(no result)'],
+    [
+      'a Map',
+      new Map<unknown, unknown>([
+        ['a', 1],
+        [2, 'b'],
+        [new Date(0), 'd'],
+        [{ k: 1 }, 'o'],
+      ]),
+      '{"2":"b","a":1,"1970-01-01T00:00:00.000Z":"d","{\\"k\\":1}":"o"}',
+    ],
+    ['a Set', new Set([1, 'a', new Set([2])]), '[1,"a",[2]]'],
+    ['Maps in Maps', { m: new Map([['in', new Map([['deep', new Set([new Map([['er', 1]])])]])]]) }, '{"m":{"in":{"deep":[{"er":1}]}}}'],
+    [
+      'odd things in an object',
+      { u: undefined, f: () => {}, s: Symbol('s'), b: 1n, n: Number.NaN, i: Number.POSITIVE_INFINITY },
+      '{"b":"1","n":"NaN","i":"Infinity"}',
+    ],
+    ['odd things in a list', [undefined, () => {}, Symbol('s'), 1n, Number.NaN], '[null,null,null,"1","NaN"]'],
+    ['dates in an object', { d: new Date(0), bad: new Date(Number.NaN) }, '{"d":"1970-01-01T00:00:00.000Z","bad":null}'],
+    ['Errors in an object', { e: new Error('inner'), list: [new TypeError('')] }, '{"e":"inner","list":["TypeError"]}'],
+    ['an Error whose toJSON tells all', { e: withExtras }, '{"e":"failed"}'],
+    [
+      'Buffers in an object',
+      { b: Buffer.from('abc'), l: [new Uint8Array(2)] },
+      '{"b":"(binary data, 3 bytes)","l":["(binary data, 2 bytes)"]}',
+    ],
+    ['a circle', circular, '{"name":"root","list":["(circular)",{"up":"(circular)"}],"self":"(circular)"}'],
+    ['the same object twice beside itself', [shared, shared, { shared }], '[{"a":1},{"a":1},{"shared":{"a":1}}]'],
+    ['a sparse list', Object.assign([], { 2: 'x' }), '[null,null,"x"]'],
+    ['a lone surrogate', 'a\ud800b\udc00c', 'a\ufffdb\ufffdc'],
+    ['a lone surrogate in an object', { s: '\ud800' }, '{"s":"\\ud800"}'],
+    ['a lone surrogate in an Error', new Error('\ud800'), '\ufffd'],
+    ['a boxed text', Object('x'), '"x"'],
+    ['`__proto__` as a key', JSON.parse('{"__proto__":1}'), '{"__proto__":1}'],
+    ['`__proto__` as a key of a Map', new Map([['__proto__', 1]]), '{"__proto__":1}'],
+    ['a promise', Promise.resolve(1), '{}'],
+  ])('H21 %s', (_, value, text) => {
+    expect(resultText(value)).toBe(text)
+  })
+
+  it.each(hostileValues())('H21 never throws, is never empty, and is well-formed: %s', (_, value) => {
+    for (const given of [value, { value }, [value], new Map([['k', value]])]) {
+      const text = resultText(given)
+      expect(text).toBeTypeOf('string')
+      expect(text).not.toBe('')
+      expect(text.isWellFormed()).toBe(true)
+      expect(text).not.toMatch(/\n\s+at /)
+    }
+  })
+
+  it('H21 a circle through a Map or a Set is cut too', () => {
+    const map = new Map<string, unknown>()
+    map.set('self', map)
+    const set = new Set<unknown>([map])
+    map.set('set', set)
+    set.add(set)
+    expect(resultText(map)).toBe('{"self":"(circular)","set":["(circular)","(circular)"]}')
+  })
+
+  it('H21 the text of JSON is JSON’s own, and the same every time', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => {
+        const text = resultText(value)
+        expect(resultText(structuredClone(value))).toBe(text)
+        if (typeof value === 'object' && value !== null) expect(JSON.parse(text)).toEqual(JSON.parse(JSON.stringify(value)))
+      }),
+    )
+  })
+})
+
+const note = /\n\n\(… (\d+) of (\d+) bytes cut here …\)\n\n/
+
+describe('capContent', () => {
+  it('H22 keeps what fits as it is', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), fc.nat(100), (text, more) => {
+        expect(capContent(text, bytesOf(text) + more)).toEqual({ content: text, cutBytes: 0 })
+      }),
+    )
+  })
+
+  it('H22 of more: head and tail of the text itself, whole characters, never more than allowed, and the right numbers', () => {
+    const text = fc.oneof(
+      fc.string({ unit: 'binary', minLength: 1, maxLength: 300 }),
+      fc.string({ unit: fc.constantFrom('a', 'é', '€', '🙂', '\n', '\ud83d', '\ude42'), minLength: 1, maxLength: 300 }),
+      fc.string({ unit: 'grapheme', minLength: 1, maxLength: 100 }),
+    )
+    fc.assert(
+      fc.property(text, fc.integer({ min: 1, max: 400 }), (given, most) => {
+        const { content, cutBytes } = capContent(given, most)
+        if (typeof content !== 'string') throw new Error('expected a text')
+        if (bytesOf(given) <= most) {
+          expect([content, cutBytes]).toEqual([given, 0])
+          return
+        }
+        const match = note.exec(content)
+        if (match === null) throw new Error(`expected a note in ${content}`)
+        const head = content.slice(0, match.index)
+        const tail = content.slice(match.index + match[0].length)
+        expect(given.toWellFormed().startsWith(head)).toBe(true)
+        expect(given.toWellFormed().endsWith(tail)).toBe(true)
+        expect(content.isWellFormed()).toBe(true)
+        expect(bytesOf(head) + bytesOf(tail)).toBeLessThanOrEqual(most)
+        // At most one character at each of the two cuts had to go that would have had room.
+        expect(bytesOf(head) + bytesOf(tail)).toBeGreaterThanOrEqual(most - 6)
+        expect([Number(match[1]), Number(match[2])]).toEqual([cutBytes, bytesOf(given)])
+        expect(cutBytes).toBe(bytesOf(given) - bytesOf(head) - bytesOf(tail))
+      }),
+      { numRuns: 2000 },
+    )
+  })
+
+  it('H22 more of the head than of the tail', () => {
+    const { content } = capContent(`${'h'.repeat(100)}${'t'.repeat(100)}`, 30)
+    expect(content).toBe(`${'h'.repeat(20)}\n\n(… 170 of 200 bytes cut here …)\n\n${'t'.repeat(10)}`)
+  })
+
+  it('H22 50 MB: capped at a cost that is not that of copying it about, and let go of', async () => {
+    setFlagsFromString('--expose-gc')
+    const collect: () => void = runInNewContext('gc')
+    const most = 65_536
+    let kept: string
+    {
+      // A flat text of its own, in one piece, so that a slice of it would keep it alive.
+      const huge = Buffer.alloc(50_000_000, 'é').toString()
+      const start = performance.now()
+      const { content, cutBytes } = capContent(huge, most)
+      expect(performance.now() - start).toBeLessThan(2_000)
+      kept = String(content)
+      expect(cutBytes).toBe(50_000_000 - bytesOf(kept.replace(note, '')))
+    }
+    expect(bytesOf(kept)).toBeLessThan(most + 100)
+    // Twenty such results kept as slices would hold a gigabyte.
+    const results: string[] = [kept]
+    collect()
+    const before = process.memoryUsage().heapUsed
+    for (let i = 0; i < 20; i++) results.push(String(capContent(Buffer.alloc(20_000_000, 'x').toString(), most).content))
+    await new Promise((resolve) => setImmediate(resolve))
+    collect()
+    expect(process.memoryUsage().heapUsed - before).toBeLessThan(100_000_000)
+    expect(results).toHaveLength(21)
+  })
+
+  it('passes parts on as copies, in order', () => {
+    const content: ContentPart[] = [
+      { type: 'text', text: 'a' },
+      { type: 'image', url: 'https://x/i.png' },
+      { type: 'image', data: 'AA==', mediaType: 'image/png' },
+      { type: 'file', data: 'AA==', mediaType: 'application/pdf', name: 'a.pdf' },
+      { type: 'text', text: 'b' },
+    ]
+    const capped = capContent(content, 100)
+    expect(capped).toEqual({ content, cutBytes: 0 })
+    const [first] = capped.content
+    expect(first).not.toBe(content[0])
+  })
+
+  it('H21 lone surrogates in parts are replaced', () => {
+    expect(capContent([{ type: 'text', text: '\ud800' }], 100).content).toEqual([{ type: 'text', text: '\ufffd' }])
+  })
+
+  it('H22 the texts of all parts together have the room of one; the note of the first cut and one more stand for the rest', () => {
+    const text = (length: number): ContentPart => ({ type: 'text', text: 'x'.repeat(length) })
+    const image: ContentPart = { type: 'image', url: 'https://x/i.png' }
+    expect(capContent([text(10), image, text(10), text(10), text(0), text(5), image], 16)).toEqual({
+      content: [
+        text(10),
+        image,
+        { type: 'text', text: 'xxxx\n\n(… 4 of 10 bytes cut here …)\n\nxx' },
+        text(0),
+        image,
+        { type: 'text', text: '(… 15 bytes of further text left out …)' },
+      ],
+      cutBytes: 19,
+    })
+    const many = capContent(
+      Array.from({ length: 10_000 }, () => text(10)),
+      15,
+    )
+    expect(many.content).toHaveLength(3)
+    expect(many.cutBytes).toBe(100_000 - 15)
+  })
+
+  it('H22 parts: never more text than allowed and the notes', () => {
+    const part = fc.string({ unit: 'binary', maxLength: 40 }).map((text): ContentPart => ({ type: 'text', text }))
+    fc.assert(
+      fc.property(fc.array(part, { maxLength: 10 }), fc.integer({ min: 1, max: 100 }), (parts, most) => {
+        const given = parts.reduce((sum, one) => sum + (one.type === 'text' ? bytesOf(one.text) : 0), 0)
+        const { content, cutBytes } = capContent(parts, most)
+        if (typeof content === 'string') throw new Error('expected parts')
+        const shown = content.map((one) => (one.type === 'text' ? one.text : '')).join('')
+        const kept = bytesOf(shown.replace(note, '').replace(/\(… \d+ bytes of further text left out …\)$/, ''))
+        expect(kept).toBeLessThanOrEqual(most)
+        expect(kept + cutBytes).toBe(given)
+      }),
+    )
+  })
+
+  it('H22 a picture too large to pass on is named in its place', () => {
+    const data = 'A'.repeat(21 * 1024 * 1024)
+    expect(capContent([{ type: 'image', data, mediaType: 'image/png' }], 100)).toEqual({
+      content: [{ type: 'text', text: `(image of ${data.length} base64 characters left out: too large)` }],
+      cutBytes: data.length,
+    })
+  })
+})

@@ -1,0 +1,295 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { describe, expect, it } from 'vitest'
+import { ToolloopError } from '../../src/errors.ts'
+import { compileSchema } from '../../src/tools/schema.ts'
+import type { JsonSchema } from '../../src/tools/tool.ts'
+
+const check = (schema: JsonSchema, value: unknown) => compileSchema(schema, 't')(value)
+const object = (properties: object, more: object = {}): JsonSchema => ({ type: 'object', properties, ...more })
+
+function refusalOf(schema: unknown): ToolloopError {
+  try {
+    compileSchema(schema as JsonSchema, 't')
+  } catch (error) {
+    if (error instanceof ToolloopError) return error
+    throw new Error('Expected a ToolloopError', { cause: error })
+  }
+  throw new Error('Expected the schema to be refused')
+}
+
+describe('what is wrong, in words', () => {
+  const nested = object({ list: { type: 'array', items: object({ 'na/me~': { type: 'string' } }, { required: ['id'] }) } })
+
+  it.each<[string, JsonSchema, unknown, string[]]>([
+    ['nothing', object({ a: { type: 'string' } }), { a: 'x' }, []],
+    ['missing', object({}, { required: ['city'] }), {}, ['arguments: missing required `city`']],
+    ['several missing', object({}, { required: ['a', 'b'] }), {}, ['arguments: missing required `a`', 'arguments: missing required `b`']],
+    ['unknown', object({ a: {} }, { additionalProperties: false }), { a: 1, b: 2 }, ['arguments: unknown `b`']],
+    [
+      'unevaluated',
+      { type: 'object', allOf: [object({ a: {} })], unevaluatedProperties: false },
+      { a: 1, b: 2 },
+      ['arguments: unknown `b`'],
+    ],
+    ['type', object({ n: { type: 'number' } }), { n: '1' }, ['`n`: expected number, got string "1"']],
+    ['integer', object({ n: { type: 'integer' } }), { n: 1.5 }, ['`n`: expected integer, got number 1.5']],
+    ['one of two types', object({ n: { type: ['number', 'null'] } }), { n: true }, ['`n`: expected number or null, got boolean true']],
+    ['null', object({ n: { type: 'number' } }), { n: null }, ['`n`: expected number, got null']],
+    ['an object for a text', object({ n: { type: 'string' } }), { n: { a: 1 } }, ['`n`: expected string, got object {"a":1}']],
+    ['an array for an object', object({ n: { type: 'object' } }), { n: [] }, ['`n`: expected object, got array []']],
+    ['no number at all', object({ n: { type: 'number' } }), JSON.parse('{"n":1e999}'), ['`n`: expected number, got number Infinity']],
+    ['enum', object({ u: { enum: ['C', 'F', null, 1] } }), { u: 'K' }, ['`u`: expected one of ["C","F",null,1], got "K"']],
+    ['const', object({ u: { const: { a: 1 } } }), { u: 2 }, ['`u`: expected {"a":1}, got 2']],
+    ['minimum', object({ n: { minimum: 3 } }), { n: 2 }, ['`n`: must be >= 3, got 2']],
+    ['multipleOf', object({ n: { multipleOf: 3 } }), { n: 4 }, ['`n`: must be multiple of 3, got 4']],
+    ['pattern', object({ s: { pattern: '^a+$' } }), { s: 'b' }, ['`s`: must match pattern "^a+$", got "b"']],
+    ['minLength', object({ s: { minLength: 1 } }), { s: '' }, ['`s`: must NOT have fewer than 1 characters, got ""']],
+    ['maxItems', object({ l: { maxItems: 1 } }), { l: [1, 2] }, ['`l`: must NOT have more than 1 items, got [1,2]']],
+    [
+      'uniqueItems',
+      object({ l: { uniqueItems: true } }),
+      { l: [1, 1] },
+      ['`l`: must NOT have duplicate items (items ## 0 and 1 are identical), got [1,1]'],
+    ],
+    [
+      'deep',
+      nested,
+      { list: [{ id: 1 }, { 'na/me~': 7 }] },
+      ['`list[1]`: missing required `id`', '`list[1].na/me~`: expected string, got number 7'],
+    ],
+    [
+      'propertyNames',
+      { type: 'object', propertyNames: { maxLength: 2 } },
+      { abc: 1 },
+      ['arguments: must NOT have more than 2 characters, got "abc"', 'arguments: property name must be valid, got {"abc":1}'],
+    ],
+    [
+      'anyOf',
+      object({ n: { anyOf: [{ type: 'string' }, { type: 'number' }] } }),
+      { n: null },
+      ['`n`: expected string, got null', '`n`: expected number, got null', '`n`: must match a schema in anyOf, got null'],
+    ],
+    ['not', object({ n: { not: { type: 'string' } } }), { n: 'x' }, ['`n`: must NOT be valid, got "x"']],
+    ['false', object({ n: false }), { n: 1 }, ['`n`: boolean schema is false, got 1']],
+    ['no object', object({}), [], ['arguments: expected object, got array []']],
+  ])('H13 names the field, what was expected and what came: %s', (_, schema, value, problems) => {
+    expect(check(schema, value)).toEqual(problems)
+  })
+
+  it('H13 names a thing once, and no more things than help', () => {
+    const required = Array.from({ length: 30 }, (_, i) => `field${i}`)
+    expect(check(object({}, { required }), {})).toEqual([
+      ...required.slice(0, 8).map((name) => `arguments: missing required \`${name}\``),
+      'and 22 more',
+    ])
+    const same = { allOf: [{ required: ['a'] }, { required: ['a'] }], type: 'object' }
+    expect(check(same, {})).toEqual(['arguments: missing required `a`'])
+  })
+
+  it('H13 is short, however long what came is', () => {
+    const long = 'x'.repeat(1_000_000)
+    const schema = object({ s: { type: 'number' }, e: { enum: ['a'] }, p: { pattern: '^a$' } }, { additionalProperties: false })
+    const words = check(schema, { s: long, e: long, p: long, [long]: 1, [`${long}y`]: { [long]: long } })
+    expect(words).toHaveLength(5)
+    for (const line of words) expect(line.length).toBeLessThan(400)
+    const values = check({ type: 'object', additionalProperties: { type: 'number' } }, { [long]: 'no' })
+    expect(values.join().length).toBeLessThan(600)
+    const items = check(object({ l: { items: { type: 'string' } } }), { l: Array.from({ length: 50_000 }, (_, i) => i) })
+    expect([items.length, items.at(-1)]).toEqual([9, 'and 49992 more'])
+  })
+})
+
+describe('schemas that are taken', () => {
+  const tuple7 = { type: 'array', items: [{ type: 'string' }, { type: 'number' }], additionalItems: false }
+  const tuple2020 = { type: 'array', prefixItems: [{ type: 'string' }, { type: 'number' }], items: false }
+
+  it.each<[string, JsonSchema]>([
+    ['2020-12', { $schema: 'https://json-schema.org/draft/2020-12/schema', ...object({ t: tuple2020 }) }],
+    ['2020-12 unsaid', object({ t: tuple2020 })],
+    ['draft-07', { $schema: 'http://json-schema.org/draft-07/schema#', ...object({ t: tuple7 }) }],
+    ['draft-07, its URI written otherwise', { $schema: 'https://json-schema.org/draft-07/schema', ...object({ t: tuple7 }) }],
+    ['draft-07 unsaid', object({ t: tuple7 })],
+    ['draft-06', { $schema: 'http://json-schema.org/draft-06/schema#', ...object({ t: tuple7 }) }],
+    ['draft-04', { $schema: 'http://json-schema.org/draft-04/schema#', ...object({ t: tuple7 }) }],
+    ['2019-09', { $schema: 'https://json-schema.org/draft/2019-09/schema', ...object({ t: tuple2020 }) }],
+    ['a dialect nobody knows', { $schema: 'https://example.com/mine', ...object({ t: tuple2020 }) }],
+  ])('%s', (_, schema) => {
+    expect(check(schema, { t: ['a', 1] })).toEqual([])
+    expect(check(schema, { t: [1, 1] })).toEqual(['`t[0]`: expected string, got number 1'])
+    expect(check(schema, { t: ['a', 1, 2] })).toHaveLength(1)
+  })
+
+  it.each<[string, JsonSchema]>([
+    ['# alone', object({ child: { $ref: '#' }, n: { type: 'number' } })],
+    ['# with an $id', { $id: 'https://example.com/node', ...object({ child: { $ref: '#' }, n: { type: 'number' } }) }],
+    ['# with an empty $id', { $id: '', ...object({ child: { $ref: '#' }, n: { type: 'number' } }) }],
+    [
+      'by its own $id',
+      { $id: 'https://example.com/own', ...object({ child: { $ref: 'https://example.com/own' }, n: { type: 'number' } }) },
+    ],
+    ['$defs', { $ref: '#/$defs/node', $defs: { node: object({ child: { $ref: '#/$defs/node' }, n: { type: 'number' } }) } }],
+    [
+      'definitions',
+      {
+        type: 'object',
+        $ref: '#/definitions/node',
+        definitions: { node: object({ child: { $ref: '#/definitions/node' }, n: { type: 'number' } }) },
+      },
+    ],
+    ['an anchor', { $ref: '#node', $defs: { node: { $anchor: 'node', ...object({ child: { $ref: '#node' }, n: { type: 'number' } }) } } }],
+  ])('a recursive schema: %s', (_, schema) => {
+    expect(check(schema, { child: { child: { n: 1 } } })).toEqual([])
+    expect(check(schema, { child: { child: { n: 'x' } } })).toEqual(['`child.child.n`: expected number, got string "x"'])
+  })
+
+  it('two schemas of one $id, each its own', () => {
+    const one = { $id: 'https://example.com/same', ...object({ a: { type: 'string' } }) }
+    const two = { $id: 'https://example.com/same', ...object({ a: { type: 'number' } }) }
+    expect([check(one, { a: 'x' }), check(two, { a: 1 })]).toEqual([[], []])
+    expect([check(one, { a: 1 }).length, check(two, { a: 'x' }).length]).toEqual([1, 1])
+  })
+
+  it('two schemas whose parts have one $id, each its own; a third sees neither', () => {
+    const using = (type: string) =>
+      object({ a: { $ref: 'https://example.com/part' } }, { $defs: { part: { $id: 'https://example.com/part', type } } })
+    const one = using('string')
+    const two = using('number')
+    expect([check(one, { a: 'x' }), check(two, { a: 1 })]).toEqual([[], []])
+    expect([check(one, { a: 1 }).length, check(two, { a: 'x' }).length]).toEqual([1, 1])
+    expect(refusalOf(object({ a: { $ref: 'https://example.com/part' } })).message).toContain(
+      "can't resolve reference https://example.com/part",
+    )
+  })
+
+  it('an $id that is that of a meta-schema breaks no other schema', () => {
+    for (const $id of ['https://json-schema.org/draft/2020-12/schema', 'http://json-schema.org/draft-07/schema']) {
+      try {
+        check({ $id, ...object({}) }, {})
+      } catch (error) {
+        expect(error).toBeInstanceOf(ToolloopError)
+      }
+    }
+    expect(check({ $schema: 'https://json-schema.org/draft/2020-12/schema', ...object({ a: { type: 'string' } }) }, { a: 1 })).toHaveLength(
+      1,
+    )
+    expect(check({ $schema: 'http://json-schema.org/draft-07/schema#', ...object({ a: { type: 'string' } }) }, { a: 1 })).toHaveLength(1)
+    expect(refusalOf(object({ a: { type: 'no such type' } })).code).toBe('invalid_tool')
+  })
+
+  it('formats are checked; keywords and formats nobody knows are passed over', () => {
+    const formats = object({
+      uri: { type: 'string', format: 'uri' },
+      email: { type: 'string', format: 'email' },
+      at: { type: 'string', format: 'date-time' },
+      odd: { type: 'string', format: 'telepathic' },
+      n: { type: 'number', format: 'int32', 'x-unit': 'm', example: 1, nullable: true, markdownDescription: '' },
+    })
+    expect(check(formats, { uri: 'https://x', email: 'a@b.c', at: '2020-01-01T00:00:00Z', odd: 'x', n: 1 })).toEqual([])
+    expect(check(formats, { uri: 'no uri', email: 'no', at: 'now' }).map((line) => line.split(',')[0])).toEqual([
+      '`uri`: must match format "uri"',
+      '`email`: must match format "email"',
+      '`at`: must match format "date-time"',
+    ])
+  })
+
+  it('an empty one, which takes any object', () => {
+    expect(check({}, { a: 1 })).toEqual([])
+  })
+
+  it('a hundred of them, each compiled once', () => {
+    const schemas = Array.from({ length: 100 }, (_, i) => object({ [`field${i}`]: { type: 'number' } }, { required: [`field${i}`] }))
+    const validators = schemas.map((schema) => compileSchema(schema, 't'))
+    for (const [i, schema] of schemas.entries()) {
+      expect(compileSchema(schema, 'another')).toBe(validators[i])
+      expect(validators[i]?.({ [`field${i}`]: i })).toEqual([])
+      expect(validators[i]?.({})).toEqual([`arguments: missing required \`field${i}\``])
+    }
+  })
+
+  it('leaves the schema as it was', () => {
+    const schema = Object.freeze({
+      $schema: 'https://json-schema.org/draft/2020-12/schema',
+      ...object({ a: Object.freeze({ type: 'string' }) }),
+    })
+    const before = structuredClone(schema)
+    check(schema, { a: 1 })
+    expect(schema).toEqual(before)
+  })
+
+  it('keeps neither schemas nor values alive', async () => {
+    setFlagsFromString('--expose-gc')
+    const collect: () => void = runInNewContext('gc')
+    const watched: WeakRef<object>[] = []
+    for (let i = 0; i < 20; i++) {
+      for (const extra of [{}, { $id: `https://example.com/${i}` }]) {
+        const schema = { ...extra, ...object({ a: { $ref: '#/$defs/a' } }, { $defs: { a: { type: 'string' } } }) }
+        const value = { a: [i] }
+        expect(check(schema, value)).toHaveLength(1)
+        watched.push(new WeakRef(schema), new WeakRef(value))
+      }
+    }
+    for (let turn = 0; turn < 20 && watched.some((ref) => ref.deref() !== undefined); turn++) {
+      await new Promise((resolve) => setImmediate(resolve))
+      collect()
+    }
+    // The interpreter may still hold on to the last ones it has seen.
+    expect(watched.filter((ref) => ref.deref() !== undefined).length).toBeLessThanOrEqual(4)
+  })
+})
+
+describe('names that every object inherits', () => {
+  const names = ['constructor', 'toString', 'valueOf', 'hasOwnProperty', '__proto__']
+
+  it.each(names)('H14 a required `%s` is missing unless it is there', (name) => {
+    const schema = { type: 'object', required: [name] }
+    expect(check(schema, {})).toEqual([`arguments: missing required \`${name}\``])
+    expect(check(schema, JSON.parse(`{"${name}":1}`))).toEqual([])
+  })
+
+  it.each(names)('H14 an unknown `%s` is unknown', (name) => {
+    const schema = { type: 'object', properties: {}, additionalProperties: false }
+    expect(check(schema, {})).toEqual([])
+    expect(check(schema, JSON.parse(`{"${name}":1}`))).toEqual([`arguments: unknown \`${name}\``])
+  })
+
+  it.each(names.slice(0, 4))('H14 a property `%s` is checked where it is there, and only there', (name) => {
+    const schema = JSON.parse(`{"type":"object","properties":{"${name}":{"type":"string"}}}`)
+    expect(check(schema, {})).toEqual([])
+    expect(check(schema, JSON.parse(`{"${name}":1}`))).toEqual([`\`${name}\`: expected string, got number 1`])
+  })
+
+  it('H14 a schema with `__proto__` among its keys pollutes nothing', () => {
+    const schema = JSON.parse(
+      '{"type":"object","__proto__":{"polluted":1},"properties":{"__proto__":{"type":"string"},"a":{"type":"string"}}}',
+    )
+    expect(check(schema, { a: 1 })).toEqual(['`a`: expected string, got number 1'])
+    expect('polluted' in {}).toBe(false)
+  })
+})
+
+describe('schemas that are refused', () => {
+  const cyclic: JsonSchema = { type: 'object' }
+  cyclic.properties = { self: cyclic }
+
+  it.each<[string, unknown]>([
+    ['a type nobody knows', { type: 'objekt' }],
+    ['properties that are none', { type: 'object', properties: 5 }],
+    ['a property that is none', object({ a: 'string' })],
+    ['a pattern that is none', object({ a: { pattern: '(' } })],
+    ['a required that is none', { type: 'object', required: 'a' }],
+    ['a reference to nowhere', object({ a: { $ref: '#/$defs/none' } })],
+    ['a reference to the outside', object({ a: { $ref: 'https://example.com/outside.json' } })],
+    ['an $id that is none', { $id: 7, type: 'object' }],
+    ['a schema that contains itself', cyclic],
+    ['a schema that would check later', { $async: true, type: 'object', required: ['a'] }],
+    ['a part that would check later', object({ a: { $async: true, type: 'object' } })],
+    ['an array', []],
+    ['a text', 'object'],
+    ['null', null],
+  ])('%s', (_, schema) => {
+    const error = refusalOf(schema)
+    expect(error).toMatchObject({ code: 'invalid_tool', fault: 'programmer' })
+    expect(error.message).toMatch(/^Tool `t`: its parameters are not a usable JSON Schema: ./)
+  })
+})
