@@ -110,77 +110,21 @@ describe('redactText', () => {
 describe('redact', () => {
   const secret = 'hunter22'
 
-  it.each([
-    'apiKey',
-    'api_key',
-    'API-KEY',
-    'apikey',
-    'x-api-key',
-    'authorization',
-    'Authorization',
-    'proxy-authorization',
-    'cookie',
-    'Set-Cookie',
-    'password',
-    'passwd',
-    'passphrase',
-    'pwd',
-    'secret',
-    'client_secret',
-    'clientSecret',
-    'token',
-    'access_token',
-    'accessToken',
-    'refreshToken',
-    'id_token',
-    'sessionToken',
-    'credentials',
-    'privateKey',
-    'private_key',
-    'secretAccessKey',
-    'AWS_SECRET_ACCESS_KEY',
-    'connectionString',
-    'OPENAI_API_KEY',
-    'openaiApiKey',
-    'dbPassword',
-    'DB_PASSWORD',
-    'githubToken',
-    'GITHUB_TOKEN',
-    'slack.token',
-    'webhookSecret',
-    'signing_key',
-    'encryptionKey',
-  ])('H16 hides what stands under `%s`', (key) => {
+  it.each(
+    `apiKey api_key API-KEY apikey x-api-key authorization Authorization proxy-authorization cookie Set-Cookie password passwd passphrase pwd secret client_secret clientSecret token access_token accessToken refreshToken id_token sessionToken credentials privateKey private_key secretAccessKey AWS_SECRET_ACCESS_KEY connectionString OPENAI_API_KEY openaiApiKey dbPassword DB_PASSWORD githubToken GITHUB_TOKEN slack.token webhookSecret signing_key encryptionKey`.split(
+      ' ',
+    ),
+  )('H16 hides what stands under `%s`', (key) => {
     expect(redact({ [key]: secret, other: 1 })).toEqual({ [key]: REDACTED, other: 1 })
     for (const value of [{ nested: secret }, [secret], 12345, true, '']) expect(redact({ [key]: value })).toEqual({ [key]: REDACTED })
     for (const value of [null, undefined]) expect(redact({ [key]: value })).toEqual({ [key]: value })
   })
 
-  it.each([
-    'tokens',
-    'maxTokens',
-    'max_tokens',
-    'totalTokens',
-    'inputTokens',
-    'tokenCount',
-    'token_type',
-    'author',
-    'authority',
-    'authorized',
-    'key',
-    'primaryKey',
-    'publicKey',
-    'keys',
-    'passed',
-    'bypass',
-    'secretary',
-    'passwordless',
-    'cookies_enabled',
-    'idempotencyKey',
-    'stack',
-    'message',
-    'toolCallId',
-  ])('shows what stands under `%s`', (key) => {
+  it.each(
+    `tokens maxTokens max_tokens totalTokens inputTokens tokenCount token_type author authority authorized key primaryKey publicKey keys passed bypass secretary passwordless cookies_enabled idempotencyKey stack message toolCallId`.split(
+      ' ',
+    ),
+  )('shows what stands under `%s`', (key) => {
     expect(redact({ [key]: 5 })).toEqual({ [key]: 5 })
     expect(redact({ [key]: 'word' })).toEqual({ [key]: 'word' })
   })

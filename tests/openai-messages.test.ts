@@ -4,184 +4,13 @@ import { describe, expect, expectTypeOf, it } from 'vitest'
 import { ToolloopError } from '../src/errors.ts'
 import { type ChatMessage, hasToolCalls, type JsonObject } from '../src/messages.ts'
 import { messagesFromOpenAI, messagesToOpenAI, OPENAI_MESSAGES, type OpenAIMessage } from '../src/openai-messages.ts'
-
-const call = { id: 'call_1', type: 'function', function: { name: 'add', arguments: '{"a":1}' } }
-const parts = [
-  { type: 'text', text: 'one ' },
-  { type: 'text', text: 'two' },
-]
-
-/** What lists of messages found in the wild hold, by what is odd about it. */
-const odd: Record<string, object[]> = {
-  'nothing at all': [],
-  'the plain four': [
-    { role: 'system', content: 'Be brief.' },
-    { role: 'user', content: '1 + 2?' },
-    { role: 'assistant', content: null, tool_calls: [call] },
-    { role: 'tool', content: '3', tool_call_id: 'call_1' },
-    { role: 'assistant', content: 'Three.' },
-  ],
-  'empty texts': [
-    { role: 'system', content: '' },
-    { role: 'user', content: '' },
-    { role: 'assistant', content: '' },
-    { role: 'tool', content: '', tool_call_id: '' },
-  ],
-  'the developer role': [{ role: 'developer', content: 'Be brief.', name: 'dev' }],
-  'the developer role, in parts': [{ role: 'developer', content: parts }],
-  'parts in every role': [
-    { role: 'system', content: parts },
-    { role: 'user', content: parts },
-    { role: 'assistant', content: parts },
-    { role: 'tool', content: parts, tool_call_id: 'x' },
-  ],
-  'no parts': [
-    { role: 'system', content: [] },
-    { role: 'user', content: [] },
-    { role: 'assistant', content: [] },
-    { role: 'tool', content: [], tool_call_id: 'x' },
-  ],
-  'one part, or parts that join to another message’s text': [
-    { role: 'user', content: [{ type: 'text', text: 'one two' }] },
-    { role: 'system', content: [{ type: 'text', text: 'one two' }] },
-    { role: 'system', content: 'one two' },
-  ],
-  images: [
-    { role: 'user', content: [{ type: 'image_url', image_url: { url: 'https://x/i.png' } }] },
-    { role: 'user', content: [{ type: 'image_url', image_url: { url: 'https://x/i.png', detail: 'low' } }] },
-    { role: 'user', content: [{ type: 'image_url', image_url: { url: 'data:image/png;base64,AA==' } }] },
-    { role: 'user', content: [{ type: 'image_url', image_url: 'https://not/an/object' }] },
-    { role: 'user', content: [{ type: 'image_url' }] },
-  ],
-  files: [
-    { role: 'user', content: [{ type: 'file', file: { file_data: 'data:application/pdf;base64,AA==', filename: 'a.pdf' } }] },
-    { role: 'user', content: [{ type: 'file', file: { file_data: 'data:application/pdf;base64,AA==' } }] },
-    { role: 'user', content: [{ type: 'file', file: { file_id: 'file-1' } }] },
-    { role: 'user', content: [{ type: 'file', file: { file_id: 'file-1', file_data: 'data:,x', filename: 1 } }] },
-  ],
-  audio: [
-    {
-      role: 'user',
-      content: [
-        { type: 'text', text: 'Listen:' },
-        { type: 'input_audio', input_audio: { data: 'AA==', format: 'wav' } },
-      ],
-    },
-    { role: 'assistant', audio: { id: 'audio_1' } },
-    { role: 'assistant', content: null, audio: null },
-  ],
-  'parts nobody has heard of': [
-    {
-      role: 'user',
-      content: [{ type: 'video_url', video_url: { url: 'https://x' } }, { type: 'text' }, { text: 'untyped' }, {}, 'bare', null, 7],
-    },
-    { role: 'tool', content: [{ type: 'image_url', image_url: { url: 'https://x' } }, 'bare', null], tool_call_id: 'x' },
-    {
-      role: 'assistant',
-      content: [
-        { type: 'thinking', thinking: 'hm' },
-        { type: 'text', text: 'Yes.' },
-      ],
-    },
-    { role: 'user', content: [{ type: 'text', text: 'x', cache_control: { type: 'ephemeral' } }] },
-  ],
-  refusals: [
-    { role: 'assistant', content: null, refusal: 'I can’t.' },
-    { role: 'assistant', refusal: 'I can’t.' },
-    { role: 'assistant', content: 'Well.', refusal: null },
-    { role: 'assistant', content: 'Well.', refusal: 'No.' },
-    { role: 'assistant', content: [{ type: 'refusal', refusal: 'No.' }] },
-    {
-      role: 'assistant',
-      content: [
-        { type: 'text', text: 'Well. ' },
-        { type: 'refusal', refusal: 'No.' },
-      ],
-      refusal: 'No.',
-    },
-  ],
-  'the legacy function call': [
-    { role: 'assistant', content: null, function_call: { name: 'add', arguments: '{"a":1}' } },
-    { role: 'function', name: 'add', content: '3' },
-    { role: 'assistant', content: null, function_call: { name: 'add', arguments: '' } },
-    { role: 'function', name: 'add', content: null },
-    { role: 'function', name: 'nobody called', content: '4' },
-    { role: 'assistant', content: 'Also text.', function_call: { name: 'no_arguments' } },
-    { role: 'assistant', content: '', function_call: { name: 'object', arguments: { a: 1 } } },
-    { role: 'assistant', content: 'x', function_call: null, tool_calls: null },
-    { role: 'assistant', content: 'x', function_call: 'auto' },
-  ],
-  'both kinds of call': [{ role: 'assistant', content: null, function_call: { name: 'old', arguments: '{}' }, tool_calls: [call] }],
-  'content null or absent': [
-    { role: 'assistant', content: null },
-    { role: 'assistant' },
-    { role: 'assistant', tool_calls: [call] },
-    { role: 'assistant', content: '', tool_calls: [call] },
-    { role: 'assistant', content: 'x', tool_calls: [call] },
-    { role: 'user', content: null },
-    { role: 'user' },
-    { role: 'system', content: null },
-    { role: 'system' },
-    { role: 'tool', content: null, tool_call_id: 'x' },
-    { role: 'tool', tool_call_id: 'x' },
-  ],
-  'calls that are odd': [
-    { role: 'assistant', content: null, tool_calls: [] },
-    { role: 'assistant', content: 'x', tool_calls: [] },
-    { role: 'assistant', content: null, tool_calls: [{ ...call, index: 0 }] },
-    { role: 'assistant', content: null, tool_calls: [{ id: 'c', function: call.function }] },
-    { role: 'assistant', content: null, tool_calls: [{ type: 'function', function: call.function }] },
-    { role: 'assistant', content: null, tool_calls: [{ ...call, id: null }] },
-    { role: 'assistant', content: null, tool_calls: [{ ...call, id: '' }, call, call] },
-    { role: 'assistant', content: null, tool_calls: [{ ...call, id: 7 }] },
-    { role: 'tool', content: '3', tool_call_id: 7 },
-    { role: 'assistant', content: null, tool_calls: [{ ...call, function: { name: 'f', arguments: { a: 1 } } }] },
-    { role: 'assistant', content: null, tool_calls: [{ ...call, function: { name: 'f', arguments: null } }] },
-    { role: 'assistant', content: null, tool_calls: [{ ...call, function: { name: 'f' } }] },
-    { role: 'assistant', content: null, tool_calls: [{ ...call, function: { name: '', arguments: 'not JSON', parsed_arguments: null } }] },
-  ],
-  'custom tools': [
-    { role: 'assistant', content: null, tool_calls: [{ id: 'c', type: 'custom', custom: { name: 'code', input: 'print(1)' } }, call] },
-  ],
-  'extras of other providers': [
-    {
-      role: 'assistant',
-      content: null,
-      tool_calls: [{ ...call, extra_content: { google: { thought_signature: 'c2ln' } } }],
-      extra_content: { google: { thought: true } },
-    },
-    { role: 'assistant', content: 'x', reasoning_content: 'hm' },
-    { role: 'assistant', content: '', reasoning_content: '', tool_calls: [call] },
-    { role: 'assistant', content: null, reasoning: 'hm', reasoning_details: [{ type: 'reasoning.text', text: 'hm' }], prefix: true },
-  ],
-  'unknown fields': [
-    { role: 'user', content: 'x', weight: 0, metadata: { a: [1, null, { b: false }] }, empty: {}, none: null },
-    { role: 'tool', content: 'x', tool_call_id: 'x', name: 'add', is_error: true, artifact: [] },
-    { role: 'assistant', content: 'x', annotations: [], parsed: null, id: 'msg_1' },
-  ],
-  'unknown fields with the names of ours': [
-    { role: 'assistant', content: 'x', toolCalls: [call], providerData: { provider: 'x', data: {} } },
-    { role: 'tool', content: 'x', tool_call_id: 'a', toolCallId: 'b', isError: true },
-  ],
-  'names that every object inherits': [
-    JSON.parse('{"role":"user","content":"x","__proto__":{"polluted":true},"constructor":"c","toString":1,"hasOwnProperty":null}'),
-    JSON.parse('{"role":"assistant","content":[{"type":"x","__proto__":{"a":1}}],"valueOf":{"__proto__":2}}'),
-  ],
-  names: [
-    { role: 'system', content: 'x', name: 'a' },
-    { role: 'user', content: 'x', name: '' },
-    { role: 'assistant', content: 'x', name: 'b' },
-    { role: 'assistant', content: null, name: 'c', tool_calls: [call] },
-    { role: 'user', content: 'x', name: null },
-    { role: 'user', content: 'x', name: 7 },
-  ],
-  'lone surrogates and other characters': [{ role: 'user', content: '\ud800 \u0000 \u2028 🙂', name: '\udfff' }],
-}
+import { carriedMessage, openAIMessage } from './arbitrary-messages.ts'
+import { call, oddLists, parts } from './odd-openai-messages.ts'
 
 const json = <T>(value: T): T => JSON.parse(JSON.stringify(value))
 
 describe('messagesFromOpenAI and back', () => {
-  it.each(Object.entries(odd))('S3-17 loses nothing: %s', (_, list) => {
+  it.each(Object.entries(oddLists))('S3-17 loses nothing: %s', (_, list) => {
     const before = structuredClone(list)
     const ours = messagesFromOpenAI(list)
     expect(messagesToOpenAI(ours)).toEqual(before)
@@ -192,7 +21,7 @@ describe('messagesFromOpenAI and back', () => {
   })
 
   it('S3-17 keeps nothing beside messages that have a place for everything', () => {
-    expect(messagesFromOpenAI(odd['the plain four'] ?? [])).toEqual([
+    expect(messagesFromOpenAI(oddLists['the plain four'] ?? [])).toEqual([
       { role: 'system', content: 'Be brief.' },
       { role: 'user', content: '1 + 2?' },
       { role: 'assistant', content: '', toolCalls: [call] },
@@ -219,7 +48,7 @@ describe('messagesFromOpenAI and back', () => {
   })
 
   it('pollutes no prototype', () => {
-    const [message] = messagesToOpenAI(messagesFromOpenAI(odd['names that every object inherits'] ?? []))
+    const [message] = messagesToOpenAI(messagesFromOpenAI(oddLists['names that every object inherits'] ?? []))
     expect(Object.getPrototypeOf(message)).toBe(Object.prototype)
     expect('polluted' in {}).toBe(false)
   })
@@ -478,102 +307,3 @@ describe('what is no message', () => {
     }
   })
 })
-
-const word = fc.string({ maxLength: 12, unit: 'binary' })
-const name = fc.option(fc.string({ maxLength: 8 }), { nil: undefined })
-const extras = fc.dictionary(
-  fc.constantFrom('weight', 'metadata', 'reasoning_content', 'refusal', '__proto__', 'constructor', 'toolCalls'),
-  fc.jsonValue(),
-  {
-    maxKeys: 2,
-    noNullPrototype: true,
-  },
-)
-
-/** An object without its undefined fields, as JSON would have it. */
-function present(fields: object): object {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
-}
-
-const openAIPart = fc.oneof(
-  fc.record({ type: fc.constant('text'), text: word }),
-  fc.record({ type: fc.constant('refusal'), refusal: word }),
-  fc.record({
-    type: fc.constant('image_url'),
-    image_url: fc.record({ url: fc.webUrl(), detail: fc.constant('low') }, { requiredKeys: ['url'], noNullPrototype: true }),
-  }),
-  fc.record({
-    type: fc.constant('file'),
-    file: fc.record({ file_data: word, file_id: word, filename: word }, { requiredKeys: [], noNullPrototype: true }),
-  }),
-  fc.record({
-    type: fc.constant('input_audio'),
-    input_audio: fc.record({ data: word, format: fc.constantFrom('wav', 'mp3') }, { noNullPrototype: true }),
-  }),
-)
-const openAIContent = fc.oneof(word, fc.constant(null), fc.constant(undefined), fc.array(openAIPart, { maxLength: 3 }))
-const id = fc.oneof(fc.string({ minLength: 1, maxLength: 6 }), fc.nat(), fc.constant(undefined))
-const openAICall = fc.oneof(
-  fc
-    .record({
-      id,
-      type: fc.constant('function'),
-      function: fc.record(
-        { name: word, arguments: fc.oneof(word, fc.json(), fc.object({ withNullPrototype: false })) },
-        { noNullPrototype: true },
-      ),
-      extra_content: fc.option(fc.jsonValue(), { nil: undefined }),
-    })
-    .map((fields) => JSON.parse(JSON.stringify(fields))),
-  fc.record({ id, type: fc.constant('custom'), custom: fc.record({ name: word, input: word }, { noNullPrototype: true }) }).map(present),
-)
-const openAIMessage: fc.Arbitrary<object> = fc
-  .tuple(
-    fc.oneof(
-      fc.record({ role: fc.constantFrom('system', 'developer', 'user'), content: openAIContent, name }),
-      fc.record({
-        role: fc.constant('assistant'),
-        content: openAIContent,
-        name,
-        tool_calls: fc.option(fc.array(openAICall, { maxLength: 3 }), { nil: undefined }),
-      }),
-      fc.record({
-        role: fc.constant('assistant'),
-        content: openAIContent,
-        function_call: fc.oneof(
-          fc.constant(null),
-          fc.record({ name: fc.constantFrom('f', 'g'), arguments: fc.json() }, { noNullPrototype: true }),
-        ),
-      }),
-      fc.record({ role: fc.constant('function'), content: openAIContent, name: fc.constantFrom('f', 'g') }),
-      fc.record({ role: fc.constant('tool'), content: openAIContent, tool_call_id: fc.string({ maxLength: 6 }), name }),
-    ),
-    extras,
-  )
-  .map(([fields, more]) => JSON.parse(JSON.stringify(present(Object.fromEntries([...Object.entries(more), ...Object.entries(fields)])))))
-
-const ourPart = fc.oneof(
-  fc.record({ type: fc.constant('text' as const), text: word }, { noNullPrototype: true }),
-  fc.record({ type: fc.constant('image' as const), url: word }, { noNullPrototype: true }),
-  fc.record({ type: fc.constant('file' as const), url: word, name: word }, { requiredKeys: ['type', 'url'], noNullPrototype: true }),
-)
-const ourCall = fc.record(
-  { id: word, type: fc.constant('function' as const), function: fc.record({ name: word, arguments: word }, { noNullPrototype: true }) },
-  { noNullPrototype: true },
-)
-/** Messages of ours without what that wire has no place for: a result's name and failure, inline data, other providers' data. */
-const carriedMessage: fc.Arbitrary<ChatMessage> = fc.oneof(
-  fc.record(
-    { role: fc.constant('system' as const), content: word, name: word },
-    { requiredKeys: ['role', 'content'], noNullPrototype: true },
-  ),
-  fc.record(
-    { role: fc.constant('user' as const), content: fc.oneof(word, fc.array(ourPart, { maxLength: 3 })), name: word },
-    { requiredKeys: ['role', 'content'], noNullPrototype: true },
-  ),
-  fc.record(
-    { role: fc.constant('assistant' as const), content: word, toolCalls: fc.array(ourCall, { minLength: 1, maxLength: 3 }), name: word },
-    { requiredKeys: ['role', 'content'], noNullPrototype: true },
-  ),
-  fc.record({ role: fc.constant('tool' as const), content: word, toolCallId: word }, { noNullPrototype: true }),
-)

@@ -35,6 +35,7 @@ export class RunRecord {
 
   /** Takes a turn over: its message joins the history. Returns what it cost. */
   addTurn(turn: Turn, key: string): Usage | undefined {
+    if (turn.kind === 'interrupted' && turn.unasked) return undefined
     const usage = turn.kind === 'reply' || turn.kind === 'refused' ? turn.step.usage : turn.usage
     this.#usage = addUsage(this.#usage, usage)
     this.#iterations = Math.max(this.#iterations, Number.parseInt(key, 10))

@@ -16,7 +16,8 @@ export type Turn =
   | { kind: 'reply'; message: ChatMessage; text: string; planned: PlannedCall[]; step: RunStep }
   | { kind: 'refused'; text: string; step: RunStep; error: ErrorRecord }
   | { kind: 'failed'; text: string; usage?: Usage; error: ErrorRecord }
-  | { kind: 'interrupted'; why: 'aborted' | 'deadline'; text: string; usage?: Usage }
+  /** `unasked`: the run was over before the model was asked. */
+  | { kind: 'interrupted'; why: 'aborted' | 'deadline'; text: string; usage?: Usage; unasked?: true }
 
 export interface ErrorRecord {
   code: ToolloopError['code']
@@ -29,7 +30,7 @@ export function askModel(durable: Durable, run: LiveRun, history: History, itera
   return durable.step(key, async (step) => {
     const unfollow = step.signal === run.signal ? undefined : run.follow(step.signal)
     try {
-      if (run.interruption !== undefined) return { kind: 'interrupted', why: run.interruption, text: '' }
+      if (run.interruption !== undefined) return { kind: 'interrupted', why: run.interruption, text: '', unasked: true }
       const request = buildRequest(run, history, toolChoice)
       const turn = new TurnInFlight(run, iteration, key, tagsOf(durable, key))
       return await turn.finish(request, history)
@@ -91,7 +92,7 @@ class TurnInFlight {
         }
       }
       if (response === undefined)
-        return { kind: 'interrupted', why: this.#run.interruption ?? 'aborted', text: this.#shownText, ...withUsage(usage) }
+        return { kind: 'interrupted', why: this.#run.interruption ?? 'aborted', text: this.#shownText, ...this.#spent(usage) }
       if (isEmpty(response)) {
         usage = response.usage
         throw new ModelError(
@@ -108,7 +109,7 @@ class TurnInFlight {
           kind: 'interrupted',
           why: this.#run.interruption,
           text: partial?.text ?? this.#shownText,
-          ...withUsage(partial?.usage ?? usage),
+          ...this.#spent(partial?.usage, usage),
         }
       }
       return this.#failed(thrown, usage)
@@ -233,17 +234,23 @@ class TurnInFlight {
     }
   }
 
+  /** What a turn without a response has used: requests that came to nothing are paid for all the same. */
+  #spent(...parts: (Usage | undefined)[]): { usage?: Usage } {
+    const told = parts.filter((usage) => usage !== undefined)
+    if (told.length === 0) return {}
+    return { usage: withCost(told.reduce(addUsage), this.#run.model.capabilities) }
+  }
+
   #failed(thrown: unknown, usage: Usage | undefined): Turn {
     const { provider, model } = this.#run.model
     const error = toModelError(thrown, provider, model)
     this.#run.errors.set(this.#key, error)
     const partial = partialOf(error)
     this.#run.logger.error({ runId: this.#run.runId, provider, model, iteration: this.#meta.iteration, error }, 'model request failed')
-    const spent = partial?.usage === undefined ? usage : addUsage(partial.usage, usage)
     return {
       kind: 'failed',
       text: partial?.text ?? this.#shownText,
-      ...withUsage(spent),
+      ...this.#spent(partial?.usage, usage),
       error: { code: error.code, message: error.message },
     }
   }
@@ -293,7 +300,9 @@ function checkResponse(response: unknown, { provider, model }: { provider: strin
 async function needsApproval({ tool, args }: PreparedCall, run: LiveRun): Promise<boolean> {
   if (typeof tool.approval !== 'function') return tool.approval === true
   try {
-    const needed = await run.untilInterrupted(Promise.resolve(tool.approval(args, { context: run.settings.context as never })))
+    const needed = await run.untilInterrupted(
+      Promise.resolve(tool.approval(structuredClone(args), { context: run.settings.context as never })),
+    )
     return needed !== false
   } catch (error) {
     const failure = loggedFailure({ tool, args }, error)

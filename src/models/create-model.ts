@@ -1,7 +1,7 @@
 import { InvalidOptionError, ToolloopError } from '../errors.ts'
 import type { ChatModel, ModelCapabilities, ModelRequest, ModelResponse, ModelSink } from './model.ts'
 import { openAIQuirks } from './openai-quirks.ts'
-import { findBaseURL, findPreset, type ProviderPreset, presetQuirks, providerNames } from './providers.ts'
+import { findBaseURL, findOnlyModel, findPreset, type ProviderPreset, presetQuirks, providerNames } from './providers.ts'
 import { withRetry } from './retry.ts'
 import type { ModelSettings } from './settings.ts'
 
@@ -16,10 +16,16 @@ interface DriverEntry {
 const drivers: Readonly<Record<string, DriverEntry>> = {
   openai: {
     check(settings, preset) {
+      // An address that may still come from the environment is looked for when it is needed.
+      if (settings.baseURL || preset.baseURLEnv === undefined) findBaseURL(settings, preset)
       const { reportsCost } = openAIQuirks(...presetQuirks(preset, settings.model), settings.quirks)
       return reportsCost ? { reportsCost } : {}
     },
     load: async (settings, preset) => (await import('./openai.ts')).openaiModel({ ...settings, preset }),
+  },
+  demo: {
+    check: () => ({}),
+    load: async () => (await import('./demo.ts')).demoModel(),
   },
 }
 
@@ -35,15 +41,10 @@ const drivers: Readonly<Record<string, DriverEntry>> = {
  */
 export function createModel(model: string | ModelSettings): ChatModel {
   const settings = checked(typeof model === 'string' ? parseName(model) : model)
-  if (settings.provider === 'demo') {
-    return lazyModel(settings, { nativeTools: true }, async () => (await import('./demo.ts')).demoModel())
-  }
   const preset = findPreset(settings.provider)
   const driver = Object.hasOwn(drivers, preset.driver) ? drivers[preset.driver] : undefined
   if (driver === undefined)
     throw new ToolloopError('unknown_provider', `Provider \`${settings.provider}\` has no driver \`${preset.driver}\``)
-  // An address that may still come from the environment is looked for when it is needed.
-  if (settings.baseURL || preset.baseURLEnv === undefined) findBaseURL(settings, preset)
   const capabilities = { ...capabilitiesOf(settings), ...driver.check(settings, preset) }
   const { maxRetries, maxRetryDelayMs } = settings
   return withRetry(
@@ -56,8 +57,9 @@ export function createModel(model: string | ModelSettings): ChatModel {
 }
 
 function parseName(name: string): ModelSettings {
-  if (name === 'demo') return { provider: 'demo', model: 'demo' }
   const slash = name.indexOf('/')
+  const model = slash === -1 ? findOnlyModel(name) : undefined
+  if (model !== undefined) return { provider: name, model }
   if (slash < 1 || slash === name.length - 1) {
     throw new InvalidOptionError('model', `'provider/model' with a provider of ${providerNames().join(', ')}, or 'demo'`, name)
   }

@@ -1,10 +1,10 @@
 import { type ChatMessage, hasToolCalls, type ToolCall } from '../messages.ts'
 import type { ToolDefinition } from '../tools/tool.ts'
-import { answerQuestion, composeAnswer } from './demo/answers.ts'
-import { Cabinet } from './demo/cabinet.ts'
-import { Desk, type WantedCall } from './demo/desk.ts'
-import { ListPlan } from './demo/list-plan.ts'
-import { readRequests } from './demo/requests.ts'
+import { answerQuestion, composeAnswer } from './demo/answering/answers.ts'
+import { Cabinet } from './demo/answering/cabinet.ts'
+import { Desk, type WantedCall } from './demo/answering/desk.ts'
+import { ListPlan } from './demo/answering/list-plan.ts'
+import { readRequests } from './demo/reading/requests.ts'
 import { abortedError, type ChatModel, type ModelRequest, type ModelResponse, type ModelSink, type Sampling } from './model.ts'
 
 /**

@@ -9,7 +9,7 @@ import type { ResponseReader } from './response-body.ts'
 const reasoningFields = ['reasoning_content', 'reasoning', 'reasoning_text'] as const
 
 /** What this driver keeps in `providerData` and sends back to the same provider. */
-export interface OpenAIProviderData {
+interface OpenAIProviderData {
   /** The reasoning, and the field it came under. */
   reasoning?: { field: string; text: string }
   /** OpenRouter's reasoning blocks, signatures included. */

@@ -59,13 +59,10 @@ class OpenAIModel implements ChatModel {
   async generate(request: ModelRequest, sink?: ModelSink): Promise<ModelResponse> {
     const { signal } = request
     if (signal?.aborted) throw abortedError(this.provider, signal.reason)
-    const { apiKey, sdk } = await this.#connect()
+    const apiKey = findAPIKey(this.#settings, this.#preset)
+    const baseURL = findBaseURL(this.#settings, this.#preset)
     const body = this.#requests.build(request)
-    const context: ErrorContext = {
-      provider: this.provider,
-      model: this.model,
-      secrets: [apiKey, ...Object.values(this.#settings.headers ?? {})],
-    }
+    const context: ErrorContext = { provider: this.provider, model: this.model, secrets: secretsOf(apiKey, this.#settings.headers) }
     const response = new OpenAIResponse(context, sink, this.capabilities.reportsCost ?? false)
     const reader = new ResponseBody(response)
     const idleMs =
@@ -74,13 +71,13 @@ class OpenAIModel implements ChatModel {
       provider: this.provider,
       signal,
       idleMs,
-      send: (inner) => this.#send(sdk, body, inner, context),
+      send: async (inner) => this.#send(await this.#connect(apiKey, baseURL), body, inner, context),
       read: (bytes) => reader.push(bytes),
     })
     if (end.how === 'whole') reader.end()
     if (!response.hasFinished) throw unfinished(end, response.context())
     const result = response.finish()
-    if (end.how !== 'whole') body.warnings.push('The connection did not end after the response was complete')
+    if (end.how !== 'whole') body.warnings.push('The connection did not end properly after the response was complete')
     const warnings = [...body.warnings, ...(result.warnings ?? [])]
     return warnings.length === 0 ? result : { ...result, warnings }
   }
@@ -94,11 +91,8 @@ class OpenAIModel implements ChatModel {
   }
 
   /** The client, made anew when key or address have changed, so that either may come or be replaced later through the environment. */
-  async #connect(): Promise<{ apiKey: string; sdk: OpenAI }> {
-    const apiKey = findAPIKey(this.#settings, this.#preset)
-    const baseURL = findBaseURL(this.#settings, this.#preset)
-    const known = this.#client
-    if (known?.apiKey === apiKey && known.baseURL === baseURL) return known
+  async #connect(apiKey: string, baseURL: string): Promise<OpenAI> {
+    if (this.#client?.apiKey === apiKey && this.#client.baseURL === baseURL) return this.#client.sdk
     const { OpenAI } = await import('openai')
     const { headers, fetch } = this.#settings
     const { apiKeyHeader, sdkEnvironment } = this.#preset
@@ -120,8 +114,14 @@ class OpenAIModel implements ChatModel {
       },
     })
     this.#client = { apiKey, baseURL, sdk }
-    return this.#client
+    return sdk
   }
+}
+
+/** What an error's message must not quote. A short "key", as local servers have, would black out words. */
+function secretsOf(apiKey: string, headers: Record<string, string> = {}): string[] {
+  const secretHeaders = Object.entries(headers).filter(([name]) => /auth|key|token|secret|cookie/i.test(name))
+  return [apiKey, ...secretHeaders.map(([, value]) => value)].filter((secret) => secret.length >= 8)
 }
 
 /** Undoes the headers which the SDK adds to requests to anybody when the environment has `OPENAI_CUSTOM_HEADERS`. */

@@ -7,6 +7,8 @@ import type { ModelSettings } from './settings.ts'
 /** What is known of a provider; `config/providers.yaml` says what the fields mean. */
 export interface ProviderPreset {
   driver: string
+  /** The one model it has, so that the provider's name is enough. */
+  onlyModel?: string
   baseURL?: string
   baseURLEnv?: string
   /** Appended to a base URL from the settings or the environment that has no path of its own. */
@@ -42,6 +44,11 @@ the Chat Completions API is provider \`custom\` with a \`baseURL\``,
 
 export function providerNames(): string[] {
   return [...allPresets().keys()]
+}
+
+/** The model a provider's name alone stands for. */
+export function findOnlyModel(provider: string): string | undefined {
+  return allPresets().get(provider)?.onlyModel
 }
 
 /** The provider's quirks, then those of its models that `model` is one of. */

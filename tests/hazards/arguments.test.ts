@@ -6,15 +6,14 @@ import { z } from 'zod'
 import { EventRedactor } from '../../src/cli/event-redactor.ts'
 import { Event } from '../../src/events.ts'
 import { createLogger } from '../../src/log.ts'
-import { isToolResult, type JsonObject, textOf } from '../../src/messages.ts'
+import type { JsonObject } from '../../src/messages.ts'
 import type { MockReply } from '../../src/testing/mock/reply.ts'
 import { type AnyTool, defineTool } from '../../src/tools/tool.ts'
 import { modes } from './modes.ts'
-import { stage } from './stage.ts'
+import { resultTexts, stage } from './stage.ts'
 import { call, countingTool } from './tools.ts'
 
 const chatModes = modes.filter(({ wire }) => wire === 'chat-completions')
-const resultsOf = (messages: Parameters<typeof isToolResult>[0][]) => messages.filter(isToolResult).map(({ content }) => textOf(content))
 
 /** A Chat Completions response with these pieces of calls, byte for byte; streamed, or merged into one message. */
 function rawCalls(streaming: boolean, deltas: JsonObject[], finish = 'tool_calls'): MockReply {
@@ -52,7 +51,7 @@ describe.each(modes)('arguments: $name', (mode) => {
     expect(result).toMatchObject({ stopReason: 'answered', output: 'Sorry.' })
     expect(look.calls).toEqual([])
     expect(other.calls).toEqual([{ a: 1 }])
-    const [told, done] = resultsOf(result.messages)
+    const [told, done] = resultTexts(result)
     expect(told).toMatch(/^Arguments of tool `look` could not be read: .+\. Expected one JSON object\. Received: "/s)
     expect(told?.length).toBeLessThan(600)
     expect(done).toBe('other done')
@@ -75,7 +74,7 @@ describe.each(modes)('arguments: $name', (mode) => {
         tools: [free.tool, strict, defineTool({ name: 'none', description: 'takes none', execute: () => 'fine' })],
       })
       const { messages, toolCalls } = await on.run()
-      expect(resultsOf(messages)).toEqual([
+      expect(resultTexts({ messages })).toEqual([
         'free done',
         expect.stringMatching(/^Invalid arguments for tool `strict`: .*missing required `city`/),
         'fine',
@@ -147,7 +146,7 @@ describe.each(modes)('arguments: $name', (mode) => {
       for (const [args, words] of wrong) {
         await using on = await stage(mode, [{ toolCalls: [call('book', args)] }, 'done'], { tools: [tool] })
         const { messages, toolCalls } = await on.run()
-        const [told = ''] = resultsOf(messages)
+        const [told = ''] = resultTexts({ messages })
         for (const word of words) expect(told).toMatch(word)
         expect(told).not.toMatch(/\n\s*at |\/work|node_modules|\.ts:/)
         expect(toolCalls[0]).toMatchObject({ outcome: 'rejected', errorCode: 'invalid_arguments', args, attempts: 0 })
@@ -171,7 +170,7 @@ describe.each(modes)('arguments: $name', (mode) => {
     await using on = await stage(mode, [{ toolCalls: [call('book', { from: 2, to: 1 }), call('book', { from: 2, to: 13 })] }, 'done'], {
       tools: [tool],
     })
-    expect(resultsOf((await on.run()).messages)).toEqual([
+    expect(resultTexts(await on.run())).toEqual([
       expect.stringContaining('`from`: from must be before to'),
       expect.stringContaining('the check failed: no thirteens'),
     ])
@@ -224,8 +223,8 @@ describe.each(modes)('arguments: $name', (mode) => {
     const { toolCalls, messages } = await on.run()
     expect(toolCalls.map(({ outcome }) => outcome)).toEqual(['ok', 'ok', 'rejected', 'ok', 'rejected'])
     expect(seen).toEqual(['{}', all, all])
-    for (const name of names) expect(resultsOf(messages)[2]).toContain(`missing required \`${name}\``)
-    expect(resultsOf(messages)[4]).toContain('unknown `__proto__`')
+    for (const name of names) expect(resultTexts({ messages })[2]).toContain(`missing required \`${name}\``)
+    expect(resultTexts({ messages })[4]).toContain('unknown `__proto__`')
   })
 
   it('H14 a tool that is not there, by a name every object inherits, is just not there; one that is there runs', async () => {
@@ -233,9 +232,9 @@ describe.each(modes)('arguments: $name', (mode) => {
     const script: MockReply[] = [{ toolCalls: names.map((name) => call(name, { a: 1 })) }, 'done']
     await using absent = await stage(mode, script, { tools: [countingTool('look').tool] })
     const missing = await absent.run()
-    expect(resultsOf(missing.messages)).toEqual(names.map((name) => `Tool not found: ${name}. Available tools: look.`))
+    expect(resultTexts(missing)).toEqual(names.map((name) => `Tool not found: ${name}. Available tools: look.`))
     await using present = await stage(mode, script, { tools: names.map((name) => countingTool(name).tool) })
-    expect(resultsOf((await present.run()).messages)).toEqual(names.map((name) => `${name} done`))
+    expect(resultTexts(await present.run())).toEqual(names.map((name) => `${name} done`))
   })
 
   it('H15 calls of a response that ended with `length` are never run, however whole they look', async () => {
@@ -254,7 +253,7 @@ describe.each(modes)('arguments: $name', (mode) => {
       ['truncated', 'tool_call_truncated'],
       ['ok', undefined],
     ])
-    expect(resultsOf(result.messages)[0]).toContain('truncated')
+    expect(resultTexts(result)[0]).toContain('truncated')
   })
 
   it.each(['cutAfterBytes', 'resetAfterBytes', 'garbageAfterBytes'] as const)(

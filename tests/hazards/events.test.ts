@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import type { RunResult } from '../../src/agent/run.ts'
 import { AgentRunner } from '../../src/agent/runner.ts'
 import { Event, EventBus, type EventName, type RunEvent } from '../../src/events.ts'
@@ -8,17 +8,14 @@ import type { MockReply } from '../../src/testing/mock/reply.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { modes } from './modes.ts'
-import { recordingLogger, stage } from './stage.ts'
-import { call, countingTool, deafTool } from './tools.ts'
+import { comparable, recordingLogger, stage } from './stage.ts'
+import { call, countingTool, deafTool, thenable } from './tools.ts'
+import { failOnUnhandledRejections } from './unhandled.ts'
+import { goAround } from './waiting.ts'
 
-const unhandled: unknown[] = []
-const noteUnhandled = (reason: unknown) => void unhandled.push(reason)
-beforeEach(() => void process.on('unhandledRejection', noteUnhandled))
-afterEach(async () => {
+failOnUnhandledRejections()
+afterEach(() => {
   vi.useRealTimers()
-  await new Promise((resolve) => setImmediate(resolve))
-  process.off('unhandledRejection', noteUnhandled)
-  expect(unhandled.splice(0)).toEqual([])
 })
 
 const usage = { inputTokens: 10, outputTokens: 2 }
@@ -46,15 +43,6 @@ function tools() {
       },
     }),
   ]
-}
-
-/** A result without what differs from one run to the next. */
-function comparable({ runId: _, steps, toolCalls, ...rest }: RunResult) {
-  return {
-    ...rest,
-    steps: steps.map(({ durationMs: _d, timeToFirstTokenMs: _t, ...step }) => step),
-    toolCalls: toolCalls.map(({ durationMs: _d, ...record }) => record),
-  }
 }
 
 const plainly = (events: readonly RunEvent[]) =>
@@ -86,12 +74,10 @@ const badListeners: Record<string, { listener: (...args: unknown[]) => unknown; 
   rejects: { listener: () => Promise.reject(new Error('bad listener')), records: 1 },
   'rejects later': { listener: () => new Promise((_, reject) => setImmediate(() => reject(new Error('bad listener')))), records: 1 },
   'returns a thenable that throws': {
-    listener: () => ({
-      // biome-ignore lint/suspicious/noThenProperty: a thenable is what is tested
-      then() {
+    listener: () =>
+      thenable(() => {
         throw new Error('bad listener')
-      },
-    }),
+      }),
     records: 1,
   },
   'never resolves': { listener: () => new Promise(() => {}), records: 0 },
@@ -127,7 +113,7 @@ describe.each(modes)('events: $name', (mode) => {
     await deaf.called
     vi.advanceTimersByTime(1_000)
     await never.called
-    await new Promise((resolve) => setImmediate(resolve))
+    await goAround(1)
     controller.abort()
     const { toolCalls, runId } = await running
 
@@ -179,7 +165,7 @@ describe.each(modes)('events: $name', (mode) => {
       retries: 1,
       execute: async (_args, { attempt }) => {
         order.push(`in ${attempt}`)
-        await new Promise((resolve) => setImmediate(resolve))
+        await goAround(1)
         order.push(`out ${attempt}`)
         if (attempt === 1) throw new Error('once more')
       },
@@ -214,7 +200,7 @@ describe.each(modes)('events: $name', (mode) => {
         expect(plainly(events), to).toEqual(plainly(expectedEvents))
         // Another listener, subscribed later, has missed nothing.
         expect(after).toEqual(expectedEvents.map(({ type }) => type))
-        await new Promise((resolve) => setImmediate(resolve))
+        await goAround(1)
         const failures = on.log.filter(({ message }) => message === 'event listener failed')
         expect(failures, to).toHaveLength(to === 'to each' ? 2 * records : records)
         for (const failure of failures) expect(failure).toMatchObject({ level: 'error', fields: { event: expect.any(String) } })

@@ -1,16 +1,15 @@
 import { describe, expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/runner.ts'
 import { Event } from '../../src/events.ts'
-import { type ChatMessage, hasToolCalls, isToolResult, type JsonObject, textOf } from '../../src/messages.ts'
+import { type ChatMessage, hasToolCalls, type JsonObject } from '../../src/messages.ts'
 import type { MockReply } from '../../src/testing/mock/reply.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { modes } from './modes.ts'
-import { recordingLogger, shape, stage } from './stage.ts'
+import { recordingLogger, resultTexts, shape, stage } from './stage.ts'
 import { call, countingTool } from './tools.ts'
 
 const chatModes = modes.filter(({ wire }) => wire === 'chat-completions')
-const resultsOf = (messages: readonly ChatMessage[]) => messages.filter(isToolResult).map(({ content }) => textOf(content))
 const idsOf = (messages: readonly ChatMessage[]) =>
   messages.flatMap((message) => (hasToolCalls(message) ? message.toolCalls.map(({ id }) => id) : []))
 const echo = () => countingTool('echo', ({ n }: { n: number }) => `echo ${n}`)
@@ -22,7 +21,7 @@ describe.each(modes)('ids and lookup: $name', (mode) => {
     await using on = await stage(mode, script, { tools: [look.tool, countingTool('other').tool] })
     const result = await on.run()
     expect(result).toMatchObject({ stopReason: 'answered', output: 'done' })
-    expect(resultsOf(result.messages)).toEqual([
+    expect(resultTexts(result)).toEqual([
       'Tool not found: loook. Available tools: look, other.',
       'look done',
       'Tool not found: search.web/v2 ✨. Available tools: look, other.',
@@ -38,8 +37,8 @@ describe.each(modes)('ids and lookup: $name', (mode) => {
     await using on = await stage(mode, [{ toolCalls: [call('look'), call('x'.repeat(10_000)), call('')] }, 'done'])
     const result = await on.run()
     expect(result.stopReason).toBe('answered')
-    expect(resultsOf(result.messages)[0]).toBe('Tool not found: look. No tools are available.')
-    for (const told of resultsOf(result.messages)) expect(told.length).toBeLessThan(500)
+    expect(resultTexts(result)[0]).toBe('Tool not found: look. No tools are available.')
+    for (const told of resultTexts(result)) expect(told.length).toBeLessThan(500)
   })
 
   const odd: Record<string, string[]> = {
@@ -56,7 +55,7 @@ describe.each(modes)('ids and lookup: $name', (mode) => {
     const turn = (base: number): MockReply => ({ toolCalls: ids.map((id, index) => call('echo', { n: base + index }, id)) })
     await using on = await stage(mode, [turn(0), turn(10), 'done'], { tools: [tool.tool] })
     const result = await on.run()
-    expect(resultsOf(result.messages)).toEqual(['echo 0', 'echo 1', 'echo 2', 'echo 10', 'echo 11', 'echo 12'])
+    expect(resultTexts(result)).toEqual(['echo 0', 'echo 1', 'echo 2', 'echo 10', 'echo 11', 'echo 12'])
     expect(new Set(idsOf(result.messages)).size).toBe(6)
     expect(result.toolCalls.map(({ id }) => id)).toEqual(idsOf(result.messages))
     const [, second, third] = on.requests()
@@ -94,7 +93,7 @@ describe.each(modes)('ids and lookup: $name', (mode) => {
     const [lower, upper] = [countingTool('look', 'lower'), countingTool('LOOK', 'upper')]
     const script: MockReply[] = [{ toolCalls: [call('look'), call('LOOK'), call('Look')] }, 'done']
     await using on = await stage(mode, script, { tools: [lower.tool, upper.tool] })
-    expect(resultsOf((await on.run()).messages)).toEqual(['lower', 'upper', 'Tool not found: Look. Available tools: look, LOOK.'])
+    expect(resultTexts(await on.run())).toEqual(['lower', 'upper', 'Tool not found: Look. Available tools: look, LOOK.'])
   })
 })
 
@@ -121,7 +120,7 @@ describe.each(chatModes)('ids on the wire: $name', (mode) => {
     }))
     await using on = await stage(mode, [respond({ tool_calls: calls }, 'tool_calls'), 'done'], { tools: [tool.tool] })
     const result = await on.run()
-    expect(resultsOf(result.messages)).toEqual([0, 1, 2, 3, 4].map((n) => `echo ${n}`))
+    expect(resultTexts(result)).toEqual([0, 1, 2, 3, 4].map((n) => `echo ${n}`))
     expect(new Set(idsOf(result.messages)).size).toBe(5)
   })
 

@@ -1,27 +1,15 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import type { RunnerOptions, RunResult } from '../../src/agent/run.ts'
+import type { RunnerOptions } from '../../src/agent/run.ts'
 import { Event, type RunEvent } from '../../src/events.ts'
-import { isToolResult, textOf } from '../../src/messages.ts'
+import { textOf } from '../../src/messages.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { type ModeScript, modes } from './modes.ts'
-import { type SeenEvent, stage } from './stage.ts'
+import { comparable, resultTexts, type SeenEvent, stage } from './stage.ts'
 import { call, countingTool, deafTool, gatedTool } from './tools.ts'
 
 afterEach(() => {
   vi.useRealTimers()
 })
-
-const contents = ({ messages }: Pick<RunResult, 'messages'>) => messages.filter(isToolResult).map(({ content }) => textOf(content))
-
-/** A result without what differs from one run to the next. */
-function comparable({ runId: _, steps, toolCalls, error, ...rest }: RunResult) {
-  return {
-    ...rest,
-    error: error && { code: error.code, message: error.message },
-    steps: steps.map(({ durationMs: _d, timeToFirstTokenMs: _t, ...step }) => step),
-    toolCalls: toolCalls.map(({ durationMs: _d, ...record }) => record),
-  }
-}
 
 describe.each(modes)('the loop: $name', (mode) => {
   it('H1 a call, then an answer: the tool runs once, its result is sent, text beside the call is no answer', async () => {
@@ -197,7 +185,7 @@ describe.each(modes)('the loop: $name', (mode) => {
       const result = await on.run()
       expect(result.stopReason).toBe('repeated_calls')
       expect(result.iterations).toBe(5)
-      expect(contents(result).map((content) => content.includes('Repeating it again ends the run'))).toEqual([
+      expect(resultTexts(result).map((content) => content.includes('Repeating it again ends the run'))).toEqual([
         false,
         false,
         false,
@@ -280,106 +268,6 @@ describe.each(modes)('the loop: $name', (mode) => {
       expect(text.endsWith(streamResult.output), `${name}: \`${streamResult.output}\` at the end of \`${text}\``).toBe(true)
       expect(streamed.requests()).toEqual(plain.requests())
     }
-  })
-
-  it('H8 a token budget ends the run between steps, and the running round is finished', async () => {
-    const look = countingTool('look')
-    const script: ModeScript = () => ({ toolCalls: [call('look', { at: Math.random() })], usage: { inputTokens: 40, outputTokens: 10 } })
-    await using on = await stage(mode, script, { tools: [look.tool], maxIterations: 9, limits: { tokens: 100 } })
-    expect(await on.run()).toMatchObject({ stopReason: 'budget', iterations: 2, usage: { totalTokens: 100 } })
-    expect(look.calls).toHaveLength(2)
-  })
-
-  it('H8 an answer that uses the budget up is still an answer', async () => {
-    await using on = await stage(mode, [{ text: 'Done.', usage: { inputTokens: 400, outputTokens: 10 } }], { limits: { tokens: 100 } })
-    expect(await on.run()).toMatchObject({ stopReason: 'answered', output: 'Done.' })
-  })
-
-  it('H8 a cost budget counts what the model costs, and is refused where that is not known', async () => {
-    const look = countingTool('look')
-    const script: ModeScript = () => ({
-      toolCalls: [call('look', { at: Math.random() })],
-      usage: { inputTokens: 1_000_000, outputTokens: 100_000 },
-    })
-    const limits = { costUsd: 5 }
-    await using on = await stage(mode, script, {
-      tools: [look.tool],
-      maxIterations: 9,
-      limits,
-      settings: { price: { input: 1, output: 10 } },
-    })
-    expect(await on.run()).toMatchObject({ stopReason: 'budget', iterations: 3, usage: { costUsd: 6 } })
-    await expect(stage(mode, script, { limits })).rejects.toMatchObject({ code: 'invalid_option' })
-  })
-
-  it('H8 a call budget: calls beyond it are answered with "not run", and the run ends', async () => {
-    const look = countingTool('look')
-    const script: ModeScript = [
-      { toolCalls: [1, 2].map((n) => call('look', { n })) },
-      { toolCalls: [3, 4, 5].map((n) => call('look', { n })) },
-    ]
-    await using on = await stage(mode, script, { tools: [look.tool], maxIterations: 9, limits: { toolCalls: 3 } })
-    const result = await on.run()
-    expect(result.stopReason).toBe('budget')
-    expect(look.calls).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }])
-    expect(contents(result).slice(3)).toEqual(Array(2).fill('Not run: the limit of 3 tool calls is reached.'))
-    expect(result.toolCalls.map(({ outcome }) => outcome)).toEqual(['ok', 'ok', 'ok', 'denied', 'denied'])
-  })
-
-  it('H8 the deadline aborts a running model request', async () => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
-    await using on = await stage(
-      mode,
-      [
-        { toolCalls: [call('look')], usage: { inputTokens: 8, outputTokens: 1 } },
-        { text: 'I thi', hang: true },
-      ],
-      {
-        tools: [countingTool('look').tool],
-        limits: { deadlineMs: 60_000 },
-        streamIdleTimeoutMs: Number.POSITIVE_INFINITY,
-      },
-    )
-    const running = on.run()
-    await on.provider.waitForRequest(2)
-    vi.advanceTimersByTime(59_999)
-    expect(on.provider.requests[1]).toMatchObject({ ended: false })
-    vi.advanceTimersByTime(1)
-    expect(await running).toMatchObject({ stopReason: 'deadline', usage: { totalTokens: 9 }, iterations: 2 })
-    expect(await on.provider.waitForEnd(2)).toMatchObject({ aborted: true })
-    expect(vi.getTimerCount()).toBe(0)
-  })
-
-  it('H8 the deadline aborts a running tool; its result says so', async () => {
-    const deaf = deafTool()
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
-    await using on = await stage(mode, [{ toolCalls: [call('look'), call('deaf')] }], {
-      tools: [deaf.tool, countingTool('look').tool],
-      limits: { deadlineMs: 10_000 },
-    })
-    const running = on.run()
-    const signal = await deaf.called
-    vi.advanceTimersByTime(10_000)
-    const result = await running
-    expect(signal.aborted).toBe(true)
-    expect(result.stopReason).toBe('deadline')
-    expect(result.toolCalls.map(({ outcome }) => outcome)).toEqual(['ok', 'cancelled'])
-    expect(contents(result)).toEqual(['look done', expect.stringContaining('cancelled')])
-    expect(vi.getTimerCount()).toBe(0)
-  })
-
-  it("H8 the deadline aborts the extra request of onLimit 'answer'", async () => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
-    await using on = await stage(mode, [{ toolCalls: [call('look')] }, { hang: true }], {
-      tools: [countingTool('look').tool],
-      maxIterations: 1,
-      onLimit: 'answer',
-      limits: { deadlineMs: 10_000 },
-    })
-    const running = on.run()
-    await on.provider.waitForRequest(2)
-    vi.advanceTimersByTime(10_000)
-    expect((await running).stopReason).toBe('deadline')
   })
 
   it('H9 a hundred concurrent runs on one runner do not see each other', async () => {

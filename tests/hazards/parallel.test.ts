@@ -1,16 +1,14 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { Event } from '../../src/events.ts'
-import { isToolResult, textOf } from '../../src/messages.ts'
 import { type AnyTool, defineTool } from '../../src/tools/tool.ts'
 import { modes } from './modes.ts'
-import { stage } from './stage.ts'
+import { resultTexts, stage } from './stage.ts'
 import { call, countingTool, deafTool, gatedTool } from './tools.ts'
+import { goAround } from './waiting.ts'
 
 afterEach(() => {
   vi.useRealTimers()
 })
-
-const resultsOf = (messages: Parameters<typeof isToolResult>[0][]) => messages.filter(isToolResult).map(({ content }) => textOf(content))
 
 /** A tool of which the test decides when each call ends; it keeps count of how many run at once. */
 function countedTool(name: string, options: Partial<AnyTool> = {}) {
@@ -51,11 +49,6 @@ function countedTool(name: string, options: Partial<AnyTool> = {}) {
   }
 }
 
-/** Everything that can happen without a timer or the network has happened. */
-async function quiet(): Promise<void> {
-  for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve))
-}
-
 describe.each(modes)('parallel calls: $name', (mode) => {
   it('H26 all calls of a turn start before any ends; results are in call order, whatever the order they end in', async () => {
     const work = countedTool('work')
@@ -66,10 +59,10 @@ describe.each(modes)('parallel calls: $name', (mode) => {
     expect(work.state.started).toEqual(['work 0', 'work 1', 'work 2', 'work 3'])
     for (const n of [2, 0, 3, 1]) {
       work.end(`work ${n}`)
-      await quiet()
+      await goAround()
     }
     const { messages, toolCalls } = await running
-    expect(resultsOf(messages)).toEqual(['work 0', 'work 1', 'work 2', 'work 3'])
+    expect(resultTexts({ messages })).toEqual(['work 0', 'work 1', 'work 2', 'work 3'])
     const order = (name: string) =>
       on.events.filter((event) => event.name === name).map(({ meta }) => toolCalls.findIndex(({ id }) => id === meta.toolCallId))
     expect(order(Event.TOOL_CALL_START)).toEqual([0, 1, 2, 3])
@@ -88,7 +81,7 @@ describe.each(modes)('parallel calls: $name', (mode) => {
       await using on = await stage(mode, script, { tools: [work.tool], ...(toolConcurrency === undefined ? {} : { toolConcurrency }) })
       const running = on.run()
       await work.untilStarted(most)
-      await quiet()
+      await goAround()
       expect(work.state.started).toHaveLength(most)
       for (let ended = 0; ended < count; ended++) {
         const [first = ''] = work.state.running.keys()
@@ -119,20 +112,20 @@ describe.each(modes)('parallel calls: $name', (mode) => {
     const running = on.run()
     await work.untilStarted(2)
     work.end('work 1')
-    await quiet()
+    await goAround()
     expect(alone.state.started).toEqual([])
     work.end('work 0')
     await alone.untilStarted(1)
-    await quiet()
+    await goAround()
     expect([...alone.state.started, ...work.state.started]).toEqual(['alone 2', 'work 0', 'work 1'])
     alone.end('alone 2')
     await alone.untilStarted(2)
-    await quiet()
+    await goAround()
     expect(work.state.started).toHaveLength(2)
     alone.end('alone 3')
     await work.untilStarted(3)
     work.end('work 4')
-    expect(resultsOf((await running).messages)).toEqual(['work 0', 'work 1', 'alone 2', 'alone 3', 'work 4'])
+    expect(resultTexts(await running)).toEqual(['work 0', 'work 1', 'alone 2', 'alone 3', 'work 4'])
     expect(alone.state.most).toBe(1)
   })
 
@@ -159,7 +152,7 @@ describe.each(modes)('parallel calls: $name', (mode) => {
       await work.untilStarted(64)
       for (const key of [...work.state.running.keys()]) work.end(key)
       await running
-      await quiet()
+      await goAround()
     } finally {
       process.off('warning', warned)
     }
@@ -173,11 +166,11 @@ describe.each(modes)('parallel calls: $name', (mode) => {
     const running = on.run()
     await Promise.all([failing.called, late.called])
     failing.fail(new Error('no luck'))
-    await quiet()
+    await goAround()
     expect(on.requests()).toHaveLength(1)
     late.release()
     const { messages, toolCalls } = await running
-    expect(resultsOf(messages)).toEqual(['early done', 'no luck', 'late done'])
+    expect(resultTexts({ messages })).toEqual(['early done', 'no luck', 'late done'])
     expect(toolCalls.map(({ outcome }) => outcome)).toEqual(['ok', 'failed', 'ok'])
   })
 
@@ -189,10 +182,10 @@ describe.each(modes)('parallel calls: $name', (mode) => {
     const running = on.run()
     await Promise.all([deaf.called, late.called])
     vi.advanceTimersByTime(5_000)
-    await quiet()
+    await goAround()
     late.release()
     const { messages, toolCalls } = await running
-    expect(resultsOf(messages)).toEqual(['Tool `deaf` timed out after 5000 ms.', 'late done'])
+    expect(resultTexts({ messages })).toEqual(['Tool `deaf` timed out after 5000 ms.', 'late done'])
     expect(toolCalls.map(({ outcome }) => outcome)).toEqual(['timeout', 'ok'])
   })
 
@@ -203,6 +196,6 @@ describe.each(modes)('parallel calls: $name', (mode) => {
     await using on = await stage(mode, [{ toolCalls: tools.map(({ name }) => call(name)) }, 'done'], { tools })
     const { messages, stopReason } = await on.run()
     expect(stopReason).toBe('answered')
-    expect(resultsOf(messages)).toEqual(['first', 'second', 'failed without saying why'])
+    expect(resultTexts({ messages })).toEqual(['first', 'second', 'failed without saying why'])
   })
 })

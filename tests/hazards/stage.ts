@@ -144,3 +144,18 @@ export function shape(messages: readonly ChatMessage[]): object[] {
     return { role, content, toolCalls }
   })
 }
+
+/** The texts of all results, in order. */
+export function resultTexts({ messages }: Pick<RunResult, 'messages'>): string[] {
+  return messages.filter(isToolResult).map(({ content }) => textOf(content))
+}
+
+/** A result without what differs from one run to the next. */
+export function comparable({ runId: _, steps, toolCalls, error, ...rest }: RunResult): object {
+  return {
+    ...rest,
+    error: error && { code: error.code, message: error.message },
+    steps: steps.map(({ durationMs: _d, timeToFirstTokenMs: _t, ...step }) => step),
+    toolCalls: toolCalls.map(({ durationMs: _d, ...record }) => record),
+  }
+}

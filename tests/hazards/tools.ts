@@ -58,7 +58,12 @@ export function gatedTool(name: string): {
   return { tool, called: called.promise, release: (value = `${name} done`) => gate.resolve(value), fail: gate.reject }
 }
 
-/** Finds the content of the result of call `id`. */
+/** A scripted call; a text goes out as it is. */
 export function call(name: string, args: Record<string, never> | string | object = {}, id?: string) {
   return { name, args: typeof args === 'string' ? args : JSON.stringify(args), ...(id === undefined ? {} : { id }) }
+}
+
+/** An object that is taken for a promise, written so that it can't be one by mistake. */
+export function thenable(then: (resolve: (value: unknown) => void, reject: (reason: unknown) => void) => void): object {
+  return Object.defineProperty({}, 'then', { value: then })
 }

@@ -1,6 +1,13 @@
 import { getEventListeners } from 'node:events'
 import { describe, expect, expectTypeOf, it } from 'vitest'
-import type { AssistantToolCallMessage, ChatMessage, ToolCall, ToolResultMessage } from '../../src/messages.ts'
+import {
+  type AssistantToolCallMessage,
+  type ChatMessage,
+  hasToolCalls,
+  isToolResult,
+  type ToolCall,
+  type ToolResultMessage,
+} from '../../src/messages.ts'
 import { AIDriver, createAIDriver, type QueryOptions, type QueryResult, type StreamResult } from '../../src/models/ai-driver.ts'
 import { createModel } from '../../src/models/create-model.ts'
 import type { ToolDefinition } from '../../src/tools/tool.ts'
@@ -143,6 +150,18 @@ describe('AIDriver.query', () => {
     expect(toolCalls[1]?.id).toBe('call_0')
     expect(new Set(toolCalls.map(({ id }) => id)).size).toBe(3)
     for (const { id } of toolCalls) expect(id).toMatch(/^call_/)
+  })
+
+  it('S2-8 S2-9 S2-10 S2-11 S2-12 S2-13 tells the kinds of messages apart', () => {
+    const message: ChatMessage[] = [
+      { role: 'user', content: 'Hi' },
+      { role: 'assistant', content: '', toolCalls: calls },
+      { role: 'tool', content: 'x', toolCallId: 'call_a' },
+      { role: 'assistant', content: '', toolCalls: [] },
+    ]
+    expect(message.map(hasToolCalls)).toEqual([false, true, false, false])
+    expect(message.map(isToolResult)).toEqual([false, false, true, false])
+    expectTypeOf<Extract<ChatMessage, { role: 'tool' }>>().toEqualTypeOf<ToolResultMessage>()
   })
 
   it('rejects with the model’s error, and when aborted', async () => {

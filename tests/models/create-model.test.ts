@@ -18,6 +18,12 @@ describe('createModel', () => {
     for (const [name, provider, model] of names) expect(createModel(name)).toMatchObject({ provider, model })
   })
 
+  it('answers as the built-in model without key or network', async () => {
+    const { text, finishReason } = await createModel('demo').generate({ messages: [{ role: 'user', content: 'What is 6 times 7?' }] })
+    expect(finishReason).toBe('stop')
+    expect(text).not.toBe('')
+  })
+
   it('says what it can do before it is asked', () => {
     const settings = { provider: 'openrouter', model: 'm', contextWindow: 8000, price: { input: 1, output: 2 } }
     expect(createModel(settings).capabilities).toEqual({
@@ -98,7 +104,7 @@ describe('config/providers.yaml', () => {
   })
 
   it('S4-16 Q17 knows every provider, each with quirks that are valid for any model', () => {
-    expect(providerNames()).toEqual([
+    const names = [
       'openai',
       'azure',
       'deepseek',
@@ -112,8 +118,9 @@ describe('config/providers.yaml', () => {
       'mistral',
       'xai',
       'custom',
-    ])
-    for (const name of providerNames()) {
+    ]
+    expect(providerNames()).toEqual([...names, 'demo'])
+    for (const name of names) {
       const preset = findPreset(name)
       expect(preset.driver).toBe('openai')
       for (const { quirks } of preset.models ?? []) openAIQuirks(preset.quirks, quirks)

@@ -79,6 +79,15 @@ describe('nodeFetch', () => {
     expect(stdout).toBe('x\n')
   })
 
+  it('sends a request once more when the idle connection it used turns out to be closed', async () => {
+    await using server = await startServer((response, _request, index) => (index === 1 ? response.destroy() : response.end(String(index))))
+    expect(await (await nodeFetch(server.baseURL)).text()).toBe('0')
+    expect(await (await nodeFetch(server.baseURL)).text()).toBe('2')
+    await using closing = await startServer((response) => response.destroy())
+    await expect(nodeFetch(closing.baseURL)).rejects.toMatchObject({ code: 'ECONNRESET' })
+    expect(closing.requests).toHaveLength(1)
+  })
+
   it('hands redirects, forms, streams and requests to the built-in fetch', async () => {
     await using server = await startServer((response, { url }) => {
       if (url.endsWith('/old')) response.writeHead(307, { location: '/v1/new' }).end()

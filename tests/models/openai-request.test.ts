@@ -1,11 +1,11 @@
 import { describe, expect, expectTypeOf, it } from 'vitest'
 import type { ChatMessage, JsonObject } from '../../src/messages.ts'
 import { createModel } from '../../src/models/create-model.ts'
-import type { ModelRequest, ModelResponse, ToolChoice } from '../../src/models/model.ts'
-import type { ModelSettings } from '../../src/models/settings.ts'
+import type { ModelRequest, ToolChoice } from '../../src/models/model.ts'
 import { messagesFromOpenAI } from '../../src/openai-messages.ts'
 import type { ToolDefinition } from '../../src/tools/tool.ts'
-import { eventStream, type Received, startServer, textEvents } from './local-server.ts'
+import { eventStream, startServer, textEvents } from './local-server.ts'
+import { hello, send } from './one-request.ts'
 
 const weather: ToolDefinition = {
   type: 'function',
@@ -19,21 +19,6 @@ const time: ToolDefinition = {
   type: 'function',
   function: { name: 'get_time', description: 'The time.', parameters: { type: 'object', properties: {} }, strict: true },
 }
-const hello: ChatMessage[] = [{ role: 'user', content: 'Hello' }]
-
-/** Makes one request and returns what arrived at the provider. */
-async function send(
-  request: Partial<ModelRequest>,
-  settings: Partial<ModelSettings> = {},
-): Promise<{ sent: Received; body: JsonObject; response: ModelResponse }> {
-  await using server = await startServer((response) => eventStream(response).end(textEvents('ok')))
-  const model = createModel({ provider: 'openai', model: 'gpt-4o', apiKey: 'test-key', baseURL: server.baseURL, ...settings })
-  const response = await model.generate({ messages: hello, ...request })
-  const [sent] = server.requests
-  if (sent === undefined || server.requests.length > 1) throw new Error(`expected one request, got ${server.requests.length}`)
-  return { sent, body: sent.body, response }
-}
-
 describe('what is asked of a Chat Completions server', () => {
   it('S0-1 S0-5 S2-1 S2-19 S2-34 S3-4 S4-19 sends tools, in order, to chat completions through the SDK, as a stream', async () => {
     const { sent, body } = await send({ tools: [weather, time] })
@@ -371,91 +356,5 @@ describe('what is asked of a Chat Completions server', () => {
     expect(await sentTo('deepseek', 'deepseek-flash')).toMatchObject([{ reasoning_content: '' }])
     expect(await sentTo('moonshot', 'kimi-k2.6')).toMatchObject([{ reasoning_content: ' ' }])
     expect(JSON.stringify(await sentTo('vllm', 'any'))).not.toContain('reasoning')
-  })
-})
-
-describe('keys, addresses and headers', () => {
-  it('S3-18 takes an empty key for none, so that the environment’s is used', async () => {
-    process.env.XAI_API_KEY = ' from-env '
-    try {
-      for (const apiKey of ['', '  ']) {
-        const { sent } = await send({}, { provider: 'xai', apiKey })
-        expect(sent.headers.authorization).toBe('Bearer from-env')
-      }
-    } finally {
-      delete process.env.XAI_API_KEY
-    }
-  })
-
-  it('S3-18 says which key is missing, when the request is made and not before', async () => {
-    const model = createModel({ provider: 'xai', model: 'grok-4', apiKey: '' })
-    await expect(model.generate({ messages: hello })).rejects.toMatchObject({
-      code: 'missing_api_key',
-      provider: 'xai',
-      message: expect.stringContaining('XAI_API_KEY'),
-    })
-  })
-
-  it('asks servers of one’s own machine without a key', async () => {
-    for (const provider of ['ollama', 'vllm', 'lmstudio', 'custom']) {
-      const { sent } = await send({}, { provider, apiKey: '' })
-      expect(sent.headers.authorization).toBe('Bearer none')
-    }
-  })
-
-  it('speaks to Azure’s v1 API with its own key header', async () => {
-    await using server = await startServer((response) => eventStream(response).end(textEvents('ok')))
-    const endpoint = new URL(server.baseURL).origin
-    const model = createModel({ provider: 'azure', model: 'my-deployment', apiKey: 'azure-key', baseURL: `${endpoint}/` })
-    await model.generate({ messages: hello })
-    process.env.AZURE_OPENAI_ENDPOINT = endpoint
-    try {
-      await createModel({ provider: 'azure', model: 'my-deployment', apiKey: 'azure-key' }).generate({ messages: hello })
-    } finally {
-      delete process.env.AZURE_OPENAI_ENDPOINT
-    }
-    await expect(createModel({ provider: 'azure', model: 'm', apiKey: 'k' }).generate({ messages: hello })).rejects.toMatchObject({
-      code: 'invalid_option',
-      message: expect.stringContaining('AZURE_OPENAI_ENDPOINT'),
-    })
-    expect(server.requests.map(({ url, headers }) => [url, headers['api-key'], headers.authorization])).toEqual(
-      Array(2).fill(['/openai/v1/chat/completions', 'azure-key', undefined]),
-    )
-  })
-
-  it('sends own headers, and OpenAI’s account only to OpenAI', async () => {
-    const set = {
-      OPENAI_ORG_ID: 'org-1',
-      OPENAI_PROJECT_ID: 'proj-1',
-      OPENAI_CUSTOM_HEADERS: 'X-Gateway: g\nAuthorization: Bearer gateway',
-      OPENAI_ADMIN_KEY: 'admin',
-    }
-    Object.assign(process.env, set)
-    try {
-      const own = await send({}, { headers: { 'X-Own': 'yes' } })
-      expect(own.sent.headers).toMatchObject({
-        'x-own': 'yes',
-        'openai-organization': 'org-1',
-        'openai-project': 'proj-1',
-        'x-gateway': 'g',
-      })
-      const other = await send({}, { provider: 'deepseek' })
-      for (const name of ['openai-organization', 'openai-project', 'x-gateway']) expect(other.sent.headers).not.toHaveProperty(name)
-      expect(other.sent.headers.authorization).toBe('Bearer test-key')
-      expect(JSON.stringify(other.sent.headers)).not.toContain('admin')
-    } finally {
-      for (const name of Object.keys(set)) delete process.env[name]
-    }
-  })
-
-  it('uses the fetch of the settings', async () => {
-    const asked: string[] = []
-    const own: typeof fetch = async (input) => {
-      asked.push(String(input))
-      return new Response(textEvents('from my fetch'), { headers: { 'content-type': 'text/event-stream' } })
-    }
-    const model = createModel({ provider: 'openai', model: 'gpt-4o', apiKey: 'k', baseURL: 'http://nowhere.invalid/v1', fetch: own })
-    expect((await model.generate({ messages: hello })).text).toBe('from my fetch')
-    expect(asked).toEqual(['http://nowhere.invalid/v1/chat/completions'])
   })
 })

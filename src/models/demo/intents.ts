@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../messages.ts'
-import type { Kind } from './kinds.ts'
+import type { Kind } from './reading/kinds.ts'
 
 /*
  * What a request is read into: plain data, made from the words alone. It says what is wanted, never what was found; the same conversation
@@ -57,6 +57,8 @@ export interface FileSet {
   /** All of them hold. */
   mentions: { search: Search; negated: boolean }[]
   top?: Top
+  /** Only what is also in that set: `how many of those 3 …`. */
+  within?: FileSet
   recursive: boolean
   what: 'file' | 'folder'
 }

@@ -74,7 +74,7 @@ export function multiply(a: ExactNumber, b: ExactNumber): ExactNumber {
 }
 
 export function divide(a: ExactNumber, b: ExactNumber): ExactNumber {
-  if (toDouble(b) === 0 && !(isExact(b) && b.n !== 0n)) throw problem('Division by zero')
+  if (isExact(b) ? b.n === 0n : b === 0) throw problem('Division by zero')
   return isExact(a) && isExact(b) ? fraction(a.n * b.d, a.d * b.n) : double(toDouble(a) / toDouble(b))
 }
 

@@ -10,7 +10,7 @@ export function looksBinary(start: Uint8Array): boolean {
 }
 
 /** A file's bytes in pieces. A piece is overwritten by the next one. Rejects with the signal's reason once it is aborted. */
-export async function* readChunks(handle: FileHandle, signal: AbortSignal): AsyncGenerator<Buffer> {
+async function* readChunks(handle: FileHandle, signal: AbortSignal): AsyncGenerator<Buffer> {
   const buffer = Buffer.allocUnsafe(chunkBytes)
   for (;;) {
     signal.throwIfAborted()

@@ -301,6 +301,14 @@ describe('fetch_url and time', () => {
     expect(await errorOf(fetchUrl({ url }, here, AbortSignal.abort(reason)))).toBe(reason)
   })
 
+  it('leaves no listener on a signal that is not aborted', async () => {
+    const { url } = await serve(say('x'))
+    const { signal } = new AbortController()
+    await fetchUrl({ url }, here, signal)
+    await errorOf(fetchUrl({ url: 'http://10.0.0.1/' }, {}, signal))
+    expect(getEventListeners(signal, 'abort')).toEqual([])
+  })
+
   it('ends while a name is being looked up', async () => {
     const resolveHost = () => new Promise<never>(() => {})
     const controller = new AbortController()

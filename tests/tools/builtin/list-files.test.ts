@@ -3,7 +3,7 @@ import { symlinkSync, truncateSync, utimesSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { type FileList, listFilesTool } from '../../../src/tools/builtin/list-files.ts'
-import { callTool, errorOf, makeTree } from './workbench.ts'
+import { callTool, errorOf, makePipe, makeTree } from './workbench.ts'
 
 const list = (workspace: string, args: object = {}, signal?: AbortSignal) => callTool<FileList>(listFilesTool({ workspace }), args, signal)
 const paths = async (workspace: string, args: object = {}) => (await list(workspace, args)).files.map(({ path }) => path)
@@ -106,7 +106,7 @@ describe('list_files', () => {
 
   it('leaves out what git ignores, links and special files', async () => {
     const folder = makeTree({ '.gitignore': 'dist/\n', 'dist/a.js': '', 'src/a.ts': '', 'outside.txt': '' })
-    execFileSync('mkfifo', [join(folder, 'src/pipe')])
+    makePipe(join(folder, 'src/pipe'))
     symlinkSync('/etc/passwd', join(folder, 'src/passwd'))
     symlinkSync('/', join(folder, 'src/root'))
     expect(await paths(folder, { path: 'src', lines: true })).toEqual(['src/a.ts'])

@@ -1,10 +1,9 @@
-import { execFileSync } from 'node:child_process'
 import { symlinkSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type FileText, readFileTool } from '../../../src/tools/builtin/read-file.ts'
-import { addFiles, callTool, errorOf, makeTree } from './workbench.ts'
+import { addFiles, callTool, errorOf, makePipe, makeTree } from './workbench.ts'
 
 const read = (workspace: string, args: object, signal?: AbortSignal) => callTool<FileText>(readFileTool({ workspace }), args, signal)
 
@@ -94,7 +93,7 @@ describe('read_file', () => {
 
   it('refuses binary files, folders, pipes, and what is outside', async () => {
     const folder = makeTree({ 'a.bin': Buffer.from([1, 2, 0, 3]), 'sub/b.txt': '' })
-    execFileSync('mkfifo', [join(folder, 'pipe')])
+    makePipe(join(folder, 'pipe'))
     symlinkSync('/etc/passwd', join(folder, 'link'))
     expect((await errorOf(read(folder, { path: 'a.bin' }))).message).toBe('Expected a text file, got "a.bin", a binary file of 4 bytes')
     expect((await errorOf(read(folder, { path: 'sub' }))).message).toBe('Expected a file, got the folder "sub"')

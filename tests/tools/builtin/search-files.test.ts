@@ -1,12 +1,11 @@
-import { execFileSync } from 'node:child_process'
 import { getEventListeners } from 'node:events'
-import { symlinkSync } from 'node:fs'
+import { symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Worker } from 'node:worker_threads'
 import fc from 'fast-check'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { type SearchResult, searchFilesTool } from '../../../src/tools/builtin/search-files.ts'
-import { addFiles, callTool, errorOf, makeTree } from './workbench.ts'
+import { addFiles, callTool, errorOf, makePipe, makeTree } from './workbench.ts'
 
 const search = (workspace: string, args: object, signal?: AbortSignal) =>
   callTool<SearchResult>(searchFilesTool({ workspace }), args, signal)
@@ -134,12 +133,19 @@ describe('search_files', () => {
       'node_modules/x.js': 'needle',
       'a.txt': 'needle',
     })
-    execFileSync('mkfifo', [join(folder, 'pipe')])
+    makePipe(join(folder, 'pipe'))
     symlinkSync('a.txt', join(folder, 'link'))
     symlinkSync('/proc', join(folder, 'proc'))
     expect(await search(folder, { query: 'needle' })).toMatchObject({ count: 1, files: 1, matches: [{ path: 'a.txt' }] })
     expect(await search(folder, { query: 'needle', pattern: '.env' })).toMatchObject({ count: 1 })
     expect(await errorOf(search(folder, { query: 'x', path: 'proc/self' }))).toMatchObject({ code: 'tool_denied' })
+  })
+
+  it.runIf(process.platform === 'linux')('goes on past a file it can not read, and says so', async () => {
+    const folder = makeTree({ 'a.txt': 'needle' })
+    // A name that is no UTF-8 comes back from the system mangled, and leads nowhere.
+    writeFileSync(Buffer.concat([Buffer.from(`${folder}/`), Buffer.of(0xff)]), 'needle')
+    expect(await search(folder, { query: 'needle' })).toMatchObject({ count: 1, note: '1 file(s) could not be read.' })
   })
 
   it('refuses a regular expression that is none, and text of several lines, in words', async () => {

@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Walk, type WalkOptions } from '../../../src/tools/builtin/walk.ts'
 import { Workspace } from '../../../src/tools/builtin/workspace.ts'
-import { addFiles, errorOf, makeTree } from './workbench.ts'
+import { addFiles, errorOf, makePipe, makeTree } from './workbench.ts'
 
 async function walkThrough(folder: string, { path = '.', ...options }: Partial<WalkOptions> & { path?: string } = {}): Promise<string[]> {
   const workspace = new Workspace(folder)
@@ -99,6 +99,10 @@ describe('Walk', () => {
     symlinkSync(join(folder, 'out/secret.txt'), join(folder, 'in/file'))
     symlinkSync('.', join(folder, 'in/round'))
     symlinkSync(join(folder, 'out/rules'), join(folder, 'in/.gitignore'))
+    expect(await walkThrough(join(folder, 'in'))).toEqual(['a.txt'])
+    // Nor wait for a pipe in the place of rules.
+    rmSync(join(folder, 'in/.gitignore'))
+    makePipe(join(folder, 'in/.gitignore'))
     expect(await walkThrough(join(folder, 'in'))).toEqual(['a.txt'])
   })
 

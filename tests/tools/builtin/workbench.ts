@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -19,6 +20,11 @@ export function addFiles(folder: string, files: Record<string, string | Buffer>)
     mkdirSync(dirname(join(folder, path)), { recursive: true })
     writeFileSync(join(folder, path), content)
   }
+}
+
+/** A named pipe, which a careless reader waits on for ever. */
+export function makePipe(path: string): void {
+  execFileSync('sh', ['-c', 'mkfifo "$0"', path])
 }
 
 /** Calls a tool as a run does: arguments are held against its schema first. Rejects with what the tool throws. */

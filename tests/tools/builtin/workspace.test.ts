@@ -1,10 +1,9 @@
-import { execFileSync } from 'node:child_process'
 import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { Workspace } from '../../../src/tools/builtin/workspace.ts'
-import { errorOf, makeTree } from './workbench.ts'
+import { errorOf, makePipe, makeTree } from './workbench.ts'
 
 /** A workspace beside a folder it must not be left for. */
 function makeNeighbours(): { root: string; inside: string; outside: string; workspace: Workspace } {
@@ -97,7 +96,7 @@ describe('Workspace', () => {
 
   it('refuses pipes and sockets without waiting for them', async () => {
     const { inside, workspace } = makeNeighbours()
-    execFileSync('mkfifo', [join(inside, 'pipe')])
+    makePipe(join(inside, 'pipe'))
     const server = createServer()
     await new Promise<void>((resolve) => server.listen(join(inside, 'socket'), resolve))
     try {

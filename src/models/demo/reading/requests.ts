@@ -1,0 +1,86 @@
+import { type ChatMessage, textOf } from '../../../messages.ts'
+import type { ToolDefinition } from '../../../tools/tool.ts'
+import type { Question } from '../intents.ts'
+import { readClause } from './clause.ts'
+import { splitSentence, splitSentences } from './clauses.ts'
+import { type Discourse, noteQuestion, startDiscourse } from './discourse.ts'
+import { isGreeting, readSmalltalk } from './smalltalk.ts'
+import { type Token, tokenise } from './tokens.ts'
+import { type NamedCall, readNamedCalls } from './tool-requests.ts'
+import { isEmptyWord } from './words.ts'
+
+/** What one user message asks, in order. */
+export interface Request {
+  turn: number
+  questions: Question[]
+}
+
+/** How far back a request may refer; reading a whole long conversation again at every step would make it slower and slower. */
+const mostTurns = 12
+const mostCharacters = 8_000
+/** A clause longer than this is prose, not a request; reading it would take long and lead nowhere. */
+const mostTokens = 160
+
+/** Reads every user message of a conversation; each may refer to what those before it spoke of. */
+export function readRequests(messages: readonly ChatMessage[], tools: readonly ToolDefinition[]): Request[] {
+  const discourse = startDiscourse()
+  const given = messages.filter((message) => message.role === 'user')
+  return given.map(({ content }, turn) => {
+    discourse.turn = turn
+    const questions = given.length - turn > mostTurns ? [] : readText(textOf(content), tools, discourse)
+    return { turn, questions }
+  })
+}
+
+function readText(given: string, tools: readonly ToolDefinition[], discourse: Discourse): Question[] {
+  const text = given.replace(/\r\n?/g, '\n')
+  if (text.length > mostCharacters)
+    return [{ ask: 'unknown', text: `${text.slice(0, 80)}…`, why: `it is longer than ${mostCharacters} characters` }]
+  const talk = readSmalltalk(tokenise(text))
+  if (talk !== undefined) return [talk]
+  const questions: Question[] = []
+  const add = (question: Question): void => {
+    questions.push(question)
+    noteQuestion(discourse, question)
+  }
+  let at = 0
+  const calls = readNamedCalls(text, tools)
+  for (const call of calls) {
+    readProse(text.slice(at, call.start), discourse, true, add)
+    add(askOfCall(call, discourse, text))
+    at = call.end
+  }
+  readProse(text.slice(at), discourse, calls.length > 0, add)
+  return questions
+}
+
+function askOfCall({ tool, args, problem, start, end }: NamedCall, discourse: Discourse, text: string): Question {
+  if (problem !== undefined) return { ask: 'unknown', text: text.slice(start, end), why: problem }
+  return { ask: 'call', call: { turn: discourse.turn, tool, args } }
+}
+
+/** `and tell me the result`, beside a call: the result is told anyway. */
+const tellsResult =
+  /^(report|tell|show|give|say|what|is|me|us|the|its|it|their|result|results|answer|answers|output|outputs|back|with|and|then|return|returns|says?|please|to|i|want|know|you|get|got|do|does|first|finally|also|now|can|could|,)$/
+
+function readProse(text: string, discourse: Discourse, besideCall: boolean, add: (question: Question) => void): void {
+  for (const sentence of splitSentences(tokenise(text))) {
+    discourse.sentenceHasSet = false
+    const clauses = splitSentence(sentence).filter(
+      (tokens) => !isGreeting(tokens) && !(besideCall && tokens.every(({ word }) => tellsResult.test(word))),
+    )
+    clauses.forEach((tokens, index) => {
+      const shown = text.slice(tokens[0]?.start, tokens.at(-1)?.end).trim()
+      if (tokens.length > mostTokens)
+        add({ ask: 'unknown', text: `${shown.slice(0, 80)}…`, why: `a sentence of it has more than ${mostTokens} words` })
+      else
+        for (const question of readClause(tokens, discourse, { shown, following: clauses.slice(index + 1) }))
+          if (!isEmpty(tokens, question)) add(question)
+    })
+  }
+}
+
+/** `what do I get?`, behind what was asked to be calculated: nothing more is wanted. */
+function isEmpty(tokens: readonly Token[], question: Question): boolean {
+  return question.ask === 'unknown' && tokens.length > 1 && tokens.every(({ kind, word }) => kind === 'comma' || isEmptyWord(word))
+}

@@ -1,0 +1,76 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { Lanes } from '../../src/agent/lanes.ts'
+
+const settle = () => new Promise((resolve) => setImmediate(resolve))
+
+describe('Lanes', () => {
+  it('lets in as many as there is room for, and the next when one leaves', async () => {
+    const lanes = new Lanes(2)
+    const entered: number[] = []
+    for (let i = 0; i < 4; i++) void lanes.enter(false).then(() => entered.push(i))
+    await settle()
+    expect(entered).toEqual([0, 1])
+    lanes.leave()
+    await settle()
+    expect(entered).toEqual([0, 1, 2])
+    lanes.leave()
+    lanes.leave()
+    await settle()
+    expect(entered).toEqual([0, 1, 2, 3])
+  })
+
+  it('H26 one that must be alone waits for all before it and holds back all behind', async () => {
+    const lanes = new Lanes(3)
+    const entered: string[] = []
+    const enter = (name: string, alone = false) => void lanes.enter(alone).then(() => entered.push(name))
+    enter('a')
+    enter('b')
+    enter('alone', true)
+    enter('c')
+    await settle()
+    expect(entered).toEqual(['a', 'b'])
+    lanes.leave()
+    await settle()
+    expect(entered).toEqual(['a', 'b'])
+    lanes.leave()
+    await settle()
+    expect(entered).toEqual(['a', 'b', 'alone'])
+    lanes.leave()
+    await settle()
+    expect(entered).toEqual(['a', 'b', 'alone', 'c'])
+  })
+
+  it('H26 any calls, ending in any order: they start in theirs, never more at once than allowed, one alone by itself, and all of them', async () => {
+    const call = fc.record({ alone: fc.boolean(), last: fc.nat(5) })
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(call, { maxLength: 20 }),
+        fc.integer({ min: 1, max: 5 }),
+        fc.scheduler(),
+        async (calls, most, scheduler) => {
+          const lanes = new Lanes(most)
+          const started: number[] = []
+          const running = new Set<number>()
+          let widest = 0
+          const all = calls.map(async ({ alone }, index) => {
+            await lanes.enter(alone)
+            started.push(index)
+            running.add(index)
+            widest = Math.max(widest, running.size)
+            const isAloneRunning = [...running].some((at) => calls[at]?.alone)
+            if (isAloneRunning && running.size > 1) throw new Error(`${index} runs beside a call that must be alone`)
+            await scheduler.schedule(Promise.resolve(), `call ${index}`)
+            running.delete(index)
+            lanes.leave()
+          })
+          await scheduler.waitFor(Promise.all(all))
+          expect(started).toEqual(calls.map((_, index) => index))
+          expect(widest).toBeLessThanOrEqual(most)
+          // No room is left unused: calls that may run beside each other do.
+          if (calls.length >= most && calls.every(({ alone }) => !alone)) expect(widest).toBe(most)
+        },
+      ),
+    )
+  })
+})

@@ -1,0 +1,238 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { Budget, checkCostIsKnown, RepeatBreaker, resolveLimits, withCost } from '../../src/agent/limits.ts'
+import type { PlannedCall } from '../../src/agent/plan.ts'
+import type { RunSettings } from '../../src/agent/run.ts'
+import { InvalidOptionError } from '../../src/errors.ts'
+import type { Usage } from '../../src/messages.ts'
+
+const loose = (settings: object): RunSettings<never> => settings
+const usage = (totalTokens: number, costUsd?: number): Usage => ({
+  inputTokens: totalTokens,
+  outputTokens: 0,
+  totalTokens,
+  ...(costUsd === undefined ? {} : { costUsd }),
+})
+
+describe('resolveLimits', () => {
+  it('S0-17 S1-23 has the documented defaults', () => {
+    expect(resolveLimits({})).toEqual({
+      maxIterations: 5,
+      toolTimeoutMs: 30_000,
+      toolConcurrency: 8,
+      maxResultBytes: 65_536,
+      streamIdleTimeoutMs: 60_000,
+      deadlineMs: Number.POSITIVE_INFINITY,
+      tokens: Number.POSITIVE_INFINITY,
+      costUsd: Number.POSITIVE_INFINITY,
+      toolCalls: Number.POSITIVE_INFINITY,
+      repeatedCalls: 3,
+    })
+  })
+
+  const counts: [string, (value: unknown) => object, number][] = [
+    ['maxIterations', (maxIterations) => ({ maxIterations }), 1],
+    ['maxToolRounds', (maxToolRounds) => ({ maxToolRounds }), 1],
+    ['toolConcurrency', (toolConcurrency) => ({ toolConcurrency }), 1],
+    ['maxResultBytes', (maxResultBytes) => ({ maxResultBytes }), 1],
+    ['limits.toolCalls', (toolCalls) => ({ limits: { toolCalls } }), 0],
+    ['limits.repeatedCalls', (repeatedCalls) => ({ limits: { repeatedCalls } }), 1],
+  ]
+
+  it.each(counts)('H4 S0-20 `%s` is an integer, and no less than it may be', (name, settings, least) => {
+    for (const value of [least - 1, 1.5, Number.NaN, -1, Number.NEGATIVE_INFINITY, 2 ** 53, '1', true, {}, 1n]) {
+      expect(() => resolveLimits(loose(settings(value))), String(value)).toThrow(InvalidOptionError)
+      expect(() => resolveLimits(loose(settings(value))), String(value)).toThrow(`Expected \`${name}\` to be an integer ≥ ${least}, got \``)
+    }
+    for (const value of [least, least + 1, Number.MAX_SAFE_INTEGER, undefined])
+      expect(() => resolveLimits(loose(settings(value)))).not.toThrow()
+  })
+
+  it.each(['maxIterations', 'maxToolRounds', 'toolConcurrency', 'maxResultBytes'])('H4 `%s` is not endless', (name) => {
+    expect(() => resolveLimits(loose({ [name]: Number.POSITIVE_INFINITY }))).toThrow(InvalidOptionError)
+  })
+
+  const amounts: [string, (value: unknown) => object][] = [
+    ['toolTimeoutMs', (toolTimeoutMs) => ({ toolTimeoutMs })],
+    ['streamIdleTimeoutMs', (streamIdleTimeoutMs) => ({ streamIdleTimeoutMs })],
+    ['limits.deadlineMs', (deadlineMs) => ({ limits: { deadlineMs } })],
+    ['limits.tokens', (tokens) => ({ limits: { tokens } })],
+    ['limits.costUsd', (costUsd) => ({ limits: { costUsd } })],
+  ]
+
+  it.each(amounts)('H4 `%s` is a number above 0, and may be endless', (name, settings) => {
+    for (const value of [0, -0, -1, Number.NaN, Number.NEGATIVE_INFINITY, '1', null, {}, 1n]) {
+      expect(() => resolveLimits(loose(settings(value))), String(value)).toThrow(`Expected \`${name}\` to be a number > 0, got \``)
+    }
+    for (const value of [0.5, 1e9, Number.POSITIVE_INFINITY, undefined]) expect(() => resolveLimits(loose(settings(value)))).not.toThrow()
+  })
+
+  it('S3-11 `maxToolRounds` is another name; two that differ are refused', () => {
+    expect(resolveLimits({ maxToolRounds: 7 }).maxIterations).toBe(7)
+    expect(resolveLimits({ maxToolRounds: 7, maxIterations: 7 }).maxIterations).toBe(7)
+    expect(() => resolveLimits({ maxToolRounds: 7, maxIterations: 8 })).toThrow(
+      'Expected `maxToolRounds` to be the same as `maxIterations` (8) when both are given, got `7`',
+    )
+  })
+})
+
+describe('cost', () => {
+  it('H8 a limit on what can’t be measured is refused', () => {
+    const unknown = { nativeTools: true }
+    expect(() => checkCostIsKnown({ costUsd: 1 }, unknown)).toThrow(InvalidOptionError)
+    for (const [limits, capabilities] of [
+      [{ costUsd: 1 }, { ...unknown, price: { input: 1, output: 1 } }],
+      [{ costUsd: 1 }, { ...unknown, reportsCost: true }],
+      [{ costUsd: Number.POSITIVE_INFINITY }, unknown],
+      [{}, unknown],
+      [undefined, unknown],
+    ] as const) {
+      expect(() => checkCostIsKnown(limits, capabilities)).not.toThrow()
+    }
+  })
+
+  it('is counted by the price, cached tokens at theirs; what the provider says wins', () => {
+    const price = { input: 2, output: 10, cacheRead: 0.5, cacheWrite: 4 }
+    const used: Usage = {
+      inputTokens: 1_000_000,
+      outputTokens: 100_000,
+      totalTokens: 1_100_000,
+      cacheReadTokens: 400_000,
+      cacheWriteTokens: 100_000,
+    }
+    expect(withCost(used, { nativeTools: true, price }).costUsd).toBeCloseTo(0.5 * 2 + 0.4 * 0.5 + 0.1 * 4 + 0.1 * 10, 10)
+    expect(withCost(used, { nativeTools: true, price: { input: 2, output: 10 } }).costUsd).toBeCloseTo(3, 10)
+    expect(withCost({ ...used, costUsd: 9 }, { nativeTools: true, price })).toEqual({ ...used, costUsd: 9 })
+    expect(withCost(used, { nativeTools: true })).toBe(used)
+    // A provider that counts cached tokens beside the input, not in it: nothing is ever negative.
+    expect(withCost({ ...used, inputTokens: 10, outputTokens: 0 }, { nativeTools: true, price }).costUsd).toBeGreaterThan(0)
+  })
+})
+
+const call = (more: Partial<PlannedCall> = {}): PlannedCall => ({
+  id: 'c',
+  name: 'add',
+  rawArguments: '{}',
+  args: {},
+  action: 'run',
+  effect: 'read',
+  ...more,
+})
+
+describe('Budget', () => {
+  it('H8 tokens and cost are used up at the limit, not beyond it', () => {
+    const budget = new Budget(resolveLimits({ limits: { tokens: 100, costUsd: 1 }, maxIterations: 9 }))
+    budget.spend(usage(99, 0.5))
+    budget.spend(undefined)
+    expect(budget.exhausted(1)).toBeUndefined()
+    budget.spend(usage(1))
+    expect(budget.exhausted(1)).toBe('budget')
+    const cost = new Budget(resolveLimits({ limits: { costUsd: 1 } }))
+    cost.spend(usage(1, 0.5))
+    cost.spend(usage(1, 0.5))
+    expect(cost.exhausted(1)).toBe('budget')
+    expect(cost.usage).toEqual(usage(2, 1))
+  })
+
+  it('H4 of several limits reached at once, the budget is named before the iterations', () => {
+    const budget = new Budget(resolveLimits({ limits: { tokens: 1 }, maxIterations: 2 }))
+    expect([budget.exhausted(1), budget.exhausted(2), budget.exhausted(3)]).toEqual([undefined, 'max_iterations', 'max_iterations'])
+    budget.spend(usage(1))
+    expect(budget.exhausted(2)).toBe('budget')
+  })
+
+  it('H8 calls beyond the limit are refused, in order, over all rounds; refused ones count for nothing', () => {
+    const budget = new Budget(resolveLimits({ limits: { toolCalls: 2 } }))
+    const refused = call({ action: 'reject', refusal: { code: 'tool_not_found', text: 'no' } })
+    expect(budget.admit([refused, call({ id: 'a' })])).toEqual([refused, call({ id: 'a' })])
+    expect(budget.exhausted(1)).toBeUndefined()
+    const admitted = budget.admit([call({ id: 'b', action: 'client' }), call({ id: 'c', approval: true }), refused])
+    expect(admitted).toEqual([
+      call({ id: 'b', action: 'client' }),
+      call({ id: 'c', action: 'reject', refusal: { code: 'tool_denied', text: 'Not run: the limit of 2 tool calls is reached.' } }),
+      refused,
+    ])
+    expect(admitted[1]).not.toHaveProperty('approval')
+    expect(budget.exhausted(1)).toBe('budget')
+  })
+
+  it('H8 none at all: no call runs', () => {
+    const budget = new Budget(resolveLimits({ limits: { toolCalls: 0 } }))
+    expect(budget.exhausted(1)).toBeUndefined()
+    expect(budget.admit([call()])).toMatchObject([{ action: 'reject' }])
+    expect(budget.exhausted(1)).toBe('budget')
+  })
+})
+
+describe('RepeatBreaker', () => {
+  const turns = (breaker: RepeatBreaker, ...rounds: string[][]) =>
+    rounds.map((names, round) => {
+      const planned = names.map((name, index) => call({ id: `${round}.${index}`, name, rawArguments: name }))
+      const { tell, end } = breaker.countTurn(planned)
+      return [[...tell], end]
+    })
+
+  it('H5 a call repeated as often as allowed is told of once; repeated again, it ends the run', () => {
+    expect(turns(new RepeatBreaker(2), ['a'], ['a'], ['a'], ['a'])).toEqual([
+      [[], false],
+      [[], false],
+      [['2.0'], false],
+      [[], true],
+    ])
+  })
+
+  it('H5 a turn without it begins the count anew; other calls beside it do not', () => {
+    expect(turns(new RepeatBreaker(1), ['a'], ['b'], ['a'], ['a', 'c'], ['a'])).toEqual([
+      [[], false],
+      [[], false],
+      [[], false],
+      [['3.0'], false],
+      [[], true],
+    ])
+  })
+
+  it('H5 the same call several times in one turn is made once, as far as repeating goes', () => {
+    expect(turns(new RepeatBreaker(1), ['a', 'a', 'a'], ['a', 'a'])).toEqual([
+      [[], false],
+      [['1.0', '1.1'], false],
+    ])
+  })
+
+  it('H5 other arguments are another call', () => {
+    const breaker = new RepeatBreaker(1)
+    for (let i = 0; i < 20; i++) expect(breaker.countTurn([call({ rawArguments: `{"i":${i}}`, args: { i } })]).end).toBe(false)
+  })
+
+  it('H5 white space and the order of keys make no other call; the order of a list does', () => {
+    const ends = (...texts: string[]) => {
+      const breaker = new RepeatBreaker(1)
+      return texts.map((rawArguments) => breaker.countTurn([call({ rawArguments, args: JSON.parse(rawArguments) })]).end)
+    }
+    expect(ends('{"a":{"b":1,"c":2},"d":3}', '{"d":3, "a":{"c":2, "b":1}}', '{ "a":{"b":1,"c":2}, "d":3 }')).toEqual([false, false, true])
+    expect(ends('{"l":[1,2]}', '{"l":[2,1]}', '{"l":[1,2]}', '{"l":[2,1]}')).toEqual([false, false, false, false])
+  })
+
+  it('H5 switched off, it never ends a run', () => {
+    const breaker = new RepeatBreaker(resolveLimits({ limits: { repeatedCalls: Number.POSITIVE_INFINITY } }).repeatedCalls)
+    for (let i = 0; i < 100; i++) expect(breaker.countTurn([call()])).toEqual({ tell: new Set(), end: false })
+  })
+
+  it('H5 it ends exactly when some call has been made in more than `most` + 1 turns on end', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.uniqueArray(fc.constantFrom('a', 'b', 'c'), { maxLength: 3 }), { maxLength: 12 }),
+        fc.integer({ min: 1, max: 4 }),
+        (rounds, most) => {
+          const breaker = new RepeatBreaker(most)
+          const ends = turns(breaker, ...rounds).map(([, end]) => end)
+          const expected = rounds.map((_, at) =>
+            (['a', 'b', 'c'] as const).some(
+              (name) => at >= most + 1 && rounds.slice(at - most - 1, at + 1).every((round) => round.includes(name)),
+            ),
+          )
+          expect(ends).toEqual(expected)
+        },
+      ),
+    )
+  })
+})

@@ -1,0 +1,212 @@
+import { describe, expect, it } from 'vitest'
+import type { EventTap } from '../../src/agent/live-run.ts'
+import type { RunResult } from '../../src/agent/run.ts'
+import { RunStream } from '../../src/agent/run-stream.ts'
+import type { RunEvent } from '../../src/events.ts'
+import { noUsage } from '../../src/messages.ts'
+
+const meta = { runId: 'run_1', iteration: 1 }
+const text = (said: string): RunEvent => ({ type: 'TEXT_DELTA', text: said, meta })
+const reasoning: RunEvent = { type: 'REASONING_DELTA', text: 'hm', meta }
+const result: RunResult = {
+  runId: 'run_1',
+  output: '',
+  messages: [],
+  newMessages: [],
+  stopReason: 'answered',
+  usage: noUsage,
+  iterations: 1,
+  steps: [],
+  toolCalls: [],
+  pending: [],
+}
+const settle = () => new Promise((resolve) => setImmediate(resolve))
+
+/** A stream whose run is played by hand. */
+function staged() {
+  const ended = Promise.withResolvers<RunResult>()
+  const run: { emit: EventTap; signal: AbortSignal } = { emit: () => {}, signal: AbortSignal.abort() }
+  const stream = new RunStream((tap, signal) => {
+    run.emit = tap
+    run.signal = signal
+    return ended.promise
+  })
+  return { stream, run, end: () => ended.resolve(result), fail: (error: unknown) => ended.reject(error) }
+}
+
+async function taken<T>(stream: AsyncIterable<T>): Promise<T[]> {
+  const items: T[] = []
+  for await (const item of stream) items.push(item)
+  return items
+}
+
+describe('RunStream', () => {
+  it('gives every event in order, those from before it was iterated too, and ends with the run', async () => {
+    const { stream, run, end } = staged()
+    run.emit(text('a'))
+    const all = taken(stream)
+    run.emit(reasoning)
+    await settle()
+    run.emit(text('b'))
+    end()
+    expect(await all).toEqual([text('a'), reasoning, text('b')])
+    expect(await stream.result).toBe(result)
+    expect(run.signal.aborted).toBe(false)
+  })
+
+  it('`text` gives the visible text alone', async () => {
+    const { stream, run, end } = staged()
+    const all = taken(stream.text)
+    run.emit(text('a'))
+    run.emit(reasoning)
+    await settle()
+    run.emit(text('b'))
+    end()
+    expect(await all).toEqual(['a', 'b'])
+  })
+
+  it('holds many events for a consumer that is slow, and loses none', async () => {
+    const { stream, run, end } = staged()
+    const sent = Array.from({ length: 5_000 }, (_, i) => String(i))
+    for (const said of sent.slice(0, 3_000)) run.emit(text(said))
+    const iterator = stream.text[Symbol.asyncIterator]()
+    const seen: string[] = []
+    for (let i = 0; i < 2_500; i++) seen.push(String((await iterator.next()).value))
+    for (const said of sent.slice(3_000)) run.emit(text(said))
+    end()
+    for (let next = await iterator.next(); next.done !== true; next = await iterator.next()) seen.push(next.value)
+    expect(seen).toEqual(sent)
+  })
+
+  it('the result is there whether or not anything is iterated', async () => {
+    const { stream, run, end } = staged()
+    run.emit(text('a'))
+    end()
+    expect(await stream.result).toBe(result)
+    expect(await taken(stream)).toEqual([text('a')])
+  })
+
+  it.each([
+    ['events and events', (stream: RunStream) => [stream, stream]],
+    ['events and text', (stream: RunStream) => [stream, stream.text]],
+    ['text and events', (stream: RunStream) => [stream.text, stream]],
+    ['text and text', (stream: RunStream) => [stream.text, stream.text]],
+  ] as const)('can be iterated once: %s', async (_, both) => {
+    const { stream, end } = staged()
+    end()
+    const [first, second] = both(stream)
+    await taken<unknown>(first as AsyncIterable<unknown>)
+    await expect(taken(second as AsyncIterable<unknown>)).rejects.toThrow('A RunStream can be iterated only once, as events or as text')
+  })
+
+  it('a run that could not begin: the iteration throws why, and so does the result', async () => {
+    const { stream, fail } = staged()
+    const error = new Error('not allowed')
+    fail(error)
+    await expect(stream.result).rejects.toBe(error)
+    await expect(taken(stream)).rejects.toBe(error)
+  })
+
+  it('a run that could not begin and that nobody looks at is no unhandled rejection', async () => {
+    const { fail } = staged()
+    fail(new Error('nobody looks'))
+    await settle()
+  })
+
+  it('what was there before a failure comes before it', async () => {
+    const { stream, run, fail } = staged()
+    const iterator = stream[Symbol.asyncIterator]()
+    run.emit(text('a'))
+    fail(new Error('broken'))
+    expect(await iterator.next()).toEqual({ value: text('a'), done: false })
+    await expect(iterator.next()).rejects.toThrow('broken')
+    expect(await iterator.next()).toEqual({ value: undefined, done: true })
+  })
+})
+
+describe('leaving', () => {
+  it.each(['break', 'return', 'throw'])('H31 by %s aborts the run', async (how) => {
+    const { stream, run, end } = staged()
+    run.emit(text('a'))
+    const watch = async () => {
+      for await (const _ of stream) {
+        if (how === 'break') break
+        if (how === 'return') return
+        throw new Error('the consumer’s own')
+      }
+    }
+    await watch().catch((error: unknown) => expect(error).toMatchObject({ message: 'the consumer’s own' }))
+    expect(run.signal.aborted).toBe(true)
+    expect(run.signal.reason).toMatchObject({ name: 'AbortError', message: 'The consumer left the stream' })
+    end()
+    expect(await stream.result).toBe(result)
+  })
+
+  it('H31 the text aborts the run, too', async () => {
+    const { stream, run } = staged()
+    run.emit(text('a'))
+    for await (const _ of stream.text) break
+    expect(run.signal.aborted).toBe(true)
+  })
+
+  it('H31 before the first event was asked for aborts the run', async () => {
+    const { stream, run } = staged()
+    await stream[Symbol.asyncIterator]().return?.()
+    expect(run.signal.aborted).toBe(true)
+  })
+
+  it('H31 while waiting for an event aborts the run at once, and answers who waits', async () => {
+    const { stream, run } = staged()
+    const iterator = stream[Symbol.asyncIterator]()
+    const waiting = [iterator.next(), iterator.next()]
+    expect(await iterator.return?.()).toEqual({ value: undefined, done: true })
+    expect(run.signal.aborted).toBe(true)
+    expect(await Promise.all(waiting)).toEqual([
+      { value: undefined, done: true },
+      { value: undefined, done: true },
+    ])
+  })
+
+  it('H31 a web stream over it that is cancelled aborts the run, also while it waits', async () => {
+    const { stream, run } = staged()
+    const reader = ReadableStream.from(stream.text).getReader()
+    run.emit(text('a'))
+    expect(await reader.read()).toEqual({ value: 'a', done: false })
+    const waiting = reader.read()
+    await reader.cancel()
+    expect(run.signal.aborted).toBe(true)
+    expect(await waiting).toEqual({ value: undefined, done: true })
+  })
+
+  it('after the run’s end aborts nothing', async () => {
+    const { stream, run, end } = staged()
+    run.emit(text('a'))
+    run.emit(text('b'))
+    end()
+    await stream.result
+    for await (const _ of stream) break
+    expect(run.signal.aborted).toBe(false)
+  })
+
+  it('H31 what comes after it goes nowhere, a failure included', async () => {
+    const { stream, run, fail } = staged()
+    run.emit(text('a'))
+    const iterator = stream[Symbol.asyncIterator]()
+    await iterator.next()
+    await iterator.return?.()
+    run.emit(text('b'))
+    fail(new Error('nobody looks'))
+    await settle()
+    expect(await iterator.next()).toEqual({ value: undefined, done: true })
+  })
+
+  it('several askers get the events in the order they asked', async () => {
+    const { stream, run, end } = staged()
+    const iterator = stream.text[Symbol.asyncIterator]()
+    const asked = [iterator.next(), iterator.next(), iterator.next()]
+    for (const said of ['a', 'b']) run.emit(text(said))
+    run.emit(reasoning)
+    end()
+    expect((await Promise.all(asked)).map(({ value }) => value)).toEqual(['a', 'b', undefined])
+  })
+})

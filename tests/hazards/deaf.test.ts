@@ -1,0 +1,145 @@
+import { execFile } from 'node:child_process'
+import { getEventListeners } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { z } from 'zod'
+import type { RunnerOptions } from '../../src/agent/run.ts'
+import { AgentRunner } from '../../src/agent/runner.ts'
+import { Event } from '../../src/events.ts'
+import type { ScriptedTurn } from '../../src/testing/script.ts'
+import { scriptedModel } from '../../src/testing/scripted-model.ts'
+import { defineTool } from '../../src/tools/tool.ts'
+import { expectPairedEvents, expectValidHistory, recordingLogger, watchCalls } from './stage.ts'
+import { failOnUnhandledRejections } from './unhandled.ts'
+
+failOnUnhandledRejections()
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+function fakeTimers(): void {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+}
+
+describe('whatever hears nothing', () => {
+  const neverAgain = () => new Promise<never>(() => {})
+  const look = { name: 'look', description: 'looks', parameters: { type: 'object' } as const, execute: () => 'fine' }
+  const callsLook: ScriptedTurn = { toolCalls: [{ name: 'look' }] }
+  /** Each hangs in another place, and hears nothing. `reached` is called when it has got there. */
+  const deafPlaces: Record<string, (reached: () => void) => Omit<RunnerOptions, 'model'> & { turn?: ScriptedTurn }> = {
+    'a model': () => ({ turn: { text: 'Hm', deaf: true } }),
+    'a tool': (reached) => ({
+      tools: [
+        defineTool({
+          ...look,
+          execute: () => {
+            reached()
+            return neverAgain()
+          },
+        }),
+      ],
+    }),
+    'the decision whether an approval is needed': (reached) => ({
+      tools: [
+        defineTool({
+          ...look,
+          approval: () => {
+            reached()
+            return neverAgain()
+          },
+        }),
+      ],
+    }),
+    'an approval': (reached) => ({
+      tools: [defineTool({ ...look, approval: true })],
+      approve: () => {
+        reached()
+        return neverAgain()
+      },
+    }),
+    'the check of the arguments': (reached) => ({
+      tools: [
+        defineTool({
+          ...look,
+          parameters: z.object({}).refine(() => {
+            reached()
+            return neverAgain()
+          }),
+        }),
+      ],
+    }),
+    'the instructions': (reached) => ({
+      instructions: () => {
+        reached()
+        return neverAgain()
+      },
+    }),
+  }
+
+  it.each(Object.entries(deafPlaces))('H29 %s that never comes back: an abort settles the run within 100 ms', async (_where, options) => {
+    const reached = Promise.withResolvers<void>()
+    const { turn = callsLook, ...rest } = options(reached.resolve)
+    const model = scriptedModel([turn, 'never'])
+    const { logger } = recordingLogger()
+    const runner = new AgentRunner({ ...rest, model, logger })
+    if (turn !== callsLook) runner.on(Event.TEXT_DELTA, () => reached.resolve())
+    const events = watchCalls(runner)
+    const controller = new AbortController()
+    const running = runner.run('go', { signal: controller.signal })
+    await reached.promise
+    const abortedAt = performance.now()
+    controller.abort()
+    const result = await running
+    expect(performance.now() - abortedAt).toBeLessThan(100)
+    expect(result.stopReason).toBe('aborted')
+    expectValidHistory(result.messages)
+    expectPairedEvents(events, result)
+    expect(getEventListeners(controller.signal, 'abort')).toEqual([])
+  })
+
+  it.each(Object.entries(deafPlaces))('H29 %s that never comes back: the deadline settles the run', async (_where, options) => {
+    const reached = Promise.withResolvers<void>()
+    const { turn = callsLook, ...rest } = options(reached.resolve)
+    const model = scriptedModel([turn, 'never'])
+    const { logger } = recordingLogger()
+    const runner = new AgentRunner({ ...rest, model, logger, limits: { deadlineMs: 90_000 }, toolTimeoutMs: Number.POSITIVE_INFINITY })
+    if (turn !== callsLook) runner.on(Event.TEXT_DELTA, () => reached.resolve())
+    const events = watchCalls(runner)
+    fakeTimers()
+    const running = runner.run('go')
+    await reached.promise
+    vi.advanceTimersByTime(90_000)
+    const result = await running
+    expect(result.stopReason).toBe('deadline')
+    expectValidHistory(result.messages)
+    expectPairedEvents(events, result)
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  it('H29 the check of the arguments that never comes back: the time limit of the tool holds for it as well', async () => {
+    const reached = Promise.withResolvers<void>()
+    const options = deafPlaces['the check of the arguments']?.(reached.resolve)
+    const { logger } = recordingLogger()
+    const runner = new AgentRunner({ ...options, model: scriptedModel([callsLook, 'done']), logger, toolTimeoutMs: 700 })
+    const events = watchCalls(runner)
+    fakeTimers()
+    const running = runner.run('go')
+    await reached.promise
+    vi.advanceTimersByTime(700)
+    const result = await running
+    expect(result).toMatchObject({ stopReason: 'answered', toolCalls: [{ errorCode: 'tool_timeout', attempts: 0 }] })
+    expectPairedEvents(events, result)
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  it('H29 after runs with deaf models and tools the process has nothing left to wait for', async () => {
+    const child = fileURLToPath(new URL('./deaf-process.ts', import.meta.url))
+    // It ends by itself, or is ended here: a process that still waits for something would not.
+    const { stdout } = await promisify(execFile)(process.execPath, [child], { timeout: 15_000 })
+    const report: { reasons: string[]; before: string[]; after: string[]; listeners: number } = JSON.parse(stdout)
+    expect(report.reasons).toEqual(['aborted', 'aborted', 'aborted', 'deadline', 'answered', 'aborted', 'model_error'])
+    expect(report.after).toEqual(report.before)
+    expect(report.listeners).toBe(0)
+  })
+})

@@ -1,0 +1,15 @@
+import { afterEach, beforeEach, expect } from 'vitest'
+import { goAround } from './waiting.ts'
+
+/** For a test file: each of its tests fails by itself when it leaves a rejection that nobody handles. */
+export function failOnUnhandledRejections(): void {
+  const unhandled: unknown[] = []
+  const note = (reason: unknown) => void unhandled.push(reason)
+  beforeEach(() => void process.on('unhandledRejection', note))
+  afterEach(async () => {
+    // They are reported when the microtasks have run.
+    await goAround(1)
+    process.off('unhandledRejection', note)
+    expect(unhandled.splice(0)).toEqual([])
+  })
+}

@@ -1,0 +1,55 @@
+import { getEventListeners } from 'node:events'
+import type { Logger } from '../../src/log.ts'
+import type { Json, ToolCall } from '../../src/messages.ts'
+import { ToolRegistry } from '../../src/tools/registry.ts'
+import { type ToolCallEnvironment, ToolRunner } from '../../src/tools/runner.ts'
+import { type AnyTool, defineTool } from '../../src/tools/tool.ts'
+
+interface LogRecord {
+  level: string
+  fields: Record<string, unknown>
+  message: string
+}
+
+function recordingLogger(): { logger: Logger; records: LogRecord[] } {
+  const records: LogRecord[] = []
+  const at = (level: string) => (fields: object, message: string) => void records.push({ level, fields: { ...fields }, message })
+  return { logger: { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }, records }
+}
+
+type Environment = Omit<ToolCallEnvironment, 'toolCallId'>
+
+/** A tool runner of its own, what it logs, and a way to call a tool of it. */
+export function bench(tools: AnyTool[], more: Partial<Environment> = {}) {
+  const { logger, records } = recordingLogger()
+  const controller = new AbortController()
+  const environment: Environment = {
+    context: undefined,
+    signal: controller.signal,
+    runId: 'run_1',
+    iteration: 3,
+    idempotencyKey: 'run_1/3.tool.0',
+    timeoutMs: 1_000,
+    maxResultBytes: 65_536,
+    logger,
+    ...more,
+  }
+  const runner = new ToolRunner(new ToolRegistry(tools))
+  const call = (name: string, args: Json | string = {}): ToolCall => ({
+    id: 'call_1',
+    type: 'function',
+    function: { name, arguments: typeof args === 'string' ? args : JSON.stringify(args) },
+  })
+  const run = (name: string, args: Json | string = {}, over: Partial<Environment> = {}) =>
+    runner.run(call(name, args), { ...environment, ...over })
+  return { runner, run, call, environment, controller, records, warnings: () => records.filter(({ level }) => level === 'warn') }
+}
+
+export const listenersOf = (signal: AbortSignal) => getEventListeners(signal, 'abort').length
+
+export const add = defineTool({
+  name: 'add',
+  description: 'Adds.',
+  parameters: { type: 'object', properties: { a: { type: 'number' }, b: { type: 'number' } }, required: ['a', 'b'] },
+  execute: ({ a, b }) => a + b,
+})

@@ -1,0 +1,246 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { z } from 'zod'
+import type { Json } from '../../src/messages.ts'
+import { defineTool } from '../../src/tools/tool.ts'
+import { add, bench, listenersOf } from './call-bench.ts'
+
+describe('time', () => {
+  beforeEach(() => void vi.useFakeTimers())
+  afterEach(() => void vi.useRealTimers())
+
+  it.each([
+    [undefined, 1_000],
+    [250, 250],
+  ])('S1-23 S3-12 the limit is the environment’s, unless the tool has its own: %s', async (timeoutMs, limit) => {
+    const tool = defineTool({
+      name: 'slow',
+      description: '',
+      execute: () => new Promise(() => {}),
+      ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    })
+    const { run, warnings } = bench([tool])
+    const running = run('slow')
+    let settled = false
+    void running.then(() => {
+      settled = true
+    })
+    await vi.advanceTimersByTimeAsync(limit - 1)
+    expect(settled).toBe(false)
+    await vi.advanceTimersByTimeAsync(1)
+    expect(await running).toEqual({
+      message: { role: 'tool', content: `Tool \`slow\` timed out after ${limit} ms.`, toolCallId: 'call_1', name: 'slow', isError: true },
+      end: { outcome: 'timeout', code: 'tool_timeout', content: `Tool \`slow\` timed out after ${limit} ms.`, attempts: 1 },
+    })
+    expect(warnings()).toHaveLength(1)
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  it('S1-24 H28 on timeout the tool’s signal is aborted, with the reason', async () => {
+    let signal: AbortSignal | undefined
+    const tool = defineTool({
+      name: 'slow',
+      description: '',
+      execute: (_args, ctx) => {
+        signal = ctx.signal
+        return new Promise((_, reject) => ctx.signal.addEventListener('abort', () => reject(ctx.signal.reason)))
+      },
+    })
+    const { run, controller } = bench([tool])
+    const running = run('slow')
+    await vi.advanceTimersByTimeAsync(1_000)
+    expect((await running).end.outcome).toBe('timeout')
+    expect(signal?.aborted).toBe(true)
+    expect(signal?.reason).toMatchObject({ name: 'TimeoutError', message: 'Tool `slow` timed out after 1000 ms.' })
+    expect(controller.signal.aborted).toBe(false)
+  })
+
+  it('H28 a tool in time leaves no timer and no listener, and its signal is not aborted', async () => {
+    let signal: AbortSignal | undefined
+    const tool = defineTool({
+      name: 'fast',
+      description: '',
+      execute: (_args, ctx) => {
+        signal = ctx.signal
+      },
+    })
+    const { run, controller } = bench([tool])
+    for (let i = 0; i < 100; i++) await run('fast')
+    expect(vi.getTimerCount()).toBe(0)
+    expect(listenersOf(controller.signal)).toBe(0)
+    expect(signal?.aborted).toBe(false)
+  })
+
+  it.each([Number.POSITIVE_INFINITY, Number.MAX_SAFE_INTEGER, 2 ** 31])(
+    'a limit of %d ms is a long time, not a short one',
+    async (timeoutMs) => {
+      const { promise, resolve } = Promise.withResolvers<string>()
+      const { run } = bench([defineTool({ name: 'slow', description: '', execute: () => promise })])
+      const running = run('slow', {}, { timeoutMs })
+      await vi.advanceTimersByTimeAsync(60_000)
+      resolve('at last')
+      expect((await running).end).toMatchObject({ outcome: 'ok', value: 'at last' })
+    },
+  )
+
+  it('H28 H29 a deaf tool is left behind; what comes late is dropped and counted, a rejection too', async () => {
+    const gates = [Promise.withResolvers<string>(), Promise.withResolvers<string>(), Promise.withResolvers<string>()]
+    let calls = 0
+    const tool = defineTool({ name: 'deaf', description: '', execute: () => gates[calls++]?.promise })
+    const { run, runner } = bench([tool])
+    const running = [run('deaf'), run('deaf'), run('deaf')]
+    await vi.advanceTimersByTimeAsync(500)
+    gates[2]?.resolve('in time')
+    await vi.advanceTimersByTimeAsync(500)
+    expect((await Promise.all(running)).map(({ end }) => end.outcome)).toEqual(['timeout', 'timeout', 'ok'])
+    expect(runner.lateResults).toBe(0)
+    gates[0]?.resolve('late')
+    gates[1]?.reject(new Error('late'))
+    await vi.advanceTimersByTimeAsync(0)
+    expect(runner.lateResults).toBe(2)
+  })
+
+  it('a failure that is not late is not counted as late', async () => {
+    const tool = defineTool({
+      name: 'fail',
+      description: '',
+      execute: async () => {
+        throw new Error('at once')
+      },
+    })
+    const { run, runner } = bench([tool])
+    await run('fail')
+    expect(runner.lateResults).toBe(0)
+  })
+
+  it('a schema that is never done checking is over time, too', async () => {
+    const never = z.object({ n: z.number().refine(() => new Promise<boolean>(() => {})) })
+    const { run, controller } = bench([defineTool({ name: 'slow', description: '', parameters: never, execute: () => 'ran' })])
+    const running = run('slow', { n: 1 })
+    await vi.advanceTimersByTimeAsync(1_000)
+    expect((await running).end).toMatchObject({ outcome: 'timeout', code: 'tool_timeout', attempts: 0 })
+    const second = run('slow', { n: 1 })
+    controller.abort()
+    expect((await second).end).toMatchObject({ outcome: 'cancelled', attempts: 0 })
+    expect([vi.getTimerCount(), listenersOf(controller.signal)]).toEqual([0, 0])
+  })
+})
+
+describe('the end of the run', () => {
+  it('S3-14 H30 a call that has not started is not started', async () => {
+    const execute = vi.fn(() => 'ran')
+    const onStart = vi.fn()
+    const { run, controller } = bench([defineTool({ name: 'any', description: '', execute })], { onStart })
+    controller.abort(new Error('over'))
+    expect(await run('any')).toEqual({
+      message: {
+        role: 'tool',
+        content: 'Tool `any` was cancelled: the run ended before it finished.',
+        toolCallId: 'call_1',
+        name: 'any',
+        isError: true,
+      },
+      end: {
+        outcome: 'cancelled',
+        code: 'tool_cancelled',
+        content: 'Tool `any` was cancelled: the run ended before it finished.',
+        attempts: 0,
+      },
+    })
+    expect([execute.mock.calls.length, onStart.mock.calls.length]).toEqual([0, 0])
+  })
+
+  it('H29 a call under way is left behind at once, whether or not its tool listens', async () => {
+    const reason = new Error('over')
+    for (const listens of [true, false]) {
+      const started = Promise.withResolvers<AbortSignal>()
+      const tool = defineTool({
+        name: 'slow',
+        description: '',
+        execute: (_args, { signal }) => {
+          started.resolve(signal)
+          return new Promise((_, reject) => {
+            if (listens) signal.addEventListener('abort', () => reject(signal.reason))
+          })
+        },
+      })
+      const { run, controller, warnings } = bench([tool])
+      const running = run('slow')
+      const signal = await started.promise
+      controller.abort(reason)
+      expect((await running).end).toMatchObject({ outcome: 'cancelled', code: 'tool_cancelled', attempts: 1 })
+      expect([signal.aborted, signal.reason]).toEqual([true, reason])
+      expect(listenersOf(controller.signal)).toBe(0)
+      expect(warnings()).toEqual([])
+    }
+  })
+
+  it('H28 the result of a call left behind is counted when it comes', async () => {
+    const gate = Promise.withResolvers<string>()
+    const started = Promise.withResolvers<void>()
+    const tool = defineTool({
+      name: 'deaf',
+      description: '',
+      execute: () => {
+        started.resolve()
+        return gate.promise
+      },
+    })
+    const { run, runner, controller } = bench([tool])
+    const running = run('deaf')
+    await started.promise
+    controller.abort()
+    expect((await running).end.outcome).toBe('cancelled')
+    gate.resolve('late')
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(runner.lateResults).toBe(1)
+  })
+
+  it('H32 a thousand calls under one signal leave no listener on it', async () => {
+    const { run, controller } = bench([add])
+    await Promise.all(Array.from({ length: 1000 }, (_, a) => run('add', { a, b: 1 })))
+    expect(listenersOf(controller.signal)).toBe(0)
+  })
+})
+
+describe('progress', () => {
+  it('is published while the call runs', async () => {
+    const seen: Json[] = []
+    const tool = defineTool({
+      name: 'work',
+      description: '',
+      execute: async (_args, { progress }) => {
+        progress({ done: 1 })
+        await undefined
+        progress({ done: 2 })
+      },
+    })
+    await bench([tool], { onProgress: (update) => seen.push(update) }).run('work')
+    expect(seen).toEqual([{ done: 1 }, { done: 2 }])
+    expect((await bench([tool]).run('work')).end.outcome).toBe('ok')
+  })
+
+  it.each(['ended', 'failed', 'timed out', 'aborted'])('H28 what comes after the call has %s is dropped', async (how) => {
+    const seen: Json[] = []
+    let report = (_update: Json): void => {}
+    const started = Promise.withResolvers<void>()
+    const tool = defineTool({
+      name: 'work',
+      description: '',
+      timeoutMs: how === 'timed out' ? 1 : 10_000,
+      execute: (_args, { progress }) => {
+        report = progress
+        progress('during')
+        started.resolve()
+        if (how === 'failed') throw new Error('failed')
+        return how === 'ended' ? 'done' : new Promise(() => {})
+      },
+    })
+    const { run, controller } = bench([tool], { onProgress: (update) => seen.push(update) })
+    const running = run('work')
+    await started.promise
+    if (how === 'aborted') controller.abort()
+    await running
+    report('after')
+    expect(seen).toEqual(['during'])
+  })
+})

@@ -1,0 +1,95 @@
+import { toStandardJsonSchema } from '@valibot/to-json-schema'
+import { type } from 'arktype'
+import * as v from 'valibot'
+import { describe, expect, expectTypeOf, it } from 'vitest'
+import { z } from 'zod'
+import type { Content, JsonObject } from '../../src/messages.ts'
+import { type AnyTool, defineTool, type Reconciled, type ToolContext } from '../../src/tools/tool.ts'
+
+describe('the types of a tool', () => {
+  it('the arguments of `execute` come from the schema', () => {
+    defineTool({
+      name: 't',
+      description: '',
+      parameters: z.object({ a: z.string(), b: z.coerce.number().default(1) }),
+      execute: (args) => expectTypeOf(args).toEqualTypeOf<{ a: string; b: number }>(),
+    })
+    defineTool({
+      name: 't',
+      description: '',
+      parameters: toStandardJsonSchema(v.object({ a: v.optional(v.string()) })),
+      execute: (args) => expectTypeOf(args).toEqualTypeOf<{ a?: string | undefined }>(),
+    })
+    defineTool({
+      name: 't',
+      description: '',
+      parameters: type({ a: 'number[]' }),
+      execute: (args) => expectTypeOf(args).toEqualTypeOf<{ a: number[] }>(),
+    })
+    defineTool({ name: 't', description: '', execute: (args) => expectTypeOf(args).toEqualTypeOf<JsonObject>() })
+    expect.assertions(0)
+  })
+
+  it('of a literal JSON Schema, too', () => {
+    defineTool({
+      name: 't',
+      description: '',
+      parameters: {
+        type: 'object',
+        properties: {
+          text: { type: 'string' },
+          count: { type: 'integer' },
+          on: { type: 'boolean' },
+          kind: { enum: ['a', 'b'] },
+          list: { type: 'array', items: { type: 'object', properties: { x: { type: 'number' } }, required: ['x'] } },
+          either: { anyOf: [{ type: 'string' }, { type: 'null' }] },
+          both: { type: ['string', 'number'] },
+        },
+        required: ['text', 'list'],
+      },
+      execute: (args) =>
+        expectTypeOf(args).toEqualTypeOf<{
+          text: string
+          list: { x: number }[]
+          count?: number
+          on?: boolean
+          kind?: 'a' | 'b'
+          either?: string | null
+          both?: string | number
+        }>(),
+    })
+    const parameters: Record<string, unknown> = { type: 'object' }
+    defineTool({ name: 't', description: '', parameters, execute: (args) => expectTypeOf(args).toEqualTypeOf<JsonObject>() })
+    expect.assertions(0)
+  })
+
+  it('`toContent` gets what `execute` resolves with, `reconcile` the same arguments', () => {
+    const tool = defineTool({
+      name: 't',
+      description: '',
+      parameters: z.object({ a: z.string() }),
+      execute: async ({ a }) => ({ length: a.length }),
+      toContent: (value) => {
+        expectTypeOf(value).toEqualTypeOf<{ length: number }>()
+        return String(value.length)
+      },
+      reconcile: (args): Reconciled => {
+        expectTypeOf(args).toEqualTypeOf<{ a: string }>()
+        return { ran: false }
+      },
+    })
+    expectTypeOf(tool.toContent).toEqualTypeOf<((value: never) => Content) | undefined>()
+    expectTypeOf(tool).toExtend<AnyTool>()
+    expect(tool.name).toBe('t')
+  })
+
+  it('the context is the caller’s own type', () => {
+    const tool = defineTool({
+      name: 't',
+      description: '',
+      execute: (_args, ctx: ToolContext<{ user: string }>) => ctx.context.user,
+    })
+    expectTypeOf(tool).toExtend<AnyTool>()
+    expect(tool.execute?.({}, { context: { user: 'ann' } } as ToolContext<{ user: string }>)).toBe('ann')
+  })
+})
