@@ -115,7 +115,7 @@ export class EventBus {
 
   emit<K extends EventName>(name: K, payload: EventPayloads[K], meta: EventMeta): void {
     this.#emitter.emit(name, name, payload, meta)
-    this.#emitter.emit(ANY, name, payload, meta)
+    if (this.#emitter.listenerCount(ANY) > 0) this.#emitter.emit(ANY, name, payload, meta)
   }
 
   /** Whether anybody listens: lets a publisher skip building a payload for nobody. */

@@ -2,6 +2,7 @@ import { show, ToolloopError } from '../errors.ts'
 import {
   type ChatMessage,
   type Content,
+  copyJson,
   hasToolCalls,
   isJsonObject,
   isToolResult,
@@ -198,20 +199,6 @@ const own = new WeakSet<ChatMessage>()
 /** A frozen copy of a message; one that is already ours is used again as it is. */
 function ownCopy<M extends ChatMessage>(message: M): M {
   return own.has(message) ? message : adopt(copyJson(message))
-}
-
-/** A message is plain JSON, and this is the cheapest copy of that: a structured clone costs ten times as much for a short one. */
-function copyJson<T>(value: T): T {
-  if (typeof value !== 'object' || value === null) return value
-  if (Array.isArray(value)) return value.map(copyJson) as T
-  const copy: Record<string, unknown> = {}
-  for (const [key, item] of Object.entries(value)) {
-    // `__proto__` is a name like any other; assigning it would be something else.
-    if (key === '__proto__')
-      Object.defineProperty(copy, key, { value: copyJson(item), enumerable: true, configurable: true, writable: true })
-    else copy[key] = copyJson(item)
-  }
-  return copy as T
 }
 
 function adopt<M extends ChatMessage>(message: M): M {

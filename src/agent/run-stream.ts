@@ -24,11 +24,10 @@ export class RunStream implements AsyncIterable<RunEvent> {
     return this.#queue.iterate((event) => event)
   }
 
-  /** The visible text, in pieces as they arrive. */
+  /** The visible text as it arrives; pieces that came while the consumer was busy come as one. */
   get text(): AsyncIterable<string> {
-    return {
-      [Symbol.asyncIterator]: () => this.#queue.iterate((event) => (event.type === Event.TEXT_DELTA ? event.text : undefined)),
-    }
+    const select = (event: RunEvent) => (event.type === Event.TEXT_DELTA ? event.text : undefined)
+    return { [Symbol.asyncIterator]: () => this.#queue.iterate(select, (text, more) => text + more) }
   }
 }
 
@@ -39,11 +38,10 @@ export class RunStream implements AsyncIterable<RunEvent> {
 class EventQueue {
   readonly #onLeave: () => void
   #events: RunEvent[] = []
-  #next = 0
   #ended = false
   #failure: { error: unknown } | undefined
-  /** Answers those who wait, as far as there is something to answer; there once somebody iterates. */
-  #answer: (() => void) | undefined
+  /** Takes events, once somebody iterates. */
+  #consumer: Consumer | undefined
 
   constructor(onLeave: () => void) {
     this.#onLeave = onLeave
@@ -51,13 +49,13 @@ class EventQueue {
 
   push(event: RunEvent): void {
     if (this.#ended) return
-    this.#events.push(event)
-    this.#answer?.()
+    if (this.#consumer === undefined) this.#events.push(event)
+    else this.#consumer.take(event)
   }
 
   end(): void {
     this.#ended = true
-    this.#answer?.()
+    this.#consumer?.answer()
   }
 
   fail(error: unknown): void {
@@ -65,13 +63,14 @@ class EventQueue {
     this.end()
   }
 
-  /** What `select` makes of the events, without those it makes undefined. */
-  iterate<T>(select: (event: RunEvent) => T | undefined): AsyncIterableIterator<T, undefined> {
-    if (this.#answer !== undefined) throw new TypeError('A RunStream can be iterated only once, as events or as text')
+  /** What `select` makes of the events, without those it makes undefined. With `join`, all that is there at once comes as one. */
+  iterate<T>(select: (event: RunEvent) => T | undefined, join?: (earlier: T, later: T) => T): AsyncIterableIterator<T, undefined> {
+    if (this.#consumer !== undefined) throw new TypeError('A RunStream can be iterated only once, as events or as text')
     const waiting: PromiseWithResolvers<IteratorResult<T, undefined>>[] = []
+    const ready = new Ready<T>(join)
     const answer = () => {
       while (waiting.length > 0) {
-        const value = this.#find(select)
+        const value = ready.shift()
         if (value !== undefined) waiting.shift()?.resolve({ value, done: false })
         else if (!this.#ended) return
         else if (this.#failure === undefined) waiting.shift()?.resolve({ value: undefined, done: true })
@@ -81,7 +80,15 @@ class EventQueue {
         }
       }
     }
-    this.#answer = answer
+    const take = (event: RunEvent) => {
+      const value = select(event)
+      if (value === undefined) return
+      ready.push(value)
+      if (waiting.length > 0) answer()
+    }
+    this.#consumer = { take, answer }
+    this.#events.forEach(take)
+    this.#events = []
     return {
       next: () => {
         const step = Promise.withResolvers<IteratorResult<T, undefined>>()
@@ -90,6 +97,7 @@ class EventQueue {
         return step.promise
       },
       return: async () => {
+        ready.clear()
         this.#leave()
         return { value: undefined, done: true }
       },
@@ -101,30 +109,48 @@ class EventQueue {
 
   #leave(): void {
     const wasRunning = !this.#ended
-    this.#events = []
-    this.#next = 0
     this.#failure = undefined
     this.end()
     if (wasRunning) this.#onLeave()
   }
+}
 
-  #find<T>(select: (event: RunEvent) => T | undefined): T | undefined {
-    for (let event = this.#take(); event !== undefined; event = this.#take()) {
-      const found = select(event)
-      if (found !== undefined) return found
-    }
-    return undefined
+interface Consumer {
+  take(event: RunEvent): void
+  /** Answers those who wait, as far as there is something to answer. */
+  answer(): void
+}
+
+/** Values not taken yet, in order; with `join`, as one. */
+class Ready<T> {
+  readonly #join: ((earlier: T, later: T) => T) | undefined
+  #values: T[] = []
+  #next = 0
+
+  constructor(join: ((earlier: T, later: T) => T) | undefined) {
+    this.#join = join
   }
 
-  #take(): RunEvent | undefined {
-    const event = this.#events[this.#next]
-    if (event === undefined) return undefined
+  push(value: T): void {
+    const [first] = this.#values
+    if (this.#join === undefined || first === undefined) this.#values.push(value)
+    else this.#values[0] = this.#join(first, value)
+  }
+
+  shift(): T | undefined {
+    const value = this.#values[this.#next]
+    if (value === undefined) return undefined
     this.#next++
-    // Dropping what was taken in batches keeps the queue small at a constant cost an event.
-    if (this.#next === 1024) {
-      this.#events = this.#events.slice(this.#next)
+    // Dropping what was taken in batches keeps the list small at a constant cost a value.
+    if (this.#next === this.#values.length || this.#next === 1024) {
+      this.#values = this.#values.slice(this.#next)
       this.#next = 0
     }
-    return event
+    return value
+  }
+
+  clear(): void {
+    this.#values = []
+    this.#next = 0
   }
 }

@@ -1,4 +1,4 @@
-import type { ToolResultMessage } from '../messages.ts'
+import { copyJson, type ToolResultMessage } from '../messages.ts'
 import { cancelledText, loggedFailure } from '../tools/runner.ts'
 import type { Durable } from './journal.ts'
 import { Lanes } from './lanes.ts'
@@ -96,7 +96,7 @@ async function decideApprovals(durable: Durable, run: LiveRun, iteration: number
         const request = {
           toolCallId: call.id,
           tool: call.name,
-          args: structuredClone(call.args ?? {}),
+          args: copyJson(call.args ?? {}),
           runId: run.runId,
           context: run.settings.context as never,
           signal: run.signal,

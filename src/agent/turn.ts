@@ -132,36 +132,38 @@ class TurnInFlight {
 
   /** Only what somebody listens to: a response nobody has seen yet can be asked for again when it breaks off. */
   #sink(listening: { readonly on: boolean }): ModelSink | undefined {
-    const { signal } = this.#run
-    // A model may go on talking when its turn, or the run, is over.
-    const isOver = () => signal.aborted || !listening.on
-    const meta = this.#meta
+    const run = this.#run
     const sink: ModelSink = {}
-    if (this.#run.hears(Event.TEXT_DELTA)) {
-      sink.text = (text) => {
-        if (isOver() || text === '') return
-        this.#firstPieceAt ??= performance.now()
-        this.#shownText += text
-        this.#run.emit(Event.TEXT_DELTA, { text }, meta)
+    const text = run.deltas(Event.TEXT_DELTA, this.#meta)
+    const reasoning = run.deltas(Event.REASONING_DELTA, this.#meta)
+    const inputStart = run.deltas(Event.TOOL_INPUT_START, this.#meta)
+    const inputDelta = run.deltas(Event.TOOL_INPUT_DELTA, this.#meta)
+    // A model may go on talking when its turn, or the run, is over.
+    const take = () => {
+      if (!listening.on || run.interruption !== undefined) return false
+      this.#firstPieceAt ??= performance.now()
+      return true
+    }
+    if (text !== undefined) {
+      sink.text = (delta) => {
+        if (delta === '' || !take()) return
+        this.#shownText += delta
+        text({ text: delta })
       }
     }
-    if (this.#run.hears(Event.REASONING_DELTA)) {
-      sink.reasoning = (text) => {
-        if (isOver() || text === '') return
-        this.#firstPieceAt ??= performance.now()
-        this.#run.emit(Event.REASONING_DELTA, { text }, meta)
+    if (reasoning !== undefined) {
+      sink.reasoning = (delta) => {
+        if (delta !== '' && take()) reasoning({ text: delta })
       }
     }
-    if (this.#run.hears(Event.TOOL_INPUT_START)) {
+    if (inputStart !== undefined) {
       sink.toolCallStart = (index, id, tool) => {
-        if (isOver()) return
-        this.#firstPieceAt ??= performance.now()
-        this.#run.emit(Event.TOOL_INPUT_START, { index, id, tool }, meta)
+        if (take()) inputStart({ index, id, tool })
       }
     }
-    if (this.#run.hears(Event.TOOL_INPUT_DELTA)) {
+    if (inputDelta !== undefined) {
       sink.toolCallDelta = (index, json) => {
-        if (!isOver()) this.#run.emit(Event.TOOL_INPUT_DELTA, { index, json }, meta)
+        if (take()) inputDelta({ index, json })
       }
     }
     return Object.keys(sink).length === 0 ? undefined : sink

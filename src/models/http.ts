@@ -141,36 +141,58 @@ export class NodeResponse implements Response {
  * Rejects with the signal's reason when aborted, else with Node's own error; its `code` says why.
  */
 export const nodeFetch: typeof globalThis.fetch = async (input, init) => {
-  const url = typeof input === 'string' ? URL.parse(input) : input instanceof URL ? input : null
   const body = init?.body ?? undefined
   const isPlainBody = body === undefined || typeof body === 'string' || body instanceof Uint8Array
-  const isPlainURL = url !== null && /^https?:$/.test(url.protocol) && url.username === '' && url.password === ''
-  if (!isPlainURL || !isPlainBody || (init !== undefined && 'dispatcher' in init)) return globalThis.fetch(input, init)
-  const { protocol, hostname, port, pathname, search, host } = url
-  const options: RequestOptions = {
+  const isPlainInput = typeof input === 'string' || input instanceof URL
+  const target = isPlainInput && isPlainBody && !('dispatcher' in (init ?? {})) ? nodeTarget(input, init?.method, init?.headers) : undefined
+  if (target === undefined || !isPlainBody) return globalThis.fetch(input, init)
+  const response = await fetchTarget(target, body, init?.signal ?? undefined)
+  if (!isRedirect(response) || init?.redirect === 'manual') return response
+  response.stream.destroy()
+  return globalThis.fetch(input, init)
+}
+
+/** Where a request goes and what it says of itself: what is the same for every request of a kind, worked out once. */
+export interface NodeTarget {
+  url: string
+  /** Without a content length. */
+  options: RequestOptions & { headers: string[] }
+}
+
+/** Undefined for an address that only the built-in `fetch` can deal with. */
+export function nodeTarget(input: string | URL, method = 'GET', headers?: RequestInit['headers']): NodeTarget | undefined {
+  const url = typeof input === 'string' ? URL.parse(input) : input
+  if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '') return undefined
+  const { protocol, hostname, port, pathname, search, host, href } = url
+  const options = {
     protocol,
     // An IPv6 address stands in brackets in a URL, but not in an address.
     hostname: hostname.startsWith('[') ? hostname.slice(1, -1) : hostname,
     port,
     path: `${pathname}${search}`,
-    method: init?.method ?? 'GET',
-    headers: rawHeaders(host, init?.headers, body),
+    method: method.toUpperCase(),
+    headers: rawHeaders(host, headers),
     agent: agentFor(protocol),
   }
-  const signal = init?.signal ?? undefined
+  return { url: href, options }
+}
+
+/** One request over `node:http`. Redirects are not followed. Rejects as `nodeFetch` does. */
+export async function fetchTarget(
+  { url, options }: NodeTarget,
+  body: string | Uint8Array | undefined,
+  signal: AbortSignal | undefined,
+): Promise<NodeResponse> {
+  const headers = body === undefined ? options.headers : [...options.headers, 'content-length', String(Buffer.byteLength(body))]
   let message: IncomingMessage
   try {
-    message = await request(options, body, signal)
+    message = await request({ ...options, headers }, body, signal)
   } catch (error) {
     // The server had closed the idle connection: https://nodejs.org/api/http.html#requestreusedsocket
     if (!(error instanceof StaleConnection)) throw error
-    message = await request({ ...options, agent: false }, body, signal)
+    message = await request({ ...options, headers, agent: false }, body, signal)
   }
-  if (isRedirect(message) && init?.redirect !== 'manual') {
-    message.destroy()
-    return globalThis.fetch(input, init)
-  }
-  return new NodeResponse(message, decoded(message), url.href)
+  return new NodeResponse(message, decoded(message), url)
 }
 
 /** A connection that was open from an earlier request turned out to be closed before anything came back. */
@@ -201,8 +223,14 @@ function request(
   })
 }
 
+const transports = new Map<string, Pick<typeof import('node:http'), 'request' | 'Agent'>>()
 function transportOf(protocol: string): Pick<typeof import('node:http'), 'request' | 'Agent'> {
-  return process.getBuiltinModule(protocol === 'https:' ? 'node:https' : 'node:http')
+  let transport = transports.get(protocol)
+  if (transport === undefined) {
+    transport = process.getBuiltinModule(protocol === 'https:' ? 'node:https' : 'node:http')
+    transports.set(protocol, transport)
+  }
+  return transport
 }
 
 const agents = new Map<string, Agent>()
@@ -220,7 +248,7 @@ function agentFor(protocol: string): Agent {
 }
 
 /** Names and values in turn: Node writes such a list as it is, and checks and copies anything else once more. */
-function rawHeaders(host: string, headers: RequestInit['headers'], body: string | Uint8Array | undefined): string[] {
+function rawHeaders(host: string, headers: RequestInit['headers']): string[] {
   const raw: string[] = []
   let hasHost = false
   for (const [name, value] of headers instanceof Headers ? headers : new Headers(headers)) {
@@ -228,12 +256,11 @@ function rawHeaders(host: string, headers: RequestInit['headers'], body: string 
     if (name !== 'content-length') raw.push(name, value)
   }
   if (!hasHost) raw.push('host', host)
-  if (body !== undefined) raw.push('content-length', String(Buffer.byteLength(body)))
   return raw
 }
 
-function isRedirect({ statusCode, headers }: IncomingMessage): boolean {
-  return headers.location !== undefined && [301, 302, 303, 307, 308].includes(statusCode ?? 0)
+function isRedirect({ status, headers }: NodeResponse): boolean {
+  return [301, 302, 303, 307, 308].includes(status) && headers.has('location')
 }
 
 function reasonOf(signal: AbortSignal | undefined): Error {

@@ -125,10 +125,12 @@ export class OpenAIResponse implements ResponseReader {
 
   #readChoice(choice: JsonObject, part: 'delta' | 'message'): void {
     if (choice.error) throw providerError({ body: choice }, this.context())
-    const other = part === 'delta' ? 'message' : 'delta'
-    if (isJsonObject(choice[part])) this.#readPart(choice[part], part)
+    const { delta, message } = choice
+    const own = part === 'delta' ? delta : message
+    const other = part === 'delta' ? message : delta
+    if (isJsonObject(own)) this.#readPart(own, part)
     // A closing `message` that repeats the whole stream counts only where nothing came before it.
-    else if (isJsonObject(choice[other]) && this.#text === '' && this.#calls.isEmpty) this.#readPart(choice[other], other)
+    else if (isJsonObject(other) && this.#text === '' && this.#calls.isEmpty) this.#readPart(other, part === 'delta' ? 'message' : 'delta')
     if (typeof choice.finish_reason === 'string' && choice.finish_reason !== '') this.#finish = choice.finish_reason
     this.#readUsage(choice.usage)
   }

@@ -1,7 +1,7 @@
-import type { OpenAI } from 'openai'
+import type { ClientOptions, OpenAI } from 'openai'
 import type { ModelError } from '../errors.ts'
 import { exchange } from './exchange.ts'
-import { nodeFetch } from './http.ts'
+import { leanOpenAI } from './lean-openai.ts'
 import { abortedError, type ChatModel, type ModelCapabilities, type ModelRequest, type ModelResponse, type ModelSink } from './model.ts'
 import { openAIQuirks } from './openai-quirks.ts'
 import { type OpenAIRequest, OpenAIRequests } from './openai-request.ts'
@@ -96,11 +96,10 @@ class OpenAIModel implements ChatModel {
     const { OpenAI } = await import('openai')
     const { headers, fetch } = this.#settings
     const { apiKeyHeader, sdkEnvironment } = this.#preset
-    const sdk = new OpenAI({
+    const options: ClientOptions = {
       apiKey,
       baseURL,
       adminAPIKey: null,
-      fetch: fetch ?? nodeFetch,
       maxRetries: 0,
       timeout: noTimeoutMs,
       logLevel: 'off',
@@ -112,7 +111,8 @@ class OpenAIModel implements ChatModel {
         ...(apiKeyHeader === undefined ? {} : { [apiKeyHeader]: apiKey, Authorization: null }),
         ...headers,
       },
-    })
+    }
+    const sdk = leanOpenAI(OpenAI, options, fetch)
     this.#client = { apiKey, baseURL, sdk }
     return sdk
   }

@@ -84,6 +84,15 @@ export class SseDecoder {
     let lf = text.indexOf('\n', start)
     let cr = text.indexOf('\r', start)
     while (lf !== -1 || cr !== -1) {
+      // Nearly every event is one `data: ` line and a blank one.
+      if (cr === -1 && text.charCodeAt(lf + 1) === LF && this.#data === undefined && text.startsWith('data: ', start)) {
+        const event = this.#event
+        this.#event = undefined
+        onData(text.slice(start + 6, lf), event || undefined)
+        start = lf + 2
+        lf = text.indexOf('\n', start)
+        continue
+      }
       const isCR = cr !== -1 && (lf === -1 || cr < lf)
       const end = isCR ? cr : lf
       this.#line(text, start, end, onData)

@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../errors.ts'
 import { clip, messageOf, show } from '../errors.ts'
-import { isJsonObject, type JsonObject } from '../messages.ts'
+import { copyJson, isJsonObject, type JsonObject } from '../messages.ts'
 import { compileSchema, firstProblems } from './schema.ts'
 import type { AnyTool } from './tool.ts'
 
@@ -78,7 +78,7 @@ export async function prepareArguments(tool: AnyTool, raw: string): Promise<Prep
     const problems = compileSchema(tool.parameters, tool.name)(args)
     if (problems.length > 0) return invalid(tool, args, problems)
     if (tool.schema === undefined) return { ok: true, call: { tool, args, input: args } }
-    const checked = await tool.schema['~standard'].validate(structuredClone(args))
+    const checked = await tool.schema['~standard'].validate(copyJson(args))
     if (checked.issues === undefined) return { ok: true, call: { tool, args, input: checked.value } }
     return invalid(tool, args, firstProblems(checked.issues.map(issueInWords)))
   } catch (error) {

@@ -3,7 +3,7 @@ import pTimeout from 'p-timeout'
 import type { ErrorCode } from '../errors.ts'
 import { clip, messageOf, show } from '../errors.ts'
 import { type Logger, redacting, redactText, secretTexts } from '../log.ts'
-import { type Content, type Json, type JsonObject, type ToolCall, type ToolResultMessage, textOf } from '../messages.ts'
+import { type Content, copyJson, type Json, type JsonObject, type ToolCall, type ToolResultMessage, textOf } from '../messages.ts'
 import { type Preparation, type PreparedCall, prepareArguments } from './arguments.ts'
 import { capContent, resultText } from './result-text.ts'
 import { type AnyTool, isQuestion, type Question, type ToolContext } from './tool.ts'
@@ -200,7 +200,7 @@ export class ToolRunner {
     }
     const execute: ((input: never, ctx: ToolContext<never>) => unknown) | undefined = tool.execute
     // A copy: what a tool does to its arguments must not reach the record of the call, or the next attempt.
-    const given = input === args ? structuredClone(args) : input
+    const given = input === args ? copyJson(args) : input
     return execute?.call(tool, given as never, ctx as ToolContext<never>)
   }
 
