@@ -201,6 +201,14 @@ function ownCopy<M extends ChatMessage>(message: M): M {
   return own.has(message) ? message : adopt(copyJson(message))
 }
 
+/** Without end in a message means that it refers to itself. */
+const deepest = 200
+
+function depthOf(value: unknown, depth = 0): number {
+  if (typeof value !== 'object' || value === null || depth > deepest) return depth
+  return Math.max(depth, ...Object.values(value).map((item) => depthOf(item, depth + 1)))
+}
+
 function adopt<M extends ChatMessage>(message: M): M {
   own.add(message)
   return deepFreeze(message)
@@ -214,7 +222,8 @@ function deepFreeze<T>(value: T): T {
   return value
 }
 
-const roles = ['system', 'user', 'assistant', 'tool']
+const roles: readonly unknown[] = ['system', 'user', 'assistant', 'tool']
+const partTypes: readonly unknown[] = ['text', 'image', 'file']
 
 function checkMessage(message: unknown, position: number): void {
   const fail = (expected: string, got: unknown): never => {
@@ -225,10 +234,16 @@ function checkMessage(message: unknown, position: number): void {
     return
   }
   const { role, content, toolCallId, toolCalls } = message
-  if (!roles.includes(String(role))) fail(".role to be 'system', 'user', 'assistant' or 'tool'", role)
+  if (!roles.includes(role)) fail(".role to be 'system', 'user', 'assistant' or 'tool'", role)
   if (typeof content !== 'string' && !(Array.isArray(content) && (role === 'user' || role === 'tool'))) {
     fail('.content to be a string, or an array of parts in a user or tool message', content)
   }
+  for (const part of Array.isArray(content) ? content : []) {
+    if (!isJsonObject(part) || !partTypes.includes(part.type) || (part.type === 'text' && typeof part.text !== 'string')) {
+      fail(".content to hold parts of type 'text', 'image' or 'file'", part)
+    }
+  }
+  if (depthOf(message) > deepest) fail(` to be at most ${deepest} levels deep`, message)
   if (role === 'tool' && typeof toolCallId !== 'string') fail('.toolCallId to be a string', toolCallId)
   if (toolCalls !== undefined && !Array.isArray(toolCalls)) fail('.toolCalls to be an array', toolCalls)
   for (const call of Array.isArray(toolCalls) ? toolCalls : []) {

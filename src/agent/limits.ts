@@ -45,7 +45,7 @@ export function iterationsOf({ maxIterations, maxToolRounds }: RunSettings<never
   if (maxIterations !== undefined && maxToolRounds !== undefined && maxIterations !== maxToolRounds) {
     throw new InvalidOptionError('maxToolRounds', `the same as \`maxIterations\` (${maxIterations}) when both are given`, maxToolRounds)
   }
-  return maxIterations ?? maxToolRounds
+  return maxIterations === undefined ? maxToolRounds : maxIterations
 }
 
 function count(name: string, value: number | undefined, byDefault: number, least: number): number {

@@ -30,7 +30,8 @@ export function toMessages(input: RunInput): readonly ChatMessage[] {
 
 /** The run's options over the runner's; limits one by one. */
 export function mergeOptions<Context>(runner: RunnerOptions<Context>, run: RunOptions<Context>): RunOptions<Context> {
-  const rounds = iterationsOf(run) ?? iterationsOf(runner)
+  const own = iterationsOf(run)
+  const rounds = own === undefined ? iterationsOf(runner) : own
   const { model: _model, tools: _tools, instructions: _instructions, bus: _bus, logger: _logger, journal: _journal, ...settings } = runner
   return {
     ...settings,

@@ -172,6 +172,6 @@ function findTool(name: string, registry: ToolRegistry): { tool: AnyTool | undef
 }
 
 /** A name every provider accepts in a history, for a call to a tool that is not there. */
-function legalName(name: string): string {
+export function legalName(name: string): string {
   return name.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64) || 'unknown'
 }

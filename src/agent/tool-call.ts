@@ -3,7 +3,7 @@ import { Event } from '../events.ts'
 import { textOf } from '../messages.ts'
 import type { PreparedCall } from '../tools/arguments.ts'
 import { resultText } from '../tools/result-text.ts'
-import { cancelledText, contentOf, loggedFailure, type ToolCallEnd, type ToolCallEnvironment } from '../tools/runner.ts'
+import { cancelledText, endOf, loggedFailure, type ToolCallEnd, type ToolCallEnvironment } from '../tools/runner.ts'
 import type { AnyTool, Reconciled, ToolContext } from '../tools/tool.ts'
 import { type Durable, type StepContext, type StepTags, tagsOf } from './journal.ts'
 import type { Lanes } from './lanes.ts'
@@ -50,7 +50,7 @@ export class CallInFlight {
       if (mayHaveRun && this.#call.effect === 'unsafe') {
         const found = await this.#reconcile(call)
         if (found === undefined) return this.#record('uncertain', { content: uncertainText(call.tool.name), errorCode: 'tool_uncertain' })
-        if (found.ran) return this.#end(call.tool, contentOf(call.tool, found.value, this.#run.limits.maxResultBytes, 1))
+        if (found.ran) return this.#end(call.tool, endOf(call.tool, found.value, this.#run.limits.maxResultBytes))
       }
       return this.#end(call.tool, await this.#run.toolRunner.execute(call, this.#environment(call)))
     } finally {

@@ -3,7 +3,7 @@ import { cancelledText, loggedFailure } from '../tools/runner.ts'
 import type { Durable } from './journal.ts'
 import { Lanes } from './lanes.ts'
 import type { LiveRun } from './live-run.ts'
-import type { PlannedCall } from './plan.ts'
+import { legalName, type PlannedCall } from './plan.ts'
 import type { ApprovalDecision, PendingItem, ToolCallRecord } from './run.ts'
 import { type CallEnd, CallInFlight } from './tool-call.ts'
 
@@ -187,5 +187,5 @@ export function toResultMessage({ id, tool, content, outcome }: ToolCallRecord, 
       : typeof content === 'string'
         ? `${content}\n\n${note}`
         : [...content, { type: 'text' as const, text: note }]
-  return { role: 'tool', content: told, toolCallId: id, name: tool, ...(outcome === 'ok' ? {} : { isError: true }) }
+  return { role: 'tool', content: told, toolCallId: id, name: legalName(tool), ...(outcome === 'ok' ? {} : { isError: true }) }
 }

@@ -1,6 +1,6 @@
 import { ModelError, type ToolloopError } from '../errors.ts'
 import { Event, type FinishReason } from '../events.ts'
-import { addUsage, type ChatMessage, isJsonObject, type Usage } from '../messages.ts'
+import { addUsage, type ChatMessage, copyJson, isJsonObject, type Usage } from '../messages.ts'
 import { type ModelRequest, type ModelResponse, type ModelSink, type ToolChoice, toModelError } from '../models/model.ts'
 import type { PreparedCall } from '../tools/arguments.ts'
 import { loggedFailure } from '../tools/runner.ts'
@@ -191,7 +191,8 @@ class TurnInFlight {
       this.#run.errors.set(this.#key, error)
       return { kind: 'refused', text, step, error: { code: error.code, message } }
     }
-    const extras = providerData === undefined ? {} : { providerData }
+    // A copy: the history freezes what it holds, and this is the model's own.
+    const extras = providerData === undefined ? {} : { providerData: copyJson(providerData) }
     const message: ChatMessage =
       plan.calls.length > 0
         ? { role: 'assistant', content: text, toolCalls: plan.calls, ...extras }

@@ -7,13 +7,12 @@ import { fetchTarget, type NodeTarget, nodeTarget } from './http.ts'
  * `buildRequest` and `fetchWithTimeout` are the methods the SDK documents for subclasses. `fetch`: the caller's own, instead of node:http.
  */
 export function leanOpenAI(Client: typeof OpenAI, options: ClientOptions, fetch: typeof globalThis.fetch | undefined): OpenAI {
-  type Built = Awaited<ReturnType<OpenAI['buildRequest']>>
-
-  class LeanOpenAI extends Client {
+  // The SDK takes the class's name for its user agent, so it keeps the name.
+  return new (class OpenAI extends Client {
     #first: (Built & { path: string }) | undefined
     #target: NodeTarget | undefined
 
-    override async buildRequest(...[given, attempt]: Parameters<OpenAI['buildRequest']>): Promise<Built> {
+    override async buildRequest(...[given, attempt]: Parameters<BuildRequest>): Promise<Built> {
       const { path, body, signal } = given
       const first = this.#first
       if (first === undefined || first.path !== path || typeof body !== 'string') {
@@ -25,7 +24,7 @@ export function leanOpenAI(Client: typeof OpenAI, options: ClientOptions, fetch:
       return { url, timeout, req: { ...req, body, ...(signal ? { signal } : {}) } }
     }
 
-    override async fetchWithTimeout(...[url, init]: Parameters<OpenAI['fetchWithTimeout']>): Promise<Response> {
+    override async fetchWithTimeout(...[url, init]: Parameters<FetchWithTimeout>): Promise<Response> {
       const { method = 'POST', body, signal } = init ?? {}
       if (fetch !== undefined || typeof url !== 'string' || typeof body !== 'string') {
         return (fetch ?? globalThis.fetch)(url, { ...init, method: method.toUpperCase() })
@@ -35,6 +34,9 @@ export function leanOpenAI(Client: typeof OpenAI, options: ClientOptions, fetch:
       if (this.#target === undefined) return globalThis.fetch(url, { ...init, method: method.toUpperCase() })
       return fetchTarget(this.#target, body, signal ?? undefined)
     }
-  }
-  return new LeanOpenAI(options)
+  })(options)
 }
+
+type BuildRequest = OpenAI['buildRequest']
+type FetchWithTimeout = OpenAI['fetchWithTimeout']
+type Built = Awaited<ReturnType<BuildRequest>>

@@ -1,4 +1,4 @@
-import { ModelError, type ToolloopError } from '../errors.ts'
+import { ModelError, messageOf, type ToolloopError } from '../errors.ts'
 import type { FinishReason } from '../events.ts'
 import type { ChatMessage, JsonObject, ProviderData, ToolCall, Usage } from '../messages.ts'
 import type { ToolDefinition } from '../tools/tool.ts'
@@ -112,8 +112,7 @@ export function abortedError(provider: string, cause?: unknown): ModelError {
 /** Any thrown value as the `ModelError` the contract promises; one that is none was not foreseen by the driver. */
 export function toModelError(thrown: unknown, provider: string, model: string): ModelError | ToolloopError {
   if (ModelError.isInstance(thrown)) return thrown
-  const message = thrown instanceof Error ? thrown.message : String(thrown)
-  return new ModelError('provider_error', message || 'The model failed without saying why', {
+  return new ModelError('provider_error', messageOf(thrown), {
     provider,
     model,
     retryable: false,

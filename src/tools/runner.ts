@@ -77,7 +77,7 @@ export class ToolRunner {
     return `Tool not found: ${clip(name)}. ${names.length === 0 ? 'No tools are available.' : `Available tools: ${names.join(', ')}.`}`
   }
 
-  /** A whole call, from the wire's shape to the tool message. */
+  /** A whole call, from the wire's shape to the tool message. Refuses a tool that needs an approval: there is nobody here to ask. */
   async run(
     call: ToolCall,
     environment: Omit<ToolCallEnvironment, 'toolCallId'>,
@@ -91,6 +91,10 @@ export class ToolRunner {
   async #end(call: ToolCall, environment: ToolCallEnvironment): Promise<ToolCallEnd> {
     const tool = this.#lookup(call.function.name)
     if (tool === undefined) return { outcome: 'rejected', content: this.notFound(call.function.name), code: 'tool_not_found' }
+    if (tool.approval !== undefined && tool.approval !== false) {
+      const content = `Tool \`${tool.name}\` needs an approval, and nobody was asked. It was not run.`
+      return { outcome: 'rejected', content, code: 'tool_denied' }
+    }
     const { signal } = environment
     const milliseconds = tool.timeoutMs ?? environment.timeoutMs
     let prepared: Preparation | typeof overTime
@@ -167,12 +171,8 @@ export class ToolRunner {
       controller.abort(new DOMException(end.content, 'TimeoutError'))
       return { end }
     }
-    try {
-      if (isQuestion(value)) return { end: { outcome: 'question', question: value, attempts: attempt } }
-      return { end: contentOf(tool, value, maxResultBytes, attempt) }
-    } catch (error) {
-      return { ...failed(error, maxResultBytes, attempt), ran: true }
-    }
+    if (isQuestion(value)) return { end: { outcome: 'question', question: value, attempts: attempt } }
+    return returned(tool, value, maxResultBytes, attempt)
   }
 
   async #start(
@@ -209,8 +209,22 @@ export class ToolRunner {
   }
 }
 
+/** The end of a call that has taken effect and whose value is known, though its function was not run here. */
+export function endOf(tool: AnyTool, value: unknown, maxResultBytes: number): ToolCallEnd {
+  return returned(tool, value, maxResultBytes, 1).end
+}
+
+/** A value that can't be shown is a failure, but no reason to run the tool again. */
+function returned(tool: AnyTool, value: unknown, maxResultBytes: number, attempt: number): Attempt {
+  try {
+    return { end: contentOf(tool, value, maxResultBytes, attempt) }
+  } catch (error) {
+    return { ...failed(error, maxResultBytes, attempt), ran: true }
+  }
+}
+
 /** The end of a call that returned `value`: what the model sees of it, and the value itself. Throws what `toContent` throws. */
-export function contentOf(tool: AnyTool, value: unknown, maxResultBytes: number, attempts: number): ToolCallEnd & { outcome: 'ok' } {
+function contentOf(tool: AnyTool, value: unknown, maxResultBytes: number, attempts: number): ToolCallEnd & { outcome: 'ok' } {
   const full: unknown = tool.toContent === undefined ? resultText(value) : tool.toContent(value as never)
   if (typeof full !== 'string' && !Array.isArray(full)) {
     throw new TypeError(`Expected \`toContent\` of tool \`${tool.name}\` to return a text or an array of parts, got \`${show(full)}\``)

@@ -77,7 +77,7 @@ export interface Tool<Context = never> {
   readonly approval?: boolean | ((args: JsonObject, ctx: { context: Context }) => boolean | Promise<boolean>)
   /** False: runs alone, never beside another call of its turn. Default true. */
   readonly parallel?: boolean
-  /** True: its result is the run's output and ends the run. */
+  /** True: its result is the run's output and ends the run, unless another call of its turn waits for the caller. */
   readonly final?: boolean
   /** Names of arguments, at any depth, that must appear in no log line and no dump. */
   readonly secrets?: readonly string[]

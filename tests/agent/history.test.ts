@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { History } from '../../src/agent/history.ts'
+import { AgentRunner } from '../../src/agent/runner.ts'
 import { ToolloopError } from '../../src/errors.ts'
 import { type ChatMessage, hasToolCalls, isToolResult, type ToolCall, type ToolResultMessage } from '../../src/messages.ts'
 
@@ -223,5 +224,26 @@ describe('as the run goes on', () => {
         expect(faultsOf(healed.messages)).toEqual([])
       }),
     )
+  })
+})
+
+describe('messages that are none', () => {
+  const circular: { role: 'user'; content: string; self?: unknown } = { role: 'user', content: 'x' }
+  circular.self = circular
+  it.each<[string, unknown, RegExp]>([
+    ['a null part', { role: 'user', content: [null] }, /messages\[0\]\.content to hold parts of type 'text', 'image' or 'file', got `null`/],
+    ['a part of no known type', { role: 'user', content: [{ type: 'video' }] }, /content to hold parts/],
+    ['a role in a list', { role: ['user'], content: 'x' }, /messages\[0\]\.role/],
+    ['a message that holds itself', circular, /at most 200 levels deep/],
+  ])('%s is refused before anything is sent', (_what, message, words) => {
+    expect(() => new History([message as ChatMessage])).toThrow(words)
+  })
+
+  it('what a model returned is not frozen', async () => {
+    const data = { thought: { signature: 'x' } }
+    const generate = async () => ({ text: 'ok', toolCalls: [], finishReason: 'stop' as const, providerData: { provider: 'p', data } })
+    const result = await new AgentRunner({ model: { provider: 'p', model: 'm', capabilities: { nativeTools: true }, generate } }).run('go')
+    expect(result.messages[1]?.providerData).toEqual({ provider: 'p', data })
+    expect(Object.isFrozen(data) || Object.isFrozen(data.thought)).toBe(false)
   })
 })

@@ -67,15 +67,27 @@ describe('RunStream', () => {
 
   it('holds many events for a consumer that is slow, and loses none', async () => {
     const { stream, run, end } = staged()
-    const sent = Array.from({ length: 5_000 }, (_, i) => String(i))
-    for (const said of sent.slice(0, 3_000)) run.emit(text(said))
-    const iterator = stream.text[Symbol.asyncIterator]()
-    const seen: string[] = []
-    for (let i = 0; i < 2_500; i++) seen.push(String((await iterator.next()).value))
-    for (const said of sent.slice(3_000)) run.emit(text(said))
+    const sent = Array.from({ length: 5_000 }, (_, i) => text(String(i)))
+    for (const event of sent.slice(0, 3_000)) run.emit(event)
+    const iterator = stream[Symbol.asyncIterator]()
+    const seen: unknown[] = []
+    for (let i = 0; i < 2_500; i++) seen.push((await iterator.next()).value)
+    for (const event of sent.slice(3_000)) run.emit(event)
     end()
     for (let next = await iterator.next(); next.done !== true; next = await iterator.next()) seen.push(next.value)
     expect(seen).toEqual(sent)
+  })
+
+  it('`text` that came while the consumer was busy comes as one piece', async () => {
+    const { stream, run, end } = staged()
+    const iterator = stream.text[Symbol.asyncIterator]()
+    const first = iterator.next()
+    for (const said of ['a', 'b', 'c']) run.emit(text(said))
+    expect(await first).toEqual({ value: 'a', done: false })
+    expect(await iterator.next()).toEqual({ value: 'bc', done: false })
+    run.emit(text('d'))
+    end()
+    expect(await taken({ [Symbol.asyncIterator]: () => iterator })).toEqual(['d'])
   })
 
   it('the result is there whether or not anything is iterated', async () => {

@@ -67,6 +67,28 @@ describe.each(modes)('budgets: $name', (mode) => {
     expect(result.toolCalls.map(({ outcome }) => outcome)).toEqual(['ok', 'ok', 'ok', 'denied', 'denied'])
   })
 
+  it('H8 nobody is asked to approve a call that is beyond the budget', async () => {
+    const pay = countingTool('pay')
+    const asked: string[] = []
+    const approve = ({ toolCallId }: { toolCallId: string }) => {
+      asked.push(toolCallId)
+      return true
+    }
+    const script: ModeScript = [{ toolCalls: [1, 2].map((n) => call('pay', { n }, `call-${n}`)) }]
+    for (const withApprover of [true, false]) {
+      asked.length = 0
+      await using on = await stage(mode, script, {
+        tools: [{ ...pay.tool, approval: true }],
+        limits: { toolCalls: withApprover ? 1 : 0 },
+        ...(withApprover ? { approve } : {}),
+      })
+      const result = await on.run()
+      expect(result).toMatchObject({ stopReason: 'budget', pending: [] })
+      expect(asked).toEqual(withApprover ? ['call-1'] : [])
+    }
+    expect(pay.calls).toEqual([{ n: 1 }])
+  })
+
   it('H8 the deadline aborts a running model request', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     await using on = await stage(

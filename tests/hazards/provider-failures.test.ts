@@ -102,7 +102,8 @@ describe.each(modes)('provider failures: $name', (mode) => {
 
   it('H39 without a word from the provider the wait doubles each time', async () => {
     await using on = await stage(mode, ['done'], {
-      settings: { maxRetries: 3, maxRetryDelayMs: 60_000 },
+      // Without an idle timer the only one there can be is that of the wait.
+      settings: { maxRetries: 3, maxRetryDelayMs: 60_000, streamIdleTimeoutMs: Number.POSITIVE_INFINITY },
       faults: Array(3).fill({ status: 503 }),
     })
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })

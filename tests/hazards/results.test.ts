@@ -3,7 +3,7 @@ import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/runner.ts'
 import { Event } from '../../src/events.ts'
-import type { ContentPart } from '../../src/messages.ts'
+import type { ContentPart, JsonObject } from '../../src/messages.ts'
 import type { MockReply } from '../../src/testing/mock/reply.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { type AnyTool, defineTool } from '../../src/tools/tool.ts'
@@ -313,6 +313,28 @@ describe.each(modes)('results: $name', (mode) => {
       { a: 1, b: [] },
     ])
     expect(result.toolCalls[2]).toMatchObject({ args: { a: 1, b: [] }, rawArguments: '{"a":1,"b":[]}' })
+  })
+
+  it('H24 what decides about a call can not change it', async () => {
+    const got: unknown[] = []
+    const change = (args: JsonObject): boolean => {
+      args.a = 'changed'
+      args.b = 'added'
+      return true
+    }
+    const tool = defineTool({
+      name: 'pay',
+      description: 'pays',
+      parameters: { type: 'object' },
+      approval: change,
+      execute: (args) => void got.push(args),
+    })
+    await using on = await stage(mode, [{ toolCalls: [call('pay', { a: 1 })] }, 'done'], {
+      tools: [tool],
+      approve: ({ args }) => change(args),
+    })
+    expect((await on.run()).toolCalls).toMatchObject([{ outcome: 'ok', args: { a: 1 } }])
+    expect(got).toEqual([{ a: 1 }])
   })
 
   it('H24 what a run hands out can be changed without changing a later run', async () => {

@@ -194,7 +194,7 @@ describe('lists and orders', () => {
     [
       'What are the longest and the shortest TypeScript file in src/tools?',
       [list('src/tools', { pattern: ts, ...longest }), list('src/tools', { pattern: ts, ...longest, order: 'asc' })],
-      'The longest TypeScript file under src/tools is src/tools/tool.ts with 20 lines. The shortest TypeScript file under src/tools is src/tools/view.tsx with 7 lines.',
+      'The longest TypeScript file under src/tools is src/tools/tool.ts with 20 lines. The shortest is src/tools/view.tsx with 7 lines.',
     ],
     [
       'What is the newest file in tests?',

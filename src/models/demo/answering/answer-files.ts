@@ -4,11 +4,11 @@ import { describeOne, showTime } from './answer-numbers.ts'
 import { type Answer, joinWords } from './answers.ts'
 import type { Cabinet, Files, ListedFile } from './cabinet.ts'
 import { describeSet, emptyFact, rankWord } from './describe.ts'
-import { knownAs, none, then } from './outcome.ts'
+import { andThen, knownAs, none } from './outcome.ts'
 
 /** `Yes, there are 3 Python files under src: …`. */
 export function answerExists(set: FileSet, cabinet: Cabinet): Answer {
-  return then(cabinet.filesOf(set, false), ({ count, files, isWhole }) => {
+  return andThen(cabinet.filesOf(set, false), ({ count, files, isWhole }) => {
     if (count === 0) return knownAs(`No, ${emptyFact(set).charAt(0).toLowerCase()}${emptyFact(set).slice(1)}.`)
     const names = count === 1 && files[0] !== undefined ? `: ${files[0].path}` : ''
     return knownAs(
@@ -21,7 +21,7 @@ export function answerExists(set: FileSet, cabinet: Cabinet): Answer {
 export function answerRank(set: FileSet, cabinet: Cabinet, earlier: readonly Question[]): Answer {
   const { top } = set
   if (top === undefined) return none(emptyFact(set))
-  const answer = then(cabinet.filesOf(set, top.measure === 'lines'), (found) => {
+  const answer = andThen(cabinet.filesOf(set, top.measure === 'lines'), (found) => {
     if (found.files.length === 0) return none(emptyFact(set))
     return knownAs(top.most > 1 ? rankList(set, top, found) : rankOne(set, top, found, isSpokenOf(set, earlier)))
   })
@@ -78,7 +78,7 @@ const mostListed = 100
 
 /** The files of a set, one a line, with what is to be shown of each. */
 export function answerList({ set, show }: Extract<Question, { ask: 'list' }>, cabinet: Cabinet): Answer {
-  return then(cabinet.filesOf(set, show.includes('lines'), true), ({ files, count, isWhole, note }) => {
+  return andThen(cabinet.filesOf(set, show.includes('lines'), true), ({ files, count, isWhole, note }) => {
     if (count === 0) return none(emptyFact(set))
     const listed = files.slice(0, mostListed).map((file) => `- ${file.path} ${bracketed(file, show)}`.trimEnd())
     const rest = count - listed.length
@@ -94,5 +94,5 @@ export function answerList({ set, show }: Extract<Question, { ask: 'list' }>, ca
 }
 
 export function answerModified(file: FileRef, cabinet: Cabinet): Answer {
-  return then(cabinet.fileOf(file, false), ({ path, modified }) => knownAs(`${path} was last modified on ${showTime(modified)}.`))
+  return andThen(cabinet.fileOf(file, false), ({ path, modified }) => knownAs(`${path} was last modified on ${showTime(modified)}.`))
 }

@@ -3,24 +3,24 @@ import { amount, showBytes, showNumber } from './amounts.ts'
 import type { Answer } from './answers.ts'
 import { type Cabinet, isWithin } from './cabinet.ts'
 import { capital, countFiles, describeSet, emptyFact, lackOf, placeOf, placeOfSearch, quote, rankWord } from './describe.ts'
-import { all, knownAs, none, type Outcome, then } from './outcome.ts'
+import { all, andThen, knownAs, none, type Outcome } from './outcome.ts'
 import { type Amount, calculate, measure, readFile, searchFor, showResult } from './quantities.ts'
 
 /** Says what a number is, in a sentence. */
 export function answerNumber(quantity: Quantity, cabinet: Cabinet, earlier: readonly Question[] = []): Answer {
-  const sentence = then(measure(quantity, cabinet), (found) =>
+  const sentence = andThen(measure(quantity, cabinet), (found) =>
     quantity.of === 'count' && found.value === 0 && found.isLeast !== true
       ? none(emptyFact(quantity.set))
       : sentenceOf(quantity, found, cabinet, earlier),
   )
-  const note = then(sentence, (text) => then(noteOf(quantity, cabinet), (more) => knownAs(text + more)))
+  const note = andThen(sentence, (text) => andThen(noteOf(quantity, cabinet), (more) => knownAs(text + more)))
   return note.is === 'none' && quantity.of !== 'count' ? { ...note, lacks: lackOf(quantity) } : note
 }
 
 /** What a list may lack, as the tool tells. */
 function noteOf(quantity: Quantity, cabinet: Cabinet): Outcome<string> {
   if (quantity.of !== 'count' && quantity.of !== 'total' && quantity.of !== 'average') return knownAs('')
-  return then(cabinet.filesOf(quantity.set, 'measure' in quantity && quantity.measure === 'lines'), ({ note }) =>
+  return andThen(cabinet.filesOf(quantity.set, 'measure' in quantity && quantity.measure === 'lines'), ({ note }) =>
     knownAs(note === undefined ? '' : ` (${note})`),
   )
 }
@@ -36,7 +36,7 @@ function sentenceOf(quantity: Quantity, found: Amount, cabinet: Cabinet, earlier
       )
     case 'total':
     case 'average':
-      return then(cabinet.filesOf(quantity.set, quantity.measure === 'lines'), ({ count }) => {
+      return andThen(cabinet.filesOf(quantity.set, quantity.measure === 'lines'), ({ count }) => {
         const shown = quantity.measure === 'lines' ? amount(found.value, 'line') : showBytes(found.value)
         const has = count === 1 ? 'has' : 'have'
         const counted =
@@ -48,11 +48,11 @@ function sentenceOf(quantity: Quantity, found: Amount, cabinet: Cabinet, earlier
         )
       })
     case 'file':
-      return then(nameOf(quantity, cabinet, earlier), (name) =>
+      return andThen(nameOf(quantity, cabinet, earlier), (name) =>
         knownAs(`${name} has ${least}${showMeasure(found.value, quantity.measure)}.`),
       )
     case 'search':
-      return then(searchFor(quantity.search, cabinet), ({ lines, files, times }) => {
+      return andThen(searchFor(quantity.search, cabinet), ({ lines, files, times }) => {
         const what = quote(quantity.search)
         const where = placeOfSearch(quantity.search)
         if (lines === 0) return knownAs(`${capital(what)} does not occur ${where}.`)
@@ -74,7 +74,7 @@ function sentenceOf(quantity: Quantity, found: Amount, cabinet: Cabinet, earlier
       if (found.value === 0) return knownAs('')
       return knownAs(`That makes ${least}${showSum(found.value, quantity)} together.`)
     case 'formula':
-      return then(calculate(quantity.formula, cabinet), ({ shown, result }) => {
+      return andThen(calculate(quantity.formula, cabinet), ({ shown, result }) => {
         const spelled = shown.replaceAll('*', '×').replaceAll(' / ', ' ÷ ')
         return knownAs(
           `${spelled} ${isRounded(result) ? '≈' : '='} ${showResult(result)}${quantity.formula.percent ? `, so ${Number(result.value.toFixed(2))} %` : ''}.`,
@@ -107,12 +107,12 @@ function nameOf(
   const isText = wanted === 'words' || wanted === 'characters'
   const path =
     isText && file.by === 'name'
-      ? then(readFile(file, undefined, cabinet), (read) => knownAs(read.path))
-      : then(cabinet.fileOf(file, wanted === 'lines'), (found) => knownAs(found.path))
+      ? andThen(readFile(file, undefined, cabinet), (read) => knownAs(read.path))
+      : andThen(cabinet.fileOf(file, wanted === 'lines'), (found) => knownAs(found.path))
   if (file.by !== 'set' || file.set.top === undefined || earlier.some((question) => question.ask === 'rank' && question.set === file.set))
     return path
   const { set } = file
-  return then(path, (known) =>
+  return andThen(path, (known) =>
     knownAs(
       `${known}, the ${rankWord(file.set.top ?? { measure: 'lines', order: 'desc', skip: 0, most: 1, word: '' })} ${describeOne(set)},`,
     ),
@@ -125,11 +125,11 @@ export function describeOne(set: FileSet): string {
 
 /** `Yes: src/a.ts has 120 lines, more than 100.` */
 export function answerCheck({ quantity, bounds }: Extract<Question, { ask: 'check' }>, cabinet: Cabinet): Answer {
-  return then(measure(quantity, cabinet), (found) => {
+  return andThen(measure(quantity, cabinet), (found) => {
     const holds = isWithin(found.value, bounds)
     const sentence =
       quantity.of === 'count' && found.value === 0 ? knownAs(`${emptyFact(quantity.set)}.`) : sentenceOf(quantity, found, cabinet)
-    return then(sentence, (text) =>
+    return andThen(sentence, (text) =>
       knownAs(`${holds ? 'Yes' : 'No'}: ${lowerFirst(text.replace(/\.$/, ''))}, ${holds ? '' : 'not '}${bounds.text}.`),
     )
   })
@@ -144,8 +144,8 @@ function lowerFirst(text: string): string {
 export function answerCompare({ sides, wants, form, word }: Extract<Question, { ask: 'compare' }>, cabinet: Cabinet): Answer {
   // No files have no lines: to compare, that is 0.
   const amounts = all(sides.map((side) => measured(side, cabinet)))
-  return then(amounts, (found) =>
-    then(all(sides.map((side, at) => describeSide(side, found[at]?.value ?? 0, cabinet))), (described) => {
+  return andThen(amounts, (found) =>
+    andThen(all(sides.map((side, at) => describeSide(side, found[at]?.value ?? 0, cabinet))), (described) => {
       const values = found.map(({ value }) => value)
       const best = wants === 'less' ? Math.min(...values) : Math.max(...values)
       const winners = values.flatMap((value, at) => (value === best ? [at] : []))
@@ -187,7 +187,7 @@ function describeSide(side: Quantity, value: number, cabinet: Cabinet): Outcome<
     case 'average':
       return knownAs({ name: describeSet(side.set), fact: `the ${describeSet(side.set)} have ${showMeasure(value, side.measure)}` })
     case 'file':
-      return then(cabinet.fileOf(side.file, side.measure === 'lines'), ({ path, modified }) => {
+      return andThen(cabinet.fileOf(side.file, side.measure === 'lines'), ({ path, modified }) => {
         const rank =
           side.file.by === 'set' && side.file.set.top !== undefined
             ? ` (the ${rankWord(side.file.set.top)} ${describeOne(side.file.set)})`

@@ -4,12 +4,12 @@ import type { Answer } from './answers.ts'
 import type { Cabinet } from './cabinet.ts'
 import { capital, countFiles, placeOfSearch, quote } from './describe.ts'
 import { excerpt } from './desk.ts'
-import { knownAs, then } from './outcome.ts'
+import { andThen, knownAs } from './outcome.ts'
 import { type FetchedPage, type Found, fetchPage, readFile, searchFor } from './quantities.ts'
 
 /** Which files mention a text, or where it stands. */
 export function answerSearch({ search, form }: Extract<Question, { ask: 'search' }>, cabinet: Cabinet): Answer {
-  return then(searchFor(search, cabinet), (found) => {
+  return andThen(searchFor(search, cabinet), (found) => {
     const what = quote(search)
     const where = placeOfSearch(search)
     if (found.lines === 0) return knownAs(`${form === 'yes-no' ? 'No, n' : 'N'}othing ${where} mentions ${what}.`)
@@ -67,7 +67,7 @@ function missing({ files, matches }: Found): string[] {
 
 /** Lines of a file, in a block. */
 export function answerRead({ file, range }: Extract<Question, { ask: 'read' }>, cabinet: Cabinet): Answer {
-  const answer = then(readFile(file, range ?? 'shown', cabinet), ({ path, from, to, totalLines, text, isCut }) => {
+  const answer = andThen(readFile(file, range ?? 'shown', cabinet), ({ path, from, to, totalLines, text, isCut }) => {
     if (text === '' && totalLines === 0) return knownAs(`${path} is empty.`)
     const lines =
       from === 1 && to === totalLines
@@ -86,7 +86,7 @@ const mostPageText = 600
 
 /** What a page is, and what of it was asked for. */
 export function answerPage({ page, aspects }: Extract<Question, { ask: 'page' }>, cabinet: Cabinet): Answer {
-  return then(fetchPage(page, cabinet), (found) => {
+  return andThen(fetchPage(page, cabinet), (found) => {
     const told: string[] = []
     if (aspects.includes('title'))
       told.push(titleOf(found) === undefined ? `${found.url} has no title.` : `The title of ${found.url} is “${titleOf(found) ?? ''}”.`)

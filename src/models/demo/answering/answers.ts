@@ -7,7 +7,7 @@ import { answerCheck, answerCompare, answerNumber } from './answer-numbers.ts'
 import { answerPage, answerRead, answerSearch } from './answer-texts.ts'
 import type { Cabinet } from './cabinet.ts'
 import { excerpt } from './desk.ts'
-import { failed, knownAs, type Outcome, then } from './outcome.ts'
+import { andThen, failed, knownAs, type Outcome } from './outcome.ts'
 
 /** The answer to one question. `none` says in `lacks` what there is therefore not: `no longest one`. */
 export type Answer = Outcome<string> & { lacks?: string }
@@ -57,7 +57,7 @@ function answerClock({ zone, place, aspects }: Extract<Question, { ask: 'clock' 
     return failed(`I don't know the time zone of ${place}. Please name it as in the IANA list, such as Europe/Berlin.`)
   }
   const turn = cabinet.turn
-  return then(
+  return andThen(
     cabinet.desk.askForObject(turn, 'current_time', zone === undefined ? {} : { timeZone: zone }),
     ({ date, time, weekday, timeZone, utcOffset }) => {
       if (typeof date !== 'string' || typeof time !== 'string') return failed('`current_time` answered without a date and a time.')
@@ -88,7 +88,7 @@ function monthOf(date: string): string {
 const mostShown = 2_000
 
 function answerCall({ turn, tool, args }: Extract<Question, { ask: 'call' }>['call'], cabinet: Cabinet): Answer {
-  return then(cabinet.desk.ask(turn, tool, args), ({ text, value }) => {
+  return andThen(cabinet.desk.ask(turn, tool, args), ({ text, value }) => {
     const named = `${tool}(${Object.entries(args)
       .map(([key, item]) => `${key}: ${JSON.stringify(item)}`)
       .join(', ')})`

@@ -4,7 +4,7 @@ import { globOf, isOfKind } from '../reading/kinds.ts'
 import { emptyFact, placeOf } from './describe.ts'
 import type { Desk } from './desk.ts'
 import { type ListPlan, type Need, needOf } from './list-plan.ts'
-import { all, failed, knownAs, none, type Outcome, then } from './outcome.ts'
+import { all, andThen, failed, knownAs, none, type Outcome } from './outcome.ts'
 
 /** A file as `list_files` tells of it. */
 export interface ListedFile {
@@ -56,21 +56,23 @@ export class Cabinet {
     const need = needOf(set, lines, isShown)
     const found = this.#membership(set)
     const listing = this.#listing(need)
-    return then(all<unknown>([found, listing]), () => then(listing, (list) => then(found, (mentions) => choose(set, need, list, mentions))))
+    return andThen(all<unknown>([found, listing]), () =>
+      andThen(listing, (list) => andThen(found, (mentions) => choose(set, need, list, mentions))),
+    )
   }
 
   /** The file meant. */
   fileOf(file: FileRef, lines: boolean): Outcome<ListedFile> {
     if (file.by === 'comparison') {
       const files = all(file.files.map((each) => this.fileOf(each, lines || file.measure === 'lines')))
-      return then(files, (list) =>
+      return andThen(files, (list) =>
         first(
           list.toSorted((a, b) => (file.order === 'desc' ? 1 : -1) * (sizeOf(b, file.measure) - sizeOf(a, file.measure))),
           'There is no such file',
         ),
       )
     }
-    return then(this.filesOf(file.set, lines), ({ files, count }) => {
+    return andThen(this.filesOf(file.set, lines), ({ files, count }) => {
       if (file.by === 'set') return first(files, emptyFact(file.set))
       const exact = files.find(({ path }) => path === file.name)
       if (exact !== undefined) return knownAs(exact)
@@ -86,7 +88,7 @@ export class Cabinet {
   #listing(need: Need): Outcome<Listing> {
     const plan = this.#plans[need.set.turn]
     const args = plan?.argumentsFor(need) ?? {}
-    return then(this.desk.askForObject(need.set.turn, 'list_files', args), readListing)
+    return andThen(this.desk.askForObject(need.set.turn, 'list_files', args), readListing)
   }
 
   /** What else decides whether a file is in the set: a set around it, and what the file mentions. */
@@ -94,8 +96,8 @@ export class Cabinet {
     const mentions = this.#mentioning(set)
     if (set.within === undefined) return mentions
     const outer = this.filesOf(set.within, false)
-    return then(outer, ({ files }) =>
-      then(mentions, (test) => knownAs((path: string) => files.some((file) => file.path === path) && (test?.(path) ?? true))),
+    return andThen(outer, ({ files }) =>
+      andThen(mentions, (test) => knownAs((path: string) => files.some((file) => file.path === path) && (test?.(path) ?? true))),
     )
   }
 
@@ -103,13 +105,13 @@ export class Cabinet {
   #mentioning(set: FileSet): Outcome<((path: string) => boolean) | undefined> {
     if (set.mentions.length === 0) return knownAs(undefined)
     const found = set.mentions.map(({ search, negated }) =>
-      then(this.#pathsWith(search), (paths) => knownAs((path: string) => paths.has(path) !== negated)),
+      andThen(this.#pathsWith(search), (paths) => knownAs((path: string) => paths.has(path) !== negated)),
     )
-    return then(all(found), (tests) => knownAs((path) => tests.every((test) => test(path))))
+    return andThen(all(found), (tests) => knownAs((path) => tests.every((test) => test(path))))
   }
 
   #pathsWith(search: Search): Outcome<ReadonlySet<string>> {
-    return then(this.desk.askForObject(search.turn, 'search_files', searchArguments(search)), ({ matches, truncated }) => {
+    return andThen(this.desk.askForObject(search.turn, 'search_files', searchArguments(search)), ({ matches, truncated }) => {
       if (!Array.isArray(matches)) return failed('`search_files` answered without a list of matches.')
       if (truncated === true) return failed(`“${search.query}” is on too many lines for me to tell all files that mention it.`)
       return knownAs(new Set(matches.flatMap((match) => (isJsonObject(match) && typeof match.path === 'string' ? [match.path] : []))))

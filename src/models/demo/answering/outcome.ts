@@ -23,7 +23,7 @@ export function none(fact: string): Outcome<never> {
 }
 
 /** Goes on with a known value; anything else stays what it is. */
-export function then<A, B>(outcome: Outcome<A>, next: (value: A) => Outcome<B>): Outcome<B> {
+export function andThen<A, B>(outcome: Outcome<A>, next: (value: A) => Outcome<B>): Outcome<B> {
   return outcome.is === 'known' ? next(outcome.value) : outcome
 }
 

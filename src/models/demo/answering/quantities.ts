@@ -3,7 +3,7 @@ import type { FileRef, Formula, Page, Quantity, Range, Search } from '../intents
 import { showNumber } from './amounts.ts'
 import { type Cabinet, searchArguments, sizeOf } from './cabinet.ts'
 import { emptyFact } from './describe.ts'
-import { all, failed, knownAs, none, type Outcome, then } from './outcome.ts'
+import { all, andThen, failed, knownAs, none, type Outcome } from './outcome.ts'
 
 /** A number, and whether it is only the least it can be. */
 export interface Amount {
@@ -19,7 +19,7 @@ export function measure(quantity: Quantity, cabinet: Cabinet): Outcome<Amount> {
     case 'literal':
       return knownAs({ value: quantity.value })
     case 'count':
-      return then(cabinet.filesOf(quantity.set, false), ({ count, isWhole }) =>
+      return andThen(cabinet.filesOf(quantity.set, false), ({ count, isWhole }) =>
         knownAs(isWhole ? { value: count } : { value: count, isLeast: true }),
       )
     case 'total':
@@ -28,30 +28,30 @@ export function measure(quantity: Quantity, cabinet: Cabinet): Outcome<Amount> {
     case 'file':
       return measureFile(quantity.file, quantity.measure, cabinet)
     case 'search':
-      return then(searchFor(quantity.search, cabinet), (found) => countMatches(found, quantity.unit))
+      return andThen(searchFor(quantity.search, cabinet), (found) => countMatches(found, quantity.unit))
     case 'page':
-      return then(fetchPage(quantity.page, cabinet), (page) => measurePage(page, quantity.measure))
+      return andThen(fetchPage(quantity.page, cabinet), (page) => measurePage(page, quantity.measure))
     case 'call':
-      return then(cabinet.desk.ask(quantity.call.turn, quantity.call.tool, quantity.call.args), ({ value, text }) => {
+      return andThen(cabinet.desk.ask(quantity.call.turn, quantity.call.tool, quantity.call.args), ({ value, text }) => {
         const number = numberIn(value ?? text)
         return number === undefined
           ? failed(`The result of \`${quantity.call.tool}\` is not a number I could calculate with.`)
           : knownAs({ value: number })
       })
     case 'sum':
-      return then(all(quantity.items.map((item) => measure(item, cabinet))), (amounts) =>
+      return andThen(all(quantity.items.map((item) => measure(item, cabinet))), (amounts) =>
         knownAs({
           value: amounts.reduce((total, { value }) => total + value, 0),
           isLeast: amounts.some(({ isLeast }) => isLeast === true),
         }),
       )
     case 'formula':
-      return then(calculate(quantity.formula, cabinet), ({ result }) => knownAs(result))
+      return andThen(calculate(quantity.formula, cabinet), ({ result }) => knownAs(result))
   }
 }
 
 function measureSet({ of, set, measure }: Extract<Quantity, { of: 'total' | 'average' }>, cabinet: Cabinet): Outcome<Amount> {
-  return then(cabinet.filesOf(set, measure === 'lines'), ({ count, isWhole, totalLines, totalBytes }) => {
+  return andThen(cabinet.filesOf(set, measure === 'lines'), ({ count, isWhole, totalLines, totalBytes }) => {
     if (count === 0) return none(emptyFact(set))
     const total = measure === 'lines' ? totalLines : totalBytes
     const value = of === 'average' ? total / count : total
@@ -61,11 +61,11 @@ function measureSet({ of, set, measure }: Extract<Quantity, { of: 'total' | 'ave
 
 function measureFile(file: FileRef, wanted: Extract<Quantity, { of: 'file' }>['measure'], cabinet: Cabinet): Outcome<Amount> {
   if (wanted === 'words' || wanted === 'characters') {
-    return then(readFile(file, undefined, cabinet), ({ text, isCut }) =>
+    return andThen(readFile(file, undefined, cabinet), ({ text, isCut }) =>
       knownAs({ value: wanted === 'words' ? countWords(text) : [...text].length, ...(isCut ? { isLeast: true } : {}) }),
     )
   }
-  return then(cabinet.fileOf(file, wanted === 'lines'), (found) =>
+  return andThen(cabinet.fileOf(file, wanted === 'lines'), (found) =>
     wanted === 'lines' && found.lines === undefined
       ? failed(`${found.path} is not a text file, so its lines can't be counted.`)
       : knownAs({ value: sizeOf(found, wanted) }),
@@ -90,24 +90,25 @@ const mostLinesShown = 200
 /** A file's text: some lines of it, or all of it for counting (`range` undefined), up to 40 000 bytes. */
 export function readFile(file: FileRef, range: Range | 'shown' | undefined, cabinet: Cabinet): Outcome<FileText> {
   const turn = turnOf(file)
-  const path: Outcome<string> = file.by === 'name' ? knownAs(file.name) : then(cabinet.fileOf(file, false), (found) => knownAs(found.path))
-  return then(path, (at) => {
+  const path: Outcome<string> =
+    file.by === 'name' ? knownAs(file.name) : andThen(cabinet.fileOf(file, false), (found) => knownAs(found.path))
+  return andThen(path, (at) => {
     const read = readLines(at, range, turn, cabinet)
     if (read.is !== 'failed' || file.by !== 'name' || file.name.includes('/')) return read
     // Not at the top: perhaps it is the only file of that name somewhere below.
     const elsewhere = cabinet.fileOf(file, false)
     return elsewhere.is === 'none'
       ? read
-      : then(elsewhere, (found) => (found.path === at ? read : readLines(found.path, range, turn, cabinet)))
+      : andThen(elsewhere, (found) => (found.path === at ? read : readLines(found.path, range, turn, cabinet)))
   })
 }
 
 function readLines(path: string, range: Range | 'shown' | undefined, turn: number, cabinet: Cabinet): Outcome<FileText> {
-  const ask = (args: JsonObject) => then(cabinet.desk.askForObject(turn, 'read_file', { path, ...args }), readText)
+  const ask = (args: JsonObject) => andThen(cabinet.desk.askForObject(turn, 'read_file', { path, ...args }), readText)
   if (range === undefined) return ask({ maxBytes: 40_000 })
   if (range === 'shown') return ask({ to: mostLinesShown })
   if ('from' in range) return ask({ from: range.from, to: range.to })
-  return then(ask({ from: 1, to: 1 }), ({ totalLines }) =>
+  return andThen(ask({ from: 1, to: 1 }), ({ totalLines }) =>
     ask({ from: Math.max(totalLines - range.last + 1, 1), to: Math.max(totalLines, 1) }),
   )
 }
@@ -141,7 +142,7 @@ export interface Found {
 }
 
 export function searchFor(search: Search, cabinet: Cabinet): Outcome<Found> {
-  return then(cabinet.desk.askForObject(search.turn, 'search_files', searchArguments(search)), ({ count, files, matches }) => {
+  return andThen(cabinet.desk.askForObject(search.turn, 'search_files', searchArguments(search)), ({ count, files, matches }) => {
     if (typeof count !== 'number' || !Array.isArray(matches)) return failed('`search_files` answered without a list of matches.')
     const shown = matches.flatMap(readMatch)
     const distinct = new Set(shown.map(({ path }) => path)).size
@@ -182,7 +183,7 @@ export interface FetchedPage {
 }
 
 export function fetchPage(page: Page, cabinet: Cabinet): Outcome<FetchedPage> {
-  return then(
+  return andThen(
     cabinet.desk.askForObject(page.turn, 'fetch_url', { url: page.url }),
     ({ url, status, contentType, text, bytes, truncated }) => {
       if (typeof text !== 'string') return failed('`fetch_url` answered without a text.')
@@ -234,12 +235,12 @@ export function showResult({ value, exact }: Amount): string {
 
 /** Has an expression calculated, once its operands are known. */
 export function calculate(formula: Formula, cabinet: Cabinet): Outcome<Calculated> {
-  return then(expressionOf(formula, formula.turn, cabinet), (expression) =>
-    then(cabinet.desk.askForObject(formula.turn, 'calculate', { expression }), ({ result }): Outcome<Calculated> => {
+  return andThen(expressionOf(formula, formula.turn, cabinet), (expression) =>
+    andThen(cabinet.desk.askForObject(formula.turn, 'calculate', { expression }), ({ result }): Outcome<Calculated> => {
       const value = typeof result === 'string' ? Number(result) : result
       if (typeof value !== 'number' || Number.isNaN(value)) return failed(`\`calculate\` answered without a number for ${expression}.`)
       const amount: Amount = { value, ...(typeof result === 'string' ? { exact: result } : {}) }
-      return then(shownExpression(formula, cabinet), (shown) => knownAs({ shown, result: amount }))
+      return andThen(shownExpression(formula, cabinet), (shown) => knownAs({ shown, result: amount }))
     }),
   )
 }
@@ -250,9 +251,9 @@ function shownExpression(formula: Formula, cabinet: Cabinet): Outcome<string> {
     if (typeof part === 'string') return knownAs(part)
     return part.of === 'literal'
       ? knownAs(part.text)
-      : then(measure(part, cabinet), (found) => knownAs(found.value < 0 ? `(${showResult(found)})` : showResult(found)))
+      : andThen(measure(part, cabinet), (found) => knownAs(found.value < 0 ? `(${showResult(found)})` : showResult(found)))
   })
-  return then(all(parts), (texts) => knownAs(texts.join('')))
+  return andThen(all(parts), (texts) => knownAs(texts.join('')))
 }
 
 /** A result of the same message is written out in full: its steps are then calculated side by side, not one after another. */
@@ -261,9 +262,9 @@ function expressionOf(formula: Formula, turn: number, cabinet: Cabinet): Outcome
     if (typeof part === 'string') return knownAs(part)
     if (part.of === 'literal') return knownAs(part.text)
     if (part.of === 'formula' && part.formula.turn === turn) {
-      return then(expressionOf(part.formula, turn, cabinet), (text) => knownAs(formula.parts.length === 1 ? text : `(${text})`))
+      return andThen(expressionOf(part.formula, turn, cabinet), (text) => knownAs(formula.parts.length === 1 ? text : `(${text})`))
     }
-    return then(measure(part, cabinet), ({ value, exact }) => knownAs(value < 0 ? `(${exact ?? value})` : (exact ?? String(value))))
+    return andThen(measure(part, cabinet), ({ value, exact }) => knownAs(value < 0 ? `(${exact ?? value})` : (exact ?? String(value))))
   })
-  return then(all(parts), (texts) => knownAs(texts.join('')))
+  return andThen(all(parts), (texts) => knownAs(texts.join('')))
 }

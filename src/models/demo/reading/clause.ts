@@ -130,7 +130,10 @@ function readAboutFiles(tokens: readonly Token[], discourse: Discourse, context:
     context.following.length > 0 && hasSet(slots) && slots.asks.size === 0 && slots.measures.length === 0 && slots.tops.length === 0
   if (isTopic && slots.unknown.length <= 1) {
     // `For the TypeScript files under src, tell me …` names what the rest is about.
-    for (const set of setsOf(slots, discourse, false)) noteSet(discourse, set)
+    for (const set of setsOf(slots, discourse, false)) {
+      noteSet(discourse, set)
+      discourse.topic = set.folder
+    }
     return []
   }
   lookAhead(slots, discourse, context)

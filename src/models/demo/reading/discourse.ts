@@ -8,6 +8,8 @@ export interface Discourse {
   turn: number
   /** True while a clause of the same sentence has named files: later clauses speak of the same place. */
   sentenceHasSet: boolean
+  /** The folder the sentence began with: `In src/tools, how long is runner.ts?` */
+  topic?: string
   set?: FileSet
   file?: FileRef
   search?: Search

@@ -82,7 +82,7 @@ function impliedMeasures(slots: Slots, { set }: Discourse): ('lines' | 'bytes')[
 
 /** The files a clause names, or the one it calls `it`. */
 function namedFiles(slots: Slots, discourse: Discourse): FileRef[] {
-  const folder = slots.places.find(({ isFile }) => !isFile)?.path
+  const folder = slots.places.find(({ isFile }) => !isFile)?.path ?? discourse.topic
   const named = slots.places.filter(({ isFile }) => isFile).map(({ path }): FileRef => fileNamed(path, discourse.turn, folder))
   if (named.length > 0 || !slots.refs.has('it') || discourse.file === undefined) return named
   const speaksOfFile = slots.kinds.length === 0 && slots.places.length === 0 && slots.tops.length === 0

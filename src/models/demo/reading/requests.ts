@@ -66,6 +66,7 @@ const tellsResult =
 function readProse(text: string, discourse: Discourse, besideCall: boolean, add: (question: Question) => void): void {
   for (const sentence of splitSentences(tokenise(text))) {
     discourse.sentenceHasSet = false
+    delete discourse.topic
     const clauses = splitSentence(sentence).filter(
       (tokens) => !isGreeting(tokens) && !(besideCall && tokens.every(({ word }) => tellsResult.test(word))),
     )

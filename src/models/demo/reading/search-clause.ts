@@ -1,5 +1,6 @@
 import type { FileSet, Question, Search } from '../intents.ts'
 import type { Discourse } from './discourse.ts'
+import { looksLikeFile } from './file-names.ts'
 import { setOfSearch, setsOf } from './file-sets.ts'
 import { isKindNoun, kindOfName, kindOfWord } from './kinds.ts'
 import { type Clause, type Found, type Phrase, phrase } from './phrases.ts'
@@ -47,7 +48,7 @@ const rules: [Form, string][] = [
   ['places', 'where is|are @the? query:... $'],
 ]
 const quotedRules: [Form, string][] = [
-  ['mentions', 'with|have|has|having|say|says|about|of query:@quoted'],
+  ['mentions', 'with|have|has|having|say|says query:@quoted'],
   ['places', 'find|locate|get|where is|are? query:@quoted'],
 ]
 const compiled = (table: [Form, string][]): { form: Form; wanted: Phrase; negated: boolean }[] =>
@@ -130,6 +131,9 @@ function take(clause: Clause, found: Found, form: Form, negated: boolean): Found
   const tokens = clause.tokens.slice(start, end)
   const quoted = tokens.filter((token) => token.kind === 'quoted' || token.kind === 'regex')
   if (tokens.length === 0 || (quoted.length === 0 && !isText(clause, tokens, end))) return undefined
+  // `where is 'a.ts'` looks for the file.
+  if (form === 'places' && /^where$/.test(clause.tokens[found.start]?.word ?? '') && quoted.some(({ text }) => looksLikeFile(text)))
+    return undefined
   // Where to search is read with the other places.
   const place: readonly (Token | undefined)[] = found.captured.place ?? []
   for (let at = found.start; at < Math.max(found.end, end); at++) if (!place.includes(clause.tokens[at])) clause.take(at)
