@@ -17,7 +17,7 @@ export type OpenAIContentPart =
   | { type: 'text'; text: string }
   | { type: 'image_url'; image_url: { url: string } }
   | { type: 'file'; file: { file_data: string; filename?: string } }
-export interface OpenAITextPart {
+interface OpenAITextPart {
   type: 'text'
   text: string
 }

@@ -146,7 +146,7 @@ async function carryOut(durable: Durable, run: LiveRun, record: RunRecord): Prom
 }
 
 /** THE LOOP. Decides only by its arguments and by what steps return, so that a run can be taken up again from its recorded steps. */
-export async function runLoop(durable: Durable, run: LiveRun, record: RunRecord): Promise<Ending> {
+async function runLoop(durable: Durable, run: LiveRun, record: RunRecord): Promise<Ending> {
   const { history } = record
   const budget = new Budget(run.limits)
   const breaker = new RepeatBreaker(run.limits.repeatedCalls)

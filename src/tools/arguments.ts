@@ -14,7 +14,7 @@ export interface PreparedCall {
   input: unknown
 }
 
-export interface ArgumentsProblem {
+interface ArgumentsProblem {
   code: ErrorCode
   /** In words the model can act on. */
   message: string

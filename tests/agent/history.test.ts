@@ -231,7 +231,11 @@ describe('messages that are none', () => {
   const circular: { role: 'user'; content: string; self?: unknown } = { role: 'user', content: 'x' }
   circular.self = circular
   it.each<[string, unknown, RegExp]>([
-    ['a null part', { role: 'user', content: [null] }, /messages\[0\]\.content to hold parts of type 'text', 'image' or 'file', got `null`/],
+    [
+      'a null part',
+      { role: 'user', content: [null] },
+      /messages\[0\]\.content to hold parts of type 'text', 'image' or 'file', got `null`/,
+    ],
     ['a part of no known type', { role: 'user', content: [{ type: 'video' }] }, /content to hold parts/],
     ['a role in a list', { role: ['user'], content: 'x' }, /messages\[0\]\.role/],
     ['a message that holds itself', circular, /at most 200 levels deep/],

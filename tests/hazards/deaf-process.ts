@@ -4,7 +4,7 @@ import { AgentRunner } from '../../src/agent/runner.ts'
 import { createModel } from '../../src/models/create-model.ts'
 import type { ChatModel } from '../../src/models/model.ts'
 import type { MockReply } from '../../src/testing/mock/reply.ts'
-import { startMockProvider } from '../../src/testing/mock-provider.ts'
+import { type MockProvider, startMockProvider } from '../../src/testing/mock-provider.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 
@@ -29,12 +29,9 @@ function aborting(): { tool: ReturnType<typeof defineTool>; signal: AbortSignal;
 
 const deaf = defineTool({ name: 'deaf', description: 'hears nothing', execute: () => new Promise(() => {}) })
 
-async function overHttp(reply: MockReply, run: (model: ChatModel, requested: Promise<unknown>) => Promise<void>): Promise<void> {
+async function overHttp(reply: MockReply, run: (model: ChatModel, provider: MockProvider) => Promise<void>): Promise<void> {
   const provider = await startMockProvider({ script: [reply] })
-  await run(
-    createModel({ provider: 'custom', model: 'mock', baseURL: provider.baseURL, apiKey: 'test', maxRetries: 0 }),
-    provider.waitForRequest(1),
-  )
+  await run(createModel({ provider: 'custom', model: 'mock', baseURL: provider.baseURL, apiKey: 'test', maxRetries: 0 }), provider)
   await provider.close()
 }
 
@@ -49,10 +46,10 @@ const two = aborting()
 const hung = new AgentRunner({ model: scriptedModel([{ text: 'Hm', deaf: true }]), logger })
 hung.on('TEXT_DELTA', two.abort)
 reasons.push((await hung.run('go', { signal: two.signal })).stopReason)
-await overHttp({ text: 'Hm', hang: true }, async (model, requested) => {
+await overHttp({ text: 'Hm', hang: true }, async (model, provider) => {
   const three = aborting()
   const running = new AgentRunner({ model, logger, limits: { deadlineMs: 3_600_000 } }).run('go', { signal: three.signal })
-  await requested
+  await provider.waitForRequest(1)
   three.abort()
   reasons.push((await running).stopReason)
 })

@@ -54,7 +54,7 @@ describe('follow-ups', () => {
     [
       ['Which is the longest file in config?', 'how big is it?'],
       ['list_files config'],
-      'config/b.yml, the longest file under config, has 102 bytes.',
+      'config/b.yml, the longest file under config, has 103 bytes.',
     ],
     [['Show README.md', 'how many lines does it have?'], ['list_files . README.md'], `README.md has ${linesOf('README.md')} lines.`],
     [
@@ -69,12 +69,12 @@ describe('follow-ups', () => {
     ],
     [
       ['list the 3 largest files under src', 'how many of them have more than 30 lines?'],
-      ['list_files src', 'list_files src'],
+      ['list_files src'],
       'There are 2 files with more than 30 lines among the 3 largest files under src.',
     ],
     [
       ['Which files mention startTurn?', 'how many of those are under docs?'],
-      ['search_files . startTurn', 'list_files docs'],
+      ['list_files docs'],
       'There is 1 file under docs that mentions “startTurn”.',
     ],
     [['Which files under src mention TODO?', 'and under docs?'], ['search_files docs TODO'], 'Nothing under docs mentions “TODO”.'],

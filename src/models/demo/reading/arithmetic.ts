@@ -146,9 +146,10 @@ class FormulaReader {
 
   /** Operands and signs of at least this strength. */
   #readSum(weakest = 1): Term | undefined {
-    const isSigned = prefixes.some(({ wanted }) => this.#matches(wanted))
-    // `times 2`: the last result comes before.
-    let left = this.#infixHere() !== undefined && !isSigned ? this.#lastResult() : this.#readChanged()
+    // `times 2`, `minus 1`: the last result comes before, where there is one; `-5` is a number.
+    const isSign = this.#clause.token(this.#at)?.kind === 'operator'
+    const before = this.#infixHere() !== undefined && !isSign ? this.#lastResult() : undefined
+    let left = before ?? this.#readChanged()
     for (let infix = this.#infixHere(); left !== undefined && infix !== undefined && infix.strength >= weakest; infix = this.#infixHere()) {
       this.#eat(infix.wanted)
       this.calculates = true

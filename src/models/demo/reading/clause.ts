@@ -2,7 +2,7 @@ import type { Quantity, Question } from '../intents.ts'
 import { readFormula } from './arithmetic.ts'
 import { readClockClause } from './clock.ts'
 import { readComparison } from './comparison.ts'
-import { type Discourse, noteSet } from './discourse.ts'
+import { type Discourse, noteSet, noteSubject } from './discourse.ts'
 import { hasSet, quantitiesOf, readFileClause } from './file-clause.ts'
 import { setsOf } from './file-sets.ts'
 import { bothKinds } from './kinds.ts'
@@ -35,11 +35,11 @@ export function readClause(tokens: readonly Token[], discourse: Discourse, conte
   const inner = { ...discourse }
   const formula = readFormula(new Clause(tokens), discourse.turn, (operand, within) => {
     const quantities = readOperand(operand, inner, within)
-    for (const quantity of quantities ?? []) if ('set' in quantity) noteSet(inner, quantity.set)
+    for (const quantity of quantities ?? []) noteSubject(inner, quantity)
     return quantities
   })
   if (formula !== undefined) return [{ ask: 'number', quantity: { of: 'formula', formula } }]
-  if (page !== undefined) return page
+  if (page !== undefined) return isToldLater(page, discourse, context) ? [] : page
   const sum = readBareTotal(tokens, discourse)
   if (sum !== undefined) return [sum]
   const comparison = readComparison(tokens, discourse)
@@ -50,6 +50,17 @@ export function readClause(tokens: readonly Token[], discourse: Discourse, conte
     return withLeftOver(search.questions, search.slots.unknown, context)
   }
   return readAboutFiles(tokens, discourse, context)
+}
+
+/** `Fetch … and tell me its title`: what is to be told of the page, the next clause says. Takes note of the page. */
+function isToldLater(page: readonly Question[], discourse: Discourse, { following }: ClauseContext): boolean {
+  const [only, ...others] = page
+  if (only?.ask !== 'page' || only.aspects.length > 0 || others.length > 0) return false
+  const inner: Discourse = { ...discourse, page: only.page, subject: 'page' }
+  if (!following.some((tokens) => readPageClause(tokens, inner) !== undefined)) return false
+  discourse.page = only.page
+  discourse.subject = 'page'
+  return true
 }
 
 function startsWithKind(tokens: readonly Token[], first: Token): boolean {

@@ -103,7 +103,8 @@ function noteComparison(discourse: Discourse, { sides, wants }: Extract<Question
   if (side !== undefined && 'set' in side) noteSet(discourse, side.set)
 }
 
-function noteSubject(discourse: Discourse, quantity: Quantity): void {
+/** Takes note of what a number is about: `its` and `those` mean that from now on. */
+export function noteSubject(discourse: Discourse, quantity: Quantity): void {
   switch (quantity.of) {
     case 'count':
     case 'total':

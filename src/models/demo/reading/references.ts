@@ -19,7 +19,7 @@ const nouns: [RegExp, (quantity: Quantity) => boolean][] = [
 ]
 
 const single = /^(?:the |that |this |its |which )?(?:(last|latest|previous|final|same) )?(.*)$/
-const nth = /^(?:the )?(\w+) (.*)$/
+const nth = /^(?:the )?(\w+)(?: (.*))?$/
 const several =
   /^(?:the |these |those |all (?:of )?(?:the |these |those )?|both (?:of )?(?:the |these |those )?)?(?:last |previous )?(\d+)? ?(.*)$/
 

@@ -27,6 +27,7 @@ const rules: [Form, string][] = [
   ['ends', '@line that|which? end|ends|ending with|in query:...'],
   ['starts', 'how many @line place:... start|starts|begin|begins with query:...'],
   ['ends', 'how many @line place:... end|ends with query:...'],
+  ['lines', 'how many @line place:... contain|contains|mention|mentions|have|has|include|match query:...'],
   ['lines', '@line that|which? contain|containing|mention|mentioning|include|including|match|matching query:...'],
   ['places', `where is|are|do|does|did|was query:... defined|declared|implemented|${ends}`],
   ['places', 'where do|does we|you|they|i|it|the? project|code? use|mention|call|import|define|reference query:...'],

@@ -30,9 +30,9 @@ const url = /https?:\/\/[^\s<>"'`“”]+/iy
 const number = /(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?|\.\d+/y
 /** What may stand directly behind a number without being part of a name: `10KB`, `3rd`, `15%`. */
 const numberEnd = /^(?:(?:[kmg]i?)?b(?:ytes)?\b|x\b|st\b|nd\b|rd\b|th\b|%|$|\s|[,;:!?()="'”’`*/^+×÷−–-]|\.(?!\w))/i
-/** `/foo.*bar/`; a path such as `/etc/` has no sign in it that only a regular expression has. */
-const regex = /\/(?![/*\s])(?:[^/\\\s]|\\.)+\/(?=[\s,;.!?)]|$)/y
-const regexSigns = /[\\.*+?[(|^$]/
+/** `/foo.*bar/`; a path such as `/etc/` has no sign in it that a regular expression has. */
+const regex = /\/(?![/*\s])(?:[^/\\\n]|\\.){1,300}\/(?=[\s,;.!?)]|$)/y
+const regexSigns = /^\S*[\\.*+?[(|^$]\S*$|[\\*+?[(|^$]/
 const chunk = /[^\s,;!?()"“”„«»`<>=:]+/uy
 const space = /\s*/y
 const operatorSigns = '*/^+-−–×÷%'
