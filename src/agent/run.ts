@@ -53,6 +53,7 @@ export interface RunSettings<Context = unknown> extends Sampling {
   onLimit?: 'stop' | 'answer'
   /** How tools reach the model. `'auto'` is `'native'` for a model that supports it. */
   toolCalling?: 'auto' | 'native'
+  /** Sent with every request. With `'required'`, or a tool by name, only a `final` tool or a bound ends the run. */
   toolChoice?: ToolChoice
   parallelToolCalls?: boolean
   limits?: RunLimits

@@ -70,6 +70,13 @@ export class ToolCallAccumulator {
   }
 
   add(delta: ToolCallDelta, sink?: ToolCallSink): void {
+    const last = this.#last
+    // Nearly every delta is the next piece of the call that is being written, and says no more than that.
+    if (last !== undefined && continues(last, delta)) {
+      append(last, delta.arguments)
+      flow(last, sink)
+      return
+    }
     const id = typeof delta.id === 'number' ? String(delta.id) : typeof delta.id === 'string' ? delta.id : ''
     const name = typeof delta.name === 'string' ? delta.name : ''
     const index = typeof delta.index === 'number' ? delta.index : undefined
@@ -225,6 +232,13 @@ export class ToolCallAccumulator {
     if (indexes.has(undefined) || indexes.size < this.#calls.length) return this.#calls
     return this.#calls.toSorted((a, b) => (a.index ?? 0) - (b.index ?? 0))
   }
+}
+
+function continues(call: OpenCall, delta: ToolCallDelta): delta is ToolCallDelta & { arguments: string } {
+  const { id, name, index, extra, arguments: json } = delta
+  if (id || name || extra !== undefined || typeof json !== 'string' || json === '' || (index !== call.index && index !== null)) return false
+  // What begins after a closing brace may be another copy of the arguments.
+  return call.flowing && call.position >= 0 && call.lastCode !== 125 && call.repeats === undefined && call.mergedInto === undefined
 }
 
 /** Where deltas for `call` belong now. */

@@ -51,11 +51,7 @@ describe('follow-ups', () => {
       ['read_file config/b.yml'],
       'config/b.yml, lines 1 to 2 of 14:\n\n```\nline 1\nline 2\n```',
     ],
-    [
-      ['Which is the longest file in config?', 'how big is it?'],
-      ['list_files config'],
-      'config/b.yml, the longest file under config, has 103 bytes.',
-    ],
+    [['Which is the longest file in config?', 'how big is it?'], [], 'config/b.yml, the longest file under config, has 103 bytes.'],
     [['Show README.md', 'how many lines does it have?'], ['list_files . README.md'], `README.md has ${linesOf('README.md')} lines.`],
     [
       ['How long is src/index.ts?', 'and src/legacy.js?', 'which is longer?'],

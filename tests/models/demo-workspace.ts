@@ -8,7 +8,7 @@ import type { ToolDefinition } from '../../src/tools/tool.ts'
 /** A small workspace in memory, and tools over it that answer in the shapes of the built-in ones, written apart from them. */
 export type Workspace = Record<string, string>
 
-export function text(lines: number, word = 'line'): string {
+function text(lines: number, word = 'line'): string {
   return Array.from({ length: lines }, (_, at) => `${word} ${at + 1}\n`).join('')
 }
 
@@ -181,7 +181,7 @@ function currentTime(args: JsonObject): Json {
 
 export const page = { title: 'Example Domain', text: 'Example Domain\nThis domain is for use in examples.\n' }
 
-export function toolsOver(files: Workspace = workspace): Record<string, ToolFunction> {
+function toolsOver(files: Workspace = workspace): Record<string, ToolFunction> {
   return {
     list_files: (args) => listFiles(args, files),
     read_file: (args) => readFile(args, files),

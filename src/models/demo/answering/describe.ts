@@ -69,7 +69,7 @@ export function lackOf(quantity: Quantity): string {
   return 'measure' in quantity ? `no ${measureWord(quantity.measure)} to tell` : 'nothing to count'
 }
 
-export function measureWord(measure: Measure): string {
+function measureWord(measure: Measure): string {
   return { lines: 'line count', bytes: 'size', words: 'word count', characters: 'number of characters', modified: 'time of change' }[
     measure
   ]

@@ -3,15 +3,19 @@ import { commands, gatherings, type Infix, infixes, letterTimes, listCommands, p
 import { Clause, type Phrase } from './phrases.ts'
 import { apply, chain, type Term, writeTerm } from './terms.ts'
 import type { Token } from './tokens.ts'
+import { wordSet } from './words.ts'
 
 /** Reads an operand: several numbers for `both counts`, undefined for words that are no number. `within`: a part of that is meant. */
 export type OperandReader = (tokens: readonly Token[], within?: Quantity) => Quantity[] | undefined
 
 const functions = /^(sqrt|cbrt|abs|round|floor|ceil|exp|log|log2|log10|sin|cos|tan)$/
-const lead =
-  /^(and|then|now|also|finally|please|what|is|are|was|'s|calculate|compute|evaluate|work|out|much|tell|me|us|give|show|so|next|could|can|you|would|i|want|to|know|,|but|do|does|make|makes|result|find|get|say|be|will|need|let|solve|determine|afterwards|after|would|like|as|well|if|when|=)$/
-const trailing =
-  /^(equals?|makes?|please|together|altogether|up|then|be|gives?|comes?|to|now|again|too|in|total|all|,|is|=|approximately|exactly|roughly|about|yields?|have|there|do|we|get|me|for|are|each|other|as|well)$/
+const lead = wordSet(`
+  and then now also finally please what is are was 's calculate compute evaluate work out much tell me us give show so
+  next could can you would i want to know , but do does make makes result find get say be will need let solve determine
+  afterwards after like as well if when =`)
+const trailing = wordSet(`
+  equal equals make makes please together altogether up then be give gives come comes to now again too in total all , is
+  = approximately exactly roughly about yield yields have there do we get me for are each other as well`)
 const that: Token = { kind: 'word', text: 'that', word: 'that', start: 0, end: 0 }
 
 /** Reads a clause as arithmetic. Undefined when nothing in it calculates, or an operand is no number. */
@@ -22,7 +26,7 @@ export function readFormula(clause: Clause, turn: number, readOperand: OperandRe
   let start = 0
   while (
     start < tokens.length &&
-    (lead.test(tokens[start]?.word ?? '') || (tokens[start]?.word === 'how' && tokens[start + 1]?.word === 'much'))
+    (lead.has(tokens[start]?.word ?? '') || (tokens[start]?.word === 'how' && tokens[start + 1]?.word === 'much'))
   )
     start++
   // `how many files are there times 3`: what leads in may belong to the first operand.
@@ -78,7 +82,7 @@ class FormulaReader {
   /** The tokens as one term; undefined when some are left. */
   readAll(): Term | undefined {
     const term = this.#readCommand() ?? this.#readListCommand() ?? this.#readSum()
-    while (term !== undefined && trailing.test(this.#word())) this.#at++
+    while (term !== undefined && trailing.has(this.#word())) this.#at++
     return this.#at >= this.#clause.tokens.length ? term : undefined
   }
 
@@ -211,7 +215,7 @@ class FormulaReader {
     const found = prefixes.find(({ wanted }) => this.#matches(wanted))
     if (found === undefined) return undefined
     this.#eat(found.wanted)
-    const isLast = this.#at >= this.#clause.tokens.length || (trailing.test(this.#word()) && this.#at === this.#clause.tokens.length - 1)
+    const isLast = this.#at >= this.#clause.tokens.length || (trailing.has(this.#word()) && this.#at === this.#clause.tokens.length - 1)
     const term = isLast ? this.#lastResult() : this.#readChanged()
     return term && found.change(term)
   }

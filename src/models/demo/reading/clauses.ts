@@ -1,15 +1,20 @@
 import { isKindNoun, kindOfWord } from './kinds.ts'
 import type { Token } from './tokens.ts'
-import { isOneOf, isUnit } from './words.ts'
+import { isOneOf, isUnit, wordSet } from './words.ts'
 
-const questionWords = /^(how|what|which|where|when|who|why|whose|is|are|does|do|did|can|could|would|has|whether)$/
-const verbs =
-  /^(count|list|show|display|find|search|grep|read|print|open|cat|view|compare|add|subtract|multiply|divide|double|triple|halve|square|cube|calculate|compute|evaluate|sum|fetch|get|download|call|invoke|use|run|tell|give|name|say|sort|report|check|explain|write|delete|create|remove|summarize|summarise|translate|take|increase|decrease|reduce|raise|look|locate|enumerate|quote|describe|fix|rename|move|copy|edit|make|let|work|determine|output|average|total)$/
-const operatorWords = /^(times|multiplied|plus|minus|divided|squared|cubed|half|twice|halved|doubled|tripled)$/
-const connectors = /^(and|then|also|but|finally|next|please|afterwards|so|now|lastly|furthermore|additionally|as|well|or)$/
-const definite = /^(the|its|their|that|each)$/
-const nounsOfResults =
-  /^(total|sum|average|mean|number|count|line|lines|product|difference|size|title|ratio|first|last|top|result|names?|amount|percentage|square|combined|date|time|weekday|day|status|same|current|modification|file|second|third|words?|bytes|overall)$/
+const questionWords = wordSet('how what which where when who why whose is are does do did can could would has whether')
+const verbs = wordSet(`
+  count list show display find search grep read print open cat view compare add subtract multiply divide double triple
+  halve square cube calculate compute evaluate sum fetch get download call invoke use run tell give name say sort report
+  check explain write delete create remove summarize summarise translate take increase decrease reduce raise look locate
+  enumerate quote describe fix rename move copy edit make let work determine identify pick choose output average total`)
+const operatorWords = wordSet('times multiplied plus minus divided squared cubed half twice halved doubled tripled')
+const connectors = wordSet('and then also but finally next please afterwards so now lastly furthermore additionally as well or')
+const definite = wordSet('the its their that each')
+const nounsOfResults = wordSet(`
+  total sum average mean number count line lines product difference size title ratio first last top result name names
+  amount percentage square combined date time weekday day status same current modification file second third word words
+  bytes overall`)
 
 /** The clauses of a sentence: each asks for something of its own. Commas and `and` part them only where something new begins. */
 export function splitSentence(tokens: readonly Token[]): Token[][] {
@@ -19,7 +24,9 @@ export function splitSentence(tokens: readonly Token[]): Token[][] {
     const token = tokens[at]
     if (token === undefined) break
     const isJoint = token.kind === 'comma' || (token.kind === 'word' && /^(and|then|but|also)$/.test(token.word))
-    const begins = isJoint && clause.length > 0 ? startOfNext(tokens, at) : undefined
+    // `… but are not tests` says more of the same files.
+    const narrows = token.word === 'but' && /^(is|are|do|does|did|has|have|not)$/.test(tokens[at + 1]?.word ?? '')
+    const begins = isJoint && !narrows && clause.length > 0 ? startOfNext(tokens, at) : undefined
     if (begins !== undefined && begins < tokens.length && startsClause(tokens, begins) && !wantsMore(clause, tokens, begins)) {
       clauses.push(clause)
       clause = []
@@ -44,7 +51,7 @@ export function splitSentences(tokens: readonly Token[]): Token[][] {
 
 function startOfNext(tokens: readonly Token[], from: number): number {
   let at = from
-  while (tokens[at]?.kind === 'comma' || connectors.test(tokens[at]?.word ?? '')) at++
+  while (tokens[at]?.kind === 'comma' || connectors.has(tokens[at]?.word ?? '')) at++
   return at
 }
 
@@ -55,30 +62,30 @@ function startsClause(tokens: readonly Token[], at: number): boolean {
   if (token.kind === 'url') return false
   if (token.kind !== 'word') return token.kind === 'number' && isOneOf('superlative', next?.word)
   if (isOneOf('superlative', token.word)) return next?.word !== 'first'
-  if (questionWords.test(token.word) || operatorWords.test(token.word)) return true
-  if (verbs.test(token.word))
+  if (questionWords.has(token.word) || operatorWords.has(token.word)) return true
+  if (verbs.has(token.word))
     return !isOneOf('file', next?.word) && !isUnit(next?.word ?? '') && !(token.word === 'total' && next === undefined)
-  if (!definite.test(token.word)) return token.word === 'all' && next?.word === 'of'
+  if (!definite.has(token.word)) return token.word === 'all' && next?.word === 'of'
   if (token.word === 'its' || token.word === 'their') return true
   if (next === undefined) return false
   return (
     next.kind === 'number' ||
     isOneOf('superlative', next.word) ||
     /^(most|fewest|least|half|other)$/.test(next.word) ||
-    nounsOfResults.test(next.word)
+    nounsOfResults.has(next.word)
   )
 }
 
-const opensPair = /^(compare|between|sum|difference|product|average|mean|ratio|quotient|both|either|add|subtract|multiply|divide)$/
+const opensPair = wordSet('compare between sum difference product average mean ratio quotient both either add subtract multiply divide')
 
 /** Whether the words so far are waiting for another part, so that what follows belongs to them. */
 function wantsMore(clause: readonly Token[], tokens: readonly Token[], next: number): boolean {
   const words = clause.map(({ word }) => word)
   const last = clause.at(-1)
   const start = tokens[next]
-  const isNounPhrase = start !== undefined && (definite.test(start.word) || isOneOf('superlative', start.word) || start.kind === 'number')
+  const isNounPhrase = start !== undefined && (definite.has(start.word) || isOneOf('superlative', start.word) || start.kind === 'number')
   if (last === undefined || start === undefined) return false
-  const head = tokens[next + (definite.test(start.word) ? 1 : 0)]?.word
+  const head = tokens[next + (definite.has(start.word) ? 1 : 0)]?.word
   // `the longest and the shortest file`, `line count and size of a.ts`.
   if (
     isNounPhrase &&
@@ -86,10 +93,11 @@ function wantsMore(clause: readonly Token[], tokens: readonly Token[], next: num
     isOneOf('superlative', tokens.slice(next, next + 3).find(({ word }) => isOneOf('superlative', word))?.word)
   )
     return true
-  if (isOneOf('list', last.word) || isOneOf('count', last.word) ? words.filter((word) => !connectors.test(word)).length === 1 : false)
-    return true
+  // `count and list the files`: the verbs have the same object.
+  const isVerb = isOneOf('list', last.word) || isOneOf('count', last.word)
+  if (isVerb && words.every((word) => word === last.word || connectors.has(word))) return true
   if (!isNounPhrase) return false
-  const open = words.findLastIndex((word) => opensPair.test(word))
+  const open = words.findLastIndex((word) => opensPair.has(word))
   if (open !== -1 && !words.slice(open).includes('and') && takesPair(words, open)) return true
   // `which is longer, the first or …`: nothing to compare has been named yet.
   const comparative = clause.findIndex(({ word }) => isOneOf('comparative', word))

@@ -1,6 +1,6 @@
 import type { ClockAspect, Question } from '../intents.ts'
 import type { Token } from './tokens.ts'
-import { isGrammarWord, isOneOf } from './words.ts'
+import { isGrammarWord, isOneOf, wordSet } from './words.ts'
 
 /** Places that are in no zone's name, and countries with a single time. */
 const otherPlaces = new Map(
@@ -29,7 +29,7 @@ const otherPlaces = new Map(
 let zonesByCity: Map<string, string> | undefined
 
 /** The IANA zone of `Tokyo`, `new york`, `Europe/Berlin`, `UTC`; undefined for a place that is not known. */
-export function zoneOf(place: string): string | undefined {
+function zoneOf(place: string): string | undefined {
   zonesByCity ??= new Map(
     Intl.supportedValuesOf('timeZone').flatMap((zone) => [
       [keyOf(zone), zone] as const,
@@ -54,8 +54,11 @@ const aspects: [RegExp, ClockAspect][] = [
   [/^month$/, 'month'],
 ]
 /** The only words such a question has, places aside: with others in it, it is not about the present time. */
-const clockWords =
-  /^(what|which|what's|whats|is|it|'s|the|in|at|on|for|of|now|currently|current|right|local|tell|me|us|give|show|get|please|and|also|do|we|have|today|today's|week|there|exact|exactly|precise|know|to|you|can|could|would|like|i|say|a|or|then|here|this|moment|present|how|late|zone|timezone|as|well|let|be|than|year|month|hour|time|date|day|weekday|clock|o'clock|oclock|need|want|calendar|check|find|out|about)$/
+const clockWords = wordSet(`
+  what which what's whats is it 's the in at on for of now currently current right local tell me us give show get please
+  and also do we have today today's week there exact exactly precise know to you can could would like i say a or then
+  here this moment present how late zone timezone as well let be than year month hour time date day weekday clock
+  o'clock oclock need want calendar check find out about`)
 
 /** Reads a question for the time, the date or the day, in one or several places. */
 export function readClockClause(tokens: readonly Token[], follows: boolean): Question[] | undefined {
@@ -84,7 +87,7 @@ function readPlaces(tokens: readonly Token[]): { place: string; zone?: string }[
       at = known.end - 1
       continue
     }
-    if (token.kind === 'word' && clockWords.test(token.word)) continue
+    if (token.kind === 'word' && clockWords.has(token.word)) continue
     // An unknown word is a place when it stands where one would.
     if (token.kind !== 'word' || isGrammarWord(token.word) || !/^(in|at|for|and|or|,)$/.test(tokens[at - 1]?.word ?? '')) return undefined
     places.push({ place: token.text })
@@ -97,7 +100,7 @@ function longestPlace(tokens: readonly Token[], at: number): { place: string; zo
     const words = tokens.slice(at, at + length)
     if (words.length < length || words.some(({ kind }) => kind !== 'word' && kind !== 'path' && kind !== 'quoted')) continue
     const place = words.map(({ text }) => text).join(' ')
-    const zone = length === 1 && clockWords.test(words[0]?.word ?? '') ? undefined : zoneOf(place)
+    const zone = length === 1 && clockWords.has(words[0]?.word ?? '') ? undefined : zoneOf(place)
     if (zone !== undefined) return { place, zone, end: at + length }
   }
   return undefined

@@ -9,6 +9,7 @@ import type { Token } from './tokens.ts'
 import { isEmptyWord, isGrammarWord, isOneOf } from './words.ts'
 
 type Comparison = Extract<Question, { ask: 'compare' }>
+type Asked = Comparison | Extract<Question, { ask: 'number' }>
 
 const compares = phrase('compare|comparison|comparing|versus|vs|compared')
 const joints = /^(or|than|versus|vs|and|to|with|against|as)$/
@@ -29,7 +30,7 @@ interface Side {
 }
 
 /** `are there more TypeScript files under src or tests?`, `which is longer, a.ts or b.ts?`. Undefined when nothing is compared. */
-export function readComparison(tokens: readonly Token[], discourse: Discourse): Comparison | undefined {
+export function readComparison(tokens: readonly Token[], discourse: Discourse): Asked | undefined {
   const words = tokens.map(({ word }) => word)
   const isCompare = new Clause(tokens).find(compares) !== undefined
   const adjective = comparativeIn(tokens)
@@ -52,6 +53,10 @@ export function readComparison(tokens: readonly Token[], discourse: Discourse): 
   if (sides.length < 2 || read.some(({ slots }) => slots.strange !== undefined)) return undefined
   const quantities = sides.flatMap((side) => sideQuantity(side, all, measure, discourse) ?? [])
   if (quantities.length !== sides.length) return undefined
+  const [a, b, ...others] = quantities
+  if (/ how many times /.test(` ${words.join(' ')} `) && a !== undefined && b !== undefined && others.length === 0) {
+    return { ask: 'number', quantity: { of: 'formula', formula: { turn: discourse.turn, parts: [a, ' / ', b] } } }
+  }
   const isYesNo = /^(is|are|does|do|has|have)$/.test(leadWord(words)) && (words.includes('than') || equal)
   const form = isYesNo ? 'yes-no' : /^(how|by)$/.test(leadWord(words)) && words.includes('than') ? 'difference' : 'which'
   return { ask: 'compare', sides: quantities, wants, form, word: adjective ?? '' }
@@ -72,7 +77,9 @@ function compareNumbers(
       isOneOf('comparative', token.word) ||
       /^(compare|them|both|two|counts|numbers|2)$/.test(token.word),
   )
-  const fitting = discourse.numbers.filter(({ quantity }) => measure === 'count' || ('measure' in quantity && quantity.measure === measure))
+  const fitting = discourse.numbers.filter(
+    ({ quantity }) => quantity.of !== 'sum' && (measure === 'count' || ('measure' in quantity && quantity.measure === measure)),
+  )
   const last = fitting.slice(-2).map(({ quantity }) => quantity)
   return says && last.length === 2 ? { ask: 'compare', sides: last, wants, form: 'which', word } : undefined
 }

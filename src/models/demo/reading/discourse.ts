@@ -138,6 +138,7 @@ export function noteSet(discourse: Discourse, set: FileSet): void {
 }
 
 function noteFile(discourse: Discourse, file: FileRef): void {
+  if (file.by === 'set') noteSet(discourse, file.set)
   discourse.file = file
   discourse.subject = 'file'
 }

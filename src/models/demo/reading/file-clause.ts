@@ -15,7 +15,7 @@ export function readFileClause(slots: Slots, discourse: Discourse): Question[] |
   if (slots.expected !== undefined)
     return sets.map((set) => ({ ask: 'check', quantity: { of: 'count', set }, bounds: slots.expected ?? { text: '' } }))
   if (sized.length > 0) {
-    if (slots.asks.has('each') || slots.asks.has('list') || (slots.asks.has('which') && slots.noun === 'file' && !slots.aggregate))
+    if (slots.asks.has('each') || (!slots.aggregate && (slots.asks.has('list') || (slots.asks.has('which') && slots.noun === 'file'))))
       return lists(slots, discourse, sized)
     return numbers(sized.flatMap((measure) => sets.map((set): Quantity => ({ of: slots.aggregate ?? 'total', set, measure }))))
   }
@@ -27,11 +27,18 @@ export function readFileClause(slots: Slots, discourse: Discourse): Question[] |
   }
   if (slots.asks.has('share') || slots.asks.has('difference')) return undefined
   if (slots.asks.has('exists') && !slots.asks.has('which') && hasSet(slots)) return sets.map((set) => ({ ask: 'exists', set }))
-  if ((slots.asks.has('list') || slots.asks.has('which') || slots.asks.has('find') || slots.asks.has('where')) && hasSet(slots))
+  if (asksForList(slots))
     return lists(slots, discourse, [])
   // `TypeScript files under src`, without a word of what about them.
   if (slots.kinds.length > 0 && slots.places.length > 0 && discourse.frame === undefined) return lists(slots, discourse, [])
   return undefined
+}
+
+/** `what is the name of this project` names a place, and no files. */
+function asksForList(slots: Slots): boolean {
+  const asks = (['list', 'give', 'which', 'find', 'where'] as const).some((ask) => slots.asks.has(ask))
+  const names = slots.noun !== undefined || slots.kinds.length > 0 || slots.refs.has('them') || slots.places.some(({ path }) => path !== '.')
+  return asks && (names || (slots.asks.has('read') && slots.places.length > 0))
 }
 
 /** What a clause has to say so that it can be answered as it stands, rather than as a variation of the one before. */
@@ -91,9 +98,9 @@ function namedFiles(slots: Slots, discourse: Discourse): FileRef[] {
 }
 
 function wantsContents(slots: Slots, files: readonly FileRef[]): boolean {
-  if (slots.measures.length > 0 || slots.conditions.length > 0) return false
+  if (slots.measures.length > 0 || slots.conditions.length > 0 || slots.tops.length > 1) return false
   if (files.length === 0) return slots.asks.has('read') && slots.tops.length > 0
-  return slots.asks.has('read') || (slots.asks.has('list') && !slots.asks.has('find') && !slots.asks.has('where'))
+  return slots.asks.has('read') || ((slots.asks.has('list') || slots.asks.has('give')) && !slots.asks.has('find') && !slots.asks.has('where'))
 }
 
 function readContents(slots: Slots, discourse: Discourse, files: readonly FileRef[]): Question[] | undefined {
@@ -107,6 +114,9 @@ function readContents(slots: Slots, discourse: Discourse, files: readonly FileRe
 }
 
 function askOfFiles(slots: Slots, files: readonly FileRef[], discourse: Discourse): Question[] | undefined {
+  const [top] = slots.tops
+  if (slots.sort !== undefined) return undefined
+  if (top !== undefined && files.length > 1) return [compareFiles(files, top)]
   const [condition] = slots.conditions
   if (condition !== undefined) {
     return files.map((file) => ({ ask: 'check', quantity: { of: 'file', file, measure: condition.measure }, bounds: condition }))
@@ -131,6 +141,13 @@ function askOfFiles(slots: Slots, files: readonly FileRef[], discourse: Discours
   if (slots.asks.has('exists')) return sets.map((set) => ({ ask: 'exists', set }))
   if (slots.asks.has('where') || slots.asks.has('find')) return sets.map((set) => ({ ask: 'list', set, show: [] }))
   return discourse.frame === undefined ? files.map((file) => ({ ask: 'read', file })) : undefined
+}
+
+/** `the biggest of a.ts, b.ts and c.ts`. */
+function compareFiles(files: readonly FileRef[], { measure, order, word }: Top): Question {
+  const unit = measure === 'name' ? 'lines' : measure
+  const sides = files.map((file): Quantity => ({ of: 'file', file, measure: unit }))
+  return { ask: 'compare', sides, wants: order === 'desc' ? 'more' : 'less', form: 'which', word }
 }
 
 function askOfTops(slots: Slots, discourse: Discourse): Question[] {

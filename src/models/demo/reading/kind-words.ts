@@ -4,7 +4,7 @@ import type { Token } from './tokens.ts'
 import { isGrammarWord, isOneOf } from './words.ts'
 
 /** A kind of files a clause names, and where. */
-export interface PlacedKind {
+interface PlacedKind {
   at: number
   kind: Kind
   /** `not tests`, `except images`. */

@@ -5,7 +5,7 @@ import { bytesOfUnit, ordinalOf } from './number-words.ts'
 import { type Clause, type Found, phrase } from './phrases.ts'
 import { isOneOf } from './words.ts'
 
-export type SortMeasure = Top['measure']
+type SortMeasure = Top['measure']
 
 export interface Orderings {
   conditions: Condition[]
@@ -209,7 +209,7 @@ function topOf(clause: Clause, found: Found, orderings: Orderings): Top {
 }
 
 /** The word an order is spoken of with. */
-export function wordOf({ measure, order }: { measure: SortMeasure; order: Order }): string {
+function wordOf({ measure, order }: { measure: SortMeasure; order: Order }): string {
   if (measure === 'lines') return order === 'desc' ? 'longest' : 'shortest'
   if (measure === 'bytes') return order === 'desc' ? 'largest' : 'smallest'
   if (measure === 'modified') return order === 'desc' ? 'newest' : 'oldest'

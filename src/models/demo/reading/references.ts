@@ -28,7 +28,7 @@ const several =
  * Undefined when the words are no reference; empty when nothing was said they could refer to.
  */
 export function readReference(tokens: readonly Token[], discourse: Discourse): Quantity[] | undefined {
-  const words = tokens.map((token) => token.word).filter((word) => !/^(,|up|together|then|now|and|of all)$/.test(word))
+  const words = tokens.map((token) => token.word).filter((word) => !/^(,|up|together|then|now|and|is|are|was)$/.test(word))
   const text = words.join(' ')
   if (/^(it|that|this|which|itself)$/.test(text)) return lastOf(discourse, () => true)
   if (/^(them|these|those|both|all|both of (them|these|those)|all of (them|these|those)|they)$/.test(text))
@@ -39,6 +39,8 @@ export function readReference(tokens: readonly Token[], discourse: Discourse): Q
     const fits = nounTest(ordinal[2] ?? '')
     return fits && inOrder(discourse, fits).slice(place - 1, place)
   }
+  // `their line counts`, of two files found one after the other; of a list of files they are the files' own.
+  if (words[0] === 'their') return discourse.subject === 'file' ? severalOf(words.slice(1).join(' '), discourse) : undefined
   const many = several.exec(text)
   if (many && (many[1] !== undefined || /^(these|those|all|both)\b/.test(text) || /s$/.test(many[2] ?? '')) && many[2] !== 'lines') {
     const fits = nounTest(many[2] ?? '')
@@ -49,6 +51,12 @@ export function readReference(tokens: readonly Token[], discourse: Discourse): Q
   const fits = one[2] === '' ? undefined : nounTest(one[2] ?? '')
   if (fits === undefined || (words[0] === 'its' && !/^(half|double)/.test(one[2] ?? ''))) return undefined
   return lastOf(discourse, fits)
+}
+
+function severalOf(noun: string, discourse: Discourse): Quantity[] | undefined {
+  const fits = nounTest(noun)
+  const found = fits && lastOnes(discourse, fits)
+  return found !== undefined && found.length > 1 ? found : undefined
 }
 
 function nounTest(words: string): ((quantity: Quantity) => boolean) | undefined {

@@ -7,7 +7,7 @@ import { type Discourse, noteQuestion, startDiscourse } from './discourse.ts'
 import { isGreeting, readSmalltalk } from './smalltalk.ts'
 import { type Token, tokenise } from './tokens.ts'
 import { type NamedCall, readNamedCalls } from './tool-requests.ts'
-import { isEmptyWord } from './words.ts'
+import { isEmptyWord, wordSet } from './words.ts'
 
 /** What one user message asks, in order. */
 export interface Request {
@@ -60,15 +60,16 @@ function askOfCall({ tool, args, problem, start, end }: NamedCall, discourse: Di
 }
 
 /** `and tell me the result`, beside a call: the result is told anyway. */
-const tellsResult =
-  /^(report|tell|show|give|say|what|is|me|us|the|its|it|their|result|results|answer|answers|output|outputs|back|with|and|then|return|returns|says?|please|to|i|want|know|you|get|got|do|does|first|finally|also|now|can|could|,)$/
+const tellsResult = wordSet(`
+  report tell show give say what is me us the its it their result results answer answers output outputs back with and
+  then return returns says please to i want know you get got do does first finally also now can could ,`)
 
 function readProse(text: string, discourse: Discourse, besideCall: boolean, add: (question: Question) => void): void {
   for (const sentence of splitSentences(tokenise(text))) {
     discourse.sentenceHasSet = false
     delete discourse.topic
     const clauses = splitSentence(sentence).filter(
-      (tokens) => !isGreeting(tokens) && !(besideCall && tokens.every(({ word }) => tellsResult.test(word))),
+      (tokens) => !isGreeting(tokens) && !(besideCall && tokens.every(({ word }) => tellsResult.has(word))),
     )
     clauses.forEach((tokens, index) => {
       const shown = text.slice(tokens[0]?.start, tokens.at(-1)?.end).trim()
@@ -76,7 +77,7 @@ function readProse(text: string, discourse: Discourse, besideCall: boolean, add:
         add({ ask: 'unknown', text: `${shown.slice(0, 80)}…`, why: `a sentence of it has more than ${mostTokens} words` })
       else
         for (const question of readClause(tokens, discourse, { shown, following: clauses.slice(index + 1) }))
-          if (!isEmpty(tokens, question)) add(question)
+          if (!isNothing(tokens, question, heard())) add(question)
     })
   }
 }

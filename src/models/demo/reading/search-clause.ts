@@ -6,7 +6,7 @@ import { isKindNoun, kindOfName, kindOfWord } from './kinds.ts'
 import { type Clause, type Found, type Phrase, phrase } from './phrases.ts'
 import { readSlots, type Slots } from './slots.ts'
 import type { Token } from './tokens.ts'
-import { isEmptyWord, isOneOf } from './words.ts'
+import { isEmptyWord, isOneOf, wordSet } from './words.ts'
 
 type Form = 'places' | 'times' | 'lines' | 'starts' | 'ends' | 'mentions'
 
@@ -118,8 +118,10 @@ function findSearch(clause: Clause): FoundSearch | undefined {
   return found && first?.kind === 'word' && !isEmptyWord(first.word) ? take(clause, found, 'places', false) : undefined
 }
 
-const leadWords =
-  /^(both|either|the|a|an|any|some|all|word|words|string|text|term|phrase|identifier|name|function|class|type|variable|constant|method|interface|module|library|package|calls?|to|of|uses?|for|occurrences?|mentions?|references?)$/
+const leadWords = wordSet(`
+  both either the a an any some all word words string text term phrase identifier name function class type variable
+  constant method interface module library package call calls to of use uses for occurrence occurrences mention mentions
+  reference references`)
 
 function take(clause: Clause, found: Found, form: Form, negated: boolean): FoundSearch | undefined {
   const captured = found.captured.query ?? []
@@ -128,7 +130,7 @@ function take(clause: Clause, found: Found, form: Form, negated: boolean): Found
   let end = first + captured.length
   // A rule whose query stands last has taken one word; the rest of it goes on to the next place, comma or the end.
   if (end === found.end) while (end < clause.tokens.length && clause.isFree(end) && !endsQuery(clause, end)) end++
-  while (start < end - 1 && clause.tokens[start]?.kind === 'word' && leadWords.test(clause.tokens[start]?.word ?? '')) start++
+  while (start < end - 1 && clause.tokens[start]?.kind === 'word' && leadWords.has(clause.tokens[start]?.word ?? '')) start++
   const tokens = clause.tokens.slice(start, end)
   const quoted = tokens.filter((token) => token.kind === 'quoted' || token.kind === 'regex')
   if (tokens.length === 0 || (quoted.length === 0 && !isText(clause, tokens, end))) return undefined

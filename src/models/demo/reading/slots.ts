@@ -3,7 +3,7 @@ import { type KindWords, takeKinds } from './kind-words.ts'
 import { type Orderings, takeOrderings } from './orderings.ts'
 import { type Clause, type Phrase, phrase } from './phrases.ts'
 import { type Place, takePlaces } from './places.ts'
-import { isEmptyWord } from './words.ts'
+import { isEmptyWord, wordSet } from './words.ts'
 
 /** What a clause about files says, word by word, before it is decided what it asks. */
 export interface Slots extends KindWords, Orderings {
@@ -20,9 +20,12 @@ export interface Slots extends KindWords, Orderings {
   unknown: string[]
 }
 
-export type Ask = 'count' | 'list' | 'find' | 'exists' | 'which' | 'where' | 'when' | 'read' | 'each' | 'share' | 'difference' | 'yes-no'
+type Ask = 'count' | 'list' | 'give' | 'find' | 'exists' | 'which' | 'where' | 'when' | 'read' | 'each' | 'share' | 'difference' | 'yes-no'
 /** `it`: the one spoken of. `them`: the several. `result`: the number. */
-export type Ref = 'it' | 'them' | 'result'
+type Ref = 'it' | 'them' | 'result'
+
+/** Files by the time of their last change can be put in order, not chosen. */
+const timeWords = wordSet('today yesterday week weeks month months year years hour hours minutes days since ago')
 
 interface Named<T> {
   name: T
@@ -128,13 +131,14 @@ const askPhrases: [Ask, string[]][] = [
   ['difference', ['how many|much @comparative', 'by how many|much', 'difference|differ|differs']],
   ['share', ['percentage|percent|proportion|share|fraction|ratio']],
   ['count', ['how many', 'total? number|amount|count|counts|numbers of', 'count|counts|tally', 'how much', 'number of']],
-  ['each', ['each|every', 'respective|respectively', 'with their|its|the', 'per file']],
+  ['each', ['each|every', 'counts|sizes|lengths', 'respective|respectively', 'with their|its|the', 'per file']],
   ['exists', ['is|are there any|a|an|some|no?', 'do|does we|you|i|it|they have|contain any|a|an|some?', 'exist|exists|existing', 'any']],
   ['where', ['where|location']],
   ['when', ['when']],
   ['read', ['read|cat|open|view|quote', 'content|contents|text', 'what|is in', 'what|does say|says']],
   ['find', ['find|locate|finding']],
-  ['list', ['list|lists|show|display|enumerate|give|name|names|paths|get|see|output|print']],
+  ['list', ['list|lists|show|display|enumerate|names|paths|print']],
+  ['give', ['give|name|get|see|output']],
   ['which', ['which|what']],
   ['yes-no', ['whether|if']],
 ]
@@ -185,9 +189,11 @@ export function readSlots(clause: Clause): Slots {
   const rest = clause.rest().filter((token) => token.kind !== 'comma' && token.kind !== 'open' && token.kind !== 'close')
   const noun = nounOf(clause)
   const [top] = orderings.tops
+  const dated = measures.includes('modified') ? clause.tokens.find(({ word }) => timeWords.has(word)) : undefined
   const strange =
     orderings.strange ??
     kindWords.strange ??
+    (dated === undefined ? undefined : `modified … ${dated.text}`) ??
     (noun === 'folder' && kindWords.kinds.length === 0 && top !== undefined ? `${top.word} folder` : undefined)
   return {
     ...orderings,

@@ -1,5 +1,6 @@
 import type { Question } from '../intents.ts'
 import type { Token } from './tokens.ts'
+import { wordSet } from './words.ts'
 
 type Topic = Extract<Question, { ask: 'talk' }>['topic']
 
@@ -32,10 +33,11 @@ export function readSmalltalk(tokens: readonly Token[]): Question | undefined {
   return topic && { ask: 'talk', topic }
 }
 
-const greeting =
-  /^(hi|hello|hey|thanks|thank|you|there|great|ok|okay|perfect|cool|nice|good|morning|afternoon|evening|please|well|so|now|alright|yes|no|sure)$/
+const greeting = wordSet(`
+  hi hello hey thanks thank you there great ok okay perfect cool nice good morning afternoon evening please well so now
+  alright yes no sure`)
 
 /** A greeting in front of a question: it needs no answer of its own. */
 export function isGreeting(tokens: readonly Token[]): boolean {
-  return tokens.every(({ kind, word }) => kind === 'comma' || (kind === 'word' && greeting.test(word)))
+  return tokens.every(({ kind, word }) => kind === 'comma' || (kind === 'word' && greeting.has(word)))
 }

@@ -1,54 +1,57 @@
-const list = (words: string): ReadonlySet<string> => new Set(words.trim().split(/\s+/))
+/** Words between spaces, as a set. */
+export function wordSet(words: string): ReadonlySet<string> {
+  return new Set(words.trim().split(/\s+/))
+}
 
 /**
  * The classes of words the rules are made of. A word that is in none of them, in no rule and no kind of files is either a name
  * (of a folder, of what is searched) or not understood.
  */
 export const vocabulary: Record<string, ReadonlySet<string>> = {
-  file: list('file files everything'),
-  folder: list('folder folders directory directories dir dirs subfolder subfolders subdirectory subdirectories'),
+  file: wordSet('file files everything'),
+  folder: wordSet('folder folders directory directories dir dirs subfolder subfolders subdirectory subdirectories'),
   /** The whole workspace. */
-  project: list('project repo repository workspace codebase root'),
-  line: list('line lines loc'),
-  byte: list('byte bytes b kb kib mb mib gb gib kilobyte kilobytes megabyte megabytes gigabyte gigabytes kibibytes mebibytes'),
-  det: list('the a an this that these those my our your its their all every each any some whole entire same given such current both'),
+  project: wordSet('project repo repository workspace codebase root'),
+  line: wordSet('line lines loc'),
+  byte: wordSet('byte bytes b kb kib mb mib gb gib kilobyte kilobytes megabyte megabytes gigabyte gigabytes kibibytes mebibytes'),
+  det: wordSet('the a an this that these those my our your its their all every each any some whole entire same given such current both'),
   /** Behind these stands where. */
-  place: list('in under inside within below beneath underneath from of at across throughout through for on into around'),
+  place: wordSet('in under inside within below beneath underneath from of at across throughout through for on into around'),
   /** Behind these nothing but a place can stand. */
-  strictPlace: list('under inside within below beneath underneath throughout across'),
-  also: list('and or nor & plus , as well'),
-  is: list('is are was were be been being am'),
-  does: list('do does did'),
-  has: list('has have had having'),
-  longest: list('longest lengthiest'),
-  largest: list('largest biggest greatest heaviest bulkiest'),
-  shortest: list('shortest briefest'),
-  smallest: list('smallest tiniest lightest littlest'),
-  newest: list('newest latest youngest freshest'),
-  oldest: list('oldest earliest stalest'),
-  superlative: list(
+  strictPlace: wordSet('under inside within below beneath underneath throughout across'),
+  also: wordSet('and or nor & plus , as well'),
+  is: wordSet('is are was were be been being am'),
+  does: wordSet('do does did'),
+  has: wordSet('has have had having'),
+  longest: wordSet('longest lengthiest'),
+  largest: wordSet('largest biggest greatest heaviest bulkiest'),
+  shortest: wordSet('shortest briefest'),
+  smallest: wordSet('smallest tiniest lightest littlest'),
+  newest: wordSet('newest latest youngest freshest'),
+  oldest: wordSet('oldest earliest stalest'),
+  superlative: wordSet(
     'longest lengthiest largest biggest greatest heaviest bulkiest shortest briefest smallest tiniest lightest littlest newest latest youngest freshest oldest earliest stalest',
   ),
-  above: list('more greater above over exceeding longer larger bigger heavier beyond'),
-  below: list('fewer less below under shorter smaller lighter'),
-  comparative: list('more fewer less longer shorter larger bigger smaller greater heavier lighter newer older'),
-  which: list('which what'),
-  list: list('list show display print name enumerate give find get see output view tell say identify locate'),
-  reading: list('read show print display open cat view output see quote type get give'),
-  count: list('count number amount quantity tally'),
-  calculate: list('calculate compute evaluate work solve determine'),
-  mention: list(
+  above: wordSet('more greater above over exceeding longer larger bigger heavier beyond'),
+  below: wordSet('fewer less below under shorter smaller lighter'),
+  comparative: wordSet('more fewer less longer shorter larger bigger smaller greater heavier lighter newer older'),
+  which: wordSet('which what'),
+  list: wordSet('list show display print name enumerate give find get see output view tell say identify locate'),
+  reading: wordSet('read show print display open cat view output see quote type get give'),
+  count: wordSet('count number amount quantity tally'),
+  calculate: wordSet('calculate compute evaluate work solve determine'),
+  mention: wordSet(
     'mention mentions mentioning mentioned contain contains containing contained include includes including reference references referencing use uses using import imports importing call calls calling match matches matching',
   ),
-  occur: list(
+  occur: wordSet(
     'occur occurs occurred occurring appear appears appearing used mentioned show shows come comes referenced found present contained called imported written repeated',
   ),
-  defined: list('defined declared implemented'),
-  time: list('time date day weekday year month clock'),
-  the: list('the a an'),
-  changed: list('modified changed edited updated touched recently recent last latest modification'),
-  it: list('it that this'),
-  them: list('them those these they'),
+  defined: wordSet('defined declared implemented'),
+  time: wordSet('time date day weekday year month clock'),
+  the: wordSet('the a an'),
+  changed: wordSet('modified changed edited updated touched recently recent last latest modification'),
+  it: wordSet('it that this'),
+  them: wordSet('them those these they'),
 }
 
 export function isOneOf(name: string, word: string | undefined): boolean {
@@ -60,7 +63,7 @@ export function isUnit(word: string): boolean {
 }
 
 /** Words that carry no meaning of their own here: left over, they need no mention. */
-const empty = list(`
+const empty = wordSet(`
   a an the this that these those there here it its is are was were be been being am do does did has have had having 's
   i you we me my our your us they them their theirs he she
   and or but nor & then also too so as well of in on at to for from by with within into per than both each every all any some such own
@@ -78,14 +81,15 @@ const empty = list(`
   come comes belong belongs counted counting respectively between among amongst
   code written stands stand number amount value figure figures
   quick little bit short brief full complete correct actual different distinct separate separately individual individually
-  sized long big large equal contain contains include includes hold holds match matches matching inside through into around across throughout within everything`)
+  sized long big large equal contain contains include includes hold holds match matches matching inside through into around across throughout within everything
+  subfolder subfolders subdirectory subdirectories things thing questions answers facts`)
 
 export function isEmptyWord(word: string): boolean {
   return empty.has(word)
 }
 
 /** Never the name of a folder behind `in` or `of`, though no rule is about them. */
-const notNames = list(`
+const notNames = wordSet(`
   no not none never average mean avg order detail general particular course fact full parallel common advance addition turn case way example sure
   length size sizes lengths brief short time mind the question advance life love world internet web english german words word letters
   descending ascending reverse alphabetical decreasing increasing
@@ -99,7 +103,7 @@ export function isGrammarWord(word: string): boolean {
 }
 
 /** What the demo has no tool for, said as a command or asked. */
-const undoable = list(`
+const undoable = wordSet(`
   write create delete remove rename move copy edit change modify fix refactor translate summarize summarise explain describe review improve
   install uninstall deploy commit push pull merge rebase build compile test lint format convert draw generate implement debug optimize optimise
   send email post upload buy book order play remember forget predict guess recommend suggest rewrite replace insert append erase clear wipe
