@@ -58,3 +58,9 @@ export function checkSettings(settings: RunSettings<never>, model: ChatModel): v
   if (approve !== undefined && typeof approve !== 'function') throw new InvalidOptionError('approve', 'a function', approve)
   if (stopWhen !== undefined && typeof stopWhen !== 'function') throw new InvalidOptionError('stopWhen', 'a function', stopWhen)
 }
+
+/** Tools sent to a model that can't call any would be ignored, or make every request fail. Throws `invalid_option`. */
+export function checkToolCalls({ provider, model, capabilities }: ChatModel, registry: ToolRegistry): void {
+  if (capabilities.nativeTools || registry.size === 0) return
+  throw new InvalidOptionError('tools', `none: \`${provider}/${model}\` takes no tool calls (\`functionCalling: false\`)`, registry.names())
+}

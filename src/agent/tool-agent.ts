@@ -5,7 +5,7 @@ import { parseArguments } from '../tools/arguments.ts'
 import { ToolRegistry } from '../tools/registry.ts'
 import type { AnyTool } from '../tools/tool.ts'
 import { History } from './history.ts'
-import { checkSettings, toMessages, toModel, toRegistry } from './options.ts'
+import { checkSettings, checkToolCalls, toMessages, toModel, toRegistry } from './options.ts'
 import type { RunInput, RunnerOptions } from './run.ts'
 
 export interface GenerateOptions extends Sampling {
@@ -60,6 +60,7 @@ export class ToolAgent<Context = unknown> {
     const prompt = typeof instructions === 'function' ? await instructions({ context: undefined as Context }) : instructions
     const history = new History([...messages, ...toMessages(input)], prompt)
     const registry = ownTools === undefined ? this.#tools : toRegistry(ownTools)
+    checkToolCalls(this.#model, registry)
     const request: ModelRequest = { messages: history.messages, ...sampling }
     if (signal !== undefined) request.signal = signal
     if (stream !== undefined) request.stream = stream

@@ -27,8 +27,7 @@ export function readFileClause(slots: Slots, discourse: Discourse): Question[] |
   }
   if (slots.asks.has('share') || slots.asks.has('difference')) return undefined
   if (slots.asks.has('exists') && !slots.asks.has('which') && hasSet(slots)) return sets.map((set) => ({ ask: 'exists', set }))
-  if (asksForList(slots))
-    return lists(slots, discourse, [])
+  if (asksForList(slots)) return lists(slots, discourse, [])
   // `TypeScript files under src`, without a word of what about them.
   if (slots.kinds.length > 0 && slots.places.length > 0 && discourse.frame === undefined) return lists(slots, discourse, [])
   return undefined
@@ -37,7 +36,8 @@ export function readFileClause(slots: Slots, discourse: Discourse): Question[] |
 /** `what is the name of this project` names a place, and no files. */
 function asksForList(slots: Slots): boolean {
   const asks = (['list', 'give', 'which', 'find', 'where'] as const).some((ask) => slots.asks.has(ask))
-  const names = slots.noun !== undefined || slots.kinds.length > 0 || slots.refs.has('them') || slots.places.some(({ path }) => path !== '.')
+  const names =
+    slots.noun !== undefined || slots.kinds.length > 0 || slots.refs.has('them') || slots.places.some(({ path }) => path !== '.')
   return asks && (names || (slots.asks.has('read') && slots.places.length > 0))
 }
 
@@ -98,9 +98,11 @@ function namedFiles(slots: Slots, discourse: Discourse): FileRef[] {
 }
 
 function wantsContents(slots: Slots, files: readonly FileRef[]): boolean {
-  if (slots.measures.length > 0 || slots.conditions.length > 0 || slots.tops.length > 1) return false
+  if (slots.measures.length > 0 || slots.conditions.length > 0) return false
   if (files.length === 0) return slots.asks.has('read') && slots.tops.length > 0
-  return slots.asks.has('read') || ((slots.asks.has('list') || slots.asks.has('give')) && !slots.asks.has('find') && !slots.asks.has('where'))
+  return (
+    slots.asks.has('read') || ((slots.asks.has('list') || slots.asks.has('give')) && !slots.asks.has('find') && !slots.asks.has('where'))
+  )
 }
 
 function readContents(slots: Slots, discourse: Discourse, files: readonly FileRef[]): Question[] | undefined {

@@ -1,7 +1,7 @@
 import { type ChatMessage, textOf } from '../../../messages.ts'
 import type { ToolDefinition } from '../../../tools/tool.ts'
 import type { Question } from '../intents.ts'
-import { readClause } from './clause.ts'
+import { type ClauseContext, readClause } from './clause.ts'
 import { splitSentence, splitSentences } from './clauses.ts'
 import { type Discourse, noteQuestion, startDiscourse } from './discourse.ts'
 import { isGreeting, readSmalltalk } from './smalltalk.ts'
@@ -39,19 +39,20 @@ function readText(given: string, tools: readonly ToolDefinition[], discourse: Di
   const talk = readSmalltalk(tokenise(text))
   if (talk !== undefined) return [talk]
   const questions: Question[] = []
-  const add = (question: Question): void => {
-    questions.push(question)
-    noteQuestion(discourse, question)
-  }
-  let at = 0
   const calls = readNamedCalls(text, tools)
+  let at = 0
   for (const call of calls) {
-    readProse(text.slice(at, call.start), discourse, true, add)
-    add(askOfCall(call, discourse, text))
+    readProse(text.slice(at, call.start), discourse, questions, true)
+    add(askOfCall(call, discourse, text), discourse, questions)
     at = call.end
   }
-  readProse(text.slice(at), discourse, calls.length > 0, add)
+  readProse(text.slice(at), discourse, questions, calls.length > 0)
   return questions
+}
+
+function add(question: Question, discourse: Discourse, questions: Question[]): void {
+  questions.push(question)
+  noteQuestion(discourse, question)
 }
 
 function askOfCall({ tool, args, problem, start, end }: NamedCall, discourse: Discourse, text: string): Question {
@@ -64,25 +65,31 @@ const tellsResult = wordSet(`
   report tell show give say what is me us the its it their result results answer answers output outputs back with and
   then return returns says please to i want know you get got do does first finally also now can could ,`)
 
-function readProse(text: string, discourse: Discourse, besideCall: boolean, add: (question: Question) => void): void {
+/** Reads sentence by sentence, clause by clause, and adds what they ask. */
+function readProse(text: string, discourse: Discourse, questions: Question[], besideCall: boolean): void {
   for (const sentence of splitSentences(tokenise(text))) {
     discourse.sentenceHasSet = false
     delete discourse.topic
     const clauses = splitSentence(sentence).filter(
       (tokens) => !isGreeting(tokens) && !(besideCall && tokens.every(({ word }) => tellsResult.has(word))),
     )
-    clauses.forEach((tokens, index) => {
+    for (const [index, tokens] of clauses.entries()) {
+      const following = clauses.slice(index + 1)
       const shown = text.slice(tokens[0]?.start, tokens.at(-1)?.end).trim()
-      if (tokens.length > mostTokens)
-        add({ ask: 'unknown', text: `${shown.slice(0, 80)}…`, why: `a sentence of it has more than ${mostTokens} words` })
-      else
-        for (const question of readClause(tokens, discourse, { shown, following: clauses.slice(index + 1) }))
-          if (!isNothing(tokens, question, heard())) add(question)
-    })
+      const hasCompany = questions.length + following.length > 0
+      for (const question of readOne(tokens, discourse, { shown, following })) {
+        if (question.ask !== 'unknown' || !hasCompany || !saysNothing(tokens)) add(question, discourse, questions)
+      }
+    }
   }
 }
 
-/** `what do I get?`, behind what was asked to be calculated: nothing more is wanted. */
-function isEmpty(tokens: readonly Token[], question: Question): boolean {
-  return question.ask === 'unknown' && tokens.length > 1 && tokens.every(({ kind, word }) => kind === 'comma' || isEmptyWord(word))
+function readOne(tokens: readonly Token[], discourse: Discourse, context: ClauseContext): Question[] {
+  if (tokens.length <= mostTokens) return readClause(tokens, discourse, context)
+  return [{ ask: 'unknown', text: `${context.shown.slice(0, 80)}…`, why: `a sentence of it has more than ${mostTokens} words` }]
+}
+
+/** `I need three things:` and `what do I get?`, beside what does ask for something. */
+function saysNothing(tokens: readonly Token[]): boolean {
+  return tokens.every(({ kind, word }) => kind === 'comma' || kind === 'number' || isEmptyWord(word))
 }

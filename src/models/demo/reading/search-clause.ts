@@ -29,6 +29,7 @@ const rules: [Form, string][] = [
   ['ends', 'how many @line place:... end|ends with query:...'],
   ['lines', 'how many @line place:... contain|contains|mention|mentions|have|has|include|match query:...'],
   ['lines', '@line that|which? contain|containing|mention|mentioning|include|including|match|matching query:...'],
+  ['places', `where place:... is|are query:... ${ends}`],
   ['places', `where is|are|do|does|did|was query:... defined|declared|implemented|${ends}`],
   ['places', 'where do|does we|you|they|i|it|the? project|code? use|mention|call|import|define|reference query:...'],
   ['places', 'search|grep|look|scan|greps|searching|check @file? for query:...'],
@@ -57,6 +58,11 @@ const compiled = (table: [Form, string][]): { form: Form; wanted: Phrase; negate
 const wordRules = compiled(rules)
 const exactRules = compiled(quotedRules)
 const findRule: Phrase = phrase('find|locate query:...')
+/** `how many files contain it`, `and how often?`: the text searched for before. */
+const againRules: [Form, Phrase][] = [
+  ['mentions', phrase('mention|mentions|contain|contains|include|includes|use|uses|import|imports it|that|them|this')],
+  ['times', phrase('how often|many times does|is? it? occur|occurs|appear|appears|used? $')],
+]
 const definedRule = phrase('defined|declared|implemented')
 const todoRule = phrase('how many|much? query:todo|todos|fixme|fixmes|hack|hacks|xxx comments|comment|notes|markers|s?')
 const caseRules = [
@@ -85,6 +91,8 @@ interface FoundSearch {
 /** Reads a clause that searches for text: its questions, or undefined when it searches for nothing. Takes the words it understands. */
 export function readSearchClause(clause: Clause, discourse: Discourse): { questions: Question[]; slots: Slots } | undefined {
   const ignoreCase = caseRules.some((wanted) => clause.takePhrase(wanted) !== undefined)
+  const again = searchAgain(clause, discourse)
+  if (again !== undefined) return again
   const found = findSearch(clause)
   if (found === undefined) return undefined
   const slots = readSlots(clause)
@@ -99,6 +107,19 @@ export function readSearchClause(clause: Clause, discourse: Discourse): { questi
   const [set] = isJoint ? setsOf(slots, discourse, false) : []
   if (set !== undefined) return { slots, questions: askOfFiles({ ...set, mentions: searches }, slots) }
   return { slots, questions: searches.flatMap(({ search, negated }) => askOfSearch(search, negated, found, slots, discourse)) }
+}
+
+function searchAgain(clause: Clause, discourse: Discourse): { questions: Question[]; slots: Slots } | undefined {
+  const { search } = discourse
+  const form = againRules.find(([, wanted]) => clause.takePhrase(wanted) !== undefined)?.[0]
+  if (search === undefined || form === undefined) return undefined
+  const slots = readSlots(clause)
+  if (form === 'times') return { slots, questions: [{ ask: 'number', quantity: { of: 'search', search, unit: 'times' } }] }
+  const counts = slots.asks.has('count')
+  return {
+    slots,
+    questions: [counts ? { ask: 'number', quantity: { of: 'search', search, unit: 'files' } } : { ask: 'search', search, form: 'files' }],
+  }
 }
 
 function findSearch(clause: Clause): FoundSearch | undefined {
@@ -240,7 +261,12 @@ function askOfSearch(search: Search, negated: boolean, { form, isAsked }: FoundS
   if (form === 'times' || form === 'lines') return [{ ask: 'number', quantity: { of: 'search', search, unit: form } }]
   if (form === 'places') return [{ ask: 'search', search, form: 'places' }]
   const isPlain =
-    !negated && slots.conditions.length === 0 && slots.tops.length === 0 && slots.measures.length === 0 && !slots.asks.has('each')
+    !negated &&
+    !slots.kinds.some(({ excluded }) => excluded) &&
+    slots.conditions.length === 0 &&
+    slots.tops.length === 0 &&
+    slots.measures.length === 0 &&
+    !slots.asks.has('each')
   const set: FileSet = { ...(setsOf(slots, discourse, false)[0] ?? setOfSearch(search)), mentions: [{ search, negated }] }
   if (isPlain) {
     if (slots.asks.has('count')) return [{ ask: 'number', quantity: { of: 'search', search, unit: 'files' } }]
