@@ -81,6 +81,26 @@ describe('arithmetic over what is in the workspace', () => {
       'src/index.ts has 12 lines. config/b.yml has 14 lines. 14 - 12 = 2.',
     ],
     [
+      'Which is the longest file under src/agent and which is the shortest? What is the difference between their line counts?',
+      ['48 - 3'],
+      'The longest file under src/agent is src/agent/runner.ts with 48 lines. The shortest is src/agent/deep/part.mts with 3 lines. 48 - 3 = 45.',
+    ],
+    [
+      'How many lines does the longest file under src have? And the second longest? What is the difference?',
+      ['48 - 31'],
+      'src/agent/runner.ts, the longest file under src, has 48 lines. The second longest file under src is src/agent/turn.ts with 31 lines. 48 - 31 = 17.',
+    ],
+    [
+      'Give me the total number of lines of all TypeScript files under src, and divide it by the number of those files.',
+      ['130 / 7'],
+      'The 7 TypeScript files under src have 130 lines in total. 130 ÷ 7 ≈ 18.571429.',
+    ],
+    [
+      'How many TypeScript files in src have more than 10 lines, and what percentage of all TypeScript files in src is that?',
+      ['4 / 7 * 100'],
+      'There are 4 TypeScript files with more than 10 lines under src. 4 ÷ 7 × 100 ≈ 57.142857, so 57.14 %.',
+    ],
+    [
       'How many TypeScript files are under src, and how many of those are under src/agent? What percentage is that?',
       ['3 / 7 * 100'],
       'There are 7 TypeScript files under src. There are 3 TypeScript files under src/agent. 3 ÷ 7 × 100 ≈ 42.857143, so 42.86 %.',

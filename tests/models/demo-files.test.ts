@@ -213,27 +213,27 @@ describe('lists and orders', () => {
     ],
     [
       'How many TypeScript files under src have more than 10 lines?',
-      [list('src', { pattern: ts, ...longest, limit: 300 })],
+      [list('src', { pattern: ts, ...longest, limit: 600 })],
       'There are 4 TypeScript files with more than 10 lines under src.',
     ],
     [
       'Which files under src have between 5 and 9 lines?',
-      [list('src', { ...longest, limit: 300 })],
+      [list('src', { ...longest, limit: 600 })],
       'There are 3 files with between 5 and 9 lines under src:\n- src/tools/runner.ts (9 lines)\n- src/tools/view.tsx (7 lines)\n- src/legacy.js (5 lines)',
     ],
     [
       'How many files in scripts are empty files?',
-      [list('scripts', { sort: 'size', order: 'asc', limit: 300 })],
+      [list('scripts', { sort: 'size', order: 'asc', limit: 600 })],
       'There is 1 file with 0 bytes under scripts.',
     ],
     [
       'how many TypeScript files in tests are not tests',
-      [list('tests', { pattern: ts, limit: 300 })],
+      [list('tests', { pattern: ts, limit: 600 })],
       'There is 1 TypeScript file other than test files under tests.',
     ],
     [
       'How many non-test TypeScript files are under tests?',
-      [list('tests', { pattern: ts, limit: 300 })],
+      [list('tests', { pattern: ts, limit: 600 })],
       'There is 1 TypeScript file other than test files under tests.',
     ],
     [
@@ -331,6 +331,16 @@ describe('comparisons', () => {
       'Which folder has more files, config, docs or scripts?',
       [list('config'), list('docs'), list('scripts')],
       'They are equal: 3 files under config, 3 files under docs, 3 files under scripts.',
+    ],
+    [
+      'How many more lines does src/index.ts have than src/legacy.js?',
+      [list('src/index.ts', { lines: true }), list('src/legacy.js', { lines: true })],
+      'src/index.ts has more: src/index.ts has 12 lines, src/legacy.js has 5 lines (difference: 7).',
+    ],
+    [
+      'Which is the shortest of src/index.ts, src/legacy.js and config/b.yml?',
+      [list('src/index.ts', { lines: true }), list('src/legacy.js', { lines: true }), list('config/b.yml', { lines: true })],
+      'src/legacy.js is the shortest one: src/index.ts has 12 lines, src/legacy.js has 5 lines, config/b.yml has 14 lines.',
     ],
     [
       'Do src and tests have the same number of TypeScript files?',

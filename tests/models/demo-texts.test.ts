@@ -73,15 +73,28 @@ describe('searching', () => {
     ['which files mention tool call?', [search('tool call')], 'Nothing in this project mentions “tool call”.'],
     [
       'Which files mention TODO but not startTurn?',
-      [search('TODO'), search('startTurn'), { tool: 'list_files', args: { path: '.', limit: 300 } }],
+      [search('TODO'), search('startTurn'), { tool: 'list_files', args: { path: '.', limit: 600 } }],
       'There is 1 file in this project that mentions “TODO” and does not mention “startTurn”: README.md.',
     ],
     [
       'Which files mention startTurn, and which of them is the longest?',
-      [search('startTurn'), { tool: 'list_files', args: { path: '.', lines: true, sort: 'lines', order: 'desc', limit: 300 } }],
+      [search('startTurn'), { tool: 'list_files', args: { path: '.', lines: true, sort: 'lines', order: 'desc', limit: 600 } }],
       '2 files in this project mention “startTurn”: src/agent/turn.ts (lines 2, 3), docs/guide.md (line 1). The longest file in this project that mentions “startTurn” is docs/guide.md with 60 lines.',
     ],
   ])('%s', async (...row) => check(row))
+
+  it('goes on about the text it has searched for', async () => {
+    const { calls, answer } = await converse('Search for TODO in src and tell me how many files contain it and how often it occurs.')
+    expect(calls).toEqual([search('TODO', { path: 'src' })])
+    expect(answer).toMatch(/1 file under src mentions “TODO”\. “TODO” occurs 3 times, on 2 lines in 1 file under src\.$/)
+    expect((await converse(['How long is src/agent/turn.ts?', 'Does it mention TODO?'])).answer).toBe(
+      'Yes, src/agent/turn.ts mentions “TODO” on 2 lines: 1, 3.',
+    )
+    // A search that waits for a list is more than it can do: then it must not search somewhere else.
+    expect((await converse('Which is the longest file under src and does it mention TODO?')).answer).toContain(
+      'I could not answer “does it mention TODO”',
+    )
+  })
 
   it('finds where something is defined, not where it is used', async () => {
     const { calls, answer } = await converse('Where is startTurn defined?')

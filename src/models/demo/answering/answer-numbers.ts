@@ -213,8 +213,7 @@ function verdict(sides: readonly Quantity[], described: readonly DescribedSide[]
     const places = new Set(sides.map((each) => (each.of === 'count' ? each.set.folder : '')))
     return places.size === sides.length ? `There are ${more} ${placeOf(side.set)}` : `There are ${more} ${name}`
   }
-  if (side?.of === 'file')
-    return `${name} is ${word === 'more' || word === 'fewer' || word === 'less' || word === 'greater' || word === '' ? (more === 'more' ? 'ahead' : 'behind') : `the ${word} one`}`
+  if (side?.of === 'file') return /^(more|fewer|less|greater|)$/.test(word) ? `${name} has ${more}` : `${name} is the ${word} one`
   if (side?.of === 'total' || side?.of === 'average') return `The ${name} have ${more}`
   return `${name} is ${more === 'more' ? 'larger' : 'smaller'}`
 }

@@ -18,7 +18,8 @@ interface Call {
   limit: number
 }
 
-const mostToFilter = 300
+/** What the default cap of a result has room for. */
+const mostToFilter = 600
 const mostToShow = 100
 /** Beyond the first: so that several that are equally long are all seen. */
 const ties = 9

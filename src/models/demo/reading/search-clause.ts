@@ -61,7 +61,8 @@ const findRule: Phrase = phrase('find|locate query:...')
 /** `how many files contain it`, `and how often?`: the text searched for before. */
 const againRules: [Form, Phrase][] = [
   ['mentions', phrase('mention|mentions|contain|contains|include|includes|use|uses|import|imports it|that|them|this')],
-  ['times', phrase('how often|many times does|is? it? occur|occurs|appear|appears|used? $')],
+  ['times', phrase('how often does|is? it? is|occur|occurs|appear|appears|used? used? $')],
+  ['times', phrase('how many times does|is? it? is|occur|occurs|appear|appears|used? used? $')],
 ]
 const definedRule = phrase('defined|declared|implemented')
 const todoRule = phrase('how many|much? query:todo|todos|fixme|fixmes|hack|hacks|xxx comments|comment|notes|markers|s?')
@@ -96,6 +97,8 @@ export function readSearchClause(clause: Clause, discourse: Discourse): { questi
   const found = findSearch(clause)
   if (found === undefined) return undefined
   const slots = readSlots(clause)
+  // `does it mention …`, of a file whose name is not known yet: that would take a search that waits for a list.
+  if (slots.refs.has('it') && discourse.subject === 'file' && discourse.file?.by !== 'name') return undefined
   const searches = found.queries.flatMap(({ token, negated }) =>
     searchesOf(token, found, slots, discourse, ignoreCase).map((search) => ({ search, negated })),
   )
@@ -249,7 +252,10 @@ function searchesOf(query: Token, found: FoundSearch, slots: Slots, discourse: D
     isFile,
     kinds,
   })
-  const files = slots.places.filter(({ isFile }) => isFile)
+  const spoken =
+    slots.refs.has('it') && discourse.subject === 'file' && discourse.file?.by === 'name' ? [{ path: discourse.file.name }] : []
+  const named = slots.places.filter(({ isFile }) => isFile)
+  const files = named.length > 0 ? named : spoken
   if (files.length > 0) return files.map(({ path }) => (path.includes('/') ? make(path, [], true) : make('.', [kindOfName(path)])))
   return setsOf({ ...slots, noun: slots.noun ?? (slots.refs.has('them') ? undefined : 'file') } as Slots, discourse, false).map((set) =>
     make(set.folder, set.kinds),

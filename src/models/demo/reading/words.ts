@@ -82,7 +82,7 @@ const empty = wordSet(`
   code written stands stand number amount value figure figures
   quick little bit short brief full complete correct actual different distinct separate separately individual individually
   sized long big large equal contain contains include includes hold holds match matches matching inside through into around across throughout within everything
-  subfolder subfolders subdirectory subdirectories things thing questions answers facts`)
+  subfolder subfolders subdirectory subdirectories things thing questions answers facts identify determine pick choose choosing`)
 
 export function isEmptyWord(word: string): boolean {
   return empty.has(word)
