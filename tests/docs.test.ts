@@ -16,6 +16,7 @@ const entries: Record<string, string> = {
   'src/index.ts': 'toolloop',
   'src/testing/index.ts': 'toolloop/testing',
   'src/tools/builtin/index.ts': 'toolloop/tools',
+  'src/dialects/index.ts': 'toolloop/dialects',
   'src/models/openai.ts': 'toolloop/models/openai',
 }
 
@@ -33,6 +34,7 @@ const printed: Record<string, RegExp> = {
   'limits.ts': /^budget 5\n(max_iterations|budget) true\n$/,
   'custom-agent.ts': /lamp.*3/,
   'testing.ts': /^It is 5 – fünf – 五\. 1 3\n$/,
+  'text-calls.ts': /^text Let me look\. \ncall weather \{"city":"Oslo"\}\ntext Done\.\n$/,
   'one-query.ts': /^Oslo is ahead\.\n$/,
 }
 

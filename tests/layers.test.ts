@@ -16,7 +16,7 @@ const allowed: Record<string, string[]> = {
   tools: ['words'],
   dialects: ['words', 'tools/tool.ts'],
   models: ['words', 'tools/tool.ts'],
-  agent: ['words', 'tools', 'models/model.ts', 'models/settings.ts', 'models/create-model.ts', 'dialects/dialect.ts'],
+  agent: ['words', 'tools', 'models/model.ts', 'models/settings.ts', 'models/create-model.ts', 'dialects/dialect.ts', 'dialects/index.ts'],
   pipeline: ['words', 'tools', 'dialects', 'models', 'agent'],
   backends: ['words', 'tools', 'dialects', 'models', 'agent'],
   journals: ['words', 'tools', 'dialects', 'models', 'agent'],

@@ -21,7 +21,11 @@ describe('options', () => {
     ['toolCalling', 'tags', "Expected `toolCalling` to be 'auto' or 'native', got `\"tags\"`"],
     ['approve', true, 'Expected `approve` to be a function, got `true`'],
     ['stopWhen', 3, 'Expected `stopWhen` to be a function, got `3`'],
-    ['limits', { costUsd: 1 }, 'Expected `limits.costUsd` to be absent for a model that has no `price` and does not report its cost, got `1`'],
+    [
+      'limits',
+      { costUsd: 1 },
+      'Expected `limits.costUsd` to be absent for a model that has no `price` and does not report its cost, got `1`',
+    ],
   ])('%s: %j is refused by the constructor, and by a run', async (name, value, words) => {
     const model = scriptedModel(['never'])
     expect(() => new AgentRunner({ model, [name]: value })).toThrow(words)

@@ -123,7 +123,7 @@ export function expectPairedEvents(all: readonly SeenEvent[], { runId, toolCalls
 }
 
 /** A further run takes the conversation as it is: it need not be healed, and the model is sent just what the result says. */
-export async function expectContinues(mode: Mode, { messages }: RunResult): Promise<void> {
+async function expectContinues(mode: Mode, { messages }: RunResult): Promise<void> {
   const { logger, records } = recordingLogger()
   await using next = await mode.open(['continued'])
   const result = await new AgentRunner({ model: next.model, ...next.options, logger }).run('go on', { messages })

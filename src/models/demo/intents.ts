@@ -19,6 +19,7 @@ export interface Bounds {
   text: string
 }
 
+/** What a file has to measure. */
 export interface Condition extends Bounds {
   measure: 'lines' | 'bytes'
 }
@@ -34,6 +35,7 @@ export interface Top {
   word: string
 }
 
+/** A text, and where it is searched for. */
 export interface Search {
   turn: number
   query: string
@@ -89,6 +91,7 @@ export interface Formula {
   percent?: boolean
 }
 
+/** A page of the web. */
 export interface Page {
   turn: number
   url: string

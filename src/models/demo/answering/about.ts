@@ -38,6 +38,7 @@ export function whatItCan(tools: readonly ToolDefinition[]): string {
 
 const placeholders = new Map(Object.entries({ number: '1', integer: '1', boolean: 'true', array: '[]', object: '{}' }))
 
+/** A call of a tool with its required arguments left open. */
 function exampleCall({ function: { name, parameters } }: ToolDefinition): string {
   const properties: unknown = parameters?.properties
   const required: unknown = parameters?.required

@@ -28,6 +28,7 @@ export function answerRank(set: FileSet, cabinet: Cabinet, earlier: readonly Que
   return answer.is === 'none' ? { ...answer, lacks: `no ${rankWord(top)} one` } : answer
 }
 
+/** Whether the sentence before was about the same files. */
 function isSpokenOf(set: FileSet, earlier: readonly Question[]): boolean {
   const last = earlier.findLast((question) => question.ask !== 'unknown')
   const before =
@@ -93,6 +94,7 @@ export function answerList({ set, show }: Extract<Question, { ask: 'list' }>, ca
   })
 }
 
+/** When a file was changed last. */
 export function answerModified(file: FileRef, cabinet: Cabinet): Answer {
   return andThen(cabinet.fileOf(file, false), ({ path, modified }) => knownAs(`${path} was last modified on ${showTime(modified)}.`))
 }

@@ -25,6 +25,7 @@ function noteOf(quantity: Quantity, cabinet: Cabinet): Outcome<string> {
   )
 }
 
+/** A number in a sentence that says of what. */
 function sentenceOf(quantity: Quantity, found: Amount, cabinet: Cabinet, earlier: readonly Question[] = []): Outcome<string> {
   const least = found.isLeast === true ? 'at least ' : ''
   switch (quantity.of) {
@@ -119,6 +120,7 @@ function nameOf(
   )
 }
 
+/** `TypeScript file under src`. */
 export function describeOne(set: FileSet): string {
   return describeSet(set, true)
 }
@@ -174,6 +176,7 @@ function measured(side: Quantity, cabinet: Cabinet): Outcome<Amount> {
   return found.is === 'none' && (side.of === 'total' || side.of === 'count') ? knownAs({ value: 0 }) : found
 }
 
+/** A side of a comparison in words. */
 interface DescribedSide {
   name: string
   fact: string

@@ -87,6 +87,7 @@ function monthOf(date: string): string {
 
 const mostShown = 2_000
 
+/** What a tool of the user said, as it is; a flat object in words. */
 function answerCall({ turn, tool, args }: Extract<Question, { ask: 'call' }>['call'], cabinet: Cabinet): Answer {
   return andThen(cabinet.desk.ask(turn, tool, args), ({ text, value }) => {
     const named = `${tool}(${Object.entries(args)
@@ -145,6 +146,7 @@ export function composeAnswer(questions: readonly Question[], answers: readonly 
   return answer === '' ? [`I find no question in that. ${whatItIs}`, whatItCan(tools), howToUpgrade].join('\n\n') : answer
 }
 
+/** `a, b and c`. */
 export function joinWords(words: readonly string[]): string {
   return words.length < 2 ? (words[0] ?? '') : `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`
 }
@@ -158,6 +160,7 @@ function join(texts: readonly string[]): string {
   )
 }
 
+/** What was not understood, at the end of the text. */
 function apologies(questions: readonly Question[], isPartial: boolean, tools: readonly ToolDefinition[]): string[] {
   const unknown = questions.filter((question) => question.ask === 'unknown')
   const minor = unknown.filter(({ why }) => why?.startsWith('I left out')).map(({ why }) => `${why ?? ''}, which I don't understand.`)

@@ -119,6 +119,7 @@ export class Cabinet {
   }
 }
 
+/** The result of `list_files`, checked: another tool of that name may answer otherwise. */
 function readListing({ count, totalBytes, totalLines, files, note }: JsonObject): Outcome<Listing> {
   if (!Array.isArray(files) || typeof count !== 'number') return failed('`list_files` answered with something that is no list of files.')
   return knownAs({
@@ -171,6 +172,7 @@ function sum(files: readonly ListedFile[], read: (file: ListedFile) => number): 
   return files.reduce((total, file) => total + read(file), 0)
 }
 
+/** Whether a measure is within bounds; one that is not known is not. */
 export function isWithin(value: number | undefined, { least, most }: Bounds): boolean {
   return value !== undefined && (least === undefined || value >= least) && (most === undefined || value <= most)
 }

@@ -35,6 +35,7 @@ export function countFiles(search: Search, count: number): string {
   return `${amount(count, describeKinds(search.kinds, true), describeKinds(search.kinds, false))} ${placeOfSearch(search)}`
 }
 
+/** With a capital, to begin a sentence. */
 export function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1)
 }

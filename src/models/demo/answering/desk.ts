@@ -60,6 +60,7 @@ function keyOf(tool: string, args: Json): string {
   return `${tool} ${stableText(args)}`
 }
 
+/** JSON whose keys are in order: the same arguments give the same text, however they were written. */
 function stableText(value: Json): string {
   if (Array.isArray(value)) return `[${value.map(stableText).join()}]`
   if (!isJsonObject(value)) return JSON.stringify(value)

@@ -11,6 +11,7 @@ export interface Need {
   limit: number
 }
 
+/** A planned call; grows while needs are added to it. */
 interface Call {
   lines: boolean
   sort?: Top['measure']
@@ -65,6 +66,7 @@ export class ListPlan {
   }
 }
 
+/** Whether the call gives what is needed: any order will do where none is asked for. */
 function serves(call: Call, need: Need): boolean {
   return need.sort === undefined || (call.sort === need.sort && call.order === need.order)
 }
@@ -126,6 +128,7 @@ function needsOfFile(file: FileRef, lines: boolean, listed = true): Need[] {
   return [needOf(file.set, lines)]
 }
 
+/** What has to be listed of a set to answer about it; the same each time, so that the call is found again. */
 export function needOf(set: FileSet, lines: boolean, isShown = false): Need {
   const { top, conditions, without, mentions } = set
   const withLines = lines || top?.measure === 'lines' || conditions.some(({ measure }) => measure === 'lines')

@@ -10,6 +10,7 @@ export type Outcome<T> =
 
 export const pending: Outcome<never> = { is: 'pending' }
 
+/** Known at once. */
 export function knownAs<T>(value: T): Outcome<T> {
   return { is: 'known', value }
 }

@@ -76,6 +76,7 @@ function countWords(text: string): number {
   return text.match(/\S+/g)?.length ?? 0
 }
 
+/** Some lines of a file. */
 export interface FileText {
   path: string
   from: number
@@ -103,6 +104,7 @@ export function readFile(file: FileRef, range: Range | 'shown' | undefined, cabi
   })
 }
 
+/** Reads by path. The last lines can only be asked for once it is known how many there are. */
 function readLines(path: string, range: Range | 'shown' | undefined, turn: number, cabinet: Cabinet): Outcome<FileText> {
   const ask = (args: JsonObject) => andThen(cabinet.desk.askForObject(turn, 'read_file', { path, ...args }), readText)
   if (range === undefined) return ask({ maxBytes: 40_000 })
@@ -127,6 +129,7 @@ function readText({ path, from, to, totalLines, text, truncated }: JsonObject): 
   })
 }
 
+/** The message that spoke of a file first. */
 function turnOf(file: FileRef): number {
   return file.by === 'comparison' ? Math.max(...file.files.map(turnOf)) : file.set.turn
 }
@@ -141,6 +144,7 @@ export interface Found {
   times?: number
 }
 
+/** What a search has found, through the desk. */
 export function searchFor(search: Search, cabinet: Cabinet): Outcome<Found> {
   return andThen(cabinet.desk.askForObject(search.turn, 'search_files', searchArguments(search)), ({ count, files, matches }) => {
     if (typeof count !== 'number' || !Array.isArray(matches)) return failed('`search_files` answered without a list of matches.')
@@ -161,6 +165,7 @@ function readMatch(match: Json): Found['matches'] {
   return [{ path, line: typeof line === 'number' ? line : 0, text: typeof text === 'string' ? text : '' }]
 }
 
+/** How often the text is in a line; at least once, for the tool has found it there. */
 function occurrences(text: string, { query, ignoreCase }: Search): number {
   const [within, wanted] = ignoreCase ? [text.toLowerCase(), query.toLowerCase()] : [text, query]
   return Math.max(within.split(wanted).length - 1, 1)
@@ -182,6 +187,7 @@ export interface FetchedPage {
   isCut: boolean
 }
 
+/** What is at an address, through the desk. */
 export function fetchPage(page: Page, cabinet: Cabinet): Outcome<FetchedPage> {
   return andThen(
     cabinet.desk.askForObject(page.turn, 'fetch_url', { url: page.url }),
@@ -222,6 +228,7 @@ function numberIn(value: Json): number | undefined {
   return numbers.length === 1 ? numbers[0] : undefined
 }
 
+/** An expression and what it comes to. */
 export interface Calculated {
   /** The expression with earlier results put in. */
   shown: string

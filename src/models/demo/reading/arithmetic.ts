@@ -9,10 +9,12 @@ import { wordSet } from './words.ts'
 export type OperandReader = (tokens: readonly Token[], within?: Quantity) => Quantity[] | undefined
 
 const functions = /^(sqrt|cbrt|abs|round|floor|ceil|exp|log|log2|log10|sin|cos|tan)$/
+/** What may come before an expression. */
 const lead = wordSet(`
   and then now also finally please what is are was 's calculate compute evaluate work out much tell me us give show so
   next could can you would i want to know , but do does make makes result find get say be will need let solve determine
   afterwards after like as well if when =`)
+/** What may come behind one. */
 const trailing = wordSet(`
   equal equals make makes please together altogether up then be give gives come comes to now again too in total all , is
   = approximately exactly roughly about yield yields have there do we get me for are each other as well`)

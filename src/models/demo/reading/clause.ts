@@ -14,9 +14,12 @@ import type { Token } from './tokens.ts'
 import { isVariation, readVariation } from './variations.ts'
 import { asksTooMuch, wordSet } from './words.ts'
 
+/** What comes before the word that tells what is to be done. */
 const leadIns = wordSet('and then also please now can could you would i want to me so but finally next')
+/** Left over, one of these means that the answer would be about the wrong files. */
 const negations = wordSet('not no without except excluding besides never neither nor unless but')
 
+/** What is around a clause. */
 export interface ClauseContext {
   /** The clause as it was typed, for an answer that quotes it. */
   shown: string
@@ -63,10 +66,12 @@ function isToldLater(page: readonly Question[], discourse: Discourse, { followin
   return true
 }
 
+/** `test files …` tests nothing. */
 function startsWithKind(tokens: readonly Token[], first: Token): boolean {
   return /^(files?)$/.test(tokens[tokens.indexOf(first) + 1]?.word ?? '')
 }
 
+/** `and in Berlin?` asks for what was asked of the place before. */
 function asClock(questions: Question[], discourse: Discourse): Question[] {
   const asked = questions.map((question) => {
     if (question.ask !== 'clock' || question.aspects.length > 0) return question
@@ -77,6 +82,7 @@ function asClock(questions: Question[], discourse: Discourse): Question[] {
   return asked
 }
 
+/** The last resort, and most of what is asked: something about files. */
 function readAboutFiles(tokens: readonly Token[], discourse: Discourse, context: ClauseContext): Question[] {
   const slots = readSlots(new Clause(tokens))
   const problem = problemOf(slots)
@@ -113,6 +119,7 @@ function lookAhead(slots: Slots, discourse: Discourse, context: ClauseContext): 
   }
 }
 
+/** Why a clause had better not be answered: a wrong answer is worse than none. */
 function problemOf(slots: Slots): string | undefined {
   if (slots.strange !== undefined) return `“${slots.strange}” is beyond my rules`
   const negation = slots.unknown.find((word) => negations.has(word.toLowerCase()))
@@ -123,6 +130,7 @@ function problemOf(slots: Slots): string | undefined {
   return slots.unknown.length > 2 ? `I don't know what “${slots.unknown.join(' ')}” means here` : undefined
 }
 
+/** The questions, and which words played no part in them. */
 function withLeftOver(questions: Question[], unknown: readonly string[], context: ClauseContext): Question[] {
   if (unknown.length === 0) return questions
   const words = unknown.map((word) => `“${word}”`).join(', ')

@@ -2,15 +2,20 @@ import { isKindNoun, kindOfWord } from './kinds.ts'
 import type { Token } from './tokens.ts'
 import { isOneOf, isUnit, wordSet } from './words.ts'
 
+/** Any of these begins a clause. */
 const questionWords = wordSet('how what which where when who why whose is are does do did can could would has whether')
+/** So does an order. */
 const verbs = wordSet(`
   count list show display find search grep read print open cat view compare add subtract multiply divide double triple
   halve square cube calculate compute evaluate sum fetch get download call invoke use run tell give name say sort report
   check explain write delete create remove summarize summarise translate take increase decrease reduce raise look locate
   enumerate quote describe fix rename move copy edit make let work determine identify pick choose output average total`)
+/** And arithmetic, which goes on with the last result. */
 const operatorWords = wordSet('times multiplied plus minus divided squared cubed half twice halved doubled tripled')
+/** What stands between clauses and belongs to neither. */
 const connectors = wordSet('and then also but finally next please afterwards so now lastly furthermore additionally as well or')
 const definite = wordSet('the its their that each')
+/** Behind an article, what asks for something of its own: `…, and the total`. */
 const nounsOfResults = wordSet(`
   total sum average mean number count line lines product difference size title ratio first last top result name names
   amount percentage square combined date time weekday day status same current modification file second third word words
@@ -76,6 +81,7 @@ function startsClause(tokens: readonly Token[], at: number): boolean {
   )
 }
 
+/** Words that speak of two things: the next `and` stands between these, not between clauses. */
 const opensPair = wordSet('compare between sum difference product average mean ratio quotient both either add subtract multiply divide')
 
 /** Whether the words so far are waiting for another part, so that what follows belongs to them. */

@@ -1,8 +1,8 @@
 import type { FileRef, Measure, Quantity, Question } from '../intents.ts'
+import { takeConditions } from './conditions.ts'
 import type { Discourse } from './discourse.ts'
 import { fileNamed, setsOf, topOf } from './file-sets.ts'
 import { kindOfWord } from './kinds.ts'
-import { takeOrderings } from './orderings.ts'
 import { Clause, phrase } from './phrases.ts'
 import { readSlots, type Slots } from './slots.ts'
 import type { Token } from './tokens.ts'
@@ -24,6 +24,7 @@ const comparativeOf: [RegExp, Measure | 'count', 'more' | 'less'][] = [
   [/^(fewer|less)$/, 'count', 'less'],
 ]
 
+/** One of the things compared. */
 interface Side {
   slots: Slots
   tokens: readonly Token[]
@@ -87,7 +88,7 @@ function compareNumbers(
 /** `longer` of `longer than b.ts`; in `longer than 100 lines` it states a condition and compares nothing. */
 function comparativeIn(tokens: readonly Token[]): string | undefined {
   const clause = new Clause(tokens)
-  takeOrderings(clause)
+  takeConditions(clause)
   return clause.rest().find(({ word }) => isOneOf('comparative', word))?.word
 }
 
@@ -97,6 +98,7 @@ function equalOf(words: readonly string[], equal: boolean): [undefined, Measure 
   return [undefined, measure, equal ? 'same' : 'any']
 }
 
+/** The first word that tells what sort of question it is. */
 function leadWord(words: readonly string[]): string {
   return words.find((word) => !/^(and|then|but|also|please|,|tell|me|if|whether|so)$/.test(word)) ?? ''
 }
@@ -126,6 +128,7 @@ function withoutComparative(segment: readonly Token[]): Token[] {
   )
 }
 
+/** What is compared of a side: a file's measure, or that of all the files it names. */
 function sideQuantity(side: Side, sides: readonly Side[], measure: Measure | 'count', discourse: Discourse): Quantity | undefined {
   const filled = fill(side, sides)
   const files = filled.places.filter(({ isFile }) => isFile)

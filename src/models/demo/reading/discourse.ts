@@ -27,6 +27,7 @@ export interface Discourse {
   subject?: 'set' | 'file' | 'page' | 'call'
 }
 
+/** Nothing has been spoken of yet. */
 export function startDiscourse(): Discourse {
   return { turn: 0, sentenceHasSet: false, numbers: [] }
 }
@@ -87,6 +88,7 @@ export function noteQuestion(discourse: Discourse, question: Question): void {
   }
 }
 
+/** Of files compared, the winner is `it` from then on. */
 function noteComparison(discourse: Discourse, { sides, wants }: Extract<Question, { ask: 'compare' }>): void {
   for (const side of sides) noteNumber(discourse, side, true)
   const files = sides.flatMap((side) => (side.of === 'file' ? [side] : []))
@@ -131,6 +133,7 @@ function noteNumber(discourse: Discourse, quantity: Quantity, implied: boolean):
   discourse.numbers.push({ quantity, implied, turn: discourse.turn })
 }
 
+/** `those` are these files from now on. */
 export function noteSet(discourse: Discourse, set: FileSet): void {
   discourse.set = set
   discourse.subject = 'set'

@@ -62,6 +62,7 @@ export function quantitiesOf(slots: Slots, discourse: Discourse): Quantity[] | u
   return hasSet(slots) || slots.asks.has('count') ? sets.map((set) => ({ of: 'count', set })) : undefined
 }
 
+/** `the line count of the longest`; for several, what they have together. */
 function measuresOfTop(slots: Slots, top: Top, set: FileSet): Quantity[] {
   const measures = numericMeasures(slots)
   const implied: Measure[] = top.measure === 'lines' || top.measure === 'bytes' ? [top.measure] : []
@@ -97,6 +98,7 @@ function namedFiles(slots: Slots, discourse: Discourse): FileRef[] {
   return speaksOfFile && wants && discourse.subject !== 'set' ? [discourse.file] : []
 }
 
+/** `show a.ts` wants its text, `show the lines of a.ts` a number. */
 function wantsContents(slots: Slots, files: readonly FileRef[]): boolean {
   if (slots.measures.length > 0 || slots.conditions.length > 0) return false
   if (files.length === 0) return slots.asks.has('read') && slots.tops.length > 0
@@ -105,6 +107,7 @@ function wantsContents(slots: Slots, files: readonly FileRef[]): boolean {
   )
 }
 
+/** The text of the files named, of the first of an order, or of the file spoken of. */
 function readContents(slots: Slots, discourse: Discourse, files: readonly FileRef[]): Question[] | undefined {
   const range = slots.range === undefined ? {} : { range: slots.range }
   const tops = slots.tops.flatMap((top) =>
@@ -115,6 +118,7 @@ function readContents(slots: Slots, discourse: Discourse, files: readonly FileRe
   return wanted.length === 0 ? undefined : wanted.map((file) => ({ ask: 'read', file, ...range }))
 }
 
+/** What is asked of files known by their names. */
 function askOfFiles(slots: Slots, files: readonly FileRef[], discourse: Discourse): Question[] | undefined {
   const [top] = slots.tops
   if (slots.sort !== undefined) return undefined
@@ -152,6 +156,7 @@ function compareFiles(files: readonly FileRef[], { measure, order, word }: Top):
   return { ask: 'compare', sides, wants: order === 'desc' ? 'more' : 'less', form: 'which', word }
 }
 
+/** Which files come first, or what they measure. */
 function askOfTops(slots: Slots, discourse: Discourse): Question[] {
   const [condition] = slots.conditions
   const isCheck = slots.asks.has('yes-no') && condition !== undefined
@@ -178,6 +183,7 @@ function wantsList(slots: Slots): boolean {
   return slots.unknown.length === 0 && slots.asks.has('list')
 }
 
+/** The files themselves, in the order wanted. */
 function lists(slots: Slots, discourse: Discourse, show: ('lines' | 'bytes' | 'modified')[]): Question[] {
   const { sort, limit } = slots
   return setsOf(slots, discourse, false).map((set): Question => {

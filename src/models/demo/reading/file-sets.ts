@@ -3,6 +3,7 @@ import type { Discourse } from './discourse.ts'
 import { isOfKind, type Kind, kindOfName } from './kinds.ts'
 import type { Slots } from './slots.ts'
 
+/** Kinds and the folders they are looked for in: each kind in each folder, but for `either`, which counts them as one. */
 interface Group {
   kinds: Kind[]
   folders: string[]
@@ -60,6 +61,7 @@ function saysNothing(slots: Slots): boolean {
   return slots.kinds.length === 0 && slots.places.length === 0 && !(slots.noun !== undefined && slots.asks.has('count'))
 }
 
+/** The files spoken of before, where the clause refers to them or leaves open which it means. */
 function inheritedSet(slots: Slots, discourse: Discourse): FileSet | undefined {
   // `Which file is the longest?` in the same message speaks of the files before; in another one `How many files …` does not.
   const isOpen = saysNothing(slots) && (slots.noun === undefined || (slots.tops.length > 0 && discourse.set?.turn === discourse.turn))
@@ -67,6 +69,7 @@ function inheritedSet(slots: Slots, discourse: Discourse): FileSet | undefined {
   return mayInherit ? discourse.set : undefined
 }
 
+/** Whether the kinds are those spoken of before. */
 function inheritsKinds(slots: Slots, discourse: Discourse): boolean {
   if (slots.refs.has('them')) return true
   // `how many files` means files of any kind; `how many are`, `which file` speak of those before.
@@ -137,6 +140,7 @@ function sharesFolder(a: string, b: string): boolean {
   return a === b || a === '.' || b === '.' || a.startsWith(`${b}/`) || b.startsWith(`${a}/`)
 }
 
+/** By example: the names one kind takes as a rule, tried on the other. */
 function sharesKind(a: readonly Kind[], b: readonly Kind[]): boolean {
   if (a.length === 0 || b.length === 0) return true
   const overlaps = (x: Kind, y: Kind) => x.globs.some((glob) => isOfKind(glob.replaceAll('*', 'x'), y))

@@ -13,6 +13,7 @@ interface PlacedKind {
   either: boolean
 }
 
+/** What a clause says of kinds. */
 export interface KindWords {
   kinds: PlacedKind[]
   /** Words that say which files are meant, in a way that is not known here. */
@@ -38,7 +39,8 @@ const byName: [string, (name: string) => Kind][] = [
   ['@file named|called name:@name', (name) => (/[*?]/.test(name) ? kindOfGlob(name) : kindOfName(name))],
 ]
 const namePhrases = byName.map(([text, make]) => ({ wanted: phrase(text), make }))
-const alternative = phrase(',? or|and name:@endingname')
+/** `ending in .ts or .tsx`. */
+const alternative = phrase(',? or|and name:@ending')
 
 /** Takes the kinds of files a clause names. */
 export function takeKinds(clause: Clause): KindWords {
@@ -93,6 +95,7 @@ function readKindRun(clause: Clause, from: number): { kind: Kind; end: number } 
   return kind === undefined ? undefined : { kind, end: at }
 }
 
+/** The kind a single word names. */
 function kindAt(clause: Clause, at: number): Kind | undefined {
   const token = clause.token(at)
   if (token === undefined) return undefined
@@ -109,6 +112,7 @@ function kindAt(clause: Clause, at: number): Kind | undefined {
 const ambiguous =
   /^(go|c|code|source|sources|text|log|shell|swift|dart|test|testing|spec|style|styles|sound|map|bash|java|perl|rust|ruby|font|image|picture|photo|video|archive|stylesheet|logs|sounds)$/
 
+/** Whether a word that can name a kind does so here. */
 function meansKind(clause: Clause, at: number, token: Token): boolean {
   if (leadsToFiles(clause, at)) return true
   const before = clause.tokens[at - 1]?.word
@@ -152,6 +156,7 @@ function leadsToFiles(clause: Clause, at: number): boolean {
 
 const negations = /^(not|excluding|except|without|besides|exclude|ignoring|ignore|non|omitting)$/
 
+/** `not`, `except` or the like before it. Takes that word. */
 function isExcluded(clause: Clause, at: number): boolean {
   for (let before = at - 1; before >= 0; before--) {
     const word = clause.token(before)?.word ?? ''

@@ -152,10 +152,12 @@ export function globOf(kinds: readonly Kind[]): string | undefined {
   return braced([...parts, ...globs.filter((glob) => !splits(glob))])
 }
 
+/** Whether a glob is a stem and an ending, both plain. */
 function splits(glob: string): boolean {
   return /^[^{}\\[\]/]+\.[^{}\\[\]/]+$/.test(glob)
 }
 
+/** The values of all items that have the same key. */
 function gather<T>(items: readonly T[], read: (item: T) => [string, string]): Map<string, string[]> {
   const groups = new Map<string, string[]>()
   for (const item of items) {

@@ -12,6 +12,7 @@ import { averageOf, chain, literal, type Sign, writeTerm } from './terms.ts'
 import type { Token } from './tokens.ts'
 import { wordSet } from './words.ts'
 
+/** What may stand beside a number without changing it. */
 const aroundNumbers = wordSet("and then what is the a an of to 's please now so exactly just number value")
 
 /** An operand of an expression: a number, a reference to earlier numbers, or anything that can be counted or measured. */
@@ -50,6 +51,7 @@ function readPart(tokens: readonly Token[], discourse: Discourse, within: Quanti
   return counts.length === 1 ? counts : undefined
 }
 
+/** What may stand around a word such as `total`. */
 const fillers = wordSet(
   "and what is are the how many much there in of all make makes that do does it they , then so tell me give 's be as well also please them both those their",
 )

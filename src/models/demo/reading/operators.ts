@@ -30,6 +30,7 @@ export const letterTimes: Infix = { wanted: phrase('x'), strength: 2, make: (lef
 
 type Change = (term: Term) => Term
 
+/** Words that change the one number beside them. */
 export interface Changing {
   wanted: Phrase
   change: Change

@@ -1,18 +1,16 @@
-import type { Bounds, Condition, Order, Top } from '../intents.ts'
+import type { Order, Top } from '../intents.ts'
 import { looksLikeFile } from './file-names.ts'
 import { kindOfWord } from './kinds.ts'
-import { bytesOfUnit, ordinalOf } from './number-words.ts'
+import { ordinalOf } from './number-words.ts'
 import { type Clause, type Found, phrase } from './phrases.ts'
 import { isOneOf } from './words.ts'
 
 type SortMeasure = Top['measure']
 
+/** What a clause says of an order. */
 export interface Orderings {
-  conditions: Condition[]
   /** In the order of the text. */
   tops: Top[]
-  /** `more than 10 TypeScript files`: how many there should be. */
-  expected?: Bounds
   /** `sorted by size`, `newest first`. */
   sort?: { measure: SortMeasure; order: Order }
   /** `3 files`, without a word for which. */
@@ -21,75 +19,12 @@ export interface Orderings {
   strange?: string
 }
 
-type Bound = (n: number) => { least?: number; most?: number }
-const more: Bound = (n) => ({ least: Math.floor(n) + 1 })
-const fewer: Bound = (n) => ({ most: Math.ceil(n) - 1 })
-const least: Bound = (n) => ({ least: Math.ceil(n) })
-const most: Bound = (n) => ({ most: Math.floor(n) })
-const exactly: Bound = (n) => ({ least: n, most: n })
-
-/** What may stand between `than` and a number it does not change. */
-const boundTable: [string, Bound, string][] = [
-  ['no|not more|greater|larger|longer|bigger than n:@number unit:@unit?', most, 'at most'],
-  ['no|not fewer|less|shorter|smaller than n:@number unit:@unit?', least, 'at least'],
-  ['at least n:@number unit:@unit?', least, 'at least'],
-  ['a? minimum of n:@number unit:@unit?', least, 'at least'],
-  ['at most n:@number unit:@unit?', most, 'at most'],
-  ['a? maximum of n:@number unit:@unit?', most, 'at most'],
-  ['up to n:@number unit:@unit?', most, 'at most'],
-  ['n:@number or more|longer|larger|bigger unit:@unit?', least, 'at least'],
-  ['n:@number or fewer|less|shorter|smaller unit:@unit?', most, 'at most'],
-  ['n:@number unit:@unit or more|longer|larger|bigger', least, 'at least'],
-  ['n:@number unit:@unit or fewer|less|shorter|smaller', most, 'at most'],
-  ['word:more|greater|longer|larger|bigger|heavier than n:@number unit:@unit?', more, 'more than'],
-  ['word:fewer|less|shorter|smaller|lighter than n:@number unit:@unit?', fewer, 'fewer than'],
-  ['over|above|exceeding|beyond|exceed|exceeds n:@number unit:@unit', more, 'more than'],
-  ['under|below n:@number unit:@unit', fewer, 'fewer than'],
-  ['exactly|precisely n:@number unit:@unit', exactly, 'exactly'],
-  ['with|have|has|having|of n:@number unit:@unit', exactly, 'exactly'],
-  ['with|have|has|having|contain|contains no|zero unit:@unit', exactly, 'exactly'],
-]
-const boundPhrases = boundTable.map(([text, bound, says]) => ({ wanted: phrase(text), bound, says }))
-const between = phrase('between|from low:@number and|to high:@number unit:@unit?')
-const empty = phrase('empty')
-
+/** Takes what a clause says of the order of files: the longest, the 3 newest, sorted by size. */
 export function takeOrderings(clause: Clause): Orderings {
-  const orderings: Orderings = { conditions: [], tops: [] }
-  for (const { wanted, bound, says } of boundPhrases) {
-    for (const found of clause.takeEach(wanted)) addBounds(orderings, found, bound, says)
-  }
-  for (const found of clause.takeEach(between)) {
-    const [low, high] = [found.captured.low?.[0]?.value ?? 0, found.captured.high?.[0]?.value ?? 0]
-    const bounds: Bound = (scale) => ({ least: Math.min(low, high) * scale, most: Math.max(low, high) * scale })
-    place(orderings, found, 'between', `${Math.min(low, high)} and ${Math.max(low, high)}`, bounds)
-  }
-  for (const _ of clause.takeEach(empty)) orderings.conditions.push({ measure: 'bytes', most: 0, text: '0 bytes' })
+  const orderings: Orderings = { tops: [] }
   takeSort(clause, orderings)
   takeTops(clause, orderings)
   return orderings
-}
-
-function addBounds(orderings: Orderings, found: Found, bound: Bound, says: string): void {
-  const n = found.captured.n?.[0]?.value ?? 0
-  place(orderings, found, says, String(n), (scale) => bound(n * scale))
-}
-
-/** A bound of lines or bytes is a condition on files; one without a unit says how many files there should be, unless its word is `longer`. */
-function place(
-  orderings: Orderings,
-  found: Found,
-  says: string,
-  amount: string,
-  bounds: (scale: number) => { least?: number; most?: number },
-): void {
-  const unit = found.captured.unit?.[0]?.word
-  const word = found.captured.word?.[0]?.word ?? ''
-  const lines = isOneOf('line', unit) || (unit === undefined && /^(longer|shorter)$/.test(word))
-  if (lines) orderings.conditions.push({ measure: 'lines', ...bounds(1), text: `${says} ${amount} ${amount === '1' ? 'line' : 'lines'}` })
-  else if (unit !== undefined || /^(larger|bigger|smaller|heavier|lighter)$/.test(word)) {
-    const shown = unit === undefined || /^b(ytes?)?$/.test(unit) ? 'bytes' : /^[kmg]i?b$/.test(unit) ? unit.toUpperCase() : unit
-    orderings.conditions.push({ measure: 'bytes', ...bounds(bytesOfUnit(unit ?? '')), text: `${says} ${amount} ${shown}` })
-  } else orderings.expected = { ...bounds(1), text: `${says} ${amount}` }
 }
 
 const sortMeasures: [SortMeasure, string][] = [
@@ -124,6 +59,7 @@ function takeSort(clause: Clause, orderings: Orderings): void {
   orderings.sort = { measure: orderings.sort?.measure ?? 'name', order }
 }
 
+/** What a superlative measures, and from which end. */
 function orderOf(superlative: string): { measure: SortMeasure; order: Order } {
   const is = (name: string) => isOneOf(name, superlative)
   if (is('longest')) return { measure: 'lines', order: 'desc' }
@@ -153,6 +89,7 @@ const topPhrases = [
 /** Folders by their number of files: that would take a list of each. */
 const mostFiles = phrase('most|fewest|least file|files')
 const topCount = phrase('@the? top|first n:@number')
+/** `the 3 files that …`: how many are wanted. */
 const someFiles = phrase('n:@number @file')
 
 function takeTops(clause: Clause, orderings: Orderings): void {
@@ -188,6 +125,7 @@ function numberBeforeFiles(clause: Clause): number | undefined {
   return found?.captured.n?.[0]?.value
 }
 
+/** The first few of the order a phrase speaks of. */
 function topOf(clause: Clause, found: Found, orderings: Orderings): Top {
   const { sup, ord, n, extreme, unit, recent } = found.captured
   const word = sup?.[0]?.word

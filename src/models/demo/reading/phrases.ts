@@ -1,3 +1,4 @@
+import { isKnownEnding } from './kinds.ts'
 import { ordinalOf } from './number-words.ts'
 import type { Token } from './tokens.ts'
 import { isUnit, vocabulary } from './words.ts'
@@ -25,24 +26,25 @@ interface Item {
   end: boolean
 }
 
+/** Where a phrase fits, and what its named items took. */
 export interface Found {
   start: number
   end: number
   captured: Record<string, Token[]>
 }
 
+/** Classes that go by more than the word; all others are in `vocabulary`. */
 const classes: Record<string, (token: Token) => boolean> = {
   number: (token) => token.kind === 'number',
   ordinal: (token) => token.kind === 'word' && ordinalOf(token.word) !== undefined,
   unit: (token) => token.kind === 'word' && isUnit(token.word),
-  path: (token) => token.kind === 'path',
   quoted: (token) => token.kind === 'quoted',
-  url: (token) => token.kind === 'url',
-  name: (token) =>
-    token.kind === 'quoted' || token.kind === 'path' || token.kind === 'glob' || token.kind === 'ending' || token.kind === 'word',
-  any: () => true,
+  glob: (token) => token.kind === 'glob',
+  ending: (token) => token.kind === 'ending' || (token.kind === 'word' && isKnownEnding(token.word)),
+  name: (token) => ['quoted', 'path', 'glob', 'ending', 'word'].includes(token.kind),
 }
 
+/** Compiles a rule. Throws for the name of a class that is not there. */
 export function phrase(text: string): Phrase {
   return { items: text.split(' ').map(readItem) }
 }
@@ -63,7 +65,9 @@ function readItem(source: string): Item {
 
 function classOf(name: string): (token: Token) => boolean {
   const words = vocabulary[name]
-  return classes[name] ?? ((token) => token.kind === 'word' && words?.has(token.word) === true)
+  const test = classes[name] ?? (words && ((token: Token) => token.kind === 'word' && words.has(token.word)))
+  if (test === undefined) throw new Error(`Expected the name of a word class, got \`@${name}\``)
+  return test
 }
 
 function wordTest(body: string): (token: Token) => boolean {

@@ -33,6 +33,7 @@ export function takePlaces(clause: Clause): Place[] {
   return places
 }
 
+/** A place as it is read: the token of its name, and where its words end. */
 interface NamedPlace {
   path: string
   isFile: boolean
@@ -40,6 +41,7 @@ interface NamedPlace {
   end: number
 }
 
+/** The place whose words begin at `at`. */
 function placeAt(clause: Clause, at: number): NamedPlace | undefined {
   const token = clause.token(at)
   if (token === undefined) return undefined
@@ -67,6 +69,7 @@ function named(token: Token, at: number): Omit<NamedPlace, 'end'> {
   return { path: token.text, isFile: isFilePath(token), name: at }
 }
 
+/** `under src`, `in the src folder`, `of this project`, behind the word that says where. */
 function afterPlaceWord(clause: Clause, at: number): NamedPlace | undefined {
   let next = at + 1
   const strict = isOneOf('strictPlace', clause.token(at)?.word)
@@ -145,6 +148,7 @@ function isFolderName(clause: Clause, at: number): boolean {
   return !precedesFiles(clause, at)
 }
 
+/** A word the grammar has no use for: it can only be a name. */
 function isUnknownName(clause: Clause, at: number): boolean {
   const token = clause.token(at)
   if (token?.kind !== 'word' || isGrammarWord(token.word) || kindOfWord(token.word) !== undefined) return false

@@ -53,16 +53,19 @@ export function readReference(tokens: readonly Token[], discourse: Discourse): Q
   return lastOf(discourse, fits)
 }
 
+/** At least two, or none. */
 function severalOf(noun: string, discourse: Discourse): Quantity[] | undefined {
   const fits = nounTest(noun)
   const found = fits && lastOnes(discourse, fits)
   return found !== undefined && found.length > 1 ? found : undefined
 }
 
+/** Which numbers a noun can mean. */
 function nounTest(words: string): ((quantity: Quantity) => boolean) | undefined {
   return nouns.find(([wanted]) => wanted.test(words))?.[1]
 }
 
+/** The last number of that sort; the last of all where there is none. */
 function lastOf(discourse: Discourse, fits: (quantity: Quantity) => boolean): Quantity[] {
   const last = discourse.numbers.findLast(({ quantity }) => fits(quantity)) ?? discourse.numbers.at(-1)
   return last === undefined ? [] : [last.quantity]
@@ -81,6 +84,7 @@ function lastOnes(discourse: Discourse, fits: (quantity: Quantity) => boolean, c
   return taken.map(({ quantity }) => quantity)
 }
 
+/** The numbers of the last message that had any, first one first. */
 function inOrder(discourse: Discourse, fits: (quantity: Quantity) => boolean): Quantity[] {
   const turn = discourse.numbers.at(-1)?.turn
   const recent = discourse.numbers.filter((number) => number.turn === turn)

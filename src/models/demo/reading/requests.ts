@@ -32,6 +32,7 @@ export function readRequests(messages: readonly ChatMessage[], tools: readonly T
   })
 }
 
+/** The questions of one message: calls by name where they stand, the prose around them sentence by sentence. */
 function readText(given: string, tools: readonly ToolDefinition[], discourse: Discourse): Question[] {
   const text = given.replace(/\r\n?/g, '\n')
   if (text.length > mostCharacters)

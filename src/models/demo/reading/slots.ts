@@ -1,4 +1,5 @@
 import type { Measure, Range } from '../intents.ts'
+import { type Conditions, takeConditions } from './conditions.ts'
 import { type KindWords, takeKinds } from './kind-words.ts'
 import { type Orderings, takeOrderings } from './orderings.ts'
 import { type Clause, type Phrase, phrase } from './phrases.ts'
@@ -6,7 +7,7 @@ import { type Place, takePlaces } from './places.ts'
 import { isEmptyWord, wordSet } from './words.ts'
 
 /** What a clause about files says, word by word, before it is decided what it asks. */
-export interface Slots extends KindWords, Orderings {
+export interface Slots extends KindWords, Conditions, Orderings {
   places: Place[]
   measures: Measure[]
   aggregate?: 'total' | 'average'
@@ -80,6 +81,7 @@ const ranges: [Phrase, (n: number, m: number) => Range][] = [
 const ordinalLine = phrase('n:@ordinal line')
 const ordinalWords = 'zeroth first second third fourth fifth sixth seventh eighth ninth tenth'.split(' ')
 
+/** `the first 10 lines`, `lines 5 to 8`, `the third line`. */
 function takeRange(clause: Clause): Range | undefined {
   for (const [wanted, make] of ranges) {
     const found = clause.takePhrase(wanted)
@@ -179,6 +181,7 @@ export function readSlots(clause: Clause): Slots {
   const range = takeRange(clause)
   const flat = flatPhrases.filter((wanted) => clause.takePhrase(wanted) !== undefined).length > 0
   clause.takePhrase(recursivePhrase)
+  const conditions = takeConditions(clause)
   const orderings = takeOrderings(clause)
   const kindWords = takeKinds(clause)
   const places = takePlaces(clause)
@@ -196,6 +199,7 @@ export function readSlots(clause: Clause): Slots {
     (dated === undefined ? undefined : `modified … ${dated.text}`) ??
     (noun === 'folder' && kindWords.kinds.length === 0 && top !== undefined ? `${top.word} folder` : undefined)
   return {
+    ...conditions,
     ...orderings,
     ...kindWords,
     ...(strange === undefined ? {} : { strange }),
@@ -217,6 +221,7 @@ function takeAll<T>(clause: Clause, table: readonly Named<T>[]): Set<T> {
   return found
 }
 
+/** What is to be measured, in the order of the text. */
 function takeMeasures(clause: Clause): Measure[] {
   const found: { measure: Measure; at: number }[] = []
   for (const { name: measure, wanted } of compiledMeasures) {
@@ -226,6 +231,7 @@ function takeMeasures(clause: Clause): Measure[] {
   return [...new Set(found.map(({ measure }) => measure))]
 }
 
+/** Whether files or folders are spoken of, where no kind says so. */
 function nounOf(clause: Clause): 'file' | 'folder' | undefined {
   for (const token of clause.rest()) {
     if (/^(files?|everything)$/.test(token.word)) return 'file'

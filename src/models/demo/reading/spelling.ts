@@ -27,6 +27,7 @@ export function readChunk(chunk: string, start: number, isPlace: boolean): Token
   return last === undefined ? [] : [...tokens.slice(0, -1), { ...last, end: stop.end }]
 }
 
+/** A word, and a contraction or prefix as a word of its own. */
 function readWord(full: string, start: number): { tokens: Token[]; body: string } {
   const end = start + full.length
   const word = (text: string, from: number, to: number, meaning = text.toLowerCase()): Token => ({
@@ -62,6 +63,7 @@ function classify(text: string, start: number): Token {
 
 function kindOf(text: string): Token['kind'] {
   if (/^\.+\/?$/.test(text)) return 'path'
+  if (abbreviations.has(text.toLowerCase())) return 'word'
   if (/[*{]/.test(text) && !/^\*+$/.test(text)) return 'glob'
   if (/^(?:and|or|yes|no|his|her|he|she)\/(?:or|and|no|yes|her|his|she|he)$/i.test(text)) return 'word'
   if (/[/\\]/.test(text) && /[\p{L}\p{N}_.]/u.test(text)) return 'path'

@@ -7,10 +7,12 @@ export type Term = Quantity | { sign: Sign; left: Term; right: Term } | { call: 
 /** How tightly a sign binds. */
 export const strengths: Record<Sign, number> = { '+': 1, '-': 1, '*': 2, '/': 2, mod: 2, '^': 3 }
 
+/** A number as an operand. */
 export function literal(value: number): Quantity {
   return { of: 'literal', value, text: String(value) }
 }
 
+/** Two operands and the sign between them. */
 export function apply(sign: Sign, left: Term, right: Term | number): Term {
   return { sign, left, right: typeof right === 'number' ? literal(right) : right }
 }
@@ -21,11 +23,13 @@ export function chain(sign: Sign, terms: readonly Term[]): Term | undefined {
   return first && rest.reduce<Term>((left, right) => apply(sign, left, right), first)
 }
 
+/** The sum by the number of terms; undefined for none. */
 export function averageOf(terms: readonly Term[]): Term | undefined {
   const sum = chain('+', terms)
   return sum && apply('/', sum, terms.length)
 }
 
+/** `15 percent of 240`. */
 export function percentOf(share: Term, whole: Term): Term {
   return apply('/', apply('*', whole, share), 100)
 }

@@ -29,7 +29,7 @@ const quotes = [
 const url = /https?:\/\/[^\s<>"'`“”]+/iy
 const number = /(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?|\.\d+/y
 /** What may stand directly behind a number without being part of a name: `10KB`, `3rd`, `15%`. */
-const numberEnd = /^(?:(?:[kmg]i?)?b(?:ytes)?\b|x\b|st\b|nd\b|rd\b|th\b|%|$|\s|[,;:!?()="'”’`*/^+×÷−–-]|\.(?!\w))/i
+const numberEnd = /^(?:(?:[kmg]i?)?b(?:ytes)?\b|x\b|st\b|nd\b|rd\b|th\b|%|$|\s|[,;:!?()="'”’`*^+×÷−–]|[-/](?![a-z_])|\.(?!\w))/i
 /** `/foo.*bar/`; a path such as `/etc/` has no sign in it that a regular expression has. */
 const regex = /\/(?![/*\s])(?:[^/\\\n]|\\.){1,300}\/(?=[\s,;.!?)]|$)/y
 const regexSigns = /^\S*[\\.*+?[(|^$]\S*$|[\\*+?[(|^$]/

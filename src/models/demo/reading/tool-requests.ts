@@ -38,6 +38,7 @@ function startsChain(text: string, at: number, last: NamedCall | undefined): boo
   return last !== undefined && /^\s*(?:,|and|then|,\s*and)+\s*(?:then\s+)?(?:the\s+)?$/.test(text.slice(last.end, at))
 }
 
+/** The call whose tool is named at `from`. Without brackets only behind a verb: a name is a word like any other. */
 function callAt(text: string, from: number, tools: readonly ToolDefinition[], isCommanded: boolean): Omit<NamedCall, 'start'> | undefined {
   const quote = /[`"']/.test(text.charAt(from)) ? 1 : 0
   const at = from + quote
@@ -91,6 +92,7 @@ function closingBracket(text: string, open: number): number | undefined {
   return undefined
 }
 
+/** What stands in brackets or braces: JSON, pairs, or the one value of a tool that needs one. */
 function readArguments(inside: string, tool: ToolDefinition): { args: JsonObject; problem?: string } {
   const text = inside.trim()
   if (text === '') return { args: {} }
@@ -127,11 +129,13 @@ function readPairs(text: string, from: number, tool: ToolDefinition): { args: Js
   return end === from ? undefined : { args, end }
 }
 
+/** The properties of the tool's parameters; none for a schema that does not list them. */
 function properties(tool: ToolDefinition): Record<string, unknown> {
   const found = tool.function.parameters?.properties
   return typeof found === 'object' && found !== null ? { ...found } : {}
 }
 
+/** The names a call has to give, or all when none is marked. */
 function required(tool: ToolDefinition): string[] {
   const names = Object.keys(properties(tool))
   const list: unknown = tool.function.parameters?.required

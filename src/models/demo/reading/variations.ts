@@ -61,6 +61,7 @@ function bareWord(tokens: readonly Token[]): string | undefined {
     : undefined
 }
 
+/** The same search in another folder. */
 function movedSearch(question: Question, folder: string, turn: number): Question {
   if (question.ask === 'search') return { ...question, search: { ...question.search, folder, turn } }
   if (question.ask !== 'number' || question.quantity.of !== 'search') return question

@@ -54,10 +54,12 @@ export const vocabulary: Record<string, ReadonlySet<string>> = {
   them: wordSet('them those these they'),
 }
 
+/** Whether a word is in a class of `vocabulary`. */
 export function isOneOf(name: string, word: string | undefined): boolean {
   return word !== undefined && vocabulary[name]?.has(word) === true
 }
 
+/** What a number of something can be a number of: lines and bytes. */
 export function isUnit(word: string): boolean {
   return isOneOf('line', word) || isOneOf('byte', word)
 }
@@ -84,6 +86,7 @@ const empty = wordSet(`
   sized long big large equal contain contains include includes hold holds match matches matching inside through into around across throughout within everything
   subfolder subfolders subdirectory subdirectories things thing questions answers facts identify determine pick choose choosing`)
 
+/** True for words that can be left over without anything being missed. */
 export function isEmptyWord(word: string): boolean {
   return empty.has(word)
 }

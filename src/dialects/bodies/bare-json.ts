@@ -1,0 +1,142 @@
+import type { CallReading, Reading, Wait } from '../dialect.ts'
+import { markerSet } from '../markers.ts'
+import { Blanks, Match, Until } from '../waits.ts'
+import { argumentKeys, callsOfJson, listKeys, nameKeys } from './json-calls.ts'
+import { readJsonText } from './json-text.ts'
+import { repairQuotes } from './quote-repair.ts'
+import { ValueFrame } from './value-frame.ts'
+
+/** Keys that may come before a call's name. */
+const otherKeys = ['type', 'id', 'tool_call_id', 'call_id', 'thought', 'thoughts', 'reasoning']
+const firstKeys = new Set([...nameKeys, ...argumentKeys, ...listKeys, ...otherKeys, 'tool_call'])
+const fencedEnds = markerSet(['```', ',', ';'])
+const brackets = markerSet(['{', '['])
+const brace = markerSet(['{'])
+const quotes = markerSet(['"', "'"])
+const colonSign = markerSet([':'])
+const valueStarts = markerSet(['"', "'", '{'])
+const braceLine = markerSet(['\n}'])
+const lineEnd = markerSet(['\n'])
+const infoEnds = markerSet(['\n', '{', '['])
+const keyEnds = markerSet(['"', "'", ':', '{', '}', '[', ']', ',', '<', '\n'])
+const doubleEnds = markerSet(['"', '\n'])
+const singleEnds = markerSet(["'", '\n'])
+/** How much is held back before the value has shown that it names a declared tool, and after. */
+const longestUnnamed = 64 * 1024
+const longestNamed = 16 * 1024 * 1024
+
+/**
+ * Reads an object or a list that may be an unmarked call, of which the first bracket stands at the cursor. It must soon look like one:
+ * with the first key that no call begins with, or the first name that no tool has, it is text.
+ */
+export function* readBareJson(reading: CallReading): Reading {
+  return (yield* readBareCalls(reading)) ? 'done' : 'text'
+}
+
+/** True when calls were read and reported. */
+function* readBareCalls(reading: CallReading): Generator<Wait, boolean> {
+  const { cursor, tools } = reading
+  const head = yield* readHead(reading)
+  if (head === undefined) return false
+  cursor.unread(head.text)
+  const frame = new ValueFrame({ limit: head.named ? longestNamed : longestUnnamed })
+  if (!frame.feed(cursor)) yield frame
+  if (frame.state === 'broken' && head.named) return yield* readBroken(reading, frame.text, head.text.includes('\n'))
+  if (frame.state !== 'complete') return false
+  const read = readJsonText(frame.text)
+  const calls = read.ok ? callsOfJson(read.value, tools, 'bare') : undefined
+  if (!read.ok || !calls?.ok) return false
+  for (const call of calls.calls) {
+    reading.call(read.strict ? call : { ...call, repairs: [...(call.repairs ?? []), 'JSON that is not strict'] })
+  }
+  return true
+}
+
+/**
+ * A call of a declared tool in which quotes can't be told apart: it ends with its line, or, when it was begun over several lines, with
+ * the first line that begins with a brace.
+ */
+function* readBroken(reading: CallReading, begun: string, severalLines: boolean): Generator<Wait, boolean> {
+  const { cursor, tools } = reading
+  const rest = new Until(severalLines ? braceLine : lineEnd, longestNamed)
+  if (!rest.feed(cursor)) yield rest
+  if (rest.marker === '\n') cursor.unread('\n')
+  const call = repairQuotes(`${begun}${rest.text}${severalLines ? (rest.marker ?? '') : ''}`.trim(), tools)
+  if (call === undefined || (reading.cut && cursor.atEnd)) return false
+  reading.call({ ...call, repairs: ['unescaped quotes'] })
+  return true
+}
+
+/** Reads what stands behind an opening fence, up to the closing one, if it begins with a call. */
+export function* readFencedJson(reading: CallReading): Reading {
+  const { cursor } = reading
+  const info = new Until(infoEnds, 32)
+  if (!info.feed(cursor)) yield info
+  if (info.marker === undefined || !/^[\w+-]*\s*$/.test(info.text)) return 'text'
+  if (info.marker !== '\n') cursor.unread(info.marker)
+  for (let called = false; ; called = true) {
+    const match = new Match(fencedEnds)
+    if (!match.feed(cursor)) yield match
+    if (match.matched === '```') return called ? 'done' : 'text'
+    const blanks = new Blanks()
+    if (!blanks.feed(cursor)) yield blanks
+    if (blanks.next !== 123 && blanks.next !== 91) return called && cursor.atEnd ? 'done' : 'text'
+    if (!(yield* readBareCalls(reading))) return 'text'
+  }
+}
+
+interface HeadRead {
+  text: string
+  /** The name of a declared tool has been read. */
+  named: boolean
+}
+
+/** Reads up to the first key, and its value if that must be a tool's name. Undefined when this is no call. */
+function* readHead(reading: CallReading): Generator<Wait, HeadRead | undefined> {
+  const { cursor } = reading
+  let text = ''
+  const first = new Match(brackets, false)
+  if (!first.feed(cursor)) yield first
+  text += first.matched ?? ''
+  if (first.matched === '[') {
+    const inner = new Match(brace)
+    if (!inner.feed(cursor)) yield inner
+    if (inner.matched === undefined) return undefined
+    text += `${inner.blanks}{`
+  }
+  const blanks = new Blanks()
+  if (!blanks.feed(cursor)) yield blanks
+  text += blanks.text
+  const quoted = blanks.next === 34 || blanks.next === 39
+  if (quoted) {
+    const quote = new Match(quotes, false)
+    if (!quote.feed(cursor)) yield quote
+    text += quote.matched ?? ''
+  }
+  const key = new Until(keyEnds, 32)
+  if (!key.feed(cursor)) yield key
+  text += key.text + (key.marker ?? '')
+  const name = key.text.trim()
+  if (!firstKeys.has(name) || !(quoted ? key.marker === '"' || key.marker === "'" : key.marker === ':')) {
+    // A bracket here may begin a call of its own.
+    if (key.marker === '{' || key.marker === '[' || key.marker === '<' || key.marker === '\n') cursor.unread(key.marker)
+    return undefined
+  }
+  if (!nameKeys.includes(name)) return { text, named: false }
+  if (quoted) {
+    const colon = new Match(colonSign)
+    if (!colon.feed(cursor)) yield colon
+    if (colon.matched === undefined) return undefined
+    text += `${colon.blanks}:`
+  }
+  const opening = new Match(valueStarts)
+  if (!opening.feed(cursor)) yield opening
+  if (opening.matched === undefined) return undefined
+  text += opening.blanks + opening.matched
+  // `{"function": {"name": …}}` names its tool later.
+  if (opening.matched === '{') return { text, named: false }
+  const value = new Until(opening.matched === '"' ? doubleEnds : singleEnds, 128)
+  if (!value.feed(cursor)) yield value
+  text += value.text + (value.marker ?? '')
+  return value.marker === opening.matched && reading.tools.resolve(value.text) !== undefined ? { text, named: true } : undefined
+}

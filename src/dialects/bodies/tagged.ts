@@ -1,0 +1,305 @@
+import { setOwn } from '../declared-tools.ts'
+import type { CallReading, Reading, Wait } from '../dialect.ts'
+import { type MarkerSet, markerSet } from '../markers.ts'
+import { readTypedValue } from '../typed-values.ts'
+import { Match, Peek, Until } from '../waits.ts'
+import { cutReason } from './cut.ts'
+import { finishCall, readArguments } from './json-calls.ts'
+import { readJsonText } from './json-text.ts'
+import { ValueFrame } from './value-frame.ts'
+
+/** The tags of calls whose arguments are elements named by an attribute: `<invoke name="x"><parameter name="a">1</parameter></invoke>`. */
+export interface CallTags {
+  /** What begins a call, up to and without its name: `<invoke`, `<function`. */
+  readonly call: readonly string[]
+  readonly closeCall: readonly string[]
+  readonly parameter: readonly string[]
+  readonly closeParameter: readonly string[]
+  /** Tags around parameters, without meaning. */
+  readonly wrap: readonly string[]
+  /** What closes the element around the calls. */
+  readonly closeWrap: readonly string[]
+}
+
+/** What is looked for where, by tags. */
+interface Stops {
+  /** Between parameters. */
+  readonly between: MarkerSet
+  /** In a value. */
+  readonly inValue: MarkerSet
+  /** Behind a value that has ended, and behind a call's end inside a value. */
+  readonly afterValue: MarkerSet
+  readonly afterCall: MarkerSet
+}
+
+const knownStops = new WeakMap<CallTags, Stops>()
+
+function stopsOf(tags: CallTags): Stops {
+  let stops = knownStops.get(tags)
+  if (stops === undefined) {
+    const { call, closeCall, parameter, closeParameter, wrap, closeWrap } = tags
+    stops = {
+      between: markerSet([...parameter, ...closeCall, ...wrap, ...closeWrap, '{']),
+      inValue: markerSet([...closeParameter, ...closeCall, ...parameter, ...call]),
+      afterValue: markerSet([...parameter, ...closeCall, ...wrap, ...closeWrap]),
+      afterCall: markerSet([...call, ...closeWrap]),
+    }
+    knownStops.set(tags, stops)
+  }
+  return stops
+}
+
+const longestHead = 4096
+/** The usual tag, with its name and nothing else. */
+const nameOnly = /^\s+name="([^"]*)"$/
+const tagEnd = markerSet(['>'])
+const tagBorders = markerSet(['>', '<'])
+
+interface Head {
+  name: string | undefined
+  attributes: Record<string, string>
+  /** `<param … />` */
+  empty: boolean
+}
+
+/** Reads one call whose opening tag's beginning has been read: its name, its parameters, its end. */
+export function* readTaggedCall(reading: CallReading, tags: CallTags): Reading {
+  const { cursor, tools } = reading
+  const repairs: string[] = []
+  const head = yield* readHead(reading)
+  let written = head?.name
+  if (head !== undefined && written === undefined) {
+    // `<function>name</function>`: the name as content.
+    written = yield* readNameAsContent(reading, tags.closeCall)
+    repairs.push('name written as content')
+  }
+  if (written === undefined || written.trim() === '') return 'text'
+  const resolved = tools.resolve(written)
+  const name = resolved ?? written.trim()
+  if (name !== written) repairs.push(`tool name read from "${written}"`)
+  const args: Record<string, unknown> = {}
+  const seen = new Set<string>()
+  let closed = head?.empty ?? false
+  while (!closed) {
+    const match = new Match(stopsOf(tags).between)
+    if (!match.feed(cursor)) yield match
+    const { matched } = match
+    if (matched === undefined) {
+      if (match.partial !== '' || cursor.atEnd) {
+        // `</func` at the end of the text is as good as a closing tag, but nothing less is.
+        const begun = match.partial.length > 1 && tags.closeCall.some((tag) => tag.startsWith(match.partial))
+        if (!begun || reading.cut) return giveUp(reading)
+        closed = true
+        repairs.push('closing tag missing')
+        break
+      }
+      return giveUp(reading)
+    }
+    if (tags.closeCall.includes(matched)) closed = true
+    else if (matched === '{') {
+      cursor.unread('{')
+      const read = yield* readJsonArguments(reading, name, repairs)
+      if (read === undefined) return giveUp(reading)
+      for (const [key, value] of Object.entries(read)) setOwn(args, key, value)
+    } else if (tags.parameter.includes(matched)) {
+      const parameter = yield* readParameter(reading, tags, name, seen)
+      if (parameter === undefined) return giveUp(reading)
+      setOwn(args, parameter.name, parameter.value)
+      seen.add(parameter.name)
+      repairs.push(...parameter.repairs)
+      if (parameter.end === 'call') closed = true
+      // A value without an end may be cut anywhere: it is never run.
+      else if (parameter.end === 'text') return giveUp(reading)
+    } else if (tags.closeWrap.includes(matched)) {
+      // The wrapper closes: so does the call.
+      cursor.unread(matched)
+      closed = true
+      repairs.push('closing tag missing')
+    }
+  }
+  reading.call(finishCall(name, args, repairs))
+  return 'done'
+}
+
+function giveUp(reading: CallReading): 'done' {
+  reading.reject(reading.cut ? cutReason : 'The call could not be read: expected parameters and a closing tag. Send the whole call again.')
+  return 'done'
+}
+
+/** Reads a tag from behind its beginning to its `>`: `=name`, or attributes. Undefined when that is not what stands here. */
+function* readHead(reading: CallReading): Generator<Wait, Head | undefined> {
+  let text = ''
+  for (;;) {
+    const until = new Until(tagEnd, longestHead)
+    if (!until.feed(reading.cursor)) yield until
+    text += until.text
+    if (until.marker === undefined || text.length > longestHead) return undefined
+    // A `>` in a quoted attribute is part of it.
+    if (text.startsWith('=') || nameOnly.test(text) || (text.split('"').length % 2 === 1 && text.split("'").length % 2 === 1)) break
+    text += '>'
+  }
+  const simple = nameOnly.exec(text)
+  if (simple !== null) return { name: simple[1], attributes: {}, empty: false }
+  const empty = text.endsWith('/')
+  if (empty) text = text.slice(0, -1)
+  if (text.startsWith('=')) return { name: unquote(text.slice(1)), attributes: {}, empty }
+  if (text !== '' && text.trimStart() === text) return undefined
+  const attributes: Record<string, string> = {}
+  for (const [, key = '', double, single, bare] of text.matchAll(/([\w:.-]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))/g)) {
+    setOwn(attributes, key, double ?? single ?? bare ?? '')
+  }
+  return { name: Object.hasOwn(attributes, 'name') ? attributes.name : undefined, attributes, empty }
+}
+
+function unquote(text: string): string {
+  return text.trim().replace(/^(["'])(.*)\1$/s, '$2')
+}
+
+function* readNameAsContent(reading: CallReading, close: readonly string[]): Generator<Wait, string | undefined> {
+  const until = new Until(markerSet(close), 128)
+  if (!until.feed(reading.cursor)) yield until
+  return until.marker === undefined || until.text.includes('<') ? undefined : until.text.trim()
+}
+
+function* readJsonArguments(reading: CallReading, name: string, repairs: string[]): Generator<Wait, Record<string, unknown> | undefined> {
+  const frame = new ValueFrame()
+  if (!frame.feed(reading.cursor)) yield frame
+  const read = readJsonText(frame.text)
+  if (frame.state !== 'complete' || !read.ok) return undefined
+  repairs.push('arguments written as JSON')
+  return readArguments(read.value, name, reading.tools, repairs)
+}
+
+interface Parameter {
+  name: string
+  value: unknown
+  repairs: string[]
+  /** What came behind the value: more of the call, its closing tag (read), or the end of the text. */
+  end: 'more' | 'call' | 'text'
+}
+
+function* readParameter(
+  reading: CallReading,
+  tags: CallTags,
+  call: string,
+  seen: ReadonlySet<string>,
+): Generator<Wait, Parameter | undefined> {
+  const repairs: string[] = []
+  const head = yield* readHead(reading)
+  if (head === undefined) return undefined
+  let { name } = head
+  let byContent = false
+  if (name === undefined) {
+    name = yield* readNameAsContent(reading, tags.closeParameter)
+    byContent = true
+    repairs.push('name written as content')
+  }
+  if (name === undefined || name === '') return undefined
+  const read = (text: string): unknown => {
+    if (head.attributes.string === 'true') return text
+    const declared = reading.tools.property(call, name)
+    const schema =
+      declared ??
+      (head.attributes.string === 'false' ? {} : head.attributes.type === undefined ? undefined : { type: head.attributes.type })
+    return readTypedValue(text, schema)
+  }
+  if (head.empty) return { name, value: read(head.attributes.value ?? ''), repairs, end: 'more' }
+  const declared = (other: string): boolean => !seen.has(other) && other !== name && reading.tools.property(call, other) !== undefined
+  const value = yield* readRawValue(reading, tags, byContent, declared)
+  repairs.push(...value.repairs)
+  return { name, value: read(trimLines(value.text)), repairs, end: value.end }
+}
+
+/** One line break after the opening tag and one before the closing tag are the format's, not the value's. */
+function trimLines(text: string): string {
+  const from = text.startsWith('\r\n') ? 2 : text.startsWith('\n') ? 1 : 0
+  const to = text.length > from && text.endsWith('\n') ? text.length - (text.endsWith('\r\n') ? 2 : 1) : text.length
+  return text.slice(from, Math.max(to, from))
+}
+
+/**
+ * Reads a value that stands as it is, up to its closing tag. A value may hold the very tags that end it: a closing tag counts
+ * if a parameter or the call's end follows it.
+ */
+function* readRawValue(
+  reading: CallReading,
+  tags: CallTags,
+  byContent: boolean,
+  declared: (name: string) => boolean,
+): Generator<Wait, { text: string; repairs: string[]; end: Parameter['end'] }> {
+  const { cursor } = reading
+  const stops = stopsOf(tags)
+  let text = ''
+  /** A closing tag of the call inside the value: its end, unless the parameter is closed later. */
+  let early: { text: string; tag: string } | undefined
+  for (;;) {
+    const until = new Until(stops.inValue)
+    if (!until.feed(cursor)) yield until
+    const { marker } = until
+    const nextCall = marker !== undefined && tags.call.includes(marker)
+    if (marker === undefined || (nextCall && early !== undefined)) {
+      if (early === undefined) return { text: text + until.text, repairs: [], end: 'text' }
+      cursor.unread(text.slice(early.text.length + early.tag.length) + until.text + (marker ?? ''))
+      return { text: early.text, repairs: byContent ? [] : ['closing tag of a parameter missing'], end: 'call' }
+    }
+    text += until.text
+    if (tags.closeParameter.includes(marker)) {
+      const peek = new Peek(stops.afterValue)
+      if (!peek.feed(cursor)) yield peek
+      if (peek.matched !== undefined || cursor.atEnd || peek.partial !== '') return { text, repairs: [], end: 'more' }
+      text += marker
+    } else if (tags.closeCall.includes(marker)) {
+      const peek = new Peek(stops.afterCall)
+      if (!peek.feed(cursor)) yield peek
+      // With the wrapper's end or the next call behind it, it is the call's end.
+      if (peek.matched !== undefined) return { text, repairs: byContent ? [] : ['closing tag of a parameter missing'], end: 'call' }
+      early ??= { text, tag: marker }
+      text += marker
+    } else if (nextCall) text += marker
+    else {
+      const head = yield* peekHead(reading)
+      if (byContent || (head !== undefined && declared(head))) {
+        cursor.unread(marker)
+        return { text, repairs: byContent ? [] : ['closing tag of a parameter missing'], end: 'more' }
+      }
+      text += marker
+    }
+  }
+}
+
+/** The name in the tag whose beginning has just been read, which is left to be read again. */
+function* peekHead(reading: CallReading): Generator<Wait, string | undefined> {
+  const until = new Until(tagBorders, 200)
+  if (!until.feed(reading.cursor)) yield until
+  reading.cursor.unread(until.text + (until.marker ?? ''))
+  if (until.marker !== '>') return undefined
+  const { text } = until
+  return text.startsWith('=') ? unquote(text.slice(1)) : /\bname\s*=\s*["']?([^"'\s>]+)/.exec(text)?.[1]
+}
+
+/** Reads calls one after another, from behind the beginning of the first tag to the end of their wrapper, if `wrapped`. */
+export function* readTaggedCalls(reading: CallReading, tags: CallTags, wrapped: boolean): Reading {
+  const { cursor } = reading
+  for (;;) {
+    const verdict = yield* readTaggedCall(reading, tags)
+    if (verdict === 'text') return 'text'
+    if (!wrapped) return 'done'
+    const match = new Match(stopsOf(tags).afterCall)
+    if (!match.feed(cursor)) yield match
+    if (match.matched === undefined) return 'done'
+    if (tags.closeWrap.includes(match.matched)) return 'done'
+  }
+}
+
+/** Reads what may stand in a wrapper before its first call; true when a call's tag has been read. */
+export function* readToFirstCall(reading: CallReading, tags: CallTags): Generator<Wait, boolean> {
+  for (;;) {
+    const match = new Match(markerSet([...tags.call, ...tags.wrap]))
+    if (!match.feed(reading.cursor)) yield match
+    if (match.matched === undefined) {
+      if (match.partial !== '') reading.cursor.unread(match.blanks + match.partial)
+      return false
+    }
+    if (tags.call.includes(match.matched)) return true
+  }
+}

@@ -1,0 +1,84 @@
+import type { CallReading, Reading } from '../dialect.ts'
+import { markerSet } from '../markers.ts'
+import { Until } from '../waits.ts'
+import { readArgPairs } from './arg-pairs.ts'
+import { readJsonValues } from './json-body.ts'
+import { finishCall } from './json-calls.ts'
+import { type CallTags, readTaggedCall, readTaggedCalls } from './tagged.ts'
+
+/** Longest text before what shows how the call is written. */
+const longestLead = 256
+
+export const functionTags: CallTags = {
+  call: ['<function=', '<function>', '<function name'],
+  closeCall: ['</function>'],
+  parameter: ['<parameter=', '<parameter>', '<parameter name'],
+  closeParameter: ['</parameter>'],
+  wrap: [],
+  closeWrap: ['</tool_call>', '</seed:tool_call>'],
+}
+
+/** The beginnings of `functionTags` without what belongs to the name. */
+const functionHeads: CallTags = { ...functionTags, call: ['<function'], parameter: ['<parameter'] }
+
+const close = '</tool_call>'
+const stops = markerSet(['{', '[', '<function', 'function=', '<arg_key>', close, '<tool_call>'])
+const functionTag = markerSet(['<function'])
+const jsonOptions = { close: [close], open: ['<tool_call>'] }
+
+/**
+ * Reads what stands in `<tool_call>`: JSON, a `<function=…>` element, or a name with `<arg_key>` pairs. Several families of models share the
+ * tag, and a model's template does not always use its own form.
+ */
+export function* readToolCallTag(reading: CallReading): Reading {
+  const { cursor, tools } = reading
+  const lead = new Until(stops, longestLead)
+  if (!lead.feed(cursor)) yield lead
+  const text = lead.text.trim()
+  switch (lead.marker) {
+    case '{':
+    case '[':
+      cursor.unread(lead.marker)
+      return yield* readJsonValues(reading, jsonOptions, text === '' ? [] : ['text before the call left out'])
+    case 'function=':
+      cursor.unread('=')
+      return yield* readTaggedCalls(reading, functionHeads, true)
+    case '<function':
+      return yield* readTaggedCalls(reading, functionHeads, true)
+    case '<arg_key>':
+      return text === '' || /\s/.test(text) ? 'text' : yield* readArgPairs(reading, text, close)
+    case close: {
+      const name = tools.resolve(text)
+      if (name !== undefined) {
+        reading.call(finishCall(name, {}, name === text ? [] : [`tool name read from "${text}"`]))
+        return 'done'
+      }
+      // Between tags within a line, words are more likely a sentence about the tag than a call.
+      if (text === '' || (/\s/.test(text) && !/^\s*\n/.test(lead.text))) return 'text'
+      reading.reject(`Expected a call in <tool_call>, got text, and no tool is named so. Known tools: ${tools.names.join(', ') || 'none'}`)
+      return 'done'
+    }
+    default:
+      if (lead.marker !== undefined) cursor.unread(lead.marker)
+      return 'text'
+  }
+}
+
+/** Reads a `<function=…>` call outside any wrapper. */
+export function* readFunctionTag(reading: CallReading): Reading {
+  cursorBackTo(reading, '<function')
+  return yield* readTaggedCall(reading, functionHeads)
+}
+
+/** Reads a wrapper that holds `<function=…>` calls. */
+export function* readWrappedFunctions(reading: CallReading): Reading {
+  const first = new Until(functionTag, longestLead)
+  if (!first.feed(reading.cursor)) yield first
+  if (first.marker === undefined || first.text.trim() !== '') return 'text'
+  return yield* readTaggedCalls(reading, functionHeads, true)
+}
+
+/** Gives back what the opening marker has of the tag beyond its `beginning`. */
+function cursorBackTo(reading: CallReading, beginning: string): void {
+  reading.cursor.unread(reading.opener.slice(beginning.length))
+}

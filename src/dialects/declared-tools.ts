@@ -1,0 +1,85 @@
+import type { JsonSchema, ToolDefinition } from '../tools/tool.ts'
+
+/** What models put before and behind a tool's name: `functions.get_weather:0`. */
+const decoration = /^(?:functions?|tools?|default_api|assistant)[.:/]|:\d+$/g
+
+/** The tools a parser knows of: it resolves the names models write, and reads untyped values by their schemas. */
+export class DeclaredTools {
+  readonly #tools: Map<string, ToolDefinition> = new Map()
+  #folded: Map<string, string | undefined> | undefined
+
+  constructor(tools: readonly ToolDefinition[] = []) {
+    for (const tool of tools) this.#tools.set(tool.function.name, tool)
+  }
+
+  get names(): string[] {
+    return [...this.#tools.keys()]
+  }
+
+  has(name: string): boolean {
+    return this.#tools.has(name)
+  }
+
+  /** The declared tool that `written` means: the same name, or the only one it fits when decoration, case and escapes are left aside. */
+  resolve(written: string): string | undefined {
+    if (this.#tools.has(written)) return written
+    const bare = stripDecoration(written)
+    if (this.#tools.has(bare)) return bare
+    if (this.#folded === undefined) {
+      this.#folded = new Map()
+      for (const name of this.#tools.keys()) {
+        const key = fold(name)
+        // Two tools that differ in case only are told apart by nothing but their exact names.
+        this.#folded.set(key, this.#folded.has(key) ? undefined : name)
+      }
+    }
+    return this.#folded.get(fold(bare))
+  }
+
+  /** A tool's properties by name; undefined when the tool is not declared or has no schema for them. */
+  properties(name: string): Record<string, JsonSchema> | undefined {
+    const properties = this.#tools.get(name)?.function.parameters?.properties
+    return isRecord(properties) ? (properties as Record<string, JsonSchema>) : undefined
+  }
+
+  /** The schema of one argument. */
+  property(name: string, argument: string): JsonSchema | undefined {
+    const properties = this.properties(name)
+    const schema = properties !== undefined && Object.hasOwn(properties, argument) ? properties[argument] : undefined
+    return isRecord(schema) ? schema : undefined
+  }
+
+  /** The name of a tool's only argument, which a bare value can be meant for. */
+  onlyArgument(name: string): string | undefined {
+    const keys = Object.keys(this.properties(name) ?? {})
+    if (keys.length === 1) return keys[0]
+    const required = this.#tools.get(name)?.function.parameters?.required
+    return Array.isArray(required) && required.length === 1 && typeof required[0] === 'string' ? required[0] : undefined
+  }
+
+  /** The only declared tool, if `args` fit its properties: for a call that lost its name. */
+  onlyToolFor(args: Record<string, unknown>): string | undefined {
+    const [name, ...others] = this.#tools.keys()
+    if (name === undefined || others.length > 0) return undefined
+    const properties = this.properties(name)
+    return properties !== undefined && Object.keys(args).every((key) => Object.hasOwn(properties, key)) ? name : undefined
+  }
+}
+
+export function stripDecoration(written: string): string {
+  return written.trim().replaceAll('\\', '').replace(decoration, '').trim()
+}
+
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Sets a key as data, whatever its name. */
+export function setOwn(target: Record<string, unknown>, key: string, value: unknown): void {
+  if (key === '__proto__') Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true })
+  else target[key] = value
+}
+
+function fold(name: string): string {
+  return name.toLowerCase().replace(/[-.\s]/g, '_')
+}

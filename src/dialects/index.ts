@@ -1,0 +1,101 @@
+/** Calls written as text: how models without native calls are told of tools, and how what they write is read. */
+
+import { InvalidOptionError } from '../errors.ts'
+import type { ToolDefinition } from '../tools/tool.ts'
+import type { Dialect, EndReason, TextToolEvent, TextToolParser, TextToolSink } from './dialect.ts'
+import { dialects } from './dialects.ts'
+import { DialectParser, type ParserOptions } from './parser.ts'
+
+export interface TextToolParserOptions extends ParserOptions {
+  /** A dialect or the name of one. Default `'tool-action'`. */
+  dialect?: Dialect | string
+}
+
+/** The names of the dialects that come with the package. */
+export const dialectNames: readonly string[] = dialects.map(({ name }) => name)
+
+/** A dialect by its name; a dialect is returned as it is. Throws `invalid_option` for an unknown name. */
+export function findDialect(dialect: Dialect | string = 'tool-action'): Dialect {
+  if (typeof dialect !== 'string') return dialect
+  const found = dialects.find(({ name }) => name === dialect)
+  if (found === undefined) throw new InvalidOptionError('dialect', `one of ${dialectNames.join(', ')}, or a Dialect`, dialect)
+  return found
+}
+
+/** Reads one response into `sink`: the form without events for those who look at every piece themselves, as the loop does. */
+export function openTextToolParser(options: TextToolParserOptions, sink: TextToolSink): DialectParser {
+  const { dialect, ...rest } = options
+  return new DialectParser(findDialect(dialect), sink, rest)
+}
+
+/**
+ * Reads the calls in one response of a model, as it arrives:
+ *
+ * ```ts
+ * const parser = createTextToolParser({ dialect: 'hermes', tools })
+ * for await (const delta of response) for (const event of parser.push(delta)) …
+ * for (const event of parser.end()) …
+ * ```
+ *
+ * Text comes out at once, a call with the `push` that completes it, in the order they were written. The pieces don't matter:
+ * joined, the events are the same however the text was cut.
+ */
+export function createTextToolParser(options: TextToolParserOptions = {}): TextToolParser {
+  let events: TextToolEvent[] = []
+  const parser = openTextToolParser(options, {
+    text: (text) => events.push({ type: 'text', text }),
+    call: (call) => events.push({ type: 'call', ...call }),
+    reject: (raw, reason) => events.push({ type: 'reject', raw, reason }),
+  })
+  const take = (): TextToolEvent[] => {
+    const taken = events
+    events = []
+    return taken
+  }
+  return {
+    push(chunk: string): TextToolEvent[] {
+      parser.push(chunk)
+      return take()
+    },
+    end(reason?: EndReason): TextToolEvent[] {
+      parser.end(reason)
+      return take()
+    },
+  }
+}
+
+/** Reads a whole response. Neighbouring texts are one event. */
+export function parseToolCalls(text: string, options: TextToolParserOptions = {}): TextToolEvent[] {
+  const parser = createTextToolParser(options)
+  const events: TextToolEvent[] = []
+  for (const event of [...parser.push(text), ...parser.end()]) {
+    const last = events.at(-1)
+    if (event.type === 'text' && last?.type === 'text') last.text += event.text
+    else events.push(event)
+  }
+  return events
+}
+
+/** Tells a model, in its system prompt, which tools there are and how to call one. Default dialect: `'tool-action'`. */
+export function generateToolPrompt(tools: readonly ToolDefinition[], dialect?: Dialect | string): string {
+  return findDialect(dialect).prompt(tools)
+}
+
+export { jsonBody } from './bodies/json-body.ts'
+export { pythonBody } from './bodies/python-body.ts'
+export type {
+  BareForm,
+  CallReading,
+  Dialect,
+  EndReason,
+  Envelope,
+  PastCall,
+  PastResult,
+  ReadBody,
+  TextToolCall,
+  TextToolEvent,
+  TextToolParser,
+  TextToolSink,
+} from './dialect.ts'
+export { DialectParser, type ParserOptions } from './parser.ts'
+export { defuse, describeTools, describeToolsAsJson, renderTaggedResults, writeJson } from './render.ts'

@@ -1,0 +1,102 @@
+const newline = 10
+const tab = 9
+const space = 32
+export const backtick = 96
+const tilde = 126
+
+/** In a line, past its head. The only state in which characters need not be looked at one by one. */
+export const midLine = 0
+/** Nothing but blanks since the line began. */
+const head = 1
+/** In a run of backticks or tildes that began the line. */
+const run = 2
+/** Behind such a run that may open a fence: it does unless another backtick comes in the line. */
+const info = 3
+/** Behind a run that closes the fence unless something comes after it in the line. */
+const closing = 4
+
+/** Where in a line, and in which code fence, a position in text is. Fences as CommonMark has them, indented or not. */
+export class LineState {
+  state: number = head
+  /** The character of the open fence, 0 outside. */
+  fence = 0
+  /** True from a call on, until the line ends. */
+  afterCall = false
+  /** Between two backticks of the line. */
+  inCode = false
+  #length = 0
+  #char = 0
+  #fenceLength = 0
+
+  get atHead(): boolean {
+    return this.state === head
+  }
+
+  startLine(): void {
+    this.state = head
+  }
+
+  step(code: number): void {
+    if (code === newline) {
+      this.#endLine()
+      return
+    }
+    switch (this.state) {
+      case midLine:
+        if (code === backtick) this.inCode = !this.inCode
+        return
+      case head:
+        if (code === backtick || code === tilde) {
+          this.state = run
+          this.#char = code
+          this.#length = 1
+        } else if (code !== space && code !== tab && code !== 13) this.state = midLine
+        return
+      case run:
+        if (code === this.#char) this.#length++
+        else if (this.#length < 3) {
+          this.state = midLine
+          this.inCode = this.#char === backtick && this.#length === 1
+        } else if (this.fence === 0) this.state = info
+        else if (this.#closes()) this.state = code === space || code === tab || code === 13 ? closing : midLine
+        else this.state = midLine
+        return
+      case info:
+        if (code === backtick && this.#char === backtick) this.state = midLine
+        return
+      case closing:
+        if (code !== space && code !== tab && code !== 13) this.state = midLine
+        return
+    }
+  }
+
+  /** Steps over text that was looked at by somebody else. */
+  note(text: string): void {
+    for (let i = 0; i < text.length; i++) this.step(text.charCodeAt(i))
+  }
+
+  #closes(): boolean {
+    return this.#char === this.fence && this.#length >= this.#fenceLength
+  }
+
+  #endLine(): void {
+    const ran = this.state === run && this.#length >= 3
+    if (this.fence === 0 && (ran || this.state === info)) {
+      this.fence = this.#char
+      this.#fenceLength = this.#length
+    } else if (this.state === closing || (ran && this.#closes())) this.fence = 0
+    this.state = head
+    this.afterCall = false
+    this.inCode = false
+  }
+
+  copyFrom(other: LineState): void {
+    this.state = other.state
+    this.fence = other.fence
+    this.afterCall = other.afterCall
+    this.inCode = other.inCode
+    this.#length = other.#length
+    this.#char = other.#char
+    this.#fenceLength = other.#fenceLength
+  }
+}

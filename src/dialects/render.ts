@@ -1,0 +1,130 @@
+import type { ToolDefinition } from '../tools/tool.ts'
+import { isRecord, setOwn } from './declared-tools.ts'
+import type { Dialect, PastCall, PastResult } from './dialect.ts'
+
+/** The tools as a list for a prompt: names, descriptions, and each parameter's name, type, whether it is required, description. */
+export function describeTools(tools: readonly ToolDefinition[]): string {
+  if (tools.length === 0) return noTools
+  return ['# Available tools', ...tools.map(({ function: tool }) => describeTool(tool))].join('\n\n')
+}
+
+/** The tools as JSON, one a line, for a prompt. */
+export function describeToolsAsJson(tools: readonly ToolDefinition[]): string {
+  if (tools.length === 0) return noTools
+  return `# Available tools\n\n<tools>\n${tools.map((tool) => JSON.stringify(tool)).join('\n')}\n</tools>`
+}
+
+const noTools = '# Available tools\n\n(none)\n\nNo tool is available.'
+
+function describeTool({ name, description, parameters }: ToolDefinition['function']): string {
+  const lines = [`## ${name}`]
+  if (description) lines.push(description)
+  const properties = isRecord(parameters?.properties) ? Object.entries(parameters.properties) : []
+  const required = Array.isArray(parameters?.required) ? parameters.required : []
+  lines.push(properties.length === 0 ? 'Parameters: none' : 'Parameters:')
+  for (const [key, value] of properties) {
+    const schema = isRecord(value) ? value : {}
+    const about = typeof schema.description === 'string' ? `: ${schema.description}` : ''
+    const choice = Array.isArray(schema.enum) ? `, one of ${schema.enum.map((one) => JSON.stringify(one)).join(', ')}` : ''
+    const inner = isRecord(schema.properties) || isRecord(schema.items) ? `, schema ${JSON.stringify(schema)}` : ''
+    lines.push(`- ${key} (${typeName(schema)}, ${required.includes(key) ? 'required' : 'optional'}${choice}${inner})${about}`)
+  }
+  return lines.join('\n')
+}
+
+function typeName(schema: Record<string, unknown>): string {
+  if (typeof schema.type === 'string') return schema.type
+  if (Array.isArray(schema.type)) return schema.type.join(' or ')
+  const branches = Array.isArray(schema.anyOf) ? schema.anyOf : schema.oneOf
+  if (Array.isArray(branches)) return branches.map((branch) => (isRecord(branch) ? typeName(branch) : 'any')).join(' or ')
+  return Array.isArray(schema.enum) ? typeof schema.enum[0] : 'any'
+}
+
+/** Arguments for an example call of a tool: its required parameters, or its first. */
+export function exampleValues({ function: { parameters } }: ToolDefinition): Record<string, unknown> {
+  const properties = isRecord(parameters?.properties) ? parameters.properties : {}
+  const required = Array.isArray(parameters?.required) ? parameters.required.filter((one): one is string => typeof one === 'string') : []
+  const keys = required.length > 0 ? required : Object.keys(properties).slice(0, 1)
+  const values: Record<string, unknown> = {}
+  for (const key of keys) setOwn(values, key, exampleValue(Object.hasOwn(properties, key) ? properties[key] : undefined))
+  return values
+}
+
+function exampleValue(schema: unknown): unknown {
+  if (!isRecord(schema)) return '…'
+  if (Array.isArray(schema.enum) && schema.enum.length > 0) return schema.enum[0]
+  switch (schema.type) {
+    case 'integer':
+    case 'number':
+      return 1
+    case 'boolean':
+      return true
+    case 'array':
+      return []
+    case 'object':
+      return {}
+    default:
+      return '…'
+  }
+}
+
+/** A value as text: strings as they are, everything else as JSON. */
+export function writeText(value: unknown): string {
+  return typeof value === 'string' ? value : (JSON.stringify(value) ?? 'null')
+}
+
+/** Every marker a dialect reads or writes. */
+export function markersOf(dialect: Dialect): string[] {
+  const markers = dialect.envelopes.flatMap(({ open, close = [] }) => [...open, ...close])
+  // The closing tags of results, which no parser looks for.
+  const closing = dialect.resultMarkers.map((marker) => (/^[<[]/.test(marker) ? `${marker.charAt(0)}/${marker.slice(1)}` : marker))
+  return [...new Set([...markers, ...dialect.resultMarkers, ...closing])]
+}
+
+/** JSON that holds no marker of the dialect: where a string does, the marker's first character is written as an escape. */
+export function writeJson(value: unknown, dialect: Dialect): string {
+  let text = JSON.stringify(value) ?? 'null'
+  for (const marker of markersOf(dialect)) {
+    if (jsonMarker.test(marker))
+      text = text.replaceAll(marker, `\\u${marker.charCodeAt(0).toString(16).padStart(4, '0')}${marker.slice(1)}`)
+  }
+  return text
+}
+
+/** Markers that can only stand inside strings of JSON. */
+const jsonMarker = /^[^[{"\d]|^\[[A-Z_/]/
+
+/** Text of a tool with the dialect's markers made harmless: it can't end its place, and a model that copies it calls nothing. */
+export function defuse(text: string, dialect: Dialect): string {
+  let safe = text
+  for (const marker of markersOf(dialect)) {
+    if (!safe.includes(marker)) continue
+    const first = marker.charAt(0)
+    safe = safe.replaceAll(marker, `${harmless[first] ?? `${first}\u200b`}${marker.slice(1)}`)
+  }
+  return safe
+}
+
+const harmless: Readonly<Record<string, string>> = { '<': '&lt;', '[': '&#91;', '`': '&#96;' }
+
+/** Results as elements: `<tag name="…">content</tag>`. */
+export function renderTaggedResults(dialect: Dialect, results: readonly PastResult[], tag: string): string {
+  return results
+    .map(({ name, content, isError }) => `<${tag} name="${name}"${isError ? ' error="true"' : ''}>\n${defuse(content, dialect)}\n</${tag}>`)
+    .join('\n')
+}
+
+/** Results as `<tool_response>` elements that hold JSON. */
+export function renderJsonResults(dialect: Dialect, results: readonly PastResult[]): string {
+  return results
+    .map(({ name, content, isError }) => {
+      const body = writeJson({ name, ...(isError ? { error: content } : { content }) }, dialect)
+      return `<tool_response>\n${body}\n</tool_response>`
+    })
+    .join('\n')
+}
+
+/** Calls as `<tool_call>` elements that hold JSON. */
+export function renderJsonCalls(dialect: Dialect, calls: readonly PastCall[]): string {
+  return calls.map(({ name, arguments: args }) => `<tool_call>\n${writeJson({ name, arguments: args }, dialect)}\n</tool_call>`).join('\n')
+}

@@ -1,0 +1,192 @@
+import type { Cursor } from './cursor.ts'
+import { backtick, LineState, midLine } from './line-state.ts'
+import { type MarkerNode, type MarkerSet, wide } from './markers.ts'
+import { OpenValue } from './open-value.ts'
+
+/** `scan` read the piece to its end. */
+export const nothing = -1
+/** `scan` stopped before a character that may begin an unmarked call. */
+export const bareStart = -2
+
+const newline = 10
+/** How many characters before a position its surroundings are judged by. */
+const leadLength = 96
+
+/** Words that announce an example, in the line before an unmarked call. */
+const announcesExample =
+  /\b(e\.?g|for instance|examples?|such as|like this|looks? like|syntax|format|schema|template)\b|例如|比如|例子|示例|格式|語法|语法/i
+
+/**
+ * Finds markers in text across the borders of its pieces. All other text goes out at once; held back is only what may be the
+ * beginning of a marker. Each character is looked at once.
+ */
+export class TextScanner {
+  readonly line: LineState = new LineState()
+  /** Whether the marker found last began its line. */
+  foundAtHead = false
+  #set: MarkerSet
+  #starts: Uint8Array
+  #bare: readonly number[]
+  #bareAtHead: ReadonlySet<number>
+  #node: MarkerNode
+  /** The line state before the marker that is being read. */
+  readonly #before: LineState = new LineState()
+  readonly #value: OpenValue = new OpenValue()
+  /** The last characters given out, kept only if unmarked calls are looked for. */
+  #lead = ''
+  readonly #out: (text: string) => void
+
+  constructor(out: (text: string) => void, set: MarkerSet, bare: readonly number[], bareAtHead: ReadonlySet<number>) {
+    this.#out = out
+    this.#set = set
+    this.#bare = bare
+    this.#bareAtHead = bareAtHead
+    this.#node = set.root
+    this.#starts = startsOf(set, bare)
+  }
+
+  /** Looks for other markers from now on. Nothing may be held back. */
+  watch(set: MarkerSet, bare: readonly number[], bareAtHead: ReadonlySet<number>): void {
+    this.#set = set
+    this.#bare = bare
+    this.#bareAtHead = bareAtHead
+    this.#node = set.root
+    this.#starts = startsOf(set, bare)
+  }
+
+  /** Reads on from the cursor. Returns the index of the marker it stopped behind, `bareStart`, or `nothing`. */
+  scan(cursor: Cursor): number {
+    const { chunk } = cursor
+    const from = cursor.at
+    const set = this.#set
+    const root = set.root
+    const starts = this.#starts
+    const { line } = this
+    const value = this.#value
+    const held = this.#node.path
+    let node = this.#node
+    for (let i = from; i < chunk.length; i++) {
+      if (node === root && line.state === midLine && !value.open) {
+        while (i < chunk.length && starts[Math.min(chunk.charCodeAt(i), wide)] === 0) i++
+        if (i === chunk.length) break
+      }
+      const code = chunk.charCodeAt(i)
+      const depth = node.depth
+      node = set.step(node, code)
+      if (node.depth === 1) this.#before.copyFrom(line)
+      else if (node.depth <= depth) this.#before.state = midLine
+      if (node === root && this.#startsBare(code, held, chunk, from, i)) {
+        this.#node = root
+        this.#release(held, chunk, from, i - from)
+        cursor.at = i
+        return bareStart
+      }
+      if (line.state !== midLine || code === newline || code === backtick) line.step(code)
+      if (value.open) value.step(code)
+      if (node.end >= 0) {
+        this.#node = root
+        this.#release(held, chunk, from, i + 1 - from - node.depth)
+        this.foundAtHead = this.#before.atHead
+        cursor.at = i + 1
+        return node.end
+      }
+    }
+    this.#node = node
+    this.#release(held, chunk, from, chunk.length - from - node.depth)
+    cursor.at = chunk.length
+    return nothing
+  }
+
+  /** Gives out as text what `scan` has stopped behind or before. */
+  pass(text: string): void {
+    this.#out(text)
+    this.#remember(text)
+  }
+
+  /** Goes back to where the line was before the marker found last. */
+  rewindLine(): void {
+    this.line.copyFrom(this.#before)
+  }
+
+  /** Gives out what a reader found to be text; an unmarked value that was no call holds none either, to its end. */
+  passRead(text: string, unmarked: boolean): void {
+    this.line.note(text)
+    if (unmarked) this.#value.enter(text)
+    this.pass(text)
+  }
+
+  /** From here on the line goes on behind a call. */
+  passCall(): void {
+    this.line.state = midLine
+    this.line.afterCall = true
+    this.#lead = ''
+  }
+
+  /** Gives out what was held back. */
+  end(): void {
+    const held = this.#node.path
+    this.#node = this.#set.root
+    if (held !== '') this.pass(held)
+  }
+
+  /** Gives out `length` characters of `held` (of older pieces, when positive lengths don't reach it) and the chunk from `from` on. */
+  #release(held: string, chunk: string, from: number, length: number): void {
+    const total = held.length + length
+    if (total <= 0) return
+    let text: string
+    if (length <= 0) text = held.slice(0, total)
+    else {
+      text = from === 0 && length === chunk.length ? chunk : chunk.slice(from, from + length)
+      if (held !== '') text = held + text
+    }
+    this.#out(text)
+    this.#remember(text)
+  }
+
+  #remember(text: string): void {
+    if (this.#bare.length === 0) return
+    // Cut now and then, not each time: a cut flattens the rope.
+    if (text.length >= leadLength) this.#lead = text.slice(-leadLength)
+    else {
+      this.#lead += text
+      if (this.#lead.length > 8 * leadLength) this.#lead = this.#lead.slice(-leadLength)
+    }
+  }
+
+  #startsBare(code: number, held: string, chunk: string, from: number, at: number): boolean {
+    if (this.#value.open) return false
+    if (this.line.atHead && this.line.fence === 0 && this.#bareAtHead.has(code)) return true
+    return this.#bare.includes(code) && this.#mayBeCall(held, chunk, from, at)
+  }
+
+  #mayBeCall(held: string, chunk: string, from: number, at: number): boolean {
+    const { line } = this
+    if (line.atHead || line.afterCall) return true
+    if (line.fence !== 0) return false
+    let lead = chunk.slice(Math.max(from, at - leadLength), at)
+    if (lead.length < leadLength) lead = (this.#lead + held + lead).slice(-leadLength)
+    lead = lead.slice(lead.lastIndexOf('\n') + 1).trimEnd()
+    // `**Call:**`, but not the colon behind a key of JSON.
+    return /[^"'\s][*_]{0,3}\s{0,8}[:：][*_]{0,3}$/.test(lead) && !announcesExample.test(lead)
+  }
+}
+
+const startTables = new WeakMap<MarkerSet, Map<string, Uint8Array>>()
+
+function startsOf(set: MarkerSet, bare: readonly number[]): Uint8Array {
+  let tables = startTables.get(set)
+  if (tables === undefined) {
+    tables = new Map()
+    startTables.set(set, tables)
+  }
+  const key = bare.join()
+  let table = tables.get(key)
+  if (table === undefined) {
+    table = set.starts.slice()
+    table[newline] = 1
+    table[backtick] = 1
+    for (const code of bare) table[Math.min(code, wide)] = 1
+    tables.set(key, table)
+  }
+  return table
+}

@@ -1,0 +1,155 @@
+import { type Attributes, readAttributes } from './bodies/attributes.ts'
+import { decodeEntities, encodeEntities } from './bodies/entities.ts'
+import { finishCall, readArguments } from './bodies/json-calls.ts'
+import { readJsonText } from './bodies/json-text.ts'
+import { setOwn } from './declared-tools.ts'
+import type { CallReading, Dialect, PastCall, Reading, Wait } from './dialect.ts'
+import { MarkerSet, markerSet } from './markers.ts'
+import { describeTools, exampleValues, renderTaggedResults, writeText } from './render.ts'
+import { readTypedValue } from './typed-values.ts'
+import { Match, Peek, Until } from './waits.ts'
+
+const open = '<tool_action'
+const close = '</tool_action'
+const tags = markerSet([close, open, '<'])
+const tagEnd = markerSet(['>'])
+const blankCharacters = [' ', '\n', '\t', '\r']
+const blanks = markerSet(blankCharacters)
+const nameEnds = markerSet([...blankCharacters, '/>', '>', '=', '"', '<'])
+const anyTag = markerSet(['<'])
+const contentEnds = markerSet(['</', open])
+
+/**
+ * `<tool_action name="TOOL"><PARAM value="V" /></tool_action>`: a tag for each parameter, named like it. Only a completely closed tag is
+ * a call; everything else that looks like one is text, byte for byte.
+ */
+export const toolAction: Dialect = {
+  name: 'tool-action',
+  envelopes: [{ open: [open], read: readToolAction }],
+  resultMarkers: ['<tool_result'],
+  prompt: (tools) => `${describeTools(tools)}${tools.length === 0 ? '' : `\n\n${instructions}${renderExample(tools)}`}`,
+  renderCalls: (calls) => calls.map(renderCall).join('\n'),
+  renderResults: (results) => renderTaggedResults(toolAction, results, 'tool_result'),
+}
+
+const instructions = `To call a tool, write its tag with one child tag for each parameter, like this:
+
+`
+
+function renderExample(tools: Parameters<Dialect['prompt']>[0]): string {
+  const [tool] = tools
+  if (tool === undefined) return ''
+  return `${renderCall({ name: tool.function.name, arguments: exampleValues(tool) })}
+
+Write the tag as part of your answer, not in a code block. Write &quot; &lt; &gt; &amp; for " < > & in values; write lists and objects as JSON. You may write several tags. Then stop and wait: the results come in the next message. Never write a result yourself.`
+}
+
+function renderCall({ name, arguments: args }: PastCall): string {
+  const lines = Object.entries(args).map(([key, value]) => {
+    const text = encodeEntities(writeText(value))
+    return plainName.test(key) && key !== 'param'
+      ? `  <${key} value="${text}" />`
+      : `  <param name="${encodeEntities(key)}" value="${text}" />`
+  })
+  return [`${open} name="${encodeEntities(name)}">`, ...lines, `${close}>`].join('\n')
+}
+
+const plainName = /^[\p{L}_][\p{L}\p{N}_.-]*$/u
+
+function* readToolAction(reading: CallReading): Reading {
+  const { cursor, tools } = reading
+  const head = yield* readHead(reading)
+  if (head === undefined) return 'text'
+  const written = (head.values.name ?? '').trim()
+  // Quotes in a name mean that its own closing quote is somewhere else.
+  if (written === '' || /["<>\n]/.test(written)) return 'text'
+  const name = tools.resolve(written) ?? written
+  const repairs = [...head.repairs]
+  if (name !== written) repairs.push(`tool name read from "${written}"`)
+  const args: Record<string, unknown> = {}
+  while (!head.empty) {
+    const tag = new Match(tags)
+    if (!tag.feed(cursor)) yield tag
+    if (tag.matched === open) {
+      // The first tag was abandoned for another.
+      cursor.unread(open)
+      return 'text'
+    }
+    if (tag.matched === close) {
+      const end = new Match(tagEnd)
+      if (!end.feed(cursor)) yield end
+      if (end.matched === undefined) return 'text'
+      break
+    }
+    if (tag.matched === undefined) {
+      const between = new Until(anyTag)
+      if (!between.feed(cursor)) yield between
+      if (between.marker === undefined) return 'text'
+      cursor.unread('<')
+      const read = readJsonText(between.text)
+      const object = read.ok ? readArguments(read.value, '', tools, []) : undefined
+      if (object === undefined) repairs.push('text between parameters left out')
+      else repairs.push('arguments written as JSON')
+      for (const [key, value] of Object.entries(object ?? {})) setOwn(args, key, value)
+      continue
+    }
+    const parameter = yield* readParameter(reading, repairs)
+    if (parameter === undefined) return 'text'
+    setOwn(args, parameter.name, readTypedValue(parameter.value, tools.property(name, parameter.name)))
+  }
+  reading.call(finishCall(name, args, repairs))
+  return 'done'
+}
+
+/** The attributes of the opening tag, if it is one: `<tool_actions>` and the like are not. */
+function* readHead(reading: CallReading): Generator<Wait, Attributes | undefined> {
+  const blank = new Peek(blanks, false)
+  if (!blank.feed(reading.cursor)) yield blank
+  return blank.matched === undefined ? undefined : yield* readAttributes(reading)
+}
+
+function* readParameter(reading: CallReading, repairs: string[]): Generator<Wait, { name: string; value: string } | undefined> {
+  const { cursor } = reading
+  const tag = new Until(nameEnds, 256)
+  if (!tag.feed(cursor)) yield tag
+  const { text, marker } = tag
+  if (marker === undefined || marker === '=' || marker === '"' || marker === '<' || text === '' || text.startsWith('/')) {
+    if (marker !== undefined) cursor.unread(marker)
+    return undefined
+  }
+  cursor.unread(marker)
+  const attributes = yield* readAttributes(reading)
+  if (attributes === undefined) return undefined
+  repairs.push(...attributes.repairs)
+  const { values, empty } = attributes
+  const named = (text === 'param' || text === 'parameter') && Object.hasOwn(values, 'name')
+  const name = named ? (values.name ?? '') : text
+  const value = Object.hasOwn(values, 'value') ? values.value : undefined
+  if (empty) return { name, value: value ?? '' }
+  const content = yield* readContent(reading, text)
+  if (content === undefined) return undefined
+  if (value === undefined) repairs.push('value written as content')
+  return { name, value: value ?? content }
+}
+
+/** Reads what stands between `<name>` and `</name>`, both of them included. */
+function* readContent(reading: CallReading, name: string): Generator<Wait, string | undefined> {
+  const { cursor } = reading
+  let content = ''
+  for (;;) {
+    const until = new Until(contentEnds)
+    if (!until.feed(cursor)) yield until
+    content += until.text
+    if (until.marker === open) cursor.unread(open)
+    if (until.marker !== '</') return undefined
+    const end = new Match(new MarkerSet([name, close.slice(2)]), false)
+    if (!end.feed(cursor)) yield end
+    if (end.matched === name) {
+      const closing = new Match(tagEnd)
+      if (!closing.feed(cursor)) yield closing
+      return closing.matched === undefined ? undefined : decodeEntities(content)
+    }
+    if (end.matched !== undefined) return undefined
+    content += '</'
+  }
+}

@@ -1,0 +1,175 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { createTextToolParser, dialectNames, openTextToolParser, type TextToolEvent } from '../../src/dialects/index.ts'
+import { tools } from './read.ts'
+
+const seed = 20_260_101
+
+/** Pieces of every dialect, and of what surrounds them. */
+const piece = fc.constantFrom(
+  ...[
+    '<tool_action name="ping">',
+    '</tool_action>',
+    '<city value="',
+    '" />',
+    '<tool_call>',
+    '</tool_call>',
+    '{"name": "ping", "arguments": {}}',
+  ],
+  ...['{"name": "get_weather", "arguments": {"city": "', '"}}', '<function=ping>', '<parameter=city>', '</parameter>', '</function>'],
+  ...[
+    '<arg_key>city</arg_key>',
+    '<arg_value>',
+    '</arg_value>',
+    '[TOOL_CALLS]',
+    '[ARGS]',
+    '[ping()]',
+    'get_weather(city="Oslo")',
+    '[get_weather(',
+  ],
+  ...[
+    '<function_calls>',
+    '<invoke name="ping">',
+    '<parameter name="city">',
+    '</invoke>',
+    '</function_calls>',
+    '<|python_tag|>',
+    '<|channel|>',
+  ],
+  ...[
+    'commentary to=functions.ping',
+    '<|message|>',
+    '<|tool_call>call:ping{',
+    '<|"|>',
+    '<|tool_call_start|>',
+    '<|tool_call_end|>',
+    '<tool_call|>',
+  ],
+  ...['Action: ping\n', 'Action Input: ', 'Observation: ', '<tool_response>', '<think>', '</think>', '```json\n', '```', '`', '"""', "'"],
+  ...[
+    '\n',
+    '\n\n',
+    ' ',
+    ': ',
+    '{',
+    '}',
+    '[',
+    ']',
+    '(',
+    ')',
+    '<',
+    '>',
+    '"',
+    '\\',
+    ',',
+    '=',
+    '/*',
+    '//',
+    '&amp;',
+    '__proto__',
+    '中文',
+    '🙂',
+    'a word',
+  ],
+)
+const text = fc
+  .array(fc.oneof({ weight: 6, arbitrary: piece }, { weight: 1, arbitrary: fc.string({ maxLength: 12 }) }), { maxLength: 30 })
+  .map((parts) => parts.join(''))
+const cutAt = fc.array(fc.nat({ max: 400 }), { maxLength: 40 })
+const dialect = fc.constantFrom(...dialectNames)
+const reason = fc.constantFrom('stop' as const, 'length' as const)
+const fencedTags = fc.constantFrom('text' as const, 'run' as const)
+
+function cut(whole: string, at: readonly number[]): string[] {
+  const places = [0, ...[...new Set(at)].filter((one) => one < whole.length).sort((a, b) => a - b), whole.length]
+  return places.slice(1).map((place, index) => whole.slice(places[index], place))
+}
+
+/** Events with neighbouring texts as one. */
+function joined(events: readonly TextToolEvent[]): TextToolEvent[] {
+  const out: TextToolEvent[] = []
+  for (const event of events) {
+    const last = out.at(-1)
+    if (event.type === 'text' && last?.type === 'text') last.text += event.text
+    else out.push({ ...event })
+  }
+  return out
+}
+
+describe('every parser', () => {
+  it('gives the same events however the text is cut', () => {
+    fc.assert(
+      fc.property(text, cutAt, dialect, reason, fencedTags, (whole, at, name, end, fenced) => {
+        const read = (pieces: readonly string[]): TextToolEvent[] => {
+          const parser = createTextToolParser({ dialect: name, tools, fencedTags: fenced })
+          return joined([...pieces.flatMap((one) => parser.push(one)), ...parser.end(end)])
+        }
+        const expected = read([whole])
+        expect(read(cut(whole, at))).toEqual(expected)
+        expect(read([...whole])).toEqual(expected)
+      }),
+      { seed, numRuns: 1500 },
+    )
+  })
+
+  it('gives out every character once: as text, in a call, in a rejection, or skipped', () => {
+    fc.assert(
+      fc.property(text, cutAt, dialect, reason, (whole, at, name, end) => {
+        let all = ''
+        const keep = (part: string): void => {
+          expect(part).not.toBe('')
+          all += part
+        }
+        const parser = openTextToolParser(
+          { dialect: name, tools },
+          { text: keep, call: (_, raw) => keep(raw), reject: keep, skipped: keep },
+        )
+        for (const one of cut(whole, at)) parser.push(one)
+        parser.end(end)
+        expect(all).toBe(whole)
+      }),
+      { seed, numRuns: 1500 },
+    )
+  })
+
+  it('S1-13 S1-16 gives out text without brackets, colons and line starts of calls at once', () => {
+    fc.assert(
+      fc.property(fc.array(fc.stringMatching(/^[a-z ,.é中!?&#*]{0,12}$/), { maxLength: 12 }), dialect, (parts, name) => {
+        const parser = createTextToolParser({ dialect: name, tools: [] })
+        for (const part of parts) {
+          const got = parser
+            .push(part)
+            .map((event) => (event.type === 'text' ? event.text : '?'))
+            .join('')
+          // `salvage` and `react` know words that begin a line.
+          if (name !== 'salvage' && name !== 'react') expect(got).toBe(part)
+        }
+      }),
+      { seed, numRuns: 500 },
+    )
+  })
+
+  it('calls no tool at the end of a response that was cut', () => {
+    fc.assert(
+      fc.property(text, dialect, (whole, name) => {
+        const parser = createTextToolParser({ dialect: name, tools })
+        parser.push(whole)
+        expect(parser.end('length').filter(({ type }) => type === 'call')).toEqual([])
+      }),
+      { seed, numRuns: 1500 },
+    )
+  })
+
+  it('H14 leaves the prototypes alone', () => {
+    fc.assert(
+      fc.property(text, dialect, (whole, name) => {
+        const parser = createTextToolParser({ dialect: name, tools })
+        for (const event of [...parser.push(whole), ...parser.end()]) {
+          if (event.type === 'call') expect(Object.getPrototypeOf(event.arguments)).toBe(Object.prototype)
+        }
+        expect(Object.keys(Object.prototype)).toEqual([])
+      }),
+      { seed, numRuns: 500 },
+    )
+  })
+})

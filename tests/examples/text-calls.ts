@@ -1,0 +1,13 @@
+import { createTextToolParser } from '../../src/dialects/index.ts'
+
+// A model without function calling writes its calls as text. They are found live, wherever the stream is cut.
+const parser = createTextToolParser({ dialect: 'tool-action' })
+const pieces = ['Let me look. <tool_act', 'ion name="weather"><city value="Os', 'lo" /></tool_action>', 'Done.']
+
+for (const piece of pieces) {
+  for (const event of parser.push(piece)) {
+    if (event.type === 'text') console.log('text', event.text)
+    if (event.type === 'call') console.log('call', event.name, JSON.stringify(event.arguments))
+  }
+}
+for (const event of parser.end()) console.log(event.type)
