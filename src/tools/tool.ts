@@ -123,21 +123,14 @@ export abstract class BaseTool<Args = JsonObject, Context = unknown> implements 
 
 type ArgsOf<S> = S extends StandardSchemaV1 ? StandardSchemaV1.InferOutput<S> : FromObjectSchema<S>
 
-export interface ToolOptions<S, Value, Context> {
-  name: string
-  description: string
+type SharedOptions = 'name' | 'description' | 'strict' | 'effect' | 'timeoutMs' | 'retries' | 'approval' | 'parallel' | 'final' | 'secrets'
+
+/** What `defineTool` takes: the fields of a `Tool`, with `execute` typed by `parameters`. */
+export interface ToolOptions<S, Value, Context> extends Pick<Tool<Context>, SharedOptions> {
   /** A Standard Schema (zod, valibot, arktype, …), from which argument types are inferred, or a plain JSON Schema. Default: no arguments. */
   parameters?: S
   /** The JSON Schema to show the model, for a Standard Schema that can't give its own. */
   jsonSchema?: JsonSchema
-  strict?: boolean
-  effect?: ToolEffect
-  timeoutMs?: number
-  retries?: number
-  approval?: boolean | ((args: JsonObject, ctx: { context: Context }) => boolean | Promise<boolean>)
-  parallel?: boolean
-  final?: boolean
-  secrets?: readonly string[]
   toContent?(value: Awaited<NoInfer<Value>>): Content
   execute?(args: ArgsOf<S>, ctx: ToolContext<Context>): Value
   reconcile?(args: ArgsOf<S>, ctx: ToolContext<Context>): Reconciled | undefined | Promise<Reconciled | undefined>

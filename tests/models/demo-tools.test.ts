@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/runner.ts'
 import { Event } from '../../src/events.ts'
+import { createLogger } from '../../src/log.ts'
 import { type ChatMessage, hasToolCalls } from '../../src/messages.ts'
 import { demoModel } from '../../src/models/demo.ts'
 import { builtinTools } from '../../src/tools/builtin/index.ts'
@@ -11,6 +12,7 @@ import { defineTool } from '../../src/tools/tool.ts'
 import { linesOf, pathsUnder, type Workspace, workspace } from './demo-workspace.ts'
 
 /** The demo with the real tools through the real loop, over a folder on disk. */
+const logger = createLogger({ level: 'silent' })
 let folder: string
 /** The tools leave out binary files' lines as the ones in memory do; the rest of the workspace is the same. */
 const files: Workspace = { ...workspace, 'src/two words.ts': 'x\ny\n' }
@@ -26,7 +28,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 function agent(): AgentRunner {
   const now = () => new Date(Date.UTC(2026, 1, 3, 4, 5, 6))
-  return new AgentRunner({ model: demoModel(), tools: builtinTools({ workspace: folder, now }) })
+  return new AgentRunner({ model: demoModel(), logger, tools: builtinTools({ workspace: folder, now }) })
 }
 
 describe('the demo with the built-in tools', () => {
@@ -140,7 +142,7 @@ describe('the demo with the built-in tools', () => {
       effect: 'read',
       execute: ({ city }) => ({ city, degrees: 7 }),
     })
-    const runner = new AgentRunner({ model: demoModel(), tools: [weather] })
+    const runner = new AgentRunner({ model: demoModel(), logger, tools: [weather] })
     expect((await runner.run('call get_weather with city=Oslo and days=2')).output).toBe(
       'get_weather(city: "Oslo", days: 2) → city: Oslo, degrees: 7.',
     )

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { ModelError } from '../../src/errors.ts'
 import type { ChatMessage } from '../../src/messages.ts'
@@ -203,6 +204,23 @@ describe('what it is, and what it is not', () => {
   it('adds nothing about itself to an answer', async () => {
     expect((await converse('How many files are in config?')).answer).toBe('There are 3 files under config.')
     expect((await converse('Hi! How many files are in config? Thanks!')).answer).toBe('There are 3 files under config.')
+  })
+
+  it('understands every example it is documented with, and every one it gives itself', async () => {
+    const doc = readFileSync(new URL('../../src/models/demo.ts', import.meta.url), 'utf8')
+    const { answer: help } = await converse('help')
+    const examples = [...doc.matchAll(/“([^”]+)”/g), ...help.matchAll(/^- (.+)$/gm)].map((match) =>
+      (match[1] ?? '').replace(/\s*\n \*\s*/g, ' '),
+    )
+    expect(examples.length).toBeGreaterThan(20)
+    for (const example of examples) {
+      const { answer } = await converse([
+        'How many TypeScript files are under src, which is the longest?',
+        'How many are in tests?',
+        example,
+      ])
+      expect(answer).not.toMatch(/can't answer|could not answer|left out/)
+    }
   })
 
   it('answers an empty message, and a conversation without one', async () => {

@@ -137,7 +137,7 @@ const askPhrases: [Ask, string[]][] = [
   ['exists', ['is|are there any|a|an|some|no?', 'do|does we|you|i|it|they have|contain any|a|an|some?', 'exist|exists|existing', 'any']],
   ['where', ['where|location']],
   ['when', ['when']],
-  ['read', ['read|cat|open|view|quote', 'content|contents|text', 'what|is in', 'what|does say|says']],
+  ['read', ['read|cat|open|view|quote', 'content|contents|text']],
   ['find', ['find|locate|finding']],
   ['list', ['list|lists|show|display|enumerate|names|paths|print']],
   ['give', ['give|name|get|see|output']],
@@ -145,6 +145,9 @@ const askPhrases: [Ask, string[]][] = [
   ['yes-no', ['whether|if']],
 ]
 const compiledAsks = askPhrases.map(named)
+
+/** Looked for before the places are taken: `in` is part of one. */
+const contentsPhrases = ['what is in|inside', 'what does'].map(phrase)
 
 const aggregates: ['total' | 'average', Phrase][] = [
   ['average', phrase('average|mean|avg|averages|typical')],
@@ -184,11 +187,13 @@ export function readSlots(clause: Clause): Slots {
   const conditions = takeConditions(clause)
   const orderings = takeOrderings(clause)
   const kindWords = takeKinds(clause)
+  const asksContents = contentsPhrases.some((wanted) => clause.find(wanted) !== undefined)
   const places = takePlaces(clause)
   const measures = takeMeasures(clause)
   const refs = takeAll(clause, compiledRefs)
   const aggregate = aggregates.filter(([, wanted]) => clause.takePhrase(wanted) !== undefined)[0]?.[0]
   const asks = takeAll(clause, compiledAsks)
+  if (asksContents) asks.add('read')
   const rest = clause.rest().filter((token) => token.kind !== 'comma' && token.kind !== 'open' && token.kind !== 'close')
   const noun = nounOf(clause)
   const [top] = orderings.tops
