@@ -1,4 +1,5 @@
 import { InvalidOptionError, ToolloopError } from '../errors.ts'
+import { anthropicQuirks } from './anthropic-quirks.ts'
 import type { ChatModel, ModelCapabilities, ModelRequest, ModelResponse, ModelSink } from './model.ts'
 import { openAIQuirks } from './openai-quirks.ts'
 import { findBaseURL, findOnlyModel, findPreset, type ProviderPreset, presetQuirks, providerNames } from './providers.ts'
@@ -22,6 +23,14 @@ const drivers: Readonly<Record<string, DriverEntry>> = {
       return reportsCost ? { reportsCost } : {}
     },
     load: async (settings, preset) => (await import('./openai.ts')).openaiModel({ ...settings, preset }),
+  },
+  anthropic: {
+    check(settings, preset) {
+      if (settings.baseURL || preset.baseURLEnv === undefined) findBaseURL(settings, preset)
+      anthropicQuirks(...presetQuirks(preset, settings.model), settings.quirks)
+      return {}
+    },
+    load: async (settings, preset) => (await import('./anthropic.ts')).anthropicModel({ ...settings, preset }),
   },
   demo: {
     check: () => ({}),
