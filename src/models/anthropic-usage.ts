@@ -16,7 +16,8 @@ export class AnthropicUsage {
     if (!isJsonObject(usage)) return
     this.#reported = true
     this.#input = larger(this.#input, usage.input_tokens) ?? 0
-    this.#output = larger(this.#output, usage.output_tokens) ?? 0
+    // The first report holds an estimate.
+    if (typeof usage.output_tokens === 'number') this.#output = Math.max(0, usage.output_tokens)
     this.#cacheRead = larger(this.#cacheRead, usage.cache_read_input_tokens)
     this.#cacheWrite = larger(this.#cacheWrite, usage.cache_creation_input_tokens)
     const details = usage.output_tokens_details

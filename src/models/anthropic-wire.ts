@@ -146,5 +146,15 @@ function legalName(name: string): string {
 }
 
 function listed(blocks: readonly JsonObject[]): string {
-  return blocks.map((block) => JSON.stringify(block)).join(',')
+  return blocks.map(written).join(',')
+}
+
+function written(block: JsonObject): string {
+  try {
+    return JSON.stringify(block)
+  } catch (error) {
+    // Arguments may be nested too deep to be written, though not to be read.
+    if (block.type === 'tool_use') return JSON.stringify({ ...block, input: {} })
+    throw error
+  }
 }

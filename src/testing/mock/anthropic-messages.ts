@@ -11,8 +11,8 @@ import type { MockWire, ReplyContext, StreamEncoder, WireFailure } from './wire.
  */
 export const anthropicMessagesWire: MockWire = {
   name: 'anthropic-messages',
-  // Outside a stream, arguments travel as an object.
-  traits: { argumentsAsText: false },
+  // Outside a stream, arguments travel as an object; the rows that matter are those of the assistant.
+  traits: { argumentsAsText: false, anyCallId: false, rowsOfOneRole: false },
   layout: {
     contentType: 'text/event-stream; charset=utf-8',
     lineEnd: '\n',
@@ -176,7 +176,8 @@ function inputOf(json: string): Json {
   if (json.trim() === '') return {}
   try {
     const value: unknown = JSON.parse(json)
-    return isJsonObject(value) ? value : json
+    // Written again to see that it can be: what is nested too deep can only be read.
+    return isJsonObject(value) && JSON.stringify(value) !== '' ? value : json
   } catch {
     // Broken on purpose by the script.
     return json
