@@ -7,7 +7,7 @@ import { abortedError, type ChatModel, type ModelCapabilities, type ModelRequest
 import type { ErrorContext } from './provider-error.ts'
 import { findPreset, type ProviderPreset, presetQuirks } from './providers.ts'
 import { receiveResponse } from './receive-response.ts'
-import { noTimeoutMs, SdkClient, sdkError, withoutEnvironmentHeaders } from './sdk-client.ts'
+import { type Access, noTimeoutMs, SdkClient, sdkError, secretsOf, withoutEnvironmentHeaders } from './sdk-client.ts'
 import type { ModelSettings } from './settings.ts'
 
 /** How often a turn that the provider has paused is sent back to be gone on with. Each time it has done up to ten steps of its own. */
@@ -52,7 +52,7 @@ class AnthropicModel implements ChatModel {
     this.#settings = settings
     this.#preset = hasCredentials(settings) ? { ...preset, apiKeyOptional: true } : preset
     this.#quirks = anthropicQuirks(...presetQuirks(preset, model), settings.quirks)
-    this.#client = new SdkClient(settings, this.#preset, (apiKey, baseURL) => this.#open(apiKey, baseURL))
+    this.#client = new SdkClient(settings, this.#preset, (access) => this.#open(access))
     this.#requests = new AnthropicRequests(provider, model, this.#quirks, settings.providerOptions)
     this.capabilities = {
       nativeTools: functionCalling ?? true,
@@ -64,18 +64,15 @@ class AnthropicModel implements ChatModel {
   async generate(request: ModelRequest, sink?: ModelSink): Promise<ModelResponse> {
     const { signal } = request
     if (signal?.aborted) throw abortedError(this.provider, signal.reason)
-    const { apiKey, sdk } = await this.#client.connect()
-    const context: ErrorContext = {
-      provider: this.provider,
-      model: this.model,
-      secrets: [apiKey, ...Object.values(this.#settings.headers ?? {})],
-    }
+    const access = this.#client.findAccess()
+    const context: ErrorContext = { provider: this.provider, model: this.model, secrets: secretsOf(access.apiKey, this.#settings.headers) }
     const response = new AnthropicResponse(context, sink)
-    const warnings = new Set(this.#keyWarnings(apiKey))
+    const warnings = new Set(this.#keyWarnings(access.apiKey))
     let { messages } = request
     for (let pauses = 0; ; pauses++) {
       const body = this.#requests.build({ ...request, messages })
-      const send = (inner: AbortSignal) => this.#send(sdk, body.json, request.stream !== false, inner, context)
+      const send = async (inner: AbortSignal) =>
+        this.#send(await this.#client.open(access), body.json, request.stream !== false, inner, context)
       const oddities = await receiveResponse(response, request, this.#settings, send)
       for (const warning of [...body.warnings, ...oddities]) warnings.add(warning)
       if (!response.isPaused) break
@@ -100,7 +97,7 @@ class AnthropicModel implements ChatModel {
     }
   }
 
-  async #open(apiKey: string, baseURL: string): Promise<Anthropic> {
+  async #open({ apiKey, baseURL }: Access): Promise<Anthropic> {
     const { Anthropic } = await import('@anthropic-ai/sdk')
     const { headers, fetch } = this.#settings
     const { apiKeyHeader, sdkEnvironment } = this.#preset

@@ -13,12 +13,16 @@ interface DriverEntry {
   load(settings: ModelSettings, preset: ProviderPreset): Promise<ChatModel>
 }
 
+/** An address that may still come from the environment is looked for when it is needed. */
+function checkAddress(settings: ModelSettings, preset: ProviderPreset): void {
+  if (settings.baseURL || preset.baseURLEnv === undefined) findBaseURL(settings, preset)
+}
+
 /** By the `driver` of `config/providers.yaml`. */
 const drivers: Readonly<Record<string, DriverEntry>> = {
   openai: {
     check(settings, preset) {
-      // An address that may still come from the environment is looked for when it is needed.
-      if (settings.baseURL || preset.baseURLEnv === undefined) findBaseURL(settings, preset)
+      checkAddress(settings, preset)
       const { reportsCost } = openAIQuirks(...presetQuirks(preset, settings.model), settings.quirks)
       return reportsCost ? { reportsCost } : {}
     },
@@ -26,7 +30,7 @@ const drivers: Readonly<Record<string, DriverEntry>> = {
   },
   anthropic: {
     check(settings, preset) {
-      if (settings.baseURL || preset.baseURLEnv === undefined) findBaseURL(settings, preset)
+      checkAddress(settings, preset)
       anthropicQuirks(...presetQuirks(preset, settings.model), settings.quirks)
       return {}
     },
