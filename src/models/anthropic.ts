@@ -1,8 +1,8 @@
-import type { Anthropic } from '@anthropic-ai/sdk'
+import type { Anthropic, ClientOptions } from '@anthropic-ai/sdk'
 import { type AnthropicQuirks, anthropicQuirks } from './anthropic-quirks.ts'
 import { AnthropicRequests } from './anthropic-request.ts'
 import { AnthropicResponse } from './anthropic-response.ts'
-import { nodeFetch } from './http.ts'
+import { leanAnthropic } from './lean-anthropic.ts'
 import { abortedError, type ChatModel, type ModelCapabilities, type ModelRequest, type ModelResponse, type ModelSink } from './model.ts'
 import type { ErrorContext } from './provider-error.ts'
 import { findPreset, type ProviderPreset, presetQuirks } from './providers.ts'
@@ -102,12 +102,11 @@ class AnthropicModel implements ChatModel {
     const { headers, fetch } = this.#settings
     const { apiKeyHeader, sdkEnvironment } = this.#preset
     const version = this.#quirks.apiVersion
-    return new Anthropic({
+    const options: ClientOptions = {
       apiKey,
       // The SDK appends `/v1/messages`; addresses are also written with what it appends.
       baseURL: baseURL.replace(/\/(v1\/?)?$/, ''),
       webhookKey: null,
-      fetch: fetch ?? nodeFetch,
       maxRetries: 0,
       timeout: noTimeoutMs,
       logLevel: 'off',
@@ -120,7 +119,8 @@ class AnthropicModel implements ChatModel {
         ...(apiKeyHeader === undefined ? {} : { [apiKeyHeader]: apiKey, Authorization: null }),
         ...headers,
       },
-    })
+    }
+    return leanAnthropic(Anthropic, options, fetch)
   }
 
   /** Once for each key. */
