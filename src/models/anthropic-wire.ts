@@ -3,6 +3,7 @@ import type { ToolDefinition } from '../tools/tool.ts'
 import { blocksOf, isThought, textBlock } from './anthropic-content.ts'
 import { anthropicPart } from './anthropic-parts.ts'
 import type { AnthropicQuirks } from './anthropic-quirks.ts'
+import { inputSchema } from './anthropic-schema.ts'
 import { fitCallId } from './call-id.ts'
 
 /** A message's content blocks as JSON, joined by commas, and what was lost on the way. */
@@ -61,10 +62,13 @@ export class AnthropicWire {
       if (strict !== undefined && !this.#quirks.strictTools) {
         warnings.push(`\`strict\` of tool \`${name}\` was left out: ${this.#provider} does not take it`)
       }
+      const { schema, joined } = inputSchema(parameters)
+      if (joined)
+        warnings.push(`The alternatives in the parameters of tool \`${name}\` were sent joined: ${this.#provider} takes none there`)
       return JSON.stringify({
         name,
         ...(description === undefined ? {} : { description }),
-        input_schema: { ...parameters, type: 'object' },
+        input_schema: schema,
         ...(strict !== undefined && this.#quirks.strictTools ? { strict } : {}),
       })
     })

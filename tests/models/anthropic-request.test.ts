@@ -50,6 +50,34 @@ describe('tools', () => {
     ])
   })
 
+  it('S2-36 alternatives at the top of a schema, which the API refuses, are joined into one object', async () => {
+    const kind = (value: string) => ({ type: 'string', const: value })
+    const circle = { type: 'object', properties: { kind: kind('circle'), r: { type: 'number' } }, required: ['kind', 'r'] }
+    const square = { type: 'object', properties: { kind: kind('square'), side: { type: 'number' } }, required: ['kind', 'side'] }
+    const common = { properties: { color: { type: 'string' } }, required: ['color'] }
+    const { body, warnings } = await sent({
+      tools: [tool('draw', { oneOf: [circle, square], allOf: [common], description: 'A shape.' })],
+      providerOptions: { promptCaching: false },
+    })
+    expect(body.tools).toMatchObject([
+      {
+        input_schema: {
+          type: 'object',
+          description: 'A shape.',
+          properties: {
+            color: { type: 'string' },
+            kind: { anyOf: [kind('circle'), kind('square')] },
+            r: { type: 'number' },
+            side: { type: 'number' },
+          },
+          required: ['color', 'kind'],
+        },
+      },
+    ])
+    expect(JSON.stringify(body.tools)).not.toContain('oneOf')
+    expect(warnings).toEqual([expect.stringContaining('`draw`')])
+  })
+
   it('S2-23 S2-24 S2-25 S2-26 the tool choices, and one call at a time', async () => {
     const tools = [tool('look')]
     const named = { type: 'function' as const, function: { name: 'look' } }

@@ -7,7 +7,7 @@ import { type MockProvider, startMockProvider, type WireName } from '../../src/t
 import type { MockReply } from '../../src/testing/mock/reply.ts'
 import { findWire } from '../../src/testing/mock/wires.ts'
 import { defineTool } from '../../src/tools/tool.ts'
-import { expectValidHistory } from '../hazards/stage.ts'
+import { expectValidHistory, recordingLogger } from '../hazards/stage.ts'
 
 interface Driver {
   name: string
@@ -64,7 +64,7 @@ function busyRound(name: string): MockReply[] {
 /** One part of the conversation, with one provider; the mock refuses what the real one would. */
 async function talk({ wire, open }: Driver, replies: MockReply[], messages: ChatMessage[], stream: boolean) {
   await using provider = await startMockProvider({ script: replies })
-  const runner = new AgentRunner({ model: open(provider), tools: [look], stream })
+  const runner = new AgentRunner({ model: open(provider), tools: [look], stream, logger: recordingLogger().logger })
   const said: ChatMessage = {
     role: 'user',
     content: [

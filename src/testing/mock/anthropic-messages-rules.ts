@@ -40,6 +40,9 @@ function refuseTools({ tools, tool_choice: choice }: JsonObject): string | undef
     // The provider's own tools have a type and no schema.
     if (tool.type !== undefined && tool.type !== 'custom') continue
     if (!isJsonObject(tool.input_schema)) return `tools.${at}.custom.input_schema: Field required`
+    if (['oneOf', 'anyOf', 'allOf'].some((key) => isJsonObject(tool.input_schema) && tool.input_schema[key] !== undefined)) {
+      return `tools.${at}.custom.input_schema: input_schema does not support oneOf, allOf, or anyOf at the top level`
+    }
     if (tool.input_schema.type !== 'object') return `tools.${at}.custom.input_schema.type: Input should be 'object'`
   }
   if (isJsonObject(choice) && choice.type === 'tool' && !names.has(String(choice.name))) {
