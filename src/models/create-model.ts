@@ -1,4 +1,5 @@
 import { InvalidOptionError, ToolloopError } from '../errors.ts'
+import { anthropicQuirks } from './anthropic-quirks.ts'
 import type { ChatModel, ModelCapabilities, ModelRequest, ModelResponse, ModelSink } from './model.ts'
 import { openAIQuirks } from './openai-quirks.ts'
 import { findBaseURL, findOnlyModel, findPreset, type ProviderPreset, presetQuirks, providerNames } from './providers.ts'
@@ -12,16 +13,28 @@ interface DriverEntry {
   load(settings: ModelSettings, preset: ProviderPreset): Promise<ChatModel>
 }
 
+/** An address that may still come from the environment is looked for when it is needed. */
+function checkAddress(settings: ModelSettings, preset: ProviderPreset): void {
+  if (settings.baseURL || preset.baseURLEnv === undefined) findBaseURL(settings, preset)
+}
+
 /** By the `driver` of `config/providers.yaml`. */
 const drivers: Readonly<Record<string, DriverEntry>> = {
   openai: {
     check(settings, preset) {
-      // An address that may still come from the environment is looked for when it is needed.
-      if (settings.baseURL || preset.baseURLEnv === undefined) findBaseURL(settings, preset)
+      checkAddress(settings, preset)
       const { reportsCost } = openAIQuirks(...presetQuirks(preset, settings.model), settings.quirks)
       return reportsCost ? { reportsCost } : {}
     },
     load: async (settings, preset) => (await import('./openai.ts')).openaiModel({ ...settings, preset }),
+  },
+  anthropic: {
+    check(settings, preset) {
+      checkAddress(settings, preset)
+      anthropicQuirks(...presetQuirks(preset, settings.model), settings.quirks)
+      return {}
+    },
+    load: async (settings, preset) => (await import('./anthropic.ts')).anthropicModel({ ...settings, preset }),
   },
   demo: {
     check: () => ({}),

@@ -1,5 +1,5 @@
 import type { Agent, AgentOptions, IncomingMessage, RequestOptions } from 'node:http'
-import { Readable } from 'node:stream'
+import type { Readable } from 'node:stream'
 
 /** How long an idle connection is kept for the next request, in milliseconds. It keeps no process alive. */
 const keepAliveMs = 30_000
@@ -72,7 +72,7 @@ export class NodeResponse implements Response {
   readonly stream: Readable
   readonly redirected = false
   readonly type = 'basic'
-  #body: Response['body'] | undefined
+  #body: ReadableStream<Uint8Array<ArrayBuffer>> | undefined
   #used = false
 
   constructor(message: IncomingMessage, stream: Readable, url: string) {
@@ -89,8 +89,8 @@ export class NodeResponse implements Response {
   }
 
   get body(): Response['body'] {
-    this.#body ??= Readable.toWeb(this.stream) as Response['body']
-    return this.#body ?? null
+    this.#body ??= lazyBody(this.stream)
+    return this.#body
   }
 
   get bodyUsed(): boolean {
@@ -132,6 +132,24 @@ export class NodeResponse implements Response {
   clone(): Response {
     throw new TypeError('A response read as a Node stream can be read only once, so it has no clone')
   }
+}
+
+/**
+ * A web stream that takes nothing off the Node stream before it is read itself: a client that only looks at a response's `body` would
+ * otherwise have it pulled from under whoever reads `stream`.
+ */
+function lazyBody(stream: Readable): ReadableStream<Uint8Array<ArrayBuffer>> {
+  let chunks: AsyncIterator<Uint8Array> | undefined
+  const source = {
+    async pull(controller: ReadableStreamDefaultController<Uint8Array<ArrayBuffer>>) {
+      chunks ??= stream[Symbol.asyncIterator]()
+      const { done, value } = await chunks.next()
+      if (done) controller.close()
+      else controller.enqueue(new Uint8Array(value))
+    },
+    cancel: () => void stream.destroy(),
+  }
+  return new ReadableStream(source, { highWaterMark: 0 })
 }
 
 /**

@@ -1,5 +1,5 @@
-import { InvalidOptionError } from '../errors.ts'
 import { isJsonObject, type Json, type JsonObject } from '../messages.ts'
+import { isBoolean, listOf, mergeQuirks, oneOf, type QuirkCheck } from './quirk-checks.ts'
 
 /** What differs between servers that speak Chat Completions. Set for each provider in `config/providers.yaml`, overridable by `settings.quirks`. */
 export interface OpenAIQuirks {
@@ -59,19 +59,7 @@ const defaults: OpenAIQuirks = {
   reportsCost: false,
 }
 
-type Check = { expected: string; passes(value: Json): boolean }
-
-const isBoolean: Check = { expected: 'true or false', passes: (value) => typeof value === 'boolean' }
-const oneOf = (...words: string[]): Check => ({
-  expected: words.map((word) => `'${word}'`).join(' or '),
-  passes: (value) => typeof value === 'string' && words.includes(value),
-})
-const listOf = (...words: string[]): Check => ({
-  expected: `a list of ${words.map((word) => `'${word}'`).join(', ')}`,
-  passes: (value) => Array.isArray(value) && value.every((word) => typeof word === 'string' && words.includes(word)),
-})
-
-const checks: Record<keyof OpenAIQuirks, Check> = {
+const checks: Record<keyof OpenAIQuirks, QuirkCheck> = {
   maxTokensField: oneOf('max_tokens', 'max_completion_tokens'),
   seedField: oneOf('seed', 'random_seed'),
   developerRole: isBoolean,
@@ -99,19 +87,7 @@ const checks: Record<keyof OpenAIQuirks, Check> = {
 
 /** The quirks of `layers`, later ones over earlier ones, over the defaults. Throws `invalid_option` for a key or value that is not one. */
 export function openAIQuirks(...layers: readonly (JsonObject | undefined)[]): OpenAIQuirks {
-  const merged: Partial<Record<keyof OpenAIQuirks, Json>> = {}
-  for (const layer of layers) {
-    for (const [key, value] of Object.entries(layer ?? {})) {
-      if (!isQuirk(key)) throw new InvalidOptionError(`quirks.${key}`, `absent; the quirks are ${Object.keys(checks).join(', ')}`, value)
-      if (!checks[key].passes(value)) throw new InvalidOptionError(`quirks.${key}`, checks[key].expected, value)
-      merged[key] = value
-    }
-  }
-  return { ...defaults, ...(merged as Partial<OpenAIQuirks>) }
-}
-
-function isQuirk(key: string): key is keyof OpenAIQuirks {
-  return Object.hasOwn(checks, key)
+  return mergeQuirks(defaults, checks, layers)
 }
 
 function isPattern(value: Json | undefined): boolean {

@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto'
 import { type ChatMessage, type ContentPart, hasToolCalls, isJsonObject, type JsonObject, type ToolCall } from '../messages.ts'
 import { type OpenAIMessage, toOpenAIMessage, toOpenAIPart } from '../openai-messages.ts'
 import type { ToolDefinition } from '../tools/tool.ts'
+import { type CallIdRule, fitCallId } from './call-id.ts'
 import type { OpenAIQuirks } from './openai-quirks.ts'
 
 /** Something in the wire's format, with its JSON and what was lost on the way. */
@@ -18,14 +18,15 @@ export interface Converted<Wire> {
 export class OpenAIWire {
   readonly #provider: string
   readonly #quirks: OpenAIQuirks
-  readonly #callId: RegExp | undefined
+  readonly #callId: CallIdRule | undefined
   readonly #messages = new WeakMap<ChatMessage, Converted<OpenAIMessage>>()
   #tools: (Converted<ToolDefinition[]> & { from: readonly ToolDefinition[] }) | undefined
 
   constructor(provider: string, quirks: OpenAIQuirks) {
     this.#provider = provider
     this.#quirks = quirks
-    this.#callId = quirks.toolCallId === null ? undefined : new RegExp(quirks.toolCallId.pattern)
+    const rule = quirks.toolCallId
+    this.#callId = rule === null ? undefined : { pattern: new RegExp(rule.pattern), length: rule.length }
   }
 
   message(message: ChatMessage): Converted<OpenAIMessage> {
@@ -121,9 +122,7 @@ export class OpenAIWire {
   }
 
   #fitId(id: string): string {
-    const rule = this.#quirks.toolCallId
-    if (rule === null || this.#callId?.test(id)) return id
-    return hashOf(id, rule.length)
+    return this.#callId === undefined ? id : fitCallId(id, this.#callId)
   }
 
   #reasoningBack({ reasoning, reasoningDetails }: JsonObject): JsonObject {
@@ -137,14 +136,4 @@ export class OpenAIWire {
     if (reasoningDetails !== undefined) back.reasoning_details = reasoningDetails
     return back
   }
-}
-
-const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
-
-/** The same id for the same text, in letters and digits only. */
-function hashOf(text: string, length: number): string {
-  const bytes = createHash('sha512').update(text).digest()
-  let id = ''
-  for (let at = 0; at < length; at++) id += alphabet[(bytes[at] ?? 0) % alphabet.length]
-  return id
 }

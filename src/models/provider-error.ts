@@ -93,11 +93,13 @@ function clean(message: string, { secrets }: ErrorContext): string {
 }
 
 const quotaCodes = /insufficient_quota|exceeded_current_quota|billing|insufficient.balance|credit/i
-const overflowCodes = /context_length_exceeded|exceed_context_size|context_window_exceeded|model_context_window/i
-// Wordings of OpenAI, vLLM, Groq, xAI, Mistral, llama.cpp, Moonshot, OpenRouter and Ark, in that order.
+// `request_too_large`: Anthropic's body limit. A shorter conversation helps against either.
+const overflowCodes = /context_length_exceeded|exceed_context_size|context_window_exceeded|model_context_window|request_too_large/i
+// Wordings of OpenAI, vLLM, Groq, xAI, Mistral, llama.cpp, Moonshot, OpenRouter, Ark and Anthropic, in that order.
 const overflowWords =
-  /maximum context length|context.{0,12}(length|window|size)|reduce the length of the (messages|prompt)|maximum prompt length|too large for model with|exceeded model token limit|too many (input )?tokens|(prompt|input)( length)?( \d+)? (is too long|exceeds)|max message tokens/i
-const filterWords = /content_?filter|content_?policy|ResponsibleAI|moderation|SensitiveContent|data_inspection_failed|Content Exists Risk/i
+  /maximum context length|context.{0,12}(length|window|size)|reduce the length of the (messages|prompt)|maximum prompt length|too large for model with|exceeded model token limit|too many (input )?tokens|(prompt|input)( length)?( \d+)? (is too long|exceeds)|max message tokens|exceeds? context limit/i
+const filterWords =
+  /content[_ ]?filter|content_?policy|ResponsibleAI|moderation|SensitiveContent|data_inspection_failed|Content Exists Risk/i
 
 function classify(status: number | undefined, { message, codes }: Told): { code: ErrorCode; retryable: boolean } {
   const has = (pattern: RegExp) => codes.some((code) => pattern.test(code))
@@ -111,7 +113,7 @@ function classify(status: number | undefined, { message, codes }: Told): { code:
   if (status === 401 || status === 403 || has(/invalid_api_key|authentication_error|permission/i)) {
     return { code: 'unauthorized', retryable: false }
   }
-  const isPassing = status === undefined ? has(/server_error|overloaded|unavailable|timeout|internal/i) : passingStatus(status)
+  const isPassing = status === undefined ? has(/server_error|api_error|overloaded|unavailable|timeout|internal/i) : passingStatus(status)
   return { code: 'provider_error', retryable: isPassing }
 }
 

@@ -90,8 +90,8 @@ describe.each(modes)('stored histories: $name', (mode) => {
     await using on = await stage(mode, ['done'])
     const { messages, newMessages, stopReason } = await on.run('go on', { messages: stored })
     expect(stopReason).toBe('answered')
-    expect(shape(on.requests()[0]?.messages ?? [])).toEqual(shape([...healed, user('go on')]))
-    expect(shape(messages)).toEqual(shape([...healed, user('go on'), says('done')]))
+    expect(shape(on.requests()[0]?.messages ?? [], mode)).toEqual(shape([...healed, user('go on')], mode))
+    expect(shape(messages, mode)).toEqual(shape([...healed, user('go on'), says('done')], mode))
     expect(newMessages.slice(-2)).toEqual([user('go on'), says('done')])
     expect(on.log).toMatchObject([{ level: 'warn', message: expect.stringContaining('healed') }])
     expect(stored).toEqual(before)
@@ -101,7 +101,7 @@ describe.each(modes)('stored histories: $name', (mode) => {
     const stored = [user('a'), calls('x', 'y'), result('x', 'of x'), result('y', 'of y'), says('b')]
     await using on = await stage(mode, ['done'])
     const { newMessages } = await on.run('go on', { messages: stored })
-    expect(shape(on.requests()[0]?.messages ?? [])).toEqual(shape([...stored, user('go on')]))
+    expect(shape(on.requests()[0]?.messages ?? [], mode)).toEqual(shape([...stored, user('go on')], mode))
     expect(newMessages).toEqual([user('go on'), says('done')])
     expect(on.log).toEqual([])
   })
@@ -109,8 +109,8 @@ describe.each(modes)('stored histories: $name', (mode) => {
   it('H45 a result handed in as input joins the call it answers, and is new', async () => {
     await using on = await stage(mode, ['done'])
     const { newMessages } = await on.run([result('x', 'of x'), user('go on')], { messages: [user('a'), calls('x')] })
-    expect(shape(on.requests()[0]?.messages ?? [])).toEqual(shape([user('a'), calls('x'), result('x', 'of x'), user('go on')]))
-    expect(shape(newMessages)).toEqual(shape([result('x', 'of x'), user('go on'), says('done')]))
+    expect(shape(on.requests()[0]?.messages ?? [], mode)).toEqual(shape([user('a'), calls('x'), result('x', 'of x'), user('go on')], mode))
+    expect(shape(newMessages, mode)).toEqual(shape([result('x', 'of x'), user('go on'), says('done')], mode))
     expect(on.log).toEqual([])
   })
 

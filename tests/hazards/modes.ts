@@ -53,6 +53,11 @@ interface Driver {
 /** A driver joins the matrix with one line. */
 const drivers: readonly Driver[] = [
   { name: 'openai', wire: 'chat-completions', settings: ({ baseURL }) => ({ provider: 'custom', model: 'mock', baseURL, apiKey: 'test' }) },
+  {
+    name: 'anthropic',
+    wire: 'anthropic-messages',
+    settings: ({ url }) => ({ provider: 'anthropic', model: 'claude-mock', baseURL: url, apiKey: 'sk-ant-test' }),
+  },
 ]
 
 export const modes: readonly Mode[] = drivers.flatMap((driver) => [modeOf(driver, true), modeOf(driver, false)])

@@ -3,9 +3,10 @@ import type { RunInput, RunnerOptions, RunOptions, RunResult } from '../../src/a
 import { AgentRunner } from '../../src/agent/runner.ts'
 import { Event, type EventMeta, type EventName } from '../../src/events.ts'
 import type { Logger, LogLevel } from '../../src/log.ts'
-import { type ChatMessage, hasToolCalls, isToolResult, type JsonObject, textOf } from '../../src/messages.ts'
+import { type ChatMessage, hasToolCalls, isJsonObject, isToolResult, type JsonObject, textOf } from '../../src/messages.ts'
 import { messagesToOpenAI } from '../../src/openai-messages.ts'
 import { chatCompletionsWire } from '../../src/testing/mock/chat-completions.ts'
+import { findWire } from '../../src/testing/mock/wires.ts'
 import type { MockProvider } from '../../src/testing/mock-provider.ts'
 import type { Mode, ModeScript, OpenOptions, SentRequest } from './modes.ts'
 
@@ -129,20 +130,65 @@ async function expectContinues(mode: Mode, { messages }: RunResult): Promise<voi
   const result = await new AgentRunner({ model: next.model, ...next.options, logger }).run('go on', { messages })
   expect(result).toMatchObject({ stopReason: 'answered', output: 'continued' })
   expect(records).toEqual([])
-  expect(shape(next.requests()[0]?.messages ?? [])).toEqual(shape([...messages, { role: 'user', content: 'go on' }]))
+  expect(shape(next.requests()[0]?.messages ?? [], mode)).toEqual(shape([...messages, { role: 'user', content: 'go on' }], mode))
 }
 
-/** What of a message every wire carries. */
-export function shape(messages: readonly ChatMessage[]): object[] {
-  return messages.map((message) => {
+/** What of these messages the mode's wire carries. */
+export function shape(messages: readonly ChatMessage[], { wire }: Pick<Mode, 'wire'>): object[] {
+  const { argumentsAsText, anyCallId, rowsOfOneRole } = findWire(wire).traits
+  const known = new Map<string, string>()
+  // Where ids are replaced, what counts is which are the same.
+  const idOf = (id: string): string => {
+    if (anyCallId) return id
+    const name = known.get(id) ?? `call ${known.size + 1}`
+    known.set(id, name)
+    return name
+  }
+  const shapes = messages.map((message) => {
     const { role, content } = message
     // Where a wire takes only text, parts are sent joined.
-    if (isToolResult(message)) return { role, content: textOf(content), toolCallId: message.toolCallId }
+    if (isToolResult(message)) return { role, content: textOf(content), toolCallId: idOf(message.toolCallId) }
     if (!hasToolCalls(message)) return { role, content }
     // No arguments are sent as an empty object.
-    const toolCalls = message.toolCalls.map(({ id, function: { name, arguments: json } }) => ({ id, name, json: json.trim() || '{}' }))
+    const toolCalls = message.toolCalls.map(({ id, function: { name, arguments: json } }) => ({
+      id: idOf(id),
+      name,
+      json: argumentsAsText ? json.trim() || '{}' : objectText(json),
+    }))
     return { role, content, toolCalls }
   })
+  return rowsOfOneRole ? shapes : joinRows(shapes)
+}
+
+interface Shape {
+  role: string
+  content: unknown
+  toolCalls?: object[]
+}
+
+/** Only the assistant's: those of other roles are told apart again. */
+function joinRows(shapes: readonly Shape[]): Shape[] {
+  const joined: Shape[] = []
+  for (const shape of shapes) {
+    const last = joined.at(-1)
+    if (last?.role !== 'assistant' || shape.role !== 'assistant') joined.push({ ...shape })
+    else {
+      last.content = `${String(last.content)}${String(shape.content)}`
+      const toolCalls = [...(last.toolCalls ?? []), ...(shape.toolCalls ?? [])]
+      if (toolCalls.length > 0) last.toolCalls = toolCalls
+    }
+  }
+  return joined
+}
+
+/** Arguments as a wire has them that carries only objects: what is none is sent as an empty one. */
+function objectText(json: string): string {
+  try {
+    const value: unknown = JSON.parse(json)
+    return isJsonObject(value) ? JSON.stringify(value) : '{}'
+  } catch {
+    return '{}'
+  }
 }
 
 /** The texts of all results, in order. */

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { anthropicQuirks } from '../../src/models/anthropic-quirks.ts'
 import { createModel } from '../../src/models/create-model.ts'
 import { openAIQuirks } from '../../src/models/openai-quirks.ts'
 import { findAPIKey, findBaseURL, findPreset, presetQuirks, providerNames } from '../../src/models/providers.ts'
@@ -37,7 +38,7 @@ describe('createModel', () => {
 
   it('refuses what it can’t use at once, and says what it expected', () => {
     const cases: [Parameters<typeof createModel>[0], string, RegExp][] = [
-      ['opnai/gpt-5', 'unknown_provider', /`opnai`.*openai, azure, deepseek.*`custom`/],
+      ['opnai/gpt-5', 'unknown_provider', /`opnai`.*openai, anthropic, azure, deepseek.*`custom`/],
       ['__proto__/x', 'unknown_provider', /__proto__/],
       ['gpt-5', 'invalid_option', /'provider\/model'/],
       ['openai/', 'invalid_option', /'provider\/model'/],
@@ -119,7 +120,7 @@ describe('config/providers.yaml', () => {
       'xai',
       'custom',
     ]
-    expect(providerNames()).toEqual([...names, 'demo'])
+    expect(providerNames().toSorted()).toEqual([...names, 'anthropic', 'anthropic-compatible', 'demo'].toSorted())
     for (const name of names) {
       const preset = findPreset(name)
       expect(preset.driver).toBe('openai')
@@ -128,6 +129,25 @@ describe('config/providers.yaml', () => {
         openAIQuirks(...presetQuirks(preset, model))
       if (!preset.apiKeyOptional) expect(preset.apiKeyEnv).toMatch(/_API_KEY$/)
     }
+  })
+
+  it('S4-20 knows Anthropic and servers compatible with it, with quirks that are valid for any model', () => {
+    for (const name of ['anthropic', 'anthropic-compatible']) {
+      const preset = findPreset(name)
+      expect(preset.driver).toBe('anthropic')
+      for (const { quirks } of preset.models ?? []) anthropicQuirks(preset.quirks, quirks)
+    }
+    const thinks = (model: string) => anthropicQuirks(...presetQuirks(findPreset('anthropic'), model)).thinks
+    expect(['claude-opus-5-5', 'claude-fable-5-1', 'claude-mythos-preview'].map(thinks)).toEqual(Array(3).fill('always'))
+    expect(['claude-opus-5', 'claude-sonnet-5', 'claude-haiku-5-5', 'claude-next-9'].map(thinks)).toEqual(Array(4).fill('by-default'))
+    const older = [
+      'claude-opus-4-8',
+      'claude-sonnet-4-6',
+      'claude-haiku-4-5-20251001',
+      'claude-sonnet-4-20250514',
+      'claude-3-7-sonnet-latest',
+    ]
+    expect(older.map(thinks)).toEqual(Array(5).fill('when-asked'))
   })
 
   it('takes an address with a path as it is, and completes one without where that is known', () => {

@@ -50,6 +50,27 @@ describe('nodeFetch', () => {
     expect(() => response.clone()).toThrow('no clone')
   })
 
+  it('leaves a body alone that is only looked at: whoever reads the Node stream gets all of it', async () => {
+    const large = Buffer.alloc(4_000_000, 'x')
+    await using server = await startServer((response) => response.end(large))
+    const response = await nodeFetch(server.baseURL)
+    expect(response.body).toBe(response.body)
+    let length = 0
+    if (!(response instanceof NodeResponse)) throw new Error('not ours')
+    for await (const piece of response.stream) length += piece.length
+    expect(length).toBe(large.length)
+  })
+
+  it('closes the connection when a reader of its web stream leaves', async () => {
+    await using server = await startServer((response) => response.write('first'))
+    const response = await nodeFetch(server.baseURL)
+    for await (const piece of response.body ?? []) {
+      expect(Buffer.from(piece).toString()).toBe('first')
+      break
+    }
+    await server.firstClosed
+  })
+
   it('decompresses gzip, deflate, br and zstd, also while it is being sent', async () => {
     const encodings = {
       gzip: gzipSync(text),
@@ -74,7 +95,7 @@ describe('nodeFetch', () => {
     for (let i = 0; i < 5; i++) await (await nodeFetch(server.baseURL)).text()
     expect(server.sockets.size).toBe(1)
     const module = fileURLToPath(new URL('../../src/models/http.ts', import.meta.url))
-    const script = `import { nodeFetch } from ${JSON.stringify(module)}; console.log(await (await nodeFetch(${JSON.stringify(server.baseURL)})).text())`
+    const script = `import { NodeResponse, nodeFetch } from ${JSON.stringify(module)}; console.log(await (await nodeFetch(${JSON.stringify(server.baseURL)})).text())`
     const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], { timeout: 15_000 })
     expect(stdout).toBe('x\n')
   })

@@ -4,7 +4,7 @@ import type { ToolDefinition } from '../../tools/tool.ts'
 import type { TurnPlan, TurnStep } from '../script.ts'
 
 /** Names of the wire formats the mock provider speaks. */
-export type WireName = 'chat-completions'
+export type WireName = 'chat-completions' | 'anthropic-messages'
 
 /** A recorded request body, read back into our own words. */
 export interface WireRequest {
@@ -59,6 +59,10 @@ export interface WireFailure {
 interface WireTraits {
   /** Arguments travel as text, so that broken JSON and its white space arrive as they were sent. */
   argumentsAsText: boolean
+  /** Call ids travel as they are, whatever their characters and length. */
+  anyCallId: boolean
+  /** Messages of one role in a row stay messages of their own; else they are sent as one. */
+  rowsOfOneRole: boolean
 }
 
 /** One provider's wire format, from the server's side. Implementations are stateless; they may throw only for a defect of their own. */

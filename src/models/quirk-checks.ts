@@ -1,0 +1,41 @@
+import { InvalidOptionError } from '../errors.ts'
+import type { Json, JsonObject } from '../messages.ts'
+
+/** What a quirk's value has to be: in words, and as a test. */
+export interface QuirkCheck {
+  expected: string
+  passes(value: Json): boolean
+}
+
+export const isBoolean: QuirkCheck = { expected: 'true or false', passes: (value) => typeof value === 'boolean' }
+
+export const oneOf = (...words: string[]): QuirkCheck => ({
+  expected: words.map((word) => `'${word}'`).join(' or '),
+  passes: (value) => typeof value === 'string' && words.includes(value),
+})
+
+export const listOf = (...words: string[]): QuirkCheck => ({
+  expected: `a list of ${words.map((word) => `'${word}'`).join(', ')}`,
+  passes: (value) => Array.isArray(value) && value.every((word) => typeof word === 'string' && words.includes(word)),
+})
+
+/** The quirks of `layers`, later ones over earlier ones, over the defaults. Throws `invalid_option` for a key or value that is not one. */
+export function mergeQuirks<Quirks extends object>(
+  defaults: Quirks,
+  checks: Readonly<Record<keyof Quirks & string, QuirkCheck>>,
+  layers: readonly (JsonObject | undefined)[],
+): Quirks {
+  const merged: JsonObject = {}
+  const known = new Map<string, QuirkCheck>(Object.entries(checks))
+  for (const layer of layers) {
+    for (const [key, value] of Object.entries(layer ?? {})) {
+      const check = known.get(key)
+      if (check === undefined) {
+        throw new InvalidOptionError(`quirks.${key}`, `absent; the quirks are ${[...known.keys()].join(', ')}`, value)
+      }
+      if (!check.passes(value)) throw new InvalidOptionError(`quirks.${key}`, check.expected, value)
+      merged[key] = value
+    }
+  }
+  return { ...defaults, ...merged }
+}
