@@ -95,7 +95,10 @@ function namedFiles(slots: Slots, discourse: Discourse): FileRef[] {
   if (named.length > 0 || !slots.refs.has('it') || discourse.file === undefined) return named
   const speaksOfFile = slots.kinds.length === 0 && slots.places.length === 0 && slots.tops.length === 0
   const wants = slots.measures.length > 0 || slots.range !== undefined || slots.asks.has('read') || slots.conditions.length > 0
-  return speaksOfFile && wants && discourse.subject !== 'set' ? [discourse.file] : []
+  // `its size` may be that of all files spoken of; words and contents only a single one has.
+  const isSingle =
+    slots.range !== undefined || slots.asks.has('read') || slots.measures.some((measure) => measure !== 'lines' && measure !== 'bytes')
+  return speaksOfFile && wants && (isSingle || discourse.subject !== 'set') ? [discourse.file] : []
 }
 
 /** `show a.ts` wants its text, `show the lines of a.ts` a number. */
