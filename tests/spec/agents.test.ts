@@ -29,7 +29,8 @@ class Concierge extends CustomAgent {}
 const system = 'You help.\n  {"name": "not a tool"}\t“quoted” '
 const callWeather = (city = 'Oslo', id = 'call_a') => ({ toolCalls: [{ id, name: 'weather', arguments: { city } }] })
 
-describe.each(modes)('$name', (mode) => {
+// These rows speak of OpenAI's wire, word for word.
+describe.each(modes.filter(({ wire }) => wire === 'chat-completions'))('$name', (mode) => {
   async function open(script: ModeScript): Promise<OpenMode & { options: Partial<RunnerOptions> }> {
     return mode.open(script)
   }
