@@ -6,6 +6,8 @@ export default defineConfig({
     root: fileURLToPath(new URL('..', import.meta.url)),
     include: ['tests/**/*.test.ts'],
     testTimeout: 20_000,
+    // One fewer than there are cores is the default: on two cores that is half of what there is.
+    maxWorkers: '100%',
     // Any unhandled rejection or uncaught exception fails the whole run.
     dangerouslyIgnoreUnhandledErrors: false,
     coverage: { provider: 'v8', include: ['src/**/*.ts'], reporter: ['text-summary', 'text'] },
