@@ -2,6 +2,7 @@ import { ModelError, type ToolloopError } from '../errors.ts'
 import { Event, type FinishReason } from '../events.ts'
 import { addUsage, type ChatMessage, copyJson, isJsonObject, type Usage } from '../messages.ts'
 import { type ModelRequest, type ModelResponse, type ModelSink, type ToolChoice, toModelError } from '../models/model.ts'
+import { TextBuffer } from '../text-buffer.ts'
 import type { PreparedCall } from '../tools/arguments.ts'
 import { loggedFailure } from '../tools/runner.ts'
 import type { History } from './history.ts'
@@ -62,7 +63,7 @@ class TurnInFlight {
   readonly #meta: { iteration: number } & StepTags
   readonly #key: string
   readonly #startedAt = performance.now()
-  #shownText = ''
+  readonly #shownText = new TextBuffer()
   #firstPieceAt: number | undefined
 
   constructor(run: LiveRun, iteration: number, key: string, tags: StepTags) {
@@ -92,7 +93,7 @@ class TurnInFlight {
         }
       }
       if (response === undefined)
-        return { kind: 'interrupted', why: this.#run.interruption ?? 'aborted', text: this.#shownText, ...this.#spent(usage) }
+        return { kind: 'interrupted', why: this.#run.interruption ?? 'aborted', text: this.#shownText.toString(), ...this.#spent(usage) }
       if (isEmpty(response)) {
         usage = response.usage
         throw new ModelError(
@@ -108,7 +109,7 @@ class TurnInFlight {
         return {
           kind: 'interrupted',
           why: this.#run.interruption,
-          text: partial?.text ?? this.#shownText,
+          text: partial?.text ?? this.#shownText.toString(),
           ...this.#spent(partial?.usage, usage),
         }
       }
@@ -147,7 +148,7 @@ class TurnInFlight {
     if (text !== undefined) {
       sink.text = (delta) => {
         if (delta === '' || !take()) return
-        this.#shownText += delta
+        this.#shownText.add(delta)
         text({ text: delta })
       }
     }
@@ -252,7 +253,7 @@ class TurnInFlight {
     this.#run.logger.error({ runId: this.#run.runId, provider, model, iteration: this.#meta.iteration, error }, 'model request failed')
     return {
       kind: 'failed',
-      text: partial?.text ?? this.#shownText,
+      text: partial?.text ?? this.#shownText.toString(),
       ...this.#spent(partial?.usage, usage),
       error: { code: error.code, message: error.message },
     }

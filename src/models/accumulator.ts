@@ -28,6 +28,8 @@ interface OpenCall {
   lastCode: number
   end: JsonEnd | undefined
   scanned: number
+  /** Pieces at the beginning that are joined ones. */
+  joinedPieces: number
   /** Pieces the sink has had. */
   sent: number
   /** False while the arguments hold nothing but braces, and so may be a `{}` in place of the real ones. */
@@ -199,6 +201,7 @@ export class ToolCallAccumulator {
       lastCode: 0,
       end: undefined,
       scanned: 0,
+      joinedPieces: 0,
       sent: 0,
       flowing: false,
       position: -1,
@@ -263,6 +266,21 @@ function clear(call: OpenCall): void {
   call.lastCode = 0
   call.end = undefined
   call.scanned = 0
+  call.joinedPieces = 0
+}
+
+/** Pieces that may wait to be joined into one. */
+const mostPieces = 512
+
+/** Joins pieces the sink has had: many small ones that stay are slow to live with. Those half read by the scanner are left alone. */
+function tidy(call: OpenCall): void {
+  const { pieces, joinedPieces, scanned } = call
+  if (pieces.length - joinedPieces < mostPieces || (scanned > joinedPieces && scanned < pieces.length)) return
+  const wasRead = scanned === pieces.length
+  pieces.push(pieces.splice(joinedPieces).join(''))
+  call.joinedPieces = pieces.length
+  call.sent = pieces.length
+  if (wasRead) call.scanned = pieces.length
 }
 
 /** Gives the sink what it has not had yet. */
@@ -273,6 +291,7 @@ function flow(call: OpenCall, sink: ToolCallSink | undefined): void {
     if (fresh !== undefined) sink.toolCallDelta(call.position, fresh)
   }
   call.sent = call.pieces.length
+  tidy(call)
 }
 
 /** Reads only what was appended since it was last asked. */

@@ -1,5 +1,6 @@
 import type { FinishReason } from '../events.ts'
 import { isJsonObject, type Json, type JsonObject, type Usage } from '../messages.ts'
+import { TextBuffer } from '../text-buffer.ts'
 import { ToolCallAccumulator } from './accumulator.ts'
 import type { ModelResponse, ModelSink } from './model.ts'
 import { type ErrorContext, providerError, responseError } from './provider-error.ts'
@@ -28,7 +29,7 @@ export class OpenAIResponse implements ResponseReader {
   readonly #reportsCost: boolean
   readonly #calls = new ToolCallAccumulator()
   readonly #warnings: string[] = []
-  #text = ''
+  readonly #text = new TextBuffer()
   #reasoning = ''
   #reasoningField: string | undefined
   readonly #reasoningDetails: JsonObject[] = []
@@ -50,15 +51,15 @@ export class OpenAIResponse implements ResponseReader {
   }
 
   get hasFinished(): boolean {
-    return this.#finish !== undefined || (this.#done && (this.#text !== '' || !this.#calls.isEmpty))
+    return this.#finish !== undefined || (this.#done && (!this.#text.isEmpty || !this.#calls.isEmpty))
   }
 
   /** What has arrived, for an error that ends the response here. */
   context(): ErrorContext {
-    if (this.#text === '' && this.#reasoning === '' && this.#usage === undefined) return this.#context
+    if (this.#text.isEmpty && this.#reasoning === '' && this.#usage === undefined) return this.#context
     const reasoning = this.#reasoning === '' ? {} : { reasoning: this.#reasoning }
     const usage = this.#usage === undefined ? {} : { usage: this.#usage }
-    return { ...this.#context, partial: { text: this.#text, ...reasoning, ...usage } }
+    return { ...this.#context, partial: { text: this.#text.toString(), ...reasoning, ...usage } }
   }
 
   readEvent(data: string, event?: string): void {
@@ -81,7 +82,7 @@ export class OpenAIResponse implements ResponseReader {
 
   readWhole(value: unknown): void {
     this.#read(value, 'message')
-    if (this.#finish === undefined && this.#text === '' && this.#reasoning === '' && this.#calls.isEmpty) {
+    if (this.#finish === undefined && this.#text.isEmpty && this.#reasoning === '' && this.#calls.isEmpty) {
       const got = JSON.stringify(value)?.slice(0, 200) ?? String(value)
       throw responseError('bad_response', 'a chat completion', got, this.context(), { retryable: false })
     }
@@ -97,7 +98,7 @@ export class OpenAIResponse implements ResponseReader {
     const providerData = this.#providerData(toolCalls.map(({ id }) => id))
     const warnings = [...this.#warnings, ...this.#calls.warnings]
     return {
-      text: this.#text,
+      text: this.#text.toString(),
       ...(this.#reasoning === '' ? {} : { reasoning: this.#reasoning }),
       toolCalls,
       finishReason,
@@ -130,7 +131,7 @@ export class OpenAIResponse implements ResponseReader {
     const other = part === 'delta' ? message : delta
     if (isJsonObject(own)) this.#readPart(own, part)
     // A closing `message` that repeats the whole stream counts only where nothing came before it.
-    else if (isJsonObject(other) && this.#text === '' && this.#calls.isEmpty) this.#readPart(other, part === 'delta' ? 'message' : 'delta')
+    else if (isJsonObject(other) && this.#text.isEmpty && this.#calls.isEmpty) this.#readPart(other, part === 'delta' ? 'message' : 'delta')
     if (typeof choice.finish_reason === 'string' && choice.finish_reason !== '') this.#finish = choice.finish_reason
     this.#readUsage(choice.usage)
   }
@@ -189,7 +190,7 @@ export class OpenAIResponse implements ResponseReader {
 
   #addText(delta: string): void {
     if (delta === '') return
-    this.#text += delta
+    this.#text.add(delta)
     this.#sink?.text?.(delta)
   }
 
