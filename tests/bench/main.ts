@@ -19,7 +19,7 @@ function check(what: string, got: unknown, expected: unknown): void {
 }
 
 async function compare(title: string, loops: Record<string, () => Promise<unknown>>, rounds: number, perUnit = 1): Promise<void> {
-  const result = await interleave(loops, quick ? Math.ceil(rounds / 5) : rounds, quick ? 2 : 10)
+  const result = await interleave(loops, quick ? Math.ceil(rounds / 5) : rounds, quick ? 2 : 4)
   const base = result['by hand']?.cpuMs ?? Number.NaN
   for (const [name, { cpuMs, wallMs }] of Object.entries(result)) {
     rows.push([
@@ -55,14 +55,17 @@ async function benchTurns(url: string): Promise<void> {
 
 async function benchText(url: string): Promise<void> {
   const length = textPieces * 4
+  const repeat = 2
   const task = (loop: Loop) => async () => {
-    let seen = 0
-    const onText = (text: string) => {
-      seen += text.length
+    for (let i = 0; i < repeat; i++) {
+      let seen = 0
+      const onText = (text: string) => {
+        seen += text.length
+      }
+      const { textLength } = await loop({ url: `${url}/text/0`, stream: true, rounds: 0, onText })
+      check('text', textLength, length)
+      check('text seen', seen, length)
     }
-    const { textLength } = await loop({ url: `${url}/text/0`, stream: true, rounds: 0, onText })
-    check('text', textLength, length)
-    check('text seen', seen, length)
   }
   await compare(
     '1 MB of text in 4-character pieces',
@@ -72,19 +75,25 @@ async function benchText(url: string): Promise<void> {
       'toolloop, stream().text': task(ours),
       'openai SDK': task(plainSdk),
     },
-    9,
+    7,
+    repeat,
   )
 }
 
 async function benchArguments(url: string): Promise<void> {
+  // Several at a time: what one leaves to the garbage collector must not fall on the next contender.
+  const repeat = 4
   const task = (loop: Loop) => async () => {
-    const { toolResults } = await loop({ url: `${url}/arguments/1`, stream: true, rounds: 1 })
-    check('tool results', toolResults, 1)
+    for (let i = 0; i < repeat; i++) {
+      const { toolResults } = await loop({ url: `${url}/arguments/1`, stream: true, rounds: 1 })
+      check('tool results', toolResults, 1)
+    }
   }
   await compare(
     `one call with ${(argumentPieces * 16) / 2 ** 20} MB of arguments in 16-character deltas`,
     { 'by hand': task(handWritten), toolloop: task(ours), 'openai SDK': task(plainSdk) },
-    15,
+    12,
+    repeat,
   )
 }
 

@@ -38,7 +38,6 @@ export async function interleave<Name extends string>(
   for (let round = -warmUp; round < rounds; round++) {
     const shift = Math.abs(round) % names.length
     for (const name of [...names.slice(shift), ...names.slice(0, shift)]) {
-      globalThis.gc?.()
       const taken = await sample(contenders[name])
       if (round >= 0) samples.get(name)?.push(taken)
     }
