@@ -5,6 +5,7 @@ import { ToolCallAccumulator } from './accumulator.ts'
 import { AnthropicBlocks } from './anthropic-blocks.ts'
 import { layoutData } from './anthropic-content.ts'
 import { AnthropicUsage } from './anthropic-usage.ts'
+import { JsonTemplate, type TextPlace } from './json-template.ts'
 import type { ModelResponse, ModelSink } from './model.ts'
 import { type ErrorContext, providerError, responseError } from './provider-error.ts'
 import type { FinishableReader } from './receive-response.ts'
@@ -14,6 +15,7 @@ import type { FinishableReader } from './receive-response.ts'
  * Format: https://platform.claude.com/docs/en/build-with-claude/streaming
  */
 export class AnthropicResponse implements FinishableReader {
+  readonly #json = new JsonTemplate(pieceOf)
   readonly #context: ErrorContext
   readonly #sink: ModelSink | undefined
   readonly #calls = new ToolCallAccumulator()
@@ -62,7 +64,7 @@ export class AnthropicResponse implements FinishableReader {
     if (data.charCodeAt(0) !== 123 && (data.trim() === '' || data.startsWith('[DONE]'))) return
     let event: unknown
     try {
-      event = JSON.parse(data)
+      event = this.#json.parse(data)
     } catch (cause) {
       const got = `a data line that is not JSON: ${data.slice(0, 200)}`
       throw responseError('bad_response', 'events of a message', got, this.context(), { retryable: true, cause })
@@ -211,4 +213,11 @@ const finishReasons = new Map<string, FinishReason>([
 
 function isError({ type, error }: { [key: string]: Json }): boolean {
   return type === 'error' || (type === undefined && error !== undefined && error !== null)
+}
+
+/** Where the piece of text, of thinking or of a call's arguments stands in an event. */
+function pieceOf({ delta }: JsonObject): TextPlace | undefined {
+  if (!isJsonObject(delta)) return undefined
+  const key = ['text', 'partial_json', 'thinking'].find((name) => typeof delta[name] === 'string')
+  return key === undefined ? undefined : { in: delta, key }
 }

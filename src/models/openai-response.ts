@@ -2,6 +2,7 @@ import type { FinishReason } from '../events.ts'
 import { isJsonObject, type Json, type JsonObject, type Usage } from '../messages.ts'
 import { TextBuffer } from '../text-buffer.ts'
 import { ToolCallAccumulator } from './accumulator.ts'
+import { JsonTemplate, type TextPlace } from './json-template.ts'
 import type { ModelResponse, ModelSink } from './model.ts'
 import { type ErrorContext, providerError, responseError } from './provider-error.ts'
 import type { ResponseReader } from './response-body.ts'
@@ -27,6 +28,7 @@ export class OpenAIResponse implements ResponseReader {
   readonly #context: ErrorContext
   readonly #sink: ModelSink | undefined
   readonly #reportsCost: boolean
+  readonly #json = new JsonTemplate(pieceOf)
   readonly #calls = new ToolCallAccumulator()
   readonly #warnings: string[] = []
   readonly #text = new TextBuffer()
@@ -71,7 +73,7 @@ export class OpenAIResponse implements ResponseReader {
     }
     let value: unknown
     try {
-      value = JSON.parse(data)
+      value = this.#json.parse(data)
     } catch (cause) {
       const got = `a data line that is not JSON: ${data.slice(0, 200)}`
       throw responseError('bad_response', 'chunks of a chat completion', got, this.context(), { retryable: true, cause })
@@ -247,6 +249,16 @@ export class OpenAIResponse implements ResponseReader {
     if (calls.length > 0) data.calls = calls
     return Object.keys(data).length === 0 ? undefined : { ...data }
   }
+}
+
+/** Where the piece of text, or of a call's arguments, stands in a chunk. */
+function pieceOf({ choices }: JsonObject): TextPlace | undefined {
+  const choice = Array.isArray(choices) ? choices[0] : undefined
+  const delta = isJsonObject(choice) ? choice.delta : undefined
+  if (!isJsonObject(delta)) return undefined
+  if (delta.content) return { in: delta, key: 'content' }
+  const call = Array.isArray(delta.tool_calls) ? delta.tool_calls[0] : undefined
+  return isJsonObject(call) && isJsonObject(call.function) ? { in: call.function, key: 'arguments' } : undefined
 }
 
 /** Everything else is an ordinary end. */

@@ -1,17 +1,17 @@
-/** Medians of CPU and wall time, taken in turns so that whatever else the machine does falls on all alike. */
+/** Contenders measured against the first of them, in turns, so that whatever else the machine does falls on all alike. */
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import type { Figures, Scenario } from './scenarios.ts'
 
 export interface Sample {
   cpuMs: number
   wallMs: number
+  figures: Figures
 }
 
-export async function sample(work: () => Promise<unknown>): Promise<Sample> {
-  const cpu = process.cpuUsage()
-  const start = performance.now()
-  await work()
-  const wallMs = performance.now() - start
-  const { user, system } = process.cpuUsage(cpu)
-  return { cpuMs: (user + system) / 1000, wallMs }
+export interface Standing extends Sample {
+  /** CPU time against the first contender's of the same round: the median over the rounds. */
+  ratio: number
 }
 
 export function median(values: readonly number[]): number {
@@ -22,29 +22,61 @@ export function median(values: readonly number[]): number {
     : ((sorted[middle - 1] ?? Number.NaN) + (sorted[middle] ?? Number.NaN)) / 2
 }
 
-export function percentile(values: readonly number[], share: number): number {
-  const sorted = [...values].sort((a, b) => a - b)
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
+/** Runs every contender once a round, in an order that changes from round to round; the warm-up rounds don't count. Rejects when one fails. */
+export async function measure(name: string, { contenders, rounds, warmUp }: Scenario, url: string): Promise<Map<string, Standing>> {
+  const names = Object.keys(contenders)
+  const contending = new Map(names.map((contender) => [contender, start(name, contender, url)]))
+  const samples = new Map<string, Sample[]>(names.map((contender) => [contender, []]))
+  try {
+    for (let round = -warmUp; round < rounds; round++) {
+      const shift = Math.abs(round) % names.length
+      for (const contender of [...names.slice(shift), ...names.slice(0, shift)]) {
+        const taken = await sampleOf(contending.get(contender), contender)
+        if (round >= 0) samples.get(contender)?.push(taken)
+      }
+    }
+  } finally {
+    for (const { process } of contending.values()) process.disconnect()
+  }
+  const first = samples.get(names[0] ?? '') ?? []
+  return new Map([...samples].map(([contender, taken]) => [contender, standing(taken, first)]))
 }
 
-/** Runs every contender once a round, in an order that changes from round to round; the first `warmUp` rounds don't count. */
-export async function interleave<Name extends string>(
-  contenders: Record<Name, () => Promise<unknown>>,
-  rounds: number,
-  warmUp: number,
-): Promise<Record<Name, Sample>> {
-  const names = Object.keys(contenders) as Name[]
-  const samples = new Map<Name, Sample[]>(names.map((name) => [name, []]))
-  for (let round = -warmUp; round < rounds; round++) {
-    const shift = Math.abs(round) % names.length
-    for (const name of [...names.slice(shift), ...names.slice(0, shift)]) {
-      const taken = await sample(contenders[name])
-      if (round >= 0) samples.get(name)?.push(taken)
-    }
+interface Contender {
+  process: ChildProcess
+  /** Settles when the process has ended. */
+  ended: Promise<unknown>
+}
+
+function start(scenario: string, contender: string, url: string): Contender {
+  const child = fork(new URL('./contender.ts', import.meta.url), [scenario, contender, url], { execArgv: [] })
+  return { process: child, ended: once(child, 'exit').then(([code]) => ({ error: `its process ended with exit code ${code}` })) }
+}
+
+async function sampleOf(contender: Contender | undefined, name: string): Promise<Sample> {
+  if (contender === undefined) throw new Error(`Expected a process for \`${name}\``)
+  const answered = once(contender.process, 'message').then(([message]): unknown => message)
+  contender.process.send('go')
+  const answer = await Promise.race([answered, contender.ended])
+  if (!isSample(answer)) throw new Error(`${name}: ${errorOf(answer)}`)
+  return answer
+}
+
+function isSample(answer: unknown): answer is Sample {
+  return typeof answer === 'object' && answer !== null && 'cpuMs' in answer
+}
+
+function errorOf(answer: unknown): string {
+  return typeof answer === 'object' && answer !== null && 'error' in answer ? String(answer.error) : 'answered with something else'
+}
+
+function standing(taken: readonly Sample[], first: readonly Sample[]): Standing {
+  const of = (field: (sample: Sample) => number) => median(taken.map(field))
+  const names = Object.keys(taken[0]?.figures ?? {})
+  return {
+    cpuMs: of(({ cpuMs }) => cpuMs),
+    wallMs: of(({ wallMs }) => wallMs),
+    figures: Object.fromEntries(names.map((name) => [name, of(({ figures }) => figures[name] ?? Number.NaN)])),
+    ratio: median(taken.map(({ cpuMs }, round) => cpuMs / (first[round]?.cpuMs ?? Number.NaN))),
   }
-  const entries = names.map((name) => {
-    const all = samples.get(name) ?? []
-    return [name, { cpuMs: median(all.map(({ cpuMs }) => cpuMs)), wallMs: median(all.map(({ wallMs }) => wallMs)) }] as const
-  })
-  return Object.fromEntries(entries) as Record<Name, Sample>
 }
