@@ -64,7 +64,8 @@ export {
   type Usage,
 } from './messages.ts'
 export { AIDriver, type QueryOptions, type QueryResult, type StreamResult } from './models/ai-driver.ts'
-export { createModel } from './models/create-model.ts'
+export { createModel, type ModelChoice } from './models/create-model.ts'
+export { type FallbackOptions, fallbackModel } from './models/fallback.ts'
 export type {
   ChatModel,
   ModelCapabilities,
@@ -76,6 +77,7 @@ export type {
   ToolChoice,
 } from './models/model.ts'
 export type { ModelSettings } from './models/settings.ts'
+export { type SwitchableModel, switchableModel } from './models/switchable.ts'
 export { messagesFromOpenAI, messagesToOpenAI, type OpenAIMessage } from './openai-messages.ts'
 export { ToolRegistry } from './tools/registry.ts'
 export { type ToolCallEnd, type ToolCallEnvironment, ToolRunner } from './tools/runner.ts'

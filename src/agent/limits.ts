@@ -1,6 +1,7 @@
 import { InvalidOptionError } from '../errors.ts'
 import type { StopReason } from '../events.ts'
 import { addUsage, isJsonObject, type Json, noUsage, type Usage } from '../messages.ts'
+import { knowsCost } from '../models/cost.ts'
 import type { ModelCapabilities } from '../models/model.ts'
 import type { PlannedCall } from './plan.ts'
 import type { RunLimits, RunSettings } from './run.ts'
@@ -61,19 +62,9 @@ function amount(name: string, value: number | undefined, byDefault: number): num
 }
 
 /** A cost limit that can't be measured would be no limit. Throws `invalid_option`. */
-export function checkCostIsKnown(limits: RunLimits | undefined, { price, reportsCost }: ModelCapabilities): void {
-  if (limits?.costUsd === undefined || limits.costUsd === Number.POSITIVE_INFINITY || price !== undefined || reportsCost === true) return
+export function checkCostIsKnown(limits: RunLimits | undefined, capabilities: ModelCapabilities): void {
+  if (limits?.costUsd === undefined || limits.costUsd === Number.POSITIVE_INFINITY || knowsCost(capabilities)) return
   throw new InvalidOptionError('limits.costUsd', 'absent for a model that has no `price` and does not report its cost', limits.costUsd)
-}
-
-/** The usage with its cost, where the provider did not tell it and the model has a price. */
-export function withCost(usage: Usage, { price }: ModelCapabilities): Usage {
-  if (price === undefined || usage.costUsd !== undefined) return usage
-  const { cacheReadTokens = 0, cacheWriteTokens = 0 } = usage
-  const fresh = Math.max(0, usage.inputTokens - cacheReadTokens - cacheWriteTokens)
-  const input =
-    fresh * price.input + cacheReadTokens * (price.cacheRead ?? price.input) + cacheWriteTokens * (price.cacheWrite ?? price.input)
-  return { ...usage, costUsd: (input + usage.outputTokens * price.output) / 1_000_000 }
 }
 
 /** What a run has used up. Made of recorded values only, so a replay counts the same. */

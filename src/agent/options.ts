@@ -1,19 +1,20 @@
 import { InvalidOptionError } from '../errors.ts'
 import type { ChatMessage } from '../messages.ts'
-import { createModel } from '../models/create-model.ts'
+import { openModel } from '../models/create-model.ts'
+import { fallbackModel } from '../models/fallback.ts'
 import type { ChatModel } from '../models/model.ts'
 import { ToolRegistry } from '../tools/registry.ts'
 import type { AnyTool } from '../tools/tool.ts'
 import { checkCostIsKnown, iterationsOf } from './limits.ts'
 import type { RunInput, RunnerOptions, RunOptions, RunSettings } from './run.ts'
 
-/** The model itself, or one made from what `createModel` takes. */
-export function toModel(model: RunnerOptions['model']): ChatModel {
-  if (typeof model === 'object' && model !== null && 'generate' in model) {
-    if (typeof model.generate !== 'function') throw new InvalidOptionError('model.generate', 'a function', model.generate)
-    return model
-  }
-  return createModel(model)
+/** The one model, or several as one. Throws `invalid_option` unless there is either, or what `createModel` throws. */
+export function toModel({ model, models }: Pick<RunnerOptions<never>, 'model' | 'models'>): ChatModel {
+  if (model !== undefined && models !== undefined) throw new InvalidOptionError('models', 'absent where there is a `model`', models)
+  if (models !== undefined) return fallbackModel(models)
+  if (model === undefined)
+    throw new InvalidOptionError('model', "a model, 'provider/model' or settings, where there are no `models`", model)
+  return openModel(model)
 }
 
 export function toRegistry(tools: readonly AnyTool[] | ToolRegistry | undefined): ToolRegistry {
@@ -32,7 +33,16 @@ export function toMessages(input: RunInput): readonly ChatMessage[] {
 export function mergeOptions<Context>(runner: RunnerOptions<Context>, run: RunOptions<Context>): RunOptions<Context> {
   const own = iterationsOf(run)
   const rounds = own === undefined ? iterationsOf(runner) : own
-  const { model: _model, tools: _tools, instructions: _instructions, bus: _bus, logger: _logger, journal: _journal, ...settings } = runner
+  const {
+    model: _model,
+    models: _models,
+    tools: _tools,
+    instructions: _instructions,
+    bus: _bus,
+    logger: _logger,
+    journal: _journal,
+    ...settings
+  } = runner
   return {
     ...settings,
     ...given(run),

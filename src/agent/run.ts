@@ -2,8 +2,8 @@ import type { ErrorCode, ToolloopError } from '../errors.ts'
 import type { EventBus, FinishReason, StopReason } from '../events.ts'
 import type { Logger } from '../log.ts'
 import type { ChatMessage, Content, Json, JsonObject, Usage } from '../messages.ts'
-import type { ChatModel, Sampling, ToolChoice } from '../models/model.ts'
-import type { ModelSettings } from '../models/settings.ts'
+import type { ModelChoice } from '../models/create-model.ts'
+import type { Sampling, ToolChoice } from '../models/model.ts'
 import type { ToolRegistry } from '../tools/registry.ts'
 import type { AnyTool, JsonSchema } from '../tools/tool.ts'
 import type { Journal } from './journal.ts'
@@ -68,8 +68,10 @@ export interface RunSettings<Context = unknown> extends Sampling {
 }
 
 export interface RunnerOptions<Context = unknown> extends RunSettings<Context> {
-  /** A model, or what `createModel` takes: `'openai/gpt-5.2'` or settings. */
-  model: ChatModel | string | ModelSettings
+  /** A model, or what `createModel` takes: `'openai/gpt-5.2'` or settings. Either this or `models`. */
+  model?: ModelChoice
+  /** Several models: each turn asks the first, and when it fails before it has said anything, the next (see `fallbackModel`). */
+  models?: readonly ModelChoice[]
   tools?: readonly AnyTool[] | ToolRegistry
   /** The system prompt, sent as the first message as it is. */
   instructions?: string | ((input: { context: Context }) => string | Promise<string>)

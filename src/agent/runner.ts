@@ -32,7 +32,7 @@ export class AgentRunner<Context = unknown> {
   constructor(options: RunnerOptions<Context>) {
     resolveLimits(options)
     this.#options = options
-    this.#model = toModel(options.model)
+    this.#model = toModel(options)
     checkSettings(options, this.#model)
     this.#registry = toRegistry(options.tools)
     this.#logger = options.logger === undefined ? defaultLogger : redacting(options.logger)

@@ -30,7 +30,7 @@ export class ToolAgent<Context = unknown> {
 
   constructor(options: RunnerOptions<Context>) {
     this.options = options
-    this.#model = toModel(options.model)
+    this.#model = toModel(options)
     checkSettings(options, this.#model)
     this.#tools = toRegistry(options.tools)
   }

@@ -1,13 +1,13 @@
 import { ModelError, type ToolloopError } from '../errors.ts'
 import { Event, type FinishReason } from '../events.ts'
 import { addUsage, type ChatMessage, copyJson, isJsonObject, type Usage } from '../messages.ts'
-import { type ModelRequest, type ModelResponse, type ModelSink, type ToolChoice, toModelError } from '../models/model.ts'
+import { withCost } from '../models/cost.ts'
+import { type ChatModel, type ModelRequest, type ModelResponse, type ModelSink, type ToolChoice, toModelError } from '../models/model.ts'
 import { TextBuffer } from '../text-buffer.ts'
 import type { PreparedCall } from '../tools/arguments.ts'
 import { loggedFailure } from '../tools/runner.ts'
 import type { History } from './history.ts'
 import { type Durable, type StepTags, tagsOf } from './journal.ts'
-import { withCost } from './limits.ts'
 import type { LiveRun } from './live-run.ts'
 import { type PlannedCall, planCalls, prepareInTime } from './plan.ts'
 import type { RunStep } from './run.ts'
@@ -60,6 +60,7 @@ function buildRequest(run: LiveRun, history: History, toolChoice: ToolChoice | u
 
 class TurnInFlight {
   readonly #run: LiveRun
+  readonly #model: ChatModel
   readonly #meta: { iteration: number } & StepTags
   readonly #key: string
   readonly #startedAt = performance.now()
@@ -68,12 +69,13 @@ class TurnInFlight {
 
   constructor(run: LiveRun, iteration: number, key: string, tags: StepTags) {
     this.#run = run
+    this.#model = run.model.forTurn?.() ?? run.model
     this.#meta = { iteration, ...tags }
     this.#key = key
   }
 
   async finish(request: ModelRequest, history: History): Promise<Turn> {
-    const { provider, model } = this.#run.model
+    const { provider, model } = this.#model
     this.#run.emit(Event.MODEL_START, { provider, model }, this.#meta)
     let usage: Usage | undefined
     try {
@@ -121,11 +123,11 @@ class TurnInFlight {
   async #ask(request: ModelRequest): Promise<ModelResponse | undefined> {
     // `async` turns a model that throws at once into one that rejects.
     const listening = { on: true }
-    const ask = async () => this.#run.model.generate(request, this.#sink(listening))
+    const ask = async () => this.#model.generate(request, this.#sink(listening))
     try {
       const response = await this.#run.untilInterrupted(ask())
       if (this.#run.signal.aborted) return undefined
-      return checkResponse(response, this.#run.model)
+      return checkResponse(response, this.#model)
     } finally {
       listening.on = false
     }
@@ -171,7 +173,7 @@ class TurnInFlight {
   }
 
   async #read(response: ModelResponse, history: History): Promise<Turn> {
-    const { provider, model } = this.#run.model
+    const { provider, model } = this.#model
     const { text, finishReason, providerData } = response
     const plan = await this.#plan(response, history)
     const step = this.#step(
@@ -221,12 +223,12 @@ class TurnInFlight {
   }
 
   #step(response: ModelResponse, toolCalls: string[]): RunStep {
-    const { provider, model, capabilities } = this.#run.model
+    const { provider, model, capabilities } = this.#model
     const firstPieceMs =
       response.timeToFirstTokenMs ?? (this.#firstPieceAt === undefined ? undefined : this.#firstPieceAt - this.#startedAt)
     return {
       iteration: this.#meta.iteration,
-      provider,
+      provider: response.provider ?? provider,
       model: response.model ?? model,
       ...(response.usage === undefined ? {} : { usage: withCost(response.usage, capabilities) }),
       finishReason: toolCalls.length > 0 && response.finishReason !== 'length' ? 'tool_calls' : response.finishReason,
@@ -242,11 +244,11 @@ class TurnInFlight {
   #spent(...parts: (Usage | undefined)[]): { usage?: Usage } {
     const told = parts.filter((usage) => usage !== undefined)
     if (told.length === 0) return {}
-    return { usage: withCost(told.reduce(addUsage), this.#run.model.capabilities) }
+    return { usage: withCost(told.reduce(addUsage), this.#model.capabilities) }
   }
 
   #failed(thrown: unknown, usage: Usage | undefined): Turn {
-    const { provider, model } = this.#run.model
+    const { provider, model } = this.#model
     const error = toModelError(thrown, provider, model)
     this.#run.errors.set(this.#key, error)
     const partial = partialOf(error)

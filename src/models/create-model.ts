@@ -6,6 +6,9 @@ import { findBaseURL, findOnlyModel, findPreset, type ProviderPreset, presetQuir
 import { withRetry } from './retry.ts'
 import type { ModelSettings } from './settings.ts'
 
+/** A model, or what `createModel` makes one of. */
+export type ModelChoice = ChatModel | string | ModelSettings
+
 /** What this module needs to know of a driver before it is loaded. */
 interface DriverEntry {
   /** Throws for settings the driver would not take; returns what the model can do. */
@@ -67,6 +70,15 @@ export function createModel(model: string | ModelSettings): ChatModel {
       ...(maxRetryDelayMs === undefined ? {} : { maxRetryDelayMs }),
     },
   )
+}
+
+/** The model itself, or the one that `createModel` makes. Throws what that throws, and `invalid_option` for an object that is no model. */
+export function openModel(model: ModelChoice): ChatModel {
+  if (typeof model === 'object' && model !== null && 'generate' in model) {
+    if (typeof model.generate !== 'function') throw new InvalidOptionError('model.generate', 'a function', model.generate)
+    return model
+  }
+  return createModel(model)
 }
 
 function parseName(name: string): ModelSettings {

@@ -50,6 +50,8 @@ export interface ModelResponse {
   usage?: Usage
   /** What must be sent back with this message to the same provider. */
   providerData?: ProviderData
+  /** The provider that answered, where it may be another than the model's own. */
+  provider?: string
   /** The model that answered, as the provider names it. */
   model?: string
   /** The provider's id of this response. */
@@ -102,6 +104,8 @@ export interface ChatModel {
   readonly model: string
   readonly capabilities: ModelCapabilities
   generate(request: ModelRequest, sink?: ModelSink): Promise<ModelResponse>
+  /** The model to ask throughout one turn, where that may change from turn to turn. */
+  forTurn?(): ChatModel
 }
 
 /** The error `generate` rejects with when its signal is aborted. */

@@ -29,7 +29,7 @@ export function withRetry(model: ChatModel, options: RetryOptions = {}): ChatMod
     },
     async generate(request: ModelRequest, sink?: ModelSink): Promise<ModelResponse> {
       const shown = { any: false }
-      const watched = sink && watch(sink, shown)
+      const watched = sink && watchSink(sink, shown)
       for (let retries = 0; ; retries++) {
         try {
           const response = await model.generate(request, watched)
@@ -51,7 +51,7 @@ function isModelError(error: unknown): error is ModelError {
 }
 
 /** The same sink, noting that something was shown. */
-function watch(sink: ModelSink, shown: { any: boolean }): ModelSink {
+export function watchSink(sink: ModelSink, shown: { any: boolean }): ModelSink {
   const watched: ModelSink = {}
   if (sink.text) {
     watched.text = (delta) => {

@@ -1,10 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Budget, checkCostIsKnown, RepeatBreaker, resolveLimits, withCost } from '../../src/agent/limits.ts'
+import { Budget, checkCostIsKnown, RepeatBreaker, resolveLimits } from '../../src/agent/limits.ts'
 import type { PlannedCall } from '../../src/agent/plan.ts'
 import type { RunSettings } from '../../src/agent/run.ts'
 import { InvalidOptionError } from '../../src/errors.ts'
 import type { Usage } from '../../src/messages.ts'
+import { withCost } from '../../src/models/cost.ts'
 
 const loose = (settings: object): RunSettings<never> => settings
 const usage = (totalTokens: number, costUsd?: number): Usage => ({

@@ -1,0 +1,150 @@
+import { InvalidOptionError, ModelError, type ToolloopError } from '../errors.ts'
+import { addUsage, type Usage } from '../messages.ts'
+import { knowsCost, withCost } from './cost.ts'
+import { type ModelChoice, openModel } from './create-model.ts'
+import { type ChatModel, type ModelCapabilities, type ModelRequest, type ModelResponse, type ModelSink, toModelError } from './model.ts'
+import { watchSink } from './retry.ts'
+
+export interface FallbackOptions {
+  /**
+   * How long a model that could not be reached, or refused for now, is asked after the others, in milliseconds; a longer `retry-after`
+   * of the provider goes first. Default 30 000.
+   */
+  cooldownMs?: number
+}
+
+/** A model of the list, and until when it comes after the others, by the process's clock. */
+interface Candidate {
+  model: ChatModel
+  restsUntil: number
+}
+
+/** Failures that say something of the provider's state, and not of the one request. */
+const restingCodes: ReadonlySet<string> = new Set([
+  'connection_failed',
+  'missing_api_key',
+  'provider_error',
+  'rate_limited',
+  'stream_idle',
+  'unauthorized',
+])
+
+/**
+ * Several models as one: each request goes to the first, and when that fails before a piece of its response was shown, to the next. What
+ * failed is in the response's `warnings`; who answered is in its `provider` and `model`. When all have failed, rejects with the last one's
+ * error. An abort ends it at once. Throws `invalid_option` for an empty list, or when only some of the models take tool calls.
+ */
+export function fallbackModel(models: readonly ModelChoice[], { cooldownMs = 30_000 }: FallbackOptions = {}): ChatModel {
+  if (!Array.isArray(models) || models.length === 0) throw new InvalidOptionError('models', 'an array of models, not empty', models)
+  if (!(cooldownMs >= 0)) throw new InvalidOptionError('cooldownMs', 'a number of milliseconds ≥ 0', cooldownMs)
+  const opened = models.map((model) => openModel(model))
+  const [first] = opened
+  if (first === undefined || opened.some(({ capabilities }) => capabilities.nativeTools !== first.capabilities.nativeTools)) {
+    throw new InvalidOptionError('models', 'models that all take tool calls, or none', opened.map(nameOf))
+  }
+  return new FallbackModel(opened, cooldownMs)
+}
+
+class FallbackModel implements ChatModel {
+  readonly #candidates: readonly Candidate[]
+  readonly #first: ChatModel
+  readonly #cooldownMs: number
+
+  constructor(models: readonly ChatModel[], cooldownMs: number) {
+    this.#candidates = models.map((model) => ({ model, restsUntil: 0 }))
+    this.#first = models[0] as ChatModel
+    this.#cooldownMs = cooldownMs
+  }
+
+  get provider(): string {
+    return this.#first.provider
+  }
+
+  get model(): string {
+    return this.#first.model
+  }
+
+  /** What all of them can do: the smallest context window, a cost only where each one's is known. */
+  get capabilities(): ModelCapabilities {
+    const all = this.#candidates.map(({ model }) => model.capabilities)
+    const windows = all.flatMap(({ contextWindow }) => (contextWindow === undefined ? [] : [contextWindow]))
+    return {
+      nativeTools: this.#first.capabilities.nativeTools,
+      ...(windows.length === 0 ? {} : { contextWindow: Math.min(...windows) }),
+      ...(all.every(knowsCost) ? { reportsCost: true } : {}),
+    }
+  }
+
+  async generate(request: ModelRequest, sink?: ModelSink): Promise<ModelResponse> {
+    const shown = { any: false }
+    const watched = sink && watchSink(sink, shown)
+    const failures: (ModelError | ToolloopError)[] = []
+    let spent: Usage | undefined
+    for (const candidate of this.#inOrder()) {
+      const { model } = candidate
+      try {
+        const response = await model.generate(request, watched)
+        candidate.restsUntil = 0
+        return answered(response, model, failures, spent)
+      } catch (thrown) {
+        const error = toModelError(thrown, model.provider, model.model)
+        if (error.code === 'aborted' || error.code === 'invalid_option' || shown.any) throw error
+        if (restingCodes.has(error.code)) candidate.restsUntil = performance.now() + Math.max(this.#cooldownMs, retryAfterOf(error))
+        const usage = error instanceof ModelError ? error.partial?.usage : undefined
+        if (usage !== undefined) spent = spent ? addUsage(spent, withCost(usage, model.capabilities)) : withCost(usage, model.capabilities)
+        failures.push(error)
+      }
+    }
+    throw allFailed(failures, this, spent)
+  }
+
+  /** Those that failed a moment ago come last, and are still asked when no other is left. */
+  #inOrder(): readonly Candidate[] {
+    const now = performance.now()
+    const rests = ({ restsUntil }: Candidate) => restsUntil > now
+    return [...this.#candidates.filter((candidate) => !rests(candidate)), ...this.#candidates.filter(rests)]
+  }
+}
+
+function answered(
+  response: ModelResponse,
+  { provider, model, capabilities }: ChatModel,
+  failures: readonly ToolloopError[],
+  spent: Usage | undefined,
+): ModelResponse {
+  const own = response.usage && withCost(response.usage, capabilities)
+  const usage = own && spent ? addUsage(spent, own) : (own ?? spent)
+  const warnings = [
+    ...failures.map(({ message }) => `Answered by \`${provider}/${model}\` instead: ${message}`),
+    ...(response.warnings ?? []),
+  ]
+  return {
+    ...response,
+    provider: response.provider ?? provider,
+    model: response.model ?? model,
+    ...(usage === undefined ? {} : { usage }),
+    ...(warnings.length === 0 ? {} : { warnings }),
+  }
+}
+
+function allFailed(failures: readonly ToolloopError[], { provider, model }: ChatModel, usage: Usage | undefined): ToolloopError {
+  const last = failures.at(-1)
+  const before = failures.slice(0, -1).map(({ message }) => message)
+  if (!(last instanceof ModelError) || before.length === 0) return last ?? toModelError('No model was asked', provider, model)
+  const { code, message, cause: _, partial, ...fields } = last
+  return new ModelError(code, `${message}. Before that: ${before.join('; ')}`, {
+    ...fields,
+    ...(partial === undefined && usage === undefined
+      ? {}
+      : { partial: { text: '', ...partial, ...(usage === undefined ? {} : { usage }) } }),
+    cause: last,
+  })
+}
+
+function retryAfterOf(error: ToolloopError): number {
+  return (error instanceof ModelError && error.retryAfterMs) || 0
+}
+
+function nameOf({ provider, model }: ChatModel): string {
+  return `${provider}/${model}`
+}

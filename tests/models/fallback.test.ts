@@ -1,0 +1,102 @@
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { AgentRunner } from '../../src/agent/runner.ts'
+import { createModel } from '../../src/models/create-model.ts'
+import { fallbackModel } from '../../src/models/fallback.ts'
+import type { ChatModel } from '../../src/models/model.ts'
+import { type MockProvider, startMockProvider } from '../../src/testing/index.ts'
+import type { MockFault } from '../../src/testing/mock/fault.ts'
+
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+const ask = { messages: [{ role: 'user' as const, content: 'go' }] }
+const open = ({ baseURL }: MockProvider, model = 'a', more = {}): ChatModel =>
+  createModel({ provider: 'custom', model, baseURL, apiKey: 'k', maxRetries: 0, ...more })
+const price = { input: 1, output: 10 }
+
+describe('several models as one', () => {
+  it('a model that is down is asked after the others for a while, and is first again afterwards', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] })
+    await using one = await startMockProvider({ script: () => 'one', faults: ({ index }) => (index === 0 ? { status: 503 } : undefined) })
+    await using two = await startMockProvider({ script: () => 'two' })
+    const model = fallbackModel([open(one), open(two, 'b')], { cooldownMs: 1000 })
+    const answers = []
+    for (const pause of [0, 0, 999, 1]) {
+      vi.advanceTimersByTime(pause)
+      answers.push((await model.generate(ask)).text)
+    }
+    expect(answers).toEqual(['two', 'two', 'two', 'one'])
+    expect(one.requests).toHaveLength(2)
+  })
+
+  it('a longer retry-after is kept to', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] })
+    const limited: MockFault = { status: 429, headers: { 'retry-after': '5' } }
+    await using one = await startMockProvider({ script: () => 'one', faults: ({ index }) => (index === 0 ? limited : undefined) })
+    await using two = await startMockProvider({ script: () => 'two' })
+    const model = fallbackModel([open(one), open(two, 'b')], { cooldownMs: 1000 })
+    const answers = []
+    for (const pause of [0, 4999, 1]) {
+      vi.advanceTimersByTime(pause)
+      answers.push((await model.generate(ask)).text)
+    }
+    expect(answers).toEqual(['two', 'two', 'one'])
+  })
+
+  it('one that is down is still asked when no other is left', async () => {
+    const fault = ({ index }: { index: number }): MockFault | undefined => (index === 0 ? { status: 503 } : undefined)
+    await using one = await startMockProvider({ script: () => 'one', faults: fault })
+    await using two = await startMockProvider({ script: () => 'two', faults: fault })
+    const model = fallbackModel([open(one), open(two, 'b')])
+    await expect(model.generate(ask)).rejects.toMatchObject({ code: 'provider_error', status: 503 })
+    expect((await model.generate(ask)).text).toBe('one')
+  })
+
+  it('a request that only this model refuses does not send it to the end of the list', async () => {
+    await using one = await startMockProvider({
+      script: () => 'one',
+      faults: ({ index }) => (index === 0 ? { contextOverflow: true } : undefined),
+    })
+    await using two = await startMockProvider({ script: () => 'two' })
+    const model = fallbackModel([open(one), open(two, 'b')])
+    expect((await model.generate(ask)).text).toBe('two')
+    expect((await model.generate(ask)).text).toBe('one')
+  })
+
+  it('says who answered, at whose price, and counts what the failed ones used', async () => {
+    const usage = { inputTokens: 1_000_000, outputTokens: 100_000 }
+    await using one = await startMockProvider({ script: [{ text: 'cut', usage, finishReason: 'error' }] })
+    await using two = await startMockProvider({ script: [{ text: 'two', usage }] })
+    const runner = new AgentRunner({
+      models: [open(one, 'a', { price }), open(two, 'b', { price: { input: 2, output: 20 } })],
+      limits: { costUsd: 100 },
+    })
+    const result = await runner.run('go')
+    expect(result).toMatchObject({ output: 'two', stopReason: 'answered' })
+    expect(result.steps).toMatchObject([{ provider: 'custom', model: 'b' }])
+    expect(result.usage).toMatchObject({ inputTokens: 2_000_000, outputTokens: 200_000 })
+    expect(result.usage.costUsd).toBeCloseTo(2 + 4, 6)
+  })
+
+  it('can do what all of them can', async () => {
+    const at = { provider: 'custom', baseURL: 'http://127.0.0.1:1', apiKey: 'k' }
+    const both = fallbackModel([
+      { ...at, model: 'a', contextWindow: 8000, price },
+      { ...at, model: 'b', contextWindow: 4000 },
+    ])
+    expect(both.capabilities).toEqual({ nativeTools: true, contextWindow: 4000 })
+    expect(fallbackModel([{ ...at, model: 'a', price }]).capabilities).toEqual({ nativeTools: true, reportsCost: true })
+    expect(both).toMatchObject({ provider: 'custom', model: 'a' })
+  })
+
+  it('refuses lists that are none, mixed ones, and a model beside them', () => {
+    const at = { provider: 'custom', baseURL: 'http://127.0.0.1:1', apiKey: 'k', model: 'a' }
+    expect(() => fallbackModel([])).toThrow('Expected `models` to be an array of models, not empty')
+    expect(() => fallbackModel([at, { ...at, functionCalling: false }])).toThrow('all take tool calls, or none')
+    expect(() => fallbackModel([at], { cooldownMs: -1 })).toThrow('cooldownMs')
+    expect(() => fallbackModel(['nobody/x'])).toThrow('Expected a known provider')
+    expect(() => new AgentRunner({ model: at, models: [at] })).toThrow('Expected `models` to be absent where there is a `model`')
+    expect(() => new AgentRunner({})).toThrow("Expected `model` to be a model, 'provider/model' or settings")
+  })
+})

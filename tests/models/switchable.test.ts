@@ -1,0 +1,49 @@
+import { describe, expect, it } from 'vitest'
+import { AgentRunner } from '../../src/agent/runner.ts'
+import { Event } from '../../src/events.ts'
+import { createModel } from '../../src/models/create-model.ts'
+import { switchableModel } from '../../src/models/switchable.ts'
+import { type MockProvider, startMockProvider } from '../../src/testing/index.ts'
+import { call, countingTool } from '../hazards/tools.ts'
+
+const open = ({ baseURL }: MockProvider, model: string) => createModel({ provider: 'custom', model, baseURL, apiKey: 'k', maxRetries: 0 })
+
+describe('a model that can be replaced while runs are in flight', () => {
+  it('a turn in flight keeps the one it began with, the next turn asks the new one', async () => {
+    await using one = await startMockProvider({ script: [{ text: 'I look.', toolCalls: [call('look')] }] })
+    await using two = await startMockProvider({ script: ['done'] })
+    const model = switchableModel(open(one, 'one'))
+    const runner = new AgentRunner({ model, tools: [countingTool('look').tool] })
+    const asked: string[] = []
+    runner.on(Event.MODEL_START, (payload) => asked.push(payload.model))
+    // In the middle of the first response.
+    const off = runner.on(Event.TEXT_DELTA, () => {
+      off()
+      model.switchTo(open(two, 'two'))
+    })
+    const result = await runner.run('go')
+    expect(result).toMatchObject({ output: 'done', stopReason: 'answered' })
+    expect(asked).toEqual(['one', 'two'])
+    expect(result.steps.map((step) => step.model)).toEqual(['one', 'two'])
+    expect([one.requests.length, two.requests.length]).toEqual([1, 1])
+  })
+
+  it('the second question of a turn goes to the same model: an empty response is asked for once more', async () => {
+    await using one = await startMockProvider({ script: [{ text: '' }, 'one after all'] })
+    await using two = await startMockProvider({ script: ['never'] })
+    const model = switchableModel(open(one, 'one'))
+    const runner = new AgentRunner({ model })
+    runner.on(Event.MODEL_START, () => model.switchTo(open(two, 'two')))
+    expect((await runner.run('go')).output).toBe('one after all')
+    expect(two.requests).toHaveLength(0)
+  })
+
+  it('keeps the old one when the new one is none', () => {
+    const model = switchableModel({ provider: 'custom', model: 'one', baseURL: 'http://127.0.0.1:1' })
+    const before = model.current
+    expect(() => model.switchTo('nobody/x')).toThrow('Expected a known provider')
+    expect(model.current).toBe(before)
+    model.switchTo({ provider: 'custom', model: 'two', baseURL: 'http://127.0.0.1:1', contextWindow: 10 })
+    expect(model).toMatchObject({ provider: 'custom', model: 'two', capabilities: { contextWindow: 10 } })
+  })
+})
