@@ -64,7 +64,7 @@ export {
   type Usage,
 } from './messages.ts'
 export { AIDriver, type QueryOptions, type QueryResult, type StreamResult } from './models/ai-driver.ts'
-export { createModel, type ModelChoice } from './models/create-model.ts'
+export { type AnyModel, createModel } from './models/create-model.ts'
 export { type FallbackOptions, fallbackModel } from './models/fallback.ts'
 export type {
   ChatModel,
@@ -76,6 +76,7 @@ export type {
   Sampling,
   ToolChoice,
 } from './models/model.ts'
+export type { ModelPreset, ProviderPreset, Providers } from './models/providers.ts'
 export type { ModelSettings } from './models/settings.ts'
 export { type SwitchableModel, switchableModel } from './models/switchable.ts'
 export { messagesFromOpenAI, messagesToOpenAI, type OpenAIMessage } from './openai-messages.ts'

@@ -2,7 +2,7 @@ import type { ErrorCode, ToolloopError } from '../errors.ts'
 import type { EventBus, FinishReason, StopReason } from '../events.ts'
 import type { Logger } from '../log.ts'
 import type { ChatMessage, Content, Json, JsonObject, Usage } from '../messages.ts'
-import type { ModelChoice } from '../models/create-model.ts'
+import type { AnyModel } from '../models/create-model.ts'
 import type { Sampling, ToolChoice } from '../models/model.ts'
 import type { ToolRegistry } from '../tools/registry.ts'
 import type { AnyTool, JsonSchema } from '../tools/tool.ts'
@@ -69,9 +69,9 @@ export interface RunSettings<Context = unknown> extends Sampling {
 
 export interface RunnerOptions<Context = unknown> extends RunSettings<Context> {
   /** A model, or what `createModel` takes: `'openai/gpt-5.2'` or settings. Either this or `models`. */
-  model?: ModelChoice
+  model?: AnyModel
   /** Several models: each turn asks the first, and when it fails before it has said anything, the next (see `fallbackModel`). */
-  models?: readonly ModelChoice[]
+  models?: readonly AnyModel[]
   tools?: readonly AnyTool[] | ToolRegistry
   /** The system prompt, sent as the first message as it is. */
   instructions?: string | ((input: { context: Context }) => string | Promise<string>)

@@ -8,7 +8,7 @@ import { chooseModel, type ModelChoice } from './choose-model.ts'
 import { EXIT_OK, EXIT_SIGINT, exitCodeOf } from './exit-codes.ts'
 import { Interrupts } from './interrupts.ts'
 import { LineReader } from './line-reader.ts'
-import { describeChoice, type PreparedAgent, prepareAgent } from './prepare-agent.ts'
+import { describeChoice, openChoice, type PreparedAgent, prepareAgent } from './prepare-agent.ts'
 import { describeEnding, RunRenderer } from './render.ts'
 import { type ChatState, runSlashCommand } from './slash-commands.ts'
 import { type CliIO, Terminal } from './terminal.ts'
@@ -128,7 +128,7 @@ class Chat implements ChatState {
   #createRunner(choice: ModelChoice): AgentRunner {
     return new AgentRunner({
       ...this.#agent.options,
-      model: choice.model,
+      model: openChoice(choice),
       ...(this.#approve === undefined ? {} : { approve: this.#approve }),
     })
   }

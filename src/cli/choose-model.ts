@@ -1,6 +1,7 @@
 import { InvalidOptionError, messageOf, ToolloopError } from '../errors.ts'
+import type { Providers } from '../models/providers.ts'
 import type { ModelSettings } from '../models/settings.ts'
-import { readConfiguredModel } from './config-file.ts'
+import { type Config, readConfig } from './config-file.ts'
 import { type FoundServer, findServers, type LocalServer, listModels, localServers } from './local-servers.ts'
 import { findKeys } from './provider-keys.ts'
 
@@ -10,6 +11,8 @@ type ModelSource = 'option' | 'environment' | 'file' | 'key' | 'server' | 'demo'
 export interface ModelChoice {
   /** What `createModel` takes. */
   model: string | ModelSettings
+  /** What the configuration file says of providers; for `createModel` too. */
+  providers?: Providers
   /** `provider/model`, for people. */
   name: string
   source: ModelSource
@@ -40,11 +43,18 @@ const listModelsMs = 5_000
  * one, its server is asked for its first model. Rejects with `invalid_option` for a configuration that is not usable.
  */
 export async function chooseModel(options: ChooseModelOptions): Promise<ModelChoice> {
-  const { baseURL, env, signal } = options
+  const { baseURL } = options
   if (baseURL !== undefined && !/^https?:$/.test(URL.parse(baseURL)?.protocol ?? '')) {
     throw new InvalidOptionError('--base-url', 'an http or https URL', baseURL)
   }
-  const configured = await findConfigured(options)
+  const config = await readConfig(options.cwd)
+  const choice = await chooseFrom(options, config)
+  return config?.providers === undefined ? choice : { ...choice, providers: config.providers }
+}
+
+async function chooseFrom(options: ChooseModelOptions, config: Config | undefined): Promise<ModelChoice> {
+  const { baseURL, env, signal } = options
+  const configured = findConfigured(options, config)
   if (configured !== undefined) return withBaseURL(configured, baseURL)
   if (baseURL !== undefined) return firstModelAt(baseURL, signal)
 
@@ -65,11 +75,10 @@ function chooseFromServers(found: readonly FoundServer[]): ModelChoice | undefin
   return undefined
 }
 
-async function findConfigured({ model, env, cwd }: ChooseModelOptions): Promise<ModelChoice | undefined> {
+function findConfigured({ model, env }: ChooseModelOptions, config: Config | undefined): ModelChoice | undefined {
   if (model !== undefined) return named(model, 'option', '--model')
   if (env.TOOLLOOP_MODEL) return named(env.TOOLLOOP_MODEL, 'environment', 'TOOLLOOP_MODEL')
-  const configured = await readConfiguredModel(cwd)
-  return configured && named(configured.model, 'file', configured.file)
+  return config?.model === undefined ? undefined : named(config.model, 'file', config.file)
 }
 
 function named(model: string | ModelSettings, source: ModelSource, why: string): ModelChoice {

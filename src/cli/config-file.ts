@@ -1,35 +1,37 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { messageOf, show, ToolloopError } from '../errors.ts'
-import { isJsonObject } from '../messages.ts'
+import { isJsonObject, type JsonObject } from '../messages.ts'
+import type { Providers } from '../models/providers.ts'
 import type { ModelSettings } from '../models/settings.ts'
 
 const places = ['toolloop.yaml', join('config', 'toolloop.yaml')]
 
-/** The model a configuration file names, and which file it was. */
-interface ConfiguredModel {
-  model: string | ModelSettings
+/** What a configuration file says, and which file it was. */
+export interface Config {
+  model?: string | ModelSettings
+  /** Checked where they are used. */
+  providers?: Providers
   file: string
 }
 
 /**
- * `model` of the first of `toolloop.yaml` and `config/toolloop.yaml` there is in `folder`; undefined without a file, or without the key.
- * Rejects with `invalid_option` for a file that can't be read as YAML or has a `model` of another shape.
+ * The first of `toolloop.yaml` and `config/toolloop.yaml` there is in `folder`; undefined without one. Rejects with `invalid_option` for a
+ * file that can't be read as YAML, or has a `model` or `providers` of another shape.
  */
-export async function readConfiguredModel(folder: string): Promise<ConfiguredModel | undefined> {
+export async function readConfig(folder: string): Promise<Config | undefined> {
   for (const file of places) {
     const text = await readFile(join(folder, file), 'utf8').catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return undefined
       throw new ToolloopError('invalid_option', `${file} can't be read: ${error.message}`, { cause: error })
     })
     if (text === undefined) continue
-    const model = await modelOf(text, file)
-    return model === undefined ? undefined : { model, file }
+    return { ...(await contentOf(text, file)), file }
   }
   return undefined
 }
 
-async function modelOf(text: string, file: string): Promise<string | ModelSettings | undefined> {
+async function contentOf(text: string, file: string): Promise<Omit<Config, 'file'>> {
   const { parse } = await import('yaml')
   let content: unknown
   try {
@@ -38,9 +40,21 @@ async function modelOf(text: string, file: string): Promise<string | ModelSettin
     throw new ToolloopError('invalid_option', `${file} is not valid YAML: ${messageOf(error)}`, { cause: error })
   }
   // A file of comments only is an empty document.
-  if (content === null || content === undefined) return undefined
+  if (content === null || content === undefined) return {}
   if (!isJsonObject(content)) throw new ToolloopError('invalid_option', `Expected ${file} to hold a mapping, got ${show(content)}`)
-  const { model } = content
+  const model = modelOf(content, file)
+  const { providers } = content
+  if (providers === undefined || providers === null) return model === undefined ? {} : { model }
+  if (!isJsonObject(providers)) {
+    throw new ToolloopError(
+      'invalid_option',
+      `Expected \`providers\` in ${file} to be a mapping of providers by name, got ${show(providers)}`,
+    )
+  }
+  return { ...(model === undefined ? {} : { model }), providers: providers as Providers }
+}
+
+function modelOf({ model }: JsonObject, file: string): string | ModelSettings | undefined {
   if (model === undefined || model === null) return undefined
   if (typeof model === 'string' && model !== '') return model
   if (isJsonObject(model) && typeof model.provider === 'string' && typeof model.model === 'string') {

@@ -66,8 +66,8 @@ async function diagnose({ model, baseUrl }: DoctorFlags, { env, cwd }: CliIO): P
       servers,
       probeMs,
     })
-    const { createModel } = await import('../models/create-model.ts')
-    createModel(choice.model)
+    const { openChoice } = await import('./prepare-agent.ts')
+    openChoice(choice)
   } catch (error) {
     problems.push(messageOf(error))
   }

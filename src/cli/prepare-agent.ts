@@ -2,6 +2,8 @@ import { readFile, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { RunnerOptions } from '../agent/run.ts'
 import { messageOf, ToolloopError } from '../errors.ts'
+import { createModel } from '../models/create-model.ts'
+import type { ChatModel } from '../models/model.ts'
 import type { AnyTool } from '../tools/tool.ts'
 import type { AgentFlags } from './agent-flags.ts'
 import { chooseModel, type ModelChoice } from './choose-model.ts'
@@ -39,7 +41,7 @@ export async function prepareAgent(flags: AgentFlags, terminal: Terminal, signal
     signal,
   })
   const options: RunnerOptions = {
-    model: choice.model,
+    model: openChoice(choice),
     tools,
     logger: createCliLogger(terminal, flags),
     ...(instructions === undefined ? {} : { instructions }),
@@ -49,6 +51,11 @@ export async function prepareAgent(flags: AgentFlags, terminal: Terminal, signal
     ...(flags.stream ? {} : { stream: false }),
   }
   return { choice, tools, options }
+}
+
+/** Throws what `createModel` throws. */
+export function openChoice({ model, providers }: ModelChoice): ChatModel {
+  return createModel(model, providers === undefined ? {} : { providers })
 }
 
 /** The line that names the model. */

@@ -2,12 +2,22 @@ import { InvalidOptionError, ToolloopError } from '../errors.ts'
 import { anthropicQuirks } from './anthropic-quirks.ts'
 import type { ChatModel, ModelCapabilities, ModelRequest, ModelResponse, ModelSink } from './model.ts'
 import { openAIQuirks } from './openai-quirks.ts'
-import { findBaseURL, findOnlyModel, findPreset, type ProviderPreset, presetQuirks, providerNames } from './providers.ts'
+import {
+  checkFacts,
+  findBaseURL,
+  findOnlyModel,
+  findPreset,
+  type ProviderPreset,
+  type Providers,
+  presetFacts,
+  presetQuirks,
+  providerNames,
+} from './providers.ts'
 import { withRetry } from './retry.ts'
 import type { ModelSettings } from './settings.ts'
 
 /** A model, or what `createModel` makes one of. */
-export type ModelChoice = ChatModel | string | ModelSettings
+export type AnyModel = ChatModel | string | ModelSettings
 
 /** What this module needs to know of a driver before it is loaded. */
 interface DriverEntry {
@@ -48,16 +58,18 @@ const drivers: Readonly<Record<string, DriverEntry>> = {
 /**
  * The model behind `'provider/model'` (everything after the first `/` is the model's name) or settings; `'demo'` is the built-in model
  * that needs no key. Synchronous: the driver and its SDK are loaded with the first request, which is also when a missing API key is
- * reported. Failed requests are made again (`maxRetries`). Throws `unknown_provider` or `invalid_option`.
+ * reported. Failed requests are made again (`maxRetries`). `providers` are further ones, or say more of those there are, such as prices.
+ * Throws `unknown_provider` or `invalid_option`.
  *
  * ```ts
  * const model = createModel('openrouter/anthropic/claude-sonnet-4')
  * const local = createModel({ provider: 'custom', model: 'qwen3', baseURL: 'http://localhost:9000/v1' })
  * ```
  */
-export function createModel(model: string | ModelSettings): ChatModel {
-  const settings = checked(typeof model === 'string' ? parseName(model) : model)
-  const preset = findPreset(settings.provider)
+export function createModel(model: string | ModelSettings, { providers = {} }: { providers?: Providers } = {}): ChatModel {
+  const given = checked(typeof model === 'string' ? parseName(model, providers) : model)
+  const preset = findPreset(given.provider, providers)
+  const settings = { ...presetFacts(preset, given.model), ...given }
   const driver = Object.hasOwn(drivers, preset.driver) ? drivers[preset.driver] : undefined
   if (driver === undefined)
     throw new ToolloopError('unknown_provider', `Provider \`${settings.provider}\` has no driver \`${preset.driver}\``)
@@ -73,7 +85,7 @@ export function createModel(model: string | ModelSettings): ChatModel {
 }
 
 /** The model itself, or the one that `createModel` makes. Throws what that throws, and `invalid_option` for an object that is no model. */
-export function openModel(model: ModelChoice): ChatModel {
+export function openModel(model: AnyModel): ChatModel {
   if (typeof model === 'object' && model !== null && 'generate' in model) {
     if (typeof model.generate !== 'function') throw new InvalidOptionError('model.generate', 'a function', model.generate)
     return model
@@ -81,12 +93,16 @@ export function openModel(model: ModelChoice): ChatModel {
   return createModel(model)
 }
 
-function parseName(name: string): ModelSettings {
+function parseName(name: string, providers: Providers): ModelSettings {
   const slash = name.indexOf('/')
   const model = slash === -1 ? findOnlyModel(name) : undefined
   if (model !== undefined) return { provider: name, model }
   if (slash < 1 || slash === name.length - 1) {
-    throw new InvalidOptionError('model', `'provider/model' with a provider of ${providerNames().join(', ')}, or 'demo'`, name)
+    throw new InvalidOptionError(
+      'model',
+      `'provider/model' with a provider of ${[...providerNames(), ...Object.keys(providers)].join(', ')}, or 'demo'`,
+      name,
+    )
   }
   return { provider: name.slice(0, slash), model: name.slice(slash + 1) }
 }
@@ -100,6 +116,7 @@ function checked(settings: ModelSettings): ModelSettings {
   if (streamIdleTimeoutMs !== undefined && !(streamIdleTimeoutMs > 0)) {
     throw new InvalidOptionError('streamIdleTimeoutMs', 'a number of milliseconds > 0', streamIdleTimeoutMs)
   }
+  checkFacts(settings)
   return settings
 }
 

@@ -1,7 +1,7 @@
 import { InvalidOptionError, ModelError, type ToolloopError } from '../errors.ts'
 import { addUsage, type Usage } from '../messages.ts'
 import { knowsCost, withCost } from './cost.ts'
-import { type ModelChoice, openModel } from './create-model.ts'
+import { type AnyModel, openModel } from './create-model.ts'
 import { type ChatModel, type ModelCapabilities, type ModelRequest, type ModelResponse, type ModelSink, toModelError } from './model.ts'
 import { watchSink } from './retry.ts'
 
@@ -34,7 +34,7 @@ const restingCodes: ReadonlySet<string> = new Set([
  * failed is in the response's `warnings`; who answered is in its `provider` and `model`. When all have failed, rejects with the last one's
  * error. An abort ends it at once. Throws `invalid_option` for an empty list, or when only some of the models take tool calls.
  */
-export function fallbackModel(models: readonly ModelChoice[], { cooldownMs = 30_000 }: FallbackOptions = {}): ChatModel {
+export function fallbackModel(models: readonly AnyModel[], { cooldownMs = 30_000 }: FallbackOptions = {}): ChatModel {
   if (!Array.isArray(models) || models.length === 0) throw new InvalidOptionError('models', 'an array of models, not empty', models)
   if (!(cooldownMs >= 0)) throw new InvalidOptionError('cooldownMs', 'a number of milliseconds ≥ 0', cooldownMs)
   const opened = models.map((model) => openModel(model))

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { InvalidOptionError, ModelError, ToolloopError } from '../errors.ts'
 import { isJsonObject, type JsonObject } from '../messages.ts'
+import type { ModelPrice } from './model.ts'
 import type { ModelSettings } from './settings.ts'
 
 /** What is known of a provider; `config/providers.yaml` says what the fields mean. */
@@ -21,25 +22,48 @@ export interface ProviderPreset {
   /** The provider's SDK may read its own further environment variables (organisation, project, headers). */
   sdkEnvironment?: boolean
   quirks?: JsonObject
-  /** Quirks of models whose name matches the regular expression, over the provider's. */
-  models?: { match: string; quirks: JsonObject }[]
+  /** What is true of the models whose name matches the regular expression; later entries go over earlier ones. */
+  models?: ModelPreset[]
 }
+
+export interface ModelPreset {
+  match: string
+  /** Over the provider's, key by key. */
+  quirks?: JsonObject
+  price?: ModelPrice
+  contextWindow?: number
+}
+
+/**
+ * Further providers, and changes to those of `config/providers.yaml`, by name: quirks go over the ones there key by key, `models` come
+ * after them, any other field replaces the one there.
+ */
+export type Providers = Readonly<Record<string, Partial<ProviderPreset>>>
 
 const file = new URL('../../config/providers.yaml', import.meta.url)
 let presets: ReadonlyMap<string, ProviderPreset> | undefined
 
-/** The preset of a provider. Throws `unknown_provider`, with the names there are. */
-export function findPreset(provider: string): ProviderPreset {
-  const preset = allPresets().get(provider)
-  if (preset === undefined) {
-    const names = providerNames().join(', ')
+/** The preset of a provider. Throws `unknown_provider`, with the names there are, or `invalid_option` for `own` that are none. */
+export function findPreset(provider: string, own: Providers = {}): ProviderPreset {
+  const bundled = allPresets().get(provider)
+  const added = Object.hasOwn(own, provider) ? own[provider] : undefined
+  if (added !== undefined) return checked(`providers.${provider}`, merged(bundled, added))
+  if (bundled === undefined) {
+    const names = [...new Set([...providerNames(), ...Object.keys(own)])].join(', ')
     throw new ToolloopError(
       'unknown_provider',
       `Expected a known provider, got \`${provider}\`. There are: ${names}. Any other server that speaks \
 the Chat Completions API is provider \`custom\` with a \`baseURL\``,
     )
   }
-  return preset
+  return bundled
+}
+
+function merged(bundled: ProviderPreset | undefined, added: Partial<ProviderPreset>): Partial<ProviderPreset> {
+  if (typeof added !== 'object' || added === null) return added
+  const models = [bundled?.models, added.models].flatMap((entries) => entries ?? [])
+  const quirks = isJsonObject(added.quirks) ? { ...bundled?.quirks, ...added.quirks } : added.quirks
+  return { ...bundled, ...added, ...(quirks === undefined ? {} : { quirks }), ...(models.length === 0 ? {} : { models }) }
 }
 
 export function providerNames(): string[] {
@@ -52,8 +76,20 @@ export function findOnlyModel(provider: string): string | undefined {
 }
 
 /** The provider's quirks, then those of its models that `model` is one of. */
-export function presetQuirks({ quirks, models = [] }: ProviderPreset, model: string): (JsonObject | undefined)[] {
-  return [quirks, ...models.filter(({ match }) => new RegExp(match, 'i').test(model)).map((entry) => entry.quirks)]
+export function presetQuirks(preset: ProviderPreset, model: string): (JsonObject | undefined)[] {
+  return [preset.quirks, ...entriesOf(preset, model).map(({ quirks }) => quirks)]
+}
+
+/** What is known of the model besides its quirks. */
+export function presetFacts(preset: ProviderPreset, model: string): Pick<ModelPreset, 'price' | 'contextWindow'> {
+  const entries = entriesOf(preset, model)
+  const price = entries.findLast((entry) => entry.price !== undefined)?.price
+  const contextWindow = entries.findLast((entry) => entry.contextWindow !== undefined)?.contextWindow
+  return { ...(price === undefined ? {} : { price }), ...(contextWindow === undefined ? {} : { contextWindow }) }
+}
+
+function entriesOf({ models = [] }: ProviderPreset, model: string): ModelPreset[] {
+  return models.filter(({ match }) => new RegExp(match, 'i').test(model))
 }
 
 /**
@@ -92,14 +128,49 @@ function allPresets(): ReadonlyMap<string, ProviderPreset> {
     const { parse } = createRequire(import.meta.url)('yaml') as typeof import('yaml')
     const parsed: unknown = parse(readFileSync(file, 'utf8'))
     if (!isJsonObject(parsed)) throw new InvalidOptionError('config/providers.yaml', 'a map of providers', parsed)
-    presets = new Map(Object.entries(parsed).map(([name, preset]) => [name, checked(name, preset)]))
+    presets = new Map(Object.entries(parsed).map(([name, preset]) => [name, checked(`config/providers.yaml: ${name}`, preset)]))
   }
   return presets
 }
 
-function checked(name: string, preset: unknown): ProviderPreset {
-  if (!isJsonObject(preset) || typeof preset.driver !== 'string') {
-    throw new InvalidOptionError(`config/providers.yaml: ${name}`, 'a map with a `driver`', preset)
-  }
+function checked(where: string, preset: unknown): ProviderPreset {
+  if (!isJsonObject(preset) || typeof preset.driver !== 'string') throw new InvalidOptionError(where, 'a map with a `driver`', preset)
+  const { quirks = {}, models = [] } = preset
+  if (!isJsonObject(quirks)) throw new InvalidOptionError(`${where}.quirks`, 'a map', quirks)
+  if (!Array.isArray(models)) throw new InvalidOptionError(`${where}.models`, 'a list', models)
+  for (const [at, entry] of models.entries()) checkModel(`${where}.models[${at}]`, entry)
   return { ...preset, driver: preset.driver }
+}
+
+function checkModel(where: string, entry: unknown): void {
+  if (!isJsonObject(entry) || typeof entry.match !== 'string' || !isPattern(entry.match)) {
+    throw new InvalidOptionError(where, 'a map with a regular expression `match`', entry)
+  }
+  checkFacts(entry, where)
+}
+
+/** Throws `invalid_option` for a price or a context window that is none. */
+export function checkFacts({ price, contextWindow }: { price?: unknown; contextWindow?: unknown }, where?: string): void {
+  const path = (name: string) => (where === undefined ? name : `${where}.${name}`)
+  if (price !== undefined && !isPrice(price)) {
+    throw new InvalidOptionError(path('price'), 'US dollars for a million tokens, `{input, output}` with numbers ≥ 0', price)
+  }
+  if (contextWindow !== undefined && !(Number.isInteger(contextWindow) && Number(contextWindow) > 0)) {
+    throw new InvalidOptionError(path('contextWindow'), 'a number of tokens > 0', contextWindow)
+  }
+}
+
+function isPrice(price: unknown): boolean {
+  if (!isJsonObject(price)) return false
+  const { input, output, cacheRead = 0, cacheWrite = 0 } = price
+  return [input, output, cacheRead, cacheWrite].every((dollars) => typeof dollars === 'number' && dollars >= 0)
+}
+
+function isPattern(match: string): boolean {
+  try {
+    new RegExp(match, 'i')
+    return true
+  } catch {
+    return false
+  }
 }

@@ -1,4 +1,4 @@
-import { type ModelChoice, openModel } from './create-model.ts'
+import { type AnyModel, openModel } from './create-model.ts'
 import type { ChatModel, ModelCapabilities, ModelRequest, ModelResponse, ModelSink } from './model.ts'
 
 /** A model that can be replaced by another while runs are in flight. */
@@ -6,11 +6,11 @@ export interface SwitchableModel extends ChatModel {
   /** The model that the next turn asks. */
   readonly current: ChatModel
   /** From the next turn on, `model` is asked; a turn in flight keeps the one it began with. Throws what `createModel` throws; nothing is changed then. */
-  switchTo(model: ModelChoice): void
+  switchTo(model: AnyModel): void
 }
 
 /** Throws what `createModel` throws. */
-export function switchableModel(initial: ModelChoice): SwitchableModel {
+export function switchableModel(initial: AnyModel): SwitchableModel {
   let current = openModel(initial)
   return {
     get current(): ChatModel {
@@ -25,7 +25,7 @@ export function switchableModel(initial: ModelChoice): SwitchableModel {
     get capabilities(): ModelCapabilities {
       return current.capabilities
     },
-    switchTo(model: ModelChoice): void {
+    switchTo(model: AnyModel): void {
       current = openModel(model)
     },
     forTurn(): ChatModel {

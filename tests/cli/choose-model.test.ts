@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { chooseModel } from '../../src/cli/choose-model.ts'
 import { findServers, localServers } from '../../src/cli/local-servers.ts'
+import { openChoice } from '../../src/cli/prepare-agent.ts'
 import { bareEnv } from './fake-io.ts'
 import { tempFolder } from './temp-folder.ts'
 
@@ -46,6 +47,19 @@ describe('which model is used', () => {
     expect(keyed).toMatchObject({ source: 'key', why: 'OPENAI_API_KEY is set' })
     expect(keyed.name).toMatch(/^openai\/./)
     expect(await choose({ env: { OLLAMA_HOST: env.OLLAMA_HOST } })).toMatchObject({ name: 'ollama/local', source: 'server' })
+  })
+
+  it('S4-16 hands on what the file says of providers, whoever names the model', async () => {
+    const cwd = await tempFolder({
+      'toolloop.yaml': 'providers:\n  inhouse: { driver: openai, baseURL: http://127.0.0.1:9/v1, apiKeyOptional: true }\n',
+    })
+    const providers = { inhouse: { driver: 'openai', baseURL: 'http://127.0.0.1:9/v1', apiKeyOptional: true } }
+    const choice = await choose({ model: 'inhouse/m', cwd })
+    expect(choice).toMatchObject({ model: 'inhouse/m', source: 'option', providers })
+    expect(openChoice(choice)).toMatchObject({ provider: 'inhouse', model: 'm' })
+    expect(await choose({ cwd })).toMatchObject({ model: 'demo', providers })
+    const broken = await tempFolder({ 'toolloop.yaml': 'providers: [inhouse]\n' })
+    await expect(choose({ cwd: broken })).rejects.toThrow('Expected `providers` in toolloop.yaml to be a mapping of providers by name')
   })
 
   it('reads config/toolloop.yaml too, and settings as well as a name; ignores every other key', async () => {

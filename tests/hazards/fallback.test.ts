@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/runner.ts'
 import { Event } from '../../src/events.ts'
-import type { ModelChoice } from '../../src/models/create-model.ts'
+import type { AnyModel } from '../../src/models/create-model.ts'
 import type { MockFault } from '../../src/testing/mock/fault.ts'
 import type { MockReply } from '../../src/testing/mock/reply.ts'
 import { modes, streamingModes } from './modes.ts'
@@ -31,7 +31,7 @@ describe.each(modes)('a second model: $name', (mode) => {
     const two = stack.use(await mode.open(second))
     const look = countingTool('look')
     const { logger } = recordingLogger()
-    const models: readonly ModelChoice[] = [one.model, two.model]
+    const models: readonly AnyModel[] = [one.model, two.model]
     const runner = new AgentRunner({ ...one.options, models, tools: [look.tool], logger })
     return { one, two, look, runner, [Symbol.asyncDispose]: () => stack.disposeAsync() }
   }
