@@ -4,6 +4,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
+import { chooseModel } from '../src/cli/choose-model.ts'
+import { openChoice } from '../src/cli/prepare-agent.ts'
 import { errorCodes } from '../src/errors.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -24,8 +26,12 @@ function asInReadme(source: string): string {
   return source.replace(/'(?:\.\.\/)+(src\/[^']+)'/g, (_whole, file: string) => `'${entries[file] ?? `no entry for ${file}`}'`).trim()
 }
 
-const examples = readdirSync(join(root, 'tests/examples')).filter((name) => name.endsWith('.ts'))
-const snippets = [...readme.matchAll(/<!-- file: (\S+) -->\n```ts\n([\s\S]*?)\n```/g)].map(([, file = '', code = '']) => ({ file, code }))
+const shown = readdirSync(join(root, 'tests/examples'))
+const examples = shown.filter((name) => name.endsWith('.ts'))
+const snippets = [...readme.matchAll(/<!-- file: (\S+) -->\n```(?:ts|yaml)\n([\s\S]*?)\n```/g)].map(([, file = '', code = '']) => ({
+  file,
+  code,
+}))
 
 /** What each example prints, where it is the same every time. */
 const printed: Record<string, RegExp> = {
@@ -39,15 +45,15 @@ const printed: Record<string, RegExp> = {
 }
 
 describe('README', () => {
-  it('every TypeScript snippet is a file of tests/examples, word for word', () => {
-    const all = [...readme.matchAll(/```ts\n/g)].length
+  it('every snippet of code or configuration is a file of tests/examples, word for word', () => {
+    const all = [...readme.matchAll(/```(?:ts|yaml)\n/g)].length
     expect(snippets.length).toBe(all)
     expect(snippets.length).toBeGreaterThan(4)
     for (const { file, code } of snippets) expect(code.trim(), file).toBe(asInReadme(read(file)))
   })
 
   it('every example is shown in the README', () => {
-    expect(snippets.map(({ file }) => file).sort()).toEqual(examples.map((name) => `tests/examples/${name}`).sort())
+    expect(snippets.map(({ file }) => file).sort()).toEqual(shown.map((name) => `tests/examples/${name}`).sort())
   })
 
   it('documents every error code, and none that is not there', () => {
@@ -70,6 +76,12 @@ describe('README', () => {
 })
 
 describe('examples', () => {
+  it('toolloop.yaml is a configuration the command line takes', async () => {
+    const choice = await chooseModel({ env: {}, cwd: join(root, 'tests/examples') })
+    expect(choice).toMatchObject({ name: 'inhouse/qwen3-coder', source: 'file' })
+    expect(openChoice(choice).capabilities).toMatchObject({ contextWindow: 262_144, price: { input: 0.4 } })
+  })
+
   it.each(examples)('%s runs and prints what it should', { timeout: 30_000 }, async (name) => {
     const { stdout } = await run(process.execPath, [join('tests/examples', name)], { cwd: root, env: { PATH: process.env.PATH ?? '' } })
     expect(stdout).toMatch(printed[name] ?? /\S/)

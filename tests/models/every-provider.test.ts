@@ -1,0 +1,45 @@
+import { describe, expect, it } from 'vitest'
+import { AgentRunner } from '../../src/agent/runner.ts'
+import type { JsonObject } from '../../src/messages.ts'
+import { createModel } from '../../src/models/create-model.ts'
+import { findPreset, providerNames } from '../../src/models/providers.ts'
+import { type MockProvider, startMockProvider } from '../../src/testing/index.ts'
+import { defineTool } from '../../src/tools/tool.ts'
+
+/** Where a driver finds the mock's wire. */
+const addresses: Record<string, (server: MockProvider) => string> = {
+  openai: ({ baseURL }) => baseURL,
+  anthropic: ({ url }) => url,
+}
+
+const add = defineTool({
+  name: 'add',
+  description: 'Adds two numbers.',
+  parameters: { type: 'object', properties: { a: { type: 'number' }, b: { type: 'number' } }, required: ['a', 'b'] },
+  execute: ({ a, b }: JsonObject) => Number(a) + Number(b),
+})
+
+describe('every provider of config/providers.yaml', () => {
+  const providers = providerNames().filter((name) => findPreset(name).driver !== 'demo')
+
+  it.each(providers.flatMap((name) => [[name, true] as const, [name, false] as const]))(
+    'S4-16 S4-17 S4-18 %s runs the tool loop when tools are bound (streaming: %s)',
+    async (provider, stream) => {
+      const address = addresses[findPreset(provider).driver]
+      if (address === undefined) throw new Error(`No address for the driver of ${provider}`)
+      await using server = await startMockProvider({
+        script: [{ text: 'I add. ', toolCalls: [{ id: 'call_1', name: 'add', arguments: { a: 2, b: 3 } }] }, 'It is 5.'],
+      })
+      const model = createModel({ provider, model: 'some-model', apiKey: 'sk-ant-test-key', baseURL: address(server), maxRetries: 0 })
+      const result = await new AgentRunner({ model, tools: [add], stream }).run('2 + 3?')
+      expect(result.error).toBeUndefined()
+      expect(result).toMatchObject({ stopReason: 'answered', output: 'It is 5.', iterations: 2 })
+      expect(result.messages).toMatchObject([
+        { role: 'user', content: '2 + 3?' },
+        { role: 'assistant', content: 'I add. ', toolCalls: [{ function: { name: 'add' } }] },
+        { role: 'tool', content: '5' },
+        { role: 'assistant', content: 'It is 5.' },
+      ])
+    },
+  )
+})
