@@ -1,6 +1,6 @@
 /** The loops that are compared: ours, one written by hand on `fetch`, and one on the openai SDK as its README shows it. */
 import OpenAI from 'openai'
-import { AgentRunner, createModel, defineTool } from '../../src/index.ts'
+import { AgentRunner, createModel, defineTool, type ModelSettings } from '../../src/index.ts'
 
 export interface LoopOptions {
   url: string
@@ -18,7 +18,7 @@ const parameters = {
   add: { type: 'object', properties: { a: { type: 'number' }, b: { type: 'number' } }, required: ['a', 'b'], additionalProperties: false },
   store: { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] },
 }
-const prompt = 'Do the sums.'
+export const prompt = 'Do the sums.'
 
 const tools = [
   defineTool({
@@ -35,40 +35,42 @@ const byHand: Record<string, (args: { a: number; b: number; text: string }) => n
   add: ({ a, b }) => a + b,
   store: ({ text }) => text.length,
 }
-const definitions = Object.entries(parameters).map(([name, schema]) => ({
+export function runByHand(name: string, json: string): number | undefined {
+  return byHand[name]?.(JSON.parse(json))
+}
+
+export const definitions = Object.entries(parameters).map(([name, schema]) => ({
   type: 'function' as const,
   function: { name, description: name === 'add' ? 'Adds two numbers.' : 'Stores a text.', parameters: schema },
 }))
 
-const runners = new Map<string, AgentRunner>()
-
-export const ours: Loop = async ({ url, stream, rounds, onText, onRound }) => {
-  const key = `${url} ${stream} ${rounds}`
-  const runner =
-    runners.get(key) ??
-    new AgentRunner({
-      model: createModel({ provider: 'custom', model: 'bench', baseURL: url, apiKey: 'key' }),
-      tools,
-      stream,
-      maxIterations: rounds + 2,
-    })
-  runners.set(key, runner)
-  if (onRound !== undefined) {
-    let round = 0
-    const off = runner.on('MODEL_START', () => onRound(round++))
-    const result = await runner.run(prompt)
-    off()
+/** Our loop over the model that `settings` and the task's address make. */
+export function oursWith(settings: Omit<ModelSettings, 'baseURL'>): Loop {
+  const runners = new Map<string, AgentRunner>()
+  return async ({ url, stream, rounds, onText, onRound }) => {
+    const key = `${url} ${stream} ${rounds}`
+    const runner =
+      runners.get(key) ?? new AgentRunner({ model: createModel({ ...settings, baseURL: url }), tools, stream, maxIterations: rounds + 2 })
+    runners.set(key, runner)
+    if (onRound !== undefined) {
+      let round = 0
+      const off = runner.on('MODEL_START', () => onRound(round++))
+      const result = await runner.run(prompt)
+      off()
+      return { textLength: result.output.length, toolResults: result.toolCalls.length }
+    }
+    if (onText === undefined) {
+      const result = await runner.run(prompt)
+      return { textLength: result.output.length, toolResults: result.toolCalls.length }
+    }
+    const run = runner.stream(prompt)
+    for await (const text of run.text) onText(text)
+    const result = await run.result
     return { textLength: result.output.length, toolResults: result.toolCalls.length }
   }
-  if (onText === undefined) {
-    const result = await runner.run(prompt)
-    return { textLength: result.output.length, toolResults: result.toolCalls.length }
-  }
-  const run = runner.stream(prompt)
-  for await (const text of run.text) onText(text)
-  const result = await run.result
-  return { textLength: result.output.length, toolResults: result.toolCalls.length }
 }
+
+export const ours: Loop = oursWith({ provider: 'custom', model: 'bench', apiKey: 'key' })
 
 /** Ours without the iterator: events straight to a listener, as a service that writes to a socket uses it. */
 export const oursListening: Loop = async ({ onText, ...options }) => {
@@ -140,7 +142,7 @@ export const handWritten: Loop = async ({ url, stream, onText, onRound }) => {
     if (calls.length === 0) return { textLength: text.length, toolResults }
     messages.push({ role: 'assistant', content: text || null, tool_calls: calls })
     for (const call of calls) {
-      const result = byHand[call.function.name]?.(JSON.parse(call.function.arguments))
+      const result = runByHand(call.function.name, call.function.arguments)
       messages.push({ role: 'tool', tool_call_id: call.id, content: String(result) })
       toolResults++
     }
@@ -180,7 +182,7 @@ export const plainSdk: Loop = async ({ url, stream, onText, onRound }) => {
     if (calls.length === 0) return { textLength: text.length, toolResults }
     messages.push({ role: 'assistant', content: text || null, tool_calls: calls })
     for (const call of calls) {
-      const result = byHand[call.function.name]?.(JSON.parse(call.function.arguments))
+      const result = runByHand(call.function.name, call.function.arguments)
       messages.push({ role: 'tool', tool_call_id: call.id, content: String(result) })
       toolResults++
     }

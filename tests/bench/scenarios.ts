@@ -1,5 +1,6 @@
 /** What is measured: each scenario's work, by contender, the one written by hand first. Every result is checked. */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { handWrittenAnthropic, oursOverAnthropic } from './anthropic-loops.ts'
 import { handWritten, type Loop, ours, oursListening, plainSdk } from './loops.ts'
 import { argumentPieces, textPieces } from './server.ts'
 
@@ -27,9 +28,10 @@ function by<Name extends string>(loops: Record<Name, Loop>, work: (loop: Loop) =
   return Object.fromEntries(entries) as Record<Name, Work>
 }
 
+const anthropicLoops = { 'by hand': handWrittenAnthropic, toolloop: oursOverAnthropic }
 const loops = { 'by hand': handWritten, toolloop: ours, 'openai SDK': plainSdk }
 
-function turns(stream: boolean): Scenario {
+function turns(what: string, stream: boolean, contenders: Record<string, Loop>): Scenario {
   const rounds = 9
   const repeat = 20
   const work = (loop: Loop) => async (url: string) => {
@@ -40,11 +42,11 @@ function turns(stream: boolean): Scenario {
     }
     return undefined
   }
-  const title = `a turn, ${stream ? 'streamed' : 'whole'}`
-  return { title, units: repeat * (rounds + 1), rounds: 30, warmUp: 10, contenders: by(loops, work) }
+  const title = `a turn, ${what}`
+  return { title, units: repeat * (rounds + 1), rounds: 30, warmUp: 10, contenders: by(contenders, work) }
 }
 
-function text(): Scenario {
+function text(what: string, contenders: Record<string, Loop>): Scenario {
   const length = textPieces * 4
   const repeat = 2
   const work = (loop: Loop) => async (url: string) => {
@@ -59,8 +61,7 @@ function text(): Scenario {
     }
     return undefined
   }
-  const all = { 'by hand': handWritten, 'toolloop, listener': oursListening, 'toolloop, stream().text': ours, 'openai SDK': plainSdk }
-  return { title: '1 MB of text in 4-character pieces', units: repeat, rounds: 9, warmUp: 3, contenders: by(all, work) }
+  return { title: `1 MB of text in 4-character pieces${what}`, units: repeat, rounds: 9, warmUp: 3, contenders: by(contenders, work) }
 }
 
 function callArguments(): Scenario {
@@ -126,10 +127,17 @@ function concurrency(): Scenario {
 }
 
 export const scenarios: Readonly<Record<string, Scenario>> = {
-  turns: turns(true),
-  whole: turns(false),
-  text: text(),
+  turns: turns('streamed', true, loops),
+  whole: turns('whole', false, loops),
+  text: text('', {
+    'by hand': handWritten,
+    'toolloop, listener': oursListening,
+    'toolloop, stream().text': ours,
+    'openai SDK': plainSdk,
+  }),
   arguments: callArguments(),
   rounds: manyRounds(),
   concurrency: concurrency(),
+  'anthropic-turns': turns('streamed, Anthropic', true, anthropicLoops),
+  'anthropic-text': text(', Anthropic', anthropicLoops),
 }

@@ -1,6 +1,7 @@
 /** The provider of the benchmark: a process of its own that answers from bytes made beforehand, so that its cost is not the client's. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { anthropicText, anthropicTurn } from './anthropic-server.ts'
 
 const textPiece = 'abcd'
 export const textPieces = 262_144 // 1 MB in 4-character pieces
@@ -72,9 +73,18 @@ function count(body: string, needle: string): number {
   return found
 }
 
-/** `/SCENARIO/ROUNDS/chat/completions`; which round a request is at shows in the results it carries. */
+const anthropicTextTurn = anthropicText(textPiece, textPieces)
+
+function answerAnthropic(scenario: string, rounds: number, round: number): string | Buffer {
+  if (scenario === 'text') return anthropicTextTurn
+  if (round >= rounds) return anthropicTurn(words)
+  return anthropicTurn(words, { id: `toolu_${round}`, name: 'add', json: ['{"a"', ':', `${round}`, ',"b"', ':1', '}'] })
+}
+
+/** `/SCENARIO/ROUNDS/…`, the path of the API last; which round a request is at shows in the results it carries. */
 function answer(url: string, body: string): string | Buffer {
   const [, scenario = '', rounds = '0'] = url.split('/')
+  if (url.endsWith('/v1/messages')) return answerAnthropic(scenario, Number(rounds), count(body, '"type":"tool_result"'))
   const round = count(body, '"role":"tool"')
   switch (scenario) {
     case 'whole':
