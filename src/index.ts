@@ -1,8 +1,10 @@
+export { type CompactionSize, compactMessages, estimateTokens } from './agent/compaction.ts'
 export { CustomAgent } from './agent/custom-agent.ts'
 export type { Durable, DurableBody, Engine, Journal, StepContext } from './agent/journal.ts'
 export type {
   ApprovalDecision,
   ApprovalRequest,
+  CompactionOptions,
   PendingItem,
   RunInput,
   RunLimits,

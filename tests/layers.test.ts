@@ -71,7 +71,7 @@ describe('layers', () => {
   })
 
   it('the import scan sees the imports there are', () => {
-    expect(importsOf('agent/runner.ts').map(({ target }) => target)).toContain('agent/turn.ts')
+    expect(importsOf('agent/runner.ts').map(({ target }) => target)).toContain('agent/tool-round.ts')
   })
 
   it('nothing but the package entry names the provider of a model to branch on', () => {

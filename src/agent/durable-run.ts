@@ -27,6 +27,7 @@ export function inputToJson({ settings, ...input }: DurableInput): Json {
     parallelToolCalls,
     stream,
     providerOptions,
+    compaction,
     temperature,
     topP,
     maxOutputTokens,
@@ -52,6 +53,7 @@ export function inputToJson({ settings, ...input }: DurableInput): Json {
     parallelToolCalls,
     stream,
     providerOptions,
+    ...(compaction === undefined ? {} : { compaction: { maxTokens: compaction.maxTokens } }),
   }
   return plain({ ...input, settings: { ...rest, ...sampling, ...Object.fromEntries(times), limits: Object.fromEntries(limits) } })
 }

@@ -9,6 +9,7 @@ import {
   type ToolCall,
   type ToolResultMessage,
 } from '../messages.ts'
+import { type Compaction, compacted, noCompaction } from './compaction.ts'
 
 /** What had to be put right in a conversation that was handed in. All zero for a valid one. */
 export interface Healing {
@@ -30,6 +31,9 @@ const noResult = 'No result was recorded for this call.'
  */
 export class History {
   readonly #messages: ChatMessage[] = []
+  /** The same list as `#messages` while nothing is left out. */
+  #visible = this.#messages
+  #compaction = noCompaction
   readonly #ids = new Set<string>()
   /** Calls of the last assistant message that have no result yet, by id. */
   readonly #open = new Map<string, ToolCall>()
@@ -44,7 +48,7 @@ export class History {
   constructor(conversation: readonly ChatMessage[] = [], instructions?: string, given = 0) {
     const [first] = conversation
     const isThere = first?.role === 'system' && first.content === instructions
-    if (instructions !== undefined && !isThere) this.#messages.push(adopt({ role: 'system', content: instructions }))
+    if (instructions !== undefined && !isThere) this.#push(adopt({ role: 'system', content: instructions }))
     this.#prefix = this.#messages.length
     this.#load(conversation, given)
   }
@@ -54,9 +58,24 @@ export class History {
     return this.#earlier
   }
 
-  /** The live list to send to a model: grows as the run goes on, is never changed otherwise. */
+  /** The list to send to a model: grows as the run goes on, and is replaced by a shorter one when the conversation is compacted. */
   get messages(): readonly ChatMessage[] {
+    return this.#visible
+  }
+
+  /** Every message, the instructions included, whatever is left out when it is sent. */
+  get whole(): readonly ChatMessage[] {
     return this.#messages
+  }
+
+  /** What is left out of `messages`; positions are those of `whole`. */
+  get compaction(): Compaction {
+    return this.#compaction
+  }
+
+  compact(compaction: Compaction): void {
+    this.#compaction = compaction
+    this.#visible = [...compacted(this.#messages, compaction)]
   }
 
   get length(): number {
@@ -81,13 +100,13 @@ export class History {
         this.#open.set(call.id, call)
       }
     }
-    this.#messages.push(adopt(message))
+    this.#push(adopt(message))
   }
 
   /** Takes over the result of an open call; false, and nothing appended, when there is no such call. */
   appendResult(result: ToolResultMessage): boolean {
     if (!this.#open.delete(result.toolCallId)) return false
-    this.#messages.push(adopt(result))
+    this.#push(adopt(result))
     return true
   }
 
@@ -111,6 +130,11 @@ export class History {
       taken.add(id)
       return id === call.id ? call : { ...call, id }
     })
+  }
+
+  #push(message: ChatMessage): void {
+    this.#messages.push(message)
+    if (this.#visible !== this.#messages) this.#visible.push(message)
   }
 
   #load(conversation: readonly ChatMessage[], given: number): void {

@@ -6,7 +6,7 @@ import type { ChatModel } from '../models/model.ts'
 import { ToolRegistry } from '../tools/registry.ts'
 import type { AnyTool } from '../tools/tool.ts'
 import { checkCostIsKnown, iterationsOf } from './limits.ts'
-import type { RunInput, RunnerOptions, RunOptions, RunSettings } from './run.ts'
+import type { CompactionOptions, RunInput, RunnerOptions, RunOptions, RunSettings } from './run.ts'
 
 /** The one model, or several as one. Throws `invalid_option` unless there is either, or what `createModel` throws. */
 export function toModel({ model, models }: Pick<RunnerOptions<never>, 'model' | 'models'>): ChatModel {
@@ -43,12 +43,14 @@ export function mergeOptions<Context>(runner: RunnerOptions<Context>, run: RunOp
     journal: _journal,
     ...settings
   } = runner
+  const compaction = (runner.compaction ?? run.compaction) && { ...runner.compaction, ...given(run.compaction ?? {}) }
   return {
     ...settings,
     ...given(run),
     maxIterations: rounds,
     maxToolRounds: undefined,
     limits: { ...runner.limits, ...given(run.limits ?? {}) },
+    ...(compaction === undefined ? {} : { compaction }),
   }
 }
 
@@ -59,14 +61,25 @@ function given<T extends object>(options: T): Partial<T> {
 
 /** Throws `invalid_option` for a setting that is not allowed, or not with this model. */
 export function checkSettings(settings: RunSettings<never>, model: ChatModel): void {
-  const { onLimit, toolCalling, approve, stopWhen } = settings
+  const { onLimit, toolCalling, approve, stopWhen, compaction } = settings
   checkCostIsKnown(settings.limits, model.capabilities)
   if (onLimit !== undefined && onLimit !== 'stop' && onLimit !== 'answer')
     throw new InvalidOptionError('onLimit', "'stop' or 'answer'", onLimit)
   if (toolCalling !== undefined && toolCalling !== 'auto' && toolCalling !== 'native')
     throw new InvalidOptionError('toolCalling', "'auto' or 'native'", toolCalling)
+  checkCompaction(compaction)
   if (approve !== undefined && typeof approve !== 'function') throw new InvalidOptionError('approve', 'a function', approve)
   if (stopWhen !== undefined && typeof stopWhen !== 'function') throw new InvalidOptionError('stopWhen', 'a function', stopWhen)
+}
+
+function checkCompaction(compaction: CompactionOptions | undefined): void {
+  if (compaction === undefined) return
+  if (typeof compaction !== 'object' || compaction === null) throw new InvalidOptionError('compaction', 'options', compaction)
+  const { maxTokens, estimate, summarise } = compaction
+  if (maxTokens !== undefined && !(maxTokens > 0)) throw new InvalidOptionError('compaction.maxTokens', 'a number > 0', maxTokens)
+  if (estimate !== undefined && typeof estimate !== 'function') throw new InvalidOptionError('compaction.estimate', 'a function', estimate)
+  if (summarise !== undefined && typeof summarise !== 'function')
+    throw new InvalidOptionError('compaction.summarise', 'a function', summarise)
 }
 
 /** Tools sent to a model that can't call any would be ignored, or make every request fail. Throws `invalid_option`. */

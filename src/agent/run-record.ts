@@ -25,7 +25,6 @@ export class RunRecord {
   #usage: Usage = noUsage
   #text = ''
   #iterations = 0
-  #lastKey = ''
 
   /** `given`: how many messages of the history are from before this run. */
   constructor(history: History, given: number) {
@@ -39,7 +38,6 @@ export class RunRecord {
     const usage = turn.kind === 'reply' || turn.kind === 'refused' ? turn.step.usage : turn.usage
     this.#usage = addUsage(this.#usage, usage)
     this.#iterations = Math.max(this.#iterations, Number.parseInt(key, 10))
-    this.#lastKey = key
     this.#text = turn.text
     if (turn.kind === 'reply' || turn.kind === 'refused') this.steps.push(turn.step)
     if (turn.kind === 'reply') this.history.append(turn.message)
@@ -88,7 +86,7 @@ export class RunRecord {
 
   /** The error as it was thrown, with its stack and cause; after a crash, one made from the record. */
   #errorOf({ code, message }: ErrorRecord, run: LiveRun): ToolloopError {
-    const thrown = run.errors.get(this.#lastKey)
+    const thrown = [...run.errors.values()].findLast((error) => error.code === code && error.message === message)
     return thrown ?? new ModelError(code, message, { provider: run.model.provider, model: run.model.model, retryable: false })
   }
 }

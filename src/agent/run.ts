@@ -35,6 +35,19 @@ export interface ApprovalRequest<Context = unknown> {
 }
 export type ApprovalDecision = boolean | { approved: boolean; reason?: string }
 
+/**
+ * What is sent of a long conversation: old results are shortened, then the oldest rounds left out, calls and results whole; system messages
+ * and the task stay. Done when it is estimated to be too long, and when the provider says so.
+ */
+export interface CompactionOptions {
+  /** Most tokens of conversation that are sent. Default: three quarters of the model's context window; where that is not known, no limit. */
+  maxTokens?: number
+  /** Tokens of a message. Default: by its length, see `estimateTokens`. */
+  estimate?(message: ChatMessage): number
+  /** What is to be said in place of messages that are left out. One that throws is logged, and nothing is said. */
+  summarise?(messages: readonly ChatMessage[], options: { signal: AbortSignal }): string | Promise<string>
+}
+
 /** What a run can be given, and a runner for all its runs; the run's value wins. */
 export interface RunSettings<Context = unknown> extends Sampling {
   /** Model requests a run may make, each with its tools. An integer ≥ 1. Default 5. */
@@ -57,6 +70,8 @@ export interface RunSettings<Context = unknown> extends Sampling {
   toolChoice?: ToolChoice
   parallelToolCalls?: boolean
   limits?: RunLimits
+  /** Keeps a conversation that grows long within the model's context window; the result has it whole. Default: not done. */
+  compaction?: CompactionOptions
   /** False: asks the provider for whole responses instead of streams. Default true. */
   stream?: boolean
   /** Put into the provider's request body as they are. */

@@ -3,6 +3,7 @@ import { defaultLogger, type Logger, redacting } from '../log.ts'
 import type { Json } from '../messages.ts'
 import type { ChatModel } from '../models/model.ts'
 import type { ToolRegistry } from '../tools/registry.ts'
+import { askWithinWindow } from './context-window.ts'
 import { type DurableInput, inputFromJson, inputToJson, resultFromJson, resultToJson } from './durable-run.ts'
 import { History } from './history.ts'
 import { type Durable, type Engine, inMemory } from './journal.ts'
@@ -13,7 +14,6 @@ import type { RunInput, RunnerOptions, RunOptions, RunResult } from './run.ts'
 import { type Ending, RunRecord } from './run-record.ts'
 import { RunStream } from './run-stream.ts'
 import { runToolRound } from './tool-round.ts'
-import { askModel } from './turn.ts'
 
 /**
  * Drives a bounded tool loop: asks the model, runs the tools it calls, gives it the results, until it answers or a bound is reached.
@@ -152,7 +152,7 @@ async function runLoop(durable: Durable, run: LiveRun, record: RunRecord): Promi
   const budget = new Budget(run.limits)
   const breaker = new RepeatBreaker(run.limits.repeatedCalls)
   for (let iteration = 1; ; iteration++) {
-    const turn = await askModel(durable, run, history, iteration)
+    const turn = await askWithinWindow(durable, run, history, iteration)
     budget.spend(record.addTurn(turn, `${iteration}.model`))
     if (turn.kind === 'interrupted') return { stopReason: turn.why }
     if (turn.kind === 'failed') return { stopReason: 'model_error', error: turn.error }
@@ -174,7 +174,7 @@ async function runLoop(durable: Durable, run: LiveRun, record: RunRecord): Promi
       endingWords[limit] ?? 'run ended',
     )
     if (run.settings.onLimit !== 'answer' || limit === 'budget') return { stopReason: limit }
-    const answer = await askModel(durable, run, history, iteration + 1, 'none')
+    const answer = await askWithinWindow(durable, run, history, iteration + 1, 'none')
     record.addTurn(answer, `${iteration + 1}.answer`)
     if (answer.kind === 'interrupted') return { stopReason: answer.why }
     // Told to call nothing, some models do: nothing runs, and the history stays valid.

@@ -25,9 +25,17 @@ export interface ErrorRecord {
   message: string
 }
 
-/** Asks the model once, as the step `${iteration}.model`, and plans the calls it made. Never rejects for a fault of the model. */
-export function askModel(durable: Durable, run: LiveRun, history: History, iteration: number, toolChoice?: ToolChoice): Promise<Turn> {
-  const key = toolChoice === undefined ? `${iteration}.model` : `${iteration}.answer`
+/** Asks the model once, as the step `${iteration}.model`, and plans the calls it made. Never rejects for a fault of the model. `attempt` counts the requests of one iteration. */
+export function askModel(
+  durable: Durable,
+  run: LiveRun,
+  history: History,
+  iteration: number,
+  toolChoice?: ToolChoice,
+  attempt = 1,
+): Promise<Turn> {
+  const name = toolChoice === undefined ? `${iteration}.model` : `${iteration}.answer`
+  const key = attempt === 1 ? name : `${name}.${attempt}`
   return durable.step(key, async (step) => {
     const unfollow = step.signal === run.signal ? undefined : run.follow(step.signal)
     try {

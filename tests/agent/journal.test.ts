@@ -105,6 +105,42 @@ describe('a run under a journal', () => {
     ])
   })
 
+  it('H46 what was left out of a conversation is recorded: crashed at any moment, the model is sent the same again', async () => {
+    const long = Array.from(
+      { length: 6 },
+      (_, n): ScriptedTurn => ({ toolCalls: [{ id: `c${n}`, name: 'look', args: { n, pad: 'x'.repeat(400) } }] }),
+    )
+    const sentBy = async (crashAt: number) => {
+      const sent = new Map<string, string>()
+      const model = scriptedModel(({ messages }) => {
+        const last = messages.at(-1)
+        sent.set(last?.role === 'tool' ? last.toolCallId : '', JSON.stringify(messages))
+        return last?.role === 'tool' ? (long[Number(last.toolCallId.slice(1)) + 1] ?? 'done') : (long[0] ?? '')
+      })
+      const world: World = { started: [], requests: 0, events: [] }
+      const journal = new StrictJournal(crashAt)
+      const runner = new AgentRunner({
+        model,
+        tools: [tool('look', 'read', world)],
+        journal,
+        logger: quiet,
+        maxIterations: 10,
+        compaction: { maxTokens: 500, summarise: () => 'They were looked at.' },
+      })
+      const result = await runner.run('go', { runId: 'run' })
+      expect(journal.violations).toEqual([])
+      expect(result).toMatchObject({ stopReason: 'answered', output: 'done', iterations: 7 })
+      return { sent, moments: journal.moments, keys: journal.executions }
+    }
+    const whole = await sentBy(Number.POSITIVE_INFINITY)
+    expect(whole.keys[0]).toContain('4.compact')
+    expect([...whole.sent.values()].at(-1)).toContain('earlier messages were left out')
+    for (let crashAt = 1; crashAt <= whole.moments; crashAt++) {
+      const { sent } = await sentBy(crashAt)
+      expect(sent).toEqual(whole.sent)
+    }
+  })
+
   it('crashed at every possible moment and taken up again, asks for the same steps, ends the same, and never starts an unsafe call twice', async () => {
     const whole = new StrictJournal(Number.POSITIVE_INFINITY)
     const reference = await runWith(whole, turns)
