@@ -205,17 +205,20 @@ export function convertToOpenAITool(tool: Pick<AnyTool, 'name' | 'description' |
   return { type: 'function', function: { name, description, parameters, ...(strict === undefined ? {} : { strict }) } }
 }
 
-const questions = new WeakSet<object>()
+/** Known to every installed copy of this package; JSON can't carry it. */
+const question: symbol = Symbol.for('toolloop.question')
 
 /** Returned from `execute`, ends the call with a question: the run pauses, and the tool is called again with `ctx.answer`. */
-export function ask(question: Question): Question {
-  const asked = { ...question }
-  questions.add(asked)
-  return asked
+export function ask(asked: Question): Question {
+  return Object.defineProperty({ ...asked }, question, { value: true })
 }
 
 export function isQuestion(value: unknown): value is Question {
-  return typeof value === 'object' && value !== null && questions.has(value)
+  try {
+    return typeof value === 'object' && value !== null && question in value
+  } catch {
+    return false // A proxy that can't even be asked asks nothing.
+  }
 }
 
 function isStandardSchema(value: unknown): value is StandardSchemaV1 & Partial<StandardJSONSchemaV1> {

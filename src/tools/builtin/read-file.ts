@@ -27,13 +27,16 @@ export interface ReadFileOptions {
   workspace?: string
 }
 
+/** JSON may need a third more for its escapes: the result still fits a run's default `maxResultBytes`. */
+const defaultBytes = 49_152
+
 const parameters = {
   type: 'object',
   properties: {
     path: { type: 'string', minLength: 1, description: 'File to read, relative to the workspace.' },
     from: { type: 'integer', minimum: 1, description: 'First line to read, counted from 1. Default 1.' },
     to: { type: 'integer', minimum: 1, description: 'Last line to read, included. Default: the last one.' },
-    maxBytes: { type: 'integer', minimum: 1, maximum: 1_048_576, description: 'Most bytes of text to return. Default 65536.' },
+    maxBytes: { type: 'integer', minimum: 1, maximum: 1_048_576, description: 'Most bytes of text to return. Default 49152.' },
   },
   required: ['path'],
   additionalProperties: false,
@@ -47,7 +50,7 @@ export function readFileTool({ workspace: folder }: ReadFileOptions = {}): AnyTo
     description: 'Reads a text file, or the lines `from` to `to` of it. A long file is cut (`truncated`); go on with `from` = `to` + 1.',
     parameters,
     effect: 'read',
-    execute: async ({ path, from = 1, to, maxBytes = 65_536 }: ReadFileArgs, { signal }: ToolContext): Promise<FileText> => {
+    execute: async ({ path, from = 1, to, maxBytes = defaultBytes }: ReadFileArgs, { signal }: ToolContext): Promise<FileText> => {
       signal.throwIfAborted()
       if (to !== undefined && to < from) {
         throw new ToolloopError('invalid_arguments', `Expected \`to\` to be at least \`from\` (${from}), got \`${to}\``)
