@@ -8,6 +8,7 @@ import type { ToolRegistry } from '../tools/registry.ts'
 import { ToolRunner } from '../tools/runner.ts'
 import type { ResolvedLimits } from './limits.ts'
 import type { RunOptions } from './run.ts'
+import type { TextCalls } from './text-calls.ts'
 
 type DeltaName = 'TEXT_DELTA' | 'REASONING_DELTA' | 'TOOL_INPUT_START' | 'TOOL_INPUT_DELTA'
 
@@ -20,6 +21,7 @@ export interface LiveRunParts {
   registry: ToolRegistry
   limits: ResolvedLimits
   settings: RunOptions<never>
+  textCalls: TextCalls
   bus: EventBus
   logger: Logger
   tap?: EventTap
@@ -36,6 +38,7 @@ export class LiveRun {
   readonly toolRunner: ToolRunner
   readonly limits: ResolvedLimits
   readonly settings: RunOptions<never>
+  readonly textCalls: TextCalls
   readonly logger: Logger
   /** Calls made ready by the plan, by id; a resumed run makes them again. */
   readonly prepared: Map<string, PreparedCall> = new Map()
@@ -51,13 +54,14 @@ export class LiveRun {
   readonly #waiting = new Set<() => void>()
   #interruption: Extract<StopReason, 'aborted' | 'deadline'> | undefined
 
-  constructor({ runId = `run_${randomUUID()}`, model, registry, limits, settings, bus, logger, tap }: LiveRunParts) {
+  constructor({ runId = `run_${randomUUID()}`, model, registry, limits, settings, textCalls, bus, logger, tap }: LiveRunParts) {
     this.runId = runId
     this.model = model
     this.registry = registry
     this.toolRunner = new ToolRunner(registry)
     this.limits = limits
     this.settings = settings
+    this.textCalls = textCalls
     this.logger = logger
     this.#bus = bus
     this.#tap = tap

@@ -8,10 +8,11 @@ import { History } from './history.ts'
 import { type Durable, type Engine, inMemory } from './journal.ts'
 import { Budget, RepeatBreaker, type ResolvedLimits, refuseAll, resolveLimits } from './limits.ts'
 import { type EventTap, LiveRun } from './live-run.ts'
-import { checkSettings, checkToolCalls, mergeOptions, toMessages, toModel, toRegistry } from './options.ts'
+import { checkSettings, mergeOptions, toMessages, toModel, toRegistry, warnOfDeprecated } from './options.ts'
 import type { RunInput, RunnerOptions, RunOptions, RunResult } from './run.ts'
 import { type Ending, RunRecord } from './run-record.ts'
 import { RunStream } from './run-stream.ts'
+import { chooseCallForm, TextCalls } from './text-calls.ts'
 import { runToolRound } from './tool-round.ts'
 import { askModel } from './turn.ts'
 
@@ -36,6 +37,7 @@ export class AgentRunner<Context = unknown> {
     checkSettings(options, this.#model)
     this.#registry = toRegistry(options.tools)
     this.#logger = options.logger === undefined ? defaultLogger : redacting(options.logger)
+    warnOfDeprecated(this.#model, options.logger)
     this.bus = options.bus ?? new EventBus((error, event) => this.#logger.error({ error, event }, 'event listener failed'))
     this.#engine = options.journal?.connect((durable, input) => this.#execute(durable, input))
   }
@@ -107,7 +109,6 @@ export class AgentRunner<Context = unknown> {
 
   #liveRun(settings: RunOptions<Context>, limits: ResolvedLimits, tools: RunOptions['tools'], tap?: EventTap): LiveRun {
     const registry = tools === undefined ? this.#registry : toRegistry(tools)
-    checkToolCalls(this.#model, registry)
     const { runId } = settings
     return new LiveRun({
       runId,
@@ -115,6 +116,7 @@ export class AgentRunner<Context = unknown> {
       registry,
       limits,
       settings: settings as RunOptions<never>,
+      textCalls: new TextCalls(chooseCallForm(settings, this.#model), settings),
       bus: this.bus,
       logger: this.#logger,
       tap,

@@ -77,7 +77,11 @@ export class CallInFlight {
     const tool = this.#run.registry.get(this.#call.name)
     if (tool === undefined) return { code: 'tool_not_found', text: this.#run.toolRunner.notFound(this.#call.name) }
     const { signal, limits } = this.#run
-    const preparation = await prepareInTime(tool, this.#call.rawArguments, { timeoutMs: limits.toolTimeoutMs, signal })
+    const preparation = await prepareInTime(tool, this.#call.rawArguments, {
+      timeoutMs: limits.toolTimeoutMs,
+      signal,
+      asText: this.#call.asText === true,
+    })
     return preparation.ok ? preparation.call : { code: preparation.problem.code, text: preparation.problem.message }
   }
 

@@ -1,6 +1,7 @@
+import { Event } from '../events.ts'
 import { copyJson, type ToolResultMessage } from '../messages.ts'
 import { cancelledText, loggedFailure } from '../tools/runner.ts'
-import type { Durable } from './journal.ts'
+import { type Durable, tagsOf } from './journal.ts'
 import { Lanes } from './lanes.ts'
 import type { LiveRun } from './live-run.ts'
 import { legalName, type PlannedCall } from './plan.ts'
@@ -24,16 +25,19 @@ export async function runToolRound(durable: Durable, run: LiveRun, iteration: nu
   const calls = await decideApprovals(durable, run, iteration, planned)
   // A later execution that finds another attempt's token here knows that a call without a record may have run all the same.
   const began = durable.survivesCrashes ? await durable.step(`${iteration}.round`, async () => durable.attempt) : durable.attempt
-  const lanes = new Lanes(run.limits.toolConcurrency)
+  const lanes = new Lanes(lanesFor(planned, run))
+  const queued = new QueuedText(calls)
   const runnable = calls
     .map((call, index) => ({ call, index }))
     .filter(({ call }) => call.approval === undefined && call.action !== 'client')
   const ends = await durable.all(
     runnable.map(({ call, index }) => {
       const key = `${iteration}.tool.${index}`
-      return durable.step(key, (step) =>
-        new CallInFlight(run, call, iteration, durable, key, step).finish(lanes, began !== durable.attempt),
-      )
+      return durable.step(key, async (step) => {
+        const end = await new CallInFlight(run, call, iteration, durable, key, step).finish(lanes, began !== durable.attempt)
+        for (const text of queued.release(index)) run.emit(Event.TEXT_DELTA, { text }, { iteration, ...tagsOf(durable, key) })
+        return end
+      })
     }),
   )
   const settled = await settleUncertain(durable, run, iteration, runnable, ends, lanes)
@@ -42,6 +46,32 @@ export async function runToolRound(durable: Durable, run: LiveRun, iteration: nu
   // Whoever aborts a run does not want it to wait, and what is left must be a whole conversation.
   const interrupted = await durable.step(`${iteration}.pause`, async () => run.interruption ?? null)
   return interrupted === null ? round : summarise(calls, await cancelWaiting(durable, run, iteration, calls, settled))
+}
+
+/** Calls written as text run one after the other unless told otherwise, as they were written to be read. */
+function lanesFor(planned: readonly PlannedCall[], { settings, limits }: LiveRun): number {
+  return settings.toolConcurrency === undefined && planned.some(({ asText }) => asText) ? 1 : limits.toolConcurrency
+}
+
+/** Text that stood behind calls: it is let go in its order, each piece when its call, and all before it, have ended. */
+class QueuedText {
+  readonly #calls: readonly PlannedCall[]
+  readonly #ended = new Set<number>()
+  #next = 0
+
+  constructor(calls: readonly PlannedCall[]) {
+    this.#calls = calls
+  }
+
+  release(index: number): string[] {
+    this.#ended.add(index)
+    const texts: string[] = []
+    for (; this.#ended.has(this.#next); this.#next++) {
+      const text = this.#calls[this.#next]?.textAfter
+      if (text !== undefined) texts.push(text)
+    }
+    return texts
+  }
 }
 
 async function cancelWaiting(
