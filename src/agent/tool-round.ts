@@ -5,6 +5,7 @@ import { type Durable, tagsOf } from './journal.ts'
 import { Lanes } from './lanes.ts'
 import type { LiveRun } from './live-run.ts'
 import { legalName, type PlannedCall } from './plan.ts'
+import { QueuedText } from './queued-text.ts'
 import type { ApprovalDecision, PendingItem, ToolCallRecord } from './run.ts'
 import { type CallEnd, CallInFlight } from './tool-call.ts'
 
@@ -33,11 +34,15 @@ export async function runToolRound(durable: Durable, run: LiveRun, iteration: nu
   const ends = await durable.all(
     runnable.map(({ call, index }) => {
       const key = `${iteration}.tool.${index}`
-      return durable.step(key, async (step) => {
-        const end = await new CallInFlight(run, call, iteration, durable, key, step).finish(lanes, began !== durable.attempt)
-        for (const text of queued.release(index)) run.emit(Event.TEXT_DELTA, { text }, { iteration, ...tagsOf(durable, key) })
-        return end
-      })
+      const meta = { iteration, ...tagsOf(durable, key) }
+      return queued.after(
+        index,
+        durable.step(key, (step) =>
+          new CallInFlight(run, call, iteration, durable, key, step).finish(lanes, began !== durable.attempt, () => {
+            for (const text of queued.release(index)) run.deltas(Event.TEXT_DELTA, meta)?.({ text })
+          }),
+        ),
+      )
     }),
   )
   const settled = await settleUncertain(durable, run, iteration, runnable, ends, lanes)
@@ -51,27 +56,6 @@ export async function runToolRound(durable: Durable, run: LiveRun, iteration: nu
 /** Calls written as text run one after the other unless told otherwise, as they were written to be read. */
 function lanesFor(planned: readonly PlannedCall[], { settings, limits }: LiveRun): number {
   return settings.toolConcurrency === undefined && planned.some(({ asText }) => asText) ? 1 : limits.toolConcurrency
-}
-
-/** Text that stood behind calls: it is let go in its order, each piece when its call, and all before it, have ended. */
-class QueuedText {
-  readonly #calls: readonly PlannedCall[]
-  readonly #ended = new Set<number>()
-  #next = 0
-
-  constructor(calls: readonly PlannedCall[]) {
-    this.#calls = calls
-  }
-
-  release(index: number): string[] {
-    this.#ended.add(index)
-    const texts: string[] = []
-    for (; this.#ended.has(this.#next); this.#next++) {
-      const text = this.#calls[this.#next]?.textAfter
-      if (text !== undefined) texts.push(text)
-    }
-    return texts
-  }
 }
 
 async function cancelWaiting(
@@ -202,7 +186,7 @@ async function settleUncertain(
       const key = `${iteration}.tool.${index}.again`
       return durable.step(key, async (step) => ({
         at,
-        end: await new CallInFlight(run, call, iteration, durable, key, step).finish(lanes, began !== durable.attempt),
+        end: await new CallInFlight(run, call, iteration, durable, key, step).finish(lanes, began !== durable.attempt, () => {}),
       }))
     }),
   )
