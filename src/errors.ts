@@ -15,6 +15,7 @@ const codes = {
   missing_dependency: { fault: 'programmer', meaning: 'An optional package is needed for this and is not installed.' },
   missing_api_key: { fault: 'programmer', meaning: 'The provider needs an API key and neither an option nor the environment has one.' },
   tool_not_found: { fault: 'model', meaning: 'The model called a tool that is not there.' },
+  unreadable_call: { fault: 'model', meaning: 'What the model wrote as a call in its text could not be read.' },
   invalid_arguments_json: { fault: 'model', meaning: 'The arguments of a call are not a JSON object.' },
   invalid_arguments: { fault: 'model', meaning: "The arguments of a call do not fit the tool's schema." },
   tool_call_truncated: { fault: 'model', meaning: 'The response was cut before the call was complete; it was not run.' },

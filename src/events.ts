@@ -67,6 +67,8 @@ export interface EventMeta {
   durationMs?: number
   /** On TOOL_CALL_END: whether the call succeeded. */
   ok?: boolean
+  /** On TOOL_CALL_START and TOOL_CALL_REJECTED: what had to be put right in order to understand the call. */
+  repairs?: string[]
   /** Under a journal that survives crashes: the step's key and the execution attempt that emitted this. */
   step?: string
   attempt?: string

@@ -121,7 +121,7 @@ export class History {
   }
 
   /** The calls with ids that are there, legal and not yet used in this conversation. The same calls always get the same ids. */
-  withUniqueIds(calls: readonly ToolCall[]): ToolCall[] {
+  withUniqueIds<Call extends ToolCall>(calls: readonly Call[]): Call[] {
     const taken = new Set<string>()
     return calls.map((call, index) => {
       const wanted = call.id === '' ? `call_${this.#messages.length}_${index}` : call.id

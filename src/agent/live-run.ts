@@ -8,6 +8,7 @@ import type { ToolRegistry } from '../tools/registry.ts'
 import { ToolRunner } from '../tools/runner.ts'
 import type { ResolvedLimits } from './limits.ts'
 import type { RunOptions } from './run.ts'
+import { chooseCallForm, TextCalls } from './text-calls.ts'
 
 type DeltaName = 'TEXT_DELTA' | 'REASONING_DELTA' | 'TOOL_INPUT_START' | 'TOOL_INPUT_DELTA'
 
@@ -44,6 +45,7 @@ export class LiveRun {
   /** Errors as they were thrown, by step key: the record has only their plain form. */
   readonly errors: Map<string, ToolloopError> = new Map()
   readonly #controller = new AbortController()
+  readonly #textCalls = new Map<ChatModel, TextCalls>()
   readonly #bus: EventBus
   readonly #tap: EventTap | undefined
   readonly #release = new Set<() => void>()
@@ -80,6 +82,15 @@ export class LiveRun {
     this.#interruption = why
     this.#controller.abort(reason)
     for (const stopWaiting of this.#waiting) stopWaiting()
+  }
+
+  /** How calls reach this model and come back. Throws `invalid_option` where settings and model don't agree. */
+  textCallsFor(model: ChatModel): TextCalls {
+    const known = this.#textCalls.get(model)
+    if (known !== undefined) return known
+    const made = new TextCalls(chooseCallForm(this.settings, model), this.settings)
+    this.#textCalls.set(model, made)
+    return made
   }
 
   /** Ends the run when `signal` is aborted; returns the function that stops following it. */

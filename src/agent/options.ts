@@ -1,4 +1,5 @@
 import { InvalidOptionError } from '../errors.ts'
+import { defaultLogger, type Logger } from '../log.ts'
 import type { ChatMessage } from '../messages.ts'
 import { openModel } from '../models/create-model.ts'
 import { fallbackModel } from '../models/fallback.ts'
@@ -7,6 +8,7 @@ import { ToolRegistry } from '../tools/registry.ts'
 import type { AnyTool } from '../tools/tool.ts'
 import { checkCostIsKnown, iterationsOf } from './limits.ts'
 import type { CompactionOptions, RunInput, RunnerOptions, RunOptions, RunSettings } from './run.ts'
+import { chooseCallForm } from './text-calls.ts'
 
 /** The one model, or several as one. Throws `invalid_option` unless there is either, or what `createModel` throws. */
 export function toModel({ model, models }: Pick<RunnerOptions<never>, 'model' | 'models'>): ChatModel {
@@ -61,12 +63,15 @@ function given<T extends object>(options: T): Partial<T> {
 
 /** Throws `invalid_option` for a setting that is not allowed, or not with this model. */
 export function checkSettings(settings: RunSettings<never>, model: ChatModel): void {
-  const { onLimit, toolCalling, approve, stopWhen, compaction } = settings
+  const { onLimit, enableToolActionParsing, fencedTags, approve, stopWhen, compaction } = settings
   checkCostIsKnown(settings.limits, model.capabilities)
   if (onLimit !== undefined && onLimit !== 'stop' && onLimit !== 'answer')
     throw new InvalidOptionError('onLimit', "'stop' or 'answer'", onLimit)
-  if (toolCalling !== undefined && toolCalling !== 'auto' && toolCalling !== 'native')
-    throw new InvalidOptionError('toolCalling', "'auto' or 'native'", toolCalling)
+  chooseCallForm(settings, model)
+  if (enableToolActionParsing !== undefined && typeof enableToolActionParsing !== 'boolean')
+    throw new InvalidOptionError('enableToolActionParsing', 'true or false', enableToolActionParsing)
+  if (fencedTags !== undefined && fencedTags !== 'text' && fencedTags !== 'run')
+    throw new InvalidOptionError('fencedTags', "'text' or 'run'", fencedTags)
   checkCompaction(compaction)
   if (approve !== undefined && typeof approve !== 'function') throw new InvalidOptionError('approve', 'a function', approve)
   if (stopWhen !== undefined && typeof stopWhen !== 'function') throw new InvalidOptionError('stopWhen', 'a function', stopWhen)
@@ -82,8 +87,12 @@ function checkCompaction(compaction: CompactionOptions | undefined): void {
     throw new InvalidOptionError('compaction.summarise', 'a function', summarise)
 }
 
-/** Tools sent to a model that can't call any would be ignored, or make every request fail. Throws `invalid_option`. */
-export function checkToolCalls({ provider, model, capabilities }: ChatModel, registry: ToolRegistry): void {
-  if (capabilities.nativeTools || registry.size === 0) return
-  throw new InvalidOptionError('tools', `none: \`${provider}/${model}\` takes no tool calls (\`functionCalling: false\`)`, registry.names())
+const told = new WeakMap<ChatModel, WeakSet<Logger>>()
+
+/** Logs what of a model's settings is deprecated: once for an agent, which has one model and one logger. */
+export function warnOfDeprecated(model: ChatModel, logger: Logger = defaultLogger): void {
+  const { deprecated } = model.capabilities
+  if (deprecated === undefined || told.get(model)?.has(logger)) return
+  told.set(model, (told.get(model) ?? new WeakSet<Logger>()).add(logger))
+  logger.warn({ provider: model.provider, model: model.model }, deprecated)
 }

@@ -6,6 +6,7 @@ import { type Preparation, type PreparedCall, parseArguments, prepareArguments }
 import type { ToolRegistry } from '../tools/registry.ts'
 import { cancelledText } from '../tools/runner.ts'
 import type { AnyTool, ToolEffect } from '../tools/tool.ts'
+import type { ReadCall } from './text-reading.ts'
 
 /** What is to be done with one call. Recorded with the model's reply, so that a resumed run does the same without looking anything up. */
 export interface PlannedCall {
@@ -22,6 +23,10 @@ export interface PlannedCall {
   refusal?: { code: ErrorCode; text: string }
   effect: ToolEffect
   repairs?: string[]
+  /** It was written as text: values of its arguments are read by the tool's schema. */
+  asText?: true
+  /** Text that stood behind it, shown when it has ended. */
+  textAfter?: string
 }
 
 export interface Plan {
@@ -33,12 +38,12 @@ export interface Plan {
 }
 
 export interface PlanInput {
-  calls: readonly ToolCall[]
+  calls: readonly ReadCall[]
   finishReason: FinishReason
   registry: ToolRegistry
   notFound(name: string): string
   withUniqueIds(calls: readonly ToolCall[]): ToolCall[]
-  prepare(tool: AnyTool, rawArguments: string): Promise<Preparation>
+  prepare(tool: AnyTool, rawArguments: string, terms: { asText: boolean }): Promise<Preparation>
   needsApproval(call: PreparedCall): Promise<boolean>
 }
 
@@ -54,7 +59,16 @@ export async function planCalls(input: PlanInput): Promise<Plan> {
     calls.map(async ({ id, function: { arguments: rawArguments } }, index): Promise<PlannedCall> => {
       const { call: asWritten, tool, repairs } = opened[index] ?? { call: undefined, tool: undefined, repairs: [] }
       const name = tool?.name ?? asWritten?.function.name ?? ''
-      const base = { id, name, rawArguments, effect: tool?.effect ?? 'unsafe', ...(repairs.length > 0 ? { repairs } : {}) } as const
+      const { asText, textAfter, unreadable } = asWritten ?? {}
+      const base: Omit<PlannedCall, 'action'> = {
+        id,
+        name,
+        rawArguments,
+        effect: tool?.effect ?? 'unsafe',
+        ...(repairs.length > 0 ? { repairs } : {}),
+        ...(asText ? { asText } : {}),
+        ...(textAfter === undefined ? {} : { textAfter }),
+      }
       const refuse = (code: ErrorCode, text: string, args?: JsonObject): PlannedCall => ({
         ...base,
         action: 'reject',
@@ -67,8 +81,9 @@ export async function planCalls(input: PlanInput): Promise<Plan> {
           `The response was truncated before it was complete, so this call to \`${name}\` was not run. Make it again, shorter.`,
         )
       }
+      if (unreadable !== undefined) return refuse('unreadable_call', `The call could not be read, and was not run. ${unreadable}`)
       if (tool === undefined) return refuse('tool_not_found', input.notFound(name))
-      const preparation = await input.prepare(tool, rawArguments)
+      const preparation = await input.prepare(tool, rawArguments, { asText: asText === true })
       if (!preparation.ok) return refuse(preparation.problem.code, preparation.problem.message, preparation.problem.args)
       prepared.set(id, preparation.call)
       const { args } = preparation.call
@@ -83,11 +98,11 @@ export async function planCalls(input: PlanInput): Promise<Plan> {
  * Reads a call's arguments. A schema may check them asynchronously, and so may never be done: it has as long as one attempt at the call
  * has, and not longer than the run. Never rejects.
  */
-export async function prepareInTime(tool: AnyTool, raw: string, { timeoutMs, signal }: TimeAllowed): Promise<Preparation> {
-  if (tool.schema === undefined) return prepareArguments(tool, raw)
+export async function prepareInTime(tool: AnyTool, raw: string, { timeoutMs, signal, asText = false }: ReadingTerms): Promise<Preparation> {
+  if (tool.schema === undefined) return prepareArguments(tool, raw, { asText })
   const milliseconds = tool.timeoutMs ?? timeoutMs
   try {
-    return await pTimeout(prepareArguments(tool, raw), { milliseconds, signal })
+    return await pTimeout(prepareArguments(tool, raw, { asText }), { milliseconds, signal })
   } catch {
     // Preparing never rejects: it took too long, or the run is over.
     if (signal.aborted) return { ok: false, problem: { code: 'tool_cancelled', message: cancelledText(tool.name) } }
@@ -96,14 +111,16 @@ export async function prepareInTime(tool: AnyTool, raw: string, { timeoutMs, sig
   }
 }
 
-export interface TimeAllowed {
+export interface ReadingTerms {
   /** For a tool that has no limit of its own. */
   timeoutMs: number
   signal: AbortSignal
+  /** The call was written as text. Default false. */
+  asText?: boolean
 }
 
 interface OpenedCall {
-  call: ToolCall
+  call: ReadCall
   tool: AnyTool | undefined
   repairs: string[]
 }
@@ -113,20 +130,23 @@ interface OpenedCall {
  * `parallel({calls: [{name, arguments}]})`. Opened only if no tool has that name and every entry names one.
  * Seen in https://community.openai.com/t/model-tries-to-call-unknown-function-multi-tool-use-parallel/490653
  */
-function openWrappers(calls: readonly ToolCall[], registry: ToolRegistry): OpenedCall[] {
+function openWrappers(calls: readonly ReadCall[], registry: ToolRegistry): OpenedCall[] {
   return calls.flatMap((call): OpenedCall[] => {
-    const found = findTool(call.function.name, registry)
-    if (found.tool !== undefined) return [{ call, ...found }]
+    const { tool: own, repairs: renamed } = findTool(call.function.name, registry)
+    const asItIs = [{ call, tool: own, repairs: [...(call.repairs ?? []), ...renamed] }]
+    if (own !== undefined || call.unreadable !== undefined) return asItIs
     const inner = wrappedCalls(call)
-    if (inner === undefined) return [{ call, ...found }]
+    if (inner === undefined) return asItIs
     return inner.map((entry, index) => {
       const { tool, repairs } = findTool(entry.name, registry)
-      const opened: ToolCall = {
+      const opened: ReadCall = {
         id: `${call.id || 'call'}_${index}`,
         type: 'function',
         function: { name: entry.name, arguments: entry.json },
+        ...(call.asText ? { asText: true } : {}),
+        ...(call.textAfter !== undefined && index === inner.length - 1 ? { textAfter: call.textAfter } : {}),
       }
-      return { call: opened, tool, repairs: [`unwrapped from \`${call.function.name}\``, ...repairs] }
+      return { call: opened, tool, repairs: [...(call.repairs ?? []), `unwrapped from \`${call.function.name}\``, ...repairs] }
     })
   })
 }

@@ -1,3 +1,4 @@
+import type { Dialect } from '../dialects/index.ts'
 import type { ErrorCode, ToolloopError } from '../errors.ts'
 import type { EventBus, FinishReason, StopReason } from '../events.ts'
 import type { Logger } from '../log.ts'
@@ -48,6 +49,15 @@ export interface CompactionOptions {
   summarise?(messages: readonly ChatMessage[], options: { signal: AbortSignal }): string | Promise<string>
 }
 
+/**
+ * `'native'`: by the provider's own means. `'tags'`: as text, in `<tool_action>` tags. `'json'`, the name of another dialect of
+ * `toolloop/dialects`, or a dialect of your own: as text in that form. `'auto'`: natively where the model has native calls, and listening
+ * for tags beside them; else as the model's settings say (`dialect`), or in tags.
+ *
+ * As text, the request has no tools: the system prompt tells of them, and calls and results of the past are written into the messages.
+ */
+export type ToolCalling = 'auto' | 'native' | 'tags' | 'json' | (string & {}) | Dialect
+
 /** What a run can be given, and a runner for all its runs; the run's value wins. */
 export interface RunSettings<Context = unknown> extends Sampling {
   /** Model requests a run may make, each with its tools. An integer ≥ 1. Default 5. */
@@ -56,7 +66,7 @@ export interface RunSettings<Context = unknown> extends Sampling {
   maxToolRounds?: number
   /** Time limit of one tool attempt in milliseconds; a tool's own `timeoutMs` wins. Default 30 000. */
   toolTimeoutMs?: number
-  /** Tools of one turn that run at once. Default 8. */
+  /** Tools of one turn that run at once. Default 8; 1 for calls that were written as text. */
   toolConcurrency?: number
   /** Most bytes of text the model gets from one result; the middle of a longer one is cut. Default 65 536. */
   maxResultBytes?: number
@@ -64,8 +74,15 @@ export interface RunSettings<Context = unknown> extends Sampling {
   streamIdleTimeoutMs?: number
   /** At the iteration limit: `'stop'`, or `'answer'`: one more request, without tools, so that there is an answer. Default `'stop'`. */
   onLimit?: 'stop' | 'answer'
-  /** How tools reach the model. `'auto'` is `'native'` for a model that supports it. */
-  toolCalling?: 'auto' | 'native'
+  /** How tools reach the model, and its calls come back. Default `'auto'`. */
+  toolCalling?: ToolCalling
+  /**
+   * Whether `<tool_action>` tags in the text are calls, beside native ones: `toolCalling` is `'auto'` and the model has those. They count
+   * where a response has no native call. False: they are text like any other. Default true.
+   */
+  enableToolActionParsing?: boolean
+  /** What a call written in a code fence, or quoted in backticks, is. Default `'text'`. */
+  fencedTags?: 'text' | 'run'
   /** Sent with every request. With `'required'`, or a tool by name, only a `final` tool or a bound ends the run. */
   toolChoice?: ToolChoice
   parallelToolCalls?: boolean

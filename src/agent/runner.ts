@@ -9,7 +9,7 @@ import { History } from './history.ts'
 import { type Durable, type Engine, inMemory } from './journal.ts'
 import { Budget, RepeatBreaker, type ResolvedLimits, refuseAll, resolveLimits } from './limits.ts'
 import { type EventTap, LiveRun } from './live-run.ts'
-import { checkSettings, checkToolCalls, mergeOptions, toMessages, toModel, toRegistry } from './options.ts'
+import { checkSettings, mergeOptions, toMessages, toModel, toRegistry, warnOfDeprecated } from './options.ts'
 import type { RunInput, RunnerOptions, RunOptions, RunResult } from './run.ts'
 import { type Ending, RunRecord } from './run-record.ts'
 import { RunStream } from './run-stream.ts'
@@ -36,6 +36,7 @@ export class AgentRunner<Context = unknown> {
     checkSettings(options, this.#model)
     this.#registry = toRegistry(options.tools)
     this.#logger = options.logger === undefined ? defaultLogger : redacting(options.logger)
+    warnOfDeprecated(this.#model, options.logger)
     this.bus = options.bus ?? new EventBus((error, event) => this.#logger.error({ error, event }, 'event listener failed'))
     this.#engine = options.journal?.connect((durable, input) => this.#execute(durable, input))
   }
@@ -107,7 +108,6 @@ export class AgentRunner<Context = unknown> {
 
   #liveRun(settings: RunOptions<Context>, limits: ResolvedLimits, tools: RunOptions['tools'], tap?: EventTap): LiveRun {
     const registry = tools === undefined ? this.#registry : toRegistry(tools)
-    checkToolCalls(this.#model, registry)
     const { runId } = settings
     return new LiveRun({
       runId,

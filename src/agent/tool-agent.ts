@@ -1,12 +1,15 @@
 import { ToolArgumentsError } from '../errors.ts'
-import type { AIMessage, ChatMessage, ToolCall } from '../messages.ts'
+import type { AIMessage, ChatMessage } from '../messages.ts'
 import type { ChatModel, ModelRequest, ModelSink, Sampling, ToolChoice } from '../models/model.ts'
 import { parseArguments } from '../tools/arguments.ts'
+import { coerceArguments } from '../tools/coerce.ts'
 import { ToolRegistry } from '../tools/registry.ts'
 import type { AnyTool } from '../tools/tool.ts'
 import { History } from './history.ts'
-import { checkSettings, checkToolCalls, toMessages, toModel, toRegistry } from './options.ts'
+import { checkSettings, toMessages, toModel, toRegistry, warnOfDeprecated } from './options.ts'
 import type { RunInput, RunnerOptions } from './run.ts'
+import { type CallForm, chooseCallForm, TextCalls } from './text-calls.ts'
+import type { ReadCall, ReadResponse } from './text-reading.ts'
 
 export interface GenerateOptions extends Sampling {
   /** Tools of this call alone; they win over bound ones. */
@@ -26,12 +29,15 @@ export interface GenerateOptions extends Sampling {
 export class ToolAgent<Context = unknown> {
   protected readonly options: RunnerOptions<Context>
   readonly #model: ChatModel
+  readonly #textCalls: TextCalls
   #tools: ToolRegistry
 
   constructor(options: RunnerOptions<Context>) {
     this.options = options
     this.#model = toModel(options)
     checkSettings(options, this.#model)
+    this.#textCalls = new TextCalls(withoutListening(chooseCallForm(options, this.#model)), { ...options, unreadable: 'text' })
+    warnOfDeprecated(this.#model, options.logger)
     this.#tools = toRegistry(options.tools)
   }
 
@@ -60,7 +66,6 @@ export class ToolAgent<Context = unknown> {
     const prompt = typeof instructions === 'function' ? await instructions({ context: undefined as Context }) : instructions
     const history = new History([...messages, ...toMessages(input)], prompt)
     const registry = ownTools === undefined ? this.#tools : toRegistry(ownTools)
-    checkToolCalls(this.#model, registry)
     const request: ModelRequest = { messages: history.messages, ...sampling }
     if (signal !== undefined) request.signal = signal
     if (stream !== undefined) request.stream = stream
@@ -71,14 +76,27 @@ export class ToolAgent<Context = unknown> {
       if (parallelToolCalls !== undefined) request.parallelToolCalls = parallelToolCalls
     }
     const sink: ModelSink | undefined = onText === undefined ? undefined : { text: onText }
-    const { text, toolCalls, providerData } = await this.#model.generate(request, sink)
-    const parsed = history.withUniqueIds(toolCalls).map(toParsedCall)
+    const exchange = this.#textCalls.open(request, sink)
+    const response = await this.#model.generate(exchange?.request ?? request, exchange === undefined ? sink : exchange.sink)
+    const { text, toolCalls, providerData }: ReadResponse = exchange?.finish(response) ?? response
+    // No tool runs here that the text behind a call could wait for.
+    for (const { textAfter } of toolCalls) if (textAfter !== undefined) onText?.(textAfter)
+    const parsed = history.withUniqueIds(toolCalls).map((call) => toParsedCall(call, registry))
     return { role: 'assistant', content: text, toolCalls: parsed, ...(providerData === undefined ? {} : { providerData }) }
   }
 }
 
-function toParsedCall({ id, function: { name, arguments: raw } }: ToolCall): AIMessage['toolCalls'][number] {
+function toParsedCall(
+  { id, function: { name, arguments: raw }, asText }: ReadCall,
+  registry: ToolRegistry,
+): AIMessage['toolCalls'][number] {
   const parsed = parseArguments(raw)
   if (!parsed.ok) throw new ToolArgumentsError(name, raw, parsed.problem)
-  return { id, name, arguments: parsed.args }
+  const tool = asText ? registry.get(name) : undefined
+  return { id, name, arguments: tool === undefined ? parsed.args : coerceArguments(parsed.args, tool.parameters) }
+}
+
+/** One turn is what the model calls, not what it writes about: tags beside native calls are for the loop. */
+function withoutListening(form: CallForm): CallForm {
+  return form.native ? { native: true } : form
 }

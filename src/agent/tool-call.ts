@@ -37,12 +37,15 @@ export class CallInFlight {
     this.#tags = tagsOf(durable, key)
   }
 
-  /** `mayHaveRun`: an earlier execution got as far as starting this round's calls and did not record this one's end. */
-  async finish(lanes: Lanes, mayHaveRun: boolean): Promise<CallEnd> {
+  /**
+   * `mayHaveRun`: an earlier execution got as far as starting this round's calls and did not record this one's end.
+   * `ended` is called when it has ended, before the next call may start.
+   */
+  async finish(lanes: Lanes, mayHaveRun: boolean, ended: () => void): Promise<CallEnd> {
     const { refusal } = this.#call
-    if (refusal !== undefined) return this.#reject(refusal.code, refusal.text)
+    if (refusal !== undefined) return this.#refuse(refusal, ended)
     const call = this.#run.prepared.get(this.#call.id) ?? (await this.#prepareAgain())
-    if ('code' in call) return this.#reject(call.code, call.text)
+    if ('code' in call) return this.#refuse(call, ended)
     await lanes.enter(call.tool.parallel === false)
     const unfollow = this.#step.signal === this.#run.signal ? undefined : this.#run.follow(this.#step.signal)
     try {
@@ -55,9 +58,16 @@ export class CallInFlight {
       return this.#end(call.tool, await this.#run.toolRunner.execute(call, this.#environment(call)))
     } finally {
       unfollow?.()
+      ended()
       lanes.leave()
       this.#run.prepared.delete(this.#call.id)
     }
+  }
+
+  #refuse({ code, text }: { code: ErrorCode; text: string }, ended: () => void): CallEnd {
+    const end = this.#reject(code, text)
+    ended()
+    return end
   }
 
   /** The end of a call that waits for someone when the run has to end; `asked`: its tool has run as far as its question. */
@@ -77,7 +87,11 @@ export class CallInFlight {
     const tool = this.#run.registry.get(this.#call.name)
     if (tool === undefined) return { code: 'tool_not_found', text: this.#run.toolRunner.notFound(this.#call.name) }
     const { signal, limits } = this.#run
-    const preparation = await prepareInTime(tool, this.#call.rawArguments, { timeoutMs: limits.toolTimeoutMs, signal })
+    const preparation = await prepareInTime(tool, this.#call.rawArguments, {
+      timeoutMs: limits.toolTimeoutMs,
+      signal,
+      asText: this.#call.asText === true,
+    })
     return preparation.ok ? preparation.call : { code: preparation.problem.code, text: preparation.problem.message }
   }
 
@@ -113,7 +127,7 @@ export class CallInFlight {
       logger,
       onStart: (args) => {
         this.#startedAt = performance.now()
-        this.#run.emit(Event.TOOL_CALL_START, { tool: name, args }, meta)
+        this.#run.emit(Event.TOOL_CALL_START, { tool: name, args }, { ...meta, ...this.#repairs() })
       },
       onProgress: (update) => this.#run.emit(Event.TOOL_PROGRESS, { tool: name, update }, meta),
     }
@@ -150,8 +164,14 @@ export class CallInFlight {
     this.#run.emit(
       Event.TOOL_CALL_REJECTED,
       { tool, args: args ?? rawArguments, error },
-      { iteration: this.#iteration, toolCallId, ...this.#tags },
+      { iteration: this.#iteration, toolCallId, ...this.#tags, ...this.#repairs() },
     )
+  }
+
+  /** A copy for each audience: a listener may do with it what it likes. */
+  #repairs(): { repairs?: string[] } {
+    const { repairs } = this.#call
+    return repairs === undefined ? {} : { repairs: [...repairs] }
   }
 
   #record(outcome: ToolCallRecord['outcome'], rest: Pick<ToolCallRecord, 'content'> & Partial<ToolCallRecord>): CallEnd {

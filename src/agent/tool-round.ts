@@ -1,9 +1,11 @@
+import { Event } from '../events.ts'
 import { copyJson, type ToolResultMessage } from '../messages.ts'
 import { cancelledText, loggedFailure } from '../tools/runner.ts'
-import type { Durable } from './journal.ts'
+import { type Durable, tagsOf } from './journal.ts'
 import { Lanes } from './lanes.ts'
 import type { LiveRun } from './live-run.ts'
 import { legalName, type PlannedCall } from './plan.ts'
+import { QueuedText } from './queued-text.ts'
 import type { ApprovalDecision, PendingItem, ToolCallRecord } from './run.ts'
 import { type CallEnd, CallInFlight } from './tool-call.ts'
 
@@ -24,15 +26,22 @@ export async function runToolRound(durable: Durable, run: LiveRun, iteration: nu
   const calls = await decideApprovals(durable, run, iteration, planned)
   // A later execution that finds another attempt's token here knows that a call without a record may have run all the same.
   const began = durable.survivesCrashes ? await durable.step(`${iteration}.round`, async () => durable.attempt) : durable.attempt
-  const lanes = new Lanes(run.limits.toolConcurrency)
+  const lanes = new Lanes(lanesFor(planned, run))
+  const queued = new QueuedText(calls)
   const runnable = calls
     .map((call, index) => ({ call, index }))
     .filter(({ call }) => call.approval === undefined && call.action !== 'client')
   const ends = await durable.all(
     runnable.map(({ call, index }) => {
       const key = `${iteration}.tool.${index}`
-      return durable.step(key, (step) =>
-        new CallInFlight(run, call, iteration, durable, key, step).finish(lanes, began !== durable.attempt),
+      const meta = { iteration, ...tagsOf(durable, key) }
+      return queued.after(
+        index,
+        durable.step(key, (step) =>
+          new CallInFlight(run, call, iteration, durable, key, step).finish(lanes, began !== durable.attempt, () => {
+            for (const text of queued.release(index)) run.deltas(Event.TEXT_DELTA, meta)?.({ text })
+          }),
+        ),
       )
     }),
   )
@@ -42,6 +51,11 @@ export async function runToolRound(durable: Durable, run: LiveRun, iteration: nu
   // Whoever aborts a run does not want it to wait, and what is left must be a whole conversation.
   const interrupted = await durable.step(`${iteration}.pause`, async () => run.interruption ?? null)
   return interrupted === null ? round : summarise(calls, await cancelWaiting(durable, run, iteration, calls, settled))
+}
+
+/** Calls written as text run one after the other unless told otherwise, as they were written to be read. */
+function lanesFor(planned: readonly PlannedCall[], { settings, limits }: LiveRun): number {
+  return settings.toolConcurrency === undefined && planned.some(({ asText }) => asText) ? 1 : limits.toolConcurrency
 }
 
 async function cancelWaiting(
@@ -172,7 +186,7 @@ async function settleUncertain(
       const key = `${iteration}.tool.${index}.again`
       return durable.step(key, async (step) => ({
         at,
-        end: await new CallInFlight(run, call, iteration, durable, key, step).finish(lanes, began !== durable.attempt),
+        end: await new CallInFlight(run, call, iteration, durable, key, step).finish(lanes, began !== durable.attempt, () => {}),
       }))
     }),
   )

@@ -11,6 +11,8 @@ import { type Durable, type StepTags, tagsOf } from './journal.ts'
 import type { LiveRun } from './live-run.ts'
 import { type PlannedCall, planCalls, prepareInTime } from './plan.ts'
 import type { RunStep } from './run.ts'
+import type { TextExchange } from './text-calls.ts'
+import type { ReadResponse } from './text-reading.ts'
 
 /** One model turn as it is recorded: what was said and what is to be done about it. */
 export type Turn =
@@ -74,6 +76,8 @@ class TurnInFlight {
   readonly #startedAt = performance.now()
   readonly #shownText = new TextBuffer()
   #firstPieceAt: number | undefined
+  /** The request under way, where calls may be text. */
+  #exchange: TextExchange | undefined
 
   constructor(run: LiveRun, iteration: number, key: string, tags: StepTags) {
     this.#run = run
@@ -119,7 +123,7 @@ class TurnInFlight {
         return {
           kind: 'interrupted',
           why: this.#run.interruption,
-          text: partial?.text ?? this.#shownText.toString(),
+          text: this.#partialText(partial),
           ...this.#spent(partial?.usage, usage),
         }
       }
@@ -128,14 +132,18 @@ class TurnInFlight {
   }
 
   /** The response, or undefined when the run was interrupted; a model that ignores its signal is left behind. */
-  async #ask(request: ModelRequest): Promise<ModelResponse | undefined> {
-    // `async` turns a model that throws at once into one that rejects.
+  async #ask(request: ModelRequest): Promise<ReadResponse | undefined> {
     const listening = { on: true }
-    const ask = async () => this.#model.generate(request, this.#sink(listening))
+    const sink = this.#sink(listening)
+    this.#exchange = this.#run.textCallsFor(this.#model).open(request, sink)
+    const { request: sent, sink: into } = this.#exchange ?? { request, sink }
+    // `async` turns a model that throws at once into one that rejects.
+    const ask = async () => this.#model.generate(sent, into)
     try {
       const response = await this.#run.untilInterrupted(ask())
       if (this.#run.signal.aborted) return undefined
-      return checkResponse(response, this.#model)
+      const checked = checkResponse(response, this.#model)
+      return this.#exchange?.finish(checked) ?? checked
     } finally {
       listening.on = false
     }
@@ -180,7 +188,7 @@ class TurnInFlight {
     return Object.keys(sink).length === 0 ? undefined : sink
   }
 
-  async #read(response: ModelResponse, history: History): Promise<Turn> {
+  async #read(response: ReadResponse, history: History): Promise<Turn> {
     const { provider, model } = this.#model
     const { text, finishReason, providerData } = response
     const plan = await this.#plan(response, history)
@@ -212,7 +220,7 @@ class TurnInFlight {
   }
 
   async #plan(
-    { toolCalls, finishReason }: ModelResponse,
+    { toolCalls, finishReason }: ReadResponse,
     history: History,
   ): Promise<{ calls: Awaited<ReturnType<typeof planCalls>>['calls']; planned: PlannedCall[] }> {
     if (toolCalls.length === 0) return { calls: [], planned: [] }
@@ -223,7 +231,7 @@ class TurnInFlight {
       registry: run.registry,
       notFound: (name) => run.toolRunner.notFound(name),
       withUniqueIds: (calls) => history.withUniqueIds(calls),
-      prepare: (tool, raw) => prepareInTime(tool, raw, { timeoutMs: run.limits.toolTimeoutMs, signal: run.signal }),
+      prepare: (tool, raw, { asText }) => prepareInTime(tool, raw, { timeoutMs: run.limits.toolTimeoutMs, signal: run.signal, asText }),
       needsApproval: (call) => needsApproval(call, run),
     })
     for (const [id, call] of plan.prepared) run.prepared.set(id, call)
@@ -255,6 +263,12 @@ class TurnInFlight {
     return { usage: withCost(told.reduce(addUsage), this.#model.capabilities) }
   }
 
+  /** What was said before the response broke off; not what may have become a call. */
+  #partialText(partial: ModelError['partial']): string {
+    if (partial === undefined) return this.#shownText.toString()
+    return this.#exchange?.partOf(partial.text) ?? partial.text
+  }
+
   #failed(thrown: unknown, usage: Usage | undefined): Turn {
     const { provider, model } = this.#model
     const error = toModelError(thrown, provider, model)
@@ -263,7 +277,7 @@ class TurnInFlight {
     this.#run.logger.error({ runId: this.#run.runId, provider, model, iteration: this.#meta.iteration, error }, 'model request failed')
     return {
       kind: 'failed',
-      text: partial?.text ?? this.#shownText.toString(),
+      text: this.#partialText(partial),
       ...this.#spent(partial?.usage, usage),
       error: { code: error.code, message: error.message },
     }

@@ -2,6 +2,7 @@ import type { Anthropic, ClientOptions } from '@anthropic-ai/sdk'
 import { type AnthropicQuirks, anthropicQuirks } from './anthropic-quirks.ts'
 import { AnthropicRequests } from './anthropic-request.ts'
 import { AnthropicResponse } from './anthropic-response.ts'
+import { capabilitiesOf } from './capabilities.ts'
 import { leanAnthropic } from './lean-anthropic.ts'
 import { abortedError, type ChatModel, type ModelCapabilities, type ModelRequest, type ModelResponse, type ModelSink } from './model.ts'
 import type { ErrorContext } from './provider-error.ts'
@@ -46,7 +47,7 @@ class AnthropicModel implements ChatModel {
   #warnedOf: string | undefined
 
   constructor(settings: ModelSettings, preset: ProviderPreset) {
-    const { provider, model, functionCalling, contextWindow, price } = settings
+    const { provider, model } = settings
     this.provider = provider
     this.model = model
     this.#settings = settings
@@ -55,9 +56,7 @@ class AnthropicModel implements ChatModel {
     this.#client = new SdkClient(settings, this.#preset, (access) => this.#open(access))
     this.#requests = new AnthropicRequests(provider, model, this.#quirks, settings.providerOptions)
     this.capabilities = {
-      nativeTools: functionCalling ?? true,
-      ...(contextWindow === undefined ? {} : { contextWindow }),
-      ...(price === undefined ? {} : { price }),
+      ...capabilitiesOf(settings),
     }
   }
 

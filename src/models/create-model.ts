@@ -1,5 +1,6 @@
 import { InvalidOptionError, ToolloopError } from '../errors.ts'
 import { anthropicQuirks } from './anthropic-quirks.ts'
+import { capabilitiesOf } from './capabilities.ts'
 import type { ChatModel, ModelCapabilities, ModelRequest, ModelResponse, ModelSink } from './model.ts'
 import { openAIQuirks } from './openai-quirks.ts'
 import {
@@ -36,8 +37,8 @@ const drivers: Readonly<Record<string, DriverEntry>> = {
   openai: {
     check(settings, preset) {
       checkAddress(settings, preset)
-      const { reportsCost } = openAIQuirks(...presetQuirks(preset, settings.model), settings.quirks)
-      return reportsCost ? { reportsCost } : {}
+      const quirks = openAIQuirks(...presetQuirks(preset, settings.model), settings.quirks)
+      return { ...capabilitiesOf(settings, quirks), ...(quirks.reportsCost ? { reportsCost: true } : {}) }
     },
     load: async (settings, preset) => (await import('./openai.ts')).openaiModel({ ...settings, preset }),
   },
@@ -109,7 +110,7 @@ function parseName(name: string, providers: Providers): ModelSettings {
 
 function checked(settings: ModelSettings): ModelSettings {
   if (typeof settings !== 'object' || settings === null) throw new InvalidOptionError('model', "'provider/model' or settings", settings)
-  const { provider, model, fetch, streamIdleTimeoutMs } = settings
+  const { provider, model, fetch, streamIdleTimeoutMs, functionCalling, dialect, salvageTextCalls } = settings
   if (typeof provider !== 'string' || provider === '') throw new InvalidOptionError('provider', "a provider's name", provider)
   if (typeof model !== 'string' || model === '') throw new InvalidOptionError('model', "the model's name", model)
   if (fetch !== undefined && typeof fetch !== 'function') throw new InvalidOptionError('fetch', 'a function', fetch)
@@ -117,15 +118,14 @@ function checked(settings: ModelSettings): ModelSettings {
     throw new InvalidOptionError('streamIdleTimeoutMs', 'a number of milliseconds > 0', streamIdleTimeoutMs)
   }
   checkFacts(settings)
+  const flags = { functionCalling, salvageTextCalls }
+  for (const [name, flag] of Object.entries(flags))
+    if (flag !== undefined && typeof flag !== 'boolean') throw new InvalidOptionError(name, 'true or false', flag)
+  if (dialect !== undefined && (typeof dialect !== 'string' || dialect === ''))
+    throw new InvalidOptionError('dialect', "a dialect's name", dialect)
+  if (dialect !== undefined && functionCalling === true)
+    throw new InvalidOptionError('dialect', 'absent for a model with `functionCalling`', dialect)
   return settings
-}
-
-function capabilitiesOf({ functionCalling, contextWindow, price }: ModelSettings): ModelCapabilities {
-  return {
-    nativeTools: functionCalling ?? true,
-    ...(contextWindow === undefined ? {} : { contextWindow }),
-    ...(price === undefined ? {} : { price }),
-  }
 }
 
 /** A model whose driver is loaded when it is first asked. A driver that could not be loaded is tried anew by the next request. */

@@ -32,15 +32,17 @@ const restingCodes: ReadonlySet<string> = new Set([
 /**
  * Several models as one: each request goes to the first, and when that fails before a piece of its response was shown, to the next. What
  * failed is in the response's `warnings`; who answered is in its `provider` and `model`. When all have failed, rejects with the last one's
- * error. An abort ends it at once. Throws `invalid_option` for an empty list, or when only some of the models take tool calls.
+ * error. An abort ends it at once. Throws `invalid_option` for an empty list, or for models that are not told of tools in one way.
  */
 export function fallbackModel(models: readonly AnyModel[], { cooldownMs = 30_000 }: FallbackOptions = {}): ChatModel {
   if (!Array.isArray(models) || models.length === 0) throw new InvalidOptionError('models', 'an array of models, not empty', models)
   if (!(cooldownMs >= 0)) throw new InvalidOptionError('cooldownMs', 'a number of milliseconds ≥ 0', cooldownMs)
   const opened = models.map((model) => openModel(model))
   const [first] = opened
-  if (first === undefined || opened.some(({ capabilities }) => capabilities.nativeTools !== first.capabilities.nativeTools)) {
-    throw new InvalidOptionError('models', 'models that all take tool calls, or none', opened.map(nameOf))
+  const isLikeFirst = ({ capabilities: { nativeTools, dialect } }: ChatModel) =>
+    nativeTools === first?.capabilities.nativeTools && dialect === first.capabilities.dialect
+  if (!opened.every(isLikeFirst)) {
+    throw new InvalidOptionError('models', 'models that all take native calls, or all write them in one dialect', opened.map(nameOf))
   }
   return new FallbackModel(opened, cooldownMs)
 }
@@ -68,8 +70,13 @@ class FallbackModel implements ChatModel {
   get capabilities(): ModelCapabilities {
     const all = this.#candidates.map(({ model }) => model.capabilities)
     const windows = all.flatMap(({ contextWindow }) => (contextWindow === undefined ? [] : [contextWindow]))
+    const { nativeTools, dialect } = this.#first.capabilities
+    const deprecated = all.find((one) => one.deprecated !== undefined)?.deprecated
     return {
-      nativeTools: this.#first.capabilities.nativeTools,
+      nativeTools,
+      ...(dialect === undefined ? {} : { dialect }),
+      ...(all.some(({ salvageTextCalls }) => salvageTextCalls) ? { salvageTextCalls: true } : {}),
+      ...(deprecated === undefined ? {} : { deprecated }),
       ...(windows.length === 0 ? {} : { contextWindow: Math.min(...windows) }),
       ...(all.every(knowsCost) ? { reportsCost: true } : {}),
     }

@@ -86,6 +86,12 @@ export interface ModelPrice {
 export interface ModelCapabilities {
   /** Takes tools and answers with tool calls of its own. False: calls have to be written as text. */
   nativeTools: boolean
+  /** The dialect it writes calls in, by its name in `toolloop/dialects`. Default `'tool-action'`. Only without native calls. */
+  dialect?: string
+  /** Offered native calls, it writes some as text all the same: those are read out of its replies. */
+  salvageTextCalls?: boolean
+  /** What of its settings is deprecated, and what to write instead. */
+  deprecated?: string
   /** Tokens of its context window, when known. */
   contextWindow?: number
   /** For the cost budget and `usage.costUsd`. */

@@ -37,6 +37,8 @@ export interface OpenAIQuirks {
   toolContentParts: boolean
   /** Reports what a request cost, in US dollars, as `usage.cost`. */
   reportsCost: boolean
+  /** Lets calls through as text now and then, because it does not know the model's format or the model left it. */
+  salvageTextCalls: boolean
 }
 
 const defaults: OpenAIQuirks = {
@@ -57,6 +59,7 @@ const defaults: OpenAIQuirks = {
   contentParts: ['image'],
   toolContentParts: false,
   reportsCost: false,
+  salvageTextCalls: false,
 }
 
 const checks: Record<keyof OpenAIQuirks, QuirkCheck> = {
@@ -83,6 +86,7 @@ const checks: Record<keyof OpenAIQuirks, QuirkCheck> = {
   contentParts: listOf('image', 'file'),
   toolContentParts: isBoolean,
   reportsCost: isBoolean,
+  salvageTextCalls: isBoolean,
 }
 
 /** The quirks of `layers`, later ones over earlier ones, over the defaults. Throws `invalid_option` for a key or value that is not one. */

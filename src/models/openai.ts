@@ -1,4 +1,5 @@
 import type { ClientOptions, OpenAI } from 'openai'
+import { capabilitiesOf } from './capabilities.ts'
 import { leanOpenAI } from './lean-openai.ts'
 import { abortedError, type ChatModel, type ModelCapabilities, type ModelRequest, type ModelResponse, type ModelSink } from './model.ts'
 import { openAIQuirks } from './openai-quirks.ts'
@@ -34,7 +35,7 @@ class OpenAIModel implements ChatModel {
   readonly #client: SdkClient<OpenAI>
 
   constructor(settings: ModelSettings, preset: ProviderPreset) {
-    const { provider, model, functionCalling, contextWindow, price } = settings
+    const { provider, model } = settings
     const quirks = openAIQuirks(...presetQuirks(preset, model), settings.quirks)
     this.provider = provider
     this.model = model
@@ -43,9 +44,7 @@ class OpenAIModel implements ChatModel {
     this.#client = new SdkClient(settings, preset, (access) => this.#open(access))
     this.#requests = new OpenAIRequests(provider, model, quirks, settings.providerOptions)
     this.capabilities = {
-      nativeTools: functionCalling ?? true,
-      ...(contextWindow === undefined ? {} : { contextWindow }),
-      ...(price === undefined ? {} : { price }),
+      ...capabilitiesOf(settings, quirks),
       ...(quirks.reportsCost ? { reportsCost: true } : {}),
     }
   }

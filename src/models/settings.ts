@@ -13,8 +13,21 @@ export interface ModelSettings {
   fetch?: typeof globalThis.fetch
   /** Sent with every request. */
   headers?: Record<string, string>
-  /** False: this model can't be sent tools. Default true. */
+  /**
+   * False: this model has no native calls and writes them as JSON text. Default true.
+   * @deprecated Say how it writes its calls: `dialect: 'json'`.
+   */
   functionCalling?: boolean
+  /**
+   * This model has no native calls: it is told of tools in its prompt, and writes calls as text in this dialect, such as `'hermes'`.
+   * The names are those of `toolloop/dialects`. Default: none, calls are native.
+   */
+  dialect?: string
+  /**
+   * True: calls the model writes as text, although native ones were offered, are read out of replies that have no native call. The
+   * default is that of the provider (`config/providers.yaml`): true where servers are known to let calls through as text.
+   */
+  salvageTextCalls?: boolean
   /** Longest silence in a stream, in milliseconds. Default 60 000. */
   streamIdleTimeoutMs?: number
   /** How often a failed request is made again. Default 2. */

@@ -1,6 +1,7 @@
 import type { ErrorCode } from '../errors.ts'
 import { clip, messageOf, show } from '../errors.ts'
 import { copyJson, isJsonObject, type JsonObject } from '../messages.ts'
+import { coerceArguments } from './coerce.ts'
 import { compileSchema, firstProblems } from './schema.ts'
 import type { AnyTool } from './tool.ts'
 
@@ -66,14 +67,17 @@ export function isCutJson(text: string): boolean {
   return inString || depth > 0
 }
 
-/** Parses and validates: first the JSON Schema, then the tool's own schema, which may transform. Never throws. */
-export async function prepareArguments(tool: AnyTool, raw: string): Promise<Preparation> {
+/**
+ * Parses and validates: first the JSON Schema, then the tool's own schema, which may transform. Values of a call that was written as text
+ * are put into the schema's types before. Never throws.
+ */
+export async function prepareArguments(tool: AnyTool, raw: string, { asText = false }: { asText?: boolean } = {}): Promise<Preparation> {
   const parsed = parseArguments(raw)
   if (!parsed.ok) {
     const message = `Arguments of tool \`${tool.name}\` could not be read: ${parsed.problem}. Expected one JSON object. Received: ${show(raw)}`
     return { ok: false, problem: { code: parsed.code, message } }
   }
-  const { args } = parsed
+  const args = asText ? coerceArguments(parsed.args, tool.parameters) : parsed.args
   try {
     const problems = compileSchema(tool.parameters, tool.name)(args)
     if (problems.length > 0) return invalid(tool, args, problems)

@@ -6,19 +6,30 @@ import { defineTool } from '../../src/tools/tool.ts'
 const look = defineTool({ name: 'look', description: 'Looks.', execute: () => 'seen' })
 
 describe('options', () => {
-  it('a model that takes no tool calls is not sent tools: the run is refused before anything is sent', async () => {
+  it('a model without native calls is not told to make any: the run is refused before anything is sent', async () => {
     const model = scriptedModel(['never'], { capabilities: { nativeTools: false } })
-    const runner = new AgentRunner({ model, tools: [look] })
-    await expect(runner.run('go')).rejects.toThrow(
-      'Expected `tools` to be none: `scripted/scripted-model` takes no tool calls (`functionCalling: false`), got `["look"]`',
-    )
+    const words =
+      "Expected `toolCalling` to be 'auto', 'tags', 'json' or another dialect for `scripted/scripted-model`, which takes no native calls, got `\"native\"`"
+    expect(() => new AgentRunner({ model, tools: [look], toolCalling: 'native' })).toThrow(words)
+    await expect(new AgentRunner({ model, tools: [look] }).run('go', { toolCalling: 'native' })).rejects.toThrow(words)
     expect(model.requests).toHaveLength(0)
-    expect(await runner.run('go', { tools: [] })).toMatchObject({ stopReason: 'answered' })
+  })
+
+  it('the dialect a model’s settings name has to be one', () => {
+    const model = scriptedModel(['never'], { capabilities: { nativeTools: false, dialect: 'klingon' } })
+    expect(() => new AgentRunner({ model })).toThrow(/^Expected `model\.dialect` to be .*one of tool-action, hermes, .*got `"klingon"`$/)
   })
 
   it.each([
     ['onLimit', 'go on', "Expected `onLimit` to be 'stop' or 'answer', got `\"go on\"`"],
-    ['toolCalling', 'tags', "Expected `toolCalling` to be 'auto' or 'native', got `\"tags\"`"],
+    ['toolCalling', 'xml', "Expected `toolCalling` to be 'auto', 'native', 'tags', a Dialect or one of tool-action, hermes, json, "],
+    [
+      'toolCalling',
+      { name: 'mine' },
+      "Expected `toolCalling` to be 'auto', 'native', 'tags', a Dialect or one of tool-action, hermes, json, ",
+    ],
+    ['enableToolActionParsing', 'no', 'Expected `enableToolActionParsing` to be true or false, got `"no"`'],
+    ['fencedTags', 'call', "Expected `fencedTags` to be 'text' or 'run', got `\"call\"`"],
     ['approve', true, 'Expected `approve` to be a function, got `true`'],
     ['stopWhen', 3, 'Expected `stopWhen` to be a function, got `3`'],
     [

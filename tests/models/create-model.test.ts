@@ -33,7 +33,17 @@ describe('createModel', () => {
       price: { input: 1, output: 2 },
       reportsCost: true,
     })
-    expect(createModel({ provider: 'openai', model: 'm', functionCalling: false }).capabilities).toEqual({ nativeTools: false })
+    expect(createModel({ provider: 'openai', model: 'm', functionCalling: false }).capabilities).toEqual({
+      nativeTools: false,
+      dialect: 'json',
+      deprecated: expect.stringContaining('deprecated'),
+    })
+    expect(createModel({ provider: 'openai', model: 'm', dialect: 'hermes' }).capabilities).toEqual({
+      nativeTools: false,
+      dialect: 'hermes',
+    })
+    expect(createModel('ollama/m').capabilities).toEqual({ nativeTools: true, salvageTextCalls: true })
+    expect(createModel({ provider: 'ollama', model: 'm', salvageTextCalls: false }).capabilities).toEqual({ nativeTools: true })
   })
 
   it('refuses what it can’t use at once, and says what it expected', () => {

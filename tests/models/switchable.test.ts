@@ -38,6 +38,22 @@ describe('a model that can be replaced while runs are in flight', () => {
     expect(two.requests).toHaveLength(0)
   })
 
+  it('the new one may write its calls as text: each turn is read in its model’s own form', async () => {
+    await using one = await startMockProvider({ script: [{ toolCalls: [call('look', { n: 1 }, 'call_1')] }] })
+    await using two = await startMockProvider({ script: ['Again. <tool_call>{"name": "look", "arguments": {"n": 2}}</tool_call>', 'done'] })
+    const look = countingTool('look')
+    const model = switchableModel(open(one, 'one'))
+    const runner = new AgentRunner({ model, tools: [look.tool] })
+    runner.on(Event.TOOL_CALL_END, () =>
+      model.switchTo({ provider: 'custom', model: 'two', baseURL: two.baseURL, apiKey: 'k', dialect: 'hermes', maxRetries: 0 }),
+    )
+    const result = await runner.run('go')
+    expect(result).toMatchObject({ output: 'done', stopReason: 'answered', iterations: 3 })
+    expect(look.calls).toHaveLength(2)
+    expect(two.requests[0]?.body.tools).toBeUndefined()
+    expect(two.requests[0]?.rawBody).toContain('look done')
+  })
+
   it('keeps the old one when the new one is none', () => {
     const model = switchableModel({ provider: 'custom', model: 'one', baseURL: 'http://127.0.0.1:1' })
     const before = model.current

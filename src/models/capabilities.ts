@@ -1,0 +1,21 @@
+import type { ModelCapabilities } from './model.ts'
+import type { ModelSettings } from './settings.ts'
+
+const deprecated = "`functionCalling: false` is deprecated: say how the model writes its calls, such as `dialect: 'json'`"
+
+/** What the settings say of a model's abilities, and where they are silent, its driver's quirks. */
+export function capabilitiesOf(
+  { functionCalling, dialect, salvageTextCalls, contextWindow, price }: ModelSettings,
+  quirks: { salvageTextCalls?: boolean } = {},
+): ModelCapabilities {
+  const written = dialect ?? (functionCalling === false ? 'json' : undefined)
+  const salvage = salvageTextCalls ?? quirks.salvageTextCalls ?? false
+  return {
+    nativeTools: written === undefined,
+    ...(written === undefined ? {} : { dialect: written }),
+    ...(written === undefined && salvage ? { salvageTextCalls: true } : {}),
+    ...(functionCalling === false ? { deprecated } : {}),
+    ...(contextWindow === undefined ? {} : { contextWindow }),
+    ...(price === undefined ? {} : { price }),
+  }
+}
