@@ -1,11 +1,14 @@
 export { type CompactionSize, compactMessages, estimateTokens } from './agent/compaction.ts'
 export { CustomAgent } from './agent/custom-agent.ts'
+export type { Decision, Verdict } from './agent/decisions.ts'
 export type { Durable, DurableBody, Engine, Journal, StepContext } from './agent/journal.ts'
+export type { RunState } from './agent/paused-run.ts'
 export type {
   ApprovalDecision,
   ApprovalRequest,
   CompactionOptions,
   PendingItem,
+  ResumeOptions,
   RunInput,
   RunLimits,
   RunnerOptions,

@@ -41,6 +41,7 @@ const printed: Record<string, RegExp> = {
   'custom-agent.ts': /lamp.*3/,
   'testing.ts': /^It is 5 – fünf – 五\. 1 3\n$/,
   'text-calls.ts': /^text Let me look\. \ncall weather \{"city":"Oslo"\}\ntext Done\.\n$/,
+  'approvals.ts': /^paused \{ euros: 250 \}\nIt is on its way\. 200 euros were paid back\n\nNote: [^\n]+\n$/,
   'one-query.ts': /^Oslo is ahead\.\n$/,
 }
 

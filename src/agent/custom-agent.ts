@@ -1,5 +1,6 @@
 import type { EventListener, EventName } from '../events.ts'
-import type { RunInput, RunnerOptions, RunOptions, RunResult } from './run.ts'
+import type { RunState } from './paused-run.ts'
+import type { ResumeOptions, RunInput, RunnerOptions, RunOptions, RunResult } from './run.ts'
 import type { RunStream } from './run-stream.ts'
 import { AgentRunner } from './runner.ts'
 import { ToolAgent } from './tool-agent.ts'
@@ -25,6 +26,11 @@ export abstract class CustomAgent<Context = unknown> extends ToolAgent<Context> 
   /** Runs until the model answers or a bound is reached. Tools: those of this call, else the bound ones. See `AgentRunner.run`. */
   run(input: RunInput, options: RunOptions<Context> = {}): Promise<RunResult> {
     return this.#runner.run(input, { tools: this.tools, ...options })
+  }
+
+  /** Goes on with a run that ended `paused`. See `AgentRunner.resume`. */
+  resume(state: RunState | undefined, options: ResumeOptions<Context> = {}): Promise<RunResult> {
+    return this.#runner.resume(state, { tools: this.tools, ...options })
   }
 
   /** The same run, to be watched as it goes. See `AgentRunner.stream`. */

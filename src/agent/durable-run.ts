@@ -29,6 +29,8 @@ export function inputToJson({ settings, ...input }: DurableInput): Json {
     parallelToolCalls,
     stream,
     providerOptions,
+    decisionTimeoutMs,
+    remembered,
     compaction,
     temperature,
     topP,
@@ -58,6 +60,8 @@ export function inputToJson({ settings, ...input }: DurableInput): Json {
     parallelToolCalls,
     stream,
     providerOptions,
+    decisionTimeoutMs,
+    remembered,
     ...(compaction === undefined ? {} : { compaction: { maxTokens: compaction.maxTokens } }),
   }
   return plain({ ...input, settings: { ...rest, ...sampling, ...Object.fromEntries(times), limits: Object.fromEntries(limits) } })

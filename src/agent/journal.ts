@@ -23,8 +23,11 @@ export interface Durable {
   step<T>(key: string, fn: (step: StepContext) => Promise<T>): Promise<T>
   /** Joins steps that were started in the same tick; resolves in their order. */
   all<T>(steps: Promise<T>[]): Promise<T[]>
-  /** Waits for a value delivered from outside; null when the time is over. */
-  wait<T extends Json>(name: string, options?: { timeoutMs?: number; about?: Json }): Promise<T | null>
+  /**
+   * Waits for a value delivered from outside; null when the time is over. Undefined where nothing outlives the process to wait in: the run
+   * has to pause.
+   */
+  wait<T extends Json>(name: string, options?: { timeoutMs?: number; about?: Json }): Promise<T | null | undefined>
 }
 
 /** The workflow a journal runs: the loop, from its JSON input to its JSON output. */
@@ -55,14 +58,57 @@ export function tagsOf({ survivesCrashes, attempt }: Durable, key: string): Step
   return survivesCrashes ? { step: key, attempt } : {}
 }
 
-/** The port when nothing is recorded: every step simply runs. */
-export function inMemory(runId: string, signal: AbortSignal): Durable {
-  return {
-    runId,
-    attempt: runId,
-    survivesCrashes: false,
-    step: (key, fn) => fn({ idempotencyKey: `${runId}/${key}`, signal }),
-    all: (steps) => Promise.all(steps),
-    wait: async () => null,
+/** What a run in memory has come to, as plain JSON. */
+export interface Recorded {
+  steps: { [key: string]: Json }
+  decisions: { [place: string]: Json }
+  waitingSince: { [place: string]: number }
+}
+
+/** The port in memory. What its steps come to is kept, so that a run that has to wait can be taken up again from there, anywhere. */
+export class InMemory implements Durable {
+  readonly runId: string
+  readonly attempt: string
+  readonly survivesCrashes = false
+  readonly #signal: AbortSignal
+  readonly #steps: Map<string, unknown>
+  readonly #decisions: Recorded['decisions']
+  readonly #waitingSince: Recorded['waitingSince']
+
+  constructor(
+    runId: string,
+    signal: AbortSignal,
+    { steps, decisions, waitingSince }: Recorded = { steps: {}, decisions: {}, waitingSince: {} },
+  ) {
+    this.runId = runId
+    this.attempt = runId
+    this.#signal = signal
+    this.#steps = new Map(Object.entries(steps))
+    this.#decisions = decisions
+    this.#waitingSince = { ...waitingSince }
+  }
+
+  async step<T>(key: string, fn: (step: StepContext) => Promise<T>): Promise<T> {
+    if (this.#steps.has(key)) return this.#steps.get(key) as T
+    const value = await fn({ idempotencyKey: `${this.runId}/${key}`, signal: this.#signal })
+    this.#steps.set(key, value)
+    return value
+  }
+
+  all<T>(steps: Promise<T>[]): Promise<T[]> {
+    return Promise.all(steps)
+  }
+
+  async wait<T extends Json>(name: string, { timeoutMs }: { timeoutMs?: number } = {}): Promise<T | null | undefined> {
+    const since = this.#waitingSince[name] ?? Date.now()
+    this.#waitingSince[name] = since
+    if (Object.hasOwn(this.#decisions, name)) return this.#decisions[name] as T
+    return timeoutMs !== undefined && Date.now() - since >= timeoutMs ? null : undefined
+  }
+
+  /** What there is to go on from: without what is done anew by each execution. */
+  recorded(): Recorded {
+    const steps = [...this.#steps].filter(([key]) => key !== 'start' && key !== 'end' && !/^\d+\.pause$/.test(key))
+    return JSON.parse(JSON.stringify({ steps: Object.fromEntries(steps), decisions: this.#decisions, waitingSince: this.#waitingSince }))
   }
 }

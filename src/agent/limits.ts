@@ -1,8 +1,9 @@
 import { InvalidOptionError } from '../errors.ts'
 import type { StopReason } from '../events.ts'
-import { addUsage, isJsonObject, type Json, noUsage, type Usage } from '../messages.ts'
+import { addUsage, noUsage, type Usage } from '../messages.ts'
 import { knowsCost } from '../models/cost.ts'
 import type { ModelCapabilities } from '../models/model.ts'
+import { withSortedKeys } from './decisions.ts'
 import type { PlannedCall } from './plan.ts'
 import type { RunLimits, RunSettings } from './run.ts'
 
@@ -147,8 +148,4 @@ const longestOrdered = 4_096
 /** What makes two calls the same call: white space and the order of keys don't count. */
 function callKey({ name, args, rawArguments }: PlannedCall): string {
   return `${name} ${args === undefined || rawArguments.length > longestOrdered ? rawArguments : JSON.stringify(args, withSortedKeys)}`
-}
-
-function withSortedKeys(_key: string, value: Json): Json {
-  return isJsonObject(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value
 }

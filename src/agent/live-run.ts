@@ -44,6 +44,8 @@ export class LiveRun {
   readonly values: Map<string, unknown> = new Map()
   /** Errors as they were thrown, by step key: the record has only their plain form. */
   readonly errors: Map<string, ToolloopError> = new Map()
+  /** Approvals that need not be asked for again: those handed in, and those given in this run. */
+  readonly remembered: Set<string>
   readonly #controller = new AbortController()
   readonly #textCalls = new Map<ChatModel, TextCalls>()
   readonly #bus: EventBus
@@ -60,6 +62,7 @@ export class LiveRun {
     this.toolRunner = new ToolRunner(registry)
     this.limits = limits
     this.settings = settings
+    this.remembered = new Set(settings.remembered)
     this.logger = logger
     this.#bus = bus
     this.#tap = tap

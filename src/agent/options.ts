@@ -63,7 +63,7 @@ function given<T extends object>(options: T): Partial<T> {
 
 /** Throws `invalid_option` for a setting that is not allowed, or not with this model. */
 export function checkSettings(settings: RunSettings<never>, model: ChatModel): void {
-  const { onLimit, enableToolActionParsing, fencedTags, approve, stopWhen, compaction } = settings
+  const { onLimit, enableToolActionParsing, fencedTags, approve, stopWhen, compaction, decisionTimeoutMs } = settings
   checkCostIsKnown(settings.limits, model.capabilities)
   if (onLimit !== undefined && onLimit !== 'stop' && onLimit !== 'answer')
     throw new InvalidOptionError('onLimit', "'stop' or 'answer'", onLimit)
@@ -72,6 +72,8 @@ export function checkSettings(settings: RunSettings<never>, model: ChatModel): v
     throw new InvalidOptionError('enableToolActionParsing', 'true or false', enableToolActionParsing)
   if (fencedTags !== undefined && fencedTags !== 'text' && fencedTags !== 'run')
     throw new InvalidOptionError('fencedTags', "'text' or 'run'", fencedTags)
+  if (decisionTimeoutMs !== undefined && !(decisionTimeoutMs > 0))
+    throw new InvalidOptionError('decisionTimeoutMs', 'a number of milliseconds > 0', decisionTimeoutMs)
   checkCompaction(compaction)
   if (approve !== undefined && typeof approve !== 'function') throw new InvalidOptionError('approve', 'a function', approve)
   if (stopWhen !== undefined && typeof stopWhen !== 'function') throw new InvalidOptionError('stopWhen', 'a function', stopWhen)

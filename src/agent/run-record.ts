@@ -7,6 +7,12 @@ import type { PendingItem, RunResult, RunStep, ToolCallRecord } from './run.ts'
 import { type ToolRound, toResultMessage } from './tool-round.ts'
 import type { ErrorRecord, Turn } from './turn.ts'
 
+/** Approvals that were given in this run to be remembered. */
+function rememberedIn({ remembered, settings }: LiveRun): { remembered?: string[] } {
+  const added = [...remembered].filter((key) => !settings.remembered?.includes(key))
+  return added.length === 0 ? {} : { remembered: added }
+}
+
 /** How the loop ended. */
 export interface Ending {
   stopReason: StopReason
@@ -80,6 +86,7 @@ export class RunRecord {
       steps: this.steps,
       toolCalls: this.toolCalls.map((call) => (values.has(call.id) ? { ...call, value: values.get(call.id) } : call)),
       pending,
+      ...rememberedIn(run),
       ...(error === undefined ? {} : { error: this.#errorOf(error, run) }),
     }
   }

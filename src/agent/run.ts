@@ -7,7 +7,9 @@ import type { AnyModel } from '../models/create-model.ts'
 import type { Sampling, ToolChoice } from '../models/model.ts'
 import type { ToolRegistry } from '../tools/registry.ts'
 import type { AnyTool, JsonSchema } from '../tools/tool.ts'
+import type { Decision } from './decisions.ts'
 import type { Journal } from './journal.ts'
+import type { RunState } from './paused-run.ts'
 
 /** What a caller may bound. Several reached at once: the run ends with the first of deadline, budget, max_iterations, repeated_calls. */
 export interface RunLimits {
@@ -95,6 +97,10 @@ export interface RunSettings<Context = unknown> extends Sampling {
   providerOptions?: JsonObject
   /** Ends the run with `stopped` when it returns true after a step; must not throw. */
   stopWhen?(state: { iteration: number; steps: readonly RunStep[]; messages: readonly ChatMessage[] }): boolean
+  /** How long a run waits for a decision on a pending call, in milliseconds; then the call is refused. Default: for ever. */
+  decisionTimeoutMs?: number
+  /** Approvals given earlier with `remember`, from a result's `remembered`: the same calls need none. */
+  remembered?: readonly string[]
   /** Decides calls of tools that need approval while the run waits. Without it such a run ends `paused`. Throwing means refused. */
   approve?(request: ApprovalRequest<Context>): ApprovalDecision | Promise<ApprovalDecision>
 }
@@ -124,6 +130,12 @@ export interface RunOptions<Context = unknown> extends RunSettings<Context> {
   tools?: readonly AnyTool[] | ToolRegistry
   /** Default: made at random. */
   runId?: string
+}
+
+/** What a paused run goes on with; what is not given stays as it was. */
+export interface ResumeOptions<Context = unknown> extends Omit<RunOptions<Context>, 'messages' | 'runId'> {
+  /** On pending items, in any order: `{ ...item, approved: true }`. What is not decided stays pending. */
+  decisions?: readonly Decision[]
 }
 
 /** What a run is started with: a user's words, or messages to append to the conversation. */
@@ -175,6 +187,10 @@ export interface PendingItem {
   args: JsonObject
   about?: Json
   schema?: JsonSchema
+  /** Of run, call and arguments; a decision has to bear it. */
+  fingerprint: string
+  /** Where in the run it is waited for. */
+  place: string
 }
 
 export interface RunResult {
@@ -192,5 +208,9 @@ export interface RunResult {
   toolCalls: ToolCallRecord[]
   /** Calls that wait for the caller; only with `paused`. */
   pending: PendingItem[]
+  /** What `resume` needs to go on with a run that is `paused`; plain JSON. Not there under a journal, which keeps it. */
+  state?: RunState
+  /** Approvals that were to be remembered: for `remembered` of other runs. */
+  remembered?: string[]
   error?: ToolloopError
 }

@@ -6,11 +6,12 @@ import type { ToolRegistry } from '../tools/registry.ts'
 import { askWithinWindow } from './context-window.ts'
 import { type DurableInput, inputFromJson, inputToJson, resultFromJson, resultToJson } from './durable-run.ts'
 import { History } from './history.ts'
-import { type Durable, type Engine, inMemory } from './journal.ts'
+import { type Durable, type Engine, InMemory, type Recorded } from './journal.ts'
 import { Budget, RepeatBreaker, type ResolvedLimits, refuseAll, resolveLimits } from './limits.ts'
 import { type EventTap, LiveRun } from './live-run.ts'
 import { checkSettings, mergeOptions, toMessages, toModel, toRegistry, warnOfDeprecated } from './options.ts'
-import type { RunInput, RunnerOptions, RunOptions, RunResult } from './run.ts'
+import { decide, type RunState, readState } from './paused-run.ts'
+import type { ResumeOptions, RunInput, RunnerOptions, RunOptions, RunResult } from './run.ts'
 import { type Ending, RunRecord } from './run-record.ts'
 import { RunStream } from './run-stream.ts'
 import { runToolRound } from './tool-round.ts'
@@ -59,6 +60,35 @@ export class AgentRunner<Context = unknown> {
     return new RunStream((tap, signal) => this.#start(input, options, tap, signal))
   }
 
+  /**
+   * Goes on with a run that ended `paused`, in this process or another one: `state` is its result's. Decided calls are carried out, each
+   * once; the model is asked again when nothing is pending any more, else the result is `paused` as before. Context, tools given to `run`,
+   * and callbacks are to be given anew. Rejects with `invalid_option` for a state or a decision that is none; nothing has happened then.
+   *
+   * ```ts
+   * const decisions = paused.pending.map((item) => ({ ...item, approved: true as const }))
+   * const result = await runner.resume(paused.state, { decisions })
+   * ```
+   */
+  async resume(state: RunState | undefined, { decisions = [], ...options }: ResumeOptions<Context> = {}): Promise<RunResult> {
+    const paused = readState(state)
+    const input = inputFromJson(paused.input)
+    const stored = mergeOptions(this.#options, input.settings as RunOptions<Context>)
+    const settings = mergeOptions(stored, { ...options, runId: paused.runId })
+    checkSettings(settings, this.#model)
+    const run = this.#liveRun(settings, resolveLimits(settings), options.tools)
+    try {
+      const decided = await decide(paused, decisions, {
+        registry: run.registry,
+        logger: this.#logger,
+        timeoutMs: settings.decisionTimeoutMs,
+      })
+      return await carryOutHere(run, input, openRecord(input), decided)
+    } finally {
+      run.dispose()
+    }
+  }
+
   async #start(input: RunInput, options: RunOptions<Context>, tap?: EventTap, consumer?: AbortSignal): Promise<RunResult> {
     const settings = mergeOptions(this.#options, options)
     const limits = resolveLimits(settings)
@@ -76,7 +106,7 @@ export class AgentRunner<Context = unknown> {
       const record = openRecord(start)
       if (record.history.healed)
         this.#logger.warn({ runId: run.runId, ...record.history.healing }, 'the conversation handed in was not valid and has been healed')
-      if (this.#engine === undefined) return await carryOut(inMemory(run.runId, run.signal), run, record)
+      if (this.#engine === undefined) return await carryOutHere(run, start, record)
       this.#liveRuns.set(run.runId, run)
       await this.#engine.start(run.runId, inputToJson(start))
       return resultFromJson(await this.#engine.result(run.runId), run)
@@ -125,6 +155,14 @@ export class AgentRunner<Context = unknown> {
 function openRecord({ instructions, messages, given }: DurableInput): RunRecord {
   const history = new History(messages, instructions, given)
   return new RunRecord(history, history.earlier)
+}
+
+/** Carries the run out in this process; one that has to wait can be taken up again from its result's `state`. */
+async function carryOutHere(run: LiveRun, input: DurableInput, record: RunRecord, recorded?: Recorded): Promise<RunResult> {
+  const durable = new InMemory(run.runId, run.signal, recorded)
+  const result = await carryOut(durable, run, record)
+  if (result.stopReason !== 'paused') return result
+  return { ...result, state: { version: 1, runId: run.runId, input: inputToJson(input), pending: result.pending, ...durable.recorded() } }
 }
 
 async function carryOut(durable: Durable, run: LiveRun, record: RunRecord): Promise<RunResult> {

@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../errors.ts'
 import { Event } from '../events.ts'
-import { textOf } from '../messages.ts'
+import { type Json, textOf } from '../messages.ts'
 import type { PreparedCall } from '../tools/arguments.ts'
 import { resultText } from '../tools/result-text.ts'
 import { cancelledText, endOf, loggedFailure, type ToolCallEnd, type ToolCallEnvironment } from '../tools/runner.ts'
@@ -20,6 +20,15 @@ export interface CallEnd {
   interrupted?: 'aborted' | 'deadline'
 }
 
+/** How a round's calls are carried out. */
+export interface CallTerms {
+  lanes: Lanes
+  /** An earlier execution got as far as starting this batch of calls and did not record this one's end. */
+  mayHaveRun: boolean
+  /** Called when the call has ended, before the next one may start. */
+  ended(): void
+}
+
 /** One call on its way from the plan to its record. Its events are emitted here, inside the step, so a replay doesn't repeat them. */
 export class CallInFlight {
   readonly #run: LiveRun
@@ -37,11 +46,8 @@ export class CallInFlight {
     this.#tags = tagsOf(durable, key)
   }
 
-  /**
-   * `mayHaveRun`: an earlier execution got as far as starting this round's calls and did not record this one's end.
-   * `ended` is called when it has ended, before the next call may start.
-   */
-  async finish(lanes: Lanes, mayHaveRun: boolean, ended: () => void): Promise<CallEnd> {
+  /** `answer`: what was answered to the tool's question. */
+  async finish({ lanes, mayHaveRun, ended }: CallTerms, answer?: Json): Promise<CallEnd> {
     const { refusal } = this.#call
     if (refusal !== undefined) return this.#refuse(refusal, ended)
     const call = this.#run.prepared.get(this.#call.id) ?? (await this.#prepareAgain())
@@ -55,7 +61,7 @@ export class CallInFlight {
         if (found === undefined) return this.#record('uncertain', { content: uncertainText(call.tool.name), errorCode: 'tool_uncertain' })
         if (found.ran) return this.#end(call.tool, endOf(call.tool, found.value, this.#run.limits.maxResultBytes))
       }
-      return this.#end(call.tool, await this.#run.toolRunner.execute(call, this.#environment(call)))
+      return this.#end(call.tool, await this.#run.toolRunner.execute(call, this.#environment(call, answer)))
     } finally {
       unfollow?.()
       ended()
@@ -68,6 +74,22 @@ export class CallInFlight {
     const end = this.#reject(code, text)
     ended()
     return end
+  }
+
+  /** The end of a call that the caller carried out, with what came of it. */
+  settle(result: Json, isError: boolean, { ended }: CallTerms): CallEnd {
+    const tool = this.#run.registry.get(this.#call.name)
+    if (tool === undefined) return this.#refuse({ code: 'tool_not_found', text: this.#run.toolRunner.notFound(this.#call.name) }, ended)
+    const meta = { iteration: this.#iteration, toolCallId: this.#call.id, ...this.#tags, ...this.#repairs() }
+    this.#run.emit(Event.TOOL_CALL_START, { tool: tool.name, args: this.#call.args ?? {} }, meta)
+    const end = endOf(tool, result, this.#run.limits.maxResultBytes)
+    const failed =
+      isError && end.outcome === 'ok'
+        ? { ...end, outcome: 'failed' as const, code: 'tool_failed' as const, content: textOf(end.content) }
+        : end
+    const settled = this.#end(tool, failed)
+    ended()
+    return settled
   }
 
   /** The end of a call that waits for someone when the run has to end; `asked`: its tool has run as far as its question. */
@@ -112,11 +134,12 @@ export class CallInFlight {
     }
   }
 
-  #environment({ tool: { name } }: PreparedCall): ToolCallEnvironment {
+  #environment({ tool: { name } }: PreparedCall, answer: Json | undefined): ToolCallEnvironment {
     const { runId, signal, logger, limits, settings } = this.#run
     const meta = { iteration: this.#iteration, toolCallId: this.#call.id, ...this.#tags }
     return {
       context: settings.context,
+      ...(answer === undefined ? {} : { answer }),
       signal,
       toolCallId: this.#call.id,
       runId,

@@ -1,13 +1,14 @@
 import { Event } from '../events.ts'
-import { copyJson, type ToolResultMessage } from '../messages.ts'
-import { cancelledText, loggedFailure } from '../tools/runner.ts'
+import type { ToolResultMessage } from '../messages.ts'
+import { decideApprovals } from './approvals.ts'
 import { type Durable, tagsOf } from './journal.ts'
 import { Lanes } from './lanes.ts'
 import type { LiveRun } from './live-run.ts'
 import { legalName, type PlannedCall } from './plan.ts'
 import { QueuedText } from './queued-text.ts'
-import type { ApprovalDecision, PendingItem, ToolCallRecord } from './run.ts'
+import type { PendingItem, ToolCallRecord } from './run.ts'
 import { type CallEnd, CallInFlight } from './tool-call.ts'
+import { type CallWork, settleWaiting, type WaitingCall, waitingCall, withNote } from './waiting.ts'
 
 /** What a round came to, in the order of the calls. */
 export interface ToolRound {
@@ -20,186 +21,138 @@ export interface ToolRound {
 
 /**
  * Answers all calls of one turn. They are started in their order in one tick, each as the step `${iteration}.tool.${index}`; refused ones
- * too, so that every call has its record. Never rejects for a fault of a tool.
+ * too, so that every call has its record. Those that wait for somebody come last. Never rejects for a fault of a tool.
  */
 export async function runToolRound(durable: Durable, run: LiveRun, iteration: number, planned: readonly PlannedCall[]): Promise<ToolRound> {
   const calls = await decideApprovals(durable, run, iteration, planned)
-  // A later execution that finds another attempt's token here knows that a call without a record may have run all the same.
-  const began = durable.survivesCrashes ? await durable.step(`${iteration}.round`, async () => durable.attempt) : durable.attempt
-  const lanes = new Lanes(lanesFor(planned, run))
-  const queued = new QueuedText(calls)
-  const runnable = calls
-    .map((call, index) => ({ call, index }))
-    .filter(({ call }) => call.approval === undefined && call.action !== 'client')
-  const ends = await durable.all(
-    runnable.map(({ call, index }) => {
-      const key = `${iteration}.tool.${index}`
-      const meta = { iteration, ...tagsOf(durable, key) }
-      return queued.after(
-        index,
-        durable.step(key, (step) =>
-          new CallInFlight(run, call, iteration, durable, key, step).finish(lanes, began !== durable.attempt, () => {
-            for (const text of queued.release(index)) run.deltas(Event.TEXT_DELTA, meta)?.({ text })
-          }),
-        ),
-      )
-    }),
-  )
-  const settled = await settleUncertain(durable, run, iteration, runnable, ends, lanes)
-  const round = summarise(calls, settled)
-  if (round.pending.length === 0) return round
-  // Whoever aborts a run does not want it to wait, and what is left must be a whole conversation.
-  const interrupted = await durable.step(`${iteration}.pause`, async () => run.interruption ?? null)
-  return interrupted === null ? round : summarise(calls, await cancelWaiting(durable, run, iteration, calls, settled))
+  const round = new RoundInFlight(durable, run, iteration, calls)
+  const isWaiting = ({ approval, action }: PlannedCall) => approval !== undefined || action === 'client'
+  const free = calls.flatMap((call, index) => (isWaiting(call) ? [] : [{ call, index, key: `${iteration}.tool.${index}`, run: finish }]))
+  const ends = await round.carryOut(free)
+  const waiting = calls.flatMap((call, index): WaitingCall[] => {
+    if (isWaiting(call)) return [waitingCall(run.runId, iteration, call, index)]
+    const question = ends.find(({ record }) => record.id === call.id)?.question
+    return question === undefined ? [] : [waitingCall(run.runId, iteration, call, index, question)]
+  })
+  const settled = ends.filter(({ question }) => question === undefined)
+  if (waiting.length === 0) return summarise(calls, settled)
+  // Whoever aborts a run does not want it to wait, and what is left must be a whole conversation. In memory nothing waits for long.
+  const isOver = durable.survivesCrashes && (await durable.step(`${iteration}.wait`, async () => run.interruption !== undefined))
+  if (isOver) return summarise(calls, [...settled, ...(await round.cancel(waiting))])
+  const { ends: decided, left } = await settleWaiting(durable, run, iteration, waiting, (work) => round.carryOut(work))
+  const interrupted = left.length > 0 && (await durable.step(`${iteration}.pause`, async () => run.interruption !== undefined))
+  if (interrupted) return summarise(calls, [...settled, ...decided, ...(await round.cancel(left))])
+  return summarise(calls, [...settled, ...decided], left)
+}
+
+const finish: CallWork['run'] = (flight, terms) => flight.finish(terms)
+
+class RoundInFlight {
+  readonly #durable: Durable
+  readonly #run: LiveRun
+  readonly #iteration: number
+  readonly #lanes: Lanes
+  readonly #queued: QueuedText
+  #batches = 0
+
+  constructor(durable: Durable, run: LiveRun, iteration: number, calls: readonly PlannedCall[]) {
+    this.#durable = durable
+    this.#run = run
+    this.#iteration = iteration
+    this.#lanes = new Lanes(lanesFor(calls, run))
+    this.#queued = new QueuedText(calls)
+  }
+
+  /** Ends in the order of the work, all of it started in one tick. */
+  async carryOut(work: readonly CallWork[]): Promise<CallEnd[]> {
+    const name = this.#batches++ === 0 ? 'round' : `round.${this.#batches}`
+    const mayHaveRun = await this.#mayHaveRun(name)
+    const ends = await this.#durable.all(
+      work.map((one) => {
+        const meta = { iteration: this.#iteration, ...tagsOf(this.#durable, one.key) }
+        const ended = () => {
+          for (const text of this.#queued.release(one.index)) this.#run.deltas(Event.TEXT_DELTA, meta)?.({ text })
+        }
+        const step = this.#step(one, one.key, (flight) => one.run(flight, { lanes: this.#lanes, mayHaveRun, ended }))
+        return this.#queued.after(one.index, step)
+      }),
+    )
+    return this.#settleUncertain(work, ends)
+  }
+
+  /** Ends calls that wait for somebody when the run has to end. */
+  cancel(waiting: readonly WaitingCall[]): Promise<CallEnd[]> {
+    return this.#durable.all(
+      waiting.map(({ call, index, item }) =>
+        this.#step({ call }, `${this.#iteration}.tool.${index}.cancelled`, async (flight) => flight.cancel(item.kind === 'question')),
+      ),
+    )
+  }
+
+  #step<T>({ call }: Pick<CallWork, 'call'>, key: string, work: (flight: CallInFlight) => Promise<T>): Promise<T> {
+    return this.#durable.step(key, (step) => work(new CallInFlight(this.#run, call, this.#iteration, this.#durable, key, step)))
+  }
+
+  /** A later execution that finds another attempt's token knows that a call without a record may have run all the same. */
+  async #mayHaveRun(name: string): Promise<boolean> {
+    const { survivesCrashes, attempt } = this.#durable
+    return survivesCrashes && (await this.#durable.step(`${this.#iteration}.${name}`, async () => attempt)) !== attempt
+  }
+
+  /**
+   * A call that may have taken effect and can't find out is put to whoever can decide, one after another: run it again, or go on without.
+   * Where nobody can be asked, or nobody answered, the model is told that it is not known.
+   */
+  async #settleUncertain(work: readonly CallWork[], ends: readonly CallEnd[]): Promise<CallEnd[]> {
+    const again = new Map<number, CallWork>()
+    for (const [at, end] of ends.entries()) {
+      const one = work[at]
+      if (end.record.outcome !== 'uncertain' || one === undefined) continue
+      const { call, key } = one
+      const about = { kind: 'uncertain', toolCallId: call.id, tool: call.name, args: call.args ?? {} }
+      const decision = await this.#durable.wait<{ run: boolean }>(`${key}.uncertain`, { about })
+      if (decision?.run === true) again.set(at, one)
+      else await this.#step(one, `${key}.left`, async (flight) => flight.leaveUncertain())
+    }
+    if (again.size === 0) return [...ends]
+    const mayHaveRun = await this.#mayHaveRun('round.again')
+    const rerun = await this.#durable.all(
+      [...again].map(([at, one]) =>
+        this.#step(one, `${one.key}.again`, async (flight) => ({
+          at,
+          end: await one.run(flight, { lanes: this.#lanes, mayHaveRun, ended: () => {} }),
+        })),
+      ),
+    )
+    return ends.map((end, at) => rerun.find((one) => one.at === at)?.end ?? end)
+  }
 }
 
 /** Calls written as text run one after the other unless told otherwise, as they were written to be read. */
-function lanesFor(planned: readonly PlannedCall[], { settings, limits }: LiveRun): number {
-  return settings.toolConcurrency === undefined && planned.some(({ asText }) => asText) ? 1 : limits.toolConcurrency
+function lanesFor(calls: readonly PlannedCall[], { settings, limits }: LiveRun): number {
+  return settings.toolConcurrency === undefined && calls.some(({ asText }) => asText) ? 1 : limits.toolConcurrency
 }
 
-async function cancelWaiting(
-  durable: Durable,
-  run: LiveRun,
-  iteration: number,
-  calls: readonly PlannedCall[],
-  ends: readonly CallEnd[],
-): Promise<CallEnd[]> {
-  const ended = ends.filter(({ question }) => question === undefined)
-  const waiting = calls.map((call, index) => ({ call, index })).filter(({ call }) => !ended.some(({ record }) => record.id === call.id))
-  const cancelled = await durable.all(
-    waiting.map(({ call, index }) => {
-      const key = `${iteration}.tool.${index}.cancelled`
-      const asked = ends.some(({ record }) => record.id === call.id)
-      return durable.step(key, async (step) => new CallInFlight(run, call, iteration, durable, key, step).cancel(asked))
-    }),
-  )
-  return [...ended, ...cancelled]
-}
-
-function summarise(calls: readonly PlannedCall[], ends: readonly CallEnd[]): ToolRound {
-  const round: ToolRound = { records: [], pending: [] }
+function summarise(calls: readonly PlannedCall[], ends: readonly CallEnd[], left: readonly WaitingCall[] = []): ToolRound {
+  const round: ToolRound = { records: [], pending: left.toSorted((a, b) => a.index - b.index).map(({ item }) => item) }
   const byId = new Map(ends.map((end) => [end.record.id, end]))
-  for (const call of calls) {
-    const end = byId.get(call.id)
-    const waits = { toolCallId: call.id, tool: call.name, args: call.args ?? {} }
-    if (end === undefined) round.pending.push({ kind: call.approval === true ? 'approval' : 'client_tool', ...waits })
-    else if (end.question !== undefined) round.pending.push({ kind: 'question', ...waits, ...end.question })
-    else {
-      round.records.push(end.record)
-      if (end.final && end.record.outcome === 'ok') round.final ??= end.record
-    }
-    if (end?.interrupted !== undefined) round.interrupted = end.interrupted
+  for (const { id } of calls) {
+    const end = byId.get(id)
+    if (end === undefined) continue
+    round.records.push(end.record)
+    if (end.final && end.record.outcome === 'ok') round.final ??= end.record
+    if (end.interrupted !== undefined) round.interrupted = end.interrupted
   }
   return round
 }
 
-/** Asks for each approval in turn, where there is someone to ask. An approved call runs, a refused one is answered with the reason. */
-async function decideApprovals(durable: Durable, run: LiveRun, iteration: number, planned: readonly PlannedCall[]): Promise<PlannedCall[]> {
-  const { approve } = run.settings
-  const calls: PlannedCall[] = []
-  for (const [index, call] of planned.entries()) {
-    if (call.approval === undefined || approve === undefined) {
-      calls.push(call)
-      continue
-    }
-    const decision = await durable.step(`${iteration}.approve.${index}`, async (): Promise<Decision> => {
-      const cancelled = { approved: false, cancelled: true }
-      try {
-        if (run.interruption !== undefined) return cancelled
-        const request = {
-          toolCallId: call.id,
-          tool: call.name,
-          args: copyJson(call.args ?? {}),
-          runId: run.runId,
-          context: run.settings.context as never,
-          signal: run.signal,
-        }
-        const answer = await run.untilInterrupted(Promise.resolve(approve(request)))
-        return run.interruption === undefined ? readDecision(answer) : cancelled
-      } catch (error) {
-        const tool = run.registry.get(call.name)
-        const failure = tool === undefined ? {} : loggedFailure({ tool, args: call.args ?? {} }, error)
-        run.logger.error({ runId: run.runId, tool: call.name, ...failure }, 'approve threw; the call is refused')
-        return { approved: false, reason: 'the approval failed' }
-      }
-    })
-    if (decision.approved) {
-      const { approval: _, ...approved } = call
-      calls.push(approved)
-      continue
-    }
-    const { approval: _, ...refused } = call
-    const text = `The call to \`${call.name}\` was refused${decision.reason === undefined ? '.' : `: ${decision.reason}`}`
-    const refusal: PlannedCall['refusal'] = decision.cancelled
-      ? { code: 'tool_cancelled', text: cancelledText(call.name) }
-      : { code: 'tool_denied', text }
-    calls.push({ ...refused, action: 'reject', refusal })
-  }
-  return calls
-}
-
-interface Decision {
-  approved: boolean
-  reason?: string
-  /** The run ended before there was a decision. */
-  cancelled?: boolean
-}
-
-function readDecision(answer: ApprovalDecision | undefined): Decision {
-  if (typeof answer === 'object' && answer !== null) {
-    return { approved: answer.approved === true, ...(typeof answer.reason === 'string' ? { reason: answer.reason } : {}) }
-  }
-  return { approved: answer === true }
-}
-
-/**
- * A call that may have taken effect and can't find out is put to whoever can decide, one after another: run it again, or go on without.
- * Where nobody can be asked, or nobody answered, the model is told that it is not known.
- */
-async function settleUncertain(
-  durable: Durable,
-  run: LiveRun,
-  iteration: number,
-  runnable: readonly { call: PlannedCall; index: number }[],
-  ends: readonly CallEnd[],
-  lanes: Lanes,
-): Promise<CallEnd[]> {
-  const again = new Map<number, { call: PlannedCall; index: number }>()
-  for (const [at, end] of ends.entries()) {
-    const entry = runnable[at]
-    if (end.record.outcome !== 'uncertain' || entry === undefined) continue
-    const about = { kind: 'uncertain', toolCallId: entry.call.id, tool: entry.call.name, args: entry.call.args ?? {} }
-    const decision = await durable.wait<{ run: boolean }>(`${iteration}.tool.${entry.index}.uncertain`, { about })
-    if (decision?.run === true) again.set(at, entry)
-    else {
-      const key = `${iteration}.tool.${entry.index}.left`
-      await durable.step(key, async (step) => new CallInFlight(run, entry.call, iteration, durable, key, step).leaveUncertain())
-    }
-  }
-  const began =
-    durable.survivesCrashes && again.size > 0
-      ? await durable.step(`${iteration}.round.again`, async () => durable.attempt)
-      : durable.attempt
-  const rerun = await durable.all(
-    [...again].map(([at, { call, index }]) => {
-      const key = `${iteration}.tool.${index}.again`
-      return durable.step(key, async (step) => ({
-        at,
-        end: await new CallInFlight(run, call, iteration, durable, key, step).finish(lanes, began !== durable.attempt, () => {}),
-      }))
-    }),
-  )
-  return ends.map((end, at) => rerun.find((one) => one.at === at)?.end ?? end)
-}
-
 /** The tool message of a call's record. */
 export function toResultMessage({ id, tool, content, outcome }: ToolCallRecord, note?: string): ToolResultMessage {
-  const told =
-    note === undefined
-      ? content
-      : typeof content === 'string'
-        ? `${content}\n\n${note}`
-        : [...content, { type: 'text' as const, text: note }]
-  return { role: 'tool', content: told, toolCallId: id, name: legalName(tool), ...(outcome === 'ok' ? {} : { isError: true }) }
+  return {
+    role: 'tool',
+    content: withNote(content, note),
+    toolCallId: id,
+    name: legalName(tool),
+    ...(outcome === 'ok' ? {} : { isError: true }),
+  }
 }

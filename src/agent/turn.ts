@@ -6,6 +6,7 @@ import { type ChatModel, type ModelRequest, type ModelResponse, type ModelSink, 
 import { TextBuffer } from '../text-buffer.ts'
 import type { PreparedCall } from '../tools/arguments.ts'
 import { loggedFailure } from '../tools/runner.ts'
+import { approvalKey } from './decisions.ts'
 import type { History } from './history.ts'
 import { type Durable, type StepTags, tagsOf } from './journal.ts'
 import type { LiveRun } from './live-run.ts'
@@ -326,7 +327,8 @@ function checkResponse(response: unknown, { provider, model }: { provider: strin
 
 /** Fails closed: a predicate that throws asks for an approval. */
 async function needsApproval({ tool, args }: PreparedCall, run: LiveRun): Promise<boolean> {
-  if (typeof tool.approval !== 'function') return tool.approval === true
+  if (tool.approval === undefined || tool.approval === false || run.remembered.has(approvalKey(tool.name, args))) return false
+  if (typeof tool.approval !== 'function') return true
   try {
     const needed = await run.untilInterrupted(
       Promise.resolve(tool.approval(structuredClone(args), { context: run.settings.context as never })),

@@ -90,7 +90,10 @@ it('every ending but an answer has one line', () => {
     [{ stopReason: 'refused', error: new ToolloopError('refusal', 'I will not') }, 'refused: I will not'],
     [{ stopReason: 'model_error', error: new ToolloopError('rate_limited', 'Too many') }, 'model error: Too many (rate_limited)'],
     [
-      { stopReason: 'paused', pending: [{ kind: 'client_tool', toolCallId: 'c', tool: 'map', args: {} }] },
+      {
+        stopReason: 'paused',
+        pending: [{ kind: 'client_tool', fingerprint: 'f', place: '1.tool.0.decision', toolCallId: 'c', tool: 'map', args: {} }],
+      },
       'paused: 1 call to be decided: map (has no `execute`)',
     ],
   ]

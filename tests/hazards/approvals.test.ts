@@ -1,0 +1,300 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import fc from 'fast-check'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import type { Decision } from '../../src/agent/decisions.ts'
+import type { RunResult } from '../../src/agent/run.ts'
+import { AgentRunner } from '../../src/agent/runner.ts'
+import { Event } from '../../src/events.ts'
+import { isToolResult, type JsonObject } from '../../src/messages.ts'
+import { scriptedModel } from '../../src/testing/scripted-model.ts'
+import { type AnyTool, ask, defineTool } from '../../src/tools/tool.ts'
+import { modes } from './modes.ts'
+import { expectValidHistory, recordingLogger, resultTexts, stage } from './stage.ts'
+import { call, countingTool } from './tools.ts'
+import { failOnUnhandledRejections } from './unhandled.ts'
+
+failOnUnhandledRejections()
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+const approve = (result: RunResult, more: object = {}): Decision[] =>
+  result.pending.map((item) => ({ ...item, approved: true as const, ...more }))
+
+/** As it comes out of a database in another process. */
+const stored = <T>(value: T): T => JSON.parse(JSON.stringify(value))
+
+describe.each(modes)('approvals: $name', (mode) => {
+  it('H33 H34 a call that needs one waits, others run; taken up elsewhere it runs once, and only then is the model asked', async () => {
+    const [pay, look] = [countingTool('pay'), countingTool('look')]
+    await using on = await stage(mode, [{ text: 'Both.', toolCalls: [call('pay', { n: 1 }), call('look')] }, 'done'], {
+      tools: [{ ...pay.tool, approval: true }, look.tool],
+    })
+    const paused = await on.runner.run('go')
+    expect(paused).toMatchObject({ stopReason: 'paused', output: 'Both.', pending: [{ kind: 'approval', tool: 'pay', args: { n: 1 } }] })
+    expect(stored(paused.pending)).toEqual(paused.pending)
+    expect([pay.calls.length, look.calls.length]).toEqual([0, 1])
+
+    const undecided = await on.runner.resume(stored(paused.state))
+    expect(undecided).toMatchObject({ stopReason: 'paused', pending: paused.pending })
+    expect(on.provider.requests).toHaveLength(1)
+
+    const result = await on.runner.resume(stored(undecided.state), { decisions: stored(approve(paused)) })
+    expect(result).toMatchObject({ stopReason: 'answered', output: 'done', iterations: 2, runId: paused.runId })
+    expect([pay.calls.length, look.calls.length]).toEqual([1, 1])
+    expectValidHistory(result.messages)
+    expect(resultTexts(result)).toEqual(['pay done', 'look done'])
+    expect(result.newMessages).toEqual(result.messages)
+  })
+
+  it('H34 a refusal is told to the model, and nothing of the call runs', async () => {
+    const pay = countingTool('pay')
+    await using on = await stage(mode, [{ toolCalls: [call('pay')] }, 'done'], { tools: [{ ...pay.tool, approval: true }] })
+    const paused = await on.runner.run('go')
+    const decisions = paused.pending.map((item) => ({ ...item, approved: false as const, reason: 'too dear' }))
+    const result = await on.runner.resume(stored(paused.state), { decisions })
+    expect(result).toMatchObject({ stopReason: 'answered', toolCalls: [{ outcome: 'denied', errorCode: 'tool_denied' }] })
+    expect(resultTexts(result)).toEqual(['The call to `pay` was refused: too dear'])
+    expect(pay.calls).toEqual([])
+  })
+})
+
+function tools(ran: string[]): AnyTool[] {
+  const parameters = { type: 'object', properties: { n: { type: 'integer' } }, required: ['n'] }
+  const execute = (name: string) => (args: JsonObject) => {
+    ran.push(`${name} ${String(args.n)}`)
+    return `${name} ${String(args.n)} done`
+  }
+  const make = (name: string, more: object = {}) =>
+    defineTool({ name, description: name, parameters, effect: 'read', execute: execute(name), ...more })
+  return [
+    make('free'),
+    make('guarded', { approval: true }),
+    make('theirs', { execute: undefined }),
+    make('curious', {
+      execute: (args: JsonObject, { answer }: { answer?: unknown }) => {
+        if (answer === undefined) return ask({ about: { question: args.n ?? 0 } })
+        ran.push(`curious ${String(args.n)}`)
+        return `heard ${String(answer)}`
+      },
+    }),
+  ]
+}
+
+describe('what waits for somebody', () => {
+  it('H34 any plan, decided in any order, in part, twice, across restarts: each approved call runs once, a refused one never', async () => {
+    const kind = fc.constantFrom('free', 'guarded', 'theirs', 'curious')
+    const verdicts = fc.infiniteStream(fc.tuple(fc.boolean(), fc.boolean(), fc.boolean()))
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.array(kind, { minLength: 1, maxLength: 4 }), { minLength: 1, maxLength: 3 }),
+        verdicts,
+        async (plan, choices) => {
+          const ran: string[] = []
+          let asked = 0
+          const model = scriptedModel(({ messages }) => {
+            asked++
+            // No request is made while a call has no result.
+            expectValidHistory(messages)
+            const turn = messages.filter(({ role }) => role === 'assistant').length
+            const calls = plan[turn]?.map((name, n) => ({ id: `c${turn}_${n}`, name, args: { n: turn * 10 + n } }))
+            return calls === undefined ? 'done' : { toolCalls: calls }
+          })
+          // A runner for every process.
+          const open = () => new AgentRunner({ model, tools: tools(ran), maxIterations: 10, logger: recordingLogger().logger })
+          let result = await open().run('go')
+          const expected: string[] = []
+          for (const [turn, names] of plan.entries()) {
+            for (const [n, name] of names.entries()) if (name === 'free') expected.push(`free ${turn * 10 + n}`)
+          }
+          const early: Decision[] = []
+          for (let rounds = 0; result.stopReason === 'paused' && rounds < 60; rounds++) {
+            const decisions = result.pending.flatMap((item): Decision[] => {
+              const [decides = true, agrees = true, twice = false] = choices.next().value ?? []
+              if (!decides && rounds < 40) return []
+              if (!agrees) return [{ ...item, approved: false }]
+              if (item.tool !== 'theirs') expected.push(`${item.tool} ${String(item.args.n)}`)
+              const yes: Decision =
+                item.kind === 'approval'
+                  ? { ...item, approved: true }
+                  : item.kind === 'question'
+                    ? { ...item, answer: 'yes' }
+                    : { ...item, result: { theirs: item.args.n ?? null } }
+              // The second of two on one call counts for nothing, nor does one that came up before.
+              return twice ? [yes, { ...item, approved: false }] : [yes]
+            })
+            const stale: Decision[] = [...early, { toolCallId: 'nobody', fingerprint: '', approved: true }]
+            result = await open().resume(stored(result.state), { decisions: stored([...decisions, ...stale]) })
+            early.push(...decisions)
+          }
+          expect(result).toMatchObject({ stopReason: 'answered', output: 'done' })
+          expect(ran.toSorted()).toEqual(expected.toSorted())
+          expect(asked).toBe(plan.length + 1)
+          expectValidHistory(result.messages)
+        },
+      ),
+      { numRuns: 200 },
+    )
+  })
+
+  it('H34 another process takes it up: kill the first, and hand over nothing but JSON', async () => {
+    const { startMockProvider } = await import('../../src/testing/mock-provider.ts')
+    await using server = await startMockProvider({ script: [{ toolCalls: [{ id: 'c', name: 'pay', arguments: { n: 1 } }] }, 'done'] })
+    const { createModel } = await import('../../src/models/create-model.ts')
+    const pay = countingTool('pay')
+    const model = createModel({ provider: 'custom', model: 'mock', baseURL: server.baseURL, apiKey: 'k' })
+    const paused = await new AgentRunner({ model, tools: [{ ...pay.tool, approval: true }] }).run('go')
+    const child = spawn(process.execPath, [fileURLToPath(new URL('resume-process.ts', import.meta.url))], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    })
+    child.stdin.end(JSON.stringify({ baseURL: server.baseURL, state: paused.state, decisions: approve(paused) }))
+    const [out, [code]] = await Promise.all([text(child.stdout), once(child, 'exit')])
+    expect(code).toBe(0)
+    const { result, ran } = JSON.parse(out)
+    expect(result).toMatchObject({ stopReason: 'answered', output: 'done', runId: paused.runId, iterations: 2 })
+    expect(ran).toEqual([{ n: 1 }])
+    expect(pay.calls).toEqual([])
+  })
+
+  const open = (more: object = {}, log = recordingLogger()) => {
+    const ran: string[] = []
+    const model = scriptedModel(({ messages }) => {
+      const turn = messages.filter(({ role }) => role === 'assistant').length
+      return turn < 2 ? { toolCalls: [{ id: `c${turn}`, name: 'guarded', args: { n: 5 } }] } : 'done'
+    })
+    return { runner: new AgentRunner({ model, tools: tools(ran), logger: log.logger, ...more }), ran, log }
+  }
+
+  it('H34 edited arguments are validated before anything happens, and the model is told of them', async () => {
+    const { runner, ran } = open()
+    const paused = await runner.run('go')
+    const wrong = runner.resume(paused.state, { decisions: approve(paused, { args: { n: 'many' } }) })
+    await expect(wrong).rejects.toThrow(/Expected `decisions\[0\]\.args` to be arguments of `guarded` \(.*n.*integer/s)
+    expect(ran).toEqual([])
+    const result = await runner.resume(paused.state, { decisions: approve(paused, { args: { n: 7 } }) })
+    expect(ran).toEqual(['guarded 7'])
+    expect(resultTexts(result)).toEqual(['guarded 7 done\n\nNote: the call was run with other arguments: {"n":7}'])
+    expect(result.toolCalls[0]).toMatchObject({ args: { n: 7 }, repairs: ['arguments changed by whoever approved the call'] })
+  })
+
+  it('H34 a decision is for one call of one run with its arguments: made for another it is passed over', async () => {
+    const { runner, ran, log } = open()
+    const [one, two] = [await runner.run('go'), await runner.run('go')]
+    expect(one.pending[0]?.toolCallId).toBe(two.pending[0]?.toolCallId)
+    const still = await runner.resume(one.state, { decisions: approve(two) })
+    expect(still).toMatchObject({ stopReason: 'paused', pending: one.pending })
+    expect(ran).toEqual([])
+    expect(log.records.at(-1)?.message).toBe('a decision was passed over: no call waits for it')
+    // Nor does one bear another's arguments through a state that was changed.
+    const forged = stored(one.state)
+    if (forged?.pending[0]) forged.pending[0].args = { n: 1000 }
+    expect(await runner.resume(forged, { decisions: approve(one) })).toMatchObject({ stopReason: 'paused' })
+    expect(ran).toEqual([])
+  })
+
+  it('a decision that comes too late is none: the call is refused, and the run goes on', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] })
+    const { runner, ran } = open({ decisionTimeoutMs: 1000 })
+    const paused = await runner.run('go')
+    vi.advanceTimersByTime(999)
+    expect(await runner.resume(paused.state)).toMatchObject({ stopReason: 'paused' })
+    vi.advanceTimersByTime(1)
+    const next = await runner.resume(paused.state, { decisions: approve(paused) })
+    expect(resultTexts(next)).toEqual(['The call to `guarded` was refused: nobody decided in time'])
+    expect(next).toMatchObject({ stopReason: 'paused', iterations: 2 })
+    expect(ran).toEqual([])
+  })
+
+  it('an approval that is to be remembered is asked for once, in this run and in others', async () => {
+    const { runner, ran } = open()
+    const paused = await runner.run('go')
+    const result = await runner.resume(stored(paused.state), { decisions: approve(paused, { remember: true }) })
+    expect(result).toMatchObject({ stopReason: 'answered', iterations: 3, remembered: [expect.any(String)] })
+    expect(ran).toEqual(['guarded 5', 'guarded 5'])
+    const { remembered = [] } = stored(result)
+    expect(await runner.run('go', { remembered })).toMatchObject({ stopReason: 'answered', iterations: 3 })
+    expect(ran).toHaveLength(4)
+  })
+
+  it('H36 what the caller ran has its START and END; H30 a resumed run can be aborted', async () => {
+    const ran: string[] = []
+    const model = scriptedModel([
+      {
+        toolCalls: [
+          { id: 'a', name: 'theirs', args: { n: 1 } },
+          { id: 'b', name: 'guarded', args: { n: 2 } },
+        ],
+      },
+      'done',
+    ])
+    const runner = new AgentRunner({ model, tools: tools(ran) })
+    const paused = await runner.run('go')
+    expect(paused.pending.map(({ kind }) => kind)).toEqual(['client_tool', 'approval'])
+    const seen: string[] = []
+    runner.bus.onAny((name, _payload, { toolCallId = '' }) => seen.push(`${name} ${toolCallId}`))
+    const [theirs, guarded] = paused.pending
+    if (theirs === undefined || guarded === undefined) throw new Error('nothing is pending')
+    const half = await runner.resume(paused.state, { decisions: [{ ...theirs, result: 'no luck', isError: true }] })
+    expect(half).toMatchObject({
+      stopReason: 'paused',
+      pending: [guarded],
+      toolCalls: [{ id: 'a', outcome: 'failed', content: 'no luck' }],
+    })
+    expect(seen).toEqual(['RUN_START ', 'TOOL_CALL_START a', 'TOOL_CALL_END a', 'RUN_END '])
+    const aborted = await runner.resume(half.state, { signal: AbortSignal.abort() })
+    expect(aborted).toMatchObject({ stopReason: 'aborted', toolCalls: [{ outcome: 'failed' }, { outcome: 'cancelled' }] })
+    expect(aborted.messages.filter(isToolResult)).toHaveLength(2)
+    expect(seen.filter((name) => name.startsWith(Event.TOOL_CALL_REJECTED))).toEqual(['TOOL_CALL_REJECTED b'])
+  })
+
+  it.each([
+    ['nothing', undefined, 'Expected `state` to be the `state` of a paused run'],
+    ['another version', { version: 2 }, 'of version 1'],
+    ['a part of one', { version: 1, runId: 'r', steps: {} }, 'whole'],
+  ])('refuses %s for a state', async (_what, state, message) => {
+    await expect(open().runner.resume(state as never)).rejects.toThrow(message)
+  })
+
+  it('refuses decisions that say nothing, or something else than was asked', async () => {
+    const { runner, ran } = open()
+    const paused = await runner.run('go')
+    const [item] = paused.pending
+    const given = (decision: object) => runner.resume(paused.state, { decisions: [{ ...item, ...decision } as never] })
+    await expect(given({})).rejects.toThrow('Expected `decisions[0].approved` to be true or false')
+    await expect(given({ approved: 'yes' })).rejects.toThrow('got `"yes"`')
+    await expect(given({ approved: false, reason: 5 })).rejects.toThrow('decisions[0].reason')
+    await expect(runner.resume(paused.state, { decisions: 'all' as never })).rejects.toThrow('Expected `decisions` to be an array')
+    expect(ran).toEqual([])
+  })
+
+  it('H35 whether an approval is needed is not asked of arguments that don’t validate, and asking that fails means yes', async () => {
+    const asked: unknown[] = []
+    const guarded = defineTool({
+      name: 'guarded',
+      description: 'Guarded.',
+      parameters: { type: 'object', properties: { n: { type: 'integer' } }, required: ['n'] },
+      approval: (args) => {
+        asked.push(args)
+        throw new Error('no idea')
+      },
+      execute: () => 'ran',
+    })
+    const model = scriptedModel([
+      {
+        toolCalls: [
+          { id: 'a', name: 'guarded', args: { n: 'x' } },
+          { id: 'b', name: 'guarded', args: { n: 1 } },
+        ],
+      },
+      'done',
+    ])
+    const { logger, records } = recordingLogger()
+    const paused = await new AgentRunner({ model, tools: [guarded], logger }).run('go')
+    expect(paused).toMatchObject({ stopReason: 'paused', pending: [{ toolCallId: 'b' }] })
+    expect(asked).toEqual([{ n: 1 }])
+    expect(records.map(({ message }) => message)).toContain('approval predicate threw; the call needs an approval')
+  })
+})

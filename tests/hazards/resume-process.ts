@@ -1,0 +1,14 @@
+/** Takes a paused run up in a process of its own: reads `{ baseURL, state, decisions }`, writes the result and which calls ran. */
+import { text } from 'node:stream/consumers'
+import { AgentRunner } from '../../src/agent/runner.ts'
+import { createModel } from '../../src/models/create-model.ts'
+import { countingTool } from './tools.ts'
+
+const { baseURL, state, decisions } = JSON.parse(await text(process.stdin))
+const pay = countingTool('pay')
+const runner = new AgentRunner({
+  model: createModel({ provider: 'custom', model: 'mock', baseURL, apiKey: 'k' }),
+  tools: [{ ...pay.tool, approval: true }],
+})
+const result = await runner.resume(state, { decisions })
+process.stdout.write(JSON.stringify({ result, ran: pay.calls }))
