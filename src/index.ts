@@ -16,6 +16,7 @@ export type {
   RunResult,
   RunSettings,
   RunStep,
+  ToolCalling,
   ToolCallOutcome,
   ToolCallRecord,
 } from './agent/run.ts'

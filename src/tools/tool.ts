@@ -123,7 +123,10 @@ export abstract class BaseTool<Args = JsonObject, Context = unknown> implements 
 
 type ArgsOf<S> = S extends StandardSchemaV1 ? StandardSchemaV1.InferOutput<S> : FromObjectSchema<S>
 
-type SharedOptions = 'name' | 'description' | 'strict' | 'effect' | 'timeoutMs' | 'retries' | 'approval' | 'parallel' | 'final' | 'secrets'
+/** Arguments as the model wrote them, before a Standard Schema changed anything. */
+type InputOf<S> = S extends StandardSchemaV1 ? StandardSchemaV1.InferInput<S> : FromObjectSchema<S>
+
+type SharedOptions = 'name' | 'description' | 'strict' | 'effect' | 'timeoutMs' | 'retries' | 'parallel' | 'final' | 'secrets'
 
 /** What `defineTool` takes: the fields of a `Tool`, with `execute` typed by `parameters`. */
 export interface ToolOptions<S, Value, Context> extends Pick<Tool<Context>, SharedOptions> {
@@ -131,6 +134,8 @@ export interface ToolOptions<S, Value, Context> extends Pick<Tool<Context>, Shar
   parameters?: S
   /** The JSON Schema to show the model, for a Standard Schema that can't give its own. */
   jsonSchema?: JsonSchema
+  /** See `Tool.approval`. */
+  approval?: boolean | ((args: InputOf<S>, ctx: { context: Context }) => boolean | Promise<boolean>)
   toContent?(value: Awaited<NoInfer<Value>>): Content
   execute?(args: ArgsOf<S>, ctx: ToolContext<Context>): Value
   reconcile?(args: ArgsOf<S>, ctx: ToolContext<Context>): Reconciled | undefined | Promise<Reconciled | undefined>
