@@ -39,12 +39,14 @@ export function fallbackModel(models: readonly AnyModel[], { cooldownMs = 30_000
   if (!(cooldownMs >= 0)) throw new InvalidOptionError('cooldownMs', 'a number of milliseconds ≥ 0', cooldownMs)
   const opened = models.map((model) => openModel(model))
   const [first] = opened
-  const isLikeFirst = ({ capabilities: { nativeTools, dialect } }: ChatModel) =>
-    nativeTools === first?.capabilities.nativeTools && dialect === first.capabilities.dialect
-  if (!opened.every(isLikeFirst)) {
+  if (first === undefined || !opened.every(({ capabilities }) => isLike(capabilities, first.capabilities))) {
     throw new InvalidOptionError('models', 'models that all take native calls, or all write them in one dialect', opened.map(nameOf))
   }
-  return new FallbackModel(opened, cooldownMs)
+  return new FallbackModel(opened, first, cooldownMs)
+}
+
+function isLike(one: ModelCapabilities, other: ModelCapabilities): boolean {
+  return one.nativeTools === other.nativeTools && one.dialect === other.dialect
 }
 
 class FallbackModel implements ChatModel {
@@ -52,9 +54,9 @@ class FallbackModel implements ChatModel {
   readonly #first: ChatModel
   readonly #cooldownMs: number
 
-  constructor(models: readonly ChatModel[], cooldownMs: number) {
+  constructor(models: readonly ChatModel[], first: ChatModel, cooldownMs: number) {
     this.#candidates = models.map((model) => ({ model, restsUntil: 0 }))
-    this.#first = models[0] as ChatModel
+    this.#first = first
     this.#cooldownMs = cooldownMs
   }
 
