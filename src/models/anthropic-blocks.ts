@@ -1,7 +1,7 @@
 import { isJsonObject, type Json, type JsonObject } from '../messages.ts'
 import type { ToolCallAccumulator } from './accumulator.ts'
-import type { LayoutPiece } from './anthropic-content.ts'
 import type { ModelSink } from './model.ts'
+import type { LayoutPiece } from './response-layout.ts'
 
 type OpenBlock =
   | { kind: 'text'; length: number; citations: Json[] }

@@ -3,8 +3,9 @@ import type { ToolDefinition } from '../tools/tool.ts'
 import { blocksOf, isThought, textBlock } from './anthropic-content.ts'
 import { anthropicPart } from './anthropic-parts.ts'
 import type { AnthropicQuirks } from './anthropic-quirks.ts'
-import { inputSchema } from './anthropic-schema.ts'
-import { fitCallId } from './call-id.ts'
+import { fitCallId, fitToolName } from './call-id.ts'
+import { ConvertedMessages, ConvertedTools } from './converted.ts'
+import { objectSchema } from './object-schema.ts'
 
 /** A message's content blocks as JSON, joined by commas, and what was lost on the way. */
 export interface WireMessage {
@@ -31,14 +32,13 @@ export interface WireTools {
 const callId = { pattern: /^[a-zA-Z0-9_-]{1,64}$/, length: 32 }
 
 /**
- * Turns messages and tools into the Messages format. A frozen message is converted and serialised once in the life of this object, so
- * that a long history costs each round no more than joining texts. Format: https://platform.claude.com/docs/en/api/messages
+ * Turns messages and tools into the Messages format. Frozen messages are converted and serialised once. Format: https://platform.claude.com/docs/en/api/messages
  */
 export class AnthropicWire {
   readonly #provider: string
   readonly #quirks: AnthropicQuirks
-  readonly #messages = new WeakMap<ChatMessage, WireMessage>()
-  #tools: (WireTools & { from: readonly ToolDefinition[] }) | undefined
+  readonly #messages = new ConvertedMessages((message) => this.#convert(message))
+  readonly #tools = new ConvertedTools((tools) => this.#convertTools(tools))
 
   constructor(provider: string, quirks: AnthropicQuirks) {
     this.#provider = provider
@@ -46,23 +46,20 @@ export class AnthropicWire {
   }
 
   message(message: ChatMessage): WireMessage {
-    const known = this.#messages.get(message)
-    if (known !== undefined) return known
-    const converted = this.#convert(message)
-    if (Object.isFrozen(message)) this.#messages.set(message, converted)
-    return converted
+    return this.#messages.of(message)
   }
 
-  /** Converted anew only when the list holds other definitions than the last time. */
   tools(tools: readonly ToolDefinition[]): WireTools {
-    const last = this.#tools
-    if (last !== undefined && last.from.length === tools.length && last.from.every((tool, at) => tool === tools[at])) return last
+    return this.#tools.of(tools)
+  }
+
+  #convertTools(tools: readonly ToolDefinition[]): WireTools {
     const warnings: string[] = []
     const json = tools.map(({ function: { name, description, parameters, strict } }) => {
       if (strict !== undefined && !this.#quirks.strictTools) {
         warnings.push(`\`strict\` of tool \`${name}\` was left out: ${this.#provider} does not take it`)
       }
-      const { schema, joined } = inputSchema(parameters)
+      const { schema, joined } = objectSchema(parameters)
       if (joined)
         warnings.push(`The alternatives in the parameters of tool \`${name}\` were sent joined: ${this.#provider} takes none there`)
       return JSON.stringify({
@@ -72,8 +69,7 @@ export class AnthropicWire {
         ...(strict !== undefined && this.#quirks.strictTools ? { strict } : {}),
       })
     })
-    this.#tools = { json, warnings, from: [...tools] }
-    return this.#tools
+    return { json, warnings }
   }
 
   #convert(message: ChatMessage): WireMessage {
@@ -99,7 +95,7 @@ export class AnthropicWire {
           role: 'assistant',
           blocks: listed(blocks),
           cacheable: last !== undefined && !isThought(last),
-          toolNames: calls.map(({ function: { name } }) => legalName(name)),
+          toolNames: calls.map(({ function: { name } }) => fitToolName(name)),
           container: typeof data.container === 'string' ? data.container : undefined,
         }
       }
@@ -132,7 +128,7 @@ export class AnthropicWire {
 
 /** The API takes only an object as input: what the model wrote instead stays in our records. */
 function callBlock({ id, function: { name, arguments: json } }: ToolCall): JsonObject {
-  return { type: 'tool_use', id: fitCallId(id, callId), name: legalName(name), input: objectOf(json) }
+  return { type: 'tool_use', id: fitCallId(id, callId), name: fitToolName(name), input: objectOf(json) }
 }
 
 function objectOf(json: string): JsonObject {
@@ -143,10 +139,6 @@ function objectOf(json: string): JsonObject {
     // Sent as it is it would make the whole request fail.
     return {}
   }
-}
-
-function legalName(name: string): string {
-  return name.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64) || 'unknown'
 }
 
 function listed(blocks: readonly JsonObject[]): string {

@@ -4,11 +4,11 @@ import { AnthropicRequests } from './anthropic-request.ts'
 import { AnthropicResponse } from './anthropic-response.ts'
 import { capabilitiesOf } from './capabilities.ts'
 import { leanAnthropic } from './lean-anthropic.ts'
-import { abortedError, type ChatModel, type ModelCapabilities, type ModelRequest, type ModelResponse, type ModelSink } from './model.ts'
+import type { ChatModel, ModelCapabilities, ModelRequest, ModelResponse, ModelSink } from './model.ts'
 import type { ErrorContext } from './provider-error.ts'
 import { findPreset, type ProviderPreset, presetQuirks } from './providers.ts'
 import { receiveResponse } from './receive-response.ts'
-import { type Access, noTimeoutMs, SdkClient, sdkError, secretsOf, withoutEnvironmentHeaders } from './sdk-client.ts'
+import { type Access, noTimeoutMs, SdkClient, sdkError, withoutEnvironmentHeaders, withWarnings } from './sdk-client.ts'
 import type { ModelSettings } from './settings.ts'
 
 /** How often a turn that the provider has paused is sent back to be gone on with. Each time it has done up to ten steps of its own. */
@@ -55,23 +55,17 @@ class AnthropicModel implements ChatModel {
     this.#quirks = anthropicQuirks(...presetQuirks(preset, model), settings.quirks)
     this.#client = new SdkClient(settings, this.#preset, (access) => this.#open(access))
     this.#requests = new AnthropicRequests(provider, model, this.#quirks, settings.providerOptions)
-    this.capabilities = {
-      ...capabilitiesOf(settings),
-    }
+    this.capabilities = capabilitiesOf(settings)
   }
 
   async generate(request: ModelRequest, sink?: ModelSink): Promise<ModelResponse> {
-    const { signal } = request
-    if (signal?.aborted) throw abortedError(this.provider, signal.reason)
-    const access = this.#client.findAccess()
-    const context: ErrorContext = { provider: this.provider, model: this.model, secrets: secretsOf(access.apiKey, this.#settings.headers) }
+    const { access, context, open } = this.#client.start(request.signal)
     const response = new AnthropicResponse(context, sink)
     const warnings = new Set(this.#keyWarnings(access.apiKey))
     let { messages } = request
     for (let pauses = 0; ; pauses++) {
       const body = this.#requests.build({ ...request, messages })
-      const send = async (inner: AbortSignal) =>
-        this.#send(await this.#client.open(access), body.json, request.stream !== false, inner, context)
+      const send = async (inner: AbortSignal) => this.#send(await open(), body.json, request.stream !== false, inner, context)
       const oddities = await receiveResponse(response, request, this.#settings, send)
       for (const warning of [...body.warnings, ...oddities]) warnings.add(warning)
       if (!response.isPaused) break
@@ -81,9 +75,7 @@ class AnthropicModel implements ChatModel {
       }
       messages = [...request.messages, response.pause()]
     }
-    const result = response.finish()
-    const all = [...warnings, ...(result.warnings ?? [])]
-    return all.length === 0 ? result : { ...result, warnings: all }
+    return withWarnings(response.finish(), warnings)
   }
 
   async #send(sdk: Anthropic, body: string, stream: boolean, signal: AbortSignal, context: ErrorContext): Promise<Response> {

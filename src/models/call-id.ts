@@ -16,3 +16,8 @@ export function fitCallId(id: string, { pattern, length }: CallIdRule): string {
   for (let at = 0; at < length; at++) fitted += alphabet[(bytes[at] ?? 0) % alphabet.length]
   return fitted
 }
+
+/** A tool's name as every provider takes it: what the model has called need not be one. */
+export function fitToolName(name: string): string {
+  return name.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64) || 'unknown'
+}

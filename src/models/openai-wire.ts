@@ -2,6 +2,7 @@ import { type ChatMessage, type ContentPart, hasToolCalls, isJsonObject, type Js
 import { type OpenAIMessage, toOpenAIMessage, toOpenAIPart } from '../openai-messages.ts'
 import type { ToolDefinition } from '../tools/tool.ts'
 import { type CallIdRule, fitCallId } from './call-id.ts'
+import { ConvertedMessages, ConvertedTools } from './converted.ts'
 import type { OpenAIQuirks } from './openai-quirks.ts'
 
 /** Something in the wire's format, with its JSON and what was lost on the way. */
@@ -12,15 +13,15 @@ export interface Converted<Wire> {
 }
 
 /**
- * Turns messages and tools into one provider's variety of the Chat Completions format. A frozen message is converted and serialised
- * once in the life of this object, so that a long history costs each round no more than joining texts.
+ * Turns messages and tools into one provider's variety of the Chat Completions format. Frozen messages are converted and
+ * serialised once.
  */
 export class OpenAIWire {
   readonly #provider: string
   readonly #quirks: OpenAIQuirks
   readonly #callId: CallIdRule | undefined
-  readonly #messages = new WeakMap<ChatMessage, Converted<OpenAIMessage>>()
-  #tools: (Converted<ToolDefinition[]> & { from: readonly ToolDefinition[] }) | undefined
+  readonly #messages = new ConvertedMessages((message) => this.#convertMessage(message))
+  readonly #tools = new ConvertedTools((tools) => this.#convertTools(tools))
 
   constructor(provider: string, quirks: OpenAIQuirks) {
     this.#provider = provider
@@ -30,19 +31,20 @@ export class OpenAIWire {
   }
 
   message(message: ChatMessage): Converted<OpenAIMessage> {
-    const known = this.#messages.get(message)
-    if (known !== undefined) return known
-    const warnings: string[] = []
-    const wire = this.#convert(message, warnings)
-    const converted = { wire, json: JSON.stringify(wire), warnings }
-    if (Object.isFrozen(message)) this.#messages.set(message, converted)
-    return converted
+    return this.#messages.of(message)
   }
 
-  /** Converted anew only when the list holds other definitions than the last time. */
   tools(tools: readonly ToolDefinition[]): Converted<ToolDefinition[]> {
-    const last = this.#tools
-    if (last !== undefined && last.from.length === tools.length && last.from.every((tool, at) => tool === tools[at])) return last
+    return this.#tools.of(tools)
+  }
+
+  #convertMessage(message: ChatMessage): Converted<OpenAIMessage> {
+    const warnings: string[] = []
+    const wire = this.#convert(message, warnings)
+    return { wire, json: JSON.stringify(wire), warnings }
+  }
+
+  #convertTools(tools: readonly ToolDefinition[]): Converted<ToolDefinition[]> {
     const warnings: string[] = []
     const wire = tools.map((tool) => {
       if (tool.function.strict === undefined || this.#quirks.strictTools) return tool
@@ -50,8 +52,7 @@ export class OpenAIWire {
       warnings.push(`\`strict\` of tool \`${tool.function.name}\` was left out: ${this.#provider} does not take it`)
       return { ...tool, function: rest }
     })
-    this.#tools = { wire, json: JSON.stringify(wire), warnings, from: [...tools] }
-    return this.#tools
+    return { wire, json: JSON.stringify(wire), warnings }
   }
 
   #convert(message: ChatMessage, warnings: string[]): OpenAIMessage {

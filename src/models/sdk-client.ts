@@ -1,4 +1,5 @@
 import type { ModelError } from '../errors.ts'
+import { abortedError, type ModelResponse } from './model.ts'
 import { connectionError, type ErrorContext, providerError } from './provider-error.ts'
 import { findAPIKey, findBaseURL, type ProviderPreset } from './providers.ts'
 import type { ModelSettings } from './settings.ts'
@@ -10,6 +11,15 @@ export const noTimeoutMs: number = 2 ** 31 - 1
 export interface Access {
   apiKey: string
   baseURL: string
+}
+
+/** A request that may be made. */
+interface Started<Sdk> {
+  access: Access
+  /** For the errors of this request. */
+  context: ErrorContext
+  /** The client for it. */
+  open(): Promise<Sdk>
 }
 
 /** A provider's SDK client, made anew when key or address have changed, so that either may come or be replaced later through the environment. */
@@ -26,12 +36,16 @@ export class SdkClient<Sdk> {
     this.#make = make
   }
 
-  /** Throws `missing_api_key`, or `invalid_option` for an address that is none. */
-  findAccess(): Access {
-    return { apiKey: findAPIKey(this.#settings, this.#preset), baseURL: findBaseURL(this.#settings, this.#preset) }
+  /** Throws `aborted`, `missing_api_key`, or `invalid_option` for an address that is none. */
+  start(signal: AbortSignal | undefined): Started<Sdk> {
+    const { provider, model, headers } = this.#settings
+    if (signal?.aborted) throw abortedError(provider, signal.reason)
+    const access = { apiKey: findAPIKey(this.#settings, this.#preset), baseURL: findBaseURL(this.#settings, this.#preset) }
+    const context = { provider, model, secrets: secretsOf(access.apiKey, headers) }
+    return { access, context, open: () => this.#open(access) }
   }
 
-  async open(access: Access): Promise<Sdk> {
+  async #open(access: Access): Promise<Sdk> {
     if (this.#known?.apiKey === access.apiKey && this.#known.baseURL === access.baseURL) return this.#known.sdk
     const sdk = await this.#make(access)
     this.#known = { ...access, sdk }
@@ -39,8 +53,14 @@ export class SdkClient<Sdk> {
   }
 }
 
+/** A response with further warnings before its own. */
+export function withWarnings(response: ModelResponse, before: Iterable<string>): ModelResponse {
+  const warnings = [...before, ...(response.warnings ?? [])]
+  return warnings.length === 0 ? response : { ...response, warnings }
+}
+
 /** What an error's message must not quote. A short "key", as local servers have, would black out words. */
-export function secretsOf(apiKey: string, headers: Record<string, string> = {}): string[] {
+function secretsOf(apiKey: string, headers: Record<string, string> = {}): string[] {
   const secretHeaders = Object.entries(headers).filter(([name]) => /auth|key|token|secret|cookie/i.test(name))
   return [apiKey, ...secretHeaders.map(([, value]) => value)].filter((secret) => secret.length >= 8)
 }

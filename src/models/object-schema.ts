@@ -2,10 +2,10 @@ import { isDeepStrictEqual } from 'node:util'
 import { isJsonObject, type JsonObject } from '../messages.ts'
 
 /**
- * A tool's parameters as the API takes them: an object schema without alternatives at its top. Alternatives are joined into one object
+ * A tool's parameters as most APIs take them: an object schema without alternatives at its top. Alternatives are joined into one object
  * that has the properties of all and requires what all require; arguments are still checked against the tool's own schema.
  */
-export function inputSchema(parameters: Readonly<Record<string, unknown>> = {}): { schema: JsonObject; joined: boolean } {
+export function objectSchema(parameters: Readonly<Record<string, unknown>> = {}): { schema: JsonObject; joined: boolean } {
   const { oneOf, anyOf, allOf, ...rest } = parameters
   const own = plain(rest)
   const alternatives = [oneOf, anyOf].flatMap((list) => (Array.isArray(list) ? [list.filter(isJsonObject)] : []))
