@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from '../messages.ts'
-import { isBoolean, listOf, mergeQuirks, oneOf, type QuirkCheck } from './quirk-checks.ts'
+import { isBoolean, isPositiveInteger, listOf, mergeQuirks, oneOf, type QuirkCheck } from './quirk-checks.ts'
 
 /** What differs between models and servers that speak Anthropic's Messages API. Set in `config/providers.yaml`, overridable by `settings.quirks`. */
 export interface AnthropicQuirks {
@@ -38,7 +38,7 @@ const defaults: AnthropicQuirks = {
 const isTextOrNull: QuirkCheck = { expected: 'a text or null', passes: (value) => value === null || typeof value === 'string' }
 
 const checks: Record<keyof AnthropicQuirks, QuirkCheck> = {
-  maxTokens: { expected: 'an integer ≥ 1', passes: (value) => typeof value === 'number' && Number.isInteger(value) && value >= 1 },
+  maxTokens: isPositiveInteger,
   promptCaching: isBoolean,
   reasoningEffort: {
     expected: 'an object of body fields for each effort',

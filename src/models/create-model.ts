@@ -3,6 +3,7 @@ import { anthropicQuirks } from './anthropic-quirks.ts'
 import { capabilitiesOf } from './capabilities.ts'
 import type { ChatModel, ModelCapabilities, ModelRequest, ModelResponse, ModelSink } from './model.ts'
 import { openAIQuirks } from './openai-quirks.ts'
+import { responsesQuirks } from './openai-responses-quirks.ts'
 import {
   checkFacts,
   findBaseURL,
@@ -49,6 +50,14 @@ const drivers: Readonly<Record<string, DriverEntry>> = {
       return {}
     },
     load: async (settings, preset) => (await import('./anthropic.ts')).anthropicModel({ ...settings, preset }),
+  },
+  'openai-responses': {
+    check(settings, preset) {
+      checkAddress(settings, preset)
+      responsesQuirks(...presetQuirks(preset, settings.model), settings.quirks)
+      return {}
+    },
+    load: async (settings, preset) => (await import('./openai-responses.ts')).openaiResponsesModel({ ...settings, preset }),
   },
   demo: {
     check: () => ({}),

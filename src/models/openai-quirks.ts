@@ -1,5 +1,5 @@
 import { isJsonObject, type Json, type JsonObject } from '../messages.ts'
-import { isBoolean, listOf, mergeQuirks, oneOf, type QuirkCheck } from './quirk-checks.ts'
+import { isBoolean, isEffortMap, listOf, mergeQuirks, oneOf, type QuirkCheck } from './quirk-checks.ts'
 
 /** What differs between servers that speak Chat Completions. Set for each provider in `config/providers.yaml`, overridable by `settings.quirks`. */
 export interface OpenAIQuirks {
@@ -71,10 +71,7 @@ const checks: Record<keyof OpenAIQuirks, QuirkCheck> = {
   strictTools: isBoolean,
   toolChoice: listOf('auto', 'none', 'required', 'named'),
   forcedChoiceWhileThinking: isBoolean,
-  reasoningEffort: {
-    expected: 'true, false, or an object of body fields for each effort',
-    passes: (value) => typeof value === 'boolean' || (isJsonObject(value) && Object.values(value).every(isJsonObject)),
-  },
+  reasoningEffort: isEffortMap,
   sendReasoningBack: isBoolean,
   missingReasoning: { expected: 'a text or null', passes: (value) => value === null || typeof value === 'string' },
   malformedArguments: oneOf('keep', 'empty'),

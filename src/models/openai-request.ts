@@ -5,6 +5,7 @@ import type { ToolDefinition } from '../tools/tool.ts'
 import type { ModelRequest, Sampling, ToolChoice } from './model.ts'
 import type { OpenAIQuirks } from './openai-quirks.ts'
 import { OpenAIWire } from './openai-wire.ts'
+import { choiceWarning, fitToolChoice } from './tool-choice.ts'
 
 export interface OpenAIRequest {
   /** What the SDK's `create` takes. */
@@ -99,10 +100,7 @@ export class OpenAIRequests {
     }
     if (request.toolChoice !== undefined) {
       const choice = this.#fitChoice(request.toolChoice, { ...fields, ...options })
-      if (choice !== request.toolChoice) {
-        const sent = choice === undefined ? 'nothing was' : `'${String(choice)}' was`
-        warnings.add(`The tool choice ${JSON.stringify(request.toolChoice)} is not taken by ${this.#provider}; ${sent} sent instead`)
-      }
+      if (choice !== request.toolChoice) warnings.add(choiceWarning(request.toolChoice, choice, this.#provider))
       if (choice !== undefined) fields.tool_choice = typeof choice === 'string' ? choice : { ...choice }
     }
     if (request.parallelToolCalls !== undefined) {
@@ -114,14 +112,11 @@ export class OpenAIRequests {
     return { wire, json: JSON.stringify(wire) }
   }
 
-  /** The choice itself where it is taken; else the nearest one that asks for no more than it; else none. */
   #fitChoice(choice: ToolChoice, body: JsonObject): ToolChoice | undefined {
     const { toolChoice: taken, forcedChoiceWhileThinking } = this.#quirks
     const isForced = choice === 'required' || typeof choice === 'object'
     if (isForced && !forcedChoiceWhileThinking && !isThinkingOff(body)) return undefined
-    const kind = typeof choice === 'object' ? 'named' : choice
-    if (taken.includes(kind)) return choice
-    return kind === 'named' && taken.includes('required') ? 'required' : undefined
+    return fitToolChoice(choice, taken)
   }
 
   #leftOut(setting: string): string {

@@ -1,5 +1,5 @@
 import { InvalidOptionError } from '../errors.ts'
-import type { Json, JsonObject } from '../messages.ts'
+import { isJsonObject, type Json, type JsonObject } from '../messages.ts'
 
 /** What a quirk's value has to be: in words, and as a test. */
 export interface QuirkCheck {
@@ -8,6 +8,17 @@ export interface QuirkCheck {
 }
 
 export const isBoolean: QuirkCheck = { expected: 'true or false', passes: (value) => typeof value === 'boolean' }
+
+export const isPositiveInteger: QuirkCheck = {
+  expected: 'an integer ≥ 1',
+  passes: (value) => typeof value === 'number' && Number.isInteger(value) && value >= 1,
+}
+
+/** For each reasoning effort the body fields that ask for it, or whether it goes word for word. */
+export const isEffortMap: QuirkCheck = {
+  expected: 'true, false, or an object of body fields for each effort',
+  passes: (value) => typeof value === 'boolean' || (isJsonObject(value) && Object.values(value).every(isJsonObject)),
+}
 
 export const oneOf = (...words: string[]): QuirkCheck => ({
   expected: words.map((word) => `'${word}'`).join(' or '),

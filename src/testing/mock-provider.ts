@@ -53,7 +53,7 @@ export interface MockProvider extends AsyncDisposable {
 /**
  * Starts a provider to test against: a real HTTP server on the loopback interface that answers from a script, in the wire format each
  * request comes in, and that can misbehave as real providers do. It speaks OpenAI's Chat Completions (`POST …/chat/completions` under any
- * prefix, and `GET …/models`) and Anthropic's Messages (`POST …/messages`), streaming or not.
+ * prefix, and `GET …/models`) and Responses (`POST …/responses`), and Anthropic's Messages (`POST …/messages`), streaming or not.
  *
  * ```ts
  * await using provider = await startMockProvider({

@@ -54,6 +54,11 @@ interface Driver {
 const drivers: readonly Driver[] = [
   { name: 'openai', wire: 'chat-completions', settings: ({ baseURL }) => ({ provider: 'custom', model: 'mock', baseURL, apiKey: 'test' }) },
   {
+    name: 'responses',
+    wire: 'responses',
+    settings: ({ baseURL }) => ({ provider: 'openai-responses', model: 'mock', baseURL, apiKey: 'test' }),
+  },
+  {
     name: 'anthropic',
     wire: 'anthropic-messages',
     settings: ({ url }) => ({ provider: 'anthropic', model: 'claude-mock', baseURL: url, apiKey: 'sk-ant-test' }),

@@ -27,6 +27,11 @@ const drivers: readonly Driver[] = [
     open: ({ baseURL }) => createModel({ provider: 'deepseek', model: 'deepseek-chat', apiKey: 'k', baseURL, maxRetries: 0 }),
   },
   {
+    name: 'responses',
+    wire: 'responses',
+    open: ({ baseURL }) => createModel({ provider: 'openai-responses', model: 'gpt-5.2', apiKey: 'k', baseURL, maxRetries: 0 }),
+  },
+  {
     name: 'anthropic',
     wire: 'anthropic-messages',
     open: ({ url }) => createModel({ provider: 'anthropic', model: 'claude-sonnet-4-5', apiKey: 'sk-ant-k', baseURL: url, maxRetries: 0 }),
@@ -109,7 +114,7 @@ describe.each([true, false])('a conversation goes on with any other provider (st
   })
 
   it('H47 Q21 a thought comes back to the provider it was signed by, after a round with another one', async () => {
-    const [openai, , anthropic] = drivers
+    const [openai, , , anthropic] = drivers
     if (openai === undefined || anthropic === undefined) throw new Error('no drivers')
     const begun = await talk(anthropic, busyRound('one'), [], stream)
     const continued = await talk(openai, busyRound('two'), begun.result.messages, stream)
@@ -123,7 +128,7 @@ describe.each([true, false])('a conversation goes on with any other provider (st
 
 describe('the loop over the Messages API', () => {
   it('S4-11 S4-12 S4-13 runs while stop_reason is tool_use, and sends tool_result blocks', async () => {
-    const [, , anthropic] = drivers
+    const [, , , anthropic] = drivers
     if (anthropic === undefined) throw new Error('no driver')
     await using provider = await startMockProvider({
       script: [{ text: 'I look.', toolCalls: [{ id: 'toolu_1', name: 'look', arguments: { place: 'Rome' } }] }, 'Sunny.'],

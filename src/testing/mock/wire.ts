@@ -4,7 +4,7 @@ import type { ToolDefinition } from '../../tools/tool.ts'
 import type { TurnPlan, TurnStep } from '../script.ts'
 
 /** Names of the wire formats the mock provider speaks. */
-export type WireName = 'chat-completions' | 'anthropic-messages'
+export type WireName = 'chat-completions' | 'responses' | 'anthropic-messages'
 
 /** A recorded request body, read back into our own words. */
 export interface WireRequest {

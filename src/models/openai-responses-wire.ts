@@ -1,0 +1,115 @@
+import { type ChatMessage, type ContentPart, hasToolCalls, type Json, type JsonObject, type ToolResultMessage } from '../messages.ts'
+import type { ToolDefinition } from '../tools/tool.ts'
+import { ConvertedMessages, ConvertedTools } from './converted.ts'
+import { objectSchema } from './object-schema.ts'
+import { assistantItems, customCallIds, wireCallId } from './openai-responses-items.ts'
+import type { ResponsesQuirks } from './openai-responses-quirks.ts'
+
+/** A message's input items as JSON, joined by commas, and what was lost on the way. */
+export interface WireItems {
+  json: string
+  /** Ids of the calls of custom tools among them. */
+  customCalls: readonly string[]
+  warnings: readonly string[]
+}
+
+export interface WireTools {
+  /** Each tool as JSON. */
+  json: readonly string[]
+  warnings: readonly string[]
+}
+
+/**
+ * Turns messages and tools into the Responses format. Frozen messages are converted and serialised once. System messages stay where they
+ * are, as messages of the role `developer`: `instructions` has room for one text only, before all others.
+ * Format: https://platform.openai.com/docs/api-reference/responses/create
+ */
+export class ResponsesWire {
+  readonly #provider: string
+  readonly #quirks: ResponsesQuirks
+  readonly #messages = new ConvertedMessages((message) => this.#convert(message))
+  readonly #tools = new ConvertedTools((tools) => this.#convertTools(tools))
+
+  constructor(provider: string, quirks: ResponsesQuirks) {
+    this.#provider = provider
+    this.#quirks = quirks
+  }
+
+  /** `customCalls`: ids of the calls of custom tools in the messages before. */
+  message(message: ChatMessage, customCalls: ReadonlySet<string>): WireItems {
+    if (message.role !== 'tool' || !customCalls.has(message.toolCallId)) return this.#messages.of(message)
+    const warnings: string[] = []
+    return { ...noItems, json: JSON.stringify(this.#result(message, 'custom_tool_call_output', warnings)), warnings }
+  }
+
+  tools(tools: readonly ToolDefinition[]): WireTools {
+    return this.#tools.of(tools)
+  }
+
+  #convertTools(tools: readonly ToolDefinition[]): WireTools {
+    const warnings: string[] = []
+    const json = tools.map(({ function: { name, description, parameters, strict } }) => {
+      const { schema, joined } = objectSchema(parameters)
+      if (joined)
+        warnings.push(`The alternatives in the parameters of tool \`${name}\` were sent joined: ${this.#provider} takes none there`)
+      if (strict !== undefined && !this.#quirks.strictTools) {
+        warnings.push(`\`strict\` of tool \`${name}\` was left out: ${this.#provider} does not take it`)
+      }
+      return JSON.stringify({
+        type: 'function',
+        name,
+        ...(description === undefined ? {} : { description }),
+        parameters: { ...schema, properties: schema.properties ?? {} },
+        ...(this.#quirks.strictTools ? { strict: strict ?? false } : {}),
+      })
+    })
+    return { json, warnings }
+  }
+
+  #convert(message: ChatMessage): WireItems {
+    const warnings: string[] = []
+    switch (message.role) {
+      case 'system':
+        return { ...noItems, json: JSON.stringify({ role: this.#quirks.developerRole ? 'developer' : 'system', content: message.content }) }
+      case 'user':
+        return { ...noItems, json: JSON.stringify({ role: 'user', content: this.#content(message.content, warnings) }), warnings }
+      case 'tool':
+        return { ...noItems, json: JSON.stringify(this.#result(message, 'function_call_output', warnings)), warnings }
+      case 'assistant': {
+        const calls = hasToolCalls(message) ? message.toolCalls : []
+        const data = message.providerData?.provider === this.#provider ? message.providerData.data : {}
+        const items = assistantItems(message.content, calls, data)
+        return { ...noItems, json: items.map((item) => JSON.stringify(item)).join(','), customCalls: customCallIds(calls, data) }
+      }
+    }
+  }
+
+  #result({ toolCallId, content }: ToolResultMessage, type: string, warnings: string[]): JsonObject {
+    const output = this.#content(content, warnings, this.#quirks.toolContentParts)
+    return { type, call_id: wireCallId(toolCallId), output }
+  }
+
+  /** `takesParts` false: the content has to be one text. */
+  #content(content: string | readonly ContentPart[], warnings: string[], takesParts = true): Json {
+    if (typeof content === 'string') return content
+    const parts = content.map((part) => {
+      if (part.type === 'text') return { type: 'input_text', text: part.text }
+      if (takesParts && this.#quirks.contentParts.includes(part.type)) return inputPart(part)
+      warnings.push(
+        `A part of type '${part.type}' was replaced by a note: ${this.#provider} does not take it${takesParts ? '' : ' in a result'}`,
+      )
+      return { type: 'input_text', text: `[${part.type} not shown]` }
+    })
+    return takesParts ? parts : parts.map(({ text }) => text).join('\n')
+  }
+}
+
+const noItems: WireItems = { json: '', customCalls: [], warnings: [] }
+
+function inputPart(part: Exclude<ContentPart, { type: 'text' }>): JsonObject {
+  const url = 'url' in part ? part.url : `data:${part.mediaType};base64,${part.data}`
+  if (part.type === 'image') return { type: 'input_image', image_url: url, detail: 'auto' }
+  if (!url.startsWith('data:')) return { type: 'input_file', file_url: url }
+  // Bytes are only taken with a name.
+  return { type: 'input_file', filename: part.name ?? 'file', file_data: url }
+}
