@@ -1,4 +1,4 @@
-import { isJsonObject } from '../messages.ts'
+import { isJsonObject, type JsonObject } from '../messages.ts'
 
 /** A model server that may be running on this machine. */
 export interface LocalServer {
@@ -9,7 +9,7 @@ export interface LocalServer {
 }
 
 export interface FoundServer extends LocalServer {
-  /** Ids of its chat models. Empty: it runs, but has none. */
+  /** Ids of its chat models, those first that are known to call tools. Empty: it runs, but has none. */
   models: string[]
 }
 
@@ -44,7 +44,8 @@ function originOf(host: string | undefined, port: number): string {
 export async function findServers(candidates: readonly LocalServer[], withinMs: number, signal?: AbortSignal): Promise<FoundServer[]> {
   const found = await Promise.all(
     candidates.map(async (server) => {
-      const models = await listModels(server.baseURL, withinMs, signal).catch(() => undefined)
+      const list = server.provider === 'ollama' ? listOllamaModels : listModels
+      const models = await list(server.baseURL, withinMs, signal).catch(() => undefined)
       return models === undefined ? undefined : { ...server, models }
     }),
   )
@@ -53,17 +54,41 @@ export async function findServers(candidates: readonly LocalServer[], withinMs: 
 
 /** Ids of the chat models an OpenAI-compatible server has. Rejects when it does not answer in time, or with something else. */
 export async function listModels(baseURL: string, withinMs: number, signal?: AbortSignal): Promise<string[]> {
+  const models = await fetchList(`${baseURL.replace(/\/+$/, '')}/models`, 'data', withinMs, signal)
+  return models.flatMap(({ id }) => (typeof id === 'string' && !isEmbeddingName(id) ? [id] : []))
+}
+
+/** The same of Ollama, whose own list says what each model can do: https://docs.ollama.com/api/tags */
+async function listOllamaModels(baseURL: string, withinMs: number, signal?: AbortSignal): Promise<string[]> {
+  const models = await fetchList(new URL('/api/tags', baseURL).href, 'models', withinMs, signal)
+  const chatModels = models.flatMap(({ name, capabilities }) => {
+    if (typeof name !== 'string') return []
+    // Older servers don't say.
+    if (!Array.isArray(capabilities)) return isEmbeddingName(name) ? [] : [{ name, callsTools: false }]
+    return capabilities.includes('completion') ? [{ name, callsTools: capabilities.includes('tools') }] : []
+  })
+  return [...chatModels.filter(({ callsTools }) => callsTools), ...chatModels.filter(({ callsTools }) => !callsTools)].map(
+    ({ name }) => name,
+  )
+}
+
+function isEmbeddingName(name: string): boolean {
+  return /embed/i.test(name)
+}
+
+/** The objects in a body's `field`. Rejects for a body that has no such list. */
+async function fetchList(url: string, field: string, withinMs: number, signal: AbortSignal | undefined): Promise<JsonObject[]> {
   const limit = AbortSignal.timeout(withinMs)
-  const response = await fetch(`${baseURL.replace(/\/+$/, '')}/models`, {
+  const response = await fetch(url, {
     signal: signal === undefined ? limit : AbortSignal.any([signal, limit]),
     redirect: 'error',
     headers: { accept: 'application/json' },
   })
   const body: unknown = response.ok ? await response.json() : await response.body?.cancel()
-  // Any other server may listen at such a port; only this shape is a model server's. Ollama without models sends `data: null`.
-  if (!isJsonObject(body) || !(Array.isArray(body.data) || body.data === null)) {
-    throw new Error(`Expected a list of models from ${baseURL}/models, got something else with status ${response.status}`)
+  // Any other server may listen at such a port; only this shape is a model server's. Ollama without models may send null.
+  const list = isJsonObject(body) ? body[field] : undefined
+  if (!Array.isArray(list) && list !== null) {
+    throw new Error(`Expected a list of models from ${url}, got something else with status ${response.status}`)
   }
-  const ids = (body.data ?? []).flatMap((model) => (isJsonObject(model) && typeof model.id === 'string' ? [model.id] : []))
-  return ids.filter((id) => !/embed/i.test(id))
+  return (list ?? []).filter(isJsonObject)
 }

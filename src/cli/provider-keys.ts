@@ -20,6 +20,7 @@ const defaultModels = new Map([
   ['deepseek', 'deepseek-flash'],
   ['moonshot', 'kimi-k2.6'],
   ['doubao', 'doubao-seed-1-8-251228'],
+  ['dashscope', 'qwen-plus'],
   ['openrouter', 'openai/gpt-5.2'],
   ['mistral', 'mistral-large-latest'],
   ['xai', 'grok-4'],

@@ -13,6 +13,8 @@ export interface OpenAIQuirks {
   parallelToolCalls: boolean
   /** Takes `stream_options: {include_usage: true}`. False: it reports usage without being asked, or not at all. */
   streamOptions: boolean
+  /** Answers without a stream. False: is asked for a stream whatever the request says, and the response is put together from it. */
+  wholeResponses: boolean
   /** Takes `strict` in a tool's definition. */
   strictTools: boolean
   /** The tool choices it takes; others are sent as the nearest one it does. */
@@ -47,6 +49,7 @@ const defaults: OpenAIQuirks = {
   developerRole: false,
   parallelToolCalls: true,
   streamOptions: true,
+  wholeResponses: true,
   strictTools: false,
   toolChoice: ['auto', 'none', 'required', 'named'],
   forcedChoiceWhileThinking: true,
@@ -68,6 +71,7 @@ const checks: Record<keyof OpenAIQuirks, QuirkCheck> = {
   developerRole: isBoolean,
   parallelToolCalls: isBoolean,
   streamOptions: isBoolean,
+  wholeResponses: isBoolean,
   strictTools: isBoolean,
   toolChoice: listOf('auto', 'none', 'required', 'named'),
   forcedChoiceWhileThinking: isBoolean,

@@ -45,8 +45,9 @@ export class OpenAIRequests {
       for (const warning of lost) warnings.add(warning)
     }
 
-    const fields: { [key: string]: Json } = { model: this.#model, stream: request.stream !== false }
-    if (request.stream !== false && this.#quirks.streamOptions) fields.stream_options = { include_usage: true }
+    const stream = request.stream !== false || !this.#quirks.wholeResponses
+    const fields: { [key: string]: Json } = { model: this.#model, stream }
+    if (stream && this.#quirks.streamOptions) fields.stream_options = { include_usage: true }
     this.#setSampling(fields, request, warnings)
     const tools = this.#setTools(fields, request, options, theirTools, warnings)
     Object.assign(fields, options)
@@ -124,7 +125,11 @@ export class OpenAIRequests {
   }
 }
 
-/** Thinking is switched by `thinking: {type}`: https://platform.moonshot.ai/docs/guide/use-kimi-k2-thinking-model */
-function isThinkingOff({ thinking }: JsonObject): boolean {
+/**
+ * Thinking is switched by `thinking: {type}` (https://platform.moonshot.ai/docs/guide/use-kimi-k2-thinking-model) or by `enable_thinking`
+ * (https://help.aliyun.com/zh/model-studio/deep-thinking).
+ */
+function isThinkingOff({ thinking, enable_thinking: enabled }: JsonObject): boolean {
+  if (enabled === false) return true
   return typeof thinking === 'object' && thinking !== null && 'type' in thinking && thinking.type === 'disabled'
 }

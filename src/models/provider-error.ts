@@ -99,7 +99,7 @@ const overflowCodes = /context_length_exceeded|exceed_context_size|context_windo
 const overflowWords =
   /maximum context length|context.{0,12}(length|window|size)|reduce the length of the (messages|prompt)|maximum prompt length|too large for model with|exceeded model token limit|too many (input )?tokens|(prompt|input)( length)?( \d+)? (is too long|exceeds)|max message tokens|exceeds? context limit/i
 const filterWords =
-  /content[_ ]?filter|content_?policy|ResponsibleAI|moderation|SensitiveContent|data_inspection_failed|Content Exists Risk/i
+  /content[_ ]?filter|content_?policy|invalid_prompt|(bio|cyber|misalignment)_policy|ResponsibleAI|moderation|SensitiveContent|data_inspection_failed|Content Exists Risk/i
 
 function classify(status: number | undefined, { message, codes }: Told): { code: ErrorCode; retryable: boolean } {
   const has = (pattern: RegExp) => codes.some((code) => pattern.test(code))

@@ -18,7 +18,7 @@ export interface MockProviderOptions {
   recordings?: readonly (string | readonly string[])[]
   /** What goes wrong, with all requests or with some. A fault that answers in the script's place leaves the turn for the next request. */
   faults?: MockFaults
-  /** Ids listed by `GET /v1/models`. Any model may be asked for. Default `['mock-model']`. */
+  /** Ids listed by `GET /v1/models`, and by Ollama's `GET /api/tags`. Any model may be asked for. Default `['mock-model']`. */
   models?: readonly string[]
   /** False: answers also requests the real provider would refuse, such as one with a call that has no result. Default true. */
   strict?: boolean

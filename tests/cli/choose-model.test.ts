@@ -18,13 +18,14 @@ async function serve(listener: RequestListener): Promise<string> {
 }
 
 const json =
-  (body: unknown): RequestListener =>
+  (body: unknown, path = '/v1/models'): RequestListener =>
   (request, response) => {
     response.setHeader('content-type', 'application/json')
-    response.statusCode = request.url === '/v1/models' ? 200 : 404
+    response.statusCode = request.url === path ? 200 : 404
     response.end(JSON.stringify(body))
   }
 const models = (...ids: string[]) => json({ object: 'list', data: ids.map((id) => ({ id, object: 'model' })) })
+const tags = (...list: unknown[]) => json({ models: list }, '/api/tags')
 const choose = async (options: { model?: string; baseURL?: string; env?: Record<string, string>; cwd?: string; probeMs?: number }) =>
   chooseModel({ probeMs: 10_000, cwd: options.cwd ?? (await tempFolder()), ...options, env: { ...bareEnv, ...options.env } })
 
@@ -35,7 +36,7 @@ describe('which model is used', () => {
 
   it('goes by --model, TOOLLOOP_MODEL, the file, a key, a local server, in this order', async () => {
     const cwd = await tempFolder({ 'toolloop.yaml': 'model: custom/from-file\n' })
-    const env = { TOOLLOOP_MODEL: 'custom/from-env', OPENAI_API_KEY: 'k', OLLAMA_HOST: await serve(models('local')) }
+    const env = { TOOLLOOP_MODEL: 'custom/from-env', OPENAI_API_KEY: 'k', OLLAMA_HOST: await serve(tags({ name: 'local' })) }
     expect(await choose({ model: 'custom/from-option', env, cwd })).toMatchObject({ model: 'custom/from-option', source: 'option' })
     expect(await choose({ env, cwd })).toMatchObject({ model: 'custom/from-env', source: 'environment', why: 'TOOLLOOP_MODEL' })
     expect(await choose({ env: { ...env, TOOLLOOP_MODEL: '' }, cwd })).toMatchObject({
@@ -125,7 +126,7 @@ describe('--base-url', () => {
 describe('model servers on this machine', () => {
   it('are found in their order, each asked at its own address; what is no model server is passed over', async () => {
     const [ollama, lmstudio, vllm] = await Promise.all([
-      serve(json({ object: 'list', data: null })),
+      serve(json({ models: null }, '/api/tags')),
       serve(models('nomic-embed-text', 'qwen')),
       serve((_request, response) => response.end('<html>a web page</html>')),
     ])
@@ -140,6 +141,22 @@ describe('model servers on this machine', () => {
       name: 'lmstudio/qwen',
       source: 'server',
     })
+  })
+
+  it('Ollama says itself what its models can do: those that call tools come first, those that can’t chat are left out', async () => {
+    const ollama = await serve(
+      tags(
+        { name: 'old-one' },
+        { name: 'nomic-embed-text' },
+        { name: 'bge-m3', capabilities: ['embedding'] },
+        { name: 'plain', capabilities: ['completion'] },
+        { name: 'caller', capabilities: ['completion', 'tools', 'thinking'] },
+        'no model',
+      ),
+    )
+    const [found] = await findServers(localServers({ OLLAMA_HOST: ollama }).slice(0, 1), 5_000)
+    expect(found?.models).toEqual(['caller', 'old-one', 'plain'])
+    expect(await choose({ env: { OLLAMA_HOST: ollama } })).toMatchObject({ name: 'ollama/caller', source: 'server' })
   })
 
   it('that do not answer in time are not there', async () => {

@@ -92,8 +92,10 @@ describe.each(modes)('the loop: $name', (mode) => {
 
   it('H4 limits count for each run anew', async () => {
     const look = countingTool('look')
-    const script: ModeScript = ({ body }) =>
-      Array.isArray(body.messages) && body.messages.length < 5 ? { toolCalls: [call('look', { at: body.messages.length })] } : 'done'
+    const script: ModeScript = ({ readRequest }) => {
+      const { length } = readRequest().messages
+      return length < 5 ? { toolCalls: [call('look', { at: length })] } : 'done'
+    }
     await using on = await stage(mode, script, { tools: [look.tool], maxIterations: 3, limits: { toolCalls: 2, tokens: 1000 } })
     for (let run = 0; run < 4; run++) expect(await on.run()).toMatchObject({ stopReason: 'answered', iterations: 3 })
     expect(look.calls).toHaveLength(8)
@@ -221,7 +223,7 @@ describe.each(modes)('the loop: $name', (mode) => {
     await using on = await stage(mode, () => ({ text: '', usage, finishReason: 'length' }))
     const result = await on.run()
     expect(result).toMatchObject({ stopReason: 'model_error', error: { code: 'empty_response' }, usage: { totalTokens: 10 } })
-    expect(result.error?.message).toMatch(/length|max_tokens/)
+    expect(result.error?.message).toMatch(/length|max_(output_)?tokens/)
     expect(result.messages).toEqual([{ role: 'user', content: 'go' }])
     expect(on.requests()).toHaveLength(2)
   })

@@ -326,8 +326,8 @@ describe.each(streamingModes)('provider failures: $name', (mode) => {
   it('H40 bytes in any pieces, compressed or not, are the same answer', async () => {
     for (const fault of [{ splitBytes: 1 }, { splitBytes: 'random' as const, seed: 40 }, { gzip: true }, { closeKeepAlive: true }]) {
       // By the conversation, not by the number of the request: one on a connection that is being closed arrives twice.
-      const reply: ModeScript = ({ body }) =>
-        Array.isArray(body.messages) && body.messages.length === 1 ? { toolCalls: [call('look', { text: '🙂é' })] } : answer
+      const reply: ModeScript = ({ readRequest }) =>
+        readRequest().messages.length === 1 ? { toolCalls: [call('look', { text: '🙂é' })] } : answer
       await using on = await stage(mode, reply, { tools: [countingTool('look').tool], faults: fault })
       const shown = shownText(on)
       const result = await on.run()

@@ -270,7 +270,7 @@ describe.each(modes)('time and cancellation: $name', (mode) => {
   it('H32 runs on one signal, one after the other and at once, leave no listener behind', async () => {
     await using on = await stage(
       mode,
-      ({ body }) => (Array.isArray(body.messages) && body.messages.length === 1 ? { toolCalls: [call('look')] } : 'done'),
+      ({ readRequest }) => (readRequest().messages.length === 1 ? { toolCalls: [call('look')] } : 'done'),
       {
         tools: [countingTool('look').tool],
         limits: { deadlineMs: 60_000 },

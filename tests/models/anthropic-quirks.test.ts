@@ -3,61 +3,19 @@ import { AgentRunner } from '../../src/agent/runner.ts'
 import type { ChatMessage, Json, JsonObject } from '../../src/messages.ts'
 import { hasToolCalls } from '../../src/messages.ts'
 import { createModel } from '../../src/models/create-model.ts'
-import type { ChatModel, ModelRequest, ModelResponse } from '../../src/models/model.ts'
+import type { ChatModel, ModelResponse } from '../../src/models/model.ts'
 import type { MockReply } from '../../src/testing/mock/reply.ts'
 import { type MockProvider, startMockProvider } from '../../src/testing/mock-provider.ts'
 import { countingTool } from '../hazards/tools.ts'
 import { readRecording } from './local-server.ts'
+import { hello } from './one-request.ts'
+import { ask, replay } from './replay.ts'
 
-const hello: ChatMessage[] = [{ role: 'user', content: 'Hello' }]
 const weather = { type: 'function' as const, function: { name: 'get_weather', arguments: '{"city":"東京"}' } }
 const time = { type: 'function' as const, function: { name: 'get_time', arguments: '{"timezone":"JST"}' } }
 
 function modelAt({ url }: MockProvider, model = 'claude-x'): ChatModel {
   return createModel({ provider: 'anthropic', model, apiKey: 'sk-ant-test', baseURL: url, maxRetries: 0 })
-}
-
-/** One response, whose pieces in the sink must add up to it. */
-async function ask(model: ChatModel, request: Partial<ModelRequest> = {}): Promise<ModelResponse> {
-  const shown = { text: '', reasoning: '', calls: [] as { name: string; arguments: string }[] }
-  const response = await model.generate(
-    { messages: hello, ...request },
-    {
-      text: (delta) => {
-        shown.text += delta
-      },
-      reasoning: (delta) => {
-        shown.reasoning += delta
-      },
-      toolCallStart: (index, _id, name) => {
-        expect(index).toBe(shown.calls.length)
-        shown.calls.push({ name, arguments: '' })
-      },
-      toolCallDelta: (index, json) => {
-        const call = shown.calls[index]
-        if (call !== undefined) call.arguments += json
-      },
-    },
-  )
-  expect(shown.text).toBe(response.text)
-  expect(shown.reasoning).toBe(response.reasoning ?? '')
-  if (response.finishReason !== 'refusal') expect(shown.calls).toEqual(response.toolCalls.map((call) => call.function))
-  return response
-}
-
-/** The answer to recordings, one for each request: the same whole and in pieces of 1 byte, 7 bytes and any size. */
-async function replay(...recordings: string[]): Promise<ModelResponse> {
-  const found: ModelResponse[] = []
-  for (const splitBytes of [undefined, 1, 7, 'random'] as const) {
-    const faults = splitBytes === undefined ? {} : { splitBytes }
-    await using server = await startMockProvider({ recordings: recordings.map(readRecording), faults })
-    found.push(await ask(modelAt(server)))
-    expect(server.requests).toHaveLength(recordings.length)
-  }
-  const [first, ...others] = found
-  if (first === undefined) throw new Error('no answer')
-  for (const other of others) expect(other).toEqual(first)
-  return first
 }
 
 /** What the events of a recording add up to, as the API sends it without streaming. */
@@ -90,7 +48,7 @@ async function whole(recording: string): Promise<ModelResponse> {
 
 /** Both ways, which have to give the same. */
 async function both(recording: string): Promise<ModelResponse> {
-  const streamed = await replay(recording)
+  const streamed = await replay(modelAt, recording)
   const unstreamed = await whole(recording)
   const comparable = (response: ModelResponse) => ({
     ...response,
@@ -125,7 +83,7 @@ describe('responses of the Messages API, whole and cut, streamed and not', () =>
   })
 
   it('Q20 a call and the stop reason in the start of the message; the call goes back with its caller and container', async () => {
-    const response = await replay('q20-calls-in-message-start')
+    const response = await replay(modelAt, 'q20-calls-in-message-start')
     expect(response).toMatchObject({ toolCalls: [{ id: 'toolu_a', ...weather }], finishReason: 'tool_calls' })
     const caller = { type: 'code_execution_20250825', tool_id: 'srvtoolu_1' }
     const { assistant, body } = await sentBack(response)
@@ -134,7 +92,7 @@ describe('responses of the Messages API, whole and cut, streamed and not', () =>
   })
 
   it('Q20 unknown events and blocks, pings, text between calls', async () => {
-    const response = await replay('q20-unknown-and-mixed')
+    const response = await replay(modelAt, 'q20-unknown-and-mixed')
     expect(response).toMatchObject({
       text: 'First, then.',
       toolCalls: [
@@ -163,7 +121,7 @@ describe('responses of the Messages API, whole and cut, streamed and not', () =>
   })
 
   it('Q21 of a message that was changed only the thinking it begins with goes back; to another provider none', async () => {
-    const response = await replay('q21-thinking')
+    const response = await replay(modelAt, 'q21-thinking')
     const { assistant } = await sentBack({ ...response, text: 'Edited.' })
     expect(assistant.map(({ type }) => type)).toEqual(['thinking', 'redacted_thinking', 'text', 'tool_use', 'tool_use'])
     const foreign = { ...response, providerData: { provider: 'other', data: response.providerData?.data ?? {} } }
@@ -181,7 +139,7 @@ describe('responses of the Messages API, whole and cut, streamed and not', () =>
   })
 
   it('Q22 pause_turn: the turn is sent back and gone on with, as one response with the usage of both', async () => {
-    const response = await replay('q22-pause', 'q22-after-pause')
+    const response = await replay(modelAt, 'q22-pause', 'q22-after-pause')
     expect(response).toMatchObject({ text: 'I search. It rains.', toolCalls: [], finishReason: 'stop', rawFinishReason: 'end_turn' })
     expect(response.usage).toEqual({ inputTokens: 150, outputTokens: 45, totalTokens: 195, cacheReadTokens: 10 })
     await using server = await startMockProvider({ recordings: ['q22-pause', 'q22-after-pause'].map(readRecording) })

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { anthropicQuirks } from '../../src/models/anthropic-quirks.ts'
 import { createModel } from '../../src/models/create-model.ts'
 import { openAIQuirks } from '../../src/models/openai-quirks.ts'
+import { responsesQuirks } from '../../src/models/openai-responses-quirks.ts'
 import { findAPIKey, findBaseURL, findPreset, presetQuirks, providerNames } from '../../src/models/providers.ts'
 import { eventStream, startServer, textEvents } from './local-server.ts'
 
@@ -48,7 +49,7 @@ describe('createModel', () => {
 
   it('refuses what it can’t use at once, and says what it expected', () => {
     const cases: [Parameters<typeof createModel>[0], string, RegExp][] = [
-      ['opnai/gpt-5', 'unknown_provider', /`opnai`.*openai, anthropic, azure, deepseek.*`custom`/],
+      ['opnai/gpt-5', 'unknown_provider', /`opnai`.*openai, openai-responses, anthropic, azure, deepseek.*`custom`/],
       ['__proto__/x', 'unknown_provider', /__proto__/],
       ['gpt-5', 'invalid_option', /'provider\/model'/],
       ['openai/', 'invalid_option', /'provider\/model'/],
@@ -121,6 +122,7 @@ describe('config/providers.yaml', () => {
       'deepseek',
       'moonshot',
       'doubao',
+      'dashscope',
       'ollama',
       'vllm',
       'lmstudio',
@@ -130,15 +132,34 @@ describe('config/providers.yaml', () => {
       'xai',
       'custom',
     ]
-    expect(providerNames().toSorted()).toEqual([...names, 'anthropic', 'anthropic-compatible', 'demo'].toSorted())
+    expect(providerNames().toSorted()).toEqual(
+      [...names, 'openai-responses', 'responses-compatible', 'anthropic', 'anthropic-compatible', 'demo'].toSorted(),
+    )
     for (const name of names) {
       const preset = findPreset(name)
       expect(preset.driver).toBe('openai')
       for (const { quirks } of preset.models ?? []) openAIQuirks(preset.quirks, quirks)
-      for (const model of ['gpt-5-mini', 'o3', 'kimi-k2.6', 'kimi-k3', 'grok-4', 'deepseek-chat'])
+      for (const model of ['qwq-plus', 'qwen2.5-coder', 'gpt-5-mini', 'o3', 'kimi-k2.6', 'kimi-k3', 'grok-4', 'deepseek-chat'])
         openAIQuirks(...presetQuirks(preset, model))
       if (!preset.apiKeyOptional) expect(preset.apiKeyEnv).toMatch(/_API_KEY$/)
     }
+  })
+
+  it('S4-16 knows the Responses API and servers compatible with it, with quirks that are valid for any model', () => {
+    for (const name of ['openai-responses', 'responses-compatible']) {
+      const preset = findPreset(name)
+      expect(preset.driver).toBe('openai-responses')
+      for (const { quirks } of preset.models ?? []) responsesQuirks(preset.quirks, quirks)
+    }
+    const { apiKeyEnv, baseURL } = findPreset('openai')
+    expect(findPreset('openai-responses')).toMatchObject({ apiKeyEnv, baseURL })
+    const reasons = (model: string) => responsesQuirks(...presetQuirks(findPreset('openai-responses'), model)).reasons
+    expect(['o3', 'o4-mini', 'gpt-5', 'gpt-5-mini', 'gpt-5.2-pro', 'gpt-5.1-codex-max', 'codex-mini-latest'].map(reasons)).toEqual(
+      Array(7).fill('always'),
+    )
+    expect(['gpt-5.1', 'gpt-5.2', 'gpt-5.4-mini', 'gpt-5.2-2025-12-11'].map(reasons)).toEqual(Array(4).fill('when-asked'))
+    expect(['gpt-4.1', 'gpt-4o-mini', 'gpt-5-chat-latest', 'chatgpt-4o-latest'].map(reasons)).toEqual(Array(4).fill('never'))
+    expect(['gpt-5.5', 'gpt-6-luna', 'gpt-5.2-chat-latest'].map(reasons)).toEqual(Array(3).fill('by-default'))
   })
 
   it('S4-20 knows Anthropic and servers compatible with it, with quirks that are valid for any model', () => {

@@ -53,7 +53,7 @@ export class ScriptedAnswers {
     const { method, body, headers, rawBody } = request
     const { wire, purpose, path } = chooseWire(method, request.path)
     if (purpose === undefined) return refuse(wire, 404, `Expected a path the mock provider serves, got ${method} ${path}`)
-    if (purpose === 'models') return { response: prepareJson(200, wire.encodeModels(this.#options.models)), fault: {} }
+    if (purpose === 'models') return { response: prepareJson(200, wire.encodeModels(this.#options.models, path)), fault: {} }
 
     const index = this.#asked++
     if (Object.keys(body).length === 0) return refuse(wire, 400, `Expected the request's body to be a JSON object, got ${show(rawBody)}`)

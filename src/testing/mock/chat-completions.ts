@@ -17,7 +17,7 @@ export const chatCompletionsWire: MockWire = {
   layout: { contentType: 'text/event-stream; charset=utf-8', lineEnd: '\n', eventName: () => undefined, endMark: '[DONE]' },
   route: (method, path) => {
     if (method === 'POST' && path.endsWith('/chat/completions')) return 'generate'
-    return method === 'GET' && path.endsWith('/models') ? 'models' : undefined
+    return method === 'GET' && (path.endsWith('/models') || path.endsWith(ollamaTags)) ? 'models' : undefined
   },
   streams: (body) => body.stream === true,
   refuse: refuseChatCompletion,
@@ -26,10 +26,33 @@ export const chatCompletionsWire: MockWire = {
   encodeWhole,
   encodeError,
   encodeStreamError: encodeError,
-  encodeModels: (models) => ({
-    object: 'list',
-    data: models.map((id) => ({ id, object: 'model', created, owned_by: 'mock' })),
-  }),
+  encodeModels: (models, path): JsonObject =>
+    path.endsWith(ollamaTags)
+      ? { models: models.map(encodeOllamaModel) }
+      : { object: 'list', data: models.map((id) => ({ id, object: 'model', created, owned_by: 'mock' })) },
+}
+
+/** Where Ollama, which speaks this format, lists its models in one of its own. Source: https://docs.ollama.com/api/tags */
+const ollamaTags = '/api/tags'
+
+/** What a name says of the model is all there is to know. */
+function encodeOllamaModel(name: string): JsonObject {
+  const isEmbedding = /embed/i.test(name)
+  return {
+    name,
+    model: name,
+    modified_at: '2026-01-01T00:00:00Z',
+    size: 1_000_000_000,
+    digest: 'mock',
+    details: {
+      parent_model: '',
+      format: 'gguf',
+      family: isEmbedding ? 'nomic-bert' : 'llama',
+      parameter_size: '1B',
+      quantization_level: 'Q4_0',
+    },
+    capabilities: isEmbedding ? ['embedding'] : ['completion', 'tools'],
+  }
 }
 
 /** Fixed, so that the same script gives the same bytes. */

@@ -83,6 +83,6 @@ export interface MockWire {
   encodeError(failure: WireFailure): JsonObject
   /** The payload of an error inside a stream. */
   encodeStreamError(failure: WireFailure): JsonObject
-  /** The body of the answer to `models`. */
-  encodeModels(models: readonly string[]): JsonObject
+  /** The body of the answer to `models`, as it is sent from `path`. */
+  encodeModels(models: readonly string[], path: string): JsonObject
 }

@@ -1,0 +1,300 @@
+import { describe, expect, it } from 'vitest'
+import { AgentRunner } from '../../src/agent/runner.ts'
+import { type ChatMessage, hasToolCalls, type JsonObject } from '../../src/messages.ts'
+import { createModel } from '../../src/models/create-model.ts'
+import type { ChatModel, ModelResponse } from '../../src/models/model.ts'
+import type { ModelSettings } from '../../src/models/settings.ts'
+import type { MockReply } from '../../src/testing/mock/reply.ts'
+import { type MockProvider, startMockProvider } from '../../src/testing/mock-provider.ts'
+import { defineTool } from '../../src/tools/tool.ts'
+import { countingTool } from '../hazards/tools.ts'
+import { readRecording } from './local-server.ts'
+import { hello } from './one-request.ts'
+import { ask, replay, replayCut } from './replay.ts'
+
+function modelAt({ baseURL }: Pick<MockProvider, 'baseURL'>, settings: Partial<ModelSettings> = {}): ChatModel {
+  return createModel({ provider: 'openai-responses', model: 'gpt-5.2', apiKey: 'test-key', baseURL, maxRetries: 0, ...settings })
+}
+
+/** What the end of a recorded stream says the response is, as the API sends it without streaming. */
+function wholeOf(recording: string): JsonObject {
+  const end = readRecording(recording)
+    .filter((line) => line.startsWith('{'))
+    .map((line): JsonObject => JSON.parse(line))
+    .findLast(({ response }) => response !== undefined)
+  return end?.response as JsonObject
+}
+
+/** Streamed and not, which have to give the same. */
+async function both(recording: string): Promise<ModelResponse> {
+  const streamed = await replayCut(modelAt, [7, 'random'], [recording])
+  await using server = await startMockProvider({ script: [{ body: wholeOf(recording) }] })
+  expect(await ask(modelAt(server), { stream: false })).toEqual(streamed)
+  return streamed
+}
+
+/** The items that are sent when the conversation goes on with the response. */
+async function sentBack({ text, toolCalls, providerData }: ModelResponse, settings: Partial<ModelSettings> = {}): Promise<JsonObject[]> {
+  await using server = await startMockProvider({ script: ['ok'] })
+  const said: ChatMessage = {
+    role: 'assistant',
+    content: text,
+    ...(providerData === undefined ? {} : { providerData }),
+    ...(toolCalls.length > 0 ? { toolCalls } : {}),
+  }
+  const results = toolCalls.map(({ id }): ChatMessage => ({ role: 'tool', content: 'done', toolCallId: id }))
+  await modelAt(server, settings).generate({ messages: [...hello, said, ...results] })
+  const { input } = server.requests[0]?.body ?? {}
+  return (input as JsonObject[]).slice(hello.length)
+}
+
+const outputs = (recording: string) => wholeOf(recording).output as JsonObject[]
+
+describe('responses of the Responses API, whole and cut, streamed and not', () => {
+  it('S2-43 S3-20 reasoning, text and parallel calls: each in its place, and sent back as they came', async () => {
+    const response = await both('responses-reasoning-and-calls')
+    expect(await replay(modelAt, 'responses-reasoning-and-calls')).toEqual(response)
+    expect(response).toMatchObject({
+      text: 'I look at both: 東京 🙂 and Oslo.',
+      reasoning: '**Two places**\n\nThe user wants 東京 and Oslo.\n\n**Both at once**\n\nNo need to wait.',
+      toolCalls: [
+        { id: 'call_weather', type: 'function', function: { name: 'get_weather', arguments: '{"city":"東京","note":"a\\né"}' } },
+        { id: 'call_time', type: 'function', function: { name: 'get_time', arguments: '{"timezone":"JST"}' } },
+      ],
+      finishReason: 'tool_calls',
+      rawFinishReason: 'completed',
+      usage: { inputTokens: 310, cacheReadTokens: 256, outputTokens: 95, reasoningTokens: 64, totalTokens: 405 },
+      model: 'gpt-5.2-2025-12-11',
+    })
+    expect(response).not.toHaveProperty('warnings')
+    const items = await sentBack(response)
+    const [reasoning, message, ...calls] = outputs('responses-reasoning-and-calls')
+    expect(items.slice(0, 4)).toEqual([reasoning, { ...message, content: [{ type: 'output_text', text: response.text }] }, ...calls])
+    expect(items.slice(4)).toMatchObject([
+      { type: 'function_call_output', call_id: 'call_weather', output: 'done' },
+      { type: 'function_call_output', call_id: 'call_time' },
+    ])
+  })
+
+  it('S2-43 S2-44 deltas of parallel calls, interleaved, come out whole and in order', async () => {
+    const { toolCalls, providerData } = await both('responses-interleaved-calls')
+    expect(toolCalls.map((call) => [call.id, call.function.name, call.function.arguments])).toEqual([
+      ['call_0', 'get_weather', '{"city":"tokyo"}'],
+      ['call_1', 'get_time', '{"timezone":"JST"}'],
+    ])
+    // Without reasoning there is nothing an item's own id is needed for.
+    expect(providerData).toBeUndefined()
+  })
+
+  it('a custom tool’s call is one with the argument `input`, and goes back as what it was, with its result', async () => {
+    const response = await both('responses-custom-call')
+    const sql = 'SELECT "name"\nFROM users WHERE note = \'é\\n🙂\''
+    expect(response.toolCalls).toEqual([
+      { id: 'call_sql', type: 'function', function: { name: 'write_sql', arguments: expect.any(String) } },
+    ])
+    expect(JSON.parse(response.toolCalls[0]?.function.arguments ?? '')).toEqual({ input: sql })
+    const items = await sentBack(response)
+    expect(items).toMatchObject([
+      { type: 'custom_tool_call', call_id: 'call_sql', name: 'write_sql', input: sql },
+      { type: 'custom_tool_call_output', call_id: 'call_sql', output: 'done' },
+    ])
+    expect(await sentBack({ ...response, providerData: { provider: 'other', data: response.providerData?.data ?? {} } })).toMatchObject([
+      { type: 'function_call', arguments: response.toolCalls[0]?.function.arguments },
+      { type: 'function_call_output' },
+    ])
+  })
+
+  it('H42 a refusal is the text, named as what it is, and goes back as one', async () => {
+    const response = await both('responses-refusal')
+    expect(response).toMatchObject({ text: 'I can’t help with that.', finishReason: 'refusal', toolCalls: [] })
+    expect(await sentBack(response)).toMatchObject([
+      { role: 'assistant', content: [{ type: 'refusal', refusal: 'I can’t help with that.' }] },
+    ])
+  })
+
+  it('H20 items of the provider’s own tools, and of no known type, are not calls; they go back where they were', async () => {
+    const response = await both('responses-server-tools')
+    expect(response).toMatchObject({ text: 'It is in Jeddah. It is 133 m tall.', toolCalls: [], finishReason: 'stop' })
+    const back = await sentBack(response)
+    const own = outputs('responses-server-tools')
+    expect(back.slice(0, 4)).toEqual(own.slice(0, 4))
+    const annotations = [expect.objectContaining({ type: 'url_citation', title: 'Lighthouses' })]
+    expect(back.slice(4)).toEqual([
+      {
+        ...own[4],
+        content: [
+          { type: 'output_text', text: 'It is in Jeddah.', annotations },
+          { type: 'output_text', text: ' It is 133 m tall.' },
+        ],
+      },
+    ])
+  })
+
+  it('an item that waits for what can’t be given is left out, with all that refers to it, and said so', async () => {
+    const response = await both('responses-waiting-item')
+    expect(response.warnings).toEqual([expect.stringContaining('`computer_call`')])
+    const types = (await sentBack(response)).map(({ type }) => type)
+    expect(types).toEqual(['reasoning', 'message'])
+  })
+
+  it('H15 a response cut in a call: `length`, the call is not whole', async () => {
+    const response = await both('responses-cut-in-a-call')
+    expect(response).toMatchObject({ finishReason: 'length', rawFinishReason: 'max_output_tokens', text: 'I write it.' })
+    const write = countingTool('write_file')
+    await using server = await startMockProvider({ script: [{ recording: readRecording('responses-cut-in-a-call') }, 'Again.'] })
+    const result = await new AgentRunner({ model: modelAt(server), tools: [write.tool] }).run('go')
+    expect(write.calls).toEqual([])
+    expect(result).toMatchObject({ output: 'Again.', toolCalls: [{ errorCode: 'tool_call_truncated' }] })
+  })
+
+  it('H42 a response cut by the content filter is named so', async () => {
+    expect(await both('responses-filtered')).toMatchObject({ finishReason: 'content_filter', text: 'The first  words' })
+    const call = { type: 'function_call', id: 'fc_1', call_id: 'c', name: 'look', arguments: '{}' }
+    const body = { ...wholeOf('responses-filtered'), output: [call] }
+    await using server = await startMockProvider({ script: [{ body }] })
+    const response = await ask(modelAt(server), { stream: false })
+    // What came with it is not to be run either.
+    expect(response).toMatchObject({
+      finishReason: 'length',
+      rawFinishReason: 'content_filter',
+      warnings: [expect.stringContaining('filter')],
+    })
+  })
+
+  it('H42 H40 errors inside a stream end it by their code, with what had come', async () => {
+    const cases = [
+      ['responses-error-event', { code: 'provider_error', providerCode: 'server_error', retryable: true, partial: { text: 'Part of it' } }],
+      [
+        'responses-failed',
+        { code: 'rate_limited', retryable: true, partial: { text: 'Part of it', usage: { inputTokens: 12, totalTokens: 15 } } },
+      ],
+    ] as const
+    for (const [recording, expected] of cases) {
+      for (const splitBytes of [undefined, 7] as const) {
+        await using server = await startMockProvider({ recordings: [readRecording(recording)], faults: splitBytes ? { splitBytes } : {} })
+        await expect(ask(modelAt(server)), recording).rejects.toMatchObject(expected)
+      }
+      await using server = await startMockProvider({ script: [{ body: wholeOf(recording) }] })
+      await expect(ask(modelAt(server), { stream: false })).rejects.toMatchObject({ code: expected.code })
+    }
+  })
+
+  it('S3-20 ids that change from event to event; reasoning that can’t go back takes the items’ ids with it', async () => {
+    const response = await replayCut(modelAt, [1, 'random'], ['responses-changing-ids'])
+    expect(response).toMatchObject({ text: 'There are three.', reasoning: '**Counting**', finishReason: 'tool_calls' })
+    expect(response.toolCalls.map((call) => [call.id, call.function.arguments])).toEqual([
+      ['call_a', '{"of":"r"}'],
+      ['call_b', '{"of":"s"}'],
+    ])
+    const items = await sentBack(response)
+    expect(items.slice(0, 3)).toEqual([
+      { role: 'assistant', content: 'There are three.', phase: 'final_answer' },
+      { type: 'function_call', call_id: 'call_a', name: 'count', arguments: '{"of":"r"}' },
+      { type: 'function_call', call_id: 'call_b', name: 'count', arguments: '{"of":"s"}' },
+    ])
+  })
+
+  it('S3-20 a server that numbers nothing, says half of it only at the end, and closes with [DONE]', async () => {
+    const response = await both('responses-careless-server')
+    expect(response).toMatchObject({
+      text: 'Looking.',
+      reasoning: 'Hm. Look.',
+      usage: { inputTokens: 5, outputTokens: 15, totalTokens: 20 },
+      toolCalls: [
+        { id: 'fc_0', function: { name: 'look', arguments: '{"at":1}' } },
+        { id: 'fc_1', function: { name: 'look', arguments: '{"at":2}' } },
+      ],
+    })
+    // Reasoning in the open goes back as well: such servers insist on it.
+    expect((await sentBack(response, { quirks: { stateless: false } }))[0]).toMatchObject({
+      type: 'reasoning',
+      content: [{ text: 'Hm. Look.' }],
+    })
+  })
+
+  it('an event that is not known, and one that comes too late, change nothing', async () => {
+    const lines = readRecording('responses-interleaved-calls')
+    const odd = [
+      '{"type":"response.from_the_future","delta":"x","output_index":0}',
+      '{"type":"response.output_text.delta","output_index":0,"delta":"not a message"}',
+      '{"type":"response.output_text.delta","output_index":9,"delta":7}',
+      '{"type":"keepalive"}',
+    ]
+    const recording = [...lines.slice(0, 5), ...odd, ...lines.slice(5), '{"type":"response.output_text.delta","delta":"late"}']
+    const found: ModelResponse[] = []
+    for (const events of [lines, recording]) {
+      await using server = await startMockProvider({ recordings: [events] })
+      found.push(await ask(modelAt(server)))
+    }
+    expect(found[1]).toEqual(found[0])
+  })
+})
+
+describe('reasoning between the rounds of a run', () => {
+  const look = defineTool({ name: 'look', description: 'Looks.', parameters: { type: 'object', properties: {} }, execute: () => 'seen' })
+  const round = (text: string): MockReply => ({ reasoning: `thought of ${text}`, text, toolCalls: [{ name: 'look' }] })
+
+  it.each([true, false])('goes back sealed, each before what followed it (streaming: %s)', async (stream) => {
+    await using server = await startMockProvider({ script: [round('first'), round('second'), 'Done.'] })
+    const result = await new AgentRunner({ model: modelAt(server), tools: [look], stream }).run('go')
+    expect(result.output).toBe('Done.')
+    const items = server.requests[2]?.body.input as JsonObject[]
+    expect(items.map(({ type, role }) => type ?? role)).toEqual([
+      'user',
+      ...['reasoning', 'message', 'function_call', 'function_call_output'],
+      ...['reasoning', 'message', 'function_call', 'function_call_output'],
+    ])
+    expect(items[1]).toMatchObject({ encrypted_content: expect.stringContaining('sealed'), summary: [{ text: 'thought of first' }] })
+    expect(new Set(items.flatMap(({ id }) => (id === undefined ? [] : [id]))).size).toBe(6)
+  })
+
+  it('is not sent with a message that was changed since, nor to another provider', async () => {
+    await using server = await startMockProvider({ script: [round('first')] })
+    const { text, toolCalls, providerData } = await ask(modelAt(server))
+    expect(providerData?.provider).toBe('openai-responses')
+    const response = { text, toolCalls, ...(providerData === undefined ? {} : { providerData }), finishReason: 'tool_calls' as const }
+    const changed = await sentBack({ ...response, text: 'first, shortened' })
+    expect(changed.map(({ type, role, id }) => [type ?? role, id])).toEqual([
+      ['assistant', undefined],
+      ['function_call', undefined],
+      ['function_call_output', undefined],
+    ])
+    const elsewhere = await sentBack(response, { provider: 'responses-compatible' })
+    expect(elsewhere.map(({ type, role }) => type ?? role)).toEqual(['assistant', 'function_call', 'function_call_output'])
+  })
+
+  it('that nothing followed is left out, so that the conversation can go on', async () => {
+    const reply: MockReply = { reasoning: 'thinking for too long', finishReason: 'length' }
+    await using server = await startMockProvider({ script: [reply] })
+    const response = await ask(modelAt(server))
+    expect(response).toMatchObject({ finishReason: 'length', text: '', reasoning: 'thinking for too long' })
+    expect(response).not.toHaveProperty('providerData')
+  })
+
+  it('goes back by its id where the provider was told to keep it', async () => {
+    const settings = { providerOptions: { store: true } }
+    const kept = { ...wholeOf('responses-changing-ids'), store: true, output: outputs('responses-waiting-item').slice(0, 2) }
+    const unsealed = (kept.output as JsonObject[]).map((item) => (item.type === 'reasoning' ? { ...item, encrypted_content: null } : item))
+    await using server = await startMockProvider({ script: [{ body: { ...kept, output: unsealed } }] })
+    const response = await ask(modelAt(server, settings), { stream: false })
+    expect(server.requests[0]?.body.store).toBe(true)
+    expect((await sentBack(response, settings)).map(({ type, id }) => [type, id])).toEqual([
+      ['reasoning', 'rs_12'],
+      ['message', 'msg_12'],
+    ])
+  })
+
+  it('H18 calls with the same id keep their own results, and their own items', async () => {
+    const calls = ['a', 'b'].map((at) => ({ id: 'same', name: 'look', arguments: { at } }))
+    await using server = await startMockProvider({ script: [{ reasoning: 'Hm.', toolCalls: calls }, 'Done.'] })
+    const result = await new AgentRunner({ model: modelAt(server), tools: [look] }).run('go')
+    expect(result.messages.flatMap((message) => (hasToolCalls(message) ? message.toolCalls.map(({ id }) => id) : []))).toHaveLength(2)
+    const items = server.requests[1]?.body.input as JsonObject[]
+    expect(items.map(({ type, role }) => type ?? role)).toEqual([
+      'user',
+      'reasoning',
+      ...['function_call', 'function_call', 'function_call_output', 'function_call_output'],
+    ])
+    expect(items.slice(2, 4).map(({ arguments: json }) => json)).toEqual(['{"at":"a"}', '{"at":"b"}'])
+  })
+})
