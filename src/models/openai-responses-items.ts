@@ -64,11 +64,7 @@ function callItem({ id, function: { name, arguments: json } }: ToolCall, fields:
   return { type: 'function_call', ...own, arguments: json.trim() === '' ? '{}' : json, ...fields }
 }
 
-/** What a custom tool is called with is a text; to us it is the argument `input`. */
-export function customArguments(input: string): string {
-  return `${customStart}${escaped(input)}${customEnd}`
-}
-
+/** What a custom tool is called with is a text; to us it is the argument `input`, whose JSON these begin and end. */
 export const customStart = '{"input":"'
 export const customEnd = '"}'
 

@@ -9,6 +9,7 @@ import { defineTool } from '../../src/tools/tool.ts'
 /** Where a driver finds the mock's wire. */
 const addresses: Record<string, (server: MockProvider) => string> = {
   openai: ({ baseURL }) => baseURL,
+  'openai-responses': ({ baseURL }) => baseURL,
   anthropic: ({ url }) => url,
 }
 
