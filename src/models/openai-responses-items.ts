@@ -41,11 +41,13 @@ function joined(items: JsonObject[], item: JsonObject): JsonObject[] {
   return items
 }
 
-/** Ids of those of the calls that are calls of custom tools, whose results are items of another type. */
-export function customCallIds(calls: readonly ToolCall[], data: JsonObject): string[] {
-  return readLayout(data.layout).flatMap((piece) => {
-    const call = 'call' in piece && piece.fields?.type === 'custom_tool_call' ? calls[piece.call] : undefined
-    return call === undefined ? [] : [call.id]
+/** What the results of some calls have to say of them, by the call's id: that it was a custom tool's, that the provider's program made it. */
+export function resultFields(calls: readonly ToolCall[], data: JsonObject): [id: string, fields: JsonObject][] {
+  return readLayout(data.layout).flatMap((piece): [string, JsonObject][] => {
+    const call = 'call' in piece ? calls[piece.call] : undefined
+    const { type, caller } = 'call' in piece && piece.fields !== undefined ? piece.fields : {}
+    if (call === undefined || (type === undefined && caller === undefined)) return []
+    return [[call.id, { ...(type === undefined ? {} : { type: `${String(type)}_output` }), ...(caller === undefined ? {} : { caller }) }]]
   })
 }
 

@@ -127,7 +127,7 @@ export class ResponsesOutput {
    * may go back by its id alone.
    */
   layout(calls: readonly (number | undefined)[], isStored: boolean): LayoutPiece[] {
-    const answered = new Set(this.#all.flatMap(({ item }) => (isOutput(item) ? [item.call_id] : [])))
+    const answered = new Set(this.#all.flatMap(({ item }) => (isOutput(item) ? [item.call_id] : callerOf(item))))
     const pieces: LayoutPiece[][] = []
     let isFollowed = false
     let keeps = false
@@ -287,6 +287,11 @@ export class ResponsesOutput {
 function callIdOf({ call_id: callId, id }: JsonObject): string {
   const [found = ''] = [callId, id].filter((value) => (typeof value === 'string' || typeof value === 'number') && value !== '')
   return String(found)
+}
+
+/** The program that made a call has to go back with it. */
+function callerOf({ caller }: JsonObject): Json[] {
+  return isJsonObject(caller) && caller.caller_id !== undefined ? [caller.caller_id] : []
 }
 
 function isOutput({ type }: JsonObject): boolean {

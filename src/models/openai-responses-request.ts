@@ -54,11 +54,11 @@ export class ResponsesRequests {
 
   #input({ messages }: ModelRequest, warnings: Set<string>): string {
     const jsons: string[] = []
-    const customCalls = new Set<string>()
+    const resultFields = new Map<string, JsonObject>()
     for (const message of messages) {
-      const items = this.#wire.message(message, customCalls)
+      const items = this.#wire.message(message, resultFields)
       for (const warning of items.warnings) warnings.add(warning)
-      for (const id of items.customCalls) customCalls.add(id)
+      for (const [id, fields] of items.resultFields) resultFields.set(id, fields)
       if (items.json !== '') jsons.push(items.json)
     }
     return jsons.join(',')

@@ -2,14 +2,14 @@ import { type ChatMessage, type ContentPart, hasToolCalls, type Json, type JsonO
 import type { ToolDefinition } from '../tools/tool.ts'
 import { ConvertedMessages, ConvertedTools } from './converted.ts'
 import { objectSchema } from './object-schema.ts'
-import { assistantItems, customCallIds, wireCallId } from './openai-responses-items.ts'
+import { assistantItems, resultFields, wireCallId } from './openai-responses-items.ts'
 import type { ResponsesQuirks } from './openai-responses-quirks.ts'
 
 /** A message's input items as JSON, joined by commas, and what was lost on the way. */
 export interface WireItems {
   json: string
-  /** Ids of the calls of custom tools among them. */
-  customCalls: readonly string[]
+  /** What the results of some of its calls have to say of them, by the call's id. */
+  resultFields: readonly [id: string, fields: JsonObject][]
   warnings: readonly string[]
 }
 
@@ -35,11 +35,12 @@ export class ResponsesWire {
     this.#quirks = quirks
   }
 
-  /** `customCalls`: ids of the calls of custom tools in the messages before. */
-  message(message: ChatMessage, customCalls: ReadonlySet<string>): WireItems {
-    if (message.role !== 'tool' || !customCalls.has(message.toolCallId)) return this.#messages.of(message)
+  /** `fields`: what the messages before say of the results of their calls. */
+  message(message: ChatMessage, fields: ReadonlyMap<string, JsonObject>): WireItems {
+    const own = message.role === 'tool' ? fields.get(message.toolCallId) : undefined
+    if (message.role !== 'tool' || own === undefined) return this.#messages.of(message)
     const warnings: string[] = []
-    return { ...noItems, json: JSON.stringify(this.#result(message, 'custom_tool_call_output', warnings)), warnings }
+    return { ...noItems, json: JSON.stringify({ ...this.#result(message, warnings), ...own }), warnings }
   }
 
   tools(tools: readonly ToolDefinition[]): WireTools {
@@ -74,19 +75,19 @@ export class ResponsesWire {
       case 'user':
         return { ...noItems, json: JSON.stringify({ role: 'user', content: this.#content(message.content, warnings) }), warnings }
       case 'tool':
-        return { ...noItems, json: JSON.stringify(this.#result(message, 'function_call_output', warnings)), warnings }
+        return { ...noItems, json: JSON.stringify(this.#result(message, warnings)), warnings }
       case 'assistant': {
         const calls = hasToolCalls(message) ? message.toolCalls : []
         const data = message.providerData?.provider === this.#provider ? message.providerData.data : {}
         const items = assistantItems(message.content, calls, data)
-        return { ...noItems, json: items.map((item) => JSON.stringify(item)).join(','), customCalls: customCallIds(calls, data) }
+        return { ...noItems, json: items.map((item) => JSON.stringify(item)).join(','), resultFields: resultFields(calls, data) }
       }
     }
   }
 
-  #result({ toolCallId, content }: ToolResultMessage, type: string, warnings: string[]): JsonObject {
+  #result({ toolCallId, content }: ToolResultMessage, warnings: string[]): JsonObject {
     const output = this.#content(content, warnings, this.#quirks.toolContentParts)
-    return { type, call_id: wireCallId(toolCallId), output }
+    return { type: 'function_call_output', call_id: wireCallId(toolCallId), output }
   }
 
   /** `takesParts` false: the content has to be one text. */
@@ -104,7 +105,7 @@ export class ResponsesWire {
   }
 }
 
-const noItems: WireItems = { json: '', customCalls: [], warnings: [] }
+const noItems: WireItems = { json: '', resultFields: [], warnings: [] }
 
 function inputPart(part: Exclude<ContentPart, { type: 'text' }>): JsonObject {
   const url = 'url' in part ? part.url : `data:${part.mediaType};base64,${part.data}`

@@ -130,6 +130,16 @@ describe('responses of the Responses API, whole and cut, streamed and not', () =
     ])
   })
 
+  it('a call that the provider’s program makes goes back with its program, and its result says so', async () => {
+    const caller = { type: 'program', caller_id: 'prog_1' }
+    const program = { id: 'pg_1', type: 'program', call_id: 'prog_1', code: 'await look()', fingerprint: 'f' }
+    const call = { id: 'fc_1', type: 'function_call', call_id: 'call_1', name: 'look', arguments: '{}', caller }
+    await using server = await startMockProvider({ script: [{ body: { ...wholeOf('responses-refusal'), output: [program, call] } }] })
+    const response = await ask(modelAt(server), { stream: false })
+    expect(response).not.toHaveProperty('warnings')
+    expect(await sentBack(response)).toEqual([program, call, { type: 'function_call_output', call_id: 'call_1', output: 'done', caller }])
+  })
+
   it('an item that waits for what can’t be given is left out, with all that refers to it, and said so', async () => {
     const response = await both('responses-waiting-item')
     expect(response.warnings).toEqual([expect.stringContaining('`computer_call`')])
