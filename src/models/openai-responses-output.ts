@@ -19,7 +19,7 @@ type OpenItem =
   /** Not ours to read: what the provider's own tools did, and what is not known yet. */
   | { kind: 'kept'; item: JsonObject; isWhole: boolean }
 
-/** Where an event belongs. Some servers number no items, and some change an item's id from one event to the next. */
+/** Where an event belongs. Some servers number no items, or all alike, and some change an item's id from one event to the next. */
 export interface ItemPlace {
   output_index?: Json
   item_id?: Json
@@ -59,21 +59,22 @@ export class ResponsesOutput {
     return this.#refused
   }
 
-  open(place: ItemPlace, item: JsonObject): void {
-    if (this.#find(place, item) === undefined) this.#open(place, item)
+  open({ output_index: index }: ItemPlace, item: JsonObject): void {
+    if (this.#byId.get(idOf(item)) === undefined) this.#open(index, item)
   }
 
   /** The item as it is in the end. */
-  close(place: ItemPlace, item: JsonObject): void {
-    this.#close(this.#find(place, item) ?? this.#open(place, item), item)
+  close({ output_index: index }: ItemPlace, item: JsonObject): void {
+    this.#close(this.#find(item.id, index) ?? this.#open(index, item), item)
   }
 
   /** All items as they are in the end. Of a stream these are the ones that have come already. */
   closeAll(items: readonly Json[]): void {
     for (const [at, item] of items.entries()) {
       if (!isJsonObject(item)) continue
-      const place = { output_index: at }
-      this.#close(this.#find(place, item) ?? this.#all[at] ?? this.#open(place, item), item)
+      const there = this.#all[at]
+      const sameKind = there?.item.type === item.type ? there : undefined
+      this.#close(this.#byId.get(idOf(item)) ?? sameKind ?? this.#open(at, item), item)
     }
   }
 
@@ -104,14 +105,14 @@ export class ResponsesOutput {
   }
 
   addText(place: ItemPlace, content: Json | undefined, delta: Json | undefined, isRefusal: boolean): void {
-    const item = this.#at(place) ?? this.#open(place, { type: 'message' })
+    const item = this.#at(place) ?? this.#open(place.output_index, { type: 'message' })
     if (item.kind !== 'message' || typeof delta !== 'string') return
     this.#say(this.#part(item, content, isRefusal), delta)
   }
 
   /** `part`: which of its summaries or texts. */
   addReasoning(place: ItemPlace, part: string, delta: Json | undefined): void {
-    const item = this.#at(place) ?? this.#open(place, { type: 'reasoning' })
+    const item = this.#at(place) ?? this.#open(place.output_index, { type: 'reasoning' })
     if (item.kind === 'reasoning') this.#think(item, part, delta, false)
   }
 
@@ -177,22 +178,21 @@ export class ResponsesOutput {
     }
   }
 
-  #find({ output_index: index }: ItemPlace, { id }: JsonObject): OpenItem | undefined {
-    const there = typeof index === 'number' ? this.#byIndex.get(index) : undefined
-    return there ?? (typeof id === 'string' ? this.#byId.get(id) : undefined)
-  }
-
   #at({ output_index: index, item_id: id }: ItemPlace): OpenItem | undefined {
-    if (typeof index === 'number') return this.#byIndex.get(index)
-    return (typeof id === 'string' ? this.#byId.get(id) : undefined) ?? this.#last
+    return this.#find(id, index) ?? (typeof index === 'number' ? undefined : this.#last)
   }
 
-  #open({ output_index: index }: ItemPlace, item: JsonObject): OpenItem {
+  #find(id: Json | undefined, index: Json | undefined): OpenItem | undefined {
+    const known = typeof id === 'string' ? this.#byId.get(id) : undefined
+    return known ?? (typeof index === 'number' ? this.#byIndex.get(index) : undefined)
+  }
+
+  #open(index: Json | undefined, item: JsonObject): OpenItem {
     const opened = this.#opened(item)
     this.#all.push(opened)
     this.#last = opened
     if (typeof index === 'number') this.#byIndex.set(index, opened)
-    if (typeof item.id === 'string' && item.id !== '') this.#byId.set(item.id, opened)
+    if (idOf(item) !== '') this.#byId.set(idOf(item), opened)
     if (opened.kind === 'call') this.#startCall(opened, item)
     return opened
   }
@@ -282,6 +282,10 @@ export class ResponsesOutput {
     this.#reasoning.add(piece)
     this.#sink?.reasoning?.(piece)
   }
+}
+
+function idOf({ id }: JsonObject): string {
+  return typeof id === 'string' ? id : ''
 }
 
 function callIdOf({ call_id: callId, id }: JsonObject): string {

@@ -222,6 +222,16 @@ describe('responses of the Responses API, whole and cut, streamed and not', () =
     })
   })
 
+  it('Q2 S3-20 items that are all numbered 0 are told apart by their ids', async () => {
+    const lines = readRecording('responses-reasoning-and-calls')
+    const found: ModelResponse[] = []
+    for (const recording of [lines, lines.map((line) => line.replace(/"output_index":\d/, '"output_index":0'))]) {
+      await using server = await startMockProvider({ recordings: [recording] })
+      found.push(await ask(modelAt(server)))
+    }
+    expect(found[1]).toEqual(found[0])
+  })
+
   it('an event that is not known, and one that comes too late, change nothing', async () => {
     const lines = readRecording('responses-interleaved-calls')
     const odd = [

@@ -80,6 +80,16 @@ describe('startMockProvider', () => {
     expect(await (await post(provider)).json()).toMatchObject({ choices: [{ message: { content: '' }, finish_reason: 'stop' }] })
   })
 
+  it('lists models as Ollama does, too, with what each can do', async () => {
+    const provider = await start({ models: ['llama', 'nomic-embed-text'] })
+    expect(await (await fetch(`${provider.url}/api/tags`)).json()).toMatchObject({
+      models: [
+        { name: 'llama', model: 'llama', details: { family: 'llama' }, capabilities: ['completion', 'tools'] },
+        { name: 'nomic-embed-text', capabilities: ['embedding'] },
+      ],
+    })
+  })
+
   it('serves any prefix and lists models', async () => {
     const provider = await start({ script: () => 'ok', models: ['a', 'b'] })
     for (const path of ['/chat/completions', '/openai/deployments/x/chat/completions?api-version=1', '/v1/chat/completions']) {
