@@ -117,7 +117,11 @@ function readCalls(text: string, dialect: Dialect, position: number): { content:
     if (event.type === 'text') content += event.text
     else if (event.type === 'call') {
       const id = `call_${position}_${calls.length}`
-      calls.push({ id, type: 'function', function: { name: event.name, arguments: JSON.stringify(event.arguments, fromText) } })
+      calls.push({
+        id,
+        type: 'function',
+        function: { name: event.name, arguments: JSON.stringify(event.arguments, dialect.name === 'tool-action' ? fromText : undefined) },
+      })
     }
   }
   return { content: content.trimEnd(), calls }
