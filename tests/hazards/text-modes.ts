@@ -52,15 +52,19 @@ function write(script: ModeScript, dialect: Dialect): ModeScript {
   type Request = Parameters<Extract<ModeScript, (...args: never[]) => unknown>>[0]
   const told = (request: Request): Request => ({ ...request, readRequest: () => readBack(request.readRequest(), dialect) })
   const entry = (one: ScriptEntry<Request, MockReply>): ScriptEntry<Request, MockReply> =>
-    typeof one === 'function' ? async (request, index) => inWords(await one(told(request), index), dialect) : inWords(one, dialect)
+    typeof one === 'function'
+      ? async (request, index) => replyInWords(await one(told(request), index), dialect)
+      : replyInWords(one, dialect)
   if (typeof script !== 'function') return script.map(entry)
-  return async (request, index) => inWords(await script(told(request), index), dialect)
+  return async (request, index) => replyInWords(await script(told(request), index), dialect)
+}
+
+function replyInWords(reply: MockReply, dialect: Dialect): MockReply {
+  return typeof reply === 'string' || 'body' in reply || 'events' in reply || 'recording' in reply ? reply : inWords(reply, dialect)
 }
 
 /** A turn whose calls stand in its text. */
-function inWords(reply: MockReply, dialect: Dialect): MockReply {
-  if (typeof reply === 'string' || 'body' in reply || 'events' in reply || 'recording' in reply) return reply
-  const { toolCalls = [], interleave: _, ...turn }: MockTurn = reply
+export function inWords({ toolCalls = [], interleave: _, ...turn }: MockTurn, dialect: Dialect): MockTurn {
   if (toolCalls.length === 0) return turn
   if (turn.finishReason === 'tool_calls') delete turn.finishReason
   const written = dialect.renderCalls(toolCalls.map((call) => ({ name: call.name, arguments: argumentsOf(call) })))
