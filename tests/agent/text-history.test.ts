@@ -68,6 +68,17 @@ describe('a conversation for a model without native calls', () => {
     expect(written(messages).at(-1)).toEqual(user([{ type: 'text', text }, picture]))
   })
 
+  it('S1-29 what the user says after results joins them, so that user and assistant take turns', () => {
+    const results = hermes.renderResults([{ name: 'look', content: 'seen' }])
+    const round = [user('go'), calls('', ['x', 'look', '{}']), result('x', 'seen')]
+    expect(written([...round, user('and now?')]).slice(2)).toEqual([user(`${results}\n\nand now?`)])
+    const picture = { type: 'image' as const, url: 'https://example.com/a.png' }
+    expect(written([...round, user([picture])]).slice(2)).toEqual([user([{ type: 'text', text: results }, picture])])
+    const text = new TextHistory(hermes)
+    const { messages } = new History([...round, user('and now?')])
+    expect(text.write(messages, '')[2]).toBe(text.write(messages, '')[2])
+  })
+
   it('S0-21 the prompt stands behind the instructions, or alone', () => {
     const system: ChatMessage = { role: 'system', content: 'Be brief.' }
     expect(written([system, user('go')], 'PROMPT')).toEqual([{ role: 'system', content: 'Be brief.\n\nPROMPT' }, user('go')])

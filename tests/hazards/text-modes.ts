@@ -101,11 +101,15 @@ function readBack({ messages, ...request }: SentRequest, dialect: Dialect): Sent
       called = calls
       read.push({ role: 'assistant', content, toolCalls: calls })
     } else if (message.role === 'user' && called.length > 0) {
-      const contents = readResults(textOf(message.content), dialect)
+      const text = textOf(message.content)
+      const contents = readResults(text, dialect)
       called.forEach(({ id, function: { name } }, index) => {
         read.push({ role: 'tool', content: contents[index] ?? '', toolCallId: id, name })
       })
       called = []
+      // What the user said after results is in the same message.
+      const said = text.slice(text.lastIndexOf(resultEnd(dialect)) + resultEnd(dialect).length).replace(/^\n\n/, '')
+      if (said !== '') read.push({ role: 'user', content: said })
     } else read.push(message)
   }
   return { ...request, messages: read, ...(start?.[2]?.startsWith('Call no') ? { toolChoice: 'none' as const } : {}) }
@@ -138,6 +142,10 @@ function fromText(_key: string, value: unknown): unknown {
   } catch {
     return value
   }
+}
+
+function resultEnd({ name }: Dialect): string {
+  return name === 'tool-action' ? '</tool_result>' : '</tool_response>'
 }
 
 function readResults(text: string, dialect: Dialect): string[] {
