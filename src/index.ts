@@ -8,6 +8,7 @@ export type {
   ApprovalRequest,
   CompactionOptions,
   PendingItem,
+  ReActOptions,
   ResumeOptions,
   RunInput,
   RunLimits,

@@ -40,6 +40,7 @@ const printed: Record<string, RegExp> = {
   'limits.ts': /^budget 5\n(max_iterations|budget) true\n$/,
   'custom-agent.ts': /lamp.*3/,
   'testing.ts': /^It is 5 – fünf – 五\. 1 3\n$/,
+  'no-function-calling.ts': /^add \{"a":2,"b":3\}\nIt is 5\. user assistant tool assistant\nfalse\n$/,
   'text-calls.ts': /^text Let me look\. \ncall weather \{"city":"Oslo"\}\ntext Done\.\n$/,
   'approvals.ts': /^paused \{ euros: 250 \}\nIt is on its way\. 200 euros were paid back\n\nNote: [^\n]+\n$/,
   'one-query.ts': /^Oslo is ahead\.\n$/,

@@ -60,6 +60,9 @@ export interface CompactionOptions {
  */
 export type ToolCalling = 'auto' | 'native' | 'tags' | 'json' | (string & {}) | Dialect
 
+/** The options of the loop, by another name. */
+export type ReActOptions<Context = unknown> = RunSettings<Context>
+
 /** What a run can be given, and a runner for all its runs; the run's value wins. */
 export interface RunSettings<Context = unknown> extends Sampling {
   /** Model requests a run may make, each with its tools. An integer ≥ 1. Default 5. */

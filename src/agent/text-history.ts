@@ -3,9 +3,11 @@ import {
   type AssistantToolCallMessage,
   type ChatMessage,
   type Content,
+  type ContentPart,
   hasToolCalls,
   isJsonObject,
   isToolResult,
+  type StandardChatMessage,
   type ToolCall,
   type ToolResultMessage,
   textOf,
@@ -17,8 +19,10 @@ export const unreadableCall = 'unreadable_call'
 /** A message with calls and its results as text: an assistant message and a user message. */
 interface WrittenRound {
   results: readonly ToolResultMessage[]
-  messages: readonly ChatMessage[]
+  messages: readonly [assistant: ChatMessage, answers?: UserMessage]
 }
+
+type UserMessage = Extract<StandardChatMessage, { role: 'user' }>
 
 /**
  * Writes conversations for a model without native calls: calls and results of the past in its dialect, `prompt` at the end of the system
@@ -27,6 +31,7 @@ interface WrittenRound {
 export class TextHistory {
   readonly #dialect: Dialect
   readonly #rounds = new WeakMap<AssistantToolCallMessage, WrittenRound>()
+  readonly #joined = new WeakMap<UserMessage, { answers: UserMessage; message: ChatMessage }>()
   #system: { from: ChatMessage | undefined; prompt: string; message: ChatMessage } | undefined
 
   constructor(dialect: Dialect) {
@@ -47,7 +52,12 @@ export class TextHistory {
       }
       const results: ToolResultMessage[] = []
       for (let next = messages[at + 1]; next !== undefined && isToolResult(next); next = messages[++at + 1]) results.push(next)
-      written.push(...this.#round(message, results))
+      const [assistant, answers] = this.#round(message, results)
+      written.push(assistant)
+      if (answers === undefined) continue
+      const next = messages[at + 1]
+      if (next?.role === 'user') at++
+      written.push(next?.role === 'user' ? this.#join(answers, next) : answers)
     }
     return written
   }
@@ -62,16 +72,36 @@ export class TextHistory {
     return message
   }
 
-  #round(message: AssistantToolCallMessage, results: readonly ToolResultMessage[]): readonly ChatMessage[] {
+  /** Many models of one's own take user and assistant by turns alone: what the user says after results joins them. */
+  #join(answers: UserMessage, next: UserMessage): ChatMessage {
+    const known = this.#joined.get(next)
+    if (known?.answers === answers) return known.message
+    const content: Content =
+      typeof answers.content === 'string' && typeof next.content === 'string'
+        ? `${answers.content}\n\n${next.content}`
+        : [...partsOf(answers.content), ...partsOf(next.content)]
+    const message = Object.freeze({ ...next, content })
+    this.#joined.set(next, { answers, message })
+    return message
+  }
+
+  #round(message: AssistantToolCallMessage, results: readonly ToolResultMessage[]): WrittenRound['messages'] {
     const known = this.#rounds.get(message)
     if (known?.results.length === results.length && known.results.every((result, at) => result === results[at])) return known.messages
     const { toolCalls, ...rest } = message
     const content = [rest.content.trimEnd(), writeCalls(toolCalls, this.#dialect)].filter((text) => text !== '').join('\n')
-    const written: ChatMessage[] = [Object.freeze({ ...rest, content })]
-    if (results.length > 0) written.push(Object.freeze({ role: 'user', content: writeResults(message, results, this.#dialect) }))
+    const assistant: ChatMessage = Object.freeze({ ...rest, content })
+    const written: WrittenRound['messages'] =
+      results.length === 0
+        ? [assistant]
+        : [assistant, Object.freeze({ role: 'user', content: writeResults(message, results, this.#dialect) })]
     this.#rounds.set(message, { results, messages: written })
     return written
   }
+}
+
+function partsOf(content: Content): readonly ContentPart[] {
+  return typeof content === 'string' ? [{ type: 'text', text: content }] : content
 }
 
 function writeCalls(calls: readonly ToolCall[], dialect: Dialect): string {

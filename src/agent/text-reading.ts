@@ -1,6 +1,7 @@
 import { type Dialect, type DialectParser, openTextToolParser, type ParserOptions } from '../dialects/index.ts'
 import type { ToolCall } from '../messages.ts'
 import type { ModelResponse, ModelSink } from '../models/model.ts'
+import { TextBuffer } from '../text-buffer.ts'
 import { unreadableCall } from './text-history.ts'
 
 /** A call as it was found in a response: native, or written as text. */
@@ -42,6 +43,10 @@ export class TextReading {
   readonly #options: ReadingOptions
   readonly #live: ModelSink | undefined
   readonly #markup: Markup[] = []
+  readonly #hints: Hints | undefined
+  /** What went by before there was anything to parse. */
+  readonly #passed = new TextBuffer()
+  /** Opened with the first character that a call could begin with: most responses have none. */
   #parser: DialectParser | undefined
   /** How much of the response was given to the parser, and how much of that has come out again. */
   #fed = 0
@@ -54,6 +59,7 @@ export class TextReading {
   constructor(options: ReadingOptions, live: ModelSink | undefined) {
     this.#options = options
     this.#live = live
+    this.#hints = hintsOf(options.dialect)
   }
 
   /** What the model is to be given: undefined where nobody watches. */
@@ -65,6 +71,7 @@ export class TextReading {
   /** The response with the calls that were written in its text, and their markup taken out. */
   finish(response: ModelResponse): ReadResponse {
     const { text, finishReason, toolCalls } = response
+    if (this.#parser === undefined && this.#hints?.opener.test(text) === false) return response
     this.#feed(text.slice(this.#fed))
     const isCut = finishReason === 'length' || finishReason === 'content_filter' || finishReason === 'refusal'
     this.#parser?.end(isCut ? 'length' : 'stop')
@@ -86,13 +93,23 @@ export class TextReading {
   /** What counts as said of a response that broke off after `text`: all that stands before the first call, or what may become one. */
   partOf(text: string): string {
     this.#feed(text.slice(this.#fed))
-    return this.#divide(text.slice(0, this.#read)).before
+    return this.#parser === undefined ? text : this.#divide(text.slice(0, this.#read)).before
   }
 
   #feed(delta: string): void {
     if (delta === '') return
-    this.#parser ??= this.#open()
     this.#fed += delta.length
+    if (this.#parser === undefined) {
+      if (this.#hints?.start.test(delta) === false) {
+        this.#passed.add(delta)
+        this.#show(delta)
+        this.#shownTo = this.#fed
+        return
+      }
+      this.#parser = this.#open()
+      // It has to know what came before: a call in a code fence is none.
+      this.#parser.push(this.#passed.toString())
+    }
     this.#parser.push(delta)
   }
 
@@ -118,9 +135,14 @@ export class TextReading {
   }
 
   #addText(text: string): void {
+    const from = this.#read
     this.#read += text.length
-    if (this.#holds) return
+    if (this.#holds || this.#read <= this.#shownTo) return
+    this.#show(from < this.#shownTo ? text.slice(this.#shownTo - from) : text)
     this.#shownTo = this.#read
+  }
+
+  #show(text: string): void {
     this.#shown += text.length
     this.#live?.text?.(text)
   }
@@ -162,6 +184,26 @@ export class TextReading {
     endCall()
     return { before, whole, calls }
   }
+}
+
+/** What tells at a glance that a text holds no call: the characters calls can begin with, and all that they begin with. */
+interface Hints {
+  start: RegExp
+  opener: RegExp
+}
+
+const hints = new WeakMap<Dialect, Hints>()
+
+/** Undefined for a dialect whose calls may begin without a marker. */
+function hintsOf(dialect: Dialect): Hints | undefined {
+  if (dialect.bare !== undefined) return undefined
+  const known = hints.get(dialect)
+  if (known !== undefined) return known
+  const openers = dialect.envelopes.flatMap(({ open }) => open).map((marker) => marker.replace(/[\\^$.*+?()[\]{}|-]/g, '\\$&'))
+  const starts = openers.map((marker) => (marker.startsWith('\\') ? marker.slice(0, 2) : marker.slice(0, 1)))
+  const made: Hints = { start: new RegExp(`[${[...new Set(starts)].join('')}]`), opener: new RegExp(openers.join('|')) }
+  hints.set(dialect, made)
+  return made
 }
 
 /** The history gives it an id. */

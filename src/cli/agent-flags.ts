@@ -8,6 +8,8 @@ export interface AgentFlags {
   builtinTools: boolean
   workspace?: string
   maxIterations?: number
+  /** How calls reach the model and come back: `auto`, `native`, or a dialect. */
+  toolCalling?: string
   /** The text itself, or `@file`. */
   instructions?: string
   /** Seconds for a whole run. */

@@ -45,6 +45,7 @@ export async function prepareAgent(flags: AgentFlags, terminal: Terminal, signal
     tools,
     logger: createCliLogger(terminal, flags),
     ...(instructions === undefined ? {} : { instructions }),
+    ...(flags.toolCalling === undefined ? {} : { toolCalling: flags.toolCalling }),
     ...(flags.maxIterations === undefined ? {} : { maxIterations: flags.maxIterations }),
     ...(flags.timeout === undefined ? {} : { toolTimeoutMs: flags.timeout * 1_000 }),
     ...(flags.deadline === undefined ? {} : { limits: { deadlineMs: flags.deadline * 1_000 } }),

@@ -75,9 +75,12 @@ export class AIDriver {
     this.model = model
   }
 
-  /** Rejects with a `ModelError`; with code `aborted` for an aborted signal. */
+  /**
+   * Rejects with a `ModelError`; with code `aborted` for an aborted signal, and with `invalid_option` for tools where the model has no
+   * native calls: `ToolAgent` speaks to those.
+   */
   async query(prompt: string | readonly ChatMessage[], options: QueryOptions = {}): Promise<QueryResult> {
-    return toResult(await this.model.generate({ ...toRequest(prompt, options), stream: false }))
+    return toResult(await this.model.generate({ ...this.#toRequest(prompt, options), stream: false }))
   }
 
   /** Starts the request at once. */
@@ -91,7 +94,7 @@ export class AIDriver {
     const ask = async (): Promise<QueryResult> => {
       try {
         const sink: ModelSink = { text: (delta) => pieces.push(delta) }
-        const result = toResult(await this.model.generate({ ...toRequest(prompt, options), signal: abort.signal }, sink))
+        const result = toResult(await this.model.generate({ ...this.#toRequest(prompt, options), signal: abort.signal }, sink))
         pieces.end()
         return result
       } catch (error) {
@@ -106,16 +109,20 @@ export class AIDriver {
     result.catch((error: unknown) => pieces.end({ error }))
     return { stream: pieces, result }
   }
+
+  #toRequest(prompt: string | readonly ChatMessage[], { messages = [], ...options }: QueryOptions): ModelRequest {
+    const { provider, model, capabilities } = this.model
+    const { tools = [] } = options
+    if (tools.length > 0 && !capabilities.nativeTools)
+      throw new InvalidOptionError('tools', `absent for \`${provider}/${model}\`, which takes no native calls`, tools)
+    const own: readonly ChatMessage[] = typeof prompt === 'string' ? [{ role: 'user', content: prompt }] : prompt
+    return { ...options, messages: [...own, ...messages] }
+  }
 }
 
 /** An `AIDriver` over a model, or over what `createModel` takes. */
 export function createAIDriver(model: ChatModel | string | ModelSettings): AIDriver {
   return new AIDriver(typeof model === 'object' && 'generate' in model ? model : createModel(model))
-}
-
-function toRequest(prompt: string | readonly ChatMessage[], { messages = [], ...options }: QueryOptions): ModelRequest {
-  const own: readonly ChatMessage[] = typeof prompt === 'string' ? [{ role: 'user', content: prompt }] : prompt
-  return { ...options, messages: [...own, ...messages] }
 }
 
 function toResult({ text, toolCalls, finishReason, usage, providerData }: ModelResponse): QueryResult {

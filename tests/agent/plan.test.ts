@@ -8,7 +8,7 @@ import type { JsonObject, ToolCall } from '../../src/messages.ts'
 import { type PreparedCall, prepareArguments } from '../../src/tools/arguments.ts'
 import { ToolRegistry } from '../../src/tools/registry.ts'
 import { type AnyTool, defineTool } from '../../src/tools/tool.ts'
-import { modes } from '../hazards/modes.ts'
+import { nativeModes } from '../hazards/modes.ts'
 import { stage } from '../hazards/stage.ts'
 
 const tool = (name: string, more: object = {}) =>
@@ -303,7 +303,7 @@ describe('what is done with a call', () => {
   })
 })
 
-describe.each(modes)('$name', (mode) => {
+describe.each(nativeModes)('$name', (mode) => {
   it('Q30 Q31 in a run: repaired and opened calls are executed, their repairs are in the records, and the history is valid', async () => {
     await using set = await stage(
       mode,

@@ -27,6 +27,7 @@ describe('a command line that can’t be run has exit code 2, a reason and a hin
     [['Hi', '--tools', 'gone.ts'], /found no file at .*gone\.ts/],
     [['Hi', '--model', 'nowhere/x'], /nowhere/],
     [['Hi', '--base-url', 'nowhere'], /Expected `--base-url` to be an http or https URL/],
+    [['Hi', '--model', 'demo', '--tool-calling', 'xml'], /Expected `toolCalling` to be 'auto', 'native', 'tags', .*hermes.*, got `"xml"`/],
     [['-'], /Expected a prompt, got nothing on standard input/],
     [[], /Expected a prompt, got nothing on standard input/],
     [['  '], /Expected a prompt, got an empty text/],

@@ -1,7 +1,7 @@
 import { toStandardJsonSchema } from '@valibot/to-json-schema'
 import { type } from 'arktype'
 import * as v from 'valibot'
-import { describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { EventRedactor } from '../../src/cli/event-redactor.ts'
 import { Event } from '../../src/events.ts'
@@ -9,11 +9,12 @@ import { createLogger } from '../../src/log.ts'
 import type { JsonObject } from '../../src/messages.ts'
 import type { MockReply } from '../../src/testing/mock/reply.ts'
 import { type AnyTool, defineTool } from '../../src/tools/tool.ts'
-import { modes } from './modes.ts'
+import { modes, nativeModes } from './modes.ts'
 import { resultTexts, stage } from './stage.ts'
+import { skipWhatTextCannotSay } from './text-modes.ts'
 import { call, countingTool } from './tools.ts'
 
-const chatModes = modes.filter(({ wire }) => wire === 'chat-completions')
+const chatModes = nativeModes.filter(({ wire }) => wire === 'chat-completions')
 
 /** A Chat Completions response with these pieces of calls, byte for byte; streamed, or merged into one message. */
 function rawCalls(streaming: boolean, deltas: JsonObject[], finish = 'tool_calls'): MockReply {
@@ -30,6 +31,8 @@ function rawCalls(streaming: boolean, deltas: JsonObject[], finish = 'tool_calls
 }
 
 describe.each(modes)('arguments: $name', (mode) => {
+  beforeEach((context) => skipWhatTextCannotSay(mode, context))
+
   const unreadable = {
     'not JSON': 'a: 1',
     'cut off': '{"a": {"b": 1',

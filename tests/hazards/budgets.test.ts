@@ -1,9 +1,10 @@
-import { afterEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { AgentRunner } from '../../src/agent/runner.ts'
 import { ModelError } from '../../src/errors.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { type ModeScript, modes } from './modes.ts'
 import { recordingLogger, resultTexts, stage } from './stage.ts'
+import { skipWhatTextCannotSay } from './text-modes.ts'
 import { call, countingTool, deafTool } from './tools.ts'
 
 afterEach(() => {
@@ -23,6 +24,8 @@ describe('budgets, with a model of one’s own', () => {
 })
 
 describe.each(modes)('budgets: $name', (mode) => {
+  beforeEach((context) => skipWhatTextCannotSay(mode, context))
+
   it('H8 a token budget ends the run between steps, and the running round is finished', async () => {
     const look = countingTool('look')
     const script: ModeScript = () => ({ toolCalls: [call('look', { at: Math.random() })], usage: { inputTokens: 40, outputTokens: 10 } })

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { RunResult } from '../../src/agent/run.ts'
 import { AgentRunner } from '../../src/agent/runner.ts'
 import { Event, EventBus, type EventName, type RunEvent } from '../../src/events.ts'
@@ -9,6 +9,7 @@ import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { modes } from './modes.ts'
 import { comparable, recordingLogger, stage } from './stage.ts'
+import { skipWhatTextCannotSay } from './text-modes.ts'
 import { call, countingTool, deafTool, thenable } from './tools.ts'
 import { failOnUnhandledRejections } from './unhandled.ts'
 import { goAround } from './waiting.ts'
@@ -90,6 +91,8 @@ const badListeners: Record<string, { listener: (...args: unknown[]) => unknown; 
 }
 
 describe.each(modes)('events: $name', (mode) => {
+  beforeEach((context) => skipWhatTextCannotSay(mode, context))
+
   it('H36 every call has START and END, or REJECTED, in a fixed order, whatever becomes of it', async () => {
     const deaf = deafTool('deaf', { timeoutMs: 1_000 })
     const refused = { ...countingTool('refused').tool, approval: true }

@@ -1,9 +1,10 @@
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { History } from '../../src/agent/history.ts'
 import { type ChatMessage, isToolResult, type ToolResultMessage } from '../../src/messages.ts'
 import { modes } from './modes.ts'
 import { expectValidHistory, shape, stage } from './stage.ts'
+import { skipWhatTextCannotSay } from './text-modes.ts'
 
 const user = (content: string): ChatMessage => ({ role: 'user', content })
 const says = (content: string): ChatMessage => ({ role: 'assistant', content })
@@ -85,6 +86,8 @@ const broken: { what: string; stored: ChatMessage[]; healed: ChatMessage[] }[] =
 ]
 
 describe.each(modes)('stored histories: $name', (mode) => {
+  beforeEach((context) => skipWhatTextCannotSay(mode, context))
+
   it.each(broken)('H45 $what: healed before it is sent, and logged', async ({ stored, healed }) => {
     const before = structuredClone(stored)
     await using on = await stage(mode, ['done'])

@@ -1,8 +1,9 @@
 import { getEventListeners } from 'node:events'
-import { describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { Event, type RunEvent } from '../../src/events.ts'
 import { modes, streamingModes } from './modes.ts'
 import { stage } from './stage.ts'
+import { skipWhatTextCannotSay } from './text-modes.ts'
 import { call, countingTool } from './tools.ts'
 import { failOnUnhandledRejections } from './unhandled.ts'
 
@@ -11,6 +12,8 @@ const usage = { inputTokens: 20, outputTokens: 5 }
 failOnUnhandledRejections()
 
 describe.each(modes)('leaving a stream: $name', (mode) => {
+  beforeEach((context) => skipWhatTextCannotSay(mode, context))
+
   it.each(['break', 'throw', 'return'] as const)('H31 a consumer that leaves the stream (%s): the same as an abort', async (how) => {
     await using on = await stage(
       mode,

@@ -11,6 +11,7 @@ import { findWire } from '../../src/testing/mock/wires.ts'
 import { type MockProvider, startMockProvider } from '../../src/testing/mock-provider.ts'
 import type { Script } from '../../src/testing/script.ts'
 import type { ToolDefinition } from '../../src/tools/tool.ts'
+import { inText } from './text-modes.ts'
 
 export type ModeScript = Script<MockScriptRequest, MockReply>
 
@@ -19,6 +20,8 @@ export interface Mode {
   readonly name: string
   readonly wire: WireName
   readonly streaming: boolean
+  /** The dialect calls are written in. Absent where they are native. */
+  readonly dialect?: string
   open(script: ModeScript, options?: OpenOptions): Promise<OpenMode>
 }
 
@@ -31,7 +34,7 @@ export interface OpenOptions {
 export interface OpenMode extends AsyncDisposable {
   readonly model: ChatModel
   /** What a runner or a run must be given besides the model. */
-  readonly options: Pick<RunnerOptions, 'stream'>
+  readonly options: Pick<RunnerOptions, 'stream' | 'toolConcurrency'>
   readonly provider: MockProvider
   /** What the model was sent, in the words every mode shares. */
   requests(): SentRequest[]
@@ -65,7 +68,9 @@ const drivers: readonly Driver[] = [
   },
 ]
 
-export const modes: readonly Mode[] = drivers.flatMap((driver) => [modeOf(driver, true), modeOf(driver, false)])
+export const nativeModes: readonly Mode[] = drivers.flatMap((driver) => [modeOf(driver, true), modeOf(driver, false)])
+/** Calls in text once, over the wire that local servers speak. */
+export const modes: readonly Mode[] = [...nativeModes, ...inText(nativeModes.filter(({ wire }) => wire === 'chat-completions'))]
 export const streamingModes: readonly Mode[] = modes.filter(({ streaming }) => streaming)
 
 function modeOf({ name, wire, settings }: Driver, streaming: boolean): Mode {

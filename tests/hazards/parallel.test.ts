@@ -1,8 +1,9 @@
-import { afterEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { Event } from '../../src/events.ts'
 import { type AnyTool, defineTool } from '../../src/tools/tool.ts'
 import { modes } from './modes.ts'
 import { resultTexts, stage } from './stage.ts'
+import { skipWhatTextCannotSay } from './text-modes.ts'
 import { call, countingTool, deafTool, gatedTool } from './tools.ts'
 import { goAround } from './waiting.ts'
 
@@ -50,6 +51,8 @@ function countedTool(name: string, options: Partial<AnyTool> = {}) {
 }
 
 describe.each(modes)('parallel calls: $name', (mode) => {
+  beforeEach((context) => skipWhatTextCannotSay(mode, context))
+
   it('H26 all calls of a turn start before any ends; results are in call order, whatever the order they end in', async () => {
     const work = countedTool('work')
     const script = [{ toolCalls: [0, 1, 2, 3].map((n) => call('work', { n })) }, 'done']

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import type { RunnerOptions, RunResult } from '../../src/agent/run.ts'
 import { AgentRunner } from '../../src/agent/runner.ts'
+import { findDialect } from '../../src/dialects/index.ts'
 import { ModelError } from '../../src/errors.ts'
 import { Event, type EventName } from '../../src/events.ts'
 import { addUsage, noUsage } from '../../src/messages.ts'
@@ -12,6 +13,7 @@ import type { ScriptedCall, ScriptedTurn } from '../../src/testing/script.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { type AnyTool, defineTool } from '../../src/tools/tool.ts'
 import { comparable, expectPairedEvents, expectValidHistory, recordingLogger, watchCalls } from './stage.ts'
+import { inWords } from './text-modes.ts'
 import { goAround } from './waiting.ts'
 
 const seed = 20_260_101
@@ -179,8 +181,9 @@ const approvals: Record<Scenario['approve'], NonNullable<RunnerOptions['approve'
 }
 
 /** The script as a model, each turn with ids of its own; a turn of garbage is a response that is none, and some models throw at once. */
-function modelOf(turns: readonly AnyTurn[]): { model: ChatModel; asked: () => number } {
-  const { provider, model, capabilities } = scriptedModel([])
+function modelOf(turns: readonly AnyTurn[], dialect?: string): { model: ChatModel; asked: () => number } {
+  const capabilities = dialect === undefined ? { nativeTools: true } : { nativeTools: false, dialect }
+  const { provider, model } = scriptedModel([])
   let asked = 0
   return {
     asked: () => asked,
@@ -191,7 +194,8 @@ function modelOf(turns: readonly AnyTurn[]): { model: ChatModel; asked: () => nu
       generate(request, sink) {
         const { garbage, throwsAtOnce, ...turn } = turns[asked++] ?? { error: new Error('the script is over') }
         if (throwsAtOnce) throw new Error('no model at all')
-        const response = scriptedModel([turn]).generate(request, sink)
+        const said = dialect === undefined ? turn : inWords(turn, findDialect(dialect))
+        const response = scriptedModel([said]).generate(request, sink)
         return garbage ? response.then(() => null as never) : response
       },
     },
@@ -223,10 +227,10 @@ interface Played {
   names: EventName[]
 }
 
-async function play({ turns, options, approve, abortAt, leaveAt }: Scenario, how: 'run' | 'stream'): Promise<Played> {
+async function play({ turns, options, approve, abortAt, leaveAt }: Scenario, how: 'run' | 'stream', dialect?: string): Promise<Played> {
   const ownTimers = new Set<unknown>()
   const { logger } = recordingLogger()
-  const { model, asked } = modelOf(turns)
+  const { model, asked } = modelOf(turns, dialect)
   const runner = new AgentRunner({ ...options, model, logger, tools: makeTools(ownTimers), approve: approvals[approve] })
   const events = watchCalls(runner)
   const controller = new AbortController()
@@ -308,6 +312,18 @@ describe('any script, any limits, an abort at any moment', () => {
     ]
     expect([...reasons.keys()].sort()).toEqual(everywhere.sort())
     expect([...outcomes.keys()].sort()).toEqual(['cancelled', 'denied', 'failed', 'ok', 'rejected', 'timeout', 'truncated'])
+  })
+
+  it.each(['tool-action', 'json', 'hermes'])('H2 H15 H30 H36 H45 the same for calls in text, %s; run and stream agree', async (dialect) => {
+    await fc.assert(
+      fc.asyncProperty(scenarios, async (scenario) => {
+        const staying = { ...scenario, leaveAt: undefined }
+        const [ran, streamed] = [await play(staying, 'run', dialect), await play(staying, 'stream', dialect)]
+        expect(comparable(streamed.result)).toEqual(comparable(ran.result))
+        expect(streamed.names).toEqual(ran.names)
+      }),
+      { seed: seed + 3, numRuns: 60 },
+    )
   })
 
   it('H31 the same for a stream whose consumer may leave at any moment', async () => {

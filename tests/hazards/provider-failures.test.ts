@@ -4,7 +4,7 @@ import { Event } from '../../src/events.ts'
 import { isToolResult } from '../../src/messages.ts'
 import type { BodyMark, MockFault } from '../../src/testing/mock/fault.ts'
 import type { MockReply } from '../../src/testing/mock/reply.ts'
-import { type ModeScript, modes, streamingModes } from './modes.ts'
+import { type ModeScript, nativeModes } from './modes.ts'
 import { type Stage, stage } from './stage.ts'
 import { call, countingTool } from './tools.ts'
 import { failOnUnhandledRejections } from './unhandled.ts'
@@ -27,7 +27,7 @@ function shownText({ runner }: Stage): () => string {
   return () => shown
 }
 
-describe.each(modes)('provider failures: $name', (mode) => {
+describe.each(nativeModes)('provider failures: $name', (mode) => {
   const passing: MockFault[] = [
     ...[408, 409, 429, 500, 502, 503, 504].map((status) => ({ status })),
     { htmlError: 503 },
@@ -312,7 +312,7 @@ describe.each(modes)('provider failures: $name', (mode) => {
   })
 })
 
-describe.each(streamingModes)('provider failures: $name', (mode) => {
+describe.each(nativeModes.filter(({ streaming }) => streaming))('provider failures: $name', (mode) => {
   it('H40 a break before anything was shown is made good, though somebody listens', async () => {
     for (const fault of [{ cutAfterBytes: 0 }, { resetAfterBytes: 1 }, { garbageAfterBytes: 10 }]) {
       await using on = await stage(mode, [answer, answer], { ...retries(1), faults: [fault] })

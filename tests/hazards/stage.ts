@@ -41,7 +41,7 @@ export type StageOptions = Omit<RunnerOptions, 'model' | 'stream'> & OpenOptions
 export async function stage(mode: Mode, script: ModeScript, { faults, settings, ...options }: StageOptions = {}): Promise<Stage> {
   const open = await mode.open(script, { ...(faults === undefined ? {} : { faults }), ...(settings === undefined ? {} : { settings }) })
   const { logger, records } = recordingLogger()
-  const runner = new AgentRunner({ logger, ...options, ...open.options, model: open.model })
+  const runner = new AgentRunner({ logger, ...open.options, ...options, model: open.model })
   const events = watchCalls(runner)
   const check = async (result: RunResult): Promise<void> => {
     expectValidHistory(result.messages)
@@ -134,12 +134,12 @@ async function expectContinues(mode: Mode, { messages }: RunResult): Promise<voi
 }
 
 /** What of these messages the mode's wire carries. */
-export function shape(messages: readonly ChatMessage[], { wire }: Pick<Mode, 'wire'>): object[] {
+export function shape(messages: readonly ChatMessage[], { wire, dialect }: Pick<Mode, 'wire' | 'dialect'>): object[] {
   const { argumentsAsText, anyCallId, rowsOfOneRole } = findWire(wire).traits
   const known = new Map<string, string>()
   // Where ids are replaced, what counts is which are the same.
   const idOf = (id: string): string => {
-    if (anyCallId) return id
+    if (anyCallId && dialect === undefined) return id
     const name = known.get(id) ?? `call ${known.size + 1}`
     known.set(id, name)
     return name
@@ -153,7 +153,7 @@ export function shape(messages: readonly ChatMessage[], { wire }: Pick<Mode, 'wi
     const toolCalls = message.toolCalls.map(({ id, function: { name, arguments: json } }) => ({
       id: idOf(id),
       name,
-      json: argumentsAsText ? json.trim() || '{}' : objectText(json),
+      json: dialect === 'tool-action' ? textsOf(json) : argumentsAsText ? json.trim() || '{}' : objectText(json),
     }))
     return { role, content, toolCalls }
   })
@@ -189,6 +189,12 @@ function objectText(json: string): string {
   } catch {
     return '{}'
   }
+}
+
+/** Arguments as tags have them: all of them texts. */
+function textsOf(json: string): string {
+  const entries = Object.entries(JSON.parse(objectText(json)))
+  return JSON.stringify(Object.fromEntries(entries.map(([key, value]) => [key, typeof value === 'string' ? value : JSON.stringify(value)])))
 }
 
 /** The texts of all results, in order. */

@@ -1,5 +1,5 @@
 import { getEventListeners } from 'node:events'
-import { afterEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { AgentRunner } from '../../src/agent/runner.ts'
 import { Event } from '../../src/events.ts'
 import type { MockReply } from '../../src/testing/mock/reply.ts'
@@ -9,6 +9,7 @@ import { ToolRunner } from '../../src/tools/runner.ts'
 import { type AnyTool, ask, defineTool } from '../../src/tools/tool.ts'
 import { modes, streamingModes } from './modes.ts'
 import { recordingLogger, resultTexts, stage } from './stage.ts'
+import { skipWhatTextCannotSay } from './text-modes.ts'
 import { call, countingTool, deafTool, gatedTool } from './tools.ts'
 import { failOnUnhandledRejections } from './unhandled.ts'
 import { goAround, until } from './waiting.ts'
@@ -27,6 +28,8 @@ function fakeTimers(): void {
 }
 
 describe.each(modes)('time and cancellation: $name', (mode) => {
+  beforeEach((context) => skipWhatTextCannotSay(mode, context))
+
   it('H28 a tool over its time: signal aborted, timeout result, the loop goes on, the timer is gone', async () => {
     const deaf = deafTool()
     await using on = await stage(mode, [{ toolCalls: [call('deaf')] }, 'done'], { tools: [deaf.tool] })

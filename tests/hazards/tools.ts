@@ -6,13 +6,15 @@ export interface Counted {
   calls: unknown[]
 }
 
-/** A tool that takes anything and returns `returns`, or what it makes of the arguments. */
+const anything = { type: ['string', 'number', 'boolean', 'object', 'array', 'null'] }
+
+/** A tool that takes anything and returns `returns`, or what it makes of the arguments. Some are named, so that tags can give them types. */
 export function countingTool(name: string, returns: unknown | ((args: unknown) => unknown) = `${name} done`): Counted {
   const calls: unknown[] = []
   const tool = defineTool({
     name,
     description: name,
-    parameters: { type: 'object' },
+    parameters: { type: 'object', properties: { a: anything, b: anything, n: anything } },
     execute: (args) => {
       calls.push(structuredClone(args))
       return typeof returns === 'function' ? returns(args) : returns

@@ -164,6 +164,13 @@ describe('AIDriver.query', () => {
     expectTypeOf<Extract<ChatMessage, { role: 'tool' }>>().toEqualTypeOf<ToolResultMessage>()
   })
 
+  it('refuses tools for a model without native calls, instead of sending what it does not take', async () => {
+    const driver = createAIDriver({ provider: 'custom', model: 'm', baseURL: 'http://127.0.0.1:9', dialect: 'hermes' })
+    const words = { code: 'invalid_option', message: expect.stringContaining('`custom/m`, which takes no native calls') }
+    await expect(driver.query('go', { tools })).rejects.toMatchObject(words)
+    await expect(driver.stream('go', { tools }).result).rejects.toMatchObject(words)
+  })
+
   it('rejects with the model’s error, and when aborted', async () => {
     await using server = await startServer((response) => sendJson(response, { error: { message: 'no' } }, 400))
     await expect(driverOf(server).query('Hi')).rejects.toMatchObject({ code: 'provider_error', status: 400 })

@@ -6,7 +6,7 @@ import { ToolArgumentsError } from '../../src/errors.ts'
 import { createModel } from '../../src/models/create-model.ts'
 import type { MockReply } from '../../src/testing/mock/reply.ts'
 import { BaseTool, convertToOpenAITool, defineTool, type ToolContext } from '../../src/tools/tool.ts'
-import { type ModeScript, modes, type OpenMode } from '../hazards/modes.ts'
+import { type ModeScript, nativeModes, type OpenMode } from '../hazards/modes.ts'
 import { recordingLogger } from '../hazards/stage.ts'
 
 class Weather extends BaseTool<{ city: string }> {
@@ -30,7 +30,7 @@ const system = 'You help.\n  {"name": "not a tool"}\t“quoted” '
 const callWeather = (city = 'Oslo', id = 'call_a') => ({ toolCalls: [{ id, name: 'weather', arguments: { city } }] })
 
 // These rows speak of OpenAI's wire, word for word.
-describe.each(modes.filter(({ wire }) => wire === 'chat-completions'))('$name', (mode) => {
+describe.each(nativeModes.filter(({ wire }) => wire === 'chat-completions'))('$name', (mode) => {
   async function open(script: ModeScript): Promise<OpenMode & { options: Partial<RunnerOptions> }> {
     return mode.open(script)
   }

@@ -2,10 +2,10 @@ import { describe, expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/runner.ts'
 import { Event, EventBus } from '../../src/events.ts'
 import { defineTool } from '../../src/tools/tool.ts'
-import { modes } from '../hazards/modes.ts'
+import { nativeModes } from '../hazards/modes.ts'
 import { recordingLogger } from '../hazards/stage.ts'
 
-describe.each(modes)('$name', (mode) => {
+describe.each(nativeModes)('$name', (mode) => {
   it('S4-8 S4-9 S4-10 START comes immediately before the function, END after it returned or threw, one of each a call', async () => {
     await using opened = await mode.open([
       {

@@ -7,7 +7,7 @@ import type { ToolChoice } from '../../src/models/model.ts'
 import { ToolRegistry } from '../../src/tools/registry.ts'
 import { ToolRunner } from '../../src/tools/runner.ts'
 import { defineTool } from '../../src/tools/tool.ts'
-import { modes, streamingModes } from '../hazards/modes.ts'
+import { nativeModes } from '../hazards/modes.ts'
 import { recordingLogger, stage } from '../hazards/stage.ts'
 
 const echo = defineTool({
@@ -62,7 +62,7 @@ describe('units', () => {
 })
 
 // These rows speak of OpenAI's wire, word for word.
-describe.each(modes.filter(({ wire }) => wire === 'chat-completions'))('$name', (mode) => {
+describe.each(nativeModes.filter(({ wire }) => wire === 'chat-completions'))('$name', (mode) => {
   it.each<ToolChoice>(['auto', 'none', 'required', { type: 'function', function: { name: 'echo' } }])(
     'S3-5 tool choice %j is passed on',
     async (toolChoice) => {
@@ -100,7 +100,7 @@ describe.each(modes.filter(({ wire }) => wire === 'chat-completions'))('$name', 
   })
 })
 
-describe.each(modes)('$name', (mode) => {
+describe.each(nativeModes)('$name', (mode) => {
   it('S3-7 S3-8 each call id gets exactly one tool message, and the model is asked until it stops', async () => {
     await using set = await stage(
       mode,
@@ -197,7 +197,7 @@ describe.each(modes)('$name', (mode) => {
   })
 })
 
-describe.each(streamingModes)('$name', (mode) => {
+describe.each(nativeModes.filter(({ streaming }) => streaming))('$name', (mode) => {
   it('S3-16 the runner drives the model’s stream and what accumulates its calls: text is out before the call is whole, the call runs whole', async () => {
     const released = Promise.withResolvers<void>()
     await using set = await stage(
