@@ -1,8 +1,9 @@
 import type { ToolDefinition } from '../tools/tool.ts'
 import { Cursor } from './cursor.ts'
 import { DeclaredTools } from './declared-tools.ts'
-import type { CallReading, Dialect, EndReason, ReadBody, Reading, TextToolCall, TextToolSink, Verdict, Wait } from './dialect.ts'
+import type { CallReading, Dialect, EndReason, ReadBody, Reading, TextToolCall, TextToolSink, Verdict } from './dialect.ts'
 import { bareStart, nothing, TextScanner } from './scanner.ts'
+import { Part } from './waits.ts'
 import { type Watch, watchFor } from './watch.ts'
 
 export interface ParserOptions {
@@ -25,8 +26,7 @@ export class DialectParser {
   readonly #context: ReadingContext
   readonly #fenced: boolean
   readonly #nameStarts: Set<number> = new Set()
-  #reading: Reading | undefined
-  #wait: Wait | undefined
+  #reading: Part<Verdict | Reading> | undefined
   #thinking = false
   #dropping = false
   #over = false
@@ -75,26 +75,21 @@ export class DialectParser {
   }
 
   /** Goes on with a reading; false when it needs characters that are not there yet. */
-  #read(reading: Reading): boolean {
-    const cursor = this.#cursor
-    if (this.#wait !== undefined) {
-      while (!this.#wait.feed(cursor)) if (!cursor.advance()) return false
-      this.#wait = undefined
+  #read(reading: Part<Verdict | Reading>): boolean {
+    if (!reading.feed(this.#cursor)) return false
+    const { result } = reading
+    if (typeof result === 'object') this.#reading = new Part(result)
+    else {
+      this.#reading = undefined
+      this.#context.close(result ?? 'done')
     }
-    const step = reading.next()
-    if (!step.done) {
-      this.#wait = step.value
-      return true
-    }
-    this.#reading = undefined
-    this.#context.close(step.value)
     return true
   }
 
   #startReading(read: ReadBody, opener: string): void {
     this.#scanner.rewindLine()
     this.#context.open(opener)
-    this.#reading = read(this.#context)
+    this.#reading = new Part(read(this.#context))
   }
 
   #startBare(): void {
@@ -102,7 +97,7 @@ export class DialectParser {
     const read = this.#watch.bare.get(cursor.chunk.charCodeAt(cursor.at)) ?? this.#watch.bareName
     if (read === undefined) return
     this.#context.open('')
-    this.#reading = read(this.#context)
+    this.#reading = new Part(read(this.#context))
   }
 
   #startAt(index: number): void {

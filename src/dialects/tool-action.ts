@@ -1,4 +1,4 @@
-import { type Attributes, readAttributes } from './bodies/attributes.ts'
+import { OneAttribute, readAttributes } from './bodies/attributes.ts'
 import { decodeEntities, encodeEntities } from './bodies/entities.ts'
 import { finishCall, readArguments } from './bodies/json-calls.ts'
 import { readJsonText } from './bodies/json-text.ts'
@@ -7,7 +7,7 @@ import type { CallReading, Dialect, PastCall, Reading, Wait } from './dialect.ts
 import { MarkerSet, markerSet } from './markers.ts'
 import { describeTools, exampleValues, renderTaggedResults, writeText } from './render.ts'
 import { readTypedValue } from './typed-values.ts'
-import { Match, Peek, Until } from './waits.ts'
+import { Match, Part, Peek, Until } from './waits.ts'
 
 const open = '<tool_action'
 const close = '</tool_action'
@@ -58,7 +58,13 @@ const plainName = /^[\p{L}_][\p{L}\p{N}_.-]*$/u
 
 function* readToolAction(reading: CallReading): Reading {
   const { cursor, tools } = reading
-  const head = yield* readHead(reading)
+  const blank = new Peek(blanks, false)
+  if (!blank.feed(cursor)) yield blank
+  // `<tool_actions>` and the like are other tags.
+  if (blank.matched === undefined) return 'text'
+  const usualHead = new OneAttribute()
+  if (!usualHead.feed(cursor)) yield usualHead
+  const head = usualHead.read ?? (yield* readAttributes(reading))
   if (head === undefined) return 'text'
   const written = (head.values.name ?? '').trim()
   // Quotes in a name mean that its own closing quote is somewhere else.
@@ -93,19 +99,14 @@ function* readToolAction(reading: CallReading): Reading {
       for (const [key, value] of Object.entries(object ?? {})) setOwn(args, key, value)
       continue
     }
-    const parameter = yield* readParameter(reading, repairs)
+    const part = new Part(readParameter(reading, repairs))
+    if (!part.feed(cursor)) yield part
+    const parameter = part.result
     if (parameter === undefined) return 'text'
     setOwn(args, parameter.name, readTypedValue(parameter.value, tools.property(name, parameter.name)))
   }
   reading.call(finishCall(name, args, repairs))
   return 'done'
-}
-
-/** The attributes of the opening tag, if it is one: `<tool_actions>` and the like are not. */
-function* readHead(reading: CallReading): Generator<Wait, Attributes | undefined> {
-  const blank = new Peek(blanks, false)
-  if (!blank.feed(reading.cursor)) yield blank
-  return blank.matched === undefined ? undefined : yield* readAttributes(reading)
 }
 
 function* readParameter(reading: CallReading, repairs: string[]): Generator<Wait, { name: string; value: string } | undefined> {
@@ -118,7 +119,9 @@ function* readParameter(reading: CallReading, repairs: string[]): Generator<Wait
     return undefined
   }
   cursor.unread(marker)
-  const attributes = yield* readAttributes(reading)
+  const usual = new OneAttribute()
+  if (!usual.feed(cursor)) yield usual
+  const attributes = usual.read ?? (yield* readAttributes(reading))
   if (attributes === undefined) return undefined
   repairs.push(...attributes.repairs)
   const { values, empty } = attributes

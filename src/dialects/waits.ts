@@ -7,6 +7,37 @@ function isBlank(code: number): boolean {
   return code === 32 || (code >= 9 && code <= 13) || code === 0xa0 || code === 0xfeff || code === 0x3000
 }
 
+/**
+ * Waits for a reader inside another one. Where every piece counts this is better than `yield*`, which resumes all readers there are,
+ * from the outermost on, for each wait of the innermost.
+ */
+export class Part<Result> implements Wait {
+  result: Result | undefined
+  readonly #reader: Generator<Wait, Result, void>
+  #wait: Wait | undefined
+
+  constructor(reader: Generator<Wait, Result, void>) {
+    this.#reader = reader
+  }
+
+  feed(cursor: Cursor): boolean {
+    for (;;) {
+      if (this.#wait !== undefined) {
+        while (!this.#wait.feed(cursor)) if (!cursor.advance()) return false
+        this.#wait = undefined
+      }
+      const step = this.#reader.next()
+      if (step.done) {
+        this.result = step.value
+        return true
+      }
+      this.#wait = step.value
+      // It has just taken all there is.
+      if (cursor.at >= cursor.chunk.length && !cursor.ended && !cursor.advance()) return false
+    }
+  }
+}
+
 /** Reads blanks. `next` is then the character behind them, not read, or -1 at the end. */
 export class Blanks implements Wait {
   text = ''
@@ -116,8 +147,8 @@ export class Match implements Wait {
       if (at > cursor.at) this.blanks += chunk.slice(cursor.at, at)
     }
     for (; at < chunk.length; at++) {
-      const next = node.next.get(chunk.charCodeAt(at))
-      if (next === undefined) return this.#finish(cursor, at, node)
+      const next = this.#set.step(node, chunk.charCodeAt(at))
+      if (next.depth <= node.depth) return this.#finish(cursor, at, node)
       node = next
       if (node.end >= 0) {
         this.#best = node.end
