@@ -44,6 +44,6 @@ function* readToolCalls(reading: CallReading): Reading {
   if (next.matched !== undefined) return 'text'
   const blanks = new Blanks()
   if (!blanks.feed(reading.cursor)) yield blanks
-  if (blanks.next === 91 || blanks.next === 123) return yield* readList(reading)
-  return yield* readNamedJson(reading, { separators: ['[ARGS]', '[CALL_ID]'], close: [], open: [open], bareName: true, orElse: readList })
+  if (blanks.next === 91 || blanks.next === 123) return readList(reading)
+  return readNamedJson(reading, { separators: ['[ARGS]', '[CALL_ID]'], close: [], open: [open], bareName: true, orElse: readList })
 }

@@ -2,8 +2,8 @@ import type { Cursor } from '../cursor.ts'
 import { setOwn } from '../declared-tools.ts'
 import type { CallReading, Wait } from '../dialect.ts'
 import { markerSet } from '../markers.ts'
-import { Match, Peek, Until } from '../waits.ts'
 import { Rope } from '../rope.ts'
+import { Match, Peek, Until } from '../waits.ts'
 import { decodeEntities } from './entities.ts'
 
 export interface Attributes {
@@ -81,7 +81,9 @@ export class OneAttribute implements Wait {
 }
 
 function isNameCode(code: number): boolean {
-  return (code >= 97 && code <= 122) || (code >= 65 && code <= 90) || (code >= 48 && code <= 57) || code === 95 || code === 45 || code === 46
+  return (
+    (code >= 97 && code <= 122) || (code >= 65 && code <= 90) || (code >= 48 && code <= 57) || code === 95 || code === 45 || code === 46
+  )
 }
 
 /** Reads a tag's attributes, from behind its name to its `>` or `/>`. Undefined when something else comes. */

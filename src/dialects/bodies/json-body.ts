@@ -40,7 +40,7 @@ function* readJsonBody(reading: CallReading, options: JsonBodyOptions, leads: Ma
     return 'text'
   }
   cursor.unread(lead.marker)
-  return yield* readJsonValues(reading, options, lead.text.trim() === '' ? [] : ['text before the call left out'])
+  return readJsonValues(reading, options, lead.text.trim() === '' ? [] : ['text before the call left out'])
 }
 
 /** What ends the text before a value. A marker that begins with a bracket is found by its bracket. */

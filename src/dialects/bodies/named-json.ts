@@ -53,14 +53,14 @@ export function* readNamedJson(reading: CallReading, options: NamedJsonOptions):
   if (!separated && !named) {
     if (options.orElse !== undefined) {
       cursor.unread(head)
-      return yield* options.orElse(reading)
+      return options.orElse(reading)
     }
     reading.reject('Expected a separator between the name of the tool and its arguments')
     return 'done'
   }
   const first = separators.map((one) => head.indexOf(one)).filter((at) => at >= 0)
   const written = options.nameOf?.(head) ?? head.slice(0, Math.min(head.length, ...first)).trim()
-  return yield* readNamedArguments(reading, written, close)
+  return readNamedArguments(reading, written, close)
 }
 
 /** Reads the arguments, at whose brace the cursor stands, and what closes the call. */
@@ -74,7 +74,7 @@ export function* readNamedArguments(reading: CallReading, written: string, close
     )
     return 'done'
   }
-  return yield* closeNamedCall(reading, written, read.value, close, read.strict ? [] : ['JSON that is not strict'])
+  return closeNamedCall(reading, written, read.value, close, read.strict ? [] : ['JSON that is not strict'])
 }
 
 /** Reads what closes a call whose name and arguments have been read, and reports it. */
