@@ -33,7 +33,7 @@ function taggedEnvelopes(tags: CallTags, wrappers: readonly string[], alone: rea
   function* wrapped(reading: CallReading): Reading {
     return (yield* readToFirstCall(reading, tags)) ? readTaggedCalls(reading, tags, true) : 'text'
   }
-  function* single(reading: CallReading): Reading {
+  function single(reading: CallReading): Reading {
     reading.cursor.unread(reading.opener.slice(beginning.length))
     return readTaggedCall(reading, tags)
   }

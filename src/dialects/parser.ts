@@ -1,9 +1,8 @@
 import type { ToolDefinition } from '../tools/tool.ts'
 import { Cursor } from './cursor.ts'
 import { DeclaredTools } from './declared-tools.ts'
-import type { CallReading, Dialect, EndReason, ReadBody, Reading, TextToolCall, TextToolSink, Verdict } from './dialect.ts'
+import type { CallReading, Dialect, EndReason, ReadBody, Reading, TextToolCall, TextToolSink, Verdict, Wait } from './dialect.ts'
 import { bareStart, nothing, TextScanner } from './scanner.ts'
-import { Part } from './waits.ts'
 import { type Watch, watchFor } from './watch.ts'
 
 export interface ParserOptions {
@@ -26,7 +25,8 @@ export class DialectParser {
   readonly #context: ReadingContext
   readonly #fenced: boolean
   readonly #nameStarts: Set<number> = new Set()
-  #reading: Part<Verdict | Reading> | undefined
+  #reading: Reading | undefined
+  #wait: Wait | undefined
   #thinking = false
   #dropping = false
   #over = false
@@ -75,13 +75,18 @@ export class DialectParser {
   }
 
   /** Goes on with a reading; false when it needs characters that are not there yet. */
-  #read(reading: Part<Verdict | Reading>): boolean {
-    if (!reading.feed(this.#cursor)) return false
-    const { result } = reading
-    if (typeof result === 'object') this.#reading = new Part(result)
+  #read(reading: Reading): boolean {
+    const cursor = this.#cursor
+    if (this.#wait !== undefined) {
+      while (!this.#wait.feed(cursor)) if (!cursor.advance()) return false
+      this.#wait = undefined
+    }
+    const step = reading.next()
+    if (!step.done) this.#wait = step.value
+    else if (typeof step.value === 'object') this.#reading = step.value
     else {
       this.#reading = undefined
-      this.#context.close(result ?? 'done')
+      this.#context.close(step.value)
     }
     return true
   }
@@ -89,7 +94,7 @@ export class DialectParser {
   #startReading(read: ReadBody, opener: string): void {
     this.#scanner.rewindLine()
     this.#context.open(opener)
-    this.#reading = new Part(read(this.#context))
+    this.#reading = read(this.#context)
   }
 
   #startBare(): void {
@@ -97,7 +102,7 @@ export class DialectParser {
     const read = this.#watch.bare.get(cursor.chunk.charCodeAt(cursor.at)) ?? this.#watch.bareName
     if (read === undefined) return
     this.#context.open('')
-    this.#reading = new Part(read(this.#context))
+    this.#reading = read(this.#context)
   }
 
   #startAt(index: number): void {

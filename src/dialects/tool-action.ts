@@ -7,7 +7,7 @@ import type { CallReading, Dialect, PastCall, Reading, Wait } from './dialect.ts
 import { MarkerSet, markerSet } from './markers.ts'
 import { describeTools, exampleValues, renderTaggedResults, writeText } from './render.ts'
 import { readTypedValue } from './typed-values.ts'
-import { Match, Part, Peek, Until } from './waits.ts'
+import { Match, Peek, Until } from './waits.ts'
 
 const open = '<tool_action'
 const close = '</tool_action'
@@ -99,9 +99,7 @@ function* readToolAction(reading: CallReading): Reading {
       for (const [key, value] of Object.entries(object ?? {})) setOwn(args, key, value)
       continue
     }
-    const part = new Part(readParameter(reading, repairs))
-    if (!part.feed(cursor)) yield part
-    const parameter = part.result
+    const parameter = yield* readParameter(reading, repairs)
     if (parameter === undefined) return 'text'
     setOwn(args, parameter.name, readTypedValue(parameter.value, tools.property(name, parameter.name)))
   }

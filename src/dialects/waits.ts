@@ -10,37 +10,6 @@ function isBlank(code: number): boolean {
   return code === 32 || (code >= 9 && code <= 13) || code === 0xa0 || code === 0xfeff || code === 0x3000
 }
 
-/**
- * Waits for a reader inside another one. Where every piece counts this is better than `yield*`, which resumes all readers there are,
- * from the outermost on, for each wait of the innermost.
- */
-export class Part<Result> implements Wait {
-  result: Result | undefined
-  readonly #reader: Generator<Wait, Result, void>
-  #wait: Wait | undefined
-
-  constructor(reader: Generator<Wait, Result, void>) {
-    this.#reader = reader
-  }
-
-  feed(cursor: Cursor): boolean {
-    for (;;) {
-      if (this.#wait !== undefined) {
-        while (!this.#wait.feed(cursor)) if (!cursor.advance()) return false
-        this.#wait = undefined
-      }
-      const step = this.#reader.next()
-      if (step.done) {
-        this.result = step.value
-        return true
-      }
-      this.#wait = step.value
-      // It has just taken all there is.
-      if (cursor.at >= cursor.chunk.length && !cursor.ended && !cursor.advance()) return false
-    }
-  }
-}
-
 /** Reads blanks. `next` is then the character behind them, not read, or -1 at the end. */
 export class Blanks implements Wait {
   text = ''

@@ -1,6 +1,6 @@
 import type { CallReading, Reading, Wait } from '../dialect.ts'
 import { markerSet } from '../markers.ts'
-import { Blanks, Match, Part, Until } from '../waits.ts'
+import { Blanks, Match, Until } from '../waits.ts'
 import { argumentKeys, callsOfJson, listKeys, nameKeys } from './json-calls.ts'
 import { readJsonText } from './json-text.ts'
 import { repairQuotes } from './quote-repair.ts'
@@ -30,17 +30,13 @@ const longestNamed = 16 * 1024 * 1024
  * with the first key that no call begins with, or the first name that no tool has, it is text.
  */
 export function* readBareJson(reading: CallReading): Reading {
-  const calls = new Part(readBareCalls(reading))
-  if (!calls.feed(reading.cursor)) yield calls
-  return calls.result ? 'done' : 'text'
+  return (yield* readBareCalls(reading)) ? 'done' : 'text'
 }
 
 /** True when calls were read and reported. */
 function* readBareCalls(reading: CallReading): Generator<Wait, boolean> {
   const { cursor, tools } = reading
-  const headPart = new Part(readHead(reading))
-  if (!headPart.feed(cursor)) yield headPart
-  const head = headPart.result
+  const head = yield* readHead(reading)
   if (head === undefined) return false
   cursor.unread(head.text)
   const frame = new ValueFrame({ limit: head.named ? longestNamed : longestUnnamed })

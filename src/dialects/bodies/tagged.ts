@@ -2,7 +2,7 @@ import { setOwn } from '../declared-tools.ts'
 import type { CallReading, Reading, Verdict, Wait } from '../dialect.ts'
 import { type MarkerSet, markerSet } from '../markers.ts'
 import { readTypedValue } from '../typed-values.ts'
-import { Match, Part, Peek, Until } from '../waits.ts'
+import { Match, Peek, Until } from '../waits.ts'
 import { cutReason } from './cut.ts'
 import { finishCall, readArguments } from './json-calls.ts'
 import { readJsonText } from './json-text.ts'
@@ -66,9 +66,7 @@ interface Head {
 export function* readTaggedCall(reading: CallReading, tags: CallTags): Generator<Wait, Verdict, void> {
   const { cursor, tools } = reading
   const repairs: string[] = []
-  const headPart = new Part(readHead(reading))
-  if (!headPart.feed(cursor)) yield headPart
-  const head = headPart.result
+  const head = yield* readHead(reading)
   let written = head?.name
   if (head !== undefined && written === undefined) {
     // `<function>name</function>`: the name as content.
@@ -107,9 +105,7 @@ export function* readTaggedCall(reading: CallReading, tags: CallTags): Generator
       if (object === undefined) return giveUp(reading)
       for (const [key, value] of Object.entries(object)) setOwn(args, key, value)
     } else if (tags.parameter.includes(matched)) {
-      const part = new Part(readParameter(reading, tags, name, seen))
-      if (!part.feed(cursor)) yield part
-      const parameter = part.result
+      const parameter = yield* readParameter(reading, tags, name, seen)
       if (parameter === undefined) return giveUp(reading)
       setOwn(args, parameter.name, parameter.value)
       seen.add(parameter.name)
@@ -195,9 +191,7 @@ function* readParameter(
   seen: ReadonlySet<string>,
 ): Generator<Wait, Parameter | undefined> {
   const repairs: string[] = []
-  const headPart = new Part(readHead(reading))
-  if (!headPart.feed(reading.cursor)) yield headPart
-  const head = headPart.result
+  const head = yield* readHead(reading)
   if (head === undefined) return undefined
   let { name } = head
   let byContent = false
@@ -297,9 +291,8 @@ function* peekHead(reading: CallReading): Generator<Wait, string | undefined> {
 export function* readTaggedCalls(reading: CallReading, tags: CallTags, wrapped: boolean): Reading {
   const { cursor } = reading
   for (;;) {
-    const call = new Part(readTaggedCall(reading, tags))
-    if (!call.feed(cursor)) yield call
-    if (call.result === 'text') return 'text'
+    const verdict = yield* readTaggedCall(reading, tags)
+    if (verdict === 'text') return 'text'
     if (!wrapped) return 'done'
     const match = new Match(stopsOf(tags).afterCall)
     if (!match.feed(cursor)) yield match

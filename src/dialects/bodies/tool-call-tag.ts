@@ -65,7 +65,7 @@ export function* readToolCallTag(reading: CallReading): Reading {
 }
 
 /** Reads a `<function=…>` call outside any wrapper. */
-export function* readFunctionTag(reading: CallReading): Reading {
+export function readFunctionTag(reading: CallReading): Reading {
   cursorBackTo(reading, '<function')
   return readTaggedCall(reading, functionHeads)
 }
