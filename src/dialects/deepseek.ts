@@ -1,4 +1,4 @@
-import { readNamedJson, wrapperOf } from './bodies/named-json.ts'
+import { type NamedJsonOptions, readNamedJson, wrapperOf } from './bodies/named-json.ts'
 import type { Envelope } from './dialect.ts'
 
 /**
@@ -10,12 +10,12 @@ export const deepseekEnvelopes: readonly Envelope[] = ['｜', '|'].flatMap((bar)
   const begin = token('tool▁call▁begin')
   const separator = token('tool▁sep')
   const close = [token('tool▁call▁end'), token('tool▁calls▁end')]
+  const named: NamedJsonOptions = { separators: [separator], open: [begin], close, nameOf: (head) => nameIn(head, separator) }
   return [
     {
       open: [begin],
       close: [...close, token('end▁of▁sentence')],
-      read: (reading) =>
-        readNamedJson(reading, { separators: [separator], open: [begin], close, nameOf: (head) => nameIn(head, separator) }),
+      read: (reading) => readNamedJson(reading, named),
     },
     { open: [token('tool▁calls▁begin')], read: wrapperOf([begin]) },
   ]

@@ -63,8 +63,11 @@ export interface Wait {
  */
 export type Verdict = 'done' | 'text'
 
-/** A reader is plain sequential code: it yields what it waits for and is resumed when that has come, or the response has ended. */
-export type Reading = Generator<Wait, Verdict, void>
+/**
+ * A reader is plain sequential code: it yields what it waits for and is resumed when that has come, or the response has ended.
+ * It may return another reading, which then goes on in its place.
+ */
+export interface Reading extends Generator<Wait, Verdict | Reading, void> {}
 
 /** What a body reader works with. */
 export interface CallReading {

@@ -34,7 +34,7 @@ function* readCall(reading: CallReading, quote: string, close: string): Reading 
     reading.reject(text === undefined ? cutReason : `The arguments could not be read: ${read?.problem}`)
     return 'done'
   }
-  return yield* closeNamedCall(reading, name.text.trim(), read.value, [close], [])
+  return closeNamedCall(reading, name.text.trim(), read.value, [close], [])
 }
 
 /** Reads up to the brace that balances the one just read. What stands between two `quote` markers becomes a JSON string. */

@@ -27,8 +27,8 @@ function* readHeader(reading: CallReading): Reading {
   if (name === undefined || (head.marker !== message && head.marker !== '{')) return 'text'
   const blanks = new Blanks()
   if (!blanks.feed(cursor)) yield blanks
-  if (blanks.next === 123) return yield* readNamedArguments(reading, name, [])
+  if (blanks.next === 123) return readNamedArguments(reading, name, [])
   // No arguments at all: the message is empty.
   const empty = blanks.next === -1 ? !reading.cut : blanks.next === 60
-  return empty ? yield* closeNamedCall(reading, name, {}, ['<|call|>'], []) : 'text'
+  return empty ? closeNamedCall(reading, name, {}, ['<|call|>'], []) : 'text'
 }

@@ -31,11 +31,11 @@ function taggedEnvelopes(tags: CallTags, wrappers: readonly string[], alone: rea
     { open: alone, close: tags.closeCall, read: single },
   ]
   function* wrapped(reading: CallReading): Reading {
-    return (yield* readToFirstCall(reading, tags)) ? yield* readTaggedCalls(reading, tags, true) : 'text'
+    return (yield* readToFirstCall(reading, tags)) ? readTaggedCalls(reading, tags, true) : 'text'
   }
-  function* single(reading: CallReading): Reading {
+  function single(reading: CallReading): Reading {
     reading.cursor.unread(reading.opener.slice(beginning.length))
-    return yield* readTaggedCall(reading, tags)
+    return readTaggedCall(reading, tags)
   }
 }
 

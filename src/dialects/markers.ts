@@ -3,6 +3,8 @@ export interface MarkerNode {
   readonly path: string
   readonly depth: number
   readonly next: Map<number, MarkerNode>
+  /** The states after each ASCII character, as far as they were asked for: a look-up here costs a fraction of one in a map. */
+  known: (MarkerNode | undefined)[] | undefined
   /** Where to go on when no marker continues with the next character. */
   fail: MarkerNode
   /** Index of the marker that is complete here, or -1. */
@@ -25,7 +27,7 @@ export class MarkerSet {
   constructor(markers: readonly string[]) {
     this.markers = markers
     this.starts = new Uint8Array(wide + 1)
-    const root: Omit<MarkerNode, 'fail'> = { path: '', depth: 0, next: new Map(), end: -1 }
+    const root: Omit<MarkerNode, 'fail'> = { path: '', depth: 0, next: new Map(), known: undefined, end: -1 }
     this.root = Object.assign(root, { fail: root as MarkerNode })
     for (const [index, marker] of markers.entries()) {
       this.starts[Math.min(marker.charCodeAt(0), wide)] = 1
@@ -34,7 +36,7 @@ export class MarkerSet {
         const code = marker.charCodeAt(i)
         let next = node.next.get(code)
         if (next === undefined) {
-          next = { path: marker.slice(0, i + 1), depth: i + 1, next: new Map(), fail: this.root, end: -1 }
+          next = { path: marker.slice(0, i + 1), depth: i + 1, next: new Map(), known: undefined, fail: this.root, end: -1 }
           node.next.set(code, next)
         }
         node = next
@@ -48,14 +50,25 @@ export class MarkerSet {
     const queue = [...this.root.next.values()]
     for (const node of queue) {
       for (const [code, child] of node.next) {
-        child.fail = this.step(node.fail, code)
+        child.fail = this.#find(node.fail, code)
         queue.push(child)
       }
     }
   }
 
-  /** The state after one more character. */
+  /** The state after one more character. It is deeper than `from` only if a marker goes on with that character. */
   step(from: MarkerNode, code: number): MarkerNode {
+    if (code >= wide) return this.#find(from, code)
+    from.known ??= new Array<MarkerNode | undefined>(wide).fill(undefined)
+    let state = from.known[code]
+    if (state === undefined) {
+      state = this.#find(from, code)
+      from.known[code] = state
+    }
+    return state
+  }
+
+  #find(from: MarkerNode, code: number): MarkerNode {
     for (let node = from; ; node = node.fail) {
       const next = node.next.get(code)
       if (next !== undefined) return next

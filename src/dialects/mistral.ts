@@ -1,5 +1,5 @@
 import { jsonBody } from './bodies/json-body.ts'
-import { readNamedJson } from './bodies/named-json.ts'
+import { type NamedJsonOptions, readNamedJson } from './bodies/named-json.ts'
 import type { CallReading, Dialect, Reading } from './dialect.ts'
 import { markerSet } from './markers.ts'
 import { describeToolsAsJson, writeJson } from './render.ts'
@@ -9,6 +9,7 @@ const open = '[TOOL_CALLS]'
 const close = '[/TOOL_CALLS]'
 const again = markerSet([open])
 const readList = jsonBody({ close: [], open: [open] })
+const named: NamedJsonOptions = { separators: ['[ARGS]', '[CALL_ID]'], close: [], open: [open], bareName: true, orElse: readList }
 
 /**
  * `[TOOL_CALLS]` in its three forms: a list of JSON calls, `NAME[ARGS]{…}`, and `NAME[CALL_ID]ID[ARGS]{…}`.
@@ -44,6 +45,6 @@ function* readToolCalls(reading: CallReading): Reading {
   if (next.matched !== undefined) return 'text'
   const blanks = new Blanks()
   if (!blanks.feed(reading.cursor)) yield blanks
-  if (blanks.next === 91 || blanks.next === 123) return yield* readList(reading)
-  return yield* readNamedJson(reading, { separators: ['[ARGS]', '[CALL_ID]'], close: [], open: [open], bareName: true, orElse: readList })
+  if (blanks.next === 91 || blanks.next === 123) return readList(reading)
+  return readNamedJson(reading, named)
 }

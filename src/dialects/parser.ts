@@ -82,12 +82,12 @@ export class DialectParser {
       this.#wait = undefined
     }
     const step = reading.next()
-    if (!step.done) {
-      this.#wait = step.value
-      return true
+    if (!step.done) this.#wait = step.value
+    else if (typeof step.value === 'object') this.#reading = step.value
+    else {
+      this.#reading = undefined
+      this.#context.close(step.value)
     }
-    this.#reading = undefined
-    this.#context.close(step.value)
     return true
   }
 

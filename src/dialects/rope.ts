@@ -1,34 +1,49 @@
 /** Long enough to be worth a copy, short enough to die young. */
 const segment = 4096
+/** So long that the garbage collector, which copies what survives, leaves it where it is: V8 does from about 128 KB on. */
+const block = 256 * 1024
 
 /**
  * Text put together from many small pieces. Joining each to one long string would leave a node for every piece alive until the end;
- * here they are copied together now and then.
+ * here they are copied together now and then, first to segments, then those to blocks.
  */
 export class Rope {
-  #head = ''
+  #blocks = ''
+  #segments = ''
   #tail = ''
   #touched = 0
 
   get length(): number {
-    return this.#head.length + this.#tail.length
+    return this.#blocks.length + this.#segments.length + this.#tail.length
   }
 
   get text(): string {
-    return this.#head === '' ? this.#tail : this.#head + this.#tail
+    return this.length === this.#tail.length ? this.#tail : this.#blocks + this.#segments + this.#tail
   }
 
   add(piece: string): void {
     this.#tail = this.#tail === '' ? piece : this.#tail + piece
-    if (this.#tail.length < segment) return
-    // Reading a character makes the engine copy the pieces into one flat string.
-    this.#touched ^= this.#tail.charCodeAt(0)
-    this.#head = this.#head === '' ? this.#tail : this.#head + this.#tail
-    this.#tail = ''
+    if (this.#tail.length >= segment) this.#gather()
   }
 
   set(text: string): void {
-    this.#head = ''
+    this.#blocks = ''
+    this.#segments = ''
     this.#tail = text
+  }
+
+  #gather(): void {
+    this.#flatten(this.#tail)
+    this.#segments += this.#tail
+    this.#tail = ''
+    if (this.#segments.length < block) return
+    this.#flatten(this.#segments)
+    this.#blocks += this.#segments
+    this.#segments = ''
+  }
+
+  /** Reading a character makes the engine copy the pieces into one flat string. */
+  #flatten(text: string): void {
+    this.#touched ^= text.charCodeAt(0)
   }
 }

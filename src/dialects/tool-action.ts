@@ -1,4 +1,4 @@
-import { type Attributes, readAttributes } from './bodies/attributes.ts'
+import { OneAttribute, readAttributes } from './bodies/attributes.ts'
 import { decodeEntities, encodeEntities } from './bodies/entities.ts'
 import { finishCall, readArguments } from './bodies/json-calls.ts'
 import { readJsonText } from './bodies/json-text.ts'
@@ -58,7 +58,13 @@ const plainName = /^[\p{L}_][\p{L}\p{N}_.-]*$/u
 
 function* readToolAction(reading: CallReading): Reading {
   const { cursor, tools } = reading
-  const head = yield* readHead(reading)
+  const blank = new Peek(blanks, false)
+  if (!blank.feed(cursor)) yield blank
+  // `<tool_actions>` and the like are other tags.
+  if (blank.matched === undefined) return 'text'
+  const usualHead = new OneAttribute()
+  if (!usualHead.feed(cursor)) yield usualHead
+  const head = usualHead.read ?? (yield* readAttributes(reading))
   if (head === undefined) return 'text'
   const written = (head.values.name ?? '').trim()
   // Quotes in a name mean that its own closing quote is somewhere else.
@@ -101,13 +107,6 @@ function* readToolAction(reading: CallReading): Reading {
   return 'done'
 }
 
-/** The attributes of the opening tag, if it is one: `<tool_actions>` and the like are not. */
-function* readHead(reading: CallReading): Generator<Wait, Attributes | undefined> {
-  const blank = new Peek(blanks, false)
-  if (!blank.feed(reading.cursor)) yield blank
-  return blank.matched === undefined ? undefined : yield* readAttributes(reading)
-}
-
 function* readParameter(reading: CallReading, repairs: string[]): Generator<Wait, { name: string; value: string } | undefined> {
   const { cursor } = reading
   const tag = new Until(nameEnds, 256)
@@ -118,7 +117,9 @@ function* readParameter(reading: CallReading, repairs: string[]): Generator<Wait
     return undefined
   }
   cursor.unread(marker)
-  const attributes = yield* readAttributes(reading)
+  const usual = new OneAttribute()
+  if (!usual.feed(cursor)) yield usual
+  const attributes = usual.read ?? (yield* readAttributes(reading))
   if (attributes === undefined) return undefined
   repairs.push(...attributes.repairs)
   const { values, empty } = attributes

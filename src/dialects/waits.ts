@@ -3,6 +3,9 @@ import type { Wait } from './dialect.ts'
 import { type MarkerNode, type MarkerSet, wide } from './markers.ts'
 import { Rope } from './rope.ts'
 
+/** Longer than any string. A small integer, since with `Infinity` all that is reckoned with it becomes floating point. */
+export const noLimit: number = 2 ** 30 - 1
+
 function isBlank(code: number): boolean {
   return code === 32 || (code >= 9 && code <= 13) || code === 0xa0 || code === 0xfeff || code === 0x3000
 }
@@ -38,7 +41,7 @@ export class Until implements Wait {
   readonly #read: Rope = new Rope()
   #node: MarkerNode
 
-  constructor(set: MarkerSet, limit: number = Number.POSITIVE_INFINITY) {
+  constructor(set: MarkerSet, limit: number = noLimit) {
     this.#set = set
     this.#limit = limit
     this.#node = set.root
@@ -116,8 +119,8 @@ export class Match implements Wait {
       if (at > cursor.at) this.blanks += chunk.slice(cursor.at, at)
     }
     for (; at < chunk.length; at++) {
-      const next = node.next.get(chunk.charCodeAt(at))
-      if (next === undefined) return this.#finish(cursor, at, node)
+      const next = this.#set.step(node, chunk.charCodeAt(at))
+      if (next.depth <= node.depth) return this.#finish(cursor, at, node)
       node = next
       if (node.end >= 0) {
         this.#best = node.end

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createTextToolParser, dialectNames, openTextToolParser, type TextToolEvent } from '../../src/dialects/index.ts'
-import { tools } from './read.ts'
+import { summarize, tools } from './read.ts'
 
 const seed = 20_260_101
 
@@ -172,4 +172,38 @@ describe('every parser', () => {
       { seed, numRuns: 500 },
     )
   })
+
+  it('reads a tag of one attribute like any other', () => {
+    const value = fc.string({
+      unit: fc.constantFrom('a', '"', "'", ' ', '=', '/', '>', '<', '&lt;', '<tool_action', '</tool_action>'),
+      maxLength: 12,
+    })
+    // A tab before a name is blank too, but not what the short way through expects.
+    const written = (blank: string, text: string, behind: string): string =>
+      `<tool_action${blank}name="search"><query${blank}value="${text}"${behind}</tool_action>`
+    fc.assert(
+      fc.property(
+        value,
+        fc.constantFrom(' />', '/>', '>', ' limit="1" />', '  >', ' / >'),
+        fc.integer({ min: 1, max: 9 }),
+        (text, behind, size) => {
+          const read = (whole: string): unknown => {
+            const pieces = Array.from({ length: Math.ceil(whole.length / size) }, (_, index) =>
+              whole.slice(index * size, (index + 1) * size),
+            )
+            return summarize(eventsOf(pieces))
+          }
+          expect(read(written(' ', text, behind))).toEqual(
+            JSON.parse(JSON.stringify(read(written('\t', text, behind))).replaceAll('\\t', ' ')),
+          )
+        },
+      ),
+      { seed, numRuns: 1000 },
+    )
+  })
 })
+
+function eventsOf(pieces: readonly string[]): TextToolEvent[] {
+  const parser = createTextToolParser({ dialect: 'tool-action', tools })
+  return [...pieces.flatMap((one) => parser.push(one)), ...parser.end()]
+}

@@ -19,6 +19,7 @@ export function* readArgPairs(reading: CallReading, written: string, close: stri
   const repairs: string[] = name === written ? [] : [`tool name read from "${written}"`]
   const args: Record<string, unknown> = {}
   const keyStops = markerSet([keyEnd, value, close])
+  const pairEnds = markerSet([key, close])
   const valueStops = markerSet([valueEnd, key, keyEnd, close, reading.opener])
   const giveUp = (): 'done' => {
     reading.reject(reading.cut ? cutReason : 'The call could not be read: expected <arg_key> and <arg_value> pairs and a closing tag')
@@ -40,7 +41,7 @@ export function* readArgPairs(reading: CallReading, written: string, close: stri
     if (read.end === 'open') return giveUp()
     if (read.end === 'close') break
     if (read.end === 'value') {
-      const match = new Match(markerSet([key, close]))
+      const match = new Match(pairEnds)
       if (!match.feed(cursor)) yield match
       if (match.matched === undefined) {
         // At the end of the text every pair is whole; only the last tag is missing.

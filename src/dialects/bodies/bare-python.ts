@@ -25,8 +25,9 @@ export function* readBarePython(reading: CallReading): Reading {
     return 'text'
   }
   cursor.unread(`[${name.text}(`)
-  const text = yield* readFrame(reading)
-  return text !== undefined && reportCalls(reading, text) ? 'done' : 'text'
+  const frame = new ValueFrame({ python: true, limit: longest })
+  if (!frame.feed(cursor)) yield frame
+  return frame.state === 'complete' && reportCalls(reading, frame.text) ? 'done' : 'text'
 }
 
 const knownStarts = new WeakMap<DeclaredTools, MarkerSet>()

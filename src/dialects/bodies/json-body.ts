@@ -40,7 +40,7 @@ function* readJsonBody(reading: CallReading, options: JsonBodyOptions, leads: Ma
     return 'text'
   }
   cursor.unread(lead.marker)
-  return yield* readJsonValues(reading, options, lead.text.trim() === '' ? [] : ['text before the call left out'])
+  return readJsonValues(reading, options, lead.text.trim() === '' ? [] : ['text before the call left out'])
 }
 
 /** What ends the text before a value. A marker that begins with a bracket is found by its bracket. */
@@ -130,6 +130,17 @@ function giveUp(reading: CallReading, read: { problem: string }, found: readonly
   return 'done'
 }
 
+const knownEnds = new WeakMap<JsonBodyOptions, MarkerSet>()
+
+function endsOf(options: JsonBodyOptions): MarkerSet {
+  let ends = knownEnds.get(options)
+  if (ends === undefined) {
+    ends = markerSet(['}', ']', ...options.close])
+    knownEnds.set(options, ends)
+  }
+  return ends
+}
+
 /** Reads what may follow a value: brackets too many, and the closing marker. */
 function* readAfter(
   reading: CallReading,
@@ -137,7 +148,7 @@ function* readAfter(
   after: { closed: boolean; extra: string },
 ): Generator<Blanks | Match, void> {
   const { cursor } = reading
-  const ends = markerSet(['}', ']', ...options.close])
+  const ends = endsOf(options)
   for (;;) {
     const match = new Match(ends)
     if (!match.feed(cursor)) yield match

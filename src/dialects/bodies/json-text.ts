@@ -17,6 +17,7 @@ export function readJsonText(text: string): ReadValue {
   }
 }
 
+const backslash = 92
 const words: Readonly<Record<string, unknown>> = {
   true: true,
   True: true,
@@ -27,6 +28,19 @@ const words: Readonly<Record<string, unknown>> = {
   undefined: null,
 }
 const escapes: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', b: '\b', f: '\f', '0': '\0', a: '\u0007', v: '\v' }
+
+/** Letters, digits and `$ - . _`. */
+function isPlainWordCode(code: number): boolean {
+  return (
+    (code >= 97 && code <= 122) ||
+    (code >= 65 && code <= 90) ||
+    (code >= 48 && code <= 57) ||
+    code === 95 ||
+    code === 45 ||
+    code === 46 ||
+    code === 36
+  )
+}
 
 /** A bare key or word. */
 const bareWord = /[\p{L}\p{N}_$.-]*/uy
@@ -67,6 +81,10 @@ export class LooseReader {
     for (;;) {
       const code = this.text.charCodeAt(this.at)
       if (code > 32 && code < 128 && code !== 47) return
+      if (code === 32) {
+        this.at++
+        continue
+      }
       const char = this.peek()
       if (char !== '' && char.trim() === '') this.at++
       else if (char === '/' && this.text.charAt(this.at + 1) === '/') this.#skipTo('\n')
@@ -89,7 +107,7 @@ export class LooseReader {
     if (char === '{') return this.#readObject(depth)
     if (char === '[' || char === '(') return this.#readList(depth, char === '[' ? ']' : ')')
     if (char === '"' || char === "'") return this.#readStrings()
-    if ('rRbBfFuU'.includes(char) && char !== '' && /["']/.test(this.text.charAt(this.at + 1))) {
+    if (char !== '' && 'rRbBfFuU'.includes(char) && /["']/.test(this.text.charAt(this.at + 1))) {
       const raw = char === 'r' || char === 'R'
       this.at++
       return raw ? this.#readString(true) : this.#readStrings()
@@ -120,10 +138,16 @@ export class LooseReader {
 
   /** A bare name; `''` when none stands here. */
   readName(): string {
-    bareWord.lastIndex = this.at
-    const word = bareWord.exec(this.text)?.[0] ?? ''
-    this.at += word.length
-    return word
+    const { text, at } = this
+    let end = at
+    while (isPlainWordCode(text.charCodeAt(end))) end++
+    // Most names are ASCII, for which a loop is faster than the expression.
+    if (text.charCodeAt(end) >= 128) {
+      bareWord.lastIndex = at
+      end = at + (bareWord.exec(text)?.[0] ?? '').length
+    }
+    this.at = end
+    return text.slice(at, end)
   }
 
   #readList(depth: number, end: string): unknown {
@@ -142,7 +166,8 @@ export class LooseReader {
     for (;;) {
       const at = this.at
       this.skipBlanks()
-      if (text === undefined || !/^["']/.test(this.peek())) {
+      const next = this.peek()
+      if (text === undefined || (next !== '"' && next !== "'")) {
         this.at = at
         return text
       }
@@ -154,13 +179,13 @@ export class LooseReader {
   #readString(raw: boolean): string | undefined {
     const { text } = this
     const char = this.peek()
-    const triple = char.repeat(3)
-    const quote = text.startsWith(triple, this.at) ? triple : char
+    const quote = text.charAt(this.at + 1) === char && text.charAt(this.at + 2) === char ? char.repeat(3) : char
     let from = this.at + quote.length
     let read = ''
+    const quoteCode = char.charCodeAt(0)
     for (let i = from; i < text.length; i++) {
-      const here = text.charAt(i)
-      if (here === '\\') {
+      const here = text.charCodeAt(i)
+      if (here === backslash) {
         if (raw) {
           i++
           continue
@@ -170,7 +195,7 @@ export class LooseReader {
         read += escaped.text
         i = escaped.end - 1
         from = escaped.end
-      } else if (here === char && (quote === char || text.startsWith(quote, i))) {
+      } else if (here === quoteCode && (quote === char || text.startsWith(quote, i))) {
         this.at = i + quote.length
         return read + text.slice(from, i)
       }
@@ -189,7 +214,7 @@ export class LooseReader {
       this.at++
       written = `${word}+${this.readName()}`
     }
-    const digits = written.replaceAll('_', '')
+    const digits = written.includes('_') ? written.replaceAll('_', '') : written
     if (/^-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(digits)) {
       const value = Number(digits)
       if (Number.isFinite(value)) return value

@@ -1,6 +1,6 @@
 import { stripDecoration } from '../declared-tools.ts'
 import type { CallReading, ReadBody, Reading } from '../dialect.ts'
-import { markerSet } from '../markers.ts'
+import { type MarkerSet, markerSet } from '../markers.ts'
 import { Match, Until } from '../waits.ts'
 import { cutReason } from './cut.ts'
 import { finishCall, readArguments } from './json-calls.ts'
@@ -24,11 +24,36 @@ export interface NamedJsonOptions {
 
 const longestHead = 512
 
+const knownStops = new WeakMap<NamedJsonOptions, MarkerSet>()
+
+/** What ends the head of a call. */
+function stopsOf(options: NamedJsonOptions): MarkerSet {
+  let stops = knownStops.get(options)
+  if (stops === undefined) {
+    const { separators, close, open = [] } = options
+    stops = markerSet(['{', ...separators, ...close, ...open])
+    knownStops.set(options, stops)
+  }
+  return stops
+}
+
+const knownEnds = new WeakMap<readonly string[], MarkerSet>()
+
+/** What may stand behind the arguments. */
+function endsOf(close: readonly string[]): MarkerSet {
+  let ends = knownEnds.get(close)
+  if (ends === undefined) {
+    ends = markerSet(['```', ...close])
+    knownEnds.set(close, ends)
+  }
+  return ends
+}
+
 /** Reads a name, a separator, and the arguments as JSON: `get_weather[ARGS]{"city": "Oslo"}`. */
 export function* readNamedJson(reading: CallReading, options: NamedJsonOptions): Reading {
   const { cursor } = reading
   const { separators, close, open = [] } = options
-  const stops = markerSet(['{', ...separators, ...close, ...open])
+  const stops = stopsOf(options)
   let head = ''
   let separated = false
   for (;;) {
@@ -53,14 +78,14 @@ export function* readNamedJson(reading: CallReading, options: NamedJsonOptions):
   if (!separated && !named) {
     if (options.orElse !== undefined) {
       cursor.unread(head)
-      return yield* options.orElse(reading)
+      return options.orElse(reading)
     }
     reading.reject('Expected a separator between the name of the tool and its arguments')
     return 'done'
   }
   const first = separators.map((one) => head.indexOf(one)).filter((at) => at >= 0)
   const written = options.nameOf?.(head) ?? head.slice(0, Math.min(head.length, ...first)).trim()
-  return yield* readNamedArguments(reading, written, close)
+  return readNamedArguments(reading, written, close)
 }
 
 /** Reads the arguments, at whose brace the cursor stands, and what closes the call. */
@@ -74,7 +99,7 @@ export function* readNamedArguments(reading: CallReading, written: string, close
     )
     return 'done'
   }
-  return yield* closeNamedCall(reading, written, read.value, close, read.strict ? [] : ['JSON that is not strict'])
+  return closeNamedCall(reading, written, read.value, close, read.strict ? [] : ['JSON that is not strict'])
 }
 
 /** Reads what closes a call whose name and arguments have been read, and reports it. */
@@ -91,7 +116,7 @@ export function* closeNamedCall(
   const args = readArguments(value, tools.resolve(written) ?? stripped, tools, repairs)
   if (close.length > 0) {
     // The arguments may stand in a fence.
-    const end = new Match(markerSet(['```', ...close]))
+    const end = new Match(endsOf(close))
     if (!end.feed(cursor)) yield end
     let { matched, partial } = end
     if (matched === '```') {

@@ -21,7 +21,7 @@ function* readPythonBody(reading: CallReading, close: readonly string[]): Readin
   const ends = markerSet([...close, ',', ';'])
   const first = new Blanks()
   if (!first.feed(cursor)) yield first
-  if (first.next === 123 || (first.next === 91 && (yield* listsObjects(reading)))) return yield* readJsonValues(reading, { close }, [])
+  if (first.next === 123 || (first.next === 91 && (yield* listsObjects(reading)))) return readJsonValues(reading, { close }, [])
   let called = false
   for (;;) {
     const end = new Match(ends)

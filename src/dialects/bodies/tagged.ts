@@ -1,5 +1,5 @@
 import { setOwn } from '../declared-tools.ts'
-import type { CallReading, Reading, Wait } from '../dialect.ts'
+import type { CallReading, Reading, Verdict, Wait } from '../dialect.ts'
 import { type MarkerSet, markerSet } from '../markers.ts'
 import { readTypedValue } from '../typed-values.ts'
 import { Match, Peek, Until } from '../waits.ts'
@@ -63,7 +63,7 @@ interface Head {
 }
 
 /** Reads one call whose opening tag's beginning has been read: its name, its parameters, its end. */
-export function* readTaggedCall(reading: CallReading, tags: CallTags): Reading {
+export function* readTaggedCall(reading: CallReading, tags: CallTags): Generator<Wait, Verdict, void> {
   const { cursor, tools } = reading
   const repairs: string[] = []
   const head = yield* readHead(reading)
@@ -80,10 +80,13 @@ export function* readTaggedCall(reading: CallReading, tags: CallTags): Reading {
   const args: Record<string, unknown> = {}
   const seen = new Set<string>()
   let closed = head?.empty ?? false
+  /** What the last value ended before, if it is known. */
+  let read: string | undefined
   while (!closed) {
     const match = new Match(stopsOf(tags).between)
-    if (!match.feed(cursor)) yield match
-    const { matched } = match
+    if (read === undefined && !match.feed(cursor)) yield match
+    const matched = read ?? match.matched
+    read = undefined
     if (matched === undefined) {
       if (match.partial !== '' || cursor.atEnd) {
         // `</func` at the end of the text is as good as a closing tag, but nothing less is.
@@ -98,15 +101,16 @@ export function* readTaggedCall(reading: CallReading, tags: CallTags): Reading {
     if (tags.closeCall.includes(matched)) closed = true
     else if (matched === '{') {
       cursor.unread('{')
-      const read = yield* readJsonArguments(reading, name, repairs)
-      if (read === undefined) return giveUp(reading)
-      for (const [key, value] of Object.entries(read)) setOwn(args, key, value)
+      const object = yield* readJsonArguments(reading, name, repairs)
+      if (object === undefined) return giveUp(reading)
+      for (const [key, value] of Object.entries(object)) setOwn(args, key, value)
     } else if (tags.parameter.includes(matched)) {
       const parameter = yield* readParameter(reading, tags, name, seen)
       if (parameter === undefined) return giveUp(reading)
       setOwn(args, parameter.name, parameter.value)
       seen.add(parameter.name)
-      repairs.push(...parameter.repairs)
+      for (const repair of parameter.repairs) repairs.push(repair)
+      read = parameter.next
       if (parameter.end === 'call') closed = true
       // A value without an end may be cut anywhere: it is never run.
       else if (parameter.end === 'text') return giveUp(reading)
@@ -134,12 +138,12 @@ function* readHead(reading: CallReading): Generator<Wait, Head | undefined> {
     if (!until.feed(reading.cursor)) yield until
     text += until.text
     if (until.marker === undefined || text.length > longestHead) return undefined
+    const simple = nameOnly.exec(text)
+    if (simple !== null) return { name: simple[1], attributes: {}, empty: false }
     // A `>` in a quoted attribute is part of it.
-    if (text.startsWith('=') || nameOnly.test(text) || (text.split('"').length % 2 === 1 && text.split("'").length % 2 === 1)) break
+    if (text.startsWith('=') || (text.split('"').length % 2 === 1 && text.split("'").length % 2 === 1)) break
     text += '>'
   }
-  const simple = nameOnly.exec(text)
-  if (simple !== null) return { name: simple[1], attributes: {}, empty: false }
   const empty = text.endsWith('/')
   if (empty) text = text.slice(0, -1)
   if (text.startsWith('=')) return { name: unquote(text.slice(1)), attributes: {}, empty }
@@ -176,6 +180,8 @@ interface Parameter {
   repairs: string[]
   /** What came behind the value: more of the call, its closing tag (read), or the end of the text. */
   end: 'more' | 'call' | 'text'
+  /** The tag that has been read behind the value's end. */
+  next?: string | undefined
 }
 
 function* readParameter(
@@ -207,7 +213,7 @@ function* readParameter(
   const declared = (other: string): boolean => !seen.has(other) && other !== name && reading.tools.property(call, other) !== undefined
   const value = yield* readRawValue(reading, tags, byContent, declared)
   repairs.push(...value.repairs)
-  return { name, value: read(trimLines(value.text)), repairs, end: value.end }
+  return { name, value: read(trimLines(value.text)), repairs, end: value.end, next: value.next }
 }
 
 /** One line break after the opening tag and one before the closing tag are the format's, not the value's. */
@@ -216,6 +222,8 @@ function trimLines(text: string): string {
   const to = text.length > from && text.endsWith('\n') ? text.length - (text.endsWith('\r\n') ? 2 : 1) : text.length
   return text.slice(from, Math.max(to, from))
 }
+
+type RawValue = Pick<Parameter, 'repairs' | 'end' | 'next'> & { text: string }
 
 /**
  * Reads a value that stands as it is, up to its closing tag. A value may hold the very tags that end it: a closing tag counts
@@ -226,7 +234,7 @@ function* readRawValue(
   tags: CallTags,
   byContent: boolean,
   declared: (name: string) => boolean,
-): Generator<Wait, { text: string; repairs: string[]; end: Parameter['end'] }> {
+): Generator<Wait, RawValue> {
   const { cursor } = reading
   const stops = stopsOf(tags)
   let text = ''
@@ -244,9 +252,11 @@ function* readRawValue(
     }
     text += until.text
     if (tags.closeParameter.includes(marker)) {
-      const peek = new Peek(stops.afterValue)
-      if (!peek.feed(cursor)) yield peek
-      if (peek.matched !== undefined || cursor.atEnd || peek.partial !== '') return { text, repairs: [], end: 'more' }
+      const after = new Match(stops.afterValue)
+      if (!after.feed(cursor)) yield after
+      if (after.partial !== '') cursor.unread(after.blanks + after.partial)
+      if (after.matched !== undefined || cursor.atEnd || after.partial !== '')
+        return { text, repairs: [], end: 'more', next: after.matched }
       text += marker
     } else if (tags.closeCall.includes(marker)) {
       const peek = new Peek(stops.afterCall)

@@ -39,14 +39,14 @@ export function* readToolCallTag(reading: CallReading): Reading {
     case '{':
     case '[':
       cursor.unread(lead.marker)
-      return yield* readJsonValues(reading, jsonOptions, text === '' ? [] : ['text before the call left out'])
+      return readJsonValues(reading, jsonOptions, text === '' ? [] : ['text before the call left out'])
     case 'function=':
       cursor.unread('=')
-      return yield* readTaggedCalls(reading, functionHeads, true)
+      return readTaggedCalls(reading, functionHeads, true)
     case '<function':
-      return yield* readTaggedCalls(reading, functionHeads, true)
+      return readTaggedCalls(reading, functionHeads, true)
     case '<arg_key>':
-      return text === '' || /\s/.test(text) ? 'text' : yield* readArgPairs(reading, text, close)
+      return text === '' || /\s/.test(text) ? 'text' : readArgPairs(reading, text, close)
     case close: {
       const name = tools.resolve(text)
       if (name !== undefined) {
@@ -65,9 +65,9 @@ export function* readToolCallTag(reading: CallReading): Reading {
 }
 
 /** Reads a `<function=…>` call outside any wrapper. */
-export function* readFunctionTag(reading: CallReading): Reading {
+export function readFunctionTag(reading: CallReading): Reading {
   cursorBackTo(reading, '<function')
-  return yield* readTaggedCall(reading, functionHeads)
+  return readTaggedCall(reading, functionHeads)
 }
 
 /** Reads a wrapper that holds `<function=…>` calls. */
@@ -75,7 +75,7 @@ export function* readWrappedFunctions(reading: CallReading): Reading {
   const first = new Until(functionTag, longestLead)
   if (!first.feed(reading.cursor)) yield first
   if (first.marker === undefined || first.text.trim() !== '') return 'text'
-  return yield* readTaggedCalls(reading, functionHeads, true)
+  return readTaggedCalls(reading, functionHeads, true)
 }
 
 /** Gives back what the opening marker has of the tag beyond its `beginning`. */

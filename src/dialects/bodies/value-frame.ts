@@ -1,6 +1,7 @@
 import type { Cursor } from '../cursor.ts'
 import type { Wait } from '../dialect.ts'
 import { Rope } from '../rope.ts'
+import { noLimit } from '../waits.ts'
 import { deepest } from './json-text.ts'
 
 const closerOf: Readonly<Record<number, number>> = { 91: 93, 123: 125, 40: 41 }
@@ -34,7 +35,7 @@ export class ValueFrame implements Wait {
   #last = -1
 
   constructor(options: { python?: boolean; limit?: number } = {}) {
-    this.#limit = options.limit ?? Number.POSITIVE_INFINITY
+    this.#limit = options.limit ?? noLimit
     this.#python = options.python ?? false
   }
 
