@@ -136,7 +136,7 @@ describe('what waits for somebody', () => {
           expectValidHistory(result.messages)
         },
       ),
-      { numRuns: 200 },
+      { numRuns: 80 },
     )
   })
 
