@@ -1,12 +1,4 @@
-import {
-  type ChatMessage,
-  type Content,
-  type ContentPart,
-  isJsonObject,
-  type Json,
-  type JsonObject,
-  type ToolCall,
-} from '../../messages.ts'
+import { type ChatMessage, type ContentPart, isJsonObject, type Json, type JsonObject, type ToolCall } from '../../messages.ts'
 import type { ToolChoice } from '../../models/model.ts'
 import type { ToolDefinition } from '../../tools/tool.ts'
 import type { WireRequest } from './wire.ts'
@@ -57,19 +49,18 @@ function readResult(result: JsonObject): ChatMessage {
   return { role: 'tool', content, toolCallId: idOf(result), ...isError }
 }
 
-function readParts(parts: readonly JsonObject[]): Exclude<Content, string> {
-  return parts.map(({ text, inlineData, fileData }): ContentPart => {
+function readParts(parts: readonly JsonObject[]): ContentPart[] {
+  return parts.map(({ text, inlineData, fileData }) => {
     if (isJsonObject(inlineData)) {
-      const mediaType = String(inlineData.mimeType)
-      return { type: kindOf(mediaType), data: String(inlineData.data), mediaType }
+      const from = { data: String(inlineData.data), mediaType: String(inlineData.mimeType) }
+      return from.mediaType.startsWith('image/') ? { type: 'image', ...from } : { type: 'file', ...from }
     }
-    if (isJsonObject(fileData)) return { type: kindOf(String(fileData.mimeType)), url: String(fileData.fileUri) }
+    if (isJsonObject(fileData)) {
+      const from = { url: String(fileData.fileUri) }
+      return String(fileData.mimeType).startsWith('image/') ? { type: 'image', ...from } : { type: 'file', ...from }
+    }
     return { type: 'text', text: String(text ?? '') }
   })
-}
-
-function kindOf(mediaType: string): 'image' | 'file' {
-  return mediaType.startsWith('image/') ? 'image' : 'file'
 }
 
 /** Tools of the provider's own, which declare no functions, are none of ours. */
