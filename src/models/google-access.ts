@@ -78,13 +78,14 @@ export class GoogleClient {
   #options({ apiKey, baseURL, project, location }: GoogleAccess): GoogleGenAIOptions {
     // Addresses are also written with the version that the SDK appends.
     const [, address = baseURL, written] = /^(.*?)\/?(?:\/(v\d\w*)\/?)?$/.exec(baseURL) ?? []
-    const apiVersion = this.#quirks.apiVersion ?? written
+    const vertexai = this.#quirks.service === 'vertex'
+    const apiVersion = written ?? (this.#quirks.apiVersion === 'beta' ? (vertexai ? 'v1beta1' : 'v1beta') : this.#quirks.apiVersion)
     return {
-      vertexai: this.#quirks.service === 'vertex',
+      vertexai,
       ...(project === '' ? { apiKey: apiKey || noKey } : { project, location }),
       httpOptions: {
         ...(address === '' ? {} : { baseUrl: address }),
-        ...(apiVersion === undefined ? {} : { apiVersion }),
+        ...(apiVersion === null ? {} : { apiVersion }),
         ...(this.#settings.headers === undefined ? {} : { headers: this.#settings.headers }),
       },
     }
@@ -105,12 +106,12 @@ async function importSdk(provider: string): Promise<typeof import('@google/genai
 
 /** The SDK tells on the console which of several credentials it has chosen; here it is told which to take. */
 function quietly<T>(make: () => T): T {
-  const { debug } = console
-  console.debug = () => {}
+  const { debug, warn } = console
+  Object.assign(console, { debug() {}, warn() {} })
   try {
     return make()
   } finally {
-    console.debug = debug
+    Object.assign(console, { debug, warn })
   }
 }
 

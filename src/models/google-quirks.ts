@@ -5,7 +5,7 @@ import { isBoolean, listOf, mergeQuirks, oneOf, type QuirkCheck } from './quirk-
 export interface GoogleQuirks {
   /** Which service: it decides on addresses and credentials. */
   service: 'gemini' | 'vertex'
-  /** The API's version in the address; null: the one of the address, else the SDK's. */
+  /** The API's version, `beta` for the service's newest; null: the SDK's. One that is written in the address goes first. */
   apiVersion: string | null
   /** For each effort the `thinkingConfig` that asks for it. Efforts not listed are not passed on. */
   reasoningEffort: { [effort: string]: JsonObject }

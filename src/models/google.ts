@@ -106,8 +106,8 @@ async function post(client: LeanGoogle, body: string, stream: boolean, signal: A
 /** What the SDK's search for credentials came to. A service that gives out tokens can fail as any other. */
 function credentialError(error: unknown, context: ErrorContext): ModelError {
   const { status, code } = typeof error === 'object' && error !== null ? { status: undefined, code: undefined, ...error } : {}
-  if (typeof status === 'number') return providerError({ status, body: messageOf(error) }, context)
-  if (typeof code === 'string' && /^E[A-Z]+$/.test(code)) return connectionError(error, context)
+  if (typeof status === 'number' && (status >= 500 || status === 429)) return providerError({ status, body: messageOf(error) }, context)
+  if (typeof code === 'string' && /^E(CONN|HOST|NET|NOTFOUND|AI_AGAIN|PIPE|TIMEDOUT)/.test(code)) return connectionError(error, context)
   const { provider, model } = context
   const message = `Expected credentials for \`${provider}/${model}\`, got: ${messageOf(error)}`
   return new ModelError('unauthorized', message, { provider, model, retryable: false, cause: error })
