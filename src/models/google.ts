@@ -1,4 +1,5 @@
 import { ModelError, messageOf } from '../errors.ts'
+import { capabilitiesOf } from './capabilities.ts'
 import { GoogleClient } from './google-access.ts'
 import { type GoogleQuirks, googleQuirks } from './google-quirks.ts'
 import { GoogleRequests } from './google-request.ts'
@@ -44,18 +45,14 @@ class GoogleModel implements ChatModel {
   readonly #client: GoogleClient
 
   constructor(settings: ModelSettings, preset: ProviderPreset) {
-    const { provider, model, functionCalling, contextWindow, price } = settings
+    const { provider, model } = settings
     this.provider = provider
     this.model = model
     this.#settings = settings
     const quirks: GoogleQuirks = googleQuirks(...presetQuirks(preset, model), settings.quirks)
     this.#client = new GoogleClient(settings, preset, quirks)
     this.#requests = new GoogleRequests(provider, model, quirks, settings.providerOptions)
-    this.capabilities = {
-      nativeTools: functionCalling ?? true,
-      ...(contextWindow === undefined ? {} : { contextWindow }),
-      ...(price === undefined ? {} : { price }),
-    }
+    this.capabilities = capabilitiesOf(settings)
   }
 
   async generate(request: ModelRequest, sink?: ModelSink): Promise<ModelResponse> {
