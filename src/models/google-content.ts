@@ -1,8 +1,8 @@
 import { isJsonObject, type Json, type JsonObject } from '../messages.ts'
 import type { ToolCallAccumulator } from './accumulator.ts'
 import { PartialArgs } from './google-partial-args.ts'
-import type { LayoutPiece } from './layout.ts'
 import type { ModelSink } from './model.ts'
+import type { LayoutPiece } from './response-layout.ts'
 
 type Piece =
   | { kind: 'text'; length: number; fields: JsonObject | undefined }

@@ -5,10 +5,10 @@ import { ToolCallAccumulator } from './accumulator.ts'
 import { GoogleContent } from './google-content.ts'
 import { GoogleUsage } from './google-usage.ts'
 import { JsonTemplate, type TextPlace } from './json-template.ts'
-import { layoutData } from './layout.ts'
 import type { ModelResponse, ModelSink } from './model.ts'
 import { type ErrorContext, providerError, responseError } from './provider-error.ts'
 import type { FinishableReader } from './receive-response.ts'
+import { isPlain, layoutJson } from './response-layout.ts'
 
 /**
  * Puts a generateContent response together: the chunks of a stream, or a whole one. Throws a `ModelError` for what is no response.
@@ -108,7 +108,7 @@ export class GoogleResponse implements FinishableReader {
     const toolCalls = isFiltered ? [] : calls
     const { text, reasoning, warnings } = this.#content
     const positions = this.#calls.extras.map((extra) => (typeof extra?.piece === 'number' ? extra.piece : undefined))
-    const providerData = layoutData(this.#context.provider, this.#content.layout(toolCalls.length === 0 ? [] : positions))
+    const layout = this.#content.layout(toolCalls.length === 0 ? [] : positions)
     const usage = this.#totalUsage()
     const rawFinishReason = this.#finish ?? this.#blocked
     const oddities = [...this.#warnings, ...warnings, ...this.#calls.warnings]
@@ -119,7 +119,7 @@ export class GoogleResponse implements FinishableReader {
       finishReason,
       ...(rawFinishReason === undefined ? {} : { rawFinishReason }),
       ...(usage === undefined ? {} : { usage }),
-      ...(providerData === undefined ? {} : { providerData }),
+      ...(isPlain(layout) ? {} : { providerData: { provider: this.#context.provider, data: { layout: layoutJson(layout) } } }),
       ...(this.#model === undefined ? {} : { model: this.#model }),
       ...(this.#id === undefined ? {} : { responseId: this.#id }),
       ...(oddities.length === 0 ? {} : { warnings: oddities }),

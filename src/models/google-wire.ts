@@ -4,7 +4,7 @@ import { fitCallId } from './call-id.ts'
 import { googlePart, googleResultPart } from './google-parts.ts'
 import type { GoogleQuirks } from './google-quirks.ts'
 import { openAPISchema } from './google-schema.ts'
-import { laidOut } from './layout.ts'
+import { laidOut, readLayout } from './response-layout.ts'
 
 /** A message's parts as JSON, joined by commas, and what was lost on the way. */
 export interface WireMessage {
@@ -92,11 +92,12 @@ export class GoogleWire {
       case 'assistant': {
         const calls = hasToolCalls(message) ? message.toolCalls : []
         const data = message.providerData?.provider === this.#provider ? message.providerData.data : {}
-        const parts = laidOut(message.content, calls, data, {
-          text: textPart,
-          call: (call) => this.#callPart(call),
-          isOpening: ({ thought }) => thought === true,
-        })
+        const toPart = (call: ToolCall, fields?: JsonObject): JsonObject => ({ ...this.#callPart(call), ...fields })
+        // Of a message that was changed since nothing is known to belong anywhere.
+        const parts = laidOut(message.content, calls, readLayout(data.layout), { text: textPart, call: toPart }) ?? [
+          ...textPart(message.content),
+          ...calls.map((call) => toPart(call)),
+        ]
         const names = calls.length === 0 ? undefined : new Map(calls.map(({ id, function: { name } }) => [id, wireName(name)]))
         return { kind: 'model', parts: listed(this.#signed(parts)), callNames: names, warnings }
       }

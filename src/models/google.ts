@@ -9,7 +9,7 @@ import { abortedError, type ChatModel, type ModelCapabilities, type ModelRequest
 import { connectionError, type ErrorContext, providerError } from './provider-error.ts'
 import { findPreset, type ProviderPreset, presetQuirks } from './providers.ts'
 import { receiveResponse } from './receive-response.ts'
-import { secretsOf } from './sdk-client.ts'
+import { secretsOf, withWarnings } from './sdk-client.ts'
 import type { ModelSettings } from './settings.ts'
 
 /** How often a response that the provider has paused is gone on with. */
@@ -75,9 +75,7 @@ class GoogleModel implements ChatModel {
       }
       body = this.#requests.build(request, response.pause())
     }
-    const result = response.finish()
-    const all = [...warnings, ...(result.warnings ?? [])]
-    return all.length === 0 ? result : { ...result, warnings: all }
+    return withWarnings(response.finish(), warnings)
   }
 }
 

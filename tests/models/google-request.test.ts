@@ -226,7 +226,7 @@ describe('messages', () => {
     expect(JSON.stringify(body.contents)).not.toContain('"id"')
   })
 
-  it('S2-54 system messages are the system instruction, wherever they stand', async () => {
+  it('system messages are the system instruction, wherever they stand', async () => {
     const messages: ChatMessage[] = [{ role: 'system', content: 'Be brief.' }, ...hello, { role: 'system', content: 'Be kind.' }]
     const { body } = await send({ messages })
     expect(body.systemInstruction).toEqual({ parts: [{ text: 'Be brief.' }, { text: 'Be kind.' }] })
