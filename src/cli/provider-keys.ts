@@ -33,9 +33,9 @@ export function findKeys(env: Readonly<Record<string, string | undefined>>): Fou
   const preferred = [...defaultModels.keys()].filter((provider) => known.includes(provider))
   const found = new Map<string, FoundKey>()
   for (const provider of new Set([...preferred, ...known])) {
-    const variable = findPreset(provider).apiKeyEnv
+    const variable = [findPreset(provider).apiKeyEnv ?? []].flat().find((name) => (env[name] ?? '').trim() !== '')
     // Several providers may share a variable; it is the first one's.
-    if (variable === undefined || found.has(variable) || (env[variable] ?? '').trim() === '') continue
+    if (variable === undefined || found.has(variable)) continue
     const defaultModel = defaultModels.get(provider)
     found.set(variable, { provider, variable, ...(defaultModel === undefined ? {} : { defaultModel }) })
   }

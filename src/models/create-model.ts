@@ -1,6 +1,7 @@
 import { InvalidOptionError, ToolloopError } from '../errors.ts'
 import { anthropicQuirks } from './anthropic-quirks.ts'
 import { capabilitiesOf } from './capabilities.ts'
+import { googleQuirks } from './google-quirks.ts'
 import type { ChatModel, ModelCapabilities, ModelRequest, ModelResponse, ModelSink } from './model.ts'
 import { openAIQuirks } from './openai-quirks.ts'
 import { responsesQuirks } from './openai-responses-quirks.ts'
@@ -58,6 +59,14 @@ const drivers: Readonly<Record<string, DriverEntry>> = {
       return {}
     },
     load: async (settings, preset) => (await import('./openai-responses.ts')).openaiResponsesModel({ ...settings, preset }),
+  },
+  google: {
+    check(settings, preset) {
+      checkAddress(settings, preset)
+      googleQuirks(...presetQuirks(preset, settings.model), settings.quirks)
+      return {}
+    },
+    load: async (settings, preset) => (await import('./google.ts')).googleModel({ ...settings, preset }),
   },
   demo: {
     check: () => ({}),

@@ -25,6 +25,7 @@ interface Told {
   message: string
   /** All of the provider's own codes and types, most telling first. */
   codes: string[]
+  retryAfterMs?: number
 }
 
 /** The `ModelError` for what a provider answered instead of a response. */
@@ -36,7 +37,7 @@ export function providerError(failure: ProviderFailure, context: ErrorContext): 
   const { code, retryable } = classify(status, told)
   const [providerCode] = told.codes
   const requestId = headers?.get('x-request-id') ?? headers?.get('request-id') ?? undefined
-  const retryAfterMs = headers === undefined ? undefined : readRetryAfter(headers)
+  const retryAfterMs = (headers === undefined ? undefined : readRetryAfter(headers)) ?? told.retryAfterMs
   const shouldRetry = headers?.get('x-should-retry')
   const got = [
     failure.status !== undefined && failure.status >= 300 ? `HTTP ${failure.status}` : 'an error',
@@ -72,7 +73,7 @@ export function responseError(
   expected: string,
   got: string,
   context: ErrorContext,
-  fields: { retryable: boolean; cause?: unknown },
+  fields: { retryable: boolean; providerCode?: string; cause?: unknown },
 ): ModelError {
   return new ModelError(code, clean(`Expected ${expected} from ${nameOf(context)}, got ${got}`, context), {
     ...fieldsOf(context),
@@ -92,12 +93,13 @@ function clean(message: string, { secrets }: ErrorContext): string {
   return redactText(message, secrets)
 }
 
-const quotaCodes = /insufficient_quota|exceeded_current_quota|billing|insufficient.balance|credit/i
+// `PerDay`: Gemini's quotas that no wait of ours outlasts.
+const quotaCodes = /insufficient_quota|exceeded_current_quota|billing|insufficient.balance|credit|PerDay/i
 // `request_too_large`: Anthropic's body limit. A shorter conversation helps against either.
 const overflowCodes = /context_length_exceeded|exceed_context_size|context_window_exceeded|model_context_window|request_too_large/i
-// Wordings of OpenAI, vLLM, Groq, xAI, Mistral, llama.cpp, Moonshot, OpenRouter, Ark and Anthropic, in that order.
+// Wordings of OpenAI, vLLM, Groq, xAI, Mistral, llama.cpp, Moonshot, OpenRouter, Ark, Anthropic and Gemini, in that order.
 const overflowWords =
-  /maximum context length|context.{0,12}(length|window|size)|reduce the length of the (messages|prompt)|maximum prompt length|too large for model with|exceeded model token limit|too many (input )?tokens|(prompt|input)( length)?( \d+)? (is too long|exceeds)|max message tokens|exceeds? context limit/i
+  /maximum context length|context.{0,12}(length|window|size)|reduce the length of the (messages|prompt)|maximum prompt length|too large for model with|exceeded model token limit|too many (input )?tokens|(prompt|input)( length)?( \d+)? (is too long|exceeds)|max message tokens|exceeds? context limit|input token count/i
 const filterWords =
   /content[_ ]?filter|content_?policy|invalid_prompt|(bio|cyber|misalignment)_policy|ResponsibleAI|moderation|SensitiveContent|data_inspection_failed|Content Exists Risk/i
 
@@ -110,7 +112,7 @@ function classify(status: number | undefined, { message, codes }: Told): { code:
   if (isRequestFault && (has(filterWords) || filterWords.test(message))) return { code: 'content_filter', retryable: false }
   if (status === 402 || has(quotaCodes)) return { code: 'rate_limited', retryable: false }
   if (status === 429 || has(/rate.?limit|too_many_requests/i)) return { code: 'rate_limited', retryable: status !== 413 }
-  if (status === 401 || status === 403 || has(/invalid_api_key|authentication_error|permission/i)) {
+  if (status === 401 || status === 403 || has(/invalid_api_key|api_key_invalid|authentication_error|permission/i)) {
     return { code: 'unauthorized', retryable: false }
   }
   const isPassing = status === undefined ? has(/server_error|api_error|overloaded|unavailable|timeout|internal/i) : passingStatus(status)
@@ -137,7 +139,21 @@ function whatWasTold(body: unknown): Told {
   const message = [error.message, error.detail, error.msg].find((text) => typeof text === 'string') ?? JSON.stringify(error)
   // A gateway wraps what the provider behind it said: https://openrouter.ai/docs/api-reference/errors
   const behind = isJsonObject(error.metadata) && typeof error.metadata.raw === 'string' ? ` — ${error.metadata.raw}` : ''
-  return { message: cut(`${String(message)}${behind}`), codes: [...codesOf(error), ...inner] }
+  const details = readDetails(error.details)
+  return {
+    message: cut(`${String(message)}${behind}`),
+    codes: [...codesOf(error), ...inner, ...details.codes],
+    ...(details.retryAfterMs === undefined ? {} : { retryAfterMs: details.retryAfterMs }),
+  }
+}
+
+/** Google's errors say more in a list: a reason, a quota, how long to wait. https://cloud.google.com/apis/design/errors#error_details */
+function readDetails(details: unknown): Pick<Told, 'codes' | 'retryAfterMs'> {
+  const found = (Array.isArray(details) ? details : []).filter(isJsonObject)
+  const quotas = found.flatMap(({ violations }) => (Array.isArray(violations) ? violations.filter(isJsonObject) : []))
+  const codes = [...found.map(({ reason }) => reason), ...quotas.map(({ quotaId }) => quotaId)].filter((code) => typeof code === 'string')
+  const [seconds] = found.map(({ retryDelay }) => Number.parseFloat(String(retryDelay))).filter((delay) => delay >= 0)
+  return { codes, ...(seconds === undefined ? {} : { retryAfterMs: seconds * 1000 }) }
 }
 
 function codesOf(error: { [key: string]: unknown }): string[] {

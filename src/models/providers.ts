@@ -14,7 +14,8 @@ export interface ProviderPreset {
   baseURLEnv?: string
   /** Appended to a base URL from the settings or the environment that has no path of its own. */
   baseURLPath?: string
-  apiKeyEnv?: string
+  /** Of several the first that is set. */
+  apiKeyEnv?: string | string[]
   /** Sent without a key as well: the servers of one's own machine. */
   apiKeyOptional?: boolean
   /** The header for the key; default `Authorization: Bearer`. */
@@ -97,11 +98,12 @@ function entriesOf({ models = [] }: ProviderPreset, model: string): ModelPreset[
  * when a request is made, not before: the environment may be filled later.
  */
 export function findAPIKey({ provider, model, apiKey }: ModelSettings, { apiKeyEnv, apiKeyOptional }: ProviderPreset): string {
-  const key = apiKey?.trim() || (apiKeyEnv === undefined ? undefined : process.env[apiKeyEnv]?.trim())
+  const variables = [apiKeyEnv ?? []].flat()
+  const key = [apiKey, ...variables.map((name) => process.env[name])].map((given) => given?.trim()).find(Boolean)
   if (key) return key
   // Client libraries insist on a key; such servers ignore it.
   if (apiKeyOptional) return 'none'
-  const variable = apiKeyEnv === undefined ? '' : ` or the environment variable ${apiKeyEnv}`
+  const variable = variables.length === 0 ? '' : ` or the environment variable ${variables.join(' or ')}`
   throw new ModelError('missing_api_key', `Expected \`apiKey\`${variable} to hold a key for \`${provider}/${model}\`, got none`, {
     provider,
     model,

@@ -60,7 +60,7 @@ export function withWarnings(response: ModelResponse, before: Iterable<string>):
 }
 
 /** What an error's message must not quote. A short "key", as local servers have, would black out words. */
-function secretsOf(apiKey: string, headers: Record<string, string> = {}): string[] {
+export function secretsOf(apiKey: string, headers: Record<string, string> = {}): string[] {
   const secretHeaders = Object.entries(headers).filter(([name]) => /auth|key|token|secret|cookie/i.test(name))
   return [apiKey, ...secretHeaders.map(([, value]) => value)].filter((secret) => secret.length >= 8)
 }

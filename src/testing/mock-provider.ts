@@ -34,7 +34,7 @@ export interface MockProviderOptions {
 export interface MockProvider extends AsyncDisposable {
   /** Such as `http://127.0.0.1:40123`, without a path. */
   readonly url: string
-  /** The base URL for the `openai` SDK and everything compatible with it: `url` + `/v1`. Anthropic's SDK takes `url` itself. */
+  /** The base URL for the `openai` SDK and everything compatible with it: `url` + `/v1`. Anthropic's and Google's SDKs take `url` itself. */
   readonly baseURL: string
   /** Every request so far, in the order they arrived whole. Those for a list of models are among them. */
   readonly requests: readonly MockRequest[]
@@ -53,7 +53,8 @@ export interface MockProvider extends AsyncDisposable {
 /**
  * Starts a provider to test against: a real HTTP server on the loopback interface that answers from a script, in the wire format each
  * request comes in, and that can misbehave as real providers do. It speaks OpenAI's Chat Completions (`POST …/chat/completions` under any
- * prefix, and `GET …/models`) and Responses (`POST …/responses`), and Anthropic's Messages (`POST …/messages`), streaming or not.
+ * prefix, and `GET …/models`) and Responses (`POST …/responses`), Anthropic's Messages (`POST …/messages`) and Gemini's generateContent
+ * (`POST …/models/NAME:generateContent` and `:streamGenerateContent`, also under a project of Vertex AI), streaming or not.
  *
  * ```ts
  * await using provider = await startMockProvider({

@@ -1,6 +1,7 @@
 /** What is measured: each scenario's work, by contender, the one written by hand first. Every result is checked. */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { handWrittenAnthropic, oursOverAnthropic } from './anthropic-loops.ts'
+import { handWrittenGoogle, oursOverGoogle } from './google-loops.ts'
 import { handWritten, type Loop, ours, oursListening, plainSdk } from './loops.ts'
 import { argumentPieces, textPieces } from './server.ts'
 
@@ -29,6 +30,7 @@ function by<Name extends string>(loops: Record<Name, Loop>, work: (loop: Loop) =
 }
 
 const anthropicLoops = { 'by hand': handWrittenAnthropic, toolloop: oursOverAnthropic }
+const googleLoops = { 'by hand': handWrittenGoogle, toolloop: oursOverGoogle }
 const loops = { 'by hand': handWritten, toolloop: ours, 'openai SDK': plainSdk }
 
 function turns(what: string, stream: boolean, contenders: Record<string, Loop>): Scenario {
@@ -140,4 +142,6 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
   concurrency: concurrency(),
   'anthropic-turns': turns('streamed, Anthropic', true, anthropicLoops),
   'anthropic-text': text(', Anthropic', anthropicLoops),
+  'google-turns': turns('streamed, Google', true, googleLoops),
+  'google-text': text(', Google', googleLoops),
 }

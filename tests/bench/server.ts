@@ -2,6 +2,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { anthropicText, anthropicTurn } from './anthropic-server.ts'
+import { googleText, googleTurn } from './google-server.ts'
 
 const textPiece = 'abcd'
 export const textPieces = 262_144 // 1 MB in 4-character pieces
@@ -81,10 +82,18 @@ function answerAnthropic(scenario: string, rounds: number, round: number): strin
   return anthropicTurn(words, { id: `toolu_${round}`, name: 'add', json: ['{"a"', ':', `${round}`, ',"b"', ':1', '}'] })
 }
 
+const googleTextTurn = googleText(textPiece, textPieces)
+
+function answerGoogle(scenario: string, rounds: number, round: number): string | Buffer {
+  if (scenario === 'text') return googleTextTurn
+  return round >= rounds ? googleTurn(words) : googleTurn(words, { name: 'add', args: { a: round, b: 1 } })
+}
+
 /** `/SCENARIO/ROUNDS/…`, the path of the API last; which round a request is at shows in the results it carries. */
 function answer(url: string, body: string): string | Buffer {
   const [, scenario = '', rounds = '0'] = url.split('/')
   if (url.endsWith('/v1/messages')) return answerAnthropic(scenario, Number(rounds), count(body, '"type":"tool_result"'))
+  if (url.includes(':streamGenerateContent')) return answerGoogle(scenario, Number(rounds), count(body, '"functionResponse":'))
   const round = count(body, '"role":"tool"')
   switch (scenario) {
     case 'whole':

@@ -226,7 +226,7 @@ describe.each(modes)('the loop: $name', (mode) => {
     await using on = await stage(mode, () => ({ text: '', usage, finishReason: 'length' }))
     const result = await on.run()
     expect(result).toMatchObject({ stopReason: 'model_error', error: { code: 'empty_response' }, usage: { totalTokens: 10 } })
-    expect(result.error?.message).toMatch(/length|max_(output_)?tokens/)
+    expect(result.error?.message).toMatch(/length|max_(output_)?tokens/i)
     expect(result.messages).toEqual([{ role: 'user', content: 'go' }])
     expect(on.requests()).toHaveLength(2)
   })

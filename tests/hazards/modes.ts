@@ -66,6 +66,11 @@ const drivers: readonly Driver[] = [
     wire: 'anthropic-messages',
     settings: ({ url }) => ({ provider: 'anthropic', model: 'claude-mock', baseURL: url, apiKey: 'sk-ant-test' }),
   },
+  {
+    name: 'google',
+    wire: 'gemini-generate-content',
+    settings: ({ url }) => ({ provider: 'google', model: 'gemini-mock', baseURL: url, apiKey: 'key-for-tests' }),
+  },
 ]
 
 export const nativeModes: readonly Mode[] = drivers.flatMap((driver) => [modeOf(driver, true), modeOf(driver, false)])

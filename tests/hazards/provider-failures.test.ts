@@ -4,6 +4,7 @@ import { Event } from '../../src/events.ts'
 import { isToolResult } from '../../src/messages.ts'
 import type { BodyMark, MockFault } from '../../src/testing/mock/fault.ts'
 import type { MockReply } from '../../src/testing/mock/reply.ts'
+import { findWire } from '../../src/testing/mock/wires.ts'
 import { type ModeScript, nativeModes } from './modes.ts'
 import { type Stage, stage } from './stage.ts'
 import { call, countingTool } from './tools.ts'
@@ -301,7 +302,7 @@ describe.each(nativeModes)('provider failures: $name', (mode) => {
     }
   })
 
-  it('H42 a refusal: refused, named as such, in the words of the model', async () => {
+  it.runIf(findWire(mode.wire).traits.refusals)('H42 a refusal: refused, named as such, in the words of the model', async () => {
     await using on = await stage(mode, [{ toolCalls: [call('look')] }, { text: "I can't help with that.", finishReason: 'refusal' }], {
       tools: [countingTool('look').tool],
     })

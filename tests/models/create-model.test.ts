@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { anthropicQuirks } from '../../src/models/anthropic-quirks.ts'
 import { createModel } from '../../src/models/create-model.ts'
+import { googleQuirks } from '../../src/models/google-quirks.ts'
 import { openAIQuirks } from '../../src/models/openai-quirks.ts'
 import { responsesQuirks } from '../../src/models/openai-responses-quirks.ts'
 import { findAPIKey, findBaseURL, findPreset, presetQuirks, providerNames } from '../../src/models/providers.ts'
@@ -49,7 +50,7 @@ describe('createModel', () => {
 
   it('refuses what it can’t use at once, and says what it expected', () => {
     const cases: [Parameters<typeof createModel>[0], string, RegExp][] = [
-      ['opnai/gpt-5', 'unknown_provider', /`opnai`.*openai, openai-responses, anthropic, azure, deepseek.*`custom`/],
+      ['opnai/gpt-5', 'unknown_provider', /`opnai`.*openai, openai-responses, anthropic, google, vertex, azure, deepseek.*`custom`/],
       ['__proto__/x', 'unknown_provider', /__proto__/],
       ['gpt-5', 'invalid_option', /'provider\/model'/],
       ['openai/', 'invalid_option', /'provider\/model'/],
@@ -132,9 +133,8 @@ describe('config/providers.yaml', () => {
       'xai',
       'custom',
     ]
-    expect(providerNames().toSorted()).toEqual(
-      [...names, 'openai-responses', 'responses-compatible', 'anthropic', 'anthropic-compatible', 'demo'].toSorted(),
-    )
+    const others = ['openai-responses', 'responses-compatible', 'anthropic', 'anthropic-compatible', 'google', 'vertex', 'demo']
+    expect(providerNames().toSorted()).toEqual([...names, ...others].toSorted())
     for (const name of names) {
       const preset = findPreset(name)
       expect(preset.driver).toBe('openai')
@@ -160,6 +160,22 @@ describe('config/providers.yaml', () => {
     expect(['gpt-5.1', 'gpt-5.2', 'gpt-5.4-mini', 'gpt-5.2-2025-12-11'].map(reasons)).toEqual(Array(4).fill('when-asked'))
     expect(['gpt-4.1', 'gpt-4o-mini', 'gpt-5-chat-latest', 'chatgpt-4o-latest'].map(reasons)).toEqual(Array(4).fill('never'))
     expect(['gpt-5.5', 'gpt-6-luna', 'gpt-5.2-chat-latest'].map(reasons)).toEqual(Array(3).fill('by-default'))
+  })
+
+  it('S4-17 knows the Gemini API and Vertex AI, with quirks that are valid for any model', () => {
+    for (const name of ['google', 'vertex']) {
+      const preset = findPreset(name)
+      expect(preset.driver).toBe('google')
+      for (const { quirks } of preset.models ?? []) googleQuirks(preset.quirks, quirks)
+    }
+    const quirks = (model: string) => googleQuirks(...presetQuirks(findPreset('google'), model))
+    for (const model of ['gemini-3.8-flash', 'gemini-next-9', 'models/gemini-3-pro-preview', 'publishers/google/models/gemini-4']) {
+      expect(quirks(model), model).toMatchObject({ includeThoughts: true, missingSignature: 'skip_thought_signature_validator' })
+    }
+    for (const model of ['gemini-2.0-flash', 'gemma-3-27b', 'gemini-2.5-flash-image', 'gemini-2.5-pro-preview-tts']) {
+      expect(quirks(model), model).toMatchObject({ includeThoughts: false, missingSignature: null, reasoningEffort: {} })
+    }
+    expect(['gemini-3-flash-preview', 'gemini-2.5-flash'].map((model) => quirks(model).apiVersion)).toEqual(['beta', null])
   })
 
   it('S4-20 knows Anthropic and servers compatible with it, with quirks that are valid for any model', () => {

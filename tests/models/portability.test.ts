@@ -36,6 +36,16 @@ const drivers: readonly Driver[] = [
     wire: 'anthropic-messages',
     open: ({ url }) => createModel({ provider: 'anthropic', model: 'claude-sonnet-4-5', apiKey: 'sk-ant-k', baseURL: url, maxRetries: 0 }),
   },
+  {
+    name: 'google',
+    wire: 'gemini-generate-content',
+    open: ({ url }) => createModel({ provider: 'google', model: 'gemini-3.5-flash', apiKey: 'k', baseURL: url, maxRetries: 0 }),
+  },
+  {
+    name: 'vertex',
+    wire: 'gemini-generate-content',
+    open: ({ url }) => createModel({ provider: 'vertex', model: 'gemini-2.5-flash', apiKey: 'k', baseURL: url, maxRetries: 0 }),
+  },
 ]
 
 const look = defineTool({

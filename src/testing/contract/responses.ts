@@ -127,9 +127,10 @@ export const responseCases: readonly ModelCase[] = [
   },
   {
     name: 'the finish reasons length, content_filter and refusal are named',
-    async run({ ask, expect }) {
+    async run({ ask, expect, wire }) {
+      const refusal = wire.traits.refusals ? (['refusal'] as const) : []
       for (const stream of [true, false]) {
-        for (const finishReason of ['length', 'content_filter', 'refusal'] as const) {
+        for (const finishReason of ['length', 'content_filter', ...refusal] as const) {
           const { response } = await ask({ script: [{ text: 'I can', finishReason }] }, { stream })
           expect(response.finishReason).toBe(finishReason)
         }

@@ -12,7 +12,7 @@ import type { MockWire, ReplyContext, StreamEncoder, WireFailure } from './wire.
 export const anthropicMessagesWire: MockWire = {
   name: 'anthropic-messages',
   // Outside a stream, arguments travel as an object; the rows that matter are those of the assistant.
-  traits: { argumentsAsText: false, anyCallId: false, rowsOfOneRole: false },
+  traits: { argumentsAsText: false, anyCallId: false, rowsOfOneRole: false, refusals: true },
   layout: {
     contentType: 'text/event-stream; charset=utf-8',
     lineEnd: '\n',

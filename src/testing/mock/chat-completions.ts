@@ -13,7 +13,7 @@ import type { MockWire, ReplyContext, StreamEncoder, WireFailure, WireRequest } 
  */
 export const chatCompletionsWire: MockWire = {
   name: 'chat-completions',
-  traits: { argumentsAsText: true, anyCallId: true, rowsOfOneRole: true },
+  traits: { argumentsAsText: true, anyCallId: true, rowsOfOneRole: true, refusals: true },
   layout: { contentType: 'text/event-stream; charset=utf-8', lineEnd: '\n', eventName: () => undefined, endMark: '[DONE]' },
   route: (method, path) => {
     if (method === 'POST' && path.endsWith('/chat/completions')) return 'generate'

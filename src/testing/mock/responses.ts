@@ -11,7 +11,7 @@ import type { MockWire, ReplyContext, StreamEncoder, WireFailure } from './wire.
  */
 export const responsesWire: MockWire = {
   name: 'responses',
-  traits: { argumentsAsText: true, anyCallId: false, rowsOfOneRole: false },
+  traits: { argumentsAsText: true, anyCallId: false, rowsOfOneRole: false, refusals: true },
   layout: {
     contentType: 'text/event-stream; charset=utf-8',
     lineEnd: '\n',

@@ -4,7 +4,7 @@ import type { ToolDefinition } from '../../tools/tool.ts'
 import type { TurnPlan, TurnStep } from '../script.ts'
 
 /** Names of the wire formats the mock provider speaks. */
-export type WireName = 'chat-completions' | 'responses' | 'anthropic-messages'
+export type WireName = 'chat-completions' | 'responses' | 'anthropic-messages' | 'gemini-generate-content'
 
 /** A recorded request body, read back into our own words. */
 export interface WireRequest {
@@ -63,6 +63,8 @@ interface WireTraits {
   anyCallId: boolean
   /** Messages of one role in a row stay messages of their own; else they are sent as one. */
   rowsOfOneRole: boolean
+  /** Has a word for a response in which the model itself declines. */
+  refusals: boolean
 }
 
 /** One provider's wire format, from the server's side. Implementations are stateless; they may throw only for a defect of their own. */

@@ -1,11 +1,12 @@
 import { InvalidOptionError } from '../../errors.ts'
 import { anthropicMessagesWire } from './anthropic-messages.ts'
 import { chatCompletionsWire } from './chat-completions.ts'
+import { geminiGenerateContentWire } from './gemini-generate-content.ts'
 import { responsesWire } from './responses.ts'
 import type { MockWire, WireName } from './wire.ts'
 
 /** Every wire format the mock provider speaks. A request is the first one's that routes it. */
-const wires: readonly MockWire[] = [chatCompletionsWire, responsesWire, anthropicMessagesWire]
+const wires: readonly MockWire[] = [chatCompletionsWire, responsesWire, anthropicMessagesWire, geminiGenerateContentWire]
 
 /** The wire a request is for, by its path, and what it is for. A request that is nobody's gets its error in the first wire's words. */
 export function chooseWire(method: string, path: string): { wire: MockWire; purpose: 'generate' | 'models' | undefined; path: string } {

@@ -1,0 +1,20 @@
+import { describe, expect, it } from 'vitest'
+import { createModel } from '../../src/models/create-model.ts'
+import { testModel } from '../../src/testing/index.ts'
+
+const wire = 'gemini-generate-content'
+const settings = { provider: 'google', model: 'gemini-mock', apiKey: 'key-for-tests', maxRetryDelayMs: 2000 }
+
+testModel(
+  'S2-57 the Google driver, Gemini API',
+  (server, { maxRetries }) => createModel({ ...settings, baseURL: server.url, maxRetries }),
+  { describe, it, expect },
+  { wire },
+)
+
+testModel(
+  'S2-57 the Google driver, Vertex AI, over the built-in fetch',
+  (server, { maxRetries }) => createModel({ ...settings, provider: 'vertex', baseURL: server.url, maxRetries, fetch }),
+  { describe, it, expect },
+  { wire },
+)

@@ -1,0 +1,91 @@
+import { expect } from 'vitest'
+import { type ChatMessage, hasToolCalls, type JsonObject } from '../../src/messages.ts'
+import { createModel } from '../../src/models/create-model.ts'
+import type { ChatModel, ModelRequest, ModelResponse } from '../../src/models/model.ts'
+import type { ModelSettings } from '../../src/models/settings.ts'
+import { type MockProvider, startMockProvider } from '../../src/testing/mock-provider.ts'
+import { readRecording } from './local-server.ts'
+
+export const hello: ChatMessage[] = [{ role: 'user', content: 'Hello' }]
+
+export function modelAt({ url }: MockProvider, settings: Partial<ModelSettings> = {}): ChatModel {
+  return createModel({ provider: 'google', model: 'gemini-3.5-flash', apiKey: 'test-key', baseURL: url, maxRetries: 0, ...settings })
+}
+
+/** One response, whose pieces in the sink must add up to it. */
+export async function ask(model: ChatModel, request: Partial<ModelRequest> = {}): Promise<ModelResponse> {
+  const shown = { text: '', reasoning: '', calls: [] as { name: string; arguments: string }[] }
+  const response = await model.generate(
+    { messages: hello, ...request },
+    {
+      text: (delta) => {
+        shown.text += delta
+      },
+      reasoning: (delta) => {
+        shown.reasoning += delta
+      },
+      toolCallStart: (index, _id, name) => {
+        expect(index).toBe(shown.calls.length)
+        shown.calls.push({ name, arguments: '' })
+      },
+      toolCallDelta: (index, json) => {
+        const call = shown.calls[index]
+        if (call !== undefined) call.arguments += json
+      },
+    },
+  )
+  expect(shown.text).toBe(response.text)
+  expect(shown.reasoning).toBe(response.reasoning ?? '')
+  if (response.finishReason !== 'content_filter') expect(shown.calls).toEqual(response.toolCalls.map((call) => call.function))
+  return response
+}
+
+/** The answer to recordings, one for each request: the same whole and in pieces of 1 byte, 7 bytes and any size. */
+export async function replay(...recordings: string[]): Promise<ModelResponse> {
+  const found: ModelResponse[] = []
+  for (const splitBytes of [undefined, 1, 7, 'random'] as const) {
+    const faults = splitBytes === undefined ? {} : { splitBytes }
+    await using server = await startMockProvider({ recordings: recordings.map(readRecording), faults })
+    found.push(await ask(modelAt(server)))
+    expect(server.requests).toHaveLength(recordings.length)
+  }
+  const [first, ...others] = found
+  if (first === undefined) throw new Error('no answer')
+  for (const other of others) expect(other).toEqual(first)
+  return first
+}
+
+/** A recording as the API sends it without streaming: the parts in a row, the last word on everything else. */
+function wholeOf(recording: string): JsonObject {
+  const chunks = readRecording(recording).map((line): JsonObject => JSON.parse(line))
+  const candidates = chunks.map(({ candidates: [candidate] = [] as JsonObject[] }: { candidates?: JsonObject[] }) => candidate ?? {})
+  const parts = candidates.flatMap(({ content }) => ((content as JsonObject | undefined)?.parts ?? []) as JsonObject[])
+  const merged = Object.assign({}, ...candidates, { content: { parts, role: 'model' } })
+  return { ...Object.assign({}, ...chunks), ...('candidates' in (chunks[0] ?? {}) ? { candidates: [merged] } : {}) }
+}
+
+/** Streamed and not, which have to give the same. */
+export async function both(recording: string): Promise<ModelResponse> {
+  const streamed = await replay(recording)
+  await using server = await startMockProvider({ script: [{ body: wholeOf(recording) }] })
+  expect(await ask(modelAt(server), { stream: false })).toEqual(streamed)
+  return streamed
+}
+
+/** What of a response is sent to the provider in the next round, with results for its calls. */
+export async function sentBack(response: ModelResponse, settings: Partial<ModelSettings> = {}): Promise<JsonObject[]> {
+  await using server = await startMockProvider({ script: ['ok'] })
+  const { text, toolCalls, providerData } = response
+  const message: ChatMessage = {
+    role: 'assistant',
+    content: text,
+    ...(toolCalls.length === 0 ? {} : { toolCalls: toolCalls.map((call, at) => ({ ...call, id: call.id || `made_${at}` })) }),
+    ...(providerData === undefined ? {} : { providerData }),
+  }
+  const results = hasToolCalls(message)
+    ? message.toolCalls.map(({ id }): ChatMessage => ({ role: 'tool', toolCallId: id, content: 'x' }))
+    : []
+  await ask(modelAt(server, settings), { messages: [...hello, message, ...results, { role: 'user', content: 'And?' }] })
+  const contents = (server.requests[0]?.body.contents ?? []) as { role: string; parts: JsonObject[] }[]
+  return contents.find(({ role }) => role === 'model')?.parts ?? []
+}
