@@ -276,8 +276,7 @@ describe('SentenceSplitter', () => {
   })
 
   it.each(['da', 'toString', 5, null])('refuses the language %s', (language) => {
-    // @ts-expect-error: not one of the languages there are.
-    expect(() => new SentenceSplitter({ languages: [language] })).toThrow(
+    expect(() => new SentenceSplitter({ languages: [language as never] })).toThrow(
       /Expected `languages` to be out of en, de, fr, es, or word lists, got/,
     )
   })
