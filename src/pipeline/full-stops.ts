@@ -25,8 +25,10 @@ export class WordContext {
   #previous = ''
   /** How many words of the sentence come before it. */
   #count = 0
-  /** What stood before the word, spaces aside. */
-  #lead = ''
+  /** What stands directly before the word. */
+  #before = ''
+  /** Whether a colon is the last thing before it, spaces aside. */
+  #behindColon = false
   #last = ''
   #isAddress = false
   #behindLetter = false
@@ -56,16 +58,14 @@ export class WordContext {
     this.#behindLetter = kind === 'letter'
     const belongs = kind === 'lower' || kind === 'upper' || kind === 'digit'
     if (belongs || (this.#word !== '' && (kind === 'stop' || character === "'" || character === '’'))) {
+      if (this.#word === '') this.#before = this.#last
       if (this.#word.length < longestWord) this.#word += character
     } else {
       if (this.#beginsAddress(character)) this.#isAddress = true
       this.#finishWord()
-      if (kind === 'letter') {
-        this.#count++
-        this.#previous = ''
-      }
+      if (kind === 'letter') this.#count++
       if (kind === 'space' || kind === 'letter') this.#isAddress = false
-      if (kind !== 'space') this.#lead = character
+      if (kind !== 'space') this.#behindColon = character === ':'
     }
     this.#last = character
   }
@@ -79,7 +79,7 @@ export class WordContext {
 
   startParagraph(): void {
     this.startSentence(false)
-    this.#lead = ''
+    this.#behindColon = false
     this.#last = ''
     this.#isAddress = false
     this.#behindLetter = false
@@ -93,11 +93,12 @@ export class WordContext {
     if (lists.inside.has(word) || lists.inside.has(joined)) return 'inside'
     // The number of an item of a list, which is spoken with it; or an initial.
     if (this.#count === 0 && /^(\d{1,2}|\p{L})$/u.test(word)) return 'inside'
-    if (this.#lead === ':' && word === '1') return 'inside'
+    if (word === '1' && this.#behindColon && this.#before !== ':') return 'inside'
     if (lists.beforeOrdinals.has(this.#previous) && /^(\d+|[IVXLC]+)$/.test(this.#word)) return 'either'
     if (/^\d{1,2}$/.test(word)) return 'short-number'
     if (lists.either.has(word) || lists.either.has(joined)) return 'either'
-    if (/^\p{L}(\.\p{L})*$/u.test(word)) return this.#lead === '°' ? 'end' : 'either'
+    // Initials, `U.S.`; but not the units in `°C` and `km/h`.
+    if (/^\p{L}(\.\p{L})*$/u.test(word)) return /[°/&+-]/.test(this.#before) ? 'end' : 'either'
     return lists.beforeNumbers.has(word) ? 'before-number' : 'end'
   }
 
@@ -107,13 +108,13 @@ export class WordContext {
     const continues = word.endsWith('.') && this.#previous.endsWith('.') && this.#previous.length < longestWord
     this.#previous = continues ? this.#previous + word : word
     this.#word = ''
-    this.#lead = ''
+    this.#behindColon = false
     this.#count++
   }
 
   /** `//`, or the slash behind a name with a dot. */
   #beginsAddress(character: string): boolean {
     if (character !== '/') return false
-    return this.#word === '' ? this.#lead === '/' && this.#last === '/' : this.#word.includes('.')
+    return this.#word === '' ? this.#last === '/' : this.#word.includes('.')
   }
 }

@@ -37,7 +37,8 @@ const english: SentenceLanguage = {
 const german: SentenceLanguage = {
   inside: words(
     'z.b d.h u.a u.ä o.ä i.d.r u.u m.e i.a s.o s.u z.t z.zt bzw ca vgl evtl ggf sog inkl exkl zzgl abzgl bspw insb insbes ' +
-      'allg ehem eigtl gegr geb verh versch bez bzgl vorm nachm entspr einschl hr fr frl dipl ing',
+      'allg ehem eigtl gegr geb verh versch bez bzgl vorm nachm entspr einschl hr fr frl ' +
+      'dipl ing dr.med dr.phil dr.jur dr.rer dr.rer.nat',
   ),
   either: words('mag st str v.chr n.chr jh jhd mio mrd tsd std min max sek abt gem lt e.v'),
   beforeNumbers: words('nr abb kap bd tel abs art ziff anm tab aufl'),
@@ -69,8 +70,8 @@ const french: SentenceLanguage = {
 }
 
 const spanish: SentenceLanguage = {
-  inside: words('sr sra srta sres dra p.ej aprox'),
-  either: words('ud uds dña avda ee.uu'),
+  inside: words('sr sra srta sres dra p.ej aprox ee'),
+  either: words('ud uds dña avda ee.uu uu'),
   beforeNumbers: words('núm nº fig cap vol art tel pág págs'),
   starters: words(
     'el la los las un una unos unas él ella ellos ellas yo tú nosotros usted ustedes esto esta este eso pero y o entonces luego después hoy ' +

@@ -15,8 +15,8 @@ export interface SentenceOptions {
 interface PossibleEnd {
   kind: 'stop' | 'ellipsis' | 'mark' | 'end'
   meaning: StopMeaning
-  /** The last character is a full stop. */
-  isStop: boolean
+  /** A mark that a full stop has followed: `foo?.bar`. */
+  isStopped: boolean
   /** A closing quote or bracket has followed. */
   isClosed: boolean
   /** Spaces or an emoji have followed at some point… */
@@ -134,7 +134,7 @@ export class SentenceSplitter {
     return {
       kind,
       meaning: kind === 'stop' ? this.#words.meaningOfStop(this.#lists) : 'end',
-      isStop: kind === 'stop',
+      isStopped: false,
       isClosed: false,
       isSpaced: false,
       hasGap: false,
@@ -181,12 +181,12 @@ export class SentenceSplitter {
       case 'ellipsis':
         if (end.hasGap) return false
         if (end.kind === 'stop') end.kind = 'ellipsis'
-        end.isStop = kind === 'stop'
+        end.isStopped = kind === 'stop'
         return true
       case 'mark':
       case 'end':
         end.kind = end.kind === 'end' ? 'end' : kind
-        end.isStop = false
+        end.isStopped = false
         end.hasGap = false
         return true
       default:
@@ -229,7 +229,11 @@ export class SentenceSplitter {
 }
 
 /** Decides by the first character behind a possible end that is neither space nor part of the end. */
-function judge({ kind: end, meaning, isStop, isClosed, isSpaced, behind }: PossibleEnd, character: string, kind: CharacterKind): Verdict {
+function judge(
+  { kind: end, meaning, isStopped, isClosed, isSpaced, behind }: PossibleEnd,
+  character: string,
+  kind: CharacterKind,
+): Verdict {
   if (kind === 'comma' && !isSpaced) return 'goes-on'
   // 「はい。」と言った is one sentence.
   if (isClosed && (character === 'と' || character === 'っ')) return 'goes-on'
@@ -239,7 +243,7 @@ function judge({ kind: end, meaning, isStop, isClosed, isSpaced, behind }: Possi
       return 'ends'
     case 'mark':
       if (isSpaced) return isClosed && kind === 'lower' ? 'goes-on' : 'ends'
-      if (isCased) return behind === 'word' && !isClosed && !isStop ? 'ends' : 'goes-on'
+      if (isCased) return behind === 'word' && !isClosed && !isStopped ? 'ends' : 'goes-on'
       return behind === 'letter' || !isAscii(character) ? 'ends' : 'goes-on'
     case 'ellipsis':
       return isSpaced && (kind === 'upper' || kind === 'letter') ? 'ends' : 'goes-on'

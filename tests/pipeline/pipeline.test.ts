@@ -135,6 +135,13 @@ describe.each(modes)('LLMPipeline: $name', (mode) => {
     expect(on.texts()).toEqual([])
   })
 
+  it('a run that is paused has not answered yet: nothing is spoken', async () => {
+    const ask = defineTool({ name: 'ask', description: 'Asks the user.' })
+    await using on = await open(mode, [{ text: 'I ask you.', toolCalls: [call('ask')] }], { tools: [ask] })
+    expect(await on.pipeline.generate('go')).toMatchObject({ stopReason: 'paused', output: 'I ask you.' })
+    expect(on.texts()).toEqual([])
+  })
+
   it('context, limits and a signal are the run’s', async () => {
     const seen: unknown[] = []
     const look = defineTool({ name: 'look', description: 'Looks.', execute: (_args, { context }) => void seen.push(context) })
@@ -198,6 +205,13 @@ describe.each(streamingModes)('LLMPipeline, live: $name', (mode) => {
     expect(await on.pipeline.generate('go', { signal: abort.signal })).toMatchObject({ stopReason: 'aborted', output: 'One. Two. Thr' })
     // That `Two.` has ended shows with the piece at which the caller, who hears it first, aborts.
     expect(on.texts()).toEqual(['One.'])
+  })
+
+  it('with tools bound, an answer that the deadline has cut is not spoken', async () => {
+    await using on = await open(mode, [{ text: 'One. Two', hang: true }], { tools: [weather] })
+    on.pipeline.on(Event.TEXT_DELTA, () => {})
+    expect(await on.pipeline.generate('go', { limits: { deadlineMs: 200 } })).toMatchObject({ stopReason: 'deadline' })
+    expect(on.texts()).toEqual([])
   })
 
   it('a response that breaks off: what was whole has been spoken, the rest is not, and nothing twice', async () => {
