@@ -37,9 +37,10 @@ const longestFollower = 24
 /**
  * Cuts a text into sentences while it arrives.
  *
- * Sentences end at `。！？!?` (but for `?` inside a URL, or before a comma), at line breaks, and at a full stop or ellipsis behind which a
- * sentence may begin: after a space and not in lower case (as rule SB8 of https://unicode.org/reports/tr29/ has it), and not after an
- * abbreviation, an initial, an ordinal or the number of a list's item. Closing quotes and brackets, and emoji, go with the sentence before.
+ * Sentences end at line breaks, at `。！？!?` (but `!` and `?` not inside URLs and code, and none of them before a comma), and at a full stop
+ * or ellipsis behind which a sentence may begin: after a space and not in lower case (as rule SB8 of https://unicode.org/reports/tr29/ has
+ * it), and not after an abbreviation, an initial, an ordinal or the number of a list's item. Closing quotes and brackets, and emoji, go with
+ * the sentence before.
  *
  * Sentences come without the white space around them, and are otherwise the text: nothing is lost, changed or invented. They are the same
  * however the text is cut, come as soon as the next character (rarely: the next word) shows that they have ended, and cost time linear in
