@@ -19,6 +19,7 @@ const entries: Record<string, string> = {
   'src/testing/index.ts': 'toolloop/testing',
   'src/tools/builtin/index.ts': 'toolloop/tools',
   'src/dialects/index.ts': 'toolloop/dialects',
+  'src/pipeline/index.ts': 'toolloop/pipeline',
   'src/models/openai.ts': 'toolloop/models/openai',
 }
 
@@ -43,6 +44,7 @@ const printed: Record<string, RegExp> = {
   'no-function-calling.ts': /^add \{"a":2,"b":3\}\nIt is 5\. user assistant tool assistant\nfalse\n$/,
   'text-calls.ts': /^text Let me look\. \ncall weather \{"city":"Oslo"\}\ntext Done\.\n$/,
   'approvals.ts': /^paused \{ euros: 250 \}\nIt is on its way\. 200 euros were paid back\n\nNote: [^\n]+\n$/,
+  'speech.ts': /^say: Dr\. Who, it is 3\.5 °C in Oslo\.\nsay: “Am 3\. Mai wird es wärmer!”\nsay: 再见。\nsay: Bye\nanswered 4\n$/,
   'one-query.ts': /^Oslo is ahead\.\n$/,
 }
 

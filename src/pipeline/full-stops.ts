@@ -1,0 +1,120 @@
+import type { CharacterKind } from './characters.ts'
+import type { WordLists } from './languages.ts'
+
+/** What the word before a full stop says of it. */
+export type StopMeaning =
+  /** Not an end. */
+  | 'inside'
+  /** An end if the next word is one that begins sentences. */
+  | 'either'
+  /** No end before a number. */
+  | 'before-number'
+  /** A number of one or two digits: no end before another or before a month. */
+  | 'short-number'
+  /** An end, unless what follows is in lower case. */
+  | 'end'
+
+/** Longer ones are in no list, and nobody's initials. */
+const longestWord = 24
+
+/** The words of a sentence as far as it has been read: what is needed to judge a full stop. Constant in size. */
+export class WordContext {
+  /** Letters, digits and full stops up to here; `''` behind anything else. */
+  #word = ''
+  /** The word before it, in lower case, with its full stop if it has one; several such words are one: `i. d.` is `i.d.` */
+  #previous = ''
+  /** How many words of the sentence come before it. */
+  #count = 0
+  /** What stands directly before the word. */
+  #before = ''
+  /** Whether a colon is the last thing before it, spaces aside. */
+  #behindColon = false
+  #last = ''
+  #isAddress = false
+  #behindLetter = false
+
+  /** Whether the sentence has a letter or digit so far. */
+  get hasWords(): boolean {
+    return this.#count > 0 || this.#word !== ''
+  }
+
+  /** Whether the last character is part of a word in a script with case, or a digit. */
+  get inWord(): boolean {
+    return this.#word !== ''
+  }
+
+  /** Whether the last character is a letter of a script without case. */
+  get behindLetter(): boolean {
+    return this.#behindLetter
+  }
+
+  /** Whether this is within a URL. */
+  get isAddress(): boolean {
+    return this.#isAddress
+  }
+
+  take(character: string, kind: CharacterKind): void {
+    if (kind === 'joiner') return
+    this.#behindLetter = kind === 'letter'
+    const belongs = kind === 'lower' || kind === 'upper' || kind === 'digit'
+    if (belongs || (this.#word !== '' && (kind === 'stop' || character === "'" || character === '’'))) {
+      if (this.#word === '') this.#before = this.#last
+      if (this.#word.length < longestWord) this.#word += character
+    } else {
+      if (this.#beginsAddress(character)) this.#isAddress = true
+      this.#finishWord()
+      if (kind === 'letter') this.#count++
+      if (kind === 'space' || kind === 'letter') this.#isAddress = false
+      if (kind !== 'space') this.#behindColon = character === ':'
+    }
+    this.#last = character
+  }
+
+  /** The sentence ends here. A word that has begun belongs to the next one if `keepWord`. */
+  startSentence(keepWord: boolean): void {
+    this.#previous = ''
+    this.#count = 0
+    if (!keepWord) this.#word = ''
+  }
+
+  startParagraph(): void {
+    this.startSentence(false)
+    this.#behindColon = false
+    this.#last = ''
+    this.#isAddress = false
+    this.#behindLetter = false
+  }
+
+  /** What a full stop directly behind the word means. */
+  meaningOfStop(lists: WordLists): StopMeaning {
+    const word = this.#word.toLowerCase()
+    const joined = this.#previous.endsWith('.') ? this.#previous + word : word
+    if (word === '' || word.length >= longestWord) return 'end'
+    if (lists.inside.has(word) || lists.inside.has(joined)) return 'inside'
+    // The number of an item of a list, which is spoken with it; or an initial.
+    if (this.#count === 0 && /^(\d{1,2}|\p{L})$/u.test(word)) return 'inside'
+    if (word === '1' && this.#behindColon && this.#before !== ':') return 'inside'
+    if (lists.beforeOrdinals.has(this.#previous) && /^(\d+|[IVXLC]+)$/.test(this.#word)) return 'either'
+    if (/^\d{1,2}$/.test(word)) return 'short-number'
+    if (lists.either.has(word) || lists.either.has(joined)) return 'either'
+    // Initials, `U.S.`; but not the units in `°C` and `km/h`.
+    if (/^\p{L}(\.\p{L})*$/u.test(word)) return /[°/&+-]/.test(this.#before) ? 'end' : 'either'
+    return lists.beforeNumbers.has(word) ? 'before-number' : 'end'
+  }
+
+  #finishWord(): void {
+    if (this.#word === '') return
+    const word = this.#word.toLowerCase()
+    const continues = word.endsWith('.') && this.#previous.endsWith('.') && this.#previous.length < longestWord
+    this.#previous = continues ? this.#previous + word : word
+    this.#word = ''
+    this.#behindColon = false
+    this.#count++
+  }
+
+  /** `//`, or the slash behind a name with a dot. */
+  #beginsAddress(character: string): boolean {
+    if (character !== '/') return false
+    return this.#word === '' ? this.#last === '/' : this.#word.includes('.')
+  }
+}

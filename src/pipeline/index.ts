@@ -1,0 +1,5 @@
+/** `toolloop/pipeline`: answers for a voice, and the sentences of a text while it arrives. */
+export { createPipeline } from './create-pipeline.ts'
+export { type SentenceLanguage, sentenceLanguages } from './languages.ts'
+export { AnthropicPipeline, LLMPipeline, type PipelineOptions, type PipelineRunOptions } from './pipeline.ts'
+export { type SentenceOptions, SentenceSplitter } from './sentence-splitter.ts'

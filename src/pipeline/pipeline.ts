@@ -1,0 +1,132 @@
+import { randomUUID } from 'node:crypto'
+import { toRegistry } from '../agent/options.ts'
+import type { RunInput, RunnerOptions, RunOptions, RunResult } from '../agent/run.ts'
+import { AgentRunner } from '../agent/runner.ts'
+import { InvalidOptionError } from '../errors.ts'
+import { Event, type EventBus, type EventListener, type EventName } from '../events.ts'
+import { hasToolCalls, textOf } from '../messages.ts'
+import { ToolRegistry } from '../tools/registry.ts'
+import { type SentenceOptions, SentenceSplitter } from './sentence-splitter.ts'
+import { LiveSpeech, Speaker } from './speech.ts'
+
+interface SpeechSettings {
+  /**
+   * True: with tools bound, what the model says before it calls them is published too, and everything as it comes. False: only the final
+   * text is, once the turn is over and has turned out to call nothing. Default false. Without tools text is always published as it comes.
+   */
+  speakInterim?: boolean
+}
+
+export interface PipelineOptions<Context = unknown> extends RunnerOptions<Context>, SpeechSettings {
+  /** How the text is cut into sentences. */
+  sentences?: SentenceOptions
+}
+
+export interface PipelineRunOptions<Context = unknown> extends RunOptions<Context>, SpeechSettings {}
+
+/**
+ * Answers for a voice: runs the tool loop when tools are bound, streams one answer when none are, and publishes what the model says as
+ * `LLM_SENTENCE`, one event a sentence, ready for text-to-speech. It keeps no conversation: pass an earlier result's `messages` back.
+ *
+ * ```ts
+ * const pipeline = new LLMPipeline({ model: 'openai/gpt-5.2' })
+ * pipeline.setToolRegistry(new ToolRegistry([weather]))
+ * pipeline.on(Event.LLM_SENTENCE, ({ text }) => voice.speak(text))
+ * await pipeline.generate('Do I need an umbrella?', { signal })
+ * ```
+ *
+ * Works with any model. A subclass says what differs for its provider; `createPipeline` chooses one by the model.
+ */
+export class LLMPipeline<Context = unknown> {
+  readonly #runner: AgentRunner<Context>
+  readonly #stream: boolean | undefined
+  readonly #speakInterim: boolean
+  readonly #splitter: SentenceSplitter
+  readonly #liveSpeech: LiveSpeech
+  #registry: ToolRegistry | null
+
+  /** Throws what `AgentRunner` throws, and `invalid_option` for `sentences` that are not allowed. */
+  constructor({ speakInterim = false, sentences, tools, ...options }: PipelineOptions<Context>) {
+    this.#runner = new AgentRunner(options)
+    this.#stream = options.stream
+    this.#speakInterim = speakInterim
+    this.#splitter = new SentenceSplitter(sentences)
+    this.#liveSpeech = new LiveSpeech(this.bus)
+    this.#registry = tools === undefined ? null : toRegistry(tools)
+  }
+
+  /** Where the events of all runs go, sentences among them. */
+  get bus(): EventBus {
+    return this.#runner.bus
+  }
+
+  /** Subscribes to one kind of event of all runs; returns the function that unsubscribes. */
+  on<K extends EventName>(name: K, listener: EventListener<K>): () => void {
+    return this.bus.on(name, listener)
+  }
+
+  /** Binds these tools from the next `generate` on; null takes them away. A run in flight keeps what it began with. */
+  setToolRegistry(registry: ToolRegistry | null): void {
+    if (registry !== null && !(registry instanceof ToolRegistry))
+      throw new InvalidOptionError('registry', 'a ToolRegistry or null', registry)
+    this.#registry = registry
+  }
+
+  /** Whether there is a tool to call now: what is registered or removed after binding counts. */
+  hasTools(): boolean {
+    return holdsTools(this.#registry)
+  }
+
+  /**
+   * Answers once, and settles when every sentence has been published. Resolves and rejects as `AgentRunner.run` does; tools given here
+   * replace the bound ones. An abort ends the speech at once, in the middle of an answer too: the sentence it was in is not spoken, nor is
+   * that of a response that failed. Of a held answer the sentences come right behind `RUN_END`, else as the text does; those who listen
+   * to them only after `generate` was called may miss them.
+   */
+  async generate(input: RunInput, { speakInterim = this.#speakInterim, ...options }: PipelineRunOptions<Context> = {}): Promise<RunResult> {
+    const registry = options.tools === undefined ? this.#registry : toRegistry(options.tools)
+    const hasTools = holdsTools(registry)
+    const { runId = `run_${randomUUID()}`, stream = this.#stream ?? this.streamsByDefault(hasTools), signal } = options
+    const splitter = new SentenceSplitter(this.#splitter)
+    const speaker = new Speaker({ bus: this.bus, runId, splitter, ...(signal === undefined ? {} : { signal }) })
+    const isHeld = hasTools && !speakInterim
+    const isLive = !isHeld && this.bus.hasListeners(Event.LLM_SENTENCE)
+    const unfollow = isLive ? this.#liveSpeech.follow(speaker) : undefined
+    try {
+      const result = await this.#runner.run(input, { ...options, runId, stream, tools: registry ?? [] })
+      if (isHeld) {
+        speaker.say(finalText(result), result.iterations)
+        speaker.finish(result.iterations)
+      }
+      return result
+    } finally {
+      unfollow?.()
+    }
+  }
+
+  /** Whether responses are streamed where neither the pipeline nor the call says so. Default true. */
+  protected streamsByDefault(_hasTools: boolean): boolean {
+    return true
+  }
+}
+
+/** Over the Messages API: with tools bound it asks for whole responses unless `stream: true`. */
+export class AnthropicPipeline<Context = unknown> extends LLMPipeline<Context> {
+  protected override streamsByDefault(hasTools: boolean): boolean {
+    return !hasTools
+  }
+}
+
+function holdsTools(registry: ToolRegistry | null): boolean {
+  return registry !== null && registry.getAllSpecs().length > 0
+}
+
+/**
+ * What the model said when it called nothing any more: the answer, also one that was asked for at a limit, or its refusal. `''` for a run
+ * that ended otherwise: what came before calls is not final, and what was aborted or broke off is not whole.
+ */
+function finalText({ newMessages, stopReason, error }: RunResult): string {
+  if (stopReason === 'aborted' || stopReason === 'deadline' || (error !== undefined && error.code !== 'refusal')) return ''
+  const last = newMessages.at(-1)
+  return last?.role === 'assistant' && !hasToolCalls(last) ? textOf(last.content) : ''
+}

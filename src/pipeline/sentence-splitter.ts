@@ -1,0 +1,275 @@
+import { InvalidOptionError } from '../errors.ts'
+import { TextBuffer } from '../text-buffer.ts'
+import { type CharacterKind, kindOf, OpenQuotes } from './characters.ts'
+import { type StopMeaning, WordContext } from './full-stops.ts'
+import { mergeLanguages, type SentenceLanguage, sentenceLanguages, type WordLists } from './languages.ts'
+
+export interface SentenceOptions {
+  /** Whose abbreviations, months and ordinals are known: names, or lists of your own. Default: all there are. */
+  languages?: readonly (keyof typeof sentenceLanguages | SentenceLanguage)[]
+  /** Further abbreviations that no sentence ends with, with or without their last full stop: `['Abf.', 'gl.']`. */
+  abbreviations?: readonly string[]
+}
+
+/** A place where the sentence may have ended, and what has come behind it that bears on that. */
+interface PossibleEnd {
+  kind: 'stop' | 'ellipsis' | 'mark' | 'end'
+  meaning: StopMeaning
+  /** A mark that a full stop has followed: `foo?.bar`. */
+  isStopped: boolean
+  /** A closing quote or bracket has followed. */
+  isClosed: boolean
+  /** Spaces or an emoji have followed at some point… */
+  isSpaced: boolean
+  /** …and spaces stand between here and the end. */
+  hasGap: boolean
+  /** What the end is directly behind. */
+  behind: 'word' | 'letter' | 'address' | 'other'
+  /** The word that follows, as far as it has come, where it decides. */
+  word?: string
+}
+
+type Verdict = 'ends' | 'goes-on' | 'read-word'
+
+/** Longer words are in no list. */
+const longestFollower = 24
+
+/**
+ * Cuts a text into sentences while it arrives.
+ *
+ * Sentences end at line breaks, at `。！？!?` (but `!` and `?` not inside URLs and code, and none of them before a comma), and at a full stop
+ * or ellipsis behind which a sentence may begin: after a space and not in lower case (as rule SB8 of https://unicode.org/reports/tr29/ has
+ * it), and not after an abbreviation, an initial, an ordinal or the number of a list's item. Closing quotes and brackets, and emoji, go with
+ * the sentence before.
+ *
+ * Sentences come without the white space around them, and are otherwise the text: nothing is lost, changed or invented. They are the same
+ * however the text is cut, come as soon as the next character (rarely: the next word) shows that they have ended, and cost time linear in
+ * the text.
+ */
+export class SentenceSplitter {
+  readonly #lists: WordLists
+  readonly #words = new WordContext()
+  readonly #quotes = new OpenQuotes()
+  /** The sentence, up to its possible end if there is one. */
+  #sentence = new TextBuffer()
+  #possibleEnd: PossibleEnd | undefined
+  /** What has come behind the possible end. */
+  #behind = ''
+  /** The first half of a surrogate pair whose second has not come yet. */
+  #half = ''
+
+  /** With another splitter in place of options, it has the options of that one. Throws `invalid_option` for a language that is not known. */
+  constructor(options: SentenceOptions | SentenceSplitter = {}) {
+    this.#lists = options instanceof SentenceSplitter ? options.#lists : listsOf(options)
+  }
+
+  /** Takes the next piece of the text; returns the sentences that are now known to be whole. */
+  push(piece: string): string[] {
+    let text = this.#half + piece
+    this.#half = ''
+    const last = text.charCodeAt(text.length - 1)
+    if (last >= 0xd800 && last <= 0xdbff) {
+      this.#half = text.slice(-1)
+      text = text.slice(0, -1)
+    }
+    return this.#read(text)
+  }
+
+  /** The text is over: returns what is left of it. After that, another text may be pushed. */
+  end(): string[] {
+    const sentences = this.#read(this.#half)
+    this.#half = ''
+    if (this.#possibleEnd?.word !== undefined) this.#judge(this.#judgeWord(this.#possibleEnd, ''), sentences)
+    this.#keep(this.#behind)
+    this.#behind = ''
+    this.#finish(sentences)
+    this.#startParagraph()
+    return sentences
+  }
+
+  #read(text: string): string[] {
+    const sentences: string[] = []
+    /** Where the part of `text` begins that is kept nowhere yet. */
+    let from = 0
+    for (let at = 0; at < text.length; ) {
+      const character = String.fromCodePoint(text.codePointAt(at) ?? 0)
+      const next = at + character.length
+      const kind = kindOf(character)
+      let endsBehind = kind === 'newline'
+      if (this.#possibleEnd !== undefined) {
+        const verdict = this.#follow(this.#possibleEnd, character, kind)
+        if (verdict === 'takes') endsBehind = true
+        else if (verdict !== 'waits') this.#judge(verdict, sentences)
+      }
+      if (this.#possibleEnd === undefined && this.#mayEnd(kind)) {
+        this.#possibleEnd = this.#openEnd(kind)
+        endsBehind = true
+      }
+      if (endsBehind) {
+        this.#keep(this.#behind)
+        this.#keep(text.slice(from, next))
+        this.#behind = ''
+        from = next
+      }
+      if (kind === 'newline') {
+        this.#finish(sentences)
+        this.#startParagraph()
+      } else {
+        if (kind === 'quote') this.#quotes.take(character)
+        this.#words.take(character, kind)
+      }
+      at = next
+    }
+    if (this.#possibleEnd === undefined) this.#keep(text.slice(from))
+    else this.#behind += text.slice(from)
+    return sentences
+  }
+
+  /** Without a word before it, a mark ends nothing: `!important`, `.NET`, `... and then`. */
+  #mayEnd(kind: CharacterKind): kind is PossibleEnd['kind'] {
+    return (kind === 'stop' || kind === 'ellipsis' || kind === 'mark' || kind === 'end') && this.#words.hasWords
+  }
+
+  #openEnd(kind: PossibleEnd['kind']): PossibleEnd {
+    const { isAddress, inWord, behindLetter } = this.#words
+    return {
+      kind,
+      meaning: kind === 'stop' ? this.#words.meaningOfStop(this.#lists) : 'end',
+      isStopped: false,
+      isClosed: false,
+      isSpaced: false,
+      hasGap: false,
+      behind: isAddress ? 'address' : inWord ? 'word' : behindLetter ? 'letter' : 'other',
+    }
+  }
+
+  /** What a character behind a possible end makes of it: `takes`, the end moves behind it; `waits`, nothing yet. */
+  #follow(end: PossibleEnd, character: string, kind: CharacterKind): Verdict | 'takes' | 'waits' {
+    if (end.word !== undefined) {
+      if (kind !== 'lower' && kind !== 'upper' && kind !== 'letter' && kind !== 'joiner') return this.#judgeWord(end, character)
+      if (end.word.length < longestFollower) end.word += character
+      return 'waits'
+    }
+    if (kind === 'newline') return 'ends'
+    if (kind === 'space') {
+      end.isSpaced = true
+      end.hasGap = true
+      return 'waits'
+    }
+    if (kind === 'joiner') return end.hasGap ? 'waits' : 'takes'
+    if (this.#extend(end, character, kind)) return 'takes'
+    const verdict = judge(end, character, kind)
+    if (verdict !== 'read-word') return verdict
+    end.word = character
+    return 'waits'
+  }
+
+  /** Whether a character goes with the sentence before the possible end. */
+  #extend(end: PossibleEnd, character: string, kind: CharacterKind): boolean {
+    switch (kind) {
+      case 'emoji':
+        end.isSpaced = true
+        end.hasGap = false
+        return true
+      case 'closer':
+      case 'quote':
+        if (kind === 'closer' ? end.hasGap : !this.#quotes.closes(character)) return false
+        end.isClosed = true
+        end.hasGap = false
+        if (end.meaning === 'short-number') end.meaning = 'end'
+        return true
+      case 'stop':
+      case 'ellipsis':
+        if (end.hasGap) return false
+        if (end.kind === 'stop') end.kind = 'ellipsis'
+        end.isStopped = kind === 'stop'
+        return true
+      case 'mark':
+      case 'end':
+        end.kind = end.kind === 'end' ? 'end' : kind
+        end.isStopped = false
+        end.hasGap = false
+        return true
+      default:
+        return false
+    }
+  }
+
+  #judgeWord({ meaning, word = '' }: PossibleEnd, behindWord: string): Verdict {
+    const known = word.toLowerCase()
+    if (meaning === 'short-number') return this.#lists.months.has(known) ? 'goes-on' : 'ends'
+    const isInitial = word.length === 1 && behindWord === '.'
+    return this.#lists.starters.has(known) && !isInitial ? 'ends' : 'goes-on'
+  }
+
+  #judge(verdict: Verdict, sentences: string[]): void {
+    if (verdict === 'ends') {
+      this.#finish(sentences)
+      this.#words.startSentence(this.#possibleEnd?.word !== undefined)
+    }
+    this.#possibleEnd = undefined
+    this.#keep(this.#behind)
+    this.#behind = ''
+  }
+
+  #keep(text: string): void {
+    this.#sentence.add(text)
+  }
+
+  #finish(sentences: string[]): void {
+    const sentence = this.#sentence.toString().trim()
+    if (sentence !== '') sentences.push(sentence)
+    this.#sentence = new TextBuffer()
+  }
+
+  #startParagraph(): void {
+    this.#possibleEnd = undefined
+    this.#words.startParagraph()
+    this.#quotes.clear()
+  }
+}
+
+/** Decides by the first character behind a possible end that is neither space nor part of the end. */
+function judge(
+  { kind: end, meaning, isStopped, isClosed, isSpaced, behind }: PossibleEnd,
+  character: string,
+  kind: CharacterKind,
+): Verdict {
+  if (kind === 'comma' && !isSpaced) return 'goes-on'
+  // 「はい。」と言った is one sentence.
+  if (isClosed && (character === 'と' || character === 'っ')) return 'goes-on'
+  const isCased = kind === 'lower' || kind === 'upper'
+  switch (end) {
+    case 'end':
+      return 'ends'
+    case 'mark':
+      if (isSpaced) return isClosed && kind === 'lower' ? 'goes-on' : 'ends'
+      if (isCased) return behind === 'word' && !isClosed && !isStopped ? 'ends' : 'goes-on'
+      return behind === 'letter' || !isAscii(character) ? 'ends' : 'goes-on'
+    case 'ellipsis':
+      return isSpaced && (kind === 'upper' || kind === 'letter') ? 'ends' : 'goes-on'
+    case 'stop':
+      // `3.14`, `file.txt`, `e.g`; but 「OK.然后」.
+      if (!isSpaced && (isCased || kind === 'digit' || isAscii(character))) return 'goes-on'
+      if (kind === 'lower' || meaning === 'inside') return 'goes-on'
+      if (meaning === 'either') return kind === 'upper' ? 'read-word' : 'goes-on'
+      if (kind === 'digit') return meaning === 'end' ? 'ends' : 'goes-on'
+      return meaning === 'short-number' && kind === 'upper' ? 'read-word' : 'ends'
+  }
+}
+
+function isAscii(character: string): boolean {
+  return character <= '\u007f'
+}
+
+const everything = mergeLanguages(Object.values(sentenceLanguages))
+
+function listsOf({ languages, abbreviations = [] }: SentenceOptions): WordLists {
+  if (languages === undefined && abbreviations.length === 0) return everything
+  const chosen = (languages ?? Object.values(sentenceLanguages)).map((language): SentenceLanguage => {
+    if (typeof language === 'object' && language !== null) return language
+    if (typeof language === 'string' && Object.hasOwn(sentenceLanguages, language)) return sentenceLanguages[language]
+    throw new InvalidOptionError('languages', `out of ${Object.keys(sentenceLanguages).join(', ')}, or word lists`, language)
+  })
+  return mergeLanguages([...chosen, { inside: abbreviations }])
+}

@@ -1,0 +1,365 @@
+import { describe, expect, it } from 'vitest'
+import type { RunResult } from '../../src/agent/run.ts'
+import { Event, EventBus, type EventMeta, type EventName } from '../../src/events.ts'
+import { createModel } from '../../src/models/create-model.ts'
+import { AnthropicPipeline, createPipeline, LLMPipeline, type PipelineOptions } from '../../src/pipeline/index.ts'
+import { type MockProvider, startMockProvider } from '../../src/testing/index.ts'
+import { ToolRegistry } from '../../src/tools/registry.ts'
+import { type AnyTool, defineTool } from '../../src/tools/tool.ts'
+import { type Mode, type ModeScript, modes, type OpenOptions, streamingModes } from '../hazards/modes.ts'
+import { recordingLogger } from '../hazards/stage.ts'
+import { call } from '../hazards/tools.ts'
+import { failOnUnhandledRejections } from '../hazards/unhandled.ts'
+
+failOnUnhandledRejections()
+
+const weather: AnyTool = defineTool({
+  name: 'weather',
+  description: 'The weather in a city.',
+  parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+  execute: ({ city }) => `clear in ${city}`,
+})
+const asksWeather = call('weather', { city: 'Oslo' })
+
+interface Spoken {
+  text: string
+  meta: EventMeta
+}
+
+async function open(mode: Mode, script: ModeScript, { faults, settings, ...options }: PipelineOptions & OpenOptions = {}) {
+  const opened = await mode.open(script, { ...(faults && { faults }), ...(settings && { settings }) })
+  const { logger } = recordingLogger()
+  const pipeline = new LLMPipeline({ logger, ...options, ...opened.options, model: opened.model })
+  const spoken: Spoken[] = []
+  const texts = () => spoken.map(({ text }) => text)
+  pipeline.on(Event.LLM_SENTENCE, ({ text }, meta) => void spoken.push({ text, meta }))
+  return { pipeline, spoken, texts, provider: opened.provider, [Symbol.asyncDispose]: () => opened.close() }
+}
+
+/** What the tools' names and the stream flag of each request were. */
+function asked({ requests }: MockProvider): { tools: boolean; stream: boolean }[] {
+  return requests.map(({ body }) => ({ tools: 'tools' in body, stream: body.stream === true }))
+}
+
+describe.each(modes)('LLMPipeline: $name', (mode) => {
+  it('S4-14 S4-15 with tools bound the final text is published, one event a sentence, and nothing of what came before a call', async () => {
+    await using on = await open(mode, [
+      { text: 'Let me look. One moment', toolCalls: [asksWeather] },
+      'It is 3.5 degrees, e.g. cold. 再见！Bye',
+    ])
+    on.pipeline.setToolRegistry(new ToolRegistry([weather]))
+    const result = await on.pipeline.generate('Oslo?')
+    expect(result).toMatchObject({ stopReason: 'answered', iterations: 2, output: 'It is 3.5 degrees, e.g. cold. 再见！Bye' })
+    const meta = { runId: result.runId, iteration: 2 }
+    expect(on.spoken).toEqual([
+      { text: 'It is 3.5 degrees, e.g. cold.', meta },
+      { text: '再见！', meta },
+      { text: 'Bye', meta },
+    ])
+    expect(asked(on.provider)).toEqual([
+      { tools: true, stream: mode.streaming },
+      { tools: true, stream: mode.streaming },
+    ])
+  })
+
+  it('S4-14 asked for, what comes before a call is published too, before the call', async () => {
+    await using on = await open(mode, [{ text: 'Let me look. One moment', toolCalls: [asksWeather] }, 'It is clear. Bye'], {
+      speakInterim: true,
+    })
+    on.pipeline.setToolRegistry(new ToolRegistry([weather]))
+    const order: string[] = []
+    on.pipeline.on(Event.LLM_SENTENCE, ({ text }, { iteration }) => void order.push(`${iteration} ${text}`))
+    on.pipeline.on(Event.TOOL_CALL_START, ({ tool }) => void order.push(tool))
+    on.pipeline.on(Event.RUN_END, ({ stopReason }) => void order.push(stopReason))
+    await on.pipeline.generate('Oslo?')
+    expect(order).toEqual(['1 Let me look.', '1 One moment', 'weather', '2 It is clear.', '2 Bye', 'answered'])
+  })
+
+  it('what is asked for in the call wins', async () => {
+    const script = () => [{ text: 'I look.', toolCalls: [asksWeather] }, 'Clear.']
+    await using on = await open(mode, [...script(), ...script()], { speakInterim: true })
+    on.pipeline.setToolRegistry(new ToolRegistry([weather]))
+    await on.pipeline.generate('Oslo?', { speakInterim: false })
+    expect(on.texts()).toEqual(['Clear.'])
+    await on.pipeline.generate('Oslo?', { speakInterim: undefined })
+    expect(on.texts()).toEqual(['Clear.', 'I look.', 'Clear.'])
+  })
+
+  it('a conversation is the caller’s: it is passed in, and handed back', async () => {
+    await using on = await open(mode, ['I am Ada.', 'Ada, as I said.'])
+    const first = await on.pipeline.generate('Who are you?')
+    const second = await on.pipeline.generate([...first.messages, { role: 'user', content: 'Who?' }])
+    expect(second.messages.map(({ content }) => content)).toEqual(['Who are you?', 'I am Ada.', 'Who?', 'Ada, as I said.'])
+    await on.pipeline.generate('New.', { messages: [] }).then(({ messages }) => expect(messages[0]?.content).toBe('New.'))
+  })
+
+  it('an answer asked for at the limit is spoken; a run that ends there without one is silent', async () => {
+    const looking = { text: 'I look.', toolCalls: [asksWeather] }
+    await using on = await open(mode, [looking, 'I think so. Yes', looking], { tools: [weather], maxIterations: 1 })
+    expect(await on.pipeline.generate('Oslo?', { onLimit: 'answer' })).toMatchObject({ stopReason: 'max_iterations' })
+    expect(on.texts()).toEqual(['I think so.', 'Yes'])
+    expect(await on.pipeline.generate('Oslo?')).toMatchObject({ stopReason: 'max_iterations', output: 'I look.' })
+    expect(on.texts()).toEqual(['I think so.', 'Yes'])
+  })
+
+  it.each([true, false])('of a response that a filter has stopped the sentence it was in is not spoken (tools: %s)', async (withTools) => {
+    await using on = await open(mode, [{ text: 'One. Two', finishReason: 'content_filter' }], { tools: withTools ? [weather] : [] })
+    expect(await on.pipeline.generate('go')).toMatchObject({ stopReason: 'refused', error: { code: 'content_filter' } })
+    expect(on.texts()).toEqual(withTools ? [] : ['One.'])
+  })
+
+  it.each([true, false])('a refusal is spoken (tools: %s)', async (withTools) => {
+    await using on = await open(mode, [{ text: 'No. I will not', finishReason: 'refusal' }], { tools: withTools ? [weather] : [] })
+    expect(await on.pipeline.generate('go')).toMatchObject({ stopReason: 'refused', error: { code: 'refusal' } })
+    expect(on.texts()).toEqual(['No.', 'I will not'])
+  })
+
+  it.each([
+    { speakInterim: false, heard: ['One.'] },
+    { speakInterim: true, heard: ['I look.', 'One.'] },
+  ])('an abort between two sentences ends the speech (speakInterim: $speakInterim)', async ({ speakInterim, heard }) => {
+    await using on = await open(mode, [{ text: 'I look.', toolCalls: [asksWeather] }, 'One. Two. Three'], { tools: [weather] })
+    const abort = new AbortController()
+    on.pipeline.on(Event.LLM_SENTENCE, ({ text }) => text === 'One.' && abort.abort())
+    const { stopReason } = await on.pipeline.generate('go', { signal: abort.signal, speakInterim })
+    expect(on.texts()).toEqual(heard)
+    // A held answer was whole before it was spoken.
+    expect(stopReason).toBe(speakInterim ? 'aborted' : 'answered')
+  })
+
+  it('an abort while a tool runs: nothing is spoken any more', async () => {
+    const abort = new AbortController()
+    const look = defineTool({ name: 'look', description: 'Aborts.', execute: () => abort.abort() })
+    await using on = await open(mode, [{ text: 'I look. Wait', toolCalls: [call('look')] }, 'Never.'], { tools: [look] })
+    expect(await on.pipeline.generate('go', { signal: abort.signal })).toMatchObject({ stopReason: 'aborted' })
+    expect(on.texts()).toEqual([])
+  })
+
+  it('a run that is paused has not answered yet: nothing is spoken', async () => {
+    const ask = defineTool({ name: 'ask', description: 'Asks the user.' })
+    await using on = await open(mode, [{ text: 'I ask you.', toolCalls: [call('ask')] }], { tools: [ask] })
+    expect(await on.pipeline.generate('go')).toMatchObject({ stopReason: 'paused', output: 'I ask you.' })
+    expect(on.texts()).toEqual([])
+  })
+
+  it('context, limits and a signal are the run’s', async () => {
+    const seen: unknown[] = []
+    const look = defineTool({ name: 'look', description: 'Looks.', execute: (_args, { context }) => void seen.push(context) })
+    await using on = await open(mode, () => ({ toolCalls: [call('look')] }), { tools: [look] })
+    const context = { user: 'ada' }
+    expect(await on.pipeline.generate('go', { context, limits: { toolCalls: 2 } })).toMatchObject({ stopReason: 'budget' })
+    expect(seen).toEqual([context, context])
+    await expect(on.pipeline.generate('go', { maxIterations: 0 })).rejects.toThrow('Expected `maxIterations`')
+    expect(await on.pipeline.generate('go', { signal: AbortSignal.abort() })).toMatchObject({ stopReason: 'aborted' })
+    expect(on.texts()).toEqual([])
+  })
+
+  it('a held answer that breaks off on its way is asked for again, and spoken once', async () => {
+    await using on = await open(mode, ['One. Two.', 'One. Two.'], {
+      tools: [weather],
+      faults: [{ resetAfterBytes: 'content' }],
+      settings: { maxRetries: 1 },
+    })
+    expect(await on.pipeline.generate('go')).toMatchObject({ stopReason: 'answered', steps: [{ retries: 1 }] })
+    expect(on.texts()).toEqual(['One.', 'Two.'])
+  })
+
+  it('runs beside each other on one bus: each says its own', async () => {
+    const count = 30
+    await using on = await open(mode, ({ body }) => `This is ${/run \d+/.exec(JSON.stringify(body.messages))}. Really. Bye`)
+    const results = await Promise.all(Array.from({ length: count }, (_, i) => on.pipeline.generate(`run ${i}`)))
+    const byRun = (result: RunResult) => on.spoken.filter(({ meta }) => meta.runId === result.runId).map(({ text }) => text)
+    expect(results.map(byRun)).toEqual(Array.from({ length: count }, (_, i) => [`This is run ${i}.`, 'Really.', 'Bye']))
+    expect(on.spoken).toHaveLength(3 * count)
+    expect(on.pipeline.bus.hasListeners(Event.TEXT_DELTA)).toBe(false)
+    expect(on.pipeline.bus.hasListeners(Event.MODEL_END)).toBe(false)
+  })
+})
+
+describe.each(streamingModes)('LLMPipeline, live: $name', (mode) => {
+  it.each([
+    ['S4-6 S4-14 without tools', {}],
+    ['S4-14 asked to speak what comes before calls', { tools: [weather], speakInterim: true }],
+  ] as const)('%s a sentence is published while the rest is on its way', async (_, options) => {
+    const heard = Promise.withResolvers<void>()
+    // The server goes on when the first sentence has been heard: held back, it would wait for ever.
+    await using on = await open(mode, [{ chunks: ['One. T', heard.promise, 'wo. Thr', 'ee'] }], options)
+    on.pipeline.on(Event.LLM_SENTENCE, () => heard.resolve())
+    expect(await on.pipeline.generate('go')).toMatchObject({ stopReason: 'answered' })
+    expect(on.texts()).toEqual(['One.', 'Two.', 'Three'])
+  })
+
+  it('S4-14 with tools nothing is published before the turn has turned out to call none', async () => {
+    await using on = await open(mode, [{ text: 'I look. Wait. ', toolCalls: [asksWeather] }, 'One. Two.'], { tools: [weather] })
+    const order: string[] = []
+    const names: EventName[] = [Event.LLM_SENTENCE, Event.MODEL_END, Event.TOOL_CALL_END]
+    for (const name of names) on.pipeline.on(name, () => void order.push(name))
+    await on.pipeline.generate('go')
+    expect(order).toEqual(['MODEL_END', 'TOOL_CALL_END', 'MODEL_END', 'LLM_SENTENCE', 'LLM_SENTENCE'])
+  })
+
+  it('an abort in mid-stream: nothing is published any more, the sentence that was begun neither', async () => {
+    const abort = new AbortController()
+    await using on = await open(mode, [{ chunks: ['One. Two. ', 'Thr'], hang: true }])
+    on.pipeline.on(Event.TEXT_DELTA, ({ text }) => text.includes('Thr') && abort.abort())
+    expect(await on.pipeline.generate('go', { signal: abort.signal })).toMatchObject({ stopReason: 'aborted', output: 'One. Two. Thr' })
+    // That `Two.` has ended shows with the piece at which the caller, who hears it first, aborts.
+    expect(on.texts()).toEqual(['One.'])
+  })
+
+  it('with tools bound, an answer that the deadline has cut is not spoken', async () => {
+    await using on = await open(mode, [{ text: 'One. Two', hang: true }], { tools: [weather] })
+    on.pipeline.on(Event.TEXT_DELTA, () => {})
+    expect(await on.pipeline.generate('go', { limits: { deadlineMs: 200 } })).toMatchObject({ stopReason: 'deadline' })
+    expect(on.texts()).toEqual([])
+  })
+
+  it('a response that breaks off: what was whole has been spoken, the rest is not, and nothing twice', async () => {
+    await using on = await open(mode, ['One. Two. Thr', 'One. Two. Three.'], {
+      faults: [{ resetAfterBytes: 'content' }],
+      settings: { maxRetries: 1 },
+    })
+    expect(await on.pipeline.generate('go')).toMatchObject({ stopReason: 'model_error', output: 'One. Two. Thr' })
+    expect(on.texts()).toEqual(['One.', 'Two.'])
+  })
+
+  it('where nobody listens to sentences, text is not heard as it comes either: a response that breaks off is asked for again', async () => {
+    const opened = await mode.open(['One. Two.', 'One. Two.'], { faults: [{ resetAfterBytes: 'content' }], settings: { maxRetries: 1 } })
+    await using _ = opened
+    const pipeline = new LLMPipeline({ model: opened.model })
+    expect(await pipeline.generate('go')).toMatchObject({ stopReason: 'answered', steps: [{ retries: 1 }] })
+  })
+})
+
+describe('the tools of a pipeline', () => {
+  const silent = () => new LLMPipeline({ model: 'demo' })
+
+  it('S4-1 S4-2 S4-3 S4-4 S4-5 hasTools() is true when a registry with a tool is bound: not before, not when it is empty, not after null', () => {
+    const pipeline = silent()
+    expect(pipeline.hasTools()).toBe(false)
+    pipeline.setToolRegistry(new ToolRegistry())
+    expect(pipeline.hasTools()).toBe(false)
+    expect(pipeline.setToolRegistry(new ToolRegistry([weather]))).toBeUndefined()
+    expect(pipeline.hasTools()).toBe(true)
+    pipeline.setToolRegistry(null)
+    expect(pipeline.hasTools()).toBe(false)
+  })
+
+  it('S4-1 what is no registry is refused, and what was bound stays', () => {
+    const pipeline = silent()
+    pipeline.setToolRegistry(new ToolRegistry([weather]))
+    for (const bad of [undefined, [weather], {}, 'tools']) {
+      expect(() => pipeline.setToolRegistry(bad as never)).toThrow('Expected `registry` to be a ToolRegistry or null, got')
+    }
+    expect(pipeline.hasTools()).toBe(true)
+  })
+
+  it('S4-7 a tool registered or removed after binding counts', () => {
+    const pipeline = silent()
+    const registry = new ToolRegistry()
+    pipeline.setToolRegistry(registry)
+    registry.register(weather)
+    expect(pipeline.hasTools()).toBe(true)
+    registry.unregister('weather')
+    expect(pipeline.hasTools()).toBe(false)
+  })
+
+  it('can be given at construction', () => {
+    expect(new LLMPipeline({ model: 'demo', tools: [weather] }).hasTools()).toBe(true)
+    expect(new LLMPipeline({ model: 'demo', tools: [] }).hasTools()).toBe(false)
+  })
+
+  describe.each(modes)('$name', (mode) => {
+    it('S4-6 S4-7 without tools one answer is streamed, as soon as there is one the loop runs, and after null no more', async () => {
+      await using on = await open(mode, ['One.', { toolCalls: [asksWeather] }, 'Two.', 'Three.'])
+      // How this mode asks is taken back: what is looked at is what the pipeline does by itself.
+      const pipeline = new LLMPipeline({ model: createModel(settingsOf(mode, on.provider)) })
+      const registry = new ToolRegistry()
+      pipeline.setToolRegistry(registry)
+      const spoken: string[] = []
+      pipeline.on(Event.LLM_SENTENCE, ({ text }) => void spoken.push(text))
+      expect((await pipeline.generate('go')).output).toBe('One.')
+      registry.register(weather)
+      expect((await pipeline.generate('go')).toolCalls).toMatchObject([{ tool: 'weather', outcome: 'ok' }])
+      pipeline.setToolRegistry(null)
+      expect((await pipeline.generate('go')).output).toBe('Three.')
+      expect(spoken).toEqual(['One.', 'Two.', 'Three.'])
+      expect(asked(on.provider)).toEqual([false, true, true, false].map((tools) => ({ tools, stream: true })))
+    })
+
+    it('a run in flight keeps the tools it began with', async () => {
+      await using on = await open(mode, [{ toolCalls: [asksWeather] }, 'Two.'], { tools: [weather] })
+      on.pipeline.on(Event.TOOL_CALL_START, () => on.pipeline.setToolRegistry(null))
+      expect((await on.pipeline.generate('go')).toolCalls).toMatchObject([{ outcome: 'ok' }])
+      expect(asked(on.provider).map(({ tools }) => tools)).toEqual([true, true])
+      expect(on.pipeline.hasTools()).toBe(false)
+    })
+
+    it('those of a call replace the bound ones', async () => {
+      await using on = await open(mode, [{ text: 'I look.', toolCalls: [asksWeather] }, 'Clear.', 'None.'])
+      expect((await on.pipeline.generate('go', { tools: [weather] })).toolCalls).toMatchObject([{ outcome: 'ok' }])
+      on.pipeline.setToolRegistry(new ToolRegistry([weather]))
+      await on.pipeline.generate('go', { tools: [] })
+      expect(on.texts()).toEqual(['Clear.', 'None.'])
+      expect(asked(on.provider).map(({ tools }) => tools)).toEqual([true, true, false])
+    })
+  })
+})
+
+describe('AnthropicPipeline', () => {
+  const anthropic = ({ url }: MockProvider) =>
+    createModel({ provider: 'anthropic', model: 'claude-mock', baseURL: url, apiKey: 'sk-ant-test' })
+  const script = () => [{ text: 'I look.', toolCalls: [asksWeather] }, 'It is clear. Bye']
+
+  it('S4-21 S4-22 with tools bound it asks for whole responses, and publishes the final text all the same', async () => {
+    await using server = await startMockProvider({ script: script() })
+    const bus = new EventBus()
+    const spoken: string[] = []
+    bus.on(Event.LLM_SENTENCE, ({ text }) => void spoken.push(text))
+    const pipeline = new AnthropicPipeline({ model: anthropic(server), bus })
+    pipeline.setToolRegistry(new ToolRegistry([weather]))
+    expect(await pipeline.generate('Oslo?')).toMatchObject({ stopReason: 'answered', output: 'It is clear. Bye' })
+    expect(spoken).toEqual(['It is clear.', 'Bye'])
+    expect(asked(server)).toEqual([
+      { tools: true, stream: false },
+      { tools: true, stream: false },
+    ])
+  })
+
+  it.each([
+    ['the pipeline', { stream: true }, {}],
+    ['the call', {}, { stream: true }],
+    ['the call, over the pipeline', { stream: false }, { stream: true }],
+  ])('S4-21 `stream: true` of %s switches it', async (_, options, runOptions) => {
+    await using server = await startMockProvider({ script: script() })
+    const pipeline = new AnthropicPipeline({ model: anthropic(server), tools: [weather], ...options })
+    expect(await pipeline.generate('Oslo?', runOptions)).toMatchObject({ output: 'It is clear. Bye' })
+    expect(asked(server).map(({ stream }) => stream)).toEqual([true, true])
+  })
+
+  it('S4-6 without tools it streams, sentence by sentence', async () => {
+    const heard = Promise.withResolvers<void>()
+    await using server = await startMockProvider({ script: [{ chunks: ['One. T', heard.promise, 'wo.'] }] })
+    const pipeline = new AnthropicPipeline({ model: anthropic(server) })
+    pipeline.on(Event.LLM_SENTENCE, () => heard.resolve())
+    expect(await pipeline.generate('go')).toMatchObject({ output: 'One. Two.' })
+    expect(asked(server)).toEqual([{ tools: false, stream: true }])
+  })
+
+  it('createPipeline makes one for what the Messages driver serves, and an LLMPipeline for anything else', () => {
+    const made = (model: string) => createPipeline({ model: { provider: model, model: 'm', baseURL: 'http://127.0.0.1:1' } })
+    expect(made('anthropic')).toBeInstanceOf(AnthropicPipeline)
+    expect(made('anthropic-compatible')).toBeInstanceOf(AnthropicPipeline)
+    for (const provider of ['openai', 'deepseek', 'ollama', 'custom']) expect(made(provider)).not.toBeInstanceOf(AnthropicPipeline)
+    const own = { provider: 'constructor', model: 'm', capabilities: { nativeTools: true }, generate: () => Promise.reject(new Error()) }
+    expect(createPipeline({ model: own, tools: [weather] }).hasTools()).toBe(true)
+    expect(createPipeline({ models: [own, 'demo'] }).hasTools()).toBe(false)
+    expect(() => createPipeline({})).toThrow('Expected `model` to be')
+  })
+})
+
+function settingsOf({ wire }: Mode, { url, baseURL }: MockProvider) {
+  return wire === 'anthropic-messages'
+    ? { provider: 'anthropic', model: 'claude-mock', baseURL: url, apiKey: 'sk-ant-test' }
+    : { provider: 'custom', model: 'mock', baseURL, apiKey: 'test' }
+}
