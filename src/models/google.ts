@@ -60,13 +60,15 @@ class GoogleModel implements ChatModel {
     if (signal?.aborted) throw abortedError(this.provider, signal.reason)
     const access = this.#client.findAccess()
     const context: ErrorContext = { provider: this.provider, model: this.model, secrets: secretsOf(access.apiKey, this.#settings.headers) }
+    // Before the exchange: the time a package takes to load is no silence of the provider's.
+    const client = await this.#client.open(access)
     const stream = request.stream !== false
     let body = this.#requests.build(request)
     const warnings = new Set(body.warnings)
     const response = new GoogleResponse(context, sink, body.names)
     for (let pauses = 0; ; pauses++) {
       const { json } = body
-      const send = async (inner: AbortSignal) => post(await this.#client.open(access), json, stream, inner, context)
+      const send = (inner: AbortSignal) => post(client, json, stream, inner, context)
       for (const oddity of await receiveResponse(response, request, this.#settings, send)) warnings.add(oddity)
       if (!response.isPaused) break
       if (pauses === mostPauses) {
