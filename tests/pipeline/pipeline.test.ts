@@ -4,6 +4,7 @@ import { Event, EventBus, type EventMeta, type EventName } from '../../src/event
 import { createModel } from '../../src/models/create-model.ts'
 import { AnthropicPipeline, createPipeline, LLMPipeline, type PipelineOptions } from '../../src/pipeline/index.ts'
 import { type MockProvider, startMockProvider } from '../../src/testing/index.ts'
+import { findWire } from '../../src/testing/mock/wires.ts'
 import { ToolRegistry } from '../../src/tools/registry.ts'
 import { type AnyTool, defineTool } from '../../src/tools/tool.ts'
 import { type Mode, type ModeScript, modes, type OpenOptions, streamingModes } from '../hazards/modes.ts'
@@ -38,7 +39,10 @@ async function open(mode: Mode, script: ModeScript, { faults, settings, ...optio
 
 /** Whether each request told of the tool, as a definition or in the prompt, and whether it asked for a stream. */
 function asked({ requests }: MockProvider): { tools: boolean; stream: boolean }[] {
-  return requests.map(({ body, rawBody }) => ({ tools: rawBody.includes(weather.description), stream: body.stream === true }))
+  return requests.map(({ path, body, rawBody }) => ({
+    tools: rawBody.includes(weather.description),
+    stream: body.stream === true || path.includes(':streamGenerateContent'),
+  }))
 }
 
 describe.each(modes)('LLMPipeline: $name', (mode) => {
@@ -108,7 +112,7 @@ describe.each(modes)('LLMPipeline: $name', (mode) => {
     expect(on.texts()).toEqual(withTools ? [] : ['One.'])
   })
 
-  it.each([true, false])('a refusal is spoken (tools: %s)', async (withTools) => {
+  it.runIf(findWire(mode.wire).traits.refusals).each([true, false])('a refusal is spoken (tools: %s)', async (withTools) => {
     await using on = await open(mode, [{ text: 'No. I will not', finishReason: 'refusal' }], { tools: withTools ? [weather] : [] })
     expect(await on.pipeline.generate('go')).toMatchObject({ stopReason: 'refused', error: { code: 'refusal' } })
     expect(on.texts()).toEqual(['No.', 'I will not'])
