@@ -11,6 +11,7 @@ const addresses: Record<string, (server: MockProvider) => string> = {
   openai: ({ baseURL }) => baseURL,
   'openai-responses': ({ baseURL }) => baseURL,
   anthropic: ({ url }) => url,
+  google: ({ url }) => url,
 }
 
 const add = defineTool({
