@@ -65,7 +65,7 @@ describe('the template of a stream of JSON events', () => {
       fc.property(fc.array(json, { minLength: 2, maxLength: 40 }), (events) => {
         expect(parseAll(events)).toEqual(parseEach(events))
       }),
-      { numRuns: 2000 },
+      { numRuns: 1000 },
     )
   })
 

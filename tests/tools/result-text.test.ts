@@ -167,7 +167,7 @@ describe('capContent', () => {
         expect([Number(match[1]), Number(match[2])]).toEqual([cutBytes, bytesOf(given)])
         expect(cutBytes).toBe(bytesOf(given) - bytesOf(head) - bytesOf(tail))
       }),
-      { numRuns: 2000 },
+      { numRuns: 1000 },
     )
   })
 
