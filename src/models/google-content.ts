@@ -1,4 +1,5 @@
 import { isJsonObject, type Json, type JsonObject } from '../messages.ts'
+import { TextBuffer } from '../text-buffer.ts'
 import type { ToolCallAccumulator } from './accumulator.ts'
 import { PartialArgs } from './google-partial-args.ts'
 import type { ModelSink } from './model.ts'
@@ -27,7 +28,7 @@ export class GoogleContent {
   readonly #ids = new Set<string>()
   /** The call whose arguments come in pieces, while they do. */
   #open: { piece: Piece & { kind: 'call' }; args: PartialArgs } | undefined
-  #text = ''
+  readonly #text = new TextBuffer()
   #reasoning = ''
 
   constructor(calls: ToolCallAccumulator, sink: ModelSink | undefined, names: ReadonlyMap<string, string>) {
@@ -37,7 +38,7 @@ export class GoogleContent {
   }
 
   get text(): string {
-    return this.#text
+    return this.#text.toString()
   }
 
   get reasoning(): string {
@@ -76,7 +77,7 @@ export class GoogleContent {
     else if (last?.kind === 'text' && last.fields === undefined) last.length += text.length
     else this.#pieces.push({ kind: 'text', length: text.length, fields: undefined })
     if (text === '') return
-    this.#text += text
+    this.#text.add(text)
     this.#sink?.text?.(text)
   }
 

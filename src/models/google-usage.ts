@@ -5,7 +5,6 @@ import { isJsonObject, type Json, type Usage } from '../messages.ts'
  * stream is the sum so far, and may lack what others have: https://ai.google.dev/api/generate-content#UsageMetadata
  */
 export class GoogleUsage {
-  #last: Json | undefined
   #prompt: number | undefined
   #toolUse: number | undefined
   #candidates: number | undefined
@@ -14,9 +13,7 @@ export class GoogleUsage {
   #total: number | undefined
 
   read(usage: Json | undefined): void {
-    // Events that differ only in their text share this object.
-    if (usage === this.#last || !isJsonObject(usage)) return
-    this.#last = usage
+    if (!isJsonObject(usage)) return
     this.#prompt = count(usage.promptTokenCount) ?? this.#prompt
     this.#toolUse = count(usage.toolUsePromptTokenCount) ?? this.#toolUse
     this.#candidates = count(usage.candidatesTokenCount) ?? this.#candidates

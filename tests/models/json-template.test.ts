@@ -53,10 +53,30 @@ describe('the template of a stream of JSON events', () => {
       '\ud800',
     )
     const text = fc.array(word, { maxLength: 4 }).map((words) => words.join(''))
+    const count = fc.constantFrom(
+      '0',
+      '1',
+      '7',
+      '12',
+      '012',
+      '-1',
+      '1.5',
+      '2e3',
+      '999999999999999',
+      '1234567890123456789',
+      '"3"',
+      '',
+      ' 4',
+      '4 ',
+      '900000000000001',
+    )
     const json = fc.oneof(
       text.map((piece) => event(piece)),
       fc.tuple(text, text).map(([piece, id]) => JSON.stringify({ id, delta: { text: piece }, end: piece })),
       fc.tuple(text, text).map(([one, two]) => `{"delta":{"text":${JSON.stringify(one)},"text":${JSON.stringify(two)}}}`),
+      fc
+        .tuple(text, count, count)
+        .map(([piece, one, two]) => `{"id":"x","delta":{"text":${JSON.stringify(piece)}},"n":{"one":${one},"two":${two}}}`),
       text.map((raw) => `{"id":"x","delta":{"text":"${raw}"}}`),
       fc.tuple(text, fc.nat(12)).map(([piece, cut]) => event(piece).slice(0, -cut)),
       fc.json(),
@@ -82,6 +102,15 @@ describe('the template of a stream of JSON events', () => {
     const third = template.parse(event('say "hé"\n'))
     expect(third).toBe(template.parse(event('four')))
     expect(third).toEqual({ id: 'x', delta: { text: 'four' } })
+  })
+
+  it('reads counts behind the text that change as well', () => {
+    const template = new JsonTemplate(deltaText)
+    const counted = (text: string, total: number) => event(text, { usage: { prompt: 10, total }, model: 'm' })
+    for (let total = 1; total < 4; total++) template.parse(counted('a', total))
+    const value = template.parse(counted('b', 9))
+    expect(value).toBe(template.parse(counted('say "hé"', 123_456)))
+    expect(value).toEqual({ id: 'x', delta: { text: 'say "hé"' }, usage: { prompt: 10, total: 123_456 }, model: 'm' })
   })
 
   it('follows a stream whose events change their form', () => {
