@@ -24,6 +24,7 @@ const allowed: Record<string, string[]> = {
     'models/create-model.ts',
     'models/fallback.ts',
     'dialects/dialect.ts',
+    'dialects/names.ts',
     'dialects/index.ts',
   ],
   pipeline: ['words', 'tools', 'dialects', 'models', 'agent'],

@@ -6,9 +6,10 @@ import type { ChatModel } from '../models/model.ts'
 import type { PreparedCall } from '../tools/arguments.ts'
 import type { ToolRegistry } from '../tools/registry.ts'
 import { ToolRunner } from '../tools/runner.ts'
+import { chooseCallForm, concernsText, openTextCalls } from './call-form.ts'
 import type { ResolvedLimits } from './limits.ts'
 import type { RunOptions } from './run.ts'
-import { chooseCallForm, TextCalls } from './text-calls.ts'
+import type { TextCalls } from './text-calls.ts'
 
 type DeltaName = 'TEXT_DELTA' | 'REASONING_DELTA' | 'TOOL_INPUT_START' | 'TOOL_INPUT_DELTA'
 
@@ -47,7 +48,7 @@ export class LiveRun {
   /** Approvals that need not be asked for again: those handed in, and those given in this run. */
   readonly remembered: Set<string>
   readonly #controller = new AbortController()
-  readonly #textCalls = new Map<ChatModel, TextCalls>()
+  readonly #textCalls = new Map<ChatModel, Promise<TextCalls>>()
   readonly #bus: EventBus
   readonly #tap: EventTap | undefined
   readonly #release = new Set<() => void>()
@@ -87,11 +88,14 @@ export class LiveRun {
     for (const stopWaiting of this.#waiting) stopWaiting()
   }
 
-  /** How calls reach this model and come back. Throws `invalid_option` where settings and model don't agree. */
-  textCallsFor(model: ChatModel): TextCalls {
-    const known = this.#textCalls.get(model)
-    if (known !== undefined) return known
-    const made = new TextCalls(chooseCallForm(this.settings, model), this.settings)
+  /**
+   * How calls reach this model as text and come back; undefined where they don't. Rejects with `invalid_option` where settings and model
+   * don't agree.
+   */
+  async textCallsFor(model: ChatModel, hasTools: boolean): Promise<TextCalls | undefined> {
+    const form = chooseCallForm(this.settings, model)
+    if (!concernsText(form, hasTools)) return undefined
+    const made = this.#textCalls.get(model) ?? openTextCalls(form, this.settings)
     this.#textCalls.set(model, made)
     return made
   }

@@ -6,9 +6,9 @@ import { fallbackModel } from '../models/fallback.ts'
 import type { ChatModel } from '../models/model.ts'
 import { ToolRegistry } from '../tools/registry.ts'
 import type { AnyTool } from '../tools/tool.ts'
+import { chooseCallForm } from './call-form.ts'
 import { checkCostIsKnown, iterationsOf } from './limits.ts'
 import type { CompactionOptions, RunInput, RunnerOptions, RunOptions, RunSettings } from './run.ts'
-import { chooseCallForm } from './text-calls.ts'
 
 /** The one model, or several as one. Throws `invalid_option` unless there is either, or what `createModel` throws. */
 export function toModel({ model, models }: Pick<RunnerOptions<never>, 'model' | 'models'>): ChatModel {

@@ -1,4 +1,4 @@
-import type { Dialect } from '../dialects/index.ts'
+import type { Dialect } from '../dialects/dialect.ts'
 import type { ErrorCode, ToolloopError } from '../errors.ts'
 import type { EventBus, FinishReason, StopReason } from '../events.ts'
 import type { Logger } from '../log.ts'

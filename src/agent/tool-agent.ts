@@ -5,10 +5,11 @@ import { parseArguments } from '../tools/arguments.ts'
 import { coerceArguments } from '../tools/coerce.ts'
 import { ToolRegistry } from '../tools/registry.ts'
 import type { AnyTool } from '../tools/tool.ts'
+import { chooseCallForm, openTextCalls } from './call-form.ts'
 import { History } from './history.ts'
 import { checkSettings, toMessages, toModel, toRegistry, warnOfDeprecated } from './options.ts'
 import type { RunInput, RunnerOptions } from './run.ts'
-import { type CallForm, chooseCallForm, TextCalls } from './text-calls.ts'
+import type { TextCalls } from './text-calls.ts'
 import type { ReadCall, ReadResponse } from './text-reading.ts'
 
 export interface GenerateOptions extends Sampling {
@@ -29,14 +30,13 @@ export interface GenerateOptions extends Sampling {
 export class ToolAgent<Context = unknown> {
   protected readonly options: RunnerOptions<Context>
   readonly #model: ChatModel
-  readonly #textCalls: TextCalls
+  #textCalls: Promise<TextCalls> | undefined
   #tools: ToolRegistry
 
   constructor(options: RunnerOptions<Context>) {
     this.options = options
     this.#model = toModel(options)
     checkSettings(options, this.#model)
-    this.#textCalls = new TextCalls(withoutListening(chooseCallForm(options, this.#model)), { ...options, unreadable: 'text' })
     warnOfDeprecated(this.#model, options.logger)
     this.#tools = toRegistry(options.tools)
   }
@@ -76,13 +76,21 @@ export class ToolAgent<Context = unknown> {
       if (parallelToolCalls !== undefined) request.parallelToolCalls = parallelToolCalls
     }
     const sink: ModelSink | undefined = onText === undefined ? undefined : { text: onText }
-    const exchange = this.#textCalls.open(request, sink)
+    const exchange = (await this.#openTextCalls())?.open(request, sink)
     const response = await this.#model.generate(exchange?.request ?? request, exchange === undefined ? sink : exchange.sink)
     const { text, toolCalls, providerData }: ReadResponse = exchange?.finish(response) ?? response
     // No tool runs here that the text behind a call could wait for.
     for (const { textAfter } of toolCalls) if (textAfter !== undefined) onText?.(textAfter)
     const parsed = history.withUniqueIds(toolCalls).map((call) => toParsedCall(call, registry))
     return { role: 'assistant', content: text, toolCalls: parsed, ...(providerData === undefined ? {} : { providerData }) }
+  }
+
+  /** One turn is what the model calls, not what it writes about: tags beside native calls are for the loop. */
+  async #openTextCalls(): Promise<TextCalls | undefined> {
+    const form = chooseCallForm(this.options, this.#model)
+    if (form.native) return undefined
+    this.#textCalls ??= openTextCalls(form, { ...this.options, unreadable: 'text' })
+    return this.#textCalls
   }
 }
 
@@ -94,9 +102,4 @@ function toParsedCall(
   if (!parsed.ok) throw new ToolArgumentsError(name, raw, parsed.problem)
   const tool = asText ? registry.get(name) : undefined
   return { id, name, arguments: tool === undefined ? parsed.args : coerceArguments(parsed.args, tool.parameters) }
-}
-
-/** One turn is what the model calls, not what it writes about: tags beside native calls are for the loop. */
-function withoutListening(form: CallForm): CallForm {
-  return form.native ? { native: true } : form
 }

@@ -136,7 +136,8 @@ class TurnInFlight {
   async #ask(request: ModelRequest): Promise<ReadResponse | undefined> {
     const listening = { on: true }
     const sink = this.#sink(listening)
-    this.#exchange = this.#run.textCallsFor(this.#model).open(request, sink)
+    const textCalls = await this.#run.textCallsFor(this.#model, request.tools !== undefined)
+    this.#exchange = textCalls?.open(request, sink)
     const { request: sent, sink: into } = this.#exchange ?? { request, sink }
     // `async` turns a model that throws at once into one that rejects.
     const ask = async () => this.#model.generate(sent, into)

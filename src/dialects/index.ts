@@ -4,6 +4,7 @@ import { InvalidOptionError } from '../errors.ts'
 import type { ToolDefinition } from '../tools/tool.ts'
 import type { Dialect, EndReason, TextToolEvent, TextToolParser, TextToolSink } from './dialect.ts'
 import { dialects } from './dialects.ts'
+import { dialectNames } from './names.ts'
 import { DialectParser, type ParserOptions } from './parser.ts'
 
 export interface TextToolParserOptions extends ParserOptions {
@@ -11,8 +12,7 @@ export interface TextToolParserOptions extends ParserOptions {
   dialect?: Dialect | string
 }
 
-/** The names of the dialects that come with the package. */
-export const dialectNames: readonly string[] = dialects.map(({ name }) => name)
+export { dialectNames }
 
 /** A dialect by its name; a dialect is returned as it is. Throws `invalid_option` for an unknown name. */
 export function findDialect(dialect: Dialect | string = 'tool-action'): Dialect {

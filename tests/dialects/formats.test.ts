@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { dialects } from '../../src/dialects/dialects.ts'
 import { createTextToolParser, type Dialect, dialectNames, findDialect, jsonBody, parseToolCalls } from '../../src/dialects/index.ts'
 import { cuts, read, summarize } from './read.ts'
 
@@ -223,6 +224,10 @@ const cases: [string, string, string, unknown[], string][] = [
   ['react', 'an unknown tool', 'Action: go home\nAction Input: now', [], 'Action: go home\nAction Input: now'],
   ['react', 'a final answer', 'Thought: done\nFinal Answer: 42', [], 'Thought: done\nFinal Answer: 42'],
 ]
+
+it('the names that are known without loading a dialect are those of the dialects there are', () => {
+  expect(dialectNames).toEqual(dialects.map(({ name }) => name))
+})
 
 describe('formats', () => {
   it.each(cases)('Q32 %s: %s', (dialect, _, text, calls, outside) => {
