@@ -149,6 +149,8 @@ export function toText(value: ExactNumber): number | string {
   if (!isExact(value)) return nearest === 0 ? 0 : nearest
   const text = decimalText(value)
   if (text === undefined) return double(nearest)
+  // Such a double may be shown as the very integer and still be another one.
+  if (value.d === 1n && !Number.isSafeInteger(nearest)) return text
   return Number.isFinite(nearest) && (isDouble(value) || decimalText(decimalOf(nearest)) === text) ? nearest : text
 }
 
