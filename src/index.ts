@@ -1,6 +1,7 @@
 export { type CompactionSize, compactMessages, estimateTokens } from './agent/compaction.ts'
 export { CustomAgent } from './agent/custom-agent.ts'
 export type { Decision, Verdict } from './agent/decisions.ts'
+export type { Hooks, ToolEnding, ToolTurn, ToolTurnChange } from './agent/hooks.ts'
 export type { Durable, DurableBody, Engine, Journal, StepContext } from './agent/journal.ts'
 export type { RunState } from './agent/paused-run.ts'
 export type {

@@ -63,7 +63,7 @@ function given<T extends object>(options: T): Partial<T> {
 
 /** Throws `invalid_option` for a setting that is not allowed, or not with this model. */
 export function checkSettings(settings: RunSettings<never>, model: ChatModel): void {
-  const { onLimit, enableToolActionParsing, fencedTags, approve, stopWhen, compaction, decisionTimeoutMs } = settings
+  const { onLimit, enableToolActionParsing, fencedTags, approve, stopWhen, compaction, decisionTimeoutMs, hooks } = settings
   checkCostIsKnown(settings.limits, model.capabilities)
   if (onLimit !== undefined && onLimit !== 'stop' && onLimit !== 'answer')
     throw new InvalidOptionError('onLimit', "'stop' or 'answer'", onLimit)
@@ -75,6 +75,7 @@ export function checkSettings(settings: RunSettings<never>, model: ChatModel): v
   if (decisionTimeoutMs !== undefined && !(decisionTimeoutMs > 0))
     throw new InvalidOptionError('decisionTimeoutMs', 'a number of milliseconds > 0', decisionTimeoutMs)
   checkCompaction(compaction)
+  if (hooks !== undefined && !Array.isArray(hooks)) throw new InvalidOptionError('hooks', 'an array of hooks', hooks)
   if (approve !== undefined && typeof approve !== 'function') throw new InvalidOptionError('approve', 'a function', approve)
   if (stopWhen !== undefined && typeof stopWhen !== 'function') throw new InvalidOptionError('stopWhen', 'a function', stopWhen)
 }

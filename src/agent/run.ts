@@ -8,6 +8,7 @@ import type { Sampling, ToolChoice } from '../models/model.ts'
 import type { ToolRegistry } from '../tools/registry.ts'
 import type { AnyTool, JsonSchema } from '../tools/tool.ts'
 import type { Decision } from './decisions.ts'
+import type { Hooks } from './hooks.ts'
 import type { Journal } from './journal.ts'
 import type { RunState } from './paused-run.ts'
 
@@ -104,6 +105,8 @@ export interface RunSettings<Context = unknown> extends Sampling {
   decisionTimeoutMs?: number
   /** Approvals given earlier with `remember`, from a result's `remembered`: the same calls need none. */
   remembered?: readonly string[]
+  /** Take part in the loop, in their order. */
+  hooks?: readonly Hooks<Context>[]
   /** Decides calls of tools that need approval while the run waits. Without it such a run ends `paused`. Throwing means refused. */
   approve?(request: ApprovalRequest<Context>): ApprovalDecision | Promise<ApprovalDecision>
 }

@@ -1,10 +1,11 @@
 import type { ErrorCode } from '../errors.ts'
 import { Event } from '../events.ts'
-import { type Json, textOf } from '../messages.ts'
+import { copyJson, type Json, type JsonObject, textOf } from '../messages.ts'
 import type { PreparedCall } from '../tools/arguments.ts'
 import { resultText } from '../tools/result-text.ts'
 import { cancelledText, endOf, loggedFailure, type ToolCallEnd, type ToolCallEnvironment } from '../tools/runner.ts'
 import type { AnyTool, Reconciled, ToolContext } from '../tools/tool.ts'
+import { askAfterTool, askBeforeTool, type ToolTurn } from './hooks.ts'
 import { type Durable, type StepContext, type StepTags, tagsOf } from './journal.ts'
 import type { Lanes } from './lanes.ts'
 import type { LiveRun } from './live-run.ts'
@@ -32,7 +33,7 @@ export interface CallTerms {
 /** One call on its way from the plan to its record. Its events are emitted here, inside the step, so a replay doesn't repeat them. */
 export class CallInFlight {
   readonly #run: LiveRun
-  readonly #call: PlannedCall
+  #call: PlannedCall
   readonly #iteration: number
   readonly #step: StepContext
   readonly #tags: StepTags
@@ -61,12 +62,65 @@ export class CallInFlight {
         if (found === undefined) return this.#record('uncertain', { content: uncertainText(call.tool.name), errorCode: 'tool_uncertain' })
         if (found.ran) return this.#end(call.tool, endOf(call.tool, found.value, this.#run.limits.maxResultBytes))
       }
-      return this.#end(call.tool, await this.#run.toolRunner.execute(call, this.#environment(call, answer)))
+      return await this.#execute(call, answer)
     } finally {
       unfollow?.()
       ended()
       lanes.leave()
       this.#run.prepared.delete(this.#call.id)
+    }
+  }
+
+  async #execute(call: PreparedCall, answer: Json | undefined): Promise<CallEnd> {
+    const { toolRunner, settings } = this.#run
+    if (settings.hooks === undefined) return this.#end(call.tool, await toolRunner.execute(call, this.#environment(call, answer)))
+    const change = await askBeforeTool(this.#run, this.#turn(call))
+    if (change !== undefined && 'refuse' in change) {
+      return this.#reject('tool_denied', `The call to \`${call.tool.name}\` was refused: ${String(change.refuse)}`)
+    }
+    const ready = change !== undefined && 'args' in change ? await this.#prepareChanged(call, change.args) : call
+    if ('code' in ready) return this.#reject(ready.code, ready.text)
+    const end =
+      change !== undefined && 'result' in change
+        ? this.#answered(ready, change.result)
+        : await toolRunner.execute(ready, this.#environment(ready, answer))
+    return this.#end(ready.tool, await this.#afterHooks(ready, end))
+  }
+
+  async #prepareChanged({ tool }: PreparedCall, args: JsonObject): Promise<PreparedCall | { code: ErrorCode; text: string }> {
+    const { signal, limits } = this.#run
+    const repairs = [...(this.#call.repairs ?? []), 'arguments changed by a hook']
+    this.#call = { ...this.#call, args, repairs }
+    const preparation = await prepareInTime(tool, JSON.stringify(args), { timeoutMs: limits.toolTimeoutMs, signal })
+    return preparation.ok ? preparation.call : { code: preparation.problem.code, text: preparation.problem.message }
+  }
+
+  /** The end of a call that a hook answered in place of the function. */
+  #answered({ tool, args }: PreparedCall, value: unknown): ToolCallEnd {
+    const meta = { iteration: this.#iteration, toolCallId: this.#call.id, ...this.#tags, ...this.#repairs() }
+    this.#startedAt = performance.now()
+    this.#run.emit(Event.TOOL_CALL_START, { tool: tool.name, args: copyJson(args) }, meta)
+    return endOf(tool, value, this.#run.limits.maxResultBytes)
+  }
+
+  async #afterHooks(call: PreparedCall, end: ToolCallEnd): Promise<ToolCallEnd> {
+    if (end.outcome === 'rejected' || end.outcome === 'question' || end.outcome === 'cancelled') return end
+    const content = await askAfterTool(this.#run, { ...this.#turn(call), outcome: end.outcome, content: end.content })
+    if (content === end.content) return end
+    return end.outcome === 'ok' ? { ...end, content } : { ...end, content: textOf(content) }
+  }
+
+  #turn({ tool, args }: PreparedCall): ToolTurn<never> {
+    const { runId, signal, settings } = this.#run
+    const { id: toolCallId } = this.#call
+    return {
+      runId,
+      iteration: this.#iteration,
+      toolCallId,
+      tool: tool.name,
+      args: copyJson(args),
+      context: settings.context as never,
+      signal,
     }
   }
 

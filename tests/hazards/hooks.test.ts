@@ -1,0 +1,94 @@
+import { describe, expect, it } from 'vitest'
+import { type Hooks, ToolloopError } from '../../src/index.ts'
+import { defineTool } from '../../src/tools/tool.ts'
+import { modes } from './modes.ts'
+import { comparable, resultTexts, stage } from './stage.ts'
+import { call } from './tools.ts'
+import { failOnUnhandledRejections } from './unhandled.ts'
+
+failOnUnhandledRejections()
+
+function add(ran: unknown[]) {
+  return defineTool({
+    name: 'add',
+    description: 'Adds.',
+    parameters: { type: 'object', properties: { a: { type: 'integer' }, b: { type: 'integer' } }, required: ['a', 'b'] },
+    execute: ({ a, b }) => {
+      ran.push([a, b])
+      return a + b
+    },
+  })
+}
+const script = () => [{ toolCalls: [call('add', { a: 1, b: 2 }, 'call_1')] }, 'done']
+
+describe.each(modes)('hooks: $name', (mode) => {
+  async function runWith(hooks: readonly Hooks[] | undefined, more: object = {}) {
+    const ran: unknown[] = []
+    await using on = await stage(mode, script(), { tools: [add(ran)], ...(hooks === undefined ? {} : { hooks }), ...more })
+    const result = await on.run()
+    return { result, ran, log: on.log.map(({ message }) => message), events: on.events.map(({ name }) => name) }
+  }
+
+  it('H38 one that does nothing changes nothing', async () => {
+    const plain = await runWith(undefined)
+    const hooked = await runWith([{}, { beforeTool: () => undefined, afterTool: async () => undefined }])
+    const withoutTimes = (result: typeof plain.result) => JSON.stringify(comparable(result), (key, value) => (/Ms$/.test(key) ? 0 : value))
+    expect(withoutTimes(hooked.result)).toBe(withoutTimes(plain.result))
+    expect(hooked.events).toEqual(plain.events)
+  })
+
+  it('H38 refuses: nothing runs, the model is told why', async () => {
+    const { result, ran } = await runWith([
+      { beforeTool: () => ({ refuse: 'not today' }) },
+      { beforeTool: () => ({ result: 'never asked' }) },
+    ])
+    expect(resultTexts(result)).toEqual(['The call to `add` was refused: not today'])
+    expect(result.toolCalls).toMatchObject([{ outcome: 'denied', errorCode: 'tool_denied' }])
+    expect(ran).toEqual([])
+  })
+
+  it('H38 changes arguments, one after the other; they are validated again', async () => {
+    const addOne: Hooks = { beforeTool: ({ args }) => ({ args: { ...args, a: Number(args.a) + 1 } }) }
+    const changed = await runWith([addOne, addOne])
+    expect(changed.ran).toEqual([[3, 2]])
+    expect(changed.result.toolCalls).toMatchObject([{ args: { a: 3, b: 2 }, repairs: ['arguments changed by a hook'] }])
+    const wrong = await runWith([{ beforeTool: () => ({ args: { a: 'many' } }) }])
+    expect(wrong.ran).toEqual([])
+    expect(wrong.result.toolCalls).toMatchObject([{ outcome: 'rejected', errorCode: 'invalid_arguments' }])
+  })
+
+  it('H38 answers in the tool’s place, and replaces results, the last hook first', async () => {
+    const mark = (name: string): Hooks => ({ afterTool: ({ content }) => ({ content: `${name}(${String(content)})` }) })
+    const { result, ran } = await runWith([mark('outer'), mark('inner'), { beforeTool: () => ({ result: { cached: 3 } }) }])
+    expect(resultTexts(result)).toEqual(['outer(inner({"cached":3}))'])
+    expect(ran).toEqual([])
+  })
+
+  it('H37 one that throws, rejects, never answers or spoils what it is given is logged once and passed over', async () => {
+    const hooks: Hooks[] = [
+      {
+        name: 'throws',
+        beforeTool: () => {
+          throw new ToolloopError('aborted', 'no')
+        },
+      },
+      { name: 'rejects', afterTool: async () => Promise.reject(new Error('no')) },
+      { name: 'deaf', beforeTool: () => new Promise(() => {}) },
+      {
+        name: 'spoils',
+        beforeTool: ({ args }) => {
+          args.a = 1000
+          return undefined
+        },
+      },
+    ]
+    const { result, ran, log } = await runWith(hooks, { toolTimeoutMs: 100 })
+    expect(result).toMatchObject({ stopReason: 'answered', output: 'done' })
+    expect(ran).toEqual([[1, 2]])
+    expect(log).toEqual([
+      'beforeTool hook failed and was passed over',
+      'beforeTool hook failed and was passed over',
+      'afterTool hook failed and was passed over',
+    ])
+  })
+})
