@@ -108,7 +108,7 @@ describe('every parser', () => {
         expect(read(cut(whole, at))).toEqual(expected)
         expect(read([...whole])).toEqual(expected)
       }),
-      { seed, numRuns: 1500 },
+      { seed, numRuns: 800 },
     )
   })
 
@@ -128,7 +128,7 @@ describe('every parser', () => {
         parser.end(end)
         expect(all).toBe(whole)
       }),
-      { seed, numRuns: 1500 },
+      { seed, numRuns: 800 },
     )
   })
 
@@ -156,7 +156,7 @@ describe('every parser', () => {
         parser.push(whole)
         expect(parser.end('length').filter(({ type }) => type === 'call')).toEqual([])
       }),
-      { seed, numRuns: 1500 },
+      { seed, numRuns: 800 },
     )
   })
 

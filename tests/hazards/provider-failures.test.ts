@@ -148,7 +148,7 @@ describe.each(nativeModes)('provider failures: $name', (mode) => {
 
   const breaks = ['cutAfterBytes', 'resetAfterBytes', 'garbageAfterBytes'] as const
   /** From the first byte to past the end of a streamed answer; a whole one ends earlier. */
-  const places: BodyMark[] = ['content', ...Array.from({ length: 24 }, (_, n) => 1 + n * (mode.streaming ? 167 : 23))]
+  const places: BodyMark[] = ['content', ...Array.from({ length: 16 }, (_, n) => 1 + n * (mode.streaming ? 251 : 35))]
 
   /** The answer is whole, or the run says that it is not: nothing in between. Returns whether it was whole. */
   function expectHonest(result: RunResult, where: string): boolean {

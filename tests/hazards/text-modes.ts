@@ -7,9 +7,14 @@ import type { Mode, ModeScript, SentRequest } from './modes.ts'
 
 const names: Record<string, string> = { tags: 'tool-action', json: 'json', hermes: 'hermes' }
 
-/** The same modes with models that have no native calls: scripts and requests are in the words of native ones, the wire has text. */
+/**
+ * The same modes with models that have no native calls: scripts and requests are in the words of native ones, the wire has text. Whole
+ * responses in one dialect only: what differs between dialects is how text is read, and that is the same either way.
+ */
 export function inText(modes: readonly Mode[]): Mode[] {
-  return Object.entries(names).flatMap(([name, dialect]) => modes.map((mode) => textMode(mode, name, findDialect(dialect))))
+  return Object.entries(names).flatMap(([name, dialect]) =>
+    modes.filter(({ streaming }) => streaming || name === 'tags').map((mode) => textMode(mode, name, findDialect(dialect))),
+  )
 }
 
 function textMode(mode: Mode, name: string, dialect: Dialect): Mode {

@@ -206,7 +206,7 @@ describe('SentenceSplitter', () => {
         expect(split(cut(whole, at))).toEqual(expected)
         expect(split(whole.split(''))).toEqual(expected)
       }),
-      { seed, numRuns: 1000 },
+      { seed, numRuns: 500 },
     )
   })
 
@@ -223,7 +223,7 @@ describe('SentenceSplitter', () => {
         }
         expect(rest.trim()).toBe('')
       }),
-      { seed, numRuns: 1000 },
+      { seed, numRuns: 500 },
     )
   })
 
@@ -236,7 +236,7 @@ describe('SentenceSplitter', () => {
           expect(sentence).not.toMatch(/[\p{L}\p{N}][。！？][\p{Script=Han}\p{Lu}\p{Ll}\p{N}]/u)
         }
       }),
-      { seed, numRuns: 1000 },
+      { seed, numRuns: 500 },
     )
   })
 
