@@ -1,8 +1,9 @@
-import { type ChatMessage, type ContentPart, hasToolCalls, isJsonObject, type JsonObject, type ToolCall } from '../messages.ts'
+import { type ChatMessage, type ContentPart, hasToolCalls, type JsonObject, type ToolCall } from '../messages.ts'
 import type { ToolDefinition } from '../tools/tool.ts'
 import { blocksOf, isThought, textBlock } from './anthropic-content.ts'
 import { anthropicPart } from './anthropic-parts.ts'
 import type { AnthropicQuirks } from './anthropic-quirks.ts'
+import { argumentsObject } from './arguments-object.ts'
 import { fitCallId, fitToolName } from './call-id.ts'
 import { ConvertedMessages, ConvertedTools } from './converted.ts'
 import { objectSchema } from './object-schema.ts'
@@ -128,17 +129,7 @@ export class AnthropicWire {
 
 /** The API takes only an object as input: what the model wrote instead stays in our records. */
 function callBlock({ id, function: { name, arguments: json } }: ToolCall): JsonObject {
-  return { type: 'tool_use', id: fitCallId(id, callId), name: fitToolName(name), input: objectOf(json) }
-}
-
-function objectOf(json: string): JsonObject {
-  try {
-    const value: unknown = JSON.parse(json)
-    return isJsonObject(value) ? value : {}
-  } catch {
-    // Sent as it is it would make the whole request fail.
-    return {}
-  }
+  return { type: 'tool_use', id: fitCallId(id, callId), name: fitToolName(name), input: argumentsObject(json) }
 }
 
 function listed(blocks: readonly JsonObject[]): string {

@@ -1,5 +1,6 @@
 import { type ChatMessage, type ContentPart, hasToolCalls, isJsonObject, type JsonObject, type ToolCall } from '../messages.ts'
 import type { ToolDefinition } from '../tools/tool.ts'
+import { argumentsObject } from './arguments-object.ts'
 import { fitCallId } from './call-id.ts'
 import { googlePart, googleResultPart } from './google-parts.ts'
 import type { GoogleQuirks } from './google-quirks.ts'
@@ -106,7 +107,7 @@ export class GoogleWire {
 
   /** The API takes only an object for arguments: what the model wrote instead stays in our records. */
   #callPart({ id, function: { name, arguments: json } }: ToolCall): JsonObject {
-    return { functionCall: { ...this.#id(id), name: wireName(name), args: objectOf(json) } }
+    return { functionCall: { ...this.#id(id), name: wireName(name), args: argumentsObject(json) } }
   }
 
   /** The first call of a message has to be signed: https://ai.google.dev/gemini-api/docs/thought-signatures */
@@ -170,16 +171,6 @@ export function wireName(name: string): string {
 function textPart(text: string, fields?: JsonObject): JsonObject[] {
   // A signature may stand on a part without text, and has to stay there.
   return text === '' && fields === undefined ? [] : [{ text, ...fields }]
-}
-
-function objectOf(json: string): JsonObject {
-  try {
-    const value: unknown = JSON.parse(json)
-    return isJsonObject(value) ? value : {}
-  } catch {
-    // Sent as it is it would make the whole request fail.
-    return {}
-  }
 }
 
 function listed(parts: readonly JsonObject[]): string {

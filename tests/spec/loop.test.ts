@@ -221,6 +221,8 @@ describe.each(nativeModes.filter(({ streaming }) => streaming))('$name', (mode) 
       if (event.type === Event.TOOL_INPUT_DELTA) seen.push('piece')
       if (event.type === Event.TOOL_CALL_END) seen.push(event.result)
     }
+    const pieces = seen.filter((what) => what === 'piece').length
+    expect(pieces).toBeGreaterThanOrEqual(mode.wire === 'gemini-generate-content' ? 1 : 2)
     expect(seen.join(' ')).toMatch(/^ear ?ly( piece)+ a long argument that comes in many pieces do ?ne$/)
   })
 })
