@@ -88,7 +88,7 @@ export type { ModelPreset, ProviderPreset, Providers } from './models/providers.
 export type { ModelSettings } from './models/settings.ts'
 export { type SwitchableModel, switchableModel } from './models/switchable.ts'
 export { messagesFromOpenAI, messagesToOpenAI, type OpenAIMessage } from './openai-messages.ts'
-export { ToolRegistry } from './tools/registry.ts'
+export { ToolRegistry, type ToolSet } from './tools/registry.ts'
 export { type ToolCallEnd, type ToolCallEnvironment, ToolRunner } from './tools/runner.ts'
 export {
   type AnyTool,

@@ -4,7 +4,7 @@ import type { EventBus, EventMeta, EventName, EventPayloads, RunEvent, StopReaso
 import type { Logger } from '../log.ts'
 import type { ChatModel } from '../models/model.ts'
 import type { PreparedCall } from '../tools/arguments.ts'
-import type { ToolRegistry } from '../tools/registry.ts'
+import type { ToolSet } from '../tools/registry.ts'
 import { ToolRunner } from '../tools/runner.ts'
 import { chooseCallForm, concernsText, openTextCalls } from './call-form.ts'
 import type { ResolvedLimits } from './limits.ts'
@@ -19,7 +19,7 @@ export type EventTap = (event: RunEvent) => void
 export interface LiveRunParts {
   runId?: string
   model: ChatModel
-  registry: ToolRegistry
+  registry: ToolSet
   limits: ResolvedLimits
   settings: RunOptions<never>
   bus: EventBus
@@ -34,7 +34,7 @@ export interface LiveRunParts {
 export class LiveRun {
   readonly runId: string
   readonly model: ChatModel
-  readonly registry: ToolRegistry
+  readonly registry: ToolSet
   readonly toolRunner: ToolRunner
   readonly limits: ResolvedLimits
   readonly settings: RunOptions<never>

@@ -4,7 +4,7 @@ import type { ChatMessage } from '../messages.ts'
 import { openModel } from '../models/create-model.ts'
 import { fallbackModel } from '../models/fallback.ts'
 import type { ChatModel } from '../models/model.ts'
-import { ToolRegistry } from '../tools/registry.ts'
+import { ToolRegistry, type ToolSet } from '../tools/registry.ts'
 import type { AnyTool } from '../tools/tool.ts'
 import { chooseCallForm } from './call-form.ts'
 import { checkCostIsKnown, iterationsOf } from './limits.ts'
@@ -19,10 +19,21 @@ export function toModel({ model, models }: Pick<RunnerOptions<never>, 'model' | 
   return openModel(model)
 }
 
-export function toRegistry(tools: readonly AnyTool[] | ToolRegistry | undefined): ToolRegistry {
-  if (tools instanceof ToolRegistry) return tools
-  if (tools !== undefined && !Array.isArray(tools)) throw new InvalidOptionError('tools', 'an array of tools or a ToolRegistry', tools)
-  return new ToolRegistry(tools)
+export function toToolSet(tools: readonly AnyTool[] | ToolSet | undefined): ToolSet {
+  if (tools === undefined) return new ToolRegistry()
+  if (isList(tools)) return new ToolRegistry(tools)
+  if (!isToolSet(tools)) throw new InvalidOptionError('tools', 'an array of tools or a ToolRegistry', tools)
+  return tools
+}
+
+function isList(tools: readonly AnyTool[] | ToolSet): tools is readonly AnyTool[] {
+  return Array.isArray(tools)
+}
+
+export function isToolSet(tools: unknown): tools is ToolSet {
+  if (typeof tools !== 'object' || tools === null) return false
+  const { get, names, list, getAllSpecs, size }: Partial<ToolSet> = tools
+  return [get, names, list, getAllSpecs].every((member) => typeof member === 'function') && typeof size === 'number'
 }
 
 export function toMessages(input: RunInput): readonly ChatMessage[] {

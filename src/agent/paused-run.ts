@@ -3,7 +3,7 @@ import { InvalidOptionError } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { isJsonObject, type Json, type JsonObject } from '../messages.ts'
 import { prepareArguments } from '../tools/arguments.ts'
-import type { ToolRegistry } from '../tools/registry.ts'
+import type { ToolSet } from '../tools/registry.ts'
 import { checkDecision, type Decision, fingerprintOf, type Verdict } from './decisions.ts'
 import type { PendingItem } from './run.ts'
 
@@ -36,7 +36,7 @@ export function readState(state: unknown): RunState {
 }
 
 export interface DecisionTerms {
-  registry: ToolRegistry
+  registry: ToolSet
   logger: Logger
   /** How long a decision is waited for, in milliseconds. Default: for ever. */
   timeoutMs?: number | undefined
@@ -78,7 +78,7 @@ function editedArguments(decision: Decision, { args }: PendingItem): JsonObject 
   return given === undefined || isDeepStrictEqual(given, args) ? undefined : given
 }
 
-async function checkArguments(decision: Decision, item: PendingItem, registry: ToolRegistry, where: string): Promise<void> {
+async function checkArguments(decision: Decision, item: PendingItem, registry: ToolSet, where: string): Promise<void> {
   const tool = registry.get(item.tool)
   const args = editedArguments(decision, item)
   if (tool === undefined || args === undefined) return

@@ -3,7 +3,7 @@ import type { ErrorCode } from '../errors.ts'
 import type { FinishReason } from '../events.ts'
 import { isJsonObject, type JsonObject, type ToolCall } from '../messages.ts'
 import { type Preparation, type PreparedCall, parseArguments, prepareArguments } from '../tools/arguments.ts'
-import type { ToolRegistry } from '../tools/registry.ts'
+import type { ToolSet } from '../tools/registry.ts'
 import { cancelledText } from '../tools/runner.ts'
 import type { AnyTool, ToolEffect } from '../tools/tool.ts'
 import type { ReadCall } from './text-reading.ts'
@@ -40,7 +40,7 @@ export interface Plan {
 export interface PlanInput {
   calls: readonly ReadCall[]
   finishReason: FinishReason
-  registry: ToolRegistry
+  registry: ToolSet
   notFound(name: string): string
   withUniqueIds(calls: readonly ToolCall[]): ToolCall[]
   prepare(tool: AnyTool, rawArguments: string, terms: { asText: boolean }): Promise<Preparation>
@@ -130,7 +130,7 @@ interface OpenedCall {
  * `parallel({calls: [{name, arguments}]})`. Opened only if no tool has that name and every entry names one.
  * Seen in https://community.openai.com/t/model-tries-to-call-unknown-function-multi-tool-use-parallel/490653
  */
-function openWrappers(calls: readonly ReadCall[], registry: ToolRegistry): OpenedCall[] {
+function openWrappers(calls: readonly ReadCall[], registry: ToolSet): OpenedCall[] {
   return calls.flatMap((call): OpenedCall[] => {
     const { tool: own, repairs: renamed } = findTool(call.function.name, registry)
     const asItIs = [{ call, tool: own, repairs: [...(call.repairs ?? []), ...renamed] }]
@@ -176,7 +176,7 @@ function wrappedCalls({ function: { name, arguments: json } }: ToolCall): { name
  * The tool of that name; or the only one whose name is meant: models prefix names (`functions.x`), number them (`x:0`),
  * escape them (`f\_x`) or change their case. Where two tools could be meant, none is.
  */
-function findTool(name: string, registry: ToolRegistry): { tool: AnyTool | undefined; repairs: string[] } {
+function findTool(name: string, registry: ToolSet): { tool: AnyTool | undefined; repairs: string[] } {
   const exact = registry.get(name)
   if (exact !== undefined) return { tool: exact, repairs: [] }
   const bare = name

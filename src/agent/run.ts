@@ -5,7 +5,7 @@ import type { Logger } from '../log.ts'
 import type { ChatMessage, Content, Json, JsonObject, Usage } from '../messages.ts'
 import type { AnyModel } from '../models/create-model.ts'
 import type { Sampling, ToolChoice } from '../models/model.ts'
-import type { ToolRegistry } from '../tools/registry.ts'
+import type { ToolSet } from '../tools/registry.ts'
 import type { AnyTool, JsonSchema } from '../tools/tool.ts'
 import type { Decision } from './decisions.ts'
 import type { Hooks } from './hooks.ts'
@@ -116,7 +116,7 @@ export interface RunnerOptions<Context = unknown> extends RunSettings<Context> {
   model?: AnyModel
   /** Several models: each turn asks the first, and when it fails before it has said anything, the next (see `fallbackModel`). */
   models?: readonly AnyModel[]
-  tools?: readonly AnyTool[] | ToolRegistry
+  tools?: readonly AnyTool[] | ToolSet
   /** The system prompt, sent as the first message as it is. */
   instructions?: string | ((input: { context: Context }) => string | Promise<string>)
   /** Where events go. Default: a bus of the runner's own. */
@@ -133,7 +133,7 @@ export interface RunOptions<Context = unknown> extends RunSettings<Context> {
   /** Handed to tools, approvals and instructions; never sent to a model, never stored. */
   context?: Context
   /** Replaces the runner's tools for this run. */
-  tools?: readonly AnyTool[] | ToolRegistry
+  tools?: readonly AnyTool[] | ToolSet
   /** Default: made at random. */
   runId?: string
 }

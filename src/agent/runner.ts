@@ -2,14 +2,14 @@ import { Event, EventBus, type EventListener, type EventName, type StopReason } 
 import { defaultLogger, type Logger, redacting } from '../log.ts'
 import type { Json } from '../messages.ts'
 import type { ChatModel } from '../models/model.ts'
-import type { ToolRegistry } from '../tools/registry.ts'
+import type { ToolSet } from '../tools/registry.ts'
 import { askWithinWindow } from './context-window.ts'
 import { type DurableInput, inputFromJson, inputToJson, resultFromJson, resultToJson } from './durable-run.ts'
 import { History } from './history.ts'
 import { type Durable, type Engine, InMemory, type Recorded } from './journal.ts'
 import { Budget, RepeatBreaker, type ResolvedLimits, refuseAll, resolveLimits } from './limits.ts'
 import { type EventTap, LiveRun } from './live-run.ts'
-import { checkSettings, mergeOptions, toMessages, toModel, toRegistry, warnOfDeprecated } from './options.ts'
+import { checkSettings, mergeOptions, toMessages, toModel, toToolSet, warnOfDeprecated } from './options.ts'
 import { decide, type RunState, readState } from './paused-run.ts'
 import type { ResumeOptions, RunInput, RunnerOptions, RunOptions, RunResult } from './run.ts'
 import { type Ending, RunRecord } from './run-record.ts'
@@ -24,7 +24,7 @@ export class AgentRunner<Context = unknown> {
   readonly bus: EventBus
   readonly #options: RunnerOptions<Context>
   readonly #model: ChatModel
-  readonly #registry: ToolRegistry
+  readonly #registry: ToolSet
   readonly #logger: Logger
   readonly #engine: Engine | undefined
   /** Runs under a journal that were started here, so that an execution in this process gets the caller's context and listeners. */
@@ -35,7 +35,7 @@ export class AgentRunner<Context = unknown> {
     this.#options = options
     this.#model = toModel(options)
     checkSettings(options, this.#model)
-    this.#registry = toRegistry(options.tools)
+    this.#registry = toToolSet(options.tools)
     this.#logger = options.logger === undefined ? defaultLogger : redacting(options.logger)
     warnOfDeprecated(this.#model, options.logger)
     this.bus = options.bus ?? new EventBus((error, event) => this.#logger.error({ error, event }, 'event listener failed'))
@@ -137,7 +137,7 @@ export class AgentRunner<Context = unknown> {
   }
 
   #liveRun(settings: RunOptions<Context>, limits: ResolvedLimits, tools: RunOptions['tools'], tap?: EventTap): LiveRun {
-    const registry = tools === undefined ? this.#registry : toRegistry(tools)
+    const registry = tools === undefined ? this.#registry : toToolSet(tools)
     const { runId } = settings
     return new LiveRun({
       runId,

@@ -3,11 +3,11 @@ import type { AIMessage, ChatMessage } from '../messages.ts'
 import type { ChatModel, ModelRequest, ModelSink, Sampling, ToolChoice } from '../models/model.ts'
 import { parseArguments } from '../tools/arguments.ts'
 import { coerceArguments } from '../tools/coerce.ts'
-import { ToolRegistry } from '../tools/registry.ts'
+import { ToolRegistry, type ToolSet } from '../tools/registry.ts'
 import type { AnyTool } from '../tools/tool.ts'
 import { chooseCallForm, openTextCalls } from './call-form.ts'
 import { History } from './history.ts'
-import { checkSettings, toMessages, toModel, toRegistry, warnOfDeprecated } from './options.ts'
+import { checkSettings, toMessages, toModel, toToolSet, warnOfDeprecated } from './options.ts'
 import type { RunInput, RunnerOptions } from './run.ts'
 import type { TextCalls } from './text-calls.ts'
 import type { ReadCall, ReadResponse } from './text-reading.ts'
@@ -31,14 +31,14 @@ export class ToolAgent<Context = unknown> {
   protected readonly options: RunnerOptions<Context>
   readonly #model: ChatModel
   #textCalls: Promise<TextCalls> | undefined
-  #tools: ToolRegistry
+  #tools: ToolSet
 
   constructor(options: RunnerOptions<Context>) {
     this.options = options
     this.#model = toModel(options)
     checkSettings(options, this.#model)
     warnOfDeprecated(this.#model, options.logger)
-    this.#tools = toRegistry(options.tools)
+    this.#tools = toToolSet(options.tools)
   }
 
   get model(): ChatModel {
@@ -46,7 +46,7 @@ export class ToolAgent<Context = unknown> {
   }
 
   /** The tools the next turn is sent. */
-  get tools(): ToolRegistry {
+  get tools(): ToolSet {
     return this.#tools
   }
 
@@ -65,7 +65,7 @@ export class ToolAgent<Context = unknown> {
     const { instructions } = this.options
     const prompt = typeof instructions === 'function' ? await instructions({ context: undefined as Context }) : instructions
     const history = new History([...messages, ...toMessages(input)], prompt)
-    const registry = ownTools === undefined ? this.#tools : toRegistry(ownTools)
+    const registry = ownTools === undefined ? this.#tools : toToolSet(ownTools)
     const request: ModelRequest = { messages: history.messages, ...sampling }
     if (signal !== undefined) request.signal = signal
     if (stream !== undefined) request.stream = stream
@@ -94,10 +94,7 @@ export class ToolAgent<Context = unknown> {
   }
 }
 
-function toParsedCall(
-  { id, function: { name, arguments: raw }, asText }: ReadCall,
-  registry: ToolRegistry,
-): AIMessage['toolCalls'][number] {
+function toParsedCall({ id, function: { name, arguments: raw }, asText }: ReadCall, registry: ToolSet): AIMessage['toolCalls'][number] {
   const parsed = parseArguments(raw)
   if (!parsed.ok) throw new ToolArgumentsError(name, raw, parsed.problem)
   const tool = asText ? registry.get(name) : undefined

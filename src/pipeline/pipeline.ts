@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import { toRegistry } from '../agent/options.ts'
+import { isToolSet, toToolSet } from '../agent/options.ts'
 import type { RunInput, RunnerOptions, RunOptions, RunResult } from '../agent/run.ts'
 import { AgentRunner } from '../agent/runner.ts'
 import { InvalidOptionError } from '../errors.ts'
 import { Event, type EventBus, type EventListener, type EventName } from '../events.ts'
 import { hasToolCalls, textOf } from '../messages.ts'
-import { ToolRegistry } from '../tools/registry.ts'
+import type { ToolSet } from '../tools/registry.ts'
 import { type SentenceOptions, SentenceSplitter } from './sentence-splitter.ts'
 import { LiveSpeech, Speaker } from './speech.ts'
 
@@ -43,7 +43,7 @@ export class LLMPipeline<Context = unknown> {
   readonly #speakInterim: boolean
   readonly #splitter: SentenceSplitter
   readonly #liveSpeech: LiveSpeech
-  #registry: ToolRegistry | null
+  #registry: ToolSet | null
 
   /** Throws what `AgentRunner` throws, and `invalid_option` for `sentences` that are not allowed. */
   constructor({ speakInterim = false, sentences, tools, ...options }: PipelineOptions<Context>) {
@@ -52,7 +52,7 @@ export class LLMPipeline<Context = unknown> {
     this.#speakInterim = speakInterim
     this.#splitter = new SentenceSplitter(sentences)
     this.#liveSpeech = new LiveSpeech(this.bus)
-    this.#registry = tools === undefined ? null : toRegistry(tools)
+    this.#registry = tools === undefined ? null : toToolSet(tools)
   }
 
   /** Where the events of all runs go, sentences among them. */
@@ -66,9 +66,8 @@ export class LLMPipeline<Context = unknown> {
   }
 
   /** Binds these tools from the next `generate` on; null takes them away. A run in flight keeps what it began with. */
-  setToolRegistry(registry: ToolRegistry | null): void {
-    if (registry !== null && !(registry instanceof ToolRegistry))
-      throw new InvalidOptionError('registry', 'a ToolRegistry or null', registry)
+  setToolRegistry(registry: ToolSet | null): void {
+    if (registry !== null && !isToolSet(registry)) throw new InvalidOptionError('registry', 'a ToolRegistry or null', registry)
     this.#registry = registry
   }
 
@@ -84,7 +83,7 @@ export class LLMPipeline<Context = unknown> {
    * to them only after `generate` was called may miss them.
    */
   async generate(input: RunInput, { speakInterim = this.#speakInterim, ...options }: PipelineRunOptions<Context> = {}): Promise<RunResult> {
-    const registry = options.tools === undefined ? this.#registry : toRegistry(options.tools)
+    const registry = options.tools === undefined ? this.#registry : toToolSet(options.tools)
     const hasTools = holdsTools(registry)
     const { runId = `run_${randomUUID()}`, stream = this.#stream ?? this.streamsByDefault(hasTools), signal } = options
     const splitter = new SentenceSplitter(this.#splitter)
@@ -117,7 +116,7 @@ export class AnthropicPipeline<Context = unknown> extends LLMPipeline<Context> {
   }
 }
 
-function holdsTools(registry: ToolRegistry | null): boolean {
+function holdsTools(registry: ToolSet | null): boolean {
   return registry !== null && registry.getAllSpecs().length > 0
 }
 

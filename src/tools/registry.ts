@@ -2,8 +2,18 @@ import { ToolloopError } from '../errors.ts'
 import { compileSchema } from './schema.ts'
 import { type AnyTool, checkTool, convertToOpenAITool, type ToolDefinition } from './tool.ts'
 
+/** Tools by name, wherever they come from: what a run finds its tools in. May change while a run goes on; each turn sees it as it is then. */
+export interface ToolSet {
+  readonly size: number
+  get(name: string): AnyTool | undefined
+  names(): string[]
+  list(): AnyTool[]
+  /** The definitions to send to a model. The same array until a tool is added, removed or changed. */
+  getAllSpecs(): readonly ToolDefinition[]
+}
+
 /** The tools of an agent by name, in the order they were registered. */
-export class ToolRegistry {
+export class ToolRegistry implements ToolSet {
   // A Map, not an object: `__proto__` and `constructor` are ordinary names here.
   readonly #tools = new Map<string, AnyTool>()
   #specs: readonly ToolDefinition[] | undefined
@@ -50,7 +60,6 @@ export class ToolRegistry {
     return this.#tools.size
   }
 
-  /** The definitions to send to a model. The same array until the registry changes. */
   getAllSpecs(): readonly ToolDefinition[] {
     this.#specs ??= Object.freeze(this.list().map(convertToOpenAITool))
     return this.#specs
