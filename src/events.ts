@@ -16,6 +16,9 @@ export const Event = {
   TOOL_CALL_END: 'TOOL_CALL_END',
   TOOL_CALL_REJECTED: 'TOOL_CALL_REJECTED',
   TOOL_PROGRESS: 'TOOL_PROGRESS',
+  GUARDRAIL: 'GUARDRAIL',
+  HANDOVER: 'HANDOVER',
+  DECISION_NEEDED: 'DECISION_NEEDED',
   LLM_SENTENCE: 'LLM_SENTENCE',
 } as const
 export type EventName = keyof typeof Event
@@ -56,6 +59,20 @@ export interface EventPayloads {
   TOOL_CALL_REJECTED: { tool: string; args: JsonObject | string; error: string }
   /** What a running tool reported through `ctx.progress`. */
   TOOL_PROGRESS: { tool: string; update: Json }
+  /** A guardrail has found something. `reason` is there unless the subject was only replaced. */
+  GUARDRAIL: { guardrail: string; place: 'input' | 'output' | 'call' | 'result'; verdict: 'replace' | 'refuse' | 'stop'; reason?: string }
+  /** The conversation is handed to another agent: the next turn is its own. */
+  HANDOVER: { agent: string; provider: string; model: string }
+  /** A call waits for somebody's decision; the item is what a paused result's `pending` holds. */
+  DECISION_NEEDED: {
+    kind: 'approval' | 'client_tool' | 'question'
+    toolCallId: string
+    tool: string
+    args: JsonObject
+    about?: Json
+    fingerprint: string
+    place: string
+  }
   LLM_SENTENCE: { text: string }
 }
 
@@ -64,6 +81,10 @@ export interface EventMeta {
   /** Which model request of the run this belongs to, from 1; 0 before the first. */
   iteration: number
   toolCallId?: string
+  /** Of a run made inside a tool call of another: that run, that call, and how many runs it is inside of. */
+  parentRunId?: string
+  parentToolCallId?: string
+  depth?: number
   durationMs?: number
   /** On TOOL_CALL_END: whether the call succeeded. */
   ok?: boolean

@@ -1,13 +1,26 @@
 export { type CompactionSize, compactMessages, estimateTokens } from './agent/compaction.ts'
 export { CustomAgent } from './agent/custom-agent.ts'
 export type { Decision, Verdict } from './agent/decisions.ts'
-export type { Hooks, ToolEnding, ToolTurn, ToolTurnChange } from './agent/hooks.ts'
+export type { Guardrail, GuardrailVerdict } from './agent/guardrails.ts'
+export { type ConversationTaker, type HandoverOptions, handover } from './agent/handover.ts'
+export type {
+  HookPlace,
+  Hooks,
+  ModelEnding,
+  ModelTurn,
+  ModelTurnChange,
+  ToolEnding,
+  ToolTurn,
+  ToolTurnChange,
+} from './agent/hooks.ts'
 export type { Durable, DurableBody, Engine, Journal, StepContext } from './agent/journal.ts'
+export type { OutputOf, OutputSchema } from './agent/output.ts'
 export type { RunState } from './agent/paused-run.ts'
 export type {
   ApprovalDecision,
   ApprovalRequest,
   CompactionOptions,
+  OutputOptions,
   PendingItem,
   ReActOptions,
   ResumeOptions,
@@ -22,8 +35,10 @@ export type {
   ToolCallOutcome,
   ToolCallRecord,
 } from './agent/run.ts'
+export { RunControl } from './agent/run-control.ts'
 export type { RunStream } from './agent/run-stream.ts'
 export { AgentRunner } from './agent/runner.ts'
+export { type AsToolOptions, asTool, type RunnableAgent } from './agent/sub-agent.ts'
 export { type GenerateOptions, ToolAgent } from './agent/tool-agent.ts'
 export {
   type ErrorCode,
@@ -100,6 +115,7 @@ export {
   type JsonSchema,
   type Question,
   type Reconciled,
+  type RunScope,
   type Tool,
   type ToolContext,
   type ToolDefinition,

@@ -1,12 +1,20 @@
 import type { EventListener, EventName } from '../events.ts'
+import type { ToolSet } from '../tools/registry.ts'
+import type { Hooks, ModelTurn, ModelTurnChange, ToolEnding, ToolTurn, ToolTurnChange } from './hooks.ts'
+import type { OutputOf, OutputSchema } from './output.ts'
 import type { RunState } from './paused-run.ts'
-import type { ResumeOptions, RunInput, RunnerOptions, RunOptions, RunResult } from './run.ts'
+import type { OutputOptions, ResumeOptions, RunInput, RunnerOptions, RunOptions, RunResult, RunSettings } from './run.ts'
 import type { RunStream } from './run-stream.ts'
 import { AgentRunner } from './runner.ts'
 import { ToolAgent } from './tool-agent.ts'
 
+type Awaitable<T> = T | Promise<T>
+type StepState = Parameters<NonNullable<RunSettings['stopWhen']>>[0]
+
 /**
- * The class to subclass for an agent of your own: `run` drives the whole tool loop, `generate` asks for a single turn.
+ * The class to subclass for an agent of your own: `run` drives the whole tool loop, `generate` asks for a single turn. Override what should
+ * be different; each of the methods below does nothing by itself, and says when it is called, who waits for it, and what happens when it
+ * throws. All of them are called with what belongs to one run, so that one agent serves any number of runs at once.
  *
  * ```ts
  * class Librarian extends CustomAgent {
@@ -20,26 +28,92 @@ export abstract class CustomAgent<Context = unknown> extends ToolAgent<Context> 
 
   constructor(options: RunnerOptions<Context>) {
     super(options)
-    this.#runner = new AgentRunner({ ...options, model: this.model, tools: this.tools })
+    const instructions = (input: { context: Context }) => this.instructions(input)
+    this.#runner = new AgentRunner({ ...options, model: this.model, tools: [], instructions })
   }
 
+  /** The tools of a run, asked for when it begins. Default: the bound ones. */
+  override get tools(): ToolSet {
+    return super.tools
+  }
+
+  /** The system prompt, made when a run begins, before anything is sent. Awaited. Throwing rejects the run. Default: `instructions` of the options. */
+  override instructions(input: { context: Context }): Awaitable<string | undefined> {
+    return super.instructions(input)
+  }
+
+  /** A piece of visible text, as it arrives. Not awaited. Throwing is logged once a run and changes nothing. */
+  protected onText?(delta: string): void
+
+  /** A call whose arguments are valid, before its function is run. Awaited; may refuse it, change it or answer it. Throwing is logged, and the call runs. */
+  protected onToolCall?(call: ToolTurn<Context>): Awaitable<ToolTurnChange | undefined>
+
+  /** A call whose function has run. Awaited; may replace what the model is given. Throwing is logged and changes nothing. */
+  protected onToolResult?(ending: ToolEnding<Context>): Awaitable<{ content: ToolEnding['content'] } | undefined>
+
+  /** A request before it is sent. Awaited; may change messages, tools, model and tool choice for this turn. Throwing is logged and changes nothing. */
+  protected prepareTurn?(turn: ModelTurn<Context>): Awaitable<ModelTurnChange | undefined>
+
+  /** After the calls of a turn; true ends the run with `stopped`. Throwing is logged and means false. Default: `stopWhen` of the options. */
+  protected shouldStop?(state: StepState): boolean
+
   /** Runs until the model answers or a bound is reached. Tools: those of this call, else the bound ones. See `AgentRunner.run`. */
+  run<S extends OutputSchema>(input: RunInput, options: RunOptions<Context> & OutputOptions<S>): Promise<RunResult<OutputOf<S> | undefined>>
+  run(input: RunInput, options?: RunOptions<Context>): Promise<RunResult>
   run(input: RunInput, options: RunOptions<Context> = {}): Promise<RunResult> {
-    return this.#runner.run(input, { tools: this.tools, ...options })
+    return this.#runner.run(input, this.#withOwn(options))
   }
 
   /** Goes on with a run that ended `paused`. See `AgentRunner.resume`. */
+  resume<S extends OutputSchema>(
+    state: RunState | undefined,
+    options: ResumeOptions<Context> & OutputOptions<S>,
+  ): Promise<RunResult<OutputOf<S> | undefined>>
+  resume(state: RunState | undefined, options?: ResumeOptions<Context>): Promise<RunResult>
   resume(state: RunState | undefined, options: ResumeOptions<Context> = {}): Promise<RunResult> {
-    return this.#runner.resume(state, { tools: this.tools, ...options })
+    return this.#runner.resume(state, this.#withOwn(options))
   }
 
   /** The same run, to be watched as it goes. See `AgentRunner.stream`. */
+  stream<S extends OutputSchema>(input: RunInput, options: RunOptions<Context> & OutputOptions<S>): RunStream<OutputOf<S> | undefined>
+  stream(input: RunInput, options?: RunOptions<Context>): RunStream
   stream(input: RunInput, options: RunOptions<Context> = {}): RunStream {
-    return this.#runner.stream(input, { tools: this.tools, ...options })
+    return this.#runner.stream(input, this.#withOwn(options))
   }
 
   /** Subscribes to one kind of event of all runs; returns the function that unsubscribes. */
   on<K extends EventName>(name: K, listener: EventListener<K>): () => void {
     return this.#runner.on(name, listener)
+  }
+
+  /** The options of a run with what is overridden here: the agent's hooks are the innermost, around nothing but the loop. */
+  #withOwn<O extends Omit<RunOptions<Context>, 'messages' | 'runId'>>(options: O): O {
+    const { onText } = options
+    const hooks = options.hooks ?? this.options.hooks ?? []
+    const own = this.#hooks()
+    const hears = this.onText !== undefined || onText !== undefined
+    return {
+      ...options,
+      tools: options.tools ?? this.tools,
+      ...(own === undefined ? {} : { hooks: [...hooks, own] }),
+      ...(hears ? { onText: (delta: string) => this.#hear(delta, onText) } : {}),
+      ...(this.shouldStop === undefined ? {} : { stopWhen: options.stopWhen ?? ((state: StepState) => this.shouldStop?.(state) === true) }),
+    }
+  }
+
+  #hear(delta: string, onText: ((delta: string) => void) | undefined): void {
+    try {
+      this.onText?.(delta)
+    } finally {
+      onText?.(delta)
+    }
+  }
+
+  #hooks(): Hooks<Context> | undefined {
+    const own: Hooks<Context> = { name: this.constructor.name }
+    if (this.prepareTurn !== undefined) own.beforeModel = (turn) => this.prepareTurn?.(turn)
+    if (this.onToolCall !== undefined) own.beforeTool = (call) => this.onToolCall?.(call)
+    if (this.onToolResult !== undefined) own.afterTool = (ending) => this.onToolResult?.(ending)
+    return Object.keys(own).length === 1 ? undefined : own
   }
 }

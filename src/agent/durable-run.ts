@@ -10,6 +10,10 @@ export interface DurableInput {
   messages: readonly ChatMessage[]
   /** How many of them were there before this run. */
   given: number
+  /** Whether it listens to a `RunControl`. */
+  steerable?: boolean
+  /** Why a guardrail stopped it before it began. */
+  refused?: string
   settings: RunSettings<never>
 }
 
@@ -31,6 +35,8 @@ export function inputToJson({ settings, ...input }: DurableInput): Json {
     providerOptions,
     decisionTimeoutMs,
     remembered,
+    activeTools,
+    outputRetries,
     compaction,
     temperature,
     topP,
@@ -62,6 +68,8 @@ export function inputToJson({ settings, ...input }: DurableInput): Json {
     providerOptions,
     decisionTimeoutMs,
     remembered,
+    activeTools,
+    outputRetries,
     ...(compaction === undefined ? {} : { compaction: { maxTokens: compaction.maxTokens } }),
   }
   return plain({ ...input, settings: { ...rest, ...sampling, ...Object.fromEntries(times), limits: Object.fromEntries(limits) } })

@@ -38,7 +38,7 @@ export class History {
   /** Calls of the last assistant message that have no result yet, by id. */
   readonly #open = new Map<string, ToolCall>()
   readonly healing: Healing = { answeredCalls: 0, droppedResults: 0, movedResults: 0, renamedCalls: 0 }
-  readonly #prefix: number
+  #prefix: number
   #earlier = 0
 
   /**
@@ -89,6 +89,18 @@ export class History {
   /** The messages from position `from` on, without the instructions, in a new list. */
   slice(from = 0): ChatMessage[] {
     return this.#messages.slice(this.#prefix + from)
+  }
+
+  /** Other instructions in place of those there are. */
+  instruct(instructions: string | undefined): void {
+    const first = instructions === undefined ? [] : [adopt<ChatMessage>({ role: 'system', content: instructions })]
+    const shift = first.length - this.#prefix
+    this.#messages.splice(0, this.#prefix, ...first)
+    this.#prefix = first.length
+    const { from, shortenBefore } = this.#compaction
+    if (this.#visible !== this.#messages) {
+      this.compact({ ...this.#compaction, from: Math.max(0, from + shift), shortenBefore: Math.max(0, shortenBefore + shift) })
+    }
   }
 
   /** Takes over a message that holds no result, and freezes it. Calls still open are answered first, so the list stays valid. */

@@ -19,6 +19,7 @@ export interface ResolvedLimits {
   costUsd: number
   toolCalls: number
   repeatedCalls: number
+  depth: number
 }
 
 /** Checks every bound and fills in the defaults. Throws `invalid_option`. */
@@ -37,6 +38,7 @@ export function resolveLimits(settings: RunSettings<never>): ResolvedLimits {
       limits.toolCalls === Number.POSITIVE_INFINITY
         ? limits.toolCalls
         : count('limits.toolCalls', limits.toolCalls, Number.POSITIVE_INFINITY, 0),
+    depth: count('limits.depth', limits.depth, 5, 0),
     repeatedCalls:
       limits.repeatedCalls === Number.POSITIVE_INFINITY ? limits.repeatedCalls : count('limits.repeatedCalls', limits.repeatedCalls, 3, 1),
   }
@@ -68,35 +70,68 @@ export function checkCostIsKnown(limits: RunLimits | undefined, capabilities: Mo
   throw new InvalidOptionError('limits.costUsd', 'absent for a model that has no `price` and does not report its cost', limits.costUsd)
 }
 
-/** What a run has used up. Made of recorded values only, so a replay counts the same. */
+/** What runs made inside a call have used up. */
+export interface Spent {
+  usage: Usage
+  toolCalls: number
+}
+
+/** The call a run was made inside of: what the run uses up is used up there too. */
+export interface BudgetParent {
+  budget: Budget
+  toolCallId: string
+  /** Of the run that was made: a call may make several. */
+  runId: string
+}
+
+/**
+ * What a run has used up, with what runs inside its calls have. Made of recorded values, so a replay counts the same; only what a call under
+ * way has come to so far is told by the run inside it.
+ */
 export class Budget {
   readonly #limits: ResolvedLimits
-  #usage: Usage = noUsage
-  #toolCalls = 0
+  readonly #parent: BudgetParent | undefined
+  /** By call, and in it by run. */
+  readonly #nested = new Map<string, Map<string, Spent>>()
+  #own: Spent = nothingSpent
+  #total: Spent = nothingSpent
   #callsLeftOut = false
 
-  constructor(limits: ResolvedLimits) {
+  constructor(limits: ResolvedLimits, parent?: BudgetParent) {
     this.#limits = limits
-  }
-
-  get usage(): Usage {
-    return this.#usage
+    this.#parent = parent
   }
 
   spend(usage: Usage | undefined): void {
-    this.#usage = addUsage(this.#usage, usage)
+    this.#setOwn({ ...this.#own, usage: addUsage(this.#own.usage, usage) })
+  }
+
+  /** What runs inside a call have used up by now; undefined where there was none. */
+  spentIn(toolCallId: string): Spent | undefined {
+    const runs = this.#nested.get(toolCallId)
+    return runs && [...runs.values()].reduce(addSpent)
+  }
+
+  /** Takes over what a round's calls have come to by their records. */
+  settle(records: readonly { id: string; nested?: Spent }[]): void {
+    for (const { id, nested } of records) {
+      if (nested === undefined) continue
+      this.#nested.set(id, new Map([['recorded', nested]]))
+      this.#sum()
+    }
   }
 
   /** The plan with the calls that are more than may run refused, in the order of the calls. */
   admit(planned: readonly PlannedCall[]): PlannedCall[] {
     return planned.map((call): PlannedCall => {
       if (call.action === 'reject') return call
-      if (this.#toolCalls < this.#limits.toolCalls) {
-        this.#toolCalls++
+      const { left, limit } = this.#callsLeft()
+      if (left > 0) {
+        this.#setOwn({ ...this.#own, toolCalls: this.#own.toolCalls + 1 })
         return call
       }
       this.#callsLeftOut = true
-      const text = `Not run: the limit of ${this.#limits.toolCalls} tool calls is reached.`
+      const text = `Not run: the limit of ${limit} tool calls is reached.`
       const { approval: _, ...refused } = call
       return { ...refused, action: 'reject', refusal: { code: 'tool_denied', text } }
     })
@@ -104,10 +139,49 @@ export class Budget {
 
   /** What must end the run after `iteration`, by priority; undefined when it may go on. */
   exhausted(iteration: number): StopReason | undefined {
-    const { tokens, costUsd, maxIterations } = this.#limits
-    if (this.#callsLeftOut || this.#usage.totalTokens >= tokens || (this.#usage.costUsd ?? 0) >= costUsd) return 'budget'
-    return iteration >= maxIterations ? 'max_iterations' : undefined
+    if (this.#callsLeftOut || this.#isUsedUp()) return 'budget'
+    return iteration >= this.#limits.maxIterations ? 'max_iterations' : undefined
   }
+
+  #isUsedUp(): boolean {
+    const { tokens, costUsd } = this.#limits
+    const { totalTokens, costUsd: cost = 0 } = this.#total.usage
+    if (totalTokens >= tokens || cost >= costUsd) return true
+    const outer = this.#parent?.budget
+    return outer === undefined ? false : outer.#isUsedUp()
+  }
+
+  #callsLeft(): { left: number; limit: number } {
+    const limit = this.#limits.toolCalls
+    const own = { left: limit - this.#total.toolCalls, limit }
+    if (this.#parent === undefined) return own
+    const outer = this.#parent.budget.#callsLeft()
+    return outer.left < own.left ? outer : own
+  }
+
+  #setOwn(own: Spent): void {
+    this.#own = own
+    this.#sum()
+  }
+
+  #sum(): void {
+    let total = this.#own
+    for (const runs of this.#nested.values()) total = [...runs.values()].reduce(addSpent, total)
+    this.#total = total
+    if (this.#parent !== undefined) this.#parent.budget.#setNested(this.#parent, total)
+  }
+
+  #setNested({ toolCallId, runId }: BudgetParent, spent: Spent): void {
+    const runs = this.#nested.get(toolCallId) ?? new Map<string, Spent>()
+    this.#nested.set(toolCallId, runs.set(runId, spent))
+    this.#sum()
+  }
+}
+
+const nothingSpent: Spent = { usage: noUsage, toolCalls: 0 }
+
+function addSpent(a: Spent, b: Spent): Spent {
+  return { usage: addUsage(a.usage, b.usage), toolCalls: a.toolCalls + b.toolCalls }
 }
 
 /** Notices a model that makes the very same call turn after turn. */
@@ -134,10 +208,10 @@ export class RepeatBreaker {
   }
 }
 
-/** The plan of a turn that was not to call anything, with all its calls refused. */
-export function refuseAll(planned: readonly PlannedCall[]): PlannedCall[] {
+/** The plan of a turn that was not to call anything but `answering`, with its other calls refused. */
+export function refuseAll(planned: readonly PlannedCall[], answering?: string): PlannedCall[] {
   return planned.map(({ approval: _, ...call }): PlannedCall => {
-    if (call.action === 'reject') return call
+    if (call.action === 'reject' || call.name === answering) return call
     return { ...call, action: 'reject', refusal: { code: 'tool_denied', text: 'Not run: the run may call no more tools.' } }
   })
 }

@@ -1,15 +1,18 @@
 import { randomUUID } from 'node:crypto'
-import type { ToolloopError } from '../errors.ts'
-import type { EventBus, EventMeta, EventName, EventPayloads, RunEvent, StopReason } from '../events.ts'
+import { messageOf, type ToolloopError } from '../errors.ts'
+import { Event, type EventBus, type EventMeta, type EventName, type EventPayloads, type RunEvent, type StopReason } from '../events.ts'
 import type { Logger } from '../log.ts'
 import type { ChatModel } from '../models/model.ts'
 import type { PreparedCall } from '../tools/arguments.ts'
-import type { ToolSet } from '../tools/registry.ts'
+import { type ToolSet, ToolView } from '../tools/registry.ts'
 import { ToolRunner } from '../tools/runner.ts'
+import type { AnyTool, RunScope } from '../tools/tool.ts'
 import { chooseCallForm, concernsText, openTextCalls } from './call-form.ts'
-import type { ResolvedLimits } from './limits.ts'
-import type { RunOptions } from './run.ts'
+import { Budget, type ResolvedLimits } from './limits.ts'
+import type { OutputFormat } from './output.ts'
+import type { RunLimits, RunOptions } from './run.ts'
 import type { TextCalls } from './text-calls.ts'
+import { usable } from './turn-request.ts'
 
 type DeltaName = 'TEXT_DELTA' | 'REASONING_DELTA' | 'TOOL_INPUT_START' | 'TOOL_INPUT_DELTA'
 
@@ -25,20 +28,36 @@ export interface LiveRunParts {
   bus: EventBus
   logger: Logger
   tap?: EventTap
+  output?: OutputFormat
+  /** Where it is inside another run. */
+  parent?: RunParent
+  /** Whether it listens to a `RunControl`; known from its start on, so that a replay does the same. */
+  steerable?: boolean
+}
+
+/** The call of another run that a run was made inside of. */
+export interface RunParent {
+  run: LiveRun
+  toolCallId: string
+  /** Whether those who watch the other run see this one's events too. */
+  forwards: boolean
 }
 
 /**
  * What of a run lives only in this process: its model and tools, the caller's signal and context, where its events go. Everything the
  * loop decides by is elsewhere, as plain data. `dispose` releases every timer and listener.
  */
-export class LiveRun {
+export class LiveRun implements RunScope {
   readonly runId: string
-  readonly model: ChatModel
-  readonly registry: ToolSet
+  readonly depth: number
+  readonly output: OutputFormat | undefined
+  readonly steerable: boolean
   readonly toolRunner: ToolRunner
   readonly limits: ResolvedLimits
   readonly settings: RunOptions<never>
   readonly logger: Logger
+  /** How many answers of this run were not accepted. */
+  objections = 0
   /** Calls made ready by the plan, by id; a resumed run makes them again. */
   readonly prepared: Map<string, PreparedCall> = new Map()
   /** Values tools returned, by call id: too rich for the record, so kept only here. */
@@ -47,6 +66,13 @@ export class LiveRun {
   readonly errors: Map<string, ToolloopError> = new Map()
   /** Approvals that need not be asked for again: those handed in, and those given in this run. */
   readonly remembered: Set<string>
+  readonly #parent: RunParent | undefined
+  readonly #lineage: Pick<EventMeta, 'parentRunId' | 'parentToolCallId' | 'depth'>
+  readonly #first: { model: ChatModel; tools: ToolSet }
+  #model: ChatModel
+  #offered: ToolSet
+  #registry: ToolSet
+  #view: { of: ToolSet; view: ToolSet } | undefined
   readonly #controller = new AbortController()
   readonly #textCalls = new Map<ChatModel, Promise<TextCalls>>()
   readonly #bus: EventBus
@@ -56,19 +82,88 @@ export class LiveRun {
   readonly #waiting = new Set<() => void>()
   #interruption: Extract<StopReason, 'aborted' | 'deadline'> | undefined
 
-  constructor({ runId = `run_${randomUUID()}`, model, registry, limits, settings, bus, logger, tap }: LiveRunParts) {
+  #budget: Budget
+  #onTextFailed = false
+
+  constructor(parts: LiveRunParts) {
+    const { runId = `run_${randomUUID()}`, model, registry, limits, settings, bus, logger, tap, output, parent, steerable = false } = parts
     this.runId = runId
-    this.model = model
-    this.registry = registry
-    this.toolRunner = new ToolRunner(registry)
+    this.depth = parent === undefined ? 0 : parent.run.depth + 1
+    this.output = output
+    this.steerable = steerable
+    this.#parent = parent
+    this.#lineage = parent === undefined ? {} : { parentRunId: parent.run.runId, parentToolCallId: parent.toolCallId, depth: this.depth }
+    this.#first = { model, tools: registry }
+    this.#model = model
+    this.#offered = registry
+    this.#registry = this.#withAnswer(registry)
+    this.toolRunner = new ToolRunner({ get: (name) => this.#registry.get(name), names: () => this.#registry.names() })
     this.limits = limits
+    this.#budget = this.#openBudget()
     this.settings = settings
     this.remembered = new Set(settings.remembered)
     this.logger = logger
     this.#bus = bus
-    this.#tap = tap
+    this.#tap = joinTaps(tap, parent?.forwards === true ? parent.run.#tap : undefined)
     if (settings.signal !== undefined) this.follow(settings.signal)
     if (Number.isFinite(limits.deadlineMs)) this.#startDeadline(limits.deadlineMs)
+  }
+
+  /** How deep runs may be nested: as the outermost one says. */
+  get depthLimit(): number {
+    return this.#parent?.run.depthLimit ?? this.limits.depth
+  }
+
+  /** What a model has to be able to tell of its cost: this run, or one it is inside of, is limited by it. */
+  get costLimit(): RunLimits | undefined {
+    return Number.isFinite(this.limits.costUsd) ? this.settings.limits : this.#parent?.run.costLimit
+  }
+
+  get model(): ChatModel {
+    return this.#model
+  }
+
+  /** The tools the model is told of. */
+  get offered(): ToolSet {
+    return this.#offered
+  }
+
+  /** Where a call's tool is found: among those that are offered, and the one that gives the answer. */
+  get registry(): ToolSet {
+    return this.#registry
+  }
+
+  /** Of the execution under way. */
+  get budget(): Budget {
+    return this.#budget
+  }
+
+  /** An execution begins, the first or a later one: what an earlier one came to is in the record alone. */
+  begin(): Budget {
+    this.handTo(this.#first)
+    this.objections = 0
+    this.#budget = this.#openBudget()
+    return this.#budget
+  }
+
+  /** Goes on with another model and other tools. */
+  handTo({ model, tools }: { model: ChatModel; tools: ToolSet }): void {
+    this.#model = model
+    this.#offered = tools
+    this.#registry = this.#withAnswer(tools)
+  }
+
+  /** The model to ask throughout one turn. */
+  modelForTurn(): ChatModel {
+    const chosen = this.settings.control?.takeModel()
+    if (chosen !== undefined) this.#changeModel(chosen)
+    return this.#model.forTurn?.() ?? this.#model
+  }
+
+  /** `tools` and one more. The same view for the same tools: what is sent of them is converted once. */
+  view(tools: ToolSet, more: AnyTool): ToolSet {
+    if (this.#view?.of !== tools) this.#view = { of: tools, view: new ToolView(tools, { also: [more] }) }
+    return this.#view.view
   }
 
   /** Aborted when the caller aborts, the consumer goes away, or the deadline passes. */
@@ -133,12 +228,12 @@ export class LiveRun {
   }
 
   hears(name: EventName): boolean {
-    return this.#tap !== undefined || this.#bus.hasListeners(name)
+    return this.#tap !== undefined || this.#bus.hasListeners(name) || (name === Event.TEXT_DELTA && this.settings.onText !== undefined)
   }
 
   emit<K extends EventName>(type: K, payload: EventPayloads[K], meta: Omit<EventMeta, 'runId'>): void {
     if (!this.hears(type)) return
-    const whole = { ...meta, runId: this.runId }
+    const whole = { ...meta, ...this.#lineage, runId: this.runId }
     // Each audience gets a copy of its own: a listener may do with it what it likes. Deltas are flat and made for the occasion, and there
     // are thousands of them: spreading them is copy enough.
     const isNested = nestedPayloads.has(type)
@@ -155,15 +250,51 @@ export class LiveRun {
    */
   deltas<K extends DeltaName>(type: K, meta: Omit<EventMeta, 'runId'>): ((payload: EventPayloads[K]) => void) | undefined {
     if (!this.hears(type)) return undefined
-    const whole = Object.freeze({ ...meta, runId: this.runId })
+    const whole = Object.freeze({ ...meta, ...this.#lineage, runId: this.runId })
     const bus = this.#bus
     const tap = this.#tap
+    const onText = type === Event.TEXT_DELTA ? this.#guardedOnText() : undefined
     return (payload) => {
       if (this.#interruption !== undefined) return
+      if (onText !== undefined && 'text' in payload) onText(payload.text)
       const event = tap && ({ type, meta: whole, ...payload } as RunEvent)
       bus.emit(type, payload, whole)
       if (event !== undefined) tap?.(event)
     }
+  }
+
+  #guardedOnText(): ((text: string) => void) | undefined {
+    const { onText } = this.settings
+    if (onText === undefined) return undefined
+    return (text) => {
+      try {
+        onText(text)
+      } catch (error) {
+        if (!this.#onTextFailed) this.logger.error({ runId: this.runId, error: messageOf(error) }, 'onText threw; the run goes on')
+        this.#onTextFailed = true
+      }
+    }
+  }
+
+  #changeModel(model: ChatModel): void {
+    try {
+      this.#model = usable(this, model)
+    } catch (error) {
+      this.logger.error(
+        { runId: this.runId, error: messageOf(error) },
+        'the run can’t be gone on with by the model it was to use; it keeps its own',
+      )
+    }
+  }
+
+  #withAnswer(tools: ToolSet): ToolSet {
+    return this.output === undefined ? tools : this.view(tools, this.output.tool)
+  }
+
+  #openBudget(): Budget {
+    const { limits, runId } = this
+    const parent = this.#parent
+    return new Budget(limits, parent && { budget: parent.run.budget, toolCallId: parent.toolCallId, runId })
   }
 
   dispose(): void {
@@ -177,6 +308,14 @@ export class LiveRun {
   }
 }
 
+function joinTaps(own: EventTap | undefined, outer: EventTap | undefined): EventTap | undefined {
+  if (own === undefined || outer === undefined) return own ?? outer
+  return (event) => {
+    own(event)
+    outer(event)
+  }
+}
+
 const nestedPayloads: ReadonlySet<EventName> = new Set<EventName>([
   'RUN_START',
   'RUN_END',
@@ -184,4 +323,5 @@ const nestedPayloads: ReadonlySet<EventName> = new Set<EventName>([
   'TOOL_CALL_START',
   'TOOL_CALL_REJECTED',
   'TOOL_PROGRESS',
+  'DECISION_NEEDED',
 ])

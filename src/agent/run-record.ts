@@ -1,11 +1,12 @@
-import { ModelError, messageOf, type ToolloopError } from '../errors.ts'
+import { ModelError, messageOf, ToolloopError } from '../errors.ts'
 import type { StopReason } from '../events.ts'
-import { addUsage, type Content, noUsage, textOf, type Usage } from '../messages.ts'
+import { addUsage, type ChatMessage, type Content, noUsage, textOf, type Usage } from '../messages.ts'
 import type { History } from './history.ts'
 import type { LiveRun } from './live-run.ts'
+import { jsonOf } from './output.ts'
 import type { PendingItem, RunResult, RunStep, ToolCallRecord } from './run.ts'
 import { type ToolRound, toResultMessage } from './tool-round.ts'
-import type { ErrorRecord, Turn } from './turn.ts'
+import type { ErrorRecord, Objection, Turn } from './turn.ts'
 
 /** Approvals that were given in this run to be remembered. */
 function rememberedIn({ remembered, settings }: LiveRun): { remembered?: string[] } {
@@ -22,6 +23,26 @@ export interface Ending {
   output?: Content
 }
 
+/** How the run ends with a turn that is no reply. */
+export function endingOfTurn(turn: Exclude<Turn, { kind: 'reply' }>): Ending {
+  if (turn.kind === 'interrupted') return { stopReason: turn.why }
+  return { stopReason: turn.kind === 'failed' ? 'model_error' : 'refused', error: turn.error }
+}
+
+/** How the run ends with a round; undefined when it may go on. Several reasons at once: the first counts. */
+export function endingOfRound({ interrupted, stop, pending, final }: ToolRound, { output }: LiveRun): Ending | undefined {
+  if (interrupted !== undefined) return { stopReason: interrupted }
+  if (stop !== undefined) return stoppedByGuardrail(stop)
+  if (pending.length > 0) return { stopReason: 'paused', pending }
+  if (final === undefined) return undefined
+  if (output === undefined || final.tool !== output.tool.name) return { stopReason: 'stopped', output: final.content }
+  return { stopReason: 'answered', output: jsonOf(output, final.args ?? {}) }
+}
+
+export function stoppedByGuardrail(reason: string): Ending {
+  return { stopReason: 'refused', error: { code: 'guardrail', message: `The run was stopped by ${reason}` } }
+}
+
 /** What a run has come to so far; all of it made from what steps returned. */
 export class RunRecord {
   readonly history: History
@@ -31,6 +52,7 @@ export class RunRecord {
   #usage: Usage = noUsage
   #text = ''
   #iterations = 0
+  #agent: string | undefined
 
   /** `given`: how many messages of the history are from before this run. */
   constructor(history: History, given: number) {
@@ -56,6 +78,7 @@ export class RunRecord {
   addRound(round: ToolRound, repeated: ReadonlySet<string>): void {
     for (const record of round.records) {
       this.toolCalls.push(record)
+      this.#usage = addUsage(this.#usage, record.nested?.usage)
       this.history.appendResult(toResultMessage(record, repeated.has(record.id) ? repeatNote : undefined))
     }
     if (round.interrupted !== undefined) this.history.closeOpenCalls('Cancelled: the run ended before this call was dealt with.')
@@ -73,11 +96,38 @@ export class RunRecord {
     }
   }
 
+  /**
+   * Counts an answer that is not accepted, given as text or through the tool for it; how the run ends when there were too many of them.
+   */
+  rejectedAnswer(objection: Objection | undefined, run: LiveRun): Ending | undefined {
+    const { outputRetries = 2 } = run.settings
+    if (objection !== undefined) run.objections++
+    const rejected = this.toolCalls.filter(({ tool, outcome }) => tool === run.output?.tool.name && outcome === 'rejected')
+    if (run.objections + rejected.length <= outputRetries) return undefined
+    const message = objection?.text ?? textOf(rejected.at(-1)?.content ?? '')
+    if (objection?.code === 'guardrail') return { stopReason: 'refused', error: { code: 'guardrail', message } }
+    return { stopReason: 'model_error', error: { code: 'invalid_output', message } }
+  }
+
+  /** Takes over what the model is told from outside: that its answer is not accepted, what the user says meanwhile. */
+  say(objection: Objection | undefined, messages: readonly ChatMessage[]): void {
+    if (objection !== undefined) this.history.append({ role: 'user', content: objection.text })
+    for (const message of messages) this.history.append(message)
+  }
+
+  /** Another agent has the conversation. */
+  handTo(agent: string, instructions: string | undefined): void {
+    this.#agent = agent
+    this.history.instruct(instructions)
+  }
+
   close({ stopReason, error, pending = [], output }: Ending, run: LiveRun): RunResult {
     const { runId, values } = run
+    const text = output === undefined ? this.#text : textOf(output)
     return {
       runId,
-      output: output === undefined ? this.#text : textOf(output),
+      output: text,
+      text,
       messages: this.history.slice(),
       newMessages: this.history.slice(this.#given),
       stopReason,
@@ -87,12 +137,14 @@ export class RunRecord {
       toolCalls: this.toolCalls.map((call) => (values.has(call.id) ? { ...call, value: values.get(call.id) } : call)),
       pending,
       ...rememberedIn(run),
+      ...(this.#agent === undefined ? {} : { agent: this.#agent }),
       ...(error === undefined ? {} : { error: this.#errorOf(error, run) }),
     }
   }
 
   /** The error as it was thrown, with its stack and cause; after a crash, one made from the record. */
   #errorOf({ code, message }: ErrorRecord, run: LiveRun): ToolloopError {
+    if (code === 'guardrail') return new ToolloopError(code, message)
     const thrown = [...run.errors.values()].findLast((error) => error.code === code && error.message === message)
     return thrown ?? new ModelError(code, message, { provider: run.model.provider, model: run.model.model, retryable: false })
   }

@@ -1,19 +1,23 @@
 import { Event, type RunEvent } from '../events.ts'
-import type { EventTap } from './live-run.ts'
+import type { Watch } from './open-run.ts'
 import type { RunResult } from './run.ts'
+import type { RunControl } from './run-control.ts'
 
 /**
  * A run to be watched. Iterate it for events, or `.text` for the visible text alone; `.result` settles as `run()` does, whether or not
  * anything is iterated. Leaving an iteration (`break`, `return`, an exception) aborts the run. Only one of the two can be iterated, once.
  */
-export class RunStream implements AsyncIterable<RunEvent> {
-  readonly result: Promise<RunResult>
+export class RunStream<Output = string> implements AsyncIterable<RunEvent> {
+  readonly result: Promise<RunResult<Output>>
+  /** Steers the run: adds messages, changes the model, stops it. */
+  readonly control: RunControl
   readonly #consumer = new AbortController()
   readonly #queue = new EventQueue(() => this.#consumer.abort(new DOMException('The consumer left the stream', 'AbortError')))
 
-  /** `start` begins the run and reports its events to `tap` until it is done. */
-  constructor(start: (tap: EventTap, signal: AbortSignal) => Promise<RunResult>) {
-    this.result = start((event) => this.#queue.push(event), this.#consumer.signal)
+  /** `start` begins the run, which is watched until it is done. */
+  constructor(start: (watch: Watch) => Promise<RunResult<Output>>, control: RunControl) {
+    this.control = control
+    this.result = start({ tap: (event) => this.#queue.push(event), left: this.#consumer.signal })
     this.result.then(
       () => this.#queue.end(),
       (error: unknown) => this.#queue.fail(error),
@@ -26,7 +30,12 @@ export class RunStream implements AsyncIterable<RunEvent> {
 
   /** The visible text as it arrives; pieces that came while the consumer was busy come as one. */
   get text(): AsyncIterable<string> {
-    const select = (event: RunEvent) => (event.type === Event.TEXT_DELTA ? event.text : undefined)
+    // What runs inside this one's calls say is no part of its text.
+    let runId: string | undefined
+    const select = (event: RunEvent) => {
+      runId ??= event.meta.runId
+      return event.type === Event.TEXT_DELTA && event.meta.runId === runId ? event.text : undefined
+    }
     return { [Symbol.asyncIterator]: () => this.#queue.iterate(select, (text, more) => text + more) }
   }
 }

@@ -6,11 +6,15 @@ import type { ChatMessage, Content, Json, JsonObject, Usage } from '../messages.
 import type { AnyModel } from '../models/create-model.ts'
 import type { Sampling, ToolChoice } from '../models/model.ts'
 import type { ToolSet } from '../tools/registry.ts'
-import type { AnyTool, JsonSchema } from '../tools/tool.ts'
+import type { AnyTool, JsonSchema, ToolContext } from '../tools/tool.ts'
 import type { Decision } from './decisions.ts'
+import type { Guardrail } from './guardrails.ts'
 import type { Hooks } from './hooks.ts'
 import type { Journal } from './journal.ts'
+import type { Spent } from './limits.ts'
+import type { OutputSchema } from './output.ts'
 import type { RunState } from './paused-run.ts'
+import type { RunControl } from './run-control.ts'
 
 /** What a caller may bound. Several reached at once: the run ends with the first of deadline, budget, max_iterations, repeated_calls. */
 export interface RunLimits {
@@ -27,6 +31,8 @@ export interface RunLimits {
    * the call again the run ends with `repeated_calls`. Default 3; `Infinity` switches the breaker off.
    */
   repeatedCalls?: number
+  /** How deep runs may be nested inside each other's tool calls. Of the outermost run; default 5. */
+  depth?: number
 }
 
 export interface ApprovalRequest<Context = unknown> {
@@ -107,6 +113,12 @@ export interface RunSettings<Context = unknown> extends Sampling {
   remembered?: readonly string[]
   /** Take part in the loop, in their order. */
   hooks?: readonly Hooks<Context>[]
+  /** Checks of what goes in and out, in their order. */
+  guardrails?: readonly Guardrail<Context>[]
+  /** Names of the tools that are sent; the others can't be called. Default: all. */
+  activeTools?: readonly string[]
+  /** How often an answer that is not accepted may be given anew: one that does not fit `output`, or that a guardrail withheld. Default 2. */
+  outputRetries?: number
   /** Decides calls of tools that need approval while the run waits. Without it such a run ends `paused`. Throwing means refused. */
   approve?(request: ApprovalRequest<Context>): ApprovalDecision | Promise<ApprovalDecision>
 }
@@ -118,7 +130,7 @@ export interface RunnerOptions<Context = unknown> extends RunSettings<Context> {
   models?: readonly AnyModel[]
   tools?: readonly AnyTool[] | ToolSet
   /** The system prompt, sent as the first message as it is. */
-  instructions?: string | ((input: { context: Context }) => string | Promise<string>)
+  instructions?: string | ((input: { context: Context }) => string | undefined | Promise<string | undefined>)
   /** Where events go. Default: a bus of the runner's own. */
   bus?: EventBus
   logger?: Logger
@@ -136,6 +148,27 @@ export interface RunOptions<Context = unknown> extends RunSettings<Context> {
   tools?: readonly AnyTool[] | ToolSet
   /** Default: made at random. */
   runId?: string
+  /** The visible text, piece by piece, as it arrives. One that throws is logged once, and the run goes on. */
+  onText?(delta: string): void
+  /** Steers the run while it goes on. */
+  control?: RunControl
+  /**
+   * The context of the tool call this run is made in: its signal, its budget and `approve` are this run's too, events name it, and its
+   * caller's context is the default. A nested run is a part of that call: it is kept in memory only.
+   */
+  parent?: ToolContext<Context>
+  /** Whether the stream of the run outside has this run's events as well; they have `meta.parentRunId`. Default false. */
+  forwardEvents?: boolean
+}
+
+/** Of a run, or one that is resumed, whose answer has a schema. */
+export interface OutputOptions<S extends OutputSchema = OutputSchema> {
+  /**
+   * The answer's schema: `result.output` is then what it makes of the answer. Asked for by the provider's own means where it has them beside
+   * tools, else through a tool that gives the answer. An answer that does not fit is sent back, see `outputRetries`; then the run ends
+   * `model_error` with code `invalid_output`. Not stored: to be given again to `resume`.
+   */
+  output: S
 }
 
 /** What a paused run goes on with; what is not given stays as it was. */
@@ -168,6 +201,8 @@ export interface ToolCallRecord {
   attempts: number
   /** What had to be put right before the call could be understood. */
   repairs?: string[]
+  /** What runs made inside the call have used up. */
+  nested?: Spent
 }
 
 /** One model request. */
@@ -199,10 +234,15 @@ export interface PendingItem {
   place: string
 }
 
-export interface RunResult {
+export interface RunResult<Output = string> {
   runId: string
-  /** The final answer; partial text when the run ended early; `''` when there was none. */
-  output: string
+  /**
+   * The final answer; partial text when the run ended early; `''` when there was none. With `output: schema`, what the schema makes of the
+   * answer; undefined when there was none that fits.
+   */
+  output: Output
+  /** The answer as text: of an answer with a schema, its JSON. */
+  text: string
   /** The whole conversation, without the instructions, ready to be passed back as `messages`. */
   messages: ChatMessage[]
   /** What this run added, its input included. */
@@ -218,5 +258,7 @@ export interface RunResult {
   state?: RunState
   /** Approvals that were to be remembered: for `remembered` of other runs. */
   remembered?: string[]
+  /** The agent that has the conversation now, where it was handed over. */
+  agent?: string
   error?: ToolloopError
 }

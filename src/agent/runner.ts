@@ -1,18 +1,22 @@
-import { Event, EventBus, type EventListener, type EventName, type StopReason } from '../events.ts'
+import { EventBus, type EventListener, type EventName, type StopReason } from '../events.ts'
 import { defaultLogger, type Logger, redacting } from '../log.ts'
 import type { Json } from '../messages.ts'
 import type { ChatModel } from '../models/model.ts'
 import type { ToolSet } from '../tools/registry.ts'
 import { askWithinWindow } from './context-window.ts'
 import { type DurableInput, inputFromJson, inputToJson, resultFromJson, resultToJson } from './durable-run.ts'
-import { History } from './history.ts'
-import { type Durable, type Engine, InMemory, type Recorded } from './journal.ts'
-import { Budget, RepeatBreaker, type ResolvedLimits, refuseAll, resolveLimits } from './limits.ts'
-import { type EventTap, LiveRun } from './live-run.ts'
+import { carryOut, carryOutHere, checkedInput, openRecord, withOutput } from './execution.ts'
+import { handOver } from './handover.ts'
+import type { Durable, Engine } from './journal.ts'
+import { RepeatBreaker, refuseAll, resolveLimits } from './limits.ts'
+import type { LiveRun } from './live-run.ts'
+import { openRun, type Watch, withParent } from './open-run.ts'
 import { checkSettings, mergeOptions, toMessages, toModel, toToolSet, warnOfDeprecated } from './options.ts'
+import type { OutputOf, OutputSchema } from './output.ts'
 import { decide, type RunState, readState } from './paused-run.ts'
-import type { ResumeOptions, RunInput, RunnerOptions, RunOptions, RunResult } from './run.ts'
-import { type Ending, RunRecord } from './run-record.ts'
+import type { OutputOptions, ResumeOptions, RunInput, RunnerOptions, RunOptions, RunResult } from './run.ts'
+import { RunControl, takeSteering } from './run-control.ts'
+import { type Ending, endingOfRound, endingOfTurn, type RunRecord } from './run-record.ts'
 import { RunStream } from './run-stream.ts'
 import { runToolRound } from './tool-round.ts'
 
@@ -24,7 +28,7 @@ export class AgentRunner<Context = unknown> {
   readonly bus: EventBus
   readonly #options: RunnerOptions<Context>
   readonly #model: ChatModel
-  readonly #registry: ToolSet
+  readonly #tools: ToolSet
   readonly #logger: Logger
   readonly #engine: Engine | undefined
   /** Runs under a journal that were started here, so that an execution in this process gets the caller's context and listeners. */
@@ -35,11 +39,23 @@ export class AgentRunner<Context = unknown> {
     this.#options = options
     this.#model = toModel(options)
     checkSettings(options, this.#model)
-    this.#registry = toToolSet(options.tools)
+    this.#tools = toToolSet(options.tools)
     this.#logger = options.logger === undefined ? defaultLogger : redacting(options.logger)
     warnOfDeprecated(this.#model, options.logger)
     this.bus = options.bus ?? new EventBus((error, event) => this.#logger.error({ error, event }, 'event listener failed'))
     this.#engine = options.journal?.connect((durable, input) => this.#execute(durable, input))
+  }
+
+  get model(): ChatModel {
+    return this.#model
+  }
+
+  get tools(): ToolSet {
+    return this.#tools
+  }
+
+  get instructions(): RunnerOptions<Context>['instructions'] {
+    return this.#options.instructions
   }
 
   /** Subscribes to one kind of event of all runs; returns the function that unsubscribes. */
@@ -51,13 +67,18 @@ export class AgentRunner<Context = unknown> {
    * Runs until the model answers or a bound is reached. How it ended is in the result, which always has the messages: a failing
    * provider, an abort and a limit resolve too. Rejects only for options and messages that are not allowed, before anything is sent.
    */
-  run(input: RunInput, options: RunOptions<Context> = {}): Promise<RunResult> {
+  run<S extends OutputSchema>(input: RunInput, options: RunOptions<Context> & OutputOptions<S>): Promise<RunResult<OutputOf<S> | undefined>>
+  run(input: RunInput, options?: RunOptions<Context>): Promise<RunResult>
+  run(input: RunInput, options: RunOptions<Context> = {}): Promise<RunResult<never>> {
     return this.#start(input, options)
   }
 
   /** The same run, to be watched: events, or `.text`, as they come, and `.result`. Leaving the iteration aborts the run. */
-  stream(input: RunInput, options: RunOptions<Context> = {}): RunStream {
-    return new RunStream((tap, signal) => this.#start(input, options, tap, signal))
+  stream<S extends OutputSchema>(input: RunInput, options: RunOptions<Context> & OutputOptions<S>): RunStream<OutputOf<S> | undefined>
+  stream(input: RunInput, options?: RunOptions<Context>): RunStream
+  stream(input: RunInput, options: RunOptions<Context> = {}): RunStream<never> {
+    const { control = new RunControl() } = options
+    return new RunStream((watch) => this.#start(input, { ...options, control }, watch), control)
   }
 
   /**
@@ -70,46 +91,63 @@ export class AgentRunner<Context = unknown> {
    * const result = await runner.resume(paused.state, { decisions })
    * ```
    */
-  async resume(state: RunState | undefined, { decisions = [], ...options }: ResumeOptions<Context> = {}): Promise<RunResult> {
+  resume<S extends OutputSchema>(
+    state: RunState | undefined,
+    options: ResumeOptions<Context> & OutputOptions<S>,
+  ): Promise<RunResult<OutputOf<S> | undefined>>
+  resume(state: RunState | undefined, options?: ResumeOptions<Context>): Promise<RunResult>
+  resume(state: RunState | undefined, options: ResumeOptions<Context> = {}): Promise<RunResult<never>> {
+    return this.#resume(state, options)
+  }
+
+  /** The same, to be watched. See `stream`. */
+  resumeStream<S extends OutputSchema>(
+    state: RunState | undefined,
+    options: ResumeOptions<Context> & OutputOptions<S>,
+  ): RunStream<OutputOf<S> | undefined>
+  resumeStream(state: RunState | undefined, options?: ResumeOptions<Context>): RunStream
+  resumeStream(state: RunState | undefined, options: ResumeOptions<Context> = {}): RunStream<never> {
+    const { control = new RunControl() } = options
+    return new RunStream((watch) => this.#resume(state, { ...options, control }, watch), control)
+  }
+
+  async #resume(state: unknown, { decisions = [], ...options }: ResumeOptions<Context>, watch?: Watch): Promise<RunResult<never>> {
     const paused = readState(state)
     const input = inputFromJson(paused.input)
     const stored = mergeOptions(this.#options, input.settings as RunOptions<Context>)
     const settings = mergeOptions(stored, { ...options, runId: paused.runId })
-    checkSettings(settings, this.#model)
-    const run = this.#liveRun(settings, resolveLimits(settings), options.tools)
+    const run = this.#liveRun(settings, input, watch)
     try {
-      const decided = await decide(paused, decisions, {
-        registry: run.registry,
-        logger: this.#logger,
-        timeoutMs: settings.decisionTimeoutMs,
-      })
-      return await carryOutHere(run, input, openRecord(input), decided)
+      const { decisionTimeoutMs: timeoutMs } = settings
+      const decided = await decide(paused, decisions, { registry: run.registry, logger: this.#logger, timeoutMs })
+      return await withOutput(await carryOutHere(runLoop, run, input, openRecord(input), decided), run)
     } finally {
       run.dispose()
     }
   }
 
-  async #start(input: RunInput, options: RunOptions<Context>, tap?: EventTap, consumer?: AbortSignal): Promise<RunResult> {
-    const settings = mergeOptions(this.#options, options)
-    const limits = resolveLimits(settings)
-    checkSettings(settings, this.#model)
-    const messages = [...(options.messages ?? []), ...toMessages(input)]
-    const run = this.#liveRun(settings, limits, options.tools, tap)
-    if (consumer !== undefined) run.follow(consumer)
+  async #start(input: RunInput, options: RunOptions<Context>, watch?: Watch): Promise<RunResult<never>> {
+    const settings = mergeOptions(this.#options, withParent(options))
+    const given = options.messages ?? []
+    const run = this.#liveRun(settings, { steerable: settings.control !== undefined }, watch)
     try {
+      const instructions = await this.#prompt(settings.context as Context, run)
+      const { messages, ...checked } = await checkedInput(run, toMessages(input))
       const start: DurableInput = {
-        instructions: await this.#prompt(options.context as Context, run),
-        messages,
-        given: options.messages?.length ?? 0,
+        instructions,
+        messages: [...given, ...messages],
+        given: given.length,
+        steerable: run.steerable,
         settings: settings as RunOptions<never>,
+        ...checked,
       }
       const record = openRecord(start)
       if (record.history.healed)
         this.#logger.warn({ runId: run.runId, ...record.history.healing }, 'the conversation handed in was not valid and has been healed')
-      if (this.#engine === undefined) return await carryOutHere(run, start, record)
+      if (this.#engine === undefined || run.depth > 0) return await withOutput(await carryOutHere(runLoop, run, start, record), run)
       this.#liveRuns.set(run.runId, run)
       await this.#engine.start(run.runId, inputToJson(start))
-      return resultFromJson(await this.#engine.result(run.runId), run)
+      return await withOutput(resultFromJson(await this.#engine.result(run.runId), run), run)
     } finally {
       this.#liveRuns.delete(run.runId)
       run.dispose()
@@ -126,102 +164,83 @@ export class AgentRunner<Context = unknown> {
   /** What the journal calls for each execution of a run, in this process or, after a crash, in another. */
   async #execute(durable: Durable, json: Json): Promise<Json> {
     const input = inputFromJson(json)
-    const settings = mergeOptions(this.#options, { ...input.settings, runId: durable.runId })
     const live = this.#liveRuns.get(durable.runId)
-    const run = live ?? this.#liveRun(settings, resolveLimits(settings), undefined)
+    const run = live ?? this.#liveRun(mergeOptions(this.#options, { ...input.settings, runId: durable.runId }), input)
     try {
-      return resultToJson(await carryOut(durable, run, openRecord(input)))
+      return resultToJson(await carryOut(runLoop, durable, run, input, openRecord(input)))
     } finally {
       if (live === undefined) run.dispose()
     }
   }
 
-  #liveRun(settings: RunOptions<Context>, limits: ResolvedLimits, tools: RunOptions['tools'], tap?: EventTap): LiveRun {
-    const registry = tools === undefined ? this.#registry : toToolSet(tools)
-    const { runId } = settings
-    return new LiveRun({
-      runId,
-      model: this.#model,
-      registry,
-      limits,
-      settings: settings as RunOptions<never>,
-      bus: this.bus,
-      logger: this.#logger,
-      tap,
-    })
+  /** Throws `invalid_option` for settings that are not allowed, before anything is sent. */
+  #liveRun(settings: RunOptions<Context>, { steerable = false }: Pick<DurableInput, 'steerable'>, watch?: Watch): LiveRun {
+    const limits = resolveLimits(settings)
+    checkSettings(settings, this.#model)
+    const parts = { model: this.#model, limits, settings: settings as RunOptions<never>, steerable, ...watch }
+    return openRun({ ...parts, bus: this.bus, logger: this.#logger, tools: settings.tools ?? this.#tools })
   }
-}
-
-function openRecord({ instructions, messages, given }: DurableInput): RunRecord {
-  const history = new History(messages, instructions, given)
-  return new RunRecord(history, history.earlier)
-}
-
-/** Carries the run out in this process; one that has to wait can be taken up again from its result's `state`. */
-async function carryOutHere(run: LiveRun, input: DurableInput, record: RunRecord, recorded?: Recorded): Promise<RunResult> {
-  const durable = new InMemory(run.runId, run.signal, recorded)
-  const result = await carryOut(durable, run, record)
-  if (result.stopReason !== 'paused') return result
-  return { ...result, state: { version: 1, runId: run.runId, input: inputToJson(input), pending: result.pending, ...durable.recorded() } }
-}
-
-async function carryOut(durable: Durable, run: LiveRun, record: RunRecord): Promise<RunResult> {
-  const { provider, model } = run.model
-  await durable.step('start', async () => {
-    run.emit(Event.RUN_START, { provider, model, tools: run.registry.names() }, { iteration: 0 })
-    return null
-  })
-  const result = record.close(await runLoop(durable, run, record), run)
-  await durable.step('end', async () => {
-    const { stopReason, usage, iterations, error } = result
-    run.emit(
-      Event.RUN_END,
-      { stopReason, usage, iterations, ...(error === undefined ? {} : { errorCode: error.code }) },
-      { iteration: iterations },
-    )
-    return null
-  })
-  return result
 }
 
 /** THE LOOP. Decides only by its arguments and by what steps return, so that a run can be taken up again from its recorded steps. */
 async function runLoop(durable: Durable, run: LiveRun, record: RunRecord): Promise<Ending> {
   const { history } = record
-  const budget = new Budget(run.limits)
+  const budget = run.begin()
   const breaker = new RepeatBreaker(run.limits.repeatedCalls)
   for (let iteration = 1; ; iteration++) {
     const turn = await askWithinWindow(durable, run, history, iteration)
     budget.spend(record.addTurn(turn, `${iteration}.model`))
-    if (turn.kind === 'interrupted') return { stopReason: turn.why }
-    if (turn.kind === 'failed') return { stopReason: 'model_error', error: turn.error }
-    if (turn.kind === 'refused') return { stopReason: 'refused', error: turn.error }
-    if (turn.planned.length === 0) return { stopReason: 'answered' }
+    if (turn.kind !== 'reply') return endingOfTurn(turn)
 
-    const round = await runToolRound(durable, run, iteration, budget.admit(turn.planned))
-    const repeats = breaker.countTurn(turn.planned)
-    record.addRound(round, repeats.tell)
-    if (round.interrupted !== undefined) return { stopReason: round.interrupted }
-    if (round.pending.length > 0) return { stopReason: 'paused', pending: round.pending }
-    if (round.final !== undefined) return { stopReason: 'stopped', output: round.final.content }
-    if (record.shouldStop(iteration, run)) return { stopReason: 'stopped' }
+    let repeats = noRepeats
+    if (turn.planned.length > 0) {
+      const round = await runToolRound(durable, run, iteration, budget.admit(turn.planned))
+      repeats = breaker.countTurn(turn.planned)
+      budget.settle(round.records)
+      record.addRound(round, repeats.tell)
+      const ending = endingOfRound(round, run) ?? (record.shouldStop(iteration, run) ? { stopReason: 'stopped' } : undefined)
+      if (ending !== undefined) return ending
+      if (round.handover !== undefined) handOver(run, record, round.handover)
+    }
 
+    const rejected = record.rejectedAnswer(turn.objection, run)
+    if (rejected !== undefined) return rejected
+    const isAnswer = turn.planned.length === 0 && turn.objection === undefined
     const limit: StopReason | undefined = budget.exhausted(iteration) ?? (repeats.end ? 'repeated_calls' : undefined)
-    if (limit === undefined) continue
+    const steering = await takeSteering(durable, run, iteration, limit)
+    if (isAnswer && steering.messages.length === 0) return { stopReason: 'answered' }
+    if (steering.stops) return { stopReason: 'stopped' }
+    if (limit === undefined) {
+      record.say(turn.objection, steering.messages)
+      continue
+    }
+
     run.logger.warn(
       { runId: run.runId, stopReason: limit, iterations: iteration, toolCalls: record.toolCalls.length },
       endingWords[limit] ?? 'run ended',
     )
     if (run.settings.onLimit !== 'answer' || limit === 'budget') return { stopReason: limit }
-    const answer = await askWithinWindow(durable, run, history, iteration + 1, 'none')
-    record.addTurn(answer, `${iteration + 1}.answer`)
-    if (answer.kind === 'interrupted') return { stopReason: answer.why }
-    // Told to call nothing, some models do: nothing runs, and the history stays valid.
-    if (answer.kind === 'reply') record.addRound(await runToolRound(durable, run, iteration + 1, refuseAll(answer.planned)), noneRepeated)
-    return { stopReason: limit, ...(answer.kind === 'failed' ? { error: answer.error } : {}) }
+    record.say(turn.objection, [])
+    return { stopReason: limit, ...(await lastAnswer(durable, run, record, iteration + 1)) }
   }
 }
 
-const noneRepeated: ReadonlySet<string> = new Set()
+/** One more request, in which nothing can be called: so that there is an answer. */
+async function lastAnswer(durable: Durable, run: LiveRun, record: RunRecord, iteration: number): Promise<Partial<Ending>> {
+  const turn = await askWithinWindow(durable, run, record.history, iteration, 'none')
+  record.addTurn(turn, `${iteration}.answer`)
+  if (turn.kind === 'interrupted') return { stopReason: turn.why }
+  if (turn.kind === 'failed') return { error: turn.error }
+  if (turn.kind === 'refused') return {}
+  // Told to call nothing, some models do: nothing runs, and the history stays valid.
+  const planned = refuseAll(turn.planned, run.output?.tool.name)
+  const round = planned.length === 0 ? undefined : await runToolRound(durable, run, iteration, planned)
+  if (round !== undefined) record.addRound(round, noRepeats.tell)
+  const ending = round && endingOfRound(round, run)
+  return ending?.stopReason === 'answered' ? { output: ending.output } : {}
+}
+
+const noRepeats: ReturnType<RepeatBreaker['countTurn']> = { tell: new Set(), end: false }
 
 const endingWords: Partial<Record<StopReason, string>> = {
   max_iterations: 'run ended: the iteration limit is reached and the model still calls tools',

@@ -50,6 +50,12 @@ export class ToolAgent<Context = unknown> {
     return this.#tools
   }
 
+  /** The system prompt. Default: the options' `instructions`. */
+  instructions(input: { context: Context }): string | undefined | Promise<string | undefined> {
+    const { instructions } = this.options
+    return typeof instructions === 'function' ? instructions(input) : instructions
+  }
+
   /** Replaces the bound tools; sends nothing. With `[]` the model is sent no tools and answers in text. */
   bindTools(tools: readonly AnyTool[]): this {
     this.#tools = new ToolRegistry(tools)
@@ -62,8 +68,7 @@ export class ToolAgent<Context = unknown> {
    */
   async generate(input: RunInput, options: GenerateOptions = {}): Promise<AIMessage> {
     const { tools: ownTools, messages = [], onText, signal, toolChoice, parallelToolCalls, stream, ...sampling } = options
-    const { instructions } = this.options
-    const prompt = typeof instructions === 'function' ? await instructions({ context: undefined as Context }) : instructions
+    const prompt = await this.instructions({ context: undefined as Context })
     const history = new History([...messages, ...toMessages(input)], prompt)
     const registry = ownTools === undefined ? this.#tools : toToolSet(ownTools)
     const request: ModelRequest = { messages: history.messages, ...sampling }

@@ -5,6 +5,8 @@ import type { PreparedCall } from '../tools/arguments.ts'
 import { resultText } from '../tools/result-text.ts'
 import { cancelledText, endOf, loggedFailure, type ToolCallEnd, type ToolCallEnvironment } from '../tools/runner.ts'
 import type { AnyTool, Reconciled, ToolContext } from '../tools/tool.ts'
+import { checkCall, checkResult, hasGuardrail } from './guardrails.ts'
+import { type Handover, handsOver } from './handover.ts'
 import { askAfterTool, askBeforeTool, type ToolTurn } from './hooks.ts'
 import { type Durable, type StepContext, type StepTags, tagsOf } from './journal.ts'
 import type { Lanes } from './lanes.ts'
@@ -15,6 +17,10 @@ import type { PendingItem, ToolCallRecord } from './run.ts'
 /** One call's end as it is recorded. */
 export interface CallEnd {
   record: ToolCallRecord
+  /** A guardrail ends the run: its name and why. */
+  stop?: string
+  /** Its tool hands the conversation to another agent. */
+  handover?: Handover
   /** Its tool's result is the run's output. */
   final?: boolean
   question?: Pick<PendingItem, 'about' | 'schema'>
@@ -38,6 +44,7 @@ export class CallInFlight {
   readonly #step: StepContext
   readonly #tags: StepTags
   #startedAt: number | undefined
+  #asked: Json | undefined
 
   constructor(run: LiveRun, call: PlannedCall, iteration: number, durable: Durable, key: string, step: StepContext) {
     this.#run = run
@@ -47,8 +54,9 @@ export class CallInFlight {
     this.#tags = tagsOf(durable, key)
   }
 
-  /** `answer`: what was answered to the tool's question. */
-  async finish({ lanes, mayHaveRun, ended }: CallTerms, answer?: Json): Promise<CallEnd> {
+  /** `answer`: what was answered to the tool's question, and what that was. */
+  async finish({ lanes, mayHaveRun, ended }: CallTerms, answer?: Json, asked?: Json): Promise<CallEnd> {
+    this.#asked = asked
     const { refusal } = this.#call
     if (refusal !== undefined) return this.#refuse(refusal, ended)
     const call = this.#run.prepared.get(this.#call.id) ?? (await this.#prepareAgain())
@@ -72,24 +80,54 @@ export class CallInFlight {
   }
 
   async #execute(call: PreparedCall, answer: Json | undefined): Promise<CallEnd> {
-    const { toolRunner, settings } = this.#run
-    if (settings.hooks === undefined) return this.#end(call.tool, await toolRunner.execute(call, this.#environment(call, answer)))
+    if (this.#run.settings.hooks === undefined) return this.#executeChecked(call, answer)
     const change = await askBeforeTool(this.#run, this.#turn(call))
     if (change !== undefined && 'refuse' in change) {
       return this.#reject('tool_denied', `The call to \`${call.tool.name}\` was refused: ${String(change.refuse)}`)
     }
-    const ready = change !== undefined && 'args' in change ? await this.#prepareChanged(call, change.args) : call
+    const ready = change !== undefined && 'args' in change ? await this.#prepareChanged(call, change.args, 'a hook') : call
     if ('code' in ready) return this.#reject(ready.code, ready.text)
-    const end =
-      change !== undefined && 'result' in change
-        ? this.#answered(ready, change.result)
-        : await toolRunner.execute(ready, this.#environment(ready, answer))
-    return this.#end(ready.tool, await this.#afterHooks(ready, end))
+    if (change === undefined || !('result' in change)) return this.#executeChecked(ready, answer)
+    return this.#endChecked(ready, await this.#afterHooks(ready, this.#answered(ready, change.result)))
   }
 
-  async #prepareChanged({ tool }: PreparedCall, args: JsonObject): Promise<PreparedCall | { code: ErrorCode; text: string }> {
+  /** Runs the function, unless a guardrail is against it. */
+  async #executeChecked(call: PreparedCall, answer: Json | undefined): Promise<CallEnd> {
+    const { toolRunner, settings } = this.#run
+    let ready = call
+    if (hasGuardrail(this.#run, 'call')) {
+      const turn = this.#turn(call)
+      const checked = await checkCall(this.#run, turn)
+      if (!checked.passed) {
+        const end = this.#reject('tool_denied', `The call to \`${call.tool.name}\` was refused by ${checked.reason}`)
+        return checked.how === 'stop' ? { ...end, stop: checked.reason } : end
+      }
+      if (checked.subject !== turn.args) {
+        const changed = await this.#prepareChanged(call, checked.subject, 'a guardrail')
+        if ('code' in changed) return this.#reject(changed.code, changed.text)
+        ready = changed
+      }
+    }
+    const end = await toolRunner.execute(ready, this.#environment(ready, answer))
+    return this.#endChecked(ready, settings.hooks === undefined ? end : await this.#afterHooks(ready, end))
+  }
+
+  /** The call's end, with what guardrails let through of its result. */
+  async #endChecked(call: PreparedCall, end: ToolCallEnd): Promise<CallEnd> {
+    const isResult = end.outcome === 'ok' || end.outcome === 'failed' || end.outcome === 'timeout'
+    if (!isResult || !hasGuardrail(this.#run, 'result')) return this.#end(call.tool, end)
+    const checked = await checkResult(this.#run, { ...this.#turn(call), outcome: end.outcome, content: end.content })
+    if (checked.passed && checked.subject === end.content) return this.#end(call.tool, end)
+    const content = checked.passed ? checked.subject : `The result was withheld by ${checked.reason}`
+    // What is not to be seen is not kept either: the value would be in the result.
+    const shown = end.outcome === 'ok' ? { ...end, content, value: undefined } : { ...end, content: textOf(content) }
+    const ended = this.#end(call.tool, shown)
+    return !checked.passed && checked.how === 'stop' ? { ...ended, stop: checked.reason } : ended
+  }
+
+  async #prepareChanged({ tool }: PreparedCall, args: JsonObject, by: string): Promise<PreparedCall | { code: ErrorCode; text: string }> {
     const { signal, limits } = this.#run
-    const repairs = [...(this.#call.repairs ?? []), 'arguments changed by a hook']
+    const repairs = [...(this.#call.repairs ?? []), `arguments changed by ${by}`]
     this.#call = { ...this.#call, args, repairs }
     const preparation = await prepareInTime(tool, JSON.stringify(args), { timeoutMs: limits.toolTimeoutMs, signal })
     return preparation.ok ? preparation.call : { code: preparation.problem.code, text: preparation.problem.message }
@@ -194,6 +232,8 @@ export class CallInFlight {
     return {
       context: settings.context,
       ...(answer === undefined ? {} : { answer }),
+      ...(this.#asked === undefined ? {} : { asked: this.#asked }),
+      run: this.#run,
       signal,
       toolCallId: this.#call.id,
       runId,
@@ -228,6 +268,7 @@ export class CallInFlight {
     if (end.outcome === 'ok' && end.value !== undefined) this.#run.values.set(this.#call.id, end.value)
     const code = end.outcome === 'ok' ? {} : { errorCode: end.code }
     const recorded = this.#record(end.outcome, { content, attempts, durationMs, ...code })
+    if (handsOver(tool) && end.outcome === 'ok') return { ...recorded, handover: end.value as Handover }
     return tool.final === true ? { ...recorded, final: true } : recorded
   }
 
@@ -253,6 +294,7 @@ export class CallInFlight {
 
   #record(outcome: ToolCallRecord['outcome'], rest: Pick<ToolCallRecord, 'content'> & Partial<ToolCallRecord>): CallEnd {
     const { id, name, args, rawArguments, repairs } = this.#call
+    const nested = this.#run.budget.spentIn(id)
     const record: ToolCallRecord = {
       id,
       tool: name,
@@ -264,6 +306,7 @@ export class CallInFlight {
       attempts: 0,
       ...rest,
       ...(repairs === undefined ? {} : { repairs }),
+      ...(nested === undefined ? {} : { nested }),
     }
     const { interruption } = this.#run
     return interruption === undefined || outcome !== 'cancelled' ? { record } : { record, interrupted: interruption }

@@ -1,6 +1,7 @@
 import { Event } from '../events.ts'
 import type { ToolResultMessage } from '../messages.ts'
 import { decideApprovals } from './approvals.ts'
+import type { Handover } from './handover.ts'
 import { type Durable, tagsOf } from './journal.ts'
 import { Lanes } from './lanes.ts'
 import type { LiveRun } from './live-run.ts'
@@ -16,6 +17,10 @@ export interface ToolRound {
   pending: PendingItem[]
   /** The result of a tool whose result is the run's output. */
   final?: ToolCallRecord
+  /** The conversation is another agent's from now on; of several, the last counts. */
+  handover?: Handover
+  /** Why a guardrail ends the run. */
+  stop?: string
   interrupted?: 'aborted' | 'deadline'
 }
 
@@ -141,6 +146,8 @@ function summarise(calls: readonly PlannedCall[], ends: readonly CallEnd[], left
     if (end === undefined) continue
     round.records.push(end.record)
     if (end.final && end.record.outcome === 'ok') round.final ??= end.record
+    if (end.handover !== undefined) round.handover = end.handover
+    if (end.stop !== undefined) round.stop ??= end.stop
     if (end.interrupted !== undefined) round.interrupted = end.interrupted
   }
   return round

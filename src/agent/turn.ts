@@ -1,27 +1,42 @@
-import { ModelError, type ToolloopError } from '../errors.ts'
-import { Event, type FinishReason } from '../events.ts'
-import { addUsage, type ChatMessage, copyJson, isJsonObject, type Usage } from '../messages.ts'
+import { ModelError, ToolloopError } from '../errors.ts'
+import { Event } from '../events.ts'
+import { addUsage, type ChatMessage, copyJson, type ToolCall, type Usage } from '../messages.ts'
 import { withCost } from '../models/cost.ts'
 import { type ChatModel, type ModelRequest, type ModelResponse, type ModelSink, type ToolChoice, toModelError } from '../models/model.ts'
 import { TextBuffer } from '../text-buffer.ts'
 import type { PreparedCall } from '../tools/arguments.ts'
-import { loggedFailure } from '../tools/runner.ts'
+import type { ToolSet } from '../tools/registry.ts'
+import { loggedFailure, notFoundText } from '../tools/runner.ts'
 import { approvalKey } from './decisions.ts'
+import { checkOutput, hasGuardrail } from './guardrails.ts'
 import type { History } from './history.ts'
+import { askAfterModel } from './hooks.ts'
 import { type Durable, type StepTags, tagsOf } from './journal.ts'
 import type { LiveRun } from './live-run.ts'
-import { type PlannedCall, planCalls, prepareInTime } from './plan.ts'
+import { readAnswer } from './output.ts'
+import { type Plan, type PlannedCall, planCalls, prepareInTime } from './plan.ts'
+import { checkResponse, isEmpty } from './response-check.ts'
 import type { RunStep } from './run.ts'
 import type { TextExchange } from './text-calls.ts'
 import type { ReadResponse } from './text-reading.ts'
+import { buildTurn, type TurnRequest } from './turn-request.ts'
 
 /** One model turn as it is recorded: what was said and what is to be done about it. */
 export type Turn =
-  | { kind: 'reply'; message: ChatMessage; text: string; planned: PlannedCall[]; step: RunStep }
+  | { kind: 'reply'; message: ChatMessage; text: string; planned: PlannedCall[]; step: RunStep; objection?: Objection }
   | { kind: 'refused'; text: string; step: RunStep; error: ErrorRecord }
   | { kind: 'failed'; text: string; usage?: Usage; error: ErrorRecord }
   /** `unasked`: the run was over before the model was asked. */
   | { kind: 'interrupted'; why: 'aborted' | 'deadline'; text: string; usage?: Usage; unasked?: true }
+
+/** Why an answer is not accepted, in words for the model. */
+export interface Objection {
+  code: 'invalid_output' | 'guardrail'
+  text: string
+}
+
+/** A response's text as it is kept, and the answer in it where that has a schema; or why the run ends with it. */
+type Reviewed = { text: string; answer?: string; objection?: Objection } | { stop: string }
 
 export interface ErrorRecord {
   code: ToolloopError['code']
@@ -43,35 +58,21 @@ export function askModel(
     const unfollow = step.signal === run.signal ? undefined : run.follow(step.signal)
     try {
       if (run.interruption !== undefined) return { kind: 'interrupted', why: run.interruption, text: '', unasked: true }
-      const request = buildRequest(run, history, toolChoice)
-      const turn = new TurnInFlight(run, iteration, key, tagsOf(durable, key))
-      return await turn.finish(request, history)
+      const asked = await buildTurn(run, history, iteration, toolChoice)
+      return await new TurnInFlight(run, iteration, key, tagsOf(durable, key), asked).finish(history)
     } finally {
       unfollow?.()
     }
   })
 }
 
-function buildRequest(run: LiveRun, history: History, toolChoice: ToolChoice | undefined): ModelRequest {
-  const { temperature, topP, maxOutputTokens, stop, seed, frequencyPenalty, presencePenalty, reasoningEffort } = run.settings
-  const request: ModelRequest = { messages: history.messages, signal: run.signal }
-  const sampling = { temperature, topP, maxOutputTokens, stop, seed, frequencyPenalty, presencePenalty, reasoningEffort }
-  for (const [name, value] of Object.entries(sampling)) if (value !== undefined) Object.assign(request, { [name]: value })
-  // Left to the driver where nobody chose: a response that comes whole is silent for longer than a stream.
-  if (run.settings.streamIdleTimeoutMs !== undefined) request.streamIdleTimeoutMs = run.limits.streamIdleTimeoutMs
-  if (run.settings.stream === false) request.stream = false
-  if (run.settings.providerOptions !== undefined) request.providerOptions = run.settings.providerOptions
-  if (run.registry.size === 0) return request
-  request.tools = run.registry.getAllSpecs()
-  const choice = toolChoice ?? run.settings.toolChoice
-  if (choice !== undefined) request.toolChoice = choice
-  if (run.settings.parallelToolCalls !== undefined) request.parallelToolCalls = run.settings.parallelToolCalls
-  return request
-}
-
 class TurnInFlight {
   readonly #run: LiveRun
   readonly #model: ChatModel
+  readonly #tools: ToolSet
+  readonly #request: ModelRequest
+  /** Text is given out only when it has been checked. */
+  readonly #holdsText: boolean
   readonly #meta: { iteration: number } & StepTags
   readonly #key: string
   readonly #startedAt = performance.now()
@@ -80,19 +81,22 @@ class TurnInFlight {
   /** The request under way, where calls may be text. */
   #exchange: TextExchange | undefined
 
-  constructor(run: LiveRun, iteration: number, key: string, tags: StepTags) {
+  constructor(run: LiveRun, iteration: number, key: string, tags: StepTags, { model, tools, request }: TurnRequest) {
     this.#run = run
-    this.#model = run.model.forTurn?.() ?? run.model
+    this.#model = model
+    this.#tools = tools
+    this.#request = request
+    this.#holdsText = hasGuardrail(run, 'output')
     this.#meta = { iteration, ...tags }
     this.#key = key
   }
 
-  async finish(request: ModelRequest, history: History): Promise<Turn> {
+  async finish(history: History): Promise<Turn> {
     const { provider, model } = this.#model
     this.#run.emit(Event.MODEL_START, { provider, model }, this.#meta)
     let usage: Usage | undefined
     try {
-      let response = await this.#ask(request)
+      let response = await this.#ask(this.#request)
       if (response !== undefined && isEmpty(response)) {
         // Asked once more: an empty response is nearly always a hiccup, and there is nothing in it to go on with.
         usage = response.usage
@@ -100,7 +104,7 @@ class TurnInFlight {
           { runId: this.#run.runId, provider, model, finishReason: response.finishReason },
           'empty response, asking once more',
         )
-        const again = await this.#ask(request)
+        const again = await this.#ask(this.#request)
         response = again && {
           ...again,
           ...withUsage(usage ? addUsage(usage, again.usage) : again.usage),
@@ -155,7 +159,7 @@ class TurnInFlight {
   #sink(listening: { readonly on: boolean }): ModelSink | undefined {
     const run = this.#run
     const sink: ModelSink = {}
-    const text = run.deltas(Event.TEXT_DELTA, this.#meta)
+    const text = this.#holdsText ? undefined : run.deltas(Event.TEXT_DELTA, this.#meta)
     const reasoning = run.deltas(Event.REASONING_DELTA, this.#meta)
     const inputStart = run.deltas(Event.TOOL_INPUT_START, this.#meta)
     const inputDelta = run.deltas(Event.TOOL_INPUT_DELTA, this.#meta)
@@ -192,7 +196,7 @@ class TurnInFlight {
 
   async #read(response: ReadResponse, history: History): Promise<Turn> {
     const { provider, model } = this.#model
-    const { text, finishReason, providerData } = response
+    const { finishReason, providerData } = response
     const plan = await this.#plan(response, history)
     const step = this.#step(
       response,
@@ -204,34 +208,67 @@ class TurnInFlight {
       { ...this.#meta, durationMs: step.durationMs },
     )
     if (plan.calls.length === 0 && (finishReason === 'refusal' || finishReason === 'content_filter')) {
-      const message =
-        finishReason === 'refusal'
-          ? `The model declined to answer${text === '' ? '' : `: ${text}`}`
-          : 'The response was stopped by a content filter'
-      const error = new ModelError(finishReason, message, { provider, model, retryable: false })
-      this.#run.errors.set(this.#key, error)
-      return { kind: 'refused', text, step, error: { code: error.code, message } }
+      const text = this.#holdsText ? '' : response.text
+      const declined = `The model declined to answer${text === '' ? '' : `: ${text}`}`
+      const message = finishReason === 'refusal' ? declined : 'The response was stopped by a content filter'
+      return this.#refused(new ModelError(finishReason, message, { provider, model, retryable: false }), text, step)
     }
-    // A copy: the history freezes what it holds, and this is the model's own.
-    const extras = providerData === undefined ? {} : { providerData: copyJson(providerData) }
+    const said = await this.#review(response.text, plan, step)
+    if ('stop' in said) return this.#refused(new ToolloopError('guardrail', `The run was stopped by ${said.stop}`), '', step)
+    const { text, answer = text, objection } = said
+    // A copy: the history freezes what it holds, and this is the model's own. What was withheld must not go out by another way.
+    const opaque = providerData === undefined || text !== response.text ? {} : { providerData: copyJson(providerData) }
     const message: ChatMessage =
-      plan.calls.length > 0
-        ? { role: 'assistant', content: text, toolCalls: plan.calls, ...extras }
-        : { role: 'assistant', content: text, ...extras }
-    return { kind: 'reply', message, text, planned: plan.planned, step }
+      plan.calls.length === 0
+        ? { role: 'assistant', content: text, ...opaque }
+        : { role: 'assistant', content: text, toolCalls: plan.calls, ...opaque }
+    return { kind: 'reply', message, text: answer, planned: plan.planned, step, ...(objection === undefined ? {} : { objection }) }
   }
 
-  async #plan(
-    { toolCalls, finishReason }: ReadResponse,
-    history: History,
-  ): Promise<{ calls: Awaited<ReturnType<typeof planCalls>>['calls']; planned: PlannedCall[] }> {
-    if (toolCalls.length === 0) return { calls: [], planned: [] }
+  /** What hooks, guardrails and the answer's schema make of a response's text. */
+  async #review(written: string, { calls, planned }: Plan, step: RunStep): Promise<Reviewed> {
+    const run = this.#run
+    const { iteration } = this.#meta
+    let text = run.settings.hooks === undefined ? written : await this.#afterHooks(written, calls, step)
+    if (this.#holdsText) {
+      const checked = await checkOutput(run, iteration, text)
+      if (!checked.passed && checked.how === 'stop') return { stop: checked.reason }
+      if (!checked.passed && calls.length === 0) {
+        const told = `Your answer was withheld (${checked.reason}). Give another one.`
+        return { text: `[Withheld: ${checked.reason}]`, objection: { code: 'guardrail', text: told } }
+      }
+      text = checked.passed ? checked.subject : ''
+      if (text !== '') run.deltas(Event.TEXT_DELTA, this.#meta)?.({ text })
+      for (const call of planned) delete call.textAfter
+    }
+    if (run.output === undefined || calls.length > 0) return { text }
+    const answer = await readAnswer(run.output, text)
+    if (answer.ok) return { text, answer: answer.json }
+    const way =
+      this.#request.responseSchema === undefined ? ` Give it by calling \`${run.output.tool.name}\`.` : ' Give it anew, as JSON alone.'
+    return { text, objection: { code: 'invalid_output', text: answer.problem + way } }
+  }
+
+  #afterHooks(text: string, calls: readonly ToolCall[], { finishReason, usage }: RunStep): Promise<string> {
+    const { runId, settings, signal } = this.#run
+    const place = { runId, iteration: this.#meta.iteration, context: settings.context as never, signal }
+    const toolCalls = calls.map(({ id, function: call }) => ({ id, tool: call.name, rawArguments: call.arguments }))
+    return askAfterModel(this.#run, { ...place, text, toolCalls, finishReason, ...withUsage(usage) })
+  }
+
+  #refused(error: ModelError | ToolloopError, text: string, step: RunStep): Turn {
+    this.#run.errors.set(this.#key, error)
+    return { kind: 'refused', text, step, error: { code: error.code, message: error.message } }
+  }
+
+  async #plan({ toolCalls, finishReason }: ReadResponse, history: History): Promise<Plan> {
+    if (toolCalls.length === 0) return { calls: [], planned: [], prepared: new Map() }
     const run = this.#run
     const plan = await planCalls({
       calls: toolCalls,
       finishReason,
-      registry: run.registry,
-      notFound: (name) => run.toolRunner.notFound(name),
+      registry: this.#tools,
+      notFound: (name) => notFoundText(name, this.#tools.names()),
       withUniqueIds: (calls) => history.withUniqueIds(calls),
       prepare: (tool, raw, { asText }) => prepareInTime(tool, raw, { timeoutMs: run.limits.toolTimeoutMs, signal: run.signal, asText }),
       needsApproval: (call) => needsApproval(call, run),
@@ -267,6 +304,7 @@ class TurnInFlight {
 
   /** What was said before the response broke off; not what may have become a call. */
   #partialText(partial: ModelError['partial']): string {
+    if (this.#holdsText) return ''
     if (partial === undefined) return this.#shownText.toString()
     return this.#exchange?.partOf(partial.text) ?? partial.text
   }
@@ -292,38 +330,6 @@ function withUsage(usage: Usage | undefined): { usage?: Usage } {
 
 function partialOf(error: ToolloopError): ModelError['partial'] {
   return error instanceof ModelError ? error.partial : undefined
-}
-
-function isEmpty({ text, toolCalls, finishReason }: ModelResponse): boolean {
-  return toolCalls.length === 0 && text.trim() === '' && finishReason !== 'refusal' && finishReason !== 'content_filter'
-}
-
-const finishReasons: readonly FinishReason[] = ['stop', 'length', 'tool_calls', 'content_filter', 'refusal', 'error']
-
-/** A model written by others may return anything: what the loop reads is checked once, here. */
-function checkResponse(response: unknown, { provider, model }: { provider: string; model: string }): ModelResponse {
-  const fail = (what: string): never => {
-    throw new ModelError('bad_response', `Expected the model's response to have ${what}`, { provider, model, retryable: false })
-  }
-  if (!isJsonObject(response)) return fail('the fields of a ModelResponse')
-  const given: Partial<ModelResponse> = response
-  const { text = '', toolCalls = [], finishReason = 'stop' } = given
-  if (typeof text !== 'string') fail('a `text` that is a string')
-  if (!Array.isArray(toolCalls)) fail('`toolCalls` that are an array')
-  for (const call of toolCalls) {
-    if (typeof call?.function?.name !== 'string' || typeof call.function.arguments !== 'string' || typeof call.id !== 'string') {
-      fail('`toolCalls` of the shape `{id, type, function: {name, arguments}}` with texts')
-    }
-  }
-  if (!finishReasons.includes(finishReason)) fail(`a \`finishReason\` out of ${finishReasons.join(', ')}`)
-  if (finishReason === 'error')
-    throw new ModelError('provider_error', `The provider ended the response with an error${text === '' ? '' : ` after: ${text}`}`, {
-      provider,
-      model,
-      retryable: false,
-      partial: { text, ...withUsage(given.usage) },
-    })
-  return { ...given, text, toolCalls, finishReason }
 }
 
 /** Fails closed: a predicate that throws asks for an approval. */

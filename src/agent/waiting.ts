@@ -1,3 +1,4 @@
+import { Event } from '../events.ts'
 import type { Content } from '../messages.ts'
 import { approvalKey, fingerprintOf, type Verdict } from './decisions.ts'
 import type { Durable } from './journal.ts'
@@ -83,6 +84,10 @@ export function waitingCall(
 async function waitFor(durable: Durable, run: LiveRun, item: PendingItem): Promise<Verdict | undefined> {
   const { decisionTimeoutMs } = run.settings
   const about = JSON.parse(JSON.stringify(item))
+  await durable.step(`${item.place}.asked`, async () => {
+    run.emit(Event.DECISION_NEEDED, about, { iteration: Number.parseInt(item.place, 10), toolCallId: item.toolCallId })
+    return null
+  })
   const options = { about, ...(decisionTimeoutMs === undefined ? {} : { timeoutMs: decisionTimeoutMs }) }
   const verdict = await durable.wait<never>(item.place, options)
   return verdict === null ? { approved: false, reason: 'nobody decided in time' } : verdict
@@ -93,7 +98,7 @@ function plan(run: LiveRun, { call, verdict, item }: Decided): Pick<CallWork, 'c
   const { approval: _, ...free } = call
   if ('result' in verdict)
     return { call: free, run: async (flight, terms) => flight.settle(verdict.result, verdict.isError === true, terms) }
-  if ('answer' in verdict) return { call: free, run: (flight, terms) => flight.finish(terms, verdict.answer) }
+  if ('answer' in verdict) return { call: free, run: (flight, terms) => flight.finish(terms, verdict.answer, item.about) }
   if (!verdict.approved) {
     const what = item.kind === 'question' ? `The question of \`${call.name}\` was not answered` : `The call to \`${call.name}\` was refused`
     const text = `${what}${verdict.reason === undefined ? '.' : `: ${verdict.reason}`}`

@@ -70,7 +70,8 @@ export class EventRedactor {
   }
 
   #clean(event: RunEvent): RunEvent {
-    if (event.type === Event.TOOL_CALL_START) return { ...event, args: this.redactArguments(event.tool, event.args) }
+    if (event.type === Event.TOOL_CALL_START || event.type === Event.DECISION_NEEDED)
+      return { ...event, args: this.redactArguments(event.tool, event.args) }
     if (event.type === Event.TOOL_CALL_REJECTED) {
       const args = typeof event.args === 'string' ? this.#cleanJson(event.tool, event.args) : this.redactArguments(event.tool, event.args)
       return { ...event, args, error: this.redactText(event.error) }

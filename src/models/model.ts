@@ -1,7 +1,7 @@
 import { ModelError, messageOf, type ToolloopError } from '../errors.ts'
 import type { FinishReason } from '../events.ts'
 import type { ChatMessage, JsonObject, ProviderData, ToolCall, Usage } from '../messages.ts'
-import type { ToolDefinition } from '../tools/tool.ts'
+import type { JsonSchema, ToolDefinition } from '../tools/tool.ts'
 
 export type ToolChoice = 'auto' | 'none' | 'required' | { type: 'function'; function: { name: string } }
 
@@ -33,6 +33,11 @@ export interface ModelRequest extends Sampling {
   signal?: AbortSignal
   /** Longest silence between two pieces of the stream, in milliseconds. Default 60 000; `Infinity` waits for ever. */
   streamIdleTimeoutMs?: number
+  /**
+   * The response's text is to be JSON of this schema, an object schema. A driver whose model does not take it leaves it out and says so in
+   * `warnings`.
+   */
+  responseSchema?: { name: string; schema: JsonSchema }
   /** Fields put into the provider's request body as they are. */
   providerOptions?: JsonObject
 }
@@ -92,6 +97,8 @@ export interface ModelCapabilities {
   salvageTextCalls?: boolean
   /** What of its settings is deprecated, and what to write instead. */
   deprecated?: string
+  /** Holds its text to a JSON Schema by its own means: only in requests without tools, or beside tools as well. Absent: it does not. */
+  structuredOutput?: 'alone' | 'with-tools'
   /** Tokens of its context window, when known. */
   contextWindow?: number
   /** For the cost budget and `usage.costUsd`. */

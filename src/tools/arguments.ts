@@ -78,15 +78,23 @@ export async function prepareArguments(tool: AnyTool, raw: string, { asText = fa
     return { ok: false, problem: { code: parsed.code, message } }
   }
   const args = asText ? coerceArguments(parsed.args, tool.parameters) : parsed.args
+  const fitted = await fitArguments(tool, args)
+  if ('input' in fitted) return { ok: true, call: { tool, args, input: fitted.input } }
+  const message = `Invalid arguments for tool \`${tool.name}\`: ${fitted.problems.join('; ')}. Correct them and call it again.`
+  return { ok: false, problem: { code: 'invalid_arguments', message, args } }
+}
+
+/** What the tool's schemas make of an object, or what in it does not fit. Never throws. */
+export async function fitArguments(tool: AnyTool, args: JsonObject): Promise<{ input: unknown } | { problems: string[] }> {
   try {
     const problems = compileSchema(tool.parameters, tool.name)(args)
-    if (problems.length > 0) return invalid(tool, args, problems)
-    if (tool.schema === undefined) return { ok: true, call: { tool, args, input: args } }
+    if (problems.length > 0) return { problems }
+    if (tool.schema === undefined) return { input: args }
     const checked = await tool.schema['~standard'].validate(copyJson(args))
-    if (checked.issues === undefined) return { ok: true, call: { tool, args, input: checked.value } }
-    return invalid(tool, args, firstProblems(checked.issues.map(issueInWords)))
+    if (checked.issues === undefined) return { input: checked.value }
+    return { problems: firstProblems(checked.issues.map(issueInWords)) }
   } catch (error) {
-    return invalid(tool, args, [`the check failed: ${messageOf(error)}`])
+    return { problems: [`the check failed: ${messageOf(error)}`] }
   }
 }
 
@@ -99,9 +107,4 @@ function issueInWords({
 }): string {
   if (path === undefined || path.length === 0) return `arguments: ${clip(message)}`
   return `\`${clip(path.map((segment) => String(typeof segment === 'object' ? segment.key : segment)).join('.'))}\`: ${clip(message)}`
-}
-
-function invalid(tool: AnyTool, args: JsonObject, problems: string[]): Preparation {
-  const message = `Invalid arguments for tool \`${tool.name}\`: ${problems.join('; ')}. Correct them and call it again.`
-  return { ok: false, problem: { code: 'invalid_arguments', message, args } }
 }

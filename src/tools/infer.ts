@@ -4,7 +4,7 @@ import type { Json, JsonObject } from '../messages.ts'
  * The type of what a JSON Schema literal accepts, for the keywords tools are written with: `type`, `properties`, `required`, `items`,
  * `enum`, `const`, `anyOf`, `oneOf`. Whatever else there is widens the type to `Json`, never to something that can't be.
  */
-type FromSchema<S> = S extends { const: infer C }
+export type FromSchema<S> = S extends { const: infer C }
   ? C
   : S extends { enum: readonly (infer E)[] }
     ? E

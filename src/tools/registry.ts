@@ -12,6 +12,57 @@ export interface ToolSet {
   getAllSpecs(): readonly ToolDefinition[]
 }
 
+export interface ToolViewOptions {
+  /** Names of the tools that are seen; others are not there. Default: all. A name that no tool has is passed over. */
+  only?: readonly string[]
+  /** Tools that are there besides, behind the others. */
+  also?: readonly AnyTool[]
+}
+
+/** A part of a set, or more than it: changes as the set does. */
+export class ToolView implements ToolSet {
+  readonly #set: ToolSet
+  readonly #only: ReadonlySet<string> | undefined
+  readonly #also: readonly AnyTool[]
+  #seen: { all: readonly ToolDefinition[]; specs: readonly ToolDefinition[] } | undefined
+
+  constructor(set: ToolSet, { only, also = [] }: ToolViewOptions) {
+    this.#set = set
+    this.#only = only && new Set(only)
+    this.#also = also
+  }
+
+  get size(): number {
+    return this.getAllSpecs().length
+  }
+
+  get(name: string): AnyTool | undefined {
+    const tool = this.#shows(name) ? this.#set.get(name) : undefined
+    return tool ?? this.#also.find((one) => one.name === name)
+  }
+
+  names(): string[] {
+    return this.list().map(({ name }) => name)
+  }
+
+  list(): AnyTool[] {
+    return [...this.#set.list().filter(({ name }) => this.#shows(name)), ...this.#also]
+  }
+
+  getAllSpecs(): readonly ToolDefinition[] {
+    const all = this.#set.getAllSpecs()
+    if (this.#seen?.all !== all) {
+      const shown = this.#only === undefined ? all : all.filter((spec) => this.#shows(spec.function.name))
+      this.#seen = { all, specs: Object.freeze([...shown, ...this.#also.map(convertToOpenAITool)]) }
+    }
+    return this.#seen.specs
+  }
+
+  #shows(name: string): boolean {
+    return this.#only === undefined || this.#only.has(name)
+  }
+}
+
 /** The tools of an agent by name, in the order they were registered. */
 export class ToolRegistry implements ToolSet {
   // A Map, not an object: `__proto__` and `constructor` are ordinary names here.

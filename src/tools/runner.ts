@@ -6,7 +6,7 @@ import { type Logger, redacting, redactText, secretTexts } from '../log.ts'
 import { type Content, copyJson, type Json, type JsonObject, type ToolCall, type ToolResultMessage, textOf } from '../messages.ts'
 import { type Preparation, type PreparedCall, prepareArguments } from './arguments.ts'
 import { capContent, resultText } from './result-text.ts'
-import { type AnyTool, isQuestion, type Question, type ToolContext } from './tool.ts'
+import { type AnyTool, isQuestion, type Question, type RunScope, type ToolContext } from './tool.ts'
 
 /** What one call needs to know of the run it belongs to. */
 export interface ToolCallEnvironment {
@@ -18,6 +18,8 @@ export interface ToolCallEnvironment {
   iteration: number
   idempotencyKey: string
   answer?: Json
+  asked?: Json
+  run?: RunScope
   /** The run's time limit of one attempt in milliseconds; the tool's own wins. */
   timeoutMs: number
   maxResultBytes: number
@@ -73,8 +75,7 @@ export class ToolRunner {
 
   /** What a call to a tool that is not there gets as its result. */
   notFound(name: string): string {
-    const names = this.#names()
-    return `Tool not found: ${clip(name)}. ${names.length === 0 ? 'No tools are available.' : `Available tools: ${names.join(', ')}.`}`
+    return notFoundText(name, this.#names())
   }
 
   /** A whole call, from the wire's shape to the tool message. Refuses a tool that needs an approval: there is nobody here to ask. */
@@ -182,7 +183,7 @@ export class ToolRunner {
     signal: AbortSignal,
     watch: { readonly isOver: boolean },
   ): Promise<unknown> {
-    const { answer, onProgress } = environment
+    const { answer, asked, run, onProgress } = environment
     const ctx: ToolContext = {
       context: environment.context,
       signal,
@@ -192,6 +193,8 @@ export class ToolRunner {
       idempotencyKey: environment.idempotencyKey,
       attempt,
       ...(answer === undefined ? {} : { answer }),
+      ...(asked === undefined ? {} : { asked }),
+      ...(run === undefined ? {} : { run }),
       logger: environment.logger,
       progress: (update) => {
         // A report that comes after the attempt's end, by a tool that was abandoned or left work behind, says nothing about the run any more.
@@ -232,6 +235,11 @@ function contentOf(tool: AnyTool, value: unknown, maxResultBytes: number, attemp
   const { content, cutBytes } = capContent(typeof full === 'string' || full.length === 0 ? resultText(String(full)) : full, maxResultBytes)
   // A value too long to show is not kept either: hundreds of them would fill the memory of a long run.
   return { outcome: 'ok', content, value: cutBytes === 0 ? value : undefined, attempts }
+}
+
+/** What a call to a tool that is not there gets as its result. */
+export function notFoundText(name: string, names: readonly string[]): string {
+  return `Tool not found: ${clip(name)}. ${names.length === 0 ? 'No tools are available.' : `Available tools: ${names.join(', ')}.`}`
 }
 
 export function cancelledText(toolName: string): string {

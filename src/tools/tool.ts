@@ -43,9 +43,20 @@ export interface ToolContext<Context = unknown> {
   readonly attempt: number
   /** What was answered to this tool's `ask`, when it is called again. */
   readonly answer?: Json
+  /** What the tool had asked (`Question.about`), when it is called again. */
+  readonly asked?: Json
+  /** The run the call belongs to: a run made inside the tool with `parent: ctx` shares its budget. Absent outside of a run. */
+  readonly run?: RunScope
   readonly logger: Logger
   /** Publishes `TOOL_PROGRESS`. */
   progress(update: Json): void
+}
+
+/** A run, as the tools it calls see it. */
+export interface RunScope {
+  readonly runId: string
+  /** How many runs it is inside of: 0 for one that was not started by a tool. */
+  readonly depth: number
 }
 
 /** Tells the runner that a tool can't go on before someone has answered; made by `ask()`. */
@@ -226,6 +237,6 @@ export function isQuestion(value: unknown): value is Question {
   }
 }
 
-function isStandardSchema(value: unknown): value is StandardSchemaV1 & Partial<StandardJSONSchemaV1> {
+export function isStandardSchema(value: unknown): value is StandardSchemaV1 & Partial<StandardJSONSchemaV1> {
   return (typeof value === 'object' || typeof value === 'function') && value !== null && '~standard' in value
 }

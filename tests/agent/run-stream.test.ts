@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { EventTap } from '../../src/agent/live-run.ts'
 import type { RunResult } from '../../src/agent/run.ts'
+import { RunControl } from '../../src/agent/run-control.ts'
 import { RunStream } from '../../src/agent/run-stream.ts'
 import type { RunEvent } from '../../src/events.ts'
 import { noUsage } from '../../src/messages.ts'
@@ -11,6 +12,7 @@ const reasoning: RunEvent = { type: 'REASONING_DELTA', text: 'hm', meta }
 const result: RunResult = {
   runId: 'run_1',
   output: '',
+  text: '',
   messages: [],
   newMessages: [],
   stopReason: 'answered',
@@ -26,11 +28,11 @@ const settle = () => new Promise((resolve) => setImmediate(resolve))
 function staged() {
   const ended = Promise.withResolvers<RunResult>()
   const run: { emit: EventTap; signal: AbortSignal } = { emit: () => {}, signal: AbortSignal.abort() }
-  const stream = new RunStream((tap, signal) => {
+  const stream = new RunStream(({ tap, left }) => {
     run.emit = tap
-    run.signal = signal
+    run.signal = left
     return ended.promise
-  })
+  }, new RunControl())
   return { stream, run, end: () => ended.resolve(result), fail: (error: unknown) => ended.reject(error) }
 }
 

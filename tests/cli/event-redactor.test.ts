@@ -82,6 +82,7 @@ describe('a result', () => {
   const result: RunResult = {
     runId: 'r',
     output: 'Your pin is swordfish.',
+    text: 'Your pin is swordfish.',
     messages: [
       { role: 'user', content: 'log in' },
       { role: 'assistant', content: '', toolCalls: [call] },

@@ -11,6 +11,7 @@ const meta = (toolCallId: string, more: Partial<EventMeta> = {}) => ({ runId: 'r
 const ended = (more: Partial<RunResult>): RunResult => ({
   runId: 'r',
   output: '',
+  text: '',
   messages: [],
   newMessages: [],
   stopReason: 'answered',

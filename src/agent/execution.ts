@@ -1,0 +1,76 @@
+import { Event, type StopReason } from '../events.ts'
+import type { ChatMessage } from '../messages.ts'
+import { type DurableInput, inputToJson } from './durable-run.ts'
+import { checkInput, hasGuardrail } from './guardrails.ts'
+import { History } from './history.ts'
+import { type Durable, InMemory, type Recorded } from './journal.ts'
+import type { LiveRun } from './live-run.ts'
+import { outputOf } from './output.ts'
+import type { RunResult } from './run.ts'
+import { type Ending, RunRecord, stoppedByGuardrail } from './run-record.ts'
+
+/** The loop, as it is given to an execution. */
+export type Loop = (durable: Durable, run: LiveRun, record: RunRecord) => Promise<Ending>
+
+export function openRecord({ instructions, messages, given }: DurableInput): RunRecord {
+  const history = new History(messages, instructions, given)
+  return new RunRecord(history, history.earlier)
+}
+
+/** Carries the run out in this process; one that has to wait can be taken up again from its result's `state`. */
+export async function carryOutHere(
+  loop: Loop,
+  run: LiveRun,
+  input: DurableInput,
+  record: RunRecord,
+  recorded?: Recorded,
+): Promise<RunResult> {
+  const durable = new InMemory(run.runId, run.signal, recorded)
+  const result = await carryOut(loop, durable, run, input, record)
+  if (result.stopReason !== 'paused') return result
+  return { ...result, state: { version: 1, runId: run.runId, input: inputToJson(input), pending: result.pending, ...durable.recorded() } }
+}
+
+/** One execution: from its start, or from where its record ends, to its result. */
+export async function carryOut(
+  loop: Loop,
+  durable: Durable,
+  run: LiveRun,
+  { refused }: DurableInput,
+  record: RunRecord,
+): Promise<RunResult> {
+  const { provider, model } = run.model
+  await durable.step('start', async () => {
+    run.emit(Event.RUN_START, { provider, model, tools: run.offered.names() }, { iteration: 0 })
+    return null
+  })
+  const ending = refused === undefined ? await loop(durable, run, record) : stoppedByGuardrail(refused)
+  const result = record.close(ending, run)
+  await durable.step('end', async () => {
+    const { stopReason, usage, iterations, error } = result
+    run.emit(
+      Event.RUN_END,
+      { stopReason, usage, iterations, ...(error === undefined ? {} : { errorCode: error.code }) },
+      { iteration: iterations },
+    )
+    return null
+  })
+  return result
+}
+
+/** The messages a run is started with, as the guardrails leave them; or the reason why it is not. */
+export async function checkedInput(run: LiveRun, messages: readonly ChatMessage[]): Promise<Pick<DurableInput, 'messages' | 'refused'>> {
+  if (!hasGuardrail(run, 'input')) return { messages }
+  const checked = await checkInput(run, messages)
+  return checked.passed ? { messages: checked.subject } : { messages, refused: checked.reason }
+}
+
+const answeredAtLimit: ReadonlySet<StopReason> = new Set<StopReason>(['max_iterations', 'repeated_calls'])
+
+/** The result with what the schema of the output makes of the answer. */
+export async function withOutput(result: RunResult, run: LiveRun): Promise<RunResult<never>> {
+  if (run.output === undefined) return result as RunResult<never>
+  const isAnswered = result.stopReason === 'answered' || (run.settings.onLimit === 'answer' && answeredAtLimit.has(result.stopReason))
+  const answer = isAnswered ? await outputOf(run.output, result.text) : undefined
+  return { ...result, output: answer?.value as never }
+}

@@ -1,0 +1,73 @@
+import { ToolloopError } from '../errors.ts'
+import { Event } from '../events.ts'
+import type { JsonObject } from '../messages.ts'
+import type { ChatModel } from '../models/model.ts'
+import type { ToolSet } from '../tools/registry.ts'
+import { type AnyTool, defineTool, type Tool, type ToolContext } from '../tools/tool.ts'
+import { LiveRun } from './live-run.ts'
+import type { RunnerOptions } from './run.ts'
+import type { RunRecord } from './run-record.ts'
+import { usable } from './turn-request.ts'
+
+/** An agent that a conversation can be handed to: an `AgentRunner` or a `CustomAgent`. */
+export interface ConversationTaker<Context = unknown> {
+  readonly model: ChatModel
+  readonly tools: ToolSet
+  readonly instructions?: RunnerOptions<Context>['instructions']
+}
+
+export interface HandoverOptions {
+  /** The agent's name, in the result's `agent` and in the tool's name, `hand_over_to_NAME`. `a-z A-Z 0-9 _ -`, at most 49 characters. */
+  name: string
+  /** What the agent is for: the model decides by it. */
+  description: string
+}
+
+/** As it is recorded. */
+export interface Handover {
+  tool: string
+  agent: string
+  instructions?: string
+}
+
+interface HandoverTool extends Tool<never> {
+  readonly handsTo: ConversationTaker<never>
+}
+
+/**
+ * A tool by which the model hands the conversation to another agent: from the next turn on it is that agent's model, instructions and tools
+ * that go on with it. Limits, hooks, guardrails and events stay those of the run, the history goes on, and the result's `agent` says who
+ * has the conversation at the end: the next run is best that agent's. Throws `invalid_tool`.
+ */
+export function handover<Context = unknown>(to: ConversationTaker<Context>, { name, description }: HandoverOptions): Tool<Context> {
+  if (typeof to !== 'object' || to === null || to.model === undefined || to.tools === undefined)
+    throw new ToolloopError('invalid_tool', 'Expected `handover` to be given an AgentRunner or a CustomAgent')
+  const tool = defineTool({
+    name: `hand_over_to_${name}`,
+    description: `Hands the conversation to ${name}: ${description}`,
+    effect: 'read',
+    parallel: false,
+    toContent: () => `The conversation is now with ${name}.`,
+    execute: async (_args: JsonObject, { context, run, iteration }: ToolContext<Context>): Promise<Handover> => {
+      if (!(run instanceof LiveRun)) throw new TypeError('A conversation can be handed over only in a run')
+      const { provider, model } = usable(run, to.model)
+      const instructions = typeof to.instructions === 'function' ? await to.instructions({ context }) : to.instructions
+      run.emit(Event.HANDOVER, { agent: name, provider, model }, { iteration })
+      return { tool: `hand_over_to_${name}`, agent: name, ...(instructions === undefined ? {} : { instructions }) }
+    },
+  })
+  return Object.assign(tool, { handsTo: to })
+}
+
+export function handsOver(tool: AnyTool): tool is HandoverTool {
+  return 'handsTo' in tool
+}
+
+/** Makes the run go on as the agent that a call has handed it to. */
+export function handOver(run: LiveRun, record: RunRecord, { tool: name, agent, instructions }: Handover): void {
+  const tool = run.registry.get(name)
+  // Looked up by what is recorded: taken up again by a runner without the tool, the run stays with the agent it has.
+  if (tool === undefined || !handsOver(tool)) return
+  run.handTo({ model: tool.handsTo.model, tools: tool.handsTo.tools })
+  record.handTo(agent, instructions)
+}

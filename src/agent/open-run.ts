@@ -1,0 +1,66 @@
+import { InvalidOptionError, ToolloopError } from '../errors.ts'
+import { type ToolSet, ToolView } from '../tools/registry.ts'
+import type { AnyTool, ToolContext } from '../tools/tool.ts'
+import { type EventTap, LiveRun, type LiveRunParts, type RunParent } from './live-run.ts'
+import { toToolSet } from './options.ts'
+import { openOutput } from './output.ts'
+import type { OutputOptions, RunOptions } from './run.ts'
+import { usable } from './turn-request.ts'
+
+/** Who watches a run as it goes. */
+export interface Watch {
+  tap: EventTap
+  /** Aborted when the watcher goes away. */
+  left: AbortSignal
+}
+
+interface OpenRun extends Omit<LiveRunParts, 'registry' | 'runId' | 'output' | 'parent' | 'tap'>, Partial<Watch> {
+  tools: readonly AnyTool[] | ToolSet
+}
+
+/** A run that is about to begin, with its tools, its output and its place in another run. Throws `invalid_option` or `too_deep`. */
+export function openRun({ tools: given, left, ...parts }: OpenRun): LiveRun {
+  const { settings, model } = parts
+  const tools = activeTools(toToolSet(given), parts)
+  // Only callers who say so in the types have one.
+  const schema = (settings as Partial<OutputOptions>).output
+  const output = schema === undefined ? {} : { output: openOutput(schema, tools) }
+  const parent = settings.parent === undefined ? undefined : parentOf(settings.parent, settings.forwardEvents === true)
+  const runId = settings.runId === undefined ? {} : { runId: settings.runId }
+  const run = new LiveRun({ ...parts, ...runId, ...output, registry: tools, ...(parent === undefined ? {} : { parent }) })
+  try {
+    if (parent !== undefined) usable(run, model)
+  } catch (error) {
+    run.dispose()
+    throw error
+  }
+  if (left !== undefined) run.follow(left)
+  if (settings.parent !== undefined) run.follow(settings.parent.signal)
+  return run
+}
+
+/** What a nested run has from the call it is made in, where its caller does not say otherwise. */
+export function withParent<Context>(options: RunOptions<Context>): RunOptions<Context> {
+  const { parent } = options
+  if (parent === undefined) return options
+  const { run } = parent
+  const approve = run instanceof LiveRun ? run.settings.approve : undefined
+  return { context: parent.context, ...(approve === undefined ? {} : { approve: approve as never }), ...options }
+}
+
+function parentOf({ run, toolCallId }: ToolContext<never>, forwards: boolean): RunParent {
+  if (!(run instanceof LiveRun)) throw new InvalidOptionError('parent', 'the context a tool is given in a run', run)
+  const { depthLimit } = run
+  if (run.depth >= depthLimit) {
+    throw new ToolloopError('too_deep', `Expected runs to be nested at most ${depthLimit} deep (\`limits.depth\`)`)
+  }
+  return { run, toolCallId, forwards }
+}
+
+function activeTools(tools: ToolSet, { settings, logger }: Pick<OpenRun, 'settings' | 'logger'>): ToolSet {
+  const { activeTools: only } = settings
+  if (only === undefined) return tools
+  const missing = only.filter((name) => tools.get(name) === undefined)
+  if (missing.length > 0) logger.warn({ missing }, '`activeTools` names tools that are not there')
+  return new ToolView(tools, { only })
+}

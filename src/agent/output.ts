@@ -1,0 +1,129 @@
+import type { StandardSchemaV1 } from '@standard-schema/spec'
+import { InvalidOptionError } from '../errors.ts'
+import { isJsonObject, type JsonObject } from '../messages.ts'
+import type { ModelCapabilities } from '../models/model.ts'
+import { fitArguments, parseArguments } from '../tools/arguments.ts'
+import type { FromSchema } from '../tools/infer.ts'
+import { jsonSchemaOf } from '../tools/json-schema.ts'
+import type { ToolSet } from '../tools/registry.ts'
+import { compileSchema } from '../tools/schema.ts'
+import { type AnyTool, defineTool, isStandardSchema, type JsonSchema } from '../tools/tool.ts'
+
+/** What `output` takes: a Standard Schema (zod, valibot, arktype, …) or a plain JSON Schema. */
+export type OutputSchema = StandardSchemaV1 | JsonSchema
+
+/** What the schema makes of an answer. */
+export type OutputOf<S> = S extends StandardSchemaV1 ? StandardSchemaV1.InferOutput<S> : FromSchema<S>
+
+/** How the answer of a run is to be given, where it has a schema. */
+export interface OutputFormat {
+  /** Its schema in requests: always of an object, because providers take no other. */
+  readonly schema: JsonSchema
+  /** What is asked for is the object's `value`. */
+  readonly wrapped: boolean
+  /** Gives the answer, to models that can't be held to a schema otherwise. */
+  readonly tool: AnyTool
+}
+
+/** What an answer's text came to. */
+export type Answer = { ok: true; json: string } | { ok: false; problem: string }
+
+const wanted = 'final_answer'
+
+/** Throws `invalid_option` for what is no schema. `tools`: those of the run, whose names are taken. */
+export function openOutput(output: OutputSchema, tools: Pick<ToolSet, 'get'>): OutputFormat {
+  if (typeof output !== 'function' && !isJsonObject(output))
+    throw new InvalidOptionError('output', 'a Standard Schema or a JSON Schema', output)
+  const standard = isStandardSchema(output) ? output : undefined
+  const given = standard === undefined ? (output as JsonSchema) : jsonSchemaOf(standard, 'output')
+  const wrapped = given.type !== 'object'
+  const schema = wrapped ? wrap(given) : given
+  let name = wanted
+  for (let n = 2; tools.get(name) !== undefined; n++) name = `${wanted}_${n}`
+  try {
+    compileSchema(schema, name)
+  } catch (error) {
+    throw new InvalidOptionError('output', `a schema that compiles (${error instanceof Error ? error.message : String(error)})`, given)
+  }
+  const base = defineTool({
+    name,
+    description: 'Gives the final answer. Call it once, when you have the answer: only what you give here is read.',
+    parameters: schema,
+    effect: 'read',
+    final: true,
+    toContent: () => 'The answer was given.',
+    execute: () => null,
+  })
+  const tool: AnyTool = standard === undefined ? base : { ...base, schema: wrapped ? wrapStandard(standard) : standard }
+  return { schema, wrapped, tool }
+}
+
+/** Whether the model holds its text to the schema by its own means, in a request with or without tools. */
+export function takesSchema({ structuredOutput }: ModelCapabilities, hasTools: boolean): boolean {
+  return structuredOutput === 'with-tools' || (structuredOutput === 'alone' && !hasTools)
+}
+
+/** Reads the answer out of a text that should be JSON of the schema, in a code fence or bare. Never rejects. */
+export async function readAnswer(format: OutputFormat, text: string): Promise<Answer> {
+  const parsed = parseArguments(format.wrapped ? asWrapped(unfenced(text)) : unfenced(text))
+  const fitted = parsed.ok ? await fitArguments(format.tool, parsed.args) : { problems: [parsed.problem] }
+  if (parsed.ok && 'input' in fitted) return { ok: true, json: jsonOf(format, parsed.args) }
+  const problems = 'problems' in fitted ? fitted.problems.join('; ') : ''
+  return { ok: false, problem: `The answer does not fit its schema: ${problems}.` }
+}
+
+/** The answer's JSON, out of the arguments of the tool that gives it. */
+export function jsonOf({ wrapped }: Pick<OutputFormat, 'wrapped'>, args: JsonObject): string {
+  return JSON.stringify(wrapped ? args.value : args)
+}
+
+/** The answer as the schema makes it of its JSON. Undefined where it does not fit, as an answer can that no one has checked. */
+export async function outputOf({ tool, wrapped }: OutputFormat, json: string): Promise<{ value: unknown } | undefined> {
+  const parsed = parseArguments(wrapped ? `{"value":${json}}` : json)
+  const fitted = parsed.ok ? await fitArguments(tool, parsed.args) : { problems: [] }
+  if (!('input' in fitted)) return undefined
+  return { value: wrapped && isJsonObject(fitted.input) ? fitted.input.value : fitted.input }
+}
+
+/** Models given the wrapped schema answer with the object, or with what is in it. */
+function asWrapped(json: string): string {
+  try {
+    const value: unknown = JSON.parse(json)
+    return isJsonObject(value) && Object.keys(value).length === 1 && 'value' in value ? json : `{"value":${json}}`
+  } catch {
+    return json // Not JSON: the problem is told by whoever reads it.
+  }
+}
+
+function unfenced(text: string): string {
+  const trimmed = text.trim()
+  if (!trimmed.startsWith('```') || !trimmed.endsWith('```')) return trimmed
+  const firstLine = trimmed.indexOf('\n')
+  return firstLine === -1 ? trimmed : trimmed.slice(firstLine + 1, -3).trim()
+}
+
+/** Definitions stay at the top, where references look for them. */
+function wrap({ $schema, $defs, definitions, ...schema }: JsonSchema): JsonSchema {
+  const atTop = Object.entries({ $schema, $defs, definitions }).filter(([, value]) => value !== undefined)
+  return {
+    ...Object.fromEntries(atTop),
+    type: 'object',
+    properties: { value: schema },
+    required: ['value'],
+    additionalProperties: false,
+  }
+}
+
+function wrapStandard(inner: StandardSchemaV1): StandardSchemaV1 {
+  return {
+    '~standard': {
+      version: 1,
+      vendor: 'toolloop',
+      validate: async (object) => {
+        const result = await inner['~standard'].validate(isJsonObject(object) ? object.value : object)
+        if (result.issues === undefined) return { value: { value: result.value } }
+        return { issues: result.issues.map((issue) => ({ ...issue, path: ['value', ...(issue.path ?? [])] })) }
+      },
+    },
+  }
+}

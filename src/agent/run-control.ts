@@ -1,0 +1,68 @@
+import type { StopReason } from '../events.ts'
+import type { ChatMessage } from '../messages.ts'
+import { type AnyModel, openModel } from '../models/create-model.ts'
+import type { ChatModel } from '../models/model.ts'
+import { History } from './history.ts'
+import type { Durable } from './journal.ts'
+import type { LiveRun } from './live-run.ts'
+import { toMessages } from './options.ts'
+import type { RunInput } from './run.ts'
+
+/**
+ * Steers a run from outside while it goes on; given to it as `control`, or taken from its stream. What is said here is taken up between two
+ * steps: when a turn's calls have ended, or the model has answered, and before it is asked again.
+ *
+ * What the run has not taken up when it ends is still here: give the control to the run that goes on from it.
+ */
+export class RunControl {
+  readonly #messages: ChatMessage[] = []
+  #model: ChatModel | undefined
+  #stops = false
+
+  /** Messages not taken up yet. */
+  get waiting(): readonly ChatMessage[] {
+    return this.#messages
+  }
+
+  /** Adds a user's words, or messages, to the conversation. The run goes on with them even if the model has just answered. Throws `invalid_message`. */
+  send(input: RunInput): void {
+    this.#messages.push(...new History(toMessages(input)).messages)
+  }
+
+  /** Asks this model from the next turn on. Throws what `createModel` throws. */
+  useModel(model: AnyModel): void {
+    this.#model = openModel(model)
+  }
+
+  /** Ends the run when the current step is done: stop reason `stopped`. */
+  stop(): void {
+    this.#stops = true
+  }
+
+  /** What is to be done now, each thing once. A run that ends takes no messages. */
+  take({ goesOn }: { goesOn: boolean }): Steering {
+    const stops = this.#stops
+    this.#stops = false
+    const messages = stops || !goesOn ? [] : this.#messages.splice(0)
+    return { messages, stops }
+  }
+
+  takeModel(): ChatModel | undefined {
+    const model = this.#model
+    this.#model = undefined
+    return model
+  }
+}
+
+export interface Steering {
+  messages: ChatMessage[]
+  stops: boolean
+}
+
+const noSteering: Steering = { messages: [], stops: false }
+
+/** What the run is to do before it asks the model again. Recorded, because the next turn depends on it. */
+export async function takeSteering(durable: Durable, run: LiveRun, iteration: number, limit: StopReason | undefined): Promise<Steering> {
+  if (!run.steerable) return noSteering
+  return durable.step(`${iteration}.steer`, async () => run.settings.control?.take({ goesOn: limit === undefined }) ?? noSteering)
+}

@@ -1,0 +1,112 @@
+import type { StandardSchemaV1 } from '@standard-schema/spec'
+import { InvalidOptionError, ToolloopError } from '../errors.ts'
+import { isJsonObject, type Json, type JsonObject } from '../messages.ts'
+import { ask, defineTool, type JsonSchema, type Question, type Tool, type ToolContext, type ToolEffect } from '../tools/tool.ts'
+import type { Decision } from './decisions.ts'
+import type { RunState } from './paused-run.ts'
+import type { PendingItem, ResumeOptions, RunInput, RunOptions, RunResult } from './run.ts'
+
+/** An agent that can be run inside a tool call: an `AgentRunner` or a `CustomAgent`. */
+export interface RunnableAgent<Context = unknown> {
+  run(input: RunInput, options?: RunOptions<Context>): Promise<RunResult>
+  resume(state: RunState | undefined, options?: ResumeOptions<Context>): Promise<RunResult>
+}
+
+export interface AsToolOptions<Context = unknown> {
+  name: string
+  /** What the agent is for: the model decides by it. */
+  description: string
+  /** Its arguments. Default: one text, `task`. */
+  parameters?: StandardSchemaV1 | JsonSchema
+  /** What the agent is given, made of the arguments. Default: `task`, or the arguments as JSON. */
+  input?(args: JsonObject): RunInput
+  /** What the model is given of the agent's result. Default: its output. */
+  result?(result: RunResult): unknown
+  /** Options of the agent's run, such as limits of its own. */
+  options?: Omit<RunOptions<Context>, 'parent' | 'forwardEvents' | 'runId'>
+  /** Whether the stream of the run outside has the agent's events too. Default false. */
+  forwardEvents?: boolean
+  /** Time limit of the agent's run in milliseconds. Default: none but the limits of the runs. */
+  timeoutMs?: number
+  /** What the agent does to the world. Default `'unsafe'`. */
+  effect?: ToolEffect
+}
+
+/**
+ * An agent as a tool of another. Its run draws on the budget of the run it is called in, ends with it, asks the same `approve`, and its usage
+ * is added to the call and to that run's result. One that does not come to an answer is a failed call, and the model is told how it ended.
+ *
+ * One that pauses asks its question through the call: the run outside pauses with an item of kind `question` whose `about.pending` holds the
+ * agent's items; its answer is `{ decisions: [{ ...item, approved: true }] }`.
+ */
+export function asTool<Context = unknown>(agent: RunnableAgent<Context>, options: AsToolOptions<Context>): Tool<Context> {
+  if (typeof agent?.run !== 'function')
+    throw new ToolloopError('invalid_tool', 'Expected `asTool` to be given an AgentRunner or a CustomAgent')
+  const { name, description, parameters = taskOnly, input = taskOf, forwardEvents = false, effect } = options
+  const { timeoutMs = Number.POSITIVE_INFINITY } = options
+  return defineTool({
+    name,
+    description,
+    parameters,
+    timeoutMs,
+    ...(effect === undefined ? {} : { effect }),
+    execute: async (args: unknown, ctx: ToolContext<Context>): Promise<unknown> => {
+      const nested = { ...options.options, parent: ctx, forwardEvents }
+      const paused = isPaused(ctx.asked) ? ctx.asked : undefined
+      if (paused === undefined) return conclude(await agent.run(input(args as JsonObject), nested), options)
+      try {
+        const result = await agent.resume(paused.state, { ...nested, decisions: decisionsIn(ctx.answer) })
+        return conclude(result, options)
+      } catch (error) {
+        // Decisions that can't be carried out have changed nothing: they are asked for again, or the agent's run would be lost.
+        if (!(error instanceof InvalidOptionError)) throw error
+        return questionOf(paused.agent, paused.pending, paused.state, error.message)
+      }
+    },
+  }) as Tool<Context>
+}
+
+const taskOnly = {
+  type: 'object',
+  properties: { task: { type: 'string', description: 'What the agent is to do, with all it needs to know: it sees nothing else.' } },
+  required: ['task'],
+  additionalProperties: false,
+}
+
+function taskOf(args: JsonObject): RunInput {
+  return typeof args.task === 'string' ? args.task : JSON.stringify(args)
+}
+
+function conclude(result: RunResult, { name, result: show }: Pick<AsToolOptions<never>, 'name' | 'result'>): unknown {
+  const { stopReason, output, error, pending, state } = result
+  if (stopReason === 'paused' && state !== undefined) return questionOf(name, pending, state)
+  if (stopReason === 'answered' || stopReason === 'stopped') return show === undefined ? output : show(result)
+  const said = output === '' ? '' : ` It had come to: ${output}`
+  throw new Error(`The agent \`${name}\` ended without an answer (${stopReason})${error === undefined ? '.' : `: ${error.message}`}${said}`)
+}
+
+interface PausedAgent {
+  agent: string
+  pending: PendingItem[]
+  state: RunState
+}
+
+function questionOf(agent: string, pending: readonly PendingItem[], state: RunState, problem?: string): Question {
+  const about = { agent, pending, state, ...(problem === undefined ? {} : { problem }) }
+  return ask({ about: JSON.parse(JSON.stringify(about)), schema: decisionsSchema })
+}
+
+const decisionsSchema: JsonSchema = {
+  type: 'object',
+  properties: { decisions: { type: 'array', items: { type: 'object' } } },
+  required: ['decisions'],
+}
+
+/** What was asked comes from the run's record, so that its state is the one that was written there. */
+function isPaused(asked: unknown): asked is PausedAgent {
+  return isJsonObject(asked) && typeof asked.agent === 'string' && isJsonObject(asked.state) && Array.isArray(asked.pending)
+}
+
+function decisionsIn(answer: Json | undefined): readonly Decision[] {
+  return isJsonObject(answer) && Array.isArray(answer.decisions) ? (answer.decisions as never) : []
+}

@@ -1,0 +1,122 @@
+import { InvalidOptionError } from '../errors.ts'
+import { openModel } from '../models/create-model.ts'
+import type { ChatModel, ModelRequest, Sampling, ToolChoice } from '../models/model.ts'
+import { type ToolSet, ToolView } from '../tools/registry.ts'
+import { chooseCallForm } from './call-form.ts'
+import { History } from './history.ts'
+import { askBeforeModel, type ModelTurn, type ModelTurnChange } from './hooks.ts'
+import { checkCostIsKnown } from './limits.ts'
+import type { LiveRun } from './live-run.ts'
+import { type OutputFormat, takesSchema } from './output.ts'
+
+/** What one turn asks, of whom, and with which tools. */
+export interface TurnRequest {
+  model: ChatModel
+  /** The tools that are sent; no others can be called. */
+  tools: ToolSet
+  request: ModelRequest
+}
+
+/** What hooks may change of it. */
+interface Asked {
+  model: ChatModel
+  tools: ToolSet
+  messages: History['messages']
+  toolChoice: ToolChoice | undefined
+}
+
+/** Puts a turn's request together. `forced`: a tool choice nobody may change. */
+export async function buildTurn(run: LiveRun, history: History, iteration: number, forced?: ToolChoice): Promise<TurnRequest> {
+  const { settings, output } = run
+  const before: Asked = {
+    model: run.modelForTurn(),
+    tools: run.offered,
+    messages: history.messages,
+    toolChoice: forced ?? settings.toolChoice,
+  }
+  const asked = settings.hooks === undefined ? before : await askHooks(run, before, iteration)
+  const request = withSettings(run, asked)
+  if (output !== undefined && isHeldToSchema(run, asked)) {
+    request.responseSchema = { name: output.tool.name, schema: output.schema }
+  } else if (output !== undefined) {
+    return withAnswerTool(run, asked, request, output, forced)
+  }
+  if (asked.tools.size === 0) return { model: asked.model, tools: asked.tools, request }
+  setTools(run, request, asked.tools, forced ?? asked.toolChoice)
+  return { model: asked.model, tools: asked.tools, request }
+}
+
+/** Text that has to be JSON of a schema has no place for calls written as text. */
+function isHeldToSchema({ settings }: LiveRun, { model, tools }: Asked): boolean {
+  const hasTools = tools.size > 0
+  return takesSchema(model.capabilities, hasTools) && (!hasTools || chooseCallForm(settings, model).native)
+}
+
+/** A model that has answered in words, or is to call nothing more, is held to the tool that gives the answer. */
+function withAnswerTool(
+  run: LiveRun,
+  { model, tools, toolChoice }: Asked,
+  request: ModelRequest,
+  { tool }: OutputFormat,
+  forced: ToolChoice | undefined,
+): TurnRequest {
+  const view = run.view(tools, tool)
+  const mustAnswer = forced !== undefined || run.objections > 0
+  setTools(run, request, view, mustAnswer ? { type: 'function', function: { name: tool.name } } : toolChoice)
+  return { model, tools: view, request }
+}
+
+function setTools(run: LiveRun, request: ModelRequest, tools: ToolSet, choice: ToolChoice | undefined): void {
+  request.tools = tools.getAllSpecs()
+  if (choice !== undefined) request.toolChoice = choice
+  if (run.settings.parallelToolCalls !== undefined) request.parallelToolCalls = run.settings.parallelToolCalls
+}
+
+function withSettings({ settings, limits, signal }: LiveRun, { messages }: Asked): ModelRequest {
+  const { temperature, topP, maxOutputTokens, stop, seed, frequencyPenalty, presencePenalty, reasoningEffort } = settings
+  const request: ModelRequest = { messages, signal }
+  const sampling: Sampling = { temperature, topP, maxOutputTokens, stop, seed, frequencyPenalty, presencePenalty, reasoningEffort }
+  for (const [name, value] of Object.entries(sampling)) if (value !== undefined) Object.assign(request, { [name]: value })
+  // Left to the driver where nobody chose: a response that comes whole is silent for longer than a stream.
+  if (settings.streamIdleTimeoutMs !== undefined) request.streamIdleTimeoutMs = limits.streamIdleTimeoutMs
+  if (settings.stream === false) request.stream = false
+  if (settings.providerOptions !== undefined) request.providerOptions = settings.providerOptions
+  return request
+}
+
+function askHooks(run: LiveRun, before: Asked, iteration: number): Promise<Asked> {
+  const describe = ({ model, tools, messages, toolChoice }: Asked): ModelTurn<never> => ({
+    runId: run.runId,
+    iteration,
+    context: run.settings.context as never,
+    signal: run.signal,
+    messages,
+    tools: tools.names(),
+    model,
+    ...(toolChoice === undefined ? {} : { toolChoice }),
+  })
+  return askBeforeModel(run, before, describe, (asked, change) => changed(run, asked, change))
+}
+
+/** Throws for a change that can't be made. */
+function changed(run: LiveRun, asked: Asked, { messages, tools, model, toolChoice }: ModelTurnChange): Asked {
+  return {
+    model: model === undefined ? asked.model : usable(run, openModel(model)),
+    tools: tools === undefined ? asked.tools : new ToolView(run.offered, { only: known(run.offered, tools) }),
+    messages: messages === undefined ? asked.messages : new History(messages).messages,
+    toolChoice: toolChoice ?? asked.toolChoice,
+  }
+}
+
+/** The model, if the run can be gone on with by it. Throws `invalid_option`. */
+export function usable({ settings, costLimit }: Pick<LiveRun, 'settings' | 'costLimit'>, model: ChatModel): ChatModel {
+  checkCostIsKnown(costLimit, model.capabilities)
+  chooseCallForm(settings, model)
+  return model
+}
+
+function known(tools: ToolSet, names: readonly string[]): readonly string[] {
+  const unknown = names.find((name) => tools.get(name) === undefined)
+  if (unknown !== undefined) throw new InvalidOptionError('tools', `names of the run’s tools (${tools.names().join(', ')})`, unknown)
+  return names
+}
