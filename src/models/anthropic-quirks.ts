@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from '../messages.ts'
-import { isBoolean, isPositiveInteger, listOf, mergeQuirks, oneOf, type QuirkCheck } from './quirk-checks.ts'
+import { isBoolean, isPositiveInteger, isStructuredOutput, listOf, mergeQuirks, oneOf, type QuirkCheck } from './quirk-checks.ts'
 
 /** What differs between models and servers that speak Anthropic's Messages API. Set in `config/providers.yaml`, overridable by `settings.quirks`. */
 export interface AnthropicQuirks {
@@ -11,6 +11,8 @@ export interface AnthropicQuirks {
   reasoningEffort: { [effort: string]: JsonObject }
   /** When it thinks. While it does, it refuses a temperature and a tool choice that forces a call. */
   thinks: 'when-asked' | 'by-default' | 'always'
+  /** Takes a schema for its response's text: in requests without tools, beside tools as well, or not at all. */
+  structuredOutput: 'alone' | 'with-tools' | null
   /** Sampling settings it refuses, besides those the API has no field for. */
   unsupported: string[]
   /** Takes `strict` in a tool's definition. */
@@ -28,6 +30,7 @@ const defaults: AnthropicQuirks = {
   promptCaching: true,
   reasoningEffort: {},
   thinks: 'when-asked',
+  structuredOutput: null,
   unsupported: [],
   strictTools: false,
   contentParts: ['image', 'file'],
@@ -45,6 +48,7 @@ const checks: Record<keyof AnthropicQuirks, QuirkCheck> = {
     passes: (value) => isJsonObject(value) && Object.values(value).every(isJsonObject),
   },
   thinks: oneOf('when-asked', 'by-default', 'always'),
+  structuredOutput: isStructuredOutput,
   unsupported: listOf('temperature', 'topP', 'stop'),
   strictTools: isBoolean,
   contentParts: listOf('image', 'file'),

@@ -1,7 +1,9 @@
 import { isJsonObject, type Json, type JsonObject } from '../messages.ts'
 import type { AnthropicQuirks } from './anthropic-quirks.ts'
+import { anthropicSchema } from './anthropic-schema.ts'
 import { AnthropicWire, type WireMessage } from './anthropic-wire.ts'
 import type { ModelRequest, ToolChoice } from './model.ts'
+import { fitResponseSchema } from './response-schema.ts'
 
 export interface AnthropicRequest {
   /** The whole body. */
@@ -30,7 +32,14 @@ export class AnthropicRequests {
 
   build(request: ModelRequest): AnthropicRequest {
     const warnings = new Set<string>()
-    const { messages, system, tools: theirTools, promptCaching, ...options } = { ...this.#providerOptions, ...request.providerOptions }
+    const {
+      messages,
+      system,
+      tools: theirTools,
+      promptCaching,
+      output_config,
+      ...options
+    } = { ...this.#providerOptions, ...request.providerOptions }
     if (messages !== undefined || system !== undefined) {
       warnings.add('`messages` and `system` in `providerOptions` were left out: the conversation is the request’s')
     }
@@ -50,6 +59,7 @@ export class AnthropicRequests {
     if (asked) Object.assign(fields, this.#choice(request, { ...fields, ...options }, warnings))
     // Stand-ins for tools that are no longer offered must not be called.
     else if (own.length > 0) fields.tool_choice = { type: 'none' }
+    this.#setOutput(fields, output_config, request, tools.length > 0, warnings)
     Object.assign(fields, options)
 
     const parts = [JSON.stringify(fields).slice(1, -1)]
@@ -115,6 +125,24 @@ export class AnthropicRequests {
       if (this.#quirks.thinks === 'by-default') fields.thinking = { type: 'disabled' }
     }
     this.#fitBudget(fields, options, warnings)
+  }
+
+  /** The effort has its place here as well: https://platform.claude.com/docs/en/build-with-claude/structured-outputs */
+  #setOutput(fields: JsonObject, theirs: Json | undefined, request: ModelRequest, hasTools: boolean, warnings: Set<string>): void {
+    const given = isJsonObject(theirs) ? theirs : {}
+    const format = given.format === undefined ? this.#format(request, hasTools, warnings) : {}
+    const all = { ...(isJsonObject(fields.output_config) ? fields.output_config : {}), ...format, ...given }
+    if (Object.keys(all).length > 0) fields.output_config = all
+  }
+
+  #format(request: ModelRequest, hasTools: boolean, warnings: Set<string>): JsonObject {
+    const model = `${this.#provider}/${this.#model}`
+    const asked = fitResponseSchema(request, this.#quirks.structuredOutput, hasTools, model, warnings)
+    if (asked === undefined) return {}
+    const fitted = anthropicSchema(asked.schema)
+    if ('schema' in fitted) return { format: { type: 'json_schema', schema: fitted.schema } }
+    warnings.add(`\`responseSchema\` was left out: ${model} does not take one that ${fitted.problem}`)
+    return {}
   }
 
   /** The budget is a part of `max_tokens`, and the answer needs some of it. */

@@ -55,7 +55,7 @@ class AnthropicModel implements ChatModel {
     this.#quirks = anthropicQuirks(...presetQuirks(preset, model), settings.quirks)
     this.#client = new SdkClient(settings, this.#preset, (access) => this.#open(access))
     this.#requests = new AnthropicRequests(provider, model, this.#quirks, settings.providerOptions)
-    this.capabilities = capabilitiesOf(settings)
+    this.capabilities = capabilitiesOf(settings, this.#quirks)
   }
 
   async generate(request: ModelRequest, sink?: ModelSink): Promise<ModelResponse> {

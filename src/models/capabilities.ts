@@ -6,7 +6,7 @@ const deprecated = "`functionCalling: false` is deprecated: say how the model wr
 /** What the settings say of a model's abilities, and where they are silent, its driver's quirks. */
 export function capabilitiesOf(
   { functionCalling, dialect, salvageTextCalls, contextWindow, price }: ModelSettings,
-  quirks: { salvageTextCalls?: boolean } = {},
+  quirks: { salvageTextCalls?: boolean; structuredOutput?: ModelCapabilities['structuredOutput'] | null } = {},
 ): ModelCapabilities {
   const written = dialect ?? (functionCalling === false ? 'json' : undefined)
   const salvage = salvageTextCalls ?? quirks.salvageTextCalls ?? false
@@ -14,8 +14,15 @@ export function capabilitiesOf(
     nativeTools: written === undefined,
     ...(written === undefined ? {} : { dialect: written }),
     ...(written === undefined && salvage ? { salvageTextCalls: true } : {}),
+    ...structuredOutputOf(quirks.structuredOutput ?? undefined, written),
     ...(functionCalling === false ? { deprecated } : {}),
     ...(contextWindow === undefined ? {} : { contextWindow }),
     ...(price === undefined ? {} : { price }),
   }
+}
+
+/** Tools that are told of in the prompt are called in the text, which a schema leaves no room for. */
+function structuredOutputOf(taken: ModelCapabilities['structuredOutput'], dialect: string | undefined): Partial<ModelCapabilities> {
+  if (taken === undefined) return {}
+  return { structuredOutput: dialect === undefined ? taken : 'alone' }
 }

@@ -47,24 +47,21 @@ const drivers: Readonly<Record<string, DriverEntry>> = {
   anthropic: {
     check(settings, preset) {
       checkAddress(settings, preset)
-      anthropicQuirks(...presetQuirks(preset, settings.model), settings.quirks)
-      return {}
+      return capabilitiesOf(settings, anthropicQuirks(...presetQuirks(preset, settings.model), settings.quirks))
     },
     load: async (settings, preset) => (await import('./anthropic.ts')).anthropicModel({ ...settings, preset }),
   },
   'openai-responses': {
     check(settings, preset) {
       checkAddress(settings, preset)
-      responsesQuirks(...presetQuirks(preset, settings.model), settings.quirks)
-      return {}
+      return capabilitiesOf(settings, responsesQuirks(...presetQuirks(preset, settings.model), settings.quirks))
     },
     load: async (settings, preset) => (await import('./openai-responses.ts')).openaiResponsesModel({ ...settings, preset }),
   },
   google: {
     check(settings, preset) {
       checkAddress(settings, preset)
-      googleQuirks(...presetQuirks(preset, settings.model), settings.quirks)
-      return {}
+      return capabilitiesOf(settings, googleQuirks(...presetQuirks(preset, settings.model), settings.quirks))
     },
     load: async (settings, preset) => (await import('./google.ts')).googleModel({ ...settings, preset }),
   },

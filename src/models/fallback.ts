@@ -68,16 +68,19 @@ class FallbackModel implements ChatModel {
     return this.#first.model
   }
 
-  /** What all of them can do: the smallest context window, a cost only where each one's is known. */
+  /** What all of them can do: the smallest context window, a cost only where each one's is known, a schema only where each one takes it. */
   get capabilities(): ModelCapabilities {
     const all = this.#candidates.map(({ model }) => model.capabilities)
     const windows = all.flatMap(({ contextWindow }) => (contextWindow === undefined ? [] : [contextWindow]))
+    const schemas = all.map(({ structuredOutput }) => structuredOutput)
+    const structuredOutput = schemas.find((one) => one !== 'with-tools') ?? 'with-tools'
     const { nativeTools, dialect } = this.#first.capabilities
     const deprecated = all.find((one) => one.deprecated !== undefined)?.deprecated
     return {
       nativeTools,
       ...(dialect === undefined ? {} : { dialect }),
       ...(all.some(({ salvageTextCalls }) => salvageTextCalls) ? { salvageTextCalls: true } : {}),
+      ...(schemas.includes(undefined) ? {} : { structuredOutput }),
       ...(deprecated === undefined ? {} : { deprecated }),
       ...(windows.length === 0 ? {} : { contextWindow: Math.min(...windows) }),
       ...(all.every(knowsCost) ? { reportsCost: true } : {}),

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from '../messages.ts'
-import { isBoolean, listOf, mergeQuirks, oneOf, type QuirkCheck } from './quirk-checks.ts'
+import { isBoolean, isStructuredOutput, listOf, mergeQuirks, oneOf, type QuirkCheck } from './quirk-checks.ts'
 
 /** What differs between Gemini models, and between the two services that have them. Set in `config/providers.yaml`, overridable by `settings.quirks`. */
 export interface GoogleQuirks {
@@ -13,9 +13,11 @@ export interface GoogleQuirks {
   includeThoughts: boolean
   /** The signature of a call that has none, because another model made it; null: none is needed. */
   missingSignature: string | null
+  /** Takes a schema for its response's text: in requests without tools, beside tools as well, or not at all. */
+  structuredOutput: 'alone' | 'with-tools' | null
   /** Sampling settings it refuses. */
   unsupported: string[]
-  /** How a tool's parameters are sent: as the JSON Schema they are, or put into the OpenAPI subset. */
+  /** How a tool's parameters and a response's schema are sent: as the JSON Schema they are, or put into the OpenAPI subset. */
   toolSchema: 'json-schema' | 'openapi'
   /** Takes `id` in calls and their results; without, results are told apart by their order. */
   callIds: boolean
@@ -31,6 +33,7 @@ const defaults: GoogleQuirks = {
   reasoningEffort: {},
   includeThoughts: false,
   missingSignature: null,
+  structuredOutput: null,
   unsupported: [],
   toolSchema: 'json-schema',
   callIds: true,
@@ -49,6 +52,7 @@ const checks: Record<keyof GoogleQuirks, QuirkCheck> = {
   },
   includeThoughts: isBoolean,
   missingSignature: isTextOrNull,
+  structuredOutput: isStructuredOutput,
   unsupported: listOf('temperature', 'topP', 'stop', 'seed', 'frequencyPenalty', 'presencePenalty'),
   toolSchema: oneOf('json-schema', 'openapi'),
   callIds: isBoolean,

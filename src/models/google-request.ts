@@ -1,7 +1,9 @@
 import { isJsonObject, type Json, type JsonObject } from '../messages.ts'
 import type { GoogleQuirks } from './google-quirks.ts'
+import { openAPISchema } from './google-schema.ts'
 import { GoogleWire, type WireTools, wireName } from './google-wire.ts'
 import type { ModelRequest, ToolChoice } from './model.ts'
+import { fitResponseSchema } from './response-schema.ts'
 
 export interface GoogleRequest {
   /** The whole body. */
@@ -38,8 +40,9 @@ export class GoogleRequests {
     if (contents !== undefined || systemInstruction !== undefined) {
       warnings.add('`contents` and `systemInstruction` in `providerOptions` were left out: the conversation is the request’s')
     }
+    const hasTools = (request.tools?.length ?? 0) > 0 || (Array.isArray(theirTools) && theirTools.length > 0)
     const fields: JsonObject = {
-      ...optional('generationConfig', this.#generationConfig(request, generationConfig, warnings)),
+      ...optional('generationConfig', this.#generationConfig(request, generationConfig, hasTools, warnings)),
       ...optional('toolConfig', { ...this.#toolConfig(request, warnings), ...plain(toolConfig) }),
       ...others,
       ...(continuationToken === undefined ? {} : { continuationToken }),
@@ -97,7 +100,7 @@ export class GoogleRequests {
     return toolChoice === undefined ? {} : { functionCallingConfig: wireChoice(toolChoice) }
   }
 
-  #generationConfig(request: ModelRequest, given: Json | undefined, warnings: Set<string>): JsonObject {
+  #generationConfig(request: ModelRequest, given: Json | undefined, hasTools: boolean, warnings: Set<string>): JsonObject {
     const { temperature, topP, seed, frequencyPenalty, presencePenalty, stop, maxOutputTokens } = request
     const theirs = plain(given)
     const fields: JsonObject = maxOutputTokens === undefined ? {} : { maxOutputTokens }
@@ -108,7 +111,19 @@ export class GoogleRequests {
       else fields[name] = value
     }
     const thinking = theirs.thinkingConfig === undefined ? this.#thinking(request, warnings) : {}
-    return { ...fields, ...optional('thinkingConfig', thinking), ...theirs }
+    return { ...fields, ...optional('thinkingConfig', thinking), ...this.#responseFormat(request, theirs, hasTools, warnings), ...theirs }
+  }
+
+  /** https://ai.google.dev/gemini-api/docs/structured-output */
+  #responseFormat(request: ModelRequest, theirs: JsonObject, hasTools: boolean, warnings: Set<string>): JsonObject {
+    const isJson = theirs.responseMimeType === undefined || theirs.responseMimeType === 'application/json'
+    if (!isJson || theirs.responseSchema !== undefined || theirs.responseJsonSchema !== undefined) return {}
+    const { structuredOutput, toolSchema } = this.#quirks
+    const format = fitResponseSchema(request, structuredOutput, hasTools, `${this.#provider}/${this.#model}`, warnings)
+    if (format === undefined) return {}
+    const schema = toolSchema === 'json-schema' ? format.schema : openAPISchema(format.schema)
+    const field = toolSchema === 'json-schema' ? 'responseJsonSchema' : 'responseSchema'
+    return { responseMimeType: 'application/json', ...(schema === undefined ? {} : { [field]: schema }) }
   }
 
   #thinking({ reasoningEffort: effort }: ModelRequest, warnings: Set<string>): JsonObject {

@@ -52,7 +52,7 @@ class GoogleModel implements ChatModel {
     const quirks: GoogleQuirks = googleQuirks(...presetQuirks(preset, model), settings.quirks)
     this.#client = new GoogleClient(settings, preset, quirks)
     this.#requests = new GoogleRequests(provider, model, quirks, settings.providerOptions)
-    this.capabilities = capabilitiesOf(settings)
+    this.capabilities = capabilitiesOf(settings, quirks)
   }
 
   async generate(request: ModelRequest, sink?: ModelSink): Promise<ModelResponse> {

@@ -27,6 +27,11 @@ export interface ModelRequest extends Sampling {
   toolChoice?: ToolChoice
   /** False: at most one call a response, where the provider can be told so. */
   parallelToolCalls?: boolean
+  /**
+   * The response's text is to be JSON of this schema, an object schema. A driver whose model does not take it leaves it out and says so
+   * in `warnings`.
+   */
+  responseSchema?: { name: string; schema: JsonSchema }
   /** False: ask for one whole response. Default true. The response is the same either way. */
   stream?: boolean
   /** Aborts the request; `generate` then rejects with code `aborted`. */
@@ -95,6 +100,8 @@ export interface ModelCapabilities {
   dialect?: string
   /** Offered native calls, it writes some as text all the same: those are read out of its replies. */
   salvageTextCalls?: boolean
+  /** Holds its text to a JSON Schema by its own means: only in requests without tools, or beside tools as well. Absent: it does not. */
+  structuredOutput?: 'alone' | 'with-tools'
   /** What of its settings is deprecated, and what to write instead. */
   deprecated?: string
   /** Holds its text to a JSON Schema by its own means: only in requests without tools, or beside tools as well. Absent: it does not. */

@@ -1,5 +1,5 @@
 import { isJsonObject, type Json, type JsonObject } from '../messages.ts'
-import { isBoolean, isEffortMap, listOf, mergeQuirks, oneOf, type QuirkCheck } from './quirk-checks.ts'
+import { isBoolean, isEffortMap, isStructuredOutput, listOf, mergeQuirks, oneOf, type QuirkCheck } from './quirk-checks.ts'
 
 /** What differs between servers that speak Chat Completions. Set for each provider in `config/providers.yaml`, overridable by `settings.quirks`. */
 export interface OpenAIQuirks {
@@ -31,6 +31,8 @@ export interface OpenAIQuirks {
   malformedArguments: 'keep' | 'empty'
   /** Which call ids it takes, as a regular expression. Others are replaced, on call and result alike, by a hash of `length` letters and digits. */
   toolCallId: { pattern: string; length: number } | null
+  /** Takes a schema for its response's text: in requests without tools, beside tools as well, or not at all. */
+  structuredOutput: 'alone' | 'with-tools' | null
   /** Sampling settings it refuses. */
   unsupported: string[]
   /** Parts of a user message it takes besides text. */
@@ -58,6 +60,7 @@ const defaults: OpenAIQuirks = {
   missingReasoning: null,
   malformedArguments: 'keep',
   toolCallId: null,
+  structuredOutput: null,
   unsupported: [],
   contentParts: ['image'],
   toolContentParts: false,
@@ -83,6 +86,7 @@ const checks: Record<keyof OpenAIQuirks, QuirkCheck> = {
     expected: 'null or an object with a `pattern` that is a regular expression and a `length` from 8 to 40',
     passes: (value) => value === null || (isJsonObject(value) && isPattern(value.pattern) && isLength(value.length)),
   },
+  structuredOutput: isStructuredOutput,
   unsupported: listOf('temperature', 'topP', 'maxOutputTokens', 'stop', 'seed', 'frequencyPenalty', 'presencePenalty', 'reasoningEffort'),
   contentParts: listOf('image', 'file'),
   toolContentParts: isBoolean,

@@ -5,6 +5,8 @@ import type { ToolDefinition } from '../tools/tool.ts'
 import type { ModelRequest, Sampling, ToolChoice } from './model.ts'
 import type { OpenAIQuirks } from './openai-quirks.ts'
 import { OpenAIWire } from './openai-wire.ts'
+import { fitResponseSchema } from './response-schema.ts'
+import { isStrictSchema } from './strict-schema.ts'
 import { choiceWarning, fitToolChoice } from './tool-choice.ts'
 
 export interface OpenAIRequest {
@@ -50,6 +52,7 @@ export class OpenAIRequests {
     if (stream && this.#quirks.streamOptions) fields.stream_options = { include_usage: true }
     this.#setSampling(fields, request, warnings)
     const tools = this.#setTools(fields, request, options, theirTools, warnings)
+    if (options.response_format === undefined) this.#setResponseFormat(fields, request, tools !== undefined, warnings)
     Object.assign(fields, options)
 
     const json = `${JSON.stringify(fields).slice(0, -1)},"messages":[${jsons.join(',')}]${tools === undefined ? '' : `,"tools":${tools.json}`}}`
@@ -79,6 +82,13 @@ export class OpenAIRequests {
     if (asked === undefined || this.#quirks.unsupported.includes('reasoningEffort'))
       warnings.add(this.#leftOut(`reasoningEffort: '${effort}'`))
     else Object.assign(fields, asked)
+  }
+
+  /** https://platform.openai.com/docs/guides/structured-outputs */
+  #setResponseFormat(fields: { [key: string]: Json }, request: ModelRequest, hasTools: boolean, warnings: Set<string>): void {
+    const format = fitResponseSchema(request, this.#quirks.structuredOutput, hasTools, `${this.#provider}/${this.#model}`, warnings)
+    if (format === undefined) return
+    fields.response_format = { type: 'json_schema', json_schema: { ...format, strict: isStrictSchema(format.schema) } }
   }
 
   /** No tools: no key that speaks of tools. */

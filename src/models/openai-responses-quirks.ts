@@ -1,5 +1,14 @@
 import type { JsonObject } from '../messages.ts'
-import { isBoolean, isEffortMap, isPositiveInteger, listOf, mergeQuirks, oneOf, type QuirkCheck } from './quirk-checks.ts'
+import {
+  isBoolean,
+  isEffortMap,
+  isPositiveInteger,
+  isStructuredOutput,
+  listOf,
+  mergeQuirks,
+  oneOf,
+  type QuirkCheck,
+} from './quirk-checks.ts'
 
 /** What differs between models and servers that speak the Responses API. Set in `config/providers.yaml`, overridable by `settings.quirks`. */
 export interface ResponsesQuirks {
@@ -17,6 +26,8 @@ export interface ResponsesQuirks {
   strictTools: boolean
   /** The tool choices it takes; others are sent as the nearest one it does. */
   toolChoice: ('auto' | 'none' | 'required' | 'named')[]
+  /** Takes a schema for its response's text: in requests without tools, beside tools as well, or not at all. */
+  structuredOutput: 'alone' | 'with-tools' | null
   /** Sampling settings it refuses, besides those the API has no field for. */
   unsupported: string[]
   /** Fewest tokens it may be limited to. */
@@ -35,6 +46,7 @@ const defaults: ResponsesQuirks = {
   parallelToolCalls: true,
   strictTools: false,
   toolChoice: ['auto', 'none', 'required', 'named'],
+  structuredOutput: null,
   unsupported: [],
   leastOutputTokens: 1,
   contentParts: ['image'],
@@ -49,6 +61,7 @@ const checks: Record<keyof ResponsesQuirks, QuirkCheck> = {
   parallelToolCalls: isBoolean,
   strictTools: isBoolean,
   toolChoice: listOf('auto', 'none', 'required', 'named'),
+  structuredOutput: isStructuredOutput,
   unsupported: listOf('temperature', 'topP', 'maxOutputTokens'),
   leastOutputTokens: isPositiveInteger,
   contentParts: listOf('image', 'file'),

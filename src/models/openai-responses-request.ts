@@ -2,6 +2,8 @@ import { isJsonObject, type Json, type JsonObject } from '../messages.ts'
 import type { ModelRequest, ToolChoice } from './model.ts'
 import type { ResponsesQuirks } from './openai-responses-quirks.ts'
 import { ResponsesWire } from './openai-responses-wire.ts'
+import { fitResponseSchema } from './response-schema.ts'
+import { isStrictSchema } from './strict-schema.ts'
 import { choiceWarning, fitToolChoice } from './tool-choice.ts'
 
 export interface ResponsesRequest {
@@ -31,7 +33,7 @@ export class ResponsesRequests {
 
   build(request: ModelRequest): ResponsesRequest {
     const warnings = new Set<string>()
-    const { tools: theirTools, reasoning, include, ...options } = { ...this.#providerOptions, ...request.providerOptions }
+    const { tools: theirTools, reasoning, include, text, ...options } = { ...this.#providerOptions, ...request.providerOptions }
     for (const field of conversationFields) {
       if (options[field] !== undefined) warnings.add(`\`${field}\` in \`providerOptions\` was left out: the conversation is the request’s`)
       delete options[field]
@@ -45,6 +47,7 @@ export class ResponsesRequests {
     for (const warning of own?.warnings ?? []) warnings.add(warning)
     let tools = [...(own?.json ?? []), ...(Array.isArray(theirTools) ? theirTools.map((tool) => JSON.stringify(tool)) : [])]
     if (tools.length > 0 && !this.#setToolFields(fields, request, warnings)) tools = []
+    this.#setText(fields, text, request, tools.length > 0, warnings)
     Object.assign(fields, options)
 
     const parts = [JSON.stringify(fields).slice(1, -1), `"input":[${this.#input(request, warnings)}]`]
@@ -83,6 +86,16 @@ export class ResponsesRequests {
     const asked = Array.isArray(include) ? include : []
     const all = stateless && reasons !== 'never' ? ['reasoning.encrypted_content', ...asked] : asked
     if (all.length > 0) fields.include = [...new Set(all)]
+  }
+
+  /** https://platform.openai.com/docs/guides/structured-outputs. Without `strict` the API makes the schema a strict one itself. */
+  #setText(fields: JsonObject, theirs: Json | undefined, request: ModelRequest, hasTools: boolean, warnings: Set<string>): void {
+    const own: JsonObject = {}
+    if (!isJsonObject(theirs) || theirs.format === undefined) {
+      const format = fitResponseSchema(request, this.#quirks.structuredOutput, hasTools, `${this.#provider}/${this.#model}`, warnings)
+      if (format !== undefined) own.format = { type: 'json_schema', ...format, strict: isStrictSchema(format.schema) }
+    }
+    if (isJsonObject(theirs) || own.format !== undefined) fields.text = { ...own, ...(isJsonObject(theirs) ? theirs : {}) }
   }
 
   #setSampling(fields: JsonObject, request: ModelRequest, warnings: Set<string>): void {

@@ -49,7 +49,7 @@ class ResponsesModel implements ChatModel {
     this.#settings = settings
     this.#client = openAIClient(settings, preset)
     this.#requests = new ResponsesRequests(provider, model, quirks, settings.providerOptions)
-    this.capabilities = capabilitiesOf(settings)
+    this.capabilities = capabilitiesOf(settings, quirks)
   }
 
   async generate(request: ModelRequest, sink?: ModelSink): Promise<ModelResponse> {

@@ -30,6 +30,12 @@ export const listOf = (...words: string[]): QuirkCheck => ({
   passes: (value) => Array.isArray(value) && value.every((word) => typeof word === 'string' && words.includes(word)),
 })
 
+/** Whether it takes a schema for its response's text: in requests without tools, beside tools as well, or not at all. */
+export const isStructuredOutput: QuirkCheck = {
+  expected: "'alone', 'with-tools' or null",
+  passes: (value) => value === null || value === 'alone' || value === 'with-tools',
+}
+
 /** The quirks of `layers`, later ones over earlier ones, over the defaults. Throws `invalid_option` for a key or value that is not one. */
 export function mergeQuirks<Quirks extends object>(
   defaults: Quirks,

@@ -44,8 +44,11 @@ describe('createModel', () => {
       nativeTools: false,
       dialect: 'hermes',
     })
-    expect(createModel('ollama/m').capabilities).toEqual({ nativeTools: true, salvageTextCalls: true })
-    expect(createModel({ provider: 'ollama', model: 'm', salvageTextCalls: false }).capabilities).toEqual({ nativeTools: true })
+    expect(createModel('vllm/m').capabilities).toEqual({ nativeTools: true, salvageTextCalls: true, structuredOutput: 'alone' })
+    expect(createModel({ provider: 'vllm', model: 'm', salvageTextCalls: false }).capabilities).toEqual({
+      nativeTools: true,
+      structuredOutput: 'alone',
+    })
   })
 
   it('refuses what it can’t use at once, and says what it expected', () => {

@@ -1,4 +1,5 @@
 import { isJsonObject, type Json, type JsonObject } from '../../messages.ts'
+import { refuseOutputConfig } from './response-formats.ts'
 
 /**
  * Says what Anthropic's Messages API would refuse with status 400, so that a test notices a broken request and not only a broken reply.
@@ -8,7 +9,14 @@ export function refuseAnthropicMessage(body: JsonObject): string | undefined {
   if (typeof body.model !== 'string' || body.model === '') return 'model: Field required'
   if (typeof body.max_tokens !== 'number' || body.max_tokens < 1) return 'max_tokens: Field required'
   if (typeof body.temperature === 'number' && !(body.temperature >= 0 && body.temperature <= 1)) return 'temperature: range: 0..1'
-  return refuseThinking(body) ?? refuseTools(body) ?? refuseSystem(body.system) ?? refuseMessages(body) ?? refuseMarks(body)
+  return (
+    refuseThinking(body) ??
+    refuseOutputConfig(body.output_config) ??
+    refuseTools(body) ??
+    refuseSystem(body.system) ??
+    refuseMessages(body) ??
+    refuseMarks(body)
+  )
 }
 
 function refuseThinking({ thinking, max_tokens: most, tool_choice: choice, temperature }: JsonObject): string | undefined {

@@ -1,4 +1,5 @@
 import { isJsonObject, type Json, type JsonObject } from '../../messages.ts'
+import { refuseJsonSchemaFormat } from './response-formats.ts'
 
 /**
  * Says what OpenAI's Chat Completions API would refuse with status 400, so that a test notices a broken request and not only a broken reply.
@@ -9,7 +10,16 @@ export function refuseChatCompletion(body: JsonObject): string | undefined {
   if (body.stream_options !== undefined && body.stream !== true) {
     return "The 'stream_options' parameter is only allowed when 'stream' is enabled."
   }
-  return refuseTools(body) ?? refuseMessages(body.messages)
+  return refuseTools(body) ?? refuseFormat(body.response_format) ?? refuseMessages(body.messages)
+}
+
+function refuseFormat(format: Json | undefined): string | undefined {
+  if (format === undefined || format === null) return undefined
+  const { type, json_schema: given } = isJsonObject(format) ? format : {}
+  if (type === 'text' || type === 'json_object') return undefined
+  if (type !== 'json_schema') return `Invalid value: '${String(type)}'. Supported values are: 'text', 'json_object', 'json_schema'.`
+  if (!isJsonObject(given)) return "Missing required parameter: 'response_format.json_schema'."
+  return refuseJsonSchemaFormat(given, 'response_format.json_schema')
 }
 
 const toolName = /^[a-zA-Z0-9_-]{1,64}$/

@@ -1,5 +1,6 @@
 import { isJsonObject, type Json, type JsonObject } from '../../messages.ts'
 import { refuseGeminiTools, unknownName } from './gemini-generate-content-tools.ts'
+import { refuseResponseSchema } from './response-formats.ts'
 
 /**
  * Says what Gemini's generateContent would refuse with status 400, so that a test notices a broken request and not only a broken reply.
@@ -41,7 +42,7 @@ function refuseSettings(config: Json | undefined): string | undefined {
   if (thinkingConfig.thinkingBudget === 0 && thinkingConfig.includeThoughts === true) {
     return 'Unable to submit request because thinking_config.include_thoughts is only enabled when thinking is enabled.'
   }
-  return unknownName(thinkingConfig, thinkingSettings, 'generation_config.thinking_config')
+  return unknownName(thinkingConfig, thinkingSettings, 'generation_config.thinking_config') ?? refuseResponseSchema(config)
 }
 
 function refuseSystem(instruction: Json | undefined): string | undefined {

@@ -1,4 +1,5 @@
 import { isJsonObject, type Json, type JsonObject } from '../../messages.ts'
+import { refuseJsonSchemaFormat } from './response-formats.ts'
 
 /**
  * Says what OpenAI's Responses API would refuse with status 400, so that a test notices a broken request and not only a broken reply.
@@ -12,7 +13,18 @@ export function refuseResponse(body: JsonObject): string | undefined {
   if (unknown !== undefined) return `Unknown parameter: '${unknown}'.`
   const most = body.max_output_tokens
   if (typeof most === 'number' && most < 16) return "Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16."
-  return refuseTools(body) ?? refuseInput(body)
+  return refuseTools(body) ?? refuseText(body.text) ?? refuseInput(body)
+}
+
+function refuseText(text: Json | undefined): string | undefined {
+  if (text === undefined) return undefined
+  if (!isJsonObject(text)) return "Invalid type for 'text': expected an object."
+  const { format = { type: 'text' } } = text
+  if (!isJsonObject(format)) return "Invalid type for 'text.format': expected an object."
+  if (format.type === 'text' || format.type === 'json_object') return undefined
+  if (format.type !== 'json_schema')
+    return `Invalid value: '${String(format.type)}'. Supported values are: 'text', 'json_object', 'json_schema'.`
+  return refuseJsonSchemaFormat(format, 'text.format')
 }
 
 const toolName = /^[a-zA-Z0-9_-]{1,64}$/
