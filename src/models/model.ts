@@ -38,11 +38,6 @@ export interface ModelRequest extends Sampling {
   signal?: AbortSignal
   /** Longest silence between two pieces of the stream, in milliseconds. Default 60 000; `Infinity` waits for ever. */
   streamIdleTimeoutMs?: number
-  /**
-   * The response's text is to be JSON of this schema, an object schema. A driver whose model does not take it leaves it out and says so in
-   * `warnings`.
-   */
-  responseSchema?: { name: string; schema: JsonSchema }
   /** Fields put into the provider's request body as they are. */
   providerOptions?: JsonObject
 }
@@ -100,8 +95,6 @@ export interface ModelCapabilities {
   dialect?: string
   /** Offered native calls, it writes some as text all the same: those are read out of its replies. */
   salvageTextCalls?: boolean
-  /** Holds its text to a JSON Schema by its own means: only in requests without tools, or beside tools as well. Absent: it does not. */
-  structuredOutput?: 'alone' | 'with-tools'
   /** What of its settings is deprecated, and what to write instead. */
   deprecated?: string
   /** Holds its text to a JSON Schema by its own means: only in requests without tools, or beside tools as well. Absent: it does not. */
