@@ -1,0 +1,178 @@
+import { describe, expect, it } from 'vitest'
+import { handover } from '../../src/agent/handover.ts'
+import type { RunnerOptions } from '../../src/agent/run.ts'
+import { RunControl } from '../../src/agent/run-control.ts'
+import { AgentRunner } from '../../src/agent/runner.ts'
+import { asTool } from '../../src/agent/sub-agent.ts'
+import { Event } from '../../src/events.ts'
+import { type Content, textOf } from '../../src/messages.ts'
+import { scriptedModel } from '../../src/testing/scripted-model.ts'
+import { defineTool } from '../../src/tools/tool.ts'
+import { StrictJournal } from '../agent/strict-journal.ts'
+import { type ModeScript, modes } from './modes.ts'
+import { recordingLogger, resultTexts, stage } from './stage.ts'
+import { call, countingTool } from './tools.ts'
+
+const words = (request: { messages: readonly { content: Parameters<typeof textOf>[0] }[] } | undefined) =>
+  request?.messages.map(({ content }) => textOf(content)).join('|') ?? ''
+
+describe.each(modes)('steering: $name', (mode) => {
+  it('H1 a message sent while a tool runs is there in the next request; one sent while the model answers is answered too', async () => {
+    const control = new RunControl()
+    const look = countingTool('look', () => control.send('And the moon?'))
+    const script: ModeScript = [
+      { toolCalls: [call('look', {})] },
+      () => {
+        control.send('And the sun?')
+        return 'The moon is round.'
+      },
+      'The sun too.',
+    ]
+    await using on = await stage(mode, script, { tools: [look.tool] })
+    const result = await on.run('Look.', { control })
+    expect(result).toMatchObject({ stopReason: 'answered', output: 'The sun too.', iterations: 3 })
+    expect(words(on.requests()[1])).toMatch(/look|And the moon\?$/)
+    expect(result.messages.filter(({ role }) => role !== 'tool').map(({ content }) => textOf(content))).toEqual([
+      'Look.',
+      '',
+      'And the moon?',
+      'The moon is round.',
+      'And the sun?',
+      'The sun too.',
+    ])
+    expect(control.waiting).toEqual([])
+  })
+
+  it('H2 stopped after the current step: its calls have run, its results are there', async () => {
+    const control = new RunControl()
+    const look = countingTool('look', () => control.stop())
+    await using on = await stage(mode, [{ toolCalls: [call('look', {})] }, 'never'], { tools: [look.tool] })
+    const result = await on.run('Look.', { control })
+    expect(result).toMatchObject({ stopReason: 'stopped', iterations: 1 })
+    expect(resultTexts(result)).toHaveLength(1)
+  })
+
+  it('another model for the next turn', async () => {
+    await using other = await mode.open(['I am the other one.'])
+    const control = new RunControl()
+    const look = countingTool('look', () => control.useModel(other.model))
+    await using on = await stage(mode, [{ toolCalls: [call('look', {})] }, 'never'], { tools: [look.tool] })
+    expect(await on.run('Look.', { control })).toMatchObject({ output: 'I am the other one.' })
+  })
+})
+
+describe('steering', () => {
+  const runner = (turns: Parameters<typeof scriptedModel>[0], options: Omit<RunnerOptions, 'model'> = {}) =>
+    new AgentRunner({ model: scriptedModel(turns), logger: recordingLogger().logger, ...options })
+
+  it('what was not taken up when the run ends is still there for the next one', async () => {
+    const control = new RunControl()
+    const agent = runner([
+      () => {
+        control.send('One more thing.')
+        return 'No more.'
+      },
+      'That too.',
+    ])
+    const first = await agent.run('go', { control, maxIterations: 1 })
+    expect(first).toMatchObject({ stopReason: 'answered', output: 'No more.' })
+    expect(control.waiting).toMatchObject([{ role: 'user', content: 'One more thing.' }])
+    control.stop()
+    expect(await agent.run('go', { control })).toMatchObject({ stopReason: 'answered' })
+  })
+
+  it('a stream has a control of its own, and messages of any kind are checked', async () => {
+    const agent = runner(['One.', 'Two.'])
+    const stream = agent.stream('go')
+    stream.control.send([{ role: 'user', content: 'more' }])
+    expect(() => stream.control.send({ role: 'nobody', content: '' } as never)).toThrow(
+      expect.objectContaining({ code: 'invalid_message' }),
+    )
+    expect(await stream.result).toMatchObject({ output: 'Two.', iterations: 2 })
+  })
+
+  it('H37 a model that can’t be gone on with is logged, and the run keeps its own', async () => {
+    const control = new RunControl()
+    const { logger, records } = recordingLogger()
+    const priced = { capabilities: { nativeTools: true, price: { input: 1, output: 1 } } }
+    control.useModel(scriptedModel(['never']))
+    const agent = new AgentRunner({ model: scriptedModel(['Mine.'], priced), logger, limits: { costUsd: 1 } })
+    expect(await agent.run('go', { control })).toMatchObject({ output: 'Mine.' })
+    expect(records).toMatchObject([{ level: 'error' }])
+  })
+
+  it('H37 onText that throws is logged once', async () => {
+    const { logger, records } = recordingLogger()
+    let heard = ''
+    const onText = (delta: string) => {
+      heard += delta
+      throw new Error('no')
+    }
+    const agent = new AgentRunner({ model: scriptedModel(['A long answer.']), logger })
+    expect(await agent.run('go', { onText })).toMatchObject({ output: 'A long answer.' })
+    expect(heard).toBe('A long answer.')
+    expect(records).toHaveLength(1)
+  })
+
+  it('a crash at any moment: steering, an answer with a schema, a handover, a nested agent and guardrails keep the rules of the port', async () => {
+    const schema = { type: 'object', properties: { n: { type: 'number' } }, required: ['n'] } as const
+    for (let crashAt = 1; ; crashAt++) {
+      const control = new RunControl()
+      let sent = false
+      const look = defineTool({
+        name: 'look',
+        description: 'looks',
+        effect: 'read',
+        execute: () => {
+          if (!sent) control.send('And the moon?')
+          sent = true
+          return 'seen'
+        },
+      })
+      const count = scriptedModel(() => 'three')
+      const inner = asTool(new AgentRunner({ model: count }), { name: 'count', description: 'counts', effect: 'read' })
+      // What it says depends on the conversation alone, so that it says the same when it is asked again.
+      const decide = ({ messages }: { messages: readonly { role: string; content: Content }[] }) => {
+        const results = messages.filter(({ role }) => role === 'tool').length
+        if (results === 0) return { toolCalls: [call('look', {}), call('count', { task: 'x' })] }
+        if (results === 2) return { toolCalls: [call('hand_over_to_closer', {})] }
+        return messages.at(-1)?.content === 'seven' ? 'seven' : messages.some(({ content }) => content === 'seven') ? '{"n":7}' : 'seven'
+      }
+      const closer = new AgentRunner({ model: scriptedModel(decide), tools: [look], instructions: 'Close.' })
+      const journal = new StrictJournal(crashAt)
+      const agent = new AgentRunner({
+        model: scriptedModel(decide),
+        logger: recordingLogger().logger,
+        tools: [look, inner, handover(closer, { name: 'closer', description: 'x' })],
+        journal,
+        guardrails: [{ name: 'polite', input: () => undefined, output: () => undefined, call: () => undefined, result: () => undefined }],
+      })
+      const result = await agent.run('go', { control, output: schema })
+      expect(journal.violations, `crash at ${crashAt}`).toEqual([])
+      expect(result, `crash at ${crashAt}`).toMatchObject({ stopReason: 'answered', output: { n: 7 }, agent: 'closer' })
+      if (journal.moments < crashAt) break
+    }
+  })
+
+  it('activeTools: only those are sent and can be called; a hook narrows them for one turn', async () => {
+    const look = countingTool('look')
+    const wipe = countingTool('wipe')
+    const model = scriptedModel([{ toolCalls: [call('wipe', {}), call('look', {})] }, { toolCalls: [call('look', {})] }, 'done'])
+    const { logger } = recordingLogger()
+    const agent = new AgentRunner({ model, logger, tools: [look.tool, wipe.tool], activeTools: ['look'] })
+    const events: string[][] = []
+    agent.on(Event.RUN_START, ({ tools }) => void events.push(tools))
+    const result = await agent.run('go', {
+      hooks: [{ beforeModel: ({ iteration }) => (iteration === 2 ? { tools: [] } : undefined) }],
+    })
+    expect(events).toEqual([['look']])
+    expect(wipe.calls).toEqual([])
+    expect(resultTexts(result)).toEqual([
+      'Tool not found: wipe. Available tools: look.',
+      'look done',
+      'Tool not found: look. No tools are available.',
+    ])
+    expect(model.requests[1]).not.toHaveProperty('tools')
+    expect(model.requests[0]?.tools).toHaveLength(1)
+  })
+})
