@@ -44,6 +44,12 @@ const printed: Record<string, RegExp> = {
   'no-function-calling.ts': /^add \{"a":2,"b":3\}\nIt is 5\. user assistant tool assistant\nfalse\n$/,
   'text-calls.ts': /^text Let me look\. \ncall weather \{"city":"Oslo"\}\ntext Done\.\n$/,
   'approvals.ts': /^paused \{ euros: 250 \}\nIt is on its way\. 200 euros were paid back\n\nNote: [^\n]+\n$/,
+  'hooks.ts':
+    /^sent to ann@example\.com: Hello – The shop\nThe call [^\n]+: mail goes to example\.com only\nI wrote to \(address\) and not to Eve\.\n$/,
+  'structured-output.ts': /^answered 2 2026\n$/,
+  'sub-agents.ts': /^2,460 metres\. 240\nI am billing\. You owe nothing\. billing 600\n$/,
+  'override-points.ts': /^I can only read it\.\nThe key is \(hidden\)\.\nTool not found: write_note\. Available tools: read_note\.\n$/,
+  'steering.ts': /^count 12\nTwelve sheep, and the dog is well\. 5\n7\n$/,
   'speech.ts': /^say: Dr\. Who, it is 3\.5 °C in Oslo\.\nsay: “Am 3\. Mai wird es wärmer!”\nsay: 再见。\nsay: Bye\nanswered 4\n$/,
   'one-query.ts': /^Oslo is ahead\.\n$/,
 }
@@ -86,8 +92,21 @@ describe('examples', () => {
     expect(openChoice(choice).capabilities).toMatchObject({ contextWindow: 262_144, price: { input: 0.4 } })
   })
 
-  it.each(examples)('%s runs and prints what it should', { timeout: 30_000 }, async (name) => {
-    const { stdout } = await run(process.execPath, [join('tests/examples', name)], { cwd: root, env: { PATH: process.env.PATH ?? '' } })
-    expect(stdout).toMatch(printed[name] ?? /\S/)
+  // One after the other in one process: starting one for each costs more than running them.
+  const outputs = runAll(examples)
+
+  it.each(examples)('%s runs and prints what it should', { timeout: 60_000 }, async (name) => {
+    expect((await outputs).get(name)).toMatch(printed[name] ?? /\S/)
   })
 })
+
+async function runAll(names: readonly string[]): Promise<Map<string, string>> {
+  const mark = '=== example '
+  const lines = names.map((name) => `console.log(${JSON.stringify(mark + name)}); await import('./tests/examples/${name}')`)
+  const { stdout } = await run(process.execPath, ['--input-type=module', '-e', lines.join('\n')], {
+    cwd: root,
+    env: { PATH: process.env.PATH ?? '' },
+  })
+  const parts = stdout.split(mark).slice(1)
+  return new Map(parts.map((part) => [part.slice(0, part.indexOf('\n')), part.slice(part.indexOf('\n') + 1)]))
+}

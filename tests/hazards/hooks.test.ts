@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { type Hooks, ToolloopError } from '../../src/index.ts'
 import { defineTool } from '../../src/tools/tool.ts'
-import { modes } from './modes.ts'
+import { type ModeScript, modes } from './modes.ts'
 import { comparable, resultTexts, stage } from './stage.ts'
 import { call } from './tools.ts'
 import { failOnUnhandledRejections } from './unhandled.ts'
@@ -90,5 +90,67 @@ describe.each(modes)('hooks: $name', (mode) => {
       'beforeTool hook failed and was passed over',
       'afterTool hook failed and was passed over',
     ])
+  })
+})
+
+describe.each(modes)('hooks around the model: $name', (mode) => {
+  async function runWith(hooks: readonly Hooks[], turns: ModeScript = script(), more: object = {}) {
+    const ran: unknown[] = []
+    await using on = await stage(mode, turns, { tools: [add(ran), wipe], hooks, ...more })
+    const result = await on.run('What is 1 + 2?')
+    const bodies = on.provider.requests.map(({ body }) => JSON.stringify(body))
+    return { result, ran, requests: on.requests(), bodies, log: on.log.map(({ message }) => message) }
+  }
+  const wipe = defineTool({ name: 'wipe', description: 'Wipes.', execute: () => 'wiped' })
+
+  it('H38 beforeModel changes messages, tools and tool choice for one turn, each hook seeing what is left; the conversation stays', async () => {
+    const seen: string[][] = []
+    const { result, requests, bodies } = await runWith([
+      {
+        beforeModel: ({ messages, iteration }) =>
+          iteration === 1 ? { messages: [...messages, { role: 'user', content: 'Be quick.' }], tools: ['add'] } : undefined,
+      },
+      { beforeModel: ({ tools }) => void seen.push([...tools]) },
+    ])
+    expect(seen).toEqual([['add'], ['add', 'wipe']])
+    expect(JSON.stringify(requests[0]?.messages)).toContain('Be quick.')
+    expect(JSON.stringify(requests[1]?.messages)).not.toContain('Be quick.')
+    expect(bodies[0]).not.toContain('Wipes.')
+    expect(bodies[1]).toContain('Wipes.')
+    expect(result.messages).toHaveLength(4)
+  })
+
+  it('H38 beforeModel asks another model for one turn; afterModel replaces the text that is kept', async () => {
+    await using other = await mode.open(['I am the other one.'])
+    const { result } = await runWith([
+      { beforeModel: ({ iteration }) => (iteration === 2 ? { model: other.model } : undefined) },
+      { afterModel: ({ text, toolCalls }) => (toolCalls.length === 0 ? { text: text.toUpperCase() } : undefined) },
+    ])
+    expect(result.output).toBe('I AM THE OTHER ONE.')
+    expect(result.messages.at(-1)).toMatchObject({ content: 'I AM THE OTHER ONE.' })
+  })
+
+  it('H45 messages a hook leaves in disorder are put in order before they are sent', async () => {
+    const { result, requests } = await runWith([
+      {
+        beforeModel: ({ messages, iteration }) =>
+          iteration === 2 ? { messages: messages.filter(({ role }) => role !== 'tool') } : undefined,
+      },
+    ])
+    expect(result).toMatchObject({ stopReason: 'answered', output: 'done' })
+    expect(JSON.stringify(requests[1]?.messages)).toContain('No result was recorded')
+  })
+
+  it('H37 a hook that fails, or asks for what can’t be, is logged once and passed over', async () => {
+    const hooks: Hooks[] = [
+      { beforeModel: () => Promise.reject(new Error('no')) },
+      { beforeModel: () => ({ tools: ['nothing like it'] }) },
+      { beforeModel: () => ({ model: 'nobody/knows' }) },
+      { beforeModel: () => new Promise(() => {}) },
+      { afterModel: () => ({ text: 1 }) as never },
+    ]
+    const { result, log } = await runWith(hooks, ['done'], { toolTimeoutMs: 20 })
+    expect(result).toMatchObject({ stopReason: 'answered', output: 'done' })
+    expect(log.filter((message) => message.endsWith('hook failed and was passed over'))).toHaveLength(hooks.length)
   })
 })

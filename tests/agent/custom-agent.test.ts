@@ -1,0 +1,113 @@
+import { describe, expect, it } from 'vitest'
+import { CustomAgent } from '../../src/agent/custom-agent.ts'
+import { handover } from '../../src/agent/handover.ts'
+import type { ModelTurn, ToolEnding, ToolTurn } from '../../src/agent/hooks.ts'
+import type { RunnerOptions } from '../../src/agent/run.ts'
+import { AgentRunner } from '../../src/agent/runner.ts'
+import { asTool } from '../../src/agent/sub-agent.ts'
+import { Event } from '../../src/events.ts'
+import { scriptedModel } from '../../src/testing/scripted-model.ts'
+import { ToolRegistry, type ToolSet } from '../../src/tools/registry.ts'
+import { defineTool } from '../../src/tools/tool.ts'
+import { recordingLogger } from '../hazards/stage.ts'
+
+interface User {
+  name: string
+}
+
+const look = defineTool({ name: 'look', description: 'looks', execute: () => 'seen' })
+const script = () => scriptedModel([{ toolCalls: [{ name: 'look' }] }, 'Done.'])
+
+class Everything extends CustomAgent<User> {
+  readonly heard: string[] = []
+  fails = false
+
+  #note(what: string): void {
+    this.heard.push(what)
+    if (this.fails) throw new Error(`${what} failed`)
+  }
+
+  override get tools(): ToolSet {
+    return new ToolRegistry([look])
+  }
+
+  override async instructions({ context }: { context: User }) {
+    return `You serve ${context.name}.`
+  }
+
+  protected override onText(delta: string) {
+    this.#note(`text ${delta}`)
+  }
+
+  protected override prepareTurn({ iteration, context }: ModelTurn<User>) {
+    this.#note(`turn ${iteration} for ${context.name}`)
+    return undefined
+  }
+
+  protected override onToolCall({ tool }: ToolTurn<User>) {
+    this.#note(`call ${tool}`)
+    return undefined
+  }
+
+  protected override onToolResult({ content }: ToolEnding<User>) {
+    this.#note(`result ${String(content)}`)
+    return { content: 'hidden' }
+  }
+
+  protected override shouldStop({ iteration }: { iteration: number }) {
+    this.#note(`stop after ${iteration}?`)
+    return false
+  }
+}
+
+describe('CustomAgent', () => {
+  const open = (options: Partial<RunnerOptions<User>> = {}) => {
+    const { logger, records } = recordingLogger()
+    const model = scriptedModel([{ toolCalls: [{ name: 'look' }] }, 'Done'])
+    return { agent: new Everything({ model, logger, ...options }), model, records }
+  }
+
+  it('S0-30 every override point is called in its place, with what belongs to the run', async () => {
+    const { agent, model } = open()
+    const result = await agent.run('go', { context: { name: 'Ann' } })
+    expect(agent.heard).toEqual(['turn 1 for Ann', 'call look', 'result seen', 'stop after 1?', 'turn 2 for Ann', 'text Done'])
+    expect(model.requests[0]?.messages[0]).toEqual({ role: 'system', content: 'You serve Ann.' })
+    expect(result.toolCalls[0]?.content).toBe('hidden')
+  })
+
+  it('H37 override points that throw are logged, and change nothing', async () => {
+    const { agent, records } = open()
+    agent.fails = true
+    expect(await agent.run('go', { context: { name: 'Ann' } })).toMatchObject({ stopReason: 'answered', output: 'Done' })
+    expect(records.map(({ level }) => level)).toEqual(['error', 'error', 'error', 'error', 'error', 'error'])
+  })
+
+  it('a subclass that overrides nothing runs as the runner does, with bound tools', async () => {
+    class Plain extends CustomAgent {}
+    const agent = new Plain({ model: script(), tools: [] }).bindTools([look])
+    const heard: string[] = []
+    agent.on(Event.TOOL_CALL_START, ({ tool }) => void heard.push(tool))
+    const texts: string[] = []
+    expect(await agent.run('go', { onText: (text) => void texts.push(text) })).toMatchObject({ output: 'Done.' })
+    expect(heard).toEqual(['look'])
+    expect(texts.join('')).toBe('Done.')
+    const stream = new Plain({ model: script(), tools: [look] }).stream('go')
+    expect((await stream.result).output).toBe('Done.')
+  })
+
+  it('is an agent to be nested and handed to', async () => {
+    class Helper extends CustomAgent<User> {
+      override instructions({ context }: { context: User }) {
+        return `You help ${context.name}.`
+      }
+    }
+    const helper = new Helper({ model: scriptedModel(['Helped.', 'Mine now.']) })
+    const outer = new AgentRunner<User>({
+      model: scriptedModel([{ toolCalls: [{ name: 'help', args: { task: 'x' } }] }, { toolCalls: [{ name: 'hand_over_to_helper' }] }]),
+      tools: [asTool(helper, { name: 'help', description: 'helps' }), handover(helper, { name: 'helper', description: 'helps' })],
+    })
+    const result = await outer.run('go', { context: { name: 'Ann' } })
+    expect(result).toMatchObject({ output: 'Mine now.', agent: 'helper' })
+    expect(result.toolCalls[0]?.content).toBe('Helped.')
+  })
+})

@@ -1,0 +1,35 @@
+import { AgentRunner, asTool, defineTool, handover } from '../../src/index.ts'
+import { scriptedModel } from '../../src/testing/index.ts'
+
+const search = defineTool({ name: 'search', description: 'Searches.', execute: () => 'The bridge is 2,460 m long.' })
+const usage = { inputTokens: 100, outputTokens: 20 }
+
+// An agent as a tool: it is given a task, and its answer is the call's result.
+const researcher = new AgentRunner({
+  model: scriptedModel([
+    { toolCalls: [{ name: 'search' }], usage },
+    { text: '2,460 metres.', usage },
+  ]),
+  tools: [search],
+})
+// An agent that takes the conversation over, with its own instructions and tools.
+const billing = new AgentRunner({
+  model: scriptedModel([{ text: 'I am billing. You owe nothing.', usage }]),
+  instructions: 'You answer questions about bills.',
+})
+
+const desk = new AgentRunner({
+  model: scriptedModel([
+    { toolCalls: [{ name: 'research', args: { task: 'How long is the bridge?' } }], usage },
+    { toolCalls: [{ name: 'hand_over_to_billing' }], usage },
+  ]),
+  tools: [
+    asTool(researcher, { name: 'research', description: 'Finds things out.', effect: 'read' }),
+    handover(billing, { name: 'billing', description: 'Knows the bills.' }),
+  ],
+  // For all of them together.
+  limits: { tokens: 10_000, deadlineMs: 60_000 },
+})
+const result = await desk.run('How long is the bridge, and what do I owe?')
+console.log(result.toolCalls[0]?.content, result.toolCalls[0]?.nested?.usage.totalTokens)
+console.log(result.output, result.agent, result.usage.totalTokens)
