@@ -5,6 +5,7 @@ import { type EventTap, LiveRun, type LiveRunParts, type RunParent } from './liv
 import { toToolSet } from './options.ts'
 import { openOutput } from './output.ts'
 import type { OutputOptions, RunOptions } from './run.ts'
+import { RunControl } from './run-control.ts'
 import { usable } from './turn-request.ts'
 
 /** Who watches a run as it goes. */
@@ -26,6 +27,9 @@ export function openRun({ tools: given, left, ...parts }: OpenRun): LiveRun {
   const schema = (settings as Partial<OutputOptions>).output
   const output = schema === undefined ? {} : { output: openOutput(schema, tools) }
   const parent = settings.parent === undefined ? undefined : parentOf(settings.parent, settings.forwardEvents === true)
+  const { control, onText } = settings
+  if (control !== undefined && !(control instanceof RunControl)) throw new InvalidOptionError('control', 'a RunControl', control)
+  if (onText !== undefined && typeof onText !== 'function') throw new InvalidOptionError('onText', 'a function', onText)
   const runId = settings.runId === undefined ? {} : { runId: settings.runId }
   const run = new LiveRun({ ...parts, ...runId, ...output, registry: tools, ...(parent === undefined ? {} : { parent }) })
   try {

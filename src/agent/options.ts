@@ -7,6 +7,7 @@ import type { ChatModel } from '../models/model.ts'
 import { ToolRegistry, type ToolSet } from '../tools/registry.ts'
 import type { AnyTool } from '../tools/tool.ts'
 import { chooseCallForm } from './call-form.ts'
+import { checkGuardrails } from './guardrails.ts'
 import { checkCostIsKnown, iterationsOf } from './limits.ts'
 import type { CompactionOptions, RunInput, RunnerOptions, RunOptions, RunSettings } from './run.ts'
 
@@ -74,7 +75,19 @@ function given<T extends object>(options: T): Partial<T> {
 
 /** Throws `invalid_option` for a setting that is not allowed, or not with this model. */
 export function checkSettings(settings: RunSettings<never>, model: ChatModel): void {
-  const { onLimit, enableToolActionParsing, fencedTags, approve, stopWhen, compaction, decisionTimeoutMs, hooks } = settings
+  const {
+    onLimit,
+    enableToolActionParsing,
+    fencedTags,
+    approve,
+    stopWhen,
+    compaction,
+    decisionTimeoutMs,
+    hooks,
+    guardrails,
+    activeTools,
+    outputRetries,
+  } = settings
   checkCostIsKnown(settings.limits, model.capabilities)
   if (onLimit !== undefined && onLimit !== 'stop' && onLimit !== 'answer')
     throw new InvalidOptionError('onLimit', "'stop' or 'answer'", onLimit)
@@ -87,8 +100,17 @@ export function checkSettings(settings: RunSettings<never>, model: ChatModel): v
     throw new InvalidOptionError('decisionTimeoutMs', 'a number of milliseconds > 0', decisionTimeoutMs)
   checkCompaction(compaction)
   if (hooks !== undefined && !Array.isArray(hooks)) throw new InvalidOptionError('hooks', 'an array of hooks', hooks)
+  checkGuardrails(guardrails)
+  if (activeTools !== undefined && !isListOfTexts(activeTools))
+    throw new InvalidOptionError('activeTools', 'an array of names', activeTools)
+  if (outputRetries !== undefined && !(Number.isInteger(outputRetries) && outputRetries >= 0))
+    throw new InvalidOptionError('outputRetries', 'an integer ≥ 0', outputRetries)
   if (approve !== undefined && typeof approve !== 'function') throw new InvalidOptionError('approve', 'a function', approve)
   if (stopWhen !== undefined && typeof stopWhen !== 'function') throw new InvalidOptionError('stopWhen', 'a function', stopWhen)
+}
+
+function isListOfTexts(value: unknown): boolean {
+  return Array.isArray(value) && value.every((item) => typeof item === 'string')
 }
 
 function checkCompaction(compaction: CompactionOptions | undefined): void {

@@ -31,6 +31,11 @@ describe('options', () => {
     ['enableToolActionParsing', 'no', 'Expected `enableToolActionParsing` to be true or false, got `"no"`'],
     ['fencedTags', 'call', "Expected `fencedTags` to be 'text' or 'run', got `\"call\"`"],
     ['approve', true, 'Expected `approve` to be a function, got `true`'],
+    ['hooks', {}, 'Expected `hooks` to be an array of hooks, got `{}`'],
+    ['guardrails', {}, 'Expected `guardrails` to be an array of guardrails, got `{}`'],
+    ['guardrails', [{}], 'Expected `guardrails[0].name` to be a text, got `undefined`'],
+    ['activeTools', 'look', 'Expected `activeTools` to be an array of names, got `"look"`'],
+    ['outputRetries', -1, 'Expected `outputRetries` to be an integer ≥ 0, got `-1`'],
     ['stopWhen', 3, 'Expected `stopWhen` to be a function, got `3`'],
     [
       'limits',
@@ -42,5 +47,12 @@ describe('options', () => {
     expect(() => new AgentRunner({ model, [name]: value })).toThrow(words)
     await expect(new AgentRunner({ model }).run('go', { [name]: value })).rejects.toThrow(words)
     expect(model.requests).toHaveLength(0)
+  })
+
+  it.each([
+    ['control', {}, 'Expected `control` to be a RunControl, got `{}`'],
+    ['onText', 'log', 'Expected `onText` to be a function, got `"log"`'],
+  ])('%s: %j is refused by a run', async (name, value, words) => {
+    await expect(new AgentRunner({ model: scriptedModel(['never']) }).run('go', { [name]: value })).rejects.toThrow(words)
   })
 })

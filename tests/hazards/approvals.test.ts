@@ -298,3 +298,32 @@ describe('what waits for somebody', () => {
     expect(records.map(({ message }) => message)).toContain('approval predicate threw; the call needs an approval')
   })
 })
+
+describe('a run that waits', () => {
+  it('H33 says what it waits for, once; H34 a stream of it goes on where it stopped', async () => {
+    const pay = countingTool('pay')
+    const model = scriptedModel([{ toolCalls: [call('pay', { n: 1 })] }, 'Paid it.'])
+    const runner = new AgentRunner({ model, logger: recordingLogger().logger, tools: [{ ...pay.tool, approval: true }] })
+    const needed: object[] = []
+    runner.on(Event.DECISION_NEEDED, (item) => void needed.push(item))
+    const paused = await runner.run('go')
+    expect(needed).toEqual(paused.pending)
+    const stream = runner.resumeStream(stored(paused.state), { decisions: approve(paused) })
+    let text = ''
+    for await (const piece of stream.text) text += piece
+    expect(text).toBe('Paid it.')
+    expect(await stream.result).toMatchObject({ stopReason: 'answered', runId: paused.runId })
+    expect(needed).toHaveLength(1)
+    expect(pay.calls).toHaveLength(1)
+  })
+
+  it('H30 leaving the stream of a resumed run aborts it', async () => {
+    const pay = countingTool('pay')
+    const model = scriptedModel([{ toolCalls: [call('pay', { n: 1 })] }, { text: 'On and on', hang: true }])
+    const runner = new AgentRunner({ model, logger: recordingLogger().logger, tools: [{ ...pay.tool, approval: true }] })
+    const paused = await runner.run('go')
+    const stream = runner.resumeStream(paused.state, { decisions: approve(paused) })
+    for await (const event of stream) if (event.type === 'TEXT_DELTA') break
+    expect(await stream.result).toMatchObject({ stopReason: 'aborted' })
+  })
+})
