@@ -6,6 +6,8 @@ export default defineConfig({
     root: fileURLToPath(new URL('..', import.meta.url)),
     include: ['tests/**/*.test.ts'],
     testTimeout: 20_000,
+    // Starting a process and loading the SDKs anew for each file costs more than the tests: no test may leave anything behind.
+    isolate: false,
     // One fewer than there are cores is the default: on two cores that is half of what there is.
     maxWorkers: '100%',
     // Any unhandled rejection or uncaught exception fails the whole run.
