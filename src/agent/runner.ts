@@ -131,11 +131,13 @@ export class AgentRunner<Context = unknown> {
 
   async #start(input: RunInput, options: RunOptions<Context>, watch?: Watch): Promise<RunResult<never>> {
     const settings = mergeOptions(this.#options, withParent(options))
-    const given = options.messages ?? []
+    // Before the first wait: what was handed in may be changed meanwhile.
+    const given = [...(options.messages ?? [])]
+    const asked = [...toMessages(input)]
     const run = this.#liveRun(settings, { steerable: settings.control !== undefined }, watch)
     try {
       const instructions = await this.#prompt(settings.context as Context, run)
-      const { messages, ...checked } = await checkedInput(run, toMessages(input))
+      const { messages, ...checked } = await checkedInput(run, asked)
       const start: DurableInput = {
         instructions,
         messages: [...given, ...messages],

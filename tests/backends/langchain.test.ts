@@ -3,7 +3,9 @@ import { RunnableLambda } from '@langchain/core/runnables'
 import { MemorySaver } from '@langchain/langgraph'
 import { createAgent, tool } from 'langchain'
 import { describe, expect, it } from 'vitest'
+import { handover } from '../../src/agent/handover.ts'
 import type { RunOptions, RunResult } from '../../src/agent/run.ts'
+import { RunControl } from '../../src/agent/run-control.ts'
 import { AgentRunner } from '../../src/agent/runner.ts'
 import { createAgentRunner } from '../../src/backends/index.ts'
 import { type CreateAgent, checkAgent } from '../../src/backends/langchain/agent.ts'
@@ -170,6 +172,38 @@ describe('S3-2 the langchain backend', () => {
     expect(stopped.result.stopReason).toBe('stopped')
     const hooks = [{ beforeTool: () => ({ args: { place: 'Rome' } }) }]
     expect(resultTexts((await playOnBoth({ script: [again, 'ok'], tools, options: { hooks } })).result)).toEqual(['sunny in Rome'])
+  })
+
+  it('S3-2 the run goes on from an answer that is not accepted, from what is said meanwhile, and with another agent', async () => {
+    const output = { type: 'object', properties: { sky: { type: 'string' } }, required: ['sky'] } as const
+    const objected = await playOnBoth({ script: ['It is sunny.', '{"sky":"clear"}'], run: { output } as RunOptions })
+    expect(objected.result).toMatchObject({ stopReason: 'answered', output: { sky: 'clear' }, iterations: 2 })
+    expect(objected.requests.at(-1)?.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user'])
+
+    for (const backend of ['native', 'langchain'] as const) {
+      const control = new RunControl()
+      const afterModel = ({ iteration }: { iteration: number }) => {
+        if (iteration === 2) control.send('And Oslo?')
+        return undefined
+      }
+      const say = defineTool({ name: 'say', description: 'Says.', execute: () => control.send('And Rome?') })
+      const { result, requests } = await playOn(backend, {
+        script: [{ toolCalls: [call('say')] }, 'Rome is sunny.', 'And so is Oslo.'],
+        tools: () => [say],
+        options: { hooks: [{ afterModel }] },
+        run: { control },
+      })
+      expect(result).toMatchObject({ stopReason: 'answered', output: 'And so is Oslo.' })
+      expect(requests.at(-1)?.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'user', 'assistant', 'user'])
+    }
+
+    const other = () => new AgentRunner({ model: scriptedModel(['Here I am.']), instructions: 'Be the other one.' })
+    const handed = await playOnBoth({
+      script: [{ toolCalls: [call('hand_over_to_other')] }],
+      tools: () => [handover(other(), { name: 'other', description: 'the other one' })],
+      options: { instructions: 'Be the first one.' },
+    })
+    expect(handed.result).toMatchObject({ stopReason: 'answered', output: 'Here I am.', agent: 'other' })
   })
 
   it('S3-2 a provider that fails in the middle: model_error, with everything until then', async () => {
