@@ -14,6 +14,7 @@ const codes = {
   unknown_provider: { fault: 'programmer', meaning: 'No provider of that name is known.' },
   missing_dependency: { fault: 'programmer', meaning: 'An optional package is needed for this and is not installed.' },
   missing_api_key: { fault: 'programmer', meaning: 'The provider needs an API key and neither an option nor the environment has one.' },
+  backend_failed: { fault: 'programmer', meaning: 'The loop of the selected backend broke down in the middle of a run.' },
   tool_not_found: { fault: 'model', meaning: 'The model called a tool that is not there.' },
   unreadable_call: { fault: 'model', meaning: 'What the model wrote as a call in its text could not be read.' },
   invalid_arguments_json: { fault: 'model', meaning: 'The arguments of a call are not a JSON object.' },

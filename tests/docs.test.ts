@@ -21,6 +21,7 @@ const entries: Record<string, string> = {
   'src/dialects/index.ts': 'toolloop/dialects',
   'src/pipeline/index.ts': 'toolloop/pipeline',
   'src/models/openai.ts': 'toolloop/models/openai',
+  'src/backends/index.ts': 'toolloop/backends',
 }
 
 function asInReadme(source: string): string {
@@ -51,6 +52,8 @@ const printed: Record<string, RegExp> = {
   'override-points.ts': /^I can only read it\.\nThe key is \(hidden\)\.\nTool not found: write_note\. Available tools: read_note\.\n$/,
   'steering.ts': /^count 12\nTwelve sheep, and the dog is well\. 5\n7\n$/,
   'speech.ts': /^say: Dr\. Who, it is 3\.5 °C in Oslo\.\nsay: “Am 3\. Mai wird es wärmer!”\nsay: 再见。\nsay: Bye\nanswered 4\n$/,
+  'langchain-backend.ts': /^native answered It is sunny in Oslo\.\nlangchain answered It is sunny in Oslo\.\ntrue\n$/,
+  'migrating-from-langchain.ts': /^weather \{"city":"Oslo"\} → sunny in Oslo\nanswered It is sunny in Oslo\. 15\n$/,
   'one-query.ts': /^Oslo is ahead\.\n$/,
 }
 

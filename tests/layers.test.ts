@@ -116,16 +116,19 @@ describe('files', () => {
 })
 
 describe("import 'toolloop'", () => {
-  it('loads no SDK, no server, no database and no other heavy package', () => {
-    const script = `
+  it.each(['index.ts', 'backends/index.ts'])(
+    'loads no SDK, no server, no database, no LangChain and no other heavy package: %s',
+    (entry) => {
+      const script = `
       import { registerHooks } from 'node:module'
       const loaded = []
       registerHooks({ load(url, context, next) { loaded.push(url); return next(url, context) } })
-      await import(${JSON.stringify(new URL('../src/index.ts', import.meta.url).href)})
+      await import(${JSON.stringify(new URL(`../src/${entry}`, import.meta.url).href)})
       console.log(JSON.stringify(loaded))`
-    const loaded: string[] = JSON.parse(execFileSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' }))
-    const packages = new Set(loaded.flatMap((url) => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1] ?? []))
-    expect([...packages].sort()).toEqual(['eventemitter3', 'p-timeout'])
-    expect(loaded.filter((url) => /^node:(http|https|http2|net|tls|sqlite|child_process|worker_threads)$/.test(url))).toEqual([])
-  })
+      const loaded: string[] = JSON.parse(execFileSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' }))
+      const packages = new Set(loaded.flatMap((url) => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1] ?? []))
+      expect([...packages].sort()).toEqual(['eventemitter3', 'p-timeout'])
+      expect(loaded.filter((url) => /^node:(http|https|http2|net|tls|sqlite|child_process|worker_threads)$/.test(url))).toEqual([])
+    },
+  )
 })

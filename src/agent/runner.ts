@@ -1,22 +1,22 @@
-import { EventBus, type EventListener, type EventName, type StopReason } from '../events.ts'
+import { EventBus, type EventListener, type EventName } from '../events.ts'
 import { defaultLogger, type Logger, redacting } from '../log.ts'
 import type { Json } from '../messages.ts'
 import type { ChatModel } from '../models/model.ts'
 import type { ToolSet } from '../tools/registry.ts'
 import { askWithinWindow } from './context-window.ts'
 import { type DurableInput, inputFromJson, inputToJson, resultFromJson, resultToJson } from './durable-run.ts'
-import { carryOut, carryOutHere, checkedInput, openRecord, withOutput } from './execution.ts'
-import { handOver } from './handover.ts'
+import { carryOut, carryOutHere, checkedInput, type Loop, openRecord, withOutput } from './execution.ts'
 import type { Durable, Engine } from './journal.ts'
 import { RepeatBreaker, refuseAll, resolveLimits } from './limits.ts'
 import type { LiveRun } from './live-run.ts'
+import { closeAnswer, closeStep, endingOfAnswer } from './next-step.ts'
 import { openRun, type Watch, withParent } from './open-run.ts'
 import { checkSettings, mergeOptions, toMessages, toModel, toToolSet, warnOfDeprecated } from './options.ts'
 import type { OutputOf, OutputSchema } from './output.ts'
 import { decide, type RunState, readState } from './paused-run.ts'
 import type { OutputOptions, ResumeOptions, RunInput, RunnerOptions, RunOptions, RunResult } from './run.ts'
-import { RunControl, takeSteering } from './run-control.ts'
-import { type Ending, endingOfRound, endingOfTurn, type RunRecord } from './run-record.ts'
+import { RunControl } from './run-control.ts'
+import { type Ending, endingOfTurn, type RunRecord } from './run-record.ts'
 import { RunStream } from './run-stream.ts'
 import { runToolRound } from './tool-round.ts'
 
@@ -31,12 +31,15 @@ export class AgentRunner<Context = unknown> {
   readonly #tools: ToolSet
   readonly #logger: Logger
   readonly #engine: Engine | undefined
+  readonly #loop: Loop
   /** Runs under a journal that were started here, so that an execution in this process gets the caller's context and listeners. */
   readonly #liveRuns = new Map<string, LiveRun>()
 
-  constructor(options: RunnerOptions<Context>) {
+  /** `loop`: another one in place of this file's; `createAgentRunner` of `toolloop/backends` gives it. */
+  constructor(options: RunnerOptions<Context>, loop: Loop = runLoop) {
     resolveLimits(options)
     this.#options = options
+    this.#loop = loop
     this.#model = toModel(options)
     checkSettings(options, this.#model)
     this.#tools = toToolSet(options.tools)
@@ -120,7 +123,7 @@ export class AgentRunner<Context = unknown> {
     try {
       const { decisionTimeoutMs: timeoutMs } = settings
       const decided = await decide(paused, decisions, { registry: run.registry, logger: this.#logger, timeoutMs })
-      return await withOutput(await carryOutHere(runLoop, run, input, openRecord(input), decided), run)
+      return await withOutput(await carryOutHere(this.#loop, run, input, openRecord(input), decided), run)
     } finally {
       run.dispose()
     }
@@ -146,7 +149,7 @@ export class AgentRunner<Context = unknown> {
       const record = openRecord(start)
       if (record.history.healed)
         this.#logger.warn({ runId: run.runId, ...record.history.healing }, 'the conversation handed in was not valid and has been healed')
-      if (this.#engine === undefined || run.depth > 0) return await withOutput(await carryOutHere(runLoop, run, start, record), run)
+      if (this.#engine === undefined || run.depth > 0) return await withOutput(await carryOutHere(this.#loop, run, start, record), run)
       this.#liveRuns.set(run.runId, run)
       await this.#engine.start(run.runId, inputToJson(start))
       return await withOutput(resultFromJson(await this.#engine.result(run.runId), run), run)
@@ -169,7 +172,7 @@ export class AgentRunner<Context = unknown> {
     const live = this.#liveRuns.get(durable.runId)
     const run = live ?? this.#liveRun(mergeOptions(this.#options, { ...input.settings, runId: durable.runId }), input)
     try {
-      return resultToJson(await carryOut(runLoop, durable, run, input, openRecord(input)))
+      return resultToJson(await carryOut(this.#loop, durable, run, input, openRecord(input)))
     } finally {
       if (live === undefined) run.dispose()
     }
@@ -194,58 +197,19 @@ async function runLoop(durable: Durable, run: LiveRun, record: RunRecord): Promi
     budget.spend(record.addTurn(turn, `${iteration}.model`))
     if (turn.kind !== 'reply') return endingOfTurn(turn)
 
-    let repeats = noRepeats
-    if (turn.planned.length > 0) {
-      const round = await runToolRound(durable, run, iteration, budget.admit(turn.planned))
-      repeats = breaker.countTurn(turn.planned)
-      budget.settle(round.records)
-      record.addRound(round, repeats.tell)
-      const ending = endingOfRound(round, run) ?? (record.shouldStop(iteration, run) ? { stopReason: 'stopped' } : undefined)
-      if (ending !== undefined) return ending
-      if (round.handover !== undefined) handOver(run, record, round.handover)
-    }
-
-    const rejected = record.rejectedAnswer(turn.objection, run)
-    if (rejected !== undefined) return rejected
-    const isAnswer = turn.planned.length === 0 && turn.objection === undefined
-    const limit: StopReason | undefined = budget.exhausted(iteration) ?? (repeats.end ? 'repeated_calls' : undefined)
-    const steering = await takeSteering(durable, run, iteration, limit)
-    if (isAnswer && steering.messages.length === 0) return { stopReason: 'answered' }
-    if (steering.stops) return { stopReason: 'stopped' }
-    if (limit === undefined) {
-      record.say(turn.objection, steering.messages)
-      continue
-    }
-
-    run.logger.warn(
-      { runId: run.runId, stopReason: limit, iterations: iteration, toolCalls: record.toolCalls.length },
-      endingWords[limit] ?? 'run ended',
-    )
-    if (run.settings.onLimit !== 'answer' || limit === 'budget') return { stopReason: limit }
-    record.say(turn.objection, [])
-    return { stopReason: limit, ...(await lastAnswer(durable, run, record, iteration + 1)) }
+    const { planned } = turn
+    const round = planned.length === 0 ? undefined : await runToolRound(durable, run, iteration, budget.admit(planned))
+    const next = await closeStep(durable, run, record, { iteration, turn, round, budget, breaker })
+    if (next === undefined) continue
+    return next.answerFirst ? lastAnswer(durable, run, record, iteration + 1, next.ending) : next.ending
   }
 }
 
 /** One more request, in which nothing can be called: so that there is an answer. */
-async function lastAnswer(durable: Durable, run: LiveRun, record: RunRecord, iteration: number): Promise<Partial<Ending>> {
+async function lastAnswer(durable: Durable, run: LiveRun, record: RunRecord, iteration: number, limit: Ending): Promise<Ending> {
   const turn = await askWithinWindow(durable, run, record.history, iteration, 'none')
   record.addTurn(turn, `${iteration}.answer`)
-  if (turn.kind === 'interrupted') return { stopReason: turn.why }
-  if (turn.kind === 'failed') return { error: turn.error }
-  if (turn.kind === 'refused') return {}
-  // Told to call nothing, some models do: nothing runs, and the history stays valid.
+  if (turn.kind !== 'reply' || turn.planned.length === 0) return endingOfAnswer(limit, turn)
   const planned = refuseAll(turn.planned, run.output?.tool.name)
-  const round = planned.length === 0 ? undefined : await runToolRound(durable, run, iteration, planned)
-  if (round !== undefined) record.addRound(round, noRepeats.tell)
-  const ending = round && endingOfRound(round, run)
-  return ending?.stopReason === 'answered' ? { output: ending.output } : {}
-}
-
-const noRepeats: ReturnType<RepeatBreaker['countTurn']> = { tell: new Set(), end: false }
-
-const endingWords: Partial<Record<StopReason, string>> = {
-  max_iterations: 'run ended: the iteration limit is reached and the model still calls tools',
-  budget: 'run ended: a budget is used up',
-  repeated_calls: 'run ended: the model repeats the same call',
+  return closeAnswer(run, record, limit, await runToolRound(durable, run, iteration, planned))
 }

@@ -24,16 +24,27 @@ export interface ToolRound {
   interrupted?: 'aborted' | 'deadline'
 }
 
+/** Starts calls by `carryOut`, each in its time; resolves with their ends, in the order of the work. */
+export type StartCalls = (work: readonly CallWork[], carryOut: (work: readonly CallWork[]) => Promise<CallEnd[]>) => Promise<CallEnd[]>
+
+const startAll: StartCalls = (work, carryOut) => carryOut(work)
+
 /**
  * Answers all calls of one turn. They are started in their order in one tick, each as the step `${iteration}.tool.${index}`; refused ones
  * too, so that every call has its record. Those that wait for somebody come last. Never rejects for a fault of a tool.
  */
-export async function runToolRound(durable: Durable, run: LiveRun, iteration: number, planned: readonly PlannedCall[]): Promise<ToolRound> {
+export async function runToolRound(
+  durable: Durable,
+  run: LiveRun,
+  iteration: number,
+  planned: readonly PlannedCall[],
+  start: StartCalls = startAll,
+): Promise<ToolRound> {
   const calls = await decideApprovals(durable, run, iteration, planned)
   const round = new RoundInFlight(durable, run, iteration, calls)
   const isWaiting = ({ approval, action }: PlannedCall) => approval !== undefined || action === 'client'
   const free = calls.flatMap((call, index) => (isWaiting(call) ? [] : [{ call, index, key: `${iteration}.tool.${index}`, run: finish }]))
-  const ends = await round.carryOut(free)
+  const ends = await start(free, (work) => round.carryOut(work))
   const waiting = calls.flatMap((call, index): WaitingCall[] => {
     if (isWaiting(call)) return [waitingCall(run.runId, iteration, call, index)]
     const question = ends.find(({ record }) => record.id === call.id)?.question

@@ -1,5 +1,6 @@
 import type { RunnerOptions } from '../agent/run.ts'
-import { AgentRunner } from '../agent/runner.ts'
+import type { AgentRunner } from '../agent/runner.ts'
+import { createAgentRunner } from '../backends/index.ts'
 import { messageOf } from '../errors.ts'
 import type { ChatMessage } from '../messages.ts'
 import type { AgentFlags } from './agent-flags.ts'
@@ -44,7 +45,7 @@ class Chat implements ChatState {
   readonly #interrupts: Interrupts
   readonly #approve: RunnerOptions['approve']
   #choice: ModelChoice
-  #runner: AgentRunner
+  #runner: AgentRunner | undefined
   #running: AbortController | undefined
   /** Whether the last thing at the prompt was a Ctrl-C: one more ends the chat. */
   #aboutToQuit = false
@@ -59,7 +60,6 @@ class Chat implements ChatState {
     this.#interrupts = interrupts
     this.#approve = createApprove(terminal, agent.tools, flags.yes, (question, signal) => lines.ask(question, signal))
     this.#choice = agent.choice
-    this.#runner = this.#createRunner(agent.choice)
     lines.onInterrupt = (typed) => this.#interrupt(typed)
   }
 
@@ -77,7 +77,7 @@ class Chat implements ChatState {
     const { env, cwd } = this.#terminal.io
     const { baseUrl } = this.#flags
     const choice = await chooseModel({ model: name, ...(baseUrl === undefined ? {} : { baseURL: baseUrl }), env, cwd })
-    this.#runner = this.#createRunner(choice)
+    this.#runner = await this.#createRunner(choice)
     this.#choice = choice
   }
 
@@ -110,6 +110,7 @@ class Chat implements ChatState {
     this.#running = new AbortController()
     try {
       const signal = AbortSignal.any([this.#running.signal, this.#interrupts.signal])
+      this.#runner ??= await this.#createRunner(this.#choice)
       const stream = this.#runner.stream(prompt, { messages: this.messages, signal })
       const renderer = new RunRenderer(this.#terminal, this.tools, { quiet: this.#flags.quiet === true })
       for await (const event of stream) renderer.show(event)
@@ -125,8 +126,8 @@ class Chat implements ChatState {
     }
   }
 
-  #createRunner(choice: ModelChoice): AgentRunner {
-    return new AgentRunner({
+  #createRunner(choice: ModelChoice): Promise<AgentRunner> {
+    return createAgentRunner({
       ...this.#agent.options,
       model: openChoice(choice),
       ...(this.#approve === undefined ? {} : { approve: this.#approve }),

@@ -1,3 +1,4 @@
+import type { Backend } from '../backends/index.ts'
 import { InvalidOptionError, messageOf, ToolloopError } from '../errors.ts'
 import type { Providers } from '../models/providers.ts'
 import type { ModelSettings } from '../models/settings.ts'
@@ -13,6 +14,8 @@ export interface ModelChoice {
   model: string | ModelSettings
   /** What the configuration file says of providers; for `createModel` too. */
   providers?: Providers
+  /** The loop the configuration file names. */
+  backend?: Backend
   /** `provider/model`, for people. */
   name: string
   source: ModelSource
@@ -49,7 +52,8 @@ export async function chooseModel(options: ChooseModelOptions): Promise<ModelCho
   }
   const config = await readConfig(options.cwd)
   const choice = await chooseFrom(options, config)
-  return config?.providers === undefined ? choice : { ...choice, providers: config.providers }
+  const { providers, backend } = config ?? {}
+  return { ...choice, ...(providers === undefined ? {} : { providers }), ...(backend === undefined ? {} : { backend }) }
 }
 
 async function chooseFrom(options: ChooseModelOptions, config: Config | undefined): Promise<ModelChoice> {

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { type Backend, backends } from '../backends/index.ts'
 import { messageOf, show, ToolloopError } from '../errors.ts'
 import { isJsonObject, type JsonObject } from '../messages.ts'
 import type { Providers } from '../models/providers.ts'
@@ -12,12 +13,14 @@ export interface Config {
   model?: string | ModelSettings
   /** Checked where they are used. */
   providers?: Providers
+  /** Which loop drives the runs. */
+  backend?: Backend
   file: string
 }
 
 /**
  * The first of `toolloop.yaml` and `config/toolloop.yaml` there is in `folder`; undefined without one. Rejects with `invalid_option` for a
- * file that can't be read as YAML, or has a `model` or `providers` of another shape.
+ * file that can't be read as YAML, or has a `model`, `providers` or `backend` that is none.
  */
 export async function readConfig(folder: string): Promise<Config | undefined> {
   for (const file of places) {
@@ -43,15 +46,31 @@ async function contentOf(text: string, file: string): Promise<Omit<Config, 'file
   if (content === null || content === undefined) return {}
   if (!isJsonObject(content)) throw new ToolloopError('invalid_option', `Expected ${file} to hold a mapping, got ${show(content)}`)
   const model = modelOf(content, file)
-  const { providers } = content
-  if (providers === undefined || providers === null) return model === undefined ? {} : { model }
+  const providers = providersOf(content, file)
+  const backend = backendOf(content, file)
+  return {
+    ...(model === undefined ? {} : { model }),
+    ...(providers === undefined ? {} : { providers }),
+    ...(backend === undefined ? {} : { backend }),
+  }
+}
+
+function providersOf({ providers }: JsonObject, file: string): Providers | undefined {
+  if (providers === undefined || providers === null) return undefined
   if (!isJsonObject(providers)) {
     throw new ToolloopError(
       'invalid_option',
       `Expected \`providers\` in ${file} to be a mapping of providers by name, got ${show(providers)}`,
     )
   }
-  return { ...(model === undefined ? {} : { model }), providers: providers as Providers }
+  return providers as Providers
+}
+
+function backendOf({ backend }: JsonObject, file: string): Backend | undefined {
+  if (backend === undefined || backend === null) return undefined
+  const known = backends.find((name) => name === backend)
+  if (known !== undefined) return known
+  throw new ToolloopError('invalid_option', `Expected \`backend\` in ${file} to be ${backends.join(' or ')}, got ${show(backend)}`)
 }
 
 function modelOf({ model }: JsonObject, file: string): string | ModelSettings | undefined {

@@ -1,6 +1,6 @@
 import { readFile, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import type { RunnerOptions } from '../agent/run.ts'
+import type { BackendOptions } from '../backends/index.ts'
 import { messageOf, ToolloopError } from '../errors.ts'
 import { createModel } from '../models/create-model.ts'
 import type { ChatModel } from '../models/model.ts'
@@ -15,7 +15,7 @@ export interface PreparedAgent {
   choice: ModelChoice
   tools: AnyTool[]
   /** Everything the runner is made of. */
-  options: RunnerOptions
+  options: BackendOptions
 }
 
 /**
@@ -40,10 +40,11 @@ export async function prepareAgent(flags: AgentFlags, terminal: Terminal, signal
     cwd,
     signal,
   })
-  const options: RunnerOptions = {
+  const options: BackendOptions = {
     model: openChoice(choice),
     tools,
     logger: createCliLogger(terminal, flags),
+    ...(choice.backend === undefined ? {} : { backend: choice.backend }),
     ...(instructions === undefined ? {} : { instructions }),
     ...(flags.toolCalling === undefined ? {} : { toolCalling: flags.toolCalling }),
     ...(flags.maxIterations === undefined ? {} : { maxIterations: flags.maxIterations }),

@@ -1,5 +1,5 @@
-import type { RunnerOptions, RunResult } from '../agent/run.ts'
-import { AgentRunner } from '../agent/runner.ts'
+import type { RunResult } from '../agent/run.ts'
+import { type BackendOptions, createAgentRunner } from '../backends/index.ts'
 import { messageOf, ToolloopError } from '../errors.ts'
 import type { RunFlags } from './agent-flags.ts'
 import { createApprove } from './ask-approval.ts'
@@ -44,8 +44,9 @@ async function runAndShow(
   signal: AbortSignal,
 ): Promise<RunResult> {
   const approve = createApprove(terminal, agent.tools, flags.yes)
-  const options: RunnerOptions = { ...agent.options, ...(approve === undefined ? {} : { approve }) }
-  const stream = new AgentRunner(options).stream(prompt, { signal })
+  const options: BackendOptions = { ...agent.options, ...(approve === undefined ? {} : { approve }) }
+  const runner = await createAgentRunner(options)
+  const stream = runner.stream(prompt, { signal })
   if (flags.events) {
     const redactor = new EventRedactor(agent.tools)
     for await (const event of stream) for (const shown of redactor.redact(event)) terminal.print(JSON.stringify(shown))

@@ -50,6 +50,16 @@ describe('which model is used', () => {
     expect(await choose({ env: { OLLAMA_HOST: env.OLLAMA_HOST } })).toMatchObject({ name: 'ollama/local', source: 'server' })
   })
 
+  it('S3-2 hands on the backend the file names, whoever names the model', async () => {
+    const cwd = await tempFolder({ 'toolloop.yaml': 'backend: langchain\n' })
+    expect(await choose({ cwd })).toEqual({ model: 'demo', name: 'demo', source: 'demo', why: 'no key found', backend: 'langchain' })
+    const wrong = await tempFolder({ 'toolloop.yaml': 'backend: graph\n' })
+    await expect(choose({ cwd: wrong })).rejects.toMatchObject({
+      code: 'invalid_option',
+      message: 'Expected `backend` in toolloop.yaml to be native or langchain, got "graph"',
+    })
+  })
+
   it('S4-16 hands on what the file says of providers, whoever names the model', async () => {
     const cwd = await tempFolder({
       'toolloop.yaml': 'providers:\n  inhouse: { driver: openai, baseURL: http://127.0.0.1:9/v1, apiKeyOptional: true }\n',

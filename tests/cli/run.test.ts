@@ -47,6 +47,17 @@ describe('toolloop run', () => {
     ])
   })
 
+  it('S3-3 a backend in toolloop.yaml that is not installed: one warning, and the run goes on with the other', async () => {
+    const cwd = await tempFolder({ 'toolloop.yaml': 'backend: langchain\n' })
+    const hook = `import { registerHooks } from 'node:module'
+      registerHooks({ resolve(name, context, next) { if (/^@?langchain/.test(name)) throw new Error('no ' + name); return next(name, context) } })`
+    const { env, url } = await provider({ script: ['It is 5.'] })
+    const execArgv = ['--import', `data:text/javascript,${encodeURIComponent(hook)}`]
+    const { code, stdout, stderr } = await runCli(['What is 2+3?', '--no-builtin-tools', ...url], { cwd, env, execArgv })
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'It is 5.\n' })
+    expect(stderr.match(/the backend `langchain` could not be initialised, `native` takes over/g)).toHaveLength(1)
+  })
+
   it('--json prints the result as one object, and nothing else', async () => {
     const cwd = await tempFolder({ 'add.ts': addTool })
     const { env, url } = await provider({ script: [call({ a: 2, b: 3 }), 'It is 5.'] })

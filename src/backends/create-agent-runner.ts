@@ -1,0 +1,58 @@
+import type { Loop } from '../agent/execution.ts'
+import type { RunnerOptions } from '../agent/run.ts'
+import { AgentRunner } from '../agent/runner.ts'
+import { InvalidOptionError, messageOf } from '../errors.ts'
+import { defaultLogger, redacting } from '../log.ts'
+
+/** Which loop drives the runs: ours, or LangChain's agent. */
+export type Backend = 'native' | 'langchain'
+
+/** The names of the backends. */
+export const backends: readonly Backend[] = ['native', 'langchain']
+
+export interface BackendOptions<Context = unknown> extends RunnerOptions<Context> {
+  /** Default `'native'`. */
+  backend?: Backend
+}
+
+/**
+ * A runner on the loop that `backend` names. Tools, messages, events, bounds and results are the same on both: changing the flag is all it
+ * takes to change over, or back, and a run that was paused on one is resumed on the other.
+ *
+ * | | `native` | `langchain` |
+ * | --- | --- | --- |
+ * | what decides when the model is asked and which calls run | ours, in `agent/runner.ts` | LangChain's `createAgent`, a LangGraph graph |
+ * | packages | none | `langchain`, `@langchain/core`, `@langchain/langgraph`, loaded when the runner is made |
+ * | LangChain's tracing (`LANGSMITH_…`) | sees nothing | sees every model turn and tool call |
+ * | `journal` | recorded, and taken up again after a crash | not there: `invalid_option` |
+ * | cost of a turn | see the benchmark | some milliseconds more, and more the longer the conversation is |
+ *
+ * When LangChain can't be loaded (it is not installed, or lacks what is used of it), the native loop takes over with one `warn`. Should
+ * its loop break down in the middle of a run, that run ends with `model_error`, code `backend_failed`, and what had happened until then.
+ *
+ * Rejects with what the constructor of `AgentRunner` throws, and with `invalid_option` for a backend that is none, or an option the
+ * backend does not have.
+ */
+export async function createAgentRunner<Context = unknown>(options: BackendOptions<Context>): Promise<AgentRunner<Context>> {
+  const { backend = 'native', ...rest } = options
+  if (!backends.includes(backend)) throw new InvalidOptionError('backend', backends.map((name) => `'${name}'`).join(' or '), backend)
+  if (backend === 'native') return new AgentRunner(rest)
+  if (rest.journal !== undefined)
+    throw new InvalidOptionError('journal', "absent with the backend 'langchain': only 'native' has it", rest.journal)
+  return new AgentRunner(rest, await openLangChain(rest))
+}
+
+/** LangChain's loop, or undefined where it can't be had. */
+async function openLangChain({ logger }: Pick<RunnerOptions, 'logger'>): Promise<Loop | undefined> {
+  try {
+    const { openLangChainLoop } = await import('./langchain/loop.ts')
+    return await openLangChainLoop()
+  } catch (error) {
+    const log = logger === undefined ? defaultLogger : redacting(logger)
+    log.warn(
+      { backend: 'langchain', error: messageOf(error) },
+      'the backend `langchain` could not be initialised, `native` takes over; it needs langchain, @langchain/core and @langchain/langgraph',
+    )
+    return undefined
+  }
+}
