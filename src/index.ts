@@ -103,6 +103,15 @@ export type { ModelPreset, ProviderPreset, Providers } from './models/providers.
 export type { ModelSettings } from './models/settings.ts'
 export { type SwitchableModel, switchableModel } from './models/switchable.ts'
 export { messagesFromOpenAI, messagesToOpenAI, type OpenAIMessage } from './openai-messages.ts'
+export { type DeferOptions, deferTools, type FoundTools } from './tools/deferred-tools.ts'
+export {
+  type DispatcherOptions,
+  type DispatchOptions,
+  type DispatchResult,
+  ToolDispatcher,
+  type ToolSource,
+  type ToolSourceKind,
+} from './tools/dispatcher.ts'
 export { ToolRegistry, type ToolSet } from './tools/registry.ts'
 export { type ToolCallEnd, type ToolCallEnvironment, ToolRunner } from './tools/runner.ts'
 export {

@@ -132,23 +132,32 @@ interface OpenedCall {
  */
 function openWrappers(calls: readonly ReadCall[], registry: ToolSet): OpenedCall[] {
   return calls.flatMap((call): OpenedCall[] => {
-    const { tool: own, repairs: renamed } = findTool(call.function.name, registry)
-    const asItIs = [{ call, tool: own, repairs: [...(call.repairs ?? []), ...renamed] }]
-    if (own !== undefined || call.unreadable !== undefined) return asItIs
+    const asItIs = openCall(call, registry)
+    if (asItIs.tool !== undefined || call.unreadable !== undefined) return [asItIs]
     const inner = wrappedCalls(call)
-    if (inner === undefined) return asItIs
+    if (inner === undefined) return [asItIs]
     return inner.map((entry, index) => {
-      const { tool, repairs } = findTool(entry.name, registry)
       const opened: ReadCall = {
         id: `${call.id || 'call'}_${index}`,
         type: 'function',
         function: { name: entry.name, arguments: entry.json },
         ...(call.asText ? { asText: true } : {}),
         ...(call.textAfter !== undefined && index === inner.length - 1 ? { textAfter: call.textAfter } : {}),
+        repairs: [...(call.repairs ?? []), `unwrapped from \`${call.function.name}\``],
       }
-      return { call: opened, tool, repairs: [...(call.repairs ?? []), `unwrapped from \`${call.function.name}\``, ...repairs] }
+      return openCall(opened, registry)
     })
   })
+}
+
+/** A call with its tool; or the call it stands for, where its tools say so, with that one's. */
+function openCall(call: ReadCall, registry: ToolSet): OpenedCall {
+  const { tool, repairs } = findTool(call.function.name, registry)
+  const before = call.repairs ?? []
+  const meant = tool && registry.opened?.({ name: tool.name, arguments: call.function.arguments })
+  if (meant === undefined || call.unreadable !== undefined) return { call, tool, repairs: [...before, ...repairs] }
+  const found = findTool(meant.name, registry)
+  return { call: { ...call, function: meant }, tool: found.tool, repairs: [...before, ...found.repairs] }
 }
 
 const wrapperName = /^(functions\.)?(multi_tool_use[._])?parallel$/

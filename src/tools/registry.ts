@@ -10,6 +10,13 @@ export interface ToolSet {
   list(): AnyTool[]
   /** The definitions to send to a model. The same array until a tool is added, removed or changed. */
   getAllSpecs(): readonly ToolDefinition[]
+  /** Names that `get` finds although no model is told of them. Default: none. */
+  hidden?(): string[]
+  /**
+   * The call that a call to one of these tools stands for, arguments as JSON text: it is planned, run and kept in the place of the other.
+   * Undefined for one that stands for itself. Must not throw. Default: they all do.
+   */
+  opened?(call: { name: string; arguments: string }): { name: string; arguments: string } | undefined
 }
 
 export interface ToolViewOptions {

@@ -20,6 +20,8 @@ export interface ToolCallEnvironment {
   answer?: Json
   asked?: Json
   run?: RunScope
+  /** Somebody has consented to the call. Only for `run`, which else refuses what needs an approval. */
+  approved?: boolean
   /** The run's time limit of one attempt in milliseconds; the tool's own wins. */
   timeoutMs: number
   maxResultBytes: number
@@ -92,7 +94,7 @@ export class ToolRunner {
   async #end(call: ToolCall, environment: ToolCallEnvironment): Promise<ToolCallEnd> {
     const tool = this.#lookup(call.function.name)
     if (tool === undefined) return { outcome: 'rejected', content: this.notFound(call.function.name), code: 'tool_not_found' }
-    if (tool.approval !== undefined && tool.approval !== false) {
+    if (tool.approval !== undefined && tool.approval !== false && environment.approved !== true) {
       const content = `Tool \`${tool.name}\` needs an approval, and nobody was asked. It was not run.`
       return { outcome: 'rejected', content, code: 'tool_denied' }
     }

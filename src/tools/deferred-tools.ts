@@ -1,0 +1,190 @@
+import { clip, InvalidOptionError } from '../errors.ts'
+import { isJsonObject } from '../messages.ts'
+import { parseArguments } from './arguments.ts'
+import type { ToolSet } from './registry.ts'
+import { type AnyTool, convertToOpenAITool, defineTool, type ToolDefinition } from './tool.ts'
+
+export interface DeferOptions {
+  /** Names of tools the model is told of from the start. Default: none. */
+  keep?: Iterable<string>
+  /** Most tools one search gives. Default 5. */
+  mostFound?: number
+}
+
+export interface FoundTools {
+  tools: { name: string; description: string; parameters: object }[]
+  /** How many more fit less well. */
+  more: number
+}
+
+/**
+ * A set of very many tools of which a model is told only a few: those to `keep`, `search_tools`, which gives the definitions of those that
+ * fit a query, and `call_tool`, which calls one of them.
+ *
+ * What has been found is nowhere but in the conversation. So the definitions a provider is sent never change and stay in its cache, any
+ * number of runs share the set, and a run that is resumed knows what it has found. A `call_tool` is opened before anything is planned: the
+ * call it stands for has its own schema, approval, effect and time limit, and its own name in events and history. A found tool that is called
+ * by its own name runs as well. Throws `invalid_option` for `mostFound` out of range or a set that has tools of these two names.
+ */
+export function deferTools(tools: ToolSet, { keep = [], mostFound = 5 }: DeferOptions = {}): ToolSet {
+  if (!(Number.isInteger(mostFound) && mostFound > 0)) throw new InvalidOptionError('mostFound', 'an integer ≥ 1', mostFound)
+  for (const name of [searchName, callName]) {
+    if (tools.get(name) !== undefined) throw new InvalidOptionError('tools', `a set without a tool \`${name}\``, name)
+  }
+  return new DeferredTools(tools, new Set(keep), mostFound)
+}
+
+const searchName = 'search_tools'
+const callName = 'call_tool'
+
+class DeferredTools implements ToolSet {
+  readonly #tools: ToolSet
+  readonly #keep: ReadonlySet<string>
+  readonly #search: AnyTool
+  readonly #call: AnyTool
+  /** What the set's definitions were when the rest was made of them. */
+  #from: readonly ToolDefinition[] | undefined
+  #specs: readonly ToolDefinition[] = []
+  #index: IndexedTool[] = []
+
+  constructor(tools: ToolSet, keep: ReadonlySet<string>, mostFound: number) {
+    this.#tools = tools
+    this.#keep = keep
+    this.#search = defineTool({
+      name: searchName,
+      description: `Finds tools by what they do. Most tools are not listed: search before you say that something can't be done. Call what is found with ${callName}.`,
+      parameters: {
+        type: 'object',
+        properties: { query: { type: 'string', minLength: 1, description: 'A few words, such as `create invoice`, or a name.' } },
+        required: ['query'],
+        additionalProperties: false,
+      },
+      effect: 'read',
+      execute: ({ query }): FoundTools => this.#find(query, mostFound),
+    })
+    this.#call = defineTool({
+      name: callName,
+      description: `Calls a tool that ${searchName} has found.`,
+      parameters: {
+        type: 'object',
+        properties: {
+          name: { type: 'string', description: 'The name of the tool.' },
+          arguments: { type: 'object', description: "The tool's arguments, as its parameters ask for." },
+        },
+        required: ['name', 'arguments'],
+        additionalProperties: false,
+      },
+      // Reached only by a call that could not be opened, and by schema those have no name or no arguments.
+      execute: ({ name }): never => {
+        throw new Error(`Tool not found: ${clip(name)}. Find the name with ${searchName}.`)
+      },
+    })
+  }
+
+  get size(): number {
+    return this.getAllSpecs().length
+  }
+
+  get(name: string): AnyTool | undefined {
+    if (name === searchName) return this.#search
+    return name === callName ? this.#call : this.#tools.get(name)
+  }
+
+  names(): string[] {
+    return this.getAllSpecs().map(({ function: { name } }) => name)
+  }
+
+  list(): AnyTool[] {
+    return this.names().flatMap((name) => this.get(name) ?? [])
+  }
+
+  hidden(): string[] {
+    return [...this.#tools.names().filter((name) => !this.#keep.has(name)), ...(this.#tools.hidden?.() ?? [])]
+  }
+
+  opened(call: { name: string; arguments: string }): { name: string; arguments: string } | undefined {
+    if (call.name !== callName) return this.#tools.opened?.(call)
+    const parsed = parseArguments(call.arguments)
+    if (!parsed.ok) return undefined
+    const { name, arguments: given = {} } = parsed.args
+    // Never itself: what is opened is not opened again.
+    if (typeof name !== 'string' || name === callName) return undefined
+    if (typeof given === 'string') return { name, arguments: given }
+    return isJsonObject(given) ? { name, arguments: JSON.stringify(given) } : undefined
+  }
+
+  getAllSpecs(): readonly ToolDefinition[] {
+    const from = this.#tools.getAllSpecs()
+    if (from !== this.#from) {
+      this.#from = from
+      this.#specs = Object.freeze([
+        ...from.filter(({ function: { name } }) => this.#keep.has(name)),
+        convertToOpenAITool(this.#search),
+        convertToOpenAITool(this.#call),
+      ])
+      this.#index = from.filter(({ function: { name } }) => !this.#keep.has(name)).map(indexed)
+    }
+    return this.#specs
+  }
+
+  #find(query: string, most: number): FoundTools {
+    this.getAllSpecs()
+    const words = wordsOf(query)
+    const exact = query.trim().toLowerCase()
+    const fits = this.#index
+      .map((tool) => ({ tool, score: tool.name.toLowerCase() === exact ? Number.POSITIVE_INFINITY : scoreOf(tool, words) }))
+      .filter(({ score }) => score > 0)
+      .sort((a, b) => b.score - a.score)
+    return {
+      tools: fits.slice(0, most).map(({ tool: { name, description, parameters } }) => ({ name, description, parameters })),
+      more: Math.max(0, fits.length - most),
+    }
+  }
+}
+
+interface IndexedTool {
+  name: string
+  description: string
+  parameters: object
+  nameWords: ReadonlySet<string>
+  otherWords: ReadonlySet<string>
+}
+
+function indexed({ function: { name, description = '', parameters = {} } }: ToolDefinition): IndexedTool {
+  const properties = isJsonObject(parameters.properties) ? Object.keys(parameters.properties) : []
+  return {
+    name,
+    description,
+    parameters,
+    nameWords: new Set(wordsOf(name)),
+    otherWords: new Set(wordsOf([description, ...properties].join(' '))),
+  }
+}
+
+/** `createInvoice`, `create_invoice` and `Creates invoices.` have words in common; two characters of a script without spaces are one. */
+function wordsOf(text: string): string[] {
+  const parts =
+    text
+      .replace(/(\p{Ll})(\p{Lu})/gu, '$1 $2')
+      .toLowerCase()
+      .match(/[\p{L}\p{N}]+/gu) ?? []
+  return parts.flatMap((part) =>
+    /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}]/u.test(part) ? pairsOf(part) : [part.replace(/(?<=\p{L}{3})(?:e?s|ing|ed|e)$/u, '')],
+  )
+}
+
+function pairsOf(text: string): string[] {
+  const characters = [...text]
+  return characters.length === 1 ? characters : characters.slice(1).map((character, at) => `${characters[at]}${character}`)
+}
+
+/** A word in the name counts thrice, the beginning of one half. */
+function scoreOf({ nameWords, otherWords }: IndexedTool, words: readonly string[]): number {
+  let score = 0
+  for (const word of words) {
+    if (nameWords.has(word)) score += 3
+    else if (otherWords.has(word)) score += 1
+    else if (word.length > 2 && [...nameWords, ...otherWords].some((known) => known.startsWith(word))) score += 0.5
+  }
+  return score
+}

@@ -1,0 +1,174 @@
+import { clip, messageOf } from '../errors.ts'
+import { defaultLogger, type Logger } from '../log.ts'
+import type { JsonObject } from '../messages.ts'
+import { ToolRegistry, type ToolSet } from './registry.ts'
+import { ToolRunner } from './runner.ts'
+import type { AnyTool, ToolDefinition } from './tool.ts'
+
+/** Where tools come from, in the order in which a name is looked for: the caller's own go first, what strangers offer goes last. */
+const kinds = ['registered', 'builtin', 'skill', 'mcp'] as const
+export type ToolSourceKind = (typeof kinds)[number]
+
+export interface ToolSource {
+  kind: ToolSourceKind
+  /** A list, or a set that may change while runs go on: what it is then is seen by their next turn. */
+  tools: readonly AnyTool[] | ToolSet
+}
+
+export interface DispatcherOptions {
+  /** Told of names that two sources have. Default: the package's own logger. */
+  logger?: Logger
+}
+
+export interface DispatchOptions {
+  /** Handed to the tool, see `ToolContext.context`. */
+  context?: unknown
+  signal?: AbortSignal
+  /** Of a tool that has no limit of its own, in milliseconds. Default 30,000. */
+  timeoutMs?: number
+  /** Whoever calls has consented: a tool that asks for an approval is run as well. Default false: it is refused. */
+  approved?: boolean
+  logger?: Logger
+  /** Default: made up. */
+  toolCallId?: string
+  runId?: string
+}
+
+/** How a call ended: what the tool returned, or why there is no such value, in words. */
+export type DispatchResult = { success: true; result: unknown } | { success: false; error: string }
+
+interface Source {
+  kind: ToolSourceKind
+  tools: ToolSet
+}
+
+/**
+ * All tools of an agent, whichever source they come from, as one set: `new AgentRunner({ tools: dispatcher })`. Of two tools with one name
+ * the one of the earlier source is there, and the other is not; that is logged once a name. Sources may change at any time.
+ */
+export class ToolDispatcher implements ToolSet {
+  readonly #sources: readonly Source[]
+  readonly #logger: Logger
+  readonly #runner: ToolRunner
+  readonly #warned = new Set<string>()
+  /** What each source's definitions were when `#specs` was made of them. */
+  #parts: (readonly ToolDefinition[])[] = []
+  #specs: readonly ToolDefinition[] = Object.freeze([])
+  #calls = 0
+
+  /** Sources of one kind keep their order. Throws `invalid_tool` for a list with a tool that is not usable. */
+  constructor(sources: Iterable<ToolSource>, { logger = defaultLogger }: DispatcherOptions = {}) {
+    this.#sources = [...sources]
+      .map(({ kind, tools }): Source => ({ kind, tools: isList(tools) ? new ToolRegistry(tools) : tools }))
+      .sort((a, b) => kinds.indexOf(a.kind) - kinds.indexOf(b.kind))
+    this.#logger = logger
+    this.#runner = new ToolRunner(this)
+  }
+
+  get size(): number {
+    return this.getAllSpecs().length
+  }
+
+  get(name: string): AnyTool | undefined {
+    return this.#owner(name)?.tools.get(name)
+  }
+
+  /** Which kind of source a call to `name` goes to; undefined for a name no source has. */
+  sourceOf(name: string): ToolSourceKind | undefined {
+    return this.#owner(name)?.kind
+  }
+
+  names(): string[] {
+    return this.getAllSpecs().map(({ function: { name } }) => name)
+  }
+
+  list(): AnyTool[] {
+    return this.names().flatMap((name) => this.get(name) ?? [])
+  }
+
+  hidden(): string[] {
+    return this.#sources.flatMap(({ tools }) => tools.hidden?.() ?? [])
+  }
+
+  opened(call: { name: string; arguments: string }): { name: string; arguments: string } | undefined {
+    return this.#owner(call.name)?.tools.opened?.(call)
+  }
+
+  /** The same array until a source changes: providers cache what does not change. Costs a comparison for each source, not for each tool. */
+  getAllSpecs(): readonly ToolDefinition[] {
+    const parts = this.#sources.map(({ tools }) => tools.getAllSpecs())
+    if (parts.length !== this.#parts.length || parts.some((part, at) => part !== this.#parts[at])) {
+      this.#parts = parts
+      this.#specs = Object.freeze(
+        this.#sources.flatMap((source, at) => (parts[at] ?? []).filter(({ function: { name } }) => this.#wins(source, name))),
+      )
+      for (const source of this.#sources) for (const name of source.tools.hidden?.() ?? []) this.#wins(source, name)
+    }
+    return this.#specs
+  }
+
+  /**
+   * Runs one call outside of a loop: validated, with a time limit, cancelled by `signal`. Never rejects; a name that is not there gives
+   * `{ success: false, error: 'Tool not found: …' }`.
+   */
+  async dispatch(name: string, args: JsonObject | string = {}, options: DispatchOptions = {}): Promise<DispatchResult> {
+    const { timeoutMs = 30_000, signal = new AbortController().signal, toolCallId = `dispatch_${++this.#calls}` } = options
+    if (this.get(name) === undefined) return { success: false, error: `Tool not found: ${String(name)}` }
+    if (!(timeoutMs > 0))
+      return { success: false, error: `Expected \`timeoutMs\` to be a number of milliseconds > 0, got \`${timeoutMs}\`` }
+    let json: string
+    try {
+      json = typeof args === 'string' ? args : String(JSON.stringify(args))
+    } catch (error) {
+      return { success: false, error: `The arguments of \`${name}\` can't be written as JSON: ${clip(messageOf(error))}` }
+    }
+    const call = this.opened({ name, arguments: json }) ?? { name, arguments: json }
+    const { end } = await this.#runner.run(
+      { id: toolCallId, type: 'function', function: call },
+      {
+        context: options.context,
+        signal,
+        timeoutMs,
+        runId: options.runId ?? toolCallId,
+        iteration: 1,
+        idempotencyKey: toolCallId,
+        maxResultBytes: Number.POSITIVE_INFINITY,
+        logger: options.logger ?? this.#logger,
+        ...(options.approved ? { approved: true } : {}),
+      },
+    )
+    if (end.outcome === 'ok') return { success: true, result: end.value }
+    if (end.outcome !== 'question') return { success: false, error: end.content }
+    return { success: false, error: `Tool \`${call.name}\` asks something before it goes on, and there is nobody here to answer.` }
+  }
+
+  #owner(name: string): Source | undefined {
+    for (const source of this.#sources) if (source.tools.get(name) !== undefined) return source
+    return undefined
+  }
+
+  /** Whether calls to `name` go to this source; if not, whoever reads the log is told which tool they won't get. */
+  #wins(source: Source, name: string): boolean {
+    const owner = this.#owner(name)
+    if (owner === undefined || owner === source) return owner !== undefined
+    if (!this.#warned.has(name)) {
+      this.#warned.add(name)
+      this.#logger.warn(
+        { tool: name, used: owner.kind, ignored: source.kind },
+        `two tools are named \`${clip(name)}\`: the ${words[owner.kind]} is used, the ${words[source.kind]} is not`,
+      )
+    }
+    return false
+  }
+}
+
+const words: Readonly<Record<ToolSourceKind, string>> = {
+  registered: 'one you registered',
+  builtin: 'built-in one',
+  skill: 'one of a Skill',
+  mcp: 'one of an MCP server',
+}
+
+function isList(tools: readonly AnyTool[] | ToolSet): tools is readonly AnyTool[] {
+  return Array.isArray(tools)
+}

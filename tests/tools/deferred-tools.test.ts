@@ -1,0 +1,127 @@
+import { describe, expect, it } from 'vitest'
+import { AgentRunner } from '../../src/agent/runner.ts'
+import { isToolResult, textOf } from '../../src/messages.ts'
+import { scriptedModel } from '../../src/testing/scripted-model.ts'
+import { deferTools } from '../../src/tools/deferred-tools.ts'
+import { ToolDispatcher } from '../../src/tools/dispatcher.ts'
+import { ToolRegistry } from '../../src/tools/registry.ts'
+import { defineTool } from '../../src/tools/tool.ts'
+import { recordingLogger } from '../hazards/stage.ts'
+
+const invoice = defineTool({
+  name: 'create_invoice',
+  description: 'Writes an invoice to a customer.',
+  parameters: { type: 'object', properties: { customer: { type: 'string' }, euros: { type: 'number' } }, required: ['customer', 'euros'] },
+  approval: ({ euros }) => euros > 100,
+  execute: ({ customer, euros }) => `invoice of ${euros} to ${customer}`,
+})
+const weather = defineTool({ name: 'getWeather', description: 'Temperature and rain in a city.', execute: () => 'rain' })
+const clock = defineTool({ name: 'clock', description: 'The time.', execute: () => '12:00' })
+const others = Array.from({ length: 300 }, (_, index) =>
+  defineTool({ name: `other_${index}`, description: `Something else, ${index}.`, execute: () => index }),
+)
+const registry = () => new ToolRegistry([clock, ...others, weather, invoice])
+const names = (found: unknown) => (found as { tools: { name: string }[] }).tools.map(({ name }) => name)
+
+describe('deferTools', () => {
+  it('tells the model of what is kept, search_tools and call_tool; nothing changes that', () => {
+    const tools = deferTools(registry(), { keep: ['clock'] })
+    expect(tools.names()).toEqual(['clock', 'search_tools', 'call_tool'])
+    expect([tools.size, tools.list().length]).toEqual([3, 3])
+    expect(tools.getAllSpecs()).toBe(tools.getAllSpecs())
+    expect(tools.get('getWeather')).toBe(weather)
+    expect(tools.hidden?.()).toHaveLength(302)
+  })
+
+  it.each([
+    ['invoice', 'create_invoice'],
+    ['invoices for customers', 'create_invoice'],
+    ['create_invoice', 'create_invoice'],
+    ['what is the weather?', 'getWeather'],
+    ['GETWEATHER', 'getWeather'],
+    ['temperatures', 'getWeather'],
+    ['other_7', 'other_7'],
+  ])('finds by name, description and parameters: %s', async (query, name) => {
+    const found = await new ToolDispatcher([{ kind: 'mcp', tools: deferTools(registry()) }]).dispatch('search_tools', { query })
+    expect(found.success && names(found.result)[0]).toBe(name)
+  })
+
+  it('finds words of scripts without spaces', async () => {
+    const tools = new ToolRegistry([defineTool({ name: 'w', description: '查询城市天气', execute: () => 1 }), ...others])
+    const found = await new ToolDispatcher([{ kind: 'mcp', tools: deferTools(tools) }]).dispatch('search_tools', { query: '天气怎么样' })
+    expect(found.success && names(found.result)).toEqual(['w'])
+  })
+
+  it('gives the best and says how many more there are', async () => {
+    const dispatcher = new ToolDispatcher([{ kind: 'mcp', tools: deferTools(registry(), { mostFound: 2 }) }])
+    const found = await dispatcher.dispatch('search_tools', { query: 'something' })
+    expect(found).toMatchObject({ success: true, result: { more: 298 } })
+    expect(await dispatcher.dispatch('search_tools', { query: 'xyzzy' })).toEqual({ success: true, result: { tools: [], more: 0 } })
+  })
+
+  it('what is found can be called, with its own schema, approval, name and record; concurrent runs do not disturb each other', async () => {
+    const tools = deferTools(registry())
+    const model = () =>
+      scriptedModel([
+        { toolCalls: [{ name: 'search_tools', args: { query: 'invoice' } }] },
+        {
+          toolCalls: [
+            { name: 'call_tool', args: { name: 'create_invoice', arguments: { customer: 'Ada', euros: 5 } } },
+            { name: 'call_tool', args: { name: 'create_invoice', arguments: { customer: 'Ada' } } },
+            { name: 'call_tool', args: { name: 'create_invoice', arguments: { customer: 'Ada', euros: 500 } } },
+            { name: 'call_tool', args: { name: 'nope', arguments: {} } },
+            { name: 'call_tool', args: { arguments: {} } },
+            { name: 'call_tool', args: { name: 'call_tool', arguments: { name: 'clock', arguments: {} } } },
+            { name: 'clock', args: {} },
+          ],
+        },
+        'done',
+      ])
+    const models = [model(), model()]
+    const runs = await Promise.all(models.map((one) => new AgentRunner({ model: one, tools, logger: recordingLogger().logger }).run('go')))
+    for (const [at, { stopReason, pending, toolCalls }] of runs.entries()) {
+      expect(stopReason).toBe('paused')
+      expect(pending).toMatchObject([{ tool: 'create_invoice', args: { customer: 'Ada', euros: 500 } }])
+      expect(toolCalls.map(({ tool, outcome }) => `${tool} ${outcome}`)).toEqual([
+        'search_tools ok',
+        'create_invoice ok',
+        'create_invoice rejected',
+        'nope rejected',
+        'call_tool rejected',
+        'call_tool failed',
+        'clock ok',
+      ])
+      expect(toolCalls[1]?.content).toBe('invoice of 5 to Ada')
+      expect(toolCalls[2]?.content).toMatch(/`euros`/)
+      expect(toolCalls[3]?.content).toBe('Tool not found: nope. Available tools: search_tools, call_tool.')
+      const sent = models[at]?.requests.map((request) => JSON.stringify(request.tools))
+      expect(new Set(sent).size).toBe(1)
+    }
+  })
+
+  it('works within a dispatcher, which tells of hidden names that are taken', async () => {
+    const { logger, records } = recordingLogger()
+    const tools = new ToolDispatcher(
+      [
+        { kind: 'registered', tools: [clock] },
+        { kind: 'mcp', tools: deferTools(registry()) },
+      ],
+      { logger },
+    )
+    expect(tools.names()).toEqual(['clock', 'search_tools', 'call_tool'])
+    expect(records.map(({ fields }) => fields)).toEqual([{ tool: 'clock', used: 'registered', ignored: 'mcp' }])
+    expect(await tools.dispatch('call_tool', { name: 'getWeather', arguments: {} })).toEqual({ success: true, result: 'rain' })
+    const model = scriptedModel([{ toolCalls: [{ name: 'call_tool', args: { name: 'getWeather', arguments: '{}' } }] }, 'done'])
+    const { newMessages } = await new AgentRunner({ model, tools }).run('go')
+    expect(newMessages.filter(isToolResult).map(({ name, content }) => `${name}: ${textOf(content)}`)).toEqual(['getWeather: rain'])
+  })
+
+  it('sees tools that come later, and refuses options that make no sense', () => {
+    const set = registry()
+    const tools = deferTools(set, { keep: ['late'] })
+    set.register(defineTool({ name: 'late', description: 'l', execute: () => 1 }))
+    expect(tools.names()).toEqual(['late', 'search_tools', 'call_tool'])
+    expect(() => deferTools(set, { mostFound: 0 })).toThrow('mostFound')
+    expect(() => deferTools(deferTools(set))).toThrow('search_tools')
+  })
+})
