@@ -46,7 +46,8 @@ export function parseArguments(raw: string): { ok: true; args: JsonObject } | { 
   return { ok: false, code: 'invalid_arguments_json', problem: `expected a JSON object, got ${kind}` }
 }
 
-function isDeeperThan(levels: number, value: unknown): boolean {
+/** Stops at that level, so that it can be asked of anything. */
+export function isDeeperThan(levels: number, value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false
   return levels === 0 || Object.values(value).some((item) => isDeeperThan(levels - 1, item))
 }

@@ -151,6 +151,12 @@ export function isFileProblem(error: unknown): boolean {
   return error instanceof Error && 'syscall' in error
 }
 
+/** Whether it was this the system said of a file, such as `ENOENT`. */
+export function isFileProblemCode(error: unknown, code: string): boolean {
+  const cause = error instanceof Error ? error.cause : undefined
+  return cause instanceof Error && 'code' in cause && cause.code === code
+}
+
 const problems: Readonly<Record<string, string>> = {
   ENOENT: 'does not exist in the workspace; `list_files` shows what does',
   ENOTDIR: 'leads through a file as if it were a folder',

@@ -1,0 +1,112 @@
+import { extname } from 'node:path'
+import { InvalidOptionError, show, ToolloopError } from '../../errors.ts'
+import { Workspace } from '../builtin/workspace.ts'
+import { findIsolation } from './isolation.ts'
+import { ProcessSandbox, type ProcessSandboxOptions } from './process-sandbox.ts'
+import { checkLimits, type Runtime, type SandboxLimits, type ScriptEnd, type ScriptRun, type ScriptSandbox } from './sandbox.ts'
+import { VmSandbox } from './vm-sandbox.ts'
+
+export interface SandboxOptions extends ProcessSandboxOptions {
+  limits?: Partial<SandboxLimits>
+  /** Most VMs at once; more runs wait. Default: one for each processor, 4 at most. */
+  threads?: number
+}
+
+/** Which sandboxes there are on this machine. */
+export interface SandboxReport {
+  vm: { available: true; runs: string }
+  process: { available: boolean; runs: string; why?: string }
+}
+
+const byExtension: Readonly<Record<string, Runtime | 'javascript'>> = {
+  '.js': 'javascript',
+  '.mjs': 'javascript',
+  '.ts': 'javascript',
+  '.mts': 'javascript',
+  '.cjs': 'node',
+  '.py': 'python',
+  '.sh': 'shell',
+  '.bash': 'shell',
+}
+
+const mostScriptBytes = 1_048_576
+
+/**
+ * Runs the scripts of Skills, each where it can do the least harm: JavaScript and TypeScript modules with a default export in a VM, everything
+ * else as a process that is shut in. Close it, or use `await using`, when it is not needed any more.
+ */
+export class SkillsSandboxExecutor implements AsyncDisposable {
+  readonly #limits: SandboxLimits
+  readonly #sandboxes: Readonly<Record<Runtime, ScriptSandbox>>
+
+  /** Throws `invalid_option` for a limit that is none or a workspace that is no folder. */
+  constructor({ limits = {}, threads, ...options }: SandboxOptions = {}) {
+    this.#limits = checkLimits(limits)
+    if (threads !== undefined && !(Number.isInteger(threads) && threads > 0))
+      throw new InvalidOptionError('threads', 'an integer ≥ 1', threads)
+    const own = options.workspace === undefined ? options : { ...options, workspace: new Workspace(options.workspace).root }
+    this.#sandboxes = {
+      vm: new VmSandbox(threads),
+      node: new ProcessSandbox('node', own),
+      python: new ProcessSandbox('python', own),
+      shell: new ProcessSandbox('shell', own),
+    }
+  }
+
+  /** What is there. Takes a moment the first time: it is tried. */
+  static async available(): Promise<SandboxReport> {
+    const isolation = await findIsolation()
+    return {
+      vm: { available: true, runs: 'JavaScript and TypeScript modules' },
+      process: {
+        available: isolation.available,
+        runs: 'Python, shell and Node.js scripts',
+        ...(isolation.available ? {} : { why: isolation.why }),
+      },
+    }
+  }
+
+  /**
+   * Runs a script. `runtime` says with what; else that is read from its name, its first line and whether it has a default export. Rejects as
+   * `ScriptSandbox.run` does, and for a script that is not there, is outside its folder, or is nothing that can be run.
+   */
+  async run(run: ScriptRun & { runtime?: Runtime }): Promise<ScriptEnd> {
+    const { folder, path, source } = await readScript(run.folder, run.script)
+    const runtime = run.runtime ?? runtimeOf(path, source)
+    return this.#sandboxes[runtime].run({ ...run, folder, script: path }, this.#limits)
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(Object.values(this.#sandboxes).map((sandbox) => sandbox.close()))
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+}
+
+/** A script inside its folder, links resolved. */
+async function readScript(folder: string, script: string): Promise<{ folder: string; path: string; source: string }> {
+  const workspace = new Workspace(folder)
+  const place = await workspace.locate(script)
+  if (place.isFolder) throw new ToolloopError('invalid_arguments', `Expected a script, got the folder ${show(place.path)}`)
+  const { handle, stats } = await workspace.open(place)
+  try {
+    if (stats.size > mostScriptBytes)
+      throw new ToolloopError('tool_denied', `Expected a script of at most ${mostScriptBytes} bytes, got ${stats.size}`)
+    return { folder: workspace.root, path: place.path, source: await handle.readFile('utf8') }
+  } finally {
+    await handle.close()
+  }
+}
+
+/** What runs a script, by its name and what is in it. Throws `tool_denied` for one that nothing here runs. */
+function runtimeOf(path: string, source: string): Runtime {
+  const known = byExtension[extname(path).toLowerCase()]
+  if (known === 'javascript') return /^\s*export\s+(default\b|\{[^}]*\bas\s+default\b)/m.test(source) ? 'vm' : 'node'
+  if (known !== undefined) return known
+  const interpreter = /^#!.*?\b(python|node|bash|sh)[\d.]*\s*$/m.exec(source.split('\n', 1)[0] ?? '')?.[1]
+  if (interpreter === 'python' || interpreter === 'node') return interpreter
+  if (interpreter !== undefined) return 'shell'
+  throw new ToolloopError('tool_denied', `Expected a script in JavaScript, TypeScript, Python or shell, got ${show(path)}`)
+}

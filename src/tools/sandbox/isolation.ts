@@ -1,0 +1,163 @@
+import { execFile } from 'node:child_process'
+import { accessSync, constants, lstatSync, readlinkSync, statSync } from 'node:fs'
+import { delimiter, dirname, join, resolve } from 'node:path'
+import { messageOf } from '../../errors.ts'
+
+/** Whether processes can be shut in on this machine, and with what. */
+export type Isolation = { available: true; bwrap: string; prlimit: string; nice: string } | { available: false; why: string }
+
+/** Where a process that is shut in finds things. */
+export const inside = {
+  folder: '/skill',
+  workspace: '/workspace',
+  scratch: '/tmp',
+  node: '/run/node',
+  path: '/usr/local/bin:/usr/bin:/bin',
+}
+
+/** A process without any rights but those everybody has. */
+const nobody = 65_534
+const probeMs = 10_000
+let probed: Promise<Isolation> | undefined
+
+/** Tries it once a process: nothing but trying tells whether a kernel or a container lets namespaces be made. */
+export function findIsolation(): Promise<Isolation> {
+  probed ??= probe()
+  return probed
+}
+
+async function probe(): Promise<Isolation> {
+  if (process.platform !== 'linux') return { available: false, why: `bubblewrap is there for Linux only, this is ${process.platform}` }
+  const found = { bwrap: findProgram('bwrap'), prlimit: findProgram('prlimit'), nice: findProgram('nice') }
+  const { bwrap, prlimit, nice } = found
+  if (bwrap === undefined || prlimit === undefined || nice === undefined) {
+    const missing = Object.entries(found).flatMap(([name, path]) => (path === undefined ? [`\`${name}\``] : []))
+    return {
+      available: false,
+      why: `${missing.join(' and ')} not found; install bubblewrap and util-linux (apt-get install bubblewrap util-linux)`,
+    }
+  }
+  const isolation: Isolation = { available: true, bwrap, prlimit, nice }
+  const limits = limitArguments({ memoryBytes: 268_435_456, processes: 32, seconds: 10, scratchBytes: 1_048_576 })
+  const view = viewArguments({ folder: dirname(bwrap), scratchBytes: 1_048_576 })
+  return new Promise((settle) => {
+    execFile(
+      bwrap,
+      [...view, '--', nice, '-n', '10', prlimit, ...limits, '--', '/bin/sh', '-c', 'exit 0'],
+      { env: {}, timeout: probeMs, killSignal: 'SIGKILL', cwd: '/', ...identity() },
+      (error, _stdout, stderr) => {
+        if (error === null) return settle(isolation)
+        const said = stderr.trim().split('\n')[0] || messageOf(error).split('\n')[0]
+        settle({
+          available: false,
+          why: `bubblewrap does not work here (${said}); it needs version 0.8 and user namespaces, which a container may have to be allowed`,
+        })
+      },
+    )
+  })
+}
+
+/** As whom the process starts: root's own processes escape the limit of their number. */
+export function identity(): { uid?: number; gid?: number } {
+  return process.getuid?.() === 0 ? { uid: nobody, gid: nobody } : {}
+}
+
+/** Absolute, or undefined when it is not on the `PATH`. */
+export function findProgram(name: string, path: string = process.env.PATH ?? ''): string | undefined {
+  return path
+    .split(delimiter)
+    .filter((folder) => folder !== '')
+    .map((folder) => resolve(folder, name))
+    .find(isExecutable)
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK)
+    return statSync(file).isFile()
+  } catch {
+    return false
+  }
+}
+
+export interface View {
+  /** Of the machine: shown read-only as `/skill`. */
+  folder: string
+  workspace?: { folder: string; writable: boolean }
+  /** Further files and folders that are shown read-only where they are. */
+  readable?: readonly string[]
+  /** How much may be written to `/tmp`, which is memory and gone with the process. */
+  scratchBytes: number
+  env?: Readonly<Record<string, string>>
+}
+
+/**
+ * What the process sees and is: programs of `/usr`, its folder, an empty `/tmp`; no network, no other processes, no environment, no rights, and
+ * no way to make a world of its own. See https://github.com/containers/bubblewrap.
+ */
+export function viewArguments({ folder, workspace, readable = [], scratchBytes, env = {} }: View): string[] {
+  return [
+    ['--unshare-all', '--unshare-user', '--disable-userns', '--die-with-parent', '--new-session', '--hostname', 'sandbox', '--clearenv'],
+    Object.entries({
+      PATH: inside.path,
+      HOME: inside.scratch,
+      TMPDIR: inside.scratch,
+      LANG: 'C.UTF-8',
+      SKILL_DIR: inside.folder,
+      ...env,
+    }).flatMap(([name, value]) => ['--setenv', name, value]),
+    ['--ro-bind', '/usr', '/usr', ...['/bin', '/sbin', '/lib', '/lib32', '/lib64'].flatMap(systemFolder)],
+    ['--perms', '0755', '--dir', '/etc', '--perms', '0755', '--dir', '/run'],
+    ['/etc/alternatives', '/etc/ld.so.cache', '/etc/localtime'].flatMap((path) => ['--ro-bind-try', path, path]),
+    ['--proc', '/proc', '--dev', '/dev', '--perms', '1777', '--size', String(scratchBytes), '--tmpfs', inside.scratch],
+    ['--ro-bind', folder, inside.folder, '--ro-bind-try', process.execPath, inside.node],
+    readable.flatMap((path) => ['--ro-bind', path, path]),
+    workspace === undefined ? [] : [workspace.writable ? '--bind' : '--ro-bind', workspace.folder, inside.workspace],
+    ['--chdir', workspace === undefined ? inside.folder : inside.workspace, '--remount-ro', '/'],
+  ].flat()
+}
+
+/** On most systems a link into `/usr`. */
+function systemFolder(path: string): string[] {
+  try {
+    return lstatSync(path).isSymbolicLink() ? ['--symlink', readlinkSync(path), path] : ['--ro-bind', path, path]
+  } catch {
+    return []
+  }
+}
+
+const mebibyte = 1_048_576
+
+/**
+ * Of prlimit, for every process the script starts. Addresses are bounded because memory that processes share counts as nothing else. Node.js
+ * reserves 512 MiB for code, which counts as its data from the start.
+ */
+export function limitArguments(limits: {
+  memoryBytes: number
+  processes: number
+  seconds: number
+  scratchBytes: number
+  node?: boolean
+}): string[] {
+  const { memoryBytes, node = false } = limits
+  return [
+    `--data=${memoryBytes + (node ? 640 * mebibyte : 0)}`,
+    `--as=${2 * memoryBytes + (node ? 2_048 : 512) * mebibyte}`,
+    `--nproc=${limits.processes}`,
+    `--cpu=${limits.seconds}`,
+    `--fsize=${limits.scratchBytes}`,
+    '--nofile=256',
+    '--core=0',
+  ]
+}
+
+/** Whether everybody can get at `path`, for a process that has no rights of its own. */
+export function isOpenToAll(path: string): boolean {
+  const mode = statSync(path).mode
+  const [enter, read] = [0o001, 0o004]
+  if ((mode & enter) === 0 || (mode & read) === 0) return false
+  for (let folder = dirname(path); ; folder = dirname(folder)) {
+    if ((statSync(folder).mode & enter) === 0) return false
+    if (folder === join(folder, '..')) return true
+  }
+}

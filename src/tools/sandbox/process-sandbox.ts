@@ -1,0 +1,216 @@
+import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
+import { chmod, cp, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { ToolloopError } from '../../errors.ts'
+import { findIsolation, findProgram, type Isolation, identity, inside, isOpenToAll, limitArguments, viewArguments } from './isolation.ts'
+import type { Runtime, SandboxLimits, ScriptEnd, ScriptRun, ScriptSandbox } from './sandbox.ts'
+
+export interface ProcessSandboxOptions {
+  /** A folder that scripts also see, as `/workspace`, and are started in. Default: none; they are started in their Skill's folder. */
+  workspace?: string
+  /** Whether they may change what is in it. Default false. */
+  workspaceWritable?: boolean
+  /** Further files and folders that are shown read-only where they are, such as an interpreter outside of `/usr`. */
+  readable?: readonly string[]
+  /** Variables scripts are given; else they have none of this process's. */
+  env?: Readonly<Record<string, string>>
+  /** Where processes can't be shut in, start them all the same, with the rights of this one. Default false: they are refused. */
+  allowUnsandboxed?: boolean
+}
+
+/** What runs a script, in the order they are looked for. */
+const interpreters: Readonly<Record<Exclude<Runtime, 'vm'>, readonly string[]>> = {
+  node: ['node'],
+  python: ['python3', 'python'],
+  shell: ['bash', 'sh'],
+}
+
+/** How long a process that was killed has to be gone. */
+const goneMs = 2_000
+
+interface Command {
+  file: string
+  args: string[]
+  options: SpawnOptions
+  /** What bubblewrap is told, through a pipe: as arguments it could be read from inside. */
+  view?: string[]
+}
+
+/** Scripts as processes: shut in by bubblewrap, bounded by prlimit, ended with all they started. */
+export class ProcessSandbox implements ScriptSandbox {
+  readonly #runtime: Exclude<Runtime, 'vm'>
+  readonly #options: ProcessSandboxOptions
+  readonly #running = new Set<() => void>()
+
+  constructor(runtime: Exclude<Runtime, 'vm'>, options: ProcessSandboxOptions = {}) {
+    this.#runtime = runtime
+    this.#options = options
+  }
+
+  async run(run: ScriptRun, limits: SandboxLimits): Promise<ScriptEnd> {
+    run.signal.throwIfAborted()
+    const isolation = await findIsolation()
+    if (!isolation.available && !this.#options.allowUnsandboxed) {
+      throw new ToolloopError(
+        'tool_denied',
+        `The script was not run: it needs a process of its own, and there is no sandbox for one here. ${isolation.why}. ` +
+          'Or write it as a JavaScript module with a default export, which needs none; or allow it to run unprotected with `allowUnsandboxed: true`.',
+      )
+    }
+    const staged =
+      isolation.available && identity().uid !== undefined && !isOpenToAll(run.folder) ? await copyForAll(run.folder) : undefined
+    try {
+      run.signal.throwIfAborted()
+      const command = isolation.available
+        ? this.#shutIn({ ...run, folder: staged ?? run.folder }, limits, isolation)
+        : this.#unprotected(run)
+      return await this.#finish(command, run, limits)
+    } finally {
+      if (staged !== undefined) await rm(staged, { recursive: true, force: true })
+    }
+  }
+
+  async close(): Promise<void> {
+    for (const end of this.#running) end()
+  }
+
+  #shutIn(run: ScriptRun, limits: SandboxLimits, { bwrap, prlimit, nice }: Isolation & { available: true }): Command {
+    const { workspace, workspaceWritable: writable = false, readable = [], env = {} } = this.#options
+    const { memoryBytes, processes, timeoutMs } = limits
+    // A result is printed; what is written is for the script's own use.
+    const scratchBytes = memoryBytes
+    const view = viewArguments({
+      folder: run.folder,
+      scratchBytes,
+      readable,
+      env,
+      ...(workspace === undefined ? {} : { workspace: { folder: workspace, writable } }),
+    })
+    const seconds = Math.ceil(Math.min(timeoutMs, 86_400_000) / 1_000) + 1
+    const script = this.#interpreted(`${inside.folder}/${run.script}`, run, inside.path)
+    const limit = [
+      nice,
+      '-n',
+      '10',
+      prlimit,
+      ...limitArguments({ memoryBytes, processes, seconds, scratchBytes, node: this.#runtime === 'node' }),
+      '--',
+      ...script,
+    ]
+    return { file: bwrap, args: ['--args', '3', '--', ...limit], options: { cwd: '/', env: {}, ...identity() }, view }
+  }
+
+  #unprotected(run: ScriptRun): Command {
+    const path = process.env.PATH ?? inside.path
+    const [file = '', ...args] = this.#interpreted(join(run.folder, run.script), run, path)
+    const env = { PATH: path, HOME: tmpdir(), TMPDIR: tmpdir(), LANG: 'C.UTF-8', SKILL_DIR: run.folder, ...this.#options.env }
+    return { file, args, options: { cwd: this.#options.workspace ?? run.folder, env } }
+  }
+
+  #interpreted(script: string, { args }: ScriptRun, path: string): string[] {
+    const words = Array.isArray(args) ? args.map(String) : []
+    // The version this process runs on, wherever it is installed.
+    if (this.#runtime === 'node') return [path === inside.path ? inside.node : process.execPath, '--no-warnings', script, ...words]
+    const program = interpreters[this.#runtime].map((name) => findProgram(name, path)).find((found) => found !== undefined)
+    if (program !== undefined) return [program, script, ...words]
+    throw new ToolloopError(
+      'tool_denied',
+      `The script was not run: it needs ${interpreters[this.#runtime][0]}, which is not installed in ${path}.`,
+    )
+  }
+
+  async #finish(
+    { file, args, options, view }: Command,
+    { signal, stdin, args: given }: ScriptRun,
+    limits: SandboxLimits,
+  ): Promise<ScriptEnd> {
+    const { timeoutMs, outputBytes } = limits
+    // A group of its own, so that all of it can be ended.
+    const child = spawn(file, args, { ...options, detached: true, stdio: ['pipe', 'pipe', 'pipe', view === undefined ? 'ignore' : 'pipe'] })
+    const ended = Promise.withResolvers<number>()
+    let failure: unknown
+    const endWith = (reason: unknown) => {
+      failure ??= reason
+      killGroup(child)
+      // Something unprotected may have left the group and hold the pipes.
+      lost ??= setTimeout(() => ended.resolve(-1), goneMs)
+    }
+    let lost: NodeJS.Timeout | undefined
+    const tooLate = () => endWith(new ToolloopError('tool_timeout', `The script ran longer than ${timeoutMs} ms and was stopped.`))
+    const timer = setTimeout(tooLate, Math.min(timeoutMs, 2 ** 31 - 1))
+    const abort = () => endWith(signal.reason)
+    const close = () => endWith(new ToolloopError('tool_failed', 'The sandbox has been closed.'))
+    this.#running.add(close)
+    signal.addEventListener('abort', abort, { once: true })
+    const tooMuch = () => endWith(new ToolloopError('tool_failed', `The script printed more than ${outputBytes} bytes and was stopped.`))
+    const stdout = collect(child.stdout, outputBytes, tooMuch)
+    const stderr = collect(child.stderr, outputBytes, tooMuch)
+    child.on('error', (cause) => ended.reject(new ToolloopError('tool_failed', 'The script could not be started.', { cause })))
+    child.on('close', (code, killed) => ended.resolve(code ?? (killed === null ? -1 : 128)))
+    // A script need not read what it is given.
+    for (const pipe of [child.stdin, child.stdio[3]]) pipe?.on('error', () => {})
+    const pipe = child.stdio[3]
+    if (view !== undefined && pipe != null && 'end' in pipe) pipe.end(view.map((word) => `${word}\0`).join(''))
+    child.stdin?.end(stdin ?? (Array.isArray(given) ? '' : JSON.stringify(given)))
+    if (signal.aborted) abort()
+    try {
+      const code = await ended.promise
+      if (failure !== undefined) throw failure
+      if (code !== 0) throw new ToolloopError('tool_failed', failureText(code, stdout(), stderr()))
+      return { stdout: stdout(), stderr: stderr() }
+    } finally {
+      clearTimeout(timer)
+      clearTimeout(lost)
+      signal.removeEventListener('abort', abort)
+      this.#running.delete(close)
+      // What it has started and left behind.
+      killGroup(child)
+      for (const stream of child.stdio) stream?.destroy()
+    }
+  }
+}
+
+function collect(stream: NodeJS.ReadableStream | null, most: number, tooMuch: () => void): () => string {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  stream?.on('data', (chunk: Buffer) => {
+    if (bytes > most) return
+    bytes += chunk.length
+    if (bytes > most) tooMuch()
+    else chunks.push(chunk)
+  })
+  return () => Buffer.concat(chunks).toString('utf8')
+}
+
+function killGroup({ pid }: ChildProcess): void {
+  if (pid === undefined) return
+  try {
+    process.kill(-pid, 'SIGKILL')
+  } catch (error) {
+    // All of it has gone already.
+    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error
+  }
+}
+
+/** The last of what it printed: there the reason stands. */
+function failureText(code: number, stdout: string, stderr: string): string {
+  const said = [stderr.trim(), stdout.trim()].find((text) => text !== '')
+  const how =
+    code < 0 || code >= 128 ? 'was ended by the system, perhaps for using too much memory or time' : `ended with exit code ${code}`
+  return `The script ${how}${said === undefined ? ' and printed nothing' : `: ${said.slice(-4_000)}`}`
+}
+
+/** A copy that a process without rights can read, for a folder it could not get at. */
+async function copyForAll(folder: string): Promise<string> {
+  const copy = await mkdtemp(join(tmpdir(), 'toolloop-skill-'))
+  try {
+    await chmod(copy, 0o755)
+    await cp(folder, copy, { recursive: true, verbatimSymlinks: true })
+    await chmod(copy, 0o755)
+    return copy
+  } catch (error) {
+    await rm(copy, { recursive: true, force: true })
+    throw error
+  }
+}

@@ -1,0 +1,58 @@
+import { readFileSync, realpathSync, statSync } from 'node:fs'
+import * as nodeModule from 'node:module'
+import { dirname, extname, isAbsolute, join, posix, sep } from 'node:path'
+import { clip } from '../../errors.ts'
+
+const mostBytes = 1_048_576
+
+/** The modules a script in the VM may import: its Skill's own files, by relative paths. Errors are worded for the script's author and a model. */
+export class ScriptModules {
+  readonly #folder: string
+
+  constructor(folder: string) {
+    this.#folder = realpathSync(folder)
+  }
+
+  /** From the folder, for an import in the module `from`. */
+  resolve(from: string, specifier: string): string {
+    if (/^\.\.?\//.test(specifier)) return posix.normalize(posix.join(dirname(from), specifier))
+    throw new Error(
+      `"${clip(specifier)}" can't be imported in the VM: it has the Skill's own files alone, by relative paths. ` +
+        'A script that needs Node.js or packages is to be declared with `runtime: node`.',
+    )
+  }
+
+  /** The module's source as JavaScript. */
+  load(path: string): string {
+    const source = this.#read(path)
+    if (extname(path) === '.json') return `const value = ${JSON.stringify(JSON.parse(source))}\nexport { value as default }`
+    return ['.ts', '.mts'].includes(extname(path)) ? withoutTypes(source, path) : source
+  }
+
+  #read(path: string): string {
+    // Refused before the disk is asked, so that nothing is said about what is outside.
+    if (path === '..' || path.startsWith('../') || isAbsolute(path)) throw outside(path)
+    let real: string
+    try {
+      real = realpathSync(join(this.#folder, path))
+    } catch {
+      throw new Error(`"${clip(path)}" is not there`)
+    }
+    if (!real.startsWith(this.#folder + sep)) throw outside(path)
+    const stats = statSync(real)
+    if (!stats.isFile() || stats.size > mostBytes) throw new Error(`"${clip(path)}" is not a file of at most ${mostBytes} bytes`)
+    return readFileSync(real, 'utf8')
+  }
+}
+
+function outside(path: string): Error {
+  return new Error(`"${clip(path)}" is outside of the Skill's folder`)
+}
+
+/** Throws for TypeScript that is more than types, such as enums. See https://nodejs.org/api/module.html#modulestriptypescripttypescode-options */
+function withoutTypes(source: string, path: string): string {
+  const strip: ((code: string) => string) | undefined = nodeModule.stripTypeScriptTypes
+  if (strip === undefined)
+    throw new Error(`"${clip(path)}" is TypeScript, which this version of Node.js can't run here; write it as JavaScript`)
+  return strip(source)
+}

@@ -1,0 +1,208 @@
+import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { availableParallelism } from 'node:os'
+import { extname } from 'node:path'
+import { Worker } from 'node:worker_threads'
+import { messageOf, ToolloopError } from '../../errors.ts'
+import { isJsonObject } from '../../messages.ts'
+import { isDeeperThan } from '../arguments.ts'
+import type { SandboxLimits, ScriptEnd, ScriptRun, ScriptSandbox } from './sandbox.ts'
+import type { FromVm, ToVm, VmWorkerData } from './vm-worker.ts'
+import { type CompiledModule, webAssembly } from './web-assembly.ts'
+
+/** How much longer than its time a script gets before its thread is ended from outside: the engine ends it by itself nearly always. */
+const graceMs = 250
+const mostHostCalls = 100
+const deepestValue = 512
+
+let compiled: Promise<CompiledModule> | undefined
+
+/** In the background, once a process. */
+function compileEngine(): Promise<CompiledModule> {
+  compiled ??= readFile(createRequire(import.meta.url).resolve('quickjs-wasi/quickjs.wasm')).then((bytes) => webAssembly.compile(bytes))
+  return compiled
+}
+
+/**
+ * JavaScript and TypeScript in QuickJS: a fresh VM a run, in threads that are kept warm. A VM has no way out but `host.call`, so nothing has to
+ * be forbidden. A thread that has to be ended is replaced by the next run. See https://github.com/vercel-labs/quickjs-wasi.
+ */
+export class VmSandbox implements ScriptSandbox {
+  readonly #idle: VmThread[] = []
+  readonly #busy = new Set<VmThread>()
+  readonly #queue: (() => void)[] = []
+  readonly #most: number
+  #closed = false
+
+  constructor(mostThreads: number = Math.min(4, availableParallelism())) {
+    this.#most = mostThreads
+  }
+
+  async run(run: ScriptRun, limits: SandboxLimits): Promise<ScriptEnd> {
+    run.signal.throwIfAborted()
+    const thread = await this.#take(run.signal)
+    try {
+      return await thread.run(run, limits)
+    } finally {
+      this.#busy.delete(thread)
+      if (thread.usable && !this.#closed) this.#idle.push(thread)
+      else await thread.end()
+      this.#queue.shift()?.()
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    await Promise.all([...this.#idle.splice(0), ...this.#busy].map((thread) => thread.end()))
+  }
+
+  async #take(signal: AbortSignal): Promise<VmThread> {
+    const engine = await compileEngine()
+    while (this.#busy.size >= this.#most) await this.#turn(signal)
+    signal.throwIfAborted()
+    if (this.#closed) throw new ToolloopError('tool_failed', 'The sandbox has been closed.')
+    const thread = this.#idle.pop() ?? new VmThread(engine)
+    this.#busy.add(thread)
+    return thread
+  }
+
+  /** Waits until a thread may be free. Whoever gives up passes the word on. */
+  #turn(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const go = () => {
+        signal.removeEventListener('abort', leave)
+        resolve()
+      }
+      const leave = () => {
+        const at = this.#queue.indexOf(go)
+        if (at !== -1) this.#queue.splice(at, 1)
+        reject(signal.reason)
+      }
+      this.#queue.push(go)
+      signal.addEventListener('abort', leave, { once: true })
+      if (signal.aborted) leave()
+    })
+  }
+}
+
+class VmThread {
+  readonly #worker: Worker
+  readonly #ready = Promise.withResolvers<void>()
+  #usable = true
+  #receive: ((message: FromVm) => void) | undefined
+  #fail: ((error: Error) => void) | undefined
+
+  constructor(engine: CompiledModule) {
+    const workerData: VmWorkerData = { engine }
+    // `.ts` when run from the sources, `.js` when built.
+    const file = new URL(`./vm-worker${extname(import.meta.url)}`, import.meta.url)
+    this.#worker = new Worker(file, {
+      workerData,
+      env: {},
+      execArgv: [],
+      stdout: true,
+      stderr: true,
+      resourceLimits: { maxOldGenerationSizeMb: 128 },
+    })
+    // A thread that is only kept warm must not keep the process from ending.
+    this.#worker.unref()
+    this.#ready.promise.catch(() => {}) // Told to whoever runs a script, if anybody does.
+    this.#worker.on('message', (message: FromVm) => {
+      if (message.kind === 'ready') this.#ready.resolve()
+      else this.#receive?.(message)
+    })
+    this.#worker.on('error', (error) => this.#break(error))
+    this.#worker.on('exit', () => this.#break(new Error('the thread was ended')))
+  }
+
+  get usable(): boolean {
+    return this.#usable
+  }
+
+  async run({ folder, script, args, signal, call }: ScriptRun, limits: SandboxLimits): Promise<ScriptEnd> {
+    const { timeoutMs, memoryBytes, outputBytes } = limits
+    const ended = Promise.withResolvers<Extract<FromVm, { kind: 'end' }>>()
+    const calls = new AbortController()
+    const giveUp = (reason: unknown) => {
+      this.#usable = false
+      ended.reject(reason)
+    }
+    const abort = () => giveUp(signal.reason)
+    let timer: NodeJS.Timeout | undefined
+    this.#fail = (cause) =>
+      giveUp(new ToolloopError('tool_failed', 'The script could not be run to its end: its VM broke down.', { cause }))
+    const receive = (message: FromVm) => {
+      if (message.kind === 'end') ended.resolve(message)
+      // An answer that comes late must not be taken for one to the next script.
+      if (message.kind === 'call')
+        void answerCall(message, call, calls.signal).then((answer) => this.#receive === receive && this.#send(answer))
+    }
+    this.#receive = receive
+    signal.addEventListener('abort', abort, { once: true })
+    this.#worker.ref()
+    try {
+      if (!this.#usable) throw new ToolloopError('tool_failed', 'The sandbox has been closed.')
+      // That a thread takes time to start is not the script's fault.
+      await Promise.race([this.#ready.promise, ended.promise])
+      timer = setTimeout(() => giveUp(overTime(timeoutMs)), Math.min(timeoutMs + graceMs, 2 ** 31 - 1))
+      const mostCalls = call === undefined ? 0 : mostHostCalls
+      this.#send({ kind: 'run', folder, script, input: JSON.stringify(args), timeoutMs, memoryBytes, outputBytes, mostCalls })
+      const { ok, text, output, overTime: isOver, spoiled } = await ended.promise
+      if (spoiled) this.#usable = false
+      if (isOver) throw overTime(timeoutMs)
+      if (!ok) throw new ToolloopError('tool_failed', output === '' ? text : `${text}\nIt had printed: ${output.slice(-2_000)}`)
+      return { ...(text === '' ? {} : { value: readValue(text) }), stdout: output, stderr: '' }
+    } finally {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', abort)
+      calls.abort()
+      this.#receive = undefined
+      this.#fail = undefined
+      this.#worker.unref()
+      if (!this.#usable) await this.end()
+    }
+  }
+
+  async end(): Promise<void> {
+    this.#usable = false
+    await this.#worker.terminate()
+  }
+
+  #send(message: ToVm): void {
+    this.#worker.postMessage(message)
+  }
+
+  #break(error: Error): void {
+    this.#usable = false
+    this.#fail?.(error)
+    this.#ready.reject(error)
+  }
+}
+
+function overTime(timeoutMs: number): ToolloopError {
+  return new ToolloopError('tool_timeout', `The script ran longer than ${timeoutMs} ms and was stopped.`)
+}
+
+function readValue(json: string): unknown {
+  const value: unknown = JSON.parse(json)
+  if (isDeeperThan(deepestValue, value)) {
+    throw new ToolloopError('tool_failed', `The script returned something nested deeper than ${deepestValue} levels.`)
+  }
+  return value
+}
+
+/** Never rejects: what goes wrong with a call is the script's to know. */
+async function answerCall(
+  { call: id, name, json }: Extract<FromVm, { kind: 'call' }>,
+  call: ScriptRun['call'],
+  signal: AbortSignal,
+): Promise<ToVm> {
+  try {
+    const args: unknown = JSON.parse(json)
+    if (!isJsonObject(args)) throw new TypeError(`Expected the arguments of \`${name}\` to be an object`)
+    const value = await call?.(name, args, signal)
+    return { kind: 'answer', call: id, ok: true, json: JSON.stringify(value) ?? '' }
+  } catch (error) {
+    return { kind: 'answer', call: id, ok: false, json: messageOf(error) }
+  }
+}

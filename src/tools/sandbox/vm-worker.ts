@@ -1,0 +1,182 @@
+import { parentPort, workerData } from 'node:worker_threads'
+import { EvalFlags, type JSValueHandle, QuickJS } from 'quickjs-wasi'
+import { messageOf } from '../../errors.ts'
+import { ScriptModules } from './script-modules.ts'
+import { guestSource } from './vm-guest.ts'
+import type { CompiledModule } from './web-assembly.ts'
+
+/** What the thread is started with. */
+export interface VmWorkerData {
+  /** QuickJS, compiled once for all threads. */
+  engine: CompiledModule
+}
+
+/** To the thread: a script to run, or the answer to a call it made. Values go as JSON text, empty for undefined. */
+export type ToVm =
+  | {
+      kind: 'run'
+      folder: string
+      script: string
+      input: string
+      timeoutMs: number
+      memoryBytes: number
+      outputBytes: number
+      /** How many calls of host tools it may make; 0 without such tools. */
+      mostCalls: number
+    }
+  | { kind: 'answer'; call: number; ok: boolean; json: string }
+
+export type FromVm =
+  /** The first of all. */
+  | { kind: 'ready' }
+  | { kind: 'call'; call: number; name: string; json: string }
+  | {
+      kind: 'end'
+      ok: boolean
+      /** The value as JSON text, or what went wrong in words. */
+      text: string
+      output: string
+      overTime: boolean
+      /** The thread may have been damaged: it is not to be used again. */
+      spoiled: boolean
+    }
+
+type GuestMemory = { readonly buffer: ArrayBuffer }
+type Run = Extract<ToVm, { kind: 'run' }>
+
+const { engine } = workerData as VmWorkerData
+const send = (message: FromVm) => parentPort?.postMessage(message)
+
+/** One script in a VM of its own. The thread behind it runs one at a time. */
+class GuestRun {
+  readonly #run: Run
+  readonly #deadline: number
+  #vm: QuickJS | undefined
+  #settle: JSValueHandle | undefined
+  #output = ''
+  #calls = 0
+  #waiting = 0
+  #overTime = false
+  #ended = false
+
+  constructor(run: Run) {
+    this.#run = run
+    this.#deadline = Date.now() + run.timeoutMs
+  }
+
+  async start(): Promise<void> {
+    try {
+      const { folder, script, memoryBytes, input, outputBytes } = this.#run
+      const modules = new ScriptModules(folder)
+      const vm = await QuickJS.create({
+        wasm: engine,
+        memoryLimit: memoryBytes,
+        maxStackSize: 256 * 1024,
+        timezoneOffset: 0,
+        interruptHandler: () => {
+          this.#overTime ||= Date.now() > this.#deadline
+          return this.#overTime
+        },
+        moduleLoader: {
+          normalize: (from: string, specifier: string) => (specifier === script ? script : modules.resolve(from, specifier)),
+          load: (path: string) => modules.load(path),
+        },
+        // The engine's own messages go nowhere: they must not appear among the host's.
+        wasi: (memory: GuestMemory) => ({
+          fd_write: (_fd: number, list: number, count: number, written: number) => skipWritten(memory, list, count, written),
+        }),
+      })
+      this.#vm = vm
+      const begin = vm.evalCode(guestSource, 'toolloop', EvalFlags.TYPE_GLOBAL)
+      this.#settle = vm.callFunction(
+        begin,
+        vm.undefined,
+        vm.newFunction('print', (line) => this.#print(vm, line)),
+        vm.newFunction('callOut', (id, name, json) => this.#callOut(vm, id, name, json)),
+        vm.newFunction('finish', (ok, text) => this.#finish(vm, ok, text)),
+        vm.newString(script),
+        vm.newString(input),
+        vm.newNumber(outputBytes),
+      )
+      this.#goOn(vm)
+    } catch (error) {
+      this.#break(error)
+    }
+  }
+
+  answer({ call, ok, json }: Extract<ToVm, { kind: 'answer' }>): void {
+    const [vm, settle] = [this.#vm, this.#settle]
+    if (this.#ended || vm === undefined || settle === undefined) return
+    this.#waiting--
+    try {
+      vm.callFunction(settle, vm.undefined, vm.newNumber(call), ok ? vm.true : vm.false, vm.newString(json)).dispose()
+      this.#goOn(vm)
+    } catch (error) {
+      this.#break(error)
+    }
+  }
+
+  #goOn(vm: QuickJS): void {
+    vm.executePendingJobs()
+    if (this.#ended || this.#waiting > 0) return
+    this.#end(false, 'The script waits for something that never comes: it has no timers and no events, only `host.call` to wait for.')
+  }
+
+  #print(vm: QuickJS, line: JSValueHandle | undefined): JSValueHandle {
+    const room = this.#run.outputBytes - this.#output.length
+    if (room > 0 && line?.isString) this.#output += `${line.toString().slice(0, room)}\n`
+    return vm.undefined
+  }
+
+  #callOut(vm: QuickJS, id: JSValueHandle | undefined, name: JSValueHandle | undefined, json: JSValueHandle | undefined): JSValueHandle {
+    const { mostCalls, outputBytes } = this.#run
+    if (mostCalls === 0) throw new Error('This script may call no tools of the host.')
+    // A flood of messages would keep the host from its work.
+    if (++this.#calls > mostCalls) throw new Error(`This script may call at most ${mostCalls} tools of the host.`)
+    if (!id?.isNumber || !name?.isString || !json?.isString) throw new Error('Expected a name and arguments.')
+    const text = json.toString()
+    if (text.length > outputBytes) throw new Error(`The arguments of a call may have at most ${outputBytes} characters of JSON.`)
+    this.#waiting++
+    send({ kind: 'call', call: id.toNumber(), name: name.toString(), json: text })
+    return vm.undefined
+  }
+
+  #finish(vm: QuickJS, ok: JSValueHandle | undefined, text: JSValueHandle | undefined): JSValueHandle {
+    this.#end(ok?.toBoolean() === true, text?.isString ? text.toString() : '')
+    return vm.undefined
+  }
+
+  /** Something left the VM that should not have: the end of its time, of its memory, of the stack of this thread, or a fault of the engine. */
+  #break(error: unknown): void {
+    const spoiled = error instanceof RangeError || (error instanceof Error && error.name === 'RuntimeError')
+    this.#end(false, error instanceof RangeError ? 'The script nests too deeply.' : `The script failed: ${messageOf(error)}`, spoiled)
+  }
+
+  #end(ok: boolean, text: string, spoiled = false): void {
+    if (this.#ended) return
+    this.#ended = true
+    current = undefined
+    send({ kind: 'end', ok: ok && !this.#overTime, text, output: this.#output, overTime: this.#overTime, spoiled })
+    // Not disposed of: what a script leaves behind would have to be taken apart. The memory goes with the instance.
+    this.#vm = undefined
+    this.#settle = undefined
+  }
+}
+
+/** Tells the writer that everything was written. */
+function skipWritten(memory: GuestMemory, list: number, count: number, written: number): number {
+  const view = new DataView(memory.buffer)
+  let bytes = 0
+  for (let at = 0; at < count; at++) bytes += view.getUint32(list + at * 8 + 4, true)
+  view.setUint32(written, bytes, true)
+  return 0
+}
+
+let current: GuestRun | undefined
+
+parentPort?.on('message', (message: ToVm) => {
+  if (message.kind === 'answer') return current?.answer(message)
+  current = new GuestRun(message)
+  void current.start()
+})
+send({ kind: 'ready' })

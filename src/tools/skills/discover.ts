@@ -1,0 +1,108 @@
+import { readdir, realpath, stat } from 'node:fs/promises'
+import { basename, extname, join } from 'node:path'
+import { show, ToolloopError } from '../../errors.ts'
+import { Workspace } from '../builtin/workspace.ts'
+import { readSkillText } from './frontmatter.ts'
+import { readScriptTools, toolsKey } from './script-tools.ts'
+import type { ScriptTool, Skill, SkillProblem, SkillScope } from './skill.ts'
+
+const mostBytes = 1_048_576
+/** A folder of Skills may sort them into folders; nothing sensible is deeper, and nothing there is meant. */
+const deepest = 4
+const mostFolders = 2_000
+const passedOver = new Set(['.git', 'node_modules', '__pycache__'])
+const runnable = new Set(['.js', '.mjs', '.cjs', '.ts', '.mts', '.py', '.sh', '.bash', ''])
+
+/** Folders with a `SKILL.md`, in a folder of Skills or that folder itself; sorted. Empty for one that is not there. */
+export async function findSkillFolders(folder: string): Promise<string[]> {
+  const found: string[] = []
+  const seen = new Set<string>()
+  const look = async (path: string, depth: number): Promise<void> => {
+    const real = await realpath(path).catch(() => undefined)
+    // Links may lead back to where they are.
+    if (real === undefined || seen.has(real) || seen.size >= mostFolders) return
+    seen.add(real)
+    const entries = await readdir(real, { withFileTypes: true }).catch(() => [])
+    if (entries.some(({ name }) => name === 'SKILL.md')) {
+      found.push(path)
+      return
+    }
+    if (depth === 0) return
+    for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
+      if (passedOver.has(entry.name) || !(entry.isDirectory() || entry.isSymbolicLink())) continue
+      await look(join(path, entry.name), depth - 1)
+    }
+  }
+  await look(folder, deepest)
+  return found
+}
+
+/** Reads one Skill; undefined, with an error among the problems, for one that can't be used. Never rejects. */
+export async function loadSkill(folder: string, scope: SkillScope): Promise<{ skill?: Skill; problems: SkillProblem[] }> {
+  const problems: SkillProblem[] = []
+  const file = join(folder, 'SKILL.md')
+  const report =
+    (path: string) =>
+    (severity: SkillProblem['severity'], message: string): void =>
+      void problems.push({ path, severity, message })
+  try {
+    const workspace = new Workspace(folder)
+    const text = await readSkillText(await readText(workspace, 'SKILL.md'), basename(workspace.root), report(file))
+    if (text === undefined) return { problems }
+    if (text.body === '') report(file)('warning', 'Expected instructions behind the frontmatter, got none; say how the Skill is used')
+    const files = await listFiles(workspace.root)
+    const scripts = files.filter((path) => path.startsWith('scripts/') && runnable.has(extname(path)))
+    const tools = await declaredTools(workspace, text.metadata[toolsKey], text.name, new Set(files), report)
+    return { skill: { ...text, folder: workspace.root, scope, scripts, tools }, problems }
+  } catch (error) {
+    if (!ToolloopError.isInstance(error)) throw error
+    report(file)('error', error.message)
+    return { problems }
+  }
+}
+
+async function declaredTools(
+  workspace: Workspace,
+  path: string | undefined,
+  skillName: string,
+  files: ReadonlySet<string>,
+  report: (path: string) => (severity: SkillProblem['severity'], message: string) => void,
+): Promise<ScriptTool[]> {
+  if (path === undefined) return []
+  const file = join(workspace.root, path)
+  try {
+    return await readScriptTools(await readText(workspace, path), skillName, files, (message) => report(file)('error', message))
+  } catch (error) {
+    if (!ToolloopError.isInstance(error)) throw error
+    report(file)('error', `Expected \`metadata.${toolsKey}\` to name a file of the Skill: ${error.message}`)
+    return []
+  }
+}
+
+async function readText(workspace: Workspace, path: string): Promise<string> {
+  const { handle, stats } = await workspace.open(await workspace.locate(path))
+  try {
+    if (stats.size > mostBytes)
+      throw new ToolloopError('tool_failed', `Expected ${show(path)} to have at most ${mostBytes} bytes, got ${stats.size}`)
+    return await handle.readFile('utf8')
+  } finally {
+    await handle.close()
+  }
+}
+
+/** The Skill's files from its folder, sorted, without `SKILL.md`; at most 1000, hidden ones left out. */
+export async function listFiles(folder: string): Promise<string[]> {
+  const files: string[] = []
+  const look = async (path: string, depth: number): Promise<void> => {
+    const entries = await readdir(join(folder, path), { withFileTypes: true }).catch(() => [])
+    for (const { name } of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
+      if (files.length >= 1_000 || passedOver.has(name) || name.startsWith('.')) continue
+      const inner = path === '' ? name : `${path}/${name}`
+      const stats = await stat(join(folder, inner)).catch(() => undefined)
+      if (stats?.isDirectory() && depth > 0) await look(inner, depth - 1)
+      else if (stats?.isFile() && inner !== 'SKILL.md') files.push(inner)
+    }
+  }
+  await look('', deepest)
+  return files
+}

@@ -1,0 +1,136 @@
+import { messageOf, show } from '../../errors.ts'
+import { isJsonObject } from '../../messages.ts'
+import type { Skill, SkillProblem } from './skill.ts'
+
+/** What stands in `SKILL.md`. */
+export type SkillText = Pick<Skill, 'name' | 'description' | 'license' | 'compatibility' | 'metadata' | 'allowedTools' | 'body'>
+
+type Report = (severity: SkillProblem['severity'], message: string) => void
+
+const skeleton = '---\nname: my-skill\ndescription: What it does, and when to use it.\n---'
+
+/**
+ * Reads `SKILL.md`. Lenient where the meaning is clear, as the same files are written for many programs; undefined, and an error reported, where
+ * it is not. `folderName` is what the Skill has to be named after.
+ */
+export async function readSkillText(source: string, folderName: string, report: Report): Promise<SkillText | undefined> {
+  const [whole, frontmatter] = /^\s*---[ \t]*\r?\n([\s\S]*?)(?:^|\r?\n)---[ \t]*(?:\r?\n|$)/.exec(source.replace(/^\uFEFF/, '')) ?? []
+  if (whole === undefined || frontmatter === undefined) {
+    report('error', `Expected the file to begin with a frontmatter between lines of \`---\`, such as:\n${skeleton}`)
+    return undefined
+  }
+  const fields = await readYaml(frontmatter, report)
+  if (fields === undefined) return undefined
+  const description = textOf(fields.description)
+  if (description === undefined || description === '') {
+    report('error', `Expected a \`description\` that says what the Skill does and when to use it, got the keys ${keysOf(fields)}`)
+    return undefined
+  }
+  if (description.length > 1_024)
+    report('warning', `Expected \`description\` to have at most 1024 characters, got ${description.length}; shorten it`)
+  const name = nameOf(fields.name, folderName, report)
+  if (name === undefined) return undefined
+  const license = textOf(fields.license)
+  const compatibility = textOf(fields.compatibility)
+  if (compatibility !== undefined && compatibility.length > 500)
+    report('warning', `Expected \`compatibility\` to have at most 500 characters, got ${compatibility.length}; shorten it`)
+  return {
+    name,
+    description,
+    ...(license === undefined ? {} : { license }),
+    ...(compatibility === undefined ? {} : { compatibility }),
+    metadata: metadataOf(fields.metadata, report),
+    allowedTools: toolNames(fields['allowed-tools'], report),
+    body: source
+      .replace(/^\uFEFF/, '')
+      .slice(whole.length)
+      .trim(),
+  }
+}
+
+/** Parsed as it is; or else with texts put into quotes that have a colon in them, which is what is wrong with most. */
+async function readYaml(text: string, report: Report): Promise<Record<string, unknown> | undefined> {
+  const { parse } = await import('yaml')
+  const read = (source: string): unknown => parse(source, { logLevel: 'error' })
+  let fields: unknown
+  try {
+    fields = read(text)
+  } catch (error) {
+    const quoted = text.replace(
+      /^(\w[\w-]*):[ \t]+(?!["'|>[{&*!])(.*\S)[ \t]*$/gm,
+      (_line, key: string, value: string) => `${key}: ${JSON.stringify(value)}`,
+    )
+    try {
+      fields = read(quoted)
+    } catch {
+      report('error', `The frontmatter is not valid YAML: ${messageOf(error).split('\n')[0]}`)
+      return undefined
+    }
+    report(
+      'warning',
+      `The frontmatter is not valid YAML; it was read with its texts in quotes. Put quotes around values that have \`: \` in them`,
+    )
+  }
+  if (isJsonObject(fields)) return fields
+  report('error', `Expected the frontmatter to hold \`name\` and \`description\`, got ${show(fields)}`)
+  return undefined
+}
+
+function nameOf(given: unknown, folderName: string, report: Report): string | undefined {
+  const name = textOf(given)?.normalize('NFC')
+  const rule = 'at most 64 lower-case letters, digits and single hyphens, not at its ends'
+  if (name === undefined || name === '') {
+    if (folderName === '') return undefined
+    report('warning', `Expected a \`name\`; the folder's was taken. Add \`name: ${folderName}\``)
+    return folderName
+  }
+  if (name.length > 64 || !/^[\p{Ll}\p{Lo}\p{N}]+(-[\p{Ll}\p{Lo}\p{N}]+)*$/u.test(name)) {
+    // What no text and no call can carry.
+    if (!/^[\p{L}\p{N} ._-]{1,128}$/u.test(name)) {
+      report('error', `Expected \`name\` to have ${rule}, got ${show(given)}`)
+      return undefined
+    }
+    report('warning', `Expected \`name\` to have ${rule}, got ${show(given)}`)
+  } else if (folderName !== name) {
+    report('warning', `Expected \`name\` to be that of the folder, ${show(folderName)}, got ${show(name)}; rename one of them`)
+  }
+  return name
+}
+
+function metadataOf(given: unknown, report: Report): Record<string, string> {
+  if (given === undefined || given === null) return {}
+  if (!isJsonObject(given)) {
+    report('warning', `Expected \`metadata\` to be a mapping of texts, got ${show(given)}; it was left out`)
+    return {}
+  }
+  const texts = Object.entries(given).flatMap(([key, value]): [string, string][] => {
+    const text = textOf(value)
+    if (text === undefined) report('warning', `Expected \`metadata.${key}\` to be a text, got ${show(value)}; it was left out`)
+    return text === undefined ? [] : [[key, text]]
+  })
+  return Object.fromEntries(texts)
+}
+
+/** A text, separated by spaces or commas (not those within brackets), or a list. */
+function toolNames(given: unknown, report: Report): string[] {
+  if (given === undefined || given === null) return []
+  if (typeof given === 'string') return given.match(/[^\s,(]+(?:\([^)]*\))?/g) ?? []
+  if (Array.isArray(given)) return given.flatMap((entry) => textOf(entry) ?? [])
+  report('warning', `Expected \`allowed-tools\` to be a text or a list, got ${show(given)}; it was left out`)
+  return []
+}
+
+/** YAML reads `1.0` as a number and `yes` as a truth, where a text was meant. */
+function textOf(value: unknown): string | undefined {
+  if (typeof value === 'string') return value.trim()
+  return typeof value === 'number' || typeof value === 'boolean' ? String(value) : undefined
+}
+
+function keysOf(fields: object): string {
+  return (
+    Object.keys(fields)
+      .slice(0, 20)
+      .map((key) => `\`${key}\``)
+      .join(', ') || 'none'
+  )
+}

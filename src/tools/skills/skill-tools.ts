@@ -1,0 +1,208 @@
+import { clip, show, ToolloopError } from '../../errors.ts'
+import type { JsonObject } from '../../messages.ts'
+import { readFileTool } from '../builtin/read-file.ts'
+import { isFileProblemCode } from '../builtin/workspace.ts'
+import type { ToolSet } from '../registry.ts'
+import { ToolRunner } from '../runner.ts'
+import type { SkillsSandboxExecutor } from '../sandbox/executor.ts'
+import type { HostCall, ScriptEnd } from '../sandbox/sandbox.ts'
+import { type AnyTool, defineTool, type ToolContext } from '../tool.ts'
+import { listFiles } from './discover.ts'
+import { toCommandLine } from './script-tools.ts'
+import type { ScriptTool, Skill } from './skill.ts'
+
+/** What the tools of Skills work with. */
+export interface SkillToolsOptions {
+  executor: SkillsSandboxExecutor
+  /** Tools of the host that scripts may be granted. */
+  hostTools: ToolSet
+}
+
+const mostListed = 100
+const mostOfStderr = 2_000
+
+const skillToolNames = { activate: 'activate_skill', read: 'read_skill_file', run: 'run_skill_script' } as const
+
+/** The tools every set of Skills has: one that gives a Skill's instructions, one that reads its files, one that runs its scripts. */
+export function sharedTools(skills: ReadonlyMap<string, Skill>, options: SkillToolsOptions): AnyTool[] {
+  const all = [...skills.values()]
+  if (all.length === 0) return []
+  const skill = (some: Skill[]) => ({ type: 'string', enum: some.map(({ name }) => name), description: 'The name of the Skill.' }) as const
+  const find = (name: string): Skill => {
+    const found = skills.get(name)
+    if (found === undefined) throw new ToolloopError('invalid_arguments', `There is no Skill ${show(name)}.`)
+    return found
+  }
+  const activate = defineTool({
+    name: skillToolNames.activate,
+    description: 'Gives the instructions of a Skill and lists its files. Call it before you do what the Skill is for.',
+    parameters: { type: 'object', properties: { name: skill(all) }, required: ['name'], additionalProperties: false },
+    effect: 'read',
+    execute: ({ name }) => instructionsOf(find(name)),
+  })
+  const read = defineTool({
+    name: skillToolNames.read,
+    description: 'Reads a text file of a Skill, or the lines `from` to `to` of it, when its instructions refer to one.',
+    parameters: {
+      type: 'object',
+      properties: {
+        skill: skill(all),
+        path: { type: 'string', minLength: 1, description: "From the Skill's folder, such as references/guide.md." },
+        from: { type: 'integer', minimum: 1, description: 'First line to read, counted from 1. Default 1.' },
+        to: { type: 'integer', minimum: 1, description: 'Last line to read, included. Default: the last one.' },
+      },
+      required: ['skill', 'path'],
+      additionalProperties: false,
+    },
+    effect: 'read',
+    execute: ({ skill: name, ...args }, ctx) => readSkillFile(find(name), args, ctx),
+  })
+  const withScripts = all.filter(({ scripts }) => scripts.length > 0)
+  if (withScripts.length === 0) return [activate, read]
+  const run = defineTool({
+    name: skillToolNames.run,
+    description: 'Runs a script of a Skill, as its instructions say. Gives what it prints or returns.',
+    parameters: {
+      type: 'object',
+      properties: {
+        skill: skill(withScripts),
+        script: { type: 'string', minLength: 1, description: "From the Skill's folder, such as scripts/convert.py." },
+        args: { type: 'array', items: { type: 'string' }, description: 'Arguments of its command line, one an item. Default: none.' },
+        stdin: { type: 'string', description: 'What it is to read from standard input. Default: nothing.' },
+      },
+      required: ['skill', 'script'],
+      additionalProperties: false,
+    },
+    execute: ({ skill: name, script, args = [], stdin }, ctx) => runUndeclared(find(name), script, args, stdin, ctx, options),
+  })
+  return [activate, read, run]
+}
+
+/** A script of a Skill under a name and with arguments of its own. */
+export function scriptTool(skill: Skill, declared: ScriptTool, { executor, hostTools }: SkillToolsOptions): AnyTool {
+  const { name, description, parameters, effect, timeoutMs, script, runtime, pass, positional, calls } = declared
+  const granted = calls.filter((call) => hostTools.get(call) !== undefined)
+  return defineTool({
+    name,
+    description,
+    parameters,
+    effect,
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    execute: async (args: JsonObject, ctx: ToolContext) => {
+      const end = await executor.run({
+        folder: skill.folder,
+        script,
+        args: pass === 'json' ? args : toCommandLine(args, positional),
+        signal: ctx.signal,
+        ...(runtime === undefined ? {} : { runtime }),
+        ...(granted.length === 0 ? {} : { call: callOnly(granted, hostTools, ctx) }),
+      })
+      return resultOf(end)
+    },
+  })
+}
+
+/** What a model gets that calls a Skill by its name as if it were a tool: its main script is run, or its instructions are given. */
+export function skillAsTool(skill: Skill, options: SkillToolsOptions): AnyTool {
+  return defineTool({
+    name: skill.name,
+    description: skill.description,
+    parameters: {
+      type: 'object',
+      properties: { script: { type: 'string' }, args: { type: 'array', items: { type: 'string' } }, stdin: { type: 'string' } },
+    },
+    execute: ({ script = mainScript(skill), args = [], stdin }, ctx) =>
+      script === undefined ? instructionsOf(skill) : runUndeclared(skill, script, args, stdin, ctx, options),
+  })
+}
+
+function mainScript({ name, scripts }: Skill): string | undefined {
+  if (scripts.length === 1) return scripts[0]
+  return scripts.find((path) => [`scripts/main`, `scripts/${name}`].includes(path.replace(/\.[^./]*$/, '')))
+}
+
+async function instructionsOf(skill: Skill): Promise<string> {
+  const { name, body, folder, tools, scripts } = skill
+  const files = await listFiles(folder)
+  const more = files.length > mostListed ? [`… and ${files.length - mostListed} more`] : []
+  const parts = [
+    `<skill_content name="${name}">`,
+    body,
+    '</skill_content>',
+    ...(files.length === 0
+      ? []
+      : [
+          `Files of this Skill, to be read with ${skillToolNames.read}:`,
+          ...files.slice(0, mostListed).map((file) => `- ${file}`),
+          ...more,
+        ]),
+    ...(scripts.length === 0 ? [] : [`Where the instructions run a script, call ${skillToolNames.run} with its path and arguments.`]),
+    ...(tools.length === 0 ? [] : [`Tools of this Skill: ${tools.map((tool) => tool.name).join(', ')}.`]),
+  ]
+  return parts.join('\n')
+}
+
+async function readSkillFile(
+  { name, folder }: Skill,
+  args: { path: string; from?: number; to?: number },
+  ctx: ToolContext,
+): Promise<unknown> {
+  try {
+    return await readFileTool({ workspace: folder }).execute?.(args as never, ctx as never)
+  } catch (error) {
+    throw isFileProblemCode(error, 'ENOENT') ? await notThere(name, folder, args.path) : error
+  }
+}
+
+async function runUndeclared(
+  { name, folder }: Skill,
+  script: string,
+  args: readonly string[],
+  stdin: string | undefined,
+  { signal }: ToolContext,
+  { executor }: SkillToolsOptions,
+): Promise<unknown> {
+  try {
+    return resultOf(await executor.run({ folder, script, args, signal, ...(stdin === undefined ? {} : { stdin }) }))
+  } catch (error) {
+    throw isFileProblemCode(error, 'ENOENT') ? await notThere(name, folder, script) : error
+  }
+}
+
+async function notThere(skill: string, folder: string, path: string): Promise<ToolloopError> {
+  const files = (await listFiles(folder)).slice(0, mostListed).join(', ')
+  return new ToolloopError('tool_failed', `${show(path)} does not exist in the Skill ${clip(skill)}. Its files: ${files || 'none'}.`)
+}
+
+/** A returned value; else what was printed. */
+function resultOf({ value, stdout, stderr }: ScriptEnd): unknown {
+  if (value !== undefined) return value
+  const notes = stderr.trim().slice(-mostOfStderr)
+  const printed = stdout.trimEnd()
+  if (printed === '') return notes === '' ? 'The script printed nothing.' : notes
+  return notes === '' ? printed : `${printed}\n\nOn standard error:\n${notes}`
+}
+
+/** What a script calls runs as any call does, and with the same end in sight; what needs somebody's consent is refused. */
+function callOnly(granted: readonly string[], tools: ToolSet, ctx: ToolContext): HostCall {
+  const runner = new ToolRunner({ get: (name) => (granted.includes(name) ? tools.get(name) : undefined), names: () => [...granted] })
+  let calls = 0
+  return async (name, args, signal) => {
+    const id = `${ctx.toolCallId}.${++calls}`
+    const { end } = await runner.run(
+      { id, type: 'function', function: { name, arguments: JSON.stringify(args) } },
+      {
+        context: ctx.context,
+        signal: AbortSignal.any([ctx.signal, signal]),
+        runId: ctx.runId,
+        iteration: ctx.iteration,
+        idempotencyKey: `${ctx.idempotencyKey}.${calls}`,
+        timeoutMs: 30_000,
+        maxResultBytes: 1_048_576,
+        logger: ctx.logger,
+      },
+    )
+    if (end.outcome === 'ok') return end.value ?? null
+    throw new Error(end.outcome === 'question' ? `Tool \`${name}\` asks something, and a script can't answer.` : end.content)
+  }
+}

@@ -1,0 +1,215 @@
+import { homedir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { InvalidOptionError } from '../../errors.ts'
+import type { Logger } from '../../log.ts'
+import { ToolRegistry, type ToolSet } from '../registry.ts'
+import { type SandboxOptions, SkillsSandboxExecutor } from '../sandbox/executor.ts'
+import type { AnyTool, ToolDefinition } from '../tool.ts'
+import { findSkillFolders, loadSkill } from './discover.ts'
+import type { Skill, SkillProblem, SkillScope } from './skill.ts'
+import { scriptTool, sharedTools, skillAsTool } from './skill-tools.ts'
+
+export interface SkillsOptions {
+  /** Skill folders, or folders of them, that are trusted because they are named here. They go before those of the project and the user. */
+  paths?: readonly string[]
+  /** The project, whose `.agents/skills` and `.toolloop/skills` are looked through. False: none. Default: the current folder. */
+  project?: string | false
+  /** The folder of the user, whose `.agents/skills` and `.toolloop/skills` are looked through. False: none. Default: the home folder. */
+  user?: string | false
+  /**
+   * Which Skills of the project may be used: all, or those named. They come with whatever was checked out, and their text instructs the model.
+   * Default: none; they are among `untrusted`.
+   */
+  trust?: boolean | readonly string[]
+  /** What runs scripts, or options for one that these Skills then close themselves. */
+  sandbox?: SkillsSandboxExecutor | SandboxOptions
+  /** Tools that scripts may call from the VM, those of them that they declare in `calls`. Default: none. */
+  hostTools?: readonly AnyTool[] | ToolSet
+  /** Told of every problem. Default: nobody; they are in `problems`. */
+  logger?: Logger
+}
+
+const folders = [join('.agents', 'skills'), join('.toolloop', 'skills')]
+const legalToolName = /^[a-zA-Z0-9_-]{1,64}$/
+
+/** Finds and reads Skills. Rejects with `invalid_option` for options that are not allowed; a Skill that can't be used is among `problems`. */
+export async function loadSkills(options: SkillsOptions = {}): Promise<Skills> {
+  const skills = new Skills(options)
+  await skills.reload()
+  return skills
+}
+
+/**
+ * Agent Skills as a source of tools, by https://agentskills.io/specification. A model is told of names and descriptions (`catalogue`), gets the
+ * instructions of those it activates, and reads and runs further files when it needs them. Tools that a Skill declares are tools like any other;
+ * a Skill that is called by its own name runs its main script, or gives its instructions.
+ */
+export class Skills implements ToolSet, AsyncDisposable {
+  readonly #options: SkillsOptions
+  readonly #executor: SkillsSandboxExecutor
+  readonly #hostTools: ToolSet
+  #skills: ReadonlyMap<string, Skill> = new Map()
+  #byName: ReadonlyMap<string, AnyTool> = new Map()
+  #registry = new ToolRegistry()
+  #untrusted: readonly Skill[] = []
+  #problems: readonly SkillProblem[] = []
+
+  /** Without Skills until `reload`. Throws `invalid_option`. */
+  constructor(options: SkillsOptions = {}) {
+    const { trust, paths, sandbox = {}, hostTools = [] } = options
+    if (trust !== undefined && typeof trust !== 'boolean' && !Array.isArray(trust))
+      throw new InvalidOptionError('trust', 'true, false or a list of names', trust)
+    if (paths !== undefined && !Array.isArray(paths)) throw new InvalidOptionError('paths', 'a list of folders', paths)
+    this.#options = options
+    this.#executor = 'run' in sandbox ? sandbox : new SkillsSandboxExecutor(sandbox)
+    this.#hostTools = isList(hostTools) ? new ToolRegistry(hostTools) : hostTools
+  }
+
+  /** Those that can be used, by the order they were found in. */
+  get skills(): readonly Skill[] {
+    return [...this.#skills.values()]
+  }
+
+  /** Skills of the project that nobody has allowed. */
+  get untrusted(): readonly Skill[] {
+    return this.#untrusted
+  }
+
+  get problems(): readonly SkillProblem[] {
+    return this.#problems
+  }
+
+  get size(): number {
+    return this.#registry.size
+  }
+
+  get(name: string): AnyTool | undefined {
+    return this.#registry.get(name) ?? this.#byName.get(name)
+  }
+
+  names(): string[] {
+    return this.#registry.names()
+  }
+
+  list(): AnyTool[] {
+    return this.#registry.list()
+  }
+
+  /** Skills can be called by their names, but are no tools the model is told of. */
+  hidden(): string[] {
+    return [...this.#byName.keys()]
+  }
+
+  getAllSpecs(): readonly ToolDefinition[] {
+    return this.#registry.getAllSpecs()
+  }
+
+  /** What a model has to know from the start, for its instructions: name and description of every Skill. Empty without Skills. */
+  catalogue(): string {
+    if (this.#skills.size === 0) return ''
+    const entries = this.skills.map(
+      ({ name, description }) =>
+        `  <skill>\n    <name>${escaped(name)}</name>\n    <description>${escaped(description)}</description>\n  </skill>`,
+    )
+    return [
+      'You have Skills: instructions for certain tasks. When a task fits the description of one, call activate_skill with its name first, and follow what it says.',
+      '<available_skills>',
+      ...entries,
+      '</available_skills>',
+    ].join('\n')
+  }
+
+  /** Looks again. Runs that go on see what is new with their next turn. */
+  async reload(): Promise<void> {
+    const problems: SkillProblem[] = []
+    const usable = new Map<string, Skill>()
+    const untrusted: Skill[] = []
+    for (const { folder, scope, named } of this.#places()) {
+      const found = await findSkillFolders(folder)
+      if (named && found.length === 0)
+        problems.push({
+          path: folder,
+          severity: 'error',
+          message: 'Expected a folder with a `SKILL.md`, or one of such folders; found none',
+        })
+      for (const path of found) {
+        const { skill, problems: own } = await loadSkill(path, scope)
+        problems.push(...own)
+        if (skill === undefined) continue
+        const earlier = usable.get(skill.name)
+        if (earlier?.folder === skill.folder) continue
+        if (scope === 'project' && !this.#trusts(skill)) {
+          untrusted.push(skill)
+          problems.push({
+            path,
+            severity: 'warning',
+            message: `The Skill came with the project and is not used; allow it with \`trust: ['${skill.name}']\``,
+          })
+        } else if (earlier === undefined) usable.set(skill.name, skill)
+        else
+          problems.push({
+            path,
+            severity: 'warning',
+            message: `A second Skill named \`${skill.name}\`; the one in ${earlier.folder} is used`,
+          })
+      }
+    }
+    this.#use(usable, problems)
+    this.#untrusted = untrusted
+    this.#problems = problems
+    for (const { path, severity, message } of problems) this.#options.logger?.warn({ path, severity }, message)
+  }
+
+  async close(): Promise<void> {
+    if (this.#options.sandbox !== this.#executor) await this.#executor.close()
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  #use(skills: ReadonlyMap<string, Skill>, problems: SkillProblem[]): void {
+    const options = { executor: this.#executor, hostTools: this.#hostTools }
+    const registry = new ToolRegistry(sharedTools(skills, options))
+    for (const skill of skills.values()) {
+      for (const declared of skill.tools) {
+        if (registry.has(declared.name))
+          problems.push({ path: skill.folder, severity: 'error', message: `A second tool named \`${declared.name}\`; it was left out` })
+        else registry.register(scriptTool(skill, declared, options))
+      }
+    }
+    this.#byName = new Map(
+      [...skills.values()].flatMap((skill) =>
+        legalToolName.test(skill.name) && !registry.has(skill.name) ? [[skill.name, skillAsTool(skill, options)]] : [],
+      ),
+    )
+    // A run in its turn keeps what it has; the next turn asks anew.
+    this.#registry = registry
+    this.#skills = skills
+  }
+
+  #trusts({ name }: Skill): boolean {
+    const { trust = false } = this.#options
+    return typeof trust === 'boolean' ? trust : trust.includes(name)
+  }
+
+  #places(): { folder: string; scope: SkillScope; named: boolean }[] {
+    const { paths = [], project = process.cwd(), user = homedir() } = this.#options
+    const within = (root: string | false, scope: SkillScope) =>
+      root === false ? [] : folders.map((folder) => ({ folder: join(root, folder), scope, named: false }))
+    return [
+      ...paths.map((path) => ({ folder: resolve(path), scope: 'configured' as const, named: true })),
+      // What lies in the home folder is the user's own, also when that is where one works.
+      ...(project !== false && user !== false && resolve(project) === resolve(user) ? [] : within(project, 'project')),
+      ...within(user, 'user'),
+    ]
+  }
+}
+
+function escaped(text: string): string {
+  return text.replace(/[&<>]/g, (character) => `&#${character.charCodeAt(0)};`)
+}
+
+function isList(tools: readonly AnyTool[] | ToolSet): tools is readonly AnyTool[] {
+  return Array.isArray(tools)
+}

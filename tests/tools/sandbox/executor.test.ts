@@ -1,0 +1,191 @@
+import { execFile } from 'node:child_process'
+import { chmod, readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { describe, expect, it } from 'vitest'
+import { AgentRunner } from '../../../src/agent/runner.ts'
+import { scriptedModel } from '../../../src/testing/scripted-model.ts'
+import { ToolDispatcher } from '../../../src/tools/dispatcher.ts'
+import { SkillsSandboxExecutor } from '../../../src/tools/sandbox/executor.ts'
+import { findIsolation } from '../../../src/tools/sandbox/isolation.ts'
+import type { HostCall } from '../../../src/tools/sandbox/sandbox.ts'
+import { loadSkills } from '../../../src/tools/skills/index.ts'
+import { tempFolder } from '../../cli/temp-folder.ts'
+import { recordingLogger } from '../../hazards/stage.ts'
+import { goAround } from '../../hazards/waiting.ts'
+
+const isolation = await findIsolation()
+const signal = new AbortController().signal
+
+async function commandLines(): Promise<string[]> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
+  return Promise.all(pids.map((pid) => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')))
+}
+
+/** Whether a process runs that has this argument. */
+const isRunning = async (argument: string) => (await commandLines()).some((line) => line.split('\0').includes(argument))
+
+describe('SkillsSandboxExecutor', () => {
+  it('S1-24 S1-25 a Skill’s VM is killed when its time is over, the result is a timeout error, and the loop goes on', async () => {
+    const folder = await tempFolder({
+      'spin/SKILL.md': '---\nname: spin\ndescription: d\nmetadata: { toolloop-tools: tools.yaml }\n---\nx',
+      'spin/tools.yaml':
+        'tools: [{ description: spins, script: spin.mjs, timeoutMs: 150 }, { name: quick, description: q, script: quick.mjs }]',
+      'spin/spin.mjs': 'export default () => { for (;;); }',
+      'spin/quick.mjs': 'export default () => "quick"',
+    })
+    // One thread: while the first script spins in it, no other can run.
+    await using skills = await loadSkills({ paths: [folder], project: false, user: false, sandbox: { threads: 1 } })
+    const { logger } = recordingLogger()
+    const tools = new ToolDispatcher([{ kind: 'skill', tools: skills }], { logger })
+    expect(await tools.dispatch('quick')).toEqual({ success: true, result: 'quick' })
+    const model = scriptedModel([{ toolCalls: [{ name: 'spin' }] }, { toolCalls: [{ name: 'quick' }] }, 'done'])
+    const result = await new AgentRunner({ model, tools, logger }).run('go')
+    expect(result).toMatchObject({
+      stopReason: 'answered',
+      output: 'done',
+      toolCalls: [{ outcome: 'timeout' }, { outcome: 'ok', value: 'quick' }],
+    })
+    expect(result.toolCalls[0]?.content).toBe('Tool `spin` timed out after 150 ms.')
+  })
+
+  it.skipIf(!isolation.available)('S1-24 a Skill’s process is killed with all it started when its time is over', async () => {
+    const mark = `86401.${process.pid}`
+    const folder = await tempFolder({
+      'spin/SKILL.md': '---\nname: spin\ndescription: d\n---\nx',
+      'spin/scripts/spin.sh': `(trap "" TERM; setsid sleep ${mark}) & trap "" TERM; sleep ${mark}; wait`,
+    })
+    await using skills = await loadSkills({ paths: [folder], project: false, user: false })
+    const tools = new ToolDispatcher([{ kind: 'skill', tools: skills }], { logger: recordingLogger().logger })
+    const running = tools.dispatch('spin', {}, { timeoutMs: 600 })
+    await expect.poll(() => isRunning(mark), { interval: 5 }).toBe(true)
+    expect(await running).toEqual({ success: false, error: 'Tool `spin` timed out after 600 ms.' })
+    await expect.poll(() => isRunning(mark), { interval: 5 }).toBe(false)
+  })
+
+  it.skipIf(!isolation.available)('an abort ends a process at once, and a closed sandbox what still runs', async () => {
+    const mark = `86402.${process.pid}`
+    const folder = await tempFolder({ 'wait.sh': `sleep ${mark}` })
+    await using executor = new SkillsSandboxExecutor()
+    const controller = new AbortController()
+    const aborted = executor.run({ folder, script: 'wait.sh', args: [], signal: controller.signal })
+    const closed = executor.run({ folder, script: 'wait.sh', args: [], signal })
+    await expect.poll(() => isRunning(mark), { interval: 5 }).toBe(true)
+    controller.abort(new Error('enough'))
+    await expect(aborted).rejects.toThrow('enough')
+    await executor.close()
+    await expect(closed).rejects.toThrow('closed')
+    await expect.poll(() => isRunning(mark), { interval: 5 }).toBe(false)
+  })
+
+  it('more scripts than threads wait for their turn; one that is aborted while it waits leaves the others theirs', async () => {
+    const folder = await tempFolder({ 'a.mjs': 'export default async (n, host) => [n, await host.call("wait")]' })
+    await using executor = new SkillsSandboxExecutor({ threads: 1 })
+    const gate = Promise.withResolvers<string>()
+    const call: HostCall = () => gate.promise
+    const controller = new AbortController()
+    const run = (n: string, of = signal) => executor.run({ folder, script: 'a.mjs', args: [n], signal: of, call })
+    const [first, second, third] = [run('1'), run('2', controller.signal), run('3')]
+    await goAround(5)
+    controller.abort(new Error('no longer'))
+    await expect(second).rejects.toThrow('no longer')
+    gate.resolve('go')
+    expect([await first, await third].map(({ value }) => value)).toEqual([
+      [['1'], 'go'],
+      [['3'], 'go'],
+    ])
+  })
+
+  it('an answer that comes when its script has ended is not taken for one to the next', async () => {
+    const folder = await tempFolder({
+      'early.mjs': 'export default (args, host) => { host.call("late"); return "gone" }',
+      'next.mjs': 'export default (args, host) => host.call("mine")',
+    })
+    await using executor = new SkillsSandboxExecutor({ threads: 1 })
+    const [late, mine] = [Promise.withResolvers<string>(), Promise.withResolvers<string>()]
+    const asked = Promise.withResolvers<void>()
+    const call: HostCall = (name) => {
+      if (name === 'late') return late.promise
+      asked.resolve()
+      return mine.promise
+    }
+    expect(await executor.run({ folder, script: 'early.mjs', args: [], signal, call })).toMatchObject({ value: 'gone' })
+    const next = executor.run({ folder, script: 'next.mjs', args: [], signal, call })
+    await asked.promise
+    late.resolve('of another')
+    await goAround(5)
+    mine.resolve('mine')
+    expect(await next).toMatchObject({ value: 'mine' })
+  })
+
+  it('calls of the host are bounded in number, and end with the script', async () => {
+    const folder = await tempFolder({
+      'many.mjs':
+        'export default async (args, host) => { let n = 0; try { for (;;) { await host.call("x"); n++ } } catch (e) { return [n, e.message] } }',
+      'lost.mjs': 'export default (args, host) => { host.call("wait"); throw new Error("over") }',
+    })
+    await using executor = new SkillsSandboxExecutor()
+    const run = (script: string, call: HostCall) => executor.run({ folder, script, args: [], signal, call })
+    expect(await run('many.mjs', async () => 1)).toMatchObject({ value: [100, 'This script may call at most 100 tools of the host.'] })
+    const seen = Promise.withResolvers<AbortSignal>()
+    const waits: HostCall = (_name, _args, of) => {
+      seen.resolve(of)
+      return new Promise(() => {})
+    }
+    await expect(run('lost.mjs', waits)).rejects.toThrow('over')
+    expect((await seen.promise).aborted).toBe(true)
+  })
+
+  it('a warm call takes no thread to start and no engine to compile, and a script leaves nothing for the next', async () => {
+    const folder = await tempFolder({
+      'a.mjs': 'globalThis.n = (globalThis.n ?? 0) + 1\nArray.prototype.extra = 1\nexport default () => globalThis.n',
+    })
+    await using executor = new SkillsSandboxExecutor({ threads: 1 })
+    const run = () => executor.run({ folder, script: 'a.mjs', args: [], signal })
+    await run()
+    for (let i = 0; i < 3; i++) expect(await run()).toMatchObject({ value: 1 })
+  })
+
+  it('a warm thread does not keep the process from ending', async () => {
+    const folder = await tempFolder({ 'a.mjs': 'export default () => 1' })
+    const source = new URL('../../../src/tools/skills/index.ts', import.meta.url).href
+    const script = `import { SkillsSandboxExecutor } from ${JSON.stringify(source)}
+      const executor = new SkillsSandboxExecutor()
+      console.log(await executor.run({ folder: ${JSON.stringify(folder)}, script: 'a.mjs', args: [], signal: new AbortController().signal }))`
+    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], { timeout: 15_000 })
+    expect(stdout).toContain('value: 1')
+  })
+
+  it('TypeScript is JavaScript with types; what is more than that is refused in words', async () => {
+    const folder = await tempFolder({
+      'a.ts':
+        "import { twice } from './lib/b.mts'\nimport data from './data.json'\nexport default (n: number[]): number => twice(data.n as number)",
+      'lib/b.mts': 'export const twice = (n: number): number => n * 2',
+      'data.json': '{"n": 21}',
+      'enum.ts': 'enum A { B }\nexport default () => A.B',
+    })
+    await using executor = new SkillsSandboxExecutor()
+    const run = (script: string) => executor.run({ folder, script, args: [], signal })
+    expect(await run('a.ts')).toMatchObject({ value: 42 })
+    await expect(run('enum.ts')).rejects.toThrow(/TypeScript enum is not supported/)
+  })
+
+  it.skipIf(!isolation.available || process.getuid?.() !== 0)(
+    'a folder that only root can enter is copied for the process, and the copy removed',
+    async () => {
+      const folder = await tempFolder({ 'a.sh': 'cat data.txt', 'data.txt': 'mine' })
+      await chmod(folder, 0o700)
+      await using executor = new SkillsSandboxExecutor()
+      expect(await executor.run({ folder, script: 'a.sh', args: [], signal })).toMatchObject({ stdout: 'mine' })
+      const copies = async () => (await readdir(join(folder, '..'))).filter((name) => name.startsWith('toolloop-skill-'))
+      await expect.poll(copies).toEqual([])
+    },
+  )
+
+  it('says what there is', async () => {
+    const report = await SkillsSandboxExecutor.available()
+    expect(report.vm.available).toBe(true)
+    expect(report.process.available).toBe(isolation.available)
+    expect(report.process.why).toBe(isolation.available ? undefined : isolation.why)
+  })
+})
