@@ -6,6 +6,10 @@ export interface AgentFlags {
   tools?: string[]
   /** False with `--no-builtin-tools`. */
   builtinTools: boolean
+  /** Folders with Skills. */
+  skills?: string[]
+  /** Scripts of Skills may run unprotected where they can't be shut in. */
+  unsandboxed?: boolean
   workspace?: string
   maxIterations?: number
   /** How calls reach the model and come back: `auto`, `native`, or a dialect. */

@@ -20,6 +20,8 @@ export interface Diagnosis {
   servers: FoundServer[]
   /** Optional peer dependencies; null: not installed. */
   optionalPackages: { name: string; version: string | null; use: string }[]
+  /** What shuts scripts of Skills in; `why` it is not available. */
+  sandboxes: { name: string; available: boolean; runs: string; why?: string }[]
   /** The model of a bare `toolloop run`; absent when choosing it failed. */
   model?: { name: string; source: ModelChoice['source']; why: string }
 }
@@ -56,6 +58,7 @@ async function diagnose({ model, baseUrl }: DoctorFlags, { env, cwd }: CliIO): P
     .filter((name) => installedVersion(name) === undefined)
     .map((name) => `the package ${name} is not installed; run npm install again`)
   const servers = await findServers(localServers(env), probeMs)
+  const sandboxes = await findSandboxes()
   let choice: ModelChoice | undefined
   try {
     choice = await chooseModel({
@@ -80,6 +83,7 @@ async function diagnose({ model, baseUrl }: DoctorFlags, { env, cwd }: CliIO): P
     node: { version: process.versions.node, required, ok: true },
     keys: findKeys(env).map(({ provider, variable }) => ({ provider, variable })),
     servers,
+    sandboxes,
     optionalPackages: namesIn(own.peerDependencies).map((name) => ({
       name,
       version: installedVersion(name) ?? null,
@@ -89,11 +93,23 @@ async function diagnose({ model, baseUrl }: DoctorFlags, { env, cwd }: CliIO): P
   }
 }
 
+async function findSandboxes(): Promise<Diagnosis['sandboxes']> {
+  const { SkillsSandboxExecutor } = await import('../tools/sandbox/executor.ts')
+  const { vm, process } = await SkillsSandboxExecutor.available()
+  return [
+    { name: 'QuickJS', ...vm },
+    { name: 'bubblewrap', ...process },
+  ]
+}
+
 function namesIn(dependencies: unknown): string[] {
   return isJsonObject(dependencies) ? Object.keys(dependencies) : []
 }
 
-function describe({ problems, toolloop, node, keys, servers, optionalPackages, model }: Diagnosis, terminal: Terminal): string[] {
+function describe(
+  { problems, toolloop, node, keys, servers, sandboxes, optionalPackages, model }: Diagnosis,
+  terminal: Terminal,
+): string[] {
   const good = terminal.paint('green', '✓', 'stdout')
   const none = terminal.paint('dim', '-', 'stdout')
   const width = Math.max(0, ...optionalPackages.map(({ name }) => name.length))
@@ -105,6 +121,11 @@ function describe({ problems, toolloop, node, keys, servers, optionalPackages, m
     '',
     'Model servers on this machine',
     ...(servers.length === 0 ? [`${none} none`] : servers.map((server) => `${good} ${describeServer(server)}`)),
+    '',
+    'Sandboxes for scripts of Skills',
+    ...sandboxes.map(
+      ({ name, available, runs, why }) => `${available ? good : none} ${name} for ${runs}${why === undefined ? '' : `: ${why}`}`,
+    ),
     '',
     'Optional packages',
     ...(optionalPackages.length === 0

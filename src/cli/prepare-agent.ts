@@ -1,4 +1,4 @@
-import { readFile, stat } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { BackendOptions } from '../backends/index.ts'
 import { messageOf, ToolloopError } from '../errors.ts'
@@ -8,8 +8,8 @@ import type { AnyTool } from '../tools/tool.ts'
 import type { AgentFlags } from './agent-flags.ts'
 import { chooseModel, type ModelChoice } from './choose-model.ts'
 import { createCliLogger } from './cli-logger.ts'
-import { loadTools } from './load-tools.ts'
 import type { Terminal } from './terminal.ts'
+import { openToolSources } from './tool-sources.ts'
 
 export interface PreparedAgent {
   choice: ModelChoice
@@ -24,15 +24,10 @@ export interface PreparedAgent {
  */
 export async function prepareAgent(flags: AgentFlags, terminal: Terminal, signal: AbortSignal): Promise<PreparedAgent> {
   const { cwd, env } = terminal.io
-  const workspace = await checkFolder(resolve(cwd, flags.workspace ?? '.'))
-  const instructions = await readInstructions(flags.instructions, cwd)
-  const own = await loadTools(flags.tools ?? [], cwd)
-  const builtin = flags.builtinTools ? await loadBuiltinTools(workspace) : []
-  const names = new Set(own.map(({ name }) => name))
-  for (const { name } of builtin) {
-    if (names.has(name) && !flags.quiet) terminal.note(`your tool \`${name}\` takes the place of the built-in one`)
-  }
-  const tools = [...builtin.filter(({ name }) => !names.has(name)), ...own]
+  const own = await readInstructions(flags.instructions, cwd)
+  const logger = createCliLogger(terminal, flags)
+  const { dispatcher, skills } = await openToolSources(flags, terminal, logger)
+  const instructions = [own, skills?.catalogue()].filter((text) => text !== undefined && text !== '').join('\n\n') || undefined
   const choice = await chooseModel({
     ...(flags.model === undefined ? {} : { model: flags.model }),
     ...(flags.baseUrl === undefined ? {} : { baseURL: flags.baseUrl }),
@@ -42,8 +37,8 @@ export async function prepareAgent(flags: AgentFlags, terminal: Terminal, signal
   })
   const options: BackendOptions = {
     model: openChoice(choice),
-    tools,
-    logger: createCliLogger(terminal, flags),
+    tools: dispatcher,
+    logger,
     ...(choice.backend === undefined ? {} : { backend: choice.backend }),
     ...(instructions === undefined ? {} : { instructions }),
     ...(flags.toolCalling === undefined ? {} : { toolCalling: flags.toolCalling }),
@@ -52,7 +47,7 @@ export async function prepareAgent(flags: AgentFlags, terminal: Terminal, signal
     ...(flags.deadline === undefined ? {} : { limits: { deadlineMs: flags.deadline * 1_000 } }),
     ...(flags.stream ? {} : { stream: false }),
   }
-  return { choice, tools, options }
+  return { choice, tools: dispatcher.list(), options }
 }
 
 /** Throws what `createModel` throws. */
@@ -63,20 +58,6 @@ export function openChoice({ model, providers }: ModelChoice): ChatModel {
 /** The line that names the model. */
 export function describeChoice({ name, source, why }: ModelChoice): string {
   return source === 'demo' ? 'demo model (no key found) — see toolloop doctor' : `model: ${name} (${why})`
-}
-
-async function loadBuiltinTools(workspace: string): Promise<AnyTool[]> {
-  const { builtinTools } = await import('../tools/builtin/index.ts')
-  return [...builtinTools({ workspace })]
-}
-
-async function checkFolder(folder: string): Promise<string> {
-  const isFolder = await stat(folder).then(
-    (found) => found.isDirectory(),
-    () => false,
-  )
-  if (!isFolder) throw new ToolloopError('invalid_option', `Expected \`--workspace\` to be a folder, found none at ${folder}`)
-  return folder
 }
 
 async function readInstructions(given: string | undefined, cwd: string): Promise<string | undefined> {

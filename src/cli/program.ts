@@ -7,14 +7,14 @@ import { describeExitCodes, EXIT_FAILED, EXIT_OK, EXIT_USAGE } from './exit-code
 import { isClosedPipe } from './interrupts.ts'
 import { readOwnPackage } from './resolve-self.ts'
 import type { CliIO } from './terminal.ts'
+import type { ToolsFlags } from './tools.ts'
 
 /** Which options a command takes, by the names commander gives them. All are the program's, so that they may stand before the command too. */
+const toolOptions = ['tools', 'builtinTools', 'workspace', 'skills', 'unsandboxed']
 const agentOptions = [
   'model',
   'baseUrl',
-  'tools',
-  'builtinTools',
-  'workspace',
+  ...toolOptions,
   'maxIterations',
   'toolCalling',
   'instructions',
@@ -29,6 +29,11 @@ const optionsOf: Record<string, ReadonlySet<string>> = {
   run: new Set([...agentOptions, 'json', 'events']),
   chat: new Set(agentOptions),
   doctor: new Set(['model', 'baseUrl', 'json']),
+  'tools list': new Set([...toolOptions, 'json', 'verbose', 'quiet']),
+  'tools call': new Set([...toolOptions, 'timeout', 'json', 'verbose', 'quiet']),
+  'skills list': new Set(['skills', 'json']),
+  'skills validate': new Set(['json']),
+  'skills run': new Set(['skills', 'workspace', 'unsandboxed', 'timeout', 'json', 'verbose', 'quiet']),
 }
 
 /** Runs the command line on this process and ends it, with the command's exit code. */
@@ -80,7 +85,7 @@ function createProgram(io: CliIO, done: (code: number) => void): Command {
   const program = new Command('toolloop')
     .description('Runs a tool-using agent: asks a model, runs the tools it calls, until it answers or a bound is reached.')
     .version(String(readOwnPackage().version), '-V, --version')
-    .usage('[options] [prompt…]\n       toolloop chat|doctor [options]')
+    .usage('[options] [prompt…]\n       toolloop chat|doctor|tools|skills [options]')
     .argument('[prompt...]', 'what to ask; `-`, or nothing when input is piped in: read it from standard input')
     .configureOutput({ writeOut: (text) => void io.stdout.write(text), writeErr: (text) => void io.stderr.write(text) })
     .showHelpAfterError('(toolloop --help lists the options)')
@@ -103,7 +108,49 @@ function createProgram(io: CliIO, done: (code: number) => void): Command {
     const { doctor } = await import('./doctor.ts')
     done(await doctor(program.opts<DoctorFlags>(), io))
   })
+  addToolCommands(program, io, done)
   return program
+}
+
+/** Commands on tools and Skills alone, without a model. */
+function addToolCommands(program: Command, io: CliIO, done: (code: number) => void): void {
+  const group = (name: string, description: string) => program.command(name).description(description)
+  const add = (parent: Command, name: string, description: string): Command => addCommand(program, name, description, parent)
+  const flagsFor = (name: string): ToolsFlags => {
+    checkOptions(program, name)
+    return program.opts<ToolsFlags>()
+  }
+  const tools = group('tools', 'the tools a run would have')
+  add(tools, 'list', 'say which there are').action(async () => {
+    const flags = flagsFor('tools list')
+    done(await (await import('./tools.ts')).listTools(flags, io))
+  })
+  add(tools, 'call', 'call one')
+    .argument('<name>', 'the tool')
+    .argument('[json]', 'its arguments, a JSON object', '{}')
+    .action(async (name: string, json: string) => {
+      const flags = flagsFor('tools call')
+      done(await (await import('./tools.ts')).callTool(name, json, flags, io))
+    })
+  const skills = group('skills', 'Agent Skills: those of --skills, of the project and of yours')
+  add(skills, 'list', 'say which there are').action(async () => {
+    const flags = flagsFor('skills list')
+    done(await (await import('./skills.ts')).listSkills(flags, io))
+  })
+  add(skills, 'validate', 'say what is wrong with a Skill')
+    .argument('<path>', 'its folder, or a folder of Skills')
+    .action(async (path: string) => {
+      const flags = flagsFor('skills validate')
+      done(await (await import('./skills.ts')).validateSkills(path, flags, io))
+    })
+  add(skills, 'run', 'run one of its scripts, in its sandbox')
+    .argument('<skill>', 'its name or folder')
+    .argument('<script>', 'from its folder, such as scripts/convert.py')
+    .argument('[args...]', 'of the script; behind `--` when they begin with a hyphen')
+    .action(async (skill: string, script: string, args: string[]) => {
+      const flags = flagsFor('skills run')
+      done(await (await import('./skills.ts')).runSkill(skill, script, args, flags, io))
+    })
 }
 
 async function startRun(words: readonly string[], program: Command, io: CliIO): Promise<number> {
@@ -112,9 +159,10 @@ async function startRun(words: readonly string[], program: Command, io: CliIO): 
   return run(words, program.opts<RunFlags>(), io)
 }
 
-function addCommand(program: Command, name: string, description: string): Command {
-  const command = program.command(name).description(description)
-  const taken = (option: Option) => optionsOf[name]?.has(option.attributeName()) === true
+function addCommand(program: Command, name: string, description: string, parent: Command = program): Command {
+  const command = parent.command(name).description(description)
+  const key = parent === program ? name : `${parent.name()} ${name}`
+  const taken = (option: Option) => optionsOf[key]?.has(option.attributeName()) === true
   return command.configureHelp({ visibleOptions: (of) => [...program.options.filter(taken), ...new Help().visibleOptions(of)] })
 }
 
@@ -138,6 +186,10 @@ function createOptions(): Option[] {
     ),
     new Option('--no-builtin-tools', 'without the built-in tools'),
     new Option('-w, --workspace <folder>', 'the folder the built-in tools may see (default: the current one)'),
+    new Option('-s, --skills <folder>', 'a folder with Agent Skills, which are trusted; may be repeated').argParser(
+      (folder: string, earlier: string[] | undefined) => [...(earlier ?? []), folder],
+    ),
+    new Option('--unsandboxed', 'run scripts of Skills unprotected where bubblewrap can not shut them in'),
     new Option('-n, --max-iterations <n>', 'most requests to the model (default: 5)').argParser(parseCount),
     new Option('--tool-calling <form>', 'how the model is told of tools: auto, native, tags, json or another dialect (default: auto)'),
     new Option('-i, --instructions <text>', 'the system prompt; @file reads it from a file'),
@@ -171,6 +223,8 @@ const examples = `Examples
   git diff | toolloop -i "Review this change." > review.md
   toolloop --tools ./my-tools.ts --json "What is the weather in Tokyo?" | jq -r .output
   toolloop chat -m deepseek/deepseek-chat
+  toolloop tools call calculate '{"expression": "2 ** 64"}'
+  toolloop skills run csv-tools scripts/total.py -- --column price prices.csv
   toolloop doctor
 
 The answer goes to standard output, everything about it to standard error.

@@ -11,7 +11,7 @@ const mostBytes = 1_048_576
 const deepest = 4
 const mostFolders = 2_000
 const passedOver = new Set(['.git', 'node_modules', '__pycache__'])
-const runnable = new Set(['.js', '.mjs', '.cjs', '.ts', '.mts', '.py', '.sh', '.bash', ''])
+const runnable = new Set(['.js', '.mjs', '.cjs', '.ts', '.mts', '.py', '.sh', '.bash'])
 
 /** Folders with a `SKILL.md`, in a folder of Skills or that folder itself; sorted. Empty for one that is not there. */
 export async function findSkillFolders(folder: string): Promise<string[]> {
@@ -51,7 +51,8 @@ export async function loadSkill(folder: string, scope: SkillScope): Promise<{ sk
     if (text === undefined) return { problems }
     if (text.body === '') report(file)('warning', 'Expected instructions behind the frontmatter, got none; say how the Skill is used')
     const files = await listFiles(workspace.root)
-    const scripts = files.filter((path) => path.startsWith('scripts/') && runnable.has(extname(path)))
+    // They belong into `scripts/`, and are seen elsewhere; one without an ending says in its first line what runs it.
+    const scripts = files.filter((path) => runnable.has(extname(path)) || (path.startsWith('scripts/') && extname(path) === ''))
     const tools = await declaredTools(workspace, text.metadata[toolsKey], text.name, new Set(files), report)
     return { skill: { ...text, folder: workspace.root, scope, scripts, tools }, problems }
   } catch (error) {

@@ -20,7 +20,7 @@ export interface Skill {
   /** Absolute, links resolved. */
   readonly folder: string
   readonly scope: SkillScope
-  /** Files in `scripts/` that can be run, from the folder. */
+  /** Files that can be run, from the folder. */
   readonly scripts: readonly string[]
   readonly tools: readonly ScriptTool[]
 }

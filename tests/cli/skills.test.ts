@@ -1,0 +1,143 @@
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { runCommand } from '../../src/cli/program.ts'
+import { geometry } from '../tools/skills/skill-folders.ts'
+import { fakeIO } from './fake-io.ts'
+import { tempFolder } from './temp-folder.ts'
+
+const within = (folder: string, files: Record<string, string>) =>
+  Object.fromEntries(Object.entries(files).map(([name, content]) => [join(folder, name), content]))
+const joined = {
+  'joined/SKILL.md': '---\nname: joined\ndescription: "Joins\\x1b[31m words."\n---\nx',
+  'joined/scripts/join.mjs': 'export default (args) => args.join("+")',
+}
+
+async function run(args: string[], files: Record<string, string> = {}) {
+  const cwd = await tempFolder(files)
+  const io = fakeIO({ cwd, env: { HOME: join(cwd, 'home') } })
+  const code = await runCommand(args, io)
+  return { code, stdout: io.out(), stderr: io.err(), cwd }
+}
+
+describe('toolloop skills', () => {
+  it('list: those of the project, which are not trusted, of the user, and of --skills', async () => {
+    const files = {
+      ...within('.agents/skills', joined),
+      ...within('home/.toolloop/skills', geometry),
+      'more/broken/SKILL.md': '---\nname: broken\n---\nx',
+    }
+    const { code, stdout, stderr, cwd } = await run(['skills', 'list', '--skills', 'more'], files)
+    expect(code).toBe(0)
+    expect(stdout.split('\n')).toEqual([
+      `geometry user: ${cwd}/home/.toolloop/skills/geometry`,
+      '  Areas and lengths.',
+      `joined project, not trusted: ${cwd}/.agents/skills/joined`,
+      '  Joins [31m words.',
+      '',
+    ])
+    expect(stderr).toContain('error ')
+    expect(stderr).toContain('Expected a `description`')
+    const { stdout: json } = await run(['skills', 'list', '--json'], files)
+    expect(JSON.parse(json)).toMatchObject({
+      skills: [
+        { name: 'geometry', scope: 'user', trusted: true, tools: ['circle_area', 'geometry'] },
+        { name: 'joined', scope: 'project', trusted: false },
+      ],
+      problems: [{ severity: 'warning' }],
+    })
+    expect(await run(['skills', 'list'])).toMatchObject({ code: 0, stdout: '', stderr: expect.stringContaining('--skills names others') })
+  })
+
+  it('validate: what is wrong, and 1 for what can not be used', async () => {
+    const files = { ...within('s', geometry), 's/broken/SKILL.md': '# Hello' }
+    expect(await run(['skills', 'validate', 's/geometry'], files)).toMatchObject({ code: 0, stdout: '✓ geometry: 3 scripts, 2 tools\n' })
+    expect(await run(['skills', 'validate', 's/geometry/SKILL.md'], files)).toMatchObject({ code: 0 })
+    const all = await run(['skills', 'validate', 's'], files)
+    expect(all).toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(/^error .*s\/broken\/SKILL\.md: Expected the file to begin with a frontmatter/),
+    })
+    const { code, stdout } = await run(['skills', 'validate', 'nope', '--json'], files)
+    expect({ code, said: JSON.parse(stdout) }).toMatchObject({ code: 1, said: { ok: false, problems: [{ message: /found none/ }] } })
+  })
+
+  it('run: a script of a Skill by name or folder, with its arguments', async () => {
+    const files = { ...within('.agents/skills', joined), ...within('s', joined) }
+    expect(await run(['skills', 'run', 'joined', 'scripts/join.mjs', 'a', 'b'], files)).toMatchObject({
+      code: 0,
+      stdout: 'a+b\n',
+      stderr: '',
+    })
+    const flags = ['skills', 'run', '--json', 's/joined', 'scripts/join.mjs', '--', '--a', '-b']
+    expect(JSON.parse((await run(flags, files)).stdout)).toEqual({ success: true, result: '--a+-b' })
+    expect(await run(['skills', 'run', 'joined', 'scripts/gone.mjs'], files)).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringContaining('error: "scripts/gone.mjs" does not exist in the Skill joined. Its files: scripts/join.mjs.'),
+    })
+    expect(await run(['skills', 'run', 'nope', 'x'], files)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('there is no Skill `nope`'),
+    })
+    expect(await run(['skills', 'run', 'nope'], files)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("missing required argument 'script'"),
+    })
+  })
+})
+
+describe('toolloop tools', () => {
+  it('list: every tool a run would have, and its source', async () => {
+    const files = {
+      ...within('s', geometry),
+      'mine.mjs': 'export const mine = { name: "mine", description: "Mine.", parameters: { type: "object" } }',
+    }
+    const { code, stdout } = await run(['tools', 'list', '--tools', 'mine.mjs', '--skills', 's', '--json'], files)
+    expect(code).toBe(0)
+    expect(JSON.parse(stdout).map(({ name, source }: Record<string, string>) => `${name} ${source}`)).toEqual([
+      'mine registered',
+      ...['list_files', 'read_file', 'search_files', 'calculate', 'current_time', 'fetch_url'].map((name) => `${name} builtin`),
+      ...['activate_skill', 'read_skill_file', 'run_skill_script', 'circle_area', 'geometry'].map((name) => `${name} skill`),
+    ])
+    expect((await run(['tools', 'list', '--no-builtin-tools', '--skills', 's'], files)).stdout).toContain(
+      'circle_area(radius) skill\n  The area of a circle.\n',
+    )
+  })
+
+  it('call: one of them, as typed', async () => {
+    const files = within('s', geometry)
+    expect(await run(['tools', 'call', 'calculate', '{"expression": "6 * 7"}'])).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('"result":42'),
+    })
+    expect(await run(['tools', 'call', 'circle_area', '{"radius": 1}', '--skills', 's'], files)).toMatchObject({
+      code: 0,
+      stdout: '{"area":3.14}\n',
+    })
+    const wrong = await run(['tools', 'call', 'calculate', '{"expression": 6}', '--json'])
+    expect(wrong).toMatchObject({ code: 1, stderr: expect.stringContaining('error: Invalid arguments for tool `calculate`') })
+    expect(JSON.parse(wrong.stdout)).toMatchObject({ success: false })
+    expect(await run(['tools', 'call', 'nope'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('Tool not found: nope. Available tools: list_files'),
+    })
+    expect(await run(['tools', 'call', 'calculate', '--model', 'x'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('does not take'),
+    })
+  })
+})
+
+it('toolloop run --skills: the model is told of them and can use them', async () => {
+  const { code, stdout } = await run(['-m', 'demo', '--skills', 's', 'call circle_area with {"radius": 2}'], within('s', geometry))
+  expect(code).toBe(0)
+  expect(stdout).toContain('12.57')
+})
+
+it('doctor says which sandboxes there are', async () => {
+  const { stdout } = await run(['doctor', '--json'])
+  expect(JSON.parse(stdout).sandboxes).toMatchObject([{ name: 'QuickJS', available: true }, { name: 'bubblewrap' }])
+  expect((await run(['doctor'])).stdout).toMatch(
+    /Sandboxes for scripts of Skills\n✓ QuickJS for JavaScript and TypeScript modules\n[✓-] bubblewrap/,
+  )
+})
