@@ -18,6 +18,7 @@ const entries: Record<string, string> = {
   'src/index.ts': 'toolloop',
   'src/testing/index.ts': 'toolloop/testing',
   'src/tools/builtin/index.ts': 'toolloop/tools',
+  'src/tools/skills/index.ts': 'toolloop/skills',
   'src/dialects/index.ts': 'toolloop/dialects',
   'src/pipeline/index.ts': 'toolloop/pipeline',
   'src/models/openai.ts': 'toolloop/models/openai',
@@ -54,6 +55,8 @@ const printed: Record<string, RegExp> = {
   'speech.ts': /^say: Dr\. Who, it is 3\.5 °C in Oslo\.\nsay: “Am 3\. Mai wird es wärmer!”\nsay: 再见。\nsay: Bye\nanswered 4\n$/,
   'langchain-backend.ts': /^native answered It is sunny in Oslo\.\nlangchain answered It is sunny in Oslo\.\ntrue\n$/,
   'migrating-from-langchain.ts': /^weather \{"city":"Oslo"\} → sunny in Oslo\nanswered It is sunny in Oslo\. 15\n$/,
+  'skills.ts':
+    /^circle_area \(skill\): \{"area":314\}\n\{ success: true, result: \{ area: 3 \} \} \{ success: false, error: 'Tool not found: square_area' \}\n$/,
   'one-query.ts': /^Oslo is ahead\.\n$/,
 }
 

@@ -9,11 +9,11 @@ import type { Runtime, SandboxLimits, ScriptEnd, ScriptRun, ScriptSandbox } from
 export interface ProcessSandboxOptions {
   /** A folder that scripts also see, as `/workspace`, and are started in. Default: none; they are started in their Skill's folder. */
   workspace?: string
-  /** Whether they may change what is in it. Default false. */
+  /** Whether they may change what is in it: as the user this process runs as, or as `nobody` when that is root. Default false. */
   workspaceWritable?: boolean
   /** Further files and folders that are shown read-only where they are, such as an interpreter outside of `/usr`. */
   readable?: readonly string[]
-  /** Variables scripts are given; else they have none of this process's. */
+  /** Variables scripts are given; else they have none of this process's. Programs are looked for in its `PATH`. */
   env?: Readonly<Record<string, string>>
   /** Where processes can't be shut in, start them all the same, with the rights of this one. Default false: they are refused. */
   allowUnsandboxed?: boolean
@@ -77,6 +77,12 @@ export class ProcessSandbox implements ScriptSandbox {
 
   #shutIn(run: ScriptRun, limits: SandboxLimits, { bwrap, prlimit, nice }: Isolation & { available: true }): Command {
     const { workspace, workspaceWritable: writable = false, readable = [], env = {} } = this.#options
+    if (workspace !== undefined && identity().uid !== undefined && !isOpenToAll(workspace)) {
+      throw new ToolloopError(
+        'tool_denied',
+        'The script was not run: the workspace is not open to everybody, and what root starts runs without rights of its own.',
+      )
+    }
     const { memoryBytes, processes, timeoutMs } = limits
     // A result is printed; what is written is for the script's own use.
     const scratchBytes = memoryBytes
@@ -88,7 +94,7 @@ export class ProcessSandbox implements ScriptSandbox {
       ...(workspace === undefined ? {} : { workspace: { folder: workspace, writable } }),
     })
     const seconds = Math.ceil(Math.min(timeoutMs, 86_400_000) / 1_000) + 1
-    const script = this.#interpreted(`${inside.folder}/${run.script}`, run, inside.path)
+    const script = this.#interpreted(`${inside.folder}/${run.script}`, run, env.PATH ?? inside.path, inside.node)
     const limit = [
       nice,
       '-n',
@@ -102,16 +108,16 @@ export class ProcessSandbox implements ScriptSandbox {
   }
 
   #unprotected(run: ScriptRun): Command {
-    const path = process.env.PATH ?? inside.path
-    const [file = '', ...args] = this.#interpreted(join(run.folder, run.script), run, path)
+    const path = this.#options.env?.PATH ?? process.env.PATH ?? inside.path
+    const [file = '', ...args] = this.#interpreted(join(run.folder, run.script), run, path, process.execPath)
     const env = { PATH: path, HOME: tmpdir(), TMPDIR: tmpdir(), LANG: 'C.UTF-8', SKILL_DIR: run.folder, ...this.#options.env }
     return { file, args, options: { cwd: this.#options.workspace ?? run.folder, env } }
   }
 
-  #interpreted(script: string, { args }: ScriptRun, path: string): string[] {
+  #interpreted(script: string, { args }: ScriptRun, path: string, node: string): string[] {
     const words = Array.isArray(args) ? args.map(String) : []
     // The version this process runs on, wherever it is installed.
-    if (this.#runtime === 'node') return [path === inside.path ? inside.node : process.execPath, '--no-warnings', script, ...words]
+    if (this.#runtime === 'node') return [node, '--no-warnings', script, ...words]
     const program = interpreters[this.#runtime].map((name) => findProgram(name, path)).find((found) => found !== undefined)
     if (program !== undefined) return [program, script, ...words]
     throw new ToolloopError(
@@ -164,8 +170,8 @@ export class ProcessSandbox implements ScriptSandbox {
       clearTimeout(lost)
       signal.removeEventListener('abort', abort)
       this.#running.delete(close)
-      // What it has started and left behind.
-      killGroup(child)
+      // What it has started and left behind; shut in, that has gone with it.
+      if (view === undefined) killGroup(child)
       for (const stream of child.stdio) stream?.destroy()
     }
   }
@@ -183,8 +189,13 @@ function collect(stream: NodeJS.ReadableStream | null, most: number, tooMuch: ()
   return () => Buffer.concat(chunks).toString('utf8')
 }
 
-function killGroup({ pid }: ChildProcess): void {
+function killGroup(child: ChildProcess): void {
+  const { pid } = child
   if (pid === undefined) return
+  if (process.platform === 'win32') {
+    child.kill('SIGKILL')
+    return
+  }
   try {
     process.kill(-pid, 'SIGKILL')
   } catch (error) {

@@ -7,6 +7,8 @@ import { readScriptTools, toolsKey } from './script-tools.ts'
 import type { ScriptTool, Skill, SkillProblem, SkillScope } from './skill.ts'
 
 const mostBytes = 1_048_576
+/** The name it has to have, and one that others take as well. */
+const names = ['SKILL.md', 'skill.md']
 /** A folder of Skills may sort them into folders; nothing sensible is deeper, and nothing there is meant. */
 const deepest = 4
 const mostFolders = 2_000
@@ -23,7 +25,7 @@ export async function findSkillFolders(folder: string): Promise<string[]> {
     if (real === undefined || seen.has(real) || seen.size >= mostFolders) return
     seen.add(real)
     const entries = await readdir(real, { withFileTypes: true }).catch(() => [])
-    if (entries.some(({ name }) => name === 'SKILL.md')) {
+    if (entries.some(({ name }) => names.includes(name))) {
       found.push(path)
       return
     }
@@ -40,14 +42,17 @@ export async function findSkillFolders(folder: string): Promise<string[]> {
 /** Reads one Skill; undefined, with an error among the problems, for one that can't be used. Never rejects. */
 export async function loadSkill(folder: string, scope: SkillScope): Promise<{ skill?: Skill; problems: SkillProblem[] }> {
   const problems: SkillProblem[] = []
-  const file = join(folder, 'SKILL.md')
   const report =
     (path: string) =>
     (severity: SkillProblem['severity'], message: string): void =>
       void problems.push({ path, severity, message })
+  let file = join(folder, 'SKILL.md')
   try {
     const workspace = new Workspace(folder)
-    const text = await readSkillText(await readText(workspace, 'SKILL.md'), basename(workspace.root), report(file))
+    const name = (await readdir(workspace.root)).filter((entry) => names.includes(entry)).sort()[0] ?? 'SKILL.md'
+    file = join(folder, name)
+    if (name !== 'SKILL.md') report(file)('warning', 'Expected the file to be named `SKILL.md`; rename it')
+    const text = await readSkillText(await readText(workspace, name), basename(workspace.root), report(file))
     if (text === undefined) return { problems }
     if (text.body === '') report(file)('warning', 'Expected instructions behind the frontmatter, got none; say how the Skill is used')
     const files = await listFiles(workspace.root)
@@ -101,7 +106,7 @@ export async function listFiles(folder: string): Promise<string[]> {
       const inner = path === '' ? name : `${path}/${name}`
       const stats = await stat(join(folder, inner)).catch(() => undefined)
       if (stats?.isDirectory() && depth > 0) await look(inner, depth - 1)
-      else if (stats?.isFile() && inner !== 'SKILL.md') files.push(inner)
+      else if (stats?.isFile() && !names.includes(inner)) files.push(inner)
     }
   }
   await look('', deepest)

@@ -375,26 +375,39 @@ describe.skipIf(!isolation.available)(`scripts of others, as processes${isolatio
 
 it('a script that needs a process is refused where none can be shut in, with what to do; or runs unprotected where that is allowed', async () => {
   // A machine without bubblewrap: a PATH that has none. What has been found out is kept for the process, so this is another one.
-  const folder = await skillFolders(csvTools)
+  const endless = { 'csv-tools/scripts/endless.cjs': 'for (;;);' }
+  const folder = await skillFolders(csvTools, endless)
   const source = new URL('../../../src/tools/skills/index.ts', import.meta.url).href
   const script = `
     import { loadSkills } from ${JSON.stringify(source)}
     for (const allowUnsandboxed of [false, true]) {
-      await using skills = await loadSkills({ paths: [${JSON.stringify(folder)}], project: false, user: false, sandbox: { allowUnsandboxed } })
+      const sandbox = { allowUnsandboxed, limits: { timeoutMs: 1_500 } }
+      await using skills = await loadSkills({ paths: [${JSON.stringify(folder)}], project: false, user: false, sandbox })
       const run = skills.get('run_skill_script')
       const signal = new AbortController().signal
       const path = process.env.PATH
       process.env.PATH = '/nowhere'
-      const args = { skill: 'csv-tools', script: 'scripts/node-info.js', args: ['x'] }
-      console.log(await run.execute(args, { signal }).catch((error) => error.code + ' ' + error.message))
+      for (const script of ['scripts/node-info.js', 'scripts/endless.cjs']) {
+        const args = { skill: 'csv-tools', script, args: ['x'] }
+        console.log(await run.execute(args, { signal }).catch((error) => error.code + ' ' + error.message))
+      }
       process.env.PATH = path
     }`
   const { execFile } = await import('node:child_process')
   const { promisify } = await import('node:util')
   const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script])
-  const [refused, ran] = stdout.trim().split('\n')
+  const [refused, again, ran, stopped] = stdout.trim().split('\n')
   expect(refused).toMatch(/^tool_denied The script was not run: .*install bubblewrap.*allowUnsandboxed: true/)
+  expect(again).toBe(refused)
   expect(ran).toBe('node-info.js x')
+  expect(stopped).toBe('tool_timeout The script ran longer than 1500 ms and was stopped.')
+})
+
+it('`skill.md` will do, and is told of', async () => {
+  const folder = await tempFolder({ 'low/skill.md': '---\nname: low\ndescription: d\n---\nx' })
+  const { skills, problems } = await load(folder)
+  expect(skills.map(({ name }) => name)).toEqual(['low'])
+  expect(problems).toMatchObject([{ severity: 'warning', message: /rename it/ }])
 })
 
 it('a Skill that others keep from this process is a problem, not a crash', async () => {
