@@ -65,14 +65,14 @@ export async function validateSkills(path: string, flags: ToolsFlags, io: CliIO)
  */
 export async function runSkill(name: string, script: string, args: readonly string[], flags: ToolsFlags, io: CliIO): Promise<number> {
   const terminal = new Terminal(io)
-  const interrupts = new Interrupts(io)
   const folder = resolve(io.cwd, name)
   const isFolder = await stat(resolve(folder, 'SKILL.md')).then(
     () => true,
     () => false,
   )
   const paths = isFolder ? { paths: [folder], project: false as const, user: false as const } : { trust: [name] }
-  await using skills = await openSkills(flags, terminal, paths)
+  const skills = await openSkills(flags, terminal, paths)
+  const interrupts = new Interrupts(io)
   try {
     const skill = isFolder ? skills.skills[0] : skills.skills.find((one) => one.name === name)
     if (skill === undefined) {
@@ -92,6 +92,7 @@ export async function runSkill(name: string, script: string, args: readonly stri
     return interrupts.exitCode ?? (result.success ? EXIT_OK : EXIT_FAILED)
   } finally {
     interrupts.release()
+    await skills.close()
   }
 }
 

@@ -39,8 +39,8 @@ export async function listTools(flags: ToolsFlags, io: CliIO): Promise<number> {
  */
 export async function callTool(name: string, args: string, flags: ToolsFlags, io: CliIO): Promise<number> {
   const terminal = new Terminal(io)
-  const interrupts = new Interrupts(io)
   const { dispatcher, skills } = await openToolSources(flags, terminal, createCliLogger(terminal, flags))
+  const interrupts = new Interrupts(io)
   try {
     if (dispatcher.get(name) === undefined) {
       const error = `Tool not found: ${name}. Available tools: ${dispatcher.names().join(', ') || 'none'}.`

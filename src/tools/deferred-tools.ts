@@ -2,6 +2,7 @@ import { clip, InvalidOptionError } from '../errors.ts'
 import { isJsonObject } from '../messages.ts'
 import { parseArguments } from './arguments.ts'
 import type { ToolSet } from './registry.ts'
+import { callWithin, ToolRunner } from './runner.ts'
 import { type AnyTool, convertToOpenAITool, defineTool, type ToolDefinition } from './tool.ts'
 
 export interface DeferOptions {
@@ -74,9 +75,16 @@ class DeferredTools implements ToolSet {
         required: ['name', 'arguments'],
         additionalProperties: false,
       },
-      // Reached only by a call that could not be opened, and by schema those have no name or no arguments.
-      execute: ({ name }): never => {
-        throw new Error(`Tool not found: ${clip(name)}. Find the name with ${searchName}.`)
+      // Where calls are not planned, as when a caller runs them itself, or where this one could not be opened.
+      execute: async (args, ctx) => {
+        const call = this.opened({ name: callName, arguments: JSON.stringify(args) })
+        if (call === undefined || tools.get(call.name) === undefined) {
+          throw new Error(`Tool not found: ${clip(args.name)}. Find the name with ${searchName}.`)
+        }
+        const { end } = await new ToolRunner(tools).run({ id: `${ctx.toolCallId}.1`, type: 'function', function: call }, callWithin(ctx, 1))
+        if (end.outcome === 'ok') return end.value
+        if (end.outcome === 'question') return end.question
+        throw new Error(end.content)
       },
     })
   }

@@ -214,6 +214,20 @@ export class ToolRunner {
   }
 }
 
+/** For a call that a tool makes while it runs itself: its number among those tells it apart. */
+export function callWithin(ctx: ToolContext, number: number): Omit<ToolCallEnvironment, 'toolCallId'> {
+  return {
+    context: ctx.context,
+    signal: ctx.signal,
+    runId: ctx.runId,
+    iteration: ctx.iteration,
+    idempotencyKey: `${ctx.idempotencyKey}.${number}`,
+    timeoutMs: 30_000,
+    maxResultBytes: 1_048_576,
+    logger: ctx.logger,
+  }
+}
+
 /** The end of a call that has taken effect and whose value is known, though its function was not run here. */
 export function endOf(tool: AnyTool, value: unknown, maxResultBytes: number): ToolCallEnd {
   return returned(tool, value, maxResultBytes, 1).end

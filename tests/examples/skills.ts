@@ -26,7 +26,7 @@ Call circle_area with the radius, not with the diameter.`,
 await mkdir(join(folder, 'circles/scripts'), { recursive: true })
 for (const [name, text] of Object.entries(files)) await writeFile(join(folder, 'circles', name), text)
 
-await using skills = await loadSkills({ paths: [folder], project: false, user: false })
+const skills = await loadSkills({ paths: [folder], project: false, user: false })
 for (const { path, message } of skills.problems) console.log(path, message)
 
 const tools = new ToolDispatcher([
@@ -39,4 +39,5 @@ await runner.run('call circle_area with {"radius": 10}')
 
 // One call without a model, and a name that is not there.
 console.log(await tools.dispatch('circle_area', { radius: 1 }), await tools.dispatch('square_area'))
+await skills.close()
 await rm(folder, { recursive: true })

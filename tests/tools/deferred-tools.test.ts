@@ -5,6 +5,7 @@ import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { deferTools } from '../../src/tools/deferred-tools.ts'
 import { ToolDispatcher } from '../../src/tools/dispatcher.ts'
 import { ToolRegistry } from '../../src/tools/registry.ts'
+import { ToolRunner } from '../../src/tools/runner.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { recordingLogger } from '../hazards/stage.ts'
 
@@ -114,6 +115,34 @@ describe('deferTools', () => {
     const model = scriptedModel([{ toolCalls: [{ name: 'call_tool', args: { name: 'getWeather', arguments: '{}' } }] }, 'done'])
     const { newMessages } = await new AgentRunner({ model, tools }).run('go')
     expect(newMessages.filter(isToolResult).map(({ name, content }) => `${name}: ${textOf(content)}`)).toEqual(['getWeather: rain'])
+  })
+
+  it('a caller that runs calls itself gets the found tool’s result as well', async () => {
+    const { logger } = recordingLogger()
+    const runner = new ToolRunner(deferTools(registry()))
+    const environment = {
+      context: 1,
+      signal: new AbortController().signal,
+      timeoutMs: 1_000,
+      runId: 'r',
+      iteration: 1,
+      idempotencyKey: 'k',
+      maxResultBytes: 1_000,
+      logger,
+    }
+    const end = async (args: object) => {
+      const call = { id: 'c', type: 'function' as const, function: { name: 'call_tool', arguments: JSON.stringify(args) } }
+      return (await runner.run(call, environment)).end
+    }
+    expect(await end({ name: 'getWeather', arguments: {} })).toMatchObject({ outcome: 'ok', value: 'rain' })
+    expect(await end({ name: 'create_invoice', arguments: { customer: 'Ada' } })).toMatchObject({
+      outcome: 'failed',
+      content: /needs an approval/,
+    })
+    expect(await end({ name: 'nope', arguments: {} })).toMatchObject({
+      outcome: 'failed',
+      content: 'Tool not found: nope. Find the name with search_tools.',
+    })
   })
 
   it('sees tools that come later, and refuses options that make no sense', () => {

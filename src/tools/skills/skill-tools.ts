@@ -3,7 +3,7 @@ import type { JsonObject } from '../../messages.ts'
 import { readFileTool } from '../builtin/read-file.ts'
 import { isFileProblemCode } from '../builtin/workspace.ts'
 import type { ToolSet } from '../registry.ts'
-import { ToolRunner } from '../runner.ts'
+import { callWithin, ToolRunner } from '../runner.ts'
 import type { SkillsSandboxExecutor } from '../sandbox/executor.ts'
 import type { HostCall, ScriptEnd } from '../sandbox/sandbox.ts'
 import { type AnyTool, defineTool, type ToolContext } from '../tool.ts'
@@ -191,16 +191,7 @@ function callOnly(granted: readonly string[], tools: ToolSet, ctx: ToolContext):
     const id = `${ctx.toolCallId}.${++calls}`
     const { end } = await runner.run(
       { id, type: 'function', function: { name, arguments: JSON.stringify(args) } },
-      {
-        context: ctx.context,
-        signal: AbortSignal.any([ctx.signal, signal]),
-        runId: ctx.runId,
-        iteration: ctx.iteration,
-        idempotencyKey: `${ctx.idempotencyKey}.${calls}`,
-        timeoutMs: 30_000,
-        maxResultBytes: 1_048_576,
-        logger: ctx.logger,
-      },
+      { ...callWithin(ctx, calls), signal: AbortSignal.any([ctx.signal, signal]) },
     )
     if (end.outcome === 'ok') return end.value ?? null
     throw new Error(end.outcome === 'question' ? `Tool \`${name}\` asks something, and a script can't answer.` : end.content)
