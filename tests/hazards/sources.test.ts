@@ -56,7 +56,7 @@ const files: Record<string, string> = {
     parameters: { type: 'object', properties: { radius: { type: 'number' } }, required: ['radius'] },
   }),
   ...skill('big', 'return "x".repeat(900_000)'),
-  ...skill('huge', 'return "x".repeat(50_000_000)'),
+  ...skill('huge', 'return "x".repeat(20_000_000)'),
   ...skill('slow', 'for (;;);', { timeoutMs: 120 }),
   ...skill('deaf', 'await host.call("ready"); for (;;);', { calls: ['ready'] }),
   ...Object.assign({}, ...Object.entries(values).map(([name, [body]]) => skill(`value-${name}`, body))),
@@ -204,7 +204,7 @@ describe('tools of every source', () => {
       expect(text.length).toBeLessThan(66_000)
       expect(text).toMatch(/bytes cut here/)
     }
-    expect(huge).toMatch(/The script returned 50000002 characters of JSON; at most 1048576 are allowed/)
+    expect(huge).toMatch(/The script returned 20000002 characters of JSON; at most 1048576 are allowed/)
     expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(20 << 20)
   })
 

@@ -33,7 +33,7 @@ if rows and args.column not in rows[0]:
     raise SystemExit(f"no column {args.column}; there are {', '.join(rows[0])}")
 print(json.dumps({"total": sum(float(row[args.column]) for row in rows), "pretty": args.pretty}))
 `,
-  'csv-tools/scripts/shout.sh': '#!/bin/bash\nread -r line\necho "$* ${line^^}"\n',
+  'csv-tools/scripts/shout.sh': '#!/bin/bash\nread -r line\necho "$* $line!"\n',
   'csv-tools/scripts/node-info.js':
     "import { basename } from 'node:path'\nconsole.log(basename(process.argv[1]), ...process.argv.slice(2))\n",
 }

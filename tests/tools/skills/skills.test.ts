@@ -322,7 +322,7 @@ describe.skipIf(!isolation.available)(`scripts of others, as processes${isolatio
       success: false,
       error: 'The script ended with exit code 1: no column colour; there are item, price',
     })
-    expect(await run('scripts/shout.sh', ['a b', '$HOME'], 'hello\n')).toEqual({ success: true, result: 'a b $HOME HELLO' })
+    expect(await run('scripts/shout.sh', ['a b', '$HOME'], 'hello\n')).toEqual({ success: true, result: 'a b $HOME hello!' })
     expect(await run('scripts/node-info.js', ['x', '--y'])).toEqual({ success: true, result: 'node-info.js x --y' })
     expect(await run('scripts/nope.py', [])).toMatchObject({ success: false, error: /does not exist.*scripts\/total.py/ })
     expect(await run('assets/sample.csv', [])).toMatchObject({ success: false, error: /Expected a script in JavaScript/ })
@@ -381,7 +381,7 @@ it('a script that needs a process is refused where none can be shut in, with wha
   const script = `
     import { loadSkills } from ${JSON.stringify(source)}
     for (const allowUnsandboxed of [false, true]) {
-      const sandbox = { allowUnsandboxed, limits: { timeoutMs: 1_500 } }
+      const sandbox = { allowUnsandboxed, limits: { timeoutMs: 1_000 } }
       await using skills = await loadSkills({ paths: [${JSON.stringify(folder)}], project: false, user: false, sandbox })
       const run = skills.get('run_skill_script')
       const signal = new AbortController().signal
@@ -400,7 +400,7 @@ it('a script that needs a process is refused where none can be shut in, with wha
   expect(refused).toMatch(/^tool_denied The script was not run: .*install bubblewrap.*allowUnsandboxed: true/)
   expect(again).toBe(refused)
   expect(ran).toBe('node-info.js x')
-  expect(stopped).toBe('tool_timeout The script ran longer than 1500 ms and was stopped.')
+  expect(stopped).toBe('tool_timeout The script ran longer than 1000 ms and was stopped.')
 })
 
 it('`skill.md` will do, and is told of', async () => {
