@@ -65,6 +65,14 @@ export class ToolView implements ToolSet {
     return this.#seen.specs
   }
 
+  hidden(): string[] {
+    return (this.#set.hidden?.() ?? []).filter((name) => this.#shows(name))
+  }
+
+  opened(call: { name: string; arguments: string }): { name: string; arguments: string } | undefined {
+    return this.#shows(call.name) ? this.#set.opened?.(call) : undefined
+  }
+
   #shows(name: string): boolean {
     return this.#only === undefined || this.#only.has(name)
   }

@@ -225,6 +225,7 @@ export function callWithin(ctx: ToolContext, number: number): Omit<ToolCallEnvir
     timeoutMs: 30_000,
     maxResultBytes: 1_048_576,
     logger: ctx.logger,
+    ...(ctx.run === undefined ? {} : { run: ctx.run }),
   }
 }
 

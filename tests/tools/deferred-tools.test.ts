@@ -145,6 +145,24 @@ describe('deferTools', () => {
     })
   })
 
+  it('where a run may use only some tools, the others are not found either; an answer tool beside them changes nothing', async () => {
+    const script = [
+      {
+        toolCalls: [
+          { name: 'call_tool', args: { name: 'getWeather', arguments: {} } },
+          { name: 'call_tool', args: { name: 'clock', arguments: {} } },
+        ],
+      },
+      { toolCalls: [{ name: 'answer', args: { ok: true } }] },
+    ]
+    const output = { type: 'object', properties: { ok: { type: 'boolean' } }, required: ['ok'] }
+    const activeTools = ['search_tools', 'call_tool', 'getWeather']
+    const { logger } = recordingLogger()
+    const runner = new AgentRunner({ model: scriptedModel(script), tools: deferTools(registry()), logger })
+    const { toolCalls } = await runner.run('go', { activeTools, output, maxIterations: 2 })
+    expect(toolCalls.slice(0, 2).map(({ tool, outcome }) => `${tool} ${outcome}`)).toEqual(['getWeather ok', 'clock rejected'])
+  })
+
   it('sees tools that come later, and refuses options that make no sense', () => {
     const set = registry()
     const tools = deferTools(set, { keep: ['late'] })
