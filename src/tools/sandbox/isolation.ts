@@ -4,7 +4,9 @@ import { delimiter, dirname, join, resolve } from 'node:path'
 import { messageOf } from '../../errors.ts'
 
 /** Whether processes can be shut in on this machine, and with what. */
-export type Isolation = { available: true; bwrap: string; prlimit: string; nice: string } | { available: false; why: string }
+export type Isolation =
+  | { available: true; bwrap: string /** Starts a program: shut in, bounded, behind the rest. */; start(limits: ProcessLimits): string[] }
+  | { available: false; why: string }
 
 /** Where a process that is shut in finds things. */
 export const inside = {
@@ -37,13 +39,16 @@ async function probe(): Promise<Isolation> {
       why: `${missing.join(' and ')} not found; install bubblewrap and util-linux (apt-get install bubblewrap util-linux)`,
     }
   }
-  const isolation: Isolation = { available: true, bwrap, prlimit, nice }
-  const limits = limitArguments({ memoryBytes: 268_435_456, processes: 32, seconds: 10, scratchBytes: 1_048_576 })
+  const bash = findProgram('bash', inside.path)
+  const closing = bash === undefined ? [] : [bash, '-c', closeInherited, 'bash']
+  const start = (limits: ProcessLimits) => [...closing, nice, '-n', '10', prlimit, ...limitArguments(limits), '--']
+  const isolation: Isolation = { available: true, bwrap, start }
+  const limits = { memoryBytes: 268_435_456, processes: 32, seconds: 10, scratchBytes: 1_048_576 }
   const view = viewArguments({ folder: dirname(bwrap), scratchBytes: 1_048_576 })
   return new Promise((settle) => {
     execFile(
       bwrap,
-      [...view, '--', nice, '-n', '10', prlimit, ...limits, '--', '/bin/sh', '-c', 'exit 0'],
+      [...view, '--', ...start(limits), '/bin/sh', '-c', 'exit 0'],
       { env: {}, timeout: probeMs, killSignal: 'SIGKILL', cwd: '/', ...identity() },
       (error, _stdout, stderr) => {
         if (error === null) return settle(isolation)
@@ -86,7 +91,7 @@ export interface View {
   workspace?: { folder: string; writable: boolean }
   /** Further files and folders that are shown read-only where they are. */
   readable?: readonly string[]
-  /** How much may be written to `/tmp`, which is memory and gone with the process. */
+  /** How much may be written to `/tmp`, and to `/dev/shm`: both are memory, and gone with the process. */
   scratchBytes: number
   env?: Readonly<Record<string, string>>
 }
@@ -109,7 +114,10 @@ export function viewArguments({ folder, workspace, readable = [], scratchBytes, 
     ['--ro-bind', '/usr', '/usr', ...['/bin', '/sbin', '/lib', '/lib32', '/lib64'].flatMap(systemFolder)],
     ['--perms', '0755', '--dir', '/etc', '--perms', '0755', '--dir', '/run'],
     ['/etc/alternatives', '/etc/ld.so.cache', '/etc/localtime'].flatMap((path) => ['--ro-bind-try', path, path]),
-    ['--proc', '/proc', '--dev', '/dev', '--perms', '1777', '--size', String(scratchBytes), '--tmpfs', inside.scratch],
+    ['--proc', '/proc', '--dev', '/dev'],
+    // Memory under another name. What has no size may grow to half of the machine's.
+    [inside.scratch, '/dev/shm'].flatMap((path) => ['--perms', '1777', '--size', String(scratchBytes), '--tmpfs', path]),
+    ['--remount-ro', '/dev'],
     ['--ro-bind', folder, inside.folder, '--ro-bind-try', process.execPath, inside.node],
     readable.flatMap((path) => ['--ro-bind', path, path]),
     workspace === undefined ? [] : [workspace.writable ? '--bind' : '--ro-bind', workspace.folder, inside.workspace],
@@ -127,6 +135,20 @@ function systemFolder(path: string): string[] {
 }
 
 const mebibyte = 1_048_576
+
+export interface ProcessLimits {
+  memoryBytes: number
+  processes: number
+  /** Of work, on one processor. */
+  seconds: number
+  scratchBytes: number
+  /** The program is Node.js. */
+  node?: boolean
+}
+
+/** Files that whoever started this process has left open to it, and which Node.js does not know of. */
+const closeInherited =
+  'cd /proc/self/fd; for n in *; do [ "$n" -gt 2 ] && eval "exec $n>&-"; done; cd "$OLDPWD"; unset OLDPWD SHLVL; exec "$@"'
 
 /**
  * Of prlimit, for every process the script starts. Addresses are bounded because memory that processes share counts as nothing else. Node.js

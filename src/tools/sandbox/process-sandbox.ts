@@ -3,7 +3,7 @@ import { chmod, cp, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ToolloopError } from '../../errors.ts'
-import { findIsolation, findProgram, type Isolation, identity, inside, isOpenToAll, limitArguments, viewArguments } from './isolation.ts'
+import { findIsolation, findProgram, type Isolation, identity, inside, isOpenToAll, viewArguments } from './isolation.ts'
 import type { Runtime, SandboxLimits, ScriptEnd, ScriptRun, ScriptSandbox } from './sandbox.ts'
 
 export interface ProcessSandboxOptions {
@@ -75,7 +75,7 @@ export class ProcessSandbox implements ScriptSandbox {
     for (const end of this.#running) end()
   }
 
-  #shutIn(run: ScriptRun, limits: SandboxLimits, { bwrap, prlimit, nice }: Isolation & { available: true }): Command {
+  #shutIn(run: ScriptRun, limits: SandboxLimits, { bwrap, start }: Isolation & { available: true }): Command {
     const { workspace, workspaceWritable: writable = false, readable = [], env = {} } = this.#options
     if (workspace !== undefined && identity().uid !== undefined && !isOpenToAll(workspace)) {
       throw new ToolloopError(
@@ -95,15 +95,7 @@ export class ProcessSandbox implements ScriptSandbox {
     })
     const seconds = Math.ceil(Math.min(timeoutMs, 86_400_000) / 1_000) + 1
     const script = this.#interpreted(`${inside.folder}/${run.script}`, run, env.PATH ?? inside.path, inside.node)
-    const limit = [
-      nice,
-      '-n',
-      '10',
-      prlimit,
-      ...limitArguments({ memoryBytes, processes, seconds, scratchBytes, node: this.#runtime === 'node' }),
-      '--',
-      ...script,
-    ]
+    const limit = [...start({ memoryBytes, processes, seconds, scratchBytes, node: this.#runtime === 'node' }), ...script]
     return { file: bwrap, args: ['--args', '3', '--', ...limit], options: { cwd: '/', env: {}, ...identity() }, view }
   }
 

@@ -1,6 +1,7 @@
-import { execFile } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { chmod, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { AgentRunner } from '../../../src/agent/runner.ts'
@@ -154,6 +155,22 @@ describe('SkillsSandboxExecutor', () => {
       console.log(await executor.run({ folder: ${JSON.stringify(folder)}, script: 'a.mjs', args: [], signal: new AbortController().signal }))`
     const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], { timeout: 15_000 })
     expect(stdout).toContain('value: 1')
+  })
+
+  it.skipIf(!isolation.available)('files that the host was left with are closed to a process', async () => {
+    const folder = await tempFolder({ 'a.sh': 'ls /proc/self/fd | tr "\\n" " "' })
+    const source = new URL('../../../src/tools/skills/index.ts', import.meta.url).href
+    const script = `import { readdirSync } from 'node:fs'
+      import { SkillsSandboxExecutor } from ${JSON.stringify(source)}
+      const run = { folder: ${JSON.stringify(folder)}, script: 'a.sh', args: [], signal: new AbortController().signal }
+      const { stdout } = await new SkillsSandboxExecutor().run(run)
+      console.log(JSON.stringify([readdirSync('/proc/self/fd').includes('29'), stdout]))`
+    const stdio: ('ignore' | 'pipe')[] = Array.from({ length: 30 }, (_, fd) => (fd === 1 || fd === 29 ? 'pipe' : 'ignore'))
+    const child = spawn(process.execPath, ['--no-warnings', '--input-type=module', '-e', script], { stdio })
+    if (child.stdout === null) throw new Error('no pipe')
+    const stdout = await text(child.stdout)
+    // Three is the one that `ls` reads them from.
+    expect(JSON.parse(stdout)).toEqual([true, '0 1 2 3 '])
   })
 
   it('TypeScript is JavaScript with types; what is more than that is refused in words', async () => {
