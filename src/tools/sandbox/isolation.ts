@@ -136,7 +136,7 @@ function systemFolder(path: string): string[] {
 
 const mebibyte = 1_048_576
 
-export interface ProcessLimits {
+interface ProcessLimits {
   memoryBytes: number
   processes: number
   /** Of work, on one processor. */
@@ -154,13 +154,7 @@ const closeInherited =
  * Of prlimit, for every process the script starts. Addresses are bounded because memory that processes share counts as nothing else. Node.js
  * reserves 512 MiB for code, which counts as its data from the start.
  */
-export function limitArguments(limits: {
-  memoryBytes: number
-  processes: number
-  seconds: number
-  scratchBytes: number
-  node?: boolean
-}): string[] {
+function limitArguments(limits: ProcessLimits): string[] {
   const { memoryBytes, node = false } = limits
   return [
     `--data=${memoryBytes + (node ? 640 * mebibyte : 0)}`,
