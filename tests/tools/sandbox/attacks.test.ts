@@ -247,7 +247,7 @@ const attacks: Record<string, Attack> = {
     check: async (outcome, sandbox) => {
       if (sandbox === 'vm') return expect(outcome).toMatchObject({ value: 'undefined'.repeat(3) })
       expect(outcome).toMatchObject({ stdout: 'started\n' })
-      await expect.poll(() => processesWith(leftBehind), { interval: 5 }).toEqual([])
+      await expect.poll(() => processesWith(leftBehind), { interval: 5, timeout: 10_000 }).toEqual([])
     },
   },
 }

@@ -3,7 +3,7 @@ import { chmod, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { promisify } from 'node:util'
-import { describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { AgentRunner } from '../../../src/agent/runner.ts'
 import { scriptedModel } from '../../../src/testing/scripted-model.ts'
 import { ToolDispatcher } from '../../../src/tools/dispatcher.ts'
@@ -25,6 +25,8 @@ async function commandLines(): Promise<string[]> {
 
 /** Whether a process runs that has this argument. */
 const isRunning = async (argument: string) => (await commandLines()).some((line) => line.split('\0').includes(argument))
+
+afterEach(() => void vi.useRealTimers())
 
 describe('SkillsSandboxExecutor', () => {
   it('S1-24 S1-25 a Skill’s VM is killed when its time is over, the result is a timeout error, and the loop goes on', async () => {
@@ -58,10 +60,14 @@ describe('SkillsSandboxExecutor', () => {
     })
     await using skills = await loadSkills({ paths: [folder], project: false, user: false })
     const tools = new ToolDispatcher([{ kind: 'skill', tools: skills }], { logger: recordingLogger().logger })
-    const running = tools.dispatch('spin', {}, { timeoutMs: 600 })
-    await expect.poll(() => isRunning(mark), { interval: 5 }).toBe(true)
-    expect(await running).toEqual({ success: false, error: 'Tool `spin` timed out after 600 ms.' })
-    await expect.poll(() => isRunning(mark), { interval: 5 }).toBe(false)
+    // However long it takes to start: its time is over when it runs.
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    const running = tools.dispatch('spin')
+    while (!(await isRunning(mark))) await goAround(1)
+    vi.advanceTimersByTime(30_000)
+    vi.useRealTimers()
+    expect(await running).toEqual({ success: false, error: 'Tool `spin` timed out after 30000 ms.' })
+    await expect.poll(() => isRunning(mark), { interval: 5, timeout: 10_000 }).toBe(false)
   })
 
   it.skipIf(!isolation.available)('an abort ends a process at once, and a closed sandbox what still runs', async () => {
@@ -71,12 +77,12 @@ describe('SkillsSandboxExecutor', () => {
     const controller = new AbortController()
     const aborted = executor.run({ folder, script: 'wait.sh', args: [], signal: controller.signal })
     const closed = executor.run({ folder, script: 'wait.sh', args: [], signal })
-    await expect.poll(() => isRunning(mark), { interval: 5 }).toBe(true)
+    await expect.poll(() => isRunning(mark), { interval: 5, timeout: 10_000 }).toBe(true)
     controller.abort(new Error('enough'))
     await expect(aborted).rejects.toThrow('enough')
     await executor.close()
     await expect(closed).rejects.toThrow('closed')
-    await expect.poll(() => isRunning(mark), { interval: 5 }).toBe(false)
+    await expect.poll(() => isRunning(mark), { interval: 5, timeout: 10_000 }).toBe(false)
   })
 
   it('more scripts than threads wait for their turn; one that is aborted while it waits leaves the others theirs', async () => {
@@ -195,7 +201,7 @@ describe('SkillsSandboxExecutor', () => {
       await using executor = new SkillsSandboxExecutor()
       expect(await executor.run({ folder, script: 'a.sh', args: [], signal })).toMatchObject({ stdout: 'mine' })
       const copies = async () => (await readdir(join(folder, '..'))).filter((name) => name.startsWith('toolloop-skill-'))
-      await expect.poll(copies).toEqual([])
+      await expect.poll(copies, { timeout: 10_000 }).toEqual([])
     },
   )
 
