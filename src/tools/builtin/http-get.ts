@@ -6,6 +6,7 @@ import { isIP, type LookupFunction } from 'node:net'
 import { pipeline, type Readable } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import { show, ToolloopError } from '../../errors.ts'
+import { networkWords } from '../network-words.ts'
 import type { AddressRule } from './public-address.ts'
 
 export interface GetOptions {
@@ -173,21 +174,5 @@ const decoders = new Map<string, () => ReturnType<typeof createGunzip> | ReturnT
 function networkProblem(error: unknown, url: URL, signal: AbortSignal): unknown {
   if (signal.aborted) return signal.reason
   if (ToolloopError.isInstance(error)) return error
-  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error'
-  const words =
-    problems[code] ?? (/CERT|SIGNATURE/.test(code) ? `its certificate is not trusted (${code})` : `the request failed (${code})`)
-  return new ToolloopError('tool_failed', `Could not fetch ${show(url.href)}: ${words}`, { cause: error })
-}
-
-const problems: Readonly<Record<string, string>> = {
-  ENOTFOUND: 'no such host is known',
-  EAI_AGAIN: 'the host could not be looked up',
-  ECONNREFUSED: 'the host refused the connection',
-  ECONNRESET: 'the connection broke',
-  ETIMEDOUT: 'the host did not answer',
-  EHOSTUNREACH: 'the host can not be reached',
-  ENETUNREACH: 'the host can not be reached',
-  HPE_HEADER_OVERFLOW: 'its headers are too long',
-  Z_DATA_ERROR: 'its content is not packed as it says',
-  Z_BUF_ERROR: 'its content ended too early',
+  return new ToolloopError('tool_failed', `Could not fetch ${show(url.href)}: ${networkWords(error)}`, { cause: error })
 }
