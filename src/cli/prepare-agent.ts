@@ -24,15 +24,8 @@ export interface PreparedAgent {
  */
 export async function prepareAgent(flags: AgentFlags, terminal: Terminal, signal: AbortSignal): Promise<PreparedAgent> {
   const { cwd, env } = terminal.io
-  const workspace = await checkFolder(resolve(cwd, flags.workspace ?? '.'))
   const instructions = await readInstructions(flags.instructions, cwd)
-  const own = await loadTools(flags.tools ?? [], cwd)
-  const builtin = flags.builtinTools ? await loadBuiltinTools(workspace) : []
-  const names = new Set(own.map(({ name }) => name))
-  for (const { name } of builtin) {
-    if (names.has(name) && !flags.quiet) terminal.note(`your tool \`${name}\` takes the place of the built-in one`)
-  }
-  const tools = [...builtin.filter(({ name }) => !names.has(name)), ...own]
+  const tools = await prepareTools(flags, terminal)
   const choice = await chooseModel({
     ...(flags.model === undefined ? {} : { model: flags.model }),
     ...(flags.baseUrl === undefined ? {} : { baseURL: flags.baseUrl }),
@@ -53,6 +46,22 @@ export async function prepareAgent(flags: AgentFlags, terminal: Terminal, signal
     ...(flags.stream ? {} : { stream: false }),
   }
   return { choice, tools, options }
+}
+
+/** The built-in tools and those of the modules named; one of these takes the place of a built-in one of its name. */
+export async function prepareTools(
+  flags: Pick<AgentFlags, 'tools' | 'builtinTools' | 'workspace' | 'quiet'>,
+  terminal: Terminal,
+): Promise<AnyTool[]> {
+  const { cwd } = terminal.io
+  const workspace = await checkFolder(resolve(cwd, flags.workspace ?? '.'))
+  const own = await loadTools(flags.tools ?? [], cwd)
+  const builtin = flags.builtinTools ? await loadBuiltinTools(workspace) : []
+  const names = new Set(own.map(({ name }) => name))
+  for (const { name } of builtin) {
+    if (names.has(name) && !flags.quiet) terminal.note(`your tool \`${name}\` takes the place of the built-in one`)
+  }
+  return [...builtin.filter(({ name }) => !names.has(name)), ...own]
 }
 
 /** Throws what `createModel` throws. */

@@ -1,9 +1,9 @@
-import { createRequire } from 'node:module'
 import type { Client, Transport } from '@modelcontextprotocol/client'
 import { messageOf } from '../../errors.ts'
 import { httpTransport } from './http-transport.ts'
 import { type ListedTool, listTools, noTimeoutMs } from './list-tools.ts'
 import type { McpClientSdk } from './load-sdk.ts'
+import { ownVersion } from './own-version.ts'
 import { ProcessTransport } from './process-transport.ts'
 import type { McpServer } from './server-config.ts'
 
@@ -147,9 +147,4 @@ async function terminate(transport: { terminateSession(): Promise<void> }, event
 function isRefusedHandshake(sdk: McpClientSdk, error: unknown): boolean {
   if (error instanceof sdk.ProtocolError) return true
   return error instanceof sdk.SdkHttpError && error.status === 400
-}
-
-function ownVersion(): string {
-  const { version } = createRequire(import.meta.url)('../../../package.json') as { version: string }
-  return version
 }
