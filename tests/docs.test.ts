@@ -18,6 +18,8 @@ const entries: Record<string, string> = {
   'src/index.ts': 'toolloop',
   'src/testing/index.ts': 'toolloop/testing',
   'src/tools/builtin/index.ts': 'toolloop/tools',
+  'src/tools/mcp/index.ts': 'toolloop/mcp',
+  'src/tools/openapi/index.ts': 'toolloop/openapi',
   'src/dialects/index.ts': 'toolloop/dialects',
   'src/pipeline/index.ts': 'toolloop/pipeline',
   'src/models/openai.ts': 'toolloop/models/openai',
@@ -54,6 +56,8 @@ const printed: Record<string, RegExp> = {
   'speech.ts': /^say: Dr\. Who, it is 3\.5 °C in Oslo\.\nsay: “Am 3\. Mai wird es wärmer!”\nsay: 再见。\nsay: Bye\nanswered 4\n$/,
   'langchain-backend.ts': /^native answered It is sunny in Oslo\.\nlangchain answered It is sunny in Oslo\.\ntrue\n$/,
   'migrating-from-langchain.ts': /^weather \{"city":"Oslo"\} → sunny in Oslo\nanswered It is sunny in Oslo\. 15\n$/,
+  'mcp.ts': /^everything__echo everything__get-sum\nThe sum of 2 and 40 is 42\. It is 42\.\n2\n$/,
+  'openapi.ts': /^\{"url":"\/weather\/S%C3%A3o%20Paulo\?units=metric","key":"\[redacted\]"\}\n$/,
   'one-query.ts': /^Oslo is ahead\.\n$/,
 }
 

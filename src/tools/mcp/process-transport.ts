@@ -131,7 +131,7 @@ export class ProcessTransport implements Transport {
     try {
       return this.#options.parse(line)
     } catch {
-      return undefined
+      return refusedAnswer(line)
     }
   }
 
@@ -160,6 +160,20 @@ export class ProcessTransport implements Transport {
     })
   }
 }
+
+/** For a line that is no message, but says which request it is to answer: that request would else wait for ever. */
+function refusedAnswer(line: string): JSONRPCMessage | undefined {
+  try {
+    const { id, method }: Record<string, unknown> = JSON.parse(line)
+    if (method !== undefined || (typeof id !== 'number' && typeof id !== 'string')) return undefined
+    return { jsonrpc: '2.0', id, error: { code: internalError, message: 'the server answered with something that is no response' } }
+  } catch {
+    return undefined // Not even JSON.
+  }
+}
+
+/** https://www.jsonrpc.org/specification#error_object */
+const internalError = -32603
 
 function startProblem({ code, message }: NodeJS.ErrnoException, { command, cwd }: ProcessTransportOptions): string {
   if (code !== 'ENOENT') return `it could not be started: ${message}`

@@ -259,8 +259,9 @@ export class ServerLink {
 
   #words(error: unknown): string {
     // What `fetch` rejects with says only that it failed; why is in its cause.
-    const isNetwork = error instanceof TypeError && error.message === 'fetch failed' && error.cause !== undefined
-    return this.#clean(isNetwork ? networkWords(error.cause) : messageOf(error))
+    const cause = error instanceof TypeError && error.message === 'fetch failed' ? error.cause : undefined
+    const isNetwork = cause instanceof Error && 'code' in cause
+    return this.#clean(isNetwork ? networkWords(cause) : messageOf(cause ?? error))
   }
 
   #clean(text: string): string {

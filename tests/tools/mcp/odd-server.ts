@@ -54,6 +54,7 @@ const calls: Record<string, Call> = {
     answer(pending.get(String(key)), text('late'))
     answer(id, text('released'))
   },
+  big: (id, { size }) => answer(id, text(`head${'x'.repeat(Number(size))}tail`)),
   cancelled: (id) => answer(id, text(JSON.stringify(cancelled))),
   become: (id, args) => {
     tools = Array.isArray(args.tools) ? args.tools : []
@@ -98,7 +99,12 @@ if (oddity.stubborn) {
   setInterval(() => {}, 1000)
 }
 if (oddity.start === 'exit') process.exit(3)
-if (oddity.start === 'flood') setInterval(() => print('all work and no play\n'.repeat(10_000)), 1)
-if (oddity.start === 'endless-line') setInterval(() => print('x'.repeat(1_000_000)), 1)
-if (oddity.start === 'newlines') setInterval(() => print('\n'.repeat(100_000)), 1)
+const flood = { flood: 'all work and no play\n'.repeat(10_000), 'endless-line': 'x'.repeat(100_000), newlines: '\n'.repeat(100_000) }
+/** As fast as it is read. */
+function pour(drop: string): void {
+  if (process.stdout.write(drop)) setImmediate(pour, drop)
+  else process.stdout.once('drain', () => pour(drop))
+}
+if (oddity.start === 'flood' || oddity.start === 'endless-line' || oddity.start === 'newlines') pour(flood[oddity.start])
+process.stdout.on('error', () => {})
 createInterface({ input: process.stdin }).on('line', take)

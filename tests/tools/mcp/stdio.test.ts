@@ -1,3 +1,5 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
 import { describe, expect, it, vi } from 'vitest'
 import { connectMcpServers } from '../../../src/tools/mcp/index.ts'
 import { recordingLogger } from '../../hazards/stage.ts'
@@ -170,6 +172,20 @@ describe.concurrent('an MCP server over stdio', () => {
     await vi.waitFor(() => expect(pids.map(isRunning)).toEqual([false, false]))
     expect(await callText(tools, 'odd__pid')).toMatch(/not running.*has been closed/)
     expect(tools.servers()).toEqual([{ name: 'odd', state: 'closed' }])
+  })
+
+  it('ends with the process, also with one that forgets to close it', async () => {
+    const server = JSON.stringify(odd({ tools: [listed('pid'), listed('child')], stubborn: true }))
+    const script = `
+      const { connectMcpServers } = await import(${JSON.stringify(new URL('../../../src/tools/mcp/index.ts', import.meta.url))})
+      const tools = await connectMcpServers({ odd: ${server} })
+      const pids = ['odd__pid', 'odd__child'].map((name) => tools.get(name).execute({}, { signal: new AbortController().signal, progress() {} }))
+      console.log((await Promise.all(pids)).map(({ content }) => content).join())
+      process.exit(0)`
+    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script])
+    const pids = stdout.trim().split(',').map(Number)
+    expect(pids).toHaveLength(2)
+    await vi.waitFor(() => expect(pids.map(isRunning)).toEqual([false, false]))
   })
 
   it.each([
