@@ -33,6 +33,8 @@ function partOf(block: ContentBlock): ContentPart {
     case 'text':
       return { type: 'text', text: block.text }
     case 'image':
+      // What is called an image and is none would have the whole request refused by a provider.
+      if (!block.mimeType.startsWith('image/')) return { type: 'file', data: block.data, mediaType: block.mimeType }
       return { type: 'image', data: block.data, mediaType: block.mimeType }
     case 'audio':
       return { type: 'file', data: block.data, mediaType: block.mimeType }

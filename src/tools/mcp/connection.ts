@@ -39,7 +39,10 @@ export async function openConnection(sdk: McpClientSdk, server: McpServer, event
   } catch (error) {
     if (signal.aborted || !isRefusedHandshake(sdk, error)) throw error
     // Nearly every server takes the handshake; one that doesn't may speak only the protocol that has none, of 2026-07-28.
-    return open(sdk, server, events, signal, 'auto')
+    return open(sdk, server, events, signal, 'auto').catch(() => {
+      signal.throwIfAborted()
+      throw error
+    })
   }
 }
 

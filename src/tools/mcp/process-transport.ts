@@ -1,5 +1,6 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import type { Readable, Writable } from 'node:stream'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client'
 import { clip } from '../../errors.ts'
 import { LineReader } from './line-reader.ts'
@@ -20,6 +21,10 @@ export interface ProcessTransportOptions {
 
 /** What a server may print to its standard output between two messages: a greeting, not a flood. */
 const mostNoiseBytes = 1024 * 1024
+/** How much may wait to be read by it. */
+const mostUnreadBytes = 64 * 1024 * 1024
+/** More notifications at once are left in the pipe until these have been delivered. */
+const mostUnreadMessages = 1_000
 const mostStderrLineBytes = 8 * 1024
 /** How long it is given to end by itself once its input has ended, and again once it was asked to by a signal. */
 const graceMs = 1_000
@@ -42,6 +47,9 @@ export class ProcessTransport implements Transport {
   #child: Child | undefined
   #closing: Promise<void> | undefined
   #noiseBytes = 0
+  readonly #unread: JSONRPCMessage[] = []
+  #isDelivering = false
+  #delivered: Promise<void> = Promise.resolve()
   #problem: string | undefined
 
   constructor(options: ProcessTransportOptions) {
@@ -80,7 +88,8 @@ export class ProcessTransport implements Transport {
         killAtExit.add(child)
         resolve()
       })
-      child.once('error', (error: NodeJS.ErrnoException) => {
+      child.on('error', (error: NodeJS.ErrnoException) => {
+        if (child.pid !== undefined) return this.onerror?.(error)
         this.#problem ??= startProblem(error, this.#options)
         this.#gone.resolve()
         reject(new Error(this.#problem, { cause: error }))
@@ -91,6 +100,8 @@ export class ProcessTransport implements Transport {
   send(message: JSONRPCMessage): Promise<void> {
     const stdin = this.#child?.stdin
     if (stdin === undefined || !stdin.writable) return Promise.reject(new Error('the server is not running'))
+    // What it asks is answered, also if it asks without end and never reads the answers.
+    if (stdin.writableLength > mostUnreadBytes) this.#fail(`it has left more than ${mostUnreadBytes} bytes unread`)
     return new Promise((resolve, reject) => {
       stdin.write(`${JSON.stringify(message)}\n`, (error) => (error ? reject(error) : resolve()))
     })
@@ -117,12 +128,33 @@ export class ProcessTransport implements Transport {
     const message = this.#parse(line)
     if (message !== undefined) {
       this.#noiseBytes = 0
-      this.onmessage?.(message)
+      this.#unread.push(message)
+      if (!this.#isDelivering) this.#delivered = this.#deliver()
       return
     }
     if (this.#noiseBytes === 0) this.onerror?.(new Error(`it printed what is no message: ${clip(line)}`))
     this.#noiseBytes += line.length + 1
     if (this.#noiseBytes > mostNoiseBytes) this.#fail(`it printed more than ${mostNoiseBytes} bytes that are no message`)
+  }
+
+  /**
+   * One after another, a notification given the time to be taken note of: the SDK does that a moment later, but takes an answer at once, and then
+   * has no ear any more for the progress of its request that came right before.
+   */
+  async #deliver(): Promise<void> {
+    this.#isDelivering = true
+    for (let message = this.#unread.shift(); message !== undefined; message = this.#unread.shift()) {
+      try {
+        this.onmessage?.(message)
+      } catch (error) {
+        this.onerror?.(error instanceof Error ? error : new Error(String(error)))
+      }
+      if ('id' in message) continue
+      if (this.#unread.length > mostUnreadMessages) this.#child?.stdout.pause()
+      await nextTurn()
+    }
+    this.#isDelivering = false
+    this.#child?.stdout.resume()
   }
 
   #parse(line: string): JSONRPCMessage | undefined {
@@ -151,10 +183,12 @@ export class ProcessTransport implements Transport {
       for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy()
     }
     const late = setTimeout(destroy, drainMs)
-    child.once('close', () => {
+    child.once('close', async () => {
       clearTimeout(late)
       destroy()
       killAtExit.delete(child)
+      // Its last words may be an answer.
+      await this.#delivered
       this.#gone.resolve()
       this.onclose?.()
     })

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { clip, messageOf, ToolloopError } from '../../errors.ts'
 import { type Logger, redactText, secretTexts } from '../../log.ts'
 import type { JsonObject } from '../../messages.ts'
@@ -16,6 +17,8 @@ export type McpServerState = 'starting' | 'ready' | 'down' | 'closed'
 const defaultStartTimeoutMs = 30_000
 const firstRestartMs = 500
 const longestRestartMs = 30_000
+/** Between two lists of a server whose tools keep changing. */
+const refreshPauseMs = 250
 /** A server that has been up for so long has not failed again, but anew. */
 const steadyMs = 60_000
 
@@ -89,7 +92,7 @@ export class ServerLink {
     }
     try {
       const result = await withCallStream(streamEnded, () => connection.client.callTool(request, options))
-      if (result.isError) throw new ToolloopError('tool_failed', failureText(result))
+      if (result.isError) throw new ToolloopError('tool_failed', this.#clean(failureText(result)))
       return readCallResult(result)
     } catch (error) {
       signal.throwIfAborted()
@@ -182,8 +185,11 @@ export class ServerLink {
         if (this.#connection !== connection) return
         this.#tools = tools
         this.#onChange()
+        // A server that says so each time it is asked is not to keep us busy.
+        if (this.#isStale) await pause(refreshPauseMs, undefined, { signal: this.#closing.signal, ref: false })
       }
     } catch (error) {
+      if (this.#closing.signal.aborted) return
       this.#log('warn', { error: this.#words(error) }, 'an MCP server did not list its changed tools; those it had before stay')
     } finally {
       this.#refreshing = false
@@ -281,12 +287,12 @@ function streamEnded(): Error {
 function secretsOf(server: McpServer): string[] {
   if (!('url' in server)) return secretTexts(server.env ?? {}, new Set())
   const headers = typeof server.headers === 'object' ? Object.values(server.headers) : []
-  const { username, password, search } = new URL(server.url)
-  return [...headers, username, password, search].flatMap((text) => [text, decoded(text)]).filter((text) => text.length >= 8)
-}
-
-function decoded(text: string): string {
-  return /^\w+ \S+$/.test(text) ? (text.split(' ')[1] ?? text) : text
+  const { username, password, searchParams, pathname } = new URL(server.url)
+  // Some services have a key in the path.
+  const keys = pathname.split('/').filter((segment) => segment.length >= 16)
+  // `Bearer x` is known by its `x` too.
+  const texts = [...headers.flatMap((value) => [value, ...value.split(' ')]), username, password, ...searchParams.values(), ...keys]
+  return texts.filter((text) => text.length >= 8)
 }
 
 /** Runs `work`, which heeds its signal: aborted when one of `signals` is, or with `late()` when the time is up. Rejects with the reason then. */

@@ -23,7 +23,7 @@ export interface Operation {
   servers: Json | undefined
 }
 
-export interface OperationBody {
+interface OperationBody {
   mediaType: string
   form: 'json' | 'urlencoded' | 'text'
   schema: Json | undefined

@@ -78,8 +78,9 @@ describe.concurrent.each(['stdio', 'http'])('the server "everything" over %s', (
     const args = { duration: 0.4, steps: 4 }
     const call = callTool(tools, 'every__trigger-long-running-operation', args, { onProgress })
     const other = callTool(tools, 'every__trigger-long-running-operation', { duration: 60, steps: 600 }, { signal: controller.signal })
-    await watch.until(() => seen.length > 0)
+    const first = await Promise.race([watch.until(() => seen.length > 0).then(() => 'progress'), call])
     controller.abort()
+    expect(first, JSON.stringify(records)).toBe('progress')
     expect(await other).toMatchObject({ outcome: 'cancelled' })
     expect(await call).toMatchObject({ outcome: 'ok' })
     expect(seen[0]).toEqual({ progress: 1, total: 4 })

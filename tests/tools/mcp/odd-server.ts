@@ -13,6 +13,8 @@ export interface Oddity {
   greeting?: string
   /** Lives on when its input ends and when it is asked to end, and so does a child of its own that holds its pipes. */
   stubborn?: boolean
+  /** Says each time its tools are listed that they have changed. */
+  restless?: boolean
   /** Printed to standard error at the start. */
   stderr?: string
 }
@@ -27,6 +29,7 @@ const oddity: Oddity = JSON.parse(process.argv[2] ?? '{}')
 const flooding = ['flood', 'endless-line', 'newlines'].includes(oddity.start ?? '')
 // A command line can't be as long as that.
 let tools = (oddity.tools ?? []).map((tool) => (Object(tool).name === 'huge' ? { ...tool, description: 'x'.repeat(300_000) } : tool))
+let lists = 0
 let child: ChildProcess | undefined
 const cancelled: unknown[] = []
 const pending = new Map<string, number>()
@@ -50,10 +53,19 @@ const calls: Record<string, Call> = {
     }
     pending.set(String(key), id ?? 0)
   },
+  /** Progress and answer in one piece. */
+  hasty: (id, _args, progressToken) => {
+    const report = (progress: number) => ({ jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken, progress } })
+    const messages = [report(1), report(2), { jsonrpc: '2.0', id, result: text('done') }]
+    print(messages.map((message) => `${JSON.stringify(message)}\n`).join(''))
+  },
+  /** The answer is the last thing it does. */
+  parting: (id) => process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', id, result: text('farewell') })}\n`, () => process.exit(0)),
   release: (id, { key = '' }) => {
     answer(pending.get(String(key)), text('late'))
     answer(id, text('released'))
   },
+  lists: (id) => answer(id, text(String(lists))),
   big: (id, { size }) => answer(id, text(`head${'x'.repeat(Number(size))}tail`)),
   cancelled: (id) => answer(id, text(JSON.stringify(cancelled))),
   become: (id, args) => {
@@ -72,6 +84,8 @@ function answerRequest(id: number, method: string | undefined, params: NonNullab
   if (method === 'tools/call') {
     calls[params.name ?? '']?.(id, params.arguments ?? {}, params._meta?.progressToken)
   } else if (method === 'tools/list') {
+    lists++
+    if (oddity.restless) send({ method: 'notifications/tools/list_changed' })
     // One a page.
     const at = Number(params.cursor ?? 0)
     if (oddity.start !== 'no-tools-list') {

@@ -50,7 +50,7 @@ describe.concurrent('an MCP server over stdio', () => {
     await using tools = await connectMcpServers({ odd: odd({ tools: [listed('env')] }, { env: { OWN: 'given' }, cwd: '/' }) })
     const seen: Record<string, string> = JSON.parse(await callText(tools, 'odd__env'))
     expect(seen).toMatchObject({ OWN: 'given', PATH: process.env.PATH })
-    const allowed = ['HOME', 'LOGNAME', 'PATH', 'SHELL', 'TERM', 'USER', 'OWN']
+    const allowed = ['HOME', 'LOGNAME', 'PATH', 'SHELL', 'TERM', 'USER', 'OWN', 'NODE_COMPILE_CACHE']
     expect(Object.keys(seen).filter((name) => !allowed.includes(name))).toEqual([])
   })
 
@@ -77,6 +77,7 @@ describe.concurrent('an MCP server over stdio', () => {
     const content = [
       { type: 'text', text: 'one' },
       { type: 'image', data, mimeType: 'image/png' },
+      { type: 'image', data, mimeType: 'text/html' },
       { type: 'audio', data, mimeType: 'audio/wav' },
       { type: 'resource_link', uri: 'file:///a.txt', name: 'a', description: 'the file' },
       { type: 'resource', resource: { uri: 'file:///b.txt', text: 'words' } },
@@ -88,6 +89,7 @@ describe.concurrent('an MCP server over stdio', () => {
       content: [
         { type: 'text', text: 'one' },
         { type: 'image', data, mediaType: 'image/png' },
+        { type: 'file', data, mediaType: 'text/html' },
         { type: 'file', data, mediaType: 'audio/wav' },
         { type: 'text', text: 'a: file:///a.txt\nthe file' },
         { type: 'text', text: 'file:///b.txt:\nwords' },
@@ -129,6 +131,15 @@ describe.concurrent('an MCP server over stdio', () => {
     expect(records.filter(({ level }) => level === 'warn')).toEqual([])
   })
 
+  it('progress that comes together with the answer, and an answer that is the last thing a server says, are not lost', async () => {
+    const { logger } = recordingLogger()
+    await using tools = await connectMcpServers({ odd: odd({ tools: [listed('hasty'), listed('parting')] }) }, { logger })
+    const progress: unknown[] = []
+    expect(await callText(tools, 'odd__hasty', {}, { onProgress: (update) => progress.push(update) })).toBe('done')
+    expect(progress).toEqual([{ progress: 1 }, { progress: 2 }])
+    expect(await callText(tools, 'odd__parting')).toBe('farewell')
+  })
+
   it('follows the server’s list as it changes', async () => {
     const watch = new Watch()
     await using tools = await connectMcpServers({ odd: odd({ tools: [listed('become')] }) }, { onChange: watch.changed })
@@ -142,6 +153,16 @@ describe.concurrent('an MCP server over stdio', () => {
     expect(await callText(tools, 'odd__echo', { now: true })).toBe('{"now":true}')
     await callTool(tools, 'odd__become', { tools: [] })
     await watch.until(() => tools.size === 0)
+  })
+
+  it('a server that says without end that its list has changed is asked only now and then', async () => {
+    const { logger } = recordingLogger()
+    await using tools = await connectMcpServers({ odd: odd({ tools: [listed('lists'), listed('echo')], restless: true }) }, { logger })
+    const start = performance.now()
+    for (let turn = 0; turn < 50; turn++) await callText(tools, 'odd__echo')
+    const lists = Number(await callText(tools, 'odd__lists'))
+    // Four a second, of two pages each; one while it was started, one at once, one that has just begun.
+    expect(lists / 2).toBeLessThanOrEqual((performance.now() - start) / 250 + 3)
   })
 
   it('dies in the middle of a call: the call fails in words, its tools say that it is down, and it is started again', async () => {
