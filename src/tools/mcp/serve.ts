@@ -7,7 +7,7 @@ import { type Content, type ContentPart, isJsonObject, type Json } from '../../m
 import type { ToolSet } from '../registry.ts'
 import { type ToolCallEnd, ToolRunner } from '../runner.ts'
 import type { AnyTool } from '../tool.ts'
-import { loadServerSdk, type McpServerSdk } from './load-sdk.ts'
+import { missingPackage } from './load-sdk.ts'
 import { ownVersion } from './own-version.ts'
 
 export interface ServeMcpOptions {
@@ -79,6 +79,16 @@ export async function serveMcp(tools: ToolSet, options: ServeMcpOptions = {}): P
       for (const server of servers) server.sendToolListChanged().catch(onerror)
     },
     [Symbol.asyncDispose]: close,
+  }
+}
+
+type McpServerSdk = typeof import('@modelcontextprotocol/server') & typeof import('@modelcontextprotocol/server/stdio')
+
+async function loadServerSdk(): Promise<McpServerSdk> {
+  try {
+    return { ...(await import('@modelcontextprotocol/server')), ...(await import('@modelcontextprotocol/server/stdio')) }
+  } catch (cause) {
+    throw missingPackage('@modelcontextprotocol/server', 'serving tools over MCP needs', cause)
   }
 }
 

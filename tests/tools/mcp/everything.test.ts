@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
+import { createMcpHandler, Server } from '@modelcontextprotocol/server'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { connectMcpServers, type McpServer, type McpTools } from '../../../src/tools/mcp/index.ts'
 import { recordingLogger } from '../../hazards/stage.ts'
@@ -94,5 +95,25 @@ describe('a server that speaks only the protocol without a handshake', () => {
     await using tools = await connectMcpServers({ newer: { command: process.execPath, args } }, { onChange: watch.changed })
     expect(await callText(tools, 'newer__grow1')).toBe('2 tools')
     await watch.until(() => tools.size === 2)
+  })
+
+  it('is understood over HTTP too, where a call ends with its request', async () => {
+    const aborted = Promise.withResolvers<string>()
+    const { fetch } = createMcpHandler(
+      () => {
+        const server = new Server({ name: 'newer', version: '1' }, { capabilities: { tools: {} } })
+        server.setRequestHandler('tools/list', () => ({ tools: [{ name: 'hang', inputSchema: { type: 'object' as const } }] }))
+        server.setRequestHandler('tools/call', (_request, { mcpReq: { signal } }) => {
+          signal.addEventListener('abort', () => aborted.resolve('aborted'))
+          return new Promise(() => {})
+        })
+        return server
+      },
+      { legacy: 'reject' },
+    )
+    const server = { url: 'http://localhost/mcp', fetch: (url: string | URL, init?: RequestInit) => fetch(new Request(url, init)) }
+    await using tools = await connectMcpServers({ newer: server }, { logger: recordingLogger().logger })
+    expect(await callTool(tools, 'newer__hang', {}, { timeoutMs: 50 })).toMatchObject({ outcome: 'timeout' })
+    expect(await aborted.promise).toBe('aborted')
   })
 })
