@@ -19,6 +19,8 @@ const entries: Record<string, string> = {
   'src/testing/index.ts': 'toolloop/testing',
   'src/tools/builtin/index.ts': 'toolloop/tools',
   'src/tools/skills/index.ts': 'toolloop/skills',
+  'src/tools/mcp/index.ts': 'toolloop/mcp',
+  'src/tools/openapi/index.ts': 'toolloop/openapi',
   'src/dialects/index.ts': 'toolloop/dialects',
   'src/pipeline/index.ts': 'toolloop/pipeline',
   'src/models/openai.ts': 'toolloop/models/openai',
@@ -57,6 +59,8 @@ const printed: Record<string, RegExp> = {
   'migrating-from-langchain.ts': /^weather \{"city":"Oslo"\} → sunny in Oslo\nanswered It is sunny in Oslo\. 15\n$/,
   'skills.ts':
     /^circle_area \(skill\): \{"area":314\}\n\{ success: true, result: \{ area: 3 \} \} \{ success: false, error: 'Tool not found: square_area' \}\n$/,
+  'mcp.ts': /^everything__echo everything__get-sum\nThe sum of 2 and 40 is 42\. It is 42\.\n2\n$/,
+  'openapi.ts': /^\{"url":"\/weather\/S%C3%A3o%20Paulo\?units=metric","key":"\[redacted\]"\}\n$/,
   'one-query.ts': /^Oslo is ahead\.\n$/,
 }
 

@@ -39,6 +39,8 @@ const uses = new Map([
   ['@anthropic-ai/sdk', 'models of Anthropic'],
   ['@google/genai', 'models of Google'],
   ['@modelcontextprotocol/client', 'tools of MCP servers'],
+  ['@modelcontextprotocol/server', 'toolloop mcp'],
+  ['@apidevtools/json-schema-ref-parser', 'tools of OpenAPI documents'],
   ['@opentelemetry/api', 'telemetry'],
   ['langchain', "the backend 'langchain'"],
 ])

@@ -28,6 +28,7 @@ const agentOptions = [
 const optionsOf: Record<string, ReadonlySet<string>> = {
   run: new Set([...agentOptions, 'json', 'events']),
   chat: new Set(agentOptions),
+  mcp: new Set([...toolOptions, 'timeout', 'verbose', 'quiet']),
   doctor: new Set(['model', 'baseUrl', 'json']),
   'tools list': new Set([...toolOptions, 'json', 'verbose', 'quiet']),
   'tools call': new Set([...toolOptions, 'timeout', 'json', 'verbose', 'quiet']),
@@ -85,7 +86,7 @@ function createProgram(io: CliIO, done: (code: number) => void): Command {
   const program = new Command('toolloop')
     .description('Runs a tool-using agent: asks a model, runs the tools it calls, until it answers or a bound is reached.')
     .version(String(readOwnPackage().version), '-V, --version')
-    .usage('[options] [prompt…]\n       toolloop chat|doctor|tools|skills [options]')
+    .usage('[options] [prompt…]\n       toolloop chat|tools|skills|mcp|doctor [options]')
     .argument('[prompt...]', 'what to ask; `-`, or nothing when input is piped in: read it from standard input')
     .configureOutput({ writeOut: (text) => void io.stdout.write(text), writeErr: (text) => void io.stderr.write(text) })
     .showHelpAfterError('(toolloop --help lists the options)')
@@ -102,6 +103,11 @@ function createProgram(io: CliIO, done: (code: number) => void): Command {
     checkOptions(program, 'chat')
     const { chat } = await import('./chat.ts')
     done(await chat(program.opts<AgentFlags>(), io))
+  })
+  addCommand(program, 'mcp', 'serve the tools as an MCP server, on standard input and output').action(async () => {
+    checkOptions(program, 'mcp')
+    const { mcp } = await import('./mcp.ts')
+    done(await mcp(program.opts<AgentFlags>(), io))
   })
   addCommand(program, 'doctor', 'say what is set up, and which model a run would use').action(async () => {
     checkOptions(program, 'doctor')
@@ -225,6 +231,7 @@ const examples = `Examples
   toolloop chat -m deepseek/deepseek-chat
   toolloop tools call calculate '{"expression": "2 ** 64"}'
   toolloop skills run csv-tools scripts/total.py -- --column price prices.csv
+  toolloop mcp --tools ./my-tools.ts --no-builtin-tools
   toolloop doctor
 
 The answer goes to standard output, everything about it to standard error.

@@ -182,7 +182,7 @@ export function defineTool<const S extends StandardSchemaV1 | JsonSchema = JsonS
   return tool as DefinedTool<ArgsOf<S>, Value, Context>
 }
 
-const toolName = /^[a-zA-Z0-9_-]{1,64}$/
+export const toolName: RegExp = /^[a-zA-Z0-9_-]{1,64}$/
 
 /** Throws `invalid_tool` or `invalid_option` unless `tool` has a legal name, a description, an object schema and options in range. */
 export function checkTool(tool: AnyTool): void {

@@ -6,10 +6,13 @@ import { isIP, type LookupFunction } from 'node:net'
 import { pipeline, type Readable } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import { show, ToolloopError } from '../../errors.ts'
+import { networkWords } from '../network-words.ts'
 import type { AddressRule } from './public-address.ts'
 
 export interface GetOptions {
   url: string
+  /** Default: what a page may be. */
+  headers?: Readonly<Record<string, string>>
   /** Most bytes of the body to read, unpacked. */
   maxBytes: number
   /** Whether a body of this content type is worth reading. */
@@ -27,6 +30,8 @@ export interface HttpAnswer {
   status: number
   /** As sent; `''` when none was. */
   contentType: string
+  /** Where a redirect leads that was not followed. */
+  location?: string
   /** Undefined when the content type was not wanted. */
   body?: Buffer
   /** The body's length as announced, if it was. */
@@ -60,6 +65,17 @@ export async function get(options: GetOptions): Promise<HttpAnswer> {
   }
 }
 
+/** One request of any method, as `get` makes them, but redirects are not followed. */
+export async function requestOnce(options: GetOptions & { method: string; body?: string }): Promise<HttpAnswer> {
+  const url = checkUrl(options.url, options)
+  const { response, close } = await send(url, options)
+  try {
+    return await answer(url, response.statusCode ?? 0, response, options)
+  } finally {
+    close()
+  }
+}
+
 /** Refuses what must not be asked for. Addresses behind names are checked when they are known: in `guardedLookup`. */
 function checkUrl(text: string, { rule }: GetOptions, base?: URL): URL {
   const where = base === undefined ? '`url`' : `the redirect from ${show(base.href)}`
@@ -90,20 +106,24 @@ function privateAddress(host: string): ToolloopError {
   )
 }
 
-function send(url: URL, { rule, resolveHost, signal }: GetOptions): Promise<{ response: IncomingMessage; close(): void }> {
+function send(
+  url: URL,
+  { rule, resolveHost, signal, headers = { accept }, method = 'GET', body }: GetOptions & { method?: string; body?: string },
+): Promise<{ response: IncomingMessage; close(): void }> {
   const request = (url.protocol === 'https:' ? requestHttps : requestHttp)(url, {
     // No shared agent: no connection is kept, and no proxy taken from the environment.
     agent: false,
+    method,
     signal,
     lookup: guardedLookup(resolveHost ?? ((host) => lookup(host, { all: true })), rule),
-    headers: { accept, 'accept-encoding': 'gzip, br', 'user-agent': 'toolloop' },
+    headers: { 'accept-encoding': 'gzip, br', 'user-agent': 'toolloop', ...headers },
   })
   const close = () => void request.destroy()
   return new Promise((resolve, reject) => {
     request.on('response', (response) => resolve({ response, close }))
     // Stays for as long as the request lives: a late error without a listener would end the process.
     request.on('error', (error) => reject(networkProblem(error, url, signal)))
-    request.end()
+    request.end(body)
   })
 }
 
@@ -127,7 +147,14 @@ function guardedLookup(resolveHost: (host: string) => Promise<LookupAddress[]>, 
 async function answer(url: URL, status: number, response: IncomingMessage, options: GetOptions): Promise<HttpAnswer> {
   const contentType = response.headers['content-type'] ?? ''
   const length = Number(response.headers['content-length'] ?? Number.NaN)
-  const head = { url: url.href, status, contentType, ...(Number.isSafeInteger(length) ? { announcedBytes: length } : {}) }
+  const { location } = response.headers
+  const head = {
+    url: url.href,
+    status,
+    contentType,
+    ...(location === undefined ? {} : { location }),
+    ...(Number.isSafeInteger(length) ? { announcedBytes: length } : {}),
+  }
   if (!options.wants(contentType)) return { ...head, truncated: false }
   try {
     return { ...head, ...(await readBody(unpack(response, url), options.maxBytes)) }
@@ -173,21 +200,5 @@ const decoders = new Map<string, () => ReturnType<typeof createGunzip> | ReturnT
 function networkProblem(error: unknown, url: URL, signal: AbortSignal): unknown {
   if (signal.aborted) return signal.reason
   if (ToolloopError.isInstance(error)) return error
-  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error'
-  const words =
-    problems[code] ?? (/CERT|SIGNATURE/.test(code) ? `its certificate is not trusted (${code})` : `the request failed (${code})`)
-  return new ToolloopError('tool_failed', `Could not fetch ${show(url.href)}: ${words}`, { cause: error })
-}
-
-const problems: Readonly<Record<string, string>> = {
-  ENOTFOUND: 'no such host is known',
-  EAI_AGAIN: 'the host could not be looked up',
-  ECONNREFUSED: 'the host refused the connection',
-  ECONNRESET: 'the connection broke',
-  ETIMEDOUT: 'the host did not answer',
-  EHOSTUNREACH: 'the host can not be reached',
-  ENETUNREACH: 'the host can not be reached',
-  HPE_HEADER_OVERFLOW: 'its headers are too long',
-  Z_DATA_ERROR: 'its content is not packed as it says',
-  Z_BUF_ERROR: 'its content ended too early',
+  return new ToolloopError('tool_failed', `Could not fetch ${show(url.href)}: ${networkWords(error)}`, { cause: error })
 }

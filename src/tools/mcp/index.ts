@@ -1,0 +1,5 @@
+export type { McpToolResult } from './call-result.ts'
+export { connectMcpServers, type HeldTool, type McpOptions, type McpServerStatus, type McpTools } from './connect.ts'
+export { type McpService, type ServeMcpOptions, serveMcp } from './serve.ts'
+export type { McpCommand, McpServer, McpServerOptions, McpUrl } from './server-config.ts'
+export type { McpServerState } from './server-link.ts'

@@ -1,0 +1,19 @@
+/** Why a connection failed, in words for the model: the system's own messages hold addresses of this network. */
+export function networkWords(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error'
+  return problems[code] ?? (/CERT|SIGNATURE/.test(code) ? `its certificate is not trusted (${code})` : `the request failed (${code})`)
+}
+
+const problems: Readonly<Record<string, string>> = {
+  ENOTFOUND: 'no such host is known',
+  EAI_AGAIN: 'the host could not be looked up',
+  ECONNREFUSED: 'the host refused the connection',
+  ECONNRESET: 'the connection broke',
+  UND_ERR_SOCKET: 'the connection broke',
+  ETIMEDOUT: 'the host did not answer',
+  EHOSTUNREACH: 'the host can not be reached',
+  ENETUNREACH: 'the host can not be reached',
+  HPE_HEADER_OVERFLOW: 'its headers are too long',
+  Z_DATA_ERROR: 'its content is not packed as it says',
+  Z_BUF_ERROR: 'its content ended too early',
+}

@@ -1,0 +1,98 @@
+import { ToolloopError } from '../../errors.ts'
+import { isJsonObject, type JsonObject } from '../../messages.ts'
+import { type OpenApiDocument, problem } from './document.ts'
+import { encode } from './serialise.ts'
+
+/** What a request carries to be let in. */
+export interface Credentials {
+  headers: Record<string, string>
+  /** Encoded pairs. */
+  query: string[]
+  cookies: string[]
+  /** Texts no answer and no error may quote. */
+  secrets: string[]
+}
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+/** How a security scheme is met: by what a variable of the environment holds. */
+interface Scheme {
+  name: string
+  variable: string
+  apply(secret: string, to: Credentials): void
+}
+
+/**
+ * The document's security schemes that `auth` names a variable for. Throws `invalid_option` for one that the document doesn't have or whose kind
+ * can't be met.
+ */
+export class Security {
+  readonly #schemes = new Map<string, Scheme>()
+  readonly #env: Environment
+
+  constructor(document: OpenApiDocument, auth: Readonly<Record<string, string>>, env: Environment) {
+    this.#env = env
+    const { components } = document.root
+    const schemes = isJsonObject(components) && isJsonObject(components.securitySchemes) ? components.securitySchemes : {}
+    for (const [name, variable] of Object.entries(auth)) {
+      const given = Object.hasOwn(schemes, name) ? document.resolve(schemes[name]) : undefined
+      if (!isJsonObject(given)) {
+        const names = Object.keys(schemes).map((known) => `\`${known}\``)
+        throw problem(`Expected \`auth\` to name security schemes of the document (${names.join(', ') || 'it has none'}), got \`${name}\``)
+      }
+      this.#schemes.set(name, { name, variable, apply: applying(name, given) })
+    }
+  }
+
+  /** Whether requests that need one of these alternatives can be made. */
+  covers(alternatives: readonly string[][]): boolean {
+    return alternatives.length === 0 || alternatives.some((names) => names.every((name) => this.#schemes.has(name)))
+  }
+
+  /** The credentials for the first alternative that can be met. Throws `tool_failed` when a variable is not set. */
+  forRequest(alternatives: readonly string[][]): Credentials {
+    const credentials: Credentials = { headers: {}, query: [], cookies: [], secrets: [] }
+    // Without being asked to, no server is told who asks; being asked, it is better told than not.
+    const able = alternatives.filter((names) => names.every((name) => this.#schemes.has(name)))
+    const chosen = able.find((names) => names.length > 0) ?? []
+    for (const name of chosen) {
+      const scheme = this.#schemes.get(name)
+      if (scheme === undefined) continue
+      const secret = this.#env[scheme.variable]
+      if (secret === undefined || secret === '') {
+        throw new ToolloopError(
+          'tool_failed',
+          `The credentials for this service are not set up: the environment variable ${scheme.variable} is empty.`,
+        )
+      }
+      credentials.secrets.push(secret, encode(secret))
+      scheme.apply(secret, credentials)
+    }
+    return credentials
+  }
+}
+
+function applying(name: string, scheme: JsonObject): Scheme['apply'] {
+  const { type, in: place, name: key, scheme: http } = scheme
+  const authorization = (make: (secret: string) => string): Scheme['apply'] => {
+    return (secret, { headers, secrets }) => {
+      headers.authorization = make(secret)
+      secrets.push(headers.authorization.slice(headers.authorization.indexOf(' ') + 1))
+    }
+  }
+  if (type === 'apiKey' && typeof key === 'string') {
+    if (place === 'header') return (secret, { headers }) => void Object.assign(headers, { [key.toLowerCase()]: secret })
+    if (place === 'query') return (secret, { query }) => void query.push(`${encode(key)}=${encode(secret)}`)
+    if (place === 'cookie') return (secret, { cookies }) => void cookies.push(`${key}=${encode(secret)}`)
+  }
+  if (type === 'http' && /^basic$/i.test(String(http))) {
+    return authorization((secret) => `Basic ${Buffer.from(secret).toString('base64')}`)
+  }
+  // What OAuth and OpenID Connect give is sent like this; getting it is not ours.
+  if ((type === 'http' && /^bearer$/i.test(String(http))) || type === 'oauth2' || type === 'openIdConnect') {
+    return authorization((secret) => `Bearer ${secret}`)
+  }
+  throw problem(
+    `Expected the security scheme \`${name}\` to be an API key, http basic or bearer, OAuth 2 or OpenID Connect, got \`${type} ${http ?? place ?? ''}\``,
+  )
+}

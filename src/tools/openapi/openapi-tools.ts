@@ -1,0 +1,177 @@
+import { messageOf } from '../../errors.ts'
+import { defaultLogger, type Logger, redacting } from '../../log.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../messages.ts'
+import { AddressRule } from '../builtin/public-address.ts'
+import { resultText } from '../result-text.ts'
+import { compileSchema } from '../schema.ts'
+import type { AnyTool, Tool, ToolEffect } from '../tool.ts'
+import { legalToolNames } from '../tool-names.ts'
+import { type OperationArguments, operationArguments } from './arguments.ts'
+import { Security } from './credentials.ts'
+import { loadDocument, problem } from './document.ts'
+import { listOperations, type Method, methods, type Operation } from './operations.ts'
+import type { OpenApiResult } from './send-operation.ts'
+
+export interface OpenApiOptions {
+  /** Where requests go: nothing else is asked. Default: the first of the document's servers. */
+  baseURL?: string | URL
+  /** Which operations become tools, by `operationId`, or by method and path (`get /pets`). Default: all. */
+  operations?: readonly string[]
+  /** Only operations that have one of these tags. */
+  tags?: readonly string[]
+  /** Only operations with one of these methods. Default: all of `get`, `head`, `put`, `delete`, `post`, `patch`. */
+  methods?: readonly Method[]
+  /** Stands before each tool's name, with `__` in between. Default: nothing does. */
+  prefix?: string
+  /**
+   * For each security scheme of the document that is to be met, the environment variable that holds its secret: a key, a token, or `user:password`.
+   * Read for each request, so that it may change.
+   */
+  auth?: Readonly<Record<string, string>>
+  /** Default: this process's. */
+  env?: Readonly<Record<string, string | undefined>>
+  /** Sent with every request. What the model gives as a header of the same name doesn't count then. */
+  headers?: Readonly<Record<string, string>>
+  /** Which calls need an approval: all, none, or those of the operations named. Default: none. */
+  approval?: boolean | readonly string[]
+  /** Also ask servers on this machine and private networks: `true`, or a list of ranges. Default: only where `baseURL` was given. */
+  allowPrivateAddresses?: boolean | readonly string[]
+  /** Time limit of one call in milliseconds. Default: the run's. */
+  timeoutMs?: number
+  /** Most bytes of a response that are read. Default 1,048,576. */
+  maxResponseBytes?: number
+  logger?: Logger
+}
+
+/**
+ * Makes a tool of each operation of an OpenAPI 3.0 or 3.1 document: an object, its text as JSON or YAML, or the path of a file. An operation that
+ * can't be one (its body has a form that can't be written, its schema is not usable) is left out with a warning.
+ *
+ * Rejects with `invalid_option` for a document or options that are not usable, `missing_dependency` without `@apidevtools/json-schema-ref-parser`.
+ * A call fails with status and text of a response that is not 200 to 299.
+ */
+export async function openApiTools(source: string | URL | object, options: OpenApiOptions = {}): Promise<AnyTool[]> {
+  const { auth = {}, env = process.env, logger = defaultLogger } = options
+  const document = await loadDocument(source)
+  const security = new Security(document, auth, env)
+  const log = redacting(logger)
+  const warn = (operation: string, reason: string) => log.warn({ operation, reason }, 'an operation of an API is left out')
+  const chosen = chooseOperations(listOperations(document, warn), options)
+  const rule = new AddressRule(options.allowPrivateAddresses ?? options.baseURL !== undefined)
+  const prefix = options.prefix === undefined || options.prefix === '' ? '' : `${options.prefix}__`
+  const names = legalToolNames(chosen.map(({ id }) => `${prefix}${id}`))
+  const base = chosen.some(({ servers }) => servers === undefined) ? baseOf(document.root.servers, options) : undefined
+  const tools = chosen.flatMap((operation, index) => {
+    try {
+      const name = names[index] ?? ''
+      const mapping = operationArguments(document, operation)
+      compileSchema(mapping.schema, name)
+      const own = operation.servers === undefined ? base : undefined
+      const tool = operationTool(name, operation, mapping, { security, rule, base: own ?? baseOf(operation.servers, options), options })
+      if (!security.covers(operation.security) && options.headers === undefined) {
+        log.warn({ operation: operation.id, security: operation.security }, 'no `auth` is given for an operation of an API')
+      }
+      return [tool]
+    } catch (error) {
+      warn(operation.id, messageOf(error))
+      return []
+    }
+  })
+  if (tools.length === 0) throw problem('Expected the OpenAPI document to have operations that can be called, got none; the log says why')
+  return tools
+}
+
+interface Calling {
+  security: Security
+  rule: AddressRule
+  base: URL
+  options: OpenApiOptions
+}
+
+const defaultResponseBytes = 1_048_576
+
+function operationTool(
+  name: string,
+  operation: Operation,
+  mapping: OperationArguments,
+  { security, rule, base, options }: Calling,
+): AnyTool {
+  const { headers = {}, maxResponseBytes = defaultResponseBytes, approval = false, timeoutMs } = options
+  const needsApproval = typeof approval === 'boolean' ? approval : approval.includes(operation.id)
+  const tool: Tool<unknown> = {
+    name,
+    description: operation.description,
+    parameters: mapping.schema,
+    effect: effectOf(operation.method),
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    ...(needsApproval ? { approval: true } : {}),
+    ...(mapping.secrets.length === 0 ? {} : { secrets: mapping.secrets }),
+    toContent: ({ status, body, truncated }: OpenApiResult) => {
+      if (body === undefined) return `HTTP ${status}, no content`
+      return truncated
+        ? `${resultText(body)}\n\n(… the response is longer than ${maxResponseBytes} bytes and was cut here …)`
+        : resultText(body)
+    },
+    execute: async (args: JsonObject, { signal }) => {
+      // HTTP, TLS and zlib are loaded by the first call.
+      const { sendOperation } = await import('./send-operation.ts')
+      const credentials = security.forRequest(operation.security)
+      return sendOperation(operation, mapping, args, credentials, { base, headers, rule, maxResponseBytes }, signal)
+    },
+  }
+  return tool as AnyTool
+}
+
+/** What HTTP says of a method (https://www.rfc-editor.org/rfc/rfc9110.html#section-9.2). */
+function effectOf(method: Method): ToolEffect {
+  if (method === 'get' || method === 'head') return 'read'
+  return method === 'put' || method === 'delete' ? 'idempotent' : 'unsafe'
+}
+
+function chooseOperations(all: readonly Operation[], options: OpenApiOptions): Operation[] {
+  const { operations, tags, methods: wanted = methods } = options
+  const strange = wanted.filter((method) => !methods.includes(method))
+  if (strange.length > 0) throw problem(`Expected \`methods\` to be of ${methods.join(', ')}, got \`${strange.join(', ')}\``)
+  for (const id of operations ?? []) {
+    if (all.some((operation) => isCalled(operation, id))) continue
+    throw problem(`Expected \`operations\` to name operations of the document (${all.map((one) => one.id).join(', ')}), got \`${id}\``)
+  }
+  const chosen = all
+    .filter((operation) => operations === undefined || operations.some((id) => isCalled(operation, id)))
+    .filter((operation) => tags === undefined || operation.tags.some((tag) => tags.includes(tag)))
+    .filter(({ method }) => wanted.includes(method))
+  if (chosen.length === 0) throw problem(`Expected the OpenAPI document to have operations that are wanted, got none of its ${all.length}`)
+  return chosen
+}
+
+function isCalled({ id, method, path }: Operation, name: string): boolean {
+  return id === name || `${method} ${path}` === name
+}
+
+/** Throws `invalid_option` for a server that is none, or that is only known relative to where the document came from. */
+function baseOf(servers: Json | undefined, { baseURL }: OpenApiOptions): URL {
+  if (baseURL !== undefined) return checkedBase(String(baseURL), '`baseURL`')
+  const [first] = [servers].flat()
+  if (!isJsonObject(first) || typeof first.url !== 'string') {
+    throw problem('Expected `baseURL` to say where the API is: the OpenAPI document names no server')
+  }
+  return checkedBase(withVariables(first.url, first.variables), "the OpenAPI document's server")
+}
+
+function withVariables(url: string, variables: Json | undefined): string {
+  return url.replace(/\{([^{}]+)\}/g, (whole, name: string) => {
+    const variable = isJsonObject(variables) && Object.hasOwn(variables, name) ? variables[name] : undefined
+    return isJsonObject(variable) && variable.default !== undefined ? String(variable.default) : whole
+  })
+}
+
+function checkedBase(text: string, what: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url === undefined || !/^https?:$/.test(url.protocol)) {
+    // What is not a URL may still hold a key: ours is not shown.
+    throw problem(`Expected ${what} to be an http or https URL${what === '`baseURL`' ? '' : `, got \`${text}\`: give \`baseURL\``}`)
+  }
+  if (url.username !== '' || url.password !== '') throw problem(`Expected ${what} to be a URL without a user name or password in it`)
+  if (url.search !== '' || url.hash !== '') throw problem(`Expected ${what} to be a URL without query and fragment`)
+  return url
+}

@@ -1,0 +1,157 @@
+import { messageOf } from '../../errors.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../messages.ts'
+import { type OpenApiDocument, problem } from './document.ts'
+import type { ParameterStyle, Place } from './serialise.ts'
+
+export type Method = 'get' | 'head' | 'put' | 'delete' | 'post' | 'patch'
+export const methods: readonly Method[] = ['get', 'head', 'put', 'delete', 'post', 'patch']
+
+/** One operation of a document, its references followed. */
+export interface Operation {
+  /** Its `operationId`, or method and path. */
+  id: string
+  method: Method
+  /** With its `{parameters}`. */
+  path: string
+  tags: string[]
+  description: string
+  parameters: (ParameterStyle & { schema: Json | undefined; description: string; isRequired: boolean })[]
+  body: OperationBody | undefined
+  /** Alternatives, each a set of security schemes by name; empty: none is needed. */
+  security: string[][]
+  /** Its own servers, if it has any. */
+  servers: Json | undefined
+}
+
+interface OperationBody {
+  mediaType: string
+  form: 'json' | 'urlencoded' | 'text'
+  schema: Json | undefined
+  description: string
+  isRequired: boolean
+}
+
+/** Parameters of these names are not the caller's: the specification has them ignored, or they are about the connection. */
+const notParameters = /^(accept|content-type|authorization|host|connection|content-length|transfer-encoding|expect|upgrade|proxy-.*)$/i
+
+/** All operations, in the document's order. `onProblem` is told of those that can't be used and why; they are left out. */
+export function listOperations(document: OpenApiDocument, onProblem: (operation: string, reason: string) => void): Operation[] {
+  const operations: Operation[] = []
+  for (const [path, given] of Object.entries(document.root.paths ?? {})) {
+    const item = document.resolve(given)
+    if (!isJsonObject(item)) continue
+    for (const method of methods) {
+      const operation = item[method]
+      if (!isJsonObject(operation)) continue
+      const id = typeof operation.operationId === 'string' && operation.operationId !== '' ? operation.operationId : `${method} ${path}`
+      try {
+        operations.push(readOperation(document, { id, method, path, item, operation }))
+      } catch (error) {
+        onProblem(id, messageOf(error))
+      }
+    }
+  }
+  return operations
+}
+
+interface GivenOperation {
+  id: string
+  method: Method
+  path: string
+  /** The path item it is in. */
+  item: JsonObject
+  operation: JsonObject
+}
+
+function readOperation(document: OpenApiDocument, { id, method, path, item, operation }: GivenOperation): Operation {
+  // Those of the operation take the place of those of its path.
+  const all = [...parametersOf(document, item), ...parametersOf(document, operation)]
+  const parameters = [...new Map(all.map((parameter) => [`${parameter.place} ${parameter.name}`, parameter])).values()]
+  for (const [, name] of path.matchAll(/\{([^{}]+)\}/g)) {
+    if (parameters.some((parameter) => parameter.place === 'path' && parameter.name === name)) continue
+    throw problem(`Expected the path ${path} to have a parameter \`${name}\``)
+  }
+  return {
+    id,
+    method,
+    path,
+    tags: Array.isArray(operation.tags) ? operation.tags.map(String) : [],
+    description: describe(operation, method, path),
+    parameters,
+    body: bodyOf(document, operation),
+    security: securityOf(operation.security ?? document.root.security),
+    servers: operation.servers ?? item.servers,
+  }
+}
+
+/** What a model should know of it; longer descriptions are not taken by every provider. */
+function describe({ summary, description }: JsonObject, method: Method, path: string): string {
+  const said = [summary, description].filter((text): text is string => typeof text === 'string' && text.trim() !== '')
+  const place = `${method.toUpperCase()} ${path}`
+  const text = [...new Set(said.map((part) => part.trim())), place].join('\n\n')
+  return text.length <= mostCharacters ? text : `${text.slice(0, mostCharacters - place.length - 3)}…\n\n${place}`
+}
+
+const mostCharacters = 1024
+
+function parametersOf(document: OpenApiDocument, { parameters = [] }: JsonObject): Operation['parameters'] {
+  if (!Array.isArray(parameters)) throw problem('Expected `parameters` to be a list')
+  return parameters.flatMap((given) => {
+    const parameter = document.resolve(given)
+    if (!isJsonObject(parameter) || typeof parameter.name !== 'string') throw problem('Expected a parameter to have a name')
+    const { name, in: place, schema, content, description, required } = parameter
+    if (place !== 'path' && place !== 'query' && place !== 'header' && place !== 'cookie') return []
+    if (place === 'header' && notParameters.test(name)) return []
+    const style = typeof parameter.style === 'string' ? parameter.style : defaultStyles[place]
+    return [
+      {
+        name,
+        place,
+        style,
+        explode: typeof parameter.explode === 'boolean' ? parameter.explode : style === 'form',
+        isJson: content !== undefined,
+        allowReserved: parameter.allowReserved === true,
+        schema: isJsonObject(content) ? schemaOf(Object.values(content)[0]) : schema,
+        description: typeof description === 'string' ? description : '',
+        isRequired: required === true || place === 'path',
+      },
+    ]
+  })
+}
+
+const defaultStyles: Readonly<Record<Place, string>> = { path: 'simple', query: 'form', header: 'simple', cookie: 'form' }
+
+function schemaOf(mediaType: Json | undefined): Json | undefined {
+  return isJsonObject(mediaType) ? mediaType.schema : undefined
+}
+
+/** The body in the form we write best. Throws when there is none that could be written. */
+function bodyOf(document: OpenApiDocument, { requestBody }: JsonObject): OperationBody | undefined {
+  const body = document.resolve(requestBody)
+  if (!isJsonObject(body) || !isJsonObject(body.content)) return undefined
+  const description = typeof body.description === 'string' ? body.description : ''
+  for (const [form, wanted] of bodyForms) {
+    const found = Object.entries(body.content).find(([mediaType]) => wanted.test(mediaType))
+    if (found === undefined) continue
+    const [mediaType, media] = found
+    return {
+      mediaType: mediaType.replace('*/*', 'application/json'),
+      form,
+      schema: schemaOf(media),
+      description,
+      isRequired: body.required === true,
+    }
+  }
+  if (body.required !== true) return undefined
+  throw problem(`Expected a body that can be written as JSON, a form or text, got ${Object.keys(body.content).join(', ')}`)
+}
+
+const bodyForms: [OperationBody['form'], RegExp][] = [
+  ['json', /^application\/(json|[\w.+-]+\+json)\b|^\*\/\*/i],
+  ['urlencoded', /^application\/x-www-form-urlencoded\b/i],
+  ['text', /^text\/(?!\*)/i],
+]
+
+function securityOf(given: Json | undefined): string[][] {
+  return Array.isArray(given) ? given.filter(isJsonObject).map((requirement) => Object.keys(requirement)) : []
+}

@@ -1,0 +1,101 @@
+import { isJsonObject, type Json, type JsonObject } from '../../messages.ts'
+import { isReference, type OpenApiDocument } from './document.ts'
+
+const oneSchema = new Set([
+  ...['items', 'additionalItems', 'additionalProperties', 'unevaluatedItems', 'unevaluatedProperties', 'contains', 'propertyNames'],
+  ...['not', 'if', 'then', 'else'],
+])
+const severalSchemas = new Set(['allOf', 'anyOf', 'oneOf', 'prefixItems', 'items'])
+const namedSchemas = new Set(['properties', 'patternProperties', 'dependentSchemas', '$defs', 'definitions'])
+/** Says nothing of what is valid, or not in a way JSON Schema knows. */
+const leftOut = new Set(['example', 'examples', 'xml', 'externalDocs', 'discriminator', 'nullable', '$schema'])
+
+/**
+ * The schemas of one operation as JSON Schema. What they refer to is put beside them once, as `$defs`, not in the place of each reference:
+ * that would make every tool longer, and never end where a schema refers to itself.
+ */
+export class OperationSchemas {
+  readonly #document: OpenApiDocument
+  readonly #names = new Map<string, string>()
+  readonly defs: JsonObject = {}
+
+  constructor(document: OpenApiDocument) {
+    this.#document = document
+  }
+
+  /** A schema for what is sent: properties that only a server may set are left out of it. Throws `invalid_option` for a bad reference. */
+  convert(schema: Json | undefined): Json {
+    if (!isJsonObject(schema)) return schema === false ? false : {}
+    if (isReference(schema)) {
+      const reference = { $ref: `#/$defs/${this.#define(schema.$ref)}` }
+      // Beside a reference everything else counts only since 3.1.
+      const { $ref: _, ...rest } = schema
+      return this.#document.is30 || Object.keys(rest).length === 0 ? reference : { ...this.#keywords(rest), ...reference }
+    }
+    return this.#document.is30 ? asNullable(this.#keywords(withNumericBounds(schema)), schema) : this.#keywords(schema)
+  }
+
+  /** What a schema is at its place, its references followed. */
+  resolved(schema: Json | undefined): JsonObject {
+    const found = this.#document.resolve(schema)
+    return isJsonObject(found) ? found : {}
+  }
+
+  #define(pointer: string): string {
+    const known = this.#names.get(pointer)
+    if (known !== undefined) return known
+    const target = this.#document.resolve({ $ref: pointer })
+    const base = (pointer.split('/').at(-1) ?? '').replace(/%..|~[01]|[^\w.-]/g, '_') || 'schema'
+    let name = base
+    for (let turn = 2; Object.hasOwn(this.defs, name); turn++) name = `${base}_${turn}`
+    this.#names.set(pointer, name)
+    // Taken before it is made: it may refer to itself.
+    Object.defineProperty(this.defs, name, { value: {}, enumerable: true, configurable: true, writable: true })
+    this.defs[name] = this.convert(target as Json)
+    return name
+  }
+
+  #keywords(schema: JsonObject): JsonObject {
+    const hidden = new Set(Object.entries(isJsonObject(schema.properties) ? schema.properties : {}).flatMap(this.#hiddenName))
+    const entries = Object.entries(schema)
+      .filter(([key]) => !leftOut.has(key) && !key.startsWith('x-'))
+      .map(([key, value]): [string, Json] => {
+        if (key === 'required' && Array.isArray(value)) return [key, value.filter((name) => !hidden.has(String(name)))]
+        if (severalSchemas.has(key) && Array.isArray(value)) return [key, value.map((item) => this.convert(item))]
+        if (oneSchema.has(key)) return [key, typeof value === 'boolean' ? value : this.convert(value)]
+        if (!namedSchemas.has(key) || !isJsonObject(value)) return [key, value]
+        const named = Object.entries(value).filter(([name]) => key !== 'properties' || !hidden.has(name))
+        return [key, Object.fromEntries(named.map(([name, item]) => [name, typeof item === 'boolean' ? item : this.convert(item)]))]
+      })
+    return Object.fromEntries(entries)
+  }
+
+  readonly #hiddenName = ([name, schema]: [string, Json]): string[] => (this.resolved(schema).readOnly === true ? [name] : [])
+}
+
+/** `minimum: 1, exclusiveMinimum: true` of 3.0 becomes `exclusiveMinimum: 1`. */
+function withNumericBounds(schema: JsonObject): JsonObject {
+  const result = { ...schema }
+  for (const [bound, exclusive] of [
+    ['minimum', 'exclusiveMinimum'],
+    ['maximum', 'exclusiveMaximum'],
+  ] as const) {
+    if (typeof result[exclusive] !== 'boolean') continue
+    const limit = result[bound]
+    if (result[exclusive] && limit !== undefined) {
+      result[exclusive] = limit
+      delete result[bound]
+    } else delete result[exclusive]
+  }
+  return result
+}
+
+/** `nullable` of 3.0 becomes a type more. It says nothing where there is no type. */
+function asNullable(converted: JsonObject, { nullable, type, enum: values }: JsonObject): JsonObject {
+  if (nullable !== true || typeof type !== 'string') return converted
+  return {
+    ...converted,
+    type: [type, 'null'],
+    ...(Array.isArray(values) && !values.includes(null) ? { enum: [...values, null] } : {}),
+  }
+}

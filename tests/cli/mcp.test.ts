@@ -1,0 +1,44 @@
+import { fileURLToPath } from 'node:url'
+import { expect, it } from 'vitest'
+import { connectMcpServers } from '../../src/tools/mcp/index.ts'
+import { callText } from '../tools/mcp/open-tools.ts'
+import { runCli } from './start-cli.ts'
+import { tempFolder } from './temp-folder.ts'
+
+const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
+
+it('toolloop mcp serves built-in and own tools to a client, whatever they print, and ends with it', async () => {
+  const cwd = await tempFolder({
+    'tools.mjs': `console.log('loading')
+     export const shout = { name: 'shout', description: 'Shouts.', parameters: { type: 'object', properties: { text: { type: 'string' } } },
+       execute: ({ text }) => { console.log('shouting'); return text.toUpperCase() } }
+     export const pay = { name: 'pay', description: 'Pays.', parameters: { type: 'object' }, approval: true, execute: () => 1 }`,
+  })
+  const stderr: unknown[] = []
+  const log = (fields: object) => void stderr.push(fields)
+  const logger = { debug: log, info: log, warn: log, error: log }
+  const server = { command: process.execPath, args: [main, 'mcp', '--tools', 'tools.mjs'], cwd, prefix: '' }
+  await using tools = await connectMcpServers({ own: server }, { logger })
+  expect(tools.names()).toEqual(expect.arrayContaining(['read_file', 'calculate', 'shout']))
+  expect(tools.names()).not.toContain('pay')
+  expect(await callText(tools, 'shout', { text: 'hello' })).toBe('HELLO')
+  expect(await callText(tools, 'calculate', { expression: '6*7' })).toMatch(/42/)
+  expect(await callText(tools, 'read_file', { path: '../../etc/passwd' })).not.toMatch(/root:/)
+  expect(stderr).toEqual(
+    expect.arrayContaining(
+      ['loading', 'not served, since nobody can be asked for approval: pay', 'shouting'].map((line) => ({ server: 'own', stderr: line })),
+    ),
+  )
+})
+
+it('toolloop mcp refuses options that mean nothing to it, and says what is wrong with a module', async () => {
+  const cwd = await tempFolder()
+  const [wrong, missing, bare] = await Promise.all([
+    runCli(['mcp', '--json'], { cwd }),
+    runCli(['mcp', '--tools', 'none.ts'], { cwd }),
+    runCli(['mcp', '--no-builtin-tools'], { cwd }),
+  ])
+  expect(wrong).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(/`toolloop mcp` does not take --json/) })
+  expect(missing).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(/found no file at/) })
+  expect(bare).toMatchObject({ code: 0, stdout: '' })
+})

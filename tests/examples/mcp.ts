@@ -1,0 +1,23 @@
+import { AgentRunner } from '../../src/index.ts'
+import { scriptedModel } from '../../src/testing/index.ts'
+import { connectMcpServers } from '../../src/tools/mcp/index.ts'
+
+await using tools = await connectMcpServers({
+  everything: {
+    command: 'node',
+    args: ['node_modules/@modelcontextprotocol/server-everything/dist/index.js', 'stdio'],
+    tools: ['echo', 'get-sum'],
+    // What it may be trusted with is yours to say.
+    effects: { 'get-sum': 'read' },
+    approval: ['echo'],
+  },
+  wiki: { url: 'http://127.0.0.1:1/mcp', headers: { authorization: `Bearer ${process.env.WIKI_TOKEN}` }, optional: true },
+})
+console.log(tools.names().join(' '))
+
+const model = scriptedModel([{ toolCalls: [{ name: 'everything__get-sum', args: { a: 2, b: 40 } }] }, 'It is 42.'])
+const { output, toolCalls } = await new AgentRunner({ model, tools }).run('How much is 2 + 40?')
+console.log(toolCalls[0]?.content, output)
+
+// Keep these: given as `allowed` the next time, they hold back every tool that is new or no longer what it was.
+console.log(Object.keys(tools.fingerprints()).length)

@@ -1,0 +1,109 @@
+import { describe, expect, it, vi } from 'vitest'
+import { connectMcpServers } from '../../../src/tools/mcp/index.ts'
+import { recordingLogger } from '../../hazards/stage.ts'
+import { type Answer, json, result, startOddHttpServer } from './odd-http-server.ts'
+import { callText, callTool, listed, Watch } from './open-tools.ts'
+
+const events = (response: Parameters<Answer>[0]) => response.writeHead(200, { 'content-type': 'text/event-stream' })
+const event = (message: object) => `event: message\ndata: ${JSON.stringify({ jsonrpc: '2.0', ...message })}\n\n`
+
+/** What the odd server's tools do, by name. */
+const answers: Record<string, Answer> = {
+  echo: (response, { message: { id, params } }) =>
+    json(response, { jsonrpc: '2.0', id, result: result(JSON.stringify(params?.arguments)) }),
+  cut: (response) => void events(response).write('event: mess', () => response.destroy()),
+  'end-early': (response) => void events(response).end(': nothing\n\n'),
+  'cut-json': (response) => {
+    response.writeHead(200, { 'content-type': 'application/json', 'content-length': '1000' })
+    response.write('{"jsonrpc"', () => response.destroy())
+  },
+  huge: (response) => void response.setHeader('content-type', 'application/json').end(`"${'x'.repeat(11_000_000)}"`),
+  'huge-event': (response) => void events(response).end(`data: "${'x'.repeat(11_000_000)}"\n\n`),
+  html: (response) => void response.setHeader('content-type', 'text/html').end('<h1>Sign in</h1>'),
+  error: (response) => void response.writeHead(503).end('busy'),
+  away: (response) => void response.writeHead(307, { location: 'http://169.254.169.254/latest' }).end(),
+  'stays-open': (response, { message: { id } }) => void events(response).write(event({ id, result: result('done') })),
+  hang: (response, { message: { params } }) => {
+    const progress = { progressToken: params?._meta?.progressToken, progress: 1 }
+    events(response).write(event({ method: 'notifications/progress', params: progress }))
+  },
+}
+const tools = Object.keys(answers).map((name) => listed(name))
+const startServer = () => startOddHttpServer(tools, (response, request) => answers[request.message.params?.name ?? '']?.(response, request))
+
+describe.concurrent('an MCP server over HTTP', () => {
+  it('is sent the headers, also those that change, and told when its session is over', async () => {
+    await using server = await startServer()
+    let turn = 0
+    const headers = () => ({ authorization: `Bearer turn-${++turn}` })
+    const open = await connectMcpServers({ odd: { url: server.url, headers } })
+    expect(open.names()).toEqual(Object.keys(answers).map((name) => `odd__${name}`))
+    expect(await callText(open, 'odd__echo', { a: 1 })).toBe('{"a":1}')
+    await open.close()
+    const sent = server.requests.map(({ headers: { authorization } }) => authorization)
+    expect(new Set(sent).size).toBe(server.requests.length)
+    expect(server.requests.at(-1)).toMatchObject({ method: 'DELETE', headers: { 'mcp-session-id': 'one' } })
+  })
+
+  it.each([
+    [
+      'cut',
+      /^The MCP server `odd` did not answer \(the connection ended before the answer came\)\. Whether the call took effect is not known\./,
+    ],
+    ['end-early', /did not answer \(the connection ended before the answer came\)/],
+    ['cut-json', /did not answer \(.*\)\. Whether the call took effect/],
+    ['huge', /did not answer \(the server sent a message of more than 10485760 bytes\)/],
+    ['huge-event', /did not answer/],
+    ['html', /did not answer \(Unexpected content type: text\/html\)/],
+    ['error', /answered with HTTP status 503\. It is being restarted/],
+    ['away', /answered with HTTP status 307/],
+  ])('whose answer is broken (%s): the call fails at once and in words', async (name, words) => {
+    await using server = await startServer()
+    await using open = await connectMcpServers({ odd: { url: server.url } }, { logger: recordingLogger().logger })
+    expect(await callText(open, `odd__${name}`)).toMatch(words)
+  })
+
+  it('a call that is over holds no connection, however long the server would', async () => {
+    await using server = await startServer()
+    await using open = await connectMcpServers({ odd: { url: server.url } }, { logger: recordingLogger().logger })
+    expect(await callText(open, 'odd__stays-open')).toBe('done')
+    const controller = new AbortController()
+    const onProgress = () => controller.abort()
+    expect(await callTool(open, 'odd__hang', {}, { signal: controller.signal, onProgress })).toMatchObject({ outcome: 'cancelled' })
+    await vi.waitFor(() => expect(server.requests.map(({ message }) => message.method)).toContain('notifications/cancelled'))
+    expect(await callText(open, 'odd__echo')).toBe('{}')
+    await vi.waitFor(() => expect(server.open.size).toBe(0))
+  })
+
+  it('that has forgotten the session, or was away, is connected to again', async () => {
+    const watch = new Watch()
+    await using server = await startServer()
+    const options = { logger: recordingLogger().logger, onChange: watch.changed }
+    await using open = await connectMcpServers({ odd: { url: server.url } }, options)
+    server.session = 'two'
+    expect(await callText(open, 'odd__echo')).toMatch(/answered with HTTP status 404\. It is being restarted/)
+    await watch.until(() => open.servers()[0]?.state === 'ready')
+    expect(await callText(open, 'odd__echo')).toBe('{}')
+    await server.stop()
+    expect(await callText(open, 'odd__echo')).toMatch(/did not answer \((the host refused the connection|the connection broke)\)\. Whether/)
+    expect(open.servers()[0]).toMatchObject({ state: 'down' })
+    await server.start()
+    await watch.until(() => open.servers()[0]?.state === 'ready')
+    expect(await callText(open, 'odd__echo')).toBe('{}')
+  })
+
+  it.each<[string, Answer, RegExp]>([
+    ['never answers', () => {}, /was not ready within 200 ms/],
+    ['wants to know who asks', (response) => void response.writeHead(401).end('who are you?'), /could not be started: .*who are you/],
+    ['is none', (response) => void response.setHeader('content-type', 'text/html').end('<h1>Hello</h1>'), /Unexpected content type/],
+  ])('that %s: connecting fails, and leaves no connection', async (what, handshake, words) => {
+    await using server = await startOddHttpServer([], () => {}, handshake)
+    const url = `${server.url}?key=secret-in-address`
+    const startTimeoutMs = what === 'never answers' ? 200 : 15_000
+    const opening = connectMcpServers({ odd: { url, startTimeoutMs } }, { logger: recordingLogger().logger })
+    const error: unknown = await opening.catch((reason: unknown) => reason)
+    expect(String(error)).toMatch(words)
+    expect(error).toMatchObject({ code: 'mcp_server_failed', message: expect.not.stringContaining('secret-in-address') })
+    await vi.waitFor(() => expect(server.open.size).toBe(0))
+  })
+})

@@ -1,0 +1,124 @@
+/**
+ * An MCP server written by hand, as a program: it speaks the protocol's lines itself, so that it can also break them. What it does is its first
+ * argument as JSON.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { createInterface } from 'node:readline'
+
+export interface Oddity {
+  tools?: object[]
+  /** Instead of starting up as it should. */
+  start?: 'silent' | 'exit' | 'flood' | 'endless-line' | 'newlines' | 'no-tools-list'
+  /** Printed before the first message. */
+  greeting?: string
+  /** Lives on when its input ends and when it is asked to end, and so does a child of its own that holds its pipes. */
+  stubborn?: boolean
+  /** Says each time its tools are listed that they have changed. */
+  restless?: boolean
+  /** Printed to standard error at the start. */
+  stderr?: string
+}
+
+interface Message {
+  id?: number
+  method?: string
+  params?: { name?: string; arguments?: Record<string, unknown>; _meta?: { progressToken?: number }; requestId?: number; cursor?: string }
+}
+
+const oddity: Oddity = JSON.parse(process.argv[2] ?? '{}')
+const flooding = ['flood', 'endless-line', 'newlines'].includes(oddity.start ?? '')
+// A command line can't be as long as that.
+let tools = (oddity.tools ?? []).map((tool) => (Object(tool).name === 'huge' ? { ...tool, description: 'x'.repeat(300_000) } : tool))
+let lists = 0
+let child: ChildProcess | undefined
+const cancelled: unknown[] = []
+const pending = new Map<string, number>()
+
+const print = (text: string) => void process.stdout.write(text)
+const send = (message: object) => print(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
+const answer = (id: number | undefined, result: object) => send({ id, result })
+const text = (value: string) => ({ content: [{ type: 'text', text: value }] })
+
+type Call = (id: number | undefined, args: Record<string, unknown>, progressToken: number | undefined) => void
+
+const calls: Record<string, Call> = {
+  echo: (id, args) => answer(id, text(JSON.stringify(args))),
+  env: (id) => answer(id, text(JSON.stringify(process.env))),
+  pid: (id) => answer(id, text(String(process.pid))),
+  child: (id) => answer(id, text(String(child?.pid))),
+  die: () => process.exit(7),
+  hang: (id, { key = '' }, progressToken) => {
+    if (progressToken !== undefined) {
+      send({ method: 'notifications/progress', params: { progressToken, progress: 1, total: 2, message: 'half' } })
+    }
+    pending.set(String(key), id ?? 0)
+  },
+  /** Progress and answer in one piece. */
+  hasty: (id, _args, progressToken) => {
+    const report = (progress: number) => ({ jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken, progress } })
+    const messages = [report(1), report(2), { jsonrpc: '2.0', id, result: text('done') }]
+    print(messages.map((message) => `${JSON.stringify(message)}\n`).join(''))
+  },
+  /** The answer is the last thing it does. */
+  parting: (id) => process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', id, result: text('farewell') })}\n`, () => process.exit(0)),
+  release: (id, { key = '' }) => {
+    answer(pending.get(String(key)), text('late'))
+    answer(id, text('released'))
+  },
+  lists: (id) => answer(id, text(String(lists))),
+  big: (id, { size }) => answer(id, text(`head${'x'.repeat(Number(size))}tail`)),
+  cancelled: (id) => answer(id, text(JSON.stringify(cancelled))),
+  become: (id, args) => {
+    tools = Array.isArray(args.tools) ? args.tools : []
+    send({ method: 'notifications/tools/list_changed' })
+    answer(id, text('changed'))
+  },
+  nonsense: (id) => answer(id, { content: 'not a list' }),
+  refuse: (id) => send({ id, error: { code: -32602, message: 'no such thing' } }),
+  fails: (id) => answer(id, { ...text(`failed in ${process.cwd()}`), isError: true }),
+  /** Whatever the test wants to be answered. */
+  any: (id, { result }) => answer(id, result as object),
+}
+
+function answerRequest(id: number, method: string | undefined, params: NonNullable<Message['params']>): void {
+  if (method === 'tools/call') {
+    calls[params.name ?? '']?.(id, params.arguments ?? {}, params._meta?.progressToken)
+  } else if (method === 'tools/list') {
+    lists++
+    if (oddity.restless) send({ method: 'notifications/tools/list_changed' })
+    // One a page.
+    const at = Number(params.cursor ?? 0)
+    if (oddity.start !== 'no-tools-list') {
+      answer(id, { tools: tools.slice(at, at + 1), ...(at + 1 < tools.length ? { nextCursor: String(at + 1) } : {}) })
+    }
+  } else if (method !== 'initialize') {
+    send({ id, error: { code: -32601, message: 'Method not found' } })
+  } else if (oddity.start !== 'silent' && !flooding) {
+    const capabilities = { tools: { listChanged: true } }
+    answer(id, { protocolVersion: '2025-06-18', capabilities, serverInfo: { name: 'odd', version: '1' } })
+  }
+}
+
+function take(line: string): void {
+  const { id, method, params = {} }: Message = JSON.parse(line)
+  if (id !== undefined) answerRequest(id, method, params)
+  else if (method === 'notifications/cancelled') cancelled.push(params.requestId)
+}
+
+if (oddity.stderr !== undefined) process.stderr.write(`${oddity.stderr}\n`)
+if (oddity.greeting !== undefined) print(oddity.greeting)
+if (oddity.stubborn) {
+  process.on('SIGTERM', () => {})
+  child = spawn(process.execPath, ['-e', 'process.on("SIGTERM", () => {}); setInterval(() => {}, 1000)'], { stdio: 'inherit' })
+  setInterval(() => {}, 1000)
+}
+if (oddity.start === 'exit') process.exit(3)
+const flood = { flood: 'all work and no play\n'.repeat(10_000), 'endless-line': 'x'.repeat(100_000), newlines: '\n'.repeat(100_000) }
+/** As fast as it is read. */
+function pour(drop: string): void {
+  if (process.stdout.write(drop)) setImmediate(pour, drop)
+  else process.stdout.once('drain', () => pour(drop))
+}
+if (oddity.start === 'flood' || oddity.start === 'endless-line' || oddity.start === 'newlines') pour(flood[oddity.start])
+process.stdout.on('error', () => {})
+createInterface({ input: process.stdin }).on('line', take)

@@ -1,0 +1,262 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { describe, expect, it, vi } from 'vitest'
+import { connectMcpServers } from '../../../src/tools/mcp/index.ts'
+import { recordingLogger } from '../../hazards/stage.ts'
+import { callText, callTool, isRunning, listed, odd, Watch } from './open-tools.ts'
+
+describe.concurrent('an MCP server over stdio', () => {
+  it('its tools are found on all pages, prefixed, with legal unique names that don’t depend on their order', async () => {
+    const names = ['echo', 'get.weather', 'get weather', 'get_weather', '天气', 'x'.repeat(80)]
+    const open = async (order: string[]) => {
+      await using tools = await connectMcpServers({ odd: odd({ tools: order.map((name) => listed(name)) }) })
+      return tools.names()
+    }
+    const [found, reversed] = await Promise.all([open(names), open(names.toReversed())])
+    expect(found).toHaveLength(names.length)
+    expect(new Set(found).size).toBe(names.length)
+    for (const name of found) expect(name).toMatch(/^odd__[a-zA-Z0-9_-]{1,59}$/)
+    expect(found.slice(0, 1)).toEqual(['odd__echo'])
+    expect(found[3]).toBe('odd__get_weather')
+    expect(found[0]).toBe(reversed.at(-1))
+    expect(found[5]).toBe(reversed[0])
+  })
+
+  it('a tool that can’t be used is left out with a warning; the others stay', async () => {
+    const { logger, records } = recordingLogger()
+    const deep = JSON.parse(`${'{"not":'.repeat(2_000)}true${'}'.repeat(2_000)}`)
+    const unusable = [
+      listed('no-schema', { inputSchema: undefined }),
+      listed('bad-schema', { inputSchema: { type: 'object', properties: { a: { type: 'strng' } } } }),
+      listed('array', { inputSchema: { type: 'array' } }),
+      listed('elsewhere', { inputSchema: { type: 'object', $ref: 'http://127.0.0.1:9/schema.json' } }),
+      listed('deep', { inputSchema: { type: 'object', properties: { a: deep } } }),
+      listed('huge'),
+      listed('wordy', { description: 5 }),
+      listed(''),
+      'not a tool',
+      listed('echo'),
+    ]
+    await using tools = await connectMcpServers({ odd: odd({ tools: [listed('echo'), ...unusable] as object[] }) }, { logger })
+    expect(tools.names()).toEqual(['odd__echo'])
+    const warned = records.filter(({ level }) => level === 'warn')
+    expect(warned).toHaveLength(unusable.length)
+    expect(warned.map(({ fields }) => fields)).toContainEqual(expect.objectContaining({ server: 'odd', tool: 'bad-schema' }))
+    expect(await callText(tools, 'odd__echo', { a: 1 })).toBe('{"a":1}')
+  })
+
+  it('gives the program only the safe part of the environment, and what was set for it', async () => {
+    process.env.MCP_TEST_SECRET_OF_HOST = 'host-secret'
+    await using tools = await connectMcpServers({ odd: odd({ tools: [listed('env')] }, { env: { OWN: 'given' }, cwd: '/' }) })
+    const seen: Record<string, string> = JSON.parse(await callText(tools, 'odd__env'))
+    expect(seen).toMatchObject({ OWN: 'given', PATH: process.env.PATH })
+    const allowed = ['HOME', 'LOGNAME', 'PATH', 'SHELL', 'TERM', 'USER', 'OWN', 'NODE_COMPILE_CACHE']
+    expect(Object.keys(seen).filter((name) => !allowed.includes(name))).toEqual([])
+  })
+
+  it('H16 secrets of the environment and the server’s words reach the log only redacted', async () => {
+    const { logger, records } = recordingLogger()
+    const env = { SERVICE_TOKEN: 'very-secret-value-1' }
+    const server = odd({ tools: [listed('echo')], stderr: 'started with very-secret-value-1' }, { env })
+    await (await connectMcpServers({ odd: server }, { logger })).close()
+    const dying = connectMcpServers({ odd: odd({ start: 'exit', stderr: 'very-secret-value-1 is wrong' }, { env }) }, { logger })
+    await expect(dying).rejects.toMatchObject({ message: expect.not.stringContaining('very-secret') })
+    expect(records.map(({ fields }) => fields)).toContainEqual({ server: 'odd', stderr: 'started with [redacted]' })
+    expect(JSON.stringify(records)).not.toContain('very-secret')
+  })
+
+  it('results: data for the app, text for the model; pictures, sound and resources as parts', async () => {
+    await using tools = await connectMcpServers({ odd: odd({ tools: [listed('any')] }) })
+    const result = async (value: object) => callTool(tools, 'odd__any', { result: value })
+    expect(await result({ content: [], structuredContent: { a: [1] } })).toMatchObject({
+      content: '{"a":[1]}',
+      value: { structured: { a: [1] } },
+    })
+    expect(await result({ content: [] })).toMatchObject({ outcome: 'ok', content: '(empty result)' })
+    const data = Buffer.from('bytes').toString('base64')
+    const content = [
+      { type: 'text', text: 'one' },
+      { type: 'image', data, mimeType: 'image/png' },
+      { type: 'image', data, mimeType: 'text/html' },
+      { type: 'audio', data, mimeType: 'audio/wav' },
+      { type: 'resource_link', uri: 'file:///a.txt', name: 'a', description: 'the file' },
+      { type: 'resource', resource: { uri: 'file:///b.txt', text: 'words' } },
+      { type: 'resource', resource: { uri: 'file:///dir/c.pdf?x', blob: data, mimeType: 'application/pdf' } },
+      { type: 'resource', resource: { uri: 'file:///d.png', blob: data, mimeType: 'image/png' } },
+      { type: 'resource', resource: { uri: 'file:///e.txt', blob: data, mimeType: 'text/plain' } },
+    ]
+    expect(await result({ content })).toMatchObject({
+      content: [
+        { type: 'text', text: 'one' },
+        { type: 'image', data, mediaType: 'image/png' },
+        { type: 'file', data, mediaType: 'text/html' },
+        { type: 'file', data, mediaType: 'audio/wav' },
+        { type: 'text', text: 'a: file:///a.txt\nthe file' },
+        { type: 'text', text: 'file:///b.txt:\nwords' },
+        { type: 'file', data, mediaType: 'application/pdf', name: 'c.pdf' },
+        { type: 'image', data, mediaType: 'image/png' },
+        { type: 'text', text: 'file:///e.txt:\nbytes' },
+      ],
+    })
+  })
+
+  it('a failed call, a refused one and a nonsensical answer are failures in words; the next call works', async () => {
+    await using tools = await connectMcpServers({
+      odd: odd({ tools: ['fails', 'refuse', 'nonsense', 'echo'].map((name) => listed(name)) }),
+    })
+    // This machine's folder is not for the model.
+    expect(await callTool(tools, 'odd__fails')).toMatchObject({ outcome: 'failed', content: 'failed in .', code: 'tool_failed' })
+    expect(await callText(tools, 'odd__refuse')).toMatch(/^The MCP server `odd` refused the call: .*no such thing/)
+    expect(await callText(tools, 'odd__nonsense')).toBe('The MCP server `odd` answered with something that is no result of a tool.')
+    expect(await callTool(tools, 'odd__echo')).toMatchObject({ outcome: 'ok' })
+  })
+
+  it('progress reaches the caller; time limit and cancellation reach the server; a late answer is dropped', async () => {
+    const { logger, records } = recordingLogger()
+    const server = odd({ tools: ['hang', 'release', 'cancelled'].map((name) => listed(name)) })
+    await using tools = await connectMcpServers({ odd: server }, { logger })
+    expect(await callTool(tools, 'odd__hang', { key: 'a' }, { timeoutMs: 50 })).toMatchObject({ outcome: 'timeout' })
+    const controller = new AbortController()
+    const progress: unknown[] = []
+    const onProgress = (update: unknown) => {
+      progress.push(update)
+      controller.abort()
+    }
+    expect(await callTool(tools, 'odd__hang', { key: 'b' }, { signal: controller.signal, onProgress })).toMatchObject({
+      outcome: 'cancelled',
+    })
+    expect(progress).toEqual([{ progress: 1, total: 2, message: 'half' }])
+    expect(JSON.parse(await callText(tools, 'odd__cancelled'))).toHaveLength(2)
+    expect(await callText(tools, 'odd__release', { key: 'a' })).toBe('released')
+    expect(records.filter(({ level }) => level === 'warn')).toEqual([])
+  })
+
+  it('progress that comes together with the answer, and an answer that is the last thing a server says, are not lost', async () => {
+    const { logger } = recordingLogger()
+    await using tools = await connectMcpServers({ odd: odd({ tools: [listed('hasty'), listed('parting')] }) }, { logger })
+    const progress: unknown[] = []
+    expect(await callText(tools, 'odd__hasty', {}, { onProgress: (update) => progress.push(update) })).toBe('done')
+    expect(progress).toEqual([{ progress: 1 }, { progress: 2 }])
+    expect(await callText(tools, 'odd__parting')).toBe('farewell')
+  })
+
+  it('follows the server’s list as it changes', async () => {
+    const watch = new Watch()
+    await using tools = await connectMcpServers({ odd: odd({ tools: [listed('become')] }) }, { onChange: watch.changed })
+    const specs = tools.getAllSpecs()
+    expect(tools.getAllSpecs()).toBe(specs)
+    const kept = tools.get('odd__become')
+    await callTool(tools, 'odd__become', { tools: [listed('become'), listed('echo')] })
+    await watch.until(() => tools.size === 2)
+    expect(tools.getAllSpecs()).not.toBe(specs)
+    expect(tools.get('odd__become')).toBe(kept)
+    expect(await callText(tools, 'odd__echo', { now: true })).toBe('{"now":true}')
+    await callTool(tools, 'odd__become', { tools: [] })
+    await watch.until(() => tools.size === 0)
+  })
+
+  it('a server that says without end that its list has changed is asked only now and then', async () => {
+    const { logger } = recordingLogger()
+    await using tools = await connectMcpServers({ odd: odd({ tools: [listed('lists'), listed('echo')], restless: true }) }, { logger })
+    const start = performance.now()
+    for (let turn = 0; turn < 50; turn++) await callText(tools, 'odd__echo')
+    const lists = Number(await callText(tools, 'odd__lists'))
+    // Four a second, of two pages each; one while it was started, one at once, one that has just begun.
+    expect(lists / 2).toBeLessThanOrEqual((performance.now() - start) / 250 + 3)
+  })
+
+  it('dies in the middle of a call: the call fails in words, its tools say that it is down, and it is started again', async () => {
+    const watch = new Watch()
+    const { logger } = recordingLogger()
+    const server = odd({ tools: ['die', 'pid'].map((name) => listed(name)) })
+    await using tools = await connectMcpServers({ odd: server }, { logger, onChange: watch.changed })
+    const first = await callText(tools, 'odd__pid')
+    expect(await callText(tools, 'odd__die')).toBe(
+      'The MCP server `odd` stopped during the call (it exited with code 7). Whether the call took effect is not known. ' +
+        'It is being restarted: try again later, or go on without it.',
+    )
+    expect(tools.servers()).toEqual([{ name: 'odd', state: 'down', problem: 'it exited with code 7' }])
+    expect(await callText(tools, 'odd__pid')).toMatch(
+      /^The MCP server `odd` is not running \(it exited with code 7\)\. It is being restarted/,
+    )
+    await watch.until(() => tools.servers()[0]?.state === 'ready')
+    expect(await callText(tools, 'odd__pid')).not.toBe(first)
+  })
+
+  it('leaves nothing running, not even a server that wants to stay, or what that has started', async () => {
+    const { logger } = recordingLogger()
+    const tools = await connectMcpServers({ odd: odd({ tools: [listed('pid'), listed('child')], stubborn: true }) }, { logger })
+    const pids = [Number(await callText(tools, 'odd__pid')), Number(await callText(tools, 'odd__child'))]
+    expect(pids.map(isRunning)).toEqual([true, true])
+    await tools.close()
+    // It has been killed; its end may still be on its way.
+    await vi.waitFor(() => expect(pids.map(isRunning)).toEqual([false, false]))
+    expect(await callText(tools, 'odd__pid')).toMatch(/not running.*has been closed/)
+    expect(tools.servers()).toEqual([{ name: 'odd', state: 'closed' }])
+  })
+
+  it('ends with the process, also with one that forgets to close it', async () => {
+    const server = JSON.stringify(odd({ tools: [listed('pid'), listed('child')], stubborn: true }))
+    const script = `
+      const { connectMcpServers } = await import(${JSON.stringify(new URL('../../../src/tools/mcp/index.ts', import.meta.url))})
+      const tools = await connectMcpServers({ odd: ${server} })
+      const pids = ['odd__pid', 'odd__child'].map((name) => tools.get(name).execute({}, { signal: new AbortController().signal, progress() {} }))
+      console.log((await Promise.all(pids)).map(({ content }) => content).join())
+      process.exit(0)`
+    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script])
+    const pids = stdout.trim().split(',').map(Number)
+    expect(pids).toHaveLength(2)
+    await vi.waitFor(() => expect(pids.map(isRunning)).toEqual([false, false]))
+  })
+
+  it.each([
+    ['never answers the handshake', { start: 'silent' }, /was not ready within 300 ms/],
+    ['never lists its tools', { start: 'no-tools-list' }, /was not ready within 300 ms/],
+    ['exits at once', { start: 'exit', stderr: 'bad\nlast words' }, /it exited with code 3 \(its last words: last words\)/],
+    ['floods its output', { start: 'flood' }, /printed more than 1048576 bytes that are no message/],
+    ['floods its output with empty lines', { start: 'newlines' }, /printed more than 1048576 bytes that are no message/],
+    ['sends a message without end', { start: 'endless-line' }, /a message of more than 10485760 bytes/],
+  ] as const)('that %s is given up, and is gone', async (_what, oddity, problem) => {
+    const { logger } = recordingLogger()
+    // Only what is silent is to run into the limit.
+    const startTimeoutMs = oddity.start === 'silent' || oddity.start === 'no-tools-list' ? 300 : 15_000
+    const opening = connectMcpServers({ odd: odd(oddity, { startTimeoutMs }) }, { logger })
+    const error = await opening.catch((reason: unknown) => reason)
+    expect(String(error)).toMatch(problem)
+    expect(error).toMatchObject({ code: 'mcp_server_failed' })
+  })
+
+  it('that can’t be started at all says so, and the others are ended', async () => {
+    const { logger } = recordingLogger()
+    const servers = { good: odd({ tools: [listed('pid')] }), bad: { command: 'no-such-program' } }
+    await expect(connectMcpServers(servers, { logger })).rejects.toMatchObject({
+      code: 'mcp_server_failed',
+      message: 'The MCP server `bad` could not be started: there is no program `no-such-program`',
+    })
+  })
+
+  it('that is optional may fail: the others work', async () => {
+    const { logger, records } = recordingLogger()
+    const servers = { good: odd({ tools: [listed('echo')] }), bad: { command: 'no-such-program', optional: true } }
+    await using tools = await connectMcpServers(servers, { logger })
+    expect(tools.names()).toEqual(['good__echo'])
+    expect(tools.servers()).toMatchObject([{ state: 'ready' }, { state: 'down', problem: expect.stringMatching(/no program/) }])
+    expect(records).toContainEqual(expect.objectContaining({ level: 'warn', message: 'an MCP server is down' }))
+  })
+
+  it('that prints a greeting before its messages is understood', async () => {
+    const { logger } = recordingLogger()
+    await using tools = await connectMcpServers(
+      { odd: odd({ greeting: 'Welcome!\n{"not":"a message"}\n\n', tools: [listed('echo')] }) },
+      { logger },
+    )
+    expect(await callText(tools, 'odd__echo')).toBe('{}')
+  })
+
+  it('starting is given up when the caller aborts', async () => {
+    const controller = new AbortController()
+    const opening = connectMcpServers({ odd: odd({ start: 'silent' }) }, { signal: controller.signal })
+    setImmediate(() => controller.abort(new Error('enough')))
+    await expect(opening).rejects.toThrow('enough')
+  })
+})

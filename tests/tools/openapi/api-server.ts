@@ -1,0 +1,49 @@
+import { createServer, type IncomingHttpHeaders } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+export interface SeenRequest {
+  method: string
+  url: string
+  headers: IncomingHttpHeaders
+  body: string
+}
+
+export interface Reply {
+  status?: number
+  headers?: Record<string, string>
+  body?: string | Buffer
+}
+
+/** An API that answers everything with what `reply` says, and keeps what it was sent. */
+export async function startApi(reply: (request: SeenRequest) => Reply = () => ({ body: '{}' })) {
+  const seen: SeenRequest[] = []
+  const server = createServer((request, response) => {
+    let body = ''
+    request.on('data', (chunk) => {
+      body += chunk
+    })
+    request.on('end', () => {
+      const { method = '', url = '', headers } = request
+      const sent = { method, url, headers, body }
+      seen.push(sent)
+      const answer = reply(sent)
+      response.writeHead(answer.status ?? 200, { 'content-type': 'application/json', ...answer.headers }).end(answer.body)
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  return {
+    url: `http://127.0.0.1:${port}`,
+    seen,
+    [Symbol.asyncDispose]: () =>
+      new Promise<void>((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}
+
+/** A document with these paths. */
+export function documentOf(paths: object, more: object = {}): object {
+  return { openapi: '3.1.0', info: { title: 'API', version: '1' }, servers: [{ url: 'https://api.example.com/v1' }], paths, ...more }
+}
