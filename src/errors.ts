@@ -30,7 +30,7 @@ const codes = {
     fault: 'caller',
     meaning: 'The run was interrupted while the call was in flight; whether it took effect is not known.',
   },
-  guardrail: { fault: 'caller', meaning: 'A guardrail stopped the run.' },
+  guardrail: { fault: 'caller', meaning: 'A guardrail stopped the run, or withheld an answer.' },
   too_deep: { fault: 'programmer', meaning: 'A run was to be made inside of too many others.' },
   aborted: { fault: 'caller', meaning: 'The caller aborted.' },
   deadline: { fault: 'caller', meaning: "The run's deadline passed." },

@@ -1,7 +1,7 @@
 import { Event, type StopReason } from '../events.ts'
 import type { ChatMessage } from '../messages.ts'
 import { type DurableInput, inputToJson } from './durable-run.ts'
-import { checkInput, hasGuardrail } from './guardrails.ts'
+import { checkInput, hasGuardrail, withheld } from './guardrails.ts'
 import { History } from './history.ts'
 import { type Durable, InMemory, type Recorded } from './journal.ts'
 import type { LiveRun } from './live-run.ts'
@@ -58,11 +58,18 @@ export async function carryOut(
   return result
 }
 
-/** The messages a run is started with, as the guardrails leave them; or the reason why it is not. */
-export async function checkedInput(run: LiveRun, messages: readonly ChatMessage[]): Promise<Pick<DurableInput, 'messages' | 'refused'>> {
+/** What a run is started with, or is told meanwhile, as the guardrails leave it; or the reason why it does not go on. */
+export async function checkedInput(
+  run: LiveRun,
+  messages: readonly ChatMessage[],
+  iteration = 0,
+): Promise<Pick<DurableInput, 'messages' | 'refused'>> {
   if (!hasGuardrail(run, 'input')) return { messages }
-  const checked = await checkInput(run, messages)
-  return checked.passed ? { messages: checked.subject } : { messages, refused: checked.reason }
+  const checked = await checkInput(run, messages, iteration)
+  if (checked.passed) return { messages: checked.subject }
+  const noted: ChatMessage[] = [{ role: 'user', content: withheld(checked.reason) }]
+  // One that was interrupted meanwhile ends as that.
+  return run.interruption === undefined ? { messages: noted, refused: checked.reason } : { messages: noted }
 }
 
 const answeredAtLimit: ReadonlySet<StopReason> = new Set<StopReason>(['max_iterations', 'repeated_calls'])
@@ -71,6 +78,6 @@ const answeredAtLimit: ReadonlySet<StopReason> = new Set<StopReason>(['max_itera
 export async function withOutput(result: RunResult, run: LiveRun): Promise<RunResult<never>> {
   if (run.output === undefined) return result as RunResult<never>
   const isAnswered = result.stopReason === 'answered' || (run.settings.onLimit === 'answer' && answeredAtLimit.has(result.stopReason))
-  const answer = isAnswered ? await outputOf(run.output, result.text) : undefined
+  const answer = isAnswered ? await outputOf(run.output, result.text, { timeoutMs: run.limits.toolTimeoutMs }) : undefined
   return { ...result, output: answer?.value as never }
 }

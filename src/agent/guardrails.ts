@@ -1,7 +1,8 @@
 import pTimeout from 'p-timeout'
 import { InvalidOptionError, messageOf } from '../errors.ts'
 import { Event } from '../events.ts'
-import { type ChatMessage, type Content, copyJson, type JsonObject } from '../messages.ts'
+import { type ChatMessage, type Content, copyJson, isJsonObject, type JsonObject } from '../messages.ts'
+import { History, isContent } from './history.ts'
 import type { HookPlace, ToolEnding, ToolTurn } from './hooks.ts'
 import type { LiveRun } from './live-run.ts'
 
@@ -18,19 +19,22 @@ export type GuardrailVerdict<T> =
 type Verdict<T> = GuardrailVerdict<T> | Promise<GuardrailVerdict<T>>
 
 /**
- * Checks by a name, asked one after the other, each seeing what those before it left. A check that throws, rejects or takes longer than an
- * attempt at a tool may take has not passed: the call is refused, the result withheld, the run stopped. Asked once for each step, and not
- * again when a run is taken up from its record.
+ * Checks by a name, asked one after the other, each seeing what those before it left. A check that throws, rejects, puts something in place
+ * of its subject that can't be there, or takes longer than an attempt at a tool may take has not passed: the call is refused, the result
+ * withheld, the run stopped. Asked once for each step, and not again when a run is taken up from its record.
  */
 export interface Guardrail<Context = unknown> {
   /** In events, in the log, and in what the model and the result are told. */
   readonly name: string
-  /** What the run was started with, before anything is sent. `refuse` is `stop` here: there is no one to go on. */
+  /**
+   * What the run was started with, before anything is sent, and what a `RunControl` sends to it. `refuse` is `stop` here: there is no one
+   * to go on. What has not passed is in the result as a note that it was withheld, so that a run that goes on from there does not send it.
+   */
   input?(check: HookPlace<Context> & { readonly messages: readonly ChatMessage[] }): Verdict<readonly ChatMessage[]>
   /**
-   * The text of each response; with such a check text is given out only when it has passed. `refuse` on an answer: it is withheld, and the
-   * model answers again (at most `outputRetries` times, then the run ends `refused`); beside calls: the text is left out. Reasoning is not
-   * checked.
+   * The text of each response, and an answer with a schema as JSON, however it is given; with such a check they are given out only when they
+   * have passed. `refuse` on an answer: it is withheld, and the model answers again (at most `outputRetries` times, then the run ends
+   * `refused`); beside calls: the text is left out. Reasoning is not checked.
    */
   output?(check: HookPlace<Context> & { readonly text: string }): Verdict<string>
   /** A call that is about to be run, after all hooks. Replaced arguments are validated again. */
@@ -39,7 +43,8 @@ export interface Guardrail<Context = unknown> {
   result?(ending: ToolEnding<Context>): Verdict<Content>
 }
 
-type Place = 'input' | 'output' | 'call' | 'result'
+const places = ['input', 'output', 'call', 'result'] as const
+type Place = (typeof places)[number]
 
 /** What came of all checks: what is left of the subject, or which of them ended it. */
 export type Checked<T> = { passed: true; subject: T } | { passed: false; how: 'refuse' | 'stop'; reason: string }
@@ -48,8 +53,8 @@ export function hasGuardrail({ settings }: LiveRun, place: Place): boolean {
   return settings.guardrails?.some((guardrail) => guardrail[place] !== undefined) === true
 }
 
-export function checkInput(run: LiveRun, messages: readonly ChatMessage[]): Promise<Checked<readonly ChatMessage[]>> {
-  const place = placeOf(run, 0)
+export function checkInput(run: LiveRun, messages: readonly ChatMessage[], iteration: number): Promise<Checked<readonly ChatMessage[]>> {
+  const place = placeOf(run, iteration)
   return askAll(run, place, 'input', messages, (guardrail, asked) => guardrail.input?.({ ...place, messages: copyJson(asked) }))
 }
 
@@ -68,6 +73,11 @@ export function checkResult(run: LiveRun, ending: ToolEnding<never>): Promise<Ch
   )
 }
 
+/** Stands in the conversation for what has not passed. */
+export function withheld(reason: string): string {
+  return `[Withheld: ${reason}]`
+}
+
 /** Throws `invalid_option` for what are no guardrails. */
 export function checkGuardrails(guardrails: readonly Guardrail<never>[] | undefined): void {
   if (guardrails === undefined) return
@@ -75,6 +85,11 @@ export function checkGuardrails(guardrails: readonly Guardrail<never>[] | undefi
   for (const [at, guardrail] of guardrails.entries()) {
     if (typeof guardrail?.name !== 'string' || guardrail.name === '')
       throw new InvalidOptionError(`guardrails[${at}].name`, 'a text', guardrail?.name)
+    for (const place of places) {
+      const check: unknown = guardrail[place]
+      if (check !== undefined && typeof check !== 'function')
+        throw new InvalidOptionError(`guardrails[${at}].${place}`, 'a function', check)
+    }
   }
 }
 
@@ -93,18 +108,34 @@ async function askAll<T>(
   for (const guardrail of run.settings.guardrails ?? []) {
     if (guardrail[place] === undefined) continue
     const verdict = await ask(run, guardrail, place, async () => check(guardrail, subject))
+    if (run.interruption !== undefined) return { passed: false, how: 'refuse', reason: `${guardrail.name}: the run ended before the check` }
     if (verdict === undefined) continue
-    const how = 'replace' in verdict ? 'replace' : 'stop' in verdict ? 'stop' : 'refuse'
-    const reason = 'replace' in verdict ? {} : { reason: String('stop' in verdict ? verdict.stop : verdict.refuse) }
+    const { name } = guardrail
     const meta = { iteration, ...(toolCallId === undefined ? {} : { toolCallId }) }
-    run.emit(Event.GUARDRAIL, { guardrail: guardrail.name, place, verdict: how, ...reason }, meta)
-    if ('replace' in verdict) subject = verdict.replace
-    else return { passed: false, how: 'stop' in verdict ? 'stop' : 'refuse', reason: `${guardrail.name}: ${reason.reason}` }
+    if ('stop' in verdict || 'refuse' in verdict) {
+      const how = 'stop' in verdict ? 'stop' : 'refuse'
+      const reason = String('stop' in verdict ? verdict.stop : verdict.refuse)
+      run.emit(Event.GUARDRAIL, { guardrail: name, place, verdict: how, reason }, meta)
+      return { passed: false, how, reason: `${name}: ${reason}` }
+    }
+    run.emit(Event.GUARDRAIL, { guardrail: name, place, verdict: 'replace' }, meta)
+    subject = verdict.replace
   }
   return { passed: true, subject }
 }
 
-/** One that fails has not passed. Nothing is said once the run is interrupted: then it ends anyway. */
+/** Throws for what can't be in the subject's place. */
+function checkReplacement(place: Place, value: unknown): void {
+  if (place === 'input' && !Array.isArray(value)) throw new TypeError('Expected `replace` to be an array of messages')
+  if (place === 'input') new History(value as ChatMessage[])
+  else if (place === 'output' && typeof value !== 'string') throw new TypeError('Expected `replace` to be a text')
+  else if (place === 'call' && !isJsonObject(value)) throw new TypeError('Expected `replace` to be the arguments, an object')
+  else if (place === 'result' && !isContent(value)) throw new TypeError('Expected `replace` to be a text or an array of parts')
+  // What is no JSON, such as an object that holds itself, throws here.
+  else JSON.stringify(value)
+}
+
+/** One that fails has not passed. */
 async function ask<T>(
   run: LiveRun,
   { name }: Guardrail<never>,
@@ -114,7 +145,11 @@ async function ask<T>(
   try {
     const verdict = await pTimeout(run.untilInterrupted(check()), { milliseconds: run.limits.toolTimeoutMs })
     if (verdict === undefined || verdict === null) return undefined
-    if (typeof verdict === 'object' && ('replace' in verdict || 'refuse' in verdict || 'stop' in verdict)) return verdict
+    if (typeof verdict === 'object' && ('refuse' in verdict || 'stop' in verdict)) return verdict
+    if (typeof verdict === 'object' && 'replace' in verdict) {
+      checkReplacement(place, verdict.replace)
+      return verdict
+    }
     throw new TypeError('Expected `undefined`, `{ replace }`, `{ refuse }` or `{ stop }`')
   } catch (error) {
     run.logger.error({ runId: run.runId, guardrail: name, place, error: messageOf(error) }, 'a guardrail failed: it counts as not passed')

@@ -115,6 +115,11 @@ export class History {
     this.#push(adopt(message))
   }
 
+  /** Takes over messages of any kind, put in order like those a conversation begins with. */
+  extend(messages: readonly ChatMessage[]): void {
+    this.#load(messages, 0)
+  }
+
   /** Takes over the result of an open call; false, and nothing appended, when there is no such call. */
   appendResult(result: ToolResultMessage): boolean {
     if (!this.#open.delete(result.toolCallId)) return false
@@ -261,6 +266,15 @@ function deepFreeze<T>(value: T): T {
 const roles: readonly unknown[] = ['system', 'user', 'assistant', 'tool']
 const partTypes: readonly unknown[] = ['text', 'image', 'file']
 
+/** Whether it can be the content of a tool message. */
+export function isContent(content: unknown): content is Content {
+  return typeof content === 'string' || (Array.isArray(content) && content.every(isPart))
+}
+
+function isPart(part: unknown): boolean {
+  return isJsonObject(part) && partTypes.includes(part.type) && (part.type !== 'text' || typeof part.text === 'string')
+}
+
 function checkMessage(message: unknown, position: number): void {
   const fail = (expected: string, got: unknown): never => {
     throw new ToolloopError('invalid_message', `Expected messages[${position}]${expected}, got \`${show(got)}\``)
@@ -274,11 +288,8 @@ function checkMessage(message: unknown, position: number): void {
   if (typeof content !== 'string' && !(Array.isArray(content) && (role === 'user' || role === 'tool'))) {
     fail('.content to be a string, or an array of parts in a user or tool message', content)
   }
-  for (const part of Array.isArray(content) ? content : []) {
-    if (!isJsonObject(part) || !partTypes.includes(part.type) || (part.type === 'text' && typeof part.text !== 'string')) {
-      fail(".content to hold parts of type 'text', 'image' or 'file'", part)
-    }
-  }
+  for (const part of Array.isArray(content) ? content : [])
+    if (!isPart(part)) fail(".content to hold parts of type 'text', 'image' or 'file'", part)
   if (depthOf(message) > deepest) fail(` to be at most ${deepest} levels deep`, message)
   if (role === 'tool' && typeof toolCallId !== 'string') fail('.toolCallId to be a string', toolCallId)
   if (toolCalls !== undefined && !Array.isArray(toolCalls)) fail('.toolCalls to be an array', toolCalls)

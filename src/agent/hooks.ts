@@ -1,9 +1,10 @@
 import pTimeout from 'p-timeout'
 import { messageOf } from '../errors.ts'
 import type { FinishReason } from '../events.ts'
-import { type ChatMessage, type Content, copyJson, type JsonObject, type Usage } from '../messages.ts'
+import { type ChatMessage, type Content, copyJson, isJsonObject, type JsonObject, type Usage } from '../messages.ts'
 import type { AnyModel } from '../models/create-model.ts'
 import type { ChatModel, ToolChoice } from '../models/model.ts'
+import { isContent } from './history.ts'
 import type { LiveRun } from './live-run.ts'
 import type { ToolCallOutcome } from './run.ts'
 
@@ -125,7 +126,11 @@ export async function askBeforeTool(run: LiveRun, call: ToolTurn<never>): Promis
   let args = call.args
   for (const hook of run.settings.hooks ?? []) {
     if (hook.beforeTool === undefined) continue
-    const change = await ask(run, hook, 'beforeTool', async () => hook.beforeTool?.({ ...call, args: copyJson(args) }))
+    const change = await ask(run, hook, 'beforeTool', async () => {
+      const change = await hook.beforeTool?.({ ...call, args: copyJson(args) })
+      if (isObject(change) && 'args' in change) checkArguments(change.args)
+      return change
+    })
     if (change === undefined) continue
     if (!('args' in change)) return change
     args = change.args
@@ -138,12 +143,20 @@ export async function askAfterTool(run: LiveRun, call: ToolEnding<never>): Promi
   let { content } = call
   for (const hook of (run.settings.hooks ?? []).toReversed()) {
     if (hook.afterTool === undefined) continue
-    const change = await ask(run, hook, 'afterTool', async () =>
-      hook.afterTool?.({ ...call, args: copyJson(call.args), content: copyJson(content) }),
-    )
+    const change = await ask(run, hook, 'afterTool', async () => {
+      const change = await hook.afterTool?.({ ...call, args: copyJson(call.args), content: copyJson(content) })
+      if (isObject(change) && !isContent(change.content)) throw new TypeError('Expected `content` to be a text or an array of parts')
+      return change
+    })
     if (change !== undefined) content = change.content
   }
   return content
+}
+
+/** What is no JSON, such as an object that holds itself, throws as well. */
+function checkArguments(args: unknown): void {
+  if (!isJsonObject(args)) throw new TypeError('Expected `args` to be an object')
+  JSON.stringify(args)
 }
 
 async function ask<T extends object>(

@@ -3,8 +3,8 @@ import { handOver } from './handover.ts'
 import type { Durable } from './journal.ts'
 import type { Budget, RepeatBreaker } from './limits.ts'
 import type { LiveRun } from './live-run.ts'
-import { takeSteering } from './run-control.ts'
-import { type Ending, endingOfRound, type RunRecord } from './run-record.ts'
+import { endingOfSteering, takeSteering } from './run-control.ts'
+import { type Ending, endingOfRound, endingOfTurn, type RunRecord } from './run-record.ts'
 import type { ToolRound } from './tool-round.ts'
 import type { Turn } from './turn.ts'
 
@@ -26,22 +26,23 @@ export interface StepTaken {
 export async function closeStep(durable: Durable, run: LiveRun, record: RunRecord, step: StepTaken): Promise<NextStep> {
   const { iteration, turn, round, budget, breaker } = step
   let repeats = noRepeats
+  let answer: Ending | undefined
   if (round !== undefined) {
     repeats = breaker.countTurn(turn.planned)
     budget.settle(round.records)
     record.addRound(round, repeats.tell)
     const ending = endingOfRound(round, run) ?? (record.shouldStop(iteration, run) ? { stopReason: 'stopped' } : undefined)
-    if (ending !== undefined) return { ending, answerFirst: false }
     if (round.handover !== undefined) handOver(run, record, round.handover)
-  }
+    if (ending !== undefined && ending.stopReason !== 'answered') return { ending, answerFirst: false }
+    answer = ending
+  } else if (turn.objection === undefined) answer = { stopReason: 'answered' }
 
-  const rejected = record.rejectedAnswer(turn.objection, run)
+  const rejected = answer === undefined ? record.rejectedAnswer(turn.objection, run) : undefined
   if (rejected !== undefined) return { ending: rejected, answerFirst: false }
-  const isAnswer = turn.planned.length === 0 && turn.objection === undefined
   const limit: StopReason | undefined = budget.exhausted(iteration) ?? (repeats.end ? 'repeated_calls' : undefined)
   const steering = await takeSteering(durable, run, iteration, limit)
-  if (isAnswer && steering.messages.length === 0) return { ending: { stopReason: 'answered' }, answerFirst: false }
-  if (steering.stops) return { ending: { stopReason: 'stopped' }, answerFirst: false }
+  const ending = endingOfSteering(steering, answer)
+  if (ending !== undefined) return { ending, answerFirst: false }
   if (limit === undefined) {
     record.say(turn.objection, steering.messages)
     return undefined
@@ -58,7 +59,8 @@ export async function closeStep(durable: Durable, run: LiveRun, record: RunRecor
 
 /** How the run ends with the answer it was asked for at a limit. */
 export function endingOfAnswer(limit: Ending, turn: Turn): Ending {
-  if (turn.kind === 'interrupted') return { stopReason: turn.why }
+  const isStopped = turn.kind === 'refused' && turn.error.code === 'guardrail'
+  if (turn.kind === 'interrupted' || isStopped) return endingOfTurn(turn)
   return turn.kind === 'failed' ? { ...limit, error: turn.error } : limit
 }
 
@@ -66,7 +68,8 @@ export function endingOfAnswer(limit: Ending, turn: Turn): Ending {
 export function closeAnswer(run: LiveRun, record: RunRecord, limit: Ending, round: ToolRound): Ending {
   record.addRound(round, noRepeats.tell)
   const ending = endingOfRound(round, run)
-  return ending?.stopReason === 'answered' ? { ...limit, output: ending.output } : limit
+  if (ending === undefined) return limit
+  return ending.stopReason === 'answered' ? { ...limit, output: ending.output } : ending
 }
 
 const noRepeats: ReturnType<RepeatBreaker['countTurn']> = { tell: new Set(), end: false }

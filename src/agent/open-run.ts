@@ -4,7 +4,7 @@ import type { AnyTool, ToolContext } from '../tools/tool.ts'
 import { type EventTap, LiveRun, type LiveRunParts, type RunParent } from './live-run.ts'
 import { toToolSet } from './options.ts'
 import { openOutput } from './output.ts'
-import type { OutputOptions, RunOptions } from './run.ts'
+import type { OutputOptions, RunOptions, RunSettings } from './run.ts'
 import { RunControl } from './run-control.ts'
 import { usable } from './turn-request.ts'
 
@@ -40,16 +40,18 @@ export function openRun({ tools: given, left, ...parts }: OpenRun): LiveRun {
   }
   if (left !== undefined) run.follow(left)
   if (settings.parent !== undefined) run.follow(settings.parent.signal)
+  // The attempt at the call may be over, and its signal silent.
+  if (parent !== undefined) run.follow(parent.run.signal)
   return run
 }
 
-/** What a nested run has from the call it is made in, where its caller does not say otherwise. */
-export function withParent<Context>(options: RunOptions<Context>): RunOptions<Context> {
-  const { parent } = options
+/** What a nested run has from the call it is made in, where neither its caller nor its runner says otherwise. */
+export function withParent<Context>(options: RunOptions<Context>, runner: RunSettings<Context>): RunOptions<Context> {
+  const { parent, context = parent?.context } = options
   if (parent === undefined) return options
   const { run } = parent
-  const approve = run instanceof LiveRun ? run.settings.approve : undefined
-  return { context: parent.context, ...(approve === undefined ? {} : { approve: approve as never }), ...options }
+  const approve = options.approve ?? runner.approve ?? (run instanceof LiveRun ? (run.settings.approve as never) : undefined)
+  return { ...options, ...(context === undefined ? {} : { context }), ...(approve === undefined ? {} : { approve }) }
 }
 
 function parentOf({ run, toolCallId }: ToolContext<never>, forwards: boolean): RunParent {

@@ -99,9 +99,10 @@ export function checkSettings(settings: RunSettings<never>, model: ChatModel): v
   if (decisionTimeoutMs !== undefined && !(decisionTimeoutMs > 0))
     throw new InvalidOptionError('decisionTimeoutMs', 'a number of milliseconds > 0', decisionTimeoutMs)
   checkCompaction(compaction)
-  if (hooks !== undefined && !Array.isArray(hooks)) throw new InvalidOptionError('hooks', 'an array of hooks', hooks)
+  if (hooks !== undefined && !isListOf(hooks, (hook) => typeof hook === 'object' && hook !== null))
+    throw new InvalidOptionError('hooks', 'an array of hooks', hooks)
   checkGuardrails(guardrails)
-  if (activeTools !== undefined && !isListOfTexts(activeTools))
+  if (activeTools !== undefined && !isListOf(activeTools, (name) => typeof name === 'string'))
     throw new InvalidOptionError('activeTools', 'an array of names', activeTools)
   if (outputRetries !== undefined && !(Number.isInteger(outputRetries) && outputRetries >= 0))
     throw new InvalidOptionError('outputRetries', 'an integer ≥ 0', outputRetries)
@@ -109,8 +110,8 @@ export function checkSettings(settings: RunSettings<never>, model: ChatModel): v
   if (stopWhen !== undefined && typeof stopWhen !== 'function') throw new InvalidOptionError('stopWhen', 'a function', stopWhen)
 }
 
-function isListOfTexts(value: unknown): boolean {
-  return Array.isArray(value) && value.every((item) => typeof item === 'string')
+function isListOf(value: unknown, isItem: (item: unknown) => boolean): boolean {
+  return Array.isArray(value) && value.every(isItem)
 }
 
 function checkCompaction(compaction: CompactionOptions | undefined): void {

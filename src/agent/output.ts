@@ -1,4 +1,5 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
+import pTimeout from 'p-timeout'
 import { InvalidOptionError } from '../errors.ts'
 import { isJsonObject, type JsonObject } from '../messages.ts'
 import type { ModelCapabilities } from '../models/model.ts'
@@ -64,9 +65,9 @@ export function takesSchema({ structuredOutput }: ModelCapabilities, hasTools: b
 }
 
 /** Reads the answer out of a text that should be JSON of the schema, in a code fence or bare. Never rejects. */
-export async function readAnswer(format: OutputFormat, text: string): Promise<Answer> {
+export async function readAnswer(format: OutputFormat, text: string, terms: FittingTerms): Promise<Answer> {
   const parsed = parseArguments(format.wrapped ? asWrapped(unfenced(text)) : unfenced(text))
-  const fitted = parsed.ok ? await fitArguments(format.tool, parsed.args) : { problems: [parsed.problem] }
+  const fitted = parsed.ok ? await fitInTime(format.tool, parsed.args, terms) : { problems: [parsed.problem] }
   if (parsed.ok && 'input' in fitted) return { ok: true, json: jsonOf(format, parsed.args) }
   const problems = 'problems' in fitted ? fitted.problems.join('; ') : ''
   return { ok: false, problem: `The answer does not fit its schema: ${problems}.` }
@@ -77,12 +78,35 @@ export function jsonOf({ wrapped }: Pick<OutputFormat, 'wrapped'>, args: JsonObj
   return JSON.stringify(wrapped ? args.value : args)
 }
 
+/** The arguments of the tool that gives the answer, out of the answer's JSON. */
+export function argumentsFor({ wrapped }: Pick<OutputFormat, 'wrapped'>, json: string): string {
+  return wrapped ? `{"value":${json}}` : json
+}
+
 /** The answer as the schema makes it of its JSON. Undefined where it does not fit, as an answer can that no one has checked. */
-export async function outputOf({ tool, wrapped }: OutputFormat, json: string): Promise<{ value: unknown } | undefined> {
-  const parsed = parseArguments(wrapped ? `{"value":${json}}` : json)
-  const fitted = parsed.ok ? await fitArguments(tool, parsed.args) : { problems: [] }
+export async function outputOf(format: OutputFormat, json: string, terms: FittingTerms): Promise<{ value: unknown } | undefined> {
+  const { tool, wrapped } = format
+  const parsed = parseArguments(argumentsFor(format, json))
+  const fitted = parsed.ok ? await fitInTime(tool, parsed.args, terms) : { problems: [] }
   if (!('input' in fitted)) return undefined
   return { value: wrapped && isJsonObject(fitted.input) ? fitted.input.value : fitted.input }
+}
+
+/** A schema may check asynchronously, and so may never be done. */
+export interface FittingTerms {
+  timeoutMs: number
+  /** Ends the check when it is aborted. */
+  signal?: AbortSignal
+}
+
+async function fitInTime(tool: AnyTool, args: JsonObject, { timeoutMs, signal }: FittingTerms): ReturnType<typeof fitArguments> {
+  if (tool.schema === undefined) return fitArguments(tool, args)
+  try {
+    return await pTimeout(fitArguments(tool, args), { milliseconds: timeoutMs, ...(signal === undefined ? {} : { signal }) })
+  } catch {
+    // Fitting never rejects: it took too long, or the run is over.
+    return { problems: [`it could not be checked within ${timeoutMs} ms`] }
+  }
 }
 
 /** Models given the wrapped schema answer with the object, or with what is in it. */
@@ -102,16 +126,37 @@ function unfenced(text: string): string {
   return firstLine === -1 ? trimmed : trimmed.slice(firstLine + 1, -3).trim()
 }
 
-/** Definitions stay at the top, where references look for them. */
-function wrap({ $schema, $defs, definitions, ...schema }: JsonSchema): JsonSchema {
-  const atTop = Object.entries({ $schema, $defs, definitions }).filter(([, value]) => value !== undefined)
+/** The schema as an object's `value`. Definitions stay at the top, where most references look for them; other references follow. */
+function wrap(whole: JsonSchema): JsonSchema {
+  const { $schema, $defs, definitions, $id, ...schema } = whole
+  const atTop = Object.entries({ $defs, definitions }).filter(([, value]) => value !== undefined)
+  const moved = (part: unknown) => withMovedReferences(part, typeof $id === 'string' ? $id.replace(/#$/, '') : '')
   return {
-    ...Object.fromEntries(atTop),
+    ...($schema === undefined ? {} : { $schema }),
+    ...Object.fromEntries(atTop.map(([name, value]) => [name, moved(value)])),
     type: 'object',
-    properties: { value: schema },
+    properties: { value: moved(schema) },
     required: ['value'],
     additionalProperties: false,
   }
+}
+
+/** `id`: what the schema calls itself, and may begin references with. The wrapped one has no id. */
+function withMovedReferences(part: unknown, id: string): unknown {
+  if (Array.isArray(part)) return part.map((item) => withMovedReferences(item, id))
+  if (!isJsonObject(part)) return part
+  return Object.fromEntries(
+    Object.entries(part).map(([key, value]) => [
+      key,
+      key === '$ref' && typeof value === 'string' ? movedReference(value, id) : withMovedReferences(value, id),
+    ]),
+  )
+}
+
+function movedReference(reference: string, id: string): string {
+  const local = id !== '' && (reference === id || reference.startsWith(`${id}#`)) ? reference.slice(id.length) || '#' : reference
+  const isMoved = local === '#' || (local.startsWith('#/') && !/^#\/(\$defs|definitions)\//.test(local))
+  return isMoved ? `#/properties/value${local.slice(1)}` : local
 }
 
 function wrapStandard(inner: StandardSchemaV1): StandardSchemaV1 {

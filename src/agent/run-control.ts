@@ -2,11 +2,13 @@ import type { StopReason } from '../events.ts'
 import type { ChatMessage } from '../messages.ts'
 import { type AnyModel, openModel } from '../models/create-model.ts'
 import type { ChatModel } from '../models/model.ts'
+import { checkedInput } from './execution.ts'
 import { History } from './history.ts'
 import type { Durable } from './journal.ts'
 import type { LiveRun } from './live-run.ts'
 import { toMessages } from './options.ts'
 import type { RunInput } from './run.ts'
+import { type Ending, stoppedByGuardrail } from './run-record.ts'
 
 /**
  * Steers a run from outside while it goes on; given to it as `control`, or taken from its stream. What is said here is taken up between two
@@ -29,7 +31,10 @@ export class RunControl {
     this.#messages.push(...new History(toMessages(input)).messages)
   }
 
-  /** Asks this model from the next turn on. Throws what `createModel` throws. */
+  /**
+   * Asks this model from the next turn on. Throws what `createModel` throws. Not stored: a run that is resumed begins with its runner's
+   * model, and is to be told again.
+   */
   useModel(model: AnyModel): void {
     this.#model = openModel(model)
   }
@@ -55,14 +60,32 @@ export class RunControl {
 }
 
 export interface Steering {
-  messages: ChatMessage[]
+  messages: readonly ChatMessage[]
   stops: boolean
+  /** Why a guardrail ends the run: its messages were not to be sent. */
+  refused?: string
 }
 
 const noSteering: Steering = { messages: [], stops: false }
 
 /** What the run is to do before it asks the model again. Recorded, because the next turn depends on it. */
 export async function takeSteering(durable: Durable, run: LiveRun, iteration: number, limit: StopReason | undefined): Promise<Steering> {
-  if (!run.steerable) return noSteering
-  return durable.step(`${iteration}.steer`, async () => run.settings.control?.take({ goesOn: limit === undefined }) ?? noSteering)
+  // In memory it costs nothing, and one that was started without a control may be resumed with one.
+  if (!run.steerable && durable.survivesCrashes) return noSteering
+  return durable.step(`${iteration}.steer`, async () => {
+    const taken = run.settings.control?.take({ goesOn: limit === undefined })
+    return taken === undefined || taken.messages.length === 0 ? (taken ?? noSteering) : checkedSteering(run, iteration, taken)
+  })
+}
+
+/** How the run ends, if it does. `answer`: how it would without steering, where the model has answered. */
+export function endingOfSteering({ messages, stops, refused }: Steering, answer: Ending | undefined): Ending | undefined {
+  if (refused !== undefined) return stoppedByGuardrail(refused)
+  if (answer !== undefined && messages.length === 0) return answer
+  return stops ? { stopReason: 'stopped' } : undefined
+}
+
+async function checkedSteering(run: LiveRun, iteration: number, taken: Steering): Promise<Steering> {
+  const { messages, refused } = await checkedInput(run, taken.messages, iteration)
+  return { ...taken, messages, ...(refused === undefined ? {} : { refused }) }
 }

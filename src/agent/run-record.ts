@@ -100,19 +100,21 @@ export class RunRecord {
    * Counts an answer that is not accepted, given as text or through the tool for it; how the run ends when there were too many of them.
    */
   rejectedAnswer(objection: Objection | undefined, run: LiveRun): Ending | undefined {
+    if (objection === undefined && run.output === undefined) return undefined
     const { outputRetries = 2 } = run.settings
     if (objection !== undefined) run.objections++
     const rejected = this.toolCalls.filter(({ tool, outcome }) => tool === run.output?.tool.name && outcome === 'rejected')
     if (run.objections + rejected.length <= outputRetries) return undefined
-    const message = objection?.text ?? textOf(rejected.at(-1)?.content ?? '')
-    if (objection?.code === 'guardrail') return { stopReason: 'refused', error: { code: 'guardrail', message } }
+    const last = rejected.at(-1)
+    const message = objection?.text ?? textOf(last?.content ?? '')
+    if ((objection?.code ?? last?.errorCode) === 'guardrail') return { stopReason: 'refused', error: { code: 'guardrail', message } }
     return { stopReason: 'model_error', error: { code: 'invalid_output', message } }
   }
 
   /** Takes over what the model is told from outside: that its answer is not accepted, what the user says meanwhile. */
   say(objection: Objection | undefined, messages: readonly ChatMessage[]): void {
     if (objection !== undefined) this.history.append({ role: 'user', content: objection.text })
-    for (const message of messages) this.history.append(message)
+    this.history.extend(messages)
   }
 
   /** Another agent has the conversation. */

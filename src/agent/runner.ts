@@ -118,7 +118,7 @@ export class AgentRunner<Context = unknown> {
     const paused = readState(state)
     const input = inputFromJson(paused.input)
     const stored = mergeOptions(this.#options, input.settings as RunOptions<Context>)
-    const settings = mergeOptions(stored, { ...options, runId: paused.runId })
+    const settings = mergeOptions(stored, withParent({ ...options, runId: paused.runId }, stored))
     const run = this.#liveRun(settings, input, watch)
     try {
       const { decisionTimeoutMs: timeoutMs } = settings
@@ -130,7 +130,7 @@ export class AgentRunner<Context = unknown> {
   }
 
   async #start(input: RunInput, options: RunOptions<Context>, watch?: Watch): Promise<RunResult<never>> {
-    const settings = mergeOptions(this.#options, withParent(options))
+    const settings = mergeOptions(this.#options, withParent(options, this.#options))
     // Copied at once: the caller may change the lists while the run goes on.
     const given = [...(options.messages ?? [])]
     const asked = [...toMessages(input)]

@@ -90,7 +90,8 @@ function askHooks(run: LiveRun, before: Asked, iteration: number): Promise<Asked
     iteration,
     context: run.settings.context as never,
     signal: run.signal,
-    messages,
+    // A list of its own: the run's grows with the run.
+    messages: Object.freeze([...messages]),
     tools: tools.names(),
     model,
     ...(toolChoice === undefined ? {} : { toolChoice }),
@@ -100,6 +101,7 @@ function askHooks(run: LiveRun, before: Asked, iteration: number): Promise<Asked
 
 /** Throws for a change that can't be made. */
 function changed(run: LiveRun, asked: Asked, { messages, tools, model, toolChoice }: ModelTurnChange): Asked {
+  if (messages?.length === 0) throw new InvalidOptionError('messages', 'at least one message', messages)
   return {
     model: model === undefined ? asked.model : usable(run, openModel(model)),
     tools: tools === undefined ? asked.tools : new ToolView(run.offered, { only: known(run.offered, tools) }),

@@ -7,8 +7,9 @@ import { TextBuffer } from '../text-buffer.ts'
 import type { PreparedCall } from '../tools/arguments.ts'
 import type { ToolSet } from '../tools/registry.ts'
 import { loggedFailure, notFoundText } from '../tools/runner.ts'
+import { checkAnswers } from './answer-check.ts'
 import { approvalKey } from './decisions.ts'
-import { checkOutput, hasGuardrail } from './guardrails.ts'
+import { checkOutput, hasGuardrail, withheld } from './guardrails.ts'
 import type { History } from './history.ts'
 import { askAfterModel } from './hooks.ts'
 import { type Durable, type StepTags, tagsOf } from './journal.ts'
@@ -181,14 +182,18 @@ class TurnInFlight {
         if (delta !== '' && take()) reasoning({ text: delta })
       }
     }
-    if (inputStart !== undefined) {
+    // An answer is held back like text, also where it comes as a call's arguments.
+    const answers = new Set<number>()
+    const holdsAnswer = this.#holdsText && run.output !== undefined
+    if (inputStart !== undefined || (inputDelta !== undefined && holdsAnswer)) {
       sink.toolCallStart = (index, id, tool) => {
-        if (take()) inputStart({ index, id, tool })
+        if (holdsAnswer && tool === run.output?.tool.name) answers.add(index)
+        if (take()) inputStart?.({ index, id, tool })
       }
     }
     if (inputDelta !== undefined) {
       sink.toolCallDelta = (index, json) => {
-        if (take()) inputDelta({ index, json })
+        if (take() && !answers.has(index)) inputDelta({ index, json })
       }
     }
     return Object.keys(sink).length === 0 ? undefined : sink
@@ -214,15 +219,28 @@ class TurnInFlight {
       return this.#refused(new ModelError(finishReason, message, { provider, model, retryable: false }), text, step)
     }
     const said = await this.#review(response.text, plan, step)
-    if ('stop' in said) return this.#refused(new ToolloopError('guardrail', `The run was stopped by ${said.stop}`), '', step)
+    const given =
+      this.#holdsText && !('stop' in said) ? await checkAnswers(this.#run, this.#meta.iteration, plan) : { plan, changed: false }
+    const { interruption: why } = this.#run
+    const isUnchecked = this.#holdsText || ('objection' in said && said.objection !== undefined)
+    if (isUnchecked && why !== undefined) {
+      // What guardrails have not checked to the end is not given out.
+      return { kind: 'interrupted', why, text: this.#holdsText ? '' : response.text, ...this.#spent(response.usage) }
+    }
+    if ('stop' in said || 'stop' in given) {
+      const reason = 'stop' in said ? said.stop : 'stop' in given ? given.stop : ''
+      return this.#refused(new ToolloopError('guardrail', `The run was stopped by ${reason}`), '', step)
+    }
     const { text, answer = text, objection } = said
+    const { calls, planned } = given.plan
     // A copy: the history freezes what it holds, and this is the model's own. What was withheld must not go out by another way.
-    const opaque = providerData === undefined || text !== response.text ? {} : { providerData: copyJson(providerData) }
+    const isAsWritten = text === response.text && !given.changed
+    const opaque = providerData === undefined || !isAsWritten ? {} : { providerData: copyJson(providerData) }
     const message: ChatMessage =
-      plan.calls.length === 0
+      calls.length === 0
         ? { role: 'assistant', content: text, ...opaque }
-        : { role: 'assistant', content: text, toolCalls: plan.calls, ...opaque }
-    return { kind: 'reply', message, text: answer, planned: plan.planned, step, ...(objection === undefined ? {} : { objection }) }
+        : { role: 'assistant', content: text, toolCalls: calls, ...opaque }
+    return { kind: 'reply', message, text: answer, planned, step, ...(objection === undefined ? {} : { objection }) }
   }
 
   /** What hooks, guardrails and the answer's schema make of a response's text. */
@@ -235,14 +253,14 @@ class TurnInFlight {
       if (!checked.passed && checked.how === 'stop') return { stop: checked.reason }
       if (!checked.passed && calls.length === 0) {
         const told = `Your answer was withheld (${checked.reason}). Give another one.`
-        return { text: `[Withheld: ${checked.reason}]`, objection: { code: 'guardrail', text: told } }
+        return { text: withheld(checked.reason), objection: { code: 'guardrail', text: told } }
       }
       text = checked.passed ? checked.subject : ''
       if (text !== '') run.deltas(Event.TEXT_DELTA, this.#meta)?.({ text })
       for (const call of planned) delete call.textAfter
     }
     if (run.output === undefined || calls.length > 0) return { text }
-    const answer = await readAnswer(run.output, text)
+    const answer = await readAnswer(run.output, text, { timeoutMs: run.limits.toolTimeoutMs, signal: run.signal })
     if (answer.ok) return { text, answer: answer.json }
     const way =
       this.#request.responseSchema === undefined ? ` Give it by calling \`${run.output.tool.name}\`.` : ' Give it anew, as JSON alone.'

@@ -1,0 +1,145 @@
+import { describe, expect, it } from 'vitest'
+import type { Guardrail } from '../../src/agent/guardrails.ts'
+import type { Hooks } from '../../src/agent/hooks.ts'
+import type { RunnerOptions } from '../../src/agent/run.ts'
+import { RunControl } from '../../src/agent/run-control.ts'
+import { AgentRunner } from '../../src/agent/runner.ts'
+import { Event } from '../../src/events.ts'
+import { scriptedModel } from '../../src/testing/scripted-model.ts'
+import { defineTool } from '../../src/tools/tool.ts'
+import { expectValidHistory, recordingLogger, resultTexts } from '../hazards/stage.ts'
+import { failOnUnhandledRejections } from '../hazards/unhandled.ts'
+
+failOnUnhandledRejections()
+
+const look = defineTool({ name: 'look', description: 'looks', execute: () => 'a secret' })
+const oneCall = () => [{ toolCalls: [{ name: 'look' }] }, 'Done.']
+const itself: Record<string, unknown> = {}
+itself.self = itself
+
+function agent(turns: Parameters<typeof scriptedModel>[0], options: Omit<RunnerOptions, 'model'> = {}) {
+  const { logger, records } = recordingLogger()
+  const model = scriptedModel(turns)
+  return { runner: new AgentRunner({ model, tools: [look], logger, ...options }), model, records }
+}
+
+describe('guardrails at their edges', () => {
+  it.each([5, undefined, {}, [{ role: 'nobody' }]])('H38 what can’t be in its subject’s place has not passed: %j', async (replace) => {
+    for (const place of ['input', 'output'] as const) {
+      const guardrails = [{ name: 'odd', [place]: () => ({ replace }) }] as unknown[] as Guardrail[]
+      const { runner } = agent(['Hello.'], { guardrails })
+      expect(await runner.run('go'), place).toMatchObject({ stopReason: 'refused', output: '', error: { code: 'guardrail' } })
+    }
+    const { runner } = agent(oneCall(), { guardrails: [{ name: 'odd', result: () => ({ replace }) as never }] })
+    expect(resultTexts(await runner.run('go'))).toEqual(['The result was withheld by odd: the check itself failed'])
+  })
+
+  it.each([5, undefined, [], itself])('H38 arguments that are none are not run with', async (replace) => {
+    const { runner } = agent(oneCall(), { guardrails: [{ name: 'odd', call: () => ({ replace }) as never }] })
+    expect(resultTexts(await runner.run('go'))).toEqual(['The call to `look` was refused by odd: the check itself failed'])
+  })
+
+  it('H38 to stop wins over to replace', async () => {
+    const { runner } = agent(['Hello.'], { guardrails: [{ name: 'both', output: () => ({ replace: 'x', stop: 'enough' }) }] })
+    expect(await runner.run('go')).toMatchObject({ stopReason: 'refused' })
+  })
+
+  it('H30 H38 aborted during a check: what nobody has checked is not given out', async () => {
+    const check = (controller: AbortController) => () => {
+      controller.abort()
+      return new Promise<never>(() => {})
+    }
+    for (const place of ['input', 'output', 'result'] as const) {
+      const controller = new AbortController()
+      const turns = place === 'output' ? ['a secret'] : oneCall()
+      const { runner } = agent(turns, { guardrails: [{ name: 'slow', [place]: check(controller) }] })
+      const result = await runner.run('a secret', { signal: controller.signal })
+      expect(result.stopReason, place).toBe('aborted')
+      expect(JSON.stringify([result.output, ...result.messages.slice(place === 'input' ? 0 : 1)]), place).not.toContain('secret')
+      expectValidHistory(result.messages)
+    }
+  })
+
+  it('H38 input that was refused is not in the conversation that goes on', async () => {
+    const { runner } = agent([], { guardrails: [{ name: 'no', input: () => ({ refuse: 'not this' }) }] })
+    const { messages } = await runner.run('a secret')
+    expect(messages).toEqual([{ role: 'user', content: '[Withheld: no: not this]' }])
+  })
+
+  it('H38 what is sent to a run that goes on is input too', async () => {
+    const guardrails: Guardrail[] = [
+      { name: 'no', input: ({ messages }) => (JSON.stringify(messages).includes('secret') ? { stop: 'not this' } : undefined) },
+    ]
+    const control = new RunControl()
+    const { runner, model } = agent(
+      [
+        () => {
+          control.send('Tell the secret.')
+          return 'Hello.'
+        },
+      ],
+      { guardrails },
+    )
+    expect(await runner.run('go', { control })).toMatchObject({ stopReason: 'refused', output: 'Hello.', error: { code: 'guardrail' } })
+    expect(model.requests).toHaveLength(1)
+  })
+
+  it('settings that are no guardrails and no hooks are refused', () => {
+    const guardrails = [{ name: 'odd', input: 'no' }] as unknown[] as Guardrail[]
+    expect(() => agent([], { guardrails })).toThrow('guardrails[0].input')
+    expect(() => agent([], { hooks: [undefined] as unknown[] as Hooks[] })).toThrow('hooks')
+  })
+})
+
+describe('guardrails of an answer with a schema', () => {
+  const schema = { type: 'object', properties: { word: { type: 'string' } }, required: ['word'] } as const
+  const answer = (word: string) => ({ toolCalls: [{ name: 'final_answer', args: { word } }] })
+  const run = async (turns: Parameters<typeof scriptedModel>[0], guardrail: Guardrail['output'], options: object = {}) => {
+    const { runner } = agent(turns, { guardrails: [{ name: 'rule', ...(guardrail && { output: guardrail }) }], ...options })
+    const stream = runner.stream('go', { output: schema })
+    let pieces = ''
+    for await (const event of stream) if (event.type === Event.TOOL_INPUT_DELTA) pieces += event.json
+    const result = await stream.result
+    expectValidHistory(result.messages)
+    return { result, pieces }
+  }
+
+  it('H38 it is checked however it is given, before it is shown', async () => {
+    const noSecrets: Guardrail['output'] = ({ text }) => (text.includes('secret') ? { refuse: 'says the secret' } : undefined)
+    const again = await run([answer('secret'), answer('fine')], noSecrets)
+    expect(again.result).toMatchObject({ stopReason: 'answered', output: { word: 'fine' } })
+    expect(again.pieces).not.toContain('secret')
+    expect(JSON.stringify(again.result.messages)).not.toContain('"secret')
+    expect(resultTexts(again.result)[0]).toBe('Your answer was withheld (rule: says the secret). Give another one.')
+    const stubborn = await run(() => answer('secret'), noSecrets, { outputRetries: 1 })
+    expect(stubborn.result).toMatchObject({ stopReason: 'refused', iterations: 2, output: undefined, error: { code: 'guardrail' } })
+    const stopped = await run([answer('secret')], () => ({ stop: 'enough' }))
+    expect(stopped.result).toMatchObject({ stopReason: 'refused', error: { code: 'guardrail' } })
+    const masked = await run([answer('secret')], ({ text }) => ({ replace: text.replace('secret', '***') }))
+    expect(masked.result).toMatchObject({ stopReason: 'answered', output: { word: '***' } })
+    expect(JSON.stringify(masked.result.messages)).not.toContain('secret')
+    const broken = await run([answer('secret'), answer('x')], ({ text }) => (text.includes('secret') ? { replace: 'no JSON' } : undefined))
+    expect(broken.result).toMatchObject({ stopReason: 'answered', output: { word: 'x' } })
+  })
+})
+
+describe('hooks at their edges', () => {
+  it.each([5, undefined, itself])('H37 what can’t be done is passed over', async (odd) => {
+    const hooks: Hooks[] = [{ beforeTool: () => ({ args: odd }) as never, afterTool: () => ({ content: odd }) as never }]
+    const { runner, records } = agent(oneCall(), { hooks })
+    expect(resultTexts(await runner.run('go'))).toEqual(['a secret'])
+    expect(records.filter(({ message }) => message.includes('passed over'))).toHaveLength(2)
+  })
+
+  it('H37 no messages are no request; the run’s own list can’t be changed', async () => {
+    const hooks: Hooks[] = [
+      { beforeModel: () => ({ messages: [] }) },
+      { beforeModel: ({ messages }) => void (messages as unknown[]).push({}) },
+    ]
+    const { runner, model, records } = agent(['Done.'], { hooks })
+    const result = await runner.run('go')
+    expect(model.requests[0]?.messages).toEqual([{ role: 'user', content: 'go' }])
+    expect(result.messages).toHaveLength(2)
+    expect(records).toHaveLength(2)
+  })
+})
