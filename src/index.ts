@@ -14,7 +14,7 @@ export type {
   ToolTurnChange,
 } from './agent/hooks.ts'
 export type { Durable, DurableBody, Engine, Journal, StepContext } from './agent/journal.ts'
-export type { OutputOf, OutputSchema } from './agent/output.ts'
+export type { AnswerOf, OutputOf, OutputSchema } from './agent/output.ts'
 export type { RunState } from './agent/paused-run.ts'
 export type {
   ApprovalDecision,

@@ -25,7 +25,7 @@ export async function askWithinWindow(
 ): Promise<Turn> {
   const { compaction } = run.settings
   if (compaction === undefined) return askModel(durable, run, history, iteration, toolChoice)
-  const { estimate, maxTokens = usable * (run.model.capabilities.contextWindow ?? Number.POSITIVE_INFINITY) } = compaction
+  const { estimate, maxTokens = await mostTokens(durable, run, iteration) } = compaction
   const size = sizeOf(history.messages, estimate)
   const key = toolChoice === undefined ? `${iteration}.compact` : `${iteration}.compact-answer`
   if (size > maxTokens) await compact(durable, run, history, key, maxTokens * leftOver)
@@ -33,6 +33,12 @@ export async function askWithinWindow(
   if (turn.kind !== 'failed' || turn.error.code !== 'context_overflow') return turn
   const isShorter = await compact(durable, run, history, `${key}.further`, sizeOf(history.messages, estimate) * leftOver)
   return isShorter ? askModel(durable, run, history, iteration, toolChoice, 2) : turn
+}
+
+/** Recorded: the model may be another one when the run is taken up again, and what follows depends on it. */
+async function mostTokens(durable: Durable, run: LiveRun, iteration: number): Promise<number> {
+  const contextWindow = await durable.step(`${iteration}.window`, async () => run.model.capabilities.contextWindow ?? null)
+  return contextWindow === null ? Number.POSITIVE_INFINITY : usable * contextWindow
 }
 
 /** Returns false when nothing more can be left out. */

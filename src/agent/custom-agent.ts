@@ -1,7 +1,7 @@
 import type { EventListener, EventName } from '../events.ts'
 import type { ToolSet } from '../tools/registry.ts'
 import type { Hooks, ModelTurn, ModelTurnChange, ToolEnding, ToolTurn, ToolTurnChange } from './hooks.ts'
-import type { OutputOf, OutputSchema } from './output.ts'
+import type { AnswerOf, OutputSchema } from './output.ts'
 import type { RunState } from './paused-run.ts'
 import type { OutputOptions, ResumeOptions, RunInput, RunnerOptions, RunOptions, RunResult, RunSettings } from './run.ts'
 import type { RunStream } from './run-stream.ts'
@@ -29,7 +29,8 @@ export abstract class CustomAgent<Context = unknown> extends ToolAgent<Context> 
   constructor(options: RunnerOptions<Context>) {
     super(options)
     const instructions = (input: { context: Context }) => this.instructions(input)
-    this.#runner = new AgentRunner({ ...options, model: this.model, tools: [], instructions })
+    // What each run is given besides is here as well for those that a journal takes up again.
+    this.#runner = new AgentRunner({ ...options, model: this.model, tools: toolsOf(this), instructions, ...this.#overrides({}) })
   }
 
   /** The tools of a run, asked for when it begins. Default: the bound ones. */
@@ -54,31 +55,44 @@ export abstract class CustomAgent<Context = unknown> extends ToolAgent<Context> 
   /** A request before it is sent. Awaited; may change messages, tools, model and tool choice for this turn. Throwing is logged and changes nothing. */
   protected prepareTurn?(turn: ModelTurn<Context>): Awaitable<ModelTurnChange | undefined>
 
-  /** After the calls of a turn; true ends the run with `stopped`. Throwing is logged and means false. Default: `stopWhen` of the options. */
+  /**
+   * After the calls of a turn; true ends the run with `stopped`, as `stopWhen` of the run does. Throwing is logged and means false. Default:
+   * `stopWhen` of the options.
+   */
   protected shouldStop?(state: StepState): boolean
 
   /** Runs until the model answers or a bound is reached. Tools: those of this call, else the bound ones. See `AgentRunner.run`. */
-  run<S extends OutputSchema>(input: RunInput, options: RunOptions<Context> & OutputOptions<S>): Promise<RunResult<OutputOf<S> | undefined>>
+  run<const S extends OutputSchema>(input: RunInput, options: RunOptions<Context> & OutputOptions<S>): Promise<RunResult<AnswerOf<S>>>
   run(input: RunInput, options?: RunOptions<Context>): Promise<RunResult>
-  run(input: RunInput, options: RunOptions<Context> = {}): Promise<RunResult> {
+  async run(input: RunInput, options: RunOptions<Context> = {}): Promise<RunResult> {
     return this.#runner.run(input, this.#withOwn(options))
   }
 
   /** Goes on with a run that ended `paused`. See `AgentRunner.resume`. */
-  resume<S extends OutputSchema>(
+  resume<const S extends OutputSchema>(
     state: RunState | undefined,
     options: ResumeOptions<Context> & OutputOptions<S>,
-  ): Promise<RunResult<OutputOf<S> | undefined>>
+  ): Promise<RunResult<AnswerOf<S>>>
   resume(state: RunState | undefined, options?: ResumeOptions<Context>): Promise<RunResult>
-  resume(state: RunState | undefined, options: ResumeOptions<Context> = {}): Promise<RunResult> {
+  async resume(state: RunState | undefined, options: ResumeOptions<Context> = {}): Promise<RunResult> {
     return this.#runner.resume(state, this.#withOwn(options))
   }
 
   /** The same run, to be watched as it goes. See `AgentRunner.stream`. */
-  stream<S extends OutputSchema>(input: RunInput, options: RunOptions<Context> & OutputOptions<S>): RunStream<OutputOf<S> | undefined>
+  stream<const S extends OutputSchema>(input: RunInput, options: RunOptions<Context> & OutputOptions<S>): RunStream<AnswerOf<S>>
   stream(input: RunInput, options?: RunOptions<Context>): RunStream
   stream(input: RunInput, options: RunOptions<Context> = {}): RunStream {
     return this.#runner.stream(input, this.#withOwn(options))
+  }
+
+  /** Goes on with a run that ended `paused`, to be watched as it goes. See `AgentRunner.resumeStream`. */
+  resumeStream<const S extends OutputSchema>(
+    state: RunState | undefined,
+    options: ResumeOptions<Context> & OutputOptions<S>,
+  ): RunStream<AnswerOf<S>>
+  resumeStream(state: RunState | undefined, options?: ResumeOptions<Context>): RunStream
+  resumeStream(state: RunState | undefined, options: ResumeOptions<Context> = {}): RunStream {
+    return this.#runner.resumeStream(state, this.#withOwn(options))
   }
 
   /** Subscribes to one kind of event of all runs; returns the function that unsubscribes. */
@@ -86,18 +100,26 @@ export abstract class CustomAgent<Context = unknown> extends ToolAgent<Context> 
     return this.#runner.on(name, listener)
   }
 
-  /** The options of a run with what is overridden here: the agent's hooks are the innermost, around nothing but the loop. */
+  /** The options of a run with what is overridden here, where the run's own would replace it. */
   #withOwn<O extends Omit<RunOptions<Context>, 'messages' | 'runId'>>(options: O): O {
     const { onText } = options
-    const hooks = options.hooks ?? this.options.hooks ?? []
-    const own = this.#hooks()
     const hears = this.onText !== undefined || onText !== undefined
     return {
       ...options,
+      ...this.#overrides(options),
       tools: options.tools ?? this.tools,
-      ...(own === undefined ? {} : { hooks: [...hooks, own] }),
       ...(hears ? { onText: (delta: string) => this.#hear(delta, onText) } : {}),
-      ...(this.shouldStop === undefined ? {} : { stopWhen: options.stopWhen ?? ((state: StepState) => this.shouldStop?.(state) === true) }),
+    }
+  }
+
+  /** The agent's hooks are the innermost, around nothing but the loop. */
+  #overrides({ hooks = this.options.hooks ?? [], stopWhen }: RunSettings<Context>): Pick<RunSettings<Context>, 'hooks' | 'stopWhen'> {
+    const own = this.#hooks()
+    return {
+      ...(own === undefined ? {} : { hooks: [...hooks, own] }),
+      ...(this.shouldStop === undefined
+        ? {}
+        : { stopWhen: (state: StepState) => stopWhen?.(state) === true || this.shouldStop?.(state) === true }),
     }
   }
 
@@ -115,5 +137,18 @@ export abstract class CustomAgent<Context = unknown> extends ToolAgent<Context> 
     if (this.onToolCall !== undefined) own.beforeTool = (call) => this.onToolCall?.(call)
     if (this.onToolResult !== undefined) own.afterTool = (ending) => this.onToolResult?.(ending)
     return Object.keys(own).length === 1 ? undefined : own
+  }
+}
+
+/** The agent's tools as they are when they are looked up: for runs that a journal takes up again, which no one has given their tools. */
+function toolsOf(agent: { readonly tools: ToolSet }): ToolSet {
+  return {
+    get size() {
+      return agent.tools.size
+    },
+    get: (name) => agent.tools.get(name),
+    names: () => agent.tools.names(),
+    list: () => agent.tools.list(),
+    getAllSpecs: () => agent.tools.getAllSpecs(),
   }
 }

@@ -1,7 +1,8 @@
-import { ModelError, type ToolloopError } from '../errors.ts'
+import type { ToolloopError } from '../errors.ts'
 import type { ChatMessage, Json } from '../messages.ts'
 import type { LiveRun } from './live-run.ts'
 import type { RunResult, RunSettings } from './run.ts'
+import { errorOf } from './run-record.ts'
 
 /** All a run needs to be taken up again in another process, but for what its runner has: model, tools, callbacks. */
 export interface DurableInput {
@@ -91,11 +92,8 @@ export function resultToJson({ toolCalls, error, ...result }: RunResult): Json {
 /** The result as the loop returned it; values and the error itself are there if the run ended in this process. */
 export function resultFromJson(json: Json, run: LiveRun): RunResult {
   const { error, ...result } = json as never as Omit<RunResult, 'error'> & { error?: Pick<ToolloopError, 'code' | 'message'> }
-  const { provider, model } = run.model
   const toolCalls = result.toolCalls.map((call) => (run.values.has(call.id) ? { ...call, value: run.values.get(call.id) } : call))
-  if (error === undefined) return { ...result, toolCalls }
-  const thrown = [...run.errors.values()].find(({ code, message }) => code === error.code && message === error.message)
-  return { ...result, toolCalls, error: thrown ?? new ModelError(error.code, error.message, { provider, model, retryable: false }) }
+  return { ...result, toolCalls, ...(error === undefined ? {} : { error: errorOf(error, run) }) }
 }
 
 function plain(value: object): Json {

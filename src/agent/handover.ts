@@ -1,10 +1,11 @@
-import { ToolloopError } from '../errors.ts'
+import { messageOf, ToolloopError } from '../errors.ts'
 import { Event } from '../events.ts'
-import type { JsonObject } from '../messages.ts'
+import { isJsonObject, type JsonObject } from '../messages.ts'
 import type { ChatModel } from '../models/model.ts'
 import type { ToolSet } from '../tools/registry.ts'
 import { type AnyTool, defineTool, type Tool, type ToolContext } from '../tools/tool.ts'
 import { LiveRun } from './live-run.ts'
+import { toToolSet } from './options.ts'
 import type { RunnerOptions } from './run.ts'
 import type { RunRecord } from './run-record.ts'
 import { usable } from './turn-request.ts'
@@ -37,7 +38,8 @@ interface HandoverTool extends Tool<never> {
 /**
  * A tool by which the model hands the conversation to another agent: from the next turn on it is that agent's model, instructions and tools
  * that go on with it. Limits, hooks, guardrails and events stay those of the run, the history goes on, and the result's `agent` says who
- * has the conversation at the end: the next run is best that agent's. Throws `invalid_tool`.
+ * has the conversation at the end: the next run is best that agent's. `activeTools` is about the tools of the agent the run began with.
+ * Throws `invalid_tool`.
  */
 export function handover<Context = unknown>(to: ConversationTaker<Context>, { name, description }: HandoverOptions): Tool<Context> {
   if (typeof to !== 'object' || to === null || to.model === undefined || to.tools === undefined)
@@ -51,6 +53,7 @@ export function handover<Context = unknown>(to: ConversationTaker<Context>, { na
     execute: async (_args: JsonObject, { context, run, iteration }: ToolContext<Context>): Promise<Handover> => {
       if (!(run instanceof LiveRun)) throw new TypeError('A conversation can be handed over only in a run')
       const { provider, model } = usable(run, to.model)
+      toToolSet(to.tools)
       const instructions = typeof to.instructions === 'function' ? await to.instructions({ context }) : to.instructions
       run.emit(Event.HANDOVER, { agent: name, provider, model }, { iteration })
       return { tool: `hand_over_to_${name}`, agent: name, ...(instructions === undefined ? {} : { instructions }) }
@@ -68,6 +71,16 @@ export function handOver(run: LiveRun, record: RunRecord, { tool: name, agent, i
   const tool = run.registry.get(name)
   // Looked up by what is recorded: taken up again by a runner without the tool, the run stays with the agent it has.
   if (tool === undefined || !handsOver(tool)) return
-  run.handTo({ model: tool.handsTo.model, tools: tool.handsTo.tools })
+  try {
+    run.handTo({ model: tool.handsTo.model, tools: toToolSet(tool.handsTo.tools) })
+  } catch (error) {
+    run.logger.error({ runId: run.runId, agent, error: messageOf(error) }, 'the agent’s tools can’t be had: the conversation stays')
+    return
+  }
   record.handTo(agent, instructions)
+}
+
+/** Whether that is what such a tool returned, and not what a hook put in its place. */
+export function isHandover(value: unknown): value is Handover {
+  return isJsonObject(value) && typeof value.tool === 'string' && typeof value.agent === 'string'
 }

@@ -85,39 +85,39 @@ export interface BudgetParent {
 }
 
 /**
- * What a run has used up, with what runs inside its calls have. Made of recorded values, so a replay counts the same; only what a call under
- * way has come to so far is told by the run inside it.
+ * What a run has used up, with what runs inside its calls have. Made of recorded values, so a replay counts the same; only of calls whose
+ * end is not recorded yet, the runs inside them are asked.
  */
 export class Budget {
   readonly #limits: ResolvedLimits
   readonly #parent: BudgetParent | undefined
-  /** By call, and in it by run. */
-  readonly #nested = new Map<string, Map<string, Spent>>()
-  #own: Spent = nothingSpent
-  #total: Spent = nothingSpent
+  /** Of runs in calls that have not ended yet: by call, and in it by run. */
+  readonly #running = new Map<string, Map<string, Budget>>()
+  /** By requests and calls of its own, and by its calls as their records tell. */
+  #spent: Spent = nothingSpent
   #callsLeftOut = false
 
   constructor(limits: ResolvedLimits, parent?: BudgetParent) {
     this.#limits = limits
     this.#parent = parent
+    if (parent !== undefined) parent.budget.#enter(parent, this)
   }
 
   spend(usage: Usage | undefined): void {
-    this.#setOwn({ ...this.#own, usage: addUsage(this.#own.usage, usage) })
+    this.#spent = { ...this.#spent, usage: addUsage(this.#spent.usage, usage) }
   }
 
   /** What runs inside a call have used up by now; undefined where there was none. */
   spentIn(toolCallId: string): Spent | undefined {
-    const runs = this.#nested.get(toolCallId)
-    return runs && [...runs.values()].reduce(addSpent)
+    const runs = this.#running.get(toolCallId)
+    return runs && [...runs.values()].map((run) => run.#total()).reduce(addSpent)
   }
 
-  /** Takes over what a round's calls have come to by their records. */
+  /** Takes over what a round's calls have come to by their records. What is spent inside them later, by runs left behind, is not counted. */
   settle(records: readonly { id: string; nested?: Spent }[]): void {
     for (const { id, nested } of records) {
-      if (nested === undefined) continue
-      this.#nested.set(id, new Map([['recorded', nested]]))
-      this.#sum()
+      this.#running.delete(id)
+      if (nested !== undefined) this.#spent = addSpent(this.#spent, nested)
     }
   }
 
@@ -127,7 +127,7 @@ export class Budget {
       if (call.action === 'reject') return call
       const { left, limit } = this.#callsLeft()
       if (left > 0) {
-        this.#setOwn({ ...this.#own, toolCalls: this.#own.toolCalls + 1 })
+        this.#spent = { ...this.#spent, toolCalls: this.#spent.toolCalls + 1 }
         return call
       }
       this.#callsLeftOut = true
@@ -145,36 +145,36 @@ export class Budget {
 
   #isUsedUp(): boolean {
     const { tokens, costUsd } = this.#limits
-    const { totalTokens, costUsd: cost = 0 } = this.#total.usage
-    if (totalTokens >= tokens || cost >= costUsd) return true
+    if (Number.isFinite(tokens) && this.#sum(({ usage }) => usage.totalTokens) >= tokens) return true
+    if (Number.isFinite(costUsd) && this.#sum(({ usage }) => usage.costUsd ?? 0) >= costUsd) return true
     const outer = this.#parent?.budget
     return outer === undefined ? false : outer.#isUsedUp()
   }
 
   #callsLeft(): { left: number; limit: number } {
     const limit = this.#limits.toolCalls
-    const own = { left: limit - this.#total.toolCalls, limit }
+    const own = { left: Number.isFinite(limit) ? limit - this.#sum(({ toolCalls }) => toolCalls) : limit, limit }
     if (this.#parent === undefined) return own
     const outer = this.#parent.budget.#callsLeft()
     return outer.left < own.left ? outer : own
   }
 
-  #setOwn(own: Spent): void {
-    this.#own = own
-    this.#sum()
+  #enter({ toolCallId, runId }: BudgetParent, run: Budget): void {
+    const runs = this.#running.get(toolCallId) ?? new Map<string, Budget>()
+    // One that is taken up again counts what it has spent again.
+    this.#running.set(toolCallId, runs.set(runId, run))
   }
 
-  #sum(): void {
-    let total = this.#own
-    for (const runs of this.#nested.values()) total = [...runs.values()].reduce(addSpent, total)
-    this.#total = total
-    if (this.#parent !== undefined) this.#parent.budget.#setNested(this.#parent, total)
+  #total(): Spent {
+    let total = this.#spent
+    for (const runs of this.#running.values()) for (const run of runs.values()) total = addSpent(total, run.#total())
+    return total
   }
 
-  #setNested({ toolCallId, runId }: BudgetParent, spent: Spent): void {
-    const runs = this.#nested.get(toolCallId) ?? new Map<string, Spent>()
-    this.#nested.set(toolCallId, runs.set(runId, spent))
-    this.#sum()
+  #sum(of: (spent: Spent) => number): number {
+    let sum = of(this.#spent)
+    for (const runs of this.#running.values()) for (const run of runs.values()) sum += run.#sum(of)
+    return sum
   }
 }
 

@@ -9,7 +9,7 @@ import { ToolRunner } from '../tools/runner.ts'
 import type { AnyTool, RunScope } from '../tools/tool.ts'
 import { chooseCallForm, concernsText, openTextCalls } from './call-form.ts'
 import { Budget, type ResolvedLimits } from './limits.ts'
-import type { OutputFormat } from './output.ts'
+import { namedBeside, type OutputFormat } from './output.ts'
 import type { RunLimits, RunOptions } from './run.ts'
 import type { TextCalls } from './text-calls.ts'
 import { usable } from './turn-request.ts'
@@ -50,7 +50,6 @@ export interface RunParent {
 export class LiveRun implements RunScope {
   readonly runId: string
   readonly depth: number
-  readonly output: OutputFormat | undefined
   readonly steerable: boolean
   readonly toolRunner: ToolRunner
   readonly limits: ResolvedLimits
@@ -70,9 +69,10 @@ export class LiveRun implements RunScope {
   readonly #lineage: Pick<EventMeta, 'parentRunId' | 'parentToolCallId' | 'depth'>
   readonly #first: { model: ChatModel; tools: ToolSet }
   #model: ChatModel
+  #output: OutputFormat | undefined
   #offered: ToolSet
   #registry: ToolSet
-  #view: { of: ToolSet; view: ToolSet } | undefined
+  #view: { of: ToolSet; more: AnyTool; view: ToolSet } | undefined
   readonly #controller = new AbortController()
   readonly #textCalls = new Map<ChatModel, Promise<TextCalls>>()
   readonly #bus: EventBus
@@ -89,7 +89,7 @@ export class LiveRun implements RunScope {
     const { runId = `run_${randomUUID()}`, model, registry, limits, settings, bus, logger, tap, output, parent, steerable = false } = parts
     this.runId = runId
     this.depth = parent === undefined ? 0 : parent.run.depth + 1
-    this.output = output
+    this.#output = output
     this.steerable = steerable
     this.#parent = parent
     this.#lineage = parent === undefined ? {} : { parentRunId: parent.run.runId, parentToolCallId: parent.toolCallId, depth: this.depth }
@@ -106,6 +106,7 @@ export class LiveRun implements RunScope {
     this.#bus = bus
     this.#tap = joinTaps(tap, parent?.forwards === true ? parent.run.#tap : undefined)
     if (settings.signal !== undefined) this.follow(settings.signal)
+    if (parent !== undefined) this.#endWith(parent.run)
     if (Number.isFinite(limits.deadlineMs)) this.#startDeadline(limits.deadlineMs)
   }
 
@@ -121,6 +122,11 @@ export class LiveRun implements RunScope {
 
   get model(): ChatModel {
     return this.#model
+  }
+
+  /** How the answer is to be given, where it has a schema. */
+  get output(): OutputFormat | undefined {
+    return this.#output
   }
 
   /** The tools the model is told of. */
@@ -150,6 +156,7 @@ export class LiveRun implements RunScope {
   handTo({ model, tools }: { model: ChatModel; tools: ToolSet }): void {
     this.#model = model
     this.#offered = tools
+    this.#output &&= namedBeside(this.#output, tools)
     this.#registry = this.#withAnswer(tools)
   }
 
@@ -162,7 +169,7 @@ export class LiveRun implements RunScope {
 
   /** `tools` and one more. The same view for the same tools: what is sent of them is converted once. */
   view(tools: ToolSet, more: AnyTool): ToolSet {
-    if (this.#view?.of !== tools) this.#view = { of: tools, view: new ToolView(tools, { also: [more] }) }
+    if (this.#view?.of !== tools || this.#view.more !== more) this.#view = { of: tools, more, view: new ToolView(tools, { also: [more] }) }
     return this.#view.view
   }
 
@@ -206,6 +213,14 @@ export class LiveRun implements RunScope {
     }
     this.#release.add(release)
     return release
+  }
+
+  /** The run outside ends this one too, also when the attempt at the call it was made in is over, and that one's signal silent. */
+  #endWith(outer: LiveRun): void {
+    const abort = () => this.interrupt('aborted', outer.signal.reason)
+    if (outer.interruption !== undefined) abort()
+    outer.#waiting.add(abort)
+    this.#release.add(() => outer.#waiting.delete(abort))
   }
 
   /** The outcome of `work`, or undefined as soon as the run is interrupted. Work left behind is not waited for; its late failure is no one's. */

@@ -40,8 +40,6 @@ export function openRun({ tools: given, left, ...parts }: OpenRun): LiveRun {
   }
   if (left !== undefined) run.follow(left)
   if (settings.parent !== undefined) run.follow(settings.parent.signal)
-  // The attempt at the call may be over, and its signal silent.
-  if (parent !== undefined) run.follow(parent.run.signal)
   return run
 }
 

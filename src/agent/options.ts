@@ -33,8 +33,8 @@ function isList(tools: readonly AnyTool[] | ToolSet): tools is readonly AnyTool[
 
 export function isToolSet(tools: unknown): tools is ToolSet {
   if (typeof tools !== 'object' || tools === null) return false
-  const { get, names, list, getAllSpecs, size }: Partial<ToolSet> = tools
-  return [get, names, list, getAllSpecs].every((member) => typeof member === 'function') && typeof size === 'number'
+  const { get, names, list, getAllSpecs }: Partial<ToolSet> = tools
+  return [get, names, list, getAllSpecs].every((member) => typeof member === 'function') && 'size' in tools
 }
 
 export function toMessages(input: RunInput): readonly ChatMessage[] {

@@ -16,6 +16,9 @@ export type OutputSchema = StandardSchemaV1 | JsonSchema
 /** What the schema makes of an answer. */
 export type OutputOf<S> = S extends StandardSchemaV1 ? StandardSchemaV1.InferOutput<S> : FromSchema<S>
 
+/** The output of a run with such a schema: undefined where there was no answer that fits. */
+export type AnswerOf<S> = OutputOf<S> | undefined
+
 /** How the answer of a run is to be given, where it has a schema. */
 export interface OutputFormat {
   /** Its schema in requests: always of an object, because providers take no other. */
@@ -39,8 +42,7 @@ export function openOutput(output: OutputSchema, tools: Pick<ToolSet, 'get'>): O
   const given = standard === undefined ? (output as JsonSchema) : jsonSchemaOf(standard, 'output')
   const wrapped = given.type !== 'object'
   const schema = wrapped ? wrap(given) : given
-  let name = wanted
-  for (let n = 2; tools.get(name) !== undefined; n++) name = `${wanted}_${n}`
+  const name = freeName(tools)
   try {
     compileSchema(schema, name)
   } catch (error) {
@@ -57,6 +59,18 @@ export function openOutput(output: OutputSchema, tools: Pick<ToolSet, 'get'>): O
   })
   const tool: AnyTool = standard === undefined ? base : { ...base, schema: wrapped ? wrapStandard(standard) : standard }
   return { schema, wrapped, tool }
+}
+
+/** The same, with a name for its tool that none of these has. */
+export function namedBeside(format: OutputFormat, tools: Pick<ToolSet, 'get'>): OutputFormat {
+  const name = freeName(tools)
+  return name === format.tool.name ? format : { ...format, tool: { ...format.tool, name } }
+}
+
+function freeName(tools: Pick<ToolSet, 'get'>): string {
+  let name = wanted
+  for (let n = 2; tools.get(name) !== undefined; n++) name = `${wanted}_${n}`
+  return name
 }
 
 /** Whether the model holds its text to the schema by its own means, in a request with or without tools. */

@@ -140,16 +140,16 @@ export class RunRecord {
       pending,
       ...rememberedIn(run),
       ...(this.#agent === undefined ? {} : { agent: this.#agent }),
-      ...(error === undefined ? {} : { error: this.#errorOf(error, run) }),
+      ...(error === undefined ? {} : { error: errorOf(error, run) }),
     }
   }
+}
 
-  /** The error as it was thrown, with its stack and cause; after a crash, one made from the record. */
-  #errorOf({ code, message }: ErrorRecord, run: LiveRun): ToolloopError {
-    if (code === 'guardrail') return new ToolloopError(code, message)
-    const thrown = [...run.errors.values()].findLast((error) => error.code === code && error.message === message)
-    return thrown ?? new ModelError(code, message, { provider: run.model.provider, model: run.model.model, retryable: false })
-  }
+/** The error as it was thrown, with its stack and cause; after a crash, one made from the record. */
+export function errorOf({ code, message }: ErrorRecord, { errors, model: { provider, model } }: LiveRun): ToolloopError {
+  const thrown = [...errors.values()].findLast((error) => error.code === code && error.message === message)
+  if (thrown !== undefined) return thrown
+  return code === 'guardrail' ? new ToolloopError(code, message) : new ModelError(code, message, { provider, model, retryable: false })
 }
 
 const repeatNote =

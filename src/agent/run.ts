@@ -153,8 +153,8 @@ export interface RunOptions<Context = unknown> extends RunSettings<Context> {
   /** Steers the run while it goes on. */
   control?: RunControl
   /**
-   * The context of the tool call this run is made in: its signal, its budget and `approve` are this run's too, events name it, and its
-   * caller's context is the default. A nested run is a part of that call: it is kept in memory only.
+   * The context of the tool call this run is made in: its signal and its budget are this run's too, events name it, and its caller's
+   * context and `approve` are the defaults. A nested run is a part of that call: it is kept in memory only.
    */
   parent?: ToolContext<Context>
   /** Whether the stream of the run outside has this run's events as well; they have `meta.parentRunId`. Default false. */
@@ -166,7 +166,8 @@ export interface OutputOptions<S extends OutputSchema = OutputSchema> {
   /**
    * The answer's schema: `result.output` is then what it makes of the answer. Asked for by the provider's own means where it has them beside
    * tools, else through a tool that gives the answer. An answer that does not fit is sent back, see `outputRetries`; then the run ends
-   * `model_error` with code `invalid_output`. Not stored: to be given again to `resume`.
+   * `model_error` with code `invalid_output`. With an answer of a `final` tool of yours, which ends the run `stopped`, there is no such
+   * output. Not stored: to be given again to `resume`.
    */
   output: S
 }

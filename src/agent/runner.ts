@@ -12,7 +12,7 @@ import type { LiveRun } from './live-run.ts'
 import { closeAnswer, closeStep, endingOfAnswer } from './next-step.ts'
 import { openRun, type Watch, withParent } from './open-run.ts'
 import { checkSettings, mergeOptions, toMessages, toModel, toToolSet, warnOfDeprecated } from './options.ts'
-import type { OutputOf, OutputSchema } from './output.ts'
+import type { AnswerOf, OutputSchema } from './output.ts'
 import { decide, type RunState, readState } from './paused-run.ts'
 import type { OutputOptions, ResumeOptions, RunInput, RunnerOptions, RunOptions, RunResult } from './run.ts'
 import { RunControl } from './run-control.ts'
@@ -70,14 +70,14 @@ export class AgentRunner<Context = unknown> {
    * Runs until the model answers or a bound is reached. How it ended is in the result, which always has the messages: a failing
    * provider, an abort and a limit resolve too. Rejects only for options and messages that are not allowed, before anything is sent.
    */
-  run<S extends OutputSchema>(input: RunInput, options: RunOptions<Context> & OutputOptions<S>): Promise<RunResult<OutputOf<S> | undefined>>
+  run<const S extends OutputSchema>(input: RunInput, options: RunOptions<Context> & OutputOptions<S>): Promise<RunResult<AnswerOf<S>>>
   run(input: RunInput, options?: RunOptions<Context>): Promise<RunResult>
   run(input: RunInput, options: RunOptions<Context> = {}): Promise<RunResult<never>> {
     return this.#start(input, options)
   }
 
   /** The same run, to be watched: events, or `.text`, as they come, and `.result`. Leaving the iteration aborts the run. */
-  stream<S extends OutputSchema>(input: RunInput, options: RunOptions<Context> & OutputOptions<S>): RunStream<OutputOf<S> | undefined>
+  stream<const S extends OutputSchema>(input: RunInput, options: RunOptions<Context> & OutputOptions<S>): RunStream<AnswerOf<S>>
   stream(input: RunInput, options?: RunOptions<Context>): RunStream
   stream(input: RunInput, options: RunOptions<Context> = {}): RunStream<never> {
     const { control = new RunControl() } = options
@@ -86,28 +86,28 @@ export class AgentRunner<Context = unknown> {
 
   /**
    * Goes on with a run that ended `paused`, in this process or another one: `state` is its result's. Decided calls are carried out, each
-   * once; the model is asked again when nothing is pending any more, else the result is `paused` as before. Context, tools given to `run`,
-   * and callbacks are to be given anew. Rejects with `invalid_option` for a state or a decision that is none; nothing has happened then.
+   * once; the model is asked again when nothing is pending any more, else the result is `paused` as before. What `run` was given of context,
+   * tools, hooks, guardrails, output and callbacks is to be given anew. Rejects with `invalid_option` for a state or a decision that is none; nothing has happened then.
    *
    * ```ts
    * const decisions = paused.pending.map((item) => ({ ...item, approved: true as const }))
    * const result = await runner.resume(paused.state, { decisions })
    * ```
    */
-  resume<S extends OutputSchema>(
+  resume<const S extends OutputSchema>(
     state: RunState | undefined,
     options: ResumeOptions<Context> & OutputOptions<S>,
-  ): Promise<RunResult<OutputOf<S> | undefined>>
+  ): Promise<RunResult<AnswerOf<S>>>
   resume(state: RunState | undefined, options?: ResumeOptions<Context>): Promise<RunResult>
   resume(state: RunState | undefined, options: ResumeOptions<Context> = {}): Promise<RunResult<never>> {
     return this.#resume(state, options)
   }
 
   /** The same, to be watched. See `stream`. */
-  resumeStream<S extends OutputSchema>(
+  resumeStream<const S extends OutputSchema>(
     state: RunState | undefined,
     options: ResumeOptions<Context> & OutputOptions<S>,
-  ): RunStream<OutputOf<S> | undefined>
+  ): RunStream<AnswerOf<S>>
   resumeStream(state: RunState | undefined, options?: ResumeOptions<Context>): RunStream
   resumeStream(state: RunState | undefined, options: ResumeOptions<Context> = {}): RunStream<never> {
     const { control = new RunControl() } = options

@@ -1,7 +1,16 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { InvalidOptionError, ToolloopError } from '../errors.ts'
-import { isJsonObject, type Json, type JsonObject } from '../messages.ts'
-import { ask, defineTool, type JsonSchema, type Question, type Tool, type ToolContext, type ToolEffect } from '../tools/tool.ts'
+import { hasToolCalls, isJsonObject, type Json } from '../messages.ts'
+import {
+  type ArgsOf,
+  ask,
+  defineTool,
+  type JsonSchema,
+  type Question,
+  type Tool,
+  type ToolContext,
+  type ToolEffect,
+} from '../tools/tool.ts'
 import type { Decision } from './decisions.ts'
 import type { RunState } from './paused-run.ts'
 import type { PendingItem, ResumeOptions, RunInput, RunOptions, RunResult } from './run.ts'
@@ -12,14 +21,14 @@ export interface RunnableAgent<Context = unknown> {
   resume(state: RunState | undefined, options?: ResumeOptions<Context>): Promise<RunResult>
 }
 
-export interface AsToolOptions<Context = unknown> {
+export interface AsToolOptions<Context = unknown, S = TaskSchema> {
   name: string
   /** What the agent is for: the model decides by it. */
   description: string
   /** Its arguments. Default: one text, `task`. */
-  parameters?: StandardSchemaV1 | JsonSchema
+  parameters?: S
   /** What the agent is given, made of the arguments. Default: `task`, or the arguments as JSON. */
-  input?(args: JsonObject): RunInput
+  input?(args: ArgsOf<S>): RunInput
   /** What the model is given of the agent's result. Default: its output. */
   result?(result: RunResult): unknown
   /** Options of the agent's run, such as limits of its own. */
@@ -33,16 +42,27 @@ export interface AsToolOptions<Context = unknown> {
 }
 
 /**
- * An agent as a tool of another. Its run draws on the budget of the run it is called in, ends with it, asks the same `approve`, and its usage
- * is added to the call and to that run's result. One that does not come to an answer is a failed call, and the model is told how it ended.
+ * An agent as a tool of another. Its run draws on the budget of the run it is called in, ends with it, asks the same `approve` where it has
+ * none of its own, and its usage is added to the call and to that run's result. Hooks and guardrails are its own. One that does not come to
+ * an answer is a failed call, and the model is told how it ended.
  *
  * One that pauses asks its question through the call: the run outside pauses with an item of kind `question` whose `about.pending` holds the
  * agent's items; its answer is `{ decisions: [{ ...item, approved: true }] }`.
  */
-export function asTool<Context = unknown>(agent: RunnableAgent<Context>, options: AsToolOptions<Context>): Tool<Context> {
+export function asTool<const S extends StandardSchemaV1 | JsonSchema = TaskSchema, Context = unknown>(
+  agent: RunnableAgent<Context>,
+  options: AsToolOptions<Context, S>,
+): Tool<Context> {
   if (typeof agent?.run !== 'function')
     throw new ToolloopError('invalid_tool', 'Expected `asTool` to be given an AgentRunner or a CustomAgent')
-  const { name, description, parameters = taskOnly, input = taskOf, forwardEvents = false, effect } = options
+  const {
+    name,
+    description,
+    parameters = taskOnly,
+    input = taskOf as (args: ArgsOf<S>) => RunInput,
+    forwardEvents = false,
+    effect,
+  } = options
   const { timeoutMs = Number.POSITIVE_INFINITY } = options
   return defineTool({
     name,
@@ -53,7 +73,7 @@ export function asTool<Context = unknown>(agent: RunnableAgent<Context>, options
     execute: async (args: unknown, ctx: ToolContext<Context>): Promise<unknown> => {
       const nested = { ...options.options, parent: ctx, forwardEvents }
       const paused = isPaused(ctx.asked) ? ctx.asked : undefined
-      if (paused === undefined) return conclude(await agent.run(input(args as JsonObject), nested), options)
+      if (paused === undefined) return conclude(await agent.run(input(args as ArgsOf<S>), nested), options)
       try {
         const result = await agent.resume(paused.state, { ...nested, decisions: decisionsIn(ctx.answer) })
         return conclude(result, options)
@@ -66,23 +86,33 @@ export function asTool<Context = unknown>(agent: RunnableAgent<Context>, options
   }) as Tool<Context>
 }
 
+/** The arguments of an agent that says nothing of its own. */
+export type TaskSchema = typeof taskOnly
+
 const taskOnly = {
   type: 'object',
   properties: { task: { type: 'string', description: 'What the agent is to do, with all it needs to know: it sees nothing else.' } },
   required: ['task'],
   additionalProperties: false,
-}
+} as const
 
-function taskOf(args: JsonObject): RunInput {
-  return typeof args.task === 'string' ? args.task : JSON.stringify(args)
+function taskOf(args: unknown): RunInput {
+  return isJsonObject(args) && typeof args.task === 'string' ? args.task : JSON.stringify(args)
 }
 
 function conclude(result: RunResult, { name, result: show }: Pick<AsToolOptions<never>, 'name' | 'result'>): unknown {
-  const { stopReason, output, error, pending, state } = result
+  const { stopReason, output, text, error, pending, state } = result
   if (stopReason === 'paused' && state !== undefined) return questionOf(name, pending, state)
-  if (stopReason === 'answered' || stopReason === 'stopped') return show === undefined ? output : show(result)
-  const said = output === '' ? '' : ` It had come to: ${output}`
+  if (stopReason === 'answered' || stopReason === 'stopped' || answeredAtLimit(result)) return show === undefined ? output : show(result)
+  const said = text === '' ? '' : ` It had come to: ${text}`
   throw new Error(`The agent \`${name}\` ended without an answer (${stopReason})${error === undefined ? '.' : `: ${error.message}`}${said}`)
+}
+
+/** With `onLimit: 'answer'` a run ends by its limit and has an answer all the same: its last message is one. */
+function answeredAtLimit({ stopReason, error, messages }: RunResult): boolean {
+  const last = messages.at(-1)
+  const isLimit = stopReason === 'max_iterations' || stopReason === 'repeated_calls'
+  return isLimit && error === undefined && last?.role === 'assistant' && !hasToolCalls(last)
 }
 
 interface PausedAgent {

@@ -63,14 +63,14 @@ export class ToolAgent<Context = unknown> {
   }
 
   /**
-   * Asks the model once. Rejects with `ToolArgumentsError` when the arguments of a call are not a JSON object, and with `ModelError`
+   * Asks the model once; limits, hooks, guardrails and callbacks of the options are for whole runs. Rejects with `ToolArgumentsError` when the arguments of a call are not a JSON object, and with `ModelError`
    * when the provider failed.
    */
   async generate(input: RunInput, options: GenerateOptions = {}): Promise<AIMessage> {
     const { tools: ownTools, messages = [], onText, signal, toolChoice, parallelToolCalls, stream, ...sampling } = options
     const prompt = await this.instructions({ context: undefined as Context })
     const history = new History([...messages, ...toMessages(input)], prompt)
-    const registry = ownTools === undefined ? this.#tools : toToolSet(ownTools)
+    const registry = toToolSet(ownTools ?? this.tools)
     const request: ModelRequest = { messages: history.messages, ...sampling }
     if (signal !== undefined) request.signal = signal
     if (stream !== undefined) request.stream = stream

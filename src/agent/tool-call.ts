@@ -6,7 +6,7 @@ import { resultText } from '../tools/result-text.ts'
 import { cancelledText, endOf, loggedFailure, type ToolCallEnd, type ToolCallEnvironment } from '../tools/runner.ts'
 import type { AnyTool, Reconciled, ToolContext } from '../tools/tool.ts'
 import { checkCall, checkResult, hasGuardrail } from './guardrails.ts'
-import { type Handover, handsOver } from './handover.ts'
+import { type Handover, handsOver, isHandover } from './handover.ts'
 import { askAfterTool, askBeforeTool, type ToolTurn } from './hooks.ts'
 import { type Durable, type StepContext, type StepTags, tagsOf } from './journal.ts'
 import type { Lanes } from './lanes.ts'
@@ -121,7 +121,7 @@ export class CallInFlight {
     const content = checked.passed ? checked.subject : `The result was withheld by ${checked.reason}`
     // What is not to be seen is not kept either: the value would be in the result.
     const shown = end.outcome === 'ok' ? { ...end, content, value: undefined } : { ...end, content: textOf(content) }
-    const ended = this.#end(call.tool, shown)
+    const ended = this.#end(call.tool, shown, checked.passed ? end : shown)
     return !checked.passed && checked.how === 'stop' ? { ...ended, stop: checked.reason } : ended
   }
 
@@ -250,7 +250,8 @@ export class CallInFlight {
     }
   }
 
-  #end(tool: AnyTool, end: ToolCallEnd): CallEnd {
+  /** `before`: the end before guardrails changed what is shown of it. */
+  #end(tool: AnyTool, end: ToolCallEnd, before: ToolCallEnd = end): CallEnd {
     if (end.outcome === 'rejected') return this.#reject(end.code, end.content)
     const durationMs = this.#startedAt === undefined ? 0 : performance.now() - this.#startedAt
     const content = end.outcome === 'question' ? resultText(end.question.about) : end.content
@@ -268,7 +269,7 @@ export class CallInFlight {
     if (end.outcome === 'ok' && end.value !== undefined) this.#run.values.set(this.#call.id, end.value)
     const code = end.outcome === 'ok' ? {} : { errorCode: end.code }
     const recorded = this.#record(end.outcome, { content, attempts, durationMs, ...code })
-    if (handsOver(tool) && end.outcome === 'ok') return { ...recorded, handover: end.value as Handover }
+    if (handsOver(tool) && before.outcome === 'ok' && isHandover(before.value)) return { ...recorded, handover: before.value }
     return tool.final === true ? { ...recorded, final: true } : recorded
   }
 

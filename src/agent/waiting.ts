@@ -1,7 +1,7 @@
 import { Event } from '../events.ts'
 import type { Content } from '../messages.ts'
 import { approvalKey, fingerprintOf, type Verdict } from './decisions.ts'
-import type { Durable } from './journal.ts'
+import { type Durable, tagsOf } from './journal.ts'
 import type { LiveRun } from './live-run.ts'
 import type { PlannedCall } from './plan.ts'
 import type { PendingItem } from './run.ts'
@@ -48,6 +48,8 @@ export async function settleWaiting(
   let waiting = first
   for (let asked = 2; waiting.length > 0; asked++) {
     const decided: Decided[] = []
+    // Whoever decides should know of all of them before the run waits for the first.
+    for (const { item } of waiting) await tell(durable, run, item)
     for (const one of waiting) {
       const verdict = await waitFor(durable, run, one.item)
       if (verdict === undefined) settled.left.push(one)
@@ -81,13 +83,18 @@ export function waitingCall(
   return { call, index, item: { kind, ...named, ...question, fingerprint: fingerprintOf(runId, named), place } }
 }
 
+async function tell(durable: Durable, run: LiveRun, item: PendingItem): Promise<void> {
+  const key = `${item.place}.asked`
+  await durable.step(key, async () => {
+    const meta = { iteration: Number.parseInt(item.place, 10), toolCallId: item.toolCallId, ...tagsOf(durable, key) }
+    run.emit(Event.DECISION_NEEDED, { ...item }, meta)
+    return null
+  })
+}
+
 async function waitFor(durable: Durable, run: LiveRun, item: PendingItem): Promise<Verdict | undefined> {
   const { decisionTimeoutMs } = run.settings
   const about = JSON.parse(JSON.stringify(item))
-  await durable.step(`${item.place}.asked`, async () => {
-    run.emit(Event.DECISION_NEEDED, about, { iteration: Number.parseInt(item.place, 10), toolCallId: item.toolCallId })
-    return null
-  })
   const options = { about, ...(decisionTimeoutMs === undefined ? {} : { timeoutMs: decisionTimeoutMs }) }
   const verdict = await durable.wait<never>(item.place, options)
   return verdict === null ? { approved: false, reason: 'nobody decided in time' } : verdict

@@ -132,7 +132,8 @@ export abstract class BaseTool<Args = JsonObject, Context = unknown> implements 
   abstract execute(args: Args, ctx: ToolContext<Context>): unknown
 }
 
-type ArgsOf<S> = S extends StandardSchemaV1 ? StandardSchemaV1.InferOutput<S> : FromObjectSchema<S>
+/** Arguments as `execute` gets them: what the schema makes of what the model wrote. */
+export type ArgsOf<S> = S extends StandardSchemaV1 ? StandardSchemaV1.InferOutput<S> : FromObjectSchema<S>
 
 /** Arguments as the model wrote them, before a Standard Schema changed anything. */
 type InputOf<S> = S extends StandardSchemaV1 ? StandardSchemaV1.InferInput<S> : FromObjectSchema<S>

@@ -157,6 +157,23 @@ describe('Budget', () => {
     expect(budget.exhausted(1)).toBe('budget')
   })
 
+  it('H8 what runs inside a call have used counts while they go on, and once its record is there, by that alone', () => {
+    const outer = new Budget(resolveLimits({ limits: { tokens: 100, toolCalls: 9 } }))
+    const inner = new Budget(resolveLimits({}), { budget: outer, toolCallId: 'a', runId: 'r' })
+    inner.spend(usage(60))
+    inner.admit([call()])
+    expect(outer.exhausted(1)).toBeUndefined()
+    expect(outer.spentIn('a')).toMatchObject({ usage: { totalTokens: 60 }, toolCalls: 1 })
+    const again = new Budget(resolveLimits({}), { budget: outer, toolCallId: 'a', runId: 'r' })
+    again.spend(usage(70))
+    expect([outer.spentIn('a')?.usage.totalTokens, outer.exhausted(1)]).toEqual([70, undefined])
+    outer.settle([{ id: 'a', ...(outer.spentIn('a') && { nested: { usage: usage(70), toolCalls: 0 } }) }])
+    again.spend(usage(30))
+    expect(outer.exhausted(1)).toBeUndefined()
+    outer.spend(usage(30))
+    expect([outer.exhausted(1), again.exhausted(1)]).toEqual(['budget', 'budget'])
+  })
+
   it('H8 none at all: no call runs', () => {
     const budget = new Budget(resolveLimits({ limits: { toolCalls: 0 } }))
     expect(budget.exhausted(1)).toBeUndefined()
