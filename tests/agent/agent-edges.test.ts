@@ -373,6 +373,14 @@ describe('how a run ends', () => {
       error: { code: 'guardrail' },
       output: undefined,
     })
+    const words = { name: 'no', output: ({ text }: { text: string }) => (text === '' ? undefined : { stop: 'enough' }) }
+    const inWords = agent([{ toolCalls: [{ name: 'look' }] }, 'x'], {
+      tools: [look],
+      maxIterations: 1,
+      onLimit: 'answer',
+      guardrails: [words],
+    })
+    expect(await inWords.run('go')).toMatchObject({ stopReason: 'refused', error: { code: 'guardrail' }, output: '' })
   })
 
   it('whoever decides is told of all that waits at once', async () => {
