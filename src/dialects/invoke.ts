@@ -1,27 +1,32 @@
-import { type CallTags, readTaggedCall, readTaggedCalls, readToFirstCall } from './bodies/tagged.ts'
+import { type CallTags, callTags, readTaggedCall, readTaggedCalls, readToFirstCall } from './bodies/tagged.ts'
+import { blanks, form, name } from './bodies/usual.ts'
 import type { CallReading, Dialect, Envelope, PastCall, Reading } from './dialect.ts'
 import { defuse, describeTools, markersOf, writeText } from './render.ts'
 
 function tagsWith(prefix: string): CallTags {
-  return {
+  return callTags({
     call: [`<${prefix}invoke`],
     closeCall: [`</${prefix}invoke>`],
     parameter: [`<${prefix}parameter`],
     closeParameter: [`</${prefix}parameter>`],
     wrap: [],
     closeWrap: [`</${prefix}function_calls>`, `</${prefix}tool_calls>`, ...(prefix === '' ? ['</minimax:tool_call>'] : [])],
-  }
+    usualHead: form` name="${name}">`,
+    usualParameter: form`${blanks}<${prefix}parameter name="${name}">`,
+  })
 }
 
 /** `<function name="x"><param name="a" …>` under `<functions>`. */
-const functionNameTags: CallTags = {
+const functionNameTags = callTags({
   call: ['<function'],
   closeCall: ['</function>'],
   parameter: ['<parameter', '<param'],
   closeParameter: ['</parameter>', '</param>'],
   wrap: ['<params>', '<parameters>', '</params>', '</parameters>'],
   closeWrap: ['</functions>'],
-}
+  usualHead: form` name="${name}">`,
+  usualParameter: form`${blanks}<param name="${name}">`,
+})
 
 /** A call's tag, alone and in its wrappers. */
 function taggedEnvelopes(tags: CallTags, wrappers: readonly string[], alone: readonly string[]): Envelope[] {
