@@ -1,5 +1,5 @@
 import { type CallTags, callTags, readTaggedCall, readTaggedCalls, readToFirstCall } from './bodies/tagged.ts'
-import { blanks, form, name } from './bodies/usual.ts'
+import { blankGap, form, nameGap } from './bodies/usual.ts'
 import type { CallReading, Dialect, Envelope, PastCall, Reading } from './dialect.ts'
 import { defuse, describeTools, markersOf, writeText } from './render.ts'
 
@@ -11,8 +11,8 @@ function tagsWith(prefix: string): CallTags {
     closeParameter: [`</${prefix}parameter>`],
     wrap: [],
     closeWrap: [`</${prefix}function_calls>`, `</${prefix}tool_calls>`, ...(prefix === '' ? ['</minimax:tool_call>'] : [])],
-    usualHead: form` name="${name}">`,
-    usualParameter: form`${blanks}<${prefix}parameter name="${name}">`,
+    usualHead: form` name="${nameGap}">`,
+    usualParameter: form`${blankGap}<${prefix}parameter name="${nameGap}">`,
   })
 }
 
@@ -24,8 +24,8 @@ const functionNameTags = callTags({
   closeParameter: ['</parameter>', '</param>'],
   wrap: ['<params>', '<parameters>', '</params>', '</parameters>'],
   closeWrap: ['</functions>'],
-  usualHead: form` name="${name}">`,
-  usualParameter: form`${blanks}<param name="${name}">`,
+  usualHead: form` name="${nameGap}">`,
+  usualParameter: form`${blankGap}<param name="${nameGap}">`,
 })
 
 /** A call's tag, alone and in its wrappers. */
@@ -91,5 +91,7 @@ function renderCall({ name, arguments: args }: PastCall): string {
   )
   // Nothing can be escaped in this form: what would be taken for a tag is written as JSON, which the tag may hold too.
   if (!isPlain) return `<invoke name="${name}">\n${JSON.stringify(args).replaceAll('<', '\\u003c')}\n</invoke>`
-  return [`<invoke name="${name}">`, ...values.map(([key, text]) => `<parameter name="${key}">${text}</parameter>`), '</invoke>'].join('\n')
+  return [`<invoke name="${nameGap}">`, ...values.map(([key, text]) => `<parameter name="${key}">${text}</parameter>`), '</invoke>'].join(
+    '\n',
+  )
 }

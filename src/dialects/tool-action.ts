@@ -1,7 +1,8 @@
-import { OneAttribute, readAttributes } from './bodies/attributes.ts'
+import { readAttributes } from './bodies/attributes.ts'
 import { decodeEntities, encodeEntities } from './bodies/entities.ts'
 import { finishCall, readArguments } from './bodies/json-calls.ts'
 import { readJsonText } from './bodies/json-text.ts'
+import { blankGap, form, nameGap, textGap, Usual } from './bodies/usual.ts'
 import { setOwn } from './declared-tools.ts'
 import type { CallReading, Dialect, PastCall, Reading, Wait } from './dialect.ts'
 import { MarkerSet, markerSet } from './markers.ts'
@@ -9,8 +10,9 @@ import { describeTools, exampleValues, renderTaggedResults, writeText } from './
 import { readTypedValue } from './typed-values.ts'
 import { Match, Peek, Until } from './waits.ts'
 
-const open = '<tool_action'
-const close = '</tool_action'
+const tagName = 'tool_action'
+const open = `<${tagName}`
+const close = `</${tagName}`
 const tags = markerSet([close, open, '<'])
 const tagEnd = markerSet(['>'])
 const blankCharacters = [' ', '\n', '\t', '\r']
@@ -18,6 +20,8 @@ const blanks = markerSet(blankCharacters)
 const nameEnds = markerSet([...blankCharacters, '/>', '>', '=', '"', '<'])
 const anyTag = markerSet(['<'])
 const contentEnds = markerSet(['</', open])
+const usualHead = form` name="${nameGap}">`
+const usualParameter = form`${blankGap}<${nameGap} value="${textGap}"${blankGap}/>`
 
 /**
  * `<tool_action name="TOOL"><PARAM value="V" /></tool_action>`: a tag for each parameter, named like it. Only a completely closed tag is
@@ -58,22 +62,25 @@ const plainName = /^[\p{L}_][\p{L}\p{N}_.-]*$/u
 
 function* readToolAction(reading: CallReading): Reading {
   const { cursor, tools } = reading
-  const blank = new Peek(blanks, false)
-  if (!blank.feed(cursor)) yield blank
-  // `<tool_actions>` and the like are other tags.
-  if (blank.matched === undefined) return 'text'
-  const usualHead = new OneAttribute()
-  if (!usualHead.feed(cursor)) yield usualHead
-  const head = usualHead.read ?? (yield* readAttributes(reading))
+  const usual = new Usual(usualHead)
+  if (!usual.feed(cursor)) yield usual
+  const head = usual.fits ? { name: usual.name, empty: false, repairs: [] } : yield* readHead(reading)
   if (head === undefined) return 'text'
-  const written = (head.values.name ?? '').trim()
+  const written = head.name.trim()
   // Quotes in a name mean that its own closing quote is somewhere else.
   if (written === '' || /["<>\n]/.test(written)) return 'text'
   const name = tools.resolve(written) ?? written
-  const repairs = [...head.repairs]
+  const repairs: string[] = [...head.repairs]
   if (name !== written) repairs.push(`tool name read from "${written}"`)
   const args: Record<string, unknown> = {}
   while (!head.empty) {
+    const usualTag = new Usual(usualParameter)
+    if (!usualTag.feed(cursor)) yield usualTag
+    if (usualTag.fits && !usualTag.name.startsWith(tagName)) {
+      setArgument(usualTag.name, decodeEntities(usualTag.text))
+      continue
+    }
+    if (usualTag.fits) cursor.unread(usualTag.whole)
     const tag = new Match(tags)
     if (!tag.feed(cursor)) yield tag
     if (tag.matched === open) {
@@ -101,10 +108,30 @@ function* readToolAction(reading: CallReading): Reading {
     }
     const parameter = yield* readParameter(reading, repairs)
     if (parameter === undefined) return 'text'
-    setOwn(args, parameter.name, readTypedValue(parameter.value, tools.property(name, parameter.name)))
+    setArgument(parameter.name, parameter.value)
   }
   reading.call(finishCall(name, args, repairs))
   return 'done'
+
+  function setArgument(key: string, value: string): void {
+    setOwn(args, key, readTypedValue(value, tools.property(name, key)))
+  }
+}
+
+interface Head {
+  name: string
+  empty: boolean
+  repairs: string[]
+}
+
+/** Reads the opening tag from behind its beginning. */
+function* readHead(reading: CallReading): Generator<Wait, Head | undefined> {
+  const blank = new Peek(blanks, false)
+  if (!blank.feed(reading.cursor)) yield blank
+  // `<tool_actions>` and the like are other tags.
+  if (blank.matched === undefined) return undefined
+  const attributes = yield* readAttributes(reading)
+  return attributes && { name: attributes.values.name ?? '', empty: attributes.empty, repairs: attributes.repairs }
 }
 
 function* readParameter(reading: CallReading, repairs: string[]): Generator<Wait, { name: string; value: string } | undefined> {
@@ -117,9 +144,7 @@ function* readParameter(reading: CallReading, repairs: string[]): Generator<Wait
     return undefined
   }
   cursor.unread(marker)
-  const usual = new OneAttribute()
-  if (!usual.feed(cursor)) yield usual
-  const attributes = usual.read ?? (yield* readAttributes(reading))
+  const attributes = yield* readAttributes(reading)
   if (attributes === undefined) return undefined
   repairs.push(...attributes.repairs)
   const { values, empty } = attributes
@@ -143,7 +168,7 @@ function* readContent(reading: CallReading, name: string): Generator<Wait, strin
     content += until.text
     if (until.marker === open) cursor.unread(open)
     if (until.marker !== '</') return undefined
-    const end = new Match(new MarkerSet([name, close.slice(2)]), false)
+    const end = new Match(new MarkerSet([name, tagName]), false)
     if (!end.feed(cursor)) yield end
     if (end.matched === name) {
       const closing = new Match(tagEnd)

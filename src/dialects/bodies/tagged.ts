@@ -175,9 +175,11 @@ function* readJsonArguments(reading: CallReading, name: string, repairs: string[
   return readArguments(read.value, name, reading.tools, repairs)
 }
 
+const noAttributes: Readonly<Record<string, string>> = {}
+
 interface NamedParameter {
   name: string
-  attributes: Record<string, string>
+  attributes: Readonly<Record<string, string>>
   /** The name was written as content, and the value behind it. */
   byContent: boolean
 }
@@ -203,11 +205,19 @@ function* readUsualParameters(reading: CallReading, tags: CallTags, call: Tagged
   while (head.fits) {
     const value = new Until(tags.inValue)
     if (!value.feed(cursor)) yield value
+    const named: NamedParameter = { name: head.name, attributes: noAttributes, byContent: false }
+    if (value.marker === undefined || !tags.closeParameter.includes(value.marker))
+      return yield* readValue(reading, tags, call, named, value)
     const next = new Usual(tags.usualParameter)
-    if (value.marker !== undefined && tags.closeParameter.includes(value.marker) && !next.feed(cursor)) yield next
-    const { name } = head
-    if (!next.fits) return yield* readValue(reading, tags, call, { name, attributes: {}, byContent: false }, value)
-    setOwn(call.args, name, readTypedValue(trimLines(value.text), reading.tools.property(call.name, name)))
+    if (!next.feed(cursor)) yield next
+    if (!next.fits) {
+      const after = new Match(tags.afterValue)
+      if (!after.feed(cursor)) yield after
+      if (after.partial !== '') cursor.unread(after.blanks + after.partial)
+      if (after.matched === undefined) return yield* readValue(reading, tags, call, named, value)
+      return finishParameter(reading, call, named, { text: trimLines(value.text), repairs: [], end: 'more', next: after.matched })
+    }
+    setOwn(call.args, named.name, readTypedValue(trimLines(value.text), reading.tools.property(call.name, named.name)))
     head = next
   }
   return undefined

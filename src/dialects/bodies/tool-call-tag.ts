@@ -5,7 +5,7 @@ import { readArgPairs } from './arg-pairs.ts'
 import { readJsonValues } from './json-body.ts'
 import { finishCall } from './json-calls.ts'
 import { callTags, readTaggedCall, readTaggedCalls, type Tags } from './tagged.ts'
-import { blanks, form, name } from './usual.ts'
+import { blankGap, form, nameGap } from './usual.ts'
 
 /** Longest text before what shows how the call is written. */
 const longestLead = 256
@@ -17,8 +17,8 @@ const tags: Tags = {
   closeParameter: ['</parameter>'],
   wrap: [],
   closeWrap: ['</tool_call>', '</seed:tool_call>'],
-  usualHead: form`=${name}>`,
-  usualParameter: form`${blanks}<parameter=${name}>`,
+  usualHead: form`=${nameGap}>`,
+  usualParameter: form`${blankGap}<parameter=${nameGap}>`,
 }
 const functionTags = callTags(tags)
 

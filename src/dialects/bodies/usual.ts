@@ -3,18 +3,19 @@ import type { Wait } from '../dialect.ts'
 import { Rope } from '../rope.ts'
 
 /** A gap for an ASCII name, at most 64 characters long. */
-export const name = -1
+export const nameGap = -1
 /** A gap for text of any length, up to the character that follows in the form. */
-export const value = -2
+export const textGap = -2
 /** A gap for blanks, or for nothing. */
-export const blanks = -3
+export const blankGap = -3
 
 const longestName = 64
 
 /** What markup looks like when nothing is odd about it: its characters, and the gaps between them. */
 export type Form = readonly number[]
 
-/** A form as it is written: `` form`<${name} value="${value}"${blanks}/>` ``. At most one name, then one value; a gap is followed by a character. */
+/** A form as it is written: `` form`<${nameGap} value="${textGap}"${blankGap}/>` ``. At most one name, then one
+ * text; a gap is followed by a character. */
 export function form(texts: TemplateStringsArray, ...gaps: readonly (number | string)[]): Form {
   const steps: number[] = []
   const add = (text: string): void => {
@@ -36,44 +37,46 @@ export function form(texts: TemplateStringsArray, ...gaps: readonly (number | st
 export class Usual implements Wait {
   fits = false
   readonly #form: Form
-  readonly #text: Rope = new Rope()
+  readonly #read: Rope = new Rope()
   #step = 0
   #nameFrom = 0
   #nameTo = 0
-  #valueFrom = 0
-  #valueTo = 0
+  #textFrom = 0
+  #textTo = 0
 
   constructor(form: Form) {
     this.#form = form
   }
 
   /** All that was read. */
-  get text(): string {
-    return this.#text.text
+  get whole(): string {
+    return this.#read.text
   }
 
+  /** What stood in the gap for a name. */
   get name(): string {
-    return this.text.slice(this.#nameFrom, this.#nameTo)
+    return this.whole.slice(this.#nameFrom, this.#nameTo)
   }
 
-  get value(): string {
-    return this.text.slice(this.#valueFrom, this.#valueTo)
+  /** What stood in the gap for text. */
+  get text(): string {
+    return this.whole.slice(this.#textFrom, this.#textTo)
   }
 
   feed(cursor: Cursor): boolean {
     const { chunk } = cursor
     const form = this.#form
     const from = cursor.at
-    const base = this.#text.length - from
+    const base = this.#read.length - from
     let step = this.#step
     let wanted = form[step] ?? 0
     for (let i = from; i < chunk.length; i++) {
       const code = chunk.charCodeAt(i)
       if (wanted < 0) {
         const at = base + i
-        if (wanted === value ? code !== form[step + 1] : wanted === name ? isNameCode(code) : isSpace(code)) continue
-        if (wanted === value) this.#valueTo = at
-        else if (wanted === name) {
+        if (wanted === textGap ? code !== form[step + 1] : wanted === nameGap ? isNameCode(code) : isSpace(code)) continue
+        if (wanted === textGap) this.#textTo = at
+        else if (wanted === nameGap) {
           if (at === this.#nameFrom || at - this.#nameFrom > longestName) return this.#giveBack(cursor, i)
           this.#nameTo = at
         }
@@ -81,14 +84,14 @@ export class Usual implements Wait {
       }
       if (code !== wanted) return this.#giveBack(cursor, i)
       if (++step === form.length) {
-        this.#text.add(chunk.slice(from, i + 1))
+        this.#read.add(chunk.slice(from, i + 1))
         cursor.at = i + 1
         this.fits = true
         return true
       }
       wanted = form[step] ?? 0
-      if (wanted === name) this.#nameFrom = base + i + 1
-      else if (wanted === value) this.#valueFrom = base + i + 1
+      if (wanted === nameGap) this.#nameFrom = base + i + 1
+      else if (wanted === textGap) this.#textFrom = base + i + 1
     }
     cursor.at = chunk.length
     if (cursor.atEnd) {
@@ -96,14 +99,14 @@ export class Usual implements Wait {
       return this.#giveBack(cursor, chunk.length)
     }
     this.#step = step
-    this.#text.add(from === 0 ? chunk : chunk.slice(from))
+    this.#read.add(from === 0 ? chunk : chunk.slice(from))
     return false
   }
 
   #giveBack(cursor: Cursor, to: number): true {
     const newest = cursor.chunk.slice(cursor.at, to)
     cursor.at = to
-    cursor.unread(this.#text.text + newest)
+    cursor.unread(this.#read.text + newest)
     return true
   }
 }
