@@ -51,7 +51,7 @@ export function* readToolCallTag(reading: CallReading): Reading {
     case '<function':
       return readTaggedCalls(reading, functionTags, true)
     case '<arg_key>':
-      return text === '' || /\s/.test(text) ? 'text' : readArgPairs(reading, text, close)
+      return text === '' || /\s/.test(text) ? 'text' : readArgPairs(reading, text)
     case close: {
       const name = tools.resolve(text)
       if (name !== undefined) {
