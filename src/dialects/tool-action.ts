@@ -10,9 +10,8 @@ import { describeTools, exampleValues, renderTaggedResults, writeText } from './
 import { readTypedValue } from './typed-values.ts'
 import { Match, Peek, Until } from './waits.ts'
 
-const tagName = 'tool_action'
-const open = `<${tagName}`
-const close = `</${tagName}`
+const open = '<tool_action'
+const close = '</tool_action'
 const tags = markerSet([close, open, '<'])
 const tagEnd = markerSet(['>'])
 const blankCharacters = [' ', '\n', '\t', '\r']
@@ -21,7 +20,7 @@ const nameEnds = markerSet([...blankCharacters, '/>', '>', '=', '"', '<'])
 const anyTag = markerSet(['<'])
 const contentEnds = markerSet(['</', open])
 const usualHead = form` name="${nameGap}">`
-const usualParameter = form`${blankGap}<${nameGap} value="${textGap}"${blankGap}/>`
+const usualParameter = form`${nameGap} value="${textGap}"${blankGap}/>`
 
 /**
  * `<tool_action name="TOOL"><PARAM value="V" /></tool_action>`: a tag for each parameter, named like it. Only a completely closed tag is
@@ -74,13 +73,6 @@ function* readToolAction(reading: CallReading): Reading {
   if (name !== written) repairs.push(`tool name read from "${written}"`)
   const args: Record<string, unknown> = {}
   while (!head.empty) {
-    const usualTag = new Usual(usualParameter)
-    if (!usualTag.feed(cursor)) yield usualTag
-    if (usualTag.fits && !usualTag.name.startsWith(tagName)) {
-      setArgument(usualTag.name, decodeEntities(usualTag.text))
-      continue
-    }
-    if (usualTag.fits) cursor.unread(usualTag.whole)
     const tag = new Match(tags)
     if (!tag.feed(cursor)) yield tag
     if (tag.matched === open) {
@@ -106,16 +98,14 @@ function* readToolAction(reading: CallReading): Reading {
       for (const [key, value] of Object.entries(object ?? {})) setOwn(args, key, value)
       continue
     }
-    const parameter = yield* readParameter(reading, repairs)
+    const usualTag = new Usual(usualParameter)
+    if (!usualTag.feed(cursor)) yield usualTag
+    const parameter = usualTag.fits ? { name: usualTag.name, value: decodeEntities(usualTag.text) } : yield* readParameter(reading, repairs)
     if (parameter === undefined) return 'text'
-    setArgument(parameter.name, parameter.value)
+    setOwn(args, parameter.name, readTypedValue(parameter.value, tools.property(name, parameter.name)))
   }
   reading.call(finishCall(name, args, repairs))
   return 'done'
-
-  function setArgument(key: string, value: string): void {
-    setOwn(args, key, readTypedValue(value, tools.property(name, key)))
-  }
 }
 
 interface Head {
@@ -168,7 +158,7 @@ function* readContent(reading: CallReading, name: string): Generator<Wait, strin
     content += until.text
     if (until.marker === open) cursor.unread(open)
     if (until.marker !== '</') return undefined
-    const end = new Match(new MarkerSet([name, tagName]), false)
+    const end = new Match(new MarkerSet([name, close.slice(2)]), false)
     if (!end.feed(cursor)) yield end
     if (end.matched === name) {
       const closing = new Match(tagEnd)
