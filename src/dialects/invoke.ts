@@ -1,5 +1,5 @@
 import { type CallTags, callTags, readTaggedCall, readTaggedCalls, readToFirstCall } from './bodies/tagged.ts'
-import { blankGap, form, nameGap } from './bodies/usual.ts'
+import { form, nameGap } from './bodies/usual.ts'
 import type { CallReading, Dialect, Envelope, PastCall, Reading } from './dialect.ts'
 import { defuse, describeTools, markersOf, writeText } from './render.ts'
 
@@ -12,7 +12,6 @@ function tagsWith(prefix: string): CallTags {
     wrap: [],
     closeWrap: [`</${prefix}function_calls>`, `</${prefix}tool_calls>`, ...(prefix === '' ? ['</minimax:tool_call>'] : [])],
     usualHead: form` name="${nameGap}">`,
-    usualParameter: form`${blankGap}<${prefix}parameter name="${nameGap}">`,
   })
 }
 
@@ -25,7 +24,6 @@ const functionNameTags = callTags({
   wrap: ['<params>', '<parameters>', '</params>', '</parameters>'],
   closeWrap: ['</functions>'],
   usualHead: form` name="${nameGap}">`,
-  usualParameter: form`${blankGap}<param name="${nameGap}">`,
 })
 
 /** A call's tag, alone and in its wrappers. */

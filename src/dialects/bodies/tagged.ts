@@ -20,10 +20,8 @@ export interface Tags {
   readonly wrap: readonly string[]
   /** What closes the element around the calls. */
   readonly closeWrap: readonly string[]
-  /** What most calls have behind their beginning: ` name="x">`. */
+  /** What most calls and parameters have behind their beginning: ` name="x">`. */
   readonly usualHead: Form
-  /** The whole opening tag that most parameters have, and blanks before it. */
-  readonly usualParameter: Form
 }
 
 /** Tags, and what is looked for where. */
@@ -87,19 +85,13 @@ export function* readTaggedCall(reading: CallReading, tags: CallTags): Generator
   if (name !== written) repairs.push(`tool name read from "${written}"`)
   const call: TaggedCall = { name, args: {} }
   let closed = head?.empty ?? false
-  let parameter = closed ? undefined : yield* readUsualParameters(reading, tags, call)
+  /** The tag that was read behind the last value. */
+  let next: string | undefined
   while (!closed) {
-    if (parameter !== undefined) {
-      setOwn(call.args, parameter.name, parameter.value)
-      for (const repair of parameter.repairs) repairs.push(repair)
-      // A value without an end may be cut anywhere: it is never run.
-      if (parameter.end === 'text') return giveUp(reading)
-      if (parameter.end === 'call') break
-    }
     const match = new Match(tags.between)
-    if (parameter?.next === undefined && !match.feed(cursor)) yield match
-    const matched = parameter?.next ?? match.matched
-    parameter = undefined
+    if (next === undefined && !match.feed(cursor)) yield match
+    const matched = next ?? match.matched
+    next = undefined
     if (matched === undefined) {
       // `</func` at the end of the text is as good as a closing tag, but nothing less is.
       const begun = match.partial.length > 1 && tags.closeCall.some((tag) => tag.startsWith(match.partial))
@@ -113,8 +105,13 @@ export function* readTaggedCall(reading: CallReading, tags: CallTags): Generator
       if (object === undefined) return giveUp(reading)
       for (const [key, value] of Object.entries(object)) setOwn(call.args, key, value)
     } else if (tags.parameter.includes(matched)) {
-      parameter = yield* readParameter(reading, tags, call)
-      if (parameter === undefined) return giveUp(reading)
+      const parameter = yield* readParameter(reading, tags, call)
+      // A value without an end may be cut anywhere: it is never run.
+      if (parameter === undefined || parameter.end === 'text') return giveUp(reading)
+      setOwn(call.args, parameter.name, parameter.value)
+      for (const repair of parameter.repairs) repairs.push(repair)
+      if (parameter.end === 'call') closed = true
+      next = parameter.next
     } else if (tags.closeWrap.includes(matched)) {
       // The wrapper closes: so does the call.
       cursor.unread(matched)
@@ -182,6 +179,8 @@ interface NamedParameter {
   attributes: Readonly<Record<string, string>>
   /** The name was written as content, and the value behind it. */
   byContent: boolean
+  /** `<param … />` */
+  empty: boolean
 }
 
 interface Parameter {
@@ -194,48 +193,35 @@ interface Parameter {
   next?: string | undefined
 }
 
-/**
- * Reads parameters for as long as they look like most do and close before the next one, or the first that does not. Undefined when
- * something else than a parameter comes.
- */
-function* readUsualParameters(reading: CallReading, tags: CallTags, call: TaggedCall): Generator<Wait, Parameter | undefined> {
-  const { cursor } = reading
-  let head = new Usual(tags.usualParameter)
-  if (!head.feed(cursor)) yield head
-  while (head.fits) {
-    const value = new Until(tags.inValue)
-    if (!value.feed(cursor)) yield value
-    const named: NamedParameter = { name: head.name, attributes: noAttributes, byContent: false }
-    if (value.marker === undefined || !tags.closeParameter.includes(value.marker))
-      return yield* readValue(reading, tags, call, named, value)
-    const next = new Usual(tags.usualParameter)
-    if (!next.feed(cursor)) yield next
-    if (!next.fits) {
-      const after = new Match(tags.afterValue)
-      if (!after.feed(cursor)) yield after
-      if (after.partial !== '') cursor.unread(after.blanks + after.partial)
-      if (after.matched === undefined) return yield* readValue(reading, tags, call, named, value)
-      return finishParameter(reading, call, named, { text: trimLines(value.text), repairs: [], end: 'more', next: after.matched })
-    }
-    setOwn(call.args, named.name, readTypedValue(trimLines(value.text), reading.tools.property(call.name, named.name)))
-    head = next
-  }
-  return undefined
-}
-
 /** Reads a parameter, of whose tag the beginning has been read. */
 function* readParameter(reading: CallReading, tags: CallTags, call: TaggedCall): Generator<Wait, Parameter | undefined> {
+  const { cursor } = reading
+  const usual = new Usual(tags.usualHead)
+  if (!usual.feed(cursor)) yield usual
+  const named: NamedParameter | undefined = usual.fits
+    ? { name: usual.name, attributes: noAttributes, byContent: false, empty: false }
+    : yield* readParameterHead(reading, tags)
+  if (named === undefined) return undefined
+  if (named.empty) return finishParameter(reading, call, named, { text: named.attributes.value ?? '', repairs: [], end: 'more' })
+  const value = new Until(tags.inValue)
+  if (!value.feed(cursor)) yield value
+  if (value.marker !== undefined && tags.closeParameter.includes(value.marker)) {
+    const after = new Match(tags.afterValue)
+    if (!after.feed(cursor)) yield after
+    if (after.matched !== undefined)
+      return finishParameter(reading, call, named, { text: trimLines(value.text), repairs: [], end: 'more', next: after.matched })
+    if (after.partial !== '') cursor.unread(after.blanks + after.partial)
+  }
+  return yield* readValue(reading, tags, call, named, value)
+}
+
+/** Reads a parameter's tag from behind its beginning, and its name if that is not in it. */
+function* readParameterHead(reading: CallReading, tags: CallTags): Generator<Wait, NamedParameter | undefined> {
   const head = yield* readHead(reading)
   if (head === undefined) return undefined
-  const { attributes } = head
-  const byContent = head.name === undefined
+  const { attributes, empty } = head
   const name = head.name ?? (yield* readNameAsContent(reading, tags.closeParameter))
-  if (name === undefined || name === '') return undefined
-  const named: NamedParameter = { name, attributes, byContent }
-  if (head.empty) return finishParameter(reading, call, named, { text: attributes.value ?? '', repairs: [], end: 'more' })
-  const value = new Until(tags.inValue)
-  if (!value.feed(reading.cursor)) yield value
-  return yield* readValue(reading, tags, call, named, value)
+  return name === undefined || name === '' ? undefined : { name, attributes, empty, byContent: head.name === undefined }
 }
 
 /** Reads a parameter's value, of which the first part has been read, up to a tag that may end it. */

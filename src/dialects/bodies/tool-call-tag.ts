@@ -5,7 +5,7 @@ import { readArgPairs } from './arg-pairs.ts'
 import { readJsonValues } from './json-body.ts'
 import { finishCall } from './json-calls.ts'
 import { callTags, readTaggedCall, readTaggedCalls, type Tags } from './tagged.ts'
-import { blankGap, form, nameGap } from './usual.ts'
+import { form, nameGap } from './usual.ts'
 
 /** Longest text before what shows how the call is written. */
 const longestLead = 256
@@ -18,7 +18,6 @@ const tags: Tags = {
   wrap: [],
   closeWrap: ['</tool_call>', '</seed:tool_call>'],
   usualHead: form`=${nameGap}>`,
-  usualParameter: form`${blankGap}<parameter=${nameGap}>`,
 }
 const functionTags = callTags(tags)
 
