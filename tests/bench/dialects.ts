@@ -49,7 +49,7 @@ function timeOf(dialect: string, chunks: readonly string[], expected: number): n
     },
   )
   const start = process.cpuUsage()
-  for (const chunk of chunks) parser.push(chunk)
+  for (let index = 0; index < chunks.length; index++) parser.push(chunks[index] ?? '')
   parser.end()
   const used = process.cpuUsage(start)
   if (calls !== expected) throw new Error(`Expected ${expected} calls in ${dialect}, got ${calls} beside ${length} characters of text`)
