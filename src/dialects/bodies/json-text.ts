@@ -30,7 +30,7 @@ const words: Readonly<Record<string, unknown>> = {
 const escapes: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', b: '\b', f: '\f', '0': '\0', a: '\u0007', v: '\v' }
 
 /** Letters, digits and `$ - . _`. */
-function isPlainWordCode(code: number): boolean {
+export function isPlainWordCode(code: number): boolean {
   return (
     (code >= 97 && code <= 122) ||
     (code >= 65 && code <= 90) ||

@@ -2,7 +2,7 @@ import type { Cursor } from '../cursor.ts'
 import type { Wait } from '../dialect.ts'
 import { Rope } from '../rope.ts'
 import { noLimit } from '../waits.ts'
-import { deepest } from './json-text.ts'
+import { deepest, isPlainWordCode } from './json-text.ts'
 
 const closerOf: Readonly<Record<number, number>> = { 91: 93, 123: 125, 40: 41 }
 /** Stands for a string in `#last`: no character has it. */
@@ -72,6 +72,11 @@ export class ValueFrame implements Wait {
           i++
           continue
         }
+      }
+      if (this.#last === wordRead && this.#quote === 0 && this.#comment === 0) {
+        // The rest of a word changes nothing.
+        while (i < stop && isPlainWordCode(chunk.charCodeAt(i))) i++
+        if (i === stop) break
       }
       over = this.#step(chunk.charCodeAt(i))
       if (!over || this.state === 'complete') i++
