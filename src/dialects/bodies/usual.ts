@@ -71,14 +71,21 @@ export class Usual implements Wait {
     let step = this.#step
     let wanted = form[step] ?? 0
     for (let i = from; i < chunk.length; i++) {
+      if (wanted === textGap) {
+        const end = form[step + 1] ?? 0
+        while (i < chunk.length && chunk.charCodeAt(i) !== end) i++
+        if (i === chunk.length) break
+        this.#textTo = base + i
+        wanted = end
+        step++
+      }
       const code = chunk.charCodeAt(i)
       if (wanted < 0) {
-        const at = base + i
-        if (wanted === textGap ? code !== form[step + 1] : wanted === nameGap ? isNameCode(code) : isSpace(code)) continue
-        if (wanted === textGap) this.#textTo = at
-        else if (wanted === nameGap) {
-          if (at === this.#nameFrom || at - this.#nameFrom > longestName) return this.#giveBack(cursor, i)
-          this.#nameTo = at
+        if (wanted === nameGap ? isNameCode(code) : isSpace(code)) continue
+        if (wanted === nameGap) {
+          this.#nameTo = base + i
+          const length = this.#nameTo - this.#nameFrom
+          if (length === 0 || length > longestName) return this.#giveBack(cursor, i)
         }
         wanted = form[++step] ?? 0
       }
