@@ -89,7 +89,5 @@ function renderCall({ name, arguments: args }: PastCall): string {
   )
   // Nothing can be escaped in this form: what would be taken for a tag is written as JSON, which the tag may hold too.
   if (!isPlain) return `<invoke name="${name}">\n${JSON.stringify(args).replaceAll('<', '\\u003c')}\n</invoke>`
-  return [`<invoke name="${nameGap}">`, ...values.map(([key, text]) => `<parameter name="${key}">${text}</parameter>`), '</invoke>'].join(
-    '\n',
-  )
+  return [`<invoke name="${name}">`, ...values.map(([key, text]) => `<parameter name="${key}">${text}</parameter>`), '</invoke>'].join('\n')
 }

@@ -4,6 +4,7 @@ import { MarkerSet, markerSet } from '../markers.ts'
 import { Match, Until } from '../waits.ts'
 import { readPythonCalls } from './python-calls.ts'
 import { form, nameGap, Usual } from './usual.ts'
+import { UsualArguments } from './usual-arguments.ts'
 import { ValueFrame } from './value-frame.ts'
 
 const usualHead = form`[${nameGap}(`
@@ -18,14 +19,20 @@ const longest = 16 * 1024 * 1024
 /** Reads `[f(a=1), g()]`, whose bracket stands at the cursor, if every name is a declared tool's and every argument has a name. */
 export function* readBarePython(reading: CallReading): Reading {
   const { cursor, tools } = reading
-  const frame = new ValueFrame({ python: true, limit: longest })
   const usual = new Usual(usualHead)
   if (!usual.feed(cursor)) yield usual
-  if (usual.fits && tools.resolve(usual.name) !== undefined) frame.begin(usual.whole)
-  else {
-    if (usual.fits) cursor.unread(usual.whole)
-    if (!(yield* standsAtCall(reading))) return 'text'
+  const named = usual.fits && tools.has(usual.name)
+  if (named) {
+    const given = new UsualArguments(longest)
+    if (!given.feed(cursor)) yield given
+    if (given.fits) {
+      reading.call({ name: usual.name, arguments: given.args })
+      return 'done'
+    }
   }
+  if (usual.fits) cursor.unread(usual.whole)
+  if (!named && !(yield* standsAtCall(reading))) return 'text'
+  const frame = new ValueFrame({ python: true, limit: longest })
   if (!frame.feed(cursor)) yield frame
   return frame.state === 'complete' && reportCalls(reading, frame.text) ? 'done' : 'text'
 }

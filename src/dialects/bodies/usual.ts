@@ -118,12 +118,12 @@ export class Usual implements Wait {
   }
 }
 
-function isSpace(code: number): boolean {
+export function isSpace(code: number): boolean {
   return code === 32 || code === 10 || code === 9 || code === 13
 }
 
 /** Letters, digits and `- . _`. */
-function isNameCode(code: number): boolean {
+export function isNameCode(code: number): boolean {
   return (
     (code >= 97 && code <= 122) || (code >= 65 && code <= 90) || (code >= 48 && code <= 57) || code === 95 || code === 45 || code === 46
   )
