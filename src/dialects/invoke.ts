@@ -1,27 +1,30 @@
-import { type CallTags, readTaggedCall, readTaggedCalls, readToFirstCall } from './bodies/tagged.ts'
+import { type CallTags, callTags, readTaggedCall, readTaggedCalls, readToFirstCall } from './bodies/tagged.ts'
+import { form, nameGap } from './bodies/usual.ts'
 import type { CallReading, Dialect, Envelope, PastCall, Reading } from './dialect.ts'
 import { defuse, describeTools, markersOf, writeText } from './render.ts'
 
 function tagsWith(prefix: string): CallTags {
-  return {
+  return callTags({
     call: [`<${prefix}invoke`],
     closeCall: [`</${prefix}invoke>`],
     parameter: [`<${prefix}parameter`],
     closeParameter: [`</${prefix}parameter>`],
     wrap: [],
     closeWrap: [`</${prefix}function_calls>`, `</${prefix}tool_calls>`, ...(prefix === '' ? ['</minimax:tool_call>'] : [])],
-  }
+    usualHead: form` name="${nameGap}">`,
+  })
 }
 
 /** `<function name="x"><param name="a" …>` under `<functions>`. */
-const functionNameTags: CallTags = {
+const functionNameTags = callTags({
   call: ['<function'],
   closeCall: ['</function>'],
   parameter: ['<parameter', '<param'],
   closeParameter: ['</parameter>', '</param>'],
   wrap: ['<params>', '<parameters>', '</params>', '</parameters>'],
   closeWrap: ['</functions>'],
-}
+  usualHead: form` name="${nameGap}">`,
+})
 
 /** A call's tag, alone and in its wrappers. */
 function taggedEnvelopes(tags: CallTags, wrappers: readonly string[], alone: readonly string[]): Envelope[] {

@@ -1,4 +1,4 @@
-const newline = 10
+export const newline = 10
 const tab = 9
 const space = 32
 export const backtick = 96

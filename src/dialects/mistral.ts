@@ -40,11 +40,13 @@ Write it as it is, not in a code block. Then stop and wait: the results come in 
 }
 
 function* readToolCalls(reading: CallReading): Reading {
-  const next = new Peek(again)
-  if (!next.feed(reading.cursor)) yield next
-  if (next.matched !== undefined) return 'text'
+  const { cursor } = reading
   const blanks = new Blanks()
-  if (!blanks.feed(reading.cursor)) yield blanks
-  if (blanks.next === 91 || blanks.next === 123) return readList(reading)
-  return readNamedJson(reading, named)
+  if (!blanks.feed(cursor)) yield blanks
+  if (blanks.next !== 91 && blanks.next !== 123) return readNamedJson(reading, named)
+  const next = new Peek(again)
+  if (!next.feed(cursor)) yield next
+  if (next.matched === undefined) return readList(reading)
+  cursor.unread(blanks.text)
+  return 'text'
 }

@@ -2,7 +2,7 @@ import type { ToolDefinition } from '../tools/tool.ts'
 import { Cursor } from './cursor.ts'
 import { DeclaredTools } from './declared-tools.ts'
 import type { CallReading, Dialect, EndReason, ReadBody, Reading, TextToolCall, TextToolSink, Verdict, Wait } from './dialect.ts'
-import { bareStart, nothing, TextScanner } from './scanner.ts'
+import { bareStart, type Lookout, nothing, TextScanner } from './scanner.ts'
 import { type Watch, watchFor } from './watch.ts'
 
 export interface ParserOptions {
@@ -24,7 +24,7 @@ export class DialectParser {
   readonly #scanner: TextScanner
   readonly #context: ReadingContext
   readonly #fenced: boolean
-  readonly #nameStarts: Set<number> = new Set()
+  readonly #lookout: Lookout
   #reading: Reading | undefined
   #wait: Wait | undefined
   #thinking = false
@@ -36,8 +36,8 @@ export class DialectParser {
     this.#watch = watchFor(dialect)
     this.#fenced = options.fencedTags === 'run'
     const tools = new DeclaredTools(options.tools)
-    if (this.#watch.bareName !== undefined) for (const name of tools.names) this.#nameStarts.add(name.charCodeAt(0))
-    this.#scanner = new TextScanner((text) => sink.text(text), this.#watch.markers, this.#watch.bareCodes, this.#nameStarts)
+    this.#lookout = this.#watch.lookout(tools.names)
+    this.#scanner = new TextScanner((text) => sink.text(text), this.#lookout)
     this.#context = new ReadingContext(this.#cursor, tools, sink, this.#scanner)
   }
 
@@ -130,12 +130,9 @@ export class DialectParser {
   /** While the model thinks aloud, nothing it writes is a call. */
   #think(on: boolean): void {
     this.#thinking = on
-    if (on) this.#scanner.watch(this.#watch.thinkMarkers, [], new Set())
-    else {
-      this.#scanner.watch(this.#watch.markers, this.#watch.bareCodes, this.#nameStarts)
-      // The answer begins here.
-      this.#scanner.line.startLine()
-    }
+    this.#scanner.watch(on ? this.#watch.thinkLookout : this.#lookout)
+    // The answer begins here.
+    if (!on) this.#scanner.line.startLine()
   }
 }
 

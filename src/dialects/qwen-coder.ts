@@ -1,4 +1,4 @@
-import { functionTags, readFunctionTag, readToolCallTag, readWrappedFunctions } from './bodies/tool-call-tag.ts'
+import { functionEnds, functionStarts, readFunctionTag, readToolCallTag, readWrappedFunctions } from './bodies/tool-call-tag.ts'
 import type { Dialect, PastCall } from './dialect.ts'
 import { jsonEnvelope } from './hermes.ts'
 import { defuse, describeTools, markersOf, writeJson, writeText } from './render.ts'
@@ -12,7 +12,7 @@ export const qwenCoder: Dialect = {
   envelopes: [
     { open: ['<tool_call>'], close: ['</tool_call>'], read: readToolCallTag },
     { open: ['<seed:tool_call>'], close: ['</seed:tool_call>'], read: readWrappedFunctions },
-    { open: functionTags.call, close: functionTags.closeCall, read: readFunctionTag },
+    { open: functionStarts, close: functionEnds, read: readFunctionTag },
     jsonEnvelope('<tool_calls>', '</tool_calls>'),
   ],
   resultMarkers: ['<tool_response>'],

@@ -1,5 +1,5 @@
 import type { Cursor } from './cursor.ts'
-import { backtick, LineState, midLine } from './line-state.ts'
+import { backtick, LineState, midLine, newline } from './line-state.ts'
 import { type MarkerNode, type MarkerSet, wide } from './markers.ts'
 import { OpenValue } from './open-value.ts'
 
@@ -8,13 +8,23 @@ export const nothing = -1
 /** `scan` stopped before a character that may begin an unmarked call. */
 export const bareStart = -2
 
-const newline = 10
 /** How many characters before a position its surroundings are judged by. */
 const leadLength = 96
 
 /** Words that announce an example, in the line before an unmarked call. */
 const announcesExample =
   /\b(e\.?g|for instance|examples?|such as|like this|looks? like|syntax|format|schema|template)\b|例如|比如|例子|示例|格式|語法|语法/i
+
+/** What a scanner looks for. */
+export interface Lookout {
+  readonly markers: MarkerSet
+  /** Not 0 for characters that must be looked at past a line's head. Most text has few of them. */
+  readonly starts: Uint8Array
+  /** Characters that begin an unmarked call wherever one may stand. */
+  readonly bare: readonly number[]
+  /** Characters that begin one at a line's head. */
+  readonly bareAtHead: ReadonlySet<number>
+}
 
 /**
  * Finds markers in text across the borders of its pieces. All other text goes out at once; held back is only what may be the
@@ -24,10 +34,7 @@ export class TextScanner {
   readonly line: LineState = new LineState()
   /** Whether the marker found last began its line. */
   foundAtHead = false
-  #set: MarkerSet
-  #starts: Uint8Array
-  #bare: readonly number[]
-  #bareAtHead: ReadonlySet<number>
+  #lookout: Lookout
   #node: MarkerNode
   /** The line state before the marker that is being read. */
   readonly #before: LineState = new LineState()
@@ -36,31 +43,24 @@ export class TextScanner {
   #lead = ''
   readonly #out: (text: string) => void
 
-  constructor(out: (text: string) => void, set: MarkerSet, bare: readonly number[], bareAtHead: ReadonlySet<number>) {
+  constructor(out: (text: string) => void, lookout: Lookout) {
     this.#out = out
-    this.#set = set
-    this.#bare = bare
-    this.#bareAtHead = bareAtHead
-    this.#node = set.root
-    this.#starts = startsOf(set, bare)
+    this.#lookout = lookout
+    this.#node = lookout.markers.root
   }
 
-  /** Looks for other markers from now on. Nothing may be held back. */
-  watch(set: MarkerSet, bare: readonly number[], bareAtHead: ReadonlySet<number>): void {
-    this.#set = set
-    this.#bare = bare
-    this.#bareAtHead = bareAtHead
-    this.#node = set.root
-    this.#starts = startsOf(set, bare)
+  /** Looks for something else from now on. Nothing may be held back. */
+  watch(lookout: Lookout): void {
+    this.#lookout = lookout
+    this.#node = lookout.markers.root
   }
 
   /** Reads on from the cursor. Returns the index of the marker it stopped behind, `bareStart`, or `nothing`. */
   scan(cursor: Cursor): number {
     const { chunk } = cursor
     const from = cursor.at
-    const set = this.#set
-    const root = set.root
-    const starts = this.#starts
+    const { markers, starts } = this.#lookout
+    const { root } = markers
     const { line } = this
     const value = this.#value
     const held = this.#node.path
@@ -72,7 +72,7 @@ export class TextScanner {
       }
       const code = chunk.charCodeAt(i)
       const depth = node.depth
-      node = set.step(node, code)
+      node = markers.step(node, code)
       if (node.depth === 1) this.#before.copyFrom(line)
       else if (node.depth <= depth) this.#before.state = midLine
       if (node === root && this.#startsBare(code, held, chunk, from, i)) {
@@ -125,7 +125,7 @@ export class TextScanner {
   /** Gives out what was held back. */
   end(): void {
     const held = this.#node.path
-    this.#node = this.#set.root
+    this.#node = this.#lookout.markers.root
     if (held !== '') this.pass(held)
   }
 
@@ -144,7 +144,7 @@ export class TextScanner {
   }
 
   #remember(text: string): void {
-    if (this.#bare.length === 0) return
+    if (this.#lookout.bare.length === 0) return
     // Cut now and then, not each time: a cut flattens the rope.
     if (text.length >= leadLength) this.#lead = text.slice(-leadLength)
     else {
@@ -155,8 +155,8 @@ export class TextScanner {
 
   #startsBare(code: number, held: string, chunk: string, from: number, at: number): boolean {
     if (this.#value.open) return false
-    if (this.line.atHead && this.line.fence === 0 && this.#bareAtHead.has(code)) return true
-    return this.#bare.includes(code) && this.#mayBeCall(held, chunk, from, at)
+    if (this.line.atHead && this.line.fence === 0 && this.#lookout.bareAtHead.has(code)) return true
+    return this.#lookout.bare.includes(code) && this.#mayBeCall(held, chunk, from, at)
   }
 
   #mayBeCall(held: string, chunk: string, from: number, at: number): boolean {
@@ -169,24 +169,4 @@ export class TextScanner {
     // `**Call:**`, but not the colon behind a key of JSON.
     return /[^"'\s][*_]{0,3}\s{0,8}[:：][*_]{0,3}$/.test(lead) && !announcesExample.test(lead)
   }
-}
-
-const startTables = new WeakMap<MarkerSet, Map<string, Uint8Array>>()
-
-function startsOf(set: MarkerSet, bare: readonly number[]): Uint8Array {
-  let tables = startTables.get(set)
-  if (tables === undefined) {
-    tables = new Map()
-    startTables.set(set, tables)
-  }
-  const key = bare.join()
-  let table = tables.get(key)
-  if (table === undefined) {
-    table = set.starts.slice()
-    table[newline] = 1
-    table[backtick] = 1
-    for (const code of bare) table[Math.min(code, wide)] = 1
-    tables.set(key, table)
-  }
-  return table
 }

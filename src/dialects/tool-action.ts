@@ -1,7 +1,8 @@
-import { OneAttribute, readAttributes } from './bodies/attributes.ts'
+import { readAttributes } from './bodies/attributes.ts'
 import { decodeEntities, encodeEntities } from './bodies/entities.ts'
 import { finishCall, readArguments } from './bodies/json-calls.ts'
 import { readJsonText } from './bodies/json-text.ts'
+import { blankGap, form, nameGap, textGap, Usual } from './bodies/usual.ts'
 import { setOwn } from './declared-tools.ts'
 import type { CallReading, Dialect, PastCall, Reading, Wait } from './dialect.ts'
 import { MarkerSet, markerSet } from './markers.ts'
@@ -18,6 +19,8 @@ const blanks = markerSet(blankCharacters)
 const nameEnds = markerSet([...blankCharacters, '/>', '>', '=', '"', '<'])
 const anyTag = markerSet(['<'])
 const contentEnds = markerSet(['</', open])
+const usualHead = form` name="${nameGap}">`
+const usualParameter = form`${nameGap} value="${textGap}"${blankGap}/>`
 
 /**
  * `<tool_action name="TOOL"><PARAM value="V" /></tool_action>`: a tag for each parameter, named like it. Only a completely closed tag is
@@ -58,19 +61,15 @@ const plainName = /^[\p{L}_][\p{L}\p{N}_.-]*$/u
 
 function* readToolAction(reading: CallReading): Reading {
   const { cursor, tools } = reading
-  const blank = new Peek(blanks, false)
-  if (!blank.feed(cursor)) yield blank
-  // `<tool_actions>` and the like are other tags.
-  if (blank.matched === undefined) return 'text'
-  const usualHead = new OneAttribute()
-  if (!usualHead.feed(cursor)) yield usualHead
-  const head = usualHead.read ?? (yield* readAttributes(reading))
+  const usual = new Usual(usualHead)
+  if (!usual.feed(cursor)) yield usual
+  const head = usual.fits ? { name: usual.name, empty: false, repairs: [] } : yield* readHead(reading)
   if (head === undefined) return 'text'
-  const written = (head.values.name ?? '').trim()
+  const written = head.name.trim()
   // Quotes in a name mean that its own closing quote is somewhere else.
   if (written === '' || /["<>\n]/.test(written)) return 'text'
   const name = tools.resolve(written) ?? written
-  const repairs = [...head.repairs]
+  const repairs: string[] = [...head.repairs]
   if (name !== written) repairs.push(`tool name read from "${written}"`)
   const args: Record<string, unknown> = {}
   while (!head.empty) {
@@ -99,12 +98,30 @@ function* readToolAction(reading: CallReading): Reading {
       for (const [key, value] of Object.entries(object ?? {})) setOwn(args, key, value)
       continue
     }
-    const parameter = yield* readParameter(reading, repairs)
+    const usualTag = new Usual(usualParameter)
+    if (!usualTag.feed(cursor)) yield usualTag
+    const parameter = usualTag.fits ? { name: usualTag.name, value: decodeEntities(usualTag.text) } : yield* readParameter(reading, repairs)
     if (parameter === undefined) return 'text'
     setOwn(args, parameter.name, readTypedValue(parameter.value, tools.property(name, parameter.name)))
   }
   reading.call(finishCall(name, args, repairs))
   return 'done'
+}
+
+interface Head {
+  name: string
+  empty: boolean
+  repairs: string[]
+}
+
+/** Reads the opening tag from behind its beginning. */
+function* readHead(reading: CallReading): Generator<Wait, Head | undefined> {
+  const blank = new Peek(blanks, false)
+  if (!blank.feed(reading.cursor)) yield blank
+  // `<tool_actions>` and the like are other tags.
+  if (blank.matched === undefined) return undefined
+  const attributes = yield* readAttributes(reading)
+  return attributes && { name: attributes.values.name ?? '', empty: attributes.empty, repairs: attributes.repairs }
 }
 
 function* readParameter(reading: CallReading, repairs: string[]): Generator<Wait, { name: string; value: string } | undefined> {
@@ -117,9 +134,7 @@ function* readParameter(reading: CallReading, repairs: string[]): Generator<Wait
     return undefined
   }
   cursor.unread(marker)
-  const usual = new OneAttribute()
-  if (!usual.feed(cursor)) yield usual
-  const attributes = usual.read ?? (yield* readAttributes(reading))
+  const attributes = yield* readAttributes(reading)
   if (attributes === undefined) return undefined
   repairs.push(...attributes.repairs)
   const { values, empty } = attributes

@@ -37,14 +37,15 @@ export class Blanks implements Wait {
 export class Until implements Wait {
   marker: string | undefined
   readonly #set: MarkerSet
-  readonly #limit: number
   readonly #read: Rope = new Rope()
   #node: MarkerNode
+  /** How many more characters are read at most: a look-out with a limit must not search a long piece again and again. */
+  #room: number
 
   constructor(set: MarkerSet, limit: number = noLimit) {
     this.#set = set
-    this.#limit = limit
     this.#node = set.root
+    this.#room = limit + 1
   }
 
   get text(): string {
@@ -57,8 +58,7 @@ export class Until implements Wait {
     const set = this.#set
     const { root, starts } = set
     const held = this.#node.path
-    // A look-out with a limit must not search a long piece again and again.
-    const stop = Math.min(chunk.length, from + this.#limit + 1 - this.#read.length - held.length)
+    const stop = Math.min(chunk.length, from + this.#room)
     let node = this.#node
     for (let i = from; i < stop; i++) {
       if (node === root) {
@@ -75,12 +75,11 @@ export class Until implements Wait {
     }
     this.#take(held, chunk, from, stop - from - node.depth)
     this.#node = node
+    this.#room -= stop - from
     cursor.at = stop
-    if (this.#read.length + node.depth > this.#limit || cursor.atEnd) {
-      this.#read.add(node.path)
-      return true
-    }
-    return false
+    if (this.#room > 0 && !cursor.atEnd) return false
+    this.#read.add(node.path)
+    return true
   }
 
   #take(held: string, chunk: string, from: number, length: number): void {

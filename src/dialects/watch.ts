@@ -1,5 +1,7 @@
 import type { Dialect, Envelope, ReadBody } from './dialect.ts'
-import { MarkerSet } from './markers.ts'
+import { backtick, newline } from './line-state.ts'
+import { MarkerSet, wide } from './markers.ts'
+import type { Lookout } from './scanner.ts'
 
 /** What a marker that starts no call is for. */
 type MarkerRole = 'close' | 'result' | 'result line' | 'think' | 'think end'
@@ -18,14 +20,14 @@ const thinking: readonly (readonly [string, string])[] = [
   ['<|START_THINKING|>', '<|END_THINKING|>'],
 ]
 
-/** A dialect, made ready for the scanner: which markers to look for and what each is for. */
+/** A dialect, made ready for the scanner: what to look for and what each marker is for. */
 export class Watch {
-  readonly markers: MarkerSet
-  readonly thinkMarkers: MarkerSet
+  /** What is looked for while the model thinks aloud. */
+  readonly thinkLookout: Lookout
   readonly bare: ReadonlyMap<number, ReadBody>
-  readonly bareCodes: readonly number[]
   /** Reads an unmarked call that begins with the name of a tool. */
   readonly bareName: ReadBody | undefined
+  readonly #lookout: Lookout
   readonly #watched: readonly Watched[]
   readonly #thinkWatched: readonly Watched[]
 
@@ -33,7 +35,7 @@ export class Watch {
     const bare = new Map<number, ReadBody>()
     for (const form of dialect.bare ?? []) for (const start of form.starts ?? []) bare.set(start.charCodeAt(0), form.read)
     this.bare = bare
-    this.bareCodes = [...bare.keys()]
+    const bareCodes = [...bare.keys()]
     this.bareName = dialect.bare?.find(({ starts }) => starts === undefined)?.read
     const watched = new Map<string, Watched>()
     const add = (one: Watched): void => {
@@ -44,15 +46,21 @@ export class Watch {
     for (const marker of dialect.resultMarkers) add({ marker, role: marker.endsWith(':') ? 'result line' : 'result' })
     // A character can't both begin an unmarked call and a marker.
     for (const [open, close] of thinking) {
-      if (this.bareCodes.includes(open.charCodeAt(0))) continue
+      if (bareCodes.includes(open.charCodeAt(0))) continue
       add({ marker: open, role: 'think' })
       // The opening tag may have been part of the prompt.
       add({ marker: close, role: 'think end' })
     }
     this.#watched = [...watched.values()]
-    this.markers = new MarkerSet(this.#watched.map(({ marker }) => marker))
+    this.#lookout = lookoutFor(this.#watched, bareCodes)
     this.#thinkWatched = thinking.map(([, close]) => ({ marker: close, role: 'think end' }))
-    this.thinkMarkers = new MarkerSet(this.#thinkWatched.map(({ marker }) => marker))
+    this.thinkLookout = lookoutFor(this.#thinkWatched, [])
+  }
+
+  /** What is looked for in an answer, when tools of these names were offered. */
+  lookout(names: readonly string[]): Lookout {
+    if (this.bareName === undefined || names.length === 0) return this.#lookout
+    return { ...this.#lookout, bareAtHead: new Set(names.map((name) => name.charCodeAt(0))) }
   }
 
   at(index: number): Watched {
@@ -62,6 +70,15 @@ export class Watch {
   thinkingAt(index: number): Watched {
     return this.#thinkWatched[index] ?? { marker: '' }
   }
+}
+
+function lookoutFor(watched: readonly Watched[], bare: readonly number[]): Lookout {
+  const starts = new Uint8Array(wide + 1)
+  for (const code of [newline, backtick, ...bare]) starts[Math.min(code, wide)] = 1
+  // Words that count at a line's head only begin with ordinary letters.
+  const anywhere = watched.filter(({ envelope, role }) => envelope?.lineStart === undefined && role !== 'result line')
+  for (const { marker } of anywhere) starts[Math.min(marker.charCodeAt(0), wide)] = 1
+  return { markers: new MarkerSet(watched.map(({ marker }) => marker)), starts, bare, bareAtHead: new Set() }
 }
 
 const watches = new WeakMap<Dialect, Watch>()

@@ -96,6 +96,15 @@ function joined(events: readonly TextToolEvent[]): TextToolEvent[] {
   return out
 }
 
+/** How a call is written in each dialect that has a short way through what is usual, and something in it that could be written otherwise. */
+const usualAndOdd: [dialect: string, write: (value: string) => string, usual: string, odd: string][] = [
+  ['invoke', (value) => `<invoke name="search"><parameter name="query">${value}</parameter></invoke>`, 'ter name=', 'ter  name='],
+  ['qwen-coder', (value) => `<function=search><parameter=query>${value}</parameter></function>`, '=query>', '= query>'],
+  ['glm', (value) => `<tool_call>search<arg_key>query</arg_key><arg_value>${value}</arg_value></tool_call>`, 'query<', 'query <'],
+  ['json', (value) => JSON.stringify({ name: 'search', arguments: { query: value } }), '"search"', '"functions.search"'],
+  ['pythonic', (value) => `[search(query=${JSON.stringify(value)}, limit=3)]`, 'limit=3', 'limit =3'],
+]
+
 describe('every parser', () => {
   it('gives the same events however the text is cut', () => {
     fc.assert(
@@ -201,9 +210,29 @@ describe('every parser', () => {
       { seed, numRuns: 1000 },
     )
   })
+
+  it.each(usualAndOdd)('%s: what is written in the usual way is read like what is not', (dialect, write, usual, odd) => {
+    const marks = ['</parameter>', '</function>', '<parameter=limit>', '</invoke>', '</arg_value>', '<arg_key>', '</tool_call>']
+    const value = fc.string({
+      unit: fc.constantFrom('a', '"', "'", ' ', '\n', '=', '>', '<', '\\', '(', ')', ']', ',', ...marks),
+      maxLength: 8,
+    })
+    fc.assert(
+      fc.property(value, fc.integer({ min: 1, max: 9 }), (text, size) => {
+        const read = (from: string, to: string): unknown => {
+          const whole = write(text).replace(from, to)
+          const pieces = Array.from({ length: Math.ceil(whole.length / size) }, (_, at) => whole.slice(at * size, (at + 1) * size))
+          return summarize(eventsOf(pieces, dialect)).calls
+        }
+        expect(write('')).toContain(usual)
+        expect(read(usual, usual)).toEqual(read(usual, odd))
+      }),
+      { seed, numRuns: 200 },
+    )
+  })
 })
 
-function eventsOf(pieces: readonly string[]): TextToolEvent[] {
-  const parser = createTextToolParser({ dialect: 'tool-action', tools })
+function eventsOf(pieces: readonly string[], dialect = 'tool-action'): TextToolEvent[] {
+  const parser = createTextToolParser({ dialect, tools })
   return [...pieces.flatMap((one) => parser.push(one)), ...parser.end()]
 }

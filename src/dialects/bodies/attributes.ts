@@ -2,7 +2,6 @@ import type { Cursor } from '../cursor.ts'
 import { setOwn } from '../declared-tools.ts'
 import type { CallReading, Wait } from '../dialect.ts'
 import { markerSet } from '../markers.ts'
-import { Rope } from '../rope.ts'
 import { Match, Peek, Until } from '../waits.ts'
 import { decodeEntities } from './entities.ts'
 
@@ -14,77 +13,11 @@ export interface Attributes {
 }
 
 const longestName = 256
-const longestPlainName = 64
 const nameEnds = markerSet(['=', '/', '>', '<', '"', "'"])
 const unquotedEnds = markerSet([' ', '\n', '\t', '/', '>', '<', '"'])
 const tagEnds = markerSet(['/>', '>'])
 const quoteMarks = markerSet(['"', "'"])
 const closingQuotes = { '"': markerSet(['"']), "'": markerSet(["'"]) }
-
-/**
- * Reads ` key="value"` and the tag's end behind it, which is what most tags are. With the first character that is anything else, or at the
- * text's end, it gives back all it has read and leaves the tag to `readAttributes`.
- */
-export class OneAttribute implements Wait {
-  read: Attributes | undefined
-  readonly #text: Rope = new Rope()
-  #state: 'name' | 'opening quote' | 'value' | 'end' | 'slash' = 'name'
-  #nameEnd = 0
-  #valueEnd = 0
-
-  feed(cursor: Cursor): boolean {
-    const { chunk } = cursor
-    const from = cursor.at
-    const base = this.#text.length - from
-    let state = this.#state
-    let i = from
-    for (; i < chunk.length; i++) {
-      const code = chunk.charCodeAt(i)
-      if (state === 'value') {
-        if (code !== 34) continue
-        this.#valueEnd = base + i
-        state = 'end'
-      } else if (state === 'name') {
-        const at = base + i
-        if (at === 0 ? code === 32 : isNameCode(code) && at <= longestPlainName) continue
-        if (code !== 61 || at < 2) return this.#giveBack(cursor, chunk.slice(from, i))
-        this.#nameEnd = at
-        state = 'opening quote'
-      } else if (state === 'opening quote' && code === 34) state = 'value'
-      else if (state === 'end' && code === 32) continue
-      else if (state === 'end' && code === 47) state = 'slash'
-      else if (code === 62 && state !== 'opening quote') {
-        this.#finish(from === i ? '' : chunk.slice(from, i), state === 'slash')
-        cursor.at = i + 1
-        return true
-      } else return this.#giveBack(cursor, chunk.slice(from, i))
-    }
-    this.#state = state
-    if (cursor.atEnd) return this.#giveBack(cursor, chunk.slice(from))
-    this.#text.add(from === 0 ? chunk : chunk.slice(from))
-    cursor.at = chunk.length
-    return false
-  }
-
-  #finish(rest: string, empty: boolean): void {
-    const text = this.#text.text + rest
-    const values: Record<string, string> = {}
-    setOwn(values, text.slice(1, this.#nameEnd), decodeEntities(text.slice(this.#nameEnd + 2, this.#valueEnd)))
-    this.read = { values, empty, repairs: [] }
-  }
-
-  #giveBack(cursor: Cursor, newest: string): true {
-    cursor.at += newest.length
-    cursor.unread(this.#text.text + newest)
-    return true
-  }
-}
-
-function isNameCode(code: number): boolean {
-  return (
-    (code >= 97 && code <= 122) || (code >= 65 && code <= 90) || (code >= 48 && code <= 57) || code === 95 || code === 45 || code === 46
-  )
-}
 
 /** Reads a tag's attributes, from behind its name to its `>` or `/>`. Undefined when something else comes. */
 export function* readAttributes(reading: CallReading): Generator<Wait, Attributes | undefined> {

@@ -4,11 +4,13 @@ import { Blanks, Match, Until } from '../waits.ts'
 import { argumentKeys, callsOfJson, listKeys, nameKeys } from './json-calls.ts'
 import { readJsonText } from './json-text.ts'
 import { repairQuotes } from './quote-repair.ts'
+import { blankGap, form, nameGap, Usual } from './usual.ts'
 import { ValueFrame } from './value-frame.ts'
 
 /** Keys that may come before a call's name. */
 const otherKeys = ['type', 'id', 'tool_call_id', 'call_id', 'thought', 'thoughts', 'reasoning']
 const firstKeys = new Set([...nameKeys, ...argumentKeys, ...listKeys, ...otherKeys, 'tool_call'])
+const usualHead = form`{${blankGap}"name"${blankGap}:${blankGap}"${nameGap}"`
 const fencedEnds = markerSet(['```', ',', ';'])
 const brackets = markerSet(['{', '['])
 const brace = markerSet(['{'])
@@ -36,10 +38,14 @@ export function* readBareJson(reading: CallReading): Reading {
 /** True when calls were read and reported. */
 function* readBareCalls(reading: CallReading): Generator<Wait, boolean> {
   const { cursor, tools } = reading
-  const head = yield* readHead(reading)
+  const usual = new Usual(usualHead)
+  if (!usual.feed(cursor)) yield usual
+  if (usual.fits && tools.resolve(usual.name) === undefined) return false
+  const head = usual.fits ? { text: usual.whole, named: true } : yield* readHead(reading)
   if (head === undefined) return false
-  cursor.unread(head.text)
   const frame = new ValueFrame({ limit: head.named ? longestNamed : longestUnnamed })
+  if (usual.fits) frame.begin(head.text)
+  else cursor.unread(head.text)
   if (!frame.feed(cursor)) yield frame
   if (frame.state === 'broken' && head.named) return yield* readBroken(reading, frame.text, head.text.includes('\n'))
   if (frame.state !== 'complete') return false

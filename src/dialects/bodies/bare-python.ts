@@ -3,8 +3,11 @@ import type { CallReading, Reading, Wait } from '../dialect.ts'
 import { MarkerSet, markerSet } from '../markers.ts'
 import { Match, Until } from '../waits.ts'
 import { readPythonCalls } from './python-calls.ts'
+import { form, nameGap, Usual } from './usual.ts'
+import { UsualArguments } from './usual-arguments.ts'
 import { ValueFrame } from './value-frame.ts'
 
+const usualHead = form`[${nameGap}(`
 const bracketSign = markerSet(['['])
 const fencedEnds = markerSet(['```', ';', ','])
 const nameEnds = markerSet(['(', '[', '{', '<', ',', ']', '"', "'", '=', ')'])
@@ -16,18 +19,34 @@ const longest = 16 * 1024 * 1024
 /** Reads `[f(a=1), g()]`, whose bracket stands at the cursor, if every name is a declared tool's and every argument has a name. */
 export function* readBarePython(reading: CallReading): Reading {
   const { cursor, tools } = reading
+  const usual = new Usual(usualHead)
+  if (!usual.feed(cursor)) yield usual
+  const named = usual.fits && tools.has(usual.name)
+  if (named) {
+    const given = new UsualArguments(longest)
+    if (!given.feed(cursor)) yield given
+    if (given.fits) {
+      reading.call({ name: usual.name, arguments: given.args })
+      return 'done'
+    }
+  }
+  if (usual.fits) cursor.unread(usual.whole)
+  if (!named && !(yield* standsAtCall(reading))) return 'text'
+  const frame = new ValueFrame({ python: true, limit: longest })
+  if (!frame.feed(cursor)) yield frame
+  return frame.state === 'complete' && reportCalls(reading, frame.text) ? 'done' : 'text'
+}
+
+/** True when a list stands at the cursor that begins with a declared name; the cursor is then where it was. */
+function* standsAtCall({ cursor, tools }: CallReading): Generator<Wait, boolean> {
   const bracket = new Match(bracketSign, false)
   if (!bracket.feed(cursor)) yield bracket
   const name = new Until(nameEnds, 128)
   if (!name.feed(cursor)) yield name
-  if (name.marker !== '(' || tools.resolve(name.text.trim()) === undefined) {
-    if (name.marker !== undefined) cursor.unread(name.marker)
-    return 'text'
-  }
-  cursor.unread(`[${name.text}(`)
-  const frame = new ValueFrame({ python: true, limit: longest })
-  if (!frame.feed(cursor)) yield frame
-  return frame.state === 'complete' && reportCalls(reading, frame.text) ? 'done' : 'text'
+  const stands = name.marker === '(' && tools.resolve(name.text.trim()) !== undefined
+  if (stands) cursor.unread(`[${name.text}(`)
+  else if (name.marker !== undefined) cursor.unread(name.marker)
+  return stands
 }
 
 const knownStarts = new WeakMap<DeclaredTools, MarkerSet>()

@@ -30,7 +30,7 @@ const words: Readonly<Record<string, unknown>> = {
 const escapes: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', b: '\b', f: '\f', '0': '\0', a: '\u0007', v: '\v' }
 
 /** Letters, digits and `$ - . _`. */
-function isPlainWordCode(code: number): boolean {
+export function isPlainWordCode(code: number): boolean {
   return (
     (code >= 97 && code <= 122) ||
     (code >= 65 && code <= 90) ||
@@ -40,6 +40,22 @@ function isPlainWordCode(code: number): boolean {
     code === 46 ||
     code === 36
   )
+}
+
+/** The value of up to nine digits, which is what most numbers are; -1 for anything else. */
+function readSmallInteger(word: string): number {
+  if (word.length === 0 || word.length > 9) return -1
+  let value = 0
+  for (let i = 0; i < word.length; i++) {
+    const digit = word.charCodeAt(i) - 48
+    if (digit < 0 || digit > 9) return -1
+    value = value * 10 + digit
+  }
+  return value
+}
+
+function isQuote(code: number): boolean {
+  return code === 34 || code === 39
 }
 
 /** A bare key or word. */
@@ -72,30 +88,41 @@ export class LooseReader {
     return undefined
   }
 
-  peek(): string {
-    return this.text.charAt(this.at)
+  /** Whether this character comes next. */
+  stands(char: string): boolean {
+    return this.code() === char.charCodeAt(0)
+  }
+
+  /** The next character, or -1 at the end: past it `charCodeAt` is slow ever after. */
+  code(): number {
+    return this.at < this.text.length ? this.text.charCodeAt(this.at) : -1
   }
 
   /** Skips blanks and comments. */
   skipBlanks(): void {
     for (;;) {
-      const code = this.text.charCodeAt(this.at)
+      const code = this.code()
       if (code > 32 && code < 128 && code !== 47) return
       if (code === 32) {
         this.at++
         continue
       }
-      const char = this.peek()
-      if (char !== '' && char.trim() === '') this.at++
+      if (code < 0) return
+      const char = this.text.charAt(this.at)
+      if (char.trim() === '') this.at++
       else if (char === '/' && this.text.charAt(this.at + 1) === '/') this.#skipTo('\n')
       else if (char === '/' && this.text.charAt(this.at + 1) === '*') this.#skipTo('*/')
       else return
     }
   }
 
+  standsAtQuote(): boolean {
+    return isQuote(this.code())
+  }
+
   take(char: string): boolean {
     this.skipBlanks()
-    if (this.peek() !== char) return false
+    if (!this.stands(char)) return false
     this.at++
     return true
   }
@@ -103,12 +130,12 @@ export class LooseReader {
   readValue(depth: number): unknown {
     this.skipBlanks()
     if (depth > deepest) return this.fail('less nesting')
-    const char = this.peek()
-    if (char === '{') return this.#readObject(depth)
-    if (char === '[' || char === '(') return this.#readList(depth, char === '[' ? ']' : ')')
-    if (char === '"' || char === "'") return this.#readStrings()
-    if (char !== '' && 'rRbBfFuU'.includes(char) && /["']/.test(this.text.charAt(this.at + 1))) {
-      const raw = char === 'r' || char === 'R'
+    if (this.standsAtQuote()) return this.#readStrings()
+    if (this.stands('{')) return this.#readObject(depth)
+    if (this.stands('[')) return this.#readList(depth, ']')
+    if (this.stands('(')) return this.#readList(depth, ')')
+    if (isQuote(this.text.charCodeAt(this.at + 1)) && 'rRbBfFuU'.includes(this.text.charAt(this.at))) {
+      const raw = this.stands('r') || this.stands('R')
       this.at++
       return raw ? this.#readString(true) : this.#readStrings()
     }
@@ -124,14 +151,13 @@ export class LooseReader {
       if (key === undefined) return undefined
       if (!this.take(':')) return this.fail('":"')
       setOwn(object, key, this.readValue(depth + 1))
-      if (!this.take(',') && this.peek() !== '}') return this.fail('"," or "}"')
+      if (!this.take(',') && !this.stands('}')) return this.fail('"," or "}"')
     }
   }
 
   readKey(): string | undefined {
     this.skipBlanks()
-    const char = this.peek()
-    if (char === '"' || char === "'") return this.#readString(false)
+    if (this.standsAtQuote()) return this.#readString(false)
     const word = this.readName()
     return word === '' ? this.fail('a key') : word
   }
@@ -140,9 +166,9 @@ export class LooseReader {
   readName(): string {
     const { text, at } = this
     let end = at
-    while (isPlainWordCode(text.charCodeAt(end))) end++
+    while (end < text.length && isPlainWordCode(text.charCodeAt(end))) end++
     // Most names are ASCII, for which a loop is faster than the expression.
-    if (text.charCodeAt(end) >= 128) {
+    if (end < text.length && text.charCodeAt(end) >= 128) {
       bareWord.lastIndex = at
       end = at + (bareWord.exec(text)?.[0] ?? '').length
     }
@@ -156,7 +182,7 @@ export class LooseReader {
     for (;;) {
       if (this.take(end) || this.problem !== undefined) return list
       list.push(this.readValue(depth + 1))
-      if (!this.take(',') && this.peek() !== end) return this.fail(`"," or "${end}"`)
+      if (!this.take(',') && !this.stands(end)) return this.fail(`"," or "${end}"`)
     }
   }
 
@@ -166,8 +192,7 @@ export class LooseReader {
     for (;;) {
       const at = this.at
       this.skipBlanks()
-      const next = this.peek()
-      if (text === undefined || (next !== '"' && next !== "'")) {
+      if (text === undefined || !this.standsAtQuote()) {
         this.at = at
         return text
       }
@@ -178,7 +203,7 @@ export class LooseReader {
 
   #readString(raw: boolean): string | undefined {
     const { text } = this
-    const char = this.peek()
+    const char = text.charAt(this.at)
     const quote = text.charAt(this.at + 1) === char && text.charAt(this.at + 2) === char ? char.repeat(3) : char
     let from = this.at + quote.length
     let read = ''
@@ -205,12 +230,14 @@ export class LooseReader {
 
   #readWord(): unknown {
     const from = this.at
-    if (this.peek() === '+') this.at++
+    if (this.stands('+')) this.at++
     const word = this.readName()
+    const integer = readSmallInteger(word)
+    if (integer >= 0) return integer
     if (Object.hasOwn(words, word)) return words[word]
     // `1e+5`: the sign is no part of a name.
     let written = word
-    if (/^-?[\d.]+[eE]$/.test(word) && this.peek() === '+') {
+    if (this.stands('+') && /^-?[\d.]+[eE]$/.test(word)) {
       this.at++
       written = `${word}+${this.readName()}`
     }

@@ -52,10 +52,11 @@ function endsOf(close: readonly string[]): MarkerSet {
 /** Reads a name, a separator, and the arguments as JSON: `get_weather[ARGS]{"city": "Oslo"}`. */
 export function* readNamedJson(reading: CallReading, options: NamedJsonOptions): Reading {
   const { cursor } = reading
-  const { separators, close, open = [] } = options
+  const { close, open = [] } = options
   const stops = stopsOf(options)
   let head = ''
-  let separated = false
+  /** What stands before the first separator. */
+  let first: string | undefined
   for (;;) {
     const until = new Until(stops, longestHead)
     if (!until.feed(cursor)) yield until
@@ -70,12 +71,12 @@ export function* readNamedJson(reading: CallReading, options: NamedJsonOptions):
       if (marker !== undefined) cursor.unread(marker)
       return 'text'
     }
-    separated = true
+    first ??= head
     head += marker
   }
   cursor.unread('{')
-  const named = options.bareName === true && reading.tools.resolve(head.trim()) !== undefined
-  if (!separated && !named) {
+  const named = first !== undefined || (options.bareName === true && reading.tools.resolve(head.trim()) !== undefined)
+  if (!named) {
     if (options.orElse !== undefined) {
       cursor.unread(head)
       return options.orElse(reading)
@@ -83,8 +84,7 @@ export function* readNamedJson(reading: CallReading, options: NamedJsonOptions):
     reading.reject('Expected a separator between the name of the tool and its arguments')
     return 'done'
   }
-  const first = separators.map((one) => head.indexOf(one)).filter((at) => at >= 0)
-  const written = options.nameOf?.(head) ?? head.slice(0, Math.min(head.length, ...first)).trim()
+  const written = options.nameOf?.(head) ?? (first ?? head).trim()
   return readNamedArguments(reading, written, close)
 }
 
@@ -112,8 +112,9 @@ export function* closeNamedCall(
 ): Reading {
   const { cursor, tools } = reading
   const repairs = [...found]
-  const stripped = stripDecoration(written)
-  const args = readArguments(value, tools.resolve(written) ?? stripped, tools, repairs)
+  const resolved = tools.resolve(written)
+  const stripped = resolved === written ? written : stripDecoration(written)
+  const args = readArguments(value, resolved ?? stripped, tools, repairs)
   if (close.length > 0) {
     // The arguments may stand in a fence.
     const end = new Match(endsOf(close))
@@ -136,7 +137,7 @@ export function* closeNamedCall(
   }
   // A name that was lost, or is only the call's number, can still be told if there is but one tool and the arguments fit it.
   const lost = stripped === '' || /^\d+$/.test(stripped)
-  const name = args === undefined ? undefined : lost ? tools.onlyToolFor(args) : (tools.resolve(written) ?? stripped)
+  const name = args === undefined ? undefined : lost ? tools.onlyToolFor(args) : (resolved ?? stripped)
   if (args === undefined || name === undefined) {
     reading.reject(args === undefined ? 'Expected the arguments to be a JSON object' : `Expected the name of a tool, got "${written}"`)
     return 'done'

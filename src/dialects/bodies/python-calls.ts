@@ -18,7 +18,7 @@ export function readPythonCalls(text: string, tools: DeclaredTools): PythonCalls
     calls.push(call)
     const more = reader.take(',') || (!listed && reader.take(';'))
     reader.skipBlanks()
-    if (listed ? !more && reader.peek() !== ']' : reader.at >= text.length) {
+    if (listed ? !more && !reader.stands(']') : reader.at >= text.length) {
       if (!listed) break
       return { ok: false, problem: 'expected "," or "]" behind a call' }
     }
@@ -38,23 +38,22 @@ function readCall(reader: LooseReader, tools: DeclaredTools): TextToolCall | und
   const name = tools.resolve(written) ?? written
   const repairs: string[] = name === written ? [] : [`tool name read from "${written}"`]
   const args: Record<string, unknown> = {}
-  const order = Object.keys(tools.properties(name) ?? {})
   for (let position = 0; !reader.take(')'); position++) {
     if (reader.problem !== undefined) return undefined
     if (reader.text.startsWith('**{', reader.at)) {
       reader.at += 2
       const more = reader.readValue(0)
       for (const [key, value] of Object.entries(isRecord(more) ? more : {})) setOwn(args, key, value)
-      if (!reader.take(',') && reader.peek() !== ')') return reader.fail('"," or ")"')
+      if (!reader.take(',') && !reader.stands(')')) return reader.fail('"," or ")"')
       continue
     }
     const key = readKeyword(reader)
     const value = reader.readValue(0)
-    const argument = key ?? order[position]
+    const argument = key ?? Object.keys(tools.properties(name) ?? {})[position]
     if (argument === undefined) return reader.fail('arguments by name')
     if (key === undefined) repairs.push('arguments by position')
     setOwn(args, argument, value)
-    if (!reader.take(',') && reader.peek() !== ')') return reader.fail('"," or ")"')
+    if (!reader.take(',') && !reader.stands(')')) return reader.fail('"," or ")"')
   }
   return reader.problem === undefined ? finishCall(name, args, repairs) : undefined
 }
@@ -63,9 +62,8 @@ function readCall(reader: LooseReader, tools: DeclaredTools): TextToolCall | und
 function readKeyword(reader: LooseReader): string | undefined {
   reader.skipBlanks()
   const from = reader.at
-  const quote = reader.peek()
-  const name = quote === '"' || quote === "'" ? '' : reader.readName()
-  if (name !== '' && reader.take('=') && reader.peek() !== '=') return name
+  const name = reader.standsAtQuote() ? '' : reader.readName()
+  if (name !== '' && reader.take('=') && !reader.stands('=')) return name
   reader.at = from
   return undefined
 }

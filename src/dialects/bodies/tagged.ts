@@ -6,10 +6,11 @@ import { Match, Peek, Until } from '../waits.ts'
 import { cutReason } from './cut.ts'
 import { finishCall, readArguments } from './json-calls.ts'
 import { readJsonText } from './json-text.ts'
+import { type Form, Usual } from './usual.ts'
 import { ValueFrame } from './value-frame.ts'
 
 /** The tags of calls whose arguments are elements named by an attribute: `<invoke name="x"><parameter name="a">1</parameter></invoke>`. */
-export interface CallTags {
+export interface Tags {
   /** What begins a call, up to and without its name: `<invoke`, `<function`. */
   readonly call: readonly string[]
   readonly closeCall: readonly string[]
@@ -19,10 +20,14 @@ export interface CallTags {
   readonly wrap: readonly string[]
   /** What closes the element around the calls. */
   readonly closeWrap: readonly string[]
+  /** What most calls and parameters have behind their beginning: ` name="x">`. */
+  readonly usualHead: Form
 }
 
-/** What is looked for where, by tags. */
-interface Stops {
+/** Tags, and what is looked for where. */
+export interface CallTags extends Tags {
+  /** Before the first call of a wrapper. */
+  readonly first: MarkerSet
   /** Between parameters. */
   readonly between: MarkerSet
   /** In a value. */
@@ -32,25 +37,20 @@ interface Stops {
   readonly afterCall: MarkerSet
 }
 
-const knownStops = new WeakMap<CallTags, Stops>()
-
-function stopsOf(tags: CallTags): Stops {
-  let stops = knownStops.get(tags)
-  if (stops === undefined) {
-    const { call, closeCall, parameter, closeParameter, wrap, closeWrap } = tags
-    stops = {
-      between: markerSet([...parameter, ...closeCall, ...wrap, ...closeWrap, '{']),
-      inValue: markerSet([...closeParameter, ...closeCall, ...parameter, ...call]),
-      afterValue: markerSet([...parameter, ...closeCall, ...wrap, ...closeWrap]),
-      afterCall: markerSet([...call, ...closeWrap]),
-    }
-    knownStops.set(tags, stops)
+export function callTags(tags: Tags): CallTags {
+  const { call, closeCall, parameter, closeParameter, wrap, closeWrap } = tags
+  return {
+    ...tags,
+    first: markerSet([...call, ...wrap]),
+    between: markerSet([...parameter, ...closeCall, ...wrap, ...closeWrap, '{']),
+    inValue: markerSet([...closeParameter, ...closeCall, ...parameter, ...call]),
+    afterValue: markerSet([...parameter, ...closeCall, ...wrap, ...closeWrap]),
+    afterCall: markerSet([...call, ...closeWrap]),
   }
-  return stops
 }
 
 const longestHead = 4096
-/** The usual tag, with its name and nothing else. */
+/** A tag with its name and nothing else. */
 const nameOnly = /^\s+name="([^"]*)"$/
 const tagEnd = markerSet(['>'])
 const tagBorders = markerSet(['>', '<'])
@@ -62,11 +62,18 @@ interface Head {
   empty: boolean
 }
 
+interface TaggedCall {
+  readonly name: string
+  readonly args: Record<string, unknown>
+}
+
 /** Reads one call whose opening tag's beginning has been read: its name, its parameters, its end. */
 export function* readTaggedCall(reading: CallReading, tags: CallTags): Generator<Wait, Verdict, void> {
   const { cursor, tools } = reading
   const repairs: string[] = []
-  const head = yield* readHead(reading)
+  const usual = new Usual(tags.usualHead)
+  if (!usual.feed(cursor)) yield usual
+  const head = usual.fits ? { name: usual.name, empty: false } : yield* readHead(reading)
   let written = head?.name
   if (head !== undefined && written === undefined) {
     // `<function>name</function>`: the name as content.
@@ -74,46 +81,37 @@ export function* readTaggedCall(reading: CallReading, tags: CallTags): Generator
     repairs.push('name written as content')
   }
   if (written === undefined || written.trim() === '') return 'text'
-  const resolved = tools.resolve(written)
-  const name = resolved ?? written.trim()
+  const name = tools.resolve(written) ?? written.trim()
   if (name !== written) repairs.push(`tool name read from "${written}"`)
-  const args: Record<string, unknown> = {}
-  const seen = new Set<string>()
+  const call: TaggedCall = { name, args: {} }
   let closed = head?.empty ?? false
-  /** What the last value ended before, if it is known. */
-  let read: string | undefined
+  /** The tag that was read behind the last value. */
+  let next: string | undefined
   while (!closed) {
-    const match = new Match(stopsOf(tags).between)
-    if (read === undefined && !match.feed(cursor)) yield match
-    const matched = read ?? match.matched
-    read = undefined
+    const match = new Match(tags.between)
+    if (next === undefined && !match.feed(cursor)) yield match
+    const matched = next ?? match.matched
+    next = undefined
     if (matched === undefined) {
-      if (match.partial !== '' || cursor.atEnd) {
-        // `</func` at the end of the text is as good as a closing tag, but nothing less is.
-        const begun = match.partial.length > 1 && tags.closeCall.some((tag) => tag.startsWith(match.partial))
-        if (!begun || reading.cut) return giveUp(reading)
-        closed = true
-        repairs.push('closing tag missing')
-        break
-      }
-      return giveUp(reading)
-    }
-    if (tags.closeCall.includes(matched)) closed = true
+      // `</func` at the end of the text is as good as a closing tag, but nothing less is.
+      const begun = match.partial.length > 1 && tags.closeCall.some((tag) => tag.startsWith(match.partial))
+      if (!begun || reading.cut) return giveUp(reading)
+      closed = true
+      repairs.push('closing tag missing')
+    } else if (tags.closeCall.includes(matched)) closed = true
     else if (matched === '{') {
       cursor.unread('{')
       const object = yield* readJsonArguments(reading, name, repairs)
       if (object === undefined) return giveUp(reading)
-      for (const [key, value] of Object.entries(object)) setOwn(args, key, value)
+      for (const [key, value] of Object.entries(object)) setOwn(call.args, key, value)
     } else if (tags.parameter.includes(matched)) {
-      const parameter = yield* readParameter(reading, tags, name, seen)
-      if (parameter === undefined) return giveUp(reading)
-      setOwn(args, parameter.name, parameter.value)
-      seen.add(parameter.name)
-      for (const repair of parameter.repairs) repairs.push(repair)
-      read = parameter.next
-      if (parameter.end === 'call') closed = true
+      const parameter = yield* readParameter(reading, tags, call)
       // A value without an end may be cut anywhere: it is never run.
-      else if (parameter.end === 'text') return giveUp(reading)
+      if (parameter === undefined || parameter.end === 'text') return giveUp(reading)
+      setOwn(call.args, parameter.name, parameter.value)
+      for (const repair of parameter.repairs) repairs.push(repair)
+      if (parameter.end === 'call') closed = true
+      next = parameter.next
     } else if (tags.closeWrap.includes(matched)) {
       // The wrapper closes: so does the call.
       cursor.unread(matched)
@@ -121,7 +119,7 @@ export function* readTaggedCall(reading: CallReading, tags: CallTags): Generator
       repairs.push('closing tag missing')
     }
   }
-  reading.call(finishCall(name, args, repairs))
+  reading.call(finishCall(name, call.args, repairs))
   return 'done'
 }
 
@@ -174,6 +172,17 @@ function* readJsonArguments(reading: CallReading, name: string, repairs: string[
   return readArguments(read.value, name, reading.tools, repairs)
 }
 
+const noAttributes: Readonly<Record<string, string>> = {}
+
+interface NamedParameter {
+  name: string
+  attributes: Readonly<Record<string, string>>
+  /** The name was written as content, and the value behind it. */
+  byContent: boolean
+  /** `<param … />` */
+  empty: boolean
+}
+
 interface Parameter {
   name: string
   value: unknown
@@ -184,36 +193,58 @@ interface Parameter {
   next?: string | undefined
 }
 
-function* readParameter(
-  reading: CallReading,
-  tags: CallTags,
-  call: string,
-  seen: ReadonlySet<string>,
-): Generator<Wait, Parameter | undefined> {
-  const repairs: string[] = []
+/** Reads a parameter, of whose tag the beginning has been read. */
+function* readParameter(reading: CallReading, tags: CallTags, call: TaggedCall): Generator<Wait, Parameter | undefined> {
+  const { cursor } = reading
+  const usual = new Usual(tags.usualHead)
+  if (!usual.feed(cursor)) yield usual
+  const named: NamedParameter | undefined = usual.fits
+    ? { name: usual.name, attributes: noAttributes, byContent: false, empty: false }
+    : yield* readParameterHead(reading, tags)
+  if (named === undefined) return undefined
+  if (named.empty) return finishParameter(reading, call, named, { text: named.attributes.value ?? '', repairs: [], end: 'more' })
+  const value = new Until(tags.inValue)
+  if (!value.feed(cursor)) yield value
+  if (value.marker !== undefined && tags.closeParameter.includes(value.marker)) {
+    const after = new Match(tags.afterValue)
+    if (!after.feed(cursor)) yield after
+    if (after.matched !== undefined)
+      return finishParameter(reading, call, named, { text: trimLines(value.text), repairs: [], end: 'more', next: after.matched })
+    if (after.partial !== '') cursor.unread(after.blanks + after.partial)
+  }
+  return yield* readValue(reading, tags, call, named, value)
+}
+
+/** Reads a parameter's tag from behind its beginning, and its name if that is not in it. */
+function* readParameterHead(reading: CallReading, tags: CallTags): Generator<Wait, NamedParameter | undefined> {
   const head = yield* readHead(reading)
   if (head === undefined) return undefined
-  let { name } = head
-  let byContent = false
-  if (name === undefined) {
-    name = yield* readNameAsContent(reading, tags.closeParameter)
-    byContent = true
-    repairs.push('name written as content')
-  }
-  if (name === undefined || name === '') return undefined
-  const read = (text: string): unknown => {
-    if (head.attributes.string === 'true') return text
-    const declared = reading.tools.property(call, name)
-    const schema =
-      declared ??
-      (head.attributes.string === 'false' ? {} : head.attributes.type === undefined ? undefined : { type: head.attributes.type })
-    return readTypedValue(text, schema)
-  }
-  if (head.empty) return { name, value: read(head.attributes.value ?? ''), repairs, end: 'more' }
-  const declared = (other: string): boolean => !seen.has(other) && other !== name && reading.tools.property(call, other) !== undefined
-  const value = yield* readRawValue(reading, tags, byContent, declared)
-  repairs.push(...value.repairs)
-  return { name, value: read(trimLines(value.text)), repairs, end: value.end, next: value.next }
+  const { attributes, empty } = head
+  const name = head.name ?? (yield* readNameAsContent(reading, tags.closeParameter))
+  return name === undefined || name === '' ? undefined : { name, attributes, empty, byContent: head.name === undefined }
+}
+
+/** Reads a parameter's value, of which the first part has been read, up to a tag that may end it. */
+function* readValue(
+  reading: CallReading,
+  tags: CallTags,
+  call: TaggedCall,
+  named: NamedParameter,
+  first: Until,
+): Generator<Wait, Parameter> {
+  const declared = (other: string): boolean =>
+    other !== named.name && reading.tools.property(call.name, other) !== undefined && !Object.hasOwn(call.args, other)
+  const value = yield* readRawValue(reading, tags, first, named.byContent, declared)
+  return finishParameter(reading, call, named, { ...value, text: trimLines(value.text) })
+}
+
+function finishParameter(reading: CallReading, call: TaggedCall, named: NamedParameter, raw: RawValue): Parameter {
+  const { name, attributes, byContent } = named
+  const schema =
+    reading.tools.property(call.name, name) ??
+    (attributes.string === 'false' ? {} : attributes.type === undefined ? undefined : { type: attributes.type })
+  const value = attributes.string === 'true' ? raw.text : readTypedValue(raw.text, schema)
+  return { name, value, repairs: byContent ? ['name written as content', ...raw.repairs] : raw.repairs, end: raw.end, next: raw.next }
 }
 
 /** One line break after the opening tag and one before the closing tag are the format's, not the value's. */
@@ -232,17 +263,15 @@ type RawValue = Pick<Parameter, 'repairs' | 'end' | 'next'> & { text: string }
 function* readRawValue(
   reading: CallReading,
   tags: CallTags,
+  first: Until,
   byContent: boolean,
   declared: (name: string) => boolean,
 ): Generator<Wait, RawValue> {
   const { cursor } = reading
-  const stops = stopsOf(tags)
   let text = ''
   /** A closing tag of the call inside the value: its end, unless the parameter is closed later. */
   let early: { text: string; tag: string } | undefined
-  for (;;) {
-    const until = new Until(stops.inValue)
-    if (!until.feed(cursor)) yield until
+  for (let until = first; ; ) {
     const { marker } = until
     const nextCall = marker !== undefined && tags.call.includes(marker)
     if (marker === undefined || (nextCall && early !== undefined)) {
@@ -252,14 +281,14 @@ function* readRawValue(
     }
     text += until.text
     if (tags.closeParameter.includes(marker)) {
-      const after = new Match(stops.afterValue)
+      const after = new Match(tags.afterValue)
       if (!after.feed(cursor)) yield after
       if (after.partial !== '') cursor.unread(after.blanks + after.partial)
       if (after.matched !== undefined || cursor.atEnd || after.partial !== '')
         return { text, repairs: [], end: 'more', next: after.matched }
       text += marker
     } else if (tags.closeCall.includes(marker)) {
-      const peek = new Peek(stops.afterCall)
+      const peek = new Peek(tags.afterCall)
       if (!peek.feed(cursor)) yield peek
       // With the wrapper's end or the next call behind it, it is the call's end.
       if (peek.matched !== undefined) return { text, repairs: byContent ? [] : ['closing tag of a parameter missing'], end: 'call' }
@@ -274,6 +303,8 @@ function* readRawValue(
       }
       text += marker
     }
+    until = new Until(tags.inValue)
+    if (!until.feed(cursor)) yield until
   }
 }
 
@@ -294,7 +325,7 @@ export function* readTaggedCalls(reading: CallReading, tags: CallTags, wrapped: 
     const verdict = yield* readTaggedCall(reading, tags)
     if (verdict === 'text') return 'text'
     if (!wrapped) return 'done'
-    const match = new Match(stopsOf(tags).afterCall)
+    const match = new Match(tags.afterCall)
     if (!match.feed(cursor)) yield match
     if (match.matched === undefined) return 'done'
     if (tags.closeWrap.includes(match.matched)) return 'done'
@@ -304,7 +335,7 @@ export function* readTaggedCalls(reading: CallReading, tags: CallTags, wrapped: 
 /** Reads what may stand in a wrapper before its first call; true when a call's tag has been read. */
 export function* readToFirstCall(reading: CallReading, tags: CallTags): Generator<Wait, boolean> {
   for (;;) {
-    const match = new Match(markerSet([...tags.call, ...tags.wrap]))
+    const match = new Match(tags.first)
     if (!match.feed(reading.cursor)) yield match
     if (match.matched === undefined) {
       if (match.partial !== '') reading.cursor.unread(match.blanks + match.partial)

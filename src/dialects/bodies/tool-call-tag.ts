@@ -4,22 +4,26 @@ import { Until } from '../waits.ts'
 import { readArgPairs } from './arg-pairs.ts'
 import { readJsonValues } from './json-body.ts'
 import { finishCall } from './json-calls.ts'
-import { type CallTags, readTaggedCall, readTaggedCalls } from './tagged.ts'
+import { callTags, readTaggedCall, readTaggedCalls, type Tags } from './tagged.ts'
+import { form, nameGap } from './usual.ts'
 
 /** Longest text before what shows how the call is written. */
 const longestLead = 256
 
-export const functionTags: CallTags = {
-  call: ['<function=', '<function>', '<function name'],
+const tags: Tags = {
+  call: ['<function'],
   closeCall: ['</function>'],
-  parameter: ['<parameter=', '<parameter>', '<parameter name'],
+  parameter: ['<parameter'],
   closeParameter: ['</parameter>'],
   wrap: [],
   closeWrap: ['</tool_call>', '</seed:tool_call>'],
+  usualHead: form`=${nameGap}>`,
 }
+const functionTags = callTags(tags)
 
-/** The beginnings of `functionTags` without what belongs to the name. */
-const functionHeads: CallTags = { ...functionTags, call: ['<function'], parameter: ['<parameter'] }
+/** What begins a `<function=…>` call outside any wrapper, and what may be left over behind one. */
+export const functionStarts: readonly string[] = ['<function=', '<function>', '<function name']
+export const functionEnds: readonly string[] = tags.closeCall
 
 const close = '</tool_call>'
 const stops = markerSet(['{', '[', '<function', 'function=', '<arg_key>', close, '<tool_call>'])
@@ -42,11 +46,11 @@ export function* readToolCallTag(reading: CallReading): Reading {
       return readJsonValues(reading, jsonOptions, text === '' ? [] : ['text before the call left out'])
     case 'function=':
       cursor.unread('=')
-      return readTaggedCalls(reading, functionHeads, true)
+      return readTaggedCalls(reading, functionTags, true)
     case '<function':
-      return readTaggedCalls(reading, functionHeads, true)
+      return readTaggedCalls(reading, functionTags, true)
     case '<arg_key>':
-      return text === '' || /\s/.test(text) ? 'text' : readArgPairs(reading, text, close)
+      return text === '' || /\s/.test(text) ? 'text' : readArgPairs(reading, text)
     case close: {
       const name = tools.resolve(text)
       if (name !== undefined) {
@@ -67,7 +71,7 @@ export function* readToolCallTag(reading: CallReading): Reading {
 /** Reads a `<function=…>` call outside any wrapper. */
 export function readFunctionTag(reading: CallReading): Reading {
   cursorBackTo(reading, '<function')
-  return readTaggedCall(reading, functionHeads)
+  return readTaggedCall(reading, functionTags)
 }
 
 /** Reads a wrapper that holds `<function=…>` calls. */
@@ -75,7 +79,7 @@ export function* readWrappedFunctions(reading: CallReading): Reading {
   const first = new Until(functionTag, longestLead)
   if (!first.feed(reading.cursor)) yield first
   if (first.marker === undefined || first.text.trim() !== '') return 'text'
-  return readTaggedCalls(reading, functionHeads, true)
+  return readTaggedCalls(reading, functionTags, true)
 }
 
 /** Gives back what the opening marker has of the tag beyond its `beginning`. */

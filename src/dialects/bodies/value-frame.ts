@@ -2,7 +2,7 @@ import type { Cursor } from '../cursor.ts'
 import type { Wait } from '../dialect.ts'
 import { Rope } from '../rope.ts'
 import { noLimit } from '../waits.ts'
-import { deepest } from './json-text.ts'
+import { deepest, isPlainWordCode } from './json-text.ts'
 
 const closerOf: Readonly<Record<number, number>> = { 91: 93, 123: 125, 40: 41 }
 /** Stands for a string in `#last`: no character has it. */
@@ -22,7 +22,8 @@ function opensValue(code: number): boolean {
 export class ValueFrame implements Wait {
   state: 'complete' | 'broken' | 'long' | 'open' = 'open'
   readonly #read: Rope = new Rope()
-  readonly #limit: number
+  /** How many more characters are read at most. */
+  #room: number
   readonly #python: boolean
   readonly #closers: number[] = []
   #quote = 0
@@ -35,7 +36,7 @@ export class ValueFrame implements Wait {
   #last = -1
 
   constructor(options: { python?: boolean; limit?: number } = {}) {
-    this.#limit = options.limit ?? noLimit
+    this.#room = options.limit ?? noLimit
     this.#python = options.python ?? false
   }
 
@@ -43,12 +44,19 @@ export class ValueFrame implements Wait {
     return this.#read.text
   }
 
+  /** Starts with the value's first characters, which must leave it open. */
+  begin(text: string): void {
+    for (let i = 0; i < text.length; i++) this.#step(text.charCodeAt(i))
+    this.#read.add(text)
+    this.#room -= text.length
+  }
+
   feed(cursor: Cursor): boolean {
     const { chunk } = cursor
     const from = cursor.at
     let i = from
     let over = false
-    const stop = Math.min(chunk.length, from + Math.max(this.#limit - this.#read.length, 0))
+    const stop = Math.min(chunk.length, from + this.#room)
     while (i < stop && !over) {
       if (this.#quote !== 0 && !this.#escaped && this.#quotes === 0) {
         const quote = this.#quote
@@ -59,6 +67,16 @@ export class ValueFrame implements Wait {
           i++
         }
         if (i === stop) break
+        if (code === quote && !this.#triple) {
+          this.#quote = 0
+          i++
+          continue
+        }
+      }
+      if (this.#last === wordRead && this.#quote === 0 && this.#comment === 0) {
+        // The rest of a word changes nothing.
+        while (i < stop && isPlainWordCode(chunk.charCodeAt(i))) i++
+        if (i === stop) break
       }
       over = this.#step(chunk.charCodeAt(i))
       if (!over || this.state === 'complete') i++
@@ -66,7 +84,8 @@ export class ValueFrame implements Wait {
     if (i > from) this.#read.add(from === 0 && i === chunk.length ? chunk : chunk.slice(from, i))
     cursor.at = i
     if (over) return true
-    if (this.#read.length >= this.#limit) {
+    this.#room -= i - from
+    if (this.#room <= 0) {
       this.state = 'long'
       return true
     }
