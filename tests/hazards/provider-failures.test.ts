@@ -250,7 +250,7 @@ describe.each(nativeModes)('provider failures: $name', (mode) => {
   })
 
   it('H41 silence for ever: as many requests as allowed, then model_error', async () => {
-    await using on = await stage(mode, () => ({ hang: true }), { ...retries(1), streamIdleTimeoutMs: 5 })
+    await using on = await stage(mode, () => ({ hang: true }), { ...retries(1), streamIdleTimeoutMs: 50 })
     const result = await on.run()
     expect(result).toMatchObject({ stopReason: 'model_error', error: { code: 'stream_idle' }, output: '' })
     await on.provider.waitForEnd(2)

@@ -103,7 +103,12 @@ export class ProcessTransport implements Transport {
     // What it asks is answered, also if it asks without end and never reads the answers.
     if (stdin.writableLength > mostUnreadBytes) this.#fail(`it has left more than ${mostUnreadBytes} bytes unread`)
     return new Promise((resolve, reject) => {
-      stdin.write(`${JSON.stringify(message)}\n`, (error) => (error ? reject(error) : resolve()))
+      stdin.write(`${JSON.stringify(message)}\n`, async (error) => {
+        if (!error) return resolve()
+        // It reads no more because it is ending: how it ends says more than that it does not read.
+        await settlesWithin(graceMs, this.#gone.promise)
+        reject(error)
+      })
     })
   }
 
