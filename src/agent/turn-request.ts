@@ -68,7 +68,9 @@ function withAnswerTool(
 
 function setTools(run: LiveRun, request: ModelRequest, tools: ToolSet, choice: ToolChoice | undefined): void {
   request.tools = tools.getAllSpecs()
-  if (choice !== undefined) request.toolChoice = choice
+  // A tool that a hook or a handover has taken away can't be asked for.
+  const isThere = typeof choice !== 'object' || tools.get(choice.function.name) !== undefined
+  if (choice !== undefined && isThere) request.toolChoice = choice
   if (run.settings.parallelToolCalls !== undefined) request.parallelToolCalls = run.settings.parallelToolCalls
 }
 

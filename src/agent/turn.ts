@@ -234,8 +234,8 @@ class TurnInFlight {
     const { text, answer = text, objection } = said
     const { calls, planned } = given.plan
     // A copy: the history freezes what it holds, and this is the model's own. What was withheld must not go out by another way.
-    const isAsWritten = text === response.text && !given.changed
-    const opaque = providerData === undefined || !isAsWritten ? {} : { providerData: copyJson(providerData) }
+    const isWithheld = this.#holdsText && (text !== response.text || given.changed)
+    const opaque = providerData === undefined || isWithheld ? {} : { providerData: copyJson(providerData) }
     const message: ChatMessage =
       calls.length === 0
         ? { role: 'assistant', content: text, ...opaque }

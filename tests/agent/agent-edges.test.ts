@@ -414,3 +414,25 @@ describe('how a run ends', () => {
     expect(told.map((what) => what.slice(0, 4))).toEqual(['told', 'told', 'wait', 'wait'])
   })
 })
+
+describe('what goes with a request', () => {
+  it('a tool choice by name is left out where that tool is not sent', async () => {
+    const model = scriptedModel(['done'])
+    const toolChoice = { type: 'function' as const, function: { name: 'wipe' } }
+    const tools = ['look', 'wipe'].map((name) => defineTool({ name, description: name, execute: () => name }))
+    const hooks = [{ beforeModel: () => ({ tools: ['look'] }) }]
+    await new AgentRunner({ model, tools, toolChoice, hooks }).run('go')
+    expect(model.requests[0]?.tools).toHaveLength(1)
+    expect(model.requests[0]).not.toHaveProperty('toolChoice')
+  })
+
+  it('what a provider wants back stays with a text that a hook has changed, and goes with one that was withheld', async () => {
+    const turns = () => scriptedModel([{ text: 'Hello', providerData: { provider: 'scripted', data: { signature: 's' } } }])
+    const hooks = [{ afterModel: () => ({ text: 'Hi' }) }]
+    const changed = await new AgentRunner({ model: turns(), hooks }).run('go')
+    expect(changed.messages.at(-1)).toMatchObject({ content: 'Hi', providerData: { data: { signature: 's' } } })
+    const guardrails = [{ name: 'g', output: () => ({ replace: 'Hi' }) }]
+    const masked = await new AgentRunner({ model: turns(), guardrails }).run('go')
+    expect(masked.messages.at(-1)).toEqual({ role: 'assistant', content: 'Hi' })
+  })
+})
