@@ -1,5 +1,3 @@
-import { createRequire } from 'node:module'
-
 /** What every layer logs through. A pino logger is one; so is anything with these four methods. */
 export interface Logger {
   debug(fields: object, message: string): void
@@ -20,7 +18,7 @@ export interface LoggerOptions {
 /** A pino logger that writes JSON lines and redacts secrets at any depth. */
 export function createLogger({ level = 'warn', destination }: LoggerOptions = {}): Logger {
   // Loaded on first use: pino would be a third of what importing this package may cost.
-  const { pino } = createRequire(import.meta.url)('pino') as typeof import('pino')
+  const { pino } = process.getBuiltinModule('node:module').createRequire(import.meta.url)('pino') as typeof import('pino')
   return redacting(pino({ level }, destination ?? pino.destination({ fd: 2, sync: true })))
 }
 

@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util'
 import { messageOf, show, ToolloopError } from './errors.ts'
 import {
   type AssistantToolCallMessage,
@@ -260,4 +259,9 @@ function restore(wire: OpenAIMessage, { set, dropped }: JsonObject, message: Cha
 
 function invalid(position: number, expected: string, got: unknown): ToolloopError {
   return new ToolloopError('invalid_message', `Expected messages[${position}] to be ${expected}, got \`${show(got)}\``)
+}
+
+/** Loaded when it is needed: importing this package is to cost next to nothing. */
+function isDeepStrictEqual(a: unknown, b: unknown): boolean {
+  return process.getBuiltinModule('node:util').isDeepStrictEqual(a, b)
 }

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { InvalidOptionError } from '../errors.ts'
 import { isJsonObject, type Json, type JsonObject } from '../messages.ts'
 import type { PendingItem } from './run.ts'
@@ -27,6 +26,8 @@ export function approvalKey(tool: string, args: JsonObject): string {
 }
 
 function hash(value: Json): string {
+  // Loaded when somebody has to decide: it is a good part of what importing this package costs.
+  const { createHash } = process.getBuiltinModule('node:crypto')
   return createHash('sha256').update(JSON.stringify(value, withSortedKeys)).digest('base64url')
 }
 

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { messageOf, type ToolloopError } from '../errors.ts'
 import { Event, type EventBus, type EventMeta, type EventName, type EventPayloads, type RunEvent, type StopReason } from '../events.ts'
 import type { Logger } from '../log.ts'
@@ -86,7 +85,19 @@ export class LiveRun implements RunScope {
   #onTextFailed = false
 
   constructor(parts: LiveRunParts) {
-    const { runId = `run_${randomUUID()}`, model, registry, limits, settings, bus, logger, tap, output, parent, steerable = false } = parts
+    const {
+      runId = `run_${crypto.randomUUID()}`,
+      model,
+      registry,
+      limits,
+      settings,
+      bus,
+      logger,
+      tap,
+      output,
+      parent,
+      steerable = false,
+    } = parts
     this.runId = runId
     this.depth = parent === undefined ? 0 : parent.run.depth + 1
     this.#output = output

@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util'
 import { InvalidOptionError } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { isJsonObject, type Json, type JsonObject } from '../messages.ts'
@@ -75,6 +74,7 @@ export async function decide(
 /** The arguments a call is to be run with instead of its own; undefined where nobody changed them. */
 function editedArguments(decision: Decision, { args }: PendingItem): JsonObject | undefined {
   const given = 'args' in decision ? decision.args : undefined
+  const { isDeepStrictEqual } = process.getBuiltinModule('node:util')
   return given === undefined || isDeepStrictEqual(given, args) ? undefined : given
 }
 

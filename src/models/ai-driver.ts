@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { InvalidOptionError } from '../errors.ts'
 import type { FinishReason } from '../events.ts'
 import type { ChatMessage, JsonObject, ProviderData, ToolCall, Usage } from '../messages.ts'
@@ -139,7 +138,7 @@ function toResult({ text, toolCalls, finishReason, usage, providerData }: ModelR
 function withUniqueIds(calls: readonly ToolCall[]): ToolCall[] {
   const taken = new Set<string>()
   return calls.map((call) => {
-    const id = call.id === '' || taken.has(call.id) ? `call_${randomUUID().replaceAll('-', '').slice(0, 24)}` : call.id
+    const id = call.id === '' || taken.has(call.id) ? `call_${crypto.randomUUID().replaceAll('-', '').slice(0, 24)}` : call.id
     taken.add(id)
     return id === call.id ? call : { ...call, id }
   })

@@ -1,5 +1,3 @@
-import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { InvalidOptionError, ModelError, ToolloopError } from '../errors.ts'
 import { isJsonObject, type JsonObject } from '../messages.ts'
 import type { ModelPrice } from './model.ts'
@@ -127,7 +125,9 @@ export function findBaseURL({ provider, baseURL }: ModelSettings, preset: Provid
 function allPresets(): ReadonlyMap<string, ProviderPreset> {
   if (presets === undefined) {
     // Loaded on first use: whoever brings a model of their own needs neither the file nor a parser for it.
-    const { parse } = createRequire(import.meta.url)('yaml') as typeof import('yaml')
+    const { parse } = process.getBuiltinModule('node:module').createRequire(import.meta.url)('yaml') as typeof import('yaml')
+    // Importing `node:fs` loads all of it, streams and all, which costs more than this whole package.
+    const { readFileSync } = process.getBuiltinModule('node:fs')
     const parsed: unknown = parse(readFileSync(file, 'utf8'))
     if (!isJsonObject(parsed)) throw new InvalidOptionError('config/providers.yaml', 'a map of providers', parsed)
     presets = new Map(Object.entries(parsed).map(([name, preset]) => [name, checked(`config/providers.yaml: ${name}`, preset)]))

@@ -1,4 +1,3 @@
-import { homedir } from 'node:os'
 import pTimeout from 'p-timeout'
 import type { ErrorCode } from '../errors.ts'
 import { clip, messageOf, show } from '../errors.ts'
@@ -294,6 +293,8 @@ const stackLine = /^\s+at .*(:\d+:\d+\)?|\((native|index \d+)\)|<anonymous>\)?)\
 function failureText(thrown: unknown): string {
   const lines = messageOf(thrown).toWellFormed().replaceAll('file://', '').split('\n')
   let text = lines.filter((line) => !stackLine.test(line)).join('\n')
+  // Importing Node's own modules loads all of each; importing this package is to cost next to nothing.
+  const { homedir } = process.getBuiltinModule('node:os')
   for (const folder of [process.cwd(), homedir()]) if (folder.length > 1) text = withoutFolder(text, folder)
   return text.trim() === '' ? 'The tool failed without saying why.' : text
 }

@@ -1,4 +1,3 @@
-import { createRequire } from 'node:module'
 import type { Ajv, ErrorObject, ValidateFunction } from 'ajv'
 import { clip, messageOf, show, ToolloopError } from '../errors.ts'
 import type { JsonSchema } from './tool.ts'
@@ -16,7 +15,7 @@ let instances: { draft7: Ajv; draft2020: Ajv } | undefined
 function dialectsOf({ $schema }: JsonSchema): Ajv[] {
   if (instances === undefined) {
     // Loaded on first use: it is half of what importing this package may cost.
-    const require = createRequire(import.meta.url)
+    const require = process.getBuiltinModule('node:module').createRequire(import.meta.url)
     const { Ajv: Draft7 } = require('ajv') as typeof import('ajv')
     const { Ajv2020: Draft2020 } = require('ajv/dist/2020.js') as typeof import('ajv/dist/2020.js')
     const { default: addFormats } = require('ajv-formats') as typeof import('ajv-formats')
