@@ -1,0 +1,73 @@
+import type { JsonObject } from '../../messages.ts'
+import type { Providers } from '../../models/providers.ts'
+import type { ModelSettings } from '../../models/settings.ts'
+import type { TokenEntry } from '../http/auth.ts'
+
+/** What a `toolloop.yaml` says; `config/toolloop.yaml` explains every field, `config/toolloop.schema.json` is its shape. */
+export interface Config {
+  /** A name of `models`, `provider/model`, or settings. */
+  model?: string | ModelSettings
+  /** Further models by name. */
+  models?: Readonly<Record<string, string | ModelSettings>>
+  providers?: Providers
+  instructions?: string
+  /** Which loop drives the runs of the command line; those of the service are always on the native one. */
+  backend?: 'native' | 'langchain'
+  tools?: ToolsConfig
+  /** Agent Skills; what it may say is checked by whoever opens them. */
+  skills?: JsonObject
+  /** MCP servers; the same. */
+  mcp?: JsonObject
+  limits?: LimitsConfig
+  service?: ServiceConfig
+  logging?: { level?: 'debug' | 'info' | 'warn' | 'error' | 'silent' }
+}
+
+export interface ToolsConfig {
+  /** Names of built-in tools; true: all of them. */
+  builtin?: boolean | readonly string[]
+  /** The folder the file tools may read, from where the service was started. */
+  workspace?: string
+  /** Names of tools whose calls need an approval. */
+  approval?: readonly string[]
+}
+
+export interface LimitsConfig {
+  maxIterations?: number
+  toolTimeoutMs?: number
+  toolConcurrency?: number
+  maxResultBytes?: number
+  streamIdleTimeoutMs?: number
+  deadlineMs?: number
+  tokens?: number
+  costUsd?: number
+  toolCalls?: number
+  repeatedCalls?: number
+}
+
+export interface ServiceConfig {
+  host?: string
+  port?: number
+  hosts?: readonly string[]
+  origins?: readonly string[]
+  auth?: { tokens?: readonly TokenEntry[] }
+  requestsPerMinute?: number
+  concurrentRuns?: number
+  openStreams?: number
+  maxBodyBytes?: number
+  keepRuns?: { count?: number; minutes?: number; megabytes?: number }
+  drainSeconds?: number
+}
+
+/** A model's settings in the configuration, wherever they come from; a name of `models` stands for what is there. */
+export function findModel({ model, models = {} }: Config): string | ModelSettings | undefined {
+  return typeof model === 'string' && Object.hasOwn(models, model) ? models[model] : model
+}
+
+/** A configuration made ready, which changes nothing before it is committed. */
+export interface PreparedConfig {
+  /** Must not throw. */
+  commit(): void
+  /** Gives up what was opened for it. */
+  discard(): Promise<void>
+}
