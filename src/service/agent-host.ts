@@ -12,6 +12,7 @@ import { type Config, findModel, type PreparedConfig } from './config/config.ts'
 import { ConfigError } from './config/parse-config.ts'
 import { HttpProblem } from './http/problem.ts'
 import { type OpenedTools, openTools, toolsKey } from './open-tools.ts'
+import { ToolSources } from './tool-sources.ts'
 
 /** The agent on the current model, as clients name it. */
 export const defaultAgent = 'toolloop'
@@ -49,16 +50,15 @@ interface HostParts {
  * concern stay the very same objects; a run keeps the model it began with.
  */
 export class AgentHost {
-  readonly registry: ToolRegistry
+  /** The program's own tools and those of the configuration. */
+  readonly tools: ToolSources
   readonly #parts: HostParts
-  readonly #own: ReadonlySet<string>
   #agents = new Map<string, HostedAgent>()
   #opened: { key: string; tools: OpenedTools; users: number; retired: boolean } | undefined
 
   constructor(parts: HostParts) {
     this.#parts = parts
-    this.registry = parts.registry
-    this.#own = new Set(parts.registry.names())
+    this.tools = new ToolSources(parts.registry, parts.logger)
   }
 
   get agents(): readonly Agent[] {
@@ -75,9 +75,18 @@ export class AgentHost {
 
   /** Makes ready what a configuration asks for. Rejects with a `ConfigError`, and nothing has changed then. */
   async prepare(config: Config): Promise<PreparedConfig> {
-    const agents = this.#prepareAgents(config)
+    const { cwd, logger } = this.#parts
+    // What costs nothing is checked before anything is started.
+    this.#prepareAgents(config, '')
     const key = toolsKey(config)
-    const tools = key === this.#opened?.key ? undefined : await openTools(config, { cwd: this.#parts.cwd })
+    const tools = key === this.#opened?.key ? undefined : await openTools(config, { cwd, logger })
+    let agents: (() => HostedAgent)[]
+    try {
+      agents = this.#prepareAgents(config, (tools ?? this.#opened?.tools)?.instructions ?? '')
+    } catch (error) {
+      await tools?.close()
+      throw error
+    }
     return {
       commit: () => {
         if (tools !== undefined) this.#replaceTools(key, tools)
@@ -100,19 +109,19 @@ export class AgentHost {
 
   /** The agent's tools, and those of a client's own, which take the place of others of their names. Throws `invalid_tool`. */
   toolsFor(clientTools: readonly AnyTool[]): ToolSet {
-    if (clientTools.length === 0) return this.registry
+    if (clientTools.length === 0) return this.tools
     const client = new ToolRegistry(clientTools)
-    return new ToolView(this.registry, { only: this.registry.names().filter((name) => !client.has(name)), also: client.list() })
+    return new ToolView(this.tools, { only: this.tools.names().filter((name) => !client.has(name)), also: client.list() })
   }
 
-  /** Closes the tools of the configuration as soon as no run uses them. */
-  close(): void {
-    if (this.#opened !== undefined) this.#retire(this.#opened)
+  /** Closes the tools of the configuration, whoever still uses them. */
+  async close(): Promise<void> {
+    await this.#opened?.tools.close()
   }
 
-  #prepareAgents(config: Config): (() => HostedAgent)[] {
-    const options = this.#optionsOf(config)
-    const settingsKey = JSON.stringify([config.limits, config.instructions])
+  #prepareAgents(config: Config, ofTools: string): (() => HostedAgent)[] {
+    const options = this.#optionsOf(config, ofTools)
+    const settingsKey = JSON.stringify([config.limits, config.instructions, ofTools])
     const wanted: [name: string, model: AnyModel, path: string][] = [
       [defaultAgent, (this.#parts.modelIsFixed ? undefined : findModel(config)) ?? this.#parts.model, '/model'],
       ...Object.entries(config.models ?? {}).map(([name, model]): [string, AnyModel, string] => [name, model, `/models/${name}`]),
@@ -143,16 +152,17 @@ export class AgentHost {
     })
   }
 
-  #optionsOf({ limits = {}, instructions }: Config): RunnerOptions {
+  #optionsOf({ limits = {}, instructions: own }: Config, ofTools: string): RunnerOptions {
     const { deadlineMs, tokens, costUsd, toolCalls, repeatedCalls, ...bounds } = limits
-    const { options, bus, logger, registry } = this.#parts
+    const { options, bus, logger } = this.#parts
+    const instructions = withInstructions(own ?? options.instructions, ofTools)
     const given = Object.entries({ deadlineMs, tokens, costUsd, toolCalls, repeatedCalls }).filter(([, limit]) => limit !== undefined)
     return {
       ...options,
       ...bounds,
       limits: { ...options.limits, ...Object.fromEntries(given) },
       ...(instructions === undefined ? {} : { instructions }),
-      tools: registry,
+      tools: this.tools,
       bus,
       logger,
     }
@@ -160,11 +170,7 @@ export class AgentHost {
 
   #replaceTools(key: string, tools: OpenedTools): void {
     const old = this.#opened
-    for (const { name } of old?.tools.tools ?? []) if (!this.#own.has(name)) this.registry.unregister(name)
-    for (const tool of tools.tools) {
-      if (!this.registry.has(tool.name)) this.registry.register(tool)
-      else this.#parts.logger.info({ tool: tool.name }, 'a tool of the configuration gives way to one of the program')
-    }
+    this.tools.replace(tools.sources)
     this.#opened = { key, tools, users: 0, retired: false }
     if (old !== undefined) this.#retire(old)
   }
@@ -198,4 +204,11 @@ function pathOf(error: unknown, model: string): string {
   if (option.startsWith('providers.')) return `/${option.split('.').slice(0, 2).join('/')}`
   if (option.startsWith('limits.')) return `/${option.replace('.', '/')}`
   return model
+}
+
+/** The agent's own instructions, and behind them what is to be known of its tools. */
+function withInstructions(own: RunnerOptions['instructions'], ofTools: string): RunnerOptions['instructions'] {
+  if (ofTools === '' || own === undefined) return own ?? (ofTools === '' ? undefined : ofTools)
+  if (typeof own === 'string') return `${own}\n\n${ofTools}`
+  return async (input) => [await own(input), ofTools].filter((text) => text !== undefined && text !== '').join('\n\n')
 }

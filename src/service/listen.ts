@@ -33,22 +33,30 @@ const lastWordsMs = 1_000
 
 /**
  * Serves on a port of this machine. Rejects with `invalid_option` for an address that others can reach unless a token was configured, and
- * for one that can't be listened on.
+ * for one that can't be listened on; the service is closed then.
  */
 export async function listen(service: Service, options: ListenOptions = {}): Promise<ListeningService> {
   await service.ready
   const { host = service.limits.host, port = service.limits.port } = options
-  if (!isLoopback(host) && service.initialToken !== undefined && !service.limits.hasTokens) {
-    throw new InvalidOptionError(
-      'host',
-      'an address of this machine alone, because no token is configured (TOOLLOOP_TOKEN, or `service.auth.tokens`)',
-      host,
-    )
+  try {
+    checkAddress(service, host)
+    const server = createAdaptorServer({ fetch: service.fetch, overrideGlobalObjects: false, serverOptions }) as Server
+    server.maxConnections = mostConnections
+    await listening(server, host, port)
+    return { server, url: urlOf(server, host), close: (drainMs) => close(service, server, drainMs) }
+  } catch (error) {
+    await service.drain(0)
+    throw error
   }
-  const server = createAdaptorServer({ fetch: service.fetch, overrideGlobalObjects: false, serverOptions }) as Server
-  server.maxConnections = mostConnections
-  await listening(server, host, port)
-  return { server, url: urlOf(server, host), close: (drainMs) => close(service, server, drainMs) }
+}
+
+function checkAddress({ initialToken, limits }: Service, host: string): void {
+  if (isLoopback(host) || initialToken === undefined || limits.hasTokens) return
+  throw new InvalidOptionError(
+    'host',
+    'an address of this machine alone, because no token is configured (TOOLLOOP_TOKEN, or `service.auth.tokens`)',
+    host,
+  )
 }
 
 function listening(server: Server, host: string, port: number): Promise<void> {

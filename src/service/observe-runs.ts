@@ -1,17 +1,17 @@
 import type { Logger } from '../log.ts'
-import type { ToolRegistry } from '../tools/registry.ts'
+import type { ToolSet } from '../tools/registry.ts'
 import type { Metrics } from './metrics.ts'
 import type { RunObserver } from './runs/run-store.ts'
 
 /** Counts what runs do, and logs how they end. Tools of clients count as one: their names come from outside. */
-export function observeRuns(metrics: Metrics, registry: ToolRegistry, logger: Logger): RunObserver {
+export function observeRuns(metrics: Metrics, tools: Pick<ToolSet, 'get'>, logger: Logger): RunObserver {
   const runs = metrics.counter('toolloop_runs_total', 'Runs that have ended or paused.')
   const calls = metrics.counter('toolloop_tool_calls_total', 'Tool calls, by how they ended.')
   const tokens = metrics.counter('toolloop_tokens_total', 'Tokens of all model requests.')
   const requests = metrics.counter('toolloop_model_requests_total', 'Requests to models.')
   const runSeconds = metrics.histogram('toolloop_run_duration_seconds', 'How long runs took.')
   const callSeconds = metrics.histogram('toolloop_tool_call_duration_seconds', 'How long tool calls took.')
-  const toolLabel = (name: string) => (registry.has(name) ? name : 'of a client')
+  const toolLabel = (name: string) => (tools.get(name) !== undefined ? name : 'of a client')
   return {
     started: () => {},
     event(_run, event) {

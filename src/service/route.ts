@@ -34,6 +34,7 @@ export interface Route {
   body?: JsonSchema
   /** By status; errors are those of every route. */
   responses: Readonly<Record<number, RouteResponse>>
+  query?: readonly { name: string; description: string }[]
   headers?: readonly { name: string; required?: boolean; description: string }[]
   /** Throws or rejects with an `HttpProblem` for what is the caller's fault. */
   answer(call: Call): Response | Promise<Response>

@@ -62,6 +62,7 @@ export interface Service {
   readonly ready: Promise<void>
   /** The current model: changes as the configuration does. */
   readonly model: SwitchableModel
+  /** The program's own tools; those of the configuration are not among them. */
   readonly registry: ToolRegistry
   readonly bus: EventBus
   readonly logger: Logger
@@ -139,7 +140,7 @@ class AgentService implements Service {
       host: this.#host,
       limiter: this.#limiter,
       bounds: this.#limits.keepRuns,
-      observer: observeRuns(metrics, this.registry, this.logger),
+      observer: observeRuns(metrics, this.#host.tools, this.logger),
       logger: this.logger,
     })
     this.#config = new ConfigSource({
@@ -208,7 +209,7 @@ class AgentService implements Service {
     }
     this.#streams.dispose('the service is shutting down')
     this.#config.close()
-    this.#host.close()
+    await this.#host.close()
   }
 
   async #prepare(config: Config): Promise<PreparedConfig> {

@@ -62,8 +62,8 @@ describe('who may use it', () => {
   })
 
   it('without a token of its own it makes one up, and then it can’t be reached from outside', async () => {
+    await expect(listen(createService({ env: {} }), { host: '0.0.0.0', port: 0 })).rejects.toThrow('an address of this machine alone')
     const service = createService({ env: {} })
-    await expect(listen(service, { host: '0.0.0.0', port: 0 })).rejects.toThrow('an address of this machine alone')
     expect(service.initialToken).toMatch(/^tl_[\w-]{43}$/)
     const head = { headers: { authorization: `Bearer ${service.initialToken}` } }
     expect((await service.fetch(new Request('http://localhost/v1/models', head))).status).toBe(200)
@@ -145,7 +145,7 @@ describe('pages of other sites', () => {
 
 describe('what is sent', () => {
   it('a body that is no JSON, no UTF-8, compressed, too deep, or for a prototype is refused', async () => {
-    const { ask, service } = await startService({ model: scriptedModel(['hi']) })
+    const { ask } = await startService({ model: scriptedModel(['hi']) })
     const send = (body: RequestInit['body'], headers = {}) =>
       ask('/v1/runs', { method: 'POST', body, headers: { 'content-type': 'application/json', ...headers } })
     for (const body of [
@@ -167,7 +167,6 @@ describe('what is sent', () => {
     expect((await send(gzipSync('{"input":"x"}'), { 'content-encoding': 'gzip' })).status).toBe(415)
     expect(({} as Record<string, unknown>).model).toBeUndefined()
     expect((await send('{"input":"x"}')).status).toBe(200)
-    expect(service.registry.size).toBeGreaterThan(0)
   })
 
   it('a body that is too large is refused, announced or not, before it is read', async () => {

@@ -128,7 +128,7 @@ describe('the configuration while the service runs', () => {
     const reloaded = reloads()
     const { ask, log } = await startService({ configFile: file, times, onReload: reloaded.onReload })
     await write(
-      `model: { provider: custom, model: m, baseURL: 'http://127.0.0.1:9/v1', apiKey: '${key}' }\nmcp:\n  servers: { a: { env: { DB_PASSWORD: plain-word } } }\n`,
+      `model: { provider: custom, model: m, baseURL: 'http://127.0.0.1:9/v1', apiKey: '${key}' }\nmcp:\n  servers: { a: { command: x, env: { DB_PASSWORD: plain-word } } }\n`,
     )
     const state = await reloaded.next()
     expect(state.lastError?.problems.map(({ path }) => path)).toEqual(['/model/apiKey', '/mcp/servers/a/env/DB_PASSWORD'])
@@ -282,10 +282,22 @@ describe('what a file may say', () => {
     const text = await readFile(new URL('../../config/toolloop.yaml', import.meta.url), 'utf8')
     const { config } = await parseConfig(text, 'toolloop.yaml', {})
     expect(config.model).toBeUndefined()
-    const uncommented = text.replace(/^# (?=(model|providers|instructions|models| {2}\w+):)/gm, '')
-    const { config: whole } = await parseConfig(uncommented, 'toolloop.yaml', {})
+    const uncommented = text.replace(/^# (?=(?:model|models|providers|instructions|backend|skills|mcp| +\w+):)/gm, '')
+    const { config: whole } = await parseConfig(uncommented, 'toolloop.yaml', { SEARCH_TOKEN: 't' })
     expect(Object.keys(whole)).toEqual(
-      expect.arrayContaining(['model', 'models', 'providers', 'instructions', 'tools', 'limits', 'service', 'logging']),
+      expect.arrayContaining([
+        'model',
+        'models',
+        'providers',
+        'instructions',
+        'backend',
+        'skills',
+        'mcp',
+        'tools',
+        'limits',
+        'service',
+        'logging',
+      ]),
     )
   })
 })

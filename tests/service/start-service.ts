@@ -118,7 +118,7 @@ export interface Answer {
   models: { name: string; provider: string }[]
   pending: [{ toolCallId: string; fingerprint: string; runId: string }]
   events: { first: number; last: number }
-  result: { messages: { role: string }[]; state?: unknown }
+  result: { messages: { role: string }[]; toolCalls: { outcome: string }[]; state?: unknown }
   data: [Answer]
   error: { message: string; code: string; param: string; problems: { path: string; message: string }[] }
 }

@@ -2,7 +2,7 @@ import { messageOf } from '../../errors.ts'
 import type { Logger } from '../../log.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../messages.ts'
 import { HttpProblem, type Problem } from '../http/problem.ts'
-import type { Config, PreparedConfig } from './config.ts'
+import { type Config, type PreparedConfig, programsOf } from './config.ts'
 import { etagOf, readConfigText, replaceFile } from './config-file.ts'
 import { editDocument } from './edit-document.ts'
 import { redactFile } from './inline-secrets.ts'
@@ -161,6 +161,11 @@ export class ConfigSource {
 
   async #takeOver(text: string | undefined, write?: () => Promise<void>): Promise<void> {
     const { config } = await parseConfig(text ?? '', this.#shownName, this.#parts.env)
+    // A write comes over the network.
+    if (write !== undefined && programsOf(config) !== programsOf(this.#config))
+      throw new ConfigError(this.#shownName, [
+        { path: '/mcp', message: 'and /skills can be changed in the file alone where they name programs or folders' },
+      ])
     const prepared = await this.#parts.prepare(config)
     try {
       await write?.()

@@ -1,6 +1,6 @@
-import type { JsonObject } from '../../messages.ts'
 import type { Providers } from '../../models/providers.ts'
 import type { ModelSettings } from '../../models/settings.ts'
+import type { McpServer } from '../../tools/mcp/index.ts'
 import type { TokenEntry } from '../http/auth.ts'
 
 /** What a `toolloop.yaml` says; `config/toolloop.yaml` explains every field, `config/toolloop.schema.json` is its shape. */
@@ -14,10 +14,8 @@ export interface Config {
   /** Which loop drives the runs of the command line; those of the service are always on the native one. */
   backend?: 'native' | 'langchain'
   tools?: ToolsConfig
-  /** Agent Skills; what it may say is checked by whoever opens them. */
-  skills?: JsonObject
-  /** MCP servers; the same. */
-  mcp?: JsonObject
+  skills?: SkillsConfig
+  mcp?: McpConfig
   limits?: LimitsConfig
   service?: ServiceConfig
   logging?: { level?: 'debug' | 'info' | 'warn' | 'error' | 'silent' }
@@ -30,6 +28,17 @@ export interface ToolsConfig {
   workspace?: string
   /** Names of tools whose calls need an approval. */
   approval?: readonly string[]
+}
+
+/** Agent Skills. What else `loadSkills` takes as plain data may stand beside it, and is checked there. */
+export interface SkillsConfig {
+  /** Skill folders, or folders of them, from where the service was started. */
+  paths?: readonly string[]
+}
+
+/** MCP servers. What else `connectMcpServers` takes as plain data may stand beside it, and is checked there. */
+export interface McpConfig {
+  servers?: Readonly<Record<string, McpServer>>
 }
 
 export interface LimitsConfig {
@@ -70,4 +79,13 @@ export interface PreparedConfig {
   commit(): void
   /** Gives up what was opened for it. */
   discard(): Promise<void>
+}
+
+/**
+ * What of a configuration starts programs or reads instructions from the disk. It can be changed in the file alone: whoever has an admin's
+ * token decides about models and bounds, not about what runs on the machine.
+ */
+export function programsOf({ skills, mcp }: Config): string {
+  const commands = Object.entries(mcp?.servers ?? {}).filter(([, server]) => 'command' in server)
+  return JSON.stringify([skills, commands])
 }

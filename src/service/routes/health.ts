@@ -57,7 +57,7 @@ export function healthRoutes(parts: ServiceParts, all: () => readonly Route[]): 
 }
 
 export function describeTools({ host }: Pick<ServiceParts, 'host'>): object[] {
-  return host.registry.list().map((tool) => ({
+  return host.tools.list().map((tool) => ({
     ...convertToOpenAITool(tool),
     effect: tool.effect ?? 'unsafe',
     approval: tool.approval === true ? 'always' : typeof tool.approval === 'function' ? 'depends' : 'never',

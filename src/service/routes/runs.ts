@@ -47,6 +47,7 @@ export function runRoutes(parts: ServiceParts): Route[] {
       path: '/v1/runs',
       access: 'run',
       summary: "The caller's runs, the newest first; an admin's are everybody's. Kept in memory, for a while.",
+      query: [{ name: 'limit', description: 'How many at most, up to 1,000. Default 100.' }],
       responses: { 200: { description: 'The runs, without their results', schema: runListSchema } },
       answer: ({ caller, url }) => {
         const limit = Math.min(Math.max(Number(url.searchParams.get('limit') ?? 100) || 100, 1), 1_000)
