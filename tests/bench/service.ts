@@ -86,7 +86,7 @@ async function load(): Promise<void> {
   const provider = fork(new URL('./server.ts', import.meta.url), { execArgv: [] })
   const [port] = await once(provider, 'message')
   const service = fork(new URL(import.meta.url), ['--role=service', `http://127.0.0.1:${String(port)}`], {
-    execArgv: ['--expose-gc', ...(process.env.PROF ? ['--cpu-prof', '--cpu-prof-dir=/tmp/prof'] : [])],
+    execArgv: ['--expose-gc'],
   })
   const [url] = await once(service, 'message')
   const health = async (): Promise<Health> => {
@@ -117,7 +117,6 @@ async function load(): Promise<void> {
     }
   } finally {
     service.disconnect()
-    if (!process.env.PROF) service.kill()
     provider.disconnect()
   }
 }
