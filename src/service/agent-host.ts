@@ -10,7 +10,7 @@ import { ToolRegistry, type ToolSet, ToolView } from '../tools/registry.ts'
 import type { AnyTool } from '../tools/tool.ts'
 import { type Config, findModel, type PreparedConfig } from './config/config.ts'
 import { ConfigError } from './config/parse-config.ts'
-import { HttpProblem } from './http/problem.ts'
+import { HttpProblem, problemOfRequest } from './http/problem.ts'
 import { type OpenedTools, openTools, toolsKey } from './open-tools.ts'
 import { ToolSources } from './tool-sources.ts'
 
@@ -107,10 +107,10 @@ export class AgentHost {
     }
   }
 
-  /** The agent's tools, and those of a client's own, which take the place of others of their names. Throws `invalid_tool`. */
+  /** The agent's tools, and those of a client's own, which take the place of others of their names. Throws an `HttpProblem` 400. */
   toolsFor(clientTools: readonly AnyTool[]): ToolSet {
     if (clientTools.length === 0) return this.tools
-    const client = new ToolRegistry(clientTools)
+    const client = registryOf(clientTools)
     return new ToolView(this.tools, { only: this.tools.names().filter((name) => !client.has(name)), also: client.list() })
   }
 
@@ -183,6 +183,14 @@ export class AgentHost {
   #closeUnused({ retired, users, tools }: { tools: OpenedTools; users: number; retired: boolean }): void {
     if (!retired || users > 0) return
     tools.close().catch((error: unknown) => this.#parts.logger.error({ error }, 'tools could not be closed'))
+  }
+}
+
+function registryOf(clientTools: readonly AnyTool[]): ToolRegistry {
+  try {
+    return new ToolRegistry(clientTools)
+  } catch (error) {
+    throw problemOfRequest(error) ?? error
   }
 }
 

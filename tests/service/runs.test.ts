@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { countingTool } from '../hazards/tools.ts'
-import { allFrames, framesOf, json, startService } from './start-service.ts'
+import { allFrames, configFile, framesOf, json, startService } from './start-service.ts'
 
 const pay = () => {
   const paid: unknown[] = []
@@ -182,6 +182,17 @@ describe('POST /v1/runs', () => {
       await post(`/v1/runs/${run.id}/decisions`, { decisions: [{ toolCallId, fingerprint, result: { said: 'yes' } }] }),
     )
     expect(done).toMatchObject({ status: 'done', output: 'thanks' })
+  })
+
+  it('a client’s tool that is none is refused, and holds no place', async () => {
+    const { file } = await configFile('service: { concurrentRuns: 1 }\n')
+    const { post } = await startService({ configFile: file, model: scriptedModel(['ok']) })
+    for (const parameters of [{ type: 'array' }, { type: 'object', properties: { a: { type: 'nothing' } } }]) {
+      const refused = await post('/v1/runs', { input: 'x', tools: [{ type: 'function', function: { name: 'a', parameters } }] })
+      expect([refused.status, (await json(refused)).error.code]).toEqual([400, 'invalid_tool'])
+    }
+    expect((await post('/v1/runs', { input: 'x', messages: [{ role: 'nobody' }] })).status).toBe(400)
+    expect((await json(post('/v1/runs', { input: 'x' }))).output).toBe('ok')
   })
 
   it('a request’s bounds can only be tighter than the service’s', async () => {

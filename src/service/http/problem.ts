@@ -55,7 +55,7 @@ function typeOf(status: number): string {
 /** What a run ended with, as a problem of the request it was made by; `x-should-retry` keeps clients from running it a second time. */
 export function problemOfRun(error: ToolloopError | undefined): HttpProblem {
   if (error === undefined) return new HttpProblem(502, 'model_error', 'The model failed', { headers: noRetry })
-  const status = runStatus[error.code] ?? (error.fault === 'provider' ? 502 : 500)
+  const status = runStatus[error.code] ?? (error.fault === 'provider' || error.fault === 'model' ? 502 : 500)
   const code = error.code === 'context_overflow' ? 'context_length_exceeded' : error.code
   return new HttpProblem(status, code, error.message, { headers: noRetry, cause: error })
 }
