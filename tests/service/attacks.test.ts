@@ -1,4 +1,5 @@
 import { gzipSync } from 'node:zlib'
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createLogger } from '../../src/log.ts'
 import { createService, hashToken, listen } from '../../src/service/index.ts'
@@ -194,6 +195,49 @@ describe('what is sent', () => {
     expect(statusOf(await asked(url, { ...bearer, 'x-long': 'x'.repeat(20_000) }))).toBe(431)
     expect(statusOf(await sendRaw(url, 'NONSENSE\n\n'))).toBe(400)
     expect((await ask('/v1/models')).status).toBe(200)
+  })
+
+  it('whatever it is, the answer is never that the service failed', async () => {
+    const { file } = await configFile('service: { requestsPerMinute: 100000 }\n')
+    const { service, log } = await startService({ configFile: file, model: scriptedModel(() => ({ text: '{}' })) })
+    const maybe = <T>(values: fc.Arbitrary<T>) => fc.option(values, { nil: undefined })
+    const call = fc.record({
+      id: fc.oneof(fc.string(), fc.integer()),
+      function: fc.record({ name: fc.string(), arguments: fc.jsonValue() }),
+    })
+    const message = fc.record({
+      role: fc.constantFrom('user', 'assistant', 'tool', 'system', 'function', 'x'),
+      content: fc.oneof(fc.string(), fc.jsonValue()),
+      tool_calls: maybe(fc.array(call)),
+      tool_call_id: maybe(fc.string()),
+      toolCalls: maybe(fc.jsonValue()),
+    })
+    const parameters = fc.oneof(
+      fc.constant({}),
+      fc.dictionary(fc.constantFrom('type', 'required', '$ref', '$id', 'pattern'), fc.jsonValue()),
+    )
+    const tool = fc.record({ type: fc.constant('function'), function: fc.record({ name: fc.constantFrom('a', 'calculate'), parameters }) })
+    const common = { model: fc.constantFrom('toolloop', '__proto__'), tools: maybe(fc.array(tool)), stream: maybe(fc.boolean()) }
+    const chat = fc.record({ ...common, messages: fc.array(message), response_format: maybe(fc.constant({ type: 'json_object' })) })
+    const run = fc.record({
+      ...common,
+      input: fc.oneof(fc.string(), fc.array(message)),
+      messages: maybe(fc.array(message)),
+      activeTools: maybe(fc.array(fc.string())),
+    })
+    const config = fc.oneof(fc.record({ config: fc.jsonValue() }), fc.record({ text: fc.string() }))
+    const send = async (method: string, path: string, body: unknown) => {
+      const headers = { ...bearer, 'content-type': 'application/json', 'if-match': '*' }
+      const response = await service.fetch(new Request(`http://localhost${path}`, { method, body: JSON.stringify(body), headers }))
+      await response.text()
+      expect([response.status, log()]).toEqual([
+        expect.toSatisfy((status: number) => status < 500),
+        expect.not.stringContaining('a request failed'),
+      ])
+    }
+    await fc.assert(fc.asyncProperty(chat, (body) => send('POST', '/v1/chat/completions', body)))
+    await fc.assert(fc.asyncProperty(run, (body) => send('POST', '/v1/runs', body)))
+    await fc.assert(fc.asyncProperty(config, (body) => send('PUT', '/admin/api/config', body)))
   })
 
   it('no path leads out of the page’s folder', async () => {
