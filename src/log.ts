@@ -80,7 +80,8 @@ const secretText = new RegExp(
 )
 const maxDepth = 12
 
-function isSecretKey(key: string): boolean {
+/** Whether a value under this key is a secret, by the key alone. */
+export function isSecretKey(key: string): boolean {
   return secretKey.test(key) || secretEnding.test(key.replace(/([a-z0-9])([A-Z])/g, '$1_$2').toLowerCase())
 }
 

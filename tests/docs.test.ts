@@ -23,6 +23,7 @@ const entries: Record<string, string> = {
   'src/tools/openapi/index.ts': 'toolloop/openapi',
   'src/dialects/index.ts': 'toolloop/dialects',
   'src/pipeline/index.ts': 'toolloop/pipeline',
+  'src/service/index.ts': 'toolloop/service',
   'src/models/openai.ts': 'toolloop/models/openai',
   'src/backends/index.ts': 'toolloop/backends',
 }
@@ -33,7 +34,7 @@ function asInReadme(source: string): string {
 
 const shown = readdirSync(join(root, 'tests/examples'))
 const examples = shown.filter((name) => name.endsWith('.ts'))
-const snippets = [...readme.matchAll(/<!-- file: (\S+) -->\n```(?:ts|yaml)\n([\s\S]*?)\n```/g)].map(([, file = '', code = '']) => ({
+const snippets = [...readme.matchAll(/<!-- file: (\S+) -->\n```(?:ts|yaml|sh)\n([\s\S]*?)\n```/g)].map(([, file = '', code = '']) => ({
   file,
   code,
 }))
@@ -61,13 +62,14 @@ const printed: Record<string, RegExp> = {
     /^circle_area \(skill\): \{"area":314\}\n\{ success: true, result: \{ area: 3 \} \} \{ success: false, error: 'Tool not found: square_area' \}\n$/,
   'mcp.ts': /^everything__echo everything__get-sum\nThe sum of 2 and 40 is 42\. It is 42\.\n2\n$/,
   'openapi.ts': /^\{"url":"\/weather\/S%C3%A3o%20Paulo\?units=metric","key":"\[redacted\]"\}\n$/,
+  'service.ts': /^200 .*Oslo.*21/,
   'one-query.ts': /^Oslo is ahead\.\n$/,
 }
 
 describe('README', () => {
   it('every snippet of code or configuration is a file of tests/examples, word for word', () => {
     const all = [...readme.matchAll(/```(?:ts|yaml)\n/g)].length
-    expect(snippets.length).toBe(all)
+    expect(snippets.filter(({ file }) => !file.endsWith('.sh')).length).toBe(all)
     expect(snippets.length).toBeGreaterThan(4)
     for (const { file, code } of snippets) expect(code.trim(), file).toBe(asInReadme(read(file)))
   })

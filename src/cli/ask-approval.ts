@@ -1,8 +1,8 @@
 import { createInterface } from 'node:readline/promises'
 import { setImmediate } from 'node:timers/promises'
 import type { ApprovalDecision, ApprovalRequest, RunnerOptions } from '../agent/run.ts'
+import { EventRedactor } from '../service/runs/event-redactor.ts'
 import type { AnyTool } from '../tools/tool.ts'
-import { EventRedactor } from './event-redactor.ts'
 import { shorten, type Terminal, withoutControls } from './terminal.ts'
 
 const mostArguments = 1_000

@@ -2,7 +2,8 @@ import type { Backend } from '../backends/index.ts'
 import { InvalidOptionError, messageOf, ToolloopError } from '../errors.ts'
 import type { Providers } from '../models/providers.ts'
 import type { ModelSettings } from '../models/settings.ts'
-import { type Config, readConfig } from './config-file.ts'
+import { type Config, findModel } from '../service/config/config.ts'
+import { readConfig } from '../service/config/config-file.ts'
 import { type FoundServer, findServers, type LocalServer, listModels, localServers } from './local-servers.ts'
 import { findKeys } from './provider-keys.ts'
 
@@ -31,12 +32,17 @@ interface ChooseModelOptions {
   env: Readonly<Record<string, string | undefined>>
   /** The folder whose `toolloop.yaml` counts. */
   cwd: string
+  /** What it says, where that is known already. */
+  config?: Config
   signal?: AbortSignal
   /** Local servers to look for. Default: those of the environment. */
   servers?: readonly LocalServer[]
   /** How long they have to answer, all together, in milliseconds. One that is not there refuses at once. Default 300. */
   probeMs?: number
 }
+
+/** A configuration, and which file it is of. */
+type ConfigFile = Config & { file?: string }
 
 const listModelsMs = 5_000
 
@@ -50,13 +56,13 @@ export async function chooseModel(options: ChooseModelOptions): Promise<ModelCho
   if (baseURL !== undefined && !/^https?:$/.test(URL.parse(baseURL)?.protocol ?? '')) {
     throw new InvalidOptionError('--base-url', 'an http or https URL', baseURL)
   }
-  const config = await readConfig(options.cwd)
+  const config = options.config ?? (await readConfig(options.cwd, options.env))
   const choice = await chooseFrom(options, config)
   const { providers, backend } = config ?? {}
   return { ...choice, ...(providers === undefined ? {} : { providers }), ...(backend === undefined ? {} : { backend }) }
 }
 
-async function chooseFrom(options: ChooseModelOptions, config: Config | undefined): Promise<ModelChoice> {
+async function chooseFrom(options: ChooseModelOptions, config: ConfigFile | undefined): Promise<ModelChoice> {
   const { baseURL, env, signal } = options
   const configured = findConfigured(options, config)
   if (configured !== undefined) return withBaseURL(configured, baseURL)
@@ -79,10 +85,11 @@ function chooseFromServers(found: readonly FoundServer[]): ModelChoice | undefin
   return undefined
 }
 
-function findConfigured({ model, env }: ChooseModelOptions, config: Config | undefined): ModelChoice | undefined {
+function findConfigured({ model, env }: ChooseModelOptions, config: ConfigFile | undefined): ModelChoice | undefined {
   if (model !== undefined) return named(model, 'option', '--model')
   if (env.TOOLLOOP_MODEL) return named(env.TOOLLOOP_MODEL, 'environment', 'TOOLLOOP_MODEL')
-  return config?.model === undefined ? undefined : named(config.model, 'file', config.file)
+  const chosen = config === undefined ? undefined : findModel(config)
+  return chosen === undefined ? undefined : named(chosen, 'file', config?.file ?? 'the configuration')
 }
 
 function named(model: string | ModelSettings, source: ModelSource, why: string): ModelChoice {

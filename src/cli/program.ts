@@ -6,6 +6,7 @@ import type { DoctorFlags } from './doctor.ts'
 import { describeExitCodes, EXIT_FAILED, EXIT_OK, EXIT_USAGE } from './exit-codes.ts'
 import { isClosedPipe } from './interrupts.ts'
 import { readOwnPackage } from './resolve-self.ts'
+import type { ServeFlags } from './serve.ts'
 import type { CliIO } from './terminal.ts'
 import type { ToolsFlags } from './tools.ts'
 
@@ -29,6 +30,7 @@ const optionsOf: Record<string, ReadonlySet<string>> = {
   run: new Set([...agentOptions, 'json', 'events']),
   chat: new Set(agentOptions),
   mcp: new Set([...toolOptions, 'timeout', 'verbose', 'quiet']),
+  serve: new Set(['model', 'baseUrl', 'tools', 'config', 'host', 'port', 'verbose', 'quiet']),
   doctor: new Set(['model', 'baseUrl', 'json']),
   'tools list': new Set([...toolOptions, 'json', 'verbose', 'quiet']),
   'tools call': new Set([...toolOptions, 'timeout', 'json', 'verbose', 'quiet']),
@@ -86,7 +88,7 @@ function createProgram(io: CliIO, done: (code: number) => void): Command {
   const program = new Command('toolloop')
     .description('Runs a tool-using agent: asks a model, runs the tools it calls, until it answers or a bound is reached.')
     .version(String(readOwnPackage().version), '-V, --version')
-    .usage('[options] [prompt…]\n       toolloop chat|tools|skills|mcp|doctor [options]')
+    .usage('[options] [prompt…]\n       toolloop chat|serve|tools|skills|mcp|doctor [options]')
     .argument('[prompt...]', 'what to ask; `-`, or nothing when input is piped in: read it from standard input')
     .configureOutput({ writeOut: (text) => void io.stdout.write(text), writeErr: (text) => void io.stderr.write(text) })
     .showHelpAfterError('(toolloop --help lists the options)')
@@ -108,6 +110,11 @@ function createProgram(io: CliIO, done: (code: number) => void): Command {
     checkOptions(program, 'mcp')
     const { mcp } = await import('./mcp.ts')
     done(await mcp(program.opts<AgentFlags>(), io))
+  })
+  addCommand(program, 'serve', "the agent over HTTP: an API compatible with OpenAI's, runs, administration").action(async () => {
+    checkOptions(program, 'serve')
+    const { serve } = await import('./serve.ts')
+    done(await serve(program.opts<ServeFlags>(), io))
   })
   addCommand(program, 'doctor', 'say what is set up, and which model a run would use').action(async () => {
     checkOptions(program, 'doctor')
@@ -201,6 +208,9 @@ function createOptions(): Option[] {
     new Option('-i, --instructions <text>', 'the system prompt; @file reads it from a file'),
     new Option('--deadline <seconds>', 'time for the whole run').argParser(parseSeconds),
     new Option('--timeout <seconds>', 'time for one tool call (default: 30)').argParser(parseSeconds),
+    new Option('-c, --config <file>', 'the configuration (default: ./toolloop.yaml or ./config/toolloop.yaml)'),
+    new Option('--host <address>', 'the address to listen on (default: 127.0.0.1)'),
+    new Option('--port <n>', 'the port; 0: one that is free (default: 8787)').argParser(parsePort),
     new Option('--no-stream', 'ask the model for whole responses'),
     new Option('--json', 'print the result as one JSON object'),
     new Option('--events', 'print every event as a line of JSON, and at last the result'),
@@ -214,6 +224,13 @@ function parseCount(text: string): number {
   const count = Number(text)
   if (!Number.isInteger(count) || count < 1) throw new InvalidArgumentError(`Expected an integer ≥ 1, got \`${text}\`.`)
   return count
+}
+
+function parsePort(text: string): number {
+  const port = text.trim() === '' ? Number.NaN : Number(text)
+  if (!Number.isInteger(port) || port < 0 || port > 65_535)
+    throw new InvalidArgumentError(`Expected a port from 0 to 65535, got \`${text}\`.`)
+  return port
 }
 
 function parseSeconds(text: string): number {
@@ -232,6 +249,7 @@ const examples = `Examples
   toolloop tools call calculate '{"expression": "2 ** 64"}'
   toolloop skills run csv-tools scripts/total.py -- --column price prices.csv
   toolloop mcp --tools ./my-tools.ts --no-builtin-tools
+  toolloop serve --port 8080
   toolloop doctor
 
 The answer goes to standard output, everything about it to standard error.
@@ -243,4 +261,5 @@ Environment
   TOOLLOOP_MODEL   the model to use without --model
   OPENAI_API_KEY…  a provider's key; config/providers.yaml has all names
   OLLAMA_HOST, LMSTUDIO_HOST, VLLM_HOST   where these servers are, when not at their usual ports of this machine
+  TOOLLOOP_TOKEN   the token of toolloop serve; without it one is made up and printed
   NO_COLOR, FORCE_COLOR   without colours, with colours`

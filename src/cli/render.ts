@@ -1,8 +1,8 @@
 import type { RunResult } from '../agent/run.ts'
 import { Event, type RunEvent } from '../events.ts'
 import { redactText } from '../log.ts'
+import { EventRedactor } from '../service/runs/event-redactor.ts'
 import type { AnyTool } from '../tools/tool.ts'
-import { EventRedactor } from './event-redactor.ts'
 import { shorten, type Terminal, withoutControls } from './terminal.ts'
 
 /** Most characters of a call's arguments, and of a failure, on its line. */

@@ -56,7 +56,7 @@ describe('which model is used', () => {
     const wrong = await tempFolder({ 'toolloop.yaml': 'backend: graph\n' })
     await expect(choose({ cwd: wrong })).rejects.toMatchObject({
       code: 'invalid_option',
-      message: 'Expected `backend` in toolloop.yaml to be native or langchain, got "graph"',
+      message: 'toolloop.yaml is not usable: /backend must be one of native, langchain',
     })
   })
 
@@ -70,12 +70,12 @@ describe('which model is used', () => {
     expect(openChoice(choice)).toMatchObject({ provider: 'inhouse', model: 'm' })
     expect(await choose({ cwd })).toMatchObject({ model: 'demo', providers })
     const broken = await tempFolder({ 'toolloop.yaml': 'providers: [inhouse]\n' })
-    await expect(choose({ cwd: broken })).rejects.toThrow('Expected `providers` in toolloop.yaml to be a mapping of providers by name')
+    await expect(choose({ cwd: broken })).rejects.toThrow('toolloop.yaml is not usable: /providers must be of type object')
   })
 
-  it('reads config/toolloop.yaml too, and settings as well as a name; ignores every other key', async () => {
+  it('reads config/toolloop.yaml too, and settings as well as a name', async () => {
     const cwd = await tempFolder({
-      'config/toolloop.yaml': 'tools: whatever\nmodel:\n  provider: custom\n  model: m\n  baseURL: http://127.0.0.1:9/v1\n',
+      'config/toolloop.yaml': 'limits: { maxIterations: 3 }\nmodel:\n  provider: custom\n  model: m\n  baseURL: http://127.0.0.1:9/v1\n',
     })
     expect(await choose({ cwd })).toMatchObject({
       model: { provider: 'custom', model: 'm', baseURL: 'http://127.0.0.1:9/v1' },
@@ -85,10 +85,10 @@ describe('which model is used', () => {
   })
 
   it.each([
-    ['model: [', /^toolloop\.yaml is not valid YAML: ./],
-    ['- model', /^Expected toolloop\.yaml to hold a mapping, got /],
-    ['model: 5', /to be `provider\/model` or a mapping with `provider` and `model`, got `?5/],
-    ['model:\n  provider: x\n  apiKey: hidden-key', /got a mapping with `provider`, `apiKey`$/],
+    ['model: [', /^toolloop\.yaml is not usable: \/ is not valid YAML: ./],
+    ['- model', /^toolloop\.yaml is not usable: \/ must be a mapping$/],
+    ['model: 5', /\/model must be of type string or object$/],
+    ['model:\n  provider: x\n  apiKey: hidden-key', /: \/model\/apiKey must not be in the file: [^;]+; \/model\/model is missing$/],
   ])('refuses the file %j', async (content, message) => {
     const cwd = await tempFolder({ 'toolloop.yaml': content })
     await expect(choose({ cwd })).rejects.toMatchObject({ code: 'invalid_option', message: expect.stringMatching(message) })

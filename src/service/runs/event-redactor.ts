@@ -1,8 +1,8 @@
-import type { RunResult } from '../agent/run.ts'
-import { Event, type EventMeta, type RunEvent } from '../events.ts'
-import { REDACTED, redact, redactText, secretTexts } from '../log.ts'
-import { type ChatMessage, hasToolCalls, isJsonObject, type Json, type JsonObject } from '../messages.ts'
-import type { AnyTool } from '../tools/tool.ts'
+import type { RunResult } from '../../agent/run.ts'
+import { Event, type EventMeta, type RunEvent } from '../../events.ts'
+import { REDACTED, redact, redactText, secretTexts } from '../../log.ts'
+import { type ChatMessage, hasToolCalls, isJsonObject, type Json, type JsonObject } from '../../messages.ts'
+import type { AnyTool } from '../../tools/tool.ts'
 
 type InputDelta = Extract<RunEvent, { type: 'TOOL_INPUT_DELTA' }>
 
@@ -70,6 +70,8 @@ export class EventRedactor {
   }
 
   #clean(event: RunEvent): RunEvent {
+    // By far the most frequent, and nothing in them but their text comes from outside.
+    if (event.type === Event.TEXT_DELTA || event.type === Event.REASONING_DELTA) return { ...event, text: this.redactText(event.text) }
     if (event.type === Event.TOOL_CALL_START || event.type === Event.DECISION_NEEDED)
       return { ...event, args: this.redactArguments(event.tool, event.args) }
     if (event.type === Event.TOOL_CALL_REJECTED) {

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import type { RunResult } from '../../src/agent/run.ts'
-import { EventRedactor, resultAsJson } from '../../src/cli/event-redactor.ts'
 import { ToolloopError } from '../../src/errors.ts'
 import type { RunEvent } from '../../src/events.ts'
 import { noUsage } from '../../src/messages.ts'
+import { EventRedactor, resultAsJson } from '../../src/service/runs/event-redactor.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 
 const meta = { runId: 'r', iteration: 1, toolCallId: 'c1' }

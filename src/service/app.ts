@@ -1,0 +1,150 @@
+import { randomUUID } from 'node:crypto'
+import { type Context, Hono } from 'hono'
+import { messageOf } from '../errors.ts'
+import type { Logger } from '../log.ts'
+import { compileCheck, type SchemaCheck } from './check-schema.ts'
+import { type Caller, checkRole } from './http/auth.ts'
+import { checkOrigin, corsHeaders, preflightHeaders } from './http/check-origin.ts'
+import { errorResponse, HttpProblem } from './http/problem.ts'
+import { readBody } from './http/read-body.ts'
+import type { Route } from './route.ts'
+import { adminRoutes } from './routes/admin.ts'
+import { chatRoutes } from './routes/chat.ts'
+import { healthRoutes } from './routes/health.ts'
+import { servePage } from './routes/page.ts'
+import { runRoutes } from './routes/runs.ts'
+import type { ServiceLimits } from './service-limits.ts'
+import type { ServiceParts } from './service-parts.ts'
+
+export interface AppParts extends ServiceParts {
+  limits(): ServiceLimits
+  authenticate?(request: Request): Caller | undefined | Promise<Caller | undefined>
+  logger: Logger
+}
+
+const anyBody = {}
+const nobody: Caller = { name: '', roles: [] }
+
+/** All there is under the service's address: every request passes the same checks, in the same order, and none of them throws. */
+export function createApp(parts: AppParts): (request: Request) => Promise<Response> {
+  const app = new Hono()
+  const routes: Route[] = []
+  routes.push(...chatRoutes(parts), ...runRoutes(parts), ...healthRoutes(parts, () => routes), ...adminRoutes(parts))
+  for (const route of routes) {
+    const check = compileCheck(route.body ?? anyBody)
+    app.on(route.method, honoPath(route.path), (context) => answer(route, check, context, parts))
+  }
+  for (const path of new Set(routes.map((route) => route.path))) {
+    const allow = routes.flatMap((route) => (route.path === path ? [route.method] : [])).join(', ')
+    app.all(honoPath(path), () => {
+      throw new HttpProblem(405, 'method_not_allowed', `Expected ${allow}`, { headers: { allow } })
+    })
+  }
+  app.get('/admin', (context) => context.redirect(`${new URL(context.req.url).pathname}/`, 308))
+  app.get('/admin/', (context) => respondWithPage('index.html', context, parts))
+  app.get('/admin/:file', (context) => respondWithPage(context.req.param('file'), context, parts))
+  app.notFound(() => errorResponse(new HttpProblem(404, 'not_found', 'There is nothing at this path; /openapi.json has what there is')))
+  app.onError((error, context) => {
+    if (error instanceof HttpProblem) return errorResponse(error)
+    parts.logger.error({ requestId: requestIds.get(context.req.raw), error }, 'a request failed')
+    return errorResponse(new HttpProblem(500, 'internal_error', 'The service failed to answer this request; its log says why'))
+  })
+  const count = parts.metrics.counter('toolloop_http_requests_total', 'Requests, by route and status.')
+  const duration = parts.metrics.histogram('toolloop_http_request_duration_seconds', 'Time to the head of the response.')
+  return async (request) => {
+    const started = performance.now()
+    const requestId = requestIdOf(request)
+    requestIds.set(request, requestId)
+    const response = await respond(app, request, parts)
+    const route = routeOf(routes, request)
+    const { status } = response
+    count({ route, method: route === 'none' ? 'any' : request.method, status: String(status) })
+    duration({ route }, (performance.now() - started) / 1000)
+    parts.logger.debug({ requestId, method: request.method, route, status, durationMs: Math.round(performance.now() - started) }, 'request')
+    return withHeaders(response, { 'x-request-id': requestId, ...corsHeaders(request, parts.limits()) })
+  }
+}
+
+const requestIds = new WeakMap<Request, string>()
+
+async function respond(app: Hono, request: Request, { limits }: AppParts): Promise<Response> {
+  if (request.method === 'OPTIONS') return preflight(request, limits())
+  // A stream nobody reads would stay open; whoever wants to know whether there is something here, asks for it.
+  if (request.method === 'HEAD') return errorResponse(new HttpProblem(405, 'method_not_allowed', 'HEAD is not answered'))
+  return app.fetch(request)
+}
+
+function preflight(request: Request, limits: ServiceLimits): Response {
+  try {
+    checkOrigin(request, limits)
+    return new Response(null, { status: 204, headers: preflightHeaders })
+  } catch (error) {
+    return errorResponse(error instanceof HttpProblem ? error : new HttpProblem(400, 'invalid_request', messageOf(error)))
+  }
+}
+
+async function answer(route: Route, check: SchemaCheck, { req }: Context, parts: AppParts): Promise<Response> {
+  const limits = parts.limits()
+  const request = req.raw
+  if (!route.probe) {
+    checkOrigin(request, limits)
+    if (parts.isDraining())
+      throw new HttpProblem(503, 'shutting_down', 'The service is shutting down', { headers: { 'retry-after': '5', connection: 'close' } })
+  }
+  const caller = route.access === 'open' ? nobody : await admit(request, route.access, parts)
+  const body = route.body === undefined ? undefined : await readBody(request, { maxBytes: limits.maxBodyBytes, check })
+  return route.answer({ request, url: new URL(req.url), params: req.param(), caller, body, requestId: requestIds.get(request) ?? '' })
+}
+
+async function respondWithPage(name: string, { req }: Context, { limits }: AppParts): Promise<Response> {
+  checkOrigin(req.raw, limits())
+  return servePage(name)
+}
+
+async function admit(request: Request, role: 'run' | 'admin', { auth, authenticate, limiter, logger }: AppParts): Promise<Caller> {
+  const caller = authenticate === undefined ? auth.authenticate(request) : await askProgram(authenticate, request, logger)
+  checkRole(caller, role)
+  limiter.admitRequest(caller.name)
+  return caller
+}
+
+async function askProgram(authenticate: NonNullable<AppParts['authenticate']>, request: Request, logger: Logger): Promise<Caller> {
+  let caller: Caller | undefined
+  try {
+    caller = await authenticate(request)
+  } catch (error) {
+    logger.error({ error }, '`authenticate` failed')
+  }
+  if (caller === undefined) throw new HttpProblem(401, 'unauthorized', 'The request does not say who sent it')
+  return caller
+}
+
+/** The request's own, if it can be written into a log as it is. */
+function requestIdOf(request: Request): string {
+  const given = request.headers.get('x-request-id') ?? ''
+  return /^[\w.-]{1,64}$/.test(given) ? given : randomUUID()
+}
+
+function honoPath(path: string): string {
+  return path.replace(/\{(\w+)\}/g, ':$1')
+}
+
+function routeOf(routes: readonly Route[], request: Request): string {
+  const { pathname } = new URL(request.url)
+  const parts = pathname.split('/')
+  const found = routes.find(({ path }) => {
+    const pattern = path.split('/')
+    return pattern.length === parts.length && pattern.every((part, at) => part === parts[at] || part.startsWith('{'))
+  })
+  return found?.path ?? (pathname.startsWith('/admin/') ? '/admin/' : 'none')
+}
+
+const always = { 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer', 'cross-origin-resource-policy': 'same-origin' }
+
+function withHeaders(response: Response, headers: Readonly<Record<string, string>>): Response {
+  const all = { ...always, ...(response.headers.has('cache-control') ? {} : { 'cache-control': 'no-store' }), ...headers }
+  // A response that was made elsewhere may have headers that can't be changed.
+  const fresh = new Response(response.body, { status: response.status, headers: response.headers })
+  for (const [name, value] of Object.entries(all)) fresh.headers.set(name, value)
+  return fresh
+}

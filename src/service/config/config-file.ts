@@ -1,0 +1,64 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { open, readFile, realpath, rename, rm, stat } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { ToolloopError } from '../../errors.ts'
+import type { Config } from './config.ts'
+import { parseConfig } from './parse-config.ts'
+
+const places = ['toolloop.yaml', join('config', 'toolloop.yaml')]
+
+/** The first of `toolloop.yaml` and `config/toolloop.yaml` there is in `folder`, by its path from there; undefined without one. */
+export async function findConfigFile(folder: string): Promise<string | undefined> {
+  for (const place of places) if ((await readConfigText(join(folder, place), place)) !== undefined) return place
+  return undefined
+}
+
+/**
+ * What the configuration file of a folder says, and which file it was; undefined without one. Rejects with a `ConfigError`, or with
+ * `invalid_option` for a file that can't be read.
+ */
+export async function readConfig(
+  folder: string,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<(Config & { file: string }) | undefined> {
+  const file = await findConfigFile(folder)
+  if (file === undefined) return undefined
+  const { config } = await parseConfig((await readConfigText(join(folder, file), file)) ?? '', file, env)
+  return { ...config, file }
+}
+
+/** The text of a file; undefined when there is none. Rejects with `invalid_option` for one that can't be read. */
+export async function readConfigText(path: string, shown: string = path): Promise<string | undefined> {
+  return readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return undefined
+    throw new ToolloopError('invalid_option', `${shown} can't be read: ${error.message}`, { cause: error })
+  })
+}
+
+/** Names a file's content; two contents have two. */
+export function etagOf(text: string | undefined): string {
+  return text === undefined ? '"none"' : `"${createHash('sha256').update(text).digest('base64url')}"`
+}
+
+/** Replaces a file as a whole: whoever reads it sees the old content or the new one, also after a crash. A symbolic link stays one. */
+export async function replaceFile(path: string, text: string): Promise<void> {
+  const target = await realpath(path).catch(() => path)
+  const mode = await stat(target).then(
+    (found) => found.mode & 0o777,
+    () => 0o600,
+  )
+  const fresh = join(dirname(target), `.toolloop-${randomUUID()}.tmp`)
+  try {
+    const file = await open(fresh, 'wx', mode)
+    try {
+      await file.writeFile(text)
+      await file.sync()
+    } finally {
+      await file.close()
+    }
+    await rename(fresh, target)
+  } catch (error) {
+    await rm(fresh, { force: true })
+    throw error
+  }
+}

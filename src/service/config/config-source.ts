@@ -1,0 +1,214 @@
+import { messageOf } from '../../errors.ts'
+import type { Logger } from '../../log.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../messages.ts'
+import { HttpProblem, type Problem } from '../http/problem.ts'
+import { type Config, type PreparedConfig, programsOf } from './config.ts'
+import { etagOf, readConfigText, replaceFile } from './config-file.ts'
+import { editDocument } from './edit-document.ts'
+import { redactFile } from './inline-secrets.ts'
+import { ConfigError, parseConfig } from './parse-config.ts'
+import { FileWatch, type WatchTimes } from './watch-file.ts'
+
+/** How the configuration stands. */
+export interface ConfigState {
+  /** The file's path; null: the service was given none. */
+  file: string | null
+  /** When what holds now was taken over. */
+  loadedAt: string
+  /** How often the configuration was changed since the start. */
+  reloads: number
+  /** What is wrong with the file as it is now, where it does not hold because of that. */
+  lastError: { at: string; problems: readonly Problem[] } | null
+}
+
+/** A configuration as it is shown: without secrets. */
+export interface ShownConfig {
+  etag: string
+  text: string
+  /** What the text says, where it can be read. */
+  config: Json
+}
+
+/** Someone's change: the whole configuration, or the whole text of the file. */
+export type ConfigChange = { config: JsonObject } | { text: string }
+
+interface ConfigSourceParts {
+  file: string | undefined
+  env: Readonly<Record<string, string | undefined>>
+  times: WatchTimes
+  logger: Logger
+  /** Makes ready what a configuration asks for. Rejects with a `ConfigError` when it can't be, and nothing has changed then. */
+  prepare(config: Config): Promise<PreparedConfig>
+  /** Told when a change of the file was taken over or refused. */
+  onReload?(state: ConfigState): void
+}
+
+/**
+ * The configuration, from its file: read once, then whenever the file changes. A file that is not usable changes nothing: what was read last
+ * holds, and the state says why. Changes come one after the other, from whichever side.
+ */
+export class ConfigSource {
+  readonly #parts: ConfigSourceParts
+  readonly #watch: FileWatch | undefined
+  #state: ConfigState
+  /** Content of the file when it was last looked at; null: it was not yet. */
+  #seen: string | undefined | null = null
+  #turn: Promise<unknown> = Promise.resolve()
+  #config: Config = {}
+
+  constructor(parts: ConfigSourceParts) {
+    this.#parts = parts
+    this.#state = { file: parts.file ?? null, loadedAt: new Date().toISOString(), reloads: 0, lastError: null }
+    if (parts.file !== undefined) this.#watch = new FileWatch(parts.file, parts.times, () => void this.reload())
+  }
+
+  get state(): ConfigState {
+    return this.#state
+  }
+
+  /** What holds now. Not to be shown: variables of the environment are in it. */
+  get config(): Config {
+    return this.#config
+  }
+
+  /** Reads the file for the first time. Rejects with a `ConfigError`: without a last good one there is nothing to go on with. */
+  async start(): Promise<void> {
+    try {
+      await this.#inTurn(async () => {
+        // Watched before it is read: what changes from here on is seen.
+        await this.#watch?.follow()
+        const text = await this.#read()
+        await this.#takeOver(text)
+        this.#seen = text
+      })
+    } catch (error) {
+      this.close()
+      throw error
+    }
+  }
+
+  /** Looks at the file, and takes over what has changed in it. Never rejects. */
+  async reload(): Promise<void> {
+    await this.#inTurn(async () => {
+      await this.#watch?.follow()
+      await this.#reloadNow()
+    })
+  }
+
+  async show(): Promise<ShownConfig> {
+    const text = await this.#read()
+    const config = await parseConfig(text ?? '', this.#shownName, this.#parts.env).then(
+      ({ raw }) => raw,
+      () => null,
+    )
+    return { etag: etagOf(text), text: redactFile(text ?? ''), config }
+  }
+
+  /**
+   * Writes a change into the file and takes it over; `etag` names the content it was made from. Rejects with an `HttpProblem`: 412 when the
+   * file is another one by now, 422 with all problems when the change is not usable, 409 when there is no file to write to. The file is
+   * untouched then.
+   */
+  async change(change: ConfigChange, etag: string): Promise<ShownConfig> {
+    await this.#inTurn(async () => {
+      const { file } = this.#parts
+      if (file === undefined) throw new HttpProblem(409, 'no_config_file', 'The service was started without a configuration file')
+      const old = await this.#read()
+      if (etag !== '*' && etag !== etagOf(old))
+        throw new HttpProblem(412, 'config_changed', 'The configuration was changed since it was read', { param: 'if-match' })
+      const text = 'text' in change ? change.text : await this.#edited(old ?? '', change.config)
+      try {
+        await this.#takeOver(text, () => replaceFile(file, text))
+      } catch (error) {
+        throw asProblem(error)
+      }
+      this.#seen = text
+    })
+    this.#parts.onReload?.(this.#state)
+    return this.show()
+  }
+
+  close(): void {
+    this.#watch?.close()
+  }
+
+  get #shownName(): string {
+    return this.#parts.file ?? 'The configuration'
+  }
+
+  async #read(): Promise<string | undefined> {
+    return this.#parts.file === undefined ? undefined : readConfigText(this.#parts.file)
+  }
+
+  async #reloadNow(): Promise<void> {
+    const { logger } = this.#parts
+    let text: string | undefined
+    try {
+      text = await this.#read()
+      if (text === this.#seen) return
+      const vanished = text === undefined
+      this.#seen = text
+      if (vanished) throw new ConfigError(this.#shownName, [{ path: '', message: 'is not there any more' }])
+      await this.#takeOver(text)
+      logger.info({ file: this.#parts.file }, 'the configuration was changed')
+    } catch (error) {
+      const problems = problemsOf(error)
+      this.#state = { ...this.#state, lastError: { at: new Date().toISOString(), problems } }
+      logger.error({ file: this.#parts.file, problems }, 'the configuration is not usable; the last usable one holds')
+    }
+    this.#parts.onReload?.(this.#state)
+  }
+
+  async #takeOver(text: string | undefined, write?: () => Promise<void>): Promise<void> {
+    const { config } = await parseConfig(text ?? '', this.#shownName, this.#parts.env)
+    // A write comes over the network.
+    if (write !== undefined && programsOf(config) !== programsOf(this.#config))
+      throw new ConfigError(this.#shownName, [
+        { path: '/mcp', message: 'and /skills can be changed in the file alone where they name programs or folders' },
+      ])
+    const prepared = await this.#parts.prepare(config)
+    try {
+      await write?.()
+    } catch (error) {
+      await prepared.discard()
+      throw error
+    }
+    prepared.commit()
+    this.#config = config
+    const isFirst = this.#seen === null
+    this.#state = {
+      ...this.#state,
+      loadedAt: new Date().toISOString(),
+      reloads: this.#state.reloads + (isFirst ? 0 : 1),
+      lastError: null,
+    }
+  }
+
+  /** The file's text, saying `config`. Where it can't be read as it is, a text of its own. */
+  async #edited(old: string, config: JsonObject): Promise<string> {
+    const { parseDocument } = await import('yaml')
+    const document = parseDocument(old)
+    const usable = document.errors.length === 0 && (document.contents === null || isJsonObject(document.toJS({ maxAliasCount: 200 })))
+    return editDocument(usable ? document : parseDocument(''), config)
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#turn.then(work)
+    this.#turn = done.catch(() => {})
+    return done
+  }
+}
+
+function problemsOf(error: unknown): readonly Problem[] {
+  return error instanceof ConfigError ? error.problems : [{ path: '', message: messageOf(error) }]
+}
+
+function asProblem(error: unknown): unknown {
+  if (error instanceof ConfigError) {
+    const [first] = error.problems
+    return new HttpProblem(422, 'invalid_config', error.message, { param: first?.path || '/', problems: error.problems, cause: error })
+  }
+  const code = typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : ''
+  if (!['EACCES', 'EPERM', 'EROFS'].includes(code)) return error
+  return new HttpProblem(409, 'config_read_only', 'The configuration file can not be written', { cause: error })
+}

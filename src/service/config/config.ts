@@ -1,0 +1,91 @@
+import type { Providers } from '../../models/providers.ts'
+import type { ModelSettings } from '../../models/settings.ts'
+import type { McpServer } from '../../tools/mcp/index.ts'
+import type { TokenEntry } from '../http/auth.ts'
+
+/** What a `toolloop.yaml` says; `config/toolloop.yaml` explains every field, `config/toolloop.schema.json` is its shape. */
+export interface Config {
+  /** A name of `models`, `provider/model`, or settings. */
+  model?: string | ModelSettings
+  /** Further models by name. */
+  models?: Readonly<Record<string, string | ModelSettings>>
+  providers?: Providers
+  instructions?: string
+  /** Which loop drives the runs of the command line; those of the service are always on the native one. */
+  backend?: 'native' | 'langchain'
+  tools?: ToolsConfig
+  skills?: SkillsConfig
+  mcp?: McpConfig
+  limits?: LimitsConfig
+  service?: ServiceConfig
+  logging?: { level?: 'debug' | 'info' | 'warn' | 'error' | 'silent' }
+}
+
+export interface ToolsConfig {
+  /** Names of built-in tools; true: all of them. */
+  builtin?: boolean | readonly string[]
+  /** The folder the file tools may read, from where the service was started. */
+  workspace?: string
+  /** Names of tools whose calls need an approval. */
+  approval?: readonly string[]
+}
+
+/** Agent Skills. What else `loadSkills` takes as plain data may stand beside it, and is checked there. */
+export interface SkillsConfig {
+  /** Skill folders, or folders of them, from where the service was started. */
+  paths?: readonly string[]
+}
+
+/** MCP servers. What else `connectMcpServers` takes as plain data may stand beside it, and is checked there. */
+export interface McpConfig {
+  servers?: Readonly<Record<string, McpServer>>
+}
+
+export interface LimitsConfig {
+  maxIterations?: number
+  toolTimeoutMs?: number
+  toolConcurrency?: number
+  maxResultBytes?: number
+  streamIdleTimeoutMs?: number
+  deadlineMs?: number
+  tokens?: number
+  costUsd?: number
+  toolCalls?: number
+  repeatedCalls?: number
+}
+
+export interface ServiceConfig {
+  host?: string
+  port?: number
+  hosts?: readonly string[]
+  origins?: readonly string[]
+  auth?: { tokens?: readonly TokenEntry[] }
+  requestsPerMinute?: number
+  concurrentRuns?: number
+  openStreams?: number
+  maxBodyBytes?: number
+  keepRuns?: { count?: number; minutes?: number; megabytes?: number }
+  drainSeconds?: number
+}
+
+/** A model's settings in the configuration, wherever they come from; a name of `models` stands for what is there. */
+export function findModel({ model, models = {} }: Config): string | ModelSettings | undefined {
+  return typeof model === 'string' && Object.hasOwn(models, model) ? models[model] : model
+}
+
+/** A configuration made ready, which changes nothing before it is committed. */
+export interface PreparedConfig {
+  /** Must not throw. */
+  commit(): void
+  /** Gives up what was opened for it. */
+  discard(): Promise<void>
+}
+
+/**
+ * What of a configuration starts programs or reads instructions from the disk. It can be changed in the file alone: whoever has an admin's
+ * token decides about models and bounds, not about what runs on the machine.
+ */
+export function programsOf({ skills, mcp }: Config): string {
+  const commands = Object.entries(mcp?.servers ?? {}).filter(([, server]) => 'command' in server)
+  return JSON.stringify([skills, commands])
+}

@@ -1,0 +1,40 @@
+import { isSecretKey } from '../../log.ts'
+import { isJsonObject, type Json } from '../../messages.ts'
+import type { Problem } from '../http/problem.ts'
+
+type Env = Readonly<Record<string, string | undefined>>
+
+/** Fields whose values may hold secrets whatever their own names are: what is sent to a server, what a child process is given. */
+const secretFields: ReadonlySet<string> = new Set(['headers', 'env'])
+
+/**
+ * The value with `${NAME}` and `${NAME:-otherwise}` in its texts replaced from the environment; `$${` is a `${` that stays. A variable that
+ * is not there, or by its name holds a secret where everybody could read it, is a problem.
+ */
+export function interpolate(value: Json, env: Env): { value: Json; problems: Problem[] } {
+  const problems: Problem[] = []
+  const visit = (item: Json, path: string, mayBeSecret: boolean): Json => {
+    if (typeof item === 'string') {
+      return item.replace(/\$\$\{|\$\{([^}]*)\}/g, (whole, inside: string | undefined) => {
+        if (inside === undefined) return whole.slice(1)
+        const [, name, otherwise] = /^([A-Za-z_]\w*)(?::-(.*))?$/s.exec(inside) ?? []
+        const fail = (message: string) => {
+          problems.push({ path, message })
+          return ''
+        }
+        if (name === undefined)
+          return fail('must have the name of a variable between its braces, or that and `:-` and what it is otherwise')
+        if (isSecretKey(name) && !mayBeSecret) return fail(`must not hold \${${name}}: by its name that is a secret`)
+        return env[name] || (otherwise ?? fail(`names the variable ${name}, which the environment does not have`))
+      })
+    }
+    if (Array.isArray(item)) return item.map((entry, at) => visit(entry, `${path}/${at}`, mayBeSecret))
+    if (!isJsonObject(item)) return item
+    const entries = Object.entries(item).map(([key, entry]): [string, Json] => [
+      key,
+      visit(entry, `${path}/${key}`, mayBeSecret || isSecretKey(key) || secretFields.has(key)),
+    ])
+    return Object.fromEntries(entries)
+  }
+  return { value: visit(value, '', false), problems }
+}

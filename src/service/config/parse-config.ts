@@ -1,0 +1,76 @@
+import { readFileSync } from 'node:fs'
+import type { Document } from 'yaml'
+import { messageOf, ToolloopError } from '../../errors.ts'
+import { redactText } from '../../log.ts'
+import { isJsonObject, type Json } from '../../messages.ts'
+import { compileCheck, describeProblems, type SchemaCheck } from '../check-schema.ts'
+import type { Problem } from '../http/problem.ts'
+import { objectionTo } from '../http/read-body.ts'
+import type { Config } from './config.ts'
+import { findInlineSecrets } from './inline-secrets.ts'
+import { interpolate } from './interpolate.ts'
+
+/** A configuration that is not usable; `problems` are all there are. */
+export class ConfigError extends ToolloopError {
+  readonly problems: readonly Problem[]
+
+  constructor(file: string, found: readonly Problem[], cause?: unknown) {
+    // What a model's settings are refused with may quote them, and an address may have a password in it.
+    const problems = found.map(({ path, message }) => ({ path, message: redactText(message) }))
+    super('invalid_option', `${file} is not usable: ${describeProblems(problems)}`, { cause })
+    this.problems = problems
+  }
+}
+
+export interface ParsedConfig {
+  /** With the variables of the environment in it: not to be shown. */
+  config: Config
+  /** As it is written. */
+  raw: Json
+  document: Document
+}
+
+/** More than anybody writes by hand. */
+const mostCharacters = 1_000_000
+/** Of aliases that are resolved, each counted with what it stands for: a few lines of them can stand for gigabytes. */
+const mostAliases = 200
+
+const schemaFile = new URL('../../../config/toolloop.schema.json', import.meta.url)
+let check: SchemaCheck | undefined
+
+/** The JSON Schema of the file. */
+export function configSchema(): Record<string, unknown> {
+  return JSON.parse(readFileSync(schemaFile, 'utf8'))
+}
+
+/** Reads a configuration as a whole; rejects with a `ConfigError` that tells everything that is wrong with it. `file`: for its message. */
+export async function parseConfig(text: string, file: string, env: Readonly<Record<string, string | undefined>>): Promise<ParsedConfig> {
+  const { document, raw } = await readYaml(text, file)
+  const { value, problems } = interpolate(raw, env)
+  check ??= compileCheck(configSchema())
+  const all = [...findInlineSecrets(raw), ...problems, ...check(value)]
+  if (all.length > 0) throw new ConfigError(file, all)
+  return { config: value as Config, raw, document }
+}
+
+async function readYaml(text: string, file: string): Promise<{ document: Document; raw: Json }> {
+  const fail = (message: string, cause?: unknown) => new ConfigError(file, [{ path: '', message }], cause)
+  if (text.length > mostCharacters) throw fail(`must have at most ${mostCharacters} characters`)
+  const { parseDocument } = await import('yaml')
+  let document: Document
+  let raw: Json
+  try {
+    document = parseDocument(text)
+    const [error] = document.errors
+    if (error !== undefined) throw error
+    raw = document.toJS({ maxAliasCount: mostAliases }) ?? {}
+  } catch (error) {
+    // The reader's own words may quote the line, and with it a key.
+    const [line = ''] = messageOf(error).split('\n')
+    throw fail(`is not valid YAML: ${line}`, error)
+  }
+  if (!isJsonObject(raw)) throw fail('must be a mapping')
+  const objection = objectionTo(raw, 1)
+  if (objection !== undefined) throw fail(objection)
+  return { document, raw }
+}

@@ -1,0 +1,80 @@
+import { ToolloopError } from '../../errors.ts'
+import { redactText } from '../../log.ts'
+
+/** Where a value is not what it has to be: a JSON Pointer, and what was expected. Never holds the value itself where that could be a secret. */
+export interface Problem {
+  path: string
+  message: string
+}
+
+export interface ProblemFields {
+  /** The part of the request it is about. */
+  param?: string
+  /** Everything that is wrong, where there is more to say than the message does. */
+  problems?: readonly Problem[]
+  headers?: Readonly<Record<string, string>>
+  cause?: unknown
+}
+
+/** A request that is answered with an error. What it says is for the caller's eyes. */
+export class HttpProblem extends Error {
+  readonly status: number
+  readonly code: string
+  readonly fields: ProblemFields
+
+  constructor(status: number, code: string, message: string, fields: ProblemFields = {}) {
+    super(message, fields.cause === undefined ? undefined : { cause: fields.cause })
+    this.status = status
+    this.code = code
+    this.fields = fields
+  }
+}
+
+/** OpenAI's shape of an error, which its clients read. https://platform.openai.com/docs/guides/error-codes */
+export interface ErrorBody {
+  error: { message: string; type: string; code: string; param: string | null; problems?: readonly Problem[] }
+}
+
+export function errorBody({ status, code, message, fields }: HttpProblem): ErrorBody {
+  const { param = null, problems } = fields
+  return { error: { message: redactText(message), type: typeOf(status), code, param, ...(problems === undefined ? {} : { problems }) } }
+}
+
+export function errorResponse(problem: HttpProblem): Response {
+  return Response.json(errorBody(problem), { status: problem.status, headers: { ...problem.fields.headers } })
+}
+
+function typeOf(status: number): string {
+  if (status === 401) return 'authentication_error'
+  if (status === 403) return 'permission_error'
+  if (status === 404) return 'not_found_error'
+  if (status === 429) return 'rate_limit_error'
+  return status < 500 ? 'invalid_request_error' : 'server_error'
+}
+
+/** What a run ended with, as a problem of the request it was made by; `x-should-retry` keeps clients from running it a second time. */
+export function problemOfRun(error: ToolloopError | undefined): HttpProblem {
+  if (error === undefined) return new HttpProblem(502, 'model_error', 'The model failed', { headers: noRetry })
+  const status = runStatus[error.code] ?? (error.fault === 'provider' || error.fault === 'model' ? 502 : 500)
+  const code = error.code === 'context_overflow' ? 'context_length_exceeded' : error.code
+  return new HttpProblem(status, code, error.message, { headers: noRetry, cause: error })
+}
+
+const noRetry = { 'x-should-retry': 'false' }
+const runStatus: Partial<Record<ToolloopError['code'], number>> = {
+  rate_limited: 429,
+  stream_idle: 504,
+  context_overflow: 400,
+  content_filter: 400,
+  invalid_message: 400,
+  guardrail: 400,
+  aborted: 499,
+}
+
+/** What was thrown, if it says something about the request: options and messages that are not allowed. */
+export function problemOfRequest(thrown: unknown): HttpProblem | undefined {
+  if (thrown instanceof HttpProblem) return thrown
+  if (!ToolloopError.isInstance(thrown)) return undefined
+  const isRequests = ['invalid_option', 'invalid_message', 'invalid_tool'].includes(thrown.code)
+  return isRequests ? new HttpProblem(400, thrown.code, thrown.message, { cause: thrown }) : undefined
+}

@@ -1,0 +1,75 @@
+import { HttpProblem } from './problem.ts'
+
+export interface RateLimits {
+  /** Requests a caller may send in a minute, on average; as many at once. */
+  requestsPerMinute: number
+  /** Runs of one caller at once. */
+  concurrentRuns: number
+  /** Open event streams of one caller. */
+  openStreams: number
+}
+
+interface Usage {
+  /** Requests that may be sent now. */
+  tokens: number
+  since: number
+  runs: number
+  streams: number
+}
+
+/** What every caller uses now, and whether it may use more. Callers are few: one for each token. */
+export class RateLimiter {
+  limits: RateLimits
+  readonly #used = new Map<string, Usage>()
+  readonly #now: () => number
+
+  constructor(limits: RateLimits, now: () => number = () => performance.now()) {
+    this.limits = limits
+    this.#now = now
+  }
+
+  /** Throws an `HttpProblem` 429, with the seconds to wait. */
+  admitRequest(caller: string): void {
+    const { requestsPerMinute } = this.limits
+    const usage = this.#of(caller)
+    const now = this.#now()
+    usage.tokens = Math.min(requestsPerMinute, usage.tokens + ((now - usage.since) / 60_000) * requestsPerMinute)
+    usage.since = now
+    if (usage.tokens < 1) throw tooMany('requests a minute', requestsPerMinute, Math.ceil(((1 - usage.tokens) / requestsPerMinute) * 60))
+    usage.tokens--
+  }
+
+  /** Takes a place for a run; the function returned gives it back. Throws an `HttpProblem` 429. */
+  admitRun(caller: string): () => void {
+    return this.#take(caller, 'runs', this.limits.concurrentRuns, 'runs at once')
+  }
+
+  admitStream(caller: string): () => void {
+    return this.#take(caller, 'streams', this.limits.openStreams, 'open event streams')
+  }
+
+  #take(caller: string, what: 'runs' | 'streams', most: number, words: string): () => void {
+    const usage = this.#of(caller)
+    if (usage[what] >= most) throw tooMany(words, most, 1)
+    usage[what]++
+    let taken = true
+    return () => {
+      if (taken) usage[what]--
+      taken = false
+    }
+  }
+
+  #of(caller: string): Usage {
+    const known = this.#used.get(caller)
+    if (known !== undefined) return known
+    const usage = { tokens: this.limits.requestsPerMinute, since: this.#now(), runs: 0, streams: 0 }
+    this.#used.set(caller, usage)
+    return usage
+  }
+}
+
+function tooMany(what: string, most: number, waitSeconds: number): HttpProblem {
+  return new HttpProblem(429, 'too_many_requests', `This token may have ${most} ${what}`, {
+    headers: { 'retry-after': String(waitSeconds) },
+  })
+}

@@ -1,0 +1,68 @@
+import type { SchemaCheck } from '../check-schema.ts'
+import { describeProblems } from '../check-schema.ts'
+import { HttpProblem } from './problem.ts'
+
+/** Deeper than anybody writes; recursion over what comes in stays far from the end of the stack. */
+const mostDepth = 64
+
+/** The request's JSON body, bounded in bytes and depth, of the schema. Rejects with an `HttpProblem`. */
+export async function readBody(request: Request, { maxBytes, check }: { maxBytes: number; check: SchemaCheck }): Promise<unknown> {
+  const type = request.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase()
+  if (type !== 'application/json') {
+    throw new HttpProblem(415, 'unsupported_media_type', 'Expected `content-type: application/json`', { param: 'content-type' })
+  }
+  if (!/^(identity)?$/.test(request.headers.get('content-encoding') ?? '')) {
+    throw new HttpProblem(415, 'unsupported_encoding', 'Expected a body without `content-encoding`', { param: 'content-encoding' })
+  }
+  const body = parseBody(await readText(request, maxBytes))
+  const problems = check(body)
+  if (problems.length > 0) {
+    const param = problems[0]?.path.slice(1).replaceAll('/', '.') ?? ''
+    throw new HttpProblem(400, 'invalid_request', `The body is not what it has to be: ${describeProblems(problems)}`, { param, problems })
+  }
+  return body
+}
+
+async function readText(request: Request, maxBytes: number): Promise<string> {
+  const tooLarge = () => new HttpProblem(413, 'body_too_large', `Expected a body of at most ${maxBytes} bytes`)
+  // What is announced is refused before it is sent; what is not announced is counted.
+  if (Number(request.headers.get('content-length') ?? 0) > maxBytes) throw tooLarge()
+  const decoder = new TextDecoder('utf-8', { fatal: true })
+  let text = ''
+  let bytes = 0
+  try {
+    for await (const chunk of request.body ?? []) {
+      bytes += chunk.byteLength
+      if (bytes > maxBytes) throw tooLarge()
+      text += decoder.decode(chunk, { stream: true })
+    }
+    return text + decoder.decode()
+  } catch (error) {
+    if (error instanceof HttpProblem) throw error
+    throw new HttpProblem(400, 'invalid_body', 'The body could not be read as UTF-8 to its end', { cause: error })
+  }
+}
+
+function parseBody(text: string): unknown {
+  let body: unknown
+  try {
+    body = JSON.parse(text)
+  } catch (error) {
+    throw new HttpProblem(400, 'invalid_json', 'The body is not JSON', { cause: error })
+  }
+  const objection = objectionTo(body, 1)
+  if (objection !== undefined) throw new HttpProblem(400, 'invalid_json', objection)
+  return body
+}
+
+/** Why a value is not taken: too deep, or with a key that some code further on could take for an object's prototype. */
+export function objectionTo(value: unknown, depth: number): string | undefined {
+  if (typeof value !== 'object' || value === null) return undefined
+  if (depth > mostDepth) return `Nested deeper than ${mostDepth} levels`
+  if (!Array.isArray(value) && Object.hasOwn(value, '__proto__')) return 'The key `__proto__` is not taken'
+  for (const item of Object.values(value)) {
+    const objection = objectionTo(item, depth + 1)
+    if (objection !== undefined) return objection
+  }
+  return undefined
+}

@@ -1,0 +1,287 @@
+import type { JsonSchema } from '../../tools/tool.ts'
+
+const text: JsonSchema = { type: 'string' }
+const count: JsonSchema = { type: 'integer', minimum: 0 }
+const anyObject: JsonSchema = { type: 'object', additionalProperties: true }
+
+function object(properties: Record<string, JsonSchema>, required: readonly string[] = Object.keys(properties)): JsonSchema {
+  return { type: 'object', properties, required: [...required] }
+}
+
+export const errorSchema: JsonSchema = object({
+  error: object(
+    {
+      message: text,
+      type: text,
+      code: text,
+      param: { type: ['string', 'null'] },
+      problems: { type: 'array', items: object({ path: text, message: text }) },
+    },
+    ['message', 'type', 'code', 'param'],
+  ),
+})
+
+const toolSchema: JsonSchema = object(
+  {
+    type: { const: 'function' },
+    function: object(
+      {
+        name: { type: 'string', pattern: '^[a-zA-Z0-9_-]{1,64}$' },
+        description: text,
+        parameters: anyObject,
+        strict: { type: ['boolean', 'null'] },
+      },
+      ['name'],
+    ),
+  },
+  ['type', 'function'],
+)
+
+const usageSchema: JsonSchema = object({ inputTokens: count, outputTokens: count, totalTokens: count }, [
+  'inputTokens',
+  'outputTokens',
+  'totalTokens',
+])
+
+const pending: JsonSchema = object(
+  {
+    kind: { enum: ['approval', 'client_tool', 'question'] },
+    toolCallId: text,
+    tool: text,
+    args: anyObject,
+    fingerprint: text,
+    place: text,
+  },
+  ['kind', 'toolCallId', 'tool', 'args', 'fingerprint'],
+)
+
+export const runSchema: JsonSchema = object(
+  {
+    id: text,
+    object: { const: 'run' },
+    status: { enum: ['running', 'paused', 'done'] },
+    kind: { enum: ['run', 'chat'] },
+    model: text,
+    owner: text,
+    createdAt: { type: 'string' },
+    finishedAt: { type: 'string' },
+    stopReason: text,
+    output: text,
+    usage: usageSchema,
+    iterations: count,
+    error: object({ code: text, message: text }),
+    pending: { type: 'array', items: pending },
+    events: object({ first: count, last: count }),
+    result: { type: ['object', 'null'], description: 'The whole result: messages, steps, tool calls. Null while it is running.' },
+  },
+  ['id', 'object', 'status', 'kind', 'model', 'owner', 'createdAt', 'pending', 'events'],
+)
+
+export const runListSchema: JsonSchema = object({ object: { const: 'list' }, data: { type: 'array', items: runSchema } })
+
+export const startRunSchema: JsonSchema = {
+  ...object(
+    {
+      input: {
+        oneOf: [text, { type: 'array', minItems: 1, items: anyObject }],
+        description: 'What the user says, or messages of this package.',
+      },
+      model: text,
+      messages: { type: 'array', items: anyObject, description: 'The conversation so far: `result.messages` of an earlier run.' },
+      tools: { type: 'array', maxItems: 128, items: toolSchema, description: 'Tools of the client: the run pauses with their calls.' },
+      activeTools: { type: 'array', items: text, description: 'Only these of the tools.' },
+      maxIterations: { type: 'integer', minimum: 1, description: 'At most what the service allows.' },
+      limits: {
+        ...object(
+          {
+            deadlineMs: { type: 'number', exclusiveMinimum: 0 },
+            tokens: { type: 'number', exclusiveMinimum: 0 },
+            costUsd: { type: 'number', exclusiveMinimum: 0 },
+            toolCalls: count,
+          },
+          [],
+        ),
+        additionalProperties: false,
+      },
+      temperature: { type: 'number' },
+      maxOutputTokens: { type: 'integer', minimum: 1 },
+      background: { type: 'boolean', description: 'True: answers at once with 202; the run goes on.' },
+      stream: { type: 'boolean', description: 'True: answers with events; the same as `accept: text/event-stream`.' },
+    },
+    ['input'],
+  ),
+  additionalProperties: false,
+}
+
+export const decisionsSchema: JsonSchema = {
+  ...object({
+    decisions: {
+      type: 'array',
+      minItems: 1,
+      maxItems: 128,
+      items: {
+        ...object(
+          {
+            toolCallId: text,
+            fingerprint: text,
+            approved: { type: 'boolean' },
+            reason: text,
+            args: anyObject,
+            remember: { type: 'boolean' },
+            result: {},
+            isError: { type: 'boolean' },
+            answer: {},
+          },
+          ['toolCallId', 'fingerprint'],
+        ),
+        anyOf: [{ required: ['approved'] }, { required: ['result'] }, { required: ['answer'] }],
+      },
+    },
+  }),
+  additionalProperties: false,
+}
+
+export const steeringSchema: JsonSchema = {
+  ...object({
+    input: {
+      oneOf: [
+        { type: 'string', minLength: 1 },
+        { type: 'array', minItems: 1, items: anyObject },
+      ],
+    },
+  }),
+  additionalProperties: false,
+}
+
+export const modelListSchema: JsonSchema = object({
+  object: { const: 'list' },
+  data: { type: 'array', items: object({ id: text, object: { const: 'model' }, created: count, owned_by: text }) },
+})
+
+export const toolListSchema: JsonSchema = object({
+  object: { const: 'list' },
+  data: {
+    type: 'array',
+    items: object({
+      type: { const: 'function' },
+      function: object({ name: text, description: text, parameters: anyObject }),
+      effect: { enum: ['read', 'idempotent', 'unsafe'] },
+      approval: { enum: ['never', 'always', 'depends'] },
+    }),
+  },
+})
+
+const message: JsonSchema = object({ role: text }, ['role'])
+const sampling: Record<string, JsonSchema> = {
+  temperature: { type: ['number', 'null'] },
+  top_p: { type: ['number', 'null'] },
+  seed: { type: ['integer', 'null'] },
+  frequency_penalty: { type: ['number', 'null'] },
+  presence_penalty: { type: ['number', 'null'] },
+  max_tokens: { type: ['integer', 'null'], minimum: 1 },
+  max_completion_tokens: { type: ['integer', 'null'], minimum: 1 },
+  reasoning_effort: { enum: ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', null] },
+  stop: { type: ['string', 'array', 'null'], items: text },
+}
+
+/** What of OpenAI's request is understood; what would change the answer and is not, is refused. Other fields are passed over. */
+export const chatRequestSchema: JsonSchema = object(
+  {
+    model: text,
+    messages: { type: 'array', minItems: 1, items: message },
+    stream: { type: ['boolean', 'null'] },
+    stream_options: { type: ['object', 'null'], properties: { include_usage: { type: 'boolean' } } },
+    tools: { type: 'array', maxItems: 128, items: toolSchema },
+    tool_choice: {
+      oneOf: [{ enum: ['auto', 'none', 'required'] }, object({ type: { const: 'function' }, function: object({ name: text }) })],
+    },
+    parallel_tool_calls: { type: 'boolean' },
+    response_format: {
+      ...object({ type: { enum: ['text', 'json_object', 'json_schema'] }, json_schema: object({ schema: anyObject }, ['schema']) }, [
+        'type',
+      ]),
+    },
+    n: { enum: [1, null] },
+    logprobs: { enum: [false, null] },
+    functions: { type: 'array', maxItems: 0 },
+    ...sampling,
+  },
+  ['model', 'messages'],
+)
+
+const chatUsage: JsonSchema = object({ prompt_tokens: count, completion_tokens: count, total_tokens: count })
+
+export const chatCompletionSchema: JsonSchema = object(
+  {
+    id: text,
+    object: { const: 'chat.completion' },
+    created: count,
+    model: text,
+    choices: {
+      type: 'array',
+      items: object({
+        index: count,
+        message: object(
+          {
+            role: { const: 'assistant' },
+            content: { type: ['string', 'null'] },
+            refusal: { type: ['string', 'null'] },
+            tool_calls: { type: 'array', items: anyObject },
+          },
+          ['role', 'content'],
+        ),
+        finish_reason: { enum: ['stop', 'length', 'tool_calls', 'content_filter'] },
+        logprobs: { type: 'null' },
+      }),
+    },
+    usage: chatUsage,
+  },
+  ['id', 'object', 'created', 'model', 'choices', 'usage'],
+)
+
+export const configSchemaOfResponse: JsonSchema = object({ etag: text, text, config: { type: ['object', 'null'] }, state: anyObject })
+export const configChangeSchema: JsonSchema = {
+  ...object({ config: anyObject, text }, []),
+  oneOf: [{ required: ['config'] }, { required: ['text'] }],
+  additionalProperties: false,
+}
+export const testProviderSchema: JsonSchema = {
+  ...object(
+    { model: { oneOf: [{ type: 'string', minLength: 1 }, anyObject] }, timeoutMs: { type: 'integer', minimum: 1, maximum: 60_000 } },
+    ['model'],
+  ),
+  additionalProperties: false,
+}
+export const testedProviderSchema: JsonSchema = object(
+  {
+    ok: { type: 'boolean' },
+    provider: text,
+    model: text,
+    durationMs: { type: 'number' },
+    text,
+    error: object({ code: text, message: text, path: text }, ['code', 'message']),
+  },
+  ['ok', 'durationMs'],
+)
+export const stateSchema: JsonSchema = object({
+  version: text,
+  startedAt: text,
+  draining: { type: 'boolean' },
+  config: anyObject,
+  models: { type: 'array', items: object({ name: text, provider: text, model: text }) },
+  tools: { type: 'array', items: anyObject },
+  runs: { type: 'array', items: runSchema },
+  pending: {
+    type: 'array',
+    items: object({ runId: text, ...(pending.properties as Record<string, JsonSchema>) }, [
+      'runId',
+      'kind',
+      'toolCallId',
+      'tool',
+      'args',
+      'fingerprint',
+    ]),
+  },
+  openStreams: count,
+})
+export const statusSchema: JsonSchema = object({ status: text }, ['status'])

@@ -1,0 +1,10 @@
+/** The agent as a service over HTTP. */
+export { type AgentOptions, defaultAgent } from './agent-host.ts'
+export type { Config, LimitsConfig, ServiceConfig, ToolsConfig } from './config/config.ts'
+export type { ConfigState } from './config/config-source.ts'
+export { ConfigError } from './config/parse-config.ts'
+export { type Caller, hashToken, type Role, type TokenEntry } from './http/auth.ts'
+export type { Problem } from './http/problem.ts'
+export { type ListeningService, type ListenOptions, listen } from './listen.ts'
+export { createService, type Service, type ServiceOptions, type ServiceTimes } from './service.ts'
+export type { ServiceLimits } from './service-limits.ts'

@@ -1,0 +1,97 @@
+import type { Server } from 'node:http'
+import { isIP } from 'node:net'
+import { createAdaptorServer } from '@hono/node-server'
+import { InvalidOptionError, messageOf, ToolloopError } from '../errors.ts'
+import type { Service } from './service.ts'
+
+export interface ListenOptions {
+  /** Default: that of the configuration, else `127.0.0.1`. */
+  host?: string
+  /** Default: that of the configuration, else 8787; 0: one that is free. */
+  port?: number
+}
+
+export interface ListeningService {
+  /** Such as `http://127.0.0.1:8787`. */
+  readonly url: string
+  readonly server: Server
+  /** Drains the service, then closes every connection. */
+  close(drainMs?: number): Promise<void>
+}
+
+/** What connections may do before there is a request to answer; event streams are bounded where they are made. */
+const serverOptions = {
+  maxHeaderSize: 16_384,
+  headersTimeout: 10_000,
+  requestTimeout: 30_000,
+  keepAliveTimeout: 10_000,
+  connectionsCheckingInterval: 2_000,
+}
+const mostConnections = 10_000
+/** What responses under way have to be sent to their end. */
+const lastWordsMs = 1_000
+
+/**
+ * Serves on a port of this machine. Rejects with `invalid_option` for an address that others can reach unless a token was configured, and
+ * for one that can't be listened on; the service is closed then.
+ */
+export async function listen(service: Service, options: ListenOptions = {}): Promise<ListeningService> {
+  await service.ready
+  const { host = service.limits.host, port = service.limits.port } = options
+  try {
+    checkAddress(service, host)
+    const server = createAdaptorServer({ fetch: service.fetch, overrideGlobalObjects: false, serverOptions }) as Server
+    server.maxConnections = mostConnections
+    await listening(server, host, port)
+    return { server, url: urlOf(server, host), close: (drainMs) => close(service, server, drainMs) }
+  } catch (error) {
+    await service.drain(0)
+    throw error
+  }
+}
+
+function checkAddress({ initialToken, limits }: Service, host: string): void {
+  if (isLoopback(host) || initialToken === undefined || limits.hasTokens) return
+  throw new InvalidOptionError(
+    'host',
+    'an address of this machine alone, because no token is configured (TOOLLOOP_TOKEN, or `service.auth.tokens`)',
+    host,
+  )
+}
+
+function listening(server: Server, host: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const fail = (error: Error) =>
+      reject(new ToolloopError('invalid_option', `Can't listen on ${host}, port ${port}: ${messageOf(error)}`, { cause: error }))
+    server.once('error', fail)
+    server.listen({ port, host, backlog: 2_048 }, () => {
+      server.off('error', fail)
+      resolve()
+    })
+  })
+}
+
+/** Connections are taken until all runs have ended, so that whoever asks in the meantime is told why there is no answer. */
+async function close(service: Service, server: Server, drainMs: number | undefined): Promise<void> {
+  await service.drain(drainMs)
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+  // Connections become idle one by one, as their responses are sent.
+  const idle = setInterval(() => server.closeIdleConnections(), 20)
+  const force = setTimeout(() => server.closeAllConnections(), lastWordsMs)
+  try {
+    await closed
+  } finally {
+    clearInterval(idle)
+    clearTimeout(force)
+  }
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'))
+}
+
+function urlOf(server: Server, host: string): string {
+  const address = server.address()
+  const port = typeof address === 'object' && address !== null ? address.port : 0
+  return `http://${isIP(host) === 6 ? `[${host}]` : host}:${port}`
+}

@@ -1,0 +1,94 @@
+/** Seconds: from a demo's answer to a long run. */
+const buckets = [0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
+/** Values of labels come from outside: one metric keeps so many series, the rest are one more. */
+const mostSeries = 500
+
+type Labels = Readonly<Record<string, string>>
+
+interface Metric {
+  help: string
+  type: 'counter' | 'gauge' | 'histogram'
+  series: Map<string, { value: number; buckets?: number[] }>
+  /** Asked when it is read, for a value nobody has to count. */
+  read?(): number
+}
+
+/** Counters of the service in Prometheus' text format. https://prometheus.io/docs/instrumenting/exposition_formats/ */
+export class Metrics {
+  readonly #metrics = new Map<string, Metric>()
+
+  counter(name: string, help: string): (labels: Labels, by?: number) => void {
+    const metric = this.#add(name, { help, type: 'counter', series: new Map() })
+    return (labels, by = 1) => {
+      seriesOf(metric, labels).value += by
+    }
+  }
+
+  gauge(name: string, help: string, read: () => number): void {
+    this.#add(name, { help, type: 'gauge', series: new Map(), read })
+  }
+
+  /** Takes seconds. */
+  histogram(name: string, help: string): (labels: Labels, seconds: number) => void {
+    const metric = this.#add(name, { help, type: 'histogram', series: new Map() })
+    return (labels, seconds) => {
+      const series = seriesOf(metric, labels)
+      series.buckets ??= buckets.map(() => 0)
+      series.value += seconds
+      const at = buckets.findIndex((bound) => seconds <= bound)
+      // The last one counts what is beyond all bounds.
+      const slot = at < 0 ? buckets.length : at
+      series.buckets[slot] = (series.buckets[slot] ?? 0) + 1
+    }
+  }
+
+  toText(): string {
+    let text = ''
+    for (const [name, { help, type, series, read }] of this.#metrics) {
+      text += `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n`
+      if (read !== undefined) text += `${name} ${read()}\n`
+      for (const [labels, { value, buckets: counts }] of series) {
+        text += counts === undefined ? `${name}${braced(labels)} ${value}\n` : histogramText(name, labels, value, counts)
+      }
+    }
+    return text
+  }
+
+  #add(name: string, metric: Metric): Metric {
+    this.#metrics.set(name, metric)
+    return metric
+  }
+}
+
+function seriesOf({ series }: Metric, labels: Labels): { value: number; buckets?: number[] } {
+  const asked = labelText(labels)
+  const key =
+    series.has(asked) || series.size < mostSeries
+      ? asked
+      : labelText(Object.fromEntries(Object.keys(labels).map((name) => [name, 'other'])))
+  const known = series.get(key)
+  if (known !== undefined) return known
+  const fresh = { value: 0 }
+  series.set(key, fresh)
+  return fresh
+}
+
+function labelText(labels: Labels): string {
+  return Object.entries(labels)
+    .map(([name, value]) => `${name}="${value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')}"`)
+    .join(',')
+}
+
+function braced(labels: string): string {
+  return labels === '' ? '' : `{${labels}}`
+}
+
+function histogramText(name: string, labels: string, sum: number, counts: readonly number[]): string {
+  let total = 0
+  let text = ''
+  for (const [at, bound] of [...buckets, '+Inf'].entries()) {
+    total += counts[at] ?? 0
+    text += `${name}_bucket${braced([labels, `le="${bound}"`].filter(Boolean).join(','))} ${total}\n`
+  }
+  return `${text}${name}_sum${braced(labels)} ${sum}\n${name}_count${braced(labels)} ${total}\n`
+}

@@ -1,0 +1,38 @@
+import type { Logger } from '../log.ts'
+import type { ToolSet } from '../tools/registry.ts'
+import type { Metrics } from './metrics.ts'
+import type { RunObserver } from './runs/run-store.ts'
+
+/** Counts what runs do, and logs how they end. Tools of clients count as one: their names come from outside. */
+export function observeRuns(metrics: Metrics, tools: Pick<ToolSet, 'get'>, logger: Logger): RunObserver {
+  const runs = metrics.counter('toolloop_runs_total', 'Runs that have ended or paused.')
+  const calls = metrics.counter('toolloop_tool_calls_total', 'Tool calls, by how they ended.')
+  const tokens = metrics.counter('toolloop_tokens_total', 'Tokens of all model requests.')
+  const requests = metrics.counter('toolloop_model_requests_total', 'Requests to models.')
+  const runSeconds = metrics.histogram('toolloop_run_duration_seconds', 'How long runs took.')
+  const callSeconds = metrics.histogram('toolloop_tool_call_duration_seconds', 'How long tool calls took.')
+  const toolLabel = (name: string) => (tools.get(name) !== undefined ? name : 'of a client')
+  return {
+    started: () => {},
+    event(_run, event) {
+      if (event.type === 'MODEL_END') requests({ provider: event.provider, model: event.model, finish: event.finishReason })
+      if (event.type === 'TOOL_CALL_REJECTED') calls({ tool: toolLabel(event.tool), outcome: 'rejected' })
+      if (event.type !== 'TOOL_CALL_END') return
+      const tool = toolLabel(event.tool)
+      calls({ tool, outcome: event.meta.ok === false ? 'failed' : 'ok' })
+      callSeconds({ tool }, (event.meta.durationMs ?? 0) / 1000)
+    },
+    ended({ id, order: { agent, kind, caller } }, { stopReason, usage, iterations, error }, durationMs) {
+      runs({ model: agent, kind, stop_reason: stopReason })
+      tokens({ model: agent, direction: 'input' }, usage.inputTokens)
+      tokens({ model: agent, direction: 'output' }, usage.outputTokens)
+      runSeconds({ model: agent, kind }, durationMs / 1000)
+      const level = error === undefined ? 'info' : 'warn'
+      const failure = error === undefined ? {} : { errorCode: error.code, error: error.message }
+      logger[level](
+        { runId: id, model: agent, caller: caller.name, stopReason, iterations, durationMs: Math.round(durationMs), ...failure },
+        'run ended',
+      )
+    },
+  }
+}

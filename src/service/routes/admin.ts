@@ -1,0 +1,114 @@
+import { readFileSync } from 'node:fs'
+import type { JsonObject } from '../../messages.ts'
+import type { ConfigChange } from '../config/config-source.ts'
+import { configSchema } from '../config/parse-config.ts'
+import { HttpProblem } from '../http/problem.ts'
+import { configChangeSchema, configSchemaOfResponse, stateSchema, testedProviderSchema, testProviderSchema } from '../http/schemas.ts'
+import type { Call, Route } from '../route.ts'
+import { LogReader } from '../runs/log-reader.ts'
+import type { ServiceParts } from '../service-parts.ts'
+import { testProvider } from '../test-provider.ts'
+import { describeTools } from './health.ts'
+import { readLastEventId } from './runs.ts'
+
+/** Everything the admin page needs; nothing here gives out a key. */
+export function adminRoutes(parts: ServiceParts): Route[] {
+  const { config, host, runs, streams, limiter } = parts
+  return [
+    {
+      method: 'GET',
+      path: '/admin/api/config',
+      access: 'admin',
+      summary: 'The configuration as the file has it. `etag` is for changing it.',
+      responses: { 200: { description: 'The configuration', schema: configSchemaOfResponse } },
+      answer: async () => shown(await config.show(), parts),
+    },
+    {
+      method: 'PUT',
+      path: '/admin/api/config',
+      access: 'admin',
+      summary:
+        'Replaces the configuration: as a whole (comments of the file are kept), or the text of the file. It holds from the next request on.',
+      headers: [{ name: 'if-match', required: true, description: 'The `etag` of the configuration the change was made from, or `*`.' }],
+      body: configChangeSchema,
+      responses: {
+        200: { description: 'The configuration as it is now', schema: configSchemaOfResponse },
+        412: { description: 'Somebody else has changed it' },
+        422: { description: 'It is not usable; nothing has changed' },
+        428: { description: '`if-match` is missing' },
+      },
+      answer: (call) => changeConfig(call, parts),
+    },
+    {
+      method: 'GET',
+      path: '/admin/api/config/schema',
+      access: 'admin',
+      summary: 'The JSON Schema of the configuration.',
+      responses: { 200: { description: 'The schema', schema: { type: 'object' } } },
+      answer: () => Response.json(configSchema()),
+    },
+    {
+      method: 'POST',
+      path: '/admin/api/providers/test',
+      access: 'admin',
+      summary: 'Asks a model one tiny question, and says what came of it.',
+      body: testProviderSchema,
+      responses: { 200: { description: 'What came of it', schema: testedProviderSchema } },
+      answer: async ({ body, request }) =>
+        Response.json(await testProvider(body as { model: string | JsonObject }, config, request.signal)),
+    },
+    {
+      method: 'GET',
+      path: '/admin/api/state',
+      access: 'admin',
+      summary: 'How everything stands.',
+      responses: { 200: { description: 'The state', schema: stateSchema } },
+      answer: ({ caller }) => {
+        const list = runs.list(caller)
+        return Response.json({
+          version,
+          startedAt: parts.startedAt.toISOString(),
+          draining: parts.isDraining(),
+          config: config.state,
+          models: host.agents.map(({ name, model }) => ({ name, provider: model.provider, model: model.model })),
+          tools: describeTools(parts),
+          runs: list.slice(0, 200).map((run) => run.summary()),
+          pending: list.flatMap((run) =>
+            run.status === 'paused' ? run.summary().pending.map((item) => ({ runId: run.id, ...(item as object) })) : [],
+          ),
+          openStreams: streams.size,
+        })
+      },
+    },
+    {
+      method: 'GET',
+      path: '/admin/api/feed',
+      access: 'admin',
+      summary: 'The events of all runs: the latest, then those that come.',
+      headers: [{ name: 'last-event-id', description: 'The number of the last event that was read: those after it are sent.' }],
+      responses: { 200: { description: 'Events', types: ['text/event-stream'] } },
+      answer: ({ request, caller }) => {
+        const release = limiter.admitStream(caller.name)
+        try {
+          return streams.respond(new LogReader(runs.feed, { after: readLastEventId(request) }), { onClose: release })
+        } catch (error) {
+          release()
+          throw error
+        }
+      },
+    },
+  ]
+}
+
+const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'))
+
+async function changeConfig({ request, body }: Call, parts: ServiceParts): Promise<Response> {
+  const etag = request.headers.get('if-match')
+  if (etag === null)
+    throw new HttpProblem(428, 'if_match_required', 'Expected `if-match` with the `etag` of the configuration', { param: 'if-match' })
+  return shown(await parts.config.change(body as ConfigChange, etag), parts)
+}
+
+function shown({ etag, text, config }: { etag: string; text: string; config: unknown }, parts: ServiceParts): Response {
+  return Response.json({ etag, text, config, state: parts.config.state }, { headers: { etag } })
+}

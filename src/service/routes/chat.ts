@@ -1,0 +1,81 @@
+import { type ChatRequest, orderOfChat, wantsJson } from '../chat/chat-order.ts'
+import { ChatReply } from '../chat/chat-reply.ts'
+import { problemOfRequest } from '../http/problem.ts'
+import { chatCompletionSchema, chatRequestSchema, modelListSchema } from '../http/schemas.ts'
+import type { Call, Route } from '../route.ts'
+import type { ServiceParts } from '../service-parts.ts'
+
+/** The front that clients of OpenAI's API know: an agent looks like a model. */
+export function chatRoutes(parts: ServiceParts): Route[] {
+  return [
+    {
+      method: 'POST',
+      path: '/v1/chat/completions',
+      access: 'run',
+      summary: 'Answers a conversation. Calls of the tools in the request come back as `tool_calls`; all others are run here.',
+      body: chatRequestSchema,
+      responses: {
+        200: { description: 'The completion, or its chunks', schema: chatCompletionSchema, types: ['text/event-stream'] },
+        502: { description: 'The model failed' },
+      },
+      answer: (call) => completeChat(call, parts),
+    },
+    {
+      method: 'GET',
+      path: '/v1/models',
+      access: 'run',
+      summary: 'The agents there are.',
+      responses: { 200: { description: 'As OpenAI lists models', schema: modelListSchema } },
+      answer: () =>
+        Response.json({
+          object: 'list',
+          data: parts.host.agents.map(({ name }) => ({ id: name, object: 'model', created, owned_by: 'toolloop' })),
+        }),
+    },
+  ]
+}
+
+const created = Math.floor(Date.now() / 1000)
+
+async function completeChat({ request, body, caller }: Call, { runs, streams, limiter }: ServiceParts): Promise<Response> {
+  const chat = body as ChatRequest
+  const order = orderInWords(chat, caller)
+  const isStream = chat.stream === true
+  const reply = new ChatReply(
+    { id: order.id, model: chat.model, answerOnly: wantsJson(chat), includeUsage: chat.stream_options?.include_usage === true },
+    { streams: isStream },
+  )
+  const release = isStream ? limiter.admitStream(caller.name) : () => {}
+  try {
+    const run = await runs.start(order, reply)
+    const headers = { 'x-run-id': run.id }
+    // Nobody else can ask for the answer: without its reader the run is for nothing.
+    const leave = () => run.abort('the client has gone')
+    reply.onOverflow = leave
+    if (isStream) {
+      const onClose = (ending: 'ended' | 'gone') => {
+        release()
+        if (ending === 'gone') leave()
+      }
+      return streams.respond(reply, { headers, onClose })
+    }
+    request.signal.addEventListener('abort', leave, { once: true })
+    try {
+      if (request.signal.aborted) leave()
+      return Response.json(await reply.completion(), { headers })
+    } finally {
+      request.signal.removeEventListener('abort', leave)
+    }
+  } catch (error) {
+    release()
+    throw error
+  }
+}
+
+function orderInWords(chat: ChatRequest, caller: Call['caller']): ReturnType<typeof orderOfChat> {
+  try {
+    return orderOfChat(chat, caller)
+  } catch (error) {
+    throw problemOfRequest(error) ?? error
+  }
+}

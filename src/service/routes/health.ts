@@ -1,0 +1,65 @@
+import { convertToOpenAITool } from '../../tools/tool.ts'
+import { statusSchema, toolListSchema } from '../http/schemas.ts'
+import { openApiDocument } from '../openapi.ts'
+import type { Route } from '../route.ts'
+import type { ServiceParts } from '../service-parts.ts'
+
+/** What is told of the service itself. */
+export function healthRoutes(parts: ServiceParts, all: () => readonly Route[]): Route[] {
+  return [
+    {
+      method: 'GET',
+      path: '/healthz',
+      access: 'open',
+      probe: true,
+      summary: 'Whether the process answers.',
+      responses: { 200: { description: 'It does', schema: statusSchema } },
+      answer: () => Response.json({ status: 'ok' }),
+    },
+    {
+      method: 'GET',
+      path: '/readyz',
+      access: 'open',
+      probe: true,
+      summary: 'Whether it takes new work.',
+      responses: {
+        200: { description: 'It does', schema: statusSchema },
+        503: { description: 'It is shutting down', schema: statusSchema },
+      },
+      answer: () => (parts.isDraining() ? Response.json({ status: 'draining' }, { status: 503 }) : Response.json({ status: 'ready' })),
+    },
+    {
+      method: 'GET',
+      path: '/metrics',
+      access: 'run',
+      probe: true,
+      summary: 'Counters for Prometheus.',
+      responses: { 200: { description: 'Its text format', types: ['text/plain'] } },
+      answer: () => new Response(parts.metrics.toText(), { headers: { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' } }),
+    },
+    {
+      method: 'GET',
+      path: '/openapi.json',
+      access: 'open',
+      summary: 'This API.',
+      responses: { 200: { description: 'An OpenAPI 3.1 document', schema: { type: 'object' } } },
+      answer: () => Response.json(openApiDocument(all())),
+    },
+    {
+      method: 'GET',
+      path: '/v1/tools',
+      access: 'run',
+      summary: 'The tools of the agent.',
+      responses: { 200: { description: 'The tools', schema: toolListSchema } },
+      answer: () => Response.json({ object: 'list', data: describeTools(parts) }),
+    },
+  ]
+}
+
+export function describeTools({ host }: Pick<ServiceParts, 'host'>): object[] {
+  return host.tools.list().map((tool) => ({
+    ...convertToOpenAITool(tool),
+    effect: tool.effect ?? 'unsafe',
+    approval: tool.approval === true ? 'always' : typeof tool.approval === 'function' ? 'depends' : 'never',
+  }))
+}

@@ -1,0 +1,25 @@
+import { readFile } from 'node:fs/promises'
+import { extname } from 'node:path'
+import { HttpProblem } from '../http/problem.ts'
+
+const folder = new URL('../page/', import.meta.url)
+const types: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+  '.png': 'image/png',
+}
+
+/** Scripts and styles are files beside the page; nothing inline, nothing from elsewhere, no frames, no forms to elsewhere. */
+const policy =
+  "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+
+/** A file of the admin page. A name is a name: whatever could lead out of the folder is none. Rejects with an `HttpProblem` 404. */
+export async function servePage(name: string): Promise<Response> {
+  const type = /^[a-z0-9]+(?:[.-][a-z0-9]+)*$/i.test(name) ? types[extname(name)] : undefined
+  const content = type === undefined ? undefined : await readFile(new URL(name, folder)).catch(() => undefined)
+  if (type === undefined || content === undefined) throw new HttpProblem(404, 'not_found', 'The admin page has no such file')
+  const headers = { 'content-type': type, 'cache-control': 'no-cache', 'content-security-policy': policy, 'x-frame-options': 'DENY' }
+  return new Response(new Uint8Array(content), { headers })
+}

@@ -1,0 +1,226 @@
+import { randomUUID } from 'node:crypto'
+import type { Decision } from '../../agent/decisions.ts'
+import type { RunInput, RunLimits, RunOptions } from '../../agent/run.ts'
+import type { ChatMessage } from '../../messages.ts'
+import { type ClientTool, toClientTools } from '../client-tools.ts'
+import { HttpProblem, problemOfRequest } from '../http/problem.ts'
+import { decisionsSchema, runListSchema, runSchema, startRunSchema, steeringSchema } from '../http/schemas.ts'
+import { sseFrame } from '../http/sse.ts'
+import type { Call, Route, RouteResponse } from '../route.ts'
+import { LogReader } from '../runs/log-reader.ts'
+import type { ServiceRun } from '../runs/service-run.ts'
+import type { ServiceParts } from '../service-parts.ts'
+
+interface StartRun {
+  input: RunInput
+  model?: string
+  messages?: ChatMessage[]
+  tools?: ClientTool[]
+  activeTools?: string[]
+  maxIterations?: number
+  limits?: RunLimits
+  temperature?: number
+  maxOutputTokens?: number
+  background?: boolean
+  stream?: boolean
+}
+
+const aRun: RouteResponse = { description: 'The run', schema: runSchema }
+const events = ['text/event-stream']
+const lastEventId = { name: 'last-event-id', description: 'The number of the last event that was read: those after it are sent.' }
+
+/** Runs as such: watched, left, come back to, steered, decided on. A run goes on whether or not anybody watches it. */
+export function runRoutes(parts: ServiceParts): Route[] {
+  const { runs } = parts
+  return [
+    {
+      method: 'POST',
+      path: '/v1/runs',
+      access: 'run',
+      summary: 'Starts a run. Answers with its result when it has ended, or with its events as they come, or at once.',
+      body: startRunSchema,
+      responses: { 200: { ...aRun, types: events }, 202: { description: 'It goes on in the background', schema: runSchema } },
+      answer: (call) => startRun(call, parts),
+    },
+    {
+      method: 'GET',
+      path: '/v1/runs',
+      access: 'run',
+      summary: "The caller's runs, the newest first; an admin's are everybody's. Kept in memory, for a while.",
+      query: [{ name: 'limit', description: 'How many at most, up to 1,000. Default 100.' }],
+      responses: { 200: { description: 'The runs, without their results', schema: runListSchema } },
+      answer: ({ caller, url }) => {
+        const limit = Math.min(Math.max(Number(url.searchParams.get('limit') ?? 100) || 100, 1), 1_000)
+        const list = runs.list(caller).slice(0, limit)
+        return Response.json({ object: 'list', data: list.map((run) => run.summary()) })
+      },
+    },
+    {
+      method: 'GET',
+      path: '/v1/runs/{id}',
+      access: 'run',
+      summary: 'A run, with its result.',
+      responses: { 200: aRun },
+      answer: (call) => respondWith(find(call, parts)),
+    },
+    {
+      method: 'GET',
+      path: '/v1/runs/{id}/events',
+      access: 'run',
+      summary: 'The events of a run: those there have been, then those that come, at last `RESULT`.',
+      headers: [lastEventId],
+      responses: { 200: { description: 'Events', types: events } },
+      answer: (call) => streamEvents(find(call, parts), call, parts, {}),
+    },
+    {
+      method: 'POST',
+      path: '/v1/runs/{id}/cancel',
+      access: 'run',
+      summary: 'Aborts a run; one that has ended stays as it is.',
+      responses: { 200: aRun },
+      answer: async (call) => {
+        const run = find(call, parts)
+        runs.cancel(run, 'cancelled')
+        await run.ended
+        return respondWith(run)
+      },
+    },
+    {
+      method: 'POST',
+      path: '/v1/runs/{id}/messages',
+      access: 'run',
+      summary: 'Says something to a run while it goes on. It is taken up before the model is asked again.',
+      body: steeringSchema,
+      responses: { 202: { description: 'It will be taken up', schema: runSchema } },
+      answer: (call) => steer(find(call, parts), call.body as { input: RunInput }),
+    },
+    {
+      method: 'POST',
+      path: '/v1/runs/{id}/decisions',
+      access: 'run',
+      summary: 'Decides on what a paused run waits for, and lets it go on.',
+      body: decisionsSchema,
+      responses: { 200: { ...aRun, types: events } },
+      answer: (call) => decide(find(call, parts), call, parts),
+    },
+  ]
+}
+
+function find({ params, caller }: Call, { runs }: ServiceParts): ServiceRun {
+  return runs.get(params.id ?? '', caller)
+}
+
+function respondWith(run: ServiceRun, status = 200): Response {
+  return new Response(run.toText(), { status, headers: { 'content-type': 'application/json', 'x-run-id': run.id } })
+}
+
+async function startRun(call: Call, parts: ServiceParts): Promise<Response> {
+  const body = call.body as StartRun
+  const { input, model = 'toolloop', tools, background } = body
+  const order = {
+    id: `run_${randomUUID()}`,
+    caller: call.caller,
+    kind: 'run' as const,
+    agent: model,
+    input,
+    options: optionsOf(body, parts),
+    clientTools: toClientTools(tools),
+  }
+  const wantsEvents = body.stream === true || accepts(call.request)
+  if (background === true && body.stream === true)
+    throw new HttpProblem(400, 'invalid_request', 'Expected one of `background` and `stream`', { param: 'stream' })
+  const run = await parts.runs.start(order)
+  if (background === true) return respondWith(run, 202)
+  if (wantsEvents) return streamEvents(run, call, parts, { fromStart: true })
+  return whenEnded(run, call)
+}
+
+/** The run's own bounds; those of the service go over them. */
+function optionsOf(
+  { messages, activeTools, maxIterations, limits = {}, temperature, maxOutputTokens }: StartRun,
+  { config }: ServiceParts,
+): RunOptions {
+  const most = config.config.limits ?? {}
+  const bounded = Object.entries(limits).map(([name, limit]) => [
+    name,
+    Math.min(limit, Number(most[name as keyof typeof most] ?? Number.POSITIVE_INFINITY)),
+  ])
+  return {
+    ...(messages === undefined ? {} : { messages }),
+    ...(activeTools === undefined ? {} : { activeTools }),
+    ...(maxIterations === undefined ? {} : { maxIterations: Math.min(maxIterations, most.maxIterations ?? mostIterations) }),
+    ...(temperature === undefined ? {} : { temperature }),
+    ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
+    limits: Object.fromEntries(bounded),
+  }
+}
+
+/** Where the configuration says nothing. */
+const mostIterations = 50
+
+function accepts(request: Request): boolean {
+  return (request.headers.get('accept') ?? '').includes('text/event-stream')
+}
+
+/** Waits for the run, or until the client has gone: the run goes on then. */
+async function whenEnded(run: ServiceRun, { request }: Call): Promise<Response> {
+  const gone = Promise.withResolvers<void>()
+  const leave = () => gone.resolve()
+  request.signal.addEventListener('abort', leave, { once: true })
+  try {
+    await Promise.race([run.ended, gone.promise])
+    return respondWith(run)
+  } finally {
+    request.signal.removeEventListener('abort', leave)
+  }
+}
+
+function streamEvents(
+  run: ServiceRun,
+  { request, caller }: Call,
+  { streams, limiter }: ServiceParts,
+  { fromStart = false, after }: { fromStart?: boolean; after?: number },
+): Response {
+  const release = limiter.admitStream(caller.name)
+  const reader = new LogReader(run.log, {
+    after: after ?? (fromStart ? 0 : readLastEventId(request)),
+    isOpen: () => run.status === 'running',
+    lastFrame: () => sseFrame('RESULT', run.toText()),
+  })
+  try {
+    return streams.respond(reader, { headers: { 'x-run-id': run.id }, onClose: release })
+  } catch (error) {
+    release()
+    throw error
+  }
+}
+
+/** Throws an `HttpProblem` 400. */
+export function readLastEventId(request: Request): number {
+  const given = request.headers.get('last-event-id')
+  if (given === null || given === '') return 0
+  if (/^\d{1,15}$/.test(given)) return Number(given)
+  throw new HttpProblem(400, 'invalid_request', "Expected `last-event-id` to be an event's number", { param: 'last-event-id' })
+}
+
+function steer(run: ServiceRun, { input }: { input: RunInput }): Response {
+  if (run.status === 'done') throw new HttpProblem(409, 'run_ended', `Run ${run.id} has ended; start another one with its messages`)
+  try {
+    run.control.send(input)
+  } catch (error) {
+    throw problemOfRequest(error) ?? error
+  }
+  return respondWith(run, 202)
+}
+
+async function decide(run: ServiceRun, call: Call, parts: ServiceParts): Promise<Response> {
+  const { decisions } = call.body as { decisions: Decision[] }
+  const unknown = decisions.findIndex(
+    ({ toolCallId, fingerprint }) => !run.pending.some((item) => item.toolCallId === toolCallId && item.fingerprint === fingerprint),
+  )
+  if (run.status === 'paused' && unknown >= 0)
+    throw new HttpProblem(409, 'not_pending', 'No call waits for this decision', { param: `decisions.${unknown}` })
+  const after = run.log.lastId
+  await parts.runs.resume(run, decisions)
+  return accepts(call.request) ? streamEvents(run, call, parts, { after }) : whenEnded(run, call)
+}

@@ -1,0 +1,80 @@
+/** One event as it is sent: its number in the log, its type, and its JSON. */
+export interface LoggedEvent {
+  id: number
+  type: string
+  data: string
+}
+
+export interface EventLogBounds {
+  /** Most events that are kept. */
+  events: number
+  /** Most characters of JSON that are kept. */
+  characters: number
+}
+
+/**
+ * The latest events of a run, or of all runs, numbered from 1. Bounded: the oldest give way. Readers have a place in it and nothing else, so
+ * however many there are and however slow, they cost no memory.
+ */
+export class EventLog {
+  readonly #bounds: EventLogBounds
+  readonly #listeners = new Set<() => void>()
+  #events: LoggedEvent[] = []
+  /** Where the oldest kept event is in the array; what is before it has been given up. */
+  #head = 0
+  #last = 0
+  #characters = 0
+
+  constructor(bounds: EventLogBounds) {
+    this.#bounds = bounds
+  }
+
+  /** Of the newest event; 0 before the first. */
+  get lastId(): number {
+    return this.#last
+  }
+
+  /** Of the oldest event that is kept; one past the newest when none is. */
+  get firstId(): number {
+    return this.#events[this.#head]?.id ?? this.#last + 1
+  }
+
+  get characters(): number {
+    return this.#characters
+  }
+
+  append(type: string, data: string): void {
+    this.#events.push({ id: ++this.#last, type, data })
+    this.#characters += data.length
+    while (this.#events.length - this.#head > this.#bounds.events || this.#characters > this.#bounds.characters) this.#dropOldest()
+    this.wake()
+  }
+
+  /** Kept events after the one of that number, in order. */
+  *after(id: number): Iterable<LoggedEvent> {
+    const from = this.#head + Math.max(0, id + 1 - this.firstId)
+    for (let at = from; at < this.#events.length; at++) {
+      const event = this.#events[at]
+      if (event !== undefined) yield event
+    }
+  }
+
+  /** Called when there is something new to read, or nothing more will come; must not throw. Returns the function that unsubscribes. */
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  wake(): void {
+    for (const listener of this.#listeners) listener()
+  }
+
+  #dropOldest(): void {
+    this.#characters -= this.#events[this.#head]?.data.length ?? 0
+    this.#head++
+    // Giving up in batches keeps the cost of one event constant.
+    if (this.#head < 1024 && this.#head < this.#events.length) return
+    this.#events = this.#events.slice(this.#head)
+    this.#head = 0
+  }
+}

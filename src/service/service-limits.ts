@@ -1,0 +1,39 @@
+import type { Config } from './config/config.ts'
+import type { OriginRules } from './http/check-origin.ts'
+import type { RateLimits } from './http/rate-limit.ts'
+import type { RunBounds } from './runs/run-store.ts'
+
+/** The bounds of the service, every one decided. */
+export interface ServiceLimits extends RateLimits, OriginRules {
+  host: string
+  port: number
+  maxBodyBytes: number
+  keepRuns: RunBounds
+  drainMs: number
+  /** Whether the configuration has tokens of its own. */
+  hasTokens: boolean
+}
+
+/** What the configuration says, and the default for what it does not. */
+export function readLimits({ service = {} }: Config): ServiceLimits {
+  const { keepRuns = {} } = service
+  return {
+    host: service.host ?? '127.0.0.1',
+    port: service.port ?? 8787,
+    hosts: service.hosts ?? [],
+    origins: service.origins ?? [],
+    requestsPerMinute: service.requestsPerMinute ?? 1_200,
+    concurrentRuns: service.concurrentRuns ?? 100,
+    openStreams: service.openStreams ?? 1_000,
+    maxBodyBytes: service.maxBodyBytes ?? 4_194_304,
+    keepRuns: {
+      count: keepRuns.count ?? 500,
+      ageMs: (keepRuns.minutes ?? 60) * 60_000,
+      characters: (keepRuns.megabytes ?? 64) * 1_000_000,
+      eventsOfRun: 5_000,
+      charactersOfRun: 2_000_000,
+    },
+    drainMs: (service.drainSeconds ?? 20) * 1_000,
+    hasTokens: (service.auth?.tokens ?? []).length > 0,
+  }
+}

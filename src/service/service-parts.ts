@@ -1,0 +1,21 @@
+import type { AgentHost } from './agent-host.ts'
+import type { ConfigSource } from './config/config-source.ts'
+import type { TokenAuth } from './http/auth.ts'
+import type { RateLimiter } from './http/rate-limit.ts'
+import type { SseStreams } from './http/sse.ts'
+import type { Metrics } from './metrics.ts'
+import type { RunStore } from './runs/run-store.ts'
+
+/** What the routes work with. */
+export interface ServiceParts {
+  readonly host: AgentHost
+  readonly runs: RunStore
+  readonly streams: SseStreams
+  readonly limiter: RateLimiter
+  readonly auth: TokenAuth
+  readonly config: ConfigSource
+  readonly metrics: Metrics
+  readonly startedAt: Date
+  /** Shutting down: new work is refused. */
+  isDraining(): boolean
+}

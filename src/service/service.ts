@@ -1,0 +1,231 @@
+import { isAbsolute, resolve } from 'node:path'
+import { EventBus } from '../events.ts'
+import { defaultLogger, type Logger, redacting } from '../log.ts'
+import type { AnyModel } from '../models/create-model.ts'
+import type { SwitchableModel } from '../models/switchable.ts'
+import { ToolRegistry } from '../tools/registry.ts'
+import type { AnyTool } from '../tools/tool.ts'
+import { AgentHost, type AgentOptions, defaultAgent } from './agent-host.ts'
+import { createApp } from './app.ts'
+import type { Config, PreparedConfig } from './config/config.ts'
+import { ConfigSource, type ConfigState } from './config/config-source.ts'
+import { type Caller, newToken, TokenAuth } from './http/auth.ts'
+import { RateLimiter } from './http/rate-limit.ts'
+import { SseStreams } from './http/sse.ts'
+import { Metrics } from './metrics.ts'
+import { observeRuns } from './observe-runs.ts'
+import { RunStore } from './runs/run-store.ts'
+import { readLimits, type ServiceLimits } from './service-limits.ts'
+
+export interface ServiceOptions {
+  /** The configuration file; it need not be there yet. Default: none, and nothing is watched. */
+  configFile?: string
+  /** The model where the configuration names none. Default `'demo'`. */
+  model?: AnyModel
+  /** The model of `model` holds even where the configuration names another. Default false. */
+  modelIsFixed?: boolean
+  /** Tools besides those of the configuration. A registry may be changed while the service runs. */
+  tools?: readonly AnyTool[] | ToolRegistry
+  /** Hooks, guardrails and whatever else a runner takes; `limits` and `instructions` of the configuration go over them. */
+  agent?: AgentOptions
+  /** A token with both roles, besides those of the configuration. */
+  token?: string
+  /**
+   * Finds out who sent a request, instead of tokens: for a program that knows its users already. Undefined: nobody, the answer is 401.
+   * May throw or reject, which means the same and is logged.
+   */
+  authenticate?(request: Request): Caller | undefined | Promise<Caller | undefined>
+  bus?: EventBus
+  logger?: Logger
+  /** What variables are looked up in. Default: the process's environment. */
+  env?: Readonly<Record<string, string | undefined>>
+  /** Where relative paths begin. Default: the working directory. */
+  cwd?: string
+  /** Told when the configuration file has changed, whether or not it could be taken over. */
+  onReload?(state: ConfigState): void
+  /** Milliseconds; for tests. */
+  times?: Partial<ServiceTimes>
+}
+
+export interface ServiceTimes {
+  debounceMs: number
+  pollMs: number
+  heartbeatMs: number
+  stallMs: number
+}
+
+/** A running service, to be mounted in any server that speaks `fetch`, or given to `listen`. */
+export interface Service {
+  /** Answers a request. Never rejects. */
+  readonly fetch: (request: Request) => Promise<Response>
+  /** Rejects when the configuration is not usable: nothing is served then. */
+  readonly ready: Promise<void>
+  /** The current model: changes as the configuration does. */
+  readonly model: SwitchableModel
+  /** The program's own tools; those of the configuration are not among them. */
+  readonly registry: ToolRegistry
+  readonly bus: EventBus
+  readonly logger: Logger
+  /** What the configuration says now, defaults filled in. */
+  readonly limits: ServiceLimits
+  /** The token that was made up because none was configured; undefined when there is one. */
+  readonly initialToken: string | undefined
+  /** Refuses new work, lets runs finish for at most so many milliseconds, aborts the others, closes streams and files. */
+  drain(timeoutMs?: number): Promise<void>
+}
+
+/**
+ * Makes a service of an agent: an API compatible with OpenAI's, one for runs, and one for administration; `/openapi.json` has it all.
+ * Configuration may change while it runs. Throws `invalid_option` or `invalid_tool`; what is wrong with the file, `ready` tells.
+ *
+ * ```ts
+ * const service = createService({ model: 'openai/gpt-5.2', tools: [weather], token: process.env.MY_TOKEN })
+ * await service.ready
+ * app.mount('/agent', service.fetch)
+ * ```
+ */
+export function createService(options: ServiceOptions = {}): Service {
+  return new AgentService(options)
+}
+
+const defaultTimes: ServiceTimes = { debounceMs: 100, pollMs: 5_000, heartbeatMs: 15_000, stallMs: 30_000 }
+/** What an aborted run has to settle, and its last words to be sent. */
+const afterAbortMs = 2_000
+
+class AgentService implements Service {
+  readonly ready: Promise<void>
+  readonly registry: ToolRegistry
+  readonly bus: EventBus
+  readonly logger: Logger
+  readonly initialToken: string | undefined
+  readonly #host: AgentHost
+  readonly #config: ConfigSource
+  readonly #runs: RunStore
+  readonly #streams: SseStreams
+  readonly #auth: TokenAuth
+  readonly #limiter: RateLimiter
+  readonly #env: Readonly<Record<string, string | undefined>>
+  readonly #app: (request: Request) => Promise<Response>
+  #limits: ServiceLimits = readLimits({})
+  #draining = false
+  #drained: Promise<void> | undefined
+
+  constructor(options: ServiceOptions) {
+    const { configFile, model = 'demo', tools = [], agent = {}, token, cwd = process.cwd(), times } = options
+    this.#env = options.env ?? process.env
+    this.logger = options.logger === undefined ? defaultLogger : redacting(options.logger)
+    this.bus = options.bus ?? new EventBus((error, event) => this.logger.error({ error, event }, 'event listener failed'))
+    this.registry = tools instanceof ToolRegistry ? tools : new ToolRegistry(tools)
+    const metrics = new Metrics()
+    const { heartbeatMs, stallMs, ...watchTimes } = { ...defaultTimes, ...times }
+    this.initialToken = token === undefined && options.authenticate === undefined ? newToken() : undefined
+    const always = [token, this.initialToken].flatMap((one) => (one === undefined ? [] : [{ caller: operator, token: one }]))
+    this.#auth = new TokenAuth(always)
+    this.#limiter = new RateLimiter(this.#limits)
+    const dropped = metrics.counter('toolloop_streams_dropped_total', 'Event streams whose reader was too slow.')
+    this.#streams = new SseStreams({ heartbeatMs, stallMs }, (reason) => {
+      dropped({ reason })
+      this.logger.warn({ reason }, 'the reader of an event stream was dropped')
+    })
+    this.#host = new AgentHost({
+      model,
+      modelIsFixed: options.modelIsFixed === true,
+      registry: this.registry,
+      options: agent,
+      bus: this.bus,
+      logger: this.logger,
+      cwd,
+    })
+    this.#runs = new RunStore({
+      host: this.#host,
+      limiter: this.#limiter,
+      bounds: this.#limits.keepRuns,
+      observer: observeRuns(metrics, this.#host.tools, this.logger),
+      logger: this.logger,
+    })
+    this.#config = new ConfigSource({
+      file: configFile === undefined || isAbsolute(configFile) ? configFile : resolve(cwd, configFile),
+      env: this.#env,
+      times: watchTimes,
+      logger: this.logger,
+      prepare: (config) => this.#prepare(config),
+      ...(options.onReload === undefined ? {} : { onReload: options.onReload }),
+    })
+    metrics.gauge('toolloop_runs_running', 'Runs that are going on.', () => this.#runs.running)
+    metrics.gauge('toolloop_streams_open', 'Event streams that are open.', () => this.#streams.size)
+    metrics.gauge('toolloop_config_reloads', 'How often the configuration was changed.', () => this.#config.state.reloads)
+    metrics.gauge('toolloop_config_broken', '1 while the configuration file is not usable.', () => (this.#config.state.lastError ? 1 : 0))
+    this.#app = createApp({
+      host: this.#host,
+      runs: this.#runs,
+      streams: this.#streams,
+      limiter: this.#limiter,
+      auth: this.#auth,
+      config: this.#config,
+      metrics,
+      startedAt: new Date(),
+      isDraining: () => this.#draining,
+      limits: () => this.#limits,
+      logger: this.logger,
+      ...(options.authenticate === undefined ? {} : { authenticate: options.authenticate }),
+    })
+    this.ready = this.#config.start()
+    // Whoever awaits it is told; nobody has to.
+    this.ready.catch(() => {})
+  }
+
+  get model(): SwitchableModel {
+    return this.#host.agent(defaultAgent).model
+  }
+
+  get limits(): ServiceLimits {
+    return this.#limits
+  }
+
+  readonly fetch = async (request: Request): Promise<Response> => {
+    try {
+      await this.ready
+    } catch {
+      return Response.json(
+        { error: { message: 'The service could not be started', type: 'server_error', code: 'not_started', param: null } },
+        { status: 503 },
+      )
+    }
+    return this.#app(request)
+  }
+
+  drain(timeoutMs: number = this.#limits.drainMs): Promise<void> {
+    this.#drained ??= this.#drain(timeoutMs)
+    return this.#drained
+  }
+
+  async #drain(timeoutMs: number): Promise<void> {
+    this.#draining = true
+    await this.#runs.settled(AbortSignal.timeout(timeoutMs))
+    if (this.#runs.running > 0) {
+      this.logger.warn({ running: this.#runs.running }, 'runs are aborted: the service is shutting down')
+      this.#runs.abortAll('the service is shutting down')
+      await this.#runs.settled(AbortSignal.timeout(afterAbortMs))
+    }
+    this.#streams.dispose('the service is shutting down')
+    this.#config.close()
+    await this.#host.close()
+  }
+
+  async #prepare(config: Config): Promise<PreparedConfig> {
+    const limits = readLimits(config)
+    const prepared = await this.#host.prepare(config)
+    return {
+      commit: () => {
+        prepared.commit()
+        this.#limits = limits
+        this.#limiter.limits = limits
+        this.#runs.bounds = limits.keepRuns
+        this.#auth.accept(config.service?.auth?.tokens ?? [], this.#env)
+      },
+      discard: () => prepared.discard(),
+    }
+  }
+}
+
+const operator: Caller = { name: 'operator', roles: ['run', 'admin'] }

@@ -1,0 +1,59 @@
+import { messageOf, ToolloopError } from '../errors.ts'
+import { redactText } from '../log.ts'
+import type { Json, JsonObject } from '../messages.ts'
+import { createModel } from '../models/create-model.ts'
+import type { ModelSettings } from '../models/settings.ts'
+import type { ConfigSource } from './config/config-source.ts'
+import { findInlineSecrets } from './config/inline-secrets.ts'
+import { interpolate } from './config/interpolate.ts'
+
+export interface TestedProvider {
+  ok: boolean
+  provider?: string
+  model?: string
+  durationMs: number
+  /** What it answered. */
+  text?: string
+  error?: { code: string; message: string; path?: string }
+}
+
+interface TestOrder {
+  /** A name of the configuration's `models`, `provider/model`, or settings. */
+  model: string | JsonObject
+  /** Default 15 000. */
+  timeoutMs?: number
+}
+
+/** Asks a model one tiny question, once. Never rejects: what goes wrong is what was to be found out. */
+export async function testProvider(
+  { model: given, timeoutMs = 15_000 }: TestOrder,
+  { config }: ConfigSource,
+  signal: AbortSignal,
+): Promise<TestedProvider> {
+  const started = performance.now()
+  const duration = () => Math.round(performance.now() - started)
+  const fail = (code: string, message: string, path?: string): TestedProvider => ({
+    ok: false,
+    durationMs: duration(),
+    error: { code, message: redactText(message), ...(path === undefined ? {} : { path }) },
+  })
+  const { models = {}, providers } = config
+  const wanted: Json = typeof given === 'string' && Object.hasOwn(models, given) ? (models[given] as Json) : given
+  const { value, problems } = interpolate(wanted, process.env)
+  const [problem] = [...findInlineSecrets(wanted), ...problems]
+  if (problem !== undefined) return fail('invalid_option', `The setting ${problem.message}`, problem.path)
+  const timeout = AbortSignal.timeout(timeoutMs)
+  try {
+    const settings = typeof value === 'string' ? value : { ...(value as JsonObject & ModelSettings), maxRetries: 0 }
+    const model = createModel(settings, providers === undefined ? {} : { providers })
+    const asked = await model.generate({
+      messages: [{ role: 'user', content: 'Answer with the one word: ready' }],
+      maxOutputTokens: 64,
+      signal: AbortSignal.any([signal, timeout]),
+    })
+    return { ok: true, provider: model.provider, model: asked.model ?? model.model, durationMs: duration(), text: asked.text.slice(0, 200) }
+  } catch (error) {
+    if (timeout.aborted) return fail('timeout', `The model did not answer within ${timeoutMs} ms`)
+    return fail(ToolloopError.isInstance(error) ? error.code : 'failed', messageOf(error))
+  }
+}

@@ -1,0 +1,43 @@
+import { describe, expect, it } from 'vitest'
+import { runCommand } from '../../src/cli/program.ts'
+import { fakeIO } from './fake-io.ts'
+import { startCli } from './start-cli.ts'
+import { tempFolder } from './temp-folder.ts'
+
+const field = (text: string, name: string) => new RegExp(`${name}: +(\\S+)`).exec(text)?.[1] ?? ''
+
+describe('toolloop serve', () => {
+  it('says where it is and with which token, answers without key and network, and ends with 0 on SIGTERM', async () => {
+    const cwd = await tempFolder()
+    const cli = startCli(['serve', '--port', '0'], { cwd, input: null })
+    let out = ''
+    cli.child.stdout.on('data', (piece) => {
+      out += piece
+    })
+    await cli.prints('Token:')
+    const [, url = ''] = /Listening on (\S+)/.exec(out) ?? []
+    const headers = { authorization: `Bearer ${field(out, 'Token')}`, 'content-type': 'application/json' }
+    const body = JSON.stringify({ model: 'toolloop', messages: [{ role: 'user', content: 'What is 17 * 23?' }] })
+    const response = await fetch(`${url}/v1/chat/completions`, { method: 'POST', headers, body })
+    const completion = (await response.json()) as { choices: { message: { content: string } }[] }
+    expect(completion.choices[0]?.message.content).toContain('391')
+    expect((await fetch(field(out, 'Admin page'))).status).toBe(200)
+    cli.child.kill('SIGTERM')
+    const { code, stderr } = await cli.finished
+    expect(code).toBe(0)
+    expect(stderr).toContain('shutting down')
+    expect(stderr).not.toContain(field(out, 'Token'))
+  })
+
+  it('refuses what is not usable before it serves anything', async () => {
+    const bad = fakeIO({ cwd: await tempFolder({ 'toolloop.yaml': 'limits: { maxIterations: none }\n' }) })
+    expect([await runCommand(['serve', '--port', '0'], bad), bad.out()]).toEqual([2, ''])
+    expect(bad.err()).toContain('/limits/maxIterations must be of type integer')
+    const open = fakeIO({ cwd: await tempFolder({ 'toolloop.yaml': 'model: demo\n' }) })
+    expect(await runCommand(['serve', '--port', '0', '--host', '0.0.0.0'], open)).toBe(2)
+    expect(open.err()).toContain('TOOLLOOP_TOKEN')
+    const port = fakeIO({})
+    expect(await runCommand(['serve', '--port', '70000'], port)).toBe(2)
+    expect(port.err()).toContain('Expected a port from 0 to 65535')
+  })
+})

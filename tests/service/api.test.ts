@@ -1,0 +1,224 @@
+import { describe, expect, it } from 'vitest'
+import { compileCheck } from '../../src/service/check-schema.ts'
+import { scriptedModel, startMockProvider } from '../../src/testing/index.ts'
+import type { JsonSchema } from '../../src/tools/tool.ts'
+import { countingTool } from '../hazards/tools.ts'
+import { openSocket } from './raw-http.ts'
+import { allFrames, configFile, framesOf, json, startService, token } from './start-service.ts'
+
+interface Operation {
+  summary: string
+  security?: unknown[]
+  requestBody?: { content: { 'application/json': { schema: JsonSchema } } }
+  responses: Record<string, { content?: Record<string, { schema: JsonSchema }> }>
+}
+interface OpenApi {
+  openapi: string
+  paths: Record<string, Record<string, Operation>>
+  components: { schemas: { Error: JsonSchema } }
+}
+
+describe('/openapi.json', () => {
+  it('has every route with what it answers, and the answers are so', async () => {
+    const model = scriptedModel([
+      ...Array.from({ length: 3 }, () => 'hi'),
+      { text: 'x', hang: true },
+      { toolCalls: [{ name: 'ask' }] },
+      'ok',
+    ])
+    const { file } = await configFile('model: demo\n')
+    const { ask, post, url } = await startService({ model, modelIsFixed: true, configFile: file, tools: [countingTool('look').tool] })
+    const document = (await (await fetch(`${url}/openapi.json`)).json()) as OpenApi
+    expect(document.openapi).toBe('3.1.0')
+    const seen = new Set<string>()
+    const check = async (response: Response, method: string, path: string) => {
+      seen.add(`${method} ${path}`)
+      const operation = document.paths[path]?.[method]
+      const { content = {} } = operation?.responses[response.status] ?? operation?.responses.default ?? {}
+      const type = response.headers.get('content-type')?.split(';')[0] ?? ''
+      expect([method, path, response.status, Object.keys(content).includes(type)]).toEqual([method, path, response.status, true])
+      if (type === 'text/event-stream') return void (await response.body?.cancel())
+      const text = await response.text()
+      if (type !== 'application/json') return
+      const schema = response.ok ? content[type]?.schema : document.components.schemas.Error
+      expect([method, path, compileCheck(schema ?? {})(JSON.parse(text))]).toEqual([method, path, []])
+    }
+    const ok = [{ role: 'user', content: 'x' }]
+    await check(await post('/v1/chat/completions', { model: 'toolloop', messages: ok }), 'post', '/v1/chat/completions')
+    await check(await post('/v1/chat/completions', { model: 'toolloop', messages: ok, stream: true }), 'post', '/v1/chat/completions')
+    await check(await post('/v1/chat/completions', { model: 'toolloop' }), 'post', '/v1/chat/completions')
+    await check(await post('/v1/runs', { input: 'x' }), 'post', '/v1/runs')
+    const started = await post('/v1/runs', { input: 'x', background: true })
+    const { id } = await json(started.clone())
+    await check(started, 'post', '/v1/runs')
+    for (const path of [
+      '/v1/models',
+      '/v1/runs',
+      '/v1/tools',
+      '/healthz',
+      '/readyz',
+      '/metrics',
+      '/openapi.json',
+      '/admin/api/config',
+      '/admin/api/config/schema',
+      '/admin/api/state',
+      '/admin/api/feed',
+    ])
+      await check(await ask(path), 'get', path)
+    await check(await ask(`/v1/runs/${id}`), 'get', '/v1/runs/{id}')
+    await check(await ask(`/v1/runs/${id}/events`), 'get', '/v1/runs/{id}/events')
+    await check(await post(`/v1/runs/${id}/messages`, { input: 'y' }), 'post', '/v1/runs/{id}/messages')
+    await check(await post(`/v1/runs/${id}/cancel`, {}), 'post', '/v1/runs/{id}/cancel')
+    const tools = [{ type: 'function', function: { name: 'ask' } }]
+    const paused = await json(post('/v1/runs', { input: 'x', tools }))
+    await check(await ask('/admin/api/state'), 'get', '/admin/api/state')
+    const decisions = paused.pending.map(({ toolCallId, fingerprint }) => ({ toolCallId, fingerprint, result: 1 }))
+    await check(await post(`/v1/runs/${paused.id}/decisions`, { decisions }), 'post', '/v1/runs/{id}/decisions')
+    await check(await post('/admin/api/providers/test', { model: 'demo' }), 'post', '/admin/api/providers/test')
+    const put = { method: 'PUT', body: '{"config":{"model":"demo"}}', headers: { 'content-type': 'application/json', 'if-match': '*' } }
+    await check(await ask('/admin/api/config', put), 'put', '/admin/api/config')
+    const documented = Object.entries(document.paths).flatMap(([path, operations]) =>
+      Object.keys(operations).map((method) => `${method} ${path}`),
+    )
+    expect([...seen].sort()).toEqual(documented.sort())
+    const ids = Object.values(document.paths).flatMap((operations) =>
+      Object.values(operations).map((operation) => (operation as { operationId?: string }).operationId),
+    )
+    expect(new Set(ids).size).toBe(ids.length)
+  })
+})
+
+describe('administration', () => {
+  it('the state has models, tools, runs and what waits for somebody', async () => {
+    const { file } = await configFile('model: fast\nmodels: { fast: demo }\ntools: { builtin: [calculate], approval: [calculate] }\n')
+    const { ask, post } = await startService({ configFile: file })
+    await post('/v1/runs', { input: 'call calculate with {"expression": "1+1"}' })
+    const state = await (await ask('/admin/api/state')).json()
+    expect(state).toMatchObject({
+      draining: false,
+      models: [
+        { name: 'toolloop', provider: 'demo', model: 'demo' },
+        { name: 'fast', provider: 'demo', model: 'demo' },
+      ],
+      tools: [{ function: { name: 'calculate', parameters: { type: 'object' } }, effect: 'read', approval: 'always' }],
+      runs: [{ status: 'paused', stopReason: 'paused' }],
+      pending: [{ kind: 'approval', tool: 'calculate', args: { expression: '1+1' }, runId: expect.stringMatching(/^run_/) }],
+      config: { file, reloads: 0, lastError: null },
+    })
+  })
+
+  it('the feed has the events of all runs, live and from where a reader was', async () => {
+    const { ask, post } = await startService({ model: scriptedModel(['one', 'two']) })
+    await post('/v1/runs', { input: 'x' })
+    const feed = framesOf(await ask('/admin/api/feed'))
+    const seen = []
+    let last = ''
+    for await (const { event, id = '' } of feed) {
+      seen.push(event)
+      last = id
+      if (event === 'RUN_END') break
+    }
+    expect(seen[0]).toBe('RUN_START')
+    await post('/v1/runs', { input: 'y' })
+    for await (const { id, event, data } of framesOf(await ask('/admin/api/feed', { headers: { 'last-event-id': last } }))) {
+      expect([id, event]).toEqual([String(Number(last) + 1), 'RUN_START'])
+      expect(JSON.parse(data).meta.runId).toMatch(/^run_/)
+      break
+    }
+  })
+
+  it('a provider is tested with one question, and what failed is told', async () => {
+    await using good = await startMockProvider({ script: ['ready'] })
+    await using bad = await startMockProvider({ faults: [{ status: 401 }] })
+    await using dead = await startMockProvider({ script: [{ text: '', hang: true }] })
+    const { post } = await startService({})
+    const test = async ({ baseURL }: { baseURL: string }, more = {}) =>
+      (await post('/admin/api/providers/test', { model: { provider: 'custom', model: 'm', baseURL }, ...more })).json()
+    expect(await test(good)).toMatchObject({ ok: true, provider: 'custom', text: 'ready' })
+    expect(await test(bad)).toMatchObject({ ok: false, error: { code: 'unauthorized' } })
+    expect(await test(dead, { timeoutMs: 50 })).toMatchObject({ ok: false, error: { code: 'timeout' } })
+    expect(await test({ baseURL: 'http://127.0.0.1:1/v1' })).toMatchObject({ ok: false, error: { code: 'connection_failed' } })
+    expect(await (await post('/admin/api/providers/test', { model: 'nowhere/x' })).json()).toMatchObject({
+      ok: false,
+      error: { code: 'unknown_provider' },
+    })
+    expect([good, bad, dead].map(({ requests }) => requests.length)).toEqual([1, 1, 1])
+  })
+
+  it('counts what happens', async () => {
+    const model = scriptedModel([
+      { toolCalls: [{ name: 'look' }, { name: 'not_there' }], usage: { inputTokens: 7, outputTokens: 3 } },
+      'done',
+    ])
+    const { post, ask } = await startService({ model, tools: [countingTool('look').tool] })
+    await post('/v1/runs', { input: 'x' })
+    const metrics = await (await ask('/metrics')).text()
+    for (const line of [
+      'toolloop_runs_total{model="toolloop",kind="run",stop_reason="answered"} 1',
+      'toolloop_tool_calls_total{tool="look",outcome="ok"} 1',
+      'toolloop_tool_calls_total{tool="of a client",outcome="rejected"} 1',
+      'toolloop_tokens_total{model="toolloop",direction="input"} 7',
+      'toolloop_run_duration_seconds_count{model="toolloop",kind="run"} 1',
+      'toolloop_runs_running 0',
+      'toolloop_http_requests_total{route="/v1/runs",method="POST",status="200"} 1',
+    ])
+      expect(metrics).toContain(`${line}\n`)
+    // Every sample belongs to a metric that was announced.
+    for (const line of metrics.split('\n')) expect(line).toMatch(/^$|^# (HELP|TYPE) \w+ .|^\w+(\{(\w+="[^"]*",?)+\})? [\d.e+-]+$/)
+  })
+})
+
+describe('runs that are kept', () => {
+  it('are the latest, within their count and their age', async () => {
+    const { file } = await configFile('service: { keepRuns: { count: 3 } }\n')
+    const { post, ask } = await startService({ configFile: file, model: scriptedModel((_request, index) => `answer ${index}`) })
+    const ids: string[] = []
+    for (let i = 0; i < 5; i++) ids.push((await json(post('/v1/runs', { input: 'x' }))).id)
+    expect((await json(ask('/v1/runs'))).data.map(({ id }) => id)).toEqual(ids.slice(2).reverse())
+    expect((await ask(`/v1/runs/${ids[0]}`)).status).toBe(404)
+    expect((await json(ask('/v1/runs?limit=1'))).data).toHaveLength(1)
+  })
+})
+
+describe('shutting down', () => {
+  it('lets runs finish, refuses new ones, then ends what is left with a reason', async () => {
+    const held = Promise.withResolvers<void>()
+    const model = scriptedModel([{ before: held.promise, text: 'finished' }])
+    const { service, url, ask, post, listening } = await startService({ model })
+    const begun = new Promise((resolve) => service.bus.on('MODEL_START', resolve))
+    const asked = json(post('/v1/runs', { input: 'x' }))
+    await begun
+    const feed = allFrames(await ask('/admin/api/feed'))
+    const closed = listening.close(5_000)
+    const refused = await post('/v1/runs', { input: 'y' })
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '5'])
+    expect((await fetch(`${url}/readyz`)).status).toBe(503)
+    expect((await fetch(`${url}/healthz`)).status).toBe(200)
+    held.resolve()
+    expect(await asked).toMatchObject({ output: 'finished' })
+    await closed
+    expect((await feed).at(-1)).toEqual({ event: 'CLOSE', data: '{"reason":"the service is shutting down"}' })
+    await expect(fetch(`${url}/healthz`)).rejects.toThrow()
+  })
+
+  it('aborts runs that don’t finish in time; their callers get what there is', async () => {
+    const { service, post, listening } = await startService({ model: scriptedModel([{ text: 'so far', hang: true }]) })
+    const said = new Promise((resolve) => service.bus.on('TEXT_DELTA', resolve))
+    const asked = json(post('/v1/runs', { input: 'x' }))
+    await said
+    await listening.close(1)
+    expect(await asked).toMatchObject({ status: 'done', stopReason: 'aborted' })
+  })
+
+  it('is not held up by connections that never say anything', async () => {
+    const { url, listening } = await startService({})
+    const silent = openSocket(url)
+    const half = openSocket(url)
+    half.socket.write(
+      `POST /v1/runs HTTP/1.1\r\nhost: ${new URL(url).host}\r\nauthorization: Bearer ${token}\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{`,
+    )
+    await new Promise((resolve) => silent.socket.on('connect', resolve))
+    await listening.close(0)
+    await Promise.all([silent.closed, half.closed])
+  })
+})

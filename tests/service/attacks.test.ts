@@ -1,0 +1,382 @@
+import { gzipSync } from 'node:zlib'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { createLogger } from '../../src/log.ts'
+import { createService, hashToken, listen } from '../../src/service/index.ts'
+import { scriptedModel } from '../../src/testing/index.ts'
+import { openSocket, sendRaw } from './raw-http.ts'
+import { allFrames, configFile, framesOf, json, startService, token } from './start-service.ts'
+
+const asked = (url: string, headers: Record<string, string>, method = 'GET', path = '/v1/models') =>
+  sendRaw(
+    url,
+    `${method} ${path} HTTP/1.1\n${Object.entries({ host: new URL(url).host, connection: 'close', ...headers })
+      .map(([name, value]) => `${name}: ${value}\n`)
+      .join('')}\n`,
+  )
+const statusOf = (response: string) => Number(/^HTTP\/1\.1 (\d+)/.exec(response)?.[1])
+const bearer = { authorization: `Bearer ${token}` }
+
+describe('who may use it', () => {
+  it('nobody without a token, whatever it looks like', async () => {
+    const { url } = await startService({})
+    for (const authorization of [
+      '',
+      'Bearer',
+      'Bearer ',
+      `Bearer ${token}x`,
+      `Bearer ${token.slice(1)}`,
+      `Basic ${token}`,
+      token,
+      `Bearer ${token} ${token}`,
+      `Bearer ${'x'.repeat(5_000)}`,
+    ]) {
+      for (const path of ['/v1/models', '/v1/runs', '/metrics', '/admin/api/state', '/admin/api/config', '/admin/api/feed']) {
+        const response = await fetch(url + path, { headers: authorization === '' ? {} : { authorization } })
+        expect([authorization, path, response.status]).toEqual([authorization, path, 401])
+        expect(response.headers.get('www-authenticate')).toBe('Bearer')
+      }
+    }
+  })
+
+  it('a token with a role has that role, by its hash or its variable, and no other’s runs', async () => {
+    const { file } = await configFile(
+      `service: { auth: { tokens: [{ name: a, roles: [run], hash: '${hashToken('of-a')}' }, { name: b, roles: [run], env: B_TOKEN }, { name: gone, roles: [admin], env: NOT_SET }] } }\n`,
+    )
+    const { url, ask, listening } = await startService({ configFile: file, env: { B_TOKEN: 'of-b' }, model: scriptedModel(['hi']) })
+    const as = (one: string) => ({ headers: { authorization: `Bearer ${one}`, 'content-type': 'application/json' } })
+    const run = await json(fetch(`${url}/v1/runs`, { ...as('of-a'), method: 'POST', body: '{"input":"x"}' }))
+    expect((await fetch(`${url}/v1/runs/${run.id}`, as('of-a'))).status).toBe(200)
+    for (const path of ['', '/events']) expect((await fetch(`${url}/v1/runs/${run.id}${path}`, as('of-b'))).status).toBe(404)
+    for (const path of ['cancel', 'messages', 'decisions']) {
+      const body =
+        { cancel: '{}', messages: '{"input":"x"}', decisions: '{"decisions":[{"toolCallId":"a","fingerprint":"b","approved":true}]}' }[
+          path
+        ] ?? ''
+      expect((await fetch(`${url}/v1/runs/${run.id}/${path}`, { ...as('of-b'), method: 'POST', body })).status).toBe(404)
+    }
+    expect((await json(fetch(`${url}/v1/runs`, as('of-b')))).data).toEqual([])
+    expect((await fetch(`${url}/admin/api/state`, as('of-a'))).status).toBe(403)
+    expect((await fetch(`${url}/v1/models`, as('undefined'))).status).toBe(401)
+    expect((await ask(`/v1/runs/${run.id}`)).status).toBe(200)
+    expect(listening.url).toBe(url)
+  })
+
+  it('without a token of its own it makes one up, and then it can’t be reached from outside', async () => {
+    await expect(listen(createService({ env: {} }), { host: '0.0.0.0', port: 0 })).rejects.toThrow('an address of this machine alone')
+    const service = createService({ env: {} })
+    expect(service.initialToken).toMatch(/^tl_[\w-]{43}$/)
+    const head = { headers: { authorization: `Bearer ${service.initialToken}` } }
+    expect((await service.fetch(new Request('http://localhost/v1/models', head))).status).toBe(200)
+    await service.drain(0)
+  })
+
+  it('a program may know its users itself', async () => {
+    const users = new Map([['key-1', { name: 'ann', roles: ['run' as const] }]])
+    const service = createService({
+      env: {},
+      logger: createLogger({ level: 'silent' }),
+      authenticate: (request) => {
+        const key = request.headers.get('x-key') ?? ''
+        if (key === 'broken') throw new Error('no database')
+        return users.get(key)
+      },
+    })
+    const status = async (key: string, path: string) =>
+      (await service.fetch(new Request(`http://localhost${path}`, { headers: { 'x-key': key } }))).status
+    expect(
+      await Promise.all([
+        status('key-1', '/v1/runs'),
+        status('key-2', '/v1/runs'),
+        status('broken', '/v1/runs'),
+        status('key-1', '/admin/api/state'),
+      ]),
+    ).toEqual([200, 401, 401, 403])
+    await service.drain(0)
+  })
+})
+
+describe('pages of other sites', () => {
+  it('neither send anything nor read anything', async () => {
+    const { url } = await startService({})
+    const { port, host } = new URL(url)
+    for (const origin of ['https://evil.example', 'null', `http://evil.example:${port}`, `http://127.0.0.1:${Number(port) + 1}`]) {
+      const response = await asked(url, { ...bearer, origin })
+      expect([origin, statusOf(response)]).toEqual([origin, 403])
+      expect(response.toLowerCase()).not.toContain('access-control')
+      expect(statusOf(await asked(url, { origin, 'access-control-request-method': 'POST' }, 'OPTIONS'))).toBe(403)
+    }
+    expect(statusOf(await asked(url, { ...bearer, origin: `http://${host}` }))).toBe(200)
+  })
+
+  it('can’t make a name of theirs point here', async () => {
+    const { url } = await startService({})
+    for (const host of ['evil.example', 'evil.example:80', '127.0.0.1.evil.example', 'localhost.evil.example']) {
+      expect([host, statusOf(await asked(url, { ...bearer, host }))]).toEqual([host, 403])
+      expect(statusOf(await asked(url, { host }, 'GET', '/admin/'))).toBe(403)
+    }
+    for (const host of ['localhost', 'app.localhost:1234', '10.0.0.1:80', '[::1]:80'])
+      expect([host, statusOf(await asked(url, { ...bearer, host }))]).toEqual([host, 200])
+    // Probes ask by whatever address they know.
+    expect(statusOf(await asked(url, { host: 'pod-7.cluster' }, 'GET', '/healthz'))).toBe(200)
+  })
+
+  it('that are allowed are told so, and no others', async () => {
+    const { file } = await configFile("service: { hosts: [api.example], origins: ['https://app.example'] }\n")
+    const { url } = await startService({ configFile: file })
+    const origin = 'https://app.example'
+    const response = await asked(url, { ...bearer, origin, host: 'api.example' })
+    expect(statusOf(response)).toBe(200)
+    expect(response.toLowerCase()).toContain(`access-control-allow-origin: ${origin}\r\n`)
+    const preflight = await asked(url, { origin, 'access-control-request-method': 'POST' }, 'OPTIONS')
+    expect([statusOf(preflight), /access-control-allow-headers: (.*)\r/i.exec(preflight)?.[1]]).toEqual([
+      204,
+      expect.stringContaining('authorization'),
+    ])
+  })
+
+  it('a form can’t post: bodies are JSON by their own word', async () => {
+    const { ask } = await startService({})
+    for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x', '']) {
+      const response = await ask('/v1/runs', { method: 'POST', body: Buffer.from('{"input":"x"}'), headers: { 'content-type': type } })
+      expect([type, response.status]).toEqual([type, 415])
+    }
+  })
+})
+
+describe('what is sent', () => {
+  it('a body that is no JSON, no UTF-8, compressed, too deep, or for a prototype is refused', async () => {
+    const { ask } = await startService({ model: scriptedModel(['hi']) })
+    const send = (body: RequestInit['body'], headers = {}) =>
+      ask('/v1/runs', { method: 'POST', body, headers: { 'content-type': 'application/json', ...headers } })
+    for (const body of [
+      '',
+      '{',
+      'null',
+      '[]',
+      '"x"',
+      '{"input":1}',
+      '{"input":"x"} {}',
+      '{"input":"x","__proto__":{"model":"y"}}',
+      `{"input":[{"role":"user","content":"x","a":${'['.repeat(100)}${']'.repeat(100)}}]}`,
+      `{"input":${'['.repeat(100_000)}`,
+    ]) {
+      const response = await send(body)
+      expect([body.slice(0, 60), response.status]).toEqual([body.slice(0, 60), 400])
+    }
+    expect((await send(Buffer.from([0x7b, 0xff, 0x7d]))).status).toBe(400)
+    expect((await send(gzipSync('{"input":"x"}'), { 'content-encoding': 'gzip' })).status).toBe(415)
+    expect(({} as Record<string, unknown>).model).toBeUndefined()
+    expect((await send('{"input":"x"}')).status).toBe(200)
+  })
+
+  it('a body that is too large is refused, announced or not, before it is read', async () => {
+    const { file } = await configFile('service: { maxBodyBytes: 2000 }\n')
+    const { url, post } = await startService({ configFile: file, model: scriptedModel(['hi']) })
+    const { host } = new URL(url)
+    const head = `POST /v1/runs HTTP/1.1\r\nhost: ${host}\r\nauthorization: Bearer ${token}\r\ncontent-type: application/json\r\n`
+    const announced = openSocket(url)
+    announced.socket.write(`${head}content-length: 100000000\r\n\r\n{`)
+    expect(statusOf(await announced.until('body_too_large'))).toBe(413)
+    const unannounced = openSocket(url)
+    unannounced.socket.write(`${head}transfer-encoding: chunked\r\n\r\n`)
+    for (let i = 0; i < 3; i++) unannounced.socket.write(`400\r\n${'x'.repeat(1024)}\r\n`)
+    expect(statusOf(await unannounced.until('body_too_large'))).toBe(413)
+    expect((await post('/v1/runs', { input: 'x'.repeat(1_900) })).status).toBe(200)
+  })
+
+  it('a body that breaks off, and headers that go on too long, end that request alone', async () => {
+    const { url, ask } = await startService({})
+    const half = openSocket(url)
+    half.socket.end(
+      `POST /v1/runs HTTP/1.1\r\nhost: ${new URL(url).host}\r\nauthorization: Bearer ${token}\r\ncontent-type: application/json\r\ncontent-length: 50\r\n\r\n{"input"`,
+    )
+    await half.closed
+    expect(statusOf(await asked(url, { ...bearer, 'x-long': 'x'.repeat(20_000) }))).toBe(431)
+    expect(statusOf(await sendRaw(url, 'NONSENSE\n\n'))).toBe(400)
+    expect((await ask('/v1/models')).status).toBe(200)
+  })
+
+  it('whatever it is, the answer is never that the service failed', async () => {
+    const { file } = await configFile('service: { requestsPerMinute: 100000 }\n')
+    const { service, log } = await startService({ configFile: file, model: scriptedModel(() => ({ text: '{}' })) })
+    const maybe = <T>(values: fc.Arbitrary<T>) => fc.option(values, { nil: undefined })
+    const call = fc.record({
+      id: fc.oneof(fc.string(), fc.integer()),
+      function: fc.record({ name: fc.string(), arguments: fc.jsonValue() }),
+    })
+    const message = fc.record({
+      role: fc.constantFrom('user', 'assistant', 'tool', 'system', 'function', 'x'),
+      content: fc.oneof(fc.string(), fc.jsonValue()),
+      tool_calls: maybe(fc.array(call)),
+      tool_call_id: maybe(fc.string()),
+      toolCalls: maybe(fc.jsonValue()),
+    })
+    const parameters = fc.oneof(
+      fc.constant({}),
+      fc.dictionary(fc.constantFrom('type', 'required', '$ref', '$id', 'pattern'), fc.jsonValue()),
+    )
+    const tool = fc.record({ type: fc.constant('function'), function: fc.record({ name: fc.constantFrom('a', 'calculate'), parameters }) })
+    const common = { model: fc.constantFrom('toolloop', '__proto__'), tools: maybe(fc.array(tool)), stream: maybe(fc.boolean()) }
+    const chat = fc.record({ ...common, messages: fc.array(message), response_format: maybe(fc.constant({ type: 'json_object' })) })
+    const run = fc.record({
+      ...common,
+      input: fc.oneof(fc.string(), fc.array(message)),
+      messages: maybe(fc.array(message)),
+      activeTools: maybe(fc.array(fc.string())),
+    })
+    const config = fc.oneof(fc.record({ config: fc.jsonValue() }), fc.record({ text: fc.string() }))
+    const send = async (method: string, path: string, body: unknown) => {
+      const headers = { ...bearer, 'content-type': 'application/json', 'if-match': '*' }
+      const response = await service.fetch(new Request(`http://localhost${path}`, { method, body: JSON.stringify(body), headers }))
+      await response.text()
+      expect([response.status, log()]).toEqual([
+        expect.toSatisfy((status: number) => status < 500),
+        expect.not.stringContaining('a request failed'),
+      ])
+    }
+    await fc.assert(fc.asyncProperty(chat, (body) => send('POST', '/v1/chat/completions', body)))
+    await fc.assert(fc.asyncProperty(run, (body) => send('POST', '/v1/runs', body)))
+    await fc.assert(fc.asyncProperty(config, (body) => send('PUT', '/admin/api/config', body)))
+  })
+
+  it('no path leads out of the page’s folder', async () => {
+    const { url } = await startService({})
+    for (const path of [
+      '../service.ts',
+      '..%2fservice.ts',
+      '%2e%2e/service.ts',
+      '..%5cservice.ts',
+      '....//service.ts',
+      '.env',
+      'index.html%00.js',
+      '/etc/passwd',
+      'x/../../service.ts',
+      'index.html/',
+      'index',
+      'INDEX.html',
+    ]) {
+      const response = await asked(url, {}, 'GET', `/admin/${path}`)
+      expect([path, statusOf(response)]).toEqual([path, expect.toSatisfy((status: number) => status === 404 || status === 400)])
+    }
+    const page = await asked(url, {}, 'GET', '/admin/')
+    expect(statusOf(page)).toBe(200)
+    expect(page).toContain("default-src 'none'; script-src 'self'")
+    expect(page.toLowerCase()).toContain('x-frame-options: deny')
+    expect(statusOf(await asked(url, {}, 'GET', '/admin'))).toBe(308)
+  })
+
+  it('what is put into headers comes back only where it is harmless', async () => {
+    const { url } = await startService({})
+    expect(await asked(url, { ...bearer, 'x-request-id': 'my-id.1' })).toMatch(/x-request-id: my-id\.1\r/i)
+    for (const bad of ['a b', 'x'.repeat(65), 'a\u00e9', '<script>'])
+      expect(await asked(url, { ...bearer, 'x-request-id': bad })).toMatch(/x-request-id: [0-9a-f-]{36}\r/i)
+    expect(statusOf(await asked(url, { ...bearer, 'last-event-id': '1e9' }, 'GET', '/admin/api/feed'))).toBe(400)
+  })
+
+  it('other methods and paths are told what there is', async () => {
+    const { ask } = await startService({})
+    for (const [method, path, status] of [
+      ['DELETE', '/v1/runs', 405],
+      ['PUT', '/v1/models', 405],
+      ['HEAD', '/admin/api/feed', 405],
+      ['GET', '/v2', 404],
+      ['GET', '/v1/runs/', 404],
+      ['PATCH', '/nothing', 404],
+    ] as const) {
+      const response = await ask(path, { method })
+      expect([method, path, response.status]).toEqual([method, path, status])
+    }
+    expect((await ask('/v1/runs', { method: 'DELETE' })).headers.get('allow')).toBe('POST, GET')
+  })
+})
+
+describe('how much', () => {
+  it('a token has its share of requests, runs and streams; the next is told when', async () => {
+    const { file } = await configFile('service: { requestsPerMinute: 6, concurrentRuns: 1, openStreams: 1 }\n')
+    const { ask, post, url } = await startService({ configFile: file, model: scriptedModel([{ text: 'x', hang: true }, 'y']) })
+    const { id } = await json(post('/v1/runs', { input: 'a', background: true }))
+    const second = await post('/v1/runs', { input: 'b' })
+    expect([second.status, second.headers.get('retry-after')]).toEqual([429, '1'])
+    const stream = await ask(`/v1/runs/${id}/events`)
+    expect((await ask('/admin/api/feed')).status).toBe(429)
+    await stream.body?.cancel()
+    await post(`/v1/runs/${id}/cancel`, {})
+    // The run's place is free again.
+    expect((await post('/v1/runs', { input: 'c' })).status).toBe(200)
+    const last = await ask('/v1/models')
+    expect([last.status, Number(last.headers.get('retry-after'))]).toEqual([
+      429,
+      expect.toSatisfy((seconds: number) => seconds > 0 && seconds <= 10),
+    ])
+    // Whoever has no token takes nobody's share.
+    expect((await fetch(`${url}/healthz`)).status).toBe(200)
+  })
+
+  it('a reader that is too slow is told so, and can come again', async () => {
+    const release = Promise.withResolvers<void>()
+    const pieces = Array.from({ length: 60 }, () => 'x'.repeat(50_000))
+    const { service, ask, post } = await startService({ model: scriptedModel([{ chunks: ['first', release.promise, ...pieces] }]) })
+    const { id } = await json(post('/v1/runs', { input: 'x', background: true }))
+    // Without a socket between: those hold megabytes of their own.
+    const slow = framesOf(await service.fetch(new Request(`http://localhost/v1/runs/${id}/events`, { headers: bearer })))
+    expect((await slow.next()).value?.event).toBe('RUN_START')
+    release.resolve()
+    const frames = await allFrames(await ask(`/v1/runs/${id}/events`))
+    expect(frames.at(-1)?.event).toMatch(/RESULT|DROPPED/)
+    const rest = await Array.fromAsync(slow)
+    expect(rest.at(-1)?.event).toBe('DROPPED')
+    const { lastEventId } = JSON.parse(rest.at(-1)?.data ?? '')
+    const again = await allFrames(await ask(`/v1/runs/${id}/events`, { headers: { 'last-event-id': String(lastEventId) } }))
+    expect([again[0]?.event, again.at(-1)?.event]).toEqual(['GAP', 'RESULT'])
+  })
+
+  it('a reader that takes nothing is dropped and its chat ended, one that is only quiet is not', async () => {
+    const model = scriptedModel([
+      { text: 'a', hang: true },
+      { chunks: ['x'.repeat(80_000), 'y'], hang: true },
+    ])
+    const { service, ask, post } = await startService({ model, times: { heartbeatMs: 20, stallMs: 60 } })
+    const { id } = await json(post('/v1/runs', { input: 'x', background: true }))
+    const quiet = (await service.fetch(new Request(`http://localhost/v1/runs/${id}/events`, { headers: bearer }))).body?.getReader()
+    const ended = new Promise((resolve) => service.bus.on('RUN_END', ({ stopReason }) => resolve(stopReason)))
+    const body = JSON.stringify({ model: 'toolloop', messages: [{ role: 'user', content: 'x' }], stream: true })
+    const stuck = await service.fetch(
+      new Request('http://localhost/v1/chat/completions', {
+        method: 'POST',
+        body,
+        headers: { ...bearer, 'content-type': 'application/json' },
+      }),
+    )
+    expect(await ended).toBe('aborted')
+    await expect(stuck.text()).rejects.toThrow('has taken nothing')
+    let text = ''
+    while (!text.includes(': keep-alive')) text += new TextDecoder().decode((await quiet?.read())?.value)
+    const metrics = await (await ask('/metrics')).text()
+    expect(metrics).toContain('toolloop_streams_open 1\n')
+    expect(metrics).toContain('toolloop_streams_dropped_total{reason="stalled"} 1\n')
+  })
+
+  it('a thousand idle streams cost next to nothing, and all end with a reason', { timeout: 30_000 }, async () => {
+    const { file } = await configFile('service: { openStreams: 1001, requestsPerMinute: 5000 }\n')
+    const { service } = await startService({ configFile: file, model: scriptedModel(['hi']) })
+    const request = () => new Request('http://localhost/admin/api/feed', { headers: bearer })
+    const readers = await Promise.all(Array.from({ length: 1_000 }, async () => (await service.fetch(request())).body?.getReader()))
+    const before = process.memoryUsage().heapUsed
+    const post = { method: 'POST', body: '{"input":"x"}', headers: { ...bearer, 'content-type': 'application/json' } }
+    expect((await service.fetch(new Request('http://localhost/v1/runs', post))).status).toBe(200)
+    const first = await Promise.all(readers.map(async (reader) => new TextDecoder().decode((await reader?.read())?.value)))
+    expect(first.every((text) => text.includes('RUN_START'))).toBe(true)
+    expect((process.memoryUsage().heapUsed - before) / 1_000).toBeLessThan(50_000)
+    await service.drain(0)
+    const last = await Promise.all(
+      readers.map(async (reader) => {
+        let text = ''
+        for (let read = await reader?.read(); read !== undefined && !read.done; read = await reader?.read())
+          text += new TextDecoder().decode(read.value)
+        return text
+      }),
+    )
+    expect(last.every((text) => text.includes('event: CLOSE\ndata: {"reason":"the service is shutting down"}'))).toBe(true)
+  })
+})

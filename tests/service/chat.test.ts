@@ -1,0 +1,163 @@
+import OpenAI from 'openai'
+import { describe, expect, it } from 'vitest'
+import { scriptedModel } from '../../src/testing/index.ts'
+import { defineTool } from '../../src/tools/tool.ts'
+import { countingTool } from '../hazards/tools.ts'
+import { startService, token } from './start-service.ts'
+
+const weather = {
+  type: 'function' as const,
+  function: {
+    name: 'weather',
+    description: 'The weather.',
+    parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+  },
+}
+
+async function startWithClient(options: Parameters<typeof startService>[0]) {
+  const started = await startService(options)
+  return { ...started, client: new OpenAI({ baseURL: `${started.url}/v1`, apiKey: token, maxRetries: 0 }) }
+}
+
+const usage = { inputTokens: 10, outputTokens: 5 }
+
+describe('POST /v1/chat/completions, by the official client', () => {
+  it('runs a tool loop of the client’s own, whole responses', async () => {
+    const model = scriptedModel([
+      { text: 'I look.', toolCalls: [{ name: 'weather', arguments: { city: 'Oslo' } }], usage },
+      { text: 'Sunny.', usage },
+    ])
+    const { client } = await startWithClient({ model })
+    const messages: OpenAI.ChatCompletionMessageParam[] = [{ role: 'user', content: 'Weather in Oslo?' }]
+    const first = await client.chat.completions.create({ model: 'toolloop', messages, tools: [weather] })
+    const [choice] = first.choices
+    expect(choice).toMatchObject({ finish_reason: 'tool_calls', message: { role: 'assistant', content: 'I look.' } })
+    expect(first.usage).toEqual({ prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 })
+    const call = choice?.message.tool_calls?.[0]
+    if (choice === undefined || call?.type !== 'function') throw new Error('no call')
+    expect(call.function).toEqual({ name: 'weather', arguments: '{"city":"Oslo"}' })
+    messages.push(choice.message, { role: 'tool', tool_call_id: call.id, content: 'sunny' })
+    const second = await client.chat.completions.create({ model: 'toolloop', messages, tools: [weather] })
+    expect(second.choices[0]).toMatchObject({ finish_reason: 'stop', message: { content: 'Sunny.' } })
+    expect(model.requests[1]?.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool'])
+  })
+
+  it('runs it streaming too, with the agent’s own tools run on the way', async () => {
+    const own = countingTool('look')
+    const model = scriptedModel([
+      { text: 'First.', toolCalls: [{ name: 'look' }], usage },
+      {
+        text: 'Then.',
+        toolCalls: [
+          { name: 'weather', arguments: { city: 'Oslo' } },
+          { name: 'weather', arguments: { city: 'Lima' } },
+        ],
+        usage,
+      },
+      { text: 'Done.', usage },
+    ])
+    const { client } = await startWithClient({ model, tools: [own.tool] })
+    const messages: OpenAI.ChatCompletionMessageParam[] = [{ role: 'user', content: 'Go.' }]
+    const stream = client.chat.completions.stream({
+      model: 'toolloop',
+      messages,
+      tools: [weather],
+      stream_options: { include_usage: true },
+    })
+    const first = await stream.finalChatCompletion()
+    expect(own.calls).toHaveLength(1)
+    const [choice] = first.choices
+    expect(choice).toMatchObject({ finish_reason: 'tool_calls', message: { content: 'First.\n\nThen.' } })
+    expect(first.usage?.total_tokens).toBe(30)
+    const calls = choice?.message.tool_calls ?? []
+    expect(calls.map((call) => call.type === 'function' && call.function.arguments)).toEqual(['{"city":"Oslo"}', '{"city":"Lima"}'])
+    if (choice !== undefined) messages.push(choice.message)
+    for (const { id } of calls) messages.push({ role: 'tool', tool_call_id: id, content: 'sunny' })
+    let text = ''
+    for await (const chunk of await client.chat.completions.create({ model: 'toolloop', messages, tools: [weather], stream: true })) {
+      text += chunk.choices[0]?.delta.content ?? ''
+    }
+    expect(text).toBe('Done.')
+  })
+
+  it('lists the agents as models, and knows no others', async () => {
+    const { client } = await startWithClient({ model: scriptedModel(['hi']) })
+    expect((await client.models.list()).data.map(({ id }) => id)).toEqual(['toolloop'])
+    const asked = client.chat.completions.create({ model: 'gpt-99', messages: [{ role: 'user', content: 'x' }] })
+    await expect(asked).rejects.toMatchObject({ status: 404, code: 'model_not_found', param: 'model' })
+  })
+
+  it('gives JSON of a schema, and nothing beside it', async () => {
+    const model = scriptedModel([
+      { text: 'Let me see.', toolCalls: [{ name: 'look' }] },
+      { toolCalls: [{ name: 'final_answer', arguments: { n: 3 } }] },
+    ])
+    const { client } = await startWithClient({ model, tools: [countingTool('look').tool] })
+    const schema = { type: 'object', properties: { n: { type: 'number' } }, required: ['n'], additionalProperties: false }
+    const response = await client.chat.completions.create({
+      model: 'toolloop',
+      messages: [{ role: 'user', content: 'how many' }],
+      response_format: { type: 'json_schema', json_schema: { name: 'count', schema } },
+    })
+    expect(response.choices[0]?.message.content).toBe('{"n":3}')
+  })
+
+  it('passes sampling on, and refuses what would change the answer and is not there', async () => {
+    const model = scriptedModel(['ok'])
+    const { client } = await startWithClient({ model })
+    const messages = [{ role: 'user' as const, content: 'x' }]
+    await client.chat.completions.create({
+      model: 'toolloop',
+      messages,
+      temperature: 0.5,
+      max_completion_tokens: 7,
+      stop: 'END',
+      user: 'u',
+    })
+    expect(model.requests[0]).toMatchObject({ temperature: 0.5, maxOutputTokens: 7, stop: ['END'] })
+    await expect(client.chat.completions.create({ model: 'toolloop', messages, n: 2 })).rejects.toMatchObject({ status: 400, param: 'n' })
+    await expect(client.chat.completions.create({ model: 'toolloop', messages, logprobs: true })).rejects.toMatchObject({
+      param: 'logprobs',
+    })
+  })
+
+  it('tells failures in OpenAI’s shape, whole and in the stream, and nobody runs them twice', async () => {
+    const failing = () => scriptedModel([{ text: 'par', error: new Error('the key sk-abcdefghijklmnopqrstuvwx is bad') }])
+    const { client } = await startWithClient({ model: failing() })
+    const messages = [{ role: 'user' as const, content: 'x' }]
+    const whole = await client.chat.completions.create({ model: 'toolloop', messages }).catch((error: unknown) => error)
+    expect(whole).toMatchObject({ status: 502, code: 'provider_error', type: 'server_error' })
+    expect(String(whole)).not.toContain('sk-abc')
+    const { client: other } = await startWithClient({ model: failing() })
+    const chunks: string[] = []
+    const read = async () => {
+      for await (const chunk of await other.chat.completions.create({ model: 'toolloop', messages, stream: true }))
+        chunks.push(chunk.choices[0]?.delta.content ?? '')
+    }
+    await expect(read()).rejects.toThrow(/\[redacted\] is bad/)
+    expect(chunks.join('')).toBe('par')
+  })
+
+  it('refuses a call that needs an approval, and says why', async () => {
+    const pay = defineTool({ name: 'pay', description: 'Pays.', approval: true, execute: () => 'paid' })
+    const model = scriptedModel([{ toolCalls: [{ name: 'pay' }] }, 'Not paid.'])
+    const { client } = await startWithClient({ model, tools: [pay] })
+    const response = await client.chat.completions.create({ model: 'toolloop', messages: [{ role: 'user', content: 'pay' }] })
+    expect(response.choices[0]).toMatchObject({ finish_reason: 'stop', message: { content: 'Not paid.' } })
+    expect(JSON.stringify(model.requests[1]?.messages)).toContain('cannot be given here')
+  })
+
+  it('ends the run when its reader goes', async () => {
+    const model = scriptedModel([{ text: 'slow', hang: true }])
+    const { client, service } = await startWithClient({ model })
+    const ended = new Promise((resolve) => service.bus.on('RUN_END', ({ stopReason }) => resolve(stopReason)))
+    for await (const chunk of await client.chat.completions.create({
+      model: 'toolloop',
+      messages: [{ role: 'user', content: 'x' }],
+      stream: true,
+    })) {
+      if (chunk.choices[0]?.delta.content) break
+    }
+    expect(await ended).toBe('aborted')
+  })
+})

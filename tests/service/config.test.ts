@@ -1,0 +1,303 @@
+import { mkdir, readFile, readlink, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { parseDocument } from 'yaml'
+import { findPreset } from '../../src/models/providers.ts'
+import { editDocument } from '../../src/service/config/edit-document.ts'
+import { redactFile } from '../../src/service/config/inline-secrets.ts'
+import { parseConfig } from '../../src/service/config/parse-config.ts'
+import { createService } from '../../src/service/index.ts'
+import { startMockProvider } from '../../src/testing/index.ts'
+import { configFile, json, reloads, startService } from './start-service.ts'
+
+const times = { debounceMs: 5, pollMs: 3_600_000 }
+const local = (baseURL: string, model = 'm') => `model: { provider: custom, model: ${model}, baseURL: '${baseURL}' }\n`
+const problemsOf = (text: string, env = {}) =>
+  parseConfig(text, 'x.yaml', env).then(
+    () => [],
+    (error) => error.problems,
+  )
+
+describe('the configuration while the service runs', () => {
+  it('S4-23 another provider in the file is used from the next request on, without a restart', async () => {
+    await using one = await startMockProvider({ script: ['from one'] })
+    await using two = await startMockProvider({ script: ['from two', 'from two again'] })
+    const { file, write } = await configFile(local(one.baseURL))
+    const reloaded = reloads()
+    const { post } = await startService({ configFile: file, times, onReload: reloaded.onReload })
+    expect((await json(post('/v1/runs', { input: 'x' }))).output).toBe('from one')
+    await write(local(two.baseURL))
+    expect(await reloaded.next()).toMatchObject({ lastError: null, reloads: 1 })
+    expect((await json(post('/v1/runs', { input: 'x' }))).output).toBe('from two')
+  })
+
+  it('S4-23 S4-26 another provider saved through the admin API is used too; the registry, listeners and runs stay', async () => {
+    await using one = await startMockProvider({ script: ['from one'] })
+    await using two = await startMockProvider({ script: ['from two'] })
+    const { file } = await configFile(`# mine\n${local(one.baseURL)}limits: { maxIterations: 3 } # few\n`)
+    const { post, ask, service } = await startService({ configFile: file, times })
+    const heard: string[] = []
+    service.bus.on('RUN_END', (_end, meta) => heard.push(meta.runId))
+    const { registry, model } = service
+    const tools = registry.list()
+    const before = await json(post('/v1/runs', { input: 'x' }))
+    const shown = await json(ask('/admin/api/config'))
+    const config = { ...shown.config, model: { provider: 'custom', model: 'm2', baseURL: two.baseURL } }
+    const put = await ask('/admin/api/config', {
+      method: 'PUT',
+      body: JSON.stringify({ config }),
+      headers: { 'content-type': 'application/json', 'if-match': shown.etag },
+    })
+    expect(put.status).toBe(200)
+    const after = await json(post('/v1/runs', { input: 'x', messages: before.result.messages }))
+    expect(after).toMatchObject({ output: 'from two' })
+    expect(after.result.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'assistant'])
+    expect(heard).toEqual([before.id, after.id])
+    expect(service.registry).toBe(registry)
+    expect(service.registry.list()).toEqual(tools)
+    expect(service.registry.list()[0]).toBe(tools[0])
+    expect([service.model, service.model.model]).toEqual([model, 'm2'])
+    expect((await json(ask('/v1/runs'))).data).toHaveLength(2)
+    expect(await readFile(file, 'utf8')).toMatch(/^# mine\nmodel:.*\n(.*\n)*limits: \{ maxIterations: 3 \} # few\n$/)
+  })
+
+  it('S4-24 what did not change is not rebuilt', async () => {
+    const provider = "providers: { mine: { driver: openai, baseURL: 'http://127.0.0.1:9/v1', apiKeyOptional: true } }\n"
+    const { file, write } = await configFile(`${provider}model: mine/m\nmodels: { other: demo }\n`)
+    const reloaded = reloads()
+    const { service } = await startService({ configFile: file, times, onReload: reloaded.onReload })
+    const built = service.model.current
+    await write(`# a remark\nmodels: { other: mine/x }\n${provider}model: mine/m\nservice: { requestsPerMinute: 5 }\ninstructions: new\n`)
+    await reloaded.next()
+    expect(service.limits.requestsPerMinute).toBe(5)
+    expect(service.model.current).toBe(built)
+    await write(`${provider.replace(':9/', ':8/')}model: mine/m\n`)
+    await reloaded.next()
+    expect(service.model.current).not.toBe(built)
+  })
+
+  it('S4-25 a run under way is finished by the model it began with, also in its later turns', async () => {
+    const held = Promise.withResolvers<void>()
+    await using one = await startMockProvider({
+      script: [{ before: held.promise, toolCalls: [{ name: 'calculate', arguments: { expression: '1+1' } }] }, 'one to the end'],
+    })
+    await using two = await startMockProvider({ script: ['two'] })
+    const { file, write } = await configFile(local(one.baseURL))
+    const reloaded = reloads()
+    const { post } = await startService({ configFile: file, times, onReload: reloaded.onReload })
+    const asked = json(post('/v1/runs', { input: 'x' }))
+    await one.waitForRequest()
+    await write(local(two.baseURL))
+    await reloaded.next()
+    expect((await json(post('/v1/runs', { input: 'y' }))).output).toBe('two')
+    held.resolve()
+    expect(await asked).toMatchObject({ output: 'one to the end', stopReason: 'answered' })
+    expect([one.requests.length, two.requests.length]).toEqual([2, 1])
+  })
+
+  it('S4-27 a bad configuration is answered with 422 and the failing paths, and leaves the file alone', async () => {
+    const text = 'model: demo # mine\n'
+    const { file } = await configFile(text)
+    const { ask, service } = await startService({ configFile: file, times })
+    const { etag } = await json(ask('/admin/api/config'))
+    const put = (body: object) =>
+      ask('/admin/api/config', {
+        method: 'PUT',
+        body: JSON.stringify(body),
+        headers: { 'content-type': 'application/json', 'if-match': etag },
+      })
+    const bad = await put({ config: { model: 'nowhere/x', limits: { maxIterations: 0 }, tools: { builtin: ['rm_rf'] } } })
+    expect(bad.status).toBe(422)
+    expect((await json(bad)).error.problems.map(({ path }) => path)).toEqual(['/tools/builtin/0', '/limits/maxIterations'])
+    const unknown = await put({ config: { model: 'nowhere/x' } })
+    expect([unknown.status, (await json(unknown)).error.param]).toEqual([422, '/model'])
+    const priceless = await put({
+      config: { model: { provider: 'custom', model: 'm', baseURL: 'http://127.0.0.1:9/v1' }, limits: { costUsd: 1 } },
+    })
+    expect([priceless.status, (await json(priceless)).error.param]).toEqual([422, '/limits/costUsd'])
+    for (const config of [{ providers: { x: { driver: 'none' } } }, { tools: { workspace: './not-there' } }, { models: { 'a b': 'demo' } }])
+      expect((await put({ config })).status).toBe(422)
+    expect((await put({ text: 'model: [' })).status).toBe(422)
+    expect(await readFile(file, 'utf8')).toBe(text)
+    expect(service.model.model).toBe('demo')
+  })
+
+  it('S4-27 keys are never given out, not even those of a file that is refused for having them', async () => {
+    const key = 'sk-abcdefghijklmnopqrstuvwxyz'
+    const { file, write } = await configFile('model: demo\n')
+    const reloaded = reloads()
+    const { ask, log } = await startService({ configFile: file, times, onReload: reloaded.onReload })
+    await write(
+      `model: { provider: custom, model: m, baseURL: 'http://127.0.0.1:9/v1', apiKey: '${key}' }\nmcp:\n  servers: { a: { command: x, env: { DB_PASSWORD: plain-word } } }\n`,
+    )
+    const state = await reloaded.next()
+    expect(state.lastError?.problems.map(({ path }) => path)).toEqual(['/model/apiKey', '/mcp/servers/a/env/DB_PASSWORD'])
+    for (const path of ['/admin/api/config', '/admin/api/state']) {
+      const text = await (await ask(path)).text()
+      expect(text).not.toContain(key)
+      expect(text).not.toContain('plain-word')
+    }
+    expect(log()).not.toContain(key)
+    expect(log()).not.toContain('plain-word')
+    const body = JSON.stringify({ model: { provider: 'openai', model: 'm', apiKey: key } })
+    const tested = await (
+      await ask('/admin/api/providers/test', { method: 'POST', body, headers: { 'content-type': 'application/json' } })
+    ).text()
+    expect(tested).toContain('must not be in the file')
+    expect(tested).not.toContain(key)
+  })
+
+  it('S4-27 a provider’s name is enough: its address is known', async () => {
+    const { file } = await configFile('models: { a: deepseek/x, b: moonshot/x, c: doubao/x, d: ollama/x }\n')
+    const { service, ask } = await startService({ configFile: file, times })
+    const { models } = await json(ask('/admin/api/state'))
+    expect(models.map(({ provider }) => provider)).toEqual(['demo', 'deepseek', 'moonshot', 'doubao', 'ollama'])
+    expect(['deepseek', 'moonshot', 'doubao', 'ollama'].map((provider) => findPreset(provider).baseURL)).toEqual([
+      'https://api.deepseek.com',
+      'https://api.moonshot.cn/v1',
+      'https://ark.cn-beijing.volces.com/api/v3',
+      'http://localhost:11434/v1',
+    ])
+    expect(service.model.provider).toBe('demo')
+  })
+
+  it('a bad file changes nothing, and the state says why until it is good again', async () => {
+    const { file, write } = await configFile('model: demo\n')
+    const reloaded = reloads()
+    const { ask, post, log } = await startService({ configFile: file, times, onReload: reloaded.onReload })
+    await write('model: { provider: demo\n')
+    expect((await reloaded.next()).lastError?.problems[0]?.message).toContain('is not valid YAML')
+    expect(log()).toContain('the last usable one holds')
+    expect((await json(post('/v1/runs', { input: 'hello' }))).status).toBe('done')
+    expect((await json(ask('/admin/api/state'))).config).toMatchObject({ lastError: { problems: [{ path: '' }] } })
+    await rm(file)
+    expect((await reloaded.next()).lastError?.problems[0]?.message).toBe('is not there any more')
+    await write('model: demo\n')
+    expect((await reloaded.next()).lastError).toBeNull()
+  })
+
+  it('sees a file that is replaced by a rename, and one behind symbolic links that are exchanged', async () => {
+    const { folder, file } = await configFile('service: { requestsPerMinute: 1 }\n')
+    const reloaded = reloads()
+    const { service } = await startService({ configFile: file, times, onReload: reloaded.onReload })
+    await writeFile(join(folder, 'new'), 'service: { requestsPerMinute: 2 }\n')
+    await rename(join(folder, 'new'), file)
+    await reloaded.next()
+    expect(service.limits.requestsPerMinute).toBe(2)
+    // As Kubernetes mounts a ConfigMap: the file leads through `..data` to a folder that is exchanged as a whole.
+    for (const n of [3, 4]) {
+      await mkdir(join(folder, `..v${n}`))
+      await writeFile(join(folder, `..v${n}`, 'toolloop.yaml'), `service: { requestsPerMinute: ${n} }\n`)
+    }
+    await symlink('..v3', join(folder, '..data'))
+    await symlink(join('..data', 'toolloop.yaml'), join(folder, 'link'))
+    await rename(join(folder, 'link'), file)
+    await reloaded.next()
+    expect(service.limits.requestsPerMinute).toBe(3)
+    await symlink('..v4', join(folder, '..tmp'))
+    await rename(join(folder, '..tmp'), join(folder, '..data'))
+    await reloaded.next()
+    expect(service.limits.requestsPerMinute).toBe(4)
+    expect(await readlink(file)).toBe(join('..data', 'toolloop.yaml'))
+  })
+
+  it('two editors can’t overwrite each other', async () => {
+    const { file, write } = await configFile('model: demo\n')
+    const { ask } = await startService({ configFile: file, times })
+    const { etag } = await json(ask('/admin/api/config'))
+    const put = (body: object, headers: Record<string, string>) =>
+      ask('/admin/api/config', { method: 'PUT', body: JSON.stringify(body), headers: { 'content-type': 'application/json', ...headers } })
+    expect((await put({ config: {} }, {})).status).toBe(428)
+    const [one, two] = await Promise.all([
+      put({ text: 'model: demo # one\n' }, { 'if-match': etag }),
+      put({ text: 'model: demo # two\n' }, { 'if-match': etag }),
+    ])
+    expect([one.status, two.status].sort()).toEqual([200, 412])
+    const now = await json(ask('/admin/api/config'))
+    await write('model: demo # by hand\n')
+    expect((await put({ config: {} }, { 'if-match': now.etag })).status).toBe(412)
+    expect(await readFile(file, 'utf8')).toBe('model: demo # by hand\n')
+  })
+
+  it('a service without a usable configuration is not started', async () => {
+    const { file } = await configFile('modle: demo\n')
+    const service = createService({ configFile: file, token: 't' })
+    await expect(service.ready).rejects.toMatchObject({ code: 'invalid_option', problems: [{ path: '/modle', message: 'is not known' }] })
+    expect((await service.fetch(new Request('http://localhost/healthz'))).status).toBe(503)
+  })
+})
+
+describe('what a file may say', () => {
+  it('variables of the environment, with and without a default, but no secrets where all can read them', async () => {
+    const text = `instructions: 'for \${WHO:-nobody}, $\${literally}'\nmodel: { provider: custom, model: '\${M}', baseURL: 'http://x/v1', headers: { Authorization: 'Bearer \${MY_TOKEN}' } }\n`
+    const { config, raw } = await parseConfig(text, 'x.yaml', { M: 'm', MY_TOKEN: 'secret-token' })
+    expect(config).toMatchObject({
+      instructions: `for nobody, \${literally}`,
+      model: { model: 'm', headers: { Authorization: 'Bearer secret-token' } },
+    })
+    expect(JSON.stringify(raw)).not.toContain('secret-token')
+    expect(
+      await problemsOf(`instructions: 'tell \${OPENAI_API_KEY} and \${NOT_THERE} and \${1+1}'`, { OPENAI_API_KEY: 'k' }),
+    ).toMatchObject([
+      { path: '/instructions', message: expect.stringContaining('by its name that is a secret') },
+      { path: '/instructions', message: expect.stringContaining('NOT_THERE') },
+      { path: '/instructions', message: expect.stringContaining('between its braces') },
+    ])
+  })
+
+  it('bombs are refused: aliases, depth, size, prototypes', async () => {
+    const levels = [...'abcdefghi'].map(
+      (name, at) => `${name}: &${name} [${Array.from({ length: 9 }, () => (at === 0 ? 'x' : `*${'abcdefghi'[at - 1]}`)).join(', ')}]`,
+    )
+    const started = performance.now()
+    expect(await problemsOf(levels.join('\n'))).toMatchObject([{ message: expect.stringContaining('not valid YAML') }])
+    expect(await problemsOf(`mcp: ${'['.repeat(20_000)}`)).toHaveLength(1)
+    expect(await problemsOf(`mcp: ${'{a: '.repeat(70)}1${'}'.repeat(70)}`)).toMatchObject([
+      { message: expect.stringContaining('Nested deeper') },
+    ])
+    expect(await problemsOf(`instructions: ${'x'.repeat(1_000_001)}`)).toHaveLength(1)
+    expect(await problemsOf('__proto__: { model: demo }')).toMatchObject([{ message: 'The key `__proto__` is not taken' }])
+    expect(performance.now() - started).toBeLessThan(5_000)
+  })
+
+  it('its comments survive an edit', async () => {
+    const text =
+      '# head\nmodel: demo # the model\n\n# about limits\nlimits:\n  # how many\n  maxIterations: 3 # few\n  tokens: 5\nlogging: { level: info }\n'
+    const document = parseDocument(text)
+    expect(await editDocument(document, { model: 'openai/x', limits: { maxIterations: 4 }, instructions: 'be kind' })).toBe(
+      '# head\nmodel: openai/x # the model\n\n# about limits\nlimits:\n  # how many\n  maxIterations: 4 # few\ninstructions: be kind\n',
+    )
+  })
+
+  it('shown as a text it has no secrets, whatever its form', () => {
+    const shown = `ref: \${A}\ntoken: \${T}\nurl: 'https://h/' # token: of a comment\ntokens: [{ name: ci, env: T }]\n`
+    expect(redactFile(shown)).toBe(shown.replace('of a comment', '[redacted]'))
+    expect(redactFile('apiKey: abc\n"password": "x y"\n{ a: 1, secret: hidden, b: [\nurl: https://u:pw@h/')).toBe(
+      'apiKey: [redacted]\n"password": [redacted]\n{ a: 1, secret: [redacted]\nurl: https://u:[redacted]@h/',
+    )
+    expect(redactFile('a:\n  password: |\n    first\n\n    second\n  b: 1\n')).toBe('a:\n  password: [redacted]\n  b: 1\n')
+  })
+
+  it('the annotated default is usable, and has every section of the schema', async () => {
+    const text = await readFile(new URL('../../config/toolloop.yaml', import.meta.url), 'utf8')
+    const { config } = await parseConfig(text, 'toolloop.yaml', {})
+    expect(config.model).toBeUndefined()
+    const uncommented = text.replace(/^# (?=(?:model|models|providers|instructions|backend|skills|mcp| +\w+):)/gm, '')
+    const { config: whole } = await parseConfig(uncommented, 'toolloop.yaml', { SEARCH_TOKEN: 't' })
+    expect(Object.keys(whole)).toEqual(
+      expect.arrayContaining([
+        'model',
+        'models',
+        'providers',
+        'instructions',
+        'backend',
+        'skills',
+        'mcp',
+        'tools',
+        'limits',
+        'service',
+        'logging',
+      ]),
+    )
+  })
+})

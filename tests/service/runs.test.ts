@@ -1,0 +1,226 @@
+import { describe, expect, it } from 'vitest'
+import { scriptedModel } from '../../src/testing/index.ts'
+import { defineTool } from '../../src/tools/tool.ts'
+import { countingTool } from '../hazards/tools.ts'
+import { allFrames, configFile, framesOf, json, startService } from './start-service.ts'
+
+const pay = () => {
+  const paid: unknown[] = []
+  const tool = defineTool({
+    name: 'pay',
+    description: 'Pays.',
+    approval: true,
+    parameters: { type: 'object', properties: { euros: { type: 'number' } }, required: ['euros'] },
+    execute: ({ euros }) => {
+      paid.push(euros)
+      return `paid ${euros}`
+    },
+  })
+  return { tool, paid }
+}
+
+describe('POST /v1/runs', () => {
+  it('answers with the result, and keeps it', async () => {
+    const { post, ask } = await startService({
+      model: scriptedModel([{ toolCalls: [{ name: 'look' }] }, 'done']),
+      tools: [countingTool('look').tool],
+    })
+    const response = await post('/v1/runs', { input: 'go' })
+    const run = await json(response)
+    expect(run).toMatchObject({
+      status: 'done',
+      stopReason: 'answered',
+      output: 'done',
+      iterations: 2,
+      owner: 'operator',
+      model: 'toolloop',
+    })
+    expect(run.result.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'assistant'])
+    expect(await json(ask(`/v1/runs/${run.id}`))).toEqual(run)
+    const { data } = await json(ask('/v1/runs'))
+    expect(data).toMatchObject([{ id: run.id, output: 'done' }])
+    expect(data[0].result).toBeUndefined()
+  })
+
+  it('goes on from the messages of an earlier run', async () => {
+    const model = scriptedModel(['one', 'two'])
+    const { post } = await startService({ model })
+    const first = await json(post('/v1/runs', { input: 'a' }))
+    await post('/v1/runs', { input: [{ role: 'user', content: 'b' }], messages: first.result.messages })
+    expect(model.requests[1]?.messages.map(({ content }) => content)).toEqual(['a', 'one', 'b'])
+  })
+
+  it('streams every event with its number, and a stream that broke is taken up again', async () => {
+    const held = Promise.withResolvers<void>()
+    const model = scriptedModel([{ chunks: ['a', 'b', held.promise, 'c'] }])
+    const { post, ask } = await startService({ model })
+    const response = await post('/v1/runs', { input: 'go', stream: true })
+    const id = response.headers.get('x-run-id')
+    const seen: string[] = []
+    for await (const frame of framesOf(response)) {
+      seen.push(`${frame.id} ${frame.event}`)
+      // The reader goes; the run does not.
+      if (frame.event === 'TEXT_DELTA' && frame.data.includes('"b"')) break
+    }
+    const last = seen.length
+    expect(seen[0]).toBe('1 RUN_START')
+    held.resolve()
+    const rest = await allFrames(await ask(`/v1/runs/${id}/events`, { headers: { 'last-event-id': String(last) } }))
+    expect(rest[0]).toMatchObject({ id: String(last + 1), event: 'TEXT_DELTA' })
+    expect(rest.at(-1)).toMatchObject({ event: 'RESULT' })
+    expect(JSON.parse(rest.at(-1)?.data ?? '')).toMatchObject({ id, status: 'done', output: 'abc' })
+    const again = await allFrames(await ask(`/v1/runs/${id}/events`))
+    expect(again.map(({ id: number }) => number)).toEqual(
+      [...again.keys()].map((at) => (at === again.length - 1 ? undefined : String(at + 1))),
+    )
+  })
+
+  it('in the background it answers at once; a run can be cancelled', async () => {
+    const { post } = await startService({ model: scriptedModel([{ text: 'so', hang: true }]) })
+    const started = await post('/v1/runs', { input: 'go', background: true })
+    expect(started.status).toBe(202)
+    const { id, status } = await json(started)
+    expect(status).toBe('running')
+    expect(await json(post(`/v1/runs/${id}/cancel`, {}))).toMatchObject({ status: 'done', stopReason: 'aborted' })
+    // Once more changes nothing.
+    expect(await json(post(`/v1/runs/${id}/cancel`, {}))).toMatchObject({ status: 'done', stopReason: 'aborted' })
+  })
+
+  it('goes on when its client has gone', async () => {
+    const held = Promise.withResolvers<void>()
+    const { ask, post, service } = await startService({ model: scriptedModel([{ before: held.promise, text: 'late' }]) })
+    const begun = new Promise((resolve) => service.bus.on('MODEL_START', resolve))
+    const ended = new Promise((resolve) => service.bus.on('RUN_END', resolve))
+    const leaving = new AbortController()
+    const asked = ask('/v1/runs', {
+      method: 'POST',
+      body: '{"input":"go"}',
+      headers: { 'content-type': 'application/json' },
+      signal: leaving.signal,
+    })
+    await begun
+    leaving.abort()
+    await expect(asked).rejects.toThrow()
+    held.resolve()
+    await ended
+    const { data } = await json(ask('/v1/runs'))
+    expect((await json(ask(`/v1/runs/${data[0].id}`))).output).toBe('late')
+    expect((await post('/v1/runs/none/cancel', {})).status).toBe(404)
+  })
+
+  it('takes what is said while it goes on', async () => {
+    const held = Promise.withResolvers<void>()
+    const model = scriptedModel([{ before: held.promise, text: 'one' }, 'two'])
+    const { post, ask } = await startService({ model })
+    const { id } = await json(post('/v1/runs', { input: 'a', background: true }))
+    expect((await post(`/v1/runs/${id}/messages`, { input: 'and b' })).status).toBe(202)
+    const bad = await post(`/v1/runs/${id}/messages`, { input: [{ role: 'nobody', content: 'x' }] })
+    expect([bad.status, (await json(bad)).error.code]).toEqual([400, 'invalid_message'])
+    held.resolve()
+    const frames = await allFrames(await ask(`/v1/runs/${id}/events`))
+    expect(JSON.parse(frames.at(-1)?.data ?? '')).toMatchObject({ status: 'done', output: 'two' })
+    expect(model.requests[1]?.messages.map(({ content }) => content)).toEqual(['a', 'one', 'and b'])
+    expect((await post(`/v1/runs/${id}/messages`, { input: 'late' })).status).toBe(409)
+  })
+
+  it('waits for a decision, and carries it out once', async () => {
+    const { tool, paid } = pay()
+    const model = scriptedModel([{ toolCalls: [{ name: 'pay', arguments: { euros: 5 } }] }, 'paid'])
+    const { post, ask } = await startService({ model, tools: [tool] })
+    const run = await json(post('/v1/runs', { input: 'pay 5' }))
+    expect(run).toMatchObject({ status: 'paused', stopReason: 'paused', pending: [{ kind: 'approval', tool: 'pay', args: { euros: 5 } }] })
+    expect(run.result.state).toBeUndefined()
+    const [{ toolCallId, fingerprint }] = run.pending
+    const decide = (decision: object) => post(`/v1/runs/${run.id}/decisions`, { decisions: [{ toolCallId, fingerprint, ...decision }] })
+    const foreign = await decide({ approved: true, fingerprint: 'other' })
+    expect([foreign.status, (await json(foreign)).error.code]).toEqual([409, 'not_pending'])
+    const bad = await decide({ approved: true, args: { euros: 'many' } })
+    expect([bad.status, (await json(bad)).error.code]).toEqual([400, 'invalid_option'])
+    expect((await json(ask(`/v1/runs/${run.id}`))).status).toBe('paused')
+    const [one, two] = await Promise.all([decide({ approved: true, args: { euros: 4 } }), decide({ approved: true })])
+    expect([one.status, two.status].sort()).toEqual([200, 409])
+    expect(await json(ask(`/v1/runs/${run.id}`))).toMatchObject({ status: 'done', output: 'paid', pending: [] })
+    expect(paid).toHaveLength(1)
+  })
+
+  it('a paused run can be given up, and then nothing more is decided on it', async () => {
+    const { tool, paid } = pay()
+    const { post } = await startService({
+      model: scriptedModel([{ toolCalls: [{ name: 'pay', arguments: { euros: 5 } }] }]),
+      tools: [tool],
+    })
+    const run = await json(post('/v1/runs', { input: 'pay 5' }))
+    expect(await json(post(`/v1/runs/${run.id}/cancel`, {}))).toMatchObject({ status: 'done', stopReason: 'aborted', pending: [] })
+    const [{ toolCallId, fingerprint }] = run.pending
+    const late = await post(`/v1/runs/${run.id}/decisions`, { decisions: [{ toolCallId, fingerprint, approved: true }] })
+    expect([late.status, (await json(late)).error.code, paid]).toEqual([409, 'not_paused', []])
+  })
+
+  it('events after a decision are those that follow it', async () => {
+    const { tool } = pay()
+    const model = scriptedModel([{ toolCalls: [{ name: 'pay', arguments: { euros: 5 } }] }, 'paid'])
+    const { post } = await startService({ model, tools: [tool] })
+    const frames = await allFrames(await post('/v1/runs', { input: 'pay 5', stream: true }))
+    expect(frames.at(-1)).toMatchObject({ event: 'RESULT' })
+    const run = JSON.parse(frames.at(-1)?.data ?? '')
+    const [{ toolCallId, fingerprint }] = run.pending
+    const body = { decisions: [{ toolCallId, fingerprint, approved: true }] }
+    const more = await allFrames(await post(`/v1/runs/${run.id}/decisions`, body, { accept: 'text/event-stream' }))
+    expect(Number(more[0]?.id)).toBe(run.events.last + 1)
+    expect(more.map(({ event }) => event)).toContain('TOOL_CALL_START')
+    expect(JSON.parse(more.at(-1)?.data ?? '')).toMatchObject({ status: 'done', output: 'paid' })
+  })
+
+  it('a client’s tools come back as pending, and go on with their results', async () => {
+    const model = scriptedModel([{ toolCalls: [{ name: 'ask_user' }] }, 'thanks'])
+    const { post } = await startService({ model })
+    const tools = [{ type: 'function', function: { name: 'ask_user' } }]
+    const run = await json(post('/v1/runs', { input: 'x', tools }))
+    expect(run.pending).toMatchObject([{ kind: 'client_tool', tool: 'ask_user' }])
+    const [{ toolCallId, fingerprint }] = run.pending
+    const done = await json(
+      await post(`/v1/runs/${run.id}/decisions`, { decisions: [{ toolCallId, fingerprint, result: { said: 'yes' } }] }),
+    )
+    expect(done).toMatchObject({ status: 'done', output: 'thanks' })
+  })
+
+  it('a client’s tool that is none is refused, and holds no place', async () => {
+    const { file } = await configFile('service: { concurrentRuns: 1 }\n')
+    const { post } = await startService({ configFile: file, model: scriptedModel(['ok']) })
+    for (const parameters of [{ type: 'array' }, { type: 'object', properties: { a: { type: 'nothing' } } }]) {
+      const refused = await post('/v1/runs', { input: 'x', tools: [{ type: 'function', function: { name: 'a', parameters } }] })
+      expect([refused.status, (await json(refused)).error.code]).toEqual([400, 'invalid_tool'])
+    }
+    expect((await post('/v1/runs', { input: 'x', messages: [{ role: 'nobody' }] })).status).toBe(400)
+    expect((await json(post('/v1/runs', { input: 'x' }))).output).toBe('ok')
+  })
+
+  it('a request’s bounds can only be tighter than the service’s', async () => {
+    const model = scriptedModel(() => ({ toolCalls: [{ name: 'look', arguments: { n: Math.random() } }] }))
+    const { post } = await startService({ model, tools: [countingTool('look').tool] })
+    expect(await json(post('/v1/runs', { input: 'x', maxIterations: 2 }))).toMatchObject({
+      stopReason: 'max_iterations',
+      iterations: 2,
+    })
+    expect(await json(post('/v1/runs', { input: 'x', limits: { toolCalls: 1 } }))).toMatchObject({ stopReason: 'budget' })
+    const bad = await post('/v1/runs', { input: 'x', limits: { wishes: 3 }, what: 1 })
+    expect(bad.status).toBe(400)
+    expect((await json(bad)).error.problems.map(({ path }) => path)).toEqual(['/what', '/limits/wishes'])
+  })
+
+  it('secrets of tools are in no event, no result and no list', async () => {
+    const tool = defineTool({
+      name: 'login',
+      description: 'Logs in.',
+      secrets: ['pin'],
+      parameters: { type: 'object', properties: { pin: { type: 'string' } } },
+      execute: ({ pin }) => `with ${pin}`,
+    })
+    const model = scriptedModel([{ toolCalls: [{ name: 'login', arguments: { pin: 'hunter22' } }] }, 'hunter22 it was'])
+    const { post, ask } = await startService({ model, tools: [tool] })
+    const frames = await allFrames(await post('/v1/runs', { input: 'x', stream: true }))
+    expect(frames.map(({ event }) => event)).toContain('TOOL_CALL_END')
+    expect(JSON.stringify(frames)).not.toContain('hunter22')
+    expect(await (await ask('/v1/runs')).text()).not.toContain('hunter22')
+  })
+})
