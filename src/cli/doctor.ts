@@ -43,6 +43,8 @@ const uses = new Map([
   ['@apidevtools/json-schema-ref-parser', 'tools of OpenAPI documents'],
   ['@opentelemetry/api', 'telemetry'],
   ['langchain', "the backend 'langchain'"],
+  ['@langchain/core', "the backend 'langchain'"],
+  ['@langchain/langgraph', "the backend 'langchain'"],
 ])
 
 /** `toolloop doctor`: what is here, what is missing, and which model a run would use. Resolves with the exit code. */
