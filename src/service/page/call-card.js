@@ -25,7 +25,7 @@ const icons = { writing: 'dots', waiting: 'hand', running: 'dots', ok: 'check', 
 /**
  * A tool call as a card: its name, how it stands, its arguments and its result.
  * @param {Call} call
- * @param {{ link?: string }} [options] `link`: to the run it belongs to.
+ * @param {{ link?: { href: string, words: string } }} [options] `link`: to the run it belongs to.
  */
 export function callCard(call, { link } = {}) {
   const mark = h('span', { className: 'call-mark', 'aria-hidden': 'true' })
@@ -39,11 +39,10 @@ export function callCard(call, { link } = {}) {
       'header',
       { className: 'call-head' },
       mark,
-      h('span', { className: 'call-tool' }, call.tool),
-      state,
+      h('span', { className: 'call-name' }, h('span', { className: 'call-tool' }, call.tool), state),
       time,
-      link !== undefined && h('a', { className: 'call-link', href: link, 'aria-label': `Run of this call of ${call.tool}` }, 'Run'),
     ),
+    link !== undefined && h('p', { className: 'call-run' }, h('a', { href: link.href }, link.words)),
     body,
   )
   let shown = -1

@@ -1,6 +1,7 @@
 import { announce } from './announce.js'
 import { messageOf, send } from './api.js'
 import { h, newId } from './dom.js'
+import { json } from './format.js'
 
 /** @typedef {import('./types.js').Pending & { runId: string, input?: string }} Item */
 
@@ -82,7 +83,7 @@ export function decisionCard(item, { onDecided, link = false }) {
  * @param {Parts} parts
  */
 function approval(item, { place, error, submit }) {
-  const text = JSON.stringify(item.args, null, 2)
+  const text = json(item.args)
   /** @param {'approve' | 'edit' | 'reject' | undefined} [focus] */
   const showChoice = (focus) => {
     const buttons = {
@@ -144,7 +145,7 @@ function other(item, { place, error, submit }) {
     submit({ [isQuestion ? 'answer' : 'result']: jsonOrText(field.input.value) }, isQuestion ? 'Answered' : 'Result given'),
   )
   place.replaceChildren(
-    h('pre', { className: 'code', tabindex: '0', 'aria-label': 'Arguments' }, JSON.stringify(item.args, null, 2)),
+    h('pre', { className: 'code', tabindex: '0', 'aria-label': 'Arguments' }, json(item.args)),
     field.element,
     row(
       sendButton,

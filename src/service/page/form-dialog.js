@@ -33,9 +33,9 @@ export function openFormDialog({ title, fields, onSave, fieldOfPath, extra }) {
   const cancel = h('button', { type: 'button', className: 'quiet' }, 'Cancel')
   const form = h(
     'form',
-    { method: 'dialog', novalidate: true },
+    { method: 'dialog', novalidate: true, className: 'dialog-form' },
     h('h2', { id: heading }, title),
-    ...inputs.map(({ element }) => element),
+    h('div', { className: 'dialog-fields' }, ...inputs.map(({ element }) => element)),
     general,
     said,
     h('div', { className: 'buttons' }, save, extraButton, cancel),

@@ -34,13 +34,29 @@ export function count(n, one) {
 }
 
 /**
- * JSON on one line where it is short, else on several.
+ * JSON as it reads best: each part on one line where it fits, else one line for each of its own parts.
  * @param {unknown} value
  */
 export function json(value) {
-  const line = JSON.stringify(value) ?? ''
-  if (line.length > 72) return JSON.stringify(value, null, 2)
-  return JSON.stringify(value, null, 1).replace(/\n */g, ' ')
+  return spread(value, '')
+}
+
+const lineWidth = 64
+
+/**
+ * @param {unknown} value
+ * @param {string} indent
+ * @returns {string}
+ */
+function spread(value, indent) {
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'undefined'
+  const isList = Array.isArray(value)
+  const inner = `${indent}  `
+  const parts = Object.entries(value).map(([key, item]) => `${isList ? '' : `${JSON.stringify(key)}: `}${spread(item, inner)}`)
+  const line = isList ? `[${parts.join(', ')}]` : parts.length === 0 ? '{}' : `{ ${parts.join(', ')} }`
+  if (line.length + indent.length <= lineWidth && !line.includes('\n')) return line
+  const [open, close] = isList ? '[]' : '{}'
+  return `${open}\n${inner}${parts.join(`,\n${inner}`)}\n${indent}${close}`
 }
 
 /**

@@ -11,7 +11,7 @@ const mostRuns = 200
 /** Changes come in bursts: whoever listens is told once for all of one. */
 const burstMs = 60
 /** What events don't tell (a run's input, its owner) is asked for, not more often than that. */
-const refreshMs = 400
+const refreshMs = 250
 
 /** What goes on in the service, kept up to date by its feed. */
 export class Live {
@@ -32,6 +32,7 @@ export class Live {
   #telling
   /** @type {number | undefined} */
   #refreshing
+  #loadedAt = 0
   /** @type {(() => void) | undefined} */
   #stop
 
@@ -92,17 +93,19 @@ export class Live {
     return () => this.#eventListeners.delete(listener)
   }
 
-  /** Asks how everything stands, soon. */
+  /** Asks how everything stands: at once, or soon where that was only just asked. */
   refresh() {
+    const wait = Math.max(20, this.#loadedAt + refreshMs - performance.now())
     this.#refreshing ??= setTimeout(async () => {
-      this.#refreshing = undefined
       // The feed comes back by itself; until then what is known is shown.
       await this.#load().catch(() => {})
       this.#tell()
-    }, refreshMs)
+    }, wait)
   }
 
   async #load() {
+    this.#refreshing = undefined
+    this.#loadedAt = performance.now()
     /** @type {ServiceState} */
     const state = await ask('admin/api/state')
     this.state = state
@@ -132,18 +135,18 @@ export class Live {
     if (type === 'RUN_END') this.calls.settle(runId)
     const run = this.#runs.get(runId)
     if (parentRunId === undefined) {
-      if (type === 'RUN_START') {
-        this.#ended.delete(runId)
-        if (run !== undefined) Object.assign(run, { status: 'running', pending: [], finishedAt: undefined })
-        this.refresh()
-      } else if (type === 'RUN_END') {
+      if (type === 'RUN_END') {
         this.#ended.add(runId)
         this.refresh()
-        if (run !== undefined && run.status === 'running') {
+        if (run?.status === 'running') {
           run.status = data.stopReason === 'paused' && run.kind === 'run' ? 'paused' : 'done'
           run.stopReason = data.stopReason
           run.at = new Date().toISOString()
         }
+      } else {
+        // Perhaps one of long ago: the feed begins with what has been. How the run stands now is not for it to say.
+        this.#ended.delete(runId)
+        if (run?.status !== 'running') this.refresh()
       }
       if (run !== undefined && call !== undefined && type === 'TOOL_CALL_START') run.calls++
     }

@@ -77,14 +77,19 @@ async function* connect(path, after, signal, onOpen) {
     onOpen()
     if (body === null) return
     const reader = body.pipeThrough(new TextDecoderStream()).getReader()
-    let rest = ''
+    // A frame may come in very many chunks: they are put together once, when its end is there.
+    /** @type {string[]} */
+    let parts = []
     for (;;) {
       const { done, value } = await reader.read()
       if (done) return
       clearTimeout(timer)
       timer = setTimeout(() => silent.abort(), silenceMs)
-      const frames = (rest + value).split('\n\n')
-      rest = frames.pop() ?? ''
+      const border = `${parts.at(-1)?.at(-1) ?? ''}${value}`
+      parts.push(value)
+      if (!border.includes('\n\n')) continue
+      const frames = parts.join('').split('\n\n')
+      parts = [frames.pop() ?? '']
       for (const frame of frames) {
         const event = parseFrame(frame)
         if (event !== undefined) yield event

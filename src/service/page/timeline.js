@@ -55,7 +55,6 @@ export class Timeline {
    * @param {string} text
    */
   user(text) {
-    this.#saying = undefined
     return this.#add('user', text)
   }
 
@@ -78,7 +77,7 @@ export class Timeline {
     if (known !== undefined) return known.update(call)
     const { element, update } = callCard(call)
     if (call.depth > 0) element.dataset.depth = String(Math.min(call.depth, 3))
-    this.#cards.set(call.key, { item: this.#add('tool', element), update })
+    this.#cards.set(call.key, { item: this.#add('tool-call', element), update })
   }
 
   /**
@@ -90,7 +89,11 @@ export class Timeline {
       const text = document.createTextNode('')
       this.#saying = { kind, text }
       if (kind === 'assistant') this.#add('assistant', text)
-      else this.#add('reasoning', h('details', {}, h('summary', {}, 'Reasoning'), h('div', { className: 'reasoning-text' }, text)))
+      else
+        this.#add(
+          'reasoning',
+          h('details', {}, h('summary', { className: 'reasoning-summary' }, 'Reasoning'), h('div', { className: 'reasoning-text' }, text)),
+        )
     }
     const { text } = this.#saying
     if (text.length < mostTextLength) text.appendData(piece)

@@ -36,8 +36,8 @@ export function configView({ live }) {
     'form',
     { className: 'config-form' },
     h('label', { for: id }, 'The file, as YAML'),
-    h('div', { className: 'editor' }, numbers, editor),
     problems,
+    h('div', { className: 'editor' }, numbers, editor),
     h(
       'div',
       { className: 'buttons' },
@@ -61,30 +61,37 @@ export function configView({ live }) {
   let etag = ''
   let saved = ''
   let closed = false
+  let reloads = live.state?.config.reloads
+  let errorAt = live.state?.config.lastError?.at
+  /** Lines something is wrong with. @type {Set<number>} */
+  let bad = new Set()
 
-  const countLines = () => {
+  const showLines = () => {
     const lines = editor.value.split('\n').length
-    numbers.textContent = Array.from({ length: lines }, (_, at) => at + 1).join('\n')
-    editor.rows = Math.min(Math.max(lines + 1, 12), 34)
+    replace(numbers, ...Array.from({ length: lines }, (_, at) => (bad.has(at) ? h('b', {}, `${at + 1}\n`) : `${at + 1}\n`)))
+    editor.rows = Math.min(Math.max(lines + 1, 12), 26)
     const isChanged = editor.value !== saved
     save.disabled = !isChanged
     revert.disabled = !isChanged
   }
   /** @param {import('../config-file.js').ConfigFile} file */
   const take = (file) => {
+    reloads = file.state.reloads
+    errorAt = file.state.lastError?.at
     etag = file.etag
     saved = file.text
     editor.value = file.text
     editor.disabled = file.state.file === null
     problems.replaceChildren()
+    bad = new Set()
     editor.removeAttribute('aria-invalid')
     replace(state, ...stateOf(file.state, showLine))
-    countLines()
+    showLines()
   }
-  const load = async () => {
+  const load = async ({ evenIfChanged = true } = {}) => {
     try {
       const file = await readConfig()
-      if (!closed) take(file)
+      if (!closed && (evenIfChanged || editor.value === saved)) take(file)
     } catch (thrown) {
       if (!closed) replace(problems, h('p', { className: 'error-text' }, messageOf(thrown)))
     }
@@ -120,6 +127,8 @@ export function configView({ live }) {
     } catch (thrown) {
       save.disabled = false
       editor.setAttribute('aria-invalid', 'true')
+      if (thrown instanceof ApiError) bad = new Set(thrown.problems.flatMap(({ path }) => lineOfPath(editor.value, path) ?? []))
+      showLines()
       replace(problems, ...failure(thrown, editor.value, showLine, load))
     }
   }
@@ -132,26 +141,25 @@ export function configView({ live }) {
     event.preventDefault()
     if (!save.disabled) void submit()
   })
-  editor.addEventListener('input', countLines)
+  editor.addEventListener('input', showLines)
   editor.addEventListener('scroll', () => {
     numbers.scrollTop = editor.scrollTop
   })
   revert.addEventListener('click', () => {
     editor.value = saved
     problems.replaceChildren()
-    countLines()
+    bad = new Set()
+    showLines()
     editor.focus()
   })
   void load()
-  let reloads = live.state?.config.reloads
-  let errorAt = live.state?.config.lastError?.at
   const unsubscribe = live.onChange(() => {
     const now = live.state?.config
-    if (now === undefined || (now.reloads === reloads && now.lastError?.at === errorAt)) return
+    if (now === undefined || now.reloads < (reloads ?? 0) || (now.reloads === reloads && now.lastError?.at === errorAt)) return
     reloads = now.reloads
     errorAt = now.lastError?.at
     // What somebody is writing is not taken away from them: saving it tells of the conflict.
-    if (editor.value === saved) void load()
+    if (editor.value === saved) void load({ evenIfChanged: false })
     else replace(state, ...stateOf(now, showLine))
   })
   return {
@@ -177,7 +185,12 @@ function stateOf({ file, loadedAt, reloads, lastError }, showLine) {
       { className: 'facts' },
       h('div', {}, h('dt', {}, 'File'), h('dd', {}, file)),
       h('div', {}, h('dt', {}, 'In use since'), h('dd', {}, moment(loadedAt))),
-      h('div', {}, h('dt', {}, 'Changed'), h('dd', {}, reloads === 1 ? 'once since the start' : `${reloads} times since the start`)),
+      h(
+        'div',
+        {},
+        h('dt', {}, 'Changed'),
+        h('dd', {}, reloads === 0 ? 'not since the start' : reloads === 1 ? 'once since the start' : `${reloads} times since the start`),
+      ),
       h(
         'div',
         {},

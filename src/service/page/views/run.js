@@ -2,7 +2,7 @@ import { messageOf, post } from '../api.js'
 import { decisionCard } from '../decisions.js'
 import { h, newId, renderList, replace, setText } from '../dom.js'
 import { RunFollower } from '../follow-run.js'
-import { count, duration, ending, moment } from '../format.js'
+import { clock, count, duration, ending } from '../format.js'
 import { icon } from '../icons.js'
 import { Timeline } from '../timeline.js'
 import { showBadge } from './runs.js'
@@ -18,6 +18,7 @@ export function runDetail(live, id) {
   const path = `v1/runs/${encodeURIComponent(id)}`
   const title = h('h2', { tabindex: '-1', className: 'run-title' }, 'Run')
   const badge = h('span', { className: 'badge' })
+  const decideNow = h('button', { type: 'button', className: 'primary', hidden: true }, 'Decide')
   const cancel = h('button', { type: 'button', className: 'danger', hidden: true }, 'Cancel run')
   const facts = h('dl', { className: 'facts' })
   const timeline = new Timeline()
@@ -29,7 +30,7 @@ export function runDetail(live, id) {
     'section',
     { className: 'panel run-panel', 'aria-label': 'Run' },
     h('a', { className: 'back', href: '#/runs' }, icon('back'), 'All runs'),
-    h('div', { className: 'panel-head' }, title, h('div', { className: 'panel-actions' }, badge, cancel)),
+    h('div', { className: 'panel-head' }, title, h('div', { className: 'panel-actions' }, badge, decideNow, cancel)),
     facts,
     timeline.element,
     pending,
@@ -44,6 +45,7 @@ export function runDetail(live, id) {
     if (run === undefined) return
     setText(title, run.input === '' ? 'Run' : run.input)
     showBadge(badge, run)
+    decideNow.hidden = run.status !== 'paused'
     cancel.hidden = run.status === 'done'
     steer.hidden = run.status === 'done'
     replace(facts, ...factsOf(run))
@@ -68,6 +70,11 @@ export function runDetail(live, id) {
     onGone() {
       replace(outcome, h('p', { className: 'empty' }, 'This run is not known any more: finished ones are kept for a while only.'))
     },
+  })
+  decideNow.addEventListener('click', () => {
+    const first = pending.querySelector('button')
+    first?.closest('.decision')?.scrollIntoView({ block: 'nearest' })
+    first?.focus()
   })
   cancel.addEventListener('click', async () => {
     cancel.disabled = true
@@ -109,13 +116,13 @@ function factsOf(run) {
   const took = finishedAt === undefined ? undefined : Date.parse(finishedAt) - Date.parse(createdAt)
   /** @type {[string, string | undefined][]} */
   const rows = [
-    ['Model', run.model === 'toolloop' ? 'the current one' : run.model],
+    ['Model', run.model === 'toolloop' ? undefined : run.model],
     ['Token', run.owner],
-    ['Started', moment(createdAt)],
+    ['Started', clock(createdAt)],
     [run.status === 'paused' ? 'Until the pause' : 'Took', took === undefined ? undefined : duration(took)],
     ['Turns', run.iterations === undefined ? undefined : String(run.iterations)],
     [
-      'Tokens used',
+      'Tokens',
       usage && usage.totalTokens > 0 ? `${usage.inputTokens.toLocaleString()} in, ${usage.outputTokens.toLocaleString()} out` : undefined,
     ],
     ['Cost', usage?.costUsd === undefined ? undefined : `$${usage.costUsd.toFixed(4)}`],

@@ -140,7 +140,8 @@ function activity(live) {
     renderList(list, calls, {
       key: (call) => call.key,
       create: (call) => {
-        const card = callCard(call, { link: `#/runs/${encodeURIComponent(call.runId)}` })
+        const words = live.run(call.runId)?.input || 'Its run'
+        const card = callCard(call, { link: { href: `#/runs/${encodeURIComponent(call.runId)}`, words } })
         updates.set(card.element, card.update)
         return card.element
       },

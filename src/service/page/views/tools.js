@@ -45,7 +45,7 @@ function toolCard({ function: { name, description, parameters }, effect, approva
     { className: 'tool' },
     h(
       'summary',
-      {},
+      { className: 'tool-summary' },
       h('code', { className: 'tool-name' }, name),
       h(
         'span',
@@ -64,7 +64,7 @@ function toolCard({ function: { name, description, parameters }, effect, approva
       h(
         'details',
         { className: 'raw' },
-        h('summary', {}, 'JSON Schema'),
+        h('summary', { className: 'raw-summary' }, 'JSON Schema'),
         h('pre', { className: 'code', tabindex: '0' }, JSON.stringify(parameters, null, 2)),
       ),
     ),
