@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -21,6 +21,39 @@ it('the page’s scripts pass the type check', async () => {
     .resolve('typescript/package.json')
     .replace('package.json', 'bin/tsc')
   await promisify(execFile)(process.execPath, [tsc, '-p', pageFolder])
+})
+
+it('its colours have the contrast of WCAG AA, light and dark', () => {
+  const style = readFileSync(new URL('../../src/service/page/style.css', import.meta.url), 'utf8')
+  const colours = new Map(
+    [...style.matchAll(/--([\w-]+): light-dark\((#\w{6}), (#\w{6})\)/g)].map(([, name = '', ...pair]) => [name, pair]),
+  )
+  /** https://www.w3.org/TR/WCAG22/#dfn-relative-luminance */
+  const luminance = (colour = '') => {
+    const [r = 0, g = 0, b = 0] = [1, 3, 5]
+      .map((at) => Number.parseInt(colour.slice(at, at + 2), 16) / 255)
+      .map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4))
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b
+  }
+  const on = (texts: string, grounds: string) =>
+    texts.split(' ').flatMap((text) => grounds.split(' ').map((ground): [string, string, number] => [text, ground, 4.5]))
+  const pairs = [
+    ...on('text muted accent accent-strong good bad wait', 'ground surface sunken hover'),
+    ...on('text muted accent accent-strong', 'accent-soft'),
+    ...on('good', 'good-soft'),
+    ...on('bad text accent', 'bad-soft'),
+    ...on('wait', 'wait-soft'),
+    ...on('on-accent', 'accent accent-strong'),
+    ['line-strong', 'surface', 3] satisfies [string, string, number],
+  ]
+  const weak = pairs.flatMap(([text, ground, least]) =>
+    [0, 1].flatMap((theme) => {
+      const [a, b] = [luminance(colours.get(text)?.[theme]), luminance(colours.get(ground)?.[theme])]
+      const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05)
+      return contrast >= least ? [] : [`${text} on ${ground}, ${['light', 'dark'][theme]}: ${contrast.toFixed(2)}`]
+    }),
+  )
+  expect(weak).toEqual([])
 })
 
 describe.skipIf(!hasBrowser)('the admin page, in a browser', () => {

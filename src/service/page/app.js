@@ -80,8 +80,11 @@ function route({ focus = true } = {}) {
 function showPlace() {
   if (session === undefined) return
   for (const link of document.querySelectorAll('#nav a')) {
-    if (link.getAttribute('href') === `#/${session.name}`) link.setAttribute('aria-current', 'page')
-    else link.removeAttribute('aria-current')
+    if (link.getAttribute('href') === `#/${session.name}`) {
+      if (link.hasAttribute('aria-current')) continue
+      link.setAttribute('aria-current', 'page')
+      link.scrollIntoView({ block: 'nearest', inline: 'nearest' })
+    } else link.removeAttribute('aria-current')
   }
   const waiting = session.live.pending.length
   document.title = `${waiting > 0 ? `(${waiting}) ` : ''}${session.view?.title ?? ''} · toolloop`

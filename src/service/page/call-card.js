@@ -6,7 +6,9 @@ import { icon } from './icons.js'
 
 /** More of a result is shown when it is asked for. */
 const shortLength = 1_200
-const shortLines = 8
+const shortLines = 10
+/** A button for less than that would take the place of what it hides. */
+const slackLines = 4
 /** Even then not more: nobody reads further, and the browser would be busy. */
 const longestLength = 200_000
 
@@ -83,8 +85,8 @@ function row(label, text) {
  * @param {string} text
  */
 export function longText(text) {
-  const lines = text.split('\n', shortLines + 1)
-  const isLong = text.length > shortLength || lines.length > shortLines
+  const lines = text.split('\n', shortLines + slackLines + 1)
+  const isLong = text.length > shortLength || lines.length > shortLines + slackLines
   const short = isLong ? lines.slice(0, shortLines).join('\n').slice(0, shortLength) : text
   const block = h('pre', { className: 'code', tabindex: '0' }, short)
   if (!isLong) {

@@ -38,23 +38,27 @@ export function count(n, one) {
  * @param {unknown} value
  */
 export function json(value) {
-  return spread(value, '')
+  return spread(value, '', 0)
 }
 
-const lineWidth = 64
+const lineWidth = 78
 
 /**
  * @param {unknown} value
  * @param {string} indent
+ * @param {number} used Characters before it on its line.
  * @returns {string}
  */
-function spread(value, indent) {
+function spread(value, indent, used) {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'undefined'
   const isList = Array.isArray(value)
   const inner = `${indent}  `
-  const parts = Object.entries(value).map(([key, item]) => `${isList ? '' : `${JSON.stringify(key)}: `}${spread(item, inner)}`)
+  const parts = Object.entries(value).map(([key, item]) => {
+    const name = isList ? '' : `${JSON.stringify(key)}: `
+    return name + spread(item, inner, inner.length + name.length)
+  })
   const line = isList ? `[${parts.join(', ')}]` : parts.length === 0 ? '{}' : `{ ${parts.join(', ')} }`
-  if (line.length + indent.length <= lineWidth && !line.includes('\n')) return line
+  if (line.length + used <= lineWidth && !line.includes('\n')) return line
   const [open, close] = isList ? '[]' : '{}'
   return `${open}\n${inner}${parts.join(`,\n${inner}`)}\n${indent}${close}`
 }

@@ -6,6 +6,13 @@ import { stickToEnd } from '../scroll.js'
 import { Timeline } from '../timeline.js'
 import { showPending } from './run.js'
 
+/** By the tool that is needed. */
+const examples = {
+  calculate: 'What is 15% of 240?',
+  current_time: 'What time is it in Tokyo?',
+  list_files: 'How many TypeScript files are under src, and which is the longest?',
+}
+
 /** A conversation with the agent. It outlives the view: whoever comes back finds it as it was. */
 export class Chat {
   element
@@ -39,7 +46,8 @@ export class Chat {
     this.#empty = h(
       'div',
       { className: 'chat-empty' },
-      h('p', { className: 'empty' }, 'Try the agent with its tools: every call is shown as it happens.'),
+      h('p', { className: 'muted' }, 'Try the agent with its tools: every call is shown as it happens.'),
+      h('div', { className: 'buttons' }, ...this.#examples()),
     )
     const fresh = h('button', { type: 'button', className: 'quiet', onclick: () => this.#restart() }, 'New conversation')
     const form = h(
@@ -86,6 +94,19 @@ export class Chat {
   /** Ends what goes on with the page; the run itself goes on. */
   close() {
     this.#run?.follower.close()
+  }
+
+  /** Requests that the tools there are can answer. */
+  #examples() {
+    const tools = new Set(this.#live.state?.tools.map(({ function: { name } }) => name))
+    const fitting = Object.entries(examples).filter(([tool]) => tools.has(tool))
+    return fitting.map(([, text]) => {
+      const fill = () => {
+        this.#input.value = text
+        this.#input.focus()
+      }
+      return h('button', { type: 'button', onclick: fill }, text)
+    })
   }
 
   #listModels() {
