@@ -23,6 +23,54 @@ it('the page’s scripts pass the type check', async () => {
   await promisify(execFile)(process.execPath, [tsc, '-p', pageFolder])
 })
 
+it('finds the line of a failing path', async () => {
+  const { lineOfPath } = await import(new URL('../../src/service/page/yaml-lines.js', import.meta.url).href)
+  const text = `# first
+model: a
+providers:
+  a:
+    model: 1 # not this one
+
+    driver: x
+  "b c": { driver: y }
+tools:
+  approval:
+  - one
+  - two
+service:
+  auth:
+    tokens:
+      - name: a
+        roles: [run]
+      - name: b
+        roles: [none]
+limits: { maxIterations: 0 }
+`
+  const line = (path: string) => text.split('\n')[lineOfPath(text, path)]?.trim()
+  expect(
+    Object.fromEntries(
+      [
+        '/model',
+        '/providers/a/driver',
+        '/providers/b c/driver',
+        '/tools/approval/1',
+        '/service/auth/tokens/1/roles',
+        '/limits/maxIterations',
+        '/service/nothing',
+      ].map((path) => [path, line(path)]),
+    ),
+  ).toEqual({
+    '/model': 'model: a',
+    '/providers/a/driver': 'driver: x',
+    '/providers/b c/driver': '"b c": { driver: y }',
+    '/tools/approval/1': '- two',
+    '/service/auth/tokens/1/roles': 'roles: [none]',
+    '/limits/maxIterations': 'limits: { maxIterations: 0 }',
+    '/service/nothing': 'service:',
+  })
+  expect(lineOfPath(text, '/not/there')).toBeUndefined()
+})
+
 it('its colours have the contrast of WCAG AA, light and dark', () => {
   const style = readFileSync(new URL('../../src/service/page/style.css', import.meta.url), 'utf8')
   const colours = new Map(

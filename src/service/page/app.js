@@ -52,7 +52,7 @@ function route({ focus = true } = {}) {
   const { live, chat } = session
   const [, wanted = 'runs', id] = location.hash.split('/')
   const name = places.some(([place]) => place === wanted) ? wanted : 'runs'
-  const param = id === undefined || id === '' ? undefined : decodeURIComponent(id)
+  const param = id === undefined || id === '' ? undefined : decoded(id)
   if (session.name === name && session.view?.navigate !== undefined) session.view.navigate(param)
   else {
     session.view?.close?.()
@@ -75,6 +75,15 @@ function route({ focus = true } = {}) {
   if (!focus) return
   const heading = main.querySelector(param === undefined ? 'h1' : 'h2')
   if (heading instanceof HTMLElement) heading.focus({ preventScroll: true })
+}
+
+/** @param {string} part Of an address, which anybody may have written. */
+function decoded(part) {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    return part
+  }
 }
 
 function showPlace() {

@@ -17,7 +17,7 @@ export class RunFollower {
   /**
    * @param {string} id
    * @param {import('./live.js').Live} live
-   * @param {{ onEvent(event: any): void, onResult(run: RunWithResult): void, onGone?(): void }} handlers
+   * @param {{ onEvent(event: any): void, onResult(run: RunWithResult): void, onGap(events: number): void, onGone(): void }} handlers
    */
   constructor(id, live, handlers) {
     this.#id = id
@@ -40,10 +40,11 @@ export class RunFollower {
       onEvent: ({ id, type, data }) => {
         if (id !== undefined) this.#last = id
         if (type === 'RESULT') this.#over(data)
+        else if (type === 'GAP') this.#handlers.onGap(data.to - data.from + 1)
         else if (data.meta !== undefined) this.#handlers.onEvent(data)
       },
       onState: (state) => {
-        if (state === 'refused') this.#handlers.onGone?.()
+        if (state === 'refused') this.#handlers.onGone()
       },
     })
   }

@@ -1,10 +1,13 @@
 import { callCard } from './call-card.js'
 import { Calls } from './calls.js'
 import { h } from './dom.js'
+import { count } from './format.js'
 
 /** More than anybody reads of one run; the oldest give way. */
 const mostItems = 300
 const mostTextLength = 100_000
+
+const notOfNested = new Set(['TEXT_DELTA', 'REASONING_DELTA', 'MODEL_START', 'HANDOVER'])
 
 /** What happens in one run, or in a conversation, one item below the other. Bounded, whatever comes. */
 export class Timeline {
@@ -26,6 +29,8 @@ export class Timeline {
 
   /** @param {any} event */
   take(event) {
+    // Of a run inside a call, its own calls are shown; what it says is that call's affair.
+    if (event.meta.parentRunId !== undefined && notOfNested.has(event.type)) return
     switch (event.type) {
       case 'TEXT_DELTA':
         return this.#say('assistant', event.text)
@@ -56,6 +61,14 @@ export class Timeline {
    */
   user(text) {
     return this.#add('user', text)
+  }
+
+  /**
+   * Events that can't be had any more.
+   * @param {number} events
+   */
+  gap(events) {
+    this.note(`${count(events, 'event')} at this place ${events === 1 ? 'is' : 'are'} not kept any more`)
   }
 
   /**
@@ -96,7 +109,9 @@ export class Timeline {
         )
     }
     const { text } = this.#saying
-    if (text.length < mostTextLength) text.appendData(piece)
+    if (text.length >= mostTextLength) return
+    text.appendData(piece)
+    if (text.length >= mostTextLength) text.appendData(' … (there is more than is shown here)')
   }
 
   /**

@@ -8,37 +8,38 @@ export function lineOfPath(text, path) {
   const lines = text.split('\n')
   let from = 0
   let to = lines.length
-  let indent = -1
   let found
   for (const part of path.split('/').slice(1)) {
     const name = part.replaceAll('~1', '/').replaceAll('~0', '~')
-    const at = findPart(lines, name, from, to, indent)
+    const at = findPart(lines, name, from, to)
     if (at === undefined) return found
     found = at
-    indent = indentOf(lines[at] ?? '')
     from = at + 1
-    to = endOf(lines, at, indent)
+    to = endOf(lines, at)
   }
   return found
 }
 
 /**
+ * Among the parts of a block, which are those that begin where its first one does.
  * @param {string[]} lines
  * @param {string} name
  * @param {number} from
  * @param {number} to
- * @param {number} indent
  */
-function findPart(lines, name, from, to, indent) {
+function findPart(lines, name, from, to) {
+  let indent = -1
   let item = -1
   for (let at = from; at < to; at++) {
     const line = lines[at] ?? ''
     const own = indentOf(line)
-    if (own < 0 || own < indent) continue
+    if (own < 0) continue
+    if (indent < 0) indent = own
+    if (own !== indent) continue
     const content = line.trim()
-    if (content.startsWith('- ') && String(++item) === name) return at
-    const key = /^(?:- )?(["']?)([^"':#]+)\1\s*:/.exec(content)?.[2]
-    if (key === name) return at
+    if (isListItem(line)) {
+      if (String(++item) === name) return at
+    } else if (/^(["']?)([^"':#]+)\1\s*:/.exec(content)?.[2] === name) return at
   }
   return undefined
 }
@@ -47,12 +48,14 @@ function findPart(lines, name, from, to, indent) {
  * The line behind a block.
  * @param {string[]} lines
  * @param {number} at
- * @param {number} indent
  */
-function endOf(lines, at, indent) {
+function endOf(lines, at) {
+  const indent = indentOf(lines[at] ?? '')
+  const isItem = isListItem(lines[at])
   for (let next = at + 1; next < lines.length; next++) {
     const own = indentOf(lines[next] ?? '')
-    if (own >= 0 && own <= indent && !(lines[next] ?? '').trim().startsWith('- ')) return next
+    // The items of a list may begin where its key does.
+    if (own >= 0 && own <= indent && (isItem || own < indent || !isListItem(lines[next]))) return next
   }
   return lines.length
 }
@@ -63,4 +66,9 @@ function endOf(lines, at, indent) {
  */
 function indentOf(line) {
   return /^\s*(#|$)/.test(line) ? -1 : line.search(/\S/)
+}
+
+/** @param {string | undefined} line */
+function isListItem(line = '') {
+  return /^\s*-(\s|$)/.test(line)
 }

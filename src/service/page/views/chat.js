@@ -164,6 +164,7 @@ export class Chat {
         else if (run.stopReason !== 'answered') this.#timeline.note(`The run ended: ${ending(run.stopReason)}`)
         this.#settle()
       },
+      onGap: (events) => this.#timeline.gap(events),
       onGone: () => {
         this.#timeline.note('The run is not known any more', 'error')
         this.#settle()

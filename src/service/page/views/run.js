@@ -67,6 +67,7 @@ export function runDetail(live, id) {
       replace(outcome, ...outcomeOf(run))
       live.refresh()
     },
+    onGap: (events) => timeline.gap(events),
     onGone() {
       replace(outcome, h('p', { className: 'empty' }, 'This run is not known any more: finished ones are kept for a while only.'))
     },
