@@ -110,7 +110,13 @@ describe.skipIf(!hasBrowser)('the admin page, in a browser', () => {
   beforeAll(async () => {
     browser = await chromium.launch({
       executablePath,
-      args: ['--no-sandbox', '--disable-gpu', '--in-process-gpu', '--disable-software-rasterizer'],
+      args: [
+        '--no-sandbox',
+        '--disable-gpu',
+        '--in-process-gpu',
+        '--disable-software-rasterizer',
+        '--disable-features=SpareRendererForSitePerProcess',
+      ],
     })
   })
   afterAll(() => browser.close())
@@ -477,7 +483,7 @@ models:
         ? { toolCalls: Array.from({ length: 4 }, (_, at) => ({ name: 'look', arguments: { n: index * 4 + at, text: 'x'.repeat(300) } })) }
         : 'done',
     )
-    const tool = defineTool({ name: 'look', description: 'Looks.', parameters: { type: 'object' }, execute: () => 'y'.repeat(5_000) })
+    const tool = defineTool({ name: 'look', description: 'Looks.', parameters: { type: 'object' }, execute: () => 'y'.repeat(2_000) })
     const { url, post } = await startService({ model, tools: [tool], agent: { maxIterations: 100 } })
     const { id } = await json(post('/v1/runs', { input: 'work '.repeat(60) }))
     const page = await openPage(url, { path: `#/runs/${id}`, viewport: { width: 360, height: 740 }, signedIn: true })
