@@ -96,7 +96,7 @@ function approval(item, { place, error, submit }) {
     if (focus !== undefined) buttons[focus].focus()
   }
   const showEdit = () => {
-    const field = textField('Arguments, as JSON', { value: text, describedBy: error.id, mono: true })
+    const field = textField('Arguments, as JSON', { value: JSON.stringify(item.args, null, 2), describedBy: error.id, mono: true })
     const save = () => {
       const args = parseObject(field.input, error)
       if (args === undefined) return
