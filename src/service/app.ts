@@ -43,6 +43,7 @@ export function createApp(parts: AppParts): (request: Request) => Promise<Respon
   app.get('/admin', (context) => context.redirect(`${new URL(context.req.url).pathname}/`, 308))
   app.get('/admin/', (context) => respondWithPage('index.html', context, parts))
   app.get('/admin/:file', (context) => respondWithPage(context.req.param('file'), context, parts))
+  app.get('/admin/views/:file', (context) => respondWithPage(`views/${context.req.param('file')}`, context, parts))
   app.notFound(() => errorResponse(new HttpProblem(404, 'not_found', 'There is nothing at this path; /openapi.json has what there is')))
   app.onError((error, context) => {
     if (error instanceof HttpProblem) return errorResponse(error)

@@ -63,6 +63,7 @@ export const runSchema: JsonSchema = object(
     kind: { enum: ['run', 'chat'] },
     model: text,
     owner: text,
+    input: { type: 'string', description: 'The beginning of what the user said.' },
     createdAt: { type: 'string' },
     finishedAt: { type: 'string' },
     stopReason: text,

@@ -2,7 +2,7 @@ import type { RunState } from '../../agent/paused-run.ts'
 import type { PendingItem, RunInput, RunOptions, RunResult } from '../../agent/run.ts'
 import { RunControl } from '../../agent/run-control.ts'
 import type { StopReason } from '../../events.ts'
-import type { Usage } from '../../messages.ts'
+import { textOf, type Usage } from '../../messages.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import type { Caller } from '../http/auth.ts'
 import { EventLog, type EventLogBounds } from './event-log.ts'
@@ -32,6 +32,8 @@ export interface RunSummary {
   kind: 'run' | 'chat'
   model: string
   owner: string
+  /** What the user said, its beginning, so that one run of a list can be told from another. */
+  input: string
   createdAt: string
   finishedAt?: string
   stopReason?: StopReason
@@ -152,6 +154,7 @@ export class ServiceRun {
       kind,
       model: agent,
       owner: caller.name,
+      input: this.redactor.redactText(beginningOf(this.order.input)).slice(0, 200),
       createdAt: this.createdAt.toISOString(),
       ...(this.#finishedAt === undefined ? {} : { finishedAt: this.#finishedAt.toISOString() }),
       pending: [],
@@ -171,4 +174,10 @@ export class ServiceRun {
     this.#ending.resolve()
     this.log.wake()
   }
+}
+
+/** The first characters of the last thing the user says: more than are shown, so that no secret is cut before it is known for one. */
+function beginningOf(input: RunInput): string {
+  const last = typeof input === 'string' ? input : [input].flat().findLast(({ role }) => role === 'user')?.content
+  return last === undefined ? '' : textOf(last).slice(0, 600)
 }

@@ -1,0 +1,95 @@
+import { token } from './session.js'
+
+/** The service's address: the page may be mounted anywhere. */
+const base = new URL('../', import.meta.url)
+
+/** @typedef {{ path: string, message: string }} Problem */
+
+/** What the service refused, or that it could not be reached (`status` 0). */
+export class ApiError extends Error {
+  /**
+   * @param {number} status
+   * @param {string} message
+   * @param {{ code?: string, param?: string | null, problems?: Problem[] }} [fields]
+   */
+  constructor(status, message, { code = '', param = null, problems = [] } = {}) {
+    super(message)
+    this.status = status
+    this.code = code
+    this.param = param
+    this.problems = problems
+  }
+}
+
+/** Told when the service no longer knows the token. @type {() => void} */
+let onSignedOut = () => {}
+
+/** @param {() => void} listener */
+export function whenSignedOut(listener) {
+  onSignedOut = listener
+}
+
+/**
+ * @typedef {object} RequestOptions
+ * @property {string} [method]
+ * @property {unknown} [body] Sent as JSON.
+ * @property {Record<string, string>} [headers]
+ * @property {AbortSignal} [signal]
+ * @property {string} [as] Another token than the one that is kept.
+ */
+
+/**
+ * A response of the service that is not an error. Throws an `ApiError`, or what `fetch` throws when it is aborted.
+ * @param {string} path From the service's address, without a leading slash.
+ * @param {RequestOptions} [options]
+ */
+export async function send(path, { method = 'GET', body, headers = {}, signal, as } = {}) {
+  /** @type {Response} */
+  let response
+  try {
+    response = await fetch(new URL(path, base), {
+      method,
+      headers: {
+        authorization: `Bearer ${as ?? token() ?? ''}`,
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(signal === undefined ? {} : { signal }),
+      cache: 'no-store',
+      credentials: 'omit',
+    })
+  } catch (error) {
+    if (signal?.aborted) throw error
+    throw new ApiError(0, 'The service can’t be reached')
+  }
+  if (response.ok) return response
+  const { error } = await response.json().catch(() => ({}))
+  if (response.status === 401 && as === undefined) onSignedOut()
+  throw new ApiError(response.status, error?.message ?? `The service answered ${response.status}`, error)
+}
+
+/**
+ * @param {string} path
+ * @param {RequestOptions} [options]
+ * @returns {Promise<any>} Its JSON.
+ */
+export async function ask(path, options) {
+  return (await send(path, options)).json()
+}
+
+/**
+ * @param {string} path
+ * @param {unknown} body
+ */
+export function post(path, body) {
+  return ask(path, { method: 'POST', body })
+}
+
+/**
+ * What went wrong, for the reader's eyes.
+ * @param {unknown} error
+ */
+export function messageOf(error) {
+  return error instanceof Error ? error.message : String(error)
+}

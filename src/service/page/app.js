@@ -1,0 +1,222 @@
+import { announce } from './announce.js'
+import { ApiError, ask, messageOf, whenSignedOut } from './api.js'
+import { h, replace, setText } from './dom.js'
+import { icon } from './icons.js'
+import { Live } from './live.js'
+import { notice } from './notice.js'
+import { forgetToken, keepToken, token } from './session.js'
+import { listenForShortcuts, showShortcuts } from './shortcuts.js'
+import { approvalsView } from './views/approvals.js'
+import { Chat } from './views/chat.js'
+import { configView } from './views/config.js'
+import { modelsView } from './views/models.js'
+import { runsView } from './views/runs.js'
+import { toolsView } from './views/tools.js'
+
+/** @typedef {import('./types.js').View & { navigate?(id: string | undefined): void }} View */
+
+/** @type {[name: string, words: string, icon: import('./icons.js').IconName][]} */
+const places = [
+  ['runs', 'Runs', 'runs'],
+  ['approvals', 'Approvals', 'approvals'],
+  ['chat', 'Chat', 'chat'],
+  ['models', 'Models', 'models'],
+  ['tools', 'Tools', 'tools'],
+  ['config', 'Configuration', 'config'],
+]
+
+/**
+ * @template {HTMLElement} El
+ * @param {string} id
+ * @param {new () => El} type
+ * @returns {El}
+ */
+function byId(id, type) {
+  const element = document.getElementById(id)
+  if (!(element instanceof type)) throw new Error(`The page has no ${id}`)
+  return element
+}
+
+const shell = byId('shell', HTMLDivElement)
+const signIn = byId('sign-in', HTMLElement)
+const tokenInput = byId('token', HTMLInputElement)
+const tokenError = byId('token-error', HTMLElement)
+const main = byId('main', HTMLElement)
+
+/** What is there while somebody is signed in. @type {{ live: Live, chat: Chat, name: string, view: View | undefined } | undefined} */
+let session
+
+/** Shows what the address names. The heading gets the focus, so that keyboard and screen reader go on from there. */
+function route({ focus = true } = {}) {
+  if (session === undefined) return
+  const { live, chat } = session
+  const [, wanted = 'runs', id] = location.hash.split('/')
+  const name = places.some(([place]) => place === wanted) ? wanted : 'runs'
+  const param = id === undefined || id === '' ? undefined : decoded(id)
+  if (session.name === name && session.view?.navigate !== undefined) session.view.navigate(param)
+  else {
+    session.view?.close?.()
+    /** @type {Record<string, () => View>} */
+    const views = {
+      runs: () => runsView({ live }, param),
+      approvals: () => approvalsView({ live }),
+      chat: () => chat.show(),
+      models: () => modelsView({ live }),
+      tools: () => toolsView({ live }),
+      config: () => configView({ live }),
+    }
+    session.view = views[name]?.()
+    session.name = name
+    main.replaceChildren(...(session.view === undefined ? [] : [session.view.element]))
+    main.dataset.view = name
+    scrollTo(0, 0)
+  }
+  showPlace()
+  if (!focus) return
+  const heading = main.querySelector(param === undefined ? 'h1' : 'h2')
+  if (heading instanceof HTMLElement) heading.focus({ preventScroll: true })
+}
+
+/** @param {string} part Of an address, which anybody may have written. */
+function decoded(part) {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    return part
+  }
+}
+
+function showPlace() {
+  if (session === undefined) return
+  for (const link of document.querySelectorAll('#nav a')) {
+    if (link.getAttribute('href') === `#/${session.name}`) {
+      if (link.hasAttribute('aria-current')) continue
+      link.setAttribute('aria-current', 'page')
+      link.scrollIntoView({ block: 'nearest', inline: 'nearest' })
+    } else link.removeAttribute('aria-current')
+  }
+  const waiting = session.live.pending.length
+  document.title = `${waiting > 0 ? `(${waiting}) ` : ''}${session.view?.title ?? ''} · toolloop`
+}
+
+function showLive() {
+  if (session === undefined) return
+  const { live } = session
+  const connection = byId('connection', HTMLElement)
+  connection.className = `connection ${live.connection}`
+  setText(connection, { connecting: 'Connecting…', open: 'Live', lost: 'Connection lost', refused: 'Not connected' }[live.connection])
+  const waiting = live.pending.length
+  const badge = byId('approvals-count', HTMLElement)
+  setText(badge, waiting > 0 ? String(waiting) : '')
+  badge.hidden = waiting === 0
+  const problems = live.state?.config.lastError
+  const bar = byId('notices', HTMLElement)
+  const words = problems
+    ? `The configuration file is not usable; what was read before it holds. ${problems.problems.map(({ path, message }) => `${path} ${message}`.trim()).join('; ')}`
+    : ''
+  if (bar.dataset.words !== words) {
+    bar.dataset.words = words
+    replace(bar, words !== '' && notice('error', words, h('a', { href: '#/config' }, 'Show')))
+  }
+  showPlace()
+}
+
+/** What a screen reader is told of: not everything that happens, but what somebody may want to act upon. @param {any} event */
+function tell({ type, meta, tool, stopReason }) {
+  if (meta?.parentRunId !== undefined) return
+  if (type === 'DECISION_NEEDED') announce(`A call of ${tool} waits for approval`)
+  else if (type === 'RUN_END' && stopReason !== 'paused')
+    announce(stopReason === 'answered' ? 'A run has ended' : `A run has ended: ${stopReason}`)
+}
+
+async function enter() {
+  const live = new Live()
+  try {
+    await live.start()
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 401) return
+    showSignIn(messageOf(error))
+    return
+  }
+  signIn.hidden = true
+  shell.hidden = false
+  session = { live, chat: new Chat(live), name: '', view: undefined }
+  live.onChange(showLive)
+  // Events from before are shown, not told.
+  setTimeout(() => live.onEvent(tell), 1_000)
+  route()
+}
+
+/** @param {string} [message] */
+function showSignIn(message = '') {
+  session?.view?.close?.()
+  session?.chat.close()
+  session?.live.stop()
+  session = undefined
+  main.replaceChildren()
+  forgetToken()
+  shell.hidden = true
+  signIn.hidden = false
+  document.title = 'Sign in · toolloop'
+  tokenInput.value = ''
+  failSignIn(message)
+  tokenInput.focus()
+}
+
+/** @param {string} message */
+function failSignIn(message) {
+  tokenError.textContent = message
+  if (message === '') tokenInput.removeAttribute('aria-invalid')
+  else tokenInput.setAttribute('aria-invalid', 'true')
+}
+
+signIn.querySelector('form')?.addEventListener('submit', async (event) => {
+  event.preventDefault()
+  const given = tokenInput.value.trim()
+  if (given === '') {
+    failSignIn('Enter a token')
+    tokenInput.focus()
+    return
+  }
+  try {
+    await ask('admin/api/state', { as: given })
+    failSignIn('')
+    keepToken(given)
+    await enter()
+  } catch (error) {
+    const status = error instanceof ApiError ? error.status : 0
+    failSignIn(status === 401 ? 'This token is not known.' : status === 403 ? 'This token has not the role admin.' : messageOf(error))
+    tokenInput.select()
+  }
+})
+
+replace(
+  byId('nav', HTMLElement),
+  ...places.map(([name, words, picture]) =>
+    h(
+      'li',
+      {},
+      h(
+        'a',
+        { href: `#/${name}` },
+        icon(picture),
+        h('span', {}, words),
+        name === 'approvals' && h('span', { id: 'approvals-count', className: 'count', hidden: true }),
+      ),
+    ),
+  ),
+)
+byId('theme-button', HTMLElement).append(icon('moon'), icon('sun'))
+byId('shortcuts-button', HTMLElement).append(icon('keyboard'))
+byId('shortcuts-button', HTMLElement).addEventListener('click', showShortcuts)
+byId('sign-out', HTMLElement).addEventListener('click', () => showSignIn())
+// The address belongs to the router: a link to a part of the page is followed here.
+document.querySelector('.skip')?.addEventListener('click', (event) => {
+  event.preventDefault()
+  main.focus()
+})
+addEventListener('hashchange', () => route())
+whenSignedOut(() => showSignIn('The token is not accepted any more.'))
+listenForShortcuts()
+if (token() === null) showSignIn()
+else void enter()

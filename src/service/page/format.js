@@ -1,0 +1,96 @@
+/** @param {number} ms */
+export function duration(ms) {
+  if (ms < 1) return '<1 ms'
+  if (ms < 1000) return `${Math.round(ms)} ms`
+  if (ms < 10_000) return `${(ms / 1000).toFixed(2)} s`
+  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`
+  return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`
+}
+
+const timeOfDay = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' })
+const dayAndTime = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium', hourCycle: 'h23' })
+
+/**
+ * The time of a moment; with its day when that is not today.
+ * @param {string} iso
+ */
+export function clock(iso) {
+  const date = new Date(iso)
+  return (date.toDateString() === new Date().toDateString() ? timeOfDay : dayAndTime).format(date)
+}
+
+/** @param {string} iso */
+export function moment(iso) {
+  return dayAndTime.format(new Date(iso))
+}
+
+/**
+ * `1 call`, `2 calls`.
+ * @param {number} n
+ * @param {string} one
+ */
+export function count(n, one) {
+  return `${n.toLocaleString()} ${one}${n === 1 ? '' : 's'}`
+}
+
+/**
+ * JSON as it reads best: each part on one line where it fits, else one line for each of its own parts.
+ * @param {unknown} value
+ */
+export function json(value) {
+  return spread(value, '', 0)
+}
+
+const lineWidth = 78
+
+/**
+ * @param {unknown} value
+ * @param {string} indent
+ * @param {number} used Characters before it on its line.
+ * @returns {string}
+ */
+function spread(value, indent, used) {
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'undefined'
+  const isList = Array.isArray(value)
+  const inner = `${indent}  `
+  const parts = Object.entries(value).map(([key, item]) => {
+    const name = isList ? '' : `${JSON.stringify(key)}: `
+    return name + spread(item, inner, inner.length + name.length)
+  })
+  const line = isList ? `[${parts.join(', ')}]` : parts.length === 0 ? '{}' : `{ ${parts.join(', ')} }`
+  if (line.length + used <= lineWidth && !line.includes('\n')) return line
+  const [open, close] = isList ? '[]' : '{}'
+  return `${open}\n${inner}${parts.join(`,\n${inner}`)}\n${indent}${close}`
+}
+
+/**
+ * A tool's result as it reads best: JSON spread out, anything else as it is.
+ * @param {string} text
+ */
+export function resultText(text) {
+  if (text.length > 100_000 || !/^\s*[[{]/.test(text)) return text
+  try {
+    return json(JSON.parse(text))
+  } catch {
+    return text
+  }
+}
+
+/** How a run ended, in words. @type {Readonly<Record<string, string>>} */
+const endings = {
+  answered: 'answered',
+  max_iterations: 'reached the iteration limit',
+  budget: 'used up its budget',
+  deadline: 'ran out of time',
+  aborted: 'cancelled',
+  paused: 'waiting',
+  stopped: 'stopped',
+  repeated_calls: 'repeated itself',
+  refused: 'refused by the model',
+  model_error: 'model error',
+}
+
+/** @param {string | undefined} stopReason */
+export function ending(stopReason) {
+  return stopReason === undefined ? 'ended' : (endings[stopReason] ?? stopReason)
+}

@@ -1,0 +1,162 @@
+import { ask } from './api.js'
+import { Calls } from './calls.js'
+import { readEvents } from './sse.js'
+
+/** @typedef {import('./types.js').Run} Run */
+/** @typedef {import('./types.js').ServiceState} ServiceState */
+/** @typedef {Run & { calls: number, at: string }} LiveRun `calls`: seen by this page. */
+
+const mostCalls = 100
+const mostRuns = 200
+/** Changes come in bursts: whoever listens is told once for all of one. */
+const burstMs = 60
+/** What events don't tell (a run's input, its owner) is asked for, not more often than that. */
+const refreshMs = 250
+
+/** What goes on in the service, kept up to date by its feed. */
+export class Live {
+  /** @type {'connecting' | 'open' | 'lost' | 'refused'} */
+  connection = 'connecting'
+  /** @type {ServiceState | undefined} */
+  state
+  calls = new Calls(mostCalls)
+  /** @type {Map<string, LiveRun>} */
+  #runs = new Map()
+  /** Runs whose end the feed has told, before the list of runs knew. @type {Set<string>} */
+  #ended = new Set()
+  /** @type {Set<() => void>} */
+  #listeners = new Set()
+  /** @type {Set<(event: any) => void>} */
+  #eventListeners = new Set()
+  /** @type {number | undefined} */
+  #telling
+  /** @type {number | undefined} */
+  #refreshing
+  #loadedAt = 0
+  /** @type {(() => void) | undefined} */
+  #stop
+
+  /** Resolves with the first state. Throws an `ApiError`. */
+  async start() {
+    await this.#load()
+    this.#stop = readEvents('admin/api/feed', {
+      onEvent: (event) => this.#take(event),
+      onState: (state) => {
+        const cameBack = state === 'open' && this.connection === 'lost'
+        if (state !== 'connecting' || this.connection !== 'lost') this.connection = state
+        if (cameBack) this.refresh()
+        this.#tell()
+      },
+    })
+  }
+
+  stop() {
+    this.#stop?.()
+    clearTimeout(this.#telling)
+    clearTimeout(this.#refreshing)
+    this.#listeners.clear()
+    this.#eventListeners.clear()
+  }
+
+  /** The newest first. */
+  get runs() {
+    return [...this.#runs.values()].sort((a, b) => (a.createdAt < b.createdAt ? 1 : -1)).slice(0, mostRuns)
+  }
+
+  /** @param {string} id */
+  run(id) {
+    return this.#runs.get(id)
+  }
+
+  get pending() {
+    return this.runs.flatMap((run) =>
+      run.status === 'paused' ? run.pending.map((item) => ({ ...item, runId: run.id, input: run.input })) : [],
+    )
+  }
+
+  /**
+   * Called when anything has changed, and once at the beginning. Returns the function that unsubscribes.
+   * @param {() => void} listener
+   */
+  onChange(listener) {
+    this.#listeners.add(listener)
+    listener()
+    return () => this.#listeners.delete(listener)
+  }
+
+  /**
+   * Called with every event as it comes.
+   * @param {(event: any) => void} listener
+   */
+  onEvent(listener) {
+    this.#eventListeners.add(listener)
+    return () => this.#eventListeners.delete(listener)
+  }
+
+  /** Asks how everything stands: at once, or soon where that was only just asked. */
+  refresh() {
+    const wait = Math.max(20, this.#loadedAt + refreshMs - performance.now())
+    this.#refreshing ??= setTimeout(async () => {
+      // The feed comes back by itself; until then what is known is shown.
+      await this.#load().catch(() => {})
+      this.#tell()
+    }, wait)
+  }
+
+  async #load() {
+    this.#refreshing = undefined
+    this.#loadedAt = performance.now()
+    /** @type {ServiceState} */
+    const state = await ask('admin/api/state')
+    this.state = state
+    const known = this.#runs
+    this.#runs = new Map()
+    for (const run of state.runs) {
+      const before = known.get(run.id)
+      const isBehind = run.status === 'running' && this.#ended.has(run.id)
+      if (isBehind) this.refresh()
+      else this.#ended.delete(run.id)
+      this.#runs.set(run.id, {
+        ...run,
+        ...(isBehind && before !== undefined ? { status: before.status, stopReason: before.stopReason } : {}),
+        calls: before?.calls ?? 0,
+        at: run.finishedAt ?? run.createdAt,
+      })
+    }
+  }
+
+  /** @param {import('./sse.js').StreamEvent} event */
+  #take({ type, data }) {
+    if (type === 'GAP' || type === 'CLOSE' || type === 'DROPPED') return
+    for (const listener of this.#eventListeners) listener(data)
+    const call = this.calls.take(data)
+    if (type === 'TEXT_DELTA' || type === 'REASONING_DELTA' || type === 'TOOL_INPUT_DELTA') return
+    const { runId, parentRunId } = data.meta
+    if (type === 'RUN_END') this.calls.settle(runId)
+    const run = this.#runs.get(runId)
+    if (parentRunId === undefined) {
+      if (type === 'RUN_END') {
+        this.#ended.add(runId)
+        this.refresh()
+        if (run?.status === 'running') {
+          run.status = data.stopReason === 'paused' && run.kind === 'run' ? 'paused' : 'done'
+          run.stopReason = data.stopReason
+          run.at = new Date().toISOString()
+        }
+      } else {
+        // Perhaps one of long ago: the feed begins with what has been. How the run stands now is not for it to say.
+        this.#ended.delete(runId)
+        if (run?.status !== 'running') this.refresh()
+      }
+      if (run !== undefined && call !== undefined && type === 'TOOL_CALL_START') run.calls++
+    }
+    this.#tell()
+  }
+
+  #tell() {
+    this.#telling ??= setTimeout(() => {
+      this.#telling = undefined
+      for (const listener of this.#listeners) listener()
+    }, burstMs)
+  }
+}

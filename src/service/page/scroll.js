@@ -1,0 +1,24 @@
+/** Pixels above the end that still count as the end. */
+const near = 80
+
+/**
+ * Keeps the end of what grows in view, unless the reader has scrolled away from it. Returns the function that stops that.
+ * @param {HTMLElement} content What grows.
+ * @param {HTMLElement} box What scrolls.
+ */
+export function stickToEnd(content, box) {
+  let atEnd = true
+  const look = () => {
+    atEnd = box.scrollHeight - box.scrollTop - box.clientHeight < near
+  }
+  const follow = () => {
+    if (atEnd) box.scrollTop = box.scrollHeight
+  }
+  const observer = new ResizeObserver(follow)
+  observer.observe(content)
+  box.addEventListener('scroll', look, { passive: true })
+  return () => {
+    observer.disconnect()
+    box.removeEventListener('scroll', look)
+  }
+}

@@ -1,0 +1,137 @@
+import { ApiError, send } from './api.js'
+
+/** @typedef {{ id: number | undefined, type: string, data: any }} StreamEvent */
+
+/** The service sends something at least every 15 s; a connection that is silent for longer is dead. */
+const silenceMs = 40_000
+const firstWaitMs = 500
+const longestWaitMs = 10_000
+
+/**
+ * @typedef {object} Reading
+ * @property {(event: StreamEvent) => void} onEvent
+ * @property {(state: 'connecting' | 'open' | 'lost' | 'refused') => void} [onState]
+ * @property {number} [after] Number of the last event that is known.
+ * @property {string} [lastType] The event behind which nothing follows. Default: none, it is read for ever.
+ */
+
+/**
+ * Reads an event stream, by `fetch` because `EventSource` can't send a token. A stream that breaks is taken up again where it broke, ever
+ * less often while that fails. Returns the function that ends it.
+ * @param {string} path
+ * @param {Reading} reading
+ */
+export function readEvents(path, reading) {
+  const stop = new AbortController()
+  void follow(path, reading, stop.signal)
+  return () => stop.abort()
+}
+
+/**
+ * @param {string} path
+ * @param {Reading} reading
+ * @param {AbortSignal} signal
+ */
+async function follow(path, { onEvent, onState, after = 0, lastType }, signal) {
+  let last = after
+  let wait = firstWaitMs
+  while (!signal.aborted) {
+    onState?.('connecting')
+    try {
+      for await (const event of connect(path, last, signal, () => onState?.('open'))) {
+        if (signal.aborted) return
+        wait = firstWaitMs
+        if (event.id !== undefined) last = event.id
+        onEvent(event)
+        if (event.type === lastType) return
+      }
+    } catch (error) {
+      if (signal.aborted) return
+      if (error instanceof ApiError && error.status >= 400 && error.status < 500 && error.status !== 429) {
+        onState?.('refused')
+        return
+      }
+    }
+    if (signal.aborted) return
+    onState?.('lost')
+    await pause(wait * (0.75 + Math.random() / 2), signal)
+    wait = Math.min(wait * 2, longestWaitMs)
+  }
+}
+
+/**
+ * One connection's events.
+ * @param {string} path
+ * @param {number} after
+ * @param {AbortSignal} signal
+ * @param {() => void} onOpen
+ */
+async function* connect(path, after, signal, onOpen) {
+  const silent = new AbortController()
+  let timer = setTimeout(() => silent.abort(), silenceMs)
+  try {
+    const { body } = await send(path, {
+      headers: { accept: 'text/event-stream', ...(after > 0 ? { 'last-event-id': String(after) } : {}) },
+      signal: AbortSignal.any([signal, silent.signal]),
+    })
+    onOpen()
+    if (body === null) return
+    const reader = body.pipeThrough(new TextDecoderStream()).getReader()
+    // A frame may come in very many chunks: they are put together once, when its end is there.
+    /** @type {string[]} */
+    let parts = []
+    for (;;) {
+      const { done, value } = await reader.read()
+      if (done) return
+      clearTimeout(timer)
+      timer = setTimeout(() => silent.abort(), silenceMs)
+      const border = `${parts.at(-1)?.at(-1) ?? ''}${value}`
+      parts.push(value)
+      if (!border.includes('\n\n')) continue
+      const frames = parts.join('').split('\n\n')
+      parts = [frames.pop() ?? '']
+      for (const frame of frames) {
+        const event = parseFrame(frame)
+        if (event !== undefined) yield event
+      }
+    }
+  } finally {
+    clearTimeout(timer)
+    silent.abort()
+  }
+}
+
+/**
+ * @param {string} frame
+ * @returns {StreamEvent | undefined} Undefined: a comment.
+ */
+function parseFrame(frame) {
+  let type = ''
+  let data = ''
+  let id
+  for (const line of frame.split('\n')) {
+    if (line.startsWith('event: ')) type = line.slice(7)
+    else if (line.startsWith('data: ')) data += line.slice(6)
+    else if (line.startsWith('id: ')) id = Number(line.slice(4))
+  }
+  return data === '' ? undefined : { id, type, data: JSON.parse(data) }
+}
+
+/**
+ * @param {number} ms
+ * @param {AbortSignal} signal
+ * @returns {Promise<void>}
+ */
+function pause(ms, signal) {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms)
+    signal.addEventListener(
+      'abort',
+      () => {
+        clearTimeout(timer)
+        resolve()
+      },
+      { once: true },
+    )
+  })
+}

@@ -1,0 +1,56 @@
+/**
+ * What the service sends, as far as the page reads it; /openapi.json has all of it.
+ *
+ * @typedef {{ inputTokens: number, outputTokens: number, totalTokens: number, costUsd?: number }} Usage
+ *
+ * @typedef {object} Pending
+ * @property {'approval' | 'client_tool' | 'question'} kind
+ * @property {string} toolCallId
+ * @property {string} tool
+ * @property {Record<string, unknown>} args
+ * @property {unknown} [about]
+ * @property {string} fingerprint
+ *
+ * @typedef {object} Run
+ * @property {string} id
+ * @property {'running' | 'paused' | 'done'} status
+ * @property {'run' | 'chat'} kind
+ * @property {string} model
+ * @property {string} owner
+ * @property {string} input
+ * @property {string} createdAt
+ * @property {string} [finishedAt]
+ * @property {string} [stopReason]
+ * @property {string} [output]
+ * @property {Usage} [usage]
+ * @property {number} [iterations]
+ * @property {{ code: string, message: string }} [error]
+ * @property {Pending[]} pending
+ *
+ * @typedef {object} Tool
+ * @property {{ name: string, description: string, parameters: Record<string, any> }} function
+ * @property {'read' | 'idempotent' | 'unsafe'} effect
+ * @property {'never' | 'always' | 'depends'} approval
+ *
+ * @typedef {object} ConfigState
+ * @property {string | null} file
+ * @property {string} loadedAt
+ * @property {number} reloads
+ * @property {{ at: string, problems: import('./api.js').Problem[] } | null} lastError
+ *
+ * @typedef {object} ServiceState
+ * @property {string} version
+ * @property {string} startedAt
+ * @property {boolean} draining
+ * @property {ConfigState} config
+ * @property {{ name: string, provider: string, model: string }[]} models
+ * @property {Tool[]} tools
+ * @property {Run[]} runs
+ * @property {(Pending & { runId: string })[]} pending
+ *
+ * @typedef {object} View
+ * @property {HTMLElement} element Its first heading gets the focus.
+ * @property {string} title
+ * @property {() => void} [close] Called when another view takes its place.
+ */
+export {}

@@ -1,0 +1,210 @@
+import { messageOf, post } from '../api.js'
+import { h, newId, replace } from '../dom.js'
+import { RunFollower } from '../follow-run.js'
+import { ending } from '../format.js'
+import { stickToEnd } from '../scroll.js'
+import { Timeline } from '../timeline.js'
+import { showPending } from './run.js'
+
+/** By the tool that is needed. */
+const examples = {
+  calculate: 'What is 15% of 240?',
+  current_time: 'What time is it in Tokyo?',
+  list_files: 'How many TypeScript files are under src, and which is the longest?',
+}
+
+/** A conversation with the agent. It outlives the view: whoever comes back finds it as it was. */
+export class Chat {
+  element
+  #live
+  #heading = h('h1', { tabindex: '-1' }, 'Chat')
+  #log = h('div', { className: 'chat-log', role: 'log', 'aria-label': 'Conversation', 'aria-live': 'off', tabindex: '0' })
+  #timeline = new Timeline({ turns: false })
+  #pending = h('div', { className: 'decisions' })
+  #empty
+  #input
+  #model = h('select', { id: newId() })
+  #send = h('button', { type: 'submit', className: 'primary' }, 'Send')
+  #stop = h('button', { type: 'button', className: 'danger', hidden: true }, 'Stop')
+  #error = h('p', { className: 'error-text', role: 'alert', id: newId() })
+  /** The conversation so far, as the next run takes it. @type {unknown[]} */
+  #messages = []
+  /** @type {{ id: string, follower: RunFollower } | undefined} */
+  #run
+
+  /** @param {import('../live.js').Live} live */
+  constructor(live) {
+    this.#live = live
+    const inputId = newId()
+    this.#input = h('textarea', {
+      id: inputId,
+      rows: 2,
+      placeholder: 'Ask the agent something',
+      'aria-describedby': this.#error.id,
+      onkeydown: (/** @type {KeyboardEvent} */ event) => this.#key(event),
+    })
+    this.#empty = h(
+      'div',
+      { className: 'chat-empty' },
+      h('p', { className: 'muted' }, 'Try the agent with its tools: every call is shown as it happens.'),
+      h('div', { className: 'buttons' }, ...this.#examples()),
+    )
+    const fresh = h('button', { type: 'button', className: 'quiet', onclick: () => this.#restart() }, 'New conversation')
+    const form = h(
+      'form',
+      { className: 'composer' },
+      h('label', { className: 'visually-hidden', for: inputId }, 'Message'),
+      this.#input,
+      this.#error,
+      h(
+        'div',
+        { className: 'composer-row' },
+        h('label', { for: this.#model.id }, 'Model'),
+        this.#model,
+        h('span', { className: 'hint' }, 'Enter sends, Shift+Enter begins a line'),
+        this.#stop,
+        this.#send,
+      ),
+    )
+    form.addEventListener('submit', (event) => {
+      event.preventDefault()
+      void this.#ask()
+    })
+    this.#stop.addEventListener('click', () => void this.#cancel())
+    this.#log.append(this.#empty, this.#timeline.element, this.#pending)
+    this.element = h('div', { className: 'chat' }, h('div', { className: 'view-head' }, this.#heading, fresh), this.#log, form)
+  }
+
+  /** @returns {import('../types.js').View} */
+  show() {
+    this.#listModels()
+    const stopListening = this.#live.onChange(() => this.#listModels())
+    const unstick = [this.#timeline.element, this.#pending].map((part) => stickToEnd(part, this.#log))
+    this.#log.scrollTop = this.#log.scrollHeight
+    return {
+      element: this.element,
+      title: 'Chat',
+      close: () => {
+        stopListening()
+        for (const stop of unstick) stop()
+      },
+    }
+  }
+
+  /** Ends what goes on with the page; the run itself goes on. */
+  close() {
+    this.#run?.follower.close()
+  }
+
+  /** Requests that the tools there are can answer. */
+  #examples() {
+    const tools = new Set(this.#live.state?.tools.map(({ function: { name } }) => name))
+    const fitting = Object.entries(examples).filter(([tool]) => tools.has(tool))
+    return fitting.map(([, text]) => {
+      const fill = () => {
+        this.#input.value = text
+        this.#input.focus()
+      }
+      return h('button', { type: 'button', onclick: fill }, text)
+    })
+  }
+
+  #listModels() {
+    const models = this.#live.state?.models ?? []
+    const options = models.map(({ name, provider, model }) =>
+      name === 'toolloop' ? `Current (${provider} / ${model})` : `${name} (${provider} / ${model})`,
+    )
+    if ([...this.#model.options].map(({ text }) => text).join('\n') === options.join('\n')) return
+    const chosen = this.#model.value
+    replace(this.#model, ...models.map(({ name }, at) => h('option', { value: name }, options[at] ?? name)))
+    if (models.some(({ name }) => name === chosen)) this.#model.value = chosen
+  }
+
+  /** @param {KeyboardEvent} event */
+  #key(event) {
+    // While an input method composes a character, Enter belongs to it.
+    if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return
+    event.preventDefault()
+    void this.#ask()
+  }
+
+  async #ask() {
+    const input = this.#input.value.trim()
+    if (input === '' || this.#run !== undefined || this.#send.disabled) return
+    this.#send.disabled = true
+    this.#error.textContent = ''
+    try {
+      const run = await post('v1/runs', { input, model: this.#model.value || 'toolloop', messages: this.#messages, background: true })
+      this.#input.value = ''
+      this.#empty.hidden = true
+      this.#timeline.user(input)
+      this.#follow(run.id)
+    } catch (thrown) {
+      this.#error.textContent = messageOf(thrown)
+      this.#send.disabled = false
+      this.#input.focus()
+    }
+  }
+
+  /** @param {string} id */
+  #follow(id) {
+    this.#stop.hidden = false
+    this.#log.setAttribute('aria-busy', 'true')
+    const follower = new RunFollower(id, this.#live, {
+      onEvent: (event) => {
+        if (event.type !== 'DECISION_NEEDED') this.#pending.replaceChildren()
+        this.#timeline.take(event)
+      },
+      onResult: (run) => {
+        this.#messages = run.result?.messages ?? this.#messages
+        showPending(this.#pending, run, () => this.#input.focus())
+        this.#live.refresh()
+        if (run.status === 'paused') return
+        if (run.error !== undefined) this.#timeline.note(`${run.error.code}: ${run.error.message}`, 'error')
+        else if (run.stopReason !== 'answered') this.#timeline.note(`The run ended: ${ending(run.stopReason)}`)
+        this.#settle()
+      },
+      onGap: (events) => this.#timeline.gap(events),
+      onGone: () => {
+        this.#timeline.note('The run is not known any more', 'error')
+        this.#settle()
+      },
+    })
+    this.#run = { id, follower }
+  }
+
+  async #cancel() {
+    if (this.#run === undefined) return
+    this.#stop.disabled = true
+    try {
+      await post(`v1/runs/${encodeURIComponent(this.#run.id)}/cancel`, {})
+      this.#live.refresh()
+    } catch (thrown) {
+      this.#error.textContent = messageOf(thrown)
+    } finally {
+      this.#stop.disabled = false
+    }
+  }
+
+  #settle() {
+    this.#run?.follower.close()
+    this.#run = undefined
+    const hadFocus = document.activeElement === this.#stop
+    this.#stop.hidden = true
+    this.#send.disabled = false
+    this.#log.removeAttribute('aria-busy')
+    if (hadFocus) this.#input.focus()
+  }
+
+  #restart() {
+    if (this.#run !== undefined) void this.#cancel()
+    this.#settle()
+    this.#messages = []
+    this.#pending.replaceChildren()
+    this.#timeline = new Timeline({ turns: false })
+    this.#log.querySelector('.timeline')?.replaceWith(this.#timeline.element)
+    this.#empty.hidden = false
+    this.#error.textContent = ''
+    this.#input.focus()
+  }
+}

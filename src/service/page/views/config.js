@@ -1,0 +1,266 @@
+import { announce } from '../announce.js'
+import { ApiError, messageOf } from '../api.js'
+import { readConfig, writeConfig } from '../config-file.js'
+import { h, newId, replace } from '../dom.js'
+import { moment } from '../format.js'
+import { lineOfPath } from '../yaml-lines.js'
+
+/** @typedef {import('../api.js').Problem} Problem */
+
+const hidden = '[redacted]'
+
+/**
+ * The configuration file: how it stands, and its text to be changed.
+ * @param {{ live: import('../live.js').Live }} context
+ */
+export function configView({ live }) {
+  const heading = h('h1', { tabindex: '-1' }, 'Configuration')
+  const state = h('div', { className: 'config-state' })
+  const problems = h('div', { role: 'alert' })
+  const id = newId()
+  const problemsId = newId()
+  problems.id = problemsId
+  const numbers = h('pre', { className: 'line-numbers', 'aria-hidden': 'true' }, '1')
+  const editor = h('textarea', {
+    id,
+    className: 'code',
+    spellcheck: 'false',
+    wrap: 'off',
+    autocapitalize: 'off',
+    'aria-describedby': problemsId,
+    disabled: true,
+  })
+  const save = h('button', { type: 'submit', className: 'primary', disabled: true }, 'Save')
+  const revert = h('button', { type: 'button', className: 'quiet', disabled: true }, 'Undo changes')
+  const form = h(
+    'form',
+    { className: 'config-form' },
+    h('label', { for: id }, 'The file, as YAML'),
+    problems,
+    h('div', { className: 'editor' }, numbers, editor),
+    h(
+      'div',
+      { className: 'buttons' },
+      save,
+      revert,
+      h('span', { className: 'hint' }, 'Holds from the next request on; runs under way finish as they began. Ctrl+S saves.'),
+    ),
+  )
+  const element = h(
+    'div',
+    { className: 'column wide' },
+    h(
+      'div',
+      { className: 'view-head' },
+      heading,
+      h('p', { className: 'muted' }, 'Keys are never in the file: it names the variables that hold them.'),
+    ),
+    state,
+    form,
+  )
+  let etag = ''
+  let saved = ''
+  let closed = false
+  let reloads = live.state?.config.reloads
+  let errorAt = live.state?.config.lastError?.at
+  /** Lines something is wrong with. @type {Set<number>} */
+  let bad = new Set()
+
+  const showLines = () => {
+    const lines = editor.value.split('\n').length
+    replace(numbers, ...Array.from({ length: lines }, (_, at) => (bad.has(at) ? h('b', {}, `${at + 1}\n`) : `${at + 1}\n`)))
+    editor.rows = Math.min(Math.max(lines + 1, 12), 26)
+    const isChanged = editor.value !== saved
+    save.disabled = !isChanged
+    revert.disabled = !isChanged
+  }
+  /** @param {import('../config-file.js').ConfigFile} file */
+  const take = (file) => {
+    reloads = file.state.reloads
+    errorAt = file.state.lastError?.at
+    etag = file.etag
+    saved = file.text
+    editor.value = file.text
+    editor.disabled = file.state.file === null
+    problems.replaceChildren()
+    bad = new Set()
+    editor.removeAttribute('aria-invalid')
+    replace(state, ...stateOf(file.state, showLine))
+    showLines()
+  }
+  const load = async ({ evenIfChanged = true } = {}) => {
+    try {
+      const file = await readConfig()
+      if (!closed && (evenIfChanged || editor.value === saved)) take(file)
+    } catch (thrown) {
+      if (!closed) replace(problems, h('p', { className: 'error-text' }, messageOf(thrown)))
+    }
+  }
+  /** @param {number} line */
+  const showLine = (line) => {
+    const lines = editor.value.split('\n')
+    const start = lines.slice(0, line).join('\n').length + (line > 0 ? 1 : 0)
+    editor.focus()
+    editor.setSelectionRange(start, start + (lines[line]?.length ?? 0))
+    editor.scrollTop = Math.max(0, (line / lines.length) * editor.scrollHeight - editor.clientHeight / 2)
+  }
+  const submit = async () => {
+    problems.replaceChildren()
+    editor.removeAttribute('aria-invalid')
+    if (editor.value.includes(hidden)) {
+      replace(
+        problems,
+        h(
+          'p',
+          { className: 'error-text' },
+          `Something is hidden as ${hidden}. Put the name of a variable in its place, such as \${NAME}, before you save.`,
+        ),
+      )
+      return
+    }
+    save.disabled = true
+    try {
+      take(await writeConfig({ text: editor.value }, etag))
+      announce('Saved')
+      state.prepend(h('p', { className: 'saved' }, 'Saved. It holds from the next request on.'))
+      live.refresh()
+    } catch (thrown) {
+      save.disabled = false
+      editor.setAttribute('aria-invalid', 'true')
+      if (thrown instanceof ApiError) bad = new Set(thrown.problems.flatMap(({ path }) => lineOfPath(editor.value, path) ?? []))
+      showLines()
+      replace(problems, ...failure(thrown, editor.value, showLine, load))
+    }
+  }
+  form.addEventListener('submit', (event) => {
+    event.preventDefault()
+    void submit()
+  })
+  form.addEventListener('keydown', (event) => {
+    if (event.key !== 's' || !(event.ctrlKey || event.metaKey)) return
+    event.preventDefault()
+    if (!save.disabled) void submit()
+  })
+  editor.addEventListener('input', showLines)
+  editor.addEventListener('scroll', () => {
+    numbers.scrollTop = editor.scrollTop
+  })
+  revert.addEventListener('click', () => {
+    editor.value = saved
+    problems.replaceChildren()
+    bad = new Set()
+    showLines()
+    editor.focus()
+  })
+  void load()
+  const unsubscribe = live.onChange(() => {
+    const now = live.state?.config
+    if (now === undefined || now.reloads < (reloads ?? 0) || (now.reloads === reloads && now.lastError?.at === errorAt)) return
+    reloads = now.reloads
+    errorAt = now.lastError?.at
+    // What somebody is writing is not taken away from them: saving it tells of the conflict.
+    if (editor.value === saved) void load({ evenIfChanged: false })
+    else replace(state, ...stateOf(now, showLine))
+  })
+  return {
+    element,
+    title: 'Configuration',
+    close() {
+      closed = true
+      unsubscribe()
+    },
+  }
+}
+
+/**
+ * @param {import('../types.js').ConfigState} state
+ * @param {(line: number) => void} showLine
+ */
+function stateOf({ file, loadedAt, reloads, lastError }, showLine) {
+  if (file === null)
+    return [h('p', { className: 'notice' }, 'The service was started without a configuration file: there is nothing to change here.')]
+  return [
+    h(
+      'dl',
+      { className: 'facts' },
+      h('div', {}, h('dt', {}, 'File'), h('dd', {}, file)),
+      h('div', {}, h('dt', {}, 'In use since'), h('dd', {}, moment(loadedAt))),
+      h(
+        'div',
+        {},
+        h('dt', {}, 'Changed'),
+        h('dd', {}, reloads === 0 ? 'not since the start' : reloads === 1 ? 'once since the start' : `${reloads} times since the start`),
+      ),
+      h(
+        'div',
+        {},
+        h('dt', {}, 'Status'),
+        h(
+          'dd',
+          {},
+          h('span', { className: `badge ${lastError === null ? 'good' : 'bad'}` }, lastError === null ? 'in use' : 'file not usable'),
+        ),
+      ),
+    ),
+    lastError !== null &&
+      h(
+        'div',
+        { className: 'error-box', role: 'alert' },
+        h('p', {}, h('strong', {}, 'The file is not usable.'), ` Found at ${moment(lastError.at)}; what was read before it holds.`),
+        problemList(lastError.problems, '', showLine),
+      ),
+  ]
+}
+
+/**
+ * @param {unknown} thrown
+ * @param {string} text
+ * @param {(line: number) => void} showLine
+ * @param {() => void} reload
+ */
+function failure(thrown, text, showLine, reload) {
+  if (thrown instanceof ApiError && thrown.status === 412) {
+    const button = h('button', { type: 'button', onclick: reload }, 'Reload, and lose my changes')
+    return [
+      h(
+        'div',
+        { className: 'error-box' },
+        h('p', {}, h('strong', {}, 'Somebody else has changed it'), ' since you opened it. Nothing was saved.'),
+        button,
+      ),
+    ]
+  }
+  if (thrown instanceof ApiError && thrown.problems.length > 0) {
+    return [
+      h(
+        'div',
+        { className: 'error-box' },
+        h('p', {}, h('strong', {}, 'Not saved.'), ' Nothing has changed.'),
+        problemList(thrown.problems, text, showLine),
+      ),
+    ]
+  }
+  return [h('p', { className: 'error-text' }, messageOf(thrown))]
+}
+
+/**
+ * @param {readonly Problem[]} problems
+ * @param {string} text Where its lines can be found; `''`: nowhere.
+ * @param {(line: number) => void} showLine
+ */
+function problemList(problems, text, showLine) {
+  return h(
+    'ul',
+    { className: 'problems' },
+    ...problems.map(({ path, message }) => {
+      const line = text === '' ? undefined : lineOfPath(text, path)
+      return h(
+        'li',
+        {},
+        path !== '' && h('code', {}, path),
+        ` ${message} `,
+        line !== undefined && h('button', { type: 'button', className: 'link-button', onclick: () => showLine(line) }, `Line ${line + 1}`),
+      )
+    }),
+  )
+}

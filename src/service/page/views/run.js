@@ -1,0 +1,195 @@
+import { messageOf, post } from '../api.js'
+import { decisionCard } from '../decisions.js'
+import { h, newId, renderList, replace, setText } from '../dom.js'
+import { RunFollower } from '../follow-run.js'
+import { clock, count, duration, ending } from '../format.js'
+import { icon } from '../icons.js'
+import { Timeline } from '../timeline.js'
+import { showBadge } from './runs.js'
+
+/** @typedef {import('../follow-run.js').RunWithResult} RunWithResult */
+
+/**
+ * One run: what was asked, everything that happened, what it waits for, and ways to steer it.
+ * @param {import('../live.js').Live} live
+ * @param {string} id
+ */
+export function runDetail(live, id) {
+  const path = `v1/runs/${encodeURIComponent(id)}`
+  const title = h('h2', { tabindex: '-1', className: 'run-title' }, 'Run')
+  const badge = h('span', { className: 'badge' })
+  const decideNow = h('button', { type: 'button', className: 'primary', hidden: true }, 'Decide')
+  const cancel = h('button', { type: 'button', className: 'danger', hidden: true }, 'Cancel run')
+  const facts = h('dl', { className: 'facts' })
+  const timeline = new Timeline()
+  const pending = h('div', { className: 'decisions' })
+  const outcome = h('div', { className: 'outcome' })
+  const error = h('p', { className: 'error-text', role: 'alert', id: newId() })
+  const steer = steerForm(path, error, (text) => timeline.user(text))
+  const element = h(
+    'section',
+    { className: 'panel run-panel', 'aria-label': 'Run' },
+    h('a', { className: 'back', href: '#/runs' }, icon('back'), 'All runs'),
+    h('div', { className: 'panel-head' }, title, h('div', { className: 'panel-actions' }, badge, decideNow, cancel)),
+    facts,
+    timeline.element,
+    pending,
+    outcome,
+    error,
+    steer,
+  )
+  /** @type {HTMLElement | undefined} */
+  let question
+  const render = () => {
+    const run = live.run(id)
+    if (run === undefined) return
+    setText(title, run.input === '' ? 'Run' : run.input)
+    showBadge(badge, run)
+    decideNow.hidden = run.status !== 'paused'
+    cancel.hidden = run.status === 'done'
+    steer.hidden = run.status === 'done'
+    replace(facts, ...factsOf(run))
+  }
+  const unsubscribe = live.onChange(render)
+  const follower = new RunFollower(id, live, {
+    onEvent(event) {
+      if (event.type === 'RUN_START' || event.type === 'MODEL_START') outcome.replaceChildren()
+      if (event.type !== 'DECISION_NEEDED') pending.replaceChildren()
+      timeline.take(event)
+    },
+    onResult(run) {
+      const asked = run.result?.newMessages?.[0]
+      if (question === undefined && asked?.role === 'user' && textOf(asked.content) !== title.textContent) {
+        question = timeline.user(textOf(asked.content))
+        timeline.element.prepend(question)
+      }
+      showPending(pending, run, () => title.focus())
+      replace(outcome, ...outcomeOf(run))
+      live.refresh()
+    },
+    onGap: (events) => timeline.gap(events),
+    onGone() {
+      replace(outcome, h('p', { className: 'empty' }, 'This run is not known any more: finished ones are kept for a while only.'))
+    },
+  })
+  decideNow.addEventListener('click', () => {
+    const first = pending.querySelector('button')
+    first?.closest('.decision')?.scrollIntoView({ block: 'nearest' })
+    first?.focus()
+  })
+  cancel.addEventListener('click', async () => {
+    cancel.disabled = true
+    error.textContent = ''
+    try {
+      await post(`${path}/cancel`, {})
+      live.refresh()
+      title.focus()
+    } catch (thrown) {
+      error.textContent = messageOf(thrown)
+    } finally {
+      cancel.disabled = false
+    }
+  })
+  return {
+    element,
+    close() {
+      unsubscribe()
+      follower.close()
+    },
+  }
+}
+
+/**
+ * @param {HTMLElement} place
+ * @param {import('../types.js').Run} run
+ * @param {() => void} onDecided
+ */
+export function showPending(place, run, onDecided) {
+  renderList(place, run.status === 'paused' ? run.pending : [], {
+    key: (item) => item.fingerprint,
+    create: (item) => decisionCard({ ...item, runId: run.id }, { onDecided }),
+  })
+}
+
+/** @param {import('../live.js').LiveRun} run */
+function factsOf(run) {
+  const { usage, finishedAt, createdAt } = run
+  const took = finishedAt === undefined ? undefined : Date.parse(finishedAt) - Date.parse(createdAt)
+  /** @type {[string, string | undefined][]} */
+  const rows = [
+    ['Model', run.model === 'toolloop' ? undefined : run.model],
+    ['Token', run.owner],
+    ['Started', clock(createdAt)],
+    [run.status === 'paused' ? 'Until the pause' : 'Took', took === undefined ? undefined : duration(took)],
+    ['Turns', run.iterations === undefined ? undefined : String(run.iterations)],
+    [
+      'Tokens',
+      usage && usage.totalTokens > 0 ? `${usage.inputTokens.toLocaleString()} in, ${usage.outputTokens.toLocaleString()} out` : undefined,
+    ],
+    ['Cost', usage?.costUsd === undefined ? undefined : `$${usage.costUsd.toFixed(4)}`],
+    ['Id', run.id],
+  ]
+  return rows.flatMap(([name, value]) => (value === undefined ? [] : [h('div', {}, h('dt', {}, name), h('dd', {}, value))]))
+}
+
+/** @param {RunWithResult} run */
+function outcomeOf({ status, stopReason, error, result }) {
+  if (status !== 'done') return []
+  const calls = result?.toolCalls?.length ?? 0
+  const words = `${capital(ending(stopReason))}${calls > 0 ? ` after ${count(calls, 'tool call')}` : ''}`
+  return [
+    h('p', { className: stopReason === 'answered' ? 'outcome-line good' : 'outcome-line' }, words),
+    error !== undefined && h('p', { className: 'error-box' }, h('code', {}, error.code), ' ', error.message),
+  ]
+}
+
+/** @param {string} text */
+function capital(text) {
+  return text.charAt(0).toUpperCase() + text.slice(1)
+}
+
+/**
+ * @param {string} path
+ * @param {HTMLElement} error
+ * @param {(text: string) => void} onSent
+ */
+function steerForm(path, error, onSent) {
+  const id = newId()
+  const input = h('input', {
+    id,
+    type: 'text',
+    autocomplete: 'off',
+    required: true,
+    placeholder: 'Taken up before the model is asked again',
+    'aria-describedby': error.id,
+  })
+  const form = h(
+    'form',
+    { className: 'steer', hidden: true },
+    h('label', { for: id }, 'Say something to this run'),
+    h('div', { className: 'input-row' }, input, h('button', { type: 'submit' }, 'Send')),
+  )
+  form.addEventListener('submit', async (event) => {
+    event.preventDefault()
+    error.textContent = ''
+    const text = input.value.trim()
+    if (text === '') return
+    try {
+      await post(`${path}/messages`, { input: text })
+      onSent(text)
+      input.value = ''
+    } catch (thrown) {
+      error.textContent = messageOf(thrown)
+    }
+  })
+  return form
+}
+
+/**
+ * @param {unknown} content
+ * @returns {string}
+ */
+export function textOf(content) {
+  if (typeof content === 'string') return content
+  return Array.isArray(content) ? content.map((part) => (part?.type === 'text' ? part.text : `[${part?.type}]`)).join('\n') : ''
+}

@@ -1,0 +1,74 @@
+/**
+ * The line of a YAML text where a value is written, counted from 0, by its JSON Pointer: that of its innermost part that can be found. Good
+ * for block style, where a key begins a line; what is written in braces is found by the line they begin in. Undefined: nothing of it is there.
+ * @param {string} text
+ * @param {string} path
+ */
+export function lineOfPath(text, path) {
+  const lines = text.split('\n')
+  let from = 0
+  let to = lines.length
+  let found
+  for (const part of path.split('/').slice(1)) {
+    const name = part.replaceAll('~1', '/').replaceAll('~0', '~')
+    const at = findPart(lines, name, from, to)
+    if (at === undefined) return found
+    found = at
+    from = at + 1
+    to = endOf(lines, at)
+  }
+  return found
+}
+
+/**
+ * Among the parts of a block, which are those that begin where its first one does.
+ * @param {string[]} lines
+ * @param {string} name
+ * @param {number} from
+ * @param {number} to
+ */
+function findPart(lines, name, from, to) {
+  let indent = -1
+  let item = -1
+  for (let at = from; at < to; at++) {
+    const line = lines[at] ?? ''
+    const own = indentOf(line)
+    if (own < 0) continue
+    if (indent < 0) indent = own
+    if (own !== indent) continue
+    const content = line.trim()
+    if (isListItem(line)) {
+      if (String(++item) === name) return at
+    } else if (/^(["']?)([^"':#]+)\1\s*:/.exec(content)?.[2] === name) return at
+  }
+  return undefined
+}
+
+/**
+ * The line behind a block.
+ * @param {string[]} lines
+ * @param {number} at
+ */
+function endOf(lines, at) {
+  const indent = indentOf(lines[at] ?? '')
+  const isItem = isListItem(lines[at])
+  for (let next = at + 1; next < lines.length; next++) {
+    const own = indentOf(lines[next] ?? '')
+    // The items of a list may begin where its key does.
+    if (own >= 0 && own <= indent && (isItem || own < indent || !isListItem(lines[next]))) return next
+  }
+  return lines.length
+}
+
+/**
+ * -1: there is nothing in the line.
+ * @param {string} line
+ */
+function indentOf(line) {
+  return /^\s*(#|$)/.test(line) ? -1 : line.search(/\S/)
+}
+
+/** @param {string | undefined} line */
+function isListItem(line = '') {
+  return /^\s*-(\s|$)/.test(line)
+}
