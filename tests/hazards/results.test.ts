@@ -95,7 +95,8 @@ const values: [what: string, value: () => unknown, text: string | RegExp][] = [
 describe.each(modes)('results: $name', (mode) => {
   beforeEach((context) => skipWhatTextCannotSay(mode, context))
 
-  it.each(values)('H21 %s: a stable, useful text; the run goes on', async (_what, value, text) => {
+  // How a response comes makes no difference to what is sent back: whole ones need no table of their own.
+  it.each(mode.streaming ? values : values.slice(0, 1))('H21 %s: a stable, useful text; the run goes on', async (_what, value, text) => {
     const texts: string[] = []
     for (let round = 0; round < 2; round++) {
       await using on = await stage(mode, [{ toolCalls: [call('make')] }, 'done'], { tools: [tool('make', value)] })
@@ -255,7 +256,7 @@ describe.each(modes)('results: $name', (mode) => {
       'gone',
     ],
   ]
-  it.each(thrown)('H23 a tool that %s: a result the model can read, siblings run, the run goes on', async (_what, execute, words) => {
+  it.each(mode.streaming ? thrown : thrown.slice(0, 1))('H23 a tool that %s: a result the model can read, siblings run, the run goes on', async (_what, execute, words) => {
     await using on = await stage(mode, [{ toolCalls: [call('bad'), call('good')] }, 'done'], {
       tools: [tool('bad', execute), tool('good', () => 'fine')],
     })

@@ -287,7 +287,7 @@ describe('the tools of a pipeline', () => {
     expect(new LLMPipeline({ model: 'demo', tools: [] }).hasTools()).toBe(false)
   })
 
-  describe.each(modes)('$name', (mode) => {
+  describe.each(streamingModes)('$name', (mode) => {
     it('a run in flight keeps the tools it began with', async () => {
       await using on = await open(mode, [{ toolCalls: [asksWeather] }, 'Two.'], { tools: [weather] })
       on.pipeline.on(Event.TOOL_CALL_START, () => on.pipeline.setToolRegistry(null))
