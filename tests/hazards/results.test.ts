@@ -256,20 +256,23 @@ describe.each(modes)('results: $name', (mode) => {
       'gone',
     ],
   ]
-  it.each(mode.streaming ? thrown : thrown.slice(0, 1))('H23 a tool that %s: a result the model can read, siblings run, the run goes on', async (_what, execute, words) => {
-    await using on = await stage(mode, [{ toolCalls: [call('bad'), call('good')] }, 'done'], {
-      tools: [tool('bad', execute), tool('good', () => 'fine')],
-    })
-    const result = await on.run()
-    expect(result).toMatchObject({ stopReason: 'answered', output: 'done' })
-    const [told = '', fine] = resultTexts(result)
-    expect(told).toEqual(typeof words === 'string' ? words : expect.stringMatching(words))
-    expect(fine).toBe('fine')
-    expect(result.toolCalls).toMatchObject([{ outcome: 'failed', errorCode: 'tool_failed', attempts: 1 }, { outcome: 'ok' }])
-    const ended = on.events.find(({ name, payload }) => name === Event.TOOL_CALL_END && payload.tool === 'bad')
-    expect(ended).toMatchObject({ payload: { result: told }, meta: { ok: false } })
-    expect(on.log.map(({ level, message }) => `${level} ${message}`)).toEqual(['warn tool call failed'])
-  })
+  it.each(mode.streaming ? thrown : thrown.slice(0, 1))(
+    'H23 a tool that %s: a result the model can read, siblings run, the run goes on',
+    async (_what, execute, words) => {
+      await using on = await stage(mode, [{ toolCalls: [call('bad'), call('good')] }, 'done'], {
+        tools: [tool('bad', execute), tool('good', () => 'fine')],
+      })
+      const result = await on.run()
+      expect(result).toMatchObject({ stopReason: 'answered', output: 'done' })
+      const [told = '', fine] = resultTexts(result)
+      expect(told).toEqual(typeof words === 'string' ? words : expect.stringMatching(words))
+      expect(fine).toBe('fine')
+      expect(result.toolCalls).toMatchObject([{ outcome: 'failed', errorCode: 'tool_failed', attempts: 1 }, { outcome: 'ok' }])
+      const ended = on.events.find(({ name, payload }) => name === Event.TOOL_CALL_END && payload.tool === 'bad')
+      expect(ended).toMatchObject({ payload: { result: told }, meta: { ok: false } })
+      expect(on.log.map(({ level, message }) => `${level} ${message}`)).toEqual(['warn tool call failed'])
+    },
+  )
 
   it('H23 the model is shown neither stack nor paths; the log is', async () => {
     const cause = new Error(`can't read ${process.cwd()}/secret/plan.txt`)
