@@ -5,7 +5,7 @@ import { rolldown } from 'rolldown'
 
 /**
  * Puts what `import 'toolloop'` loads at once into one file, `dist/core/index.js`: seventy small files cost three times as much to load. Every
- * other file stays where it is, and those that went into the one file give out what is in it, so that each class is there once.
+ * other file stays where it is (`core/` is as deep as `models/`, from where `providers.ts` finds its presets), and those that went into the one file give out what is in it, so that each class is there once.
  */
 const dist = fileURLToPath(new URL('../dist', import.meta.url))
 const files = readdirSync(dist, { recursive: true, encoding: 'utf8' }).filter(

@@ -1,11 +1,11 @@
 import { messageOf } from '../errors.ts'
 import { isJsonObject } from '../messages.ts'
+import { readOwnPackage } from '../own-package.ts'
 import { chooseModel, type ModelChoice } from './choose-model.ts'
 import { EXIT_FAILED, EXIT_OK } from './exit-codes.ts'
 import { installedVersion } from './installed-packages.ts'
 import { type FoundServer, findServers, localServers } from './local-servers.ts'
 import { findKeys } from './provider-keys.ts'
-import { readOwnPackage } from './resolve-self.ts'
 import { type CliIO, Terminal } from './terminal.ts'
 
 /** What `toolloop doctor --json` prints. */

@@ -1,11 +1,11 @@
 import { Command, CommanderError, Help, InvalidArgumentError, Option } from 'commander'
 import { messageOf, ToolloopError } from '../errors.ts'
 import { redactText } from '../log.ts'
+import { ownVersion } from '../own-package.ts'
 import type { AgentFlags, RunFlags } from './agent-flags.ts'
 import type { DoctorFlags } from './doctor.ts'
 import { describeExitCodes, EXIT_FAILED, EXIT_OK, EXIT_USAGE } from './exit-codes.ts'
 import { isClosedPipe } from './interrupts.ts'
-import { readOwnPackage } from './resolve-self.ts'
 import type { ServeFlags } from './serve.ts'
 import type { CliIO } from './terminal.ts'
 import type { ToolsFlags } from './tools.ts'
@@ -87,7 +87,7 @@ function reportFailure(error: unknown, io: CliIO, verbose: boolean): number {
 function createProgram(io: CliIO, done: (code: number) => void): Command {
   const program = new Command('toolloop')
     .description('Runs a tool-using agent: asks a model, runs the tools it calls, until it answers or a bound is reached.')
-    .version(String(readOwnPackage().version), '-V, --version')
+    .version(ownVersion(), '-V, --version')
     .usage('[options] [prompt…]\n       toolloop chat|serve|tools|skills|mcp|doctor [options]')
     .argument('[prompt...]', 'what to ask; `-`, or nothing when input is piped in: read it from standard input')
     .configureOutput({ writeOut: (text) => void io.stdout.write(text), writeErr: (text) => void io.stderr.write(text) })

@@ -1,16 +1,12 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { registerHooks } from 'node:module'
 import { fileURLToPath } from 'node:url'
-import { isJsonObject, type JsonObject } from '../messages.ts'
+import { isJsonObject } from '../messages.ts'
+import { readOwnPackage } from '../own-package.ts'
 
 /** This package's folder: the parent of `src/` or `dist/`, whichever is running. */
 const packageUrl = new URL('../../', import.meta.url)
 const runsFromSource = import.meta.url.endsWith('.ts')
-
-/** This package's package.json. */
-export function readOwnPackage(): JsonObject {
-  return JSON.parse(readFileSync(new URL('package.json', packageUrl), 'utf8'))
-}
 
 let registered = false
 

@@ -5,6 +5,7 @@ import type { SkillProblem } from '../tools/skills/skill.ts'
 import { createCliLogger } from './cli-logger.ts'
 import { EXIT_FAILED, EXIT_OK, EXIT_USAGE } from './exit-codes.ts'
 import { Interrupts } from './interrupts.ts'
+import { printDispatched } from './print-dispatched.ts'
 import { type CliIO, Terminal, withoutControls } from './terminal.ts'
 import { openSkills } from './tool-sources.ts'
 import type { ToolsFlags } from './tools.ts'
@@ -86,9 +87,7 @@ export async function runSkill(name: string, script: string, args: readonly stri
       { skill: skill.name, script, args: [...args] },
       { signal: interrupts.signal, ...(flags.timeout === undefined ? {} : { timeoutMs: flags.timeout * 1_000 }) },
     )
-    if (flags.json) terminal.print(JSON.stringify(result))
-    else if (result.success) terminal.print(typeof result.result === 'string' ? result.result : (JSON.stringify(result.result) ?? ''))
-    if (!result.success) terminal.note(`error: ${result.error}`)
+    printDispatched(result, flags.json === true, terminal)
     return interrupts.exitCode ?? (result.success ? EXIT_OK : EXIT_FAILED)
   } finally {
     interrupts.release()

@@ -3,6 +3,7 @@ import type { AgentFlags } from './agent-flags.ts'
 import { createCliLogger } from './cli-logger.ts'
 import { EXIT_FAILED, EXIT_OK, EXIT_USAGE } from './exit-codes.ts'
 import { Interrupts } from './interrupts.ts'
+import { printDispatched } from './print-dispatched.ts'
 import { type CliIO, Terminal, withoutControls } from './terminal.ts'
 import { openToolSources } from './tool-sources.ts'
 
@@ -53,9 +54,7 @@ export async function callTool(name: string, args: string, flags: ToolsFlags, io
       approved: true,
       ...(flags.timeout === undefined ? {} : { timeoutMs: flags.timeout * 1_000 }),
     })
-    if (flags.json) terminal.print(JSON.stringify(result))
-    else if (result.success) terminal.print(typeof result.result === 'string' ? result.result : (JSON.stringify(result.result) ?? ''))
-    if (!result.success) terminal.note(`error: ${result.error}`)
+    printDispatched(result, flags.json === true, terminal)
     return interrupts.exitCode ?? (result.success ? EXIT_OK : EXIT_FAILED)
   } finally {
     interrupts.release()

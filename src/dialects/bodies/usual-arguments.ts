@@ -2,7 +2,7 @@ import type { Cursor } from '../cursor.ts'
 import { setOwn } from '../declared-tools.ts'
 import type { Wait } from '../dialect.ts'
 import { Rope } from '../rope.ts'
-import { isNameCode, isSpace } from './usual.ts'
+import { giveBack, isNameCode, isSpace } from './usual.ts'
 
 const odd = -1
 const beforeKey = 0
@@ -57,7 +57,8 @@ export class UsualArguments implements Wait {
       }
       const next = stepFrom(state, chunk.charCodeAt(i))
       if (next === state) continue
-      if (next === odd || (state === inNumber && base + i - (this.#bounds.at(-1) ?? 0) > longestNumber)) return this.#giveBack(cursor, i)
+      if (next === odd || (state === inNumber && base + i - (this.#bounds.at(-1) ?? 0) > longestNumber))
+        return giveBack(cursor, this.#read, i)
       if (next === inKey || (state >= inKey && state <= inNumber)) this.#bounds.push(base + i)
       state = next
       if (state !== over) continue
@@ -71,17 +72,10 @@ export class UsualArguments implements Wait {
     const held = this.#read.length + chunk.length - from
     if (cursor.atEnd || held > this.#limit) {
       cursor.at = from
-      return this.#giveBack(cursor, chunk.length)
+      return giveBack(cursor, this.#read, chunk.length)
     }
     this.#read.add(from === 0 ? chunk : chunk.slice(from))
     return false
-  }
-
-  #giveBack(cursor: Cursor, to: number): true {
-    const newest = cursor.chunk.slice(cursor.at, to)
-    cursor.at = to
-    cursor.unread(this.#read.text + newest)
-    return true
   }
 }
 

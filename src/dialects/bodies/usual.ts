@@ -85,11 +85,11 @@ export class Usual implements Wait {
         if (wanted === nameGap) {
           this.#nameTo = base + i
           const length = this.#nameTo - this.#nameFrom
-          if (length === 0 || length > longestName) return this.#giveBack(cursor, i)
+          if (length === 0 || length > longestName) return giveBack(cursor, this.#read, i)
         }
         wanted = form[++step] ?? 0
       }
-      if (code !== wanted) return this.#giveBack(cursor, i)
+      if (code !== wanted) return giveBack(cursor, this.#read, i)
       if (++step === form.length) {
         this.#read.add(chunk.slice(from, i + 1))
         cursor.at = i + 1
@@ -103,19 +103,20 @@ export class Usual implements Wait {
     cursor.at = chunk.length
     if (cursor.atEnd) {
       cursor.at = from
-      return this.#giveBack(cursor, chunk.length)
+      return giveBack(cursor, this.#read, chunk.length)
     }
     this.#step = step
     this.#read.add(from === 0 ? chunk : chunk.slice(from))
     return false
   }
+}
 
-  #giveBack(cursor: Cursor, to: number): true {
-    const newest = cursor.chunk.slice(cursor.at, to)
-    cursor.at = to
-    cursor.unread(this.#read.text + newest)
-    return true
-  }
+/** Ends a wait that did not get what it waits for: all it has read, up to `to`, is there to be read again. */
+export function giveBack(cursor: Cursor, read: Rope, to: number): true {
+  const newest = cursor.chunk.slice(cursor.at, to)
+  cursor.at = to
+  cursor.unread(read.text + newest)
+  return true
 }
 
 export function isSpace(code: number): boolean {

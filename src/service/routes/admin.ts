@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs'
 import type { JsonObject } from '../../messages.ts'
+import { ownVersion } from '../../own-package.ts'
 import type { ConfigChange } from '../config/config-source.ts'
 import { configSchema } from '../config/parse-config.ts'
 import { HttpProblem } from '../http/problem.ts'
@@ -66,7 +66,7 @@ export function adminRoutes(parts: ServiceParts): Route[] {
       answer: ({ caller }) => {
         const list = runs.list(caller)
         return Response.json({
-          version,
+          version: ownVersion(),
           startedAt: parts.startedAt.toISOString(),
           draining: parts.isDraining(),
           config: config.state,
@@ -99,8 +99,6 @@ export function adminRoutes(parts: ServiceParts): Route[] {
     },
   ]
 }
-
-const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'))
 
 async function changeConfig({ request, body }: Call, parts: ServiceParts): Promise<Response> {
   const etag = request.headers.get('if-match')

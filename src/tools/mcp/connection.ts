@@ -1,9 +1,9 @@
 import type { Client, Transport } from '@modelcontextprotocol/client'
 import { messageOf } from '../../errors.ts'
+import { ownVersion } from '../../own-package.ts'
 import { httpTransport } from './http-transport.ts'
 import { type ListedTool, listTools, noTimeoutMs } from './list-tools.ts'
 import type { McpClientSdk } from './load-sdk.ts'
-import { ownVersion } from './own-version.ts'
 import { ProcessTransport } from './process-transport.ts'
 import type { McpServer } from './server-config.ts'
 

@@ -4,11 +4,11 @@ import type { CallToolResult, ContentBlock, Server, ServerContext, Tool as WireT
 import { messageOf } from '../../errors.ts'
 import { defaultLogger, type Logger, redacting } from '../../log.ts'
 import { type Content, type ContentPart, isJsonObject, type Json } from '../../messages.ts'
+import { ownVersion } from '../../own-package.ts'
 import type { ToolSet } from '../registry.ts'
 import { type ToolCallEnd, ToolRunner } from '../runner.ts'
 import type { AnyTool } from '../tool.ts'
 import { missingPackage } from './load-sdk.ts'
-import { ownVersion } from './own-version.ts'
 
 export interface ServeMcpOptions {
   /** What the server calls itself. Default `toolloop`, and this package's version. */
