@@ -22,7 +22,7 @@ export function observeRuns(metrics: Metrics, tools: Pick<ToolSet, 'get'>, logge
       calls({ tool, outcome: event.meta.ok === false ? 'failed' : 'ok' })
       callSeconds({ tool }, (event.meta.durationMs ?? 0) / 1000)
     },
-    ended({ id, order: { agent, kind, caller } }, { stopReason, usage, iterations, error }, durationMs) {
+    ended({ id, head: { agent, kind, caller } }, { stopReason, usage, iterations, error }, durationMs) {
       runs({ model: agent, kind, stop_reason: stopReason })
       tokens({ model: agent, direction: 'input' }, usage.inputTokens)
       tokens({ model: agent, direction: 'output' }, usage.outputTokens)

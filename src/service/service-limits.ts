@@ -9,6 +9,8 @@ export interface ServiceLimits extends RateLimits, OriginRules {
   port: number
   maxBodyBytes: number
   keepRuns: RunBounds
+  /** Undefined: runs are in memory only. */
+  runsFolder?: string
   drainMs: number
   /** Whether the configuration has tokens of its own. */
   hasTokens: boolean
@@ -30,9 +32,12 @@ export function readLimits({ service = {} }: Config): ServiceLimits {
       count: keepRuns.count ?? 500,
       ageMs: (keepRuns.minutes ?? 60) * 60_000,
       characters: (keepRuns.megabytes ?? 64) * 1_000_000,
+      pausedMs: (keepRuns.pausedDays ?? 30) * 86_400_000,
+      pausedOfCaller: service.pausedRuns ?? 1_000,
       eventsOfRun: 5_000,
       charactersOfRun: 2_000_000,
     },
+    ...(keepRuns.folder === undefined ? {} : { runsFolder: keepRuns.folder }),
     drainMs: (service.drainSeconds ?? 20) * 1_000,
     hasTokens: (service.auth?.tokens ?? []).length > 0,
   }

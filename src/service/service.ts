@@ -152,6 +152,7 @@ class AgentService implements Service {
       ...(options.onReload === undefined ? {} : { onReload: options.onReload }),
     })
     metrics.gauge('toolloop_runs_running', 'Runs that are going on.', () => this.#runs.running)
+    metrics.gauge('toolloop_runs_paused', 'Runs that wait for a decision.', () => this.#runs.paused)
     metrics.gauge('toolloop_streams_open', 'Event streams that are open.', () => this.#streams.size)
     metrics.gauge('toolloop_config_reloads', 'How often the configuration was changed.', () => this.#config.state.reloads)
     metrics.gauge('toolloop_config_broken', '1 while the configuration file is not usable.', () => (this.#config.state.lastError ? 1 : 0))
@@ -169,7 +170,7 @@ class AgentService implements Service {
       logger: this.logger,
       ...(options.authenticate === undefined ? {} : { authenticate: options.authenticate }),
     })
-    this.ready = this.#config.start()
+    this.ready = this.#start(cwd)
     // Whoever awaits it is told; nobody has to.
     this.ready.catch(() => {})
   }
@@ -209,7 +210,20 @@ class AgentService implements Service {
     }
     this.#streams.dispose('the service is shutting down')
     this.#config.close()
+    await this.#runs.close()
     await this.#host.close()
+  }
+
+  async #start(cwd: string): Promise<void> {
+    await this.#config.start()
+    const { runsFolder } = this.#limits
+    try {
+      if (runsFolder !== undefined) await this.#runs.open(resolve(cwd, runsFolder), 'service.keepRuns.folder')
+    } catch (error) {
+      this.#config.close()
+      await this.#host.close()
+      throw error
+    }
   }
 
   async #prepare(config: Config): Promise<PreparedConfig> {

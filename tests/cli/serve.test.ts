@@ -29,6 +29,39 @@ describe('toolloop serve', () => {
     expect(stderr).not.toContain(field(out, 'Token'))
   })
 
+  it('a run that waits for approval outlives kill -9', async () => {
+    const yaml = 'tools: { builtin: [current_time], approval: [current_time] }\nservice: { keepRuns: { folder: runs } }\n'
+    const cwd = await tempFolder({ 'toolloop.yaml': yaml })
+    const serve = async () => {
+      const cli = startCli(['serve', '--port', '0'], { cwd, input: null, env: { TOOLLOOP_TOKEN: 'test-token' } })
+      let out = ''
+      cli.child.stdout.on('data', (piece) => {
+        out += piece
+      })
+      await cli.prints('Admin page:')
+      const [, url = ''] = /Listening on (\S+)/.exec(out) ?? []
+      const headers = { authorization: 'Bearer test-token', 'content-type': 'application/json' }
+      const post = async (path: string, body: unknown) =>
+        (await (await fetch(url + path, { method: 'POST', headers, body: JSON.stringify(body) })).json()) as {
+          id: string
+          status: string
+          output: string
+          pending: object[]
+        }
+      return { cli, post }
+    }
+    const first = await serve()
+    const { id, status, pending } = await first.post('/v1/runs', { input: 'What time is it in Tokyo?' })
+    expect(status).toBe('paused')
+    first.cli.child.kill('SIGKILL')
+    await first.cli.finished
+    const second = await serve()
+    const ended = await second.post(`/v1/runs/${id}/decisions`, { decisions: pending.map((item) => ({ ...item, approved: true })) })
+    expect(ended).toMatchObject({ id, status: 'done', output: expect.stringContaining('Tokyo') })
+    second.cli.child.kill('SIGTERM')
+    expect((await second.cli.finished).code).toBe(0)
+  })
+
   it('refuses what is not usable before it serves anything', async () => {
     const bad = fakeIO({ cwd: await tempFolder({ 'toolloop.yaml': 'limits: { maxIterations: none }\n' }) })
     expect([await runCommand(['serve', '--port', '0'], bad), bad.out()]).toEqual([2, ''])

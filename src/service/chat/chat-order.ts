@@ -5,7 +5,7 @@ import type { Sampling, ToolChoice } from '../../models/model.ts'
 import { messagesFromOpenAI } from '../../openai-messages.ts'
 import { type ClientTool, toClientTools } from '../client-tools.ts'
 import type { Caller } from '../http/auth.ts'
-import type { RunOrder } from '../runs/service-run.ts'
+import type { RunOrder } from '../runs/stored-run.ts'
 
 type Maybe<T> = T | null | undefined
 

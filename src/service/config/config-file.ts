@@ -1,6 +1,6 @@
-import { createHash, randomUUID } from 'node:crypto'
-import { open, readFile, realpath, rename, rm, stat } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { ToolloopError } from '../../errors.ts'
 import type { Config } from './config.ts'
 import { parseConfig } from './parse-config.ts'
@@ -38,27 +38,4 @@ export async function readConfigText(path: string, shown: string = path): Promis
 /** Names a file's content; two contents have two. */
 export function etagOf(text: string | undefined): string {
   return text === undefined ? '"none"' : `"${createHash('sha256').update(text).digest('base64url')}"`
-}
-
-/** Replaces a file as a whole: whoever reads it sees the old content or the new one, also after a crash. A symbolic link stays one. */
-export async function replaceFile(path: string, text: string): Promise<void> {
-  const target = await realpath(path).catch(() => path)
-  const mode = await stat(target).then(
-    (found) => found.mode & 0o777,
-    () => 0o600,
-  )
-  const fresh = join(dirname(target), `.toolloop-${randomUUID()}.tmp`)
-  try {
-    const file = await open(fresh, 'wx', mode)
-    try {
-      await file.writeFile(text)
-      await file.sync()
-    } finally {
-      await file.close()
-    }
-    await rename(fresh, target)
-  } catch (error) {
-    await rm(fresh, { force: true })
-    throw error
-  }
 }

@@ -63,8 +63,9 @@ export interface ServiceConfig {
   requestsPerMinute?: number
   concurrentRuns?: number
   openStreams?: number
+  pausedRuns?: number
   maxBodyBytes?: number
-  keepRuns?: { count?: number; minutes?: number; megabytes?: number }
+  keepRuns?: { folder?: string; count?: number; minutes?: number; megabytes?: number; pausedDays?: number }
   drainSeconds?: number
 }
 

@@ -46,7 +46,7 @@ export function runRoutes(parts: ServiceParts): Route[] {
       method: 'GET',
       path: '/v1/runs',
       access: 'run',
-      summary: "The caller's runs, the newest first; an admin's are everybody's. Kept in memory, for a while.",
+      summary: "The caller's runs, the newest first; an admin's are everybody's. Those that have ended are kept for a while.",
       query: [{ name: 'limit', description: 'How many at most, up to 1,000. Default 100.' }],
       responses: { 200: { description: 'The runs, without their results', schema: runListSchema } },
       answer: ({ caller, url }) => {
@@ -80,8 +80,7 @@ export function runRoutes(parts: ServiceParts): Route[] {
       responses: { 200: aRun },
       answer: async (call) => {
         const run = find(call, parts)
-        runs.cancel(run, 'cancelled')
-        await run.ended
+        await runs.cancel(run, 'cancelled')
         return respondWith(run)
       },
     },
@@ -92,7 +91,7 @@ export function runRoutes(parts: ServiceParts): Route[] {
       summary: 'Says something to a run while it goes on. It is taken up before the model is asked again.',
       body: steeringSchema,
       responses: { 202: { description: 'It will be taken up', schema: runSchema } },
-      answer: (call) => steer(find(call, parts), call.body as { input: RunInput }),
+      answer: (call) => steer(find(call, parts), call.body as { input: RunInput }, parts),
     },
     {
       method: 'POST',
@@ -203,10 +202,10 @@ export function readLastEventId(request: Request): number {
   throw new HttpProblem(400, 'invalid_request', "Expected `last-event-id` to be an event's number", { param: 'last-event-id' })
 }
 
-function steer(run: ServiceRun, { input }: { input: RunInput }): Response {
+async function steer(run: ServiceRun, { input }: { input: RunInput }, { runs }: ServiceParts): Promise<Response> {
   if (run.status === 'done') throw new HttpProblem(409, 'run_ended', `Run ${run.id} has ended; start another one with its messages`)
   try {
-    run.control.send(input)
+    await runs.say(run, input)
   } catch (error) {
     throw problemOfRequest(error) ?? error
   }
@@ -215,8 +214,9 @@ function steer(run: ServiceRun, { input }: { input: RunInput }): Response {
 
 async function decide(run: ServiceRun, call: Call, parts: ServiceParts): Promise<Response> {
   const { decisions } = call.body as { decisions: Decision[] }
+  const { waitsFor = [] } = run.outcome ?? {}
   const unknown = decisions.findIndex(
-    ({ toolCallId, fingerprint }) => !run.pending.some((item) => item.toolCallId === toolCallId && item.fingerprint === fingerprint),
+    ({ toolCallId, fingerprint }) => !waitsFor.some((item) => item.toolCallId === toolCallId && item.fingerprint === fingerprint),
   )
   if (run.status === 'paused' && unknown >= 0)
     throw new HttpProblem(409, 'not_pending', 'No call waits for this decision', { param: `decisions.${unknown}` })

@@ -13,7 +13,7 @@ export interface EventLogBounds {
 }
 
 /**
- * The latest events of a run, or of all runs, numbered from 1. Bounded: the oldest give way. Readers have a place in it and nothing else, so
+ * The latest events of a run, or of all runs, numbered. Bounded: the oldest give way. Readers have a place in it and nothing else, so
  * however many there are and however slow, they cost no memory.
  */
 export class EventLog {
@@ -22,11 +22,13 @@ export class EventLog {
   #events: LoggedEvent[] = []
   /** Where the oldest kept event is in the array; what is before it has been given up. */
   #head = 0
-  #last = 0
+  #last: number
   #characters = 0
 
-  constructor(bounds: EventLogBounds) {
+  /** `last`: the number its events follow. */
+  constructor(bounds: EventLogBounds, last = 0) {
     this.#bounds = bounds
+    this.#last = last
   }
 
   /** Of the newest event; 0 before the first. */
@@ -48,6 +50,13 @@ export class EventLog {
     this.#characters += data.length
     while (this.#events.length - this.#head > this.#bounds.events || this.#characters > this.#bounds.characters) this.#dropOldest()
     this.wake()
+  }
+
+  /** Gives up all events that are kept; their numbers stay used. */
+  clear(): void {
+    this.#events = []
+    this.#head = 0
+    this.#characters = 0
   }
 
   /** Kept events after the one of that number, in order. */

@@ -13,12 +13,19 @@ type InputDelta = Extract<RunEvent, { type: 'TOOL_INPUT_DELTA' }>
  */
 export class EventRedactor {
   readonly #secretKeys: ReadonlyMap<string, ReadonlySet<string>>
-  readonly #secrets = new Set<string>()
+  readonly #secrets: Set<string>
   /** Calls the model is writing, by their index in the response. */
   readonly #inputs = new Map<number, { tool: string; json: string; meta: EventMeta }>()
 
-  constructor(tools: Iterable<AnyTool>) {
+  /** `secrets`: values known already. */
+  constructor(tools: Iterable<AnyTool>, secrets: readonly string[] = []) {
     this.#secretKeys = new Map([...tools].map((tool) => [tool.name, new Set(tool.secrets)]))
+    this.#secrets = new Set(secrets)
+  }
+
+  /** Values seen so far that must not be shown. */
+  get secrets(): readonly string[] {
+    return [...this.#secrets]
   }
 
   /** The events to show for `event`, in order: none while a call's arguments are being collected. */

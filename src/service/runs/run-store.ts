@@ -1,23 +1,33 @@
 import type { Decision } from '../../agent/decisions.ts'
-import type { RunResult } from '../../agent/run.ts'
+import type { RunState } from '../../agent/paused-run.ts'
+import type { RunInput, RunResult } from '../../agent/run.ts'
 import type { RunStream } from '../../agent/run-stream.ts'
 import type { RunEvent } from '../../events.ts'
 import type { Logger } from '../../log.ts'
+import type { ToolSet } from '../../tools/registry.ts'
 import type { AgentHost } from '../agent-host.ts'
 import type { Caller } from '../http/auth.ts'
 import { HttpProblem, problemOfRequest } from '../http/problem.ts'
 import type { RateLimiter } from '../http/rate-limit.ts'
 import { EventLog } from './event-log.ts'
-import { type RunOrder, ServiceRun } from './service-run.ts'
+import { RunFiles } from './run-files.ts'
+import { ServiceRun } from './service-run.ts'
+import { endOf, Shelf } from './shelf.ts'
+import { StartQueue } from './start-queue.ts'
+import { abortedWith, type Outcome, type RunOrder, type StoredRun, storedOrder } from './stored-run.ts'
 
-/** What is kept of runs, in memory. Running ones are always kept; of the others the oldest go first. */
+/** What is kept of runs. Running ones are always kept, paused ones until somebody decides; of the others the oldest go first. */
 export interface RunBounds {
-  /** Most paused and finished runs that are kept. */
+  /** Most finished runs that are kept. */
   count: number
   /** How long, in milliseconds. */
   ageMs: number
-  /** Most characters of their events and results together. */
+  /** Most characters of their events and results together. Of paused runs, only the events give way. */
   characters: number
+  /** How long a run may be paused before it is given up, in milliseconds. */
+  pausedMs: number
+  /** Most paused runs of one caller: with so many it can't start another. */
+  pausedOfCaller: number
   /** Most events kept of one run, and of the feed of all. */
   eventsOfRun: number
   charactersOfRun: number
@@ -50,10 +60,13 @@ export class RunStore {
   /** Every event of every run. */
   readonly feed: EventLog
   readonly #parts: RunStoreParts
+  readonly #starts = new StartQueue()
   readonly #running = new Map<string, ServiceRun>()
-  /** Paused and finished ones, in the order they came to be that. */
-  readonly #kept = new Map<string, ServiceRun>()
-  #keptSize = 0
+  readonly #paused = new Shelf()
+  readonly #done = new Shelf()
+  /** Undefined: what is not in memory is gone. */
+  #files: RunFiles | undefined
+  #onIdle: (() => void)[] = []
 
   constructor(parts: RunStoreParts) {
     this.#parts = parts
@@ -65,46 +78,70 @@ export class RunStore {
     return this.#running.size
   }
 
+  get paused(): number {
+    return this.#paused.size
+  }
+
+  /** Keeps runs in a folder from now on, and takes up those that are in it; `option` is what named it. Rejects with `invalid_option`. */
+  async open(folder: string, option: string): Promise<void> {
+    const { host, logger } = this.#parts
+    this.#files = await RunFiles.open(folder, option, logger)
+    const stored = await this.#files.load()
+    const runs = stored.map((run) => this.#open(run, host.toolsFor(run.head.clientTools)))
+    await Promise.all(runs.map((run, at) => this.#endInterrupted(run, stored[at]?.before)))
+    for (const run of runs.sort((a, b) => endOf(a) - endOf(b))) this.#shelve(run)
+    this.#forgetOld()
+    if (stored.length > 0) logger.info({ folder, runs: stored.length, paused: this.paused }, 'runs of an earlier process are taken over')
+  }
+
   /** Resolves when the run has begun, with its first event. Rejects with an `HttpProblem`, and nothing has happened then. */
   async start(order: RunOrder, watcher?: RunWatcher): Promise<ServiceRun> {
-    const { host, limiter, bounds } = this.#parts
+    const { host } = this.#parts
+    this.#checkPaused(order.caller)
     const agent = host.agent(order.agent)
     const tools = host.toolsFor(order.clientTools)
-    const release = limiter.admitRun(order.caller.name)
-    const lease = host.leaseTools()
-    const run = new ServiceRun(order, tools.list(), { events: bounds.eventsOfRun, characters: bounds.charactersOfRun })
-    // The model it began with answers it to its end, whatever the configuration becomes.
-    run.control.useModel(agent.model.current)
+    const run = this.#open(storedOrder(order), tools)
     const { control, signal } = run
-    const stream = agent.runner.stream(order.input, { ...order.options, tools, runId: order.id, control, signal })
-    await this.#follow(run, stream, watcher, () => {
-      lease()
-      release()
-    })
+    this.#running.set(run.id, run)
+    try {
+      await this.#follow(run, watcher, () => {
+        // The model it began with answers it to its end, whatever the configuration becomes.
+        control.useModel(agent.model.current)
+        return agent.runner.stream(order.input, { ...order.options, tools, runId: run.id, control, signal })
+      })
+    } catch (error) {
+      this.#leave(run)
+      throw error
+    }
     return run
   }
 
-  /** Carries out what was decided; resolves when that has begun. Rejects with an `HttpProblem`. */
+  /** Carries out what was decided; resolves when that has begun. Rejects with an `HttpProblem`: it waits for a decision as before then. */
   async resume(run: ServiceRun, decisions: readonly Decision[]): Promise<void> {
-    const { host, limiter } = this.#parts
-    const agent = host.agent(run.order.agent)
-    if (run.status !== 'paused') throw new HttpProblem(409, 'not_paused', `Run ${run.id} does not wait for a decision: it is ${run.status}`)
-    const tools = host.toolsFor(run.order.clientTools)
-    const release = limiter.admitRun(run.order.caller.name)
-    const lease = host.leaseTools()
-    const state = run.takeState()
-    const { control, signal } = run
-    control.useModel(agent.model.current)
-    const stream = agent.runner.resumeStream(state, { ...run.order.options, decisions, tools, control, signal })
-    this.#unkeep(run)
+    const { host } = this.#parts
+    const agent = host.agent(run.head.agent)
+    const tools = host.toolsFor(run.head.clientTools)
+    const { outcome, control, signal } = run
+    if (outcome?.state === undefined)
+      throw new HttpProblem(409, 'not_paused', `Run ${run.id} does not wait for a decision: it is ${run.status}`)
+    const state: RunState = JSON.parse(outcome.state)
+    this.#paused.delete(run)
+    this.#running.set(run.id, run)
+    run.takeUp()
     try {
-      await this.#follow(run, stream, undefined, () => {
-        lease()
-        release()
+      // A process that ends from here on must not leave it waiting for the same decision once more.
+      await this.#store(run).catch((cause: unknown) => {
+        throw new HttpProblem(503, 'not_stored', 'The decision could not be written down, and was not carried out', { cause })
+      })
+      await this.#follow(run, undefined, () => {
+        control.useModel(agent.model.current)
+        return agent.runner.resumeStream(state, { decisions, tools, control, signal })
       })
     } catch (error) {
-      run.giveBackState()
-      this.#keep(run)
+      run.settle(outcome)
+      this.#shelve(run)
+      this.#leave(run)
+      await this.#save(run, outcome)
       throw error
     }
   }
@@ -112,7 +149,7 @@ export class RunStore {
   /** The caller's own run; an admin's is any. Throws an `HttpProblem` 404. */
   get(id: string, caller: Caller): ServiceRun {
     this.#forgetOld()
-    const run = this.#running.get(id) ?? this.#kept.get(id)
+    const run = this.#running.get(id) ?? this.#paused.get(id) ?? this.#done.get(id)
     if (run !== undefined && isOf(run, caller)) return run
     throw new HttpProblem(404, 'run_not_found', 'There is no such run; finished ones are kept for a while only', { param: 'id' })
   }
@@ -120,49 +157,84 @@ export class RunStore {
   /** The caller's runs, the newest first. */
   list(caller: Caller): ServiceRun[] {
     this.#forgetOld()
-    return [...this.#kept.values(), ...this.#running.values()].filter((run) => isOf(run, caller)).reverse()
+    const all = [...this.#done.runs(), ...this.#paused.runs(), ...this.#running.values()]
+    return all
+      .filter((run) => isOf(run, caller))
+      .reverse()
+      .sort((a, b) => b.createdAt.localeCompare(a.createdAt))
   }
 
-  cancel(run: ServiceRun, reason: string): void {
+  /** Resolves when it has ended. */
+  async cancel(run: ServiceRun, reason: string): Promise<void> {
     if (run.status === 'running') run.abort(reason)
-    if (run.status === 'paused') run.giveUp()
+    if (run.status === 'paused') await this.#giveUp(run, reason)
+    await run.ended
+  }
+
+  /** Says something to a run; resolves when it will be taken up, come what may. Throws `invalid_message`. */
+  async say(run: ServiceRun, input: RunInput): Promise<void> {
+    run.control.send(input)
+    if (run.outcome !== undefined) await this.#save(run, run.outcome)
   }
 
   /** Resolves when no run is running, or when `signal` is aborted. */
   async settled(signal: AbortSignal): Promise<void> {
-    const aborted = Promise.withResolvers<void>()
-    const stop = () => aborted.resolve()
-    if (signal.aborted) return
-    signal.addEventListener('abort', stop, { once: true })
-    try {
-      while (this.#running.size > 0 && !signal.aborted) {
-        await Promise.race([Promise.all([...this.#running.values()].map(({ ended }) => ended)), aborted.promise])
-      }
-    } finally {
-      signal.removeEventListener('abort', stop)
-    }
+    if (this.#running.size === 0 || signal.aborted) return
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#onIdle.push(resolve)
+    signal.addEventListener('abort', () => resolve(), { once: true })
+    await promise
   }
 
   abortAll(reason: string): void {
     for (const run of this.#running.values()) run.abort(reason)
   }
 
-  async #follow(run: ServiceRun, stream: RunStream, watcher: RunWatcher | undefined, release: () => void): Promise<void> {
-    const started = performance.now()
-    const events = stream[Symbol.asyncIterator]()
-    let first: IteratorResult<RunEvent, undefined>
+  /** Resolves when everything is written. */
+  async close(): Promise<void> {
+    if (this.#files !== undefined) await this.#files.close()
+    else if (this.paused > 0)
+      this.#parts.logger.warn({ paused: this.paused }, 'paused runs are lost: `service.keepRuns.folder` names no folder to keep them in')
+  }
+
+  #open(stored: StoredRun, tools: ToolSet): ServiceRun {
+    const { eventsOfRun: events, charactersOfRun: characters } = this.bounds
+    return new ServiceRun(stored, tools.list(), { events, characters })
+  }
+
+  #checkPaused({ name }: Caller): void {
+    const { pausedOfCaller } = this.bounds
+    if (this.#paused.size < pausedOfCaller) return
+    const paused = [...this.#paused.runs()].filter(({ head }) => head.caller.name === name)
+    if (paused.length < pausedOfCaller) return
+    throw new HttpProblem(429, 'too_many_paused', `This token may have ${pausedOfCaller} paused runs: decide on them, or cancel them`)
+  }
+
+  /** Resolves when the run has begun, with its first event. Rejects with an `HttpProblem` when it can't. */
+  async #follow(run: ServiceRun, watcher: RunWatcher | undefined, begin: () => RunStream): Promise<void> {
+    const { host, limiter, observer } = this.#parts
+    const giveBack = limiter.admitRun(run.head.caller.name)
+    const lease = host.leaseTools()
+    const release = () => {
+      lease()
+      giveBack()
+    }
+    let stream: RunStream | undefined
     try {
-      first = await events.next()
+      await this.#starts.turn()
+      const started = performance.now()
+      stream = begin()
+      const events = stream[Symbol.asyncIterator]()
+      const first = await events.next()
+      observer.started(run)
+      if (first.value !== undefined) this.#take(run, first.value, watcher)
+      void this.#pump(run, stream, events, watcher, started).finally(release)
     } catch (error) {
       release()
       // Whoever rejects the iteration rejects the result as well.
-      stream.result.catch(() => {})
+      stream?.result.catch(() => {})
       throw problemOfRequest(error) ?? error
     }
-    this.#running.set(run.id, run)
-    this.#parts.observer.started(run)
-    if (first.value !== undefined) this.#take(run, first.value, watcher)
-    void this.#pump(run, stream, events, watcher, started).finally(release)
   }
 
   /** Never rejects: a run that has begun ends with a result. */
@@ -174,20 +246,17 @@ export class RunStore {
     started: number,
   ): Promise<void> {
     const { observer, logger } = this.#parts
+    void this.#save(run)
+    let result: RunResult | undefined
     try {
       for await (const event of events) this.#take(run, event, watcher)
-      const result = await stream.result
-      this.#running.delete(run.id)
-      run.finish(result)
+      result = await stream.result
       observer.ended(run, result, performance.now() - started)
-      watcher?.over(result)
     } catch (error) {
       logger.error({ runId: run.id, error }, 'a run could not be followed to its end')
-      this.#running.delete(run.id)
-      run.giveUp()
-      watcher?.over(undefined)
     }
-    this.#keep(run)
+    await this.#end(run, result === undefined ? abortedWith('the run could not be followed to its end') : run.outcomeOf(result))
+    watcher?.over(result)
   }
 
   #take(run: ServiceRun, event: RunEvent, watcher: RunWatcher | undefined): void {
@@ -200,27 +269,83 @@ export class RunStore {
     }
   }
 
-  #keep(run: ServiceRun): void {
-    this.#kept.set(run.id, run)
-    this.#keptSize += run.size
+  /** Nobody is told how a run has ended before that is written down. */
+  async #end(run: ServiceRun, outcome: Outcome): Promise<void> {
+    await this.#save(run, outcome)
+    run.settle(outcome)
+    this.#shelve(run)
+    this.#leave(run)
     this.#forgetOld()
   }
 
-  #unkeep(run: ServiceRun): void {
-    if (this.#kept.delete(run.id)) this.#keptSize -= run.size
+  #leave(run: ServiceRun): void {
+    this.#running.delete(run.id)
+    if (this.#running.size > 0) return
+    for (const resolve of this.#onIdle.splice(0)) resolve()
+  }
+
+  #shelve(run: ServiceRun): void {
+    if (run.status === 'paused') this.#paused.add(run)
+    else this.#done.add(run)
+  }
+
+  async #giveUp(run: ServiceRun, reason: string): Promise<void> {
+    const outcome = abortedWith(reason, run.outcome)
+    this.#paused.delete(run)
+    run.settle(outcome)
+    this.#shelve(run)
+    await this.#save(run, outcome)
+  }
+
+  /** A run that was going on when its process ended is not begun again: nobody knows what its last step came to. */
+  async #endInterrupted(run: ServiceRun, before: StoredRun['before']): Promise<void> {
+    if (run.outcome !== undefined) return
+    const outcome = abortedWith('the service ended while this run was going on: what its last step came to is not known', before)
+    run.settle(outcome)
+    await this.#save(run, outcome)
+  }
+
+  /** Never rejects: what can't be written is still in memory. */
+  async #save(run: ServiceRun, outcome?: Outcome): Promise<void> {
+    try {
+      await this.#store(run, outcome)
+    } catch (error) {
+      this.#parts.logger.error({ runId: run.id, error }, 'a run could not be stored: it is in memory only')
+    }
+  }
+
+  async #remove(run: ServiceRun): Promise<void> {
+    try {
+      if (isStorable(run)) await this.#files?.remove(run.id)
+    } catch (error) {
+      this.#parts.logger.error({ runId: run.id, error }, 'a stored run could not be removed')
+    }
+  }
+
+  async #store(run: ServiceRun, outcome?: Outcome): Promise<void> {
+    if (isStorable(run)) await this.#files?.save(run.stored(outcome))
   }
 
   #forgetOld(): void {
-    const { count, ageMs, characters } = this.bounds
-    const before = Date.now() - ageMs
-    for (const run of this.#kept.values()) {
-      const isOld = (run.finishedAt?.getTime() ?? 0) < before
-      if (!isOld && this.#kept.size <= count && this.#keptSize <= characters) return
-      this.#unkeep(run)
+    const { count, ageMs, characters, pausedMs } = this.bounds
+    for (const run of this.#done.runs()) {
+      if (endOf(run) > Date.now() - ageMs && this.#done.size <= count && this.#done.characters <= characters) break
+      this.#done.delete(run)
+      void this.#remove(run)
+    }
+    for (const run of this.#paused.runs()) {
+      if (endOf(run) < Date.now() - pausedMs) void this.#giveUp(run, 'nobody has decided')
+      else if (this.#paused.characters > characters) this.#paused.clearLog(run)
+      else break
     }
   }
 }
 
-function isOf({ order }: ServiceRun, { name, roles }: Caller): boolean {
-  return order.caller.name === name || roles.includes('admin')
+/** A chat is over when its client is. */
+function isStorable({ head }: ServiceRun): boolean {
+  return head.kind === 'run'
+}
+
+function isOf({ head }: ServiceRun, { name, roles }: Caller): boolean {
+  return head.caller.name === name || roles.includes('admin')
 }

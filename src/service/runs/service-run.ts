@@ -1,31 +1,14 @@
-import type { RunState } from '../../agent/paused-run.ts'
-import type { PendingItem, RunInput, RunOptions, RunResult } from '../../agent/run.ts'
+import type { RunResult } from '../../agent/run.ts'
 import { RunControl } from '../../agent/run-control.ts'
-import type { StopReason } from '../../events.ts'
-import { textOf, type Usage } from '../../messages.ts'
 import type { AnyTool } from '../../tools/tool.ts'
-import type { Caller } from '../http/auth.ts'
 import { EventLog, type EventLogBounds } from './event-log.ts'
 import { EventRedactor } from './event-redactor.ts'
-
-/** What a run is started with. */
-export interface RunOrder {
-  id: string
-  caller: Caller
-  /** The agent's name: what a client asks for as `model`. */
-  agent: string
-  /** Where it came in. */
-  kind: 'run' | 'chat'
-  input: RunInput
-  options: RunOptions
-  /** Tools the client runs. */
-  clientTools: readonly AnyTool[]
-}
+import type { Outcome, OutcomeSummary, RunHead, StoredRun } from './stored-run.ts'
 
 export type RunStatus = 'running' | 'paused' | 'done'
 
 /** A run as it is listed. */
-export interface RunSummary {
+export interface RunSummary extends OutcomeSummary {
   id: string
   object: 'run'
   status: RunStatus
@@ -36,51 +19,54 @@ export interface RunSummary {
   input: string
   createdAt: string
   finishedAt?: string
-  stopReason?: StopReason
-  output?: string
-  usage?: Usage
-  iterations?: number
-  error?: { code: string; message: string }
-  /** What it waits for; a decision names an item by its `toolCallId` and `fingerprint`. */
-  pending: unknown[]
   events: { first: number; last: number }
 }
 
 /** One run of the service, from its order to what is kept of it. */
 export class ServiceRun {
-  readonly id: string
-  readonly order: RunOrder
+  readonly head: RunHead
   readonly log: EventLog
   readonly redactor: EventRedactor
   readonly control: RunControl = new RunControl()
-  readonly createdAt: Date = new Date()
+  /** ISO 8601. */
+  readonly createdAt: string
+  readonly #said: string
   readonly #abort = new AbortController()
-  #status: RunStatus = 'running'
-  #finishedAt: Date | undefined
   #ending = Promise.withResolvers<void>()
-  #summary: Partial<RunSummary> = {}
-  /** Of a paused run: what it goes on from. Never given out. */
-  #paused: { state: RunState; pending: PendingItem[] } | undefined
-  /** The whole result as JSON, without secrets: its size is known, and nothing else is held by it. */
-  #result = ''
+  #outcome: Outcome | undefined
+  /** Of a run that was taken up again: what it had come to. */
+  #before: Outcome | undefined
 
-  constructor(order: RunOrder, tools: Iterable<AnyTool>, bounds: EventLogBounds) {
-    this.id = order.id
-    this.order = order
-    this.log = new EventLog(bounds)
-    this.redactor = new EventRedactor(tools)
+  /** From how it is written down: anew, or by another process. */
+  constructor(
+    { head, createdAt, said, lastEventId, secrets, waiting, outcome }: StoredRun,
+    tools: Iterable<AnyTool>,
+    bounds: EventLogBounds,
+  ) {
+    this.head = head
+    this.createdAt = createdAt
+    this.#said = said
+    this.log = new EventLog(bounds, lastEventId)
+    this.redactor = new EventRedactor(tools, secrets)
+    this.control.send(waiting)
+    if (outcome !== undefined) this.settle(outcome)
+  }
+
+  get id(): string {
+    return this.head.id
   }
 
   get status(): RunStatus {
-    return this.#status
+    return this.#outcome?.status ?? 'running'
   }
 
   get signal(): AbortSignal {
     return this.#abort.signal
   }
 
-  get finishedAt(): Date | undefined {
-    return this.#finishedAt
+  /** Undefined while it is running. */
+  get outcome(): Outcome | undefined {
+    return this.#outcome
   }
 
   /** Settles when the run is `paused` or `done`. */
@@ -90,94 +76,85 @@ export class ServiceRun {
 
   /** What is kept of it, in characters. */
   get size(): number {
-    return this.log.characters + this.#result.length
-  }
-
-  get pending(): readonly PendingItem[] {
-    return this.#paused?.pending ?? []
+    return this.log.characters + (this.#outcome?.result.length ?? 0) + (this.#outcome?.state?.length ?? 0)
   }
 
   abort(reason: string): void {
     this.#abort.abort(new DOMException(reason, 'AbortError'))
   }
 
-  /** Takes up a paused run: gives the state it goes on from; undefined when it is not paused. */
-  takeState(): RunState | undefined {
-    const state = this.#paused?.state
-    if (state === undefined) return undefined
-    this.#status = 'running'
+  /** It is running again. */
+  takeUp(): void {
+    this.#before = this.#outcome
+    this.#outcome = undefined
     this.#ending = Promise.withResolvers()
-    return state
   }
 
-  /** Back to `paused`: what was decided could not be carried out. */
-  giveBackState(): void {
-    this.#status = 'paused'
-    this.#settle()
+  settle(outcome: Outcome): void {
+    this.#outcome = outcome
+    this.#ending.resolve()
+    this.log.wake()
   }
 
-  finish(result: RunResult): void {
+  /** What a result means for the run. */
+  outcomeOf(result: RunResult): Outcome {
     const { state, ...told } = result
-    const isPaused = result.stopReason === 'paused' && this.order.kind === 'run' && state !== undefined
-    this.#paused = isPaused ? { state, pending: result.pending } : undefined
-    this.#status = isPaused ? 'paused' : 'done'
-    const isRun = this.order.kind === 'run'
     // A chat's conversation is the client's own, and it has had the answer: of such a run there is the summary and the events.
+    const isRun = this.head.kind === 'run'
+    const isPaused = isRun && result.stopReason === 'paused' && state !== undefined
     const shown = isRun ? (this.redactor.redactResult(told) as RunResult) : told
     const { stopReason, text, usage, iterations, pending, error } = shown
-    this.#summary = {
-      stopReason,
-      output: this.redactor.redactText(text),
-      usage,
-      iterations,
-      pending: isRun ? pending : [],
-      ...(error === undefined ? {} : { error: { code: error.code, message: this.redactor.redactText(error.message) } }),
+    return {
+      status: isPaused ? 'paused' : 'done',
+      finishedAt: new Date().toISOString(),
+      summary: {
+        stopReason,
+        output: this.redactor.redactText(text),
+        usage,
+        iterations,
+        pending: isRun ? pending : [],
+        ...(error === undefined ? {} : { error: { code: error.code, message: this.redactor.redactText(error.message) } }),
+      },
+      result: isRun ? JSON.stringify(shown) : '',
+      ...(isPaused ? { state: JSON.stringify(state) } : {}),
+      waitsFor: isPaused ? result.pending.map(({ toolCallId, fingerprint }) => ({ toolCallId, fingerprint })) : [],
     }
-    if (isRun) this.#result = JSON.stringify(shown)
-    this.#settle()
   }
 
-  /** Ends a paused run that nobody will take up again. */
-  giveUp(): void {
-    this.#paused = undefined
-    this.#status = 'done'
-    this.#summary = { ...this.#summary, stopReason: 'aborted', pending: [] }
-    this.#settle()
+  /** As it is to be written down once it has come to `outcome`; without one, while it goes on. */
+  stored(outcome?: Outcome): StoredRun {
+    const before = this.#before
+    return {
+      version: 1,
+      head: this.head,
+      createdAt: this.createdAt,
+      said: this.#said,
+      lastEventId: this.log.lastId,
+      secrets: this.redactor.secrets,
+      waiting: this.control.waiting,
+      ...(outcome !== undefined ? { outcome } : before === undefined ? {} : { before: { summary: before.summary, result: before.result } }),
+    }
   }
 
   summary(): RunSummary {
-    const { id, kind, agent, caller } = this.order
+    const { id, kind, agent, caller } = this.head
     return {
       id,
       object: 'run',
-      status: this.#status,
+      status: this.status,
       kind,
       model: agent,
       owner: caller.name,
-      input: this.redactor.redactText(beginningOf(this.order.input)).slice(0, 200),
-      createdAt: this.createdAt.toISOString(),
-      ...(this.#finishedAt === undefined ? {} : { finishedAt: this.#finishedAt.toISOString() }),
-      pending: [],
-      ...(this.#status === 'running' ? {} : this.#summary),
+      input: this.redactor.redactText(this.#said).slice(0, 200),
+      createdAt: this.createdAt,
+      ...(this.#outcome === undefined ? { pending: [] } : { finishedAt: this.#outcome.finishedAt, ...this.#outcome.summary }),
       events: { first: this.log.firstId, last: this.log.lastId },
     }
   }
 
   /** The summary with the whole result, as JSON. */
   toText(): string {
-    const result = this.#status === 'running' || this.#result === '' ? 'null' : this.#result
+    const result = this.#outcome === undefined || this.#outcome.result === '' ? 'null' : this.#outcome.result
     return `${JSON.stringify(this.summary()).slice(0, -1)},"result":${result}}`
   }
-
-  #settle(): void {
-    this.#finishedAt = new Date()
-    this.#ending.resolve()
-    this.log.wake()
-  }
-}
-
-/** The first characters of the last thing the user says: more than are shown, so that no secret is cut before it is known for one. */
-function beginningOf(input: RunInput): string {
-  const last = typeof input === 'string' ? input : [input].flat().findLast(({ role }) => role === 'user')?.content
-  return last === undefined ? '' : textOf(last).slice(0, 600)
 }

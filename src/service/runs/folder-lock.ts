@@ -1,0 +1,88 @@
+import { randomUUID } from 'node:crypto'
+import { readFile, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import { InvalidOptionError } from '../../errors.ts'
+import { isJsonObject, type JsonObject } from '../../messages.ts'
+import { replaceFile } from '../replace-file.ts'
+
+/** How often the holder of a lock shows that it is there, and how long it may be silent. */
+const touchMs = 10_000
+const silentMs = 30_000
+
+/**
+ * Holds a folder for this process alone, by a file in it. A lock that was left behind by a process that ended without a word is taken over:
+ * at once where it was one of this machine, else when it has been silent for 30 seconds.
+ */
+export class FolderLock {
+  readonly #file: string
+  readonly #id: string
+  readonly #timer: NodeJS.Timeout
+
+  /** Rejects with `invalid_option` when another process has the folder; `option` is what named it. */
+  static async take(folder: string, option: string): Promise<FolderLock> {
+    const file = join(folder, 'lock')
+    const id = randomUUID()
+    const text = JSON.stringify({ id, host: hostname(), pid: process.pid })
+    try {
+      await writeFile(file, text, { flag: 'wx', mode: 0o600 })
+    } catch (error) {
+      if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
+      const holder = await readLock(file)
+      if (holder !== undefined && (await isHeld(file, holder)))
+        throw new InvalidOptionError(option, 'a folder no other process uses', `${folder}, used by process ${holder.pid} of ${holder.host}`)
+      await replaceFile(file, text)
+      // Of two that take over at once, one has it.
+      if ((await readLock(file))?.id !== id) throw new InvalidOptionError(option, 'a folder no other process uses', folder)
+    }
+    return new FolderLock(file, id)
+  }
+
+  private constructor(file: string, id: string) {
+    this.#file = file
+    this.#id = id
+    this.#timer = setInterval(() => void this.#touch(), touchMs).unref()
+  }
+
+  async release(): Promise<void> {
+    clearInterval(this.#timer)
+    if ((await readLock(this.#file))?.id === this.#id) await rm(this.#file, { force: true })
+  }
+
+  /** One that could not be touched looks older than it is, which the next touch mends. */
+  async #touch(): Promise<void> {
+    const now = new Date()
+    await utimes(this.#file, now, now).catch(() => {})
+  }
+}
+
+/** Undefined: there is no lock any more, or its process did not come to write it. */
+async function readLock(file: string): Promise<JsonObject | undefined> {
+  try {
+    const holder: unknown = JSON.parse(await readFile(file, 'utf8'))
+    return isJsonObject(holder) ? holder : undefined
+  } catch {
+    return undefined
+  }
+}
+
+async function isHeld(file: string, { host, pid }: JsonObject): Promise<boolean> {
+  const touched = await stat(file).then(
+    ({ mtimeMs }) => mtimeMs,
+    () => 0,
+  )
+  if (Date.now() - touched >= silentMs) return false
+  if (host !== hostname()) return true
+  // In a container every process has the same number: one from before this process is not this one.
+  if (pid === process.pid) return touched >= performance.timeOrigin
+  return typeof pid === 'number' && isAlive(pid)
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'EPERM'
+  }
+}

@@ -1,0 +1,79 @@
+import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { InvalidOptionError, messageOf } from '../../errors.ts'
+import type { Logger } from '../../log.ts'
+import { freshName, replaceFile } from '../replace-file.ts'
+import { FolderLock } from './folder-lock.ts'
+import { readStoredRun, type StoredRun } from './stored-run.ts'
+
+const runFile = /^run_[0-9a-f-]{36}\.json$/
+
+/** Runs in a folder, a file each, so that they outlive the process. What is done to one run is done in order. */
+export class RunFiles {
+  readonly #folder: string
+  readonly #lock: FolderLock
+  readonly #logger: Logger
+  /** Of each run the last thing that is being done. */
+  readonly #work = new Map<string, Promise<void>>()
+
+  /** Makes the folder if need be; `option` is what named it. Rejects with `invalid_option` when it can't be had. */
+  static async open(folder: string, option: string, logger: Logger): Promise<RunFiles> {
+    try {
+      await mkdir(folder, { recursive: true, mode: 0o700 })
+      return new RunFiles(folder, await FolderLock.take(folder, option), logger)
+    } catch (error) {
+      if (error instanceof InvalidOptionError) throw error
+      throw new InvalidOptionError(option, `a folder that can be written to (${messageOf(error)})`, folder)
+    }
+  }
+
+  private constructor(folder: string, lock: FolderLock, logger: Logger) {
+    this.#folder = folder
+    this.#lock = lock
+    this.#logger = logger
+  }
+
+  /** All there are, in no order. What is not readable is left alone, and logged. */
+  async load(): Promise<StoredRun[]> {
+    const runs: StoredRun[] = []
+    for (const name of await readdir(this.#folder)) {
+      if (freshName.test(name)) await rm(join(this.#folder, name), { force: true })
+      if (!runFile.test(name)) continue
+      const run = readStoredRun(await readFile(join(this.#folder, name), 'utf8'))
+      if (run !== undefined && `${run.head.id}.json` === name) runs.push(run)
+      else this.#logger.error({ file: join(this.#folder, name) }, 'a stored run is not readable, and is left as it is')
+    }
+    return runs
+  }
+
+  /** Resolves when it is on the disk. */
+  save(run: StoredRun): Promise<void> {
+    const text = JSON.stringify(run)
+    return this.#inOrder(run.head.id, () => replaceFile(this.#fileOf(run.head.id), text))
+  }
+
+  remove(id: string): Promise<void> {
+    return this.#inOrder(id, () => rm(this.#fileOf(id), { force: true }))
+  }
+
+  /** Resolves when everything is on the disk, and the folder free. */
+  async close(): Promise<void> {
+    await Promise.allSettled(this.#work.values())
+    await this.#lock.release()
+  }
+
+  #fileOf(id: string): string {
+    return join(this.#folder, `${id}.json`)
+  }
+
+  #inOrder(id: string, work: () => Promise<void>): Promise<void> {
+    const done = (this.#work.get(id) ?? Promise.resolve()).then(work)
+    const settled = done
+      .catch(() => {})
+      .then(() => {
+        if (this.#work.get(id) === settled) this.#work.delete(id)
+      })
+    this.#work.set(id, settled)
+    return done
+  }
+}

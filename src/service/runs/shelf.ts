@@ -1,0 +1,48 @@
+import type { ServiceRun } from './service-run.ts'
+
+/** Runs that are not running, in the order they came to be that. */
+export class Shelf {
+  readonly #runs = new Map<string, { run: ServiceRun; size: number }>()
+  #characters = 0
+
+  get size(): number {
+    return this.#runs.size
+  }
+
+  get characters(): number {
+    return this.#characters
+  }
+
+  get(id: string): ServiceRun | undefined {
+    return this.#runs.get(id)?.run
+  }
+
+  *runs(): Iterable<ServiceRun> {
+    for (const { run } of this.#runs.values()) yield run
+  }
+
+  add(run: ServiceRun): void {
+    this.delete(run)
+    this.#runs.set(run.id, { run, size: run.size })
+    this.#characters += run.size
+  }
+
+  /** Its events are gone then; that it waits for a decision is not. */
+  clearLog(run: ServiceRun): void {
+    run.log.clear()
+    const kept = this.#runs.get(run.id)
+    if (kept === undefined) return
+    this.#characters -= kept.size - run.size
+    kept.size = run.size
+  }
+
+  delete(run: ServiceRun): void {
+    this.#characters -= this.#runs.get(run.id)?.size ?? 0
+    this.#runs.delete(run.id)
+  }
+}
+
+/** Milliseconds since 1970; of one that has not ended, never. */
+export function endOf({ outcome }: ServiceRun): number {
+  return outcome === undefined ? Number.POSITIVE_INFINITY : Date.parse(outcome.finishedAt)
+}

@@ -1,0 +1,122 @@
+import type { RunInput, RunOptions } from '../../agent/run.ts'
+import type { StopReason } from '../../events.ts'
+import { type ChatMessage, isJsonObject, type Usage } from '../../messages.ts'
+import type { AnyTool } from '../../tools/tool.ts'
+import type { Caller } from '../http/auth.ts'
+
+/** Whose run it is, and of what: all that is kept of its order. */
+export interface RunHead {
+  id: string
+  caller: Caller
+  /** The agent's name: what a client asks for as `model`. */
+  agent: string
+  /** Where it came in. */
+  kind: 'run' | 'chat'
+  /** Tools the client runs. */
+  clientTools: readonly AnyTool[]
+}
+
+/** What a run is started with. */
+export interface RunOrder extends RunHead {
+  input: RunInput
+  options: RunOptions
+}
+
+/** What a run has come to: for good, or until somebody decides. */
+export interface Outcome {
+  status: 'paused' | 'done'
+  /** ISO 8601. */
+  finishedAt: string
+  /** Without secrets. */
+  summary: OutcomeSummary
+  /** The whole result as JSON, without secrets: its size is known, and nothing else is held by it. `''`: nobody will ask for it. */
+  result: string
+  /** What a paused run goes on from, as JSON. Never given out. */
+  state?: string
+  /** The calls a paused run waits for. */
+  waitsFor: readonly { toolCallId: string; fingerprint: string }[]
+}
+
+export interface OutcomeSummary {
+  stopReason?: StopReason
+  output?: string
+  usage?: Usage
+  iterations?: number
+  error?: { code: string; message: string }
+  /** What it waits for; a decision names an item by its `toolCallId` and `fingerprint`. */
+  pending: unknown[]
+}
+
+/** A run as it is written down: enough to list it, to show it, and to go on with it in another process. Holds secrets. */
+export interface StoredRun {
+  version: 1
+  head: RunHead
+  createdAt: string
+  /** The beginning of what the user said. */
+  said: string
+  /** Its last event's number: those of the next process follow it. */
+  lastEventId: number
+  /** Values that must not be shown, as far as they are known. */
+  secrets: readonly string[]
+  /** What was said to it and not taken up yet. */
+  waiting: readonly ChatMessage[]
+  /** What it has come to. Undefined: it was going on. */
+  outcome?: Outcome
+  /** What it had come to before it was taken up again. */
+  before?: Pick<Outcome, 'summary' | 'result'>
+}
+
+export function storedOrder({ id, caller, agent, kind, clientTools, input }: RunOrder): StoredRun {
+  return {
+    version: 1,
+    head: { id, caller, agent, kind, clientTools },
+    createdAt: new Date().toISOString(),
+    said: beginningOf(input),
+    lastEventId: 0,
+    secrets: [],
+    waiting: [],
+  }
+}
+
+/**
+ * The first characters of the last thing the user says: more than are shown, so that no secret is cut before it is known for one. The input
+ * has not been checked yet.
+ */
+function beginningOf(input: RunInput): string {
+  const messages: unknown[] = [typeof input === 'string' ? { role: 'user', content: input } : input].flat()
+  const last = messages.findLast((message) => isJsonObject(message) && message.role === 'user')
+  const content: unknown = isJsonObject(last) ? last.content : ''
+  const parts: unknown[] = Array.isArray(content) ? content : [{ text: content }]
+  const texts = parts.map((part) => (isJsonObject(part) && typeof part.text === 'string' ? part.text : ''))
+  return texts.join('').slice(0, 600)
+}
+
+/** Undefined: it is none, or one of another version. */
+export function readStoredRun(text: string): StoredRun | undefined {
+  let stored: unknown
+  try {
+    stored = JSON.parse(text)
+  } catch {
+    return undefined
+  }
+  if (!isJsonObject(stored) || stored.version !== 1 || !isJsonObject(stored.head)) return undefined
+  const { head, createdAt, said, lastEventId, secrets, waiting, outcome } = stored
+  const isHead =
+    typeof head.id === 'string' && isJsonObject(head.caller) && typeof head.agent === 'string' && Array.isArray(head.clientTools)
+  const isRest = typeof createdAt === 'string' && typeof said === 'string' && Number.isSafeInteger(lastEventId)
+  const isOutcome = outcome === undefined || (isJsonObject(outcome) && isJsonObject(outcome.summary) && Array.isArray(outcome.waitsFor))
+  if (!isHead || !isRest || !isOutcome || !Array.isArray(secrets) || !Array.isArray(waiting)) return undefined
+  return stored as never as StoredRun
+}
+
+/** What becomes of a run without a result of its own: what is known of it stays. */
+export function abortedWith(message: string, known: { summary?: OutcomeSummary; result?: string } = {}): Outcome {
+  const { summary, result = '' } = known
+  return {
+    status: 'done',
+    finishedAt: new Date().toISOString(),
+    summary: { ...summary, stopReason: 'aborted', pending: [], error: { code: 'aborted', message } },
+    result,
+    waitsFor: [],
+  }
+}
