@@ -80,9 +80,23 @@ const secretText = new RegExp(
 )
 const maxDepth = 12
 
+/** What was found out about keys: a program has few, and asks about them again and again. */
+const knownKeys = new Map<string, { isSecret: boolean; shown: string }>()
+const mostKnown = 1_000
+const longestKnown = 100
+
+function lookAtKey(key: string): { isSecret: boolean; shown: string } {
+  const known = knownKeys.get(key)
+  if (known !== undefined) return known
+  const isSecret = secretKey.test(key) || secretEnding.test(key.replace(/([a-z0-9])([A-Z])/g, '$1_$2').toLowerCase())
+  const found = { isSecret, shown: redactText(key) }
+  if (knownKeys.size < mostKnown && key.length <= longestKnown) knownKeys.set(key, found)
+  return found
+}
+
 /** Whether a value under this key is a secret, by the key alone. */
 export function isSecretKey(key: string): boolean {
-  return secretKey.test(key) || secretEnding.test(key.replace(/([a-z0-9])([A-Z])/g, '$1_$2').toLowerCase())
+  return lookAtKey(key).isSecret
 }
 
 /** `Basic` and `bearer` are also words; what follows them is a credential only if it does not look like one. */
@@ -95,6 +109,7 @@ function unlessWords(found: string): string {
 /** Replaces what looks like a key or token inside a text, and every one of `secrets`. */
 export function redactText(text: string, secrets: readonly string[] = []): string {
   let clean = text.length >= 8 ? text.replace(secretText, unlessWords) : text
+  if (secrets.length === 0) return clean
   // As they are and as JSON quotes them; the longest first, lest a part of one be taken out and the rest be left.
   const forms = new Set(secrets.flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1)]))
   for (const form of [...forms].sort((a, b) => b.length - a.length)) if (form !== '') clean = clean.replaceAll(form, REDACTED)
@@ -135,13 +150,13 @@ export function redact(value: unknown, secretKeys: ReadonlySet<string> = new Set
     }
     const clean: Record<string, unknown> = {}
     for (const [key, entry] of fieldsOf(item)) {
-      const hidden = entry !== undefined && entry !== null && (isSecretKey(key) || secretKeys.has(key))
-      Object.defineProperty(clean, redactText(key, secrets), {
-        value: hidden ? REDACTED : visit(entry, depth),
-        enumerable: true,
-        configurable: true,
-        writable: true,
-      })
+      const { isSecret, shown } = lookAtKey(key)
+      const hidden = entry !== undefined && entry !== null && (isSecret || secretKeys.has(key))
+      const name = secrets.length === 0 ? shown : redactText(shown, secrets)
+      const copied = hidden ? REDACTED : visit(entry, depth)
+      // Assigning to this name would set the copy's prototype.
+      if (name === '__proto__') Object.defineProperty(clean, name, { value: copied, enumerable: true, configurable: true, writable: true })
+      else clean[name] = copied
     }
     return clean
   }
