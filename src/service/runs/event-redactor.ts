@@ -12,14 +12,15 @@ type InputDelta = Extract<RunEvent, { type: 'TOOL_INPUT_DELTA' }>
  * secret can be told from a piece.
  */
 export class EventRedactor {
-  readonly #secretKeys: ReadonlyMap<string, ReadonlySet<string>>
+  /** Of tools that have some. */
+  readonly #secretKeys = new Map<string, ReadonlySet<string>>()
   readonly #secrets: Set<string>
   /** Calls the model is writing, by their index in the response. */
   readonly #inputs = new Map<number, { tool: string; json: string; meta: EventMeta }>()
 
   /** `secrets`: values known already. */
   constructor(tools: Iterable<AnyTool>, secrets: readonly string[] = []) {
-    this.#secretKeys = new Map([...tools].map((tool) => [tool.name, new Set(tool.secrets)]))
+    for (const { name, secrets: keys = [] } of tools) if (keys.length > 0) this.#secretKeys.set(name, new Set(keys))
     this.#secrets = new Set(secrets)
   }
 
