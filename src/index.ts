@@ -63,7 +63,7 @@ export {
   type RunEvent,
   type StopReason,
 } from './events.ts'
-export { createLogger, type Logger, type LoggerOptions, type LogLevel, redact, redactText } from './log.ts'
+export { createLogger, type LeveledLogger, type Logger, type LoggerOptions, type LogLevel, redact, redactText } from './log.ts'
 export {
   type AIMessage,
   type AssistantToolCallMessage,

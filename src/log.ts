@@ -15,11 +15,22 @@ export interface LoggerOptions {
   destination?: { write(line: string): void }
 }
 
+/** A logger that can be told to write more or less while it is in use. */
+export interface LeveledLogger extends Logger {
+  level: LogLevel
+}
+
 /** A pino logger that writes JSON lines and redacts secrets at any depth. */
-export function createLogger({ level = 'warn', destination }: LoggerOptions = {}): Logger {
+export function createLogger({ level: initial = 'warn', destination }: LoggerOptions = {}): LeveledLogger {
   // Loaded on first use: pino would be a third of what importing this package may cost.
   const { pino } = process.getBuiltinModule('node:module').createRequire(import.meta.url)('pino') as typeof import('pino')
-  return redacting(pino({ level }, destination ?? pino.destination({ fd: 2, sync: true })))
+  const logger = pino({ level: initial }, destination ?? pino.destination({ fd: 2, sync: true }))
+  return Object.defineProperty(redacting(logger), 'level', {
+    get: () => logger.level,
+    set: (level: LogLevel) => {
+      logger.level = level
+    },
+  }) as LeveledLogger
 }
 
 /** The same logger, with secrets redacted from everything that is logged. A logger that throws is silenced for that record. */

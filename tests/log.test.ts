@@ -298,6 +298,14 @@ describe('createLogger', () => {
     expect(lines).toHaveLength(1)
   })
 
+  it('takes another level while it is in use', () => {
+    const { lines, destination } = written()
+    const logger = createLogger({ destination })
+    logger.level = 'debug'
+    logger.debug({}, 'yes')
+    expect([logger.level, lines.length]).toEqual(['debug', 1])
+  })
+
   it.each(hostileValues())('writes a record of anything: %s', (_, value) => {
     const { lines, destination } = written()
     createLogger({ destination }).warn({ value }, 'still there')

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import { messageOf } from '../errors.ts'
 import { createLogger } from '../log.ts'
+import type { Config } from '../service/config/config.ts'
 import { findConfigFile, readConfigText } from '../service/config/config-file.ts'
 import { parseConfig } from '../service/config/parse-config.ts'
 import type { ListeningService } from '../service/listen.ts'
@@ -38,7 +39,8 @@ export async function serve(flags: ServeFlags, io: CliIO): Promise<number> {
       cwd,
       signal: interrupts.signal,
     })
-    const level = flags.verbose ? 'debug' : flags.quiet ? 'error' : (config.logging?.level ?? 'info')
+    const levelOf = ({ logging }: Config) => (flags.verbose ? 'debug' : flags.quiet ? 'error' : (logging?.level ?? 'info'))
+    const logger = createLogger({ level: levelOf(config), destination: { write: (line) => terminal.note(line.trimEnd()) } })
     // An option goes over the file, as everywhere; the file's model can then not be changed while the service runs.
     const isFixed = choice.source === 'option' || choice.source === 'environment' || flags.baseUrl !== undefined
     const { createService, listen } = await import('../service/index.ts')
@@ -48,7 +50,10 @@ export async function serve(flags: ServeFlags, io: CliIO): Promise<number> {
       modelIsFixed: isFixed,
       tools: await loadTools(flags.tools ?? [], cwd),
       ...(env.TOOLLOOP_TOKEN ? { token: env.TOOLLOOP_TOKEN } : {}),
-      logger: createLogger({ level, destination: { write: (line) => terminal.note(line.trimEnd()) } }),
+      logger,
+      onReload: (_state, now) => {
+        logger.level = levelOf(now)
+      },
       env,
       cwd,
     })

@@ -109,6 +109,18 @@ export function findAPIKey({ provider, model, apiKey }: ModelSettings, { apiKeyE
   })
 }
 
+/**
+ * Whether the environment has a provider's key, and in which variable: the first that may hold it where none does. `keyEnv` null: there is
+ * no such variable; `hasKey` null: there is no key, and none is needed.
+ */
+export function describeKey({ apiKeyEnv, apiKeyOptional }: ProviderPreset): { keyEnv: string | null; hasKey: boolean | null } {
+  const variables = [apiKeyEnv ?? []].flat()
+  const found = variables.find((name) => process.env[name]?.trim())
+  if (found !== undefined) return { keyEnv: found, hasKey: true }
+  const [first = null] = variables
+  return { keyEnv: first, hasKey: apiKeyOptional ? null : false }
+}
+
 /** The base URL of the settings, else of the environment variable, else of the preset. Throws `invalid_option` when there is none. */
 export function findBaseURL({ provider, baseURL }: ModelSettings, preset: ProviderPreset): string {
   const given = baseURL?.trim() || (preset.baseURLEnv === undefined ? undefined : process.env[preset.baseURLEnv]?.trim())

@@ -5,6 +5,7 @@ import type { EventBus } from '../events.ts'
 import type { Logger } from '../log.ts'
 import { type AnyModel, createModel } from '../models/create-model.ts'
 import type { ChatModel } from '../models/model.ts'
+import { findPreset } from '../models/providers.ts'
 import { type SwitchableModel, switchableModel } from '../models/switchable.ts'
 import { ToolRegistry, type ToolSet, ToolView } from '../tools/registry.ts'
 import type { AnyTool } from '../tools/tool.ts'
@@ -120,6 +121,8 @@ export class AgentHost {
   }
 
   #prepareAgents(config: Config, ofTools: string): (() => HostedAgent)[] {
+    // Also those that no model uses yet.
+    for (const name of Object.keys(config.providers ?? {})) inConfig(`/providers/${name}`, () => findPreset(name, config.providers))
     const options = this.#optionsOf(config, ofTools)
     const settingsKey = JSON.stringify([config.limits, config.instructions, ofTools])
     const wanted: [name: string, model: AnyModel, path: string][] = [
@@ -130,7 +133,7 @@ export class AgentHost {
       const modelKey = modelKeyOf(given, config)
       const current = this.#agents.get(name)
       const keepsModel = current !== undefined && current.modelKey === modelKey
-      try {
+      return inConfig(path, () => {
         const model = keepsModel ? current.model.current : openModelOf(given, config)
         if (keepsModel && current.settingsKey === settingsKey) return () => current
         // Settings and model have to go together: this is where they are checked.
@@ -146,9 +149,7 @@ export class AgentHost {
           switchable.switchTo(model)
           return { name, model: switchable, runner: new AgentRunner({ ...options, model: switchable }), modelKey, settingsKey }
         }
-      } catch (error) {
-        throw new ConfigError('The configuration', [{ path: pathOf(error, path), message: messageOf(error) }], error)
-      }
+      })
     })
   }
 
@@ -206,12 +207,21 @@ function openModelOf(model: AnyModel, { providers }: Config): ChatModel {
   return createModel(model, providers === undefined ? {} : { providers })
 }
 
+/** What `make` makes of the part of the configuration at `path`. Throws a `ConfigError`. */
+function inConfig<T>(path: string, make: () => T): T {
+  try {
+    return make()
+  } catch (error) {
+    throw new ConfigError('The configuration', [{ path: pathOf(error, path), message: messageOf(error) }], error)
+  }
+}
+
 /** Which part of the configuration an error of a model or a runner is about. */
-function pathOf(error: unknown, model: string): string {
+function pathOf(error: unknown, otherwise: string): string {
   const [, option = ''] = /^Expected `([\w.]+)/.exec(messageOf(error)) ?? []
   if (option.startsWith('providers.')) return `/${option.split('.').slice(0, 2).join('/')}`
   if (option.startsWith('limits.')) return `/${option.replace('.', '/')}`
-  return model
+  return otherwise
 }
 
 /** The agent's own instructions, and behind them what is to be known of its tools. */

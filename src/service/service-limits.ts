@@ -42,3 +42,9 @@ export function readLimits({ service = {} }: Config): ServiceLimits {
     hasTokens: (service.auth?.tokens ?? []).length > 0,
   }
 }
+
+/** What is read at the start only, by the fields' JSON Pointers. */
+export function readAtStart(config: Config): Readonly<Record<string, unknown>> {
+  const { host, port, runsFolder } = readLimits(config)
+  return { '/service/host': host, '/service/port': port, '/service/keepRuns/folder': runsFolder }
+}

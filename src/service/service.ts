@@ -41,8 +41,11 @@ export interface ServiceOptions {
   env?: Readonly<Record<string, string | undefined>>
   /** Where relative paths begin. Default: the working directory. */
   cwd?: string
-  /** Told when the configuration file has changed, whether or not it could be taken over. */
-  onReload?(state: ConfigState): void
+  /**
+   * Told when the configuration was changed, or could not be; `config` is what holds now, variables of the environment in it. What it throws
+   * is logged.
+   */
+  onReload?(state: ConfigState, config: Config): void
   /** Milliseconds; for tests. */
   times?: Partial<ServiceTimes>
 }

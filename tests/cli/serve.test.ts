@@ -22,10 +22,15 @@ describe('toolloop serve', () => {
     const completion = (await response.json()) as { choices: { message: { content: string } }[] }
     expect(completion.choices[0]?.message.content).toContain('391')
     expect((await fetch(field(out, 'Admin page'))).status).toBe(200)
+    // How much is logged changes with the configuration.
+    const debug = { method: 'PUT', headers: { ...headers, 'if-match': '*' }, body: '{"config":{"logging":{"level":"debug"}}}' }
+    expect((await fetch(`${url}/admin/api/config`, debug)).status).toBe(200)
+    expect((await fetch(`${url}/healthz`)).status).toBe(200)
     cli.child.kill('SIGTERM')
     const { code, stderr } = await cli.finished
     expect(code).toBe(0)
     expect(stderr).toContain('shutting down')
+    expect(stderr).toMatch(/"route":"\/healthz","status":200/)
     expect(stderr).not.toContain(field(out, 'Token'))
   })
 

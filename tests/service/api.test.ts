@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { compileCheck } from '../../src/service/check-schema.ts'
 import { scriptedModel, startMockProvider } from '../../src/testing/index.ts'
 import type { JsonSchema } from '../../src/tools/tool.ts'
@@ -103,8 +103,36 @@ describe('administration', () => {
       tools: [{ function: { name: 'calculate', parameters: { type: 'object' } }, effect: 'read', approval: 'always' }],
       runs: [{ status: 'paused', stopReason: 'paused' }],
       pending: [{ kind: 'approval', tool: 'calculate', args: { expression: '1+1' }, runId: expect.stringMatching(/^run_/) }],
-      config: { file, reloads: 0, lastError: null },
+      config: { file, reloads: 0, lastError: null, needsRestart: [] },
     })
+  })
+
+  it('the state says which providers have a key, and never which', async () => {
+    onTestFinished(() => void vi.unstubAllEnvs())
+    for (const name of ['OPENAI_API_KEY', 'GOOGLE_API_KEY', 'INHOUSE_KEY', 'VLLM_API_KEY']) vi.stubEnv(name, '')
+    vi.stubEnv('GEMINI_API_KEY', 'AIza-of-gemini')
+    const { file } = await configFile(
+      `model: openai/gpt-5.2
+models:
+  a: google/gemini-3.5-flash
+  b: vllm/qwen3
+  c: { provider: keyless, model: m, apiKey: '\${SOME_API_KEY}' }
+  d: demo
+providers:
+  inhouse: { driver: openai, baseURL: 'https://llm.example.com/v1', apiKeyEnv: INHOUSE_KEY }
+  keyless: { driver: openai, baseURL: 'https://llm.example.com/v1' }
+`,
+    )
+    const { ask } = await startService({ configFile: file, env: { SOME_API_KEY: 'sk-1234567890abcdef' } })
+    const state = await (await ask('/admin/api/state')).json()
+    expect(state).toHaveProperty('providers', [
+      { name: 'openai', keyEnv: 'OPENAI_API_KEY', hasKey: false },
+      { name: 'google', keyEnv: 'GEMINI_API_KEY', hasKey: true },
+      { name: 'vllm', keyEnv: 'VLLM_API_KEY', hasKey: null },
+      { name: 'keyless', keyEnv: null, hasKey: true },
+      { name: 'demo', keyEnv: null, hasKey: null },
+      { name: 'inhouse', keyEnv: 'INHOUSE_KEY', hasKey: false },
+    ])
   })
 
   it('the feed has the events of all runs, live and from where a reader was', async () => {

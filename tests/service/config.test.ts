@@ -219,6 +219,36 @@ describe('the configuration while the service runs', () => {
     expect(await readFile(file, 'utf8')).toBe('model: demo # by hand\n')
   })
 
+  it('what is read at the start only is named until it is as it was', async () => {
+    const { file, write } = await configFile('service: { port: 0 }\n')
+    const reloaded = reloads()
+    const { ask, log } = await startService({ configFile: file, times, onReload: reloaded.onReload })
+    await write("service: { port: 1, host: '::1', requestsPerMinute: 500 }\n")
+    expect((await reloaded.next()).needsRestart).toEqual(['/service/host', '/service/port'])
+    expect((await json(ask('/admin/api/state'))).config.needsRestart).toEqual(['/service/host', '/service/port'])
+    expect(log()).toContain('hold from the next start on')
+    await write('service: { port: 0, host: 127.0.0.1 }\n')
+    expect((await reloaded.next()).needsRestart).toEqual([])
+  })
+
+  it('a listener that throws breaks neither a reload nor a save', async () => {
+    const { file, write } = await configFile('model: demo\n')
+    const told = Promise.withResolvers<void>()
+    const { ask, log } = await startService({
+      configFile: file,
+      times,
+      onReload: () => {
+        told.resolve()
+        throw new Error('not mine')
+      },
+    })
+    await write('instructions: new\n')
+    await told.promise
+    const put = { method: 'PUT', body: '{"config":{"model":"demo"}}', headers: { 'content-type': 'application/json', 'if-match': '*' } }
+    expect((await ask('/admin/api/config', put)).status).toBe(200)
+    expect(log()).toContain('`onReload` failed')
+  })
+
   it('a service without a usable configuration is not started', async () => {
     const { file } = await configFile('modle: demo\n')
     const service = createService({ configFile: file, token: 't' })

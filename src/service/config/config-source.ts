@@ -3,6 +3,7 @@ import type { Logger } from '../../log.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../messages.ts'
 import { HttpProblem, type Problem } from '../http/problem.ts'
 import { replaceFile } from '../replace-file.ts'
+import { readAtStart } from '../service-limits.ts'
 import { type Config, type PreparedConfig, programsOf } from './config.ts'
 import { etagOf, readConfigText } from './config-file.ts'
 import { editDocument } from './edit-document.ts'
@@ -20,6 +21,8 @@ export interface ConfigState {
   reloads: number
   /** What is wrong with the file as it is now, where it does not hold because of that. */
   lastError: { at: string; problems: readonly Problem[] } | null
+  /** Fields, as JSON Pointers, that are read at the start only, and say something else now than they did then. */
+  needsRestart: readonly string[]
 }
 
 /** A configuration as it is shown: without secrets. */
@@ -40,8 +43,8 @@ interface ConfigSourceParts {
   logger: Logger
   /** Makes ready what a configuration asks for. Rejects with a `ConfigError` when it can't be, and nothing has changed then. */
   prepare(config: Config): Promise<PreparedConfig>
-  /** Told when a change of the file was taken over or refused. */
-  onReload?(state: ConfigState): void
+  /** Told when a change of the file was taken over or refused; `config` is what holds now. What it throws is logged. */
+  onReload?(state: ConfigState, config: Config): void
 }
 
 /**
@@ -56,10 +59,11 @@ export class ConfigSource {
   #seen: string | undefined | null = null
   #turn: Promise<unknown> = Promise.resolve()
   #config: Config = {}
+  #atStart: Config = {}
 
   constructor(parts: ConfigSourceParts) {
     this.#parts = parts
-    this.#state = { file: parts.file ?? null, loadedAt: new Date().toISOString(), reloads: 0, lastError: null }
+    this.#state = { file: parts.file ?? null, loadedAt: new Date().toISOString(), reloads: 0, lastError: null, needsRestart: [] }
     if (parts.file !== undefined) this.#watch = new FileWatch(parts.file, parts.times, () => void this.reload())
   }
 
@@ -125,7 +129,7 @@ export class ConfigSource {
       }
       this.#seen = text
     })
-    this.#parts.onReload?.(this.#state)
+    this.#tellOfReload()
     return this.show()
   }
 
@@ -157,7 +161,15 @@ export class ConfigSource {
       this.#state = { ...this.#state, lastError: { at: new Date().toISOString(), problems } }
       logger.error({ file: this.#parts.file, problems }, 'the configuration is not usable; the last usable one holds')
     }
-    this.#parts.onReload?.(this.#state)
+    this.#tellOfReload()
+  }
+
+  #tellOfReload(): void {
+    try {
+      this.#parts.onReload?.(this.#state, this.#config)
+    } catch (error) {
+      this.#parts.logger.error({ error }, '`onReload` failed')
+    }
   }
 
   async #takeOver(text: string | undefined, write?: () => Promise<void>): Promise<void> {
@@ -177,12 +189,18 @@ export class ConfigSource {
     prepared.commit()
     this.#config = config
     const isFirst = this.#seen === null
+    if (isFirst) this.#atStart = config
+    const atStart = readAtStart(this.#atStart)
+    const needsRestart = Object.entries(readAtStart(config)).flatMap(([path, value]) => (value === atStart[path] ? [] : [path]))
     this.#state = {
       ...this.#state,
       loadedAt: new Date().toISOString(),
       reloads: this.#state.reloads + (isFirst ? 0 : 1),
       lastError: null,
+      needsRestart,
     }
+    if (needsRestart.length > 0)
+      this.#parts.logger.warn({ file: this.#parts.file, needsRestart }, 'these fields hold from the next start on')
   }
 
   /** The file's text, saying `config`. Where it can't be read as it is, a text of its own. */

@@ -240,7 +240,21 @@ export const chatCompletionSchema: JsonSchema = object(
   ['id', 'object', 'created', 'model', 'choices', 'usage'],
 )
 
-export const configSchemaOfResponse: JsonSchema = object({ etag: text, text, config: { type: ['object', 'null'] }, state: anyObject })
+const problems: JsonSchema = { type: 'array', items: object({ path: text, message: text }) }
+const configStateSchema: JsonSchema = object({
+  file: { type: ['string', 'null'] },
+  loadedAt: text,
+  reloads: count,
+  lastError: { ...object({ at: text, problems }), type: ['object', 'null'] },
+  needsRestart: { type: 'array', items: text, description: 'Fields, as JSON Pointers, that are read at the start only and have changed.' },
+})
+
+export const configSchemaOfResponse: JsonSchema = object({
+  etag: text,
+  text,
+  config: { type: ['object', 'null'] },
+  state: configStateSchema,
+})
 export const configChangeSchema: JsonSchema = {
   ...object({ config: anyObject, text }, []),
   oneOf: [{ required: ['config'] }, { required: ['text'] }],
@@ -268,7 +282,11 @@ export const stateSchema: JsonSchema = object({
   version: text,
   startedAt: text,
   draining: { type: 'boolean' },
-  config: anyObject,
+  config: configStateSchema,
+  providers: {
+    type: 'array',
+    items: object({ name: text, keyEnv: { type: ['string', 'null'] }, hasKey: { type: ['boolean', 'null'] } }),
+  },
   models: { type: 'array', items: object({ name: text, provider: text, model: text }) },
   tools: { type: 'array', items: anyObject },
   runs: { type: 'array', items: runSchema },

@@ -2,6 +2,7 @@ import type { JsonObject } from '../../messages.ts'
 import { ownVersion } from '../../own-package.ts'
 import type { ConfigChange } from '../config/config-source.ts'
 import { configSchema } from '../config/parse-config.ts'
+import { describeProviders } from '../describe-providers.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { configChangeSchema, configSchemaOfResponse, stateSchema, testedProviderSchema, testProviderSchema } from '../http/schemas.ts'
 import type { Call, Route } from '../route.ts'
@@ -70,6 +71,7 @@ export function adminRoutes(parts: ServiceParts): Route[] {
           startedAt: parts.startedAt.toISOString(),
           draining: parts.isDraining(),
           config: config.state,
+          providers: describeProviders(host.agents, config.config),
           models: host.agents.map(({ name, model }) => ({ name, provider: model.provider, model: model.model })),
           tools: describeTools(parts),
           runs: list.slice(0, 200).map((run) => run.summary()),
