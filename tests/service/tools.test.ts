@@ -58,6 +58,13 @@ describe('tools of the configuration', () => {
       headers: { 'content-type': 'application/json', 'if-match': '*' },
     })
     expect([put.status, await readFile(file, 'utf8')]).toEqual([422, text])
+    const folders = await ask('/admin/api/config', {
+      method: 'PUT',
+      body: JSON.stringify({ text: `${text}tools: { workspace: / }\nservice: { keepRuns: { folder: /tmp } }\n` }),
+      headers: { 'content-type': 'application/json', 'if-match': '*' },
+    })
+    expect((await json(folders)).error.problems.map(({ path }) => path)).toEqual(['/tools/workspace', '/service/keepRuns/folder'])
+    expect(await readFile(file, 'utf8')).toBe(text)
   })
 
   it('are those of MCP servers too; programs are started by the file alone, never over the API', async () => {

@@ -4,7 +4,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../messages.ts'
 import { HttpProblem, type Problem } from '../http/problem.ts'
 import { replaceFile } from '../replace-file.ts'
 import { readAtStart } from '../service-limits.ts'
-import { type Config, type PreparedConfig, programsOf } from './config.ts'
+import { type Config, type PreparedConfig, programsAndFolders } from './config.ts'
 import { etagOf, readConfigText } from './config-file.ts'
 import { editDocument } from './edit-document.ts'
 import { redactFile } from './inline-secrets.ts'
@@ -175,10 +175,7 @@ export class ConfigSource {
   async #takeOver(text: string | undefined, write?: () => Promise<void>): Promise<void> {
     const { config } = await parseConfig(text ?? '', this.#shownName, this.#parts.env)
     // A write comes over the network.
-    if (write !== undefined && programsOf(config) !== programsOf(this.#config))
-      throw new ConfigError(this.#shownName, [
-        { path: '/mcp', message: 'and /skills can be changed in the file alone where they name programs or folders' },
-      ])
+    if (write !== undefined) this.#checkProgramsAndFolders(config)
     const prepared = await this.#parts.prepare(config)
     try {
       await write?.()
@@ -201,6 +198,17 @@ export class ConfigSource {
     }
     if (needsRestart.length > 0)
       this.#parts.logger.warn({ file: this.#parts.file, needsRestart }, 'these fields hold from the next start on')
+  }
+
+  #checkProgramsAndFolders(config: Config): void {
+    const known = programsAndFolders(this.#config)
+    const changed = Object.entries(programsAndFolders(config)).filter(([path, value]) => value !== known[path])
+    const message = 'can be changed in the file alone: it names programs or folders'
+    if (changed.length > 0)
+      throw new ConfigError(
+        this.#shownName,
+        changed.map(([path]) => ({ path, message })),
+      )
   }
 
   /** The file's text, saying `config`. Where it can't be read as it is, a text of its own. */

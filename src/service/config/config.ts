@@ -83,10 +83,16 @@ export interface PreparedConfig {
 }
 
 /**
- * What of a configuration starts programs or reads instructions from the disk. It can be changed in the file alone: whoever has an admin's
- * token decides about models and bounds, not about what runs on the machine.
+ * What of a configuration names programs or folders, by the fields' JSON Pointers. It can be changed in the file alone: whoever has an admin's
+ * token decides about models and bounds, not about what runs on the machine and what is read and written there.
  */
-export function programsOf({ skills, mcp }: Config): string {
+export function programsAndFolders({ skills, mcp, tools, service }: Config): Readonly<Record<string, string>> {
   const commands = Object.entries(mcp?.servers ?? {}).filter(([, server]) => 'command' in server)
-  return JSON.stringify([skills, commands])
+  const named = {
+    '/skills': skills,
+    '/mcp': commands,
+    '/tools/workspace': tools?.workspace,
+    '/service/keepRuns/folder': service?.keepRuns?.folder,
+  }
+  return Object.fromEntries(Object.entries(named).map(([path, value]) => [path, JSON.stringify(value) ?? '']))
 }
