@@ -1,4 +1,5 @@
 import { isAbsolute, resolve } from 'node:path'
+import { InvalidOptionError } from '../errors.ts'
 import { EventBus } from '../events.ts'
 import { defaultLogger, type Logger, redacting } from '../log.ts'
 import type { AnyModel } from '../models/create-model.ts'
@@ -20,6 +21,8 @@ import { readLimits, type ServiceLimits } from './service-limits.ts'
 export interface ServiceOptions {
   /** The configuration file; it need not be there yet. Default: none, and nothing is watched. */
   configFile?: string
+  /** The configuration, where there is no file: plain data, just as the file would have it, which can't be changed while the service runs. */
+  config?: Config
   /** The model where the configuration names none. Default `'demo'`. */
   model?: AnyModel
   /** The model of `model` holds even where the configuration names another. Default false. */
@@ -114,7 +117,8 @@ class AgentService implements Service {
   #drained: Promise<void> | undefined
 
   constructor(options: ServiceOptions) {
-    const { configFile, model = 'demo', tools = [], agent = {}, token, cwd = process.cwd(), times } = options
+    const { configFile, config, model = 'demo', tools = [], agent = {}, token, cwd = process.cwd(), times } = options
+    if (configFile !== undefined && config !== undefined) throw new InvalidOptionError('config', 'left out beside `configFile`', config)
     this.#env = options.env ?? process.env
     this.logger = options.logger === undefined ? defaultLogger : redacting(options.logger)
     this.bus = options.bus ?? new EventBus((error, event) => this.logger.error({ error, event }, 'event listener failed'))
@@ -148,6 +152,7 @@ class AgentService implements Service {
     })
     this.#config = new ConfigSource({
       file: configFile === undefined || isAbsolute(configFile) ? configFile : resolve(cwd, configFile),
+      ...(config === undefined ? {} : { text: asText(config) }),
       env: this.#env,
       times: watchTimes,
       logger: this.logger,
@@ -243,6 +248,16 @@ class AgentService implements Service {
       discard: () => prepared.discard(),
     }
   }
+}
+
+/** Throws `invalid_option` for what can't be in a file. */
+function asText(config: Config): string {
+  const plain = (key: string, value: unknown): unknown => {
+    if (typeof value === 'function' || typeof value === 'bigint' || typeof value === 'symbol')
+      throw new InvalidOptionError(`config…${key}`, 'plain data', value)
+    return value
+  }
+  return JSON.stringify(config, plain, 2)
 }
 
 const operator: Caller = { name: 'operator', roles: ['run', 'admin'] }

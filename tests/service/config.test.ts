@@ -330,4 +330,24 @@ describe('what a file may say', () => {
       ]),
     )
   })
+
+  it('is an object too, where there is no file: checked as one, shown, and not to be changed', async () => {
+    const config = { models: { fast: 'demo' }, limits: { maxIterations: 3 }, service: { maxBodyBytes: 2_000 } } as const
+    const { ask, post, service } = await startService({ config })
+    expect(service.limits.maxBodyBytes).toBe(2_000)
+    expect((await post('/v1/runs', { input: 'x'.repeat(3_000) })).status).toBe(413)
+    expect(await json(post('/v1/runs', { input: 'What is 2 + 2?', model: 'fast' }))).toMatchObject({ status: 'done', model: 'fast' })
+    const shown = await json(ask('/admin/api/config'))
+    expect([shown.config, shown.state.file]).toEqual([config, null])
+    const put = await ask('/admin/api/config', {
+      method: 'PUT',
+      body: '{"config":{}}',
+      headers: { 'content-type': 'application/json', 'if-match': '*' },
+    })
+    expect([put.status, (await json(put)).error.code]).toEqual([409, 'no_config_file'])
+    await expect(createService({ config: { limits: { maxIterations: -1 } } }).ready).rejects.toThrow('/limits/maxIterations')
+    expect(() => createService({ config, configFile: 'x' })).toThrow('Expected `config` to be left out beside `configFile`')
+    const model = { provider: 'custom', model: 'm', apiKey: () => 'secret' } as never
+    expect(() => createService({ config: { model } })).toThrow('Expected `config…apiKey` to be plain data')
+  })
 })

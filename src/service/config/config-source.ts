@@ -38,6 +38,8 @@ export type ConfigChange = { config: JsonObject } | { text: string }
 
 interface ConfigSourceParts {
   file: string | undefined
+  /** What holds where there is no file, as the text of one. */
+  text?: string
   env: Readonly<Record<string, string | undefined>>
   times: WatchTimes
   logger: Logger
@@ -142,7 +144,8 @@ export class ConfigSource {
   }
 
   async #read(): Promise<string | undefined> {
-    return this.#parts.file === undefined ? undefined : readConfigText(this.#parts.file)
+    const { file, text } = this.#parts
+    return file === undefined ? text : readConfigText(file)
   }
 
   async #reloadNow(): Promise<void> {
