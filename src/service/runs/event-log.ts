@@ -19,16 +19,18 @@ export interface EventLogBounds {
 export class EventLog {
   readonly #bounds: EventLogBounds
   readonly #listeners = new Set<() => void>()
-  #events: LoggedEvent[] = []
+  #events: LoggedEvent[]
   /** Where the oldest kept event is in the array; what is before it has been given up. */
   #head = 0
   #last: number
   #characters = 0
 
-  /** `last`: the number its events follow. */
-  constructor(bounds: EventLogBounds, last = 0) {
+  /** `earlier`: events that are in it already, of which `last` was the newest, kept or not. */
+  constructor(bounds: EventLogBounds, earlier: readonly LoggedEvent[] = [], last = 0) {
     this.#bounds = bounds
     this.#last = last
+    this.#events = [...earlier]
+    for (const { data } of earlier) this.#characters += data.length
   }
 
   /** Of the newest event; 0 before the first. */

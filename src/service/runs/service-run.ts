@@ -39,14 +39,14 @@ export class ServiceRun {
 
   /** From how it is written down: anew, or by another process. */
   constructor(
-    { head, createdAt, said, lastEventId, secrets, waiting, outcome }: StoredRun,
+    { head, createdAt, said, events, lastEventId, secrets, waiting, outcome }: StoredRun,
     tools: Iterable<AnyTool>,
     bounds: EventLogBounds,
   ) {
     this.head = head
     this.createdAt = createdAt
     this.#said = said
-    this.log = new EventLog(bounds, lastEventId)
+    this.log = new EventLog(bounds, events, lastEventId)
     this.redactor = new EventRedactor(tools, secrets)
     this.control.send(waiting)
     if (outcome !== undefined) this.settle(outcome)
@@ -129,6 +129,7 @@ export class ServiceRun {
       head: this.head,
       createdAt: this.createdAt,
       said: this.#said,
+      events: [...this.log.after(0)],
       lastEventId: this.log.lastId,
       secrets: this.redactor.secrets,
       waiting: this.control.waiting,

@@ -3,6 +3,7 @@ import type { StopReason } from '../../events.ts'
 import { type ChatMessage, isJsonObject, type Usage } from '../../messages.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import type { Caller } from '../http/auth.ts'
+import type { LoggedEvent } from './event-log.ts'
 
 /** Whose run it is, and of what: all that is kept of its order. */
 export interface RunHead {
@@ -54,7 +55,9 @@ export interface StoredRun {
   createdAt: string
   /** The beginning of what the user said. */
   said: string
-  /** Its last event's number: those of the next process follow it. */
+  /** Those that are kept, without secrets. */
+  events: readonly LoggedEvent[]
+  /** Of the last there was: those of the next process follow it. */
   lastEventId: number
   /** Values that must not be shown, as far as they are known. */
   secrets: readonly string[]
@@ -72,6 +75,7 @@ export function storedOrder({ id, caller, agent, kind, clientTools, input }: Run
     head: { id, caller, agent, kind, clientTools },
     createdAt: new Date().toISOString(),
     said: beginningOf(input),
+    events: [],
     lastEventId: 0,
     secrets: [],
     waiting: [],
@@ -100,13 +104,14 @@ export function readStoredRun(text: string): StoredRun | undefined {
     return undefined
   }
   if (!isJsonObject(stored) || stored.version !== 1 || !isJsonObject(stored.head)) return undefined
-  const { head, createdAt, said, lastEventId, secrets, waiting, outcome } = stored
-  const isHead =
-    typeof head.id === 'string' && isJsonObject(head.caller) && typeof head.agent === 'string' && Array.isArray(head.clientTools)
-  const isRest = typeof createdAt === 'string' && typeof said === 'string' && Number.isSafeInteger(lastEventId)
-  const isOutcome = outcome === undefined || (isJsonObject(outcome) && isJsonObject(outcome.summary) && Array.isArray(outcome.waitsFor))
-  if (!isHead || !isRest || !isOutcome || !Array.isArray(secrets) || !Array.isArray(waiting)) return undefined
-  return stored as never as StoredRun
+  const { head, createdAt, said, events, lastEventId, secrets, waiting, outcome } = stored
+  const isWhole =
+    [head.id, head.agent, createdAt, said].every((field) => typeof field === 'string') &&
+    [head.clientTools, events, secrets, waiting].every(Array.isArray) &&
+    isJsonObject(head.caller) &&
+    Number.isSafeInteger(lastEventId) &&
+    (outcome === undefined || (isJsonObject(outcome) && isJsonObject(outcome.summary) && Array.isArray(outcome.waitsFor)))
+  return isWhole ? (stored as never as StoredRun) : undefined
 }
 
 /** What becomes of a run without a result of its own: what is known of it stays. */
