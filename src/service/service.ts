@@ -229,7 +229,7 @@ class AgentService implements Service {
       if (runsFolder !== undefined) await this.#runs.open(resolve(cwd, runsFolder), 'service.keepRuns.folder')
     } catch (error) {
       this.#config.close()
-      await this.#host.close()
+      await Promise.all([this.#runs.close(), this.#host.close()])
       throw error
     }
   }

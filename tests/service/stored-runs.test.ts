@@ -180,15 +180,20 @@ describe('runs in a folder', () => {
     const broken = { 'run_00000000-0000-0000-0000-000000000000.json': '{"version":1', 'notes.txt': 'mine' }
     for (const [name, text] of Object.entries(broken)) await writeFile(join(runs, name), text)
     await writeFile(join(runs, 'run_00000000-0000-0000-0000-000000000001.json'), '{"version":2}')
+    const head = { id: 'run_00000000-0000-0000-0000-000000000003', caller: {}, agent: 'a', kind: 'run', clientTools: [{ name: 'no name' }] }
+    const odd = { version: 1, head, createdAt: '', said: '', events: [], lastEventId: 0, secrets: [], waiting: [] }
+    await writeFile(join(runs, `${head.id}.json`), JSON.stringify(odd))
     await writeFile(join(runs, '.toolloop-00000000-0000-0000-0000-000000000002.tmp'), 'half')
     const { ask, log, listening } = await startService({ ...options, model: scriptedModel([]) })
     expect((await json(ask('/v1/runs'))).data).toEqual([])
     expect(log().match(/a stored run is not readable/g)).toHaveLength(2)
+    expect(log()).toContain('a stored run can not be taken over')
     await listening.close()
     expect((await readdir(runs)).sort()).toEqual([
       'notes.txt',
       'run_00000000-0000-0000-0000-000000000000.json',
       'run_00000000-0000-0000-0000-000000000001.json',
+      'run_00000000-0000-0000-0000-000000000003.json',
     ])
   })
 

@@ -86,12 +86,19 @@ export class RunStore {
   async open(folder: string, option: string): Promise<void> {
     const { host, logger } = this.#parts
     this.#files = await RunFiles.open(folder, option, logger)
-    const stored = await this.#files.load()
-    const runs = stored.map((run) => this.#open(run, host.toolsFor(run.head.clientTools)))
-    await Promise.all(runs.map((run, at) => this.#endInterrupted(run, stored[at]?.before)))
+    const runs: ServiceRun[] = []
+    for (const stored of await this.#files.load()) {
+      try {
+        const run = this.#open(stored, host.toolsFor(stored.head.clientTools))
+        await this.#endInterrupted(run, stored.before)
+        runs.push(run)
+      } catch (error) {
+        logger.error({ runId: stored.head.id, error }, 'a stored run can not be taken over, and is left as it is')
+      }
+    }
     for (const run of runs.sort((a, b) => endOf(a) - endOf(b))) this.#shelve(run)
     this.#forgetOld()
-    if (stored.length > 0) logger.info({ folder, runs: stored.length, paused: this.paused }, 'runs of an earlier process are taken over')
+    if (runs.length > 0) logger.info({ folder, runs: runs.length, paused: this.paused }, 'runs of an earlier process are taken over')
   }
 
   /** Resolves when the run has begun, with its first event. Rejects with an `HttpProblem`, and nothing has happened then. */
@@ -181,9 +188,14 @@ export class RunStore {
   async settled(signal: AbortSignal): Promise<void> {
     if (this.#running.size === 0 || signal.aborted) return
     const { promise, resolve } = Promise.withResolvers<void>()
+    const stop = () => resolve()
     this.#onIdle.push(resolve)
-    signal.addEventListener('abort', () => resolve(), { once: true })
-    await promise
+    signal.addEventListener('abort', stop)
+    try {
+      await promise
+    } finally {
+      signal.removeEventListener('abort', stop)
+    }
   }
 
   abortAll(reason: string): void {
@@ -248,14 +260,16 @@ export class RunStore {
     const { observer, logger } = this.#parts
     void this.#save(run)
     let result: RunResult | undefined
+    let outcome = abortedWith('the run could not be followed to its end')
     try {
       for await (const event of events) this.#take(run, event, watcher)
       result = await stream.result
+      outcome = run.outcomeOf(result)
       observer.ended(run, result, performance.now() - started)
     } catch (error) {
       logger.error({ runId: run.id, error }, 'a run could not be followed to its end')
     }
-    await this.#end(run, result === undefined ? abortedWith('the run could not be followed to its end') : run.outcomeOf(result))
+    await this.#end(run, outcome)
     watcher?.over(result)
   }
 
