@@ -3,7 +3,7 @@ import type { Decision } from '../../agent/decisions.ts'
 import type { RunInput, RunLimits, RunOptions } from '../../agent/run.ts'
 import type { ChatMessage } from '../../messages.ts'
 import { type ClientTool, toClientTools } from '../client-tools.ts'
-import { HttpProblem, problemOfRequest } from '../http/problem.ts'
+import { blamingRequest, HttpProblem } from '../http/problem.ts'
 import { decisionsSchema, runListSchema, runSchema, startRunSchema, steeringSchema } from '../http/schemas.ts'
 import { sseFrame } from '../http/sse.ts'
 import type { Call, Route, RouteResponse } from '../route.ts'
@@ -205,11 +205,7 @@ export function readLastEventId(request: Request): number {
 
 function steer(run: ServiceRun, { input }: { input: RunInput }): Response {
   if (run.status === 'done') throw new HttpProblem(409, 'run_ended', `Run ${run.id} has ended; start another one with its messages`)
-  try {
-    run.control.send(input)
-  } catch (error) {
-    throw problemOfRequest(error) ?? error
-  }
+  blamingRequest(() => run.control.send(input))
   return respondWith(run, 202)
 }
 
