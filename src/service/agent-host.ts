@@ -74,13 +74,13 @@ export class AgentHost {
     throw new HttpProblem(404, 'model_not_found', `There is no such model. There are: ${names}`, { param: 'model' })
   }
 
-  /** Makes ready what a configuration asks for. Rejects with a `ConfigError`, and nothing has changed then. */
-  async prepare(config: Config): Promise<PreparedConfig> {
+  /** Makes ready what a configuration asks for. Rejects with a `ConfigError`, or on abort, and nothing has changed then. */
+  async prepare(config: Config, signal: AbortSignal): Promise<PreparedConfig> {
     const { cwd, logger } = this.#parts
     // What costs nothing is checked before anything is started.
     this.#prepareAgents(config, '')
     const key = toolsKey(config)
-    const tools = key === this.#opened?.key ? undefined : await openTools(config, { cwd, logger })
+    const tools = key === this.#opened?.key ? undefined : await openTools(config, { cwd, logger, signal })
     let agents: (() => HostedAgent)[]
     try {
       agents = this.#prepareAgents(config, (tools ?? this.#opened?.tools)?.instructions ?? '')

@@ -82,10 +82,10 @@ export interface PreparedConfig {
 }
 
 /**
- * What of a configuration starts programs or reads instructions from the disk. It can be changed in the file alone: whoever has an admin's
- * token decides about models and bounds, not about what runs on the machine.
+ * What of a configuration starts programs or reads the disk. It can be changed in the file alone: whoever has an admin's token decides about
+ * models and bounds, not about what runs on the machine and what of it is read.
  */
-export function programsOf({ skills, mcp }: Config): string {
+export function reachOf({ skills, mcp, tools }: Config): string {
   const commands = Object.entries(mcp?.servers ?? {}).filter(([, server]) => 'command' in server)
-  return JSON.stringify([skills, commands])
+  return JSON.stringify([skills, commands, tools?.workspace ?? '.'])
 }
