@@ -11,7 +11,7 @@ import { ToolRegistry, type ToolSet, ToolView } from '../tools/registry.ts'
 import type { AnyTool } from '../tools/tool.ts'
 import { type Config, findModel, type PreparedConfig } from './config/config.ts'
 import { ConfigError } from './config/parse-config.ts'
-import { HttpProblem, problemOfRequest } from './http/problem.ts'
+import { blamingRequest, HttpProblem } from './http/problem.ts'
 import { type OpenedTools, openTools, toolsKey } from './open-tools.ts'
 import { ToolSources } from './tool-sources.ts'
 
@@ -74,13 +74,13 @@ export class AgentHost {
     throw new HttpProblem(404, 'model_not_found', `There is no such model. There are: ${names}`, { param: 'model' })
   }
 
-  /** Makes ready what a configuration asks for. Rejects with a `ConfigError`, and nothing has changed then. */
-  async prepare(config: Config): Promise<PreparedConfig> {
+  /** Makes ready what a configuration asks for. Rejects with a `ConfigError`, or on abort, and nothing has changed then. */
+  async prepare(config: Config, signal: AbortSignal): Promise<PreparedConfig> {
     const { cwd, logger } = this.#parts
     // What costs nothing is checked before anything is started.
     this.#prepareAgents(config, '')
     const key = toolsKey(config)
-    const tools = key === this.#opened?.key ? undefined : await openTools(config, { cwd, logger })
+    const tools = key === this.#opened?.key ? undefined : await openTools(config, { cwd, logger, signal })
     let agents: (() => HostedAgent)[]
     try {
       agents = this.#prepareAgents(config, (tools ?? this.#opened?.tools)?.instructions ?? '')
@@ -111,7 +111,7 @@ export class AgentHost {
   /** The agent's tools, and those of a client's own, which take the place of others of their names. Throws an `HttpProblem` 400. */
   toolsFor(clientTools: readonly AnyTool[]): ToolSet {
     if (clientTools.length === 0) return this.tools
-    const client = registryOf(clientTools)
+    const client = blamingRequest(() => new ToolRegistry(clientTools))
     return new ToolView(this.tools, { only: this.tools.names().filter((name) => !client.has(name)), also: client.list() })
   }
 
@@ -184,14 +184,6 @@ export class AgentHost {
   #closeUnused({ retired, users, tools }: { tools: OpenedTools; users: number; retired: boolean }): void {
     if (!retired || users > 0) return
     tools.close().catch((error: unknown) => this.#parts.logger.error({ error }, 'tools could not be closed'))
-  }
-}
-
-function registryOf(clientTools: readonly AnyTool[]): ToolRegistry {
-  try {
-    return new ToolRegistry(clientTools)
-  } catch (error) {
-    throw problemOfRequest(error) ?? error
   }
 }
 

@@ -45,18 +45,15 @@ export function createApp(parts: AppParts): (request: Request) => Promise<Respon
   app.get('/admin/:file', (context) => respondWithPage(context.req.param('file'), context, parts))
   app.get('/admin/views/:file', (context) => respondWithPage(`views/${context.req.param('file')}`, context, parts))
   app.notFound(() => errorResponse(new HttpProblem(404, 'not_found', 'There is nothing at this path; /openapi.json has what there is')))
-  app.onError((error, context) => {
-    if (error instanceof HttpProblem) return errorResponse(error)
-    parts.logger.error({ requestId: requestIds.get(context.req.raw), error }, 'a request failed')
-    return errorResponse(new HttpProblem(500, 'internal_error', 'The service failed to answer this request; its log says why'))
-  })
+  app.onError((error, { req }) => respondToFailure(error, req.raw, parts.logger))
   const count = parts.metrics.counter('toolloop_http_requests_total', 'Requests, by route and status.')
   const duration = parts.metrics.histogram('toolloop_http_request_duration_seconds', 'Time to the head of the response.')
   return async (request) => {
     const started = performance.now()
     const requestId = requestIdOf(request)
     requestIds.set(request, requestId)
-    const response = await respond(app, request, parts)
+    // What is thrown and no Error comes past the application's own net.
+    const response = await respond(app, request, parts).catch((error: unknown) => respondToFailure(error, request, parts.logger))
     const route = routeOf(routes, request)
     const { status } = response
     count({ route, method: route === 'none' ? 'any' : request.method, status: String(status) })
@@ -73,6 +70,12 @@ async function respond(app: Hono, request: Request, { limits }: AppParts): Promi
   // A stream nobody reads would stay open; whoever wants to know whether there is something here, asks for it.
   if (request.method === 'HEAD') return errorResponse(new HttpProblem(405, 'method_not_allowed', 'HEAD is not answered'))
   return app.fetch(request)
+}
+
+function respondToFailure(error: unknown, request: Request, logger: Logger): Response {
+  if (error instanceof HttpProblem) return errorResponse(error)
+  logger.error({ requestId: requestIds.get(request), error }, 'a request failed')
+  return errorResponse(new HttpProblem(500, 'internal_error', 'The service failed to answer this request; its log says why'))
 }
 
 function preflight(request: Request, limits: ServiceLimits): Response {

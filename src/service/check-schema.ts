@@ -1,35 +1,53 @@
 import { createRequire } from 'node:module'
-import type { Ajv2020, ErrorObject } from 'ajv/dist/2020.js'
+import type { Ajv2020, ErrorObject, ValidateFunction } from 'ajv/dist/2020.js'
 import { clip } from '../errors.ts'
 import type { JsonSchema } from '../tools/tool.ts'
 import type { Problem } from './http/problem.ts'
 
-/** What is wrong with a value, by the place in it; nothing: it fits. */
-export type SchemaCheck = (value: unknown) => Problem[]
+/**
+ * What is wrong with a value, by the place in it; nothing: it fits. `all`: everything, not just the first; for values that are small, since a
+ * large one may have something wrong in each of its items. No problem quotes a value.
+ */
+export type SchemaCheck = (value: unknown, options?: { all?: boolean }) => Problem[]
 
-let ajv: Ajv2020 | undefined
+interface Instances {
+  first: Ajv2020
+  all: Ajv2020
+}
+
+let instances: Instances | undefined
 const compiled = new WeakMap<JsonSchema, SchemaCheck>()
 
-/** Compiles a schema of this package's own (2020-12), once. All problems are told, and none of them quotes a value. */
+/** Compiles a schema of this package's own (2020-12), once. */
 export function compileCheck(schema: JsonSchema): SchemaCheck {
   const check = compiled.get(schema) ?? compile(schema)
   compiled.set(schema, check)
   return check
 }
 
+function openAjv(options: { allErrors: boolean }): Ajv2020 {
+  // Loaded on first use, as everywhere: it takes longer than the rest of a start.
+  const { Ajv2020 } = createRequire(import.meta.url)('ajv/dist/2020.js') as typeof import('ajv/dist/2020.js')
+  return new Ajv2020({ ...options, strict: false, ownProperties: true, logger: false })
+}
+
 function compile(schema: JsonSchema): SchemaCheck {
-  if (ajv === undefined) {
-    // Loaded on first use, as everywhere: it takes longer than the rest of a start.
-    const { Ajv2020 } = createRequire(import.meta.url)('ajv/dist/2020.js') as typeof import('ajv/dist/2020.js')
-    ajv = new Ajv2020({ allErrors: true, strict: false, ownProperties: true, logger: false })
-  }
+  instances ??= { first: openAjv({ allErrors: false }), all: openAjv({ allErrors: true }) }
+  const { first, all } = instances
   const { $schema: _, $id: __, ...rest } = schema
-  const validate = ajv.compile(rest)
-  return (value) => {
+  const findFirst = first.compile(rest)
+  let findAll: ValidateFunction | undefined
+  const problemsBy = (validate: ValidateFunction, value: unknown): Problem[] => {
     if (validate(value)) return []
     const problems = (validate.errors ?? []).filter(({ keyword }) => keyword !== 'if').map(inWords)
     validate.errors = null // They hold on to the value.
     return problems
+  }
+  return (value, options = {}) => {
+    const problems = problemsBy(findFirst, value)
+    if (problems.length === 0 || options.all !== true) return problems
+    findAll ??= all.compile(rest)
+    return problemsBy(findAll, value)
   }
 }
 
@@ -43,9 +61,10 @@ function inWords({ instancePath, keyword, params, message, schema }: ErrorObject
     case 'type':
       return { path: instancePath, message: `must be of type ${[params.type].flat().join(' or ')}` }
     case 'enum':
-      return { path: instancePath, message: `must be one of ${params.allowedValues.join(', ')}` }
+      return { path: instancePath, message: `must be one of ${params.allowedValues.map(String).join(', ')}` }
     case 'const':
       return { path: instancePath, message: `must be ${JSON.stringify(schema ?? params.allowedValue)}` }
+    case 'not':
     case 'false schema':
       return { path: instancePath, message: 'is not supported' }
     default:

@@ -20,6 +20,8 @@ interface Surroundings {
   /** Where relative paths begin. */
   cwd: string
   logger: Logger
+  /** Gives up what takes long to open. */
+  signal: AbortSignal
 }
 
 /** One kind of tools, opened. */
@@ -88,10 +90,10 @@ async function openSkills({ paths = [], ...options }: SkillsConfig, { cwd, logge
   }
 }
 
-async function openMcp({ servers = {}, ...options }: McpConfig, { logger }: Surroundings): Promise<Opened> {
+async function openMcp({ servers = {}, ...options }: McpConfig, { logger, signal }: Surroundings): Promise<Opened> {
   const { connectMcpServers } = await import('../tools/mcp/index.ts')
   try {
-    const tools = await connectMcpServers(servers, { ...(options as McpOptions), logger })
+    const tools = await connectMcpServers(servers, { ...(options as McpOptions), logger, signal })
     return { source: { kind: 'mcp', tools }, close: () => tools.close() }
   } catch (error) {
     throw unusable('/mcp', `could not be opened: ${messageOf(error)}`, error)

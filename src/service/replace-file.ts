@@ -19,6 +19,8 @@ export async function replaceFile(path: string, text: string): Promise<void> {
   try {
     const file = await open(fresh, 'wx', mode)
     try {
+      // What a file is opened with is cut by the process's mask.
+      await file.chmod(mode)
       await file.writeFile(text)
       await file.sync()
     } finally {

@@ -156,7 +156,7 @@ class AgentService implements Service {
       env: this.#env,
       times: watchTimes,
       logger: this.logger,
-      prepare: (config) => this.#prepare(config),
+      prepare: (config, signal) => this.#prepare(config, signal),
       ...(options.onReload === undefined ? {} : { onReload: options.onReload }),
     })
     metrics.gauge('toolloop_runs_running', 'Runs that are going on.', () => this.#runs.running)
@@ -210,6 +210,7 @@ class AgentService implements Service {
 
   async #drain(timeoutMs: number): Promise<void> {
     this.#draining = true
+    const configClosed = this.#config.close()
     await this.#runs.settled(AbortSignal.timeout(timeoutMs))
     if (this.#runs.running > 0) {
       this.logger.warn({ running: this.#runs.running }, 'runs are aborted: the service is shutting down')
@@ -217,7 +218,8 @@ class AgentService implements Service {
       await this.#runs.settled(AbortSignal.timeout(afterAbortMs))
     }
     this.#streams.dispose('the service is shutting down')
-    this.#config.close()
+    await configClosed
+    await this.ready.catch(() => {})
     await this.#runs.close()
     await this.#host.close()
   }
@@ -228,15 +230,14 @@ class AgentService implements Service {
     try {
       if (runsFolder !== undefined) await this.#runs.open(resolve(cwd, runsFolder), 'service.keepRuns.folder')
     } catch (error) {
-      this.#config.close()
-      await Promise.all([this.#runs.close(), this.#host.close()])
+      await Promise.all([this.#config.close(), this.#runs.close(), this.#host.close()])
       throw error
     }
   }
 
-  async #prepare(config: Config): Promise<PreparedConfig> {
+  async #prepare(config: Config, signal: AbortSignal): Promise<PreparedConfig> {
     const limits = readLimits(config)
-    const prepared = await this.#host.prepare(config)
+    const prepared = await this.#host.prepare(config, signal)
     return {
       commit: () => {
         prepared.commit()

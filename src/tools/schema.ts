@@ -1,3 +1,4 @@
+import type { Script } from 'node:vm'
 import type { Ajv, ErrorObject, ValidateFunction } from 'ajv'
 import { clip, messageOf, show, ToolloopError } from '../errors.ts'
 import type { JsonSchema } from './tool.ts'
@@ -9,10 +10,18 @@ const compiled = new WeakMap<JsonSchema, Validator>()
 /** Enough to correct a call; more would only drown it. */
 const mostProblems = 8
 
+/** What a schema of somebody else has to be compiled in, and a value to be checked in, in milliseconds. */
+const mostCompileMs = 500
+const mostCheckMs = 250
+
 let instances: { draft7: Ajv; draft2020: Ajv } | undefined
+let compilations = 0
+/** An instance keeps a piece of every schema it has compiled: after so many there is a fresh one, and the old one goes with its last schema. */
+const mostCompilations = 100
 
 /** The dialects a schema may be written in, the likeliest first. */
 function dialectsOf({ $schema }: JsonSchema): Ajv[] {
+  if (++compilations % mostCompilations === 0) instances = undefined
   if (instances === undefined) {
     // Loaded on first use: it is half of what importing this package may cost.
     const require = process.getBuiltinModule('node:module').createRequire(import.meta.url)
@@ -37,13 +46,13 @@ function dialectsOf({ $schema }: JsonSchema): Ajv[] {
   return /draft-0\d/.test(String($schema)) ? [instances.draft7] : [instances.draft2020]
 }
 
-let compilations = 0
+let ids = 0
 
 function compileIn(ajv: Ajv, schema: JsonSchema): ValidateFunction {
   if (typeof schema !== 'object' || schema === null || Array.isArray(schema)) throw new Error('it is not an object')
   // `$schema` has chosen the dialect, and ajv refuses those it doesn't know. Without an id it can't resolve `$ref: '#'`.
   const { $schema: _, $id, ...rest } = schema
-  const id = $id === undefined || $id === '' ? `urn:toolloop:schema:${++compilations}` : $id
+  const id = $id === undefined || $id === '' ? `urn:toolloop:schema:${++ids}` : $id
   if (typeof id !== 'string') throw new Error('its `$id` is not a text')
   const key = id.replace(/#\/?$/, '')
   if (ajv.refs[key] !== undefined || ajv.schemas[key] !== undefined) throw new Error(`its \`$id\` is that of a dialect, \`${id}\``)
@@ -72,8 +81,57 @@ function compileInAny(dialects: Ajv[], schema: JsonSchema): ValidateFunction {
 
 /** Compiles a schema, once for each schema object. Throws `invalid_tool` for one that is not usable. */
 export function compileSchema(schema: JsonSchema, toolName: string): Validator {
+  const validator = compiled.get(schema) ?? compileNew(schema, toolName)
+  compiled.set(schema, validator)
+  return validator
+}
+
+/**
+ * The same for a schema that came from elsewhere: a regular expression, or a union of references, can keep whoever checks a value busy for
+ * years, and everybody else waiting. Compiling it and each check are stopped in time; what can't be checked in time does not fit. Throws
+ * `invalid_tool` for one that takes too long, too. From then on `compileSchema` has this validator for it.
+ */
+export function compileUntrusted(schema: JsonSchema, toolName: string): Validator {
   const known = compiled.get(schema)
   if (known !== undefined) return known
+  const compiling = stoppedAfter(mostCompileMs, () => compileNew(schema, toolName))
+  if (compiling === undefined) {
+    // It was stopped in the middle of its work.
+    instances = undefined
+    throw new ToolloopError('invalid_tool', `Tool \`${toolName}\`: its parameters are too large a JSON Schema`)
+  }
+  const check = compiling.value
+  let isTooSlow = false
+  const validator: Validator = (value) => {
+    const checked = isTooSlow ? undefined : stoppedAfter(mostCheckMs, () => check(value))
+    isTooSlow = checked === undefined
+    return checked === undefined
+      ? ['arguments: could not be checked in time, because of a `pattern` or a union in their schema']
+      : checked.value
+  }
+  compiled.set(schema, validator)
+  return validator
+}
+
+let timed: { script: Script; context: { work?: () => unknown } } | undefined
+
+/** What `work` returns; undefined when it took longer. It is stopped wherever it is then: no `finally` of its is run. */
+function stoppedAfter<T>(ms: number, work: () => T): { value: T } | undefined {
+  const { createContext, Script } = process.getBuiltinModule('node:vm')
+  timed ??= { script: new Script('work()'), context: createContext({}) }
+  try {
+    timed.context.work = work
+    return { value: timed.script.runInContext(timed.context, { timeout: ms }) as T }
+  } catch (error) {
+    // It is the context's own error, and of no class there is here.
+    if (typeof error === 'object' && error !== null && 'code' in error && error.code === 'ERR_SCRIPT_EXECUTION_TIMEOUT') return undefined
+    throw error
+  } finally {
+    delete timed.context.work
+  }
+}
+
+function compileNew(schema: JsonSchema, toolName: string): Validator {
   let validate: ValidateFunction
   try {
     validate = compileInAny(dialectsOf(schema), schema)
@@ -82,15 +140,13 @@ export function compileSchema(schema: JsonSchema, toolName: string): Validator {
       cause: error,
     })
   }
-  const validator: Validator = (value) => {
+  return (value) => {
     try {
       return validate(value) ? [] : describe(validate.errors ?? [])
     } finally {
       validate.errors = null // They hold on to the value.
     }
   }
-  compiled.set(schema, validator)
-  return validator
 }
 
 function describe(errors: ErrorObject[]): string[] {

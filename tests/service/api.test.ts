@@ -65,6 +65,7 @@ describe('/openapi.json', () => {
       '/admin/api/feed',
     ])
       await check(await ask(path), 'get', path)
+    await check(await ask('/v1/models/toolloop'), 'get', '/v1/models/{id}')
     await check(await ask(`/v1/runs/${id}`), 'get', '/v1/runs/{id}')
     await check(await ask(`/v1/runs/${id}/events`), 'get', '/v1/runs/{id}/events')
     await check(await post(`/v1/runs/${id}/messages`, { input: 'y' }), 'post', '/v1/runs/{id}/messages')

@@ -197,6 +197,36 @@ describe('what is sent', () => {
     expect((await ask('/v1/models')).status).toBe(200)
   })
 
+  it('a large body with something wrong in each of its items is refused in a few words', async () => {
+    const { post } = await startService({})
+    const response = await post('/v1/chat/completions', { model: 'toolloop', messages: Array.from({ length: 50_000 }, () => 1) })
+    expect(response.status).toBe(400)
+    expect((await response.text()).length).toBeLessThan(1_000)
+  })
+
+  it('a client’s schema keeps nobody waiting: neither by a pattern, nor by a union, nor by its size', async () => {
+    const { post } = await startService({ model: 'demo' })
+    const call = (args: object, parameters: object) => {
+      const tools = [{ type: 'function', function: { name: 'mine', parameters } }]
+      return json(post('/v1/runs', { input: `call mine with ${JSON.stringify(args)}`, tools }))
+    }
+    const pattern = { type: 'object', properties: { a: { type: 'string', pattern: '^(a+)+$' } } }
+    expect((await call({ a: 'a' }, pattern)).pending).toHaveLength(1)
+    expect(await call({ a: `${'a'.repeat(60)}!` }, pattern)).toMatchObject({ status: 'done', pending: [] })
+    const nested = { properties: { x: { $ref: '#/$defs/a' } }, required: ['y'] }
+    const union = { type: 'object', $defs: { a: { anyOf: [nested, nested] } }, properties: { x: { $ref: '#/$defs/a' } } }
+    const deep = JSON.parse(`${'{"x":'.repeat(30)}{}${'}'.repeat(30)}`)
+    expect(await call(deep, union)).toMatchObject({ status: 'done', pending: [] })
+    const properties = Object.fromEntries(Array.from({ length: 20_000 }, (_, at) => [`p${at}`, { type: 'string' }]))
+    expect((await call({}, { type: 'object', properties })).error).toMatchObject({ code: 'invalid_tool' })
+    const answer = scriptedModel(() => ({ toolCalls: [{ name: 'final_answer', arguments: { a: `${'a'.repeat(60)}!` } }] }))
+    const { post: ask } = await startService({ model: answer })
+    const format = { type: 'json_schema', json_schema: { name: 'a', schema: pattern } }
+    const messages = [{ role: 'user', content: 'x' }]
+    await ask('/v1/chat/completions', { model: 'toolloop', messages, response_format: format })
+    expect(JSON.stringify(answer.requests[1]?.messages)).toContain('could not be checked in time')
+  })
+
   it('whatever it is, the answer is never that the service failed', async () => {
     const { file } = await configFile('service: { requestsPerMinute: 100000 }\n')
     const { service, log } = await startService({ configFile: file, model: scriptedModel(() => ({ text: '{}' })) })

@@ -1,9 +1,9 @@
 import OpenAI from 'openai'
 import { describe, expect, it } from 'vitest'
-import { scriptedModel } from '../../src/testing/index.ts'
+import { scriptedModel, startMockProvider } from '../../src/testing/index.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { countingTool } from '../hazards/tools.ts'
-import { startService, token } from './start-service.ts'
+import { json, startService, token } from './start-service.ts'
 
 const weather = {
   type: 'function' as const,
@@ -82,7 +82,10 @@ describe('POST /v1/chat/completions, by the official client', () => {
 
   it('lists the agents as models, and knows no others', async () => {
     const { client } = await startWithClient({ model: scriptedModel(['hi']) })
-    expect((await client.models.list()).data.map(({ id }) => id)).toEqual(['toolloop'])
+    const { data } = await client.models.list()
+    expect(data.map(({ id }) => id)).toEqual(['toolloop'])
+    expect(await client.models.retrieve('toolloop')).toEqual(data[0])
+    await expect(client.models.retrieve('gpt-99')).rejects.toMatchObject({ status: 404, code: 'model_not_found' })
     const asked = client.chat.completions.create({ model: 'gpt-99', messages: [{ role: 'user', content: 'x' }] })
     await expect(asked).rejects.toMatchObject({ status: 404, code: 'model_not_found', param: 'model' })
   })
@@ -119,6 +122,66 @@ describe('POST /v1/chat/completions, by the official client', () => {
     await expect(client.chat.completions.create({ model: 'toolloop', messages, logprobs: true })).rejects.toMatchObject({
       param: 'logprobs',
     })
+  })
+
+  it('takes null for what is absent, as clients send it, and passes over what changes nothing', async () => {
+    const { post } = await startWithClient({ model: scriptedModel(['ok', 'ok']) })
+    const fields = 'stream stream_options tools tool_choice parallel_tool_calls response_format n logprobs logit_bias functions modalities'
+    const absent = Object.fromEntries(`${fields} temperature stop max_tokens reasoning_effort`.split(' ').map((name) => [name, null]))
+    const harmless = { user: 'u', metadata: {}, store: false, service_tier: 'auto', verbosity: 'low', logit_bias: {}, modalities: ['text'] }
+    const messages = [{ role: 'user', content: 'x', name: 'ann' }]
+    for (const more of [absent, harmless]) {
+      const response = await post('/v1/chat/completions', { model: 'toolloop', messages, ...more })
+      expect([response.status, await response.text()]).toEqual([200, expect.stringContaining('"content":"ok"')])
+    }
+  })
+
+  it('refuses by its name what would change the answer', async () => {
+    const { post } = await startWithClient({ model: scriptedModel(['ok']) })
+    const image = { type: 'image_url', image_url: 'https://example.com/a.png' }
+    for (const [param, more] of [
+      ['functions', { functions: [{ name: 'a' }] }],
+      ['logit_bias', { logit_bias: { 50256: -100 } }],
+      ['modalities', { modalities: ['text', 'audio'] }],
+      ['web_search_options', { web_search_options: {} }],
+      ['response_format.json_schema', { response_format: { type: 'json_schema' } }],
+      [
+        'response_format.json_schema.schema.type',
+        { response_format: { type: 'json_schema', json_schema: { name: 'a', schema: { type: 'array' } } } },
+      ],
+      [
+        'messages.0.content.0',
+        { messages: [{ role: 'user', content: [{ type: 'input_audio', input_audio: { data: '', format: 'wav' } }] }] },
+      ],
+      ['messages.0.content.1', { messages: [{ role: 'user', content: [{ type: 'text', text: 'x' }, image] }] }],
+      ['messages.0.content.0', { messages: [{ role: 'user', content: [{ type: 'file', file: { file_id: 'file-1' } }] }] }],
+    ] as const) {
+      const response = await post('/v1/chat/completions', { model: 'toolloop', messages: [{ role: 'user', content: 'x' }], ...more })
+      expect([response.status, (await json(response)).error]).toEqual([400, expect.objectContaining({ param, code: 'invalid_request' })])
+    }
+  })
+
+  it('tells what kind of failure the model’s was, in the words of OpenAI', async () => {
+    await using provider = await startMockProvider({ faults: [{ status: 429, headers: { 'retry-after': '7' } }] })
+    const model = { provider: 'custom', model: 'm', baseURL: provider.baseURL, maxRetries: 0 }
+    const { client } = await startWithClient({ model })
+    const asked = client.chat.completions.create({ model: 'toolloop', messages: [{ role: 'user', content: 'x' }] })
+    const error = await asked.catch((thrown: unknown) => thrown)
+    if (!(error instanceof OpenAI.APIError)) throw new Error('no error')
+    expect([error.status, error.code, error.headers?.get('retry-after')]).toEqual([429, 'rate_limit_exceeded', '7'])
+  })
+
+  it('a stream that has to be closed ends with an error, which is all its readers know', async () => {
+    const held = Promise.withResolvers<string>()
+    const model = scriptedModel([{ chunks: ['a', held.promise] }])
+    const stuck = defineTool({ name: 'stuck', description: 'Never ends.', execute: () => new Promise(() => {}) })
+    const { service, post } = await startWithClient({ model, tools: [stuck] })
+    const response = await post('/v1/chat/completions', { model: 'toolloop', messages: [{ role: 'user', content: 'x' }], stream: true })
+    await service.drain(0)
+    const text = await response.text()
+    expect(text).toContain('"code":"')
+    expect(text).not.toContain('event: CLOSE')
+    held.resolve('')
   })
 
   it('tells failures in OpenAI’s shape, whole and in the stream, and nobody runs them twice', async () => {
@@ -158,6 +221,21 @@ describe('POST /v1/chat/completions, by the official client', () => {
     })) {
       if (chunk.choices[0]?.delta.content) break
     }
+    expect(await ended).toBe('aborted')
+  })
+
+  it('ends the run when whoever waits for the whole answer goes', async () => {
+    await using provider = await startMockProvider({ script: [{ text: '', hang: true }] })
+    const { client, service } = await startWithClient({ model: { provider: 'custom', model: 'm', baseURL: provider.baseURL } })
+    const ended = new Promise((resolve) => service.bus.on('RUN_END', ({ stopReason }) => resolve(stopReason)))
+    const leave = new AbortController()
+    const asked = client.chat.completions.create(
+      { model: 'toolloop', messages: [{ role: 'user', content: 'x' }] },
+      { signal: leave.signal },
+    )
+    await provider.waitForRequest()
+    leave.abort()
+    await expect(asked).rejects.toThrow('abort')
     expect(await ended).toBe('aborted')
   })
 })

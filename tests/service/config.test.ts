@@ -1,4 +1,4 @@
-import { mkdir, readFile, readlink, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readFile, readlink, rename, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { parseDocument } from 'yaml'
@@ -17,6 +17,14 @@ const problemsOf = (text: string, env = {}) =>
     () => [],
     (error) => error.problems,
   )
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
 
 describe('the configuration while the service runs', () => {
   it('S4-23 another provider in the file is used from the next request on, without a restart', async () => {
@@ -229,6 +237,66 @@ describe('the configuration while the service runs', () => {
     expect(log()).toContain('hold from the next start on')
     await write('service: { port: 0, host: 127.0.0.1 }\n')
     expect((await reloaded.next()).needsRestart).toEqual([])
+  })
+
+  it('a file that can’t be read is told of once, and no longer when it can be', async () => {
+    const text = 'model: demo\n'
+    const { file, folder } = await configFile(text)
+    const reloaded = reloads()
+    let told = 0
+    const { ask, log } = await startService({
+      configFile: file,
+      times: { debounceMs: 5, pollMs: 10 },
+      onReload: (state) => {
+        told++
+        reloaded.onReload(state)
+      },
+    })
+    await rm(file)
+    await mkdir(file)
+    while (!(await reloaded.next()).lastError?.problems[0]?.message.includes('EISDIR')) {}
+    const shown = await ask('/admin/api/config')
+    expect([shown.status, (await json(shown)).error]).toEqual([409, expect.objectContaining({ code: 'config_unreadable' })])
+    const put = { method: 'PUT', body: '{"config":{}}', headers: { 'content-type': 'application/json', 'if-match': '*' } }
+    expect((await ask('/admin/api/config', put)).status).toBe(409)
+    const before = told
+    // Several more looks.
+    await new Promise((resolve) => setTimeout(resolve, 60))
+    expect([told, log().split('EISDIR').length - 1]).toEqual([before, 1])
+    await rm(file, { recursive: true })
+    await symlink('toolloop.yaml', file)
+    while (!(await reloaded.next()).lastError?.problems[0]?.message.includes('ELOOP')) {}
+    await writeFile(join(folder, 'same'), text)
+    await rename(join(folder, 'same'), file)
+    while ((await reloaded.next()).lastError !== null) {}
+  })
+
+  it('a save that can’t be written says why, and one that can keeps the file’s mode', async () => {
+    const { file, folder } = await configFile('model: demo\n')
+    await chmod(file, 0o666)
+    const put = { method: 'PUT', body: '{"config":{}}', headers: { 'content-type': 'application/json', 'if-match': '*' } }
+    const { ask } = await startService({ configFile: file, times })
+    expect((await ask('/admin/api/config', put)).status).toBe(200)
+    expect((await stat(file)).mode & 0o777).toBe(0o666)
+    const { ask: askOther } = await startService({ configFile: join(folder, 'no', 'folder', 'toolloop.yaml'), times })
+    const refused = await askOther('/admin/api/config', put)
+    expect([refused.status, (await json(refused)).error]).toEqual([
+      409,
+      expect.objectContaining({ code: 'config_read_only', message: expect.stringContaining('ENOENT') }),
+    ])
+  })
+
+  it('a change that is under way when the service is drained is given up, with what was started for it', async () => {
+    const { file, folder, write } = await configFile('model: demo\n')
+    const { service, log } = await startService({ configFile: file, times })
+    const pidFile = join(folder, 'pid')
+    // A server that never says a word.
+    await write(`mcp: { servers: { mute: { command: sh, args: ['-c', 'echo $$ > ${pidFile}; exec sleep 1000'] } } }\n`)
+    await expect.poll(() => readFile(pidFile, 'utf8').then(Number, () => 0), { timeout: 10_000 }).toBeGreaterThan(0)
+    await service.drain(0)
+    const started = Number(await readFile(pidFile, 'utf8'))
+    await expect.poll(() => isRunning(started), { timeout: 10_000 }).toBe(false)
+    expect(log()).not.toContain('is not usable')
   })
 
   it('a listener that throws breaks neither a reload nor a save', async () => {

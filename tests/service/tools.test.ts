@@ -79,6 +79,11 @@ describe('tools of the configuration', () => {
       })
     const refused = await put({ mcp: { servers: { x: { command: 'touch', args: ['/tmp/owned'] } } } })
     expect([refused.status, (await json(refused)).error.param]).toEqual([422, '/mcp'])
+    const root = await put({ tools: { builtin: ['read_file'], workspace: '/' } })
+    expect([root.status, (await json(root)).error.message]).toEqual([
+      422,
+      expect.stringContaining('/tools/workspace can be changed in the file'),
+    ])
     await write('mcp: { servers: { gone: { command: no-such-program-at-all } } }\n')
     expect((await reloaded.next()).lastError?.problems).toMatchObject([
       { path: '/mcp', message: expect.stringContaining('could not be opened') },

@@ -2,7 +2,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from 'vitest'
 import { ToolloopError } from '../../src/errors.ts'
-import { compileSchema } from '../../src/tools/schema.ts'
+import { compileSchema, compileUntrusted } from '../../src/tools/schema.ts'
 import type { JsonSchema } from '../../src/tools/tool.ts'
 
 const check = (schema: JsonSchema, value: unknown) => compileSchema(schema, 't')(value)
@@ -235,6 +235,33 @@ describe('schemas that are taken', () => {
     }
     // The interpreter may still hold on to the last ones it has seen.
     expect(watched.filter((ref) => ref.deref() !== undefined).length).toBeLessThanOrEqual(4)
+  })
+
+  it('keeps no part of a schema, once there were many others', async () => {
+    setFlagsFromString('--expose-gc')
+    const collect: () => void = runInNewContext('gc')
+    const compileLongEnum = () => {
+      const names = Array.from({ length: 300 }, (_, at) => `name ${at}`)
+      expect(check(object({ a: { enum: names } }), { a: 'name 7' })).toEqual([])
+      return new WeakRef(names)
+    }
+    const watched = compileLongEnum()
+    for (let i = 0; i < 200; i++) check(object({}), {})
+    for (let turn = 0; turn < 20 && watched.deref() !== undefined; turn++) {
+      await new Promise((resolve) => setImmediate(resolve))
+      collect()
+    }
+    expect(watched.deref()).toBeUndefined()
+  })
+
+  it('stops a check of somebody else’s schema that does not come back', () => {
+    const schema = object({ a: { type: 'string', pattern: '^(a+)+$' } })
+    const validate = compileUntrusted(schema, 't')
+    expect(compileSchema(schema, 't')).toBe(validate)
+    expect(validate({ a: 'aa' })).toEqual([])
+    const tooSlow = ['arguments: could not be checked in time, because of a `pattern` or a union in their schema']
+    expect(validate({ a: `${'a'.repeat(60)}!` })).toEqual(tooSlow)
+    expect(() => compileUntrusted({ type: 'nothing' }, 't')).toThrow('not a usable JSON Schema')
   })
 })
 

@@ -1,10 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import type { RunOptions } from '../../agent/run.ts'
-import type { JsonObject } from '../../messages.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../messages.ts'
 import type { Sampling, ToolChoice } from '../../models/model.ts'
 import { messagesFromOpenAI } from '../../openai-messages.ts'
+import { compileUntrusted } from '../../tools/schema.ts'
+import type { JsonSchema } from '../../tools/tool.ts'
 import { type ClientTool, toClientTools } from '../client-tools.ts'
 import type { Caller } from '../http/auth.ts'
+import { blamingRequest, HttpProblem } from '../http/problem.ts'
 import type { RunOrder } from '../runs/stored-run.ts'
 
 type Maybe<T> = T | null | undefined
@@ -15,10 +18,10 @@ export interface ChatRequest {
   messages: object[]
   stream?: Maybe<boolean>
   stream_options?: Maybe<{ include_usage?: boolean }>
-  tools?: ClientTool[]
-  tool_choice?: ToolChoice
-  parallel_tool_calls?: boolean
-  response_format?: { type: 'text' | 'json_object' | 'json_schema'; json_schema?: { schema: JsonObject } }
+  tools?: Maybe<ClientTool[]>
+  tool_choice?: Maybe<ToolChoice>
+  parallel_tool_calls?: Maybe<boolean>
+  response_format?: Maybe<{ type: 'text' | 'json_object' | 'json_schema'; json_schema?: { schema: JsonObject } }>
   temperature?: Maybe<number>
   top_p?: Maybe<number>
   seed?: Maybe<number>
@@ -26,45 +29,73 @@ export interface ChatRequest {
   presence_penalty?: Maybe<number>
   max_tokens?: Maybe<number>
   max_completion_tokens?: Maybe<number>
-  reasoning_effort?: Maybe<NonNullable<Sampling['reasoningEffort']>>
+  reasoning_effort?: Maybe<NonNullable<Sampling['reasoningEffort']> | 'max'>
   stop?: Maybe<string | string[]>
 }
 
-/** The run such a request asks for. Throws `invalid_message`. */
+/** The run such a request asks for. Throws an `HttpProblem` 400. */
 export function orderOfChat(request: ChatRequest, caller: Caller): RunOrder {
+  request.messages.forEach(checkParts)
   return {
     id: `run_${randomUUID()}`,
     caller,
     kind: 'chat',
     agent: request.model,
-    input: messagesFromOpenAI(request.messages),
+    input: blamingRequest(() => messagesFromOpenAI(request.messages)),
     options: optionsOf(request),
     clientTools: toClientTools(request.tools),
   }
 }
 
+/** Throws an `HttpProblem` 400 for a part that a model would be told of, but not shown. */
+function checkParts(message: object, at: number): void {
+  const { role, content } = message as { role?: Json; content?: Json }
+  if (role !== 'user' || !Array.isArray(content)) return
+  const unknown = content.findIndex((part) => !isPart(part))
+  if (unknown < 0) return
+  const expected = 'Expected a part of type `text`, `image_url` with a `url`, or `file` with `file_data`'
+  throw new HttpProblem(400, 'invalid_request', expected, { param: `messages.${at}.content.${unknown}` })
+}
+
+function isPart(part: Json): boolean {
+  if (!isJsonObject(part)) return false
+  const { type, text, image_url: image, file } = part
+  if (type === 'image_url') return isJsonObject(image) && typeof image.url === 'string'
+  if (type === 'file') return isJsonObject(file) && typeof file.file_data === 'string'
+  return type === 'text' && typeof text === 'string'
+}
+
 /** Whether the answer is to be JSON: then nothing but the answer may be in the reply's content. */
-export function wantsJson({ response_format }: ChatRequest): boolean {
-  return response_format !== undefined && response_format.type !== 'text'
+export function wantsJson({ response_format: format }: ChatRequest): boolean {
+  return (format ?? undefined) !== undefined && format?.type !== 'text'
+}
+
+const anyAnswer: JsonSchema = { type: 'object' }
+
+function outputOf({ response_format: format }: ChatRequest): JsonSchema {
+  const schema = format?.json_schema?.schema
+  if (schema === undefined) return anyAnswer
+  blamingRequest(() => compileUntrusted(schema, 'response_format'))
+  return schema
 }
 
 function optionsOf(request: ChatRequest): RunOptions {
   const { tool_choice, parallel_tool_calls, stop } = request
-  const sampling = {
+  const settings = {
     temperature: request.temperature,
     topP: request.top_p,
     seed: request.seed,
     frequencyPenalty: request.frequency_penalty,
     presencePenalty: request.presence_penalty,
     maxOutputTokens: request.max_completion_tokens ?? request.max_tokens,
-    reasoningEffort: request.reasoning_effort,
+    reasoningEffort: request.reasoning_effort === 'max' ? 'xhigh' : request.reasoning_effort,
     stop: typeof stop === 'string' ? [stop] : stop,
+    toolChoice: tool_choice,
+    parallelToolCalls: parallel_tool_calls,
   }
   return {
-    ...Object.fromEntries(Object.entries(sampling).filter(([, value]) => value !== undefined && value !== null)),
-    ...(tool_choice === undefined ? {} : { toolChoice: tool_choice }),
-    ...(parallel_tool_calls === undefined ? {} : { parallelToolCalls: parallel_tool_calls }),
-    ...(wantsJson(request) ? { output: request.response_format?.json_schema?.schema ?? { type: 'object' } } : {}),
+    ...Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined && value !== null)),
+    ...(wantsJson(request) ? { output: outputOf(request) } : {}),
     // There is no place in this API for somebody's consent.
     approve: () => ({ approved: false, reason: 'this call needs an approval, which cannot be given here' }),
   }

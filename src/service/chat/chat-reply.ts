@@ -68,6 +68,11 @@ export class ChatReply implements RunWatcher, SseSource {
     return text
   }
 
+  /** Its readers know chunks and errors, and no other frames. */
+  lastWords(reason: string): string {
+    return `data: ${JSON.stringify(errorBody(new HttpProblem(503, 'shutting_down', reason)))}\n\n`
+  }
+
   event(event: RunEvent): void {
     if (event.type !== Event.TEXT_DELTA || this.#options.answerOnly) return
     this.#say(event.text, event.meta.iteration)

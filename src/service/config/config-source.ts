@@ -43,8 +43,8 @@ interface ConfigSourceParts {
   env: Readonly<Record<string, string | undefined>>
   times: WatchTimes
   logger: Logger
-  /** Makes ready what a configuration asks for. Rejects with a `ConfigError` when it can't be, and nothing has changed then. */
-  prepare(config: Config): Promise<PreparedConfig>
+  /** Makes ready what a configuration asks for. Rejects with a `ConfigError` when it can't be, or on abort, and nothing has changed then. */
+  prepare(config: Config, signal: AbortSignal): Promise<PreparedConfig>
   /** Told when a change of the file was taken over or refused; `config` is what holds now. What it throws is logged. */
   onReload?(state: ConfigState, config: Config): void
 }
@@ -59,6 +59,9 @@ export class ConfigSource {
   #state: ConfigState
   /** Content of the file when it was last looked at; null: it was not yet. */
   #seen: string | undefined | null = null
+  /** Why it could not be read when it was last looked at. */
+  #unreadable: string | undefined
+  readonly #closed = new AbortController()
   #turn: Promise<unknown> = Promise.resolve()
   #config: Config = {}
   #atStart: Config = {}
@@ -89,7 +92,7 @@ export class ConfigSource {
         this.#seen = text
       })
     } catch (error) {
-      this.close()
+      void this.close()
       throw error
     }
   }
@@ -97,13 +100,15 @@ export class ConfigSource {
   /** Looks at the file, and takes over what has changed in it. Never rejects. */
   async reload(): Promise<void> {
     await this.#inTurn(async () => {
+      if (this.#closed.signal.aborted) return
       await this.#watch?.follow()
       await this.#reloadNow()
     })
   }
 
+  /** Rejects with an `HttpProblem` 409 when the file can't be read. */
   async show(): Promise<ShownConfig> {
-    const text = await this.#read()
+    const text = await this.#readForCaller()
     const config = await parseConfig(text ?? '', this.#shownName, this.#parts.env).then(
       ({ raw }) => raw,
       () => null,
@@ -113,14 +118,14 @@ export class ConfigSource {
 
   /**
    * Writes a change into the file and takes it over; `etag` names the content it was made from. Rejects with an `HttpProblem`: 412 when the
-   * file is another one by now, 422 with all problems when the change is not usable, 409 when there is no file to write to. The file is
-   * untouched then.
+   * file is another one by now, 422 with all problems when the change is not usable, 409 when the file can't be read or written, 507 when
+   * there is no room for it. The file is untouched then.
    */
   async change(change: ConfigChange, etag: string): Promise<ShownConfig> {
     await this.#inTurn(async () => {
       const { file } = this.#parts
       if (file === undefined) throw new HttpProblem(409, 'no_config_file', 'The service was started without a configuration file')
-      const old = await this.#read()
+      const old = await this.#readForCaller()
       if (etag !== '*' && etag !== etagOf(old))
         throw new HttpProblem(412, 'config_changed', 'The configuration was changed since it was read', { param: 'if-match' })
       const text = 'text' in change ? change.text : await this.#edited(old ?? '', change.config)
@@ -135,8 +140,11 @@ export class ConfigSource {
     return this.show()
   }
 
-  close(): void {
+  /** Changes nothing from now on. Resolves when a change that was under way has been given up, or is done. */
+  async close(): Promise<void> {
     this.#watch?.close()
+    this.#closed.abort(new HttpProblem(503, 'shutting_down', 'The service is shutting down'))
+    await this.#turn
   }
 
   get #shownName(): string {
@@ -148,23 +156,42 @@ export class ConfigSource {
     return file === undefined ? text : readConfigText(file)
   }
 
+  async #readForCaller(): Promise<string | undefined> {
+    return this.#read().catch((error: unknown) => {
+      throw new HttpProblem(409, 'config_unreadable', messageOf(error), { cause: error })
+    })
+  }
+
   async #reloadNow(): Promise<void> {
     const { logger } = this.#parts
-    let text: string | undefined
     try {
-      text = await this.#read()
-      if (text === this.#seen) return
-      const vanished = text === undefined
-      this.#seen = text
-      if (vanished) throw new ConfigError(this.#shownName, [{ path: '', message: 'is not there any more' }])
-      await this.#takeOver(text)
+      if (!(await this.#look())) return
+      if (this.#seen === undefined) throw new ConfigError(this.#shownName, [{ path: '', message: 'is not there any more' }])
+      await this.#takeOver(this.#seen ?? undefined)
       logger.info({ file: this.#parts.file }, 'the configuration was changed')
     } catch (error) {
+      if (this.#closed.signal.aborted) return
       const problems = problemsOf(error)
       this.#state = { ...this.#state, lastError: { at: new Date().toISOString(), problems } }
       logger.error({ file: this.#parts.file, problems }, 'the configuration is not usable; the last usable one holds')
     }
     this.#tellOfReload()
+  }
+
+  /** Whether the file is another one than when it was last looked at. Rejects when it can't be read, and that was not known. */
+  async #look(): Promise<boolean> {
+    const wasUnreadable = this.#unreadable
+    try {
+      const text = await this.#read()
+      this.#unreadable = undefined
+      if (text === this.#seen && wasUnreadable === undefined) return false
+      this.#seen = text
+      return true
+    } catch (error) {
+      this.#unreadable = messageOf(error)
+      if (this.#unreadable === wasUnreadable) return false
+      throw error
+    }
   }
 
   #tellOfReload(): void {
@@ -179,8 +206,11 @@ export class ConfigSource {
     const { config } = await parseConfig(text ?? '', this.#shownName, this.#parts.env)
     // A write comes over the network.
     if (write !== undefined) this.#checkProgramsAndFolders(config)
-    const prepared = await this.#parts.prepare(config)
+    const { signal } = this.#closed
+    signal.throwIfAborted()
+    const prepared = await this.#parts.prepare(config, signal)
     try {
+      signal.throwIfAborted()
       await write?.()
     } catch (error) {
       await prepared.discard()
@@ -238,7 +268,11 @@ function asProblem(error: unknown): unknown {
     const [first] = error.problems
     return new HttpProblem(422, 'invalid_config', error.message, { param: first?.path || '/', problems: error.problems, cause: error })
   }
-  const code = typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : ''
-  if (!['EACCES', 'EPERM', 'EROFS'].includes(code)) return error
-  return new HttpProblem(409, 'config_read_only', 'The configuration file can not be written', { cause: error })
+  const code = typeof error === 'object' && error !== null && 'errno' in error && 'code' in error ? String(error.code) : ''
+  if (code === '') return error
+  if (['ENOSPC', 'EDQUOT'].includes(code))
+    return new HttpProblem(507, 'config_no_space', 'There is no room to write the configuration file', { cause: error })
+  // A file that is mounted by itself, as containers do, is busy: it can be written into, but not replaced as a whole.
+  const why = code === 'EBUSY' ? ': it is mounted by itself; mount its folder instead' : ''
+  return new HttpProblem(409, 'config_read_only', `The configuration file can not be written (${code})${why}`, { cause: error })
 }

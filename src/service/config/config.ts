@@ -91,7 +91,7 @@ export function programsAndFolders({ skills, mcp, tools, service }: Config): Rea
   const named = {
     '/skills': skills,
     '/mcp': commands,
-    '/tools/workspace': tools?.workspace,
+    '/tools/workspace': tools?.workspace ?? '.',
     '/service/keepRuns/folder': service?.keepRuns?.folder,
   }
   return Object.fromEntries(Object.entries(named).map(([path, value]) => [path, JSON.stringify(value) ?? '']))

@@ -10,13 +10,17 @@ import type { Config } from './config.ts'
 import { findInlineSecrets } from './inline-secrets.ts'
 import { interpolate } from './interpolate.ts'
 
-/** A configuration that is not usable; `problems` are all there are. */
+/** More than anybody corrects at once. */
+const mostProblems = 100
+
+/** A configuration that is not usable; `problems` are all there are, within reason. */
 export class ConfigError extends ToolloopError {
   readonly problems: readonly Problem[]
 
   constructor(file: string, found: readonly Problem[], cause?: unknown) {
     // What a model's settings are refused with may quote them, and an address may have a password in it.
-    const problems = found.map(({ path, message }) => ({ path, message: redactText(message) }))
+    const problems = found.slice(0, mostProblems).map(({ path, message }) => ({ path, message: redactText(message) }))
+    if (found.length > mostProblems) problems.push({ path: '', message: `has ${found.length - mostProblems} more problems` })
     super('invalid_option', `${file} is not usable: ${describeProblems(problems)}`, { cause })
     this.problems = problems
   }
@@ -48,7 +52,7 @@ export async function parseConfig(text: string, file: string, env: Readonly<Reco
   const { document, raw } = await readYaml(text, file)
   const { value, problems } = interpolate(raw, env)
   check ??= compileCheck(configSchema())
-  const all = [...findInlineSecrets(raw), ...problems, ...check(value)]
+  const all = [...findInlineSecrets(raw), ...problems, ...check(value, { all: true })]
   if (all.length > 0) throw new ConfigError(file, all)
   return { config: value as Config, raw, document }
 }

@@ -56,10 +56,16 @@ function typeOf(status: number): string {
 export function problemOfRun(error: ToolloopError | undefined): HttpProblem {
   if (error === undefined) return new HttpProblem(502, 'model_error', 'The model failed', { headers: noRetry })
   const status = runStatus[error.code] ?? (error.fault === 'provider' || error.fault === 'model' ? 502 : 500)
-  const code = error.code === 'context_overflow' ? 'context_length_exceeded' : error.code
-  return new HttpProblem(status, code, error.message, { headers: noRetry, cause: error })
+  const wait = 'retryAfterMs' in error && typeof error.retryAfterMs === 'number' ? error.retryAfterMs : undefined
+  const headers = { ...noRetry, ...(wait === undefined ? {} : { 'retry-after': String(Math.ceil(wait / 1000)) }) }
+  return new HttpProblem(status, openAICodes[error.code] ?? error.code, error.message, { headers, cause: error })
 }
 
+/** What OpenAI's clients know these by. */
+const openAICodes: Partial<Record<ToolloopError['code'], string>> = {
+  context_overflow: 'context_length_exceeded',
+  rate_limited: 'rate_limit_exceeded',
+}
 const noRetry = { 'x-should-retry': 'false' }
 const runStatus: Partial<Record<ToolloopError['code'], number>> = {
   rate_limited: 429,
@@ -77,4 +83,13 @@ export function problemOfRequest(thrown: unknown): HttpProblem | undefined {
   if (!ToolloopError.isInstance(thrown)) return undefined
   const isRequests = ['invalid_option', 'invalid_message', 'invalid_tool'].includes(thrown.code)
   return isRequests ? new HttpProblem(400, thrown.code, thrown.message, { cause: thrown }) : undefined
+}
+
+/** What `work` returns; what it throws, as a problem of the request where it is one. */
+export function blamingRequest<T>(work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    throw problemOfRequest(error) ?? error
+  }
 }

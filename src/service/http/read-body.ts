@@ -5,6 +5,9 @@ import { HttpProblem } from './problem.ts'
 /** Deeper than anybody writes; recursion over what comes in stays far from the end of the stack. */
 const mostDepth = 64
 
+/** Characters of a body of which all problems are told. */
+const mostCheckedWhole = 20_000
+
 /** The request's JSON body, bounded in bytes and depth, of the schema. Rejects with an `HttpProblem`. */
 export async function readBody(request: Request, { maxBytes, check }: { maxBytes: number; check: SchemaCheck }): Promise<unknown> {
   const type = request.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase()
@@ -14,8 +17,9 @@ export async function readBody(request: Request, { maxBytes, check }: { maxBytes
   if (!/^(identity)?$/.test(request.headers.get('content-encoding') ?? '')) {
     throw new HttpProblem(415, 'unsupported_encoding', 'Expected a body without `content-encoding`', { param: 'content-encoding' })
   }
-  const body = parseBody(await readText(request, maxBytes))
-  const problems = check(body)
+  const text = await readText(request, maxBytes)
+  const body = parseBody(text)
+  const problems = check(body, { all: text.length <= mostCheckedWhole })
   if (problems.length > 0) {
     const param = problems[0]?.path.slice(1).replaceAll('/', '.') ?? ''
     throw new HttpProblem(400, 'invalid_request', `The body is not what it has to be: ${describeProblems(problems)}`, { param, problems })

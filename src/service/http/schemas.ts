@@ -27,8 +27,8 @@ const toolSchema: JsonSchema = object(
     function: object(
       {
         name: { type: 'string', pattern: '^[a-zA-Z0-9_-]{1,64}$' },
-        description: text,
-        parameters: anyObject,
+        description: { type: ['string', 'null'] },
+        parameters: { type: ['object', 'null'] },
         strict: { type: ['boolean', 'null'] },
       },
       ['name'],
@@ -154,10 +154,8 @@ export const steeringSchema: JsonSchema = {
   additionalProperties: false,
 }
 
-export const modelListSchema: JsonSchema = object({
-  object: { const: 'list' },
-  data: { type: 'array', items: object({ id: text, object: { const: 'model' }, created: count, owned_by: text }) },
-})
+export const modelSchema: JsonSchema = object({ id: text, object: { const: 'model' }, created: count, owned_by: text })
+export const modelListSchema: JsonSchema = object({ object: { const: 'list' }, data: { type: 'array', items: modelSchema } })
 
 export const toolListSchema: JsonSchema = object({
   object: { const: 'list' },
@@ -181,30 +179,49 @@ const sampling: Record<string, JsonSchema> = {
   presence_penalty: { type: ['number', 'null'] },
   max_tokens: { type: ['integer', 'null'], minimum: 1 },
   max_completion_tokens: { type: ['integer', 'null'], minimum: 1 },
-  reasoning_effort: { enum: ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', null] },
+  reasoning_effort: { enum: ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max', null] },
   stop: { type: ['string', 'array', 'null'], items: text },
 }
 
-/** What of OpenAI's request is understood; what would change the answer and is not, is refused. Other fields are passed over. */
+/** A field that would change the answer and is not understood, where it is of this kind. */
+function unless(kind: JsonSchema): JsonSchema {
+  return { not: kind }
+}
+
+/**
+ * What of OpenAI's request is understood; what would change the answer and is not, is refused. Other fields are passed over, and null is
+ * what an absent field is, as many clients send it.
+ */
 export const chatRequestSchema: JsonSchema = object(
   {
     model: text,
     messages: { type: 'array', minItems: 1, items: message },
     stream: { type: ['boolean', 'null'] },
-    stream_options: { type: ['object', 'null'], properties: { include_usage: { type: 'boolean' } } },
-    tools: { type: 'array', maxItems: 128, items: toolSchema },
+    stream_options: { type: ['object', 'null'], properties: { include_usage: { type: ['boolean', 'null'] } } },
+    tools: { type: ['array', 'null'], maxItems: 128, items: toolSchema },
     tool_choice: {
-      oneOf: [{ enum: ['auto', 'none', 'required'] }, object({ type: { const: 'function' }, function: object({ name: text }) })],
+      oneOf: [{ enum: ['auto', 'none', 'required', null] }, object({ type: { const: 'function' }, function: object({ name: text }) })],
     },
-    parallel_tool_calls: { type: 'boolean' },
+    parallel_tool_calls: { type: ['boolean', 'null'] },
     response_format: {
-      ...object({ type: { enum: ['text', 'json_object', 'json_schema'] }, json_schema: object({ schema: anyObject }, ['schema']) }, [
-        'type',
-      ]),
+      type: ['object', 'null'],
+      properties: {
+        type: { enum: ['text', 'json_object', 'json_schema'] },
+        // https://platform.openai.com/docs/guides/structured-outputs#supported-schemas
+        json_schema: object({ schema: object({ type: { const: 'object' } }) }),
+      },
+      required: ['type'],
+      if: unless({ type: 'object', properties: { type: { const: 'json_schema' } } }),
+      else: { required: ['json_schema'] },
     },
     n: { enum: [1, null] },
     logprobs: { enum: [false, null] },
-    functions: { type: 'array', maxItems: 0 },
+    logit_bias: unless({ type: 'object', minProperties: 1 }),
+    modalities: unless({ type: 'array', contains: { const: 'audio' } }),
+    functions: unless({ type: 'array', minItems: 1 }),
+    function_call: unless({ type: 'object' }),
+    web_search_options: unless({ type: 'object' }),
+    moderation: unless({ type: 'object' }),
     ...sampling,
   },
   ['model', 'messages'],

@@ -6,6 +6,8 @@ export interface SseSource {
   take(characters: number): string
   /** Nothing will follow what `take` has given. */
   readonly ended: boolean
+  /** The last frame of a stream that has to be closed before its end. Default: a `CLOSE` with the reason. */
+  lastWords?(reason: string): string
   /** Calls back when there may be something to take, or it has ended. Returns the function that unsubscribes. */
   onReady(wake: () => void): () => void
 }
@@ -136,7 +138,7 @@ class SseStream {
     if (controller === undefined) return
     this.#flush()
     if (this.#controller === undefined) return
-    controller.enqueue(encoder.encode(sseFrame('CLOSE', JSON.stringify({ reason }))))
+    controller.enqueue(encoder.encode(this.#source.lastWords?.(reason) ?? sseFrame('CLOSE', JSON.stringify({ reason }))))
     this.#end('gone')
     controller.close()
   }

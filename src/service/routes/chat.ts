@@ -1,7 +1,7 @@
+import type { Agent } from '../agent-host.ts'
 import { type ChatRequest, orderOfChat, wantsJson } from '../chat/chat-order.ts'
 import { ChatReply } from '../chat/chat-reply.ts'
-import { problemOfRequest } from '../http/problem.ts'
-import { chatCompletionSchema, chatRequestSchema, modelListSchema } from '../http/schemas.ts'
+import { chatCompletionSchema, chatRequestSchema, modelListSchema, modelSchema } from '../http/schemas.ts'
 import type { Call, Route } from '../route.ts'
 import type { ServiceParts } from '../service-parts.ts'
 
@@ -26,20 +26,28 @@ export function chatRoutes(parts: ServiceParts): Route[] {
       access: 'run',
       summary: 'The agents there are.',
       responses: { 200: { description: 'As OpenAI lists models', schema: modelListSchema } },
-      answer: () =>
-        Response.json({
-          object: 'list',
-          data: parts.host.agents.map(({ name }) => ({ id: name, object: 'model', created, owned_by: 'toolloop' })),
-        }),
+      answer: () => Response.json({ object: 'list', data: parts.host.agents.map(describeModel) }),
+    },
+    {
+      method: 'GET',
+      path: '/v1/models/{id}',
+      access: 'run',
+      summary: 'An agent.',
+      responses: { 200: { description: 'As OpenAI tells of a model', schema: modelSchema } },
+      answer: ({ params }) => Response.json(describeModel(parts.host.agent(params.id ?? ''))),
     },
   ]
+}
+
+function describeModel({ name }: Agent): object {
+  return { id: name, object: 'model', created, owned_by: 'toolloop' }
 }
 
 const created = Math.floor(Date.now() / 1000)
 
 async function completeChat({ request, body, caller }: Call, { runs, streams, limiter }: ServiceParts): Promise<Response> {
   const chat = body as ChatRequest
-  const order = orderInWords(chat, caller)
+  const order = orderOfChat(chat, caller)
   const isStream = chat.stream === true
   const reply = new ChatReply(
     { id: order.id, model: chat.model, answerOnly: wantsJson(chat), includeUsage: chat.stream_options?.include_usage === true },
@@ -69,13 +77,5 @@ async function completeChat({ request, body, caller }: Call, { runs, streams, li
   } catch (error) {
     release()
     throw error
-  }
-}
-
-function orderInWords(chat: ChatRequest, caller: Call['caller']): ReturnType<typeof orderOfChat> {
-  try {
-    return orderOfChat(chat, caller)
-  } catch (error) {
-    throw problemOfRequest(error) ?? error
   }
 }

@@ -3,7 +3,7 @@ import type { Decision } from '../../agent/decisions.ts'
 import type { RunInput, RunLimits, RunOptions } from '../../agent/run.ts'
 import type { ChatMessage } from '../../messages.ts'
 import { type ClientTool, toClientTools } from '../client-tools.ts'
-import { HttpProblem, problemOfRequest } from '../http/problem.ts'
+import { HttpProblem } from '../http/problem.ts'
 import { decisionsSchema, runListSchema, runSchema, startRunSchema, steeringSchema } from '../http/schemas.ts'
 import { sseFrame } from '../http/sse.ts'
 import type { Call, Route, RouteResponse } from '../route.ts'
@@ -204,11 +204,7 @@ export function readLastEventId(request: Request): number {
 
 async function steer(run: ServiceRun, { input }: { input: RunInput }, { runs }: ServiceParts): Promise<Response> {
   if (run.status === 'done') throw new HttpProblem(409, 'run_ended', `Run ${run.id} has ended; start another one with its messages`)
-  try {
-    await runs.say(run, input)
-  } catch (error) {
-    throw problemOfRequest(error) ?? error
-  }
+  await runs.say(run, input)
   return respondWith(run, 202)
 }
 

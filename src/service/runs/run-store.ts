@@ -7,7 +7,7 @@ import type { Logger } from '../../log.ts'
 import type { ToolSet } from '../../tools/registry.ts'
 import type { AgentHost } from '../agent-host.ts'
 import type { Caller } from '../http/auth.ts'
-import { HttpProblem, problemOfRequest } from '../http/problem.ts'
+import { blamingRequest, HttpProblem, problemOfRequest } from '../http/problem.ts'
 import type { RateLimiter } from '../http/rate-limit.ts'
 import { EventLog } from './event-log.ts'
 import { RunFiles } from './run-files.ts'
@@ -178,9 +178,9 @@ export class RunStore {
     await run.ended
   }
 
-  /** Says something to a run; resolves when it will be taken up, come what may. Throws `invalid_message`. */
+  /** Says something to a run; resolves when it will be taken up, come what may. Rejects with an `HttpProblem` 400. */
   async say(run: ServiceRun, input: RunInput): Promise<void> {
-    run.control.send(input)
+    blamingRequest(() => run.control.send(input))
     if (run.outcome !== undefined) await this.#save(run, run.outcome)
   }
 
