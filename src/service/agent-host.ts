@@ -1,4 +1,4 @@
-import type { RunnerOptions } from '../agent/run.ts'
+import type { RunLimits, RunnerOptions } from '../agent/run.ts'
 import { AgentRunner } from '../agent/runner.ts'
 import { messageOf } from '../errors.ts'
 import type { EventBus } from '../events.ts'
@@ -34,6 +34,9 @@ interface HostedAgent extends Agent {
   settingsKey: string
 }
 
+/** Absent: the runner's own default, or no bound. */
+export type RunBoundsOfAll = Pick<RunnerOptions, 'maxIterations'> & RunLimits
+
 interface HostParts {
   /** The model where the configuration names none. */
   model: AnyModel
@@ -55,6 +58,7 @@ export class AgentHost {
   readonly tools: ToolSources
   readonly #parts: HostParts
   #agents = new Map<string, HostedAgent>()
+  #bounds: RunBoundsOfAll = {}
   #opened: { key: string; tools: OpenedTools; users: number; retired: boolean } | undefined
 
   constructor(parts: HostParts) {
@@ -64,6 +68,11 @@ export class AgentHost {
 
   get agents(): readonly Agent[] {
     return [...this.#agents.values()]
+  }
+
+  /** What bounds every run, by the configuration or else by the program; a request can only ask for less. */
+  get bounds(): RunBoundsOfAll {
+    return this.#bounds
   }
 
   /** Throws an `HttpProblem` 404. */
@@ -91,6 +100,8 @@ export class AgentHost {
     return {
       commit: () => {
         if (tools !== undefined) this.#replaceTools(key, tools)
+        const { maxIterations, limits } = this.#optionsOf(config, '')
+        this.#bounds = { ...limits, ...(maxIterations === undefined ? {} : { maxIterations }) }
         this.#agents = new Map(agents.map((commit) => commit()).map((agent) => [agent.name, agent]))
       },
       discard: async () => tools?.close(),

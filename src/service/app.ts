@@ -40,7 +40,8 @@ export function createApp(parts: AppParts): (request: Request) => Promise<Respon
       throw new HttpProblem(405, 'method_not_allowed', `Expected ${allow}`, { headers: { allow } })
     })
   }
-  app.get('/admin', (context) => context.redirect(`${new URL(context.req.url).pathname}/`, 308))
+  // Relative: the service may be mounted below a path that it does not see.
+  app.get('/admin', (context) => context.redirect('admin/', 308))
   app.get('/admin/', (context) => respondWithPage('index.html', context, parts))
   app.get('/admin/:file', (context) => respondWithPage(context.req.param('file'), context, parts))
   app.get('/admin/views/:file', (context) => respondWithPage(`views/${context.req.param('file')}`, context, parts))
@@ -56,7 +57,9 @@ export function createApp(parts: AppParts): (request: Request) => Promise<Respon
     const response = await respond(app, request, parts).catch((error: unknown) => respondToFailure(error, request, parts.logger))
     const route = routeOf(routes, request)
     const { status } = response
-    count({ route, method: route === 'none' ? 'any' : request.method, status: String(status) })
+    // Methods come from outside: only those that there are have a series of their own.
+    const method = routes.some((one) => one.path === route && one.method === request.method) ? request.method : 'any'
+    count({ route, method, status: String(status) })
     duration({ route }, (performance.now() - started) / 1000)
     parts.logger.debug({ requestId, method: request.method, route, status, durationMs: Math.round(performance.now() - started) }, 'request')
     return withHeaders(response, { 'x-request-id': requestId, ...corsHeaders(request, parts.limits()) })
@@ -81,7 +84,7 @@ function respondToFailure(error: unknown, request: Request, logger: Logger): Res
 function preflight(request: Request, limits: ServiceLimits): Response {
   try {
     checkOrigin(request, limits)
-    return new Response(null, { status: 204, headers: preflightHeaders })
+    return new Response(null, { status: 204, headers: preflightHeaders(request) })
   } catch (error) {
     return errorResponse(error instanceof HttpProblem ? error : new HttpProblem(400, 'invalid_request', messageOf(error)))
   }

@@ -11,6 +11,7 @@ import { createApp } from './app.ts'
 import type { Config, PreparedConfig } from './config/config.ts'
 import { ConfigSource, type ConfigState } from './config/config-source.ts'
 import { type Caller, newToken, TokenAuth } from './http/auth.ts'
+import type { OriginRules } from './http/check-origin.ts'
 import { RateLimiter } from './http/rate-limit.ts'
 import { SseStreams } from './http/sse.ts'
 import { Metrics } from './metrics.ts'
@@ -38,6 +39,12 @@ export interface ServiceOptions {
    * May throw or reject, which means the same and is logged.
    */
   authenticate?(request: Request): Caller | undefined | Promise<Caller | undefined>
+  /**
+   * Names and other sites besides those of the configuration's `service.hosts` and `service.origins`. A service that is reached by a name
+   * other than localhost has to know it; `*` where the server it is mounted in knows its names already.
+   */
+  hosts?: readonly string[]
+  origins?: readonly string[]
   bus?: EventBus
   logger?: Logger
   /** What variables are looked up in. Default: the process's environment. */
@@ -89,6 +96,9 @@ export interface Service {
  * await service.ready
  * app.mount('/agent', service.fetch)
  * ```
+ *
+ * The paths of requests begin with `/v1`, `/admin` and so on: what it is mounted at has to be taken off, as `mount` does. Name the host in
+ * `hosts`. When the program ends, `drain`.
  */
 export function createService(options: ServiceOptions = {}): Service {
   return new AgentService(options)
@@ -112,6 +122,7 @@ class AgentService implements Service {
   readonly #limiter: RateLimiter
   readonly #env: Readonly<Record<string, string | undefined>>
   readonly #app: (request: Request) => Promise<Response>
+  readonly #ownRules: OriginRules
   #limits: ServiceLimits = readLimits({})
   #draining = false
   #drained: Promise<void> | undefined
@@ -120,6 +131,7 @@ class AgentService implements Service {
     const { configFile, config, model = 'demo', tools = [], agent = {}, token, cwd = process.cwd(), times } = options
     if (configFile !== undefined && config !== undefined) throw new InvalidOptionError('config', 'left out beside `configFile`', config)
     this.#env = options.env ?? process.env
+    this.#ownRules = { hosts: options.hosts ?? [], origins: options.origins ?? [] }
     this.logger = options.logger === undefined ? defaultLogger : redacting(options.logger)
     this.bus = options.bus ?? new EventBus((error, event) => this.logger.error({ error, event }, 'event listener failed'))
     this.registry = tools instanceof ToolRegistry ? tools : new ToolRegistry(tools)
@@ -236,7 +248,9 @@ class AgentService implements Service {
   }
 
   async #prepare(config: Config, signal: AbortSignal): Promise<PreparedConfig> {
-    const limits = readLimits(config)
+    const asked = readLimits(config)
+    const { hosts, origins } = this.#ownRules
+    const limits = { ...asked, hosts: [...hosts, ...asked.hosts], origins: [...origins, ...asked.origins] }
     const prepared = await this.#host.prepare(config, signal)
     return {
       commit: () => {

@@ -1,11 +1,9 @@
 import { messageOf, ToolloopError } from '../errors.ts'
 import { redactText } from '../log.ts'
-import type { Json, JsonObject } from '../messages.ts'
+import type { JsonObject } from '../messages.ts'
 import { createModel } from '../models/create-model.ts'
 import type { ModelSettings } from '../models/settings.ts'
 import type { ConfigSource } from './config/config-source.ts'
-import { findInlineSecrets } from './config/inline-secrets.ts'
-import { interpolate } from './config/interpolate.ts'
 
 export interface TestedProvider {
   ok: boolean
@@ -27,7 +25,7 @@ interface TestOrder {
 /** Asks a model one tiny question, once. Never rejects: what goes wrong is what was to be found out. */
 export async function testProvider(
   { model: given, timeoutMs = 15_000 }: TestOrder,
-  { config }: ConfigSource,
+  config: ConfigSource,
   signal: AbortSignal,
 ): Promise<TestedProvider> {
   const started = performance.now()
@@ -37,15 +35,14 @@ export async function testProvider(
     durationMs: duration(),
     error: { code, message: redactText(message), ...(path === undefined ? {} : { path }) },
   })
-  const { models = {}, providers } = config
-  const wanted: Json = typeof given === 'string' && Object.hasOwn(models, given) ? (models[given] as Json) : given
-  const { value, problems } = interpolate(wanted, process.env)
-  const [problem] = [...findInlineSecrets(wanted), ...problems]
+  const { models = {}, providers } = config.config
+  const { value, problems } = typeof given === 'string' ? { value: given, problems: [] } : config.resolve(given)
+  const [problem] = problems
   if (problem !== undefined) return fail('invalid_option', `The setting ${problem.message}`, problem.path)
+  const wanted = typeof value === 'string' && Object.hasOwn(models, value) ? models[value] : value
   const timeout = AbortSignal.timeout(timeoutMs)
   try {
-    const settings = typeof value === 'string' ? value : { ...(value as JsonObject & ModelSettings), maxRetries: 0 }
-    const model = createModel(settings, providers === undefined ? {} : { providers })
+    const model = createModel(askedOnce(wanted as string | ModelSettings), providers === undefined ? {} : { providers })
     const asked = await model.generate({
       messages: [{ role: 'user', content: 'Answer with the one word: ready' }],
       maxOutputTokens: 64,
@@ -56,4 +53,11 @@ export async function testProvider(
     if (timeout.aborted) return fail('timeout', `The model did not answer within ${timeoutMs} ms`)
     return fail(ToolloopError.isInstance(error) ? error.code : 'failed', messageOf(error))
   }
+}
+
+/** The same model, whose request is not made again when it fails. */
+function askedOnce(model: string | ModelSettings): string | ModelSettings {
+  if (typeof model !== 'string') return { ...model, maxRetries: 0 }
+  const slash = model.indexOf('/')
+  return slash < 1 ? model : { provider: model.slice(0, slash), model: model.slice(slash + 1), maxRetries: 0 }
 }

@@ -174,6 +174,27 @@ providers:
     expect([good, bad, dead].map(({ requests }) => requests.length)).toEqual([1, 1, 1])
   })
 
+  it('a model of the configuration is tested with its key, and asked once', async () => {
+    await using provider = await startMockProvider({ script: ['ready'], faults: [{}, { status: 500 }] })
+    const { file } = await configFile(
+      `model: demo
+models:
+  keyed: { provider: custom, model: m, baseURL: '${provider.baseURL}', apiKey: '\${MY_API_KEY}' }
+providers:
+  mine: { driver: openai, baseURL: '${provider.baseURL}', apiKeyOptional: true }
+`,
+    )
+    const { post } = await startService({ configFile: file, env: { MY_API_KEY: 'sk-abcdefghijklmnopqrstuvwx' } })
+    const test = async (model: unknown) => (await post('/admin/api/providers/test', { model })).json()
+    expect(await test('keyed')).toMatchObject({ ok: true, text: 'ready' })
+    expect(provider.requests[0]?.headers.authorization).toBe('Bearer sk-abcdefghijklmnopqrstuvwx')
+    expect(await test('mine/m')).toMatchObject({ ok: false, error: { code: 'provider_error' } })
+    expect(provider.requests).toHaveLength(2)
+    const settings = { provider: 'custom', model: 'm', baseURL: provider.baseURL, apiKey: `\${MY_API_KEY}` }
+    await test(settings)
+    expect(provider.requests[2]?.headers.authorization).toBe('Bearer sk-abcdefghijklmnopqrstuvwx')
+  })
+
   it('counts what happens', async () => {
     const model = scriptedModel([
       { toolCalls: [{ name: 'look' }, { name: 'not_there' }], usage: { inputTokens: 7, outputTokens: 3 } },

@@ -2,6 +2,7 @@ import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createLogger } from '../../src/log.ts'
+import { RateLimiter } from '../../src/service/http/rate-limit.ts'
 import { createService, hashToken, listen } from '../../src/service/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { openSocket, sendRaw } from './raw-http.ts'
@@ -71,6 +72,20 @@ describe('who may use it', () => {
     await service.drain(0)
   })
 
+  it('a program that mounts it says by which names it is reached', async () => {
+    const service = createService({ env: {}, token, hosts: ['api.example.com'], origins: ['https://app.example'] })
+    const status = async (host: string, more = {}) =>
+      (await service.fetch(new Request(`https://${host}/v1/models`, { headers: { ...bearer, ...more } }))).status
+    expect([
+      await status('api.example.com'),
+      await status('evil.example'),
+      await status('localhost'),
+      await status('api.example.com', { origin: 'https://app.example' }),
+      await status('api.example.com', { origin: 'https://evil.example' }),
+    ]).toEqual([200, 403, 200, 200, 403])
+    await service.drain(0)
+  })
+
   it('a program may know its users itself', async () => {
     const users = new Map([['key-1', { name: 'ann', roles: ['run' as const] }]])
     const service = createService({
@@ -133,6 +148,9 @@ describe('pages of other sites', () => {
       204,
       expect.stringContaining('authorization'),
     ])
+    // OpenAI's own client has some that nobody else has.
+    const asks = { origin, 'access-control-request-method': 'POST', 'access-control-request-headers': 'authorization,x-stainless-os' }
+    expect((await asked(url, asks, 'OPTIONS')).toLowerCase()).toContain('access-control-allow-headers: authorization,x-stainless-os\r\n')
   })
 
   it('a form can’t post: bodies are JSON by their own word', async () => {
@@ -293,7 +311,9 @@ describe('what is sent', () => {
     expect(statusOf(page)).toBe(200)
     expect(page).toContain("default-src 'none'; script-src 'self'")
     expect(page.toLowerCase()).toContain('x-frame-options: deny')
-    expect(statusOf(await asked(url, {}, 'GET', '/admin'))).toBe(308)
+    const redirect = await asked(url, {}, 'GET', '/admin')
+    // Relative to wherever the service is mounted.
+    expect([statusOf(redirect), /location: (.*)\r/i.exec(redirect)?.[1]]).toEqual([308, 'admin/'])
   })
 
   it('what is put into headers comes back only where it is harmless', async () => {
@@ -322,6 +342,27 @@ describe('what is sent', () => {
 })
 
 describe('how much', () => {
+  it('callers are forgotten when they use nothing, and not before', () => {
+    let now = 0
+    const limiter = new RateLimiter({ requestsPerMinute: 2, concurrentRuns: 1, openStreams: 1 }, () => now)
+    limiter.admitRun('busy')
+    for (let i = 0; i < 5_000; i++) {
+      now += 1_000
+      limiter.admitRequest(`user ${i}`)
+    }
+    expect(limiter.size).toBeLessThan(1_500)
+    expect(() => limiter.admitRun('busy')).toThrow('runs at once')
+    limiter.admitRequest('user 4999')
+    expect(() => limiter.admitRequest('user 4999')).toThrow('requests a minute')
+  })
+
+  it('methods that there are not have no series of their own', async () => {
+    const { ask } = await startService({})
+    for (const method of ['PATCH', 'MKCOL', 'PURGE']) expect((await ask('/v1/runs', { method })).status).toBe(405)
+    const metrics = await (await ask('/metrics')).text()
+    expect(metrics).toContain('toolloop_http_requests_total{route="/v1/runs",method="any",status="405"} 3\n')
+  })
+
   it('a token has its share of requests, runs and streams; the next is told when', async () => {
     const { file } = await configFile('service: { requestsPerMinute: 6, concurrentRuns: 1, openStreams: 1 }\n')
     const { ask, post, url } = await startService({ configFile: file, model: scriptedModel([{ text: 'x', hang: true }, 'y']) })

@@ -343,6 +343,14 @@ describe('what a file may say', () => {
     ])
   })
 
+  it('tags that mean nothing here, and the name of another’s token, are refused', async () => {
+    for (const value of ['!env MODEL', "!!js/function 'function () {}'", '!!python/object:os.system x'])
+      expect(await problemsOf(`instructions: ${value}\n`)).toMatchObject([{ message: expect.stringContaining('Unresolved tag') }])
+    expect(await problemsOf('service: { auth: { tokens: [{ name: operator, roles: [run], env: A }] } }\n')).toMatchObject([
+      { path: '/service/auth/tokens/0/name' },
+    ])
+  })
+
   it('bombs are refused: aliases, depth, size, prototypes', async () => {
     const levels = [...'abcdefghi'].map(
       (name, at) => `${name}: &${name} [${Array.from({ length: 9 }, () => (at === 0 ? 'x' : `*${'abcdefghi'[at - 1]}`)).join(', ')}]`,

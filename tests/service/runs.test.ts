@@ -203,6 +203,11 @@ describe('POST /v1/runs', () => {
       iterations: 2,
     })
     expect(await json(post('/v1/runs', { input: 'x', limits: { toolCalls: 1 } }))).toMatchObject({ stopReason: 'budget' })
+    // The program's bounds are no looser than those of the configuration.
+    const bounded = await startService({ model, tools: [countingTool('look').tool], agent: { maxIterations: 3, limits: { toolCalls: 2 } } })
+    const most = { maxIterations: 50, limits: { toolCalls: 1_000 } }
+    const { result } = await json(bounded.post('/v1/runs', { input: 'x', ...most }))
+    expect(result.toolCalls.map(({ outcome }) => outcome)).toEqual(['ok', 'ok', 'denied'])
     const bad = await post('/v1/runs', { input: 'x', limits: { wishes: 3 }, what: 1 })
     expect(bad.status).toBe(400)
     expect((await json(bad)).error.problems.map(({ path }) => path)).toEqual(['/what', '/limits/wishes'])

@@ -7,7 +7,8 @@ import { readAtStart } from '../service-limits.ts'
 import { type Config, type PreparedConfig, programsAndFolders } from './config.ts'
 import { etagOf, readConfigText } from './config-file.ts'
 import { editDocument } from './edit-document.ts'
-import { redactFile } from './inline-secrets.ts'
+import { findInlineSecrets, redactFile } from './inline-secrets.ts'
+import { interpolate } from './interpolate.ts'
 import { ConfigError, parseConfig } from './parse-config.ts'
 import { FileWatch, type WatchTimes } from './watch-file.ts'
 
@@ -79,6 +80,12 @@ export class ConfigSource {
   /** What holds now. Not to be shown: variables of the environment are in it. */
   get config(): Config {
     return this.#config
+  }
+
+  /** Someone's settings, read as those of the file are: what variables stand for, and what is wrong with them. Not to be shown. */
+  resolve(value: Json): { value: Json; problems: Problem[] } {
+    const resolved = interpolate(value, this.#parts.env)
+    return { value: resolved.value, problems: [...findInlineSecrets(value), ...resolved.problems] }
   }
 
   /** Reads the file for the first time. Rejects with a `ConfigError`: without a last good one there is nothing to go on with. */

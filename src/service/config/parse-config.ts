@@ -65,7 +65,8 @@ async function readYaml(text: string, file: string): Promise<{ document: Documen
   let raw: Json
   try {
     document = parseDocument(text)
-    const [error] = document.errors
+    // A tag that nobody knows is passed over with a warning; whoever wrote it meant something by it.
+    const [error] = [...document.errors, ...document.warnings]
     if (error !== undefined) throw error
     raw = document.toJS({ maxAliasCount: mostAliases }) ?? {}
   } catch (error) {

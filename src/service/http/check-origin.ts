@@ -34,11 +34,20 @@ function hostName(host: string): string | undefined {
 export function corsHeaders(request: Request, { origins }: OriginRules): Record<string, string> {
   const origin = request.headers.get('origin')
   if (origin === null || !origins.includes(origin)) return {}
-  return { 'access-control-allow-origin': origin, 'access-control-expose-headers': 'etag, retry-after, x-request-id', vary: 'origin' }
+  return {
+    'access-control-allow-origin': origin,
+    'access-control-expose-headers': 'etag, retry-after, x-request-id, x-run-id, x-should-retry',
+    vary: 'origin',
+  }
 }
 
-export const preflightHeaders: Readonly<Record<string, string>> = {
-  'access-control-allow-methods': 'GET, POST, PUT',
-  'access-control-allow-headers': 'authorization, content-type, if-match, last-event-id, x-request-id',
-  'access-control-max-age': '600',
+/** What a page that is allowed may send: the headers it asks for, since clients have many of their own. */
+export function preflightHeaders(request: Request): Record<string, string> {
+  const asked = request.headers.get('access-control-request-headers') ?? ''
+  return {
+    'access-control-allow-methods': 'GET, POST, PUT',
+    'access-control-allow-headers': /^[\w-]+( *, *[\w-]+)*$/.test(asked) ? asked : 'authorization, content-type',
+    'access-control-max-age': '600',
+    vary: 'origin, access-control-request-headers',
+  }
 }

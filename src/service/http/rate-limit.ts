@@ -17,15 +17,24 @@ interface Usage {
   streams: number
 }
 
-/** What every caller uses now, and whether it may use more. Callers are few: one for each token. */
+/** Callers are forgotten only where there are many: with tokens there is one for each, but a program may know any number of users. */
+const fewCallers = 1_000
+
+/** What every caller uses now, and whether it may use more. */
 export class RateLimiter {
   limits: RateLimits
   readonly #used = new Map<string, Usage>()
   readonly #now: () => number
+  #forgetAt = fewCallers
 
   constructor(limits: RateLimits, now: () => number = () => performance.now()) {
     this.limits = limits
     this.#now = now
+  }
+
+  /** How many callers are known. */
+  get size(): number {
+    return this.#used.size
   }
 
   /** Throws an `HttpProblem` 429, with the seconds to wait. */
@@ -62,9 +71,20 @@ export class RateLimiter {
   #of(caller: string): Usage {
     const known = this.#used.get(caller)
     if (known !== undefined) return known
+    if (this.#used.size >= this.#forgetAt) this.#forgetIdle()
     const usage = { tokens: this.limits.requestsPerMinute, since: this.#now(), runs: 0, streams: 0 }
     this.#used.set(caller, usage)
     return usage
+  }
+
+  /** Forgets those who have nothing running and all their requests again: they are as good as new. */
+  #forgetIdle(): void {
+    const before = this.#now() - 60_000
+    for (const [caller, { since, runs, streams }] of this.#used) {
+      if (runs === 0 && streams === 0 && since <= before) this.#used.delete(caller)
+    }
+    // Not at each new one, where all are busy.
+    this.#forgetAt = Math.max(fewCallers, this.#used.size * 2)
   }
 }
 

@@ -137,9 +137,9 @@ async function startRun(call: Call, parts: ServiceParts): Promise<Response> {
 /** The run's own bounds; those of the service go over them. */
 function optionsOf(
   { messages, activeTools, maxIterations, limits = {}, temperature, maxOutputTokens }: StartRun,
-  { config }: ServiceParts,
+  { host }: ServiceParts,
 ): RunOptions {
-  const most = config.config.limits ?? {}
+  const most = host.bounds
   const bounded = Object.entries(limits).map(([name, limit]) => [
     name,
     Math.min(limit, Number(most[name as keyof typeof most] ?? Number.POSITIVE_INFINITY)),
@@ -154,7 +154,7 @@ function optionsOf(
   }
 }
 
-/** Where the configuration says nothing. */
+/** Where neither configuration nor program says anything. */
 const mostIterations = 50
 
 function accepts(request: Request): boolean {
