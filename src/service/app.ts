@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type Context, Hono } from 'hono'
-import { messageOf } from '../errors.ts'
+import { InvalidOptionError, messageOf } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { compileCheck, type SchemaCheck } from './check-schema.ts'
 import { type Caller, checkRole } from './http/auth.ts'
@@ -13,12 +13,13 @@ import { chatRoutes } from './routes/chat.ts'
 import { healthRoutes } from './routes/health.ts'
 import { servePage } from './routes/page.ts'
 import { runRoutes } from './routes/runs.ts'
+import type { ServiceOptions } from './service.ts'
 import type { ServiceLimits } from './service-limits.ts'
 import type { ServiceParts } from './service-parts.ts'
 
 export interface AppParts extends ServiceParts {
   limits(): ServiceLimits
-  authenticate?(request: Request): Caller | undefined | Promise<Caller | undefined>
+  authenticate?: ServiceOptions['authenticate']
   logger: Logger
 }
 
@@ -116,14 +117,20 @@ async function admit(request: Request, role: 'run' | 'admin', { auth, authentica
 }
 
 async function askProgram(authenticate: NonNullable<AppParts['authenticate']>, request: Request, logger: Logger): Promise<Caller> {
-  let caller: Caller | undefined
+  let caller: Caller | undefined | null
   try {
     caller = await authenticate(request)
+    if (caller && !isCaller(caller)) throw new InvalidOptionError('authenticate', 'a function that gives `{name, roles}`', caller)
   } catch (error) {
+    caller = undefined
     logger.error({ error }, '`authenticate` failed')
   }
-  if (caller === undefined) throw new HttpProblem(401, 'unauthorized', 'The request does not say who sent it')
+  if (!caller) throw new HttpProblem(401, 'unauthorized', 'The request does not say who sent it')
   return caller
+}
+
+function isCaller({ name, roles }: Partial<Caller>): boolean {
+  return typeof name === 'string' && Array.isArray(roles)
 }
 
 /** The request's own, if it can be written into a log as it is. */

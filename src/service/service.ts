@@ -35,10 +35,10 @@ export interface ServiceOptions {
   /** A token with both roles, besides those of the configuration. */
   token?: string
   /**
-   * Finds out who sent a request, instead of tokens: for a program that knows its users already. Undefined: nobody, the answer is 401.
-   * May throw or reject, which means the same and is logged.
+   * Finds out who sent a request, instead of tokens: for a program that knows its users already. Undefined or null: nobody, the answer is
+   * 401. May throw or reject, which means the same and is logged. The body is not to be read: it is the request's own.
    */
-  authenticate?(request: Request): Caller | undefined | Promise<Caller | undefined>
+  authenticate?(request: Request): Caller | undefined | null | Promise<Caller | undefined | null>
   /**
    * Names and other sites besides those of the configuration's `service.hosts` and `service.origins`. A service that is reached by a name
    * other than localhost has to know it; `*` where the server it is mounted in knows its names already.

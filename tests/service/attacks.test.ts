@@ -94,6 +94,8 @@ describe('who may use it', () => {
       authenticate: (request) => {
         const key = request.headers.get('x-key') ?? ''
         if (key === 'broken') throw new Error('no database')
+        if (key === 'null') return null
+        if (key === 'odd') return { name: 'x' } as never
         return users.get(key)
       },
     })
@@ -104,9 +106,11 @@ describe('who may use it', () => {
         status('key-1', '/v1/runs'),
         status('key-2', '/v1/runs'),
         status('broken', '/v1/runs'),
+        status('null', '/v1/runs'),
+        status('odd', '/v1/runs'),
         status('key-1', '/admin/api/state'),
       ]),
-    ).toEqual([200, 401, 401, 403])
+    ).toEqual([200, 401, 401, 401, 401, 403])
     await service.drain(0)
   })
 })
