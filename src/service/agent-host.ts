@@ -11,7 +11,7 @@ import { ToolRegistry, type ToolSet, ToolView } from '../tools/registry.ts'
 import type { AnyTool } from '../tools/tool.ts'
 import { type Config, findModel, type PreparedConfig } from './config/config.ts'
 import { ConfigError } from './config/parse-config.ts'
-import { blamingRequest, HttpProblem } from './http/problem.ts'
+import { blamingRequest, HttpProblem, pointerTo } from './http/problem.ts'
 import { type OpenedTools, openTools, toolsKey } from './open-tools.ts'
 import { ToolSources } from './tool-sources.ts'
 
@@ -133,7 +133,8 @@ export class AgentHost {
 
   #prepareAgents(config: Config, ofTools: string): (() => HostedAgent)[] {
     // Also those that no model uses yet.
-    for (const name of Object.keys(config.providers ?? {})) inConfig(`/providers/${name}`, () => findPreset(name, config.providers))
+    for (const name of Object.keys(config.providers ?? {}))
+      inConfig(pointerTo('/providers', name), () => findPreset(name, config.providers))
     const options = this.#optionsOf(config, ofTools)
     const settingsKey = JSON.stringify([config.limits, config.instructions, ofTools])
     const wanted: [name: string, model: AnyModel, path: string][] = [

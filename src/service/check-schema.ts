@@ -2,7 +2,7 @@ import { createRequire } from 'node:module'
 import type { Ajv2020, ErrorObject, ValidateFunction } from 'ajv/dist/2020.js'
 import { clip } from '../errors.ts'
 import type { JsonSchema } from '../tools/tool.ts'
-import type { Problem } from './http/problem.ts'
+import { type Problem, pointerTo } from './http/problem.ts'
 
 /**
  * What is wrong with a value, by the place in it; nothing: it fits. `all`: everything, not just the first; for values that are small, since a
@@ -52,12 +52,11 @@ function compile(schema: JsonSchema): SchemaCheck {
 }
 
 function inWords({ instancePath, keyword, params, message, schema }: ErrorObject): Problem {
-  const at = (key: string) => `${instancePath}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`
   switch (keyword) {
     case 'required':
-      return { path: at(params.missingProperty), message: 'is missing' }
+      return { path: pointerTo(instancePath, params.missingProperty), message: 'is missing' }
     case 'additionalProperties':
-      return { path: at(clip(params.additionalProperty)), message: 'is not known' }
+      return { path: pointerTo(instancePath, clip(params.additionalProperty)), message: 'is not known' }
     case 'type':
       return { path: instancePath, message: `must be of type ${[params.type].flat().join(' or ')}` }
     case 'enum':

@@ -343,6 +343,32 @@ describe('what a file may say', () => {
     ])
   })
 
+  it('a variable that stands alone may be a number, or true or false, where a text does not fit', async () => {
+    const text = `service: { port: '\${PORT}', drainSeconds: '\${DRAIN:-2.5}' }
+tools: { builtin: '\${ALL}' }
+instructions: '\${PORT}'
+`
+    const { config } = await parseConfig(text, 'x.yaml', { PORT: '9000', ALL: 'true' })
+    expect(config).toEqual({ service: { port: 9000, drainSeconds: 2.5 }, tools: { builtin: true }, instructions: '9000' })
+    const problem = { path: '/service/port', message: 'must be of type integer' }
+    expect(
+      await problemsOf(
+        `service: { port: '\${PORT}' }
+`,
+        { PORT: 'http' },
+      ),
+    ).toEqual([problem])
+    expect(
+      await problemsOf(
+        `service: { port: '8\${PORT}' }
+`,
+        { PORT: '0' },
+      ),
+    ).toEqual([problem])
+    expect(await problemsOf("service: { port: '80' }\n")).toEqual([problem])
+    expect(await problemsOf('providers: { a/b: { baseURL: 1 } }\n')).toMatchObject([{ path: '/providers/a~1b/baseURL' }])
+  })
+
   it('tags that mean nothing here, and the name of another’s token, are refused', async () => {
     for (const value of ['!env MODEL', "!!js/function 'function () {}'", '!!python/object:os.system x'])
       expect(await problemsOf(`instructions: ${value}\n`)).toMatchObject([{ message: expect.stringContaining('Unresolved tag') }])

@@ -1,6 +1,6 @@
 import { isSecretKey, REDACTED, redactText } from '../../log.ts'
 import { isJsonObject, type Json } from '../../messages.ts'
-import type { Problem } from '../http/problem.ts'
+import { type Problem, pointerTo } from '../http/problem.ts'
 
 const reference = /^([A-Za-z]+ )?\$\{[A-Za-z_]\w*\}$/
 
@@ -14,8 +14,8 @@ export function findInlineSecrets(value: Json): Problem[] {
         const message = 'must not be in the file: put it into the environment and name the variable, in `apiKeyEnv` or in braces behind a $'
         problems.push({ path, message })
       }
-    } else if (Array.isArray(item)) item.forEach((entry, at) => void visit(entry, key, `${path}/${at}`))
-    else if (isJsonObject(item)) for (const [name, entry] of Object.entries(item)) visit(entry, name, `${path}/${name}`)
+    } else if (Array.isArray(item)) item.forEach((entry, at) => void visit(entry, key, pointerTo(path, at)))
+    else if (isJsonObject(item)) for (const [name, entry] of Object.entries(item)) visit(entry, name, pointerTo(path, name))
     // A number may be a password too.
     else if (typeof item === 'number' && isSecretKey(key)) problems.push({ path, message: 'must not be in the file' })
   }

@@ -1,6 +1,6 @@
 import { isSecretKey } from '../../log.ts'
 import { isJsonObject, type Json } from '../../messages.ts'
-import type { Problem } from '../http/problem.ts'
+import { type Problem, pointerTo } from '../http/problem.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
 
@@ -28,11 +28,11 @@ export function interpolate(value: Json, env: Env): { value: Json; problems: Pro
         return env[name] || (otherwise ?? fail(`names the variable ${name}, which the environment does not have`))
       })
     }
-    if (Array.isArray(item)) return item.map((entry, at) => visit(entry, `${path}/${at}`, mayBeSecret))
+    if (Array.isArray(item)) return item.map((entry, at) => visit(entry, pointerTo(path, at), mayBeSecret))
     if (!isJsonObject(item)) return item
     const entries = Object.entries(item).map(([key, entry]): [string, Json] => [
       key,
-      visit(entry, `${path}/${key}`, mayBeSecret || isSecretKey(key) || secretFields.has(key)),
+      visit(entry, pointerTo(path, key), mayBeSecret || isSecretKey(key) || secretFields.has(key)),
     ])
     return Object.fromEntries(entries)
   }

@@ -52,9 +52,31 @@ export async function parseConfig(text: string, file: string, env: Readonly<Reco
   const { document, raw } = await readYaml(text, file)
   const { value, problems } = interpolate(raw, env)
   check ??= compileCheck(configSchema())
-  const all = [...findInlineSecrets(raw), ...problems, ...check(value, { all: true })]
+  let misfits = check(value, { all: true })
+  if (misfits.filter(({ path }) => readAsWritten(value, raw, path)).length > 0) misfits = check(value, { all: true })
+  const all = [...findInlineSecrets(raw), ...problems, ...misfits]
   if (all.length > 0) throw new ConfigError(file, all)
   return { config: value as Config, raw, document }
+}
+
+/** Variables are texts: where one stands alone for a number, or for true or false, and a text does not fit, it is read as that. */
+function readAsWritten(value: Json, raw: Json, path: string): boolean {
+  const keys = path
+    .slice(1)
+    .split('/')
+    .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'))
+  const last = keys.pop() ?? ''
+  const holder = keys.reduce<Json | undefined>(at, value)
+  const written = at(keys.reduce<Json | undefined>(at, raw), last)
+  const text = at(holder, last)
+  if (typeof written !== 'string' || !/^\$\{[^}]*\}$/.test(written)) return false
+  if (!isJsonObject(holder) || typeof text !== 'string' || !/^(true|false|-?(0|[1-9]\d*)(\.\d+)?)$/.test(text)) return false
+  holder[last] = JSON.parse(text)
+  return true
+}
+
+function at(value: Json | undefined, key: string): Json | undefined {
+  return isJsonObject(value) && Object.hasOwn(value, key) ? value[key] : undefined
 }
 
 async function readYaml(text: string, file: string): Promise<{ document: Document; raw: Json }> {

@@ -7,6 +7,11 @@ export interface Problem {
   message: string
 }
 
+/** The JSON Pointer of what is under `key` of the value at `path`. https://www.rfc-editor.org/rfc/rfc6901#section-3 */
+export function pointerTo(path: string, key: string | number): string {
+  return `${path}/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`
+}
+
 export interface ProblemFields {
   /** The part of the request it is about. */
   param?: string
