@@ -344,28 +344,21 @@ describe('what a file may say', () => {
   })
 
   it('a variable that stands alone may be a number, or true or false, where a text does not fit', async () => {
-    const text = `service: { port: '\${PORT}', drainSeconds: '\${DRAIN:-2.5}' }
-tools: { builtin: '\${ALL}' }
-instructions: '\${PORT}'
-`
-    const { config } = await parseConfig(text, 'x.yaml', { PORT: '9000', ALL: 'true' })
+    const { config } = await parseConfig(
+      `service: { port: '\${PORT}', drainSeconds: '\${DRAIN:-2.5}' }\ntools: { builtin: '\${ALL}' }\ninstructions: '\${PORT}'\n`,
+      'x.yaml',
+      { PORT: '9000', ALL: 'true' },
+    )
     expect(config).toEqual({ service: { port: 9000, drainSeconds: 2.5 }, tools: { builtin: true }, instructions: '9000' })
-    const problem = { path: '/service/port', message: 'must be of type integer' }
-    expect(
-      await problemsOf(
-        `service: { port: '\${PORT}' }
-`,
-        { PORT: 'http' },
-      ),
-    ).toEqual([problem])
-    expect(
-      await problemsOf(
-        `service: { port: '8\${PORT}' }
-`,
-        { PORT: '0' },
-      ),
-    ).toEqual([problem])
-    expect(await problemsOf("service: { port: '80' }\n")).toEqual([problem])
+    for (const [port, env] of [
+      [`\${PORT}`, { PORT: 'http' }],
+      [`\${PORT}`, { PORT: '08' }],
+      [`8\${PORT}`, { PORT: '0' }],
+      ['80', {}],
+    ] as const)
+      expect(await problemsOf(`service: { port: '${port}' }\n`, env)).toEqual([
+        { path: '/service/port', message: 'must be of type integer' },
+      ])
     expect(await problemsOf('providers: { a/b: { baseURL: 1 } }\n')).toMatchObject([{ path: '/providers/a~1b/baseURL' }])
   })
 
