@@ -388,6 +388,22 @@ describe('how much', () => {
     expect((await fetch(`${url}/healthz`)).status).toBe(200)
   })
 
+  it('a run that there is no stream for is not started, and nothing decided', async () => {
+    const { file } = await configFile('service: { openStreams: 1 }\n')
+    const model = scriptedModel([{ toolCalls: [{ name: 'mine' }] }, 'done'])
+    const { ask, post } = await startService({ configFile: file, model })
+    const tools = [{ type: 'function', function: { name: 'mine' } }]
+    const paused = await json(post('/v1/runs', { input: 'x', tools }))
+    const feed = await ask('/admin/api/feed')
+    const decisions = paused.pending.map(({ toolCallId, fingerprint }) => ({ toolCallId, fingerprint, result: 1 }))
+    const events = { accept: 'text/event-stream' }
+    expect((await post('/v1/runs', { input: 'y', stream: true })).status).toBe(429)
+    expect((await post(`/v1/runs/${paused.id}/decisions`, { decisions }, events)).status).toBe(429)
+    expect((await json(ask('/v1/runs'))).data).toMatchObject([{ id: paused.id, status: 'paused' }])
+    await feed.body?.cancel()
+    await expect.poll(async () => (await post(`/v1/runs/${paused.id}/decisions`, { decisions }, events)).status).toBe(200)
+  })
+
   it('a reader that is too slow is told so, and can come again', async () => {
     const release = Promise.withResolvers<void>()
     const pieces = Array.from({ length: 60 }, () => 'x'.repeat(50_000))

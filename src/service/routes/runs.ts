@@ -70,7 +70,7 @@ export function runRoutes(parts: ServiceParts): Route[] {
       summary: 'The events of a run: those there have been, then those that come, at last `RESULT`.',
       headers: [lastEventId],
       responses: { 200: { description: 'Events', types: events } },
-      answer: (call) => streamEvents(find(call, parts), call, parts, {}),
+      answer: (call) => streamEvents(() => find(call, parts), call, parts, { after: readLastEventId(call.request) }),
     },
     {
       method: 'POST',
@@ -128,10 +128,9 @@ async function startRun(call: Call, parts: ServiceParts): Promise<Response> {
   const wantsEvents = body.stream === true || accepts(call.request)
   if (background === true && body.stream === true)
     throw new HttpProblem(400, 'invalid_request', 'Expected one of `background` and `stream`', { param: 'stream' })
-  const run = await parts.runs.start(order)
-  if (background === true) return respondWith(run, 202)
-  if (wantsEvents) return streamEvents(run, call, parts, { fromStart: true })
-  return whenEnded(run, call)
+  const start = () => parts.runs.start(order)
+  if (background === true) return respondWith(await start(), 202)
+  return wantsEvents ? streamEvents(start, call, parts, { after: 0 }) : whenEnded(await start(), call)
 }
 
 /** The run's own bounds; those of the service go over them. */
@@ -174,19 +173,24 @@ async function whenEnded(run: ServiceRun, { request }: Call): Promise<Response> 
   }
 }
 
-function streamEvents(
-  run: ServiceRun,
-  { request, caller }: Call,
+/**
+ * The events of the run that `begin` gives. There has to be a place for the stream before anything has begun: who is refused one would begin
+ * it again.
+ */
+async function streamEvents(
+  begin: () => ServiceRun | Promise<ServiceRun>,
+  { caller }: Call,
   { streams, limiter }: ServiceParts,
-  { fromStart = false, after }: { fromStart?: boolean; after?: number },
-): Response {
+  { after }: { after: number },
+): Promise<Response> {
   const release = limiter.admitStream(caller.name)
-  const reader = new LogReader(run.log, {
-    after: after ?? (fromStart ? 0 : readLastEventId(request)),
-    isOpen: () => run.status === 'running',
-    lastFrame: () => sseFrame('RESULT', run.toText()),
-  })
   try {
+    const run = await begin()
+    const reader = new LogReader(run.log, {
+      after,
+      isOpen: () => run.status === 'running',
+      lastFrame: () => sseFrame('RESULT', run.toText()),
+    })
     return streams.respond(reader, { headers: { 'x-run-id': run.id }, onClose: release })
   } catch (error) {
     release()
@@ -217,6 +221,9 @@ async function decide(run: ServiceRun, call: Call, parts: ServiceParts): Promise
   if (run.status === 'paused' && unknown >= 0)
     throw new HttpProblem(409, 'not_pending', 'No call waits for this decision', { param: `decisions.${unknown}` })
   const after = run.log.lastId
-  await parts.runs.resume(run, decisions)
-  return accepts(call.request) ? streamEvents(run, call, parts, { after }) : whenEnded(run, call)
+  const resume = async () => {
+    await parts.runs.resume(run, decisions)
+    return run
+  }
+  return accepts(call.request) ? streamEvents(resume, call, parts, { after }) : whenEnded(await resume(), call)
 }
