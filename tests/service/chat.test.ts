@@ -144,6 +144,7 @@ describe('POST /v1/chat/completions, by the official client', () => {
       ['logit_bias', { logit_bias: { 50256: -100 } }],
       ['modalities', { modalities: ['text', 'audio'] }],
       ['web_search_options', { web_search_options: {} }],
+      ['tool_choice.function.name', { tool_choice: { type: 'function', function: { name: 'not_there' } } }],
       ['response_format.json_schema', { response_format: { type: 'json_schema' } }],
       [
         'response_format.json_schema.schema.type',
