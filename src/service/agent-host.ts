@@ -8,6 +8,7 @@ import type { ChatModel } from '../models/model.ts'
 import { findPreset } from '../models/providers.ts'
 import { type SwitchableModel, switchableModel } from '../models/switchable.ts'
 import { ToolRegistry, type ToolSet, ToolView } from '../tools/registry.ts'
+import { compileUntrusted } from '../tools/schema.ts'
 import type { AnyTool } from '../tools/tool.ts'
 import { type Config, findModel, type PreparedConfig } from './config/config.ts'
 import { ConfigError } from './config/parse-config.ts'
@@ -122,7 +123,10 @@ export class AgentHost {
   /** The agent's tools, and those of a client's own, which take the place of others of their names. Throws an `HttpProblem` 400. */
   toolsFor(clientTools: readonly AnyTool[]): ToolSet {
     if (clientTools.length === 0) return this.tools
-    const client = blamingRequest(() => new ToolRegistry(clientTools))
+    const client = blamingRequest(() => {
+      for (const { name, parameters } of clientTools) compileUntrusted(parameters, name)
+      return new ToolRegistry(clientTools)
+    })
     return new ToolView(this.tools, { only: this.tools.names().filter((name) => !client.has(name)), also: client.list() })
   }
 
