@@ -1,7 +1,10 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createLogger } from '../../src/log.ts'
+import { createModel } from '../../src/models/create-model.ts'
 import { RateLimiter } from '../../src/service/http/rate-limit.ts'
 import { createService, hashToken, listen } from '../../src/service/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
@@ -358,6 +361,26 @@ describe('how much', () => {
     expect(() => limiter.admitRun('busy')).toThrow('runs at once')
     limiter.admitRequest('user 4999')
     expect(() => limiter.admitRequest('user 4999')).toThrow('requests a minute')
+  })
+
+  it('runs that are kept hold nothing of what was said to them but its beginning', async () => {
+    setFlagsFromString('--expose-gc')
+    const collect: () => void = runInNewContext('gc')
+    // Remembers no request, as a scripted model does.
+    const model = createModel('demo')
+    const { service } = await startService({ model })
+    const ask = async (content: string) => {
+      const body = JSON.stringify({ model: 'toolloop', messages: [{ role: 'user', content }] })
+      const headers = { ...bearer, 'content-type': 'application/json' }
+      await (await service.fetch(new Request('http://localhost/v1/chat/completions', { method: 'POST', body, headers }))).text()
+    }
+    await ask('warm')
+    collect()
+    const before = process.memoryUsage().heapUsed
+    for (let i = 0; i < 25; i++) await ask(`${i}${'x'.repeat(2_000_000)}`)
+    await new Promise((resolve) => setImmediate(resolve))
+    collect()
+    expect((process.memoryUsage().heapUsed - before) / 1e6).toBeLessThan(25)
   })
 
   it('methods that there are not have no series of their own', async () => {

@@ -92,7 +92,8 @@ function beginningOf(input: RunInput): string {
   const content: unknown = isJsonObject(last) ? last.content : ''
   const parts: unknown[] = Array.isArray(content) ? content : [{ text: content }]
   const texts = parts.map((part) => (isJsonObject(part) && typeof part.text === 'string' ? part.text : ''))
-  return texts.join('').slice(0, 600)
+  // A piece of a text keeps the whole of it in memory; a copy of the piece does not.
+  return Buffer.from(texts.join('').slice(0, 600), 'utf16le').toString('utf16le')
 }
 
 /** Undefined: it is none, or one of another version. */
