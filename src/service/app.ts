@@ -54,9 +54,10 @@ export function createApp(parts: AppParts): (request: Request) => Promise<Respon
     const started = performance.now()
     const requestId = requestIdOf(request)
     requestIds.set(request, requestId)
-    // What is thrown and no Error comes past the application's own net.
-    const response = await respond(app, request, parts).catch((error: unknown) => respondToFailure(error, request, parts.logger))
     const route = routeOf(routes, request)
+    const isProbe = routes.some(({ path, probe }) => path === route && probe === true)
+    // What is thrown and no Error comes past the application's own net.
+    const response = await respond(app, request, isProbe, parts).catch((error: unknown) => respondToFailure(error, request, parts.logger))
     const { status } = response
     // Methods come from outside: only those that there are have a series of their own.
     const method = routes.some((one) => one.path === route && one.method === request.method) ? request.method : 'any'
@@ -69,10 +70,10 @@ export function createApp(parts: AppParts): (request: Request) => Promise<Respon
 
 const requestIds = new WeakMap<Request, string>()
 
-async function respond(app: Hono, request: Request, { limits }: AppParts): Promise<Response> {
+async function respond(app: Hono, request: Request, isProbe: boolean, { limits }: AppParts): Promise<Response> {
   if (request.method === 'OPTIONS') return preflight(request, limits())
   // A stream nobody reads would stay open; whoever wants to know whether there is something here, asks for it.
-  if (request.method === 'HEAD') return errorResponse(new HttpProblem(405, 'method_not_allowed', 'HEAD is not answered'))
+  if (request.method === 'HEAD' && !isProbe) return errorResponse(new HttpProblem(405, 'method_not_allowed', 'HEAD is not answered'))
   return app.fetch(request)
 }
 
@@ -96,7 +97,8 @@ async function answer(route: Route, check: SchemaCheck, { req }: Context, parts:
   const request = req.raw
   if (!route.probe) {
     checkOrigin(request, limits)
-    if (parts.isDraining())
+    // What has come of a run can be asked for to the last.
+    if (parts.isDraining() && request.method !== 'GET')
       throw new HttpProblem(503, 'shutting_down', 'The service is shutting down', { headers: { 'retry-after': '5', connection: 'close' } })
   }
   const caller = route.access === 'open' ? nobody : await admit(request, route.access, parts)

@@ -244,6 +244,10 @@ describe('shutting down', () => {
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '5'])
     expect((await fetch(`${url}/readyz`)).status).toBe(503)
     expect((await fetch(`${url}/healthz`)).status).toBe(200)
+    expect((await fetch(`${url}/readyz`, { method: 'HEAD' })).status).toBe(503)
+    // What there is can be asked for to the last.
+    const { data } = await json(ask('/v1/runs'))
+    expect(await json(ask(`/v1/runs/${data[0].id}`))).toMatchObject({ status: 'running' })
     held.resolve()
     expect(await asked).toMatchObject({ output: 'finished' })
     await closed

@@ -337,6 +337,7 @@ describe('what is sent', () => {
       ['DELETE', '/v1/runs', 405],
       ['PUT', '/v1/models', 405],
       ['HEAD', '/admin/api/feed', 405],
+      ['HEAD', '/healthz', 200],
       ['GET', '/v2', 404],
       ['GET', '/v1/runs/', 404],
       ['PATCH', '/nothing', 404],

@@ -119,6 +119,17 @@ describe('a result', () => {
     expect(json.messages).toEqual(result.messages)
   })
 
+  it('arguments that are no object hide no word of every day', () => {
+    const redactor = new EventRedactor([login])
+    const input = (json: string): RunEvent[] => [
+      { type: 'TOOL_INPUT_START', meta, index: 0, id: 'c1', tool: 'login' },
+      { type: 'TOOL_INPUT_DELTA', meta, index: 0, json },
+      { type: 'MODEL_END', meta, provider: 'p', model: 'm', finishReason: 'tool_calls' },
+    ]
+    dump(redactor, [...input('null'), ...input('true'), ...input('"swordfish"')])
+    expect(redactor.redactText('null and true, not "swordfish"')).toBe('null and true, not [redacted]')
+  })
+
   it('H16 for a dump has no secrets, also not inside of JSON texts', () => {
     const text = JSON.stringify(new EventRedactor([login]).redactResult(result))
     expect(text).not.toMatch(/swordfish|hunter22/)

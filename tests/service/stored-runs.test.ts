@@ -124,6 +124,27 @@ describe('runs in a folder', () => {
     expect(done).toEqual([5])
   })
 
+  it('a run whose model has left the configuration waits on, and says so', async () => {
+    const { options, file } = await folderOfRuns(`${yaml}\nmodels: { special: demo }\n`)
+    const { tool } = transfer()
+    const call = 'call transfer with {"euros": 5}'
+    const first = await startService({ ...options, tools: [tool] })
+    const run = await json(first.post('/v1/runs', { input: call, model: 'special' }))
+    expect(run.status).toBe('paused')
+    await first.listening.close()
+    await writeFile(file, yaml)
+    const second = await startService({ ...options, tools: [tool] })
+    const refused = await decide(second, run)
+    expect([refused.status, (await json(refused)).error.message]).toEqual([
+      409,
+      `Run ${run.id} waits on: its model special is not in the configuration any more`,
+    ])
+    await second.listening.close()
+    await writeFile(file, `${yaml}\nmodels: { special: demo }\n`)
+    const third = await startService({ ...options, tools: [tool] })
+    expect(await json(decide(third, run))).toMatchObject({ status: 'done', model: 'special' })
+  })
+
   it('a decision that is not allowed leaves the run waiting, over a restart too', async () => {
     const { options } = await folderOfRuns()
     const { tool, done } = transfer()

@@ -103,6 +103,7 @@ export class EventRedactor {
     try {
       const args: Json = JSON.parse(json)
       if (isJsonObject(args)) return JSON.stringify(this.redactArguments(tool, args))
+      if (args === null || typeof args === 'boolean') return json
     } catch {
       // Falls through: a model's broken arguments are nothing unusual.
     }

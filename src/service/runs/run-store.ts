@@ -104,7 +104,7 @@ export class RunStore {
   /** Resolves when the run has begun, with its first event. Rejects with an `HttpProblem`, and nothing has happened then. */
   async start(order: RunOrder, watcher?: RunWatcher): Promise<ServiceRun> {
     const { host } = this.#parts
-    this.#checkPaused(order.caller)
+    if (order.kind === 'run') this.#checkPaused(order.caller)
     const agent = host.agent(order.agent)
     const tools = host.toolsFor(order.clientTools)
     const run = this.#open(storedOrder(order), tools)
@@ -126,7 +126,13 @@ export class RunStore {
   /** Carries out what was decided; resolves when that has begun. Rejects with an `HttpProblem`: it waits for a decision as before then. */
   async resume(run: ServiceRun, decisions: readonly Decision[]): Promise<void> {
     const { host } = this.#parts
-    const agent = host.agent(run.head.agent)
+    const agent = host.agents.find(({ name }) => name === run.head.agent)
+    if (agent === undefined)
+      throw new HttpProblem(
+        409,
+        'model_not_found',
+        `Run ${run.id} waits on: its model ${run.head.agent} is not in the configuration any more`,
+      )
     const tools = host.toolsFor(run.head.clientTools)
     const { outcome, control, signal } = run
     if (outcome?.state === undefined)

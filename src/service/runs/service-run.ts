@@ -24,7 +24,7 @@ export interface RunSummary extends OutcomeSummary {
 
 /** One run of the service, from its order to what is kept of it. */
 export class ServiceRun {
-  readonly head: RunHead
+  #head: RunHead
   readonly log: EventLog
   readonly redactor: EventRedactor
   readonly control: RunControl = new RunControl()
@@ -43,7 +43,7 @@ export class ServiceRun {
     tools: Iterable<AnyTool>,
     bounds: EventLogBounds,
   ) {
-    this.head = head
+    this.#head = head
     this.createdAt = createdAt
     this.#said = said
     this.log = new EventLog(bounds, events, lastEventId)
@@ -53,7 +53,11 @@ export class ServiceRun {
   }
 
   get id(): string {
-    return this.head.id
+    return this.#head.id
+  }
+
+  get head(): RunHead {
+    return this.#head
   }
 
   get status(): RunStatus {
@@ -76,7 +80,9 @@ export class ServiceRun {
 
   /** What is kept of it, in characters. */
   get size(): number {
-    return this.log.characters + (this.#outcome?.result.length ?? 0) + (this.#outcome?.state?.length ?? 0)
+    const { result = '', state = '' } = this.#outcome ?? {}
+    const { clientTools } = this.#head
+    return this.log.characters + result.length + state.length + (clientTools.length === 0 ? 0 : JSON.stringify(clientTools).length)
   }
 
   abort(reason: string): void {
@@ -92,6 +98,8 @@ export class ServiceRun {
 
   settle(outcome: Outcome): void {
     this.#outcome = outcome
+    // Nothing of them is needed any more, and they may be large.
+    if (outcome.status === 'done') this.#head = { ...this.#head, clientTools: [] }
     this.#ending.resolve()
     this.log.wake()
   }
