@@ -13,7 +13,7 @@ import type { AnyTool } from '../tools/tool.ts'
 import { type Config, findModel, type PreparedConfig } from './config/config.ts'
 import { ConfigError } from './config/parse-config.ts'
 import { blamingRequest, HttpProblem, pointerTo } from './http/problem.ts'
-import { type OpenedTools, openTools, toolsKey } from './open-tools.ts'
+import { type FoundSkills, type OpenedTools, openTools, toolsKey } from './open-tools.ts'
 import { ToolSources } from './tool-sources.ts'
 
 /** The agent on the current model, as clients name it. */
@@ -74,6 +74,11 @@ export class AgentHost {
   /** What bounds every run, by the configuration or else by the program; a request can only ask for less. */
   get bounds(): RunBoundsOfAll {
     return this.#bounds
+  }
+
+  /** The Skills of the configuration. */
+  get skills(): FoundSkills {
+    return this.#opened?.tools.skills ?? { skills: [], problems: [] }
   }
 
   /** Throws an `HttpProblem` 404. */

@@ -3,6 +3,7 @@ import { messageOf } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import type { ToolSource } from '../tools/dispatcher.ts'
 import type { McpOptions } from '../tools/mcp/index.ts'
+import type { Skill, SkillProblem } from '../tools/skills/index.ts'
 import type { AnyTool } from '../tools/tool.ts'
 import type { Config, McpConfig, SkillsConfig } from './config/config.ts'
 import { ConfigError } from './config/parse-config.ts'
@@ -12,8 +13,16 @@ export interface OpenedTools {
   sources: readonly ToolSource[]
   /** What a model has to know of them from the start; `''`: nothing. */
   instructions: string
+  /** The Skills among them, to be shown. */
+  skills: FoundSkills
   /** Ends what stands behind them; called when no run uses them any more. */
   close(): Promise<void>
+}
+
+/** Skills that can be used, and what is wrong with those that can't. */
+export interface FoundSkills {
+  readonly skills: readonly Skill[]
+  readonly problems: readonly SkillProblem[]
 }
 
 interface Surroundings {
@@ -25,7 +34,7 @@ interface Surroundings {
 }
 
 /** One kind of tools, opened. */
-type Opened = { source: ToolSource; instructions?: string; close?(): Promise<void> }
+type Opened = { source: ToolSource; instructions?: string; skills?: FoundSkills; close?(): Promise<void> }
 
 /** What of a configuration tools are opened by: they are opened anew when it changes. */
 export function toolsKey({ tools, skills, mcp }: Config): string {
@@ -50,7 +59,8 @@ export async function openTools({ tools, skills, mcp }: Config, surroundings: Su
     throw error
   }
   const instructions = opened.map((one) => one.instructions ?? '').filter((text) => text !== '')
-  return { sources: opened.map(({ source }) => source), instructions: instructions.join('\n\n'), close }
+  const found = opened.find((one) => one.skills !== undefined)?.skills ?? { skills: [], problems: [] }
+  return { sources: opened.map(({ source }) => source), instructions: instructions.join('\n\n'), skills: found, close }
 }
 
 function unusable(path: string, message: string, cause?: unknown): ConfigError {
@@ -84,7 +94,12 @@ async function openSkills({ paths = [], ...options }: SkillsConfig, { cwd, logge
     const skills = await loadSkills({ project: false, user: false, ...options, paths: paths.map((path) => resolve(cwd, path)), logger })
     const [failed] = skills.problems.filter(({ severity, path }) => severity === 'error' && paths.some((one) => resolve(cwd, one) === path))
     if (failed !== undefined) throw new Error(failed.message)
-    return { source: { kind: 'skill', tools: skills }, instructions: skills.catalogue(), close: () => skills[Symbol.asyncDispose]() }
+    return {
+      source: { kind: 'skill', tools: skills },
+      instructions: skills.catalogue(),
+      skills,
+      close: () => skills[Symbol.asyncDispose](),
+    }
   } catch (error) {
     throw unusable('/skills', `could not be opened: ${messageOf(error)}`, error)
   }

@@ -18,13 +18,15 @@ export interface TestedProvider {
 interface TestOrder {
   /** A name of the configuration's `models`, `provider/model`, or settings. */
   model: string | JsonObject
+  /** Sections of providers, over those of the configuration. */
+  providers?: JsonObject
   /** Default 15 000. */
   timeoutMs?: number
 }
 
 /** Asks a model one tiny question, once. Never rejects: what goes wrong is what was to be found out. */
 export async function testProvider(
-  { model: given, timeoutMs = 15_000 }: TestOrder,
+  { model: given, providers: unsaved = {}, timeoutMs = 15_000 }: TestOrder,
   config: ConfigSource,
   signal: AbortSignal,
 ): Promise<TestedProvider> {
@@ -37,12 +39,15 @@ export async function testProvider(
   })
   const { models = {}, providers } = config.config
   const { value, problems } = typeof given === 'string' ? { value: given, problems: [] } : config.resolve(given)
-  const [problem] = problems
+  const sections = config.resolve(unsaved)
+  const [problem] = [...problems, ...sections.problems]
   if (problem !== undefined) return fail('invalid_option', `The setting ${problem.message}`, problem.path)
   const wanted = typeof value === 'string' && Object.hasOwn(models, value) ? models[value] : value
   const timeout = AbortSignal.timeout(timeoutMs)
   try {
-    const model = createModel(askedOnce(wanted as string | ModelSettings), providers === undefined ? {} : { providers })
+    const model = createModel(askedOnce(wanted as string | ModelSettings), {
+      providers: { ...providers, ...(sections.value as NonNullable<typeof providers>) },
+    })
     const asked = await model.generate({
       messages: [{ role: 'user', content: 'Answer with the one word: ready' }],
       maxOutputTokens: 64,

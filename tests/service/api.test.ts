@@ -76,6 +76,7 @@ describe('/openapi.json', () => {
     const decisions = paused.pending.map(({ toolCallId, fingerprint }) => ({ toolCallId, fingerprint, result: 1 }))
     await check(await post(`/v1/runs/${paused.id}/decisions`, { decisions }), 'post', '/v1/runs/{id}/decisions')
     await check(await post('/admin/api/providers/test', { model: 'demo' }), 'post', '/admin/api/providers/test')
+    await check(await ask('/admin/api/skills'), 'get', '/admin/api/skills')
     const put = { method: 'PUT', body: '{"config":{"model":"demo"}}', headers: { 'content-type': 'application/json', 'if-match': '*' } }
     await check(await ask('/admin/api/config', put), 'put', '/admin/api/config')
     const documented = Object.entries(document.paths).flatMap(([path, operations]) =>
@@ -157,7 +158,7 @@ providers:
   })
 
   it('a provider is tested with one question, and what failed is told', async () => {
-    await using good = await startMockProvider({ script: ['ready'] })
+    await using good = await startMockProvider({ script: ['ready', 'ready'] })
     await using bad = await startMockProvider({ faults: [{ status: 401 }] })
     await using dead = await startMockProvider({ script: [{ text: '', hang: true }] })
     const { post } = await startService({})
@@ -171,7 +172,13 @@ providers:
       ok: false,
       error: { code: 'unknown_provider' },
     })
-    expect([good, bad, dead].map(({ requests }) => requests.length)).toEqual([1, 1, 1])
+    // A section of a provider can be tried before it is saved; where it holds a key, nothing is sent.
+    const mine = { driver: 'openai', baseURL: good.baseURL, apiKeyOptional: true }
+    const unsaved = async (section: object) =>
+      (await post('/admin/api/providers/test', { model: 'mine/m', providers: { mine: section } })).json()
+    expect(await unsaved(mine)).toMatchObject({ ok: true, provider: 'mine' })
+    expect(await unsaved({ ...mine, apiKeyEnv: 'sk-proj-0123456789abcdefghijklmnop' })).toMatchObject({ ok: false })
+    expect([good, bad, dead].map(({ requests }) => requests.length)).toEqual([2, 1, 1])
   })
 
   it('a model of the configuration is tested with its key, and asked once', async () => {

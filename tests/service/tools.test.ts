@@ -44,6 +44,8 @@ describe('tools of the configuration', () => {
     const { folder, file, write } = await configFile('')
     await mkdir(join(folder, 'skills', 'greeting'), { recursive: true })
     await writeFile(join(folder, 'skills', 'greeting', 'SKILL.md'), '---\nname: greeting\ndescription: How to greet.\n---\nSay “Moin”.\n')
+    await mkdir(join(folder, 'skills', 'broken'))
+    await writeFile(join(folder, 'skills', 'broken', 'SKILL.md'), 'nothing\n')
     const text = 'skills: { paths: [skills] }\ninstructions: Be brief.\n'
     await write(text)
     const model = scriptedModel([{ toolCalls: [{ name: 'activate_skill', args: { name: 'greeting' } }] }, 'Moin'])
@@ -51,6 +53,10 @@ describe('tools of the configuration', () => {
     const { result } = await json(post('/v1/runs', { input: 'greet' }))
     expect(JSON.stringify(model.requests[0]?.messages[0])).toMatch(/Be brief\.[\s\S]*How to greet/)
     expect(JSON.stringify(result)).toContain('Say “Moin”')
+    expect(await json(ask('/admin/api/skills'))).toMatchObject({
+      problems: [{ path: join(folder, 'skills', 'broken', 'SKILL.md'), severity: 'error' }],
+      data: [{ name: 'greeting', description: 'How to greet.', source: 'configured', instructions: expect.stringContaining('Moin') }],
+    })
     // What instructs the model and may run scripts is not chosen over the network.
     const put = await ask('/admin/api/config', {
       method: 'PUT',

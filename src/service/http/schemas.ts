@@ -170,6 +170,25 @@ export const toolListSchema: JsonSchema = object({
   },
 })
 
+const texts: JsonSchema = { type: 'array', items: text }
+export const skillListSchema: JsonSchema = object({
+  object: { const: 'list' },
+  data: {
+    type: 'array',
+    items: object({
+      name: text,
+      description: text,
+      source: { enum: ['configured', 'project', 'user'] },
+      folder: text,
+      allowedTools: { ...texts, description: 'Tools it names as needed.' },
+      tools: { ...texts, description: 'Its scripts that are tools of their own.' },
+      scripts: texts,
+      instructions: text,
+    }),
+  },
+  problems: { type: 'array', items: object({ path: text, severity: { enum: ['error', 'warning'] }, message: text }) },
+})
+
 const message: JsonSchema = object({ role: text }, ['role'])
 const sampling: Record<string, JsonSchema> = {
   temperature: { type: ['number', 'null'] },
@@ -279,7 +298,11 @@ export const configChangeSchema: JsonSchema = {
 }
 export const testProviderSchema: JsonSchema = {
   ...object(
-    { model: { oneOf: [{ type: 'string', minLength: 1 }, anyObject] }, timeoutMs: { type: 'integer', minimum: 1, maximum: 60_000 } },
+    {
+      model: { oneOf: [{ type: 'string', minLength: 1 }, anyObject] },
+      providers: { ...anyObject, description: 'Sections of providers that are not saved yet; they go over those of the configuration.' },
+      timeoutMs: { type: 'integer', minimum: 1, maximum: 60_000 },
+    },
     ['model'],
   ),
   additionalProperties: false,

@@ -4,7 +4,15 @@ import type { ConfigChange } from '../config/config-source.ts'
 import { configSchema } from '../config/parse-config.ts'
 import { describeProviders } from '../describe-providers.ts'
 import { HttpProblem } from '../http/problem.ts'
-import { configChangeSchema, configSchemaOfResponse, stateSchema, testedProviderSchema, testProviderSchema } from '../http/schemas.ts'
+import {
+  configChangeSchema,
+  configSchemaOfResponse,
+  skillListSchema,
+  stateSchema,
+  testedProviderSchema,
+  testProviderSchema,
+} from '../http/schemas.ts'
+import type { FoundSkills } from '../open-tools.ts'
 import type { Call, Route } from '../route.ts'
 import { LogReader } from '../runs/log-reader.ts'
 import type { ServiceParts } from '../service-parts.ts'
@@ -56,7 +64,7 @@ export function adminRoutes(parts: ServiceParts): Route[] {
       body: testProviderSchema,
       responses: { 200: { description: 'What came of it', schema: testedProviderSchema } },
       answer: async ({ body, request }) =>
-        Response.json(await testProvider(body as { model: string | JsonObject }, config, request.signal)),
+        Response.json(await testProvider(body as { model: string | JsonObject; providers?: JsonObject }, config, request.signal)),
     },
     {
       method: 'GET',
@@ -84,6 +92,14 @@ export function adminRoutes(parts: ServiceParts): Route[] {
     },
     {
       method: 'GET',
+      path: '/admin/api/skills',
+      access: 'admin',
+      summary: 'The Skills of the configuration with their instructions, and what is wrong with those that are left out.',
+      responses: { 200: { description: 'The Skills', schema: skillListSchema } },
+      answer: () => Response.json(describeSkills(host.skills)),
+    },
+    {
+      method: 'GET',
       path: '/admin/api/feed',
       access: 'admin',
       summary: 'The events of all runs: the latest, then those that come.',
@@ -100,6 +116,20 @@ export function adminRoutes(parts: ServiceParts): Route[] {
       },
     },
   ]
+}
+
+function describeSkills({ skills, problems }: FoundSkills): object {
+  const data = skills.map(({ name, description, scope, folder, allowedTools, tools, scripts, body }) => ({
+    name,
+    description,
+    source: scope,
+    folder,
+    allowedTools,
+    tools: tools.map((tool) => tool.name),
+    scripts,
+    instructions: body,
+  }))
+  return { object: 'list', data, problems }
 }
 
 async function changeConfig({ request, body }: Call, parts: ServiceParts): Promise<Response> {
