@@ -69,7 +69,7 @@ function route({ focus = true } = {}) {
     session.name = name
     main.replaceChildren(...(session.view === undefined ? [] : [session.view.element]))
     main.dataset.view = name
-    scrollTo(0, 0)
+    main.parentElement?.scrollTo(0, 0)
   }
   showPlace()
   if (!focus) return
@@ -109,16 +109,27 @@ function showLive() {
   const badge = byId('approvals-count', HTMLElement)
   setText(badge, waiting > 0 ? String(waiting) : '')
   badge.hidden = waiting === 0
-  const problems = live.state?.config.lastError
-  const bar = byId('notices', HTMLElement)
-  const words = problems
-    ? `The configuration file is not usable; what was read before it holds. ${problems.problems.map(({ path, message }) => `${path} ${message}`.trim()).join('; ')}`
-    : ''
-  if (bar.dataset.words !== words) {
-    bar.dataset.words = words
-    replace(bar, words !== '' && notice('error', words, h('a', { href: '#/config' }, 'Show')))
-  }
+  showNotices(live.state?.config)
   showPlace()
+}
+
+/** What somebody has to see to, wherever they are. @param {import('./types.js').ConfigState | undefined} config */
+function showNotices(config) {
+  if (config === undefined) return
+  const { lastError, needsRestart } = config
+  /** @type {[kind: string, words: string][]} */
+  const notices = []
+  if (lastError !== null) {
+    const problems = lastError.problems.map(({ path, message }) => `${path} ${message}`.trim()).join('; ')
+    notices.push(['error', `The configuration file is not usable; what was read before it holds. ${problems}`])
+  }
+  if (needsRestart.length > 0)
+    notices.push(['wait', `Changed in the configuration, but in use only after a restart: ${needsRestart.join(', ')}`])
+  const bar = byId('notices', HTMLElement)
+  const key = JSON.stringify(notices)
+  if (bar.dataset.shown === key) return
+  bar.dataset.shown = key
+  replace(bar, ...notices.map(([kind, words]) => notice(kind, words, h('a', { href: '#/config' }, 'Show'))))
 }
 
 /** What a screen reader is told of: not everything that happens, but what somebody may want to act upon. @param {any} event */
@@ -134,8 +145,11 @@ async function enter() {
   try {
     await live.start()
   } catch (error) {
-    if (error instanceof ApiError && error.status === 401) return
+    // A token that is refused has been forgotten by now; one that could not be tried may be good, and is tried again by the button.
+    const kept = token()
+    if (kept === null) return
     showSignIn(messageOf(error))
+    tokenInput.value = kept
     return
   }
   signIn.hidden = true

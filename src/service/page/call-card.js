@@ -12,31 +12,31 @@ const slackLines = 4
 /** Even then not more: nobody reads further, and the browser would be busy. */
 const longestLength = 200_000
 
-/** @type {Record<Call['state'], string>} */
-const words = {
-  writing: 'being written',
-  waiting: 'waits for approval',
-  running: 'running',
-  ok: 'succeeded',
-  failed: 'failed',
-  rejected: 'not run',
-}
+/** @type {Record<Exclude<Call['state'], 'waiting'>, string>} */
+const words = { writing: 'being written', running: 'running', ok: 'succeeded', failed: 'failed', rejected: 'not run' }
+/** @type {Record<Call['waitsFor'], string>} */
+const waitWords = { approval: 'waits for approval', client_tool: 'waits for its result', question: 'waits for an answer' }
 /** @type {Record<Call['state'], import('./icons.js').IconName>} */
 const icons = { writing: 'dots', waiting: 'hand', running: 'dots', ok: 'check', failed: 'cross', rejected: 'cross' }
 
 /**
  * A tool call as a card: its name, how it stands, its arguments and its result.
  * @param {Call} call
- * @param {{ link?: { href: string, words: string } }} [options] `link`: to the run it belongs to.
+ * @param {{ linkTo?: (call: Call) => { href: string, words: string } }} [options] `linkTo`: where the run it belongs to is shown.
  */
-export function callCard(call, { link } = {}) {
+export function callCard(call, { linkTo } = {}) {
   const mark = h('span', { className: 'call-mark', 'aria-hidden': 'true' })
   const state = h('span', { className: 'call-state' })
   const time = h('span', { className: 'call-time' })
+  const runLink = linkTo && h('a', {})
+  const args = textRow()
+  const progress = textRow()
+  const result = textRow()
   const body = h('dl', { className: 'call-body' })
-  const card = h(
+  const where = call.within === '' ? '' : ` inside ${call.within}`
+  const element = h(
     'article',
-    { className: 'call', 'aria-label': `Call of ${call.tool}` },
+    { className: 'call', 'aria-label': `Call of ${call.tool}${where}` },
     h(
       'header',
       { className: 'call-head' },
@@ -44,72 +44,76 @@ export function callCard(call, { link } = {}) {
       h('span', { className: 'call-name' }, h('span', { className: 'call-tool' }, call.tool), state),
       time,
     ),
-    link !== undefined && h('p', { className: 'call-run' }, h('a', { href: link.href }, link.words)),
+    (runLink || where !== '') &&
+      h('p', { className: 'call-run' }, where !== '' && `in ${call.within}`, where !== '' && runLink && ' · ', runLink),
     body,
   )
   let shown = -1
-  let startedAt = performance.now()
   /** @param {Call} now */
   const update = (now) => {
+    if (runLink && linkTo) {
+      const { href, words: label } = linkTo(now)
+      runLink.setAttribute('href', href)
+      setText(runLink, label)
+    }
     if (now.version === shown) return
     shown = now.version
-    if (card.dataset.state !== now.state) {
-      if (now.state === 'running') startedAt = performance.now()
-      card.dataset.state = now.state
+    if (element.dataset.state !== now.state) {
+      element.dataset.state = now.state
       mark.replaceChildren(icon(icons[now.state]))
     }
-    setText(state, words[now.state])
+    setText(state, now.state === 'waiting' ? waitWords[now.waitsFor] : words[now.state])
     setText(time, now.durationMs === undefined ? '' : duration(now.durationMs))
-    card.title = now.state === 'running' ? `since ${duration(performance.now() - startedAt)}` : ''
-    const rows = []
-    if (now.args !== undefined) rows.push(...row('Arguments', typeof now.args === 'string' ? now.args : json(now.args)))
-    if (now.progress !== '') rows.push(...row('Progress', now.progress))
-    if (now.result !== '') rows.push(...row(now.state === 'ok' ? 'Result' : 'Error', resultText(now.result)))
-    else if (now.state === 'ok') rows.push(...row('Result', '(empty)'))
-    body.replaceChildren(...rows)
+    const outcome = now.result === '' && now.state === 'ok' ? '(empty)' : now.result
+    const rows = [
+      now.args !== undefined && args('Arguments', now.args, (value) => (typeof value === 'string' ? value : json(value))),
+      now.progress !== '' && progress('Progress', now.progress),
+      outcome !== '' && result(now.state === 'ok' ? 'Result' : 'Error', outcome, resultText),
+    ].flatMap((row) => row || [])
+    if (rows.length !== body.children.length || rows.some((row, at) => row !== body.children[at])) body.replaceChildren(...rows)
   }
   update(call)
-  return { element: card, update }
+  return { element, update }
 }
 
-/**
- * @param {string} label
- * @param {string} text
- */
-function row(label, text) {
-  return [h('dt', {}, label), h('dd', {}, longText(text))]
+/** A row that stays as it is, with what was opened and selected in it, as long as its value is the same one. */
+function textRow() {
+  /** @type {unknown} */
+  let shown
+  /** @type {HTMLElement[]} */
+  let row = []
+  /**
+   * @template Value
+   * @param {string} label
+   * @param {Value} value
+   * @param {(value: Value) => string} [toText]
+   */
+  return (label, value, toText = String) => {
+    if (value !== shown) row = [h('dt', {}, label), h('dd', {}, longText(toText(value), label))]
+    shown = value
+    return row
+  }
 }
 
 /**
  * Text as it is, cut where it is long, with a button that shows the rest.
  * @param {string} text
+ * @param {string} label What it is, for those who can't see where it stands.
  */
-export function longText(text) {
+export function longText(text, label) {
   const lines = text.split('\n', shortLines + slackLines + 1)
   const isLong = text.length > shortLength || lines.length > shortLines + slackLines
-  const short = isLong ? lines.slice(0, shortLines).join('\n').slice(0, shortLength) : text
-  const block = h('pre', { className: 'code', tabindex: '0' }, short)
-  if (!isLong) {
-    block.removeAttribute('tabindex')
-    return block
-  }
-  const more = h(
-    'button',
-    {
-      type: 'button',
-      className: 'link-button',
-      'aria-expanded': 'false',
-      onclick: () => {
-        const opens = more.getAttribute('aria-expanded') === 'false'
-        const cut = text.length > longestLength ? `\n… ${(text.length - longestLength).toLocaleString()} more characters` : ''
-        block.textContent = opens ? text.slice(0, longestLength) + cut : short
-        more.setAttribute('aria-expanded', String(opens))
-        more.textContent = opens ? 'Show less' : all
-      },
-    },
-    '',
-  )
+  if (!isLong) return h('pre', { className: 'code' }, text)
+  const short = lines.slice(0, shortLines).join('\n').slice(0, shortLength)
   const all = `Show all ${text.length.toLocaleString()} characters`
-  more.textContent = all
+  const block = h('pre', { className: 'code', tabindex: '0', role: 'group', 'aria-label': label }, short)
+  const more = h('button', { type: 'button', className: 'link-button', 'aria-expanded': 'false' }, all)
+  more.addEventListener('click', () => {
+    const opens = more.getAttribute('aria-expanded') === 'false'
+    const cut = text.length > longestLength ? `\n… ${(text.length - longestLength).toLocaleString()} more characters` : ''
+    block.textContent = opens ? text.slice(0, longestLength) + cut : short
+    more.setAttribute('aria-expanded', String(opens))
+    more.textContent = opens ? 'Show less' : all
+  })
   return h('div', { className: 'long-text' }, block, more)
 }

@@ -3,11 +3,14 @@
  * @property {string} key
  * @property {string} id
  * @property {string} runId
+ * @property {string} topRunId Of the run outside, for a call of a run that is inside a call; else as `runId`.
+ * @property {string} within The tool whose call that is; `''`: the run is inside of none.
  * @property {string} tool
  * @property {unknown} args Undefined: still being written.
  * @property {string} result
  * @property {string} progress
  * @property {'writing' | 'waiting' | 'running' | 'ok' | 'failed' | 'rejected'} state
+ * @property {'approval' | 'client_tool' | 'question'} waitsFor Of one that waits.
  * @property {number | undefined} durationMs
  * @property {number} depth How many runs it is inside of.
  * @property {number} version Goes up with every change.
@@ -67,17 +70,21 @@ export class Calls {
    * @param {string} tool
    * @returns {Call}
    */
-  #begin(key, id, { runId, depth = 0 }, tool) {
+  #begin(key, id, { runId, parentRunId, parentToolCallId, depth = 0 }, tool) {
+    const outside = this.#calls.get(`${parentRunId} ${parentToolCallId}`)
     /** @type {Call} */
     const call = {
       key,
       id,
       runId,
+      topRunId: outside?.topRunId ?? parentRunId ?? runId,
+      within: outside?.tool ?? '',
       tool,
       args: undefined,
       result: '',
       progress: '',
       state: 'writing',
+      waitsFor: 'approval',
       durationMs: undefined,
       depth,
       version: 0,
@@ -96,5 +103,6 @@ const changes = {
   TOOL_PROGRESS: ({ update }) => ({ progress: typeof update === 'string' ? update : JSON.stringify(update) }),
   TOOL_CALL_END: ({ result }, { ok, durationMs }) => ({ state: ok === false ? 'failed' : 'ok', result, durationMs, progress: '' }),
   TOOL_CALL_REJECTED: ({ args, error }) => ({ state: 'rejected', args, result: error }),
-  DECISION_NEEDED: ({ args }) => ({ state: 'waiting', args }),
+  // A tool that asks has ended its call with what it asks, which is not its result.
+  DECISION_NEEDED: ({ args, kind }) => ({ state: 'waiting', waitsFor: kind, args, result: '', durationMs: undefined }),
 }

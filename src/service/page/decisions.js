@@ -3,20 +3,20 @@ import { messageOf, send } from './api.js'
 import { h, newId } from './dom.js'
 import { json } from './format.js'
 
-/** @typedef {import('./types.js').Pending & { runId: string, input?: string }} Item */
+/** @typedef {import('./pending-items.js').Item} Item */
 
 /** What stands in the place of a secret. */
 const hidden = '[redacted]'
 
 /**
- * Decides on a pending call; resolves when the run goes on. Throws an `ApiError`.
+ * Decides on a pending item; resolves when the run goes on. Throws an `ApiError`.
  * @param {Item} item
  * @param {Record<string, unknown>} verdict
  */
-async function decide({ runId, toolCallId, fingerprint }, verdict) {
-  const response = await send(`v1/runs/${encodeURIComponent(runId)}/decisions`, {
+async function decide(item, verdict) {
+  const response = await send(`v1/runs/${encodeURIComponent(item.runId)}/decisions`, {
     method: 'POST',
-    body: { decisions: [{ toolCallId, fingerprint, ...verdict }] },
+    body: { decisions: [item.decide(verdict)] },
     // Otherwise the answer would come when the run has ended.
     headers: { accept: 'text/event-stream' },
   })
@@ -27,25 +27,25 @@ async function decide({ runId, toolCallId, fingerprint }, verdict) {
 const titles = { approval: 'Approve this call?', client_tool: 'Result wanted', question: 'Question' }
 
 /**
- * A pending call, to be decided on.
+ * A pending item, to be decided on.
  * @param {Item} item
  * @param {{ onDecided: () => void, link?: boolean }} options `onDecided`: the card has done its work, the focus needs another place.
  */
 export function decisionCard(item, { onDecided, link = false }) {
-  const error = h('p', { className: 'error-text', role: 'alert', id: newId() })
+  const error = h('p', { className: 'error-text', role: 'alert', id: newId() }, item.problem)
   const place = h('div', { className: 'decision-form' })
   const heading = newId()
   const card = h(
     'article',
-    { className: 'decision', 'aria-labelledby': heading, 'data-tool': item.tool },
+    { className: 'decision', 'aria-labelledby': heading },
     h(
       'header',
       { className: 'decision-head' },
-      h('h3', { id: heading }, h('span', { className: 'decision-title' }, titles[item.kind]), ' ', h('code', {}, item.tool)),
+      h('h3', { id: heading }, titles[item.kind], ' ', h('code', {}, item.tool)),
       link && h('a', { href: `#/runs/${encodeURIComponent(item.runId)}` }, 'Open run'),
     ),
-    item.input !== undefined && item.input !== '' && h('p', { className: 'muted decision-input' }, 'Asked: ', h('q', {}, item.input)),
-    item.about !== undefined && h('p', {}, typeof item.about === 'string' ? item.about : JSON.stringify(item.about)),
+    link && item.input !== '' && h('p', { className: 'muted decision-input' }, 'Asked: ', h('q', {}, item.input)),
+    item.agents.length > 0 && h('p', { className: 'muted' }, 'From the agent ', h('code', {}, item.agents.join(' › '))),
     place,
     error,
   )
@@ -71,8 +71,8 @@ export function decisionCard(item, { onDecided, link = false }) {
       card.removeAttribute('aria-busy')
     }
   }
-  const start = item.kind === 'approval' ? approval : other
-  start(item, { place, error, submit })
+  const show = { approval: showApproval, client_tool: showClientTool, question: showQuestion }[item.kind]
+  show(item, { place, error, submit })
   return card
 }
 
@@ -82,8 +82,7 @@ export function decisionCard(item, { onDecided, link = false }) {
  * @param {Item} item
  * @param {Parts} parts
  */
-function approval(item, { place, error, submit }) {
-  const text = json(item.args)
+function showApproval({ args: asked, about }, { place, error, submit }) {
   /** @param {'approve' | 'edit' | 'reject' | undefined} [focus] */
   const showChoice = (focus) => {
     const buttons = {
@@ -91,79 +90,128 @@ function approval(item, { place, error, submit }) {
       edit: button('Edit arguments', '', showEdit),
       reject: button('Reject', 'danger', showReject),
     }
-    place.replaceChildren(h('pre', { className: 'code', tabindex: '0', 'aria-label': 'Arguments' }, text), row(...Object.values(buttons)))
+    place.replaceChildren(...subject(about), block('Arguments', json(asked)), row(...Object.values(buttons)))
+    if (focus === undefined) return
     error.textContent = ''
-    if (focus !== undefined) buttons[focus].focus()
+    buttons[focus].focus()
   }
   const showEdit = () => {
-    const field = textField('Arguments, as JSON', { value: JSON.stringify(item.args, null, 2), describedBy: error.id, mono: true })
+    const field = textField('Arguments, as JSON', { value: JSON.stringify(asked, null, 2), describedBy: error.id, mono: true })
     const save = () => {
       const args = parseObject(field.input, error)
       if (args === undefined) return
-      const isSame = JSON.stringify(args) === JSON.stringify(item.args)
+      const isSame = JSON.stringify(args) === JSON.stringify(asked)
       void submit({ approved: true, ...(isSame ? {} : { args }) }, 'Approved')
     }
-    showForm([field.element], button('Approve with these', 'primary', save), () => showChoice('edit'))
-    field.input.focus()
+    showForm(field, button('Approve with these', 'primary', save), () => showChoice('edit'))
   }
   const showReject = () => {
-    const field = textField('Reason, which the model is told', { value: '', describedBy: error.id, lines: 2 })
+    const field = textField('Reason, which the model is told', { describedBy: error.id })
     const reject = () => {
       const reason = field.input.value.trim()
       void submit({ approved: false, ...(reason === '' ? {} : { reason }) }, 'Rejected')
     }
-    showForm([field.element], button('Reject the call', 'danger', reject), () => showChoice('reject'))
-    field.input.focus()
+    showForm(field, button('Reject the call', 'danger', reject), () => showChoice('reject'))
   }
   /**
-   * @param {HTMLElement[]} fields
+   * @param {{ input: HTMLElement, element: HTMLElement }} field
    * @param {HTMLButtonElement} send
    * @param {() => void} back
    */
-  const showForm = (fields, send, back) => {
-    const form = h(
-      'div',
-      { onkeydown: (/** @type {KeyboardEvent} */ event) => keys(event, send, back) },
-      ...fields,
-      row(send, button('Back', 'quiet', back)),
-    )
-    place.replaceChildren(form)
+  const showForm = (field, send, back) => {
+    place.replaceChildren(form([field.element, row(send, button('Back', 'quiet', back))], send, back))
     error.textContent = ''
+    field.input.focus()
   }
   showChoice()
 }
 
 /**
- * A question to be answered, or a call whose result the client has.
+ * A call whose result the client has.
  * @param {Item} item
  * @param {Parts} parts
  */
-function other(item, { place, error, submit }) {
-  const isQuestion = item.kind === 'question'
-  const field = textField(isQuestion ? 'Answer' : 'Result, as JSON or text', { value: '', describedBy: error.id, lines: 2 })
-  const sendButton = button(isQuestion ? 'Answer' : 'Give result', 'primary', () =>
-    submit({ [isQuestion ? 'answer' : 'result']: jsonOrText(field.input.value) }, isQuestion ? 'Answered' : 'Result given'),
-  )
+function showClientTool({ args, about }, { place, error, submit }) {
+  const field = textField('Result, as JSON or text', { describedBy: error.id })
+  const give = button('Give result', 'primary', () => submit({ result: jsonOrText(field.input.value) }, 'Result given'))
   place.replaceChildren(
-    h('pre', { className: 'code', tabindex: '0', 'aria-label': 'Arguments' }, json(item.args)),
-    field.element,
-    row(
-      sendButton,
-      button('Decline', 'danger', () => submit({ approved: false }, 'Declined')),
-    ),
+    ...subject(about),
+    block('Arguments', json(args)),
+    form([field.element, row(give, decline(submit))], give, () => field.input.blur()),
+  )
+}
+
+/** Of more than these the answer is written. */
+const mostChoices = 8
+
+/**
+ * A question to be answered: by a button for each of a few answers, else in words.
+ * @param {Item} item
+ * @param {Parts} parts
+ */
+function showQuestion({ about, schema, args }, { place, error, submit }) {
+  const context = [...subject(about), Object.keys(args).length > 0 && block('Arguments of the call', json(args))].filter(
+    (part) => part !== false,
+  )
+  const choices = choicesOf(schema)
+  if (choices.length > 0) {
+    const buttons = choices.map((answer) => button(wordsOf(answer), '', () => submit({ answer }, 'Answered')))
+    place.replaceChildren(...context, row(...buttons, decline(submit)))
+    return
+  }
+  const field = textField('Answer', { describedBy: error.id })
+  const answer = button('Answer', 'primary', () => {
+    const text = field.input.value.trim()
+    error.textContent = text === '' ? 'Write an answer first' : ''
+    if (text === '') return field.input.focus()
+    return submit({ answer: schema?.type === 'string' ? text : jsonOrText(text) }, 'Answered')
+  })
+  place.replaceChildren(
+    ...context,
+    form([field.element, row(answer, decline(submit))], answer, () => field.input.blur()),
   )
 }
 
 /**
- * @param {KeyboardEvent} event
- * @param {HTMLButtonElement} send
- * @param {() => void} back
+ * The answers a schema leaves, where those are few.
+ * @param {any} schema
+ * @returns {unknown[]}
  */
-function keys(event, send, back) {
-  if (event.key === 'Escape') {
-    event.stopPropagation()
-    back()
-  } else if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) send.click()
+function choicesOf(schema) {
+  if (schema?.type === 'boolean') return [true, false]
+  return Array.isArray(schema?.enum) && schema.enum.length <= mostChoices ? schema.enum : []
+}
+
+/** @param {unknown} answer */
+function wordsOf(answer) {
+  if (answer === true) return 'Yes'
+  if (answer === false) return 'No'
+  return typeof answer === 'string' ? answer : JSON.stringify(answer)
+}
+
+/**
+ * What a tool says of the matter: words, or data it has put together.
+ * @param {unknown} about
+ */
+function subject(about) {
+  if (about === undefined || about === null) return []
+  return [typeof about === 'string' ? h('p', { className: 'decision-about' }, about) : block('What is asked', json(about))]
+}
+
+/**
+ * Fields that are sent by Ctrl+Enter and left by Esc.
+ * @param {HTMLElement[]} content
+ * @param {HTMLButtonElement} send
+ * @param {() => void} leave
+ */
+function form(content, send, leave) {
+  const onkeydown = (/** @type {KeyboardEvent} */ event) => {
+    if (event.key === 'Escape') {
+      event.stopPropagation()
+      leave()
+    } else if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) send.click()
+  }
+  return h('div', { className: 'decision-form', onkeydown }, ...content)
 }
 
 /**
@@ -197,19 +245,32 @@ function jsonOrText(text) {
 
 /**
  * @param {string} label
- * @param {{ value: string, describedBy: string, mono?: boolean, lines?: number }} options
+ * @param {{ value?: string, describedBy: string, mono?: boolean }} options
  */
-function textField(label, { value, describedBy, mono = false, lines }) {
+function textField(label, { value = '', describedBy, mono = false }) {
   const id = newId()
   const input = h('textarea', {
     id,
-    rows: lines ?? Math.min(14, value.split('\n').length + 1),
+    rows: value === '' ? 2 : Math.min(14, value.split('\n').length + 1),
     className: mono ? 'code' : '',
     spellcheck: mono ? 'false' : 'true',
     'aria-describedby': describedBy,
   })
   input.value = value
   return { input, element: h('div', { className: 'field' }, h('label', { for: id }, label), input) }
+}
+
+/**
+ * @param {string} label
+ * @param {string} text
+ */
+function block(label, text) {
+  return h('pre', { className: 'code', tabindex: '0', role: 'group', 'aria-label': label }, text)
+}
+
+/** @param {Parts['submit']} submit */
+function decline(submit) {
+  return button('Decline', 'danger', () => submit({ approved: false }, 'Declined'))
 }
 
 /**

@@ -21,15 +21,15 @@ import { h, newId } from './dom.js'
  * @param {Field[]} options.fields
  * @param {(values: Values) => Promise<void>} options.onSave
  * @param {(path: string) => string | undefined} options.fieldOfPath Which field a failing path is about.
- * @param {{ label: string, act(values: Values, say: (text: string, kind: string) => void): Promise<void> }} [options.extra]
+ * @param {(values: Values) => Promise<import('./test-model.js').Told>} options.test Tries the values without saving them.
  */
-export function openFormDialog({ title, fields, onSave, fieldOfPath, extra }) {
+export function openFormDialog({ title, fields, onSave, fieldOfPath, test }) {
   const heading = newId()
   const general = h('p', { className: 'error-text', role: 'alert' })
-  const said = h('p', { className: 'dialog-said', role: 'status' })
+  const said = h('p', { className: 'test-result', role: 'status' })
   const inputs = fields.map((field) => ({ field, ...fieldRow(field) }))
   const save = h('button', { type: 'submit', className: 'primary' }, 'Save')
-  const extraButton = extra && h('button', { type: 'button' }, extra.label)
+  const testButton = h('button', { type: 'button' }, 'Test')
   const cancel = h('button', { type: 'button', className: 'quiet' }, 'Cancel')
   const form = h(
     'form',
@@ -38,9 +38,13 @@ export function openFormDialog({ title, fields, onSave, fieldOfPath, extra }) {
     h('div', { className: 'dialog-fields' }, ...inputs.map(({ element }) => element)),
     general,
     said,
-    h('div', { className: 'buttons' }, save, extraButton, cancel),
+    h('div', { className: 'buttons' }, save, testButton, cancel),
   )
   const dialog = h('dialog', { className: 'dialog', 'aria-labelledby': heading }, form)
+  const say = (/** @type {import('./test-model.js').Told} */ { text, kind }) => {
+    said.textContent = text
+    said.className = `test-result ${kind}`
+  }
   const values = () => Object.fromEntries(inputs.map(({ field, input }) => [field.name, readField(input)]))
   /** Whether every field has what it has to have. */
   const check = () => {
@@ -73,32 +77,34 @@ export function openFormDialog({ title, fields, onSave, fieldOfPath, extra }) {
     general.textContent = problems.length === 0 ? messageOf(thrown) : rest.join('; ')
     first?.focus()
   }
-  form.addEventListener('submit', async (event) => {
-    event.preventDefault()
-    if (!check()) return
-    save.disabled = true
+  let busy = false
+  /** One thing at a time; a button that is at work keeps the focus. @param {() => Promise<void>} work */
+  const attempt = async (work) => {
+    if (busy || !check()) return
+    busy = true
+    form.setAttribute('aria-busy', 'true')
     try {
+      await work()
+    } catch (thrown) {
+      say({ text: '', kind: '' })
+      fail(thrown)
+    } finally {
+      busy = false
+      form.removeAttribute('aria-busy')
+    }
+  }
+  form.addEventListener('submit', (event) => {
+    event.preventDefault()
+    void attempt(async () => {
       await onSave(values())
       dialog.close()
-    } catch (thrown) {
-      fail(thrown)
-    } finally {
-      save.disabled = false
-    }
+    })
   })
-  extraButton?.addEventListener('click', async () => {
-    if (!check()) return
-    extraButton.disabled = true
-    try {
-      await extra?.act(values(), (text, kind) => {
-        said.textContent = text
-        said.className = `dialog-said ${kind}`
-      })
-    } catch (thrown) {
-      fail(thrown)
-    } finally {
-      extraButton.disabled = false
-    }
+  testButton.addEventListener('click', () => {
+    void attempt(async () => {
+      say({ text: 'Asking…', kind: '' })
+      say(await test(values()))
+    })
   })
   cancel.addEventListener('click', () => dialog.close())
   dialog.addEventListener('close', () => dialog.remove())

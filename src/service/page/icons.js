@@ -12,7 +12,6 @@ const shapes = {
   sun: 'M12 8a4 4 0 1 0 0 8 4 4 0 0 0 0-8zM12 2v2M12 20v2M2 12h2M20 12h2M5 5l1.4 1.4M17.6 17.6L19 19M5 19l1.4-1.4M17.6 6.4L19 5',
   moon: 'M20 14.5A8.5 8.5 0 0 1 9.5 4 8.5 8.5 0 1 0 20 14.5z',
   keyboard: 'M3 7h18v10H3zM7 11h.01M11 11h.01M15 11h.01M17 11h.01M8 14h8',
-  out: 'M14 4h5v16h-5M4 12h11M11 8l4 4-4 4',
   back: 'M14 6l-6 6 6 6',
 }
 /** @typedef {keyof typeof shapes} IconName */

@@ -1,10 +1,10 @@
 import { ask } from './api.js'
 import { Calls } from './calls.js'
+import { itemsOf } from './pending-items.js'
 import { readEvents } from './sse.js'
 
 /** @typedef {import('./types.js').Run} Run */
 /** @typedef {import('./types.js').ServiceState} ServiceState */
-/** @typedef {Run & { calls: number, at: string }} LiveRun `calls`: seen by this page. */
 
 const mostCalls = 100
 const mostRuns = 200
@@ -20,7 +20,7 @@ export class Live {
   /** @type {ServiceState | undefined} */
   state
   calls = new Calls(mostCalls)
-  /** @type {Map<string, LiveRun>} */
+  /** @type {Map<string, Run>} */
   #runs = new Map()
   /** Runs whose end the feed has told, before the list of runs knew. @type {Set<string>} */
   #ended = new Set()
@@ -33,12 +33,21 @@ export class Live {
   /** @type {number | undefined} */
   #refreshing
   #loadedAt = 0
+  /** States come in the order they are answered in, which may be another than that they were asked for in. */
+  #asked = 0
+  #known = 0
   /** @type {(() => void) | undefined} */
   #stop
+  #isOver = false
 
   /** Resolves with the first state. Throws an `ApiError`. */
   async start() {
     await this.#load()
+    this.#openFeed()
+  }
+
+  #openFeed() {
+    this.#stop?.()
     this.#stop = readEvents('admin/api/feed', {
       onEvent: (event) => this.#take(event),
       onState: (state) => {
@@ -51,6 +60,7 @@ export class Live {
   }
 
   stop() {
+    this.#isOver = true
     this.#stop?.()
     clearTimeout(this.#telling)
     clearTimeout(this.#refreshing)
@@ -69,9 +79,7 @@ export class Live {
   }
 
   get pending() {
-    return this.runs.flatMap((run) =>
-      run.status === 'paused' ? run.pending.map((item) => ({ ...item, runId: run.id, input: run.input })) : [],
-    )
+    return this.runs.flatMap(itemsOf)
   }
 
   /**
@@ -93,35 +101,50 @@ export class Live {
     return () => this.#eventListeners.delete(listener)
   }
 
+  /** Asks how everything stands; resolves when that is known. Throws an `ApiError`. */
+  async update() {
+    clearTimeout(this.#refreshing)
+    await this.#load()
+    this.#tell()
+  }
+
   /** Asks how everything stands: at once, or soon where that was only just asked. */
   refresh() {
+    if (this.#isOver) return
     const wait = Math.max(20, this.#loadedAt + refreshMs - performance.now())
     this.#refreshing ??= setTimeout(async () => {
       // The feed comes back by itself; until then what is known is shown.
-      await this.#load().catch(() => {})
-      this.#tell()
+      await this.update().catch(() => {})
     }, wait)
   }
 
   async #load() {
     this.#refreshing = undefined
     this.#loadedAt = performance.now()
+    const asked = ++this.#asked
     /** @type {ServiceState} */
     const state = await ask('admin/api/state')
+    if (this.#isOver || asked < this.#known) return
+    this.#known = asked
+    // Another process has taken the place: it numbers its events anew, and knows nothing of what was.
+    const isAnother = this.state !== undefined && this.state.startedAt !== state.startedAt
     this.state = state
+    if (isAnother) {
+      this.calls = new Calls(mostCalls)
+      this.#openFeed()
+    }
     const known = this.#runs
+    const ended = this.#ended
     this.#runs = new Map()
+    this.#ended = new Set()
     for (const run of state.runs) {
       const before = known.get(run.id)
-      const isBehind = run.status === 'running' && this.#ended.has(run.id)
-      if (isBehind) this.refresh()
-      else this.#ended.delete(run.id)
-      this.#runs.set(run.id, {
-        ...run,
-        ...(isBehind && before !== undefined ? { status: before.status, stopReason: before.stopReason } : {}),
-        calls: before?.calls ?? 0,
-        at: run.finishedAt ?? run.createdAt,
-      })
+      const isBehind = run.status === 'running' && ended.has(run.id)
+      if (isBehind) {
+        this.#ended.add(run.id)
+        this.refresh()
+      }
+      this.#runs.set(run.id, isBehind && before !== undefined ? { ...run, status: before.status, stopReason: before.stopReason } : run)
     }
   }
 
@@ -129,7 +152,7 @@ export class Live {
   #take({ type, data }) {
     if (type === 'GAP' || type === 'CLOSE' || type === 'DROPPED') return
     for (const listener of this.#eventListeners) listener(data)
-    const call = this.calls.take(data)
+    this.calls.take(data)
     if (type === 'TEXT_DELTA' || type === 'REASONING_DELTA' || type === 'TOOL_INPUT_DELTA') return
     const { runId, parentRunId } = data.meta
     if (type === 'RUN_END') this.calls.settle(runId)
@@ -141,14 +164,12 @@ export class Live {
         if (run?.status === 'running') {
           run.status = data.stopReason === 'paused' && run.kind === 'run' ? 'paused' : 'done'
           run.stopReason = data.stopReason
-          run.at = new Date().toISOString()
         }
       } else {
         // Perhaps one of long ago: the feed begins with what has been. How the run stands now is not for it to say.
         this.#ended.delete(runId)
         if (run?.status !== 'running') this.refresh()
       }
-      if (run !== undefined && call !== undefined && type === 'TOOL_CALL_START') run.calls++
     }
     this.#tell()
   }

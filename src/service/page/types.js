@@ -9,6 +9,7 @@
  * @property {string} tool
  * @property {Record<string, unknown>} args
  * @property {unknown} [about]
+ * @property {Record<string, any>} [schema] Of the answer to a question.
  * @property {string} fingerprint
  *
  * @typedef {object} Run
@@ -37,6 +38,22 @@
  * @property {string} loadedAt
  * @property {number} reloads
  * @property {{ at: string, problems: import('./api.js').Problem[] } | null} lastError
+ * @property {string[]} needsRestart Fields, as JSON Pointers.
+ *
+ * @typedef {object} Provider
+ * @property {string} name
+ * @property {string | null} keyEnv The variable its key is looked for in.
+ * @property {boolean | null} hasKey Null: it needs none.
+ *
+ * @typedef {object} Skill
+ * @property {string} name
+ * @property {string} description
+ * @property {'configured' | 'project' | 'user'} source
+ * @property {string} folder
+ * @property {string[]} allowedTools
+ * @property {string[]} tools
+ * @property {string[]} scripts
+ * @property {string} instructions
  *
  * @typedef {object} ServiceState
  * @property {string} version
@@ -44,6 +61,7 @@
  * @property {boolean} draining
  * @property {ConfigState} config
  * @property {{ name: string, provider: string, model: string }[]} models
+ * @property {Provider[]} providers
  * @property {Tool[]} tools
  * @property {Run[]} runs
  * @property {(Pending & { runId: string })[]} pending

@@ -81,7 +81,8 @@ export function configView({ live }) {
     etag = file.etag
     saved = file.text
     editor.value = file.text
-    editor.disabled = file.state.file === null
+    editor.disabled = false
+    form.hidden = file.state.file === null
     problems.replaceChildren()
     bad = new Set()
     editor.removeAttribute('aria-invalid')
@@ -176,7 +177,7 @@ export function configView({ live }) {
  * @param {import('../types.js').ConfigState} state
  * @param {(line: number) => void} showLine
  */
-function stateOf({ file, loadedAt, reloads, lastError }, showLine) {
+function stateOf({ file, loadedAt, reloads, lastError, needsRestart }, showLine) {
   if (file === null)
     return [h('p', { className: 'notice' }, 'The service was started without a configuration file: there is nothing to change here.')]
   return [
@@ -202,6 +203,12 @@ function stateOf({ file, loadedAt, reloads, lastError }, showLine) {
         ),
       ),
     ),
+    needsRestart.length > 0 &&
+      h(
+        'p',
+        { className: 'notice wait' },
+        h('span', {}, 'In use only after a restart: ', ...needsRestart.flatMap((path, at) => [at > 0 && ', ', h('code', {}, path)])),
+      ),
     lastError !== null &&
       h(
         'div',

@@ -1,15 +1,17 @@
 import { announce } from '../announce.js'
-import { ApiError, messageOf, post } from '../api.js'
+import { ApiError, messageOf } from '../api.js'
 import { readConfig, writeConfig } from '../config-file.js'
 import { h, replace } from '../dom.js'
-import { openFormDialog } from '../form-dialog.js'
-import { duration } from '../format.js'
-import { describeModel, fromValues, keyVariable, settingsOf, toValues } from '../model-settings.js'
+import { describeModel, keyVariable, settingsOf } from '../model-settings.js'
 import { notice } from '../notice.js'
-import { openProviderDialog, providerCard } from './providers.js'
+import { action, replaceKeepingFocus } from '../refocus.js'
+import { testInto } from '../test-model.js'
+import { openModelDialog } from './model-dialog.js'
+import { keyLine, openProviderDialog, providerCards } from './providers.js'
 
 /** @typedef {import('../model-settings.js').ModelEntry} ModelEntry */
 /** @typedef {import('../config-file.js').ConfigFile} ConfigFile */
+/** @typedef {(change: (config: any) => void, said: string) => Promise<void>} Save Saves the configuration as `change` makes it. */
 
 /**
  * Which model answers, which others there are, and what providers they come from.
@@ -23,6 +25,8 @@ export function modelsView({ live }) {
   /** @type {ConfigFile | undefined} */
   let file
   let closed = false
+  /** What of the state was shown. */
+  let shown = ''
 
   const load = async () => {
     try {
@@ -32,11 +36,7 @@ export function modelsView({ live }) {
       if (!closed) replace(notices, notice('error', messageOf(thrown)))
     }
   }
-  /**
-   * Saves the configuration as `change` makes it. Rejects with an `ApiError`.
-   * @param {(config: any) => unknown} change
-   * @param {string} said
-   */
+  /** Rejects with an `ApiError`. @type {Save} */
   const save = async (change, said) => {
     if (file === undefined) return
     const config = structuredClone(file.config ?? {})
@@ -44,40 +44,31 @@ export function modelsView({ live }) {
     file = await writeConfig({ config }, file.etag)
     replace(notices, notice('good', said))
     announce(said)
+    // What can't be asked for now will come with the next change.
+    await live.update().catch(() => {})
     render()
-    live.refresh()
   }
-  /** The same for a button: what goes wrong is said above. @type {(change: (config: any) => unknown, said: string) => Promise<void>} */
+  /** The same for a button: what goes wrong is said above. @type {Save} */
   const saveNow = (change, said) =>
     save(change, said).catch((thrown) => {
       const reload = h('button', { type: 'button', onclick: () => void load().then(() => notices.replaceChildren()) }, 'Reload')
       const isConflict = thrown instanceof ApiError && thrown.status === 412
-      replace(
-        notices,
-        notice(
-          'error',
-          isConflict ? 'Somebody else has changed the configuration since. Nothing was saved.' : messageOf(thrown),
-          ...(isConflict ? [reload] : []),
-        ),
-      )
+      const words = isConflict ? 'Somebody else has changed the configuration since. Nothing was saved.' : messageOf(thrown)
+      replace(notices, notice('error', words, ...(isConflict ? [reload] : [])))
     })
 
   const render = () => {
     if (file === undefined) return
-    const focused = document.activeElement?.getAttribute('data-focus') ?? undefined
-    replace(body, ...sections(file))
-    if (focused !== undefined) {
-      const again = [...body.querySelectorAll('[data-focus]')].find((one) => one.getAttribute('data-focus') === focused)
-      if (again instanceof HTMLElement && !again.hasAttribute('disabled')) again.focus()
-      else heading.focus()
-    }
+    const { state } = live
+    shown = JSON.stringify([state?.models, state?.providers])
+    replaceKeepingFocus(body, sections(file), heading)
   }
 
   /** @param {ConfigFile} now */
   const sections = ({ config, state }) => {
     if (state.file === null)
       return [
-        currentSection({}, []),
+        currentSection({}),
         h('p', { className: 'notice' }, 'The service was started without a configuration file: models can’t be changed here.'),
       ]
     if (config === null)
@@ -89,44 +80,43 @@ export function modelsView({ live }) {
         ),
       ]
     const models = Object.entries(config.models ?? {})
-    const providers = Object.entries(config.providers ?? {})
+    const providers = providerCards(config, live.state?.providers ?? [], { save, saveNow })
     return [
-      currentSection(config, models),
+      currentSection(config),
       section(
         'Models',
         'Clients ask for one of them by its name, and for the current one as toolloop.',
-        h('button', { type: 'button', 'data-focus': 'add-model', onclick: () => editModel(undefined) }, 'Add model'),
+        action('Add model', 'add-model', () => editModel(undefined)),
         models.length === 0
           ? h('p', { className: 'empty' }, 'None are configured beside the current one.')
           : h('ul', { className: 'cards' }, ...models.map(([name, entry]) => modelCard(name, /** @type {ModelEntry} */ (entry), config))),
       ),
       section(
         'Providers',
-        'Those of your own, and changes to those that are built in. Keys stay in the environment; here are the names of their variables.',
-        h(
-          'button',
-          { type: 'button', 'data-focus': 'add-provider', onclick: () => openProviderDialog(undefined, {}, save) },
-          'Add provider',
-        ),
+        'Those that models come from. Keys stay in the environment; here are the names of their variables.',
+        action('Add provider', 'add-provider', () => openProviderDialog(undefined, config, save)),
         providers.length === 0
           ? h('p', { className: 'empty' }, 'None are configured: the built-in ones are used as they are.')
-          : h(
-              'ul',
-              { className: 'cards' },
-              ...providers.map(([name, settings]) => providerCard(name, /** @type {any} */ (settings), { save, saveNow })),
-            ),
+          : h('ul', { className: 'cards' }, ...providers),
       ),
     ]
   }
 
-  /**
-   * @param {any} config
-   * @param {[string, any][]} models
-   */
-  const currentSection = (config, models) => {
+  /** Which model answers, and what the configuration has to do with it. @param {any} config */
+  const currentOf = (config) => {
     const now = live.state?.models.find(({ name }) => name === 'toolloop')
     const isNamed = typeof config.model === 'string' && Object.hasOwn(config.models ?? {}, config.model)
+    const wanted = isNamed ? config.models[config.model] : config.model
+    /** A model given at the start may hold whatever the configuration says. */
+    const isFixed = config.model !== undefined && now !== undefined && !isMadeOf(now, wanted)
+    return { now, isNamed, isFixed }
+  }
+
+  /** @param {any} config */
+  const currentSection = (config) => {
+    const { now, isNamed, isFixed } = currentOf(config)
     const result = h('p', { className: 'test-result', role: 'status' })
+    const asked = isFixed || config.model === undefined ? `${now?.provider}/${now?.model}` : config.model
     return h(
       'section',
       { className: 'current', 'aria-labelledby': 'current-model' },
@@ -134,38 +124,27 @@ export function modelsView({ live }) {
         'div',
         { className: 'current-text' },
         h('h2', { id: 'current-model' }, 'Current model'),
-        h(
-          'p',
-          { className: 'current-name', 'data-current': true },
-          now === undefined ? describeModel(config.model) : `${now.provider} / ${now.model}`,
-        ),
+        h('p', { className: 'current-name' }, describeModel(now === undefined ? config.model : { ...now })),
         h(
           'p',
           { className: 'muted' },
-          isNamed
-            ? `Named ${config.model} below.`
-            : config.model === undefined
-              ? 'Chosen at the start: the configuration names none.'
-              : 'Written in the configuration itself.',
+          config.model === undefined
+            ? 'Chosen at the start: the configuration names none.'
+            : isFixed
+              ? 'Chosen at the start, whatever the configuration names.'
+              : isNamed
+                ? `Named ${config.model} below.`
+                : 'Written in the configuration itself.',
         ),
         result,
       ),
       h(
         'div',
         { className: 'buttons' },
-        h(
-          'button',
-          {
-            type: 'button',
-            'data-focus': 'test current',
-            onclick: () => test(isNamed ? config.model : (config.model ?? describeEntry(now)), result),
-          },
-          'Test',
-        ),
-        models.length >= 0 &&
-          config.model !== undefined &&
+        action('Test', 'test current', () => testInto(result, asked), { 'aria-label': 'Test the current model' }),
+        config.model !== undefined &&
           !isNamed &&
-          h('button', { type: 'button', 'data-focus': 'edit current', onclick: () => editModel('', config.model) }, 'Edit'),
+          action('Edit', 'edit current', () => editModel('', config.model), { 'aria-label': 'Edit the current model' }),
       ),
     )
   }
@@ -177,148 +156,61 @@ export function modelsView({ live }) {
    */
   const modelCard = (name, entry, config) => {
     const isCurrent = config.model === name
-    const { baseURL } = settingsOf(entry)
+    const { isFixed } = currentOf(config)
+    const { baseURL, provider } = settingsOf(entry)
     const variable = keyVariable(entry)
     const result = h('p', { className: 'test-result', role: 'status' })
+    const ofProvider = live.state?.providers.find((one) => one.name === provider)
     return h(
       'li',
-      { className: isCurrent ? 'card is-current' : 'card', 'data-model': name },
+      { className: 'card' },
       h(
         'div',
         { className: 'card-text' },
-        h('h3', {}, name, isCurrent && h('span', { className: 'badge good' }, 'current')),
+        h('h3', {}, name, isCurrent && h('span', { className: `badge ${isFixed ? 'off' : 'good'}` }, isFixed ? 'configured' : 'current')),
         h('p', { className: 'card-line' }, describeModel(entry)),
         baseURL !== undefined && h('p', { className: 'muted card-line' }, String(baseURL)),
-        variable !== '' && h('p', { className: 'muted card-line' }, 'Key in ', h('code', {}, variable)),
+        // A variable of its own that is not set would have made the configuration unusable.
+        variable !== '' ? keyLine([variable], true) : ofProvider?.hasKey === false && keyLine([ofProvider.keyEnv ?? []].flat(), false),
         result,
       ),
       h(
         'div',
         { className: 'buttons' },
-        h(
-          'button',
-          {
-            type: 'button',
-            'data-focus': `use ${name}`,
-            disabled: isCurrent,
-            'aria-label': `Use ${name}`,
-            onclick: () =>
-              saveNow((changed) => Object.assign(changed, { model: name }), `${name} is the current model from the next request on.`),
-          },
+        action(
           'Use',
+          `use ${name}`,
+          () =>
+            saveNow(
+              (changed) => Object.assign(changed, { model: name }),
+              isFixed
+                ? `${name} is the model of the configuration now; the one chosen at the start still answers.`
+                : `${name} is the current model from the next request on.`,
+            ),
+          { 'aria-label': `Use ${name}`, disabled: isCurrent },
         ),
-        h(
-          'button',
-          { type: 'button', 'data-focus': `test ${name}`, 'aria-label': `Test ${name}`, onclick: () => test(name, result) },
-          'Test',
-        ),
-        h(
-          'button',
-          { type: 'button', 'data-focus': `edit ${name}`, 'aria-label': `Edit ${name}`, onclick: () => editModel(name, entry) },
-          'Edit',
-        ),
-        h(
-          'button',
-          {
-            type: 'button',
-            className: 'quiet danger-text',
-            'data-focus': `remove ${name}`,
-            disabled: isCurrent,
-            'aria-label': `Remove ${name}`,
-            onclick: () => saveNow((changed) => void delete changed.models[name], `${name} was removed.`),
-          },
-          'Remove',
-        ),
+        action('Test', `test ${name}`, () => testInto(result, name), { 'aria-label': `Test ${name}` }),
+        action('Edit', `edit ${name}`, () => editModel(name, entry), { 'aria-label': `Edit ${name}` }),
+        action('Remove', `remove ${name}`, () => saveNow((changed) => void delete changed.models[name], `${name} was removed.`), {
+          'aria-label': `Remove ${name}`,
+          className: 'quiet danger-text',
+          disabled: isCurrent,
+        }),
       ),
     )
   }
 
   /**
-   * `name` undefined: a new one; `''`: the current one, where the configuration has it in place.
    * @param {string | undefined} name
    * @param {ModelEntry} [entry]
    */
-  const editModel = (name, entry) => {
-    const values = toValues(entry)
-    const known = new Set([
-      'demo',
-      ...Object.keys(file?.config?.providers ?? {}),
-      ...Object.values(file?.config?.models ?? {}).map((one) => settingsOf(/** @type {ModelEntry} */ (one)).provider),
-    ])
-    openFormDialog({
-      title: name === undefined ? 'Add a model' : name === '' ? 'Current model' : `Model ${name}`,
-      fields: [
-        ...(name === ''
-          ? []
-          : [{ name: 'name', label: 'Name', value: name ?? '', required: true, hint: 'Letters, digits, dots and dashes' }]),
-        {
-          name: 'provider',
-          label: 'Provider',
-          value: values.provider ?? '',
-          required: true,
-          suggestions: [...known],
-          hint: 'Such as openai, anthropic, google, ollama; custom with an address of your own',
-        },
-        { name: 'model', label: 'Model', value: values.model ?? '', hint: 'As the provider calls it' },
-        { name: 'baseURL', label: 'Address', value: values.baseURL ?? '', hint: 'Only where it is another than the provider’s' },
-        {
-          name: 'apiKey',
-          label: 'Variable with the key',
-          value: values.apiKey ?? '',
-          hint: 'Its name, never the key; empty: the provider’s usual one',
-        },
-        {
-          name: 'functionCalling',
-          label: 'Tool calls',
-          kind: 'select',
-          value: values.functionCalling ?? '',
-          options: [
-            ['', 'As the provider does it'],
-            ['true', 'Natively'],
-            ['false', 'As text'],
-          ],
-        },
-        { name: 'contextWindow', label: 'Context window', kind: 'number', value: values.contextWindow ?? '', hint: 'In tokens' },
-        { name: 'others', label: 'Further settings, as JSON', kind: 'json', value: values.others ?? '' },
-      ],
-      fieldOfPath: (path) => {
-        const [root, second, third] = path.split('/').slice(1)
-        const field = root === 'models' ? (third ?? (second === undefined ? undefined : 'name')) : root === 'model' ? second : undefined
-        return field
-      },
-      onSave: (given) =>
-        save(
-          (config) => {
-            if (name === '') {
-              config.model = fromValues(given)
-              return
-            }
-            const fresh = given.name ?? ''
-            if (fresh !== name && Object.hasOwn(config.models ?? {}, fresh)) throw new Error(`There is a model ${fresh} already`)
-            const renamed = Object.entries(config.models ?? {}).map(([key, value]) =>
-              key === name ? [fresh, fromValues(given)] : [key, value],
-            )
-            config.models = Object.fromEntries(name === undefined ? [...renamed, [fresh, fromValues(given)]] : renamed)
-            if (name !== undefined && config.model === name) config.model = fresh
-          },
-          `${name === '' ? 'The current model' : given.name} was saved.`,
-        ),
-      extra: {
-        label: 'Test',
-        async act(given, say) {
-          say('Asking…', '')
-          const told = await tell(fromValues(given))
-          say(told.text, told.kind)
-        },
-      },
-    })
-  }
+  const editModel = (name, entry) => openModelDialog(name, entry, { config: file?.config, save })
 
   const unsubscribe = live.onChange(() => {
-    const now = live.state?.models.find(({ name }) => name === 'toolloop')
-    const shown = body.querySelector('[data-current]')
-    if (shown !== null && now !== undefined && shown.textContent !== `${now.provider} / ${now.model}`)
-      shown.textContent = `${now.provider} / ${now.model}`
+    const { state } = live
+    if (file === undefined || state === undefined) return
+    if (state.config.reloads > file.state.reloads) void load()
+    else if (shown !== JSON.stringify([state.models, state.providers])) render()
   })
   void load()
   return {
@@ -334,39 +226,24 @@ export function modelsView({ live }) {
 /**
  * @param {string} title
  * @param {string} about
- * @param {HTMLElement} action
+ * @param {HTMLElement} button
  * @param {HTMLElement} content
  */
-function section(title, about, action, content) {
+function section(title, about, button, content) {
   return h(
     'section',
     {},
-    h('div', { className: 'section-head' }, h('div', {}, h('h2', {}, title), h('p', { className: 'muted' }, about)), action),
+    h('div', { className: 'section-head' }, h('div', {}, h('h2', {}, title), h('p', { className: 'muted' }, about)), button),
     content,
   )
 }
 
-/** @param {{ provider: string, model: string } | undefined} model */
-function describeEntry(model) {
-  return model === undefined ? 'demo' : `${model.provider}/${model.model}`
-}
-
 /**
- * Asks a model one small question, and says beside it what came of it.
- * @param {ModelEntry} model
- * @param {HTMLElement} place
+ * Whether a model is the one of an entry.
+ * @param {{ provider: string, model: string }} model
+ * @param {ModelEntry} entry
  */
-async function test(model, place) {
-  place.className = 'test-result'
-  place.textContent = 'Asking…'
-  const { text, kind } = await tell(model).catch((thrown) => ({ text: messageOf(thrown), kind: 'bad' }))
-  place.className = `test-result ${kind}`
-  place.textContent = text
-}
-
-/** @param {ModelEntry} model */
-async function tell(model) {
-  const { ok, durationMs, text, error } = await post('admin/api/providers/test', { model })
-  if (ok) return { text: `It answers, after ${duration(durationMs)}: ${text}`, kind: 'good' }
-  return { text: `${error.path === undefined ? '' : `${error.path} `}${error.message}`, kind: 'bad' }
+function isMadeOf({ provider, model }, entry) {
+  const settings = settingsOf(entry)
+  return settings.provider === provider && (!settings.model || settings.model === model)
 }

@@ -1,96 +1,145 @@
+import { putEntry } from '../config-file.js'
 import { h } from '../dom.js'
 import { openFormDialog } from '../form-dialog.js'
+import { settingsOf } from '../model-settings.js'
+import { action } from '../refocus.js'
+import { testModel } from '../test-model.js'
 
 /** @typedef {Record<string, any>} ProviderSettings */
-/** @typedef {(change: (config: any) => void, said: string) => Promise<void>} Save */
+/** @typedef {import('./models.js').Save} Save */
+/** @typedef {import('../types.js').Provider} Provider */
 
 const ownFields = ['driver', 'baseURL', 'apiKeyEnv', 'apiKeyOptional']
+const drivers = [
+  ['', 'As the built-in one of this name'],
+  ['openai', 'OpenAI Chat Completions'],
+  ['openai-responses', 'OpenAI Responses'],
+  ['anthropic', 'Anthropic Messages'],
+  ['google', 'Google Gemini'],
+]
 
 /**
- * @param {string} name
- * @param {ProviderSettings} settings
+ * The providers of a configuration, and behind them the built-in ones its models come from.
+ * @param {any} config
+ * @param {readonly Provider[]} states
  * @param {{ save: Save, saveNow: Save }} saving
  */
-export function providerCard(name, settings, { save, saveNow }) {
-  const variables = [settings.apiKeyEnv ?? []].flat()
-  const further = Object.keys(settings).filter((key) => !ownFields.includes(key))
-  return h(
-    'li',
-    { className: 'card', 'data-provider': name },
-    h(
-      'div',
-      { className: 'card-text' },
-      h('h3', {}, name),
-      h('p', { className: 'card-line' }, settings.driver === undefined ? 'Changes to a built-in provider' : `Speaks ${settings.driver}`),
-      settings.baseURL !== undefined && h('p', { className: 'muted card-line' }, String(settings.baseURL)),
-      variables.length > 0 &&
-        h(
-          'p',
-          { className: 'muted card-line' },
-          'Key in ',
-          ...variables.flatMap((one, at) => [at > 0 && ' or ', h('code', {}, String(one))]),
-        ),
-      settings.apiKeyOptional === true && variables.length === 0 && h('p', { className: 'muted card-line' }, 'No key needed'),
-      further.length > 0 && h('p', { className: 'muted card-line' }, `Further settings: ${further.join(', ')}`),
-    ),
-    h(
-      'div',
-      { className: 'buttons' },
-      h(
-        'button',
-        {
-          type: 'button',
-          'data-focus': `edit provider ${name}`,
-          'aria-label': `Edit ${name}`,
-          onclick: () => openProviderDialog(name, settings, save),
-        },
-        'Edit',
-      ),
-      h(
-        'button',
-        {
-          type: 'button',
-          className: 'quiet danger-text',
-          'data-focus': `remove provider ${name}`,
-          'aria-label': `Remove ${name}`,
-          onclick: () => saveNow((config) => void delete config.providers[name], `${name} was removed.`),
-        },
-        'Remove',
-      ),
+export function providerCards(config, states, saving) {
+  const configured = Object.keys(config.providers ?? {})
+  const builtIn = states.map(({ name }) => name).filter((name) => !configured.includes(name) && name !== 'demo')
+  return [...configured, ...builtIn].map((name) =>
+    providerCard(
+      name,
+      config,
+      states.find((state) => state.name === name),
+      saving,
     ),
   )
 }
 
 /**
+ * @param {string} name
+ * @param {any} config
+ * @param {Provider | undefined} state
+ * @param {{ save: Save, saveNow: Save }} saving
+ */
+function providerCard(name, config, state, { save, saveNow }) {
+  /** @type {ProviderSettings | undefined} */
+  const settings = config.providers?.[name]
+  const { driver, baseURL } = settings ?? {}
+  const further = Object.keys(settings ?? {}).filter((key) => !ownFields.includes(key))
+  const kind = drivers.find(([value]) => value === driver)?.[1]
+  return h(
+    'li',
+    { className: 'card' },
+    h(
+      'div',
+      { className: 'card-text' },
+      h('h3', {}, name),
+      h(
+        'p',
+        { className: 'card-line' },
+        settings === undefined ? 'Built in' : driver === undefined ? 'Built in, with changes' : (kind ?? driver),
+      ),
+      baseURL !== undefined && h('p', { className: 'muted card-line' }, String(baseURL)),
+      keyOf(state, [settings?.apiKeyEnv ?? []].flat()),
+      further.length > 0 && h('p', { className: 'muted card-line' }, `Further settings: ${further.join(', ')}`),
+    ),
+    h(
+      'div',
+      { className: 'buttons' },
+      action('Edit', `edit provider ${name}`, () => openProviderDialog(name, config, save), { 'aria-label': `Edit provider ${name}` }),
+      settings !== undefined &&
+        action(
+          'Remove',
+          `remove provider ${name}`,
+          () => saveNow((changed) => void delete changed.providers[name], `${name} was removed.`),
+          {
+            'aria-label': `Remove provider ${name}`,
+            className: 'quiet danger-text',
+          },
+        ),
+    ),
+  )
+}
+
+/**
+ * @param {Provider | undefined} state Undefined: no model uses it yet.
+ * @param {readonly string[]} variables
+ */
+function keyOf(state, variables) {
+  if (state === undefined) return variables.length > 0 && keyLine(variables, undefined)
+  const { hasKey, keyEnv } = state
+  if (hasKey === null) return h('p', { className: 'muted card-line' }, 'No key needed')
+  if (hasKey && keyEnv === null) return h('p', { className: 'muted card-line' }, 'Its models name variables of their own for the key')
+  return keyLine(hasKey || variables.length === 0 ? [keyEnv ?? []].flat() : variables, hasKey)
+}
+
+/**
+ * Where a key is, and whether it is there.
+ * @param {readonly string[]} variables
+ * @param {boolean | undefined} isSet Undefined: not known.
+ */
+export function keyLine(variables, isSet) {
+  return h(
+    'p',
+    { className: 'muted card-line key-line' },
+    variables.length === 0 ? 'Key: no variable named' : 'Key in ',
+    ...variables.flatMap((one, at) => [at > 0 && ' or ', h('code', {}, one)]),
+    isSet !== undefined && h('span', { className: `badge ${isSet ? 'good' : 'bad'}` }, isSet ? 'set' : 'not set'),
+  )
+}
+
+/**
  * @param {string | undefined} name Undefined: a new one.
- * @param {ProviderSettings} settings
+ * @param {any} config
  * @param {Save} save
  */
-export function openProviderDialog(name, settings, save) {
+export function openProviderDialog(name, config, save) {
+  /** @type {ProviderSettings} */
+  const settings = (name === undefined ? undefined : config.providers?.[name]) ?? {}
   const others = Object.entries(settings).filter(([key]) => !ownFields.includes(key))
+  /** @type {import('../model-settings.js').ModelEntry[]} */
+  const entries = Object.values(config.models ?? {})
+  const models = entries.map(settingsOf).flatMap((one) => (one.provider === name && one.model ? [String(one.model)] : []))
   openFormDialog({
     title: name === undefined ? 'Add a provider' : `Provider ${name}`,
     fields: [
       { name: 'name', label: 'Name', value: name ?? '', required: true, hint: 'What models are named by: NAME/model' },
-      {
-        name: 'driver',
-        label: 'Speaks',
-        kind: 'select',
-        value: settings.driver ?? '',
-        options: [
-          ['', 'As the built-in one of this name'],
-          ['openai', 'OpenAI Chat Completions'],
-          ['openai-responses', 'OpenAI Responses'],
-          ['anthropic', 'Anthropic Messages'],
-          ['google', 'Google Gemini'],
-        ],
-      },
+      { name: 'driver', label: 'Speaks', kind: 'select', value: settings.driver ?? '', options: drivers },
       { name: 'baseURL', label: 'Address', value: settings.baseURL ?? '', hint: 'Such as https://llm.example.com/v1' },
       {
         name: 'apiKeyEnv',
         label: 'Variable with the key',
         value: [settings.apiKeyEnv ?? []].flat().join(', '),
         hint: 'Its name, never the key; several with commas: the first that is set',
+      },
+      {
+        name: 'testedModel',
+        label: 'Model to test with',
+        value: models[0] ?? '',
+        suggestions: models,
+        hint: 'As the provider calls it; it is not saved',
       },
       { name: 'apiKeyOptional', label: 'Works without a key', kind: 'checkbox', value: String(settings.apiKeyOptional === true) },
       {
@@ -105,12 +154,13 @@ export function openProviderDialog(name, settings, save) {
       return root === 'providers' ? (field ?? 'name') : undefined
     },
     onSave: (values) =>
-      save((config) => {
-        const fresh = values.name ?? ''
-        if (fresh !== name && Object.hasOwn(config.providers ?? {}, fresh)) throw new Error(`There is a provider ${fresh} already`)
-        const kept = Object.entries(config.providers ?? {}).filter(([key]) => key !== name)
-        config.providers = Object.fromEntries([...kept, [fresh, fromValues(values)]])
+      save((changed) => {
+        putEntry(changed, 'providers', { from: name, to: values.name ?? '', value: fromValues(values) })
       }, `${values.name} was saved.`),
+    test: async (values) => {
+      if (!values.testedModel) return { text: 'Name a model to test with', kind: 'bad' }
+      return testModel(`${values.name}/${values.testedModel}`, { [values.name ?? '']: fromValues(values) })
+    },
   })
 }
 

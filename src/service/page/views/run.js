@@ -4,6 +4,7 @@ import { h, newId, renderList, replace, setText } from '../dom.js'
 import { RunFollower } from '../follow-run.js'
 import { clock, count, duration, ending } from '../format.js'
 import { icon } from '../icons.js'
+import { itemsOf } from '../pending-items.js'
 import { Timeline } from '../timeline.js'
 import { showBadge } from './runs.js'
 
@@ -105,13 +106,13 @@ export function runDetail(live, id) {
  * @param {() => void} onDecided
  */
 export function showPending(place, run, onDecided) {
-  renderList(place, run.status === 'paused' ? run.pending : [], {
+  renderList(place, itemsOf(run), {
     key: (item) => item.fingerprint,
-    create: (item) => decisionCard({ ...item, runId: run.id }, { onDecided }),
+    create: (item) => decisionCard(item, { onDecided }),
   })
 }
 
-/** @param {import('../live.js').LiveRun} run */
+/** @param {import('../types.js').Run} run */
 function factsOf(run) {
   const { usage, finishedAt, createdAt } = run
   const took = finishedAt === undefined ? undefined : Date.parse(finishedAt) - Date.parse(createdAt)
@@ -189,7 +190,7 @@ function steerForm(path, error, onSent) {
  * @param {unknown} content
  * @returns {string}
  */
-export function textOf(content) {
+function textOf(content) {
   if (typeof content === 'string') return content
   return Array.isArray(content) ? content.map((part) => (part?.type === 'text' ? part.text : `[${part?.type}]`)).join('\n') : ''
 }

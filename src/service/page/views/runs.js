@@ -4,7 +4,7 @@ import { clock, count, ending } from '../format.js'
 import { runDetail } from './run.js'
 
 /** @typedef {import('../live.js').Live} Live */
-/** @typedef {import('../live.js').LiveRun} LiveRun */
+/** @typedef {import('../types.js').Run} Run */
 
 /**
  * All runs beside what they do now, or beside one of them.
@@ -68,7 +68,7 @@ export function runsView({ live }, selected) {
   }
 }
 
-/** @param {LiveRun} run */
+/** @param {Run} run */
 function runItem({ id, input, createdAt }) {
   return h(
     'li',
@@ -90,7 +90,7 @@ function runItem({ id, input, createdAt }) {
 
 /**
  * @param {HTMLElement} item
- * @param {LiveRun} run
+ * @param {Run} run
  * @param {boolean} isSelected
  */
 function updateItem(item, run, isSelected) {
@@ -105,11 +105,19 @@ function updateItem(item, run, isSelected) {
 
 /**
  * @param {Element} badge
- * @param {Pick<LiveRun, 'status' | 'stopReason' | 'pending'>} run
+ * @param {Pick<Run, 'status' | 'stopReason'>} run
  */
 export function showBadge(badge, { status, stopReason }) {
   const kind =
-    status === 'done' ? (stopReason === 'answered' || stopReason === 'stopped' ? 'good' : stopReason === 'aborted' ? 'off' : 'bad') : status
+    status === 'done'
+      ? stopReason === 'answered' || stopReason === 'stopped'
+        ? 'good'
+        : stopReason === 'aborted'
+          ? 'off'
+          : 'bad'
+      : status === 'paused'
+        ? 'wait'
+        : status
   badge.className = `badge ${kind}`
   setText(badge, status === 'running' ? 'running' : status === 'paused' ? 'waiting' : ending(stopReason))
 }
@@ -134,14 +142,15 @@ function activity(live) {
   )
   /** @type {WeakMap<HTMLElement, (call: import('../calls.js').Call) => void>} */
   const updates = new WeakMap()
+  /** @param {import('../calls.js').Call} call */
+  const linkTo = ({ topRunId }) => ({ href: `#/runs/${encodeURIComponent(topRunId)}`, words: live.run(topRunId)?.input || 'Its run' })
   const unsubscribe = live.onChange(() => {
     const calls = live.calls.latest
     empty.hidden = calls.length > 0
     renderList(list, calls, {
       key: (call) => call.key,
       create: (call) => {
-        const words = live.run(call.runId)?.input || 'Its run'
-        const card = callCard(call, { link: { href: `#/runs/${encodeURIComponent(call.runId)}`, words } })
+        const card = callCard(call, { linkTo })
         updates.set(card.element, card.update)
         return card.element
       },

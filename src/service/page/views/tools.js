@@ -1,45 +1,113 @@
-import { h, newId, renderList, setText } from '../dom.js'
+import { ask, messageOf } from '../api.js'
+import { longText } from '../call-card.js'
+import { h, newId, renderList, replace, setText } from '../dom.js'
 import { count } from '../format.js'
 
 /** @typedef {import('../types.js').Tool} Tool */
+/** @typedef {import('../types.js').Skill} Skill */
+/** @typedef {{ path: string, severity: 'error' | 'warning', message: string }} SkillProblem */
 
 /** @type {Record<Tool['effect'], string>} */
 const effects = { read: 'only reads', idempotent: 'may be repeated', unsafe: 'changes things' }
 /** @type {Record<Tool['approval'], string>} */
 const approvals = { never: '', always: 'needs approval', depends: 'may need approval' }
+/** @type {Record<Skill['source'], string>} */
+const sources = { configured: 'from the configuration', project: 'from the project', user: 'from the user’s folder' }
 
 /**
- * The tools and skills of the agent, with what they take.
+ * The tools and skills of the agent, with what they take and what they say.
  * @param {{ live: import('../live.js').Live }} context
  */
 export function toolsView({ live }) {
-  const list = h('div', { className: 'tool-list' })
-  const summary = h('p', { className: 'muted', role: 'status' })
   const filterId = newId()
   const filter = h('input', { id: filterId, type: 'search', placeholder: 'Name or description', autocomplete: 'off' })
+  const total = h('p', { className: 'muted' })
+  const tools = section('Tools', 'tool')
+  const skills = section('Skills', 'skill')
+  const problems = h('div', {})
   const element = h(
     'div',
     { className: 'column' },
-    h('div', { className: 'view-head' }, h('h1', { tabindex: '-1' }, 'Tools and skills'), summary),
+    h('div', { className: 'view-head' }, h('h1', { tabindex: '-1' }, 'Tools and skills'), total),
     h('div', { className: 'field' }, h('label', { for: filterId }, 'Filter'), filter),
-    list,
+    h('div', { className: 'stack' }, tools.element, skills.element),
   )
+  skills.element.append(problems)
+  /** @type {Skill[]} */
+  let found = []
+  let closed = false
+  /** @type {number | undefined} */
+  let reloads
   const render = () => {
-    const all = live.state?.tools ?? []
     const wanted = filter.value.trim().toLowerCase()
-    const tools = all.filter(({ function: { name, description } }) => `${name} ${description}`.toLowerCase().includes(wanted))
-    setText(summary, wanted === '' ? count(all.length, 'tool') : `${tools.length} of ${count(all.length, 'tool')}`)
-    renderList(list, tools, { key: (tool) => JSON.stringify(tool), create: toolCard })
+    const fits = (/** @type {{ name: string, description: string }} */ one) =>
+      `${one.name} ${one.description}`.toLowerCase().includes(wanted)
+    const all = live.state?.tools ?? []
+    tools.show(
+      all,
+      all.filter((tool) => fits(tool.function)),
+      toolCard,
+    )
+    skills.show(found, found.filter(fits), skillCard)
+    setText(total, `${count(all.length, 'tool')} · ${count(found.length, 'skill')}`)
+    skills.element.hidden = found.length === 0 && problems.childElementCount === 0
+  }
+  const loadSkills = async () => {
+    try {
+      const answer = await ask('admin/api/skills')
+      found = answer.data
+      replace(problems, answer.problems.length > 0 && problemBox(answer.problems))
+    } catch (thrown) {
+      replace(problems, h('p', { className: 'error-text', role: 'alert' }, messageOf(thrown)))
+    }
+    if (!closed) render()
   }
   filter.addEventListener('input', render)
-  const close = live.onChange(render)
-  return { element, title: 'Tools and skills', close }
+  const unsubscribe = live.onChange(() => {
+    render()
+    if (live.state?.config.reloads === reloads) return
+    reloads = live.state?.config.reloads
+    void loadSkills()
+  })
+  return {
+    element,
+    title: 'Tools and skills',
+    close() {
+      closed = true
+      unsubscribe()
+    },
+  }
 }
 
-/** @param {Tool} tool */
-function toolCard({ function: { name, description, parameters }, effect, approval }) {
-  const properties = Object.entries(parameters?.properties ?? {})
-  const required = new Set(parameters?.required)
+/**
+ * @param {string} title
+ * @param {string} one
+ */
+function section(title, one) {
+  const summary = h('p', { className: 'muted', role: 'status' })
+  const list = h('div', { className: 'tool-list' })
+  const element = h('section', {}, h('div', { className: 'section-head' }, h('h2', {}, title), summary), list)
+  /**
+   * @template {object} Entry
+   * @param {readonly Entry[]} all
+   * @param {readonly Entry[]} shown
+   * @param {(entry: Entry) => HTMLElement} create
+   */
+  const show = (all, shown, create) => {
+    setText(summary, shown.length === all.length ? '' : `${shown.length} of ${count(all.length, one)}`)
+    renderList(list, shown, { key: (entry) => JSON.stringify(entry), create })
+  }
+  return { element, show }
+}
+
+/**
+ * A line that opens.
+ * @param {string} name
+ * @param {string} description
+ * @param {(HTMLElement | false)[]} marks
+ * @param {(HTMLElement | false)[]} body
+ */
+function openable(name, description, marks, body) {
   return h(
     'details',
     { className: 'tool' },
@@ -47,17 +115,25 @@ function toolCard({ function: { name, description, parameters }, effect, approva
       'summary',
       { className: 'tool-summary' },
       h('code', { className: 'tool-name' }, name),
-      h(
-        'span',
-        { className: 'tool-marks' },
-        h('span', { className: `badge ${effect === 'unsafe' ? 'paused' : 'off'}` }, effects[effect] ?? effect),
-        approvals[approval] !== '' && h('span', { className: 'badge running' }, approvals[approval]),
-      ),
+      h('span', { className: 'tool-marks' }, ...marks),
       h('span', { className: 'tool-about' }, description),
     ),
-    h(
-      'div',
-      { className: 'tool-body' },
+    h('div', { className: 'tool-body' }, ...body),
+  )
+}
+
+/** @param {Tool} tool */
+function toolCard({ function: { name, description, parameters }, effect, approval }) {
+  const properties = Object.entries(parameters?.properties ?? {})
+  const required = new Set(parameters?.required)
+  return openable(
+    name,
+    description,
+    [
+      h('span', { className: `badge ${effect === 'unsafe' ? 'wait' : 'off'}` }, effects[effect] ?? effect),
+      approvals[approval] !== '' && h('span', { className: 'badge accent' }, approvals[approval]),
+    ],
+    [
       properties.length === 0
         ? h('p', { className: 'muted' }, 'It takes no arguments.')
         : h('dl', { className: 'parameters' }, ...properties.flatMap(([key, schema]) => parameter(key, schema, required.has(key)))),
@@ -65,7 +141,61 @@ function toolCard({ function: { name, description, parameters }, effect, approva
         'details',
         { className: 'raw' },
         h('summary', { className: 'raw-summary' }, 'JSON Schema'),
-        h('pre', { className: 'code', tabindex: '0' }, JSON.stringify(parameters, null, 2)),
+        h(
+          'pre',
+          { className: 'code', tabindex: '0', role: 'group', 'aria-label': `JSON Schema of ${name}` },
+          JSON.stringify(parameters, null, 2),
+        ),
+      ),
+    ],
+  )
+}
+
+/** @param {Skill} skill */
+function skillCard({ name, description, source, folder, allowedTools, tools, scripts, instructions }) {
+  /** @type {[string, string[]][]} */
+  const lists = [
+    ['Folder', [folder]],
+    ['Tools it names as needed', allowedTools],
+    ['Tools of its own', tools],
+    ['Scripts', scripts],
+  ]
+  return openable(
+    name,
+    description,
+    [h('span', { className: 'badge off' }, sources[source] ?? source)],
+    [
+      h(
+        'dl',
+        { className: 'facts' },
+        ...lists.flatMap(([label, names]) =>
+          names.length === 0
+            ? []
+            : [h('div', {}, h('dt', {}, label), h('dd', {}, ...names.flatMap((one, at) => [at > 0 && ', ', h('code', {}, one)])))],
+        ),
+      ),
+      h(
+        'div',
+        { className: 'raw' },
+        h('p', { className: 'muted' }, 'What the model reads when it activates the skill:'),
+        longText(instructions, `Instructions of ${name}`),
+      ),
+    ],
+  )
+}
+
+/** @param {SkillProblem[]} problems */
+function problemBox(problems) {
+  return h(
+    'ul',
+    { className: 'problems skill-problems' },
+    ...problems.map(({ path, severity, message }) =>
+      h(
+        'li',
+        {},
+        h('span', { className: severity === 'error' ? 'error-text' : 'muted' }, severity === 'error' ? 'Left out: ' : 'Note: '),
+        h('code', {}, path),
+        ` ${message}`,
       ),
     ),
   )
