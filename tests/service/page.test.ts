@@ -1,27 +1,13 @@
-import { execFile } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
-import { type Browser, chromium, type Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { readdirSync, readFileSync } from 'node:fs'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Locator, Page } from 'playwright-core'
+import { describe, expect, it } from 'vitest'
+import { AgentRunner, ask as askSomebody, asTool, type JsonSchema } from '../../src/index.ts'
 import { scriptedModel, startMockProvider } from '../../src/testing/index.ts'
 import { defineTool } from '../../src/tools/tool.ts'
+import { hasBrowser, useBrowser } from './page-browser.ts'
 import { configFile, json, startService, token } from './start-service.ts'
-
-/** Debian's package; elsewhere by its variable. */
-const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium'
-const hasBrowser = existsSync(executablePath)
-if (!hasBrowser) console.warn(`SKIPPED: the admin page is not tested, there is no browser at ${executablePath} (apt-get install chromium)`)
-
-const pageFolder = fileURLToPath(new URL('../page', import.meta.url))
-
-it('the page’s scripts pass the type check', async () => {
-  const tsc = createRequire(import.meta.url)
-    .resolve('typescript/package.json')
-    .replace('package.json', 'bin/tsc')
-  await promisify(execFile)(process.execPath, [tsc, '-p', pageFolder])
-})
 
 it('finds the line of a failing path', async () => {
   const { lineOfPath } = await import(new URL('../../src/service/page/yaml-lines.js', import.meta.url).href)
@@ -104,54 +90,42 @@ it('its colours have the contrast of WCAG AA, light and dark', () => {
   expect(weak).toEqual([])
 })
 
+it('loads all of its modules at once, and has no styles nobody needs', () => {
+  const folder = new URL('../../src/service/page/', import.meta.url)
+  const read = (name: string) => readFileSync(new URL(name, folder), 'utf8')
+  const scripts = readdirSync(folder, { recursive: true })
+    .map(String)
+    .filter((name) => name.endsWith('.js'))
+  const html = read('index.html')
+  const preloaded = [...html.matchAll(/<link rel="modulepreload" href="([^"]+)"/g)].map(([, name]) => name)
+  const others = ['app.js', 'theme.js', 'types.js']
+  expect(preloaded.sort()).toEqual(scripts.filter((name) => !others.includes(name)).sort())
+  const used = new Set([html, ...scripts.map(read)].join('\n').match(/[\w-]+/g))
+  const styles = `${read('style.css')}${read('views.css')}`.replace(/\/\*[\s\S]*?\*\/|\{[^{}]*\}/g, ' ')
+  const named = [...styles.matchAll(/[.#]([a-z][\w-]*)/g)].map(([, name = '']) => name)
+  expect(named.length).toBeGreaterThan(100)
+  expect(named.filter((name) => name !== 'none' && !used.has(name))).toEqual([])
+})
+
+/** Roles of what can be used, and of what is gone to by its name. */
+const nameless = new Set(
+  'button link textbox searchbox combobox listbox checkbox radio dialog article region navigation log feed DisclosureTriangle'.split(' '),
+)
+/** Smaller than 24 pixels, and not within a line of text: https://www.w3.org/TR/WCAG22/#target-size-minimum */
+const tooSmall = `[...document.querySelectorAll('button, input, select, textarea, summary, a[href]')].flatMap((element) => {
+  const { width, height } = element.getBoundingClientRect()
+  const isInline = element.closest('p, li, label, .decision-head') !== null && getComputedStyle(element).display === 'inline'
+  const isSmall = width > 1 && Math.min(width, height) < 24 && !isInline && !element.matches('[type=checkbox]')
+  return isSmall ? [element.localName + ' of ' + Math.round(width) + ' × ' + Math.round(height) + ': ' + element.textContent] : []
+})`
+
 describe.skipIf(!hasBrowser)('the admin page, in a browser', () => {
-  let browser: Browser
-
-  beforeAll(async () => {
-    browser = await chromium.launch({
-      executablePath,
-      args: [
-        '--no-sandbox',
-        '--disable-gpu',
-        '--in-process-gpu',
-        '--disable-software-rasterizer',
-        '--disable-features=SpareRendererForSitePerProcess',
-      ],
-    })
-  })
-  afterAll(() => browser.close())
-
-  /** A tab of its own; what the page complains about fails the test. */
-  async function openPage(
-    url: string,
-    { path = '', viewport = { width: 1024, height: 700 }, signedIn = false, expected = /^Failed to load resource/ } = {},
-  ): Promise<Page> {
-    const context = await browser.newContext({ viewport, reducedMotion: 'reduce' })
-    if (signedIn) await context.addInitScript((value) => sessionStorage.setItem('toolloop.token', value), token)
-    context.setDefaultTimeout(10_000)
-    const page = await context.newPage()
-    const complaints: string[] = []
-    page.on('pageerror', (error) => complaints.push(String(error)))
-    // Refused requests are reported as errors as well; those are what some tests are about.
-    page.on('console', (message) => {
-      if (message.type() === 'error' && !expected.test(message.text())) complaints.push(message.text())
-    })
-    onTestFinished(async () => {
-      await context.close()
-      expect(complaints).toEqual([])
-    })
-    await page.goto(`${url}/admin/${path}`)
-    return page
-  }
-
-  /** As after a reload by somebody who is signed in. */
-  const signIn = (url: string, path = '', expected?: RegExp) => openPage(url, { path, signedIn: true, ...(expected && { expected }) })
-
+  const open = useBrowser()
   const see = (page: Page, text: string | RegExp) => page.getByText(text).first().waitFor()
 
   it('lets in with a token that is known, and keeps it for the tab alone', async () => {
     const { url } = await startService({ model: scriptedModel([]) })
-    const page = await openPage(url)
+    const page = await open(url, { signedIn: false })
     const field = page.getByLabel('Token')
     await field.fill('wrong')
     await page.getByRole('button', { name: 'Sign in' }).click()
@@ -180,7 +154,7 @@ models:
   second: { provider: custom, model: m2, baseURL: '${two.baseURL}' }
 `)
     const { url, post, ask } = await startService({ configFile: file })
-    const page = await signIn(url, '#/models')
+    const page = await open(url, { path: '#/models' })
     const { id } = await json(post('/v1/runs', { input: 'slow', background: true }))
     await one.waitForRequest()
     await page.getByRole('button', { name: 'Use second' }).click()
@@ -199,7 +173,7 @@ models:
     await using provider = await startMockProvider({ script: ['ready'] })
     const { file } = await configFile(`models: { mine: { provider: custom, model: m, baseURL: '${provider.baseURL}' } }\n`)
     const { url, ask } = await startService({ configFile: file, model: scriptedModel([]) })
-    const page = await signIn(url, '#/models')
+    const page = await open(url, { path: '#/models' })
     await page.getByRole('button', { name: 'Edit mine' }).click()
     const dialog = page.getByRole('dialog', { name: 'Model mine' })
     await dialog.getByRole('button', { name: 'Test' }).click()
@@ -221,6 +195,62 @@ models:
     })
   })
 
+  it('a provider is added, tested before it is saved, and edited; keys that are missing and fields that need a restart are told of', async () => {
+    await using provider = await startMockProvider({ script: ['ready'] })
+    const { file, write } = await configFile(
+      'model: away/m\nproviders: { away: { driver: openai, baseURL: "http://127.0.0.1:9/v1", apiKeyEnv: AWAY_KEY } }\n',
+    )
+    const { url, ask, post } = await startService({ configFile: file, times: { debounceMs: 60_000, pollMs: 60_000 } })
+    const page = await open(url, { path: '#/models' })
+    const card = (name: string) => page.getByRole('listitem').filter({ has: page.getByRole('heading', { name, exact: true }) })
+    await card('away').getByText('Key in AWAY_KEY').getByText('not set').waitFor()
+    await page.getByRole('button', { name: 'Add provider' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Add a provider' })
+    await dialog.getByLabel('Name', { exact: true }).fill('mine')
+    await dialog.getByLabel('Speaks').selectOption('openai')
+    await dialog.getByLabel('Address').fill(provider.baseURL)
+    await dialog.getByLabel('Works without a key').check()
+    await dialog.getByRole('button', { name: 'Test' }).click()
+    await dialog.getByText('Name a model to test with').waitFor()
+    await dialog.getByLabel('Model to test with').fill('m1')
+    await dialog.getByRole('button', { name: 'Test' }).click()
+    await dialog.getByText(/It answers, after .*: ready/).waitFor()
+    expect(provider.requests[0]?.body).toMatchObject({ model: 'm1' })
+    await dialog.getByLabel('Further settings').fill('[]')
+    await dialog.getByRole('button', { name: 'Save' }).click()
+    await dialog.getByText('Expected a JSON object').waitFor()
+    await dialog.getByLabel('Further settings').fill('')
+    await dialog.getByRole('button', { name: 'Save' }).click()
+    await see(page, 'mine was saved.')
+    await page.getByRole('button', { name: 'Edit provider mine' }).click()
+    const edit = page.getByRole('dialog', { name: 'Provider mine' })
+    await edit.getByLabel('Name', { exact: true }).fill('away')
+    await edit.getByRole('button', { name: 'Save' }).click()
+    await edit.getByText('There is a provider away already').waitFor()
+    await edit.getByLabel('Name', { exact: true }).fill('ours')
+    await edit.getByRole('button', { name: 'Save' }).click()
+    await card('ours').getByText('OpenAI Chat Completions').waitFor()
+    const saved = await json(ask('/admin/api/config'))
+    expect(saved.config.providers).toEqual({
+      away: { driver: 'openai', baseURL: 'http://127.0.0.1:9/v1', apiKeyEnv: 'AWAY_KEY' },
+      ours: { driver: 'openai', baseURL: provider.baseURL, apiKeyOptional: true },
+    })
+    // Somebody else is quicker; then what they have done is there.
+    await write(`${saved.text}service: { port: 9999 }\n`)
+    await page.getByRole('button', { name: 'Remove provider ours' }).click()
+    await see(page, 'Somebody else has changed the configuration since. Nothing was saved.')
+    await page.getByRole('button', { name: 'Reload' }).click()
+    await page.getByText('Somebody else').waitFor({ state: 'detached' })
+    await page.getByRole('button', { name: 'Remove provider ours' }).click()
+    await see(page, 'ours was removed.')
+    await see(page, 'Changed in the configuration, but in use only after a restart: /service/port')
+    expect(await page.evaluate('document.activeElement?.textContent')).toBe('Models and providers')
+    // What is wrong with a key is told by the model as well.
+    await post('/v1/runs', { input: 'x' })
+    await page.getByRole('button', { name: 'Test the current model' }).click()
+    await see(page, /AWAY_KEY to hold a key/)
+  })
+
   it('shows a run while it goes on: its text, its call with arguments, result and duration; takes a message; is cancelled', async () => {
     const calling = Promise.withResolvers<void>()
     const speaking = Promise.withResolvers<void>()
@@ -239,7 +269,7 @@ models:
       { text: 'and also', hang: true },
     ])
     const { url, post } = await startService({ model, tools: [tool] })
-    const page = await signIn(url)
+    const page = await open(url)
     await post('/v1/runs', { input: 'What is a lumière?', background: true })
     const feed = page.getByRole('feed', { name: 'Tool calls' })
     await feed.getByText('running').waitFor()
@@ -270,7 +300,7 @@ models:
     const held = Promise.withResolvers<void>()
     const model = scriptedModel([{ chunks: ['one ', held.promise, 'two'] }])
     const { url, post, listening } = await startService({ model })
-    const page = await signIn(url)
+    const page = await open(url)
     await post('/v1/runs', { input: 'count', background: true })
     await page.getByRole('link', { name: /count/ }).click()
     const text = page.locator('.item.assistant')
@@ -283,6 +313,53 @@ models:
     await page.getByText('one two').waitFor()
     expect(await text.textContent()).toBe('one two')
     await page.getByText('Live', { exact: true }).waitFor()
+  })
+
+  it('says which events of a run are not kept any more, and shows the others', async () => {
+    const model = scriptedModel([{ chunks: Array.from({ length: 5_100 }, (_, at) => `${at} `) }])
+    const { url, post } = await startService({ model })
+    const { id } = await json(post('/v1/runs', { input: 'much' }))
+    const page = await open(url, { path: `#/runs/${id}` })
+    await page.locator('.item.note', { hasText: /^10\d events at this place are not kept any more$/ }).waitFor()
+    await page.locator('.outcome-line', { hasText: 'Answered' }).waitFor()
+    expect(await page.locator('.item.assistant').textContent()).toMatch(/^1\d\d 1\d\d .* 5098 5099 $/)
+  })
+
+  it('goes on with the service that takes the place of one that is gone, and asks for a token that service knows', async () => {
+    const first = await startService({ model: scriptedModel(['before']) })
+    await first.post('/v1/runs', { input: 'of the first' })
+    const page = await open(first.url)
+    const { port } = new URL(first.url)
+    await page.getByRole('link', { name: /of the first/ }).waitFor()
+    await first.listening.close(0)
+    await see(page, 'Connection lost')
+    const call = { toolCalls: [{ name: 'calculate', arguments: { expression: '1+1' } }] }
+    const second = await startService({ model: scriptedModel([call, 'after']) }, { port: Number(port) })
+    await second.post('/v1/runs', { input: 'of the second' })
+    await page
+      .getByRole('link', { name: /of the second/ })
+      .first()
+      .waitFor()
+    await page.getByText('Live', { exact: true }).waitFor()
+    // Its events are numbered from 1 again, and none of them is missed.
+    await page.getByRole('feed').getByRole('article', { name: 'Call of calculate' }).getByText('succeeded').waitFor()
+    expect(await page.getByText('of the first').count()).toBe(0)
+    await second.listening.close(0)
+    await startService({ model: scriptedModel([]), token: 'another' }, { port: Number(port) })
+    await see(page, 'The token is not accepted any more.')
+    expect(await page.evaluate('sessionStorage.length')).toBe(0)
+  })
+
+  it('a token that could not be tried is not lost', async () => {
+    const { file } = await configFile('service: { requestsPerMinute: 1 }\n')
+    const { url, ask } = await startService({ configFile: file })
+    await ask('/v1/models')
+    const page = await open(url)
+    await page
+      .getByRole('alert')
+      .filter({ hasText: /requests/ })
+      .waitFor()
+    expect(await page.getByLabel('Token').inputValue()).toBe(token)
   })
 
   it('a call is approved, with other arguments or none, or rejected with a reason', async () => {
@@ -300,7 +377,7 @@ models:
     const asks = (euros: number) => ({ toolCalls: [{ name: 'pay', arguments: { euros } }] })
     const model = scriptedModel([asks(1), 'one done', asks(2), 'two done', asks(3), 'three done'])
     const { url, post } = await startService({ model, tools: [tool] })
-    const page = await signIn(url, '#/approvals')
+    const page = await open(url, { path: '#/approvals' })
     await see(page, 'Nothing waits for you.')
     const card = page.getByRole('article', { name: /pay/ })
 
@@ -333,6 +410,96 @@ models:
     expect(JSON.stringify(model.requests.at(-1)?.messages)).toContain('too much')
   })
 
+  it('questions are answered, results of clients given; agents inside calls are decided for, and their calls are shown inside of theirs', async () => {
+    const paid: unknown[] = []
+    const pay = defineTool({
+      name: 'pay',
+      description: 'Pays.',
+      approval: true,
+      parameters: { type: 'object', properties: { euros: { type: 'number' } }, required: ['euros'] },
+      execute: (args) => {
+        paid.push(args)
+        return 'paid'
+      },
+    })
+    const payer = new AgentRunner({
+      model: scriptedModel([{ toolCalls: [{ name: 'pay', arguments: { euros: 3 } }] }, 'all paid']),
+      tools: [pay],
+    })
+    const question = (name: string, about: string, schema?: JsonSchema) =>
+      defineTool({
+        name,
+        description: 'Asks.',
+        execute: (_args, { answer }) => (answer === undefined ? askSomebody({ about, ...(schema && { schema }) }) : { answer }),
+      })
+    const tools = [
+      question('size', 'Which size?', { enum: ['S', 'M'] }),
+      question('name', 'What name?', { type: 'string' }),
+      question('sure', 'Are you sure?', { type: 'boolean' }),
+      defineTool({ name: 'position', description: 'The client knows.', parameters: { type: 'object' } }),
+      asTool(payer, { name: 'payer', description: 'Pays what is asked.', forwardEvents: true }),
+    ]
+    const model = scriptedModel(({ messages }) => {
+      const last = messages.at(-1)
+      if (last?.role !== 'user') return `It was ${JSON.stringify(last?.content)}.`
+      return { toolCalls: [{ name: String(last.content), ...(last.content === 'payer' && { arguments: { task: 'pay 3' } }) }] }
+    })
+    const { url, post, ask } = await startService({ model, tools })
+    const page = await open(url, { path: '#/approvals' })
+    const outputs: string[] = []
+    const decided = async (tool: string, decide: (card: Locator) => Promise<void>) => {
+      const { id } = await json(post('/v1/runs', { input: tool }))
+      await decide(page.getByRole('article', { name: new RegExp(tool === 'payer' ? 'pay' : tool) }))
+      await see(page, 'Nothing waits for you.')
+      // The stream of its events ends with the run.
+      await (await ask(`/v1/runs/${id}/events`)).text()
+      const run = await json(ask(`/v1/runs/${id}`))
+      outputs.push(run.output)
+      return id
+    }
+    await decided('size', async (card) => {
+      await card.getByText('Which size?').waitFor()
+      expect(await card.getByRole('button').allTextContents()).toEqual(['S', 'M', 'Decline'])
+      await card.getByRole('button', { name: 'M', exact: true }).click()
+    })
+    await decided('name', async (card) => {
+      await card.getByRole('button', { name: 'Answer' }).click()
+      await card.getByText('Write an answer first').waitFor()
+      await card.getByLabel('Answer').fill('17')
+      await page.keyboard.press('Control+Enter')
+    })
+    await decided('sure', (card) => card.getByRole('button', { name: 'No', exact: true }).click())
+    await decided('sure', (card) => card.getByRole('button', { name: 'Decline' }).click())
+    await decided('position', async (card) => {
+      await card.getByLabel('Result').fill('{ "lat": 48 }')
+      await card.getByRole('button', { name: 'Give result' }).click()
+    })
+    const id = await decided('payer', async (card) => {
+      await card.getByText('From the agent payer').waitFor()
+      await card.getByRole('button', { name: 'Edit arguments' }).click()
+      await card.getByLabel('Arguments').fill('{ "euros": 2 }')
+      await card.getByRole('button', { name: 'Approve with these' }).click()
+    })
+    expect(outputs.map((output) => output.replaceAll('\\', ''))).toEqual([
+      expect.stringContaining('{"answer":"M"}'),
+      expect.stringContaining('{"answer":"17"}'),
+      expect.stringContaining('{"answer":false}'),
+      expect.stringMatching(/declined|nobody|not/),
+      expect.stringContaining('{"lat":48}'),
+      expect.stringContaining('all paid'),
+    ])
+    expect(paid).toEqual([{ euros: 2 }])
+    await page.getByRole('link', { name: 'Runs' }).click()
+    const inner = page.getByRole('article', { name: 'Call of pay inside payer' })
+    await inner.getByText('{ "euros": 2 }').waitFor()
+    // The run inside has no page of its own: its calls lead to the run they are part of.
+    await inner.getByRole('link', { name: 'payer' }).click()
+    await page.getByRole('region', { name: 'Run' }).getByText(id).waitFor()
+    await inner.getByText('succeeded').waitFor()
+    const left = async (card: Locator) => (await card.boundingBox())?.x ?? 0
+    expect(await left(inner)).toBeGreaterThan(await left(page.getByRole('article', { name: 'Call of payer', exact: true })))
+  })
+
   it('can be used without a mouse: sign-in, approval, dialogs', async () => {
     const paid: unknown[] = []
     const tool = defineTool({
@@ -344,7 +511,7 @@ models:
     })
     const { url, post } = await startService({ model: scriptedModel([{ toolCalls: [{ name: 'pay' }] }, 'done']), tools: [tool] })
     await post('/v1/runs', { input: 'pay' })
-    const page = await openPage(url)
+    const page = await open(url, { signedIn: false })
     const focused = () => page.evaluate<string>('document.activeElement?.textContent?.trim()')
     await page.locator('#token:focus').waitFor()
     await page.keyboard.type(token)
@@ -376,10 +543,95 @@ models:
     expect(paid).toEqual([1])
   })
 
+  it('is light or dark as the system is, until somebody wants it otherwise', async () => {
+    const { url } = await startService({ model: scriptedModel([]) })
+    const page = await open(url)
+    const shown = () =>
+      page.evaluate<[string, string]>(
+        `(({ backgroundColor }) => [backgroundColor, localStorage.getItem('toolloop.theme') ?? ''])(getComputedStyle(document.body))`,
+      )
+    const [light, dark] = ['rgb(244, 246, 246)', 'rgb(18, 23, 26)']
+    expect(await shown()).toEqual([light, ''])
+    await page.getByRole('button', { name: 'Dark colours' }).click()
+    expect(await shown()).toEqual([dark, 'dark'])
+    await page.reload()
+    await page.getByRole('button', { name: 'Light colours' }).waitFor()
+    expect(await shown()).toEqual([dark, 'dark'])
+    await page.getByRole('button', { name: 'Light colours' }).click()
+    expect(await shown()).toEqual([light, ''])
+    await page.emulateMedia({ colorScheme: 'dark' })
+    await page.getByRole('button', { name: 'Light colours' }).waitFor()
+    expect(await shown()).toEqual([dark, ''])
+    await page.emulateMedia({ colorScheme: 'light' })
+  })
+
+  it('everything that can be used has a name, and is large enough to be hit', async () => {
+    const { folder, file, write } = await configFile('')
+    await mkdir(join(folder, 'skills', 'greeting'), { recursive: true })
+    await writeFile(
+      join(folder, 'skills', 'greeting', 'SKILL.md'),
+      `---\nname: greeting\ndescription: How to greet.\nallowed-tools: calculate\n---\n${'Say “Moin”.\n'.repeat(200)}`,
+    )
+    await write(
+      'model: first\nmodels: { first: demo, second: demo }\nproviders: { mine: { driver: openai, apiKeyOptional: true } }\nskills: { paths: [skills] }\n',
+    )
+    const pay = defineTool({ name: 'pay', description: 'Pays.', approval: true, execute: () => 'paid' })
+    const position = defineTool({ name: 'position', description: 'The client knows.' })
+    const look = defineTool({ name: 'look', description: 'Looks.', execute: () => 'line\n'.repeat(100) })
+    const model = scriptedModel([
+      { reasoning: 'Hm.', toolCalls: [{ name: 'look' }] },
+      { toolCalls: [{ name: 'pay' }, { name: 'position' }] },
+    ])
+    const { url, post } = await startService({ configFile: file, cwd: folder, model, modelIsFixed: true, tools: [pay, position, look] })
+    const { id } = await json(post('/v1/runs', { input: 'pay' }))
+    const page = await open(url)
+    const devtools = await page.context().newCDPSession(page)
+    const faults: string[] = []
+    const check = async (where: string) => {
+      const { nodes } = await devtools.send('Accessibility.getFullAXTree')
+      const used = nodes.filter(({ ignored, role }) => !ignored && nameless.has(String(role?.value)))
+      if (used.length < 3) faults.push(`${where}: only ${used.length} things can be used`)
+      for (const { role, name } of used) if (!name?.value) faults.push(`${where}: a ${role?.value} without a name`)
+      faults.push(...(await page.evaluate<string[]>(tooSmall)).map((fault) => `${where}: ${fault}`))
+    }
+    for (const [path, ready] of Object.entries({
+      runs: '.call',
+      [`runs/${id}`]: '.decision + .decision',
+      approvals: '.decision + .decision',
+      chat: '.composer',
+      models: '.cards + *, .card',
+      tools: '.tool-list .long-text',
+      config: '.editor b, .editor textarea:enabled',
+    })) {
+      await page.evaluate(`location.hash = '#/${path}'`)
+      await page.locator(ready).first().waitFor({ state: 'attached' })
+      await page.evaluate(`for (const details of document.querySelectorAll('details')) details.open = true`)
+      await check(path)
+    }
+    await page.evaluate(`location.hash = '#/models'`)
+    for (const name of ['Edit second', 'Edit provider mine', 'Keyboard shortcuts']) {
+      await page.getByRole('button', { name }).click()
+      await check(name)
+      await page.keyboard.press('Escape')
+    }
+    await page.evaluate(`location.hash = '#/approvals'`)
+    await page.getByRole('button', { name: 'Edit arguments' }).click()
+    await check('editing arguments')
+    expect(faults).toEqual([])
+    // And what would be found: the check sees what has no name.
+    await page.evaluate(`document.querySelector('#main').innerHTML = '<button></button><input><a href="#/runs">x</a>'`)
+    await check('broken')
+    expect(faults).toEqual([
+      'broken: a button without a name',
+      'broken: a textbox without a name',
+      expect.stringMatching(/^broken: a of \d+ × 1\d: x$/),
+    ])
+  })
+
   it('S4-27 a configuration that is not usable is refused with the failing paths, and the state says what is wrong with the file', async () => {
     const { file, write } = await configFile('model: demo\nlimits:\n  maxIterations: 3\n')
     const { url, ask } = await startService({ configFile: file, times: { debounceMs: 5 } })
-    const page = await signIn(url, '#/config')
+    const page = await open(url, { path: '#/config' })
     const editor = page.getByLabel('The file, as YAML')
     await expect.poll(() => editor.inputValue(), { timeout: 10_000 }).toContain('model: demo')
     await editor.fill('model: demo\nlimits:\n  maxIterations: 0\n')
@@ -415,7 +667,7 @@ models:
       { text: 'Well', hang: true },
     ])
     const { url } = await startService({ model })
-    const page = await signIn(url, '#/chat')
+    const page = await open(url, { path: '#/chat' })
     await page.getByLabel('Message').fill('What is 6 times 7?')
     await page.keyboard.press('Enter')
     const log = page.getByRole('log', { name: 'Conversation' })
@@ -439,7 +691,8 @@ models:
   })
 
   it('whatever tools, models, users and configurations say stays text', async () => {
-    const evil = '<img src=x onerror="window.hacked=1"><script>window.hacked=2</script><svg onload=window.hacked=3>"\'`'
+    const evil =
+      '<img src=x onerror="window.hacked=1"><script>window.hacked=2</script><svg onload=window.hacked=3>"\'` <a href="javascript:window.hacked=6">x</a> javascript:alert(1) \u202egnp.exe\u0000 👩‍👩‍👧 שלום'
     const tool = defineTool({
       name: 'evil',
       description: evil,
@@ -456,7 +709,10 @@ models:
     )
     const { url, post } = await startService({ model, tools: [tool, asking], configFile: file })
     const { id } = await json(post('/v1/runs', { input: evil }))
-    const page = await signIn(url, '', /^Failed to load|^Executing inline event handler violates the following Content Security Policy/)
+    const page = await open(url, {
+      path: '',
+      expected: /^Failed to load|^Executing inline event handler violates the following Content Security Policy/,
+    })
     const texts: Record<string, string> = {
       '#/runs': '.call',
       [`#/runs/${id}`]: '.decision',
@@ -468,7 +724,10 @@ models:
       await page.goto(`${url}/admin/${path}`)
       await page.locator(selector).first().waitFor()
       await page.getByText('<img src=x onerror=').first().waitFor()
-      expect([path, await page.locator('#main img, #main script, [onerror], [onload]').count()]).toEqual([path, 0])
+      expect([
+        path,
+        await page.locator('#main img, #main script, [onerror], [onload], a:not([href^="#/"], [href="#main"])').count(),
+      ]).toEqual([path, 0])
     }
     expect(await page.evaluate(`Reflect.get(window, 'hacked')`)).toBeUndefined()
     // And if anything of it were markup one day, the browser would not run it.
@@ -486,7 +745,7 @@ models:
     const tool = defineTool({ name: 'look', description: 'Looks.', parameters: { type: 'object' }, execute: () => 'y'.repeat(2_000) })
     const { url, post } = await startService({ model, tools: [tool], agent: { maxIterations: 100 } })
     const { id } = await json(post('/v1/runs', { input: 'work '.repeat(60) }))
-    const page = await openPage(url, { path: `#/runs/${id}`, viewport: { width: 360, height: 740 }, signedIn: true })
+    const page = await open(url, { path: `#/runs/${id}`, viewport: { width: 360, height: 740 } })
     await page.locator('.item.note', { hasText: 'earlier steps are not shown' }).waitFor()
     await page.locator('.outcome-line', { hasText: 'Answered after' }).waitFor()
     expect(await page.locator('.timeline > li').count()).toBeLessThanOrEqual(301)

@@ -25,11 +25,11 @@ export interface StartedService {
 }
 
 /** A service on a port of its own, over real HTTP, ended with the test. */
-export async function startService(options: ServiceOptions = {}): Promise<StartedService> {
+export async function startService(options: ServiceOptions = {}, { port = 0 }: { port?: number } = {}): Promise<StartedService> {
   const lines: string[] = []
   const logger = createLogger({ level: 'info', destination: { write: (line) => void lines.push(line) } })
   const service = createService({ token, logger, env: {}, ...options })
-  const listening = await listen(service, { port: 0 })
+  const listening = await listen(service, { port })
   onTestFinished(() => listening.close(0))
   const { url } = listening
   const ask = (path: string, init: RequestInit = {}) =>

@@ -18,10 +18,14 @@
     systemIsDark.addEventListener('change', show)
     document.getElementById('theme-button')?.addEventListener('click', () => {
       const wanted = isDark() ? 'light' : 'dark'
-      root.dataset.theme = wanted
       // What the system says anyway need not be remembered: then the page follows it again.
-      if ((wanted === 'dark') === systemIsDark.matches) localStorage.removeItem(key)
-      else localStorage.setItem(key, wanted)
+      if ((wanted === 'dark') === systemIsDark.matches) {
+        delete root.dataset.theme
+        localStorage.removeItem(key)
+      } else {
+        root.dataset.theme = wanted
+        localStorage.setItem(key, wanted)
+      }
       show()
     })
   })

@@ -1,0 +1,69 @@
+import { existsSync } from 'node:fs'
+import { type Browser, type ConsoleMessage, chromium, type Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
+import { token } from './start-service.ts'
+
+/** Debian's package; elsewhere by its variable. */
+const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium'
+export const hasBrowser: boolean = existsSync(executablePath)
+if (!hasBrowser) console.warn(`SKIPPED: the admin page is not tested, there is no browser at ${executablePath} (apt-get install chromium)`)
+
+export interface OpenOptions {
+  /** Behind `/admin/`, such as `#/chat`. */
+  path?: string
+  viewport?: { width: number; height: number }
+  /** Whether the tab has a token already, as after a reload. Default true. */
+  signedIn?: boolean
+  /** What the page may complain about; everything else fails the test. Default: requests that the service refuses. */
+  expected?: RegExp
+}
+
+/**
+ * One browser with one tab for all tests of a file: a process for each test would cost more than the tests. They don't see each other all the
+ * same: each has a service, and so an origin with a storage, of its own.
+ */
+export function useBrowser(): (url: string, options?: OpenOptions) => Promise<Page> {
+  let browser: Browser
+  let page: Page
+  beforeAll(async () => {
+    browser = await chromium.launch({
+      executablePath,
+      args: [
+        '--no-sandbox',
+        '--disable-gpu',
+        '--in-process-gpu',
+        '--disable-software-rasterizer',
+        '--disable-features=SpareRendererForSitePerProcess',
+        '--enable-features=NetworkServiceInProcess2',
+      ],
+    })
+    const context = await browser.newContext({ reducedMotion: 'reduce', colorScheme: 'light' })
+    context.setDefaultTimeout(10_000)
+    const keep = `sessionStorage.setItem('toolloop.token', ${JSON.stringify(token)})`
+    await context.addInitScript(`if (location.protocol === 'http:' && location.search !== '?signed-out') ${keep}`)
+    page = await context.newPage()
+  })
+  afterAll(() => browser.close())
+
+  return async (
+    url,
+    { path = '', viewport = { width: 1024, height: 700 }, signedIn = true, expected = /^Failed to load resource/ } = {},
+  ) => {
+    const complaints: string[] = []
+    const onError = (error: Error) => complaints.push(String(error))
+    const onConsole = (message: ConsoleMessage) => {
+      if (['error', 'warning'].includes(message.type()) && !expected.test(message.text())) complaints.push(message.text())
+    }
+    page.on('pageerror', onError)
+    page.on('console', onConsole)
+    onTestFinished(async () => {
+      await page.goto('about:blank')
+      page.off('pageerror', onError)
+      page.off('console', onConsole)
+      expect(complaints).toEqual([])
+    })
+    await page.setViewportSize(viewport)
+    await page.goto(`${url}/admin/${signedIn ? '' : '?signed-out'}${path}`)
+    return page
+  }
+}
