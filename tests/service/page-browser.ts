@@ -37,7 +37,7 @@ export function useBrowser(): (url: string, options?: OpenOptions) => Promise<Pa
         '--enable-features=NetworkServiceInProcess2',
       ],
     })
-    const context = await browser.newContext({ reducedMotion: 'reduce', colorScheme: 'light' })
+    const context = await browser.newContext({ reducedMotion: 'reduce', colorScheme: 'light', deviceScaleFactor: 0.25 })
     context.setDefaultTimeout(10_000)
     const keep = `sessionStorage.setItem('toolloop.token', ${JSON.stringify(token)})`
     await context.addInitScript(`if (location.protocol === 'http:' && location.search !== '?signed-out') ${keep}`)
