@@ -230,6 +230,8 @@ document.querySelector('.skip')?.addEventListener('click', (event) => {
   main.focus()
 })
 addEventListener('hashchange', () => route())
+// Changes of the configuration file are not among the events: whoever has just edited it sees them on coming back.
+addEventListener('focus', () => session?.live.refresh())
 whenSignedOut(() => showSignIn('The token is not accepted any more.'))
 listenForShortcuts()
 if (token() === null) showSignIn()

@@ -10,8 +10,9 @@ const mostCalls = 100
 const mostRuns = 200
 /** Changes come in bursts: whoever listens is told once for all of one. */
 const burstMs = 60
-/** What events don't tell (a run's input, its owner) is asked for, not more often than that. */
-const refreshMs = 250
+/** What events don't tell (a run's input, its owner) is asked for, but asking takes no more than a tenth of the time. */
+const shareOfAsking = 10
+const shortestPauseMs = 50
 
 /** What goes on in the service, kept up to date by its feed. */
 export class Live {
@@ -32,7 +33,9 @@ export class Live {
   #telling
   /** @type {number | undefined} */
   #refreshing
-  #loadedAt = 0
+  /** When it was asked last, and how long the answer took. */
+  #askedAt = 0
+  #answerMs = 0
   /** States come in the order they are answered in, which may be another than that they were asked for in. */
   #asked = 0
   #known = 0
@@ -111,7 +114,8 @@ export class Live {
   /** Asks how everything stands: at once, or soon where that was only just asked. */
   refresh() {
     if (this.#isOver) return
-    const wait = Math.max(20, this.#loadedAt + refreshMs - performance.now())
+    const pause = Math.max(shortestPauseMs, this.#answerMs * shareOfAsking)
+    const wait = Math.max(20, this.#askedAt + pause - performance.now())
     this.#refreshing ??= setTimeout(async () => {
       // The feed comes back by itself; until then what is known is shown.
       await this.update().catch(() => {})
@@ -120,10 +124,12 @@ export class Live {
 
   async #load() {
     this.#refreshing = undefined
-    this.#loadedAt = performance.now()
+    const started = performance.now()
+    this.#askedAt = started
     const asked = ++this.#asked
     /** @type {ServiceState} */
     const state = await ask('admin/api/state')
+    this.#answerMs = performance.now() - started
     if (this.#isOver || asked < this.#known) return
     this.#known = asked
     // Another process has taken the place: it numbers its events anew, and knows nothing of what was.
