@@ -307,7 +307,7 @@ models:
 
   it('takes up its events where they broke off; goes on with a service that takes the place of one that is gone; asks for a token that one knows', async () => {
     const held = Promise.withResolvers<void>()
-    const model = scriptedModel([{ chunks: ['one ', held.promise, 'two'] }])
+    const model = scriptedModel([{ chunks: ['one ', held.promise, 'two'] }, { chunks: '.'.repeat(60).split('') }])
     const first = await startService({ model })
     const page = await open(first.url)
     await first.post('/v1/runs', { input: 'count', background: true })
@@ -323,6 +323,7 @@ models:
     expect(await text.textContent()).toBe('one two')
     await page.getByText('Live', { exact: true }).waitFor()
     await page.getByRole('link', { name: 'Runs' }).click()
+    await first.post('/v1/runs', { input: 'so that its events have higher numbers than those that come' })
     const { port } = new URL(first.url)
     await first.listening.close(0)
     await see(page, 'Connection lost')
