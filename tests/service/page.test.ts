@@ -212,7 +212,7 @@ models:
     expect(await json(ask('/admin/api/config'))).toMatchObject({
       config: { models: { main: { contextWindow: 4096, baseURL: provider.baseURL } } },
     })
-    await card('away').getByText('Key in AWAY_KEY').getByText('not set').waitFor()
+    await card('away').getByText('Key in AWAY_KEY').getByText('no key').waitFor()
     await page.getByRole('button', { name: 'Add provider' }).click()
     const dialog = page.getByRole('dialog', { name: 'Add a provider' })
     await dialog.getByLabel('Name', { exact: true }).fill('mine')

@@ -106,7 +106,7 @@ export function keyLine(variables, isSet) {
     { className: 'muted card-line key-line' },
     variables.length === 0 ? 'Key: no variable named' : 'Key in ',
     ...variables.flatMap((one, at) => [at > 0 && ' or ', h('code', {}, one)]),
-    isSet !== undefined && h('span', { className: `badge ${isSet ? 'good' : 'bad'}` }, isSet ? 'set' : 'not set'),
+    isSet !== undefined && h('span', { className: `badge ${isSet ? 'good' : 'bad'}` }, isSet ? 'has key' : 'no key'),
   )
 }
 
