@@ -8,6 +8,18 @@ const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium'
 export const hasBrowser: boolean = existsSync(executablePath)
 if (!hasBrowser) console.warn(`SKIPPED: the admin page is not tested, there is no browser at ${executablePath} (apt-get install chromium)`)
 
+/** Parts of the browser that cost time and are not looked at; the list takes the place of Playwright's own. */
+const unused = [
+  'BackForwardCache',
+  'HttpsUpgrades',
+  'MediaRouter',
+  'NetworkTimeServiceQuerying',
+  'OptimizationHints',
+  'PaintHolding',
+  'SpareRendererForSitePerProcess',
+  'Translate',
+]
+
 export interface OpenOptions {
   /** Behind `/admin/`, such as `#/chat`. */
   path?: string
@@ -33,7 +45,8 @@ export function useBrowser(): (url: string, options?: OpenOptions) => Promise<Pa
         '--disable-gpu',
         '--in-process-gpu',
         '--disable-software-rasterizer',
-        '--disable-features=SpareRendererForSitePerProcess',
+        `--disable-features=${unused.join(',')}`,
+        '--disable-site-isolation-trials',
         '--enable-features=NetworkServiceInProcess2',
       ],
     })
