@@ -22,7 +22,7 @@ export function describeProviders(agents: readonly Agent[], config: Config): Pro
     const { keyEnv, hasKey } = describeKey(preset)
     const own = settings.filter(({ provider }) => provider === name)
     const bringTheirOwn = own.length > 0 && own.every(({ apiKey }) => apiKey?.trim())
-    return { name, keyEnv, hasKey: bringTheirOwn || hasKey }
+    return bringTheirOwn && !hasKey ? { name, keyEnv: null, hasKey: true } : { name, keyEnv, hasKey }
   })
 }
 

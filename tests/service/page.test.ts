@@ -369,7 +369,8 @@ models:
       },
     })
     const asks = (euros: number) => ({ toolCalls: [{ name: 'pay', arguments: { euros } }] })
-    const model = scriptedModel([asks(1), 'one done', asks(2), 'two done', asks(3), 'three done'])
+    const both = { toolCalls: [...asks(4).toolCalls, ...asks(5).toolCalls] }
+    const model = scriptedModel([asks(1), 'one done', asks(2), 'two done', asks(3), 'three done', both, 'both done'])
     const { url, post } = await startService({ model, tools: [tool] })
     const page = await open(url, { path: '#/approvals' })
     await see(page, 'Nothing waits for you.')
@@ -402,6 +403,19 @@ models:
     await see(page, 'Nothing waits for you.')
     expect(paid).toHaveLength(2)
     expect(JSON.stringify(model.requests.at(-1)?.messages)).toContain('too much')
+
+    // Of two calls one is decided on while something is being written to the other.
+    await post('/v1/runs', { input: 'pay both' })
+    await card.first().getByRole('link', { name: 'Open run' }).click()
+    const waiting = page.locator('.run-panel .decision')
+    await waiting.last().getByRole('button', { name: 'Reject' }).click()
+    await waiting.last().getByLabel('Reason').fill('once is enough')
+    await waiting.first().getByRole('button', { name: 'Approve' }).click()
+    await waiting.nth(1).waitFor({ state: 'detached' })
+    await waiting.getByRole('button', { name: 'Reject the call' }).click()
+    await see(page, 'both done')
+    expect(paid).toHaveLength(3)
+    expect(JSON.stringify(model.requests.at(-1)?.messages)).toContain('once is enough')
   })
 
   it('questions are answered, results of clients given; agents inside calls are decided for, and their calls are shown inside of theirs', async () => {

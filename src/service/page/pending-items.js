@@ -14,6 +14,7 @@
  * @property {string[]} agents The agents it comes from, the outermost first: those of calls inside of calls.
  * @property {string} problem Why the last decision could not be carried out; `''`: there was none.
  * @property {(verdict: Verdict) => object} decide
+ * @property {string} key The same for as long as `decide` can be carried out.
  */
 
 /**
@@ -38,9 +39,14 @@ function unfold(item, { run, agents, problem }, outward) {
   const decide = (verdict) => outward({ toolCallId, fingerprint, ...verdict })
   const paused = kind === 'question' ? pausedAgent(about) : undefined
   if (paused === undefined)
-    return [{ kind, tool, args, about, schema, fingerprint, runId: run.id, input: run.input, agents, problem, decide }]
+    return [{ kind, tool, args, about, schema, fingerprint, runId: run.id, input: run.input, agents, problem, decide, key: keyOf(decide) }]
   const from = { run, agents: [...agents, paused.agent], problem: paused.problem ?? '' }
   return paused.pending.flatMap((inner) => unfold(inner, from, (decision) => decide({ answer: { decisions: [decision] } })))
+}
+
+/** Everything a decision names. @param {(verdict: Verdict) => object} decide */
+function keyOf(decide) {
+  return JSON.stringify(decide({}))
 }
 
 /**

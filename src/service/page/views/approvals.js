@@ -1,5 +1,5 @@
-import { decisionCard } from '../decisions.js'
-import { h, renderList } from '../dom.js'
+import { DecisionList } from '../decision-list.js'
+import { h } from '../dom.js'
 
 /**
  * Everything that waits for somebody, of all runs.
@@ -7,7 +7,15 @@ import { h, renderList } from '../dom.js'
  */
 export function approvalsView({ live }) {
   const heading = h('h1', { tabindex: '-1' }, 'Approvals')
-  const list = h('div', { className: 'decisions' })
+  const list = new DecisionList({
+    link: true,
+    onDecided: () => {
+      const next = list.element.querySelector('.decision:not([data-decided]) button')
+      if (next instanceof HTMLElement) next.focus()
+      else heading.focus()
+      live.refresh()
+    },
+  })
   const empty = h(
     'p',
     { className: 'empty' },
@@ -23,24 +31,12 @@ export function approvalsView({ live }) {
       h('p', { className: 'muted' }, 'Runs that wait for a decision go on as soon as it is made.'),
     ),
     empty,
-    list,
+    list.element,
   )
   const render = () => {
     const { pending } = live
     empty.hidden = pending.length > 0
-    renderList(list, pending, {
-      key: (item) => item.fingerprint,
-      create: (item) =>
-        decisionCard(item, {
-          link: true,
-          onDecided: () => {
-            const next = [...list.querySelectorAll('.decision:not([data-decided]) button')].at(0)
-            if (next instanceof HTMLElement) next.focus()
-            else heading.focus()
-            live.refresh()
-          },
-        }),
-    })
+    list.show(pending)
   }
   const close = live.onChange(render)
   return { element, title: 'Approvals', close }

@@ -1,10 +1,11 @@
 import { messageOf, post } from '../api.js'
+import { DecisionList } from '../decision-list.js'
 import { h, newId, replace } from '../dom.js'
 import { RunFollower } from '../follow-run.js'
 import { ending } from '../format.js'
+import { itemsOf } from '../pending-items.js'
 import { stickToEnd } from '../scroll.js'
 import { Timeline } from '../timeline.js'
-import { showPending } from './run.js'
 
 /** By the tool that is needed. */
 const examples = {
@@ -20,7 +21,7 @@ export class Chat {
   #heading = h('h1', { tabindex: '-1' }, 'Chat')
   #log = h('div', { className: 'chat-log', role: 'log', 'aria-label': 'Conversation', 'aria-live': 'off', tabindex: '0' })
   #timeline = new Timeline({ turns: false })
-  #pending = h('div', { className: 'decisions' })
+  #pending = new DecisionList({ onDecided: () => this.#input.focus() })
   #empty
   #input
   #model = h('select', { id: newId() })
@@ -71,7 +72,7 @@ export class Chat {
       void this.#ask()
     })
     this.#stop.addEventListener('click', () => void this.#cancel())
-    this.#log.append(this.#empty, this.#timeline.element, this.#pending)
+    this.#log.append(this.#empty, this.#timeline.element, this.#pending.element)
     this.element = h('div', { className: 'chat' }, h('div', { className: 'view-head' }, this.#heading, fresh), this.#log, form)
   }
 
@@ -79,7 +80,7 @@ export class Chat {
   show() {
     this.#listModels()
     const stopListening = this.#live.onChange(() => this.#listModels())
-    const unstick = [this.#timeline.element, this.#pending].map((part) => stickToEnd(part, this.#log))
+    const unstick = [this.#timeline.element, this.#pending.element].map((part) => stickToEnd(part, this.#log))
     this.#log.scrollTop = this.#log.scrollHeight
     return {
       element: this.element,
@@ -152,12 +153,12 @@ export class Chat {
     this.#log.setAttribute('aria-busy', 'true')
     const follower = new RunFollower(id, this.#live, {
       onEvent: (event) => {
-        if (event.type !== 'DECISION_NEEDED') this.#pending.replaceChildren()
+        if (event.type !== 'DECISION_NEEDED') this.#pending.clear()
         this.#timeline.take(event)
       },
       onResult: (run) => {
         this.#messages = run.result?.messages ?? this.#messages
-        showPending(this.#pending, run, () => this.#input.focus())
+        this.#pending.show(itemsOf(run))
         this.#live.refresh()
         if (run.status === 'paused') return
         if (run.error !== undefined) this.#timeline.note(`${run.error.code}: ${run.error.message}`, 'error')
@@ -200,7 +201,7 @@ export class Chat {
     if (this.#run !== undefined) void this.#cancel()
     this.#settle()
     this.#messages = []
-    this.#pending.replaceChildren()
+    this.#pending.clear()
     this.#timeline = new Timeline({ turns: false })
     this.#log.querySelector('.timeline')?.replaceWith(this.#timeline.element)
     this.#empty.hidden = false

@@ -1,6 +1,6 @@
 import { messageOf, post } from '../api.js'
-import { decisionCard } from '../decisions.js'
-import { h, newId, renderList, replace, setText } from '../dom.js'
+import { DecisionList } from '../decision-list.js'
+import { h, newId, replace, setText } from '../dom.js'
 import { RunFollower } from '../follow-run.js'
 import { clock, count, duration, ending } from '../format.js'
 import { icon } from '../icons.js'
@@ -23,7 +23,7 @@ export function runDetail(live, id) {
   const cancel = h('button', { type: 'button', className: 'danger', hidden: true }, 'Cancel run')
   const facts = h('dl', { className: 'facts' })
   const timeline = new Timeline()
-  const pending = h('div', { className: 'decisions' })
+  const pending = new DecisionList({ onDecided: () => title.focus() })
   const outcome = h('div', { className: 'outcome' })
   const error = h('p', { className: 'error-text', role: 'alert', id: newId() })
   const steer = steerForm(path, error, (text) => timeline.user(text))
@@ -34,7 +34,7 @@ export function runDetail(live, id) {
     h('div', { className: 'panel-head' }, title, h('div', { className: 'panel-actions' }, badge, decideNow, cancel)),
     facts,
     timeline.element,
-    pending,
+    pending.element,
     outcome,
     error,
     steer,
@@ -55,7 +55,7 @@ export function runDetail(live, id) {
   const follower = new RunFollower(id, live, {
     onEvent(event) {
       if (event.type === 'RUN_START' || event.type === 'MODEL_START') outcome.replaceChildren()
-      if (event.type !== 'DECISION_NEEDED') pending.replaceChildren()
+      if (event.type !== 'DECISION_NEEDED') pending.clear()
       timeline.take(event)
     },
     onResult(run) {
@@ -64,7 +64,7 @@ export function runDetail(live, id) {
         question = timeline.user(textOf(asked.content))
         timeline.element.prepend(question)
       }
-      showPending(pending, run, () => title.focus())
+      pending.show(itemsOf(run))
       replace(outcome, ...outcomeOf(run))
       live.refresh()
     },
@@ -74,7 +74,7 @@ export function runDetail(live, id) {
     },
   })
   decideNow.addEventListener('click', () => {
-    const first = pending.querySelector('button')
+    const first = pending.element.querySelector('button')
     first?.closest('.decision')?.scrollIntoView({ block: 'nearest' })
     first?.focus()
   })
@@ -98,18 +98,6 @@ export function runDetail(live, id) {
       follower.close()
     },
   }
-}
-
-/**
- * @param {HTMLElement} place
- * @param {import('../types.js').Run} run
- * @param {() => void} onDecided
- */
-export function showPending(place, run, onDecided) {
-  renderList(place, itemsOf(run), {
-    key: (item) => item.fingerprint,
-    create: (item) => decisionCard(item, { onDecided }),
-  })
 }
 
 /** @param {import('../types.js').Run} run */
