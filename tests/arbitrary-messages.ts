@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import type { ChatMessage } from '../src/messages.ts'
+import { anyCharacter } from './any-text.ts'
 
-const word = fc.string({ maxLength: 12, unit: 'binary' })
+const word = fc.string({ maxLength: 12, unit: anyCharacter })
 const name = fc.option(fc.string({ maxLength: 8 }), { nil: undefined })
 const extras = fc.dictionary(
   fc.constantFrom('weight', 'metadata', 'reasoning_content', 'refusal', '__proto__', 'constructor', 'toolCalls'),

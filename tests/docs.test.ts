@@ -117,7 +117,7 @@ async function runAll(names: readonly string[]): Promise<Map<string, string>> {
   const lines = names.map((name) => `console.log(${JSON.stringify(mark + name)}); await import('./tests/examples/${name}')`)
   const { stdout } = await run(process.execPath, ['--input-type=module', '-e', lines.join('\n')], {
     cwd: root,
-    env: { PATH: process.env.PATH ?? '' },
+    env: { PATH: process.env.PATH ?? '', NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE },
   })
   const parts = stdout.split(mark).slice(1)
   return new Map(parts.map((part) => [part.slice(0, part.indexOf('\n')), part.slice(part.indexOf('\n') + 1)]))

@@ -1,5 +1,17 @@
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
+
+/** Long files first, which Vitest takes to be the large ones until it has seen them run; but a contract suite is a short file that takes long. */
+class LongFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files)
+    const isContract = ({ moduleId }: TestSpecification): boolean => moduleId.endsWith('-contract.test.ts')
+    return [...sorted.filter(isContract), ...sorted.filter((file) => !isContract(file))]
+  }
+}
 
 export default defineConfig({
   test: {
@@ -10,6 +22,9 @@ export default defineConfig({
     isolate: false,
     // One fewer than there are cores is the default: on two cores that is half of what there is.
     maxWorkers: '100%',
+    sequence: { sequencer: LongFirst },
+    // The processes that tests start compile our files once, not each of them anew.
+    env: { NODE_COMPILE_CACHE: join(tmpdir(), 'toolloop-compiled-tests') },
     // Any unhandled rejection or uncaught exception fails the whole run.
     dangerouslyIgnoreUnhandledErrors: false,
     coverage: { provider: 'v8', include: ['src/**/*.ts'], reporter: ['text-summary', 'text'] },

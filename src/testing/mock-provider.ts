@@ -74,10 +74,11 @@ class LoopbackProvider implements MockProvider {
   readonly requests: MockRequest[] = []
   readonly #answers: ScriptedAnswers
   readonly #watch = new Watch()
-  readonly #closing = new AbortController()
-  readonly #sockets = new Set<Socket>()
+  /** Open connections, each with the number of its requests that are still being answered. */
+  readonly #sockets = new Map<Socket, number>()
   readonly #server: Server
   #url = ''
+  #isClosing = false
   #closed: Promise<void> | undefined
 
   constructor({ script, recordings, faults, models = ['mock-model'], strict = true, pieceLength = 4 }: MockProviderOptions) {
@@ -86,7 +87,7 @@ class LoopbackProvider implements MockProvider {
     const replies = script ?? recordings?.map((recording) => ({ recording })) ?? []
     this.#answers = new ScriptedAnswers({ script: replies, faults, models, strict, pieceLength })
     this.#server = createServer({ keepAliveTimeout: 0, requestTimeout: 0, headersTimeout: 0 }, (req, res) => {
-      void this.#serve(req, { res, signal: this.#signalOf(res), brokenOff: false })
+      void this.#serve(req, { res, signal: this.#signalOf(req, res), brokenOff: false })
     })
     this.#server.on('connection', (socket) => this.#follow(socket))
   }
@@ -129,9 +130,14 @@ class LoopbackProvider implements MockProvider {
 
   close(): Promise<void> {
     this.#closed ??= new Promise((resolve) => {
-      this.#closing.abort()
+      this.#isClosing = true
+      for (const [socket, exchanges] of this.#sockets) {
+        // An idle connection that is closed in the usual way keeps its port for another minute. Where thousands of tests have each had a
+        // server, there are soon so few free ports left that the system takes milliseconds to find one for the next.
+        if (exchanges === 0) socket.resetAndDestroy()
+        else socket.destroy()
+      }
       this.#server.close(() => resolve())
-      for (const socket of this.#sockets) socket.destroy()
       this.#watch.close()
     })
     return this.#closed
@@ -142,7 +148,7 @@ class LoopbackProvider implements MockProvider {
   }
 
   #follow(socket: Socket): void {
-    this.#sockets.add(socket)
+    this.#sockets.set(socket, 0)
     socket.setNoDelay(true)
     socket.once('close', () => {
       this.#sockets.delete(socket)
@@ -150,11 +156,21 @@ class LoopbackProvider implements MockProvider {
     })
   }
 
-  /** Aborted when the client goes away, the response is over, or the server closes. */
-  #signalOf(res: ServerResponse): AbortSignal {
+  /** Aborted when the client goes away, the response is over, or the server closes, which all close the response. */
+  #signalOf({ socket }: IncomingMessage, res: ServerResponse): AbortSignal {
     const gone = new AbortController()
-    res.once('close', () => gone.abort())
-    return AbortSignal.any([gone.signal, this.#closing.signal])
+    this.#count(socket, 1)
+    res.once('close', () => {
+      this.#count(socket, -1)
+      // Nobody asks for the reason, and making the usual one costs more than the rest.
+      gone.abort('the response is closed')
+    })
+    return gone.signal
+  }
+
+  #count(socket: Socket, more: number): void {
+    const exchanges = this.#sockets.get(socket)
+    if (exchanges !== undefined) this.#sockets.set(socket, exchanges + more)
   }
 
   /** Answers one request; never rejects. */
@@ -190,7 +206,7 @@ class LoopbackProvider implements MockProvider {
     this.requests.push(request)
     exchange.res.once('close', () => {
       request.ended = true
-      request.aborted = !exchange.res.writableFinished && !exchange.brokenOff && !this.#closing.signal.aborted
+      request.aborted = !exchange.res.writableFinished && !exchange.brokenOff && !this.#isClosing
       this.#watch.changed()
     })
     this.#watch.changed()

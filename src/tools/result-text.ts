@@ -38,6 +38,7 @@ function binaryNote(value: { byteLength: number }): string {
 function stringify(value: object): string | undefined {
   // The chain from the root to what is being written, as given and as shown: only a repetition within it is a cycle.
   const ancestors: { given: object; shown: object }[] = []
+  const above = new Set<object>()
   return JSON.stringify(value, function (this: unknown, key: string, given: unknown): unknown {
     // `given` has been through toJSON, which of a Buffer spells out every byte, and of many an Error its stack.
     const original = isRecord(this) ? this[key] : undefined
@@ -45,12 +46,16 @@ function stringify(value: object): string | undefined {
     if (typeof item === 'bigint') return item.toString()
     if (typeof item === 'number' && !Number.isFinite(item)) return String(item)
     if (typeof item !== 'object' || item === null) return item
-    while (ancestors.length > 0 && ancestors.at(-1)?.shown !== this) ancestors.pop()
-    if (ancestors.some((ancestor) => ancestor.given === item)) return '(circular)'
+    for (let last = ancestors.at(-1); last !== undefined && last.shown !== this; last = ancestors.at(-1)) {
+      above.delete(last.given)
+      ancestors.pop()
+    }
+    if (above.has(item)) return '(circular)'
     if (item instanceof Error) return messageOf(item)
     if (isBinary(item)) return binaryNote(item)
     const shown = item instanceof Map ? mapObject(item) : item instanceof Set ? [...item] : item
     ancestors.push({ given: item, shown })
+    above.add(item)
     return shown
   })
 }

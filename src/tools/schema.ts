@@ -1,12 +1,20 @@
 import type { Script } from 'node:vm'
 import type { Ajv, ErrorObject, ValidateFunction } from 'ajv'
 import { clip, messageOf, show, ToolloopError } from '../errors.ts'
+import { schemaText } from './schema-text.ts'
 import type { JsonSchema } from './tool.ts'
 
 /** A compiled schema: the problems of a value in words for the model, or none. */
 export type Validator = (value: unknown) => string[]
 
 const compiled = new WeakMap<JsonSchema, Validator>()
+/**
+ * The same by text, the oldest first: whoever makes an agent anew for each request would otherwise compile the schemas of all its tools
+ * each time, at a millisecond each. Nothing that came from elsewhere is among them, so that nobody else can fill it.
+ */
+const compiledTexts = new Map<string, Validator>()
+const mostTexts = 256
+const longestText = 20_000
 /** Enough to correct a call; more would only drown it. */
 const mostProblems = 8
 
@@ -79,10 +87,23 @@ function compileInAny(dialects: Ajv[], schema: JsonSchema): ValidateFunction {
   throw failures[0]
 }
 
-/** Compiles a schema, once for each schema object. Throws `invalid_tool` for one that is not usable. */
+/** Compiles a schema, once for each schema object and mostly once for equal ones. Throws `invalid_tool` for one that is not usable. */
 export function compileSchema(schema: JsonSchema, toolName: string): Validator {
-  const validator = compiled.get(schema) ?? compileNew(schema, toolName)
+  const validator = compiled.get(schema) ?? compileEqual(schema, toolName)
   compiled.set(schema, validator)
+  return validator
+}
+
+/** The validator of an equal schema, where there is one. */
+function compileEqual(schema: JsonSchema, toolName: string): Validator {
+  const text = schemaText(schema)
+  if (text === undefined || text.length > longestText) return compileNew(schema, toolName)
+  // Compiled from the text: what others share must not change with any one object.
+  const validator = compiledTexts.get(text) ?? compileNew(JSON.parse(text), toolName)
+  compiledTexts.delete(text)
+  compiledTexts.set(text, validator)
+  const [oldest] = compiledTexts.keys()
+  if (oldest !== undefined && compiledTexts.size > mostTexts) compiledTexts.delete(oldest)
   return validator
 }
 

@@ -56,7 +56,7 @@ describe('a conversation that is too long', () => {
         expect(sizeOf(short)).toBeLessThanOrEqual(sizeOf(messages) + 30)
         if (sizeOf(messages) <= tokens) expect(short).toBe(messages)
       }),
-      { numRuns: 1000 },
+      { numRuns: 500 },
     )
   })
 
@@ -71,7 +71,7 @@ describe('a conversation that is too long', () => {
         if (sizeOf(needed) + (task === undefined ? 0 : estimateTokens(task)) + 30 <= tokens)
           expect(sizeOf(short)).toBeLessThanOrEqual(tokens)
       }),
-      { numRuns: 1000 },
+      { numRuns: 500 },
     )
   })
 

@@ -8,6 +8,7 @@ import type { JsonObject, ToolCall } from '../../src/messages.ts'
 import { type PreparedCall, prepareArguments } from '../../src/tools/arguments.ts'
 import { ToolRegistry } from '../../src/tools/registry.ts'
 import { type AnyTool, defineTool } from '../../src/tools/tool.ts'
+import { anyCharacter } from '../any-text.ts'
 import { nativeModes } from '../hazards/modes.ts'
 import { stage } from '../hazards/stage.ts'
 
@@ -115,7 +116,7 @@ describe('names', () => {
 
   it('Q30 whatever name a model writes, the history gets one that every provider takes', async () => {
     await fc.assert(
-      fc.asyncProperty(fc.string({ unit: 'binary', maxLength: 100 }), async (name) => {
+      fc.asyncProperty(fc.string({ unit: anyCharacter, maxLength: 100 }), async (name) => {
         const { calls, planned } = await plan([wire(name)])
         expect(calls[0]?.function.name).toMatch(/^[a-zA-Z0-9_-]{1,64}$/)
         if (planned[0]?.action === 'reject') expect(planned[0].name).toBe(name)

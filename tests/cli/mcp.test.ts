@@ -17,7 +17,8 @@ it('toolloop mcp serves built-in and own tools to a client, whatever they print,
   const stderr: unknown[] = []
   const log = (fields: object) => void stderr.push(fields)
   const logger = { debug: log, info: log, warn: log, error: log }
-  const server = { command: process.execPath, args: [main, 'mcp', '--tools', 'tools.mjs'], cwd, prefix: '' }
+  const env = { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? '' }
+  const server = { command: process.execPath, args: [main, 'mcp', '--tools', 'tools.mjs'], cwd, env, prefix: '' }
   await using tools = await connectMcpServers({ own: server }, { logger })
   expect(tools.names()).toEqual(expect.arrayContaining(['read_file', 'calculate', 'shout']))
   expect(tools.names()).not.toContain('pay')

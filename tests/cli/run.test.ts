@@ -1,6 +1,8 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { runCommand } from '../../src/cli/program.ts'
 import { type MockProviderOptions, startMockProvider } from '../../src/testing/index.ts'
-import { runCli, startCli } from './start-cli.ts'
+import { fakeIO } from './fake-io.ts'
+import { type FinishedCli, runCli, startCli } from './start-cli.ts'
 import { tempFolder } from './temp-folder.ts'
 
 const addTool = `import { defineTool } from 'toolloop'
@@ -10,6 +12,16 @@ export const add = defineTool({
   parameters: { type: 'object', properties: { a: { type: 'number' }, b: { type: 'number' }, pin: { type: 'string' } }, required: ['a', 'b'] },
   execute: (args) => { const { a, b } = args as Numbers; return { sum: a + b, big: 1n } },
 })`
+
+/** The same tool for a command that runs in this process, where modules are not loaded by Node.js itself. */
+const plainAddTool = addTool.replace(/^import .*\n/, '').replace('defineTool(', '(')
+
+/** Runs it in this process: what is asked is what it says and ends with, not how its process does. */
+async function runHere(args: readonly string[], { cwd, env = {} }: { cwd: string; env?: Record<string, string> }): Promise<FinishedCli> {
+  const io = fakeIO({ cwd, env })
+  io.stdin.end()
+  return { code: await runCommand(args, io), stdout: io.out(), stderr: io.err() }
+}
 
 async function provider(options: MockProviderOptions) {
   const mock = await startMockProvider(options)
@@ -70,9 +82,9 @@ describe('toolloop run', () => {
   })
 
   it('H16 --events prints every event and at last the result as lines of JSON, without secrets', async () => {
-    const cwd = await tempFolder({ 'add.ts': addTool })
+    const cwd = await tempFolder({ 'add.ts': plainAddTool })
     const { env, url } = await provider({ script: [call({ a: 2, b: 3, pin: 'swordfish' }), 'It is 5.'] })
-    const { code, stdout } = await runCli(['--events', '-t', 'add.ts', 'Add.', ...url], { cwd, env })
+    const { code, stdout } = await runHere(['--events', '-t', 'add.ts', 'Add.', ...url], { cwd, env })
     expect(code).toBe(0)
     expect(stdout).not.toContain('swordfish')
     const lines = stdout
@@ -102,9 +114,9 @@ describe('toolloop run', () => {
 
 describe('toolloop run ends with an exit code that says how', () => {
   it('3 at the iteration limit', async () => {
-    const cwd = await tempFolder({ 'add.ts': addTool })
+    const cwd = await tempFolder({ 'add.ts': plainAddTool })
     const { env, url } = await provider({ script: (_request, index) => call({ a: index, b: 0 }) })
-    const { code, stderr } = await runCli(['-t', 'add.ts', '-n', '2', 'Add.', ...url], { cwd, env })
+    const { code, stderr } = await runHere(['-t', 'add.ts', '-n', '2', 'Add.', ...url], { cwd, env })
     expect(code).toBe(3)
     expect(stderr.trimEnd().split('\n').at(-1)).toBe('stopped: no answer after 2 iterations; --max-iterations allows more')
   })
@@ -112,7 +124,7 @@ describe('toolloop run ends with an exit code that says how', () => {
   it('4 at the deadline', async () => {
     const cwd = await tempFolder()
     const { env, url } = await provider({ script: [{ hang: true }] })
-    const { code, stdout, stderr } = await runCli(['--deadline', '0.2', 'Wait.', ...url], { cwd, env })
+    const { code, stdout, stderr } = await runHere(['--deadline', '0.2', 'Wait.', ...url], { cwd, env })
     expect({ code, stdout }).toEqual({ code: 4, stdout: '' })
     expect(stderr).toContain('stopped: the deadline passed')
   })
@@ -120,7 +132,7 @@ describe('toolloop run ends with an exit code that says how', () => {
   it('5 when the model fails', async () => {
     const cwd = await tempFolder()
     const { env, url } = await provider({ faults: () => ({ status: 401 }), script: [] })
-    const { code, stdout, stderr } = await runCli(['Hi.', ...url], { cwd, env })
+    const { code, stdout, stderr } = await runHere(['Hi.', ...url], { cwd, env })
     expect({ code, stdout }).toEqual({ code: 5, stdout: '' })
     expect(stderr).toMatch(/^model error: .*\(unauthorized\)$/m)
   })
@@ -132,13 +144,13 @@ describe('toolloop run ends with an exit code that says how', () => {
   })
 
   it('8 when a call needs an approval and nobody is there; --yes gives it', async () => {
-    const tools = addTool.replace("effect: 'read'", 'approval: true')
+    const tools = plainAddTool.replace("effect: 'read'", 'approval: true')
     const cwd = await tempFolder({ 'add.ts': tools })
     const { env, url } = await provider({ script: [call({ a: 2, b: 3 }), call({ a: 2, b: 3 }), 'It is 5.'] })
-    const refused = await runCli(['-t', 'add.ts', 'Add.', ...url], { cwd, env })
+    const refused = await runHere(['-t', 'add.ts', 'Add.', ...url], { cwd, env })
     expect(refused.code).toBe(8)
     expect(refused.stderr).toContain('paused: 1 call to be decided: add (needs an approval)')
-    const { code, stdout } = await runCli(['--yes', '-t', 'add.ts', 'Add.', ...url], { cwd, env })
+    const { code, stdout } = await runHere(['--yes', '-t', 'add.ts', 'Add.', ...url], { cwd, env })
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'Let me see.\nIt is 5.\n' })
   })
 

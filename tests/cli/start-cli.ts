@@ -31,7 +31,7 @@ export interface StartOptions {
 export function startCli(args: readonly string[], { cwd, env = {}, input, execArgv = [] }: StartOptions): RunningCli {
   const child = spawn(process.execPath, [...execArgv, main, ...args], {
     cwd,
-    env: { PATH: process.env.PATH, HOME: cwd, ...bareEnv, ...env },
+    env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE, HOME: cwd, ...bareEnv, ...env },
   })
   onTestFinished(() => void child.kill('SIGKILL'))
   let stdout = ''

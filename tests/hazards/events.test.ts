@@ -7,7 +7,7 @@ import type { ModelSink } from '../../src/models/model.ts'
 import type { MockReply } from '../../src/testing/mock/reply.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { defineTool } from '../../src/tools/tool.ts'
-import { modes } from './modes.ts'
+import { modes, rowsFor } from './modes.ts'
 import { comparable, recordingLogger, stage } from './stage.ts'
 import { skipWhatTextCannotSay } from './text-modes.ts'
 import { call, countingTool, deafTool, thenable } from './tools.ts'
@@ -180,7 +180,7 @@ describe.each(modes)('events: $name', (mode) => {
     expect(order).toEqual(['START', 'in 1', 'out 1', 'in 2', 'out 2', 'END'])
   })
 
-  it.each(Object.entries(badListeners))(
+  it.each(rowsFor(mode, Object.entries(badListeners)))(
     'H37 a listener that %s: the run is unaffected, one log record',
     async (_what, { listener, records }) => {
       await using plain = await stage(mode, script, { tools: tools(), limits: { tokens: 24 } })

@@ -2,14 +2,14 @@ import { describe, expect, it } from 'vitest'
 import type { Guardrail } from '../../src/agent/guardrails.ts'
 import { Event } from '../../src/events.ts'
 import { textOf } from '../../src/messages.ts'
-import { type ModeScript, modes } from './modes.ts'
+import { loopModes, type ModeScript } from './modes.ts'
 import { resultTexts, stage } from './stage.ts'
 import { call, countingTool } from './tools.ts'
 import { failOnUnhandledRejections } from './unhandled.ts'
 
 failOnUnhandledRejections()
 
-describe.each(modes)('guardrails: $name', (mode) => {
+describe.each(loopModes)('guardrails: $name', (mode) => {
   async function runWith(guardrails: readonly Guardrail[], script: ModeScript, options: object = {}) {
     const look = countingTool('look', 'secret word')
     await using on = await stage(mode, script, { tools: [look.tool], guardrails, ...options })

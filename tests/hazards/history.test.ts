@@ -88,17 +88,21 @@ const broken: { what: string; stored: ChatMessage[]; healed: ChatMessage[] }[] =
 describe.each(modes)('stored histories: $name', (mode) => {
   beforeEach((context) => skipWhatTextCannotSay(mode, context))
 
-  it.each(broken)('H45 $what: healed before it is sent, and logged', async ({ stored, healed }) => {
-    const before = structuredClone(stored)
-    await using on = await stage(mode, ['done'])
-    const { messages, newMessages, stopReason } = await on.run('go on', { messages: stored })
-    expect(stopReason).toBe('answered')
-    expect(shape(on.requests()[0]?.messages ?? [], mode)).toEqual(shape([...healed, user('go on')], mode))
-    expect(shape(messages, mode)).toEqual(shape([...healed, user('go on'), says('done')], mode))
-    expect(newMessages.slice(-2)).toEqual([user('go on'), says('done')])
-    expect(on.log).toMatchObject([{ level: 'warn', message: expect.stringContaining('healed') }])
-    expect(stored).toEqual(before)
-  })
+  // How a response comes, or a call is written, makes no difference to what is sent.
+  it.each(mode.streaming && !/json|hermes/.test(mode.name) ? broken : broken.slice(0, 1))(
+    'H45 $what: healed before it is sent, and logged',
+    async ({ stored, healed }) => {
+      const before = structuredClone(stored)
+      await using on = await stage(mode, ['done'])
+      const { messages, newMessages, stopReason } = await on.run('go on', { messages: stored })
+      expect(stopReason).toBe('answered')
+      expect(shape(on.requests()[0]?.messages ?? [], mode)).toEqual(shape([...healed, user('go on')], mode))
+      expect(shape(messages, mode)).toEqual(shape([...healed, user('go on'), says('done')], mode))
+      expect(newMessages.slice(-2)).toEqual([user('go on'), says('done')])
+      expect(on.log).toMatchObject([{ level: 'warn', message: expect.stringContaining('healed') }])
+      expect(stored).toEqual(before)
+    },
+  )
 
   it('H45 a valid history is sent as it is, and nothing is logged', async () => {
     const stored = [user('a'), calls('x', 'y'), result('x', 'of x'), result('y', 'of y'), says('b')]

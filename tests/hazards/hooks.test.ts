@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { type Hooks, ToolloopError } from '../../src/index.ts'
 import { defineTool } from '../../src/tools/tool.ts'
-import { type ModeScript, modes } from './modes.ts'
+import { loopModes, type ModeScript } from './modes.ts'
 import { comparable, resultTexts, stage } from './stage.ts'
 import { call } from './tools.ts'
 import { failOnUnhandledRejections } from './unhandled.ts'
@@ -21,7 +21,7 @@ function add(ran: unknown[]) {
 }
 const script = () => [{ toolCalls: [call('add', { a: 1, b: 2 }, 'call_1')] }, 'done']
 
-describe.each(modes)('hooks: $name', (mode) => {
+describe.each(loopModes)('hooks: $name', (mode) => {
   async function runWith(hooks: readonly Hooks[] | undefined, more: object = {}) {
     const ran: unknown[] = []
     await using on = await stage(mode, script(), { tools: [add(ran)], ...(hooks === undefined ? {} : { hooks }), ...more })
@@ -82,7 +82,7 @@ describe.each(modes)('hooks: $name', (mode) => {
         },
       },
     ]
-    const { result, ran, log } = await runWith(hooks, { toolTimeoutMs: 100 })
+    const { result, ran, log } = await runWith(hooks, { toolTimeoutMs: 20 })
     expect(result).toMatchObject({ stopReason: 'answered', output: 'done' })
     expect(ran).toEqual([[1, 2]])
     expect(log).toEqual([
@@ -93,7 +93,7 @@ describe.each(modes)('hooks: $name', (mode) => {
   })
 })
 
-describe.each(modes)('hooks around the model: $name', (mode) => {
+describe.each(loopModes)('hooks around the model: $name', (mode) => {
   async function runWith(hooks: readonly Hooks[], turns: ModeScript = script(), more: object = {}) {
     const ran: unknown[] = []
     await using on = await stage(mode, turns, { tools: [add(ran), wipe], hooks, ...more })

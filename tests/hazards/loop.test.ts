@@ -1,9 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { RunnerOptions } from '../../src/agent/run.ts'
+import { AgentRunner } from '../../src/agent/runner.ts'
 import { Event, type RunEvent } from '../../src/events.ts'
 import { textOf } from '../../src/messages.ts'
+import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { defineTool } from '../../src/tools/tool.ts'
-import { type ModeScript, modes } from './modes.ts'
+import { loopModes, type ModeScript, modes } from './modes.ts'
 import { comparable, resultTexts, type SeenEvent, stage } from './stage.ts'
 import { skipWhatTextCannotSay } from './text-modes.ts'
 import { call, countingTool, deafTool, gatedTool } from './tools.ts'
@@ -102,36 +104,6 @@ describe.each(modes)('the loop: $name', (mode) => {
     await using on = await stage(mode, script, { tools: [look.tool], maxIterations: 3, limits: { toolCalls: 2, tokens: 1000 } })
     for (let run = 0; run < 4; run++) expect(await on.run()).toMatchObject({ stopReason: 'answered', iterations: 3 })
     expect(look.calls).toHaveLength(8)
-  })
-
-  it('H4 a limit that is none is refused before any request, when given to the runner and when given to a run', async () => {
-    const wrong: Omit<RunnerOptions, 'model'>[] = [
-      ...[0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY].flatMap((value) => [
-        { maxIterations: value },
-        { maxToolRounds: value },
-        { toolConcurrency: value },
-        { maxResultBytes: value },
-      ]),
-      ...[0, -1, Number.NaN].flatMap((value) => [
-        { toolTimeoutMs: value },
-        { streamIdleTimeoutMs: value },
-        { limits: { deadlineMs: value } },
-        { limits: { tokens: value } },
-        { limits: { costUsd: value } },
-        { limits: { repeatedCalls: value } },
-      ]),
-      ...[-1, 1.5, Number.NaN].map((value) => ({ limits: { toolCalls: value } })),
-      { limits: { repeatedCalls: 1.5 } },
-      { maxIterations: 3, maxToolRounds: 4 },
-    ]
-    await using on = await stage(mode, ['never asked'])
-    const outcome = { code: 'invalid_option', message: expect.stringMatching(/^Expected `[\w.]+` to be .*, got `.*`$/) }
-    for (const options of wrong) {
-      await expect(stage(mode, [], options), JSON.stringify(options)).rejects.toMatchObject(outcome)
-      await expect(on.runner.run('go', options), JSON.stringify(options)).rejects.toMatchObject(outcome)
-      await expect(on.runner.stream('go', options).result).rejects.toMatchObject(outcome)
-    }
-    expect(on.requests()).toEqual([])
   })
 
   it("H4 an option of a run wins over the runner's, and one that is undefined does not", async () => {
@@ -254,8 +226,8 @@ describe.each(modes)('the loop: $name', (mode) => {
       heard.runner.bus.onAny((event, payload, meta) => void events.push({ name: event, payload: { ...payload }, meta }))
       streamed.runner.bus.onAny((event, payload, meta) => void streamedEvents.push({ name: event, payload: { ...payload }, meta }))
 
-      const silent = await plain.run()
-      const result = await heard.run()
+      const silent = await plain.runner.run('go')
+      const result = await heard.runner.run('go')
       const stream = streamed.runner.stream('go')
       let text = ''
       for await (const event of stream) {
@@ -276,7 +248,8 @@ describe.each(modes)('the loop: $name', (mode) => {
     }
   })
 
-  it('H9 a hundred concurrent runs on one runner do not see each other', async () => {
+  const runs = loopModes.includes(mode) ? 100 : 20
+  it(`H9 ${runs === 100 ? 'a hundred' : 'many'} concurrent runs on one runner do not see each other`, async () => {
     const script: ModeScript = ({ readRequest }) => {
       const { messages } = readRequest()
       const [first, last] = [textOf(messages[0]?.content ?? ''), textOf(messages.at(-1)?.content ?? '')]
@@ -287,7 +260,6 @@ describe.each(modes)('the loop: $name', (mode) => {
         }
       return `${first}: ${textOf(messages[2]?.content ?? '')} by ${last}`
     }
-    const runs = 100
     const gate = gatedTool('unused')
     let waiting = 0
     const echo = defineTool<{ type: 'object' }, unknown, { user: string }>({
@@ -325,5 +297,40 @@ describe.each(modes)('the loop: $name', (mode) => {
     })
     for (const result of results.slice(0, 3)) await on.check(result)
     expect(on.log).toEqual([])
+  })
+})
+
+describe('the loop, whatever the model', () => {
+  it('H4 a limit that is none is refused before any request, when given to the runner and when given to a run', async () => {
+    const wrong: Omit<RunnerOptions, 'model'>[] = [
+      ...[0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY].flatMap((value) => [
+        { maxIterations: value },
+        { maxToolRounds: value },
+        { toolConcurrency: value },
+        { maxResultBytes: value },
+      ]),
+      ...[0, -1, Number.NaN].flatMap((value) => [
+        { toolTimeoutMs: value },
+        { streamIdleTimeoutMs: value },
+        { limits: { deadlineMs: value } },
+        { limits: { tokens: value } },
+        { limits: { costUsd: value } },
+        { limits: { repeatedCalls: value } },
+      ]),
+      ...[-1, 1.5, Number.NaN].map((value) => ({ limits: { toolCalls: value } })),
+      { limits: { repeatedCalls: 1.5 } },
+      { maxIterations: 3, maxToolRounds: 4 },
+    ]
+    let asked = 0
+    const model = scriptedModel(() => `answer ${++asked}`)
+    const runner = new AgentRunner({ model })
+    const outcome = { code: 'invalid_option', message: expect.stringMatching(/^Expected `[\w.]+` to be .*, got `.*`$/) }
+    for (const options of wrong) {
+      const make = async () => new AgentRunner({ model, ...options })
+      await expect(make(), JSON.stringify(options)).rejects.toMatchObject(outcome)
+      await expect(runner.run('go', options), JSON.stringify(options)).rejects.toMatchObject(outcome)
+      await expect(runner.stream('go', options).result).rejects.toMatchObject(outcome)
+    }
+    expect(asked).toBe(0)
   })
 })

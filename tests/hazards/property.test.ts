@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events'
 import fc from 'fast-check'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import type { RunnerOptions, RunResult } from '../../src/agent/run.ts'
 import { AgentRunner } from '../../src/agent/runner.ts'
@@ -22,6 +22,11 @@ const toolTimeoutMs = 10
 
 const unhandled: unknown[] = []
 const noteUnhandled = (reason: unknown) => void unhandled.push(reason)
+// What is loaded on first use is loaded: `settle` counts on nothing taking long but timers.
+beforeAll(async () => {
+  await new AgentRunner({ model: modelOf([{ text: 'Hi.' }]).model, tools: makeTools(new Set()) }).run('go')
+  await new AgentRunner({ model: modelOf([{ text: 'Hi.' }], 'json').model, tools: makeTools(new Set()) }).run('go')
+})
 beforeEach(() => {
   process.on('unhandledRejection', noteUnhandled)
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })

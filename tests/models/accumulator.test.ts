@@ -350,7 +350,7 @@ describe('ToolCallAccumulator', () => {
     const plain = JSON.stringify({ text: 'lorem ipsum '.repeat(90_000) })
     const braces = JSON.stringify({ text: '{}'.repeat(500_000) })
     for (const json of [plain, braces]) {
-      const pieces = json.match(/[\s\S]{1,2}/g) ?? []
+      const pieces = json.match(/[\s\S]{1,4}/g) ?? []
       const deltas = pieces.map((piece) => ({ index: 0, arguments: piece }))
       expect(calls([{ index: 0, id: 'a', name: 'f' }, ...deltas])[0]?.json === json).toBe(true)
     }

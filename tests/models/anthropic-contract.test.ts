@@ -5,16 +5,16 @@ import { testModel } from '../../src/testing/index.ts'
 const wire = 'anthropic-messages'
 const settings = { provider: 'anthropic', model: 'claude-mock', apiKey: 'sk-ant-test', maxRetryDelayMs: 2000 }
 
-testModel(
-  'the Anthropic driver',
-  (server, { maxRetries }) => createModel({ ...settings, baseURL: server.url, maxRetries }),
-  { describe, it, expect },
-  { wire },
-)
+// Some cases wait for a second: the others go on meanwhile.
+const runner = { describe, it: it.concurrent, expect }
+
+testModel('the Anthropic driver', (server, { maxRetries }) => createModel({ ...settings, baseURL: server.url, maxRetries }), runner, {
+  wire,
+})
 
 testModel(
   'the Anthropic driver over the built-in fetch',
   (server, { maxRetries }) => createModel({ ...settings, baseURL: server.baseURL, maxRetries, fetch }),
-  { describe, it, expect },
+  runner,
   { wire },
 )

@@ -98,7 +98,7 @@ describe('any folder, kind, order and operation', () => {
           expect(answer).toContain(Number.isInteger(result) ? ` ${result}.` : ` ${Number(result.toFixed(6))}.`)
         },
       ),
-      { numRuns: 300 },
+      { numRuns: 150 },
     )
   })
 
@@ -119,7 +119,7 @@ describe('any folder, kind, order and operation', () => {
           expect(which.answer.startsWith(`${winner}: `)).toBe(true)
         },
       ),
-      { numRuns: 150 },
+      { numRuns: 80 },
     )
   })
 

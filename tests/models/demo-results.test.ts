@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { ChatMessage } from '../../src/messages.ts'
 import { demoModel } from '../../src/models/demo.ts'
+import { anyCharacter } from '../any-text.ts'
 import { converse, definitionsOf } from './demo-workspace.ts'
 
 const tools = definitionsOf()
@@ -97,10 +98,10 @@ const words = fc.constantFrom(
   half sum difference both them it that mention TODO where used compare not excluding every newest day Tokyo percent %`.split(/\s+/),
 )
 const prose = fc.array(words, { maxLength: 40 }).map((list) => list.join(' '))
-const anyRequest = fc.oneof(prose, fc.string({ unit: 'grapheme', maxLength: 200 }), fc.string({ unit: 'binary', maxLength: 100 }))
+const anyRequest = fc.oneof(prose, fc.string({ unit: 'grapheme', maxLength: 200 }), fc.string({ unit: anyCharacter, maxLength: 100 }))
 const anyResult = fc.oneof(
   fc.json(),
-  fc.string({ unit: 'binary' }),
+  fc.string({ unit: anyCharacter }),
   fc.constantFrom(
     '',
     '{"count":1,"files":[{"path":"a","bytes":1}]}',

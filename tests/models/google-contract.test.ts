@@ -5,16 +5,19 @@ import { testModel } from '../../src/testing/index.ts'
 const wire = 'gemini-generate-content'
 const settings = { provider: 'google', model: 'gemini-mock', apiKey: 'key-for-tests', maxRetryDelayMs: 2000 }
 
+// Some cases wait for a second: the others go on meanwhile.
+const runner = { describe, it: it.concurrent, expect }
+
 testModel(
   'S2-57 the Google driver, Gemini API',
   (server, { maxRetries }) => createModel({ ...settings, baseURL: server.url, maxRetries }),
-  { describe, it, expect },
+  runner,
   { wire },
 )
 
 testModel(
   'S2-57 the Google driver, Vertex AI, over the built-in fetch',
   (server, { maxRetries }) => createModel({ ...settings, provider: 'vertex', baseURL: server.url, maxRetries, fetch }),
-  { describe, it, expect },
+  runner,
   { wire },
 )

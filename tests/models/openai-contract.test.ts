@@ -2,16 +2,19 @@ import { describe, expect, it } from 'vitest'
 import { createModel } from '../../src/models/create-model.ts'
 import { testModel } from '../../src/testing/index.ts'
 
+// Some cases wait for a second: the others go on meanwhile.
+const runner = { describe, it: it.concurrent, expect }
+
 testModel(
   'the Chat Completions driver',
   (server, { maxRetries }) =>
     createModel({ provider: 'custom', model: 'mock-model', baseURL: server.baseURL, maxRetries, maxRetryDelayMs: 2000 }),
-  { describe, it, expect },
+  runner,
 )
 
 testModel(
   'the Chat Completions driver over the built-in fetch',
   (server, { maxRetries }) =>
     createModel({ provider: 'custom', model: 'mock-model', baseURL: server.baseURL, maxRetries, maxRetryDelayMs: 2000, fetch }),
-  { describe, it, expect },
+  runner,
 )

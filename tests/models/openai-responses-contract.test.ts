@@ -5,16 +5,14 @@ import { testModel } from '../../src/testing/index.ts'
 const wire = 'responses'
 const settings = { provider: 'openai-responses', model: 'gpt-mock', apiKey: 'test-key', maxRetryDelayMs: 2000 }
 
-testModel(
-  'the Responses driver',
-  ({ baseURL }, { maxRetries }) => createModel({ ...settings, baseURL, maxRetries }),
-  { describe, it, expect },
-  { wire },
-)
+// Some cases wait for a second: the others go on meanwhile.
+const runner = { describe, it: it.concurrent, expect }
+
+testModel('the Responses driver', ({ baseURL }, { maxRetries }) => createModel({ ...settings, baseURL, maxRetries }), runner, { wire })
 
 testModel(
   'the Responses driver over the built-in fetch',
   ({ baseURL }, { maxRetries }) => createModel({ ...settings, provider: 'responses-compatible', baseURL, maxRetries, fetch }),
-  { describe, it, expect },
+  runner,
   { wire },
 )

@@ -6,11 +6,8 @@ import { type Defect, fetchModel } from './fetch-model.ts'
 testModel(
   'contract of ChatModel, kept by a small driver over fetch',
   (server, { maxRetries }) => fetchModel({ baseURL: server.baseURL, maxRetries }),
-  {
-    describe,
-    it,
-    expect,
-  },
+  // Some cases wait for a second: the others go on meanwhile.
+  { describe, it: it.concurrent, expect },
 )
 
 /** The suite's cases by name, run against a driver with a defect. */

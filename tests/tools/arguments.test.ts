@@ -110,8 +110,9 @@ describe('isCutJson', () => {
       fc.property(spaced, (json) => {
         for (let end = 1; end < json.length; end++) {
           const prefix = json.slice(0, end)
-          expect(isCutJson(prefix), prefix).toBe(true)
-          expect(parseArguments(prefix), prefix).toMatchObject({ ok: false, code: 'tool_call_truncated' })
+          const parsed = parseArguments(prefix)
+          // Not one `expect` for each of very many prefixes: it costs more than what it looks at.
+          if (!isCutJson(prefix) || parsed.ok || parsed.code !== 'tool_call_truncated') expect.fail(prefix)
         }
       }),
     )

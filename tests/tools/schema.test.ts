@@ -217,6 +217,39 @@ describe('schemas that are taken', () => {
     expect(schema).toEqual(before)
   })
 
+  it('compiles equal schemas once, whoever made them', () => {
+    const schema = () => object({ a: { enum: ['x', null, 1] } }, { required: ['a'] })
+    expect(compileSchema(schema(), 'a')).toBe(compileSchema(schema(), 'b'))
+    expect(compileSchema(schema(), 'a')).not.toBe(compileSchema(object({ a: { enum: ['x', null, '1'] } }, { required: ['a'] }), 'a'))
+  })
+
+  it('one that is changed afterwards changes nothing for those it was equal to', () => {
+    const allowed: string[] = ['x', 'y']
+    const first = object({ changed: { enum: allowed } })
+    expect(check(first, { changed: 'z' })).toHaveLength(1)
+    allowed.push('z')
+    expect(check(object({ changed: { enum: ['x', 'y'] } }), { changed: 'z' })).toHaveLength(1)
+    expect(check(object({ changed: { enum: ['x', 'y', 'z'] } }), { changed: 'z' })).toEqual([])
+  })
+
+  it('takes none for another because their JSON is the same', () => {
+    expect(check(object({ n: { const: null } }), { n: 1 })).toHaveLength(1)
+    for (const odd of [Number.NaN, Number.POSITIVE_INFINITY]) {
+      expect(refusalOf(object({ n: { minimum: odd } }))).toMatchObject({ code: 'invalid_tool' })
+    }
+    expect(check(object({ d: { const: 'x' } }), { d: 'x' })).toEqual([])
+    expect(check(object({ d: { const: { toJSON: () => 'x' } } }), { d: 'x' })).toHaveLength(1)
+    expect(check(object({ m: { const: {} } }), { m: {} })).toEqual([])
+    expect(check(object({ m: { const: new Map([[1, 2]]) } }), { m: {} })).toHaveLength(1)
+  })
+
+  it('forgets equal schemas that were not met for long', () => {
+    const schema = () => object({ forgotten: { type: 'string' } })
+    const first = compileSchema(schema(), 't')
+    for (let i = 0; i < 256; i++) compileSchema({ type: 'object', required: [`other_${i}`] }, 't')
+    expect(compileSchema(schema(), 't')).not.toBe(first)
+  })
+
   it('keeps neither schemas nor values alive', async () => {
     setFlagsFromString('--expose-gc')
     const collect: () => void = runInNewContext('gc')
@@ -229,29 +262,38 @@ describe('schemas that are taken', () => {
         watched.push(new WeakRef(schema), new WeakRef(value))
       }
     }
-    for (let turn = 0; turn < 20 && watched.some((ref) => ref.deref() !== undefined); turn++) {
+    // The interpreter may still hold on to the last ones it has seen.
+    const alive = () => watched.filter((ref) => ref.deref() !== undefined).length
+    for (let turn = 0; turn < 20 && alive() > 4; turn++) {
       await new Promise((resolve) => setImmediate(resolve))
       collect()
     }
-    // The interpreter may still hold on to the last ones it has seen.
-    expect(watched.filter((ref) => ref.deref() !== undefined).length).toBeLessThanOrEqual(4)
+    expect(alive()).toBeLessThanOrEqual(4)
   })
 
   it('keeps no part of a schema, once there were many others', async () => {
     setFlagsFromString('--expose-gc')
     const collect: () => void = runInNewContext('gc')
     const compileLongEnum = () => {
-      const names = Array.from({ length: 300 }, (_, at) => `name ${at}`)
+      // So long that it is not kept as a text, but compiled as it is.
+      const names = Array.from({ length: 3000 }, (_, at) => `name ${at}`)
       expect(check(object({ a: { enum: names } }), { a: 'name 7' })).toEqual([])
       return new WeakRef(names)
     }
     const watched = compileLongEnum()
-    for (let i = 0; i < 200; i++) check(object({}), {})
+    for (let i = 0; i < 200; i++) check(object({ [`other_${i}`]: {} }), {})
     for (let turn = 0; turn < 20 && watched.deref() !== undefined; turn++) {
       await new Promise((resolve) => setImmediate(resolve))
       collect()
     }
     expect(watched.deref()).toBeUndefined()
+  })
+
+  it('bounds a check of somebody else’s schema, also one that equals our own', () => {
+    const schema = () => object({ a: { type: 'string', pattern: '^(b+)+$' } })
+    const own = compileSchema(schema(), 't')
+    expect(compileUntrusted(schema(), 't')).not.toBe(own)
+    expect(compileSchema(schema(), 't')).toBe(own)
   })
 
   it('stops a check of somebody else’s schema that does not come back', () => {

@@ -53,6 +53,6 @@ export class Watch {
   }
 
   close(): void {
-    this.#closed.abort()
+    this.#closed.abort('the server is closed')
   }
 }

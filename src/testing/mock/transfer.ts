@@ -1,5 +1,4 @@
 import type { ServerResponse } from 'node:http'
-import { setImmediate } from 'node:timers/promises'
 import { createGzip, type Gzip } from 'node:zlib'
 import { pause, settlesBeforeAbort, waitForAbort } from '../wait.ts'
 import type { BodyMark, MockFault } from './fault.ts'
@@ -107,11 +106,11 @@ class BodySender {
     for (let start = 0; start < bytes.length && !signal.aborted; ) {
       const end = this.#pieceSize === undefined ? bytes.length : Math.min(start + this.#pieceSize(), bytes.length)
       const piece = bytes.subarray(start, end)
-      const written = new Promise<void>((resolve) => void res.write(piece, () => resolve()))
       // Waiting for the write is what keeps a slow reader from filling our memory, and bytes before a reset from being lost.
-      if (!(await settlesBeforeAbort(written, signal))) return false
+      if (end < bytes.length && !res.writableNeedDrain) res.write(piece)
+      else if (!(await settlesBeforeAbort(new Promise<void>((resolve) => void res.write(piece, () => resolve())), signal))) return false
       // A turn of the event loop between two pieces, so that each is a chunk of its own for a client in this very process.
-      if (this.#pieceSize !== undefined) await setImmediate()
+      if (this.#pieceSize !== undefined) await new Promise((resolve) => setImmediate(resolve))
       start = end
     }
     return !signal.aborted

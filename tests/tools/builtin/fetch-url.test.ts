@@ -297,7 +297,8 @@ describe('fetch_url and time', () => {
     expect(await fetching).toBe(reason)
     await closed
     expect(getEventListeners(controller.signal, 'abort')).toEqual([])
-    expect(process.getActiveResourcesInfo().filter((name) => name === 'Timeout')).toHaveLength(before)
+    // A timer of a test before this one may have run out meanwhile.
+    expect(process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length).toBeLessThanOrEqual(before)
     expect(await errorOf(fetchUrl({ url }, here, AbortSignal.abort(reason)))).toBe(reason)
   })
 

@@ -82,7 +82,7 @@ describe('htmlToText', () => {
   })
 
   it('takes time in proportion to the page, also where a page is made to take more', () => {
-    const size = 300_000
+    const size = 150_000
     for (const attack of ['<', '<!--', '<a "', '</script', '<script>', '&', '&#', ' ', '\t\n', '<pre> ', '<title>', '<p ="']) {
       expect(htmlToText(attack.repeat(size)).text.length, attack).toBeLessThanOrEqual(attack.length * size)
     }

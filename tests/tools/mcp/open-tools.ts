@@ -1,6 +1,4 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Json } from '../../../src/messages.ts'
 import type { McpCommand, McpServerOptions } from '../../../src/tools/mcp/index.ts'
@@ -12,7 +10,7 @@ import type { Oddity } from './odd-server.ts'
 const program = fileURLToPath(new URL('odd-server.ts', import.meta.url))
 
 /** Compiled once, not for each of the many servers that are started. */
-const compiled = { NODE_COMPILE_CACHE: join(tmpdir(), 'toolloop-compiled-tests') }
+const compiled = { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? '' }
 
 /** A server that is odd in this way, started as a program. */
 export function odd(oddity: Oddity, options: McpServerOptions & Pick<McpCommand, 'env' | 'cwd'> = {}): McpCommand {
