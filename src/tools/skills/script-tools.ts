@@ -88,7 +88,7 @@ function isTexts(value: unknown): value is string[] {
 
 /** The arguments of a call as those of a command line. */
 export function toCommandLine(args: JsonObject, positional: readonly string[]): string[] {
-  const words = positional.flatMap((name) => (args[name] === undefined ? [] : valuesOf(args[name])))
+  const words = positional.flatMap((name) => (Object.hasOwn(args, name) && args[name] !== undefined ? valuesOf(args[name]) : []))
   const flags = Object.entries(args).flatMap(([name, value]): string[] => {
     if (positional.includes(name) || value === undefined || value === false || value === null) return []
     if (value === true) return [`--${name}`]
