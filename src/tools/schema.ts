@@ -81,10 +81,20 @@ function compileInAny(dialects: Ajv[], schema: JsonSchema): ValidateFunction {
 
 /** Compiles a schema, once for each schema object. Throws `invalid_tool` for one that is not usable. */
 export function compileSchema(schema: JsonSchema, toolName: string): Validator {
-  const validator = compiled.get(schema) ?? compileNew(schema, toolName)
+  const known = compiled.get(schema)
+  if (known !== undefined) return known
+  const check = compileNew(schema, toolName)
+  const validator: Validator = hasPattern(schema) ? (value) => stoppedAfter(mostCheckMs, () => check(value))?.value ?? [tooSlow] : check
   compiled.set(schema, validator)
   return validator
 }
+
+/** The schema may be one's own, but what it is held against is written by a model, which others can talk into anything. */
+function hasPattern(schema: JsonSchema): boolean {
+  return /"pattern(?:Properties)?":/.test(JSON.stringify(schema))
+}
+
+const tooSlow = 'arguments: could not be checked in time, because of a `pattern` or a union in their schema'
 
 /**
  * The same for a schema that came from elsewhere: a regular expression, or a union of references, can keep whoever checks a value busy for
@@ -105,9 +115,7 @@ export function compileUntrusted(schema: JsonSchema, toolName: string): Validato
   const validator: Validator = (value) => {
     const checked = isTooSlow ? undefined : stoppedAfter(mostCheckMs, () => check(value))
     isTooSlow = checked === undefined
-    return checked === undefined
-      ? ['arguments: could not be checked in time, because of a `pattern` or a union in their schema']
-      : checked.value
+    return checked === undefined ? [tooSlow] : checked.value
   }
   compiled.set(schema, validator)
   return validator
