@@ -36,6 +36,8 @@ function dialectsOf({ $schema }: JsonSchema): Ajv[] {
       allErrors: true,
       verbose: true,
       logger: false,
+      // Tools are checked a few times, and compiled by the thousand: this takes half the time.
+      code: { optimize: false },
     } as const
     instances = { draft7: new Draft7(options), draft2020: new Draft2020(options) as Ajv }
     addFormats.default(instances.draft7)

@@ -1,7 +1,7 @@
 import { messageOf, show } from '../../errors.ts'
 import { isJsonObject, type JsonObject } from '../../messages.ts'
 import type { Runtime } from '../sandbox/sandbox.ts'
-import { compileSchema } from '../schema.ts'
+import { compileUntrusted } from '../schema.ts'
 import { checkTool, type ToolEffect } from '../tool.ts'
 import type { ScriptTool } from './skill.ts'
 
