@@ -113,7 +113,7 @@ function runtimeOf(path: string, source: string): Runtime {
   const known = byExtension[extname(path).toLowerCase()]
   if (known === 'javascript') return defaultExport.test(source) ? 'vm' : 'node'
   if (known !== undefined) return known
-  const interpreter = /^#!.*?\b(python|node|bash|sh)[\d.]*\s*$/m.exec(source.split('\n', 1)[0] ?? '')?.[1]
+  const interpreter = /^#!.*?\b(python|node|bash|sh)[\d.]*(?=\s|$)/.exec(source.split('\n', 1)[0] ?? '')?.[1]
   if (interpreter === 'python' || interpreter === 'node') return interpreter
   if (interpreter !== undefined) return 'shell'
   throw new ToolloopError('tool_denied', `Expected a script in JavaScript, TypeScript, Python or shell, got ${show(path)}`)

@@ -38,6 +38,8 @@ const interpreters: Readonly<Record<Exclude<Runtime, 'vm'>, readonly string[]>> 
 
 /** How long a process that was killed has to be gone. */
 const goneMs = 2_000
+/** How long what a process has left behind may hold its pipes. */
+const drainMs = 250
 
 interface Command {
   file: string
@@ -171,7 +173,15 @@ export class ProcessSandbox implements ScriptSandbox {
     const stdout = collect(child.stdout, outputBytes, tooMuch)
     const stderr = collect(child.stderr, outputBytes, tooMuch)
     child.on('error', (cause) => ended.reject(notStarted(cause)))
-    child.on('close', (code, killed) => ended.resolve(code ?? (killed === null ? -1 : 128)))
+    const codeOf = (code: number | null, killed: NodeJS.Signals | null) => code ?? (killed === null ? -1 : 128)
+    child.on('close', (code, killed) => ended.resolve(codeOf(code, killed)))
+    if (view === undefined) {
+      // Shut in, what it has started and left behind goes with it; else that may live on, and may have left the group.
+      child.on('exit', (code, killed) => {
+        killGroup(child)
+        lost ??= setTimeout(() => ended.resolve(codeOf(code, killed)), drainMs)
+      })
+    }
     // A script need not read what it is given.
     for (const pipe of [child.stdin, child.stdio[3]]) pipe?.on('error', () => {})
     const pipe = child.stdio[3]
@@ -187,8 +197,6 @@ export class ProcessSandbox implements ScriptSandbox {
       clearTimeout(timer)
       clearTimeout(lost)
       signal.removeEventListener('abort', abort)
-      // What it has started and left behind; shut in, that has gone with it.
-      if (view === undefined) killGroup(child)
       for (const stream of child.stdio) stream?.destroy()
     }
   }

@@ -112,6 +112,15 @@ describe.skipIf(!isolation.available)('a script in a process', () => {
     expect(await run()).toMatchObject({ stdout: 'read' })
   })
 
+  it.each(['#!/bin/sh -eu', '#!/usr/bin/env -S bash -e', '#!/usr/bin/sh'])(
+    'without an ending is run by what its first line says: %s',
+    async (line) => {
+      const folder = await tempFolder({ run: `${line}\necho ran` })
+      await using executor = new SkillsSandboxExecutor()
+      expect(await executor.run({ folder, script: 'run', args: [], signal })).toMatchObject({ stdout: 'ran\n' })
+    },
+  )
+
   it('is not started in a sandbox that is closed, or being closed', async () => {
     const folder = await tempFolder({ 'a.sh': 'sleep 100' })
     const executor = new SkillsSandboxExecutor()
