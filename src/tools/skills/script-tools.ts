@@ -65,7 +65,7 @@ function readTool(entry: unknown, skillName: string, scripts: ReadonlySet<string
   if (!isTexts(calls)) throw new TypeError(`Expected \`calls\` to be a list of names, got ${show(calls)}`)
   const tool = { name, description, parameters, ...(timeoutMs === undefined ? {} : { timeoutMs }) }
   checkTool(tool as never)
-  compileSchema(parameters as JsonObject, String(name))
+  compileUntrusted(parameters as JsonObject, String(name))
   const shared = tool as Pick<ScriptTool, 'name' | 'description' | 'parameters' | 'timeoutMs'>
   return {
     ...shared,
