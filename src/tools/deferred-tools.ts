@@ -1,7 +1,8 @@
 import { clip, InvalidOptionError } from '../errors.ts'
-import { isJsonObject } from '../messages.ts'
+import { type Content, isJsonObject } from '../messages.ts'
 import { parseArguments } from './arguments.ts'
 import type { ToolSet } from './registry.ts'
+import { resultText } from './result-text.ts'
 import { callWithin, ToolRunner } from './runner.ts'
 import { type AnyTool, convertToOpenAITool, defineTool, type ToolDefinition } from './tool.ts'
 
@@ -29,11 +30,16 @@ export interface FoundTools {
  */
 export function deferTools(tools: ToolSet, { keep = [], mostFound = 5 }: DeferOptions = {}): ToolSet {
   if (!(Number.isInteger(mostFound) && mostFound > 0)) throw new InvalidOptionError('mostFound', 'an integer ≥ 1', mostFound)
+  if (typeof tools?.getAllSpecs !== 'function') throw new InvalidOptionError('tools', 'a set of tools, such as a `ToolRegistry`', tools)
   for (const name of [searchName, callName]) {
     if (tools.get(name) !== undefined) throw new InvalidOptionError('tools', `a set without a tool \`${name}\``, name)
   }
   return new DeferredTools(tools, new Set(keep), mostFound)
 }
+
+/** What a search looks at. Each word is held against every tool. */
+const mostWords = 24
+const longestQuery = 1_000
 
 const searchName = 'search_tools'
 const callName = 'call_tool'
@@ -47,6 +53,8 @@ class DeferredTools implements ToolSet {
   #from: readonly ToolDefinition[] | undefined
   #specs: readonly ToolDefinition[] = []
   #index: IndexedTool[] = []
+  /** What a model is to see of values that found tools returned: each tool has its own way. */
+  readonly #contents = new WeakMap<object, Content>()
 
   constructor(tools: ToolSet, keep: ReadonlySet<string>, mostFound: number) {
     this.#tools = tools
@@ -81,12 +89,22 @@ class DeferredTools implements ToolSet {
         if (call === undefined || tools.get(call.name) === undefined) {
           throw new Error(`Tool not found: ${clip(args.name)}. Find the name with ${searchName}.`)
         }
-        const { end } = await new ToolRunner(tools).run({ id: `${ctx.toolCallId}.1`, type: 'function', function: call }, callWithin(ctx, 1))
-        if (end.outcome === 'ok') return end.value
+        const { end } = await new ToolRunner(tools).run(
+          { id: `${ctx.toolCallId}.1`, type: 'function', function: call },
+          // Bounded once, as the result of this call.
+          { ...callWithin(ctx, 1), maxResultBytes: Number.POSITIVE_INFINITY },
+        )
+        if (end.outcome === 'ok') return this.#remember(end)
         if (end.outcome === 'question') return end.question
         throw new Error(end.content)
       },
+      toContent: (value) => this.#contents.get(Object(value)) ?? resultText(value),
     })
+  }
+
+  #remember({ value, content }: { value: unknown; content: Content }): unknown {
+    if (typeof value === 'object' && value !== null) this.#contents.set(value, content)
+    return value
   }
 
   get size(): number {
@@ -137,7 +155,7 @@ class DeferredTools implements ToolSet {
 
   #find(query: string, most: number): FoundTools {
     this.getAllSpecs()
-    const words = wordsOf(query)
+    const words = new Set(wordsOf(query.slice(0, longestQuery)).slice(0, mostWords))
     const exact = query.trim().toLowerCase()
     const fits = this.#index
       .map((tool) => ({ tool, score: tool.name.toLowerCase() === exact ? Number.POSITIVE_INFINITY : scoreOf(tool, words) }))
@@ -187,7 +205,7 @@ function pairsOf(text: string): string[] {
 }
 
 /** A word in the name counts thrice, the beginning of one half. */
-function scoreOf({ nameWords, otherWords }: IndexedTool, words: readonly string[]): number {
+function scoreOf({ nameWords, otherWords }: IndexedTool, words: Iterable<string>): number {
   let score = 0
   for (const word of words) {
     if (nameWords.has(word)) score += 3

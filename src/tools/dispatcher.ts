@@ -1,5 +1,5 @@
-import { clip, messageOf } from '../errors.ts'
-import { defaultLogger, type Logger } from '../log.ts'
+import { clip, InvalidOptionError, messageOf, show } from '../errors.ts'
+import { defaultLogger, type Logger, redacting } from '../log.ts'
 import type { JsonObject } from '../messages.ts'
 import { ToolRegistry, type ToolSet } from './registry.ts'
 import { ToolRunner } from './runner.ts'
@@ -56,12 +56,10 @@ export class ToolDispatcher implements ToolSet {
   #specs: readonly ToolDefinition[] = Object.freeze([])
   #calls = 0
 
-  /** Sources of one kind keep their order. Throws `invalid_tool` for a list with a tool that is not usable. */
+  /** Sources of one kind keep their order. Throws `invalid_option` for what is no source, `invalid_tool` for a tool of a list that is not usable. */
   constructor(sources: Iterable<ToolSource>, { logger = defaultLogger }: DispatcherOptions = {}) {
-    this.#sources = [...sources]
-      .map(({ kind, tools }): Source => ({ kind, tools: isList(tools) ? new ToolRegistry(tools) : tools }))
-      .sort((a, b) => kinds.indexOf(a.kind) - kinds.indexOf(b.kind))
-    this.#logger = logger
+    this.#sources = [...sources].map(readSource).sort((a, b) => kinds.indexOf(a.kind) - kinds.indexOf(b.kind))
+    this.#logger = redacting(logger)
     this.#runner = new ToolRunner(this)
   }
 
@@ -113,7 +111,7 @@ export class ToolDispatcher implements ToolSet {
    */
   async dispatch(name: string, args: JsonObject | string = {}, options: DispatchOptions = {}): Promise<DispatchResult> {
     const { timeoutMs = 30_000, signal = new AbortController().signal, toolCallId = `dispatch_${++this.#calls}` } = options
-    if (this.get(name) === undefined) return { success: false, error: `Tool not found: ${String(name)}` }
+    if (this.get(name) === undefined) return { success: false, error: `Tool not found: ${typeof name === 'string' ? name : show(name)}` }
     if (!(timeoutMs > 0))
       return { success: false, error: `Expected \`timeoutMs\` to be a number of milliseconds > 0, got \`${timeoutMs}\`` }
     let json: string
@@ -167,6 +165,13 @@ const words: Readonly<Record<ToolSourceKind, string>> = {
   builtin: 'built-in one',
   skill: 'one of a Skill',
   mcp: 'one of an MCP server',
+}
+
+function readSource({ kind, tools }: ToolSource, at: number): Source {
+  if (!kinds.includes(kind)) throw new InvalidOptionError(`sources[${at}].kind`, `one of ${kinds.join(', ')}`, kind)
+  if (isList(tools)) return { kind, tools: new ToolRegistry(tools) }
+  if (typeof tools?.getAllSpecs === 'function') return { kind, tools }
+  throw new InvalidOptionError(`sources[${at}].tools`, 'a list of tools or a set of them', tools)
 }
 
 function isList(tools: readonly AnyTool[] | ToolSet): tools is readonly AnyTool[] {

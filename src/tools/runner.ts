@@ -253,9 +253,21 @@ function contentOf(tool: AnyTool, value: unknown, maxResultBytes: number, attemp
   return { outcome: 'ok', content, value: cutBytes === 0 ? value : undefined, attempts }
 }
 
-/** What a call to a tool that is not there gets as its result. */
+/** A name that is not there is answered with those that are; with thousands, the answer would be longer than anything else in the conversation. */
+const mostNames = 100
+
+/** What a call to a tool that is not there gets as its result. Of very many names, those first that have a word in common with it. */
 export function notFoundText(name: string, names: readonly string[]): string {
-  return `Tool not found: ${clip(name)}. ${names.length === 0 ? 'No tools are available.' : `Available tools: ${names.join(', ')}.`}`
+  if (names.length === 0) return `Tool not found: ${clip(name)}. No tools are available.`
+  const words =
+    clip(name)
+      .toLowerCase()
+      .match(/[a-z0-9]{3,}/g) ?? []
+  const isLike = (other: string) => words.some((word) => other.toLowerCase().includes(word))
+  const listed =
+    names.length <= mostNames ? names : [...names.filter(isLike), ...names.filter((other) => !isLike(other))].slice(0, mostNames)
+  const more = names.length > listed.length ? ` and ${names.length - listed.length} more` : ''
+  return `Tool not found: ${clip(name)}. Available tools: ${listed.join(', ')}${more}.`
 }
 
 export function cancelledText(toolName: string): string {

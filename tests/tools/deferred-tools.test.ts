@@ -145,6 +145,44 @@ describe('deferTools', () => {
     })
   })
 
+  it('and sees it as that tool shows it, and whole', async () => {
+    const photo = defineTool({
+      name: 'photo',
+      description: 'd',
+      execute: () => ({ data: 'AAAA', note: 'x'.repeat(2_000_000) }),
+      toContent: ({ data }) => [{ type: 'image', data, mediaType: 'image/png' }],
+    })
+    const { logger } = recordingLogger()
+    const dispatcher = new ToolDispatcher([{ kind: 'registered', tools: deferTools(new ToolRegistry([photo])) }], { logger })
+    const call = { id: 'c', type: 'function' as const, function: { name: 'call_tool', arguments: '{"name":"photo","arguments":{}}' } }
+    const environment = {
+      context: 1,
+      signal: new AbortController().signal,
+      timeoutMs: 1_000,
+      runId: 'r',
+      iteration: 1,
+      idempotencyKey: 'k',
+    }
+    const { end } = await new ToolRunner(dispatcher).run(call, { ...environment, maxResultBytes: 1_000, logger })
+    expect(end).toMatchObject({
+      outcome: 'ok',
+      content: [{ type: 'image', data: 'AAAA' }],
+      value: { note: expect.stringMatching(/^x{2000000}$/) },
+    })
+  })
+
+  it('a search of any length costs no more than one of a few words', async () => {
+    const many = Array.from({ length: 500 }, (_, at) =>
+      defineTool({ name: `tool_${at}`, description: `Does what number ${at} does, and more than that.`, execute: () => at }),
+    )
+    const dispatcher = new ToolDispatcher([{ kind: 'registered', tools: deferTools(new ToolRegistry(many)) }])
+    const query = `tool_7 ${Array.from({ length: 200_000 }, (_, at) => `zz${at}`).join(' ')}`
+    expect(await dispatcher.dispatch('search_tools', { query })).toMatchObject({
+      success: true,
+      result: { tools: [{ name: 'tool_7' }, {}, {}, {}, {}] },
+    })
+  })
+
   it('where a run may use only some tools, the others are not found either; an answer tool beside them changes nothing', async () => {
     const script = [
       {
@@ -170,5 +208,6 @@ describe('deferTools', () => {
     expect(tools.names()).toEqual(['late', 'search_tools', 'call_tool'])
     expect(() => deferTools(set, { mostFound: 0 })).toThrow('mostFound')
     expect(() => deferTools(deferTools(set))).toThrow('search_tools')
+    expect(() => deferTools([clock] as never)).toThrow('Expected `tools` to be a set of tools, such as a `ToolRegistry`')
   })
 })

@@ -66,9 +66,33 @@ describe('ToolDispatcher', () => {
     for (const args of [circle, null, 7, 1n, () => 1, '{"cut": ']) {
       expect(await dispatcher.dispatch('a', args as never), String(args)).toMatchObject({ success: false, error: /JSON/ })
     }
+    const odd = {
+      toString: () => {
+        throw new Error('no text')
+      },
+    }
+    expect(await dispatcher.dispatch(odd as never)).toMatchObject({ success: false, error: /^Tool not found: / })
     expect(await dispatcher.dispatch(Symbol('s') as never)).toEqual({ success: false, error: 'Tool not found: Symbol(s)' })
     expect(await dispatcher.dispatch('a', {}, { timeoutMs: 0 })).toMatchObject({ success: false, error: /timeoutMs/ })
     expect(await dispatcher.dispatch('a', {}, { signal: AbortSignal.abort() })).toMatchObject({ success: false, error: /cancelled/ })
+  })
+
+  it('what is no source is refused at once, and a logger that throws changes nothing', () => {
+    const tools = [says('a', 'own')]
+    const source = (kind: string, given: unknown) => () => new ToolDispatcher([{ kind: kind as never, tools: given as never }])
+    expect(source('skills', tools)).toThrow('Expected `sources[0].kind` to be one of registered, builtin, skill, mcp, got `"skills"`')
+    expect(source('skill', undefined)).toThrow('Expected `sources[0].tools` to be a list of tools or a set of them')
+    const fails = () => {
+      throw new Error('the disk is full')
+    }
+    const logger = { debug: fails, info: fails, warn: fails, error: fails }
+    const kinds = ['registered', 'mcp'] as const
+    expect(
+      new ToolDispatcher(
+        kinds.map((kind) => ({ kind, tools })),
+        { logger },
+      ).names(),
+    ).toEqual(['a'])
   })
 
   it('S1-22 the model’s next request has that error, with the names there are', async () => {

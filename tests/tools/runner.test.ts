@@ -2,7 +2,7 @@ import { describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import type { Json } from '../../src/messages.ts'
 import { ToolRegistry } from '../../src/tools/registry.ts'
-import { ToolRunner } from '../../src/tools/runner.ts'
+import { notFoundText, ToolRunner } from '../../src/tools/runner.ts'
 import { ask, BaseTool, defineTool, type ToolContext } from '../../src/tools/tool.ts'
 import { hostileValues } from '../hostile-values.ts'
 import { add, bench } from './call-bench.ts'
@@ -43,6 +43,12 @@ describe('a call', () => {
       content:
         'Invalid arguments for tool `add`: arguments: missing required `b`; `a`: expected number, got string "1". Correct them and call it again.',
     })
+  })
+
+  it('of very many tools names a hundred, those first that the model may have meant', () => {
+    const names = Array.from({ length: 10_000 }, (_, at) => (at === 9_999 ? 'create_invoice' : `tool_${at}`))
+    const text = notFoundText('invoice.create', names)
+    expect(text).toMatch(/^Tool not found: invoice\.create\. Available tools: create_invoice, tool_0, .*, tool_98 and 9900 more\.$/)
   })
 
   it('H17 of a tool that is not there names those that are', async () => {

@@ -337,6 +337,12 @@ describe('names that every object inherits', () => {
   })
 })
 
+it('a pattern that goes back and forth for ever is stopped, and the next check is not', () => {
+  const schema = object({ a: { pattern: '^(a+)+$' } })
+  expect(check(schema, { a: `${'a'.repeat(40)}!` })).toEqual([expect.stringContaining('could not be checked in time')])
+  expect(check(schema, { a: 'b' })).toEqual(['`a`: must match pattern "^(a+)+$", got "b"'])
+})
+
 describe('schemas that are refused', () => {
   const cyclic: JsonSchema = { type: 'object' }
   cyclic.properties = { self: cyclic }

@@ -85,28 +85,50 @@ function boundedFetch({ headers, fetch: own = fetch }: McpUrl, maxBytes: number)
     const given = typeof headers === 'function' ? await headers() : (headers ?? {})
     for (const [name, value] of Object.entries(given)) sent.set(name, value)
     const response = await own(url, { ...init, headers: sent })
-    if (response.body === null || !response.ok) return response
+    if (response.body === null) return response
     const isEvents = /^\s*text\/event-stream/i.test(response.headers.get('content-type') ?? '')
+    const bound = response.ok ? bounded(maxBytes, isEvents) : cutAt(mostProblemBytes)
     const { status, statusText } = response
-    return new Response(response.body.pipeThrough(bounded(maxBytes, isEvents)), { status, statusText, headers: response.headers })
+    return new Response(response.body.pipeThrough(bound), { status, statusText, headers: response.headers })
   }
 }
 
-/** Lets bytes through until there are too many of them: in all, or of events in one. */
-function bounded(maxBytes: number, isEvents: boolean): TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>> {
-  let bytes = 0
+/** Of what a server says to a status that is none of success: it is read to its end before anything is said of it. */
+const mostProblemBytes = 64 * 1024
+
+type ByteStream = TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>
+
+function cutAt(maxBytes: number): ByteStream {
+  let left = maxBytes
   return new TransformStream({
     transform(chunk, controller) {
-      const end = isEvents ? lastEventEnd(chunk) : -1
-      bytes = end === -1 ? bytes + chunk.length : chunk.length - end
+      controller.enqueue(chunk.subarray(0, left))
+      left -= chunk.length
+      if (left <= 0) controller.terminate()
+    },
+  })
+}
+
+/** Lets bytes through until there are too many of them: in all, or of events in one. */
+function bounded(maxBytes: number, isEvents: boolean): ByteStream {
+  let bytes = 0
+  /** The end of the chunk before: an empty line may lie between two. */
+  let before = Buffer.alloc(0)
+  return new TransformStream({
+    transform(chunk, controller) {
+      const seen = isEvents ? Buffer.concat([before, chunk]) : before
+      const end = isEvents ? lastEventEnd(seen) : -1
+      bytes = end === -1 ? bytes + chunk.length : seen.length - end
+      before = seen.subarray(-longestLineEnd)
       if (bytes > maxBytes) controller.error(new Error(`the server sent a message of more than ${maxBytes} bytes`))
       else controller.enqueue(chunk)
     },
   })
 }
 
-/** Where the last empty line of a chunk is. An end that lies between two chunks is missed, which only makes a message count for longer. */
-function lastEventEnd(chunk: Uint8Array): number {
-  const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
+const longestLineEnd = 3
+
+/** Where the last empty line is. */
+function lastEventEnd(bytes: Buffer): number {
   return Math.max(bytes.lastIndexOf('\n\n'), bytes.lastIndexOf('\r\n\r\n'), bytes.lastIndexOf('\r\r'))
 }

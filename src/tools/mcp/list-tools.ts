@@ -2,7 +2,8 @@ import type { Client } from '@modelcontextprotocol/client'
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { clip, messageOf } from '../../errors.ts'
 import { isJsonObject, type JsonObject } from '../../messages.ts'
-import { compileSchema } from '../schema.ts'
+import { Pauses } from '../pauses.ts'
+import { compileUntrusted } from '../schema.ts'
 import { fingerprintOf } from './fingerprint.ts'
 
 /** A tool as its server describes it, found usable. */
@@ -40,12 +41,15 @@ export async function listTools(
 ): Promise<ListedTool[]> {
   if (client.getServerCapabilities()?.tools === undefined) return []
   const tools = new Map<string, ListedTool>()
+  const pauses = new Pauses()
   let cursor: string | undefined
   for (let page = 1; page <= mostPages; page++) {
     const params = cursor === undefined ? {} : { cursor }
     const result = await client.request({ method: 'tools/list', params }, anyObject, { signal, timeout: noTimeoutMs })
     if (!Array.isArray(result.tools)) throw new Error('it answered `tools/list` without a list of tools')
     for (const given of result.tools) {
+      // A server may list more than can be compiled in the time it has, and is not alone here.
+      await pauses.take(signal)
       const name = isJsonObject(given) && typeof given.name === 'string' ? given.name : ''
       try {
         const tool = usable(given)
@@ -74,7 +78,7 @@ function usable(given: unknown): ListedTool {
   if (JSON.stringify([name, description, inputSchema]).length > mostCharacters) {
     throw new Error(`its description and schema have more than ${mostCharacters} characters`)
   }
-  compileSchema(inputSchema, name)
+  compileUntrusted(inputSchema, name)
   const tool = { name, description, inputSchema, annotations: isJsonObject(annotations) ? annotations : {} }
   return { ...tool, fingerprint: fingerprintOf(tool) }
 }

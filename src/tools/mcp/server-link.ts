@@ -295,6 +295,9 @@ function secretsOf(server: McpServer): string[] {
   return texts.filter((text) => text.length >= 8)
 }
 
+/** What is longer ends at once. */
+const longestTimerMs = 2 ** 31 - 1
+
 /** Runs `work`, which heeds its signal: aborted when one of `signals` is, or with `late()` when the time is up. Rejects with the reason then. */
 async function within<T>(
   milliseconds: number,
@@ -303,7 +306,7 @@ async function within<T>(
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const controller = new AbortController()
-  const timer = setTimeout(() => controller.abort(late()), milliseconds)
+  const timer = setTimeout(() => controller.abort(late()), Math.min(milliseconds, longestTimerMs))
   const limit = AbortSignal.any([controller.signal, ...signals])
   try {
     limit.throwIfAborted()

@@ -2,8 +2,9 @@ import { messageOf } from '../../errors.ts'
 import { defaultLogger, type Logger, redacting } from '../../log.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../messages.ts'
 import { AddressRule } from '../builtin/public-address.ts'
+import { Pauses } from '../pauses.ts'
 import { resultText } from '../result-text.ts'
-import { compileSchema } from '../schema.ts'
+import { compileUntrusted } from '../schema.ts'
 import type { AnyTool, Tool, ToolEffect } from '../tool.ts'
 import { legalToolNames } from '../tool-names.ts'
 import { type OperationArguments, operationArguments } from './arguments.ts'
@@ -61,22 +62,24 @@ export async function openApiTools(source: string | URL | object, options: OpenA
   const prefix = options.prefix === undefined || options.prefix === '' ? '' : `${options.prefix}__`
   const names = legalToolNames(chosen.map(({ id }) => `${prefix}${id}`))
   const base = chosen.some(({ servers }) => servers === undefined) ? baseOf(document.root.servers, options) : undefined
-  const tools = chosen.flatMap((operation, index) => {
+  const tools: AnyTool[] = []
+  const pauses = new Pauses()
+  for (const [index, operation] of chosen.entries()) {
+    // Thousands of operations take seconds to compile.
+    await pauses.take()
     try {
       const name = names[index] ?? ''
       const mapping = operationArguments(document, operation)
-      compileSchema(mapping.schema, name)
+      compileUntrusted(mapping.schema, name)
       const own = operation.servers === undefined ? base : undefined
-      const tool = operationTool(name, operation, mapping, { security, rule, base: own ?? baseOf(operation.servers, options), options })
+      tools.push(operationTool(name, operation, mapping, { security, rule, base: own ?? baseOf(operation.servers, options), options }))
       if (!security.covers(operation.security) && options.headers === undefined) {
         log.warn({ operation: operation.id, security: operation.security }, 'no `auth` is given for an operation of an API')
       }
-      return [tool]
     } catch (error) {
       warn(operation.id, messageOf(error))
-      return []
     }
-  })
+  }
   if (tools.length === 0) throw problem('Expected the OpenAPI document to have operations that can be called, got none; the log says why')
   return tools
 }

@@ -30,7 +30,8 @@ export function pathText(parameter: ParameterStyle, value: Json): string {
     const pairs = Object.entries(value).map(([key, item]) => [encode(key), encode(plain(item))])
     const joined = explode ? pairs.map((pair) => pair.join('=')).join(separator) : pairs.flat().join(',')
     text = style === 'matrix' && !explode ? `;${name}=${joined}` : lead + joined
-  } else text = style === 'matrix' ? `;${name}=${encode(plain(value))}` : lead + encode(plain(value))
+  } else if (style === 'matrix') text = value === '' ? `;${name}` : `;${name}=${encode(plain(value))}`
+  else text = lead + encode(plain(value))
   if (text === '' || text === '.' || text === '..') {
     throw new ToolloopError('invalid_arguments', `Expected \`${name}\` to be a part of a path, got ${JSON.stringify(value)}`)
   }
@@ -43,18 +44,18 @@ export function queryPairs(parameter: ParameterStyle, value: Json): string[] {
   const write = allowReserved ? encodeLoosely : encode
   const name = encode(parameter.name)
   if (parameter.isJson) return [`${name}=${write(JSON.stringify(value))}`]
+  const separator = style === 'spaceDelimited' ? '%20' : style === 'pipeDelimited' ? '%7C' : ','
   if (Array.isArray(value)) {
     const items = value.map((item) => write(plain(item)))
     if (items.length === 0) return []
     if (explode) return items.map((item) => `${name}=${item}`)
-    const separator = style === 'spaceDelimited' ? '%20' : style === 'pipeDelimited' ? '%7C' : ','
     return [`${name}=${items.join(separator)}`]
   }
   if (!isJsonObject(value)) return [`${name}=${write(plain(value))}`]
   if (style === 'deepObject') return deepPairs(parameter.name, value, write)
   const pairs = Object.entries(value).map(([key, item]) => [encode(key), write(plain(item))])
   if (explode) return pairs.map((pair) => pair.join('='))
-  return pairs.length === 0 ? [] : [`${name}=${pairs.flat().join(',')}`]
+  return pairs.length === 0 ? [] : [`${name}=${pairs.flat().join(separator)}`]
 }
 
 function deepPairs(name: string, value: Json, write: (text: string) => string): string[] {

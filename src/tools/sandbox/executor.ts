@@ -44,6 +44,11 @@ export class SkillsSandboxExecutor implements AsyncDisposable {
     this.#limits = checkLimits(limits)
     if (threads !== undefined && !(Number.isInteger(threads) && threads > 0))
       throw new InvalidOptionError('threads', 'an integer ≥ 1', threads)
+    for (const [name, value] of Object.entries(options.env ?? {})) {
+      // They are handed over as texts that end with a NUL: what came behind one would be taken for something else.
+      if (/^[^=\0]+$/.test(name) && typeof value === 'string' && !value.includes('\0')) continue
+      throw new InvalidOptionError('env', 'a mapping of names without `=` to texts, both without NUL characters', name)
+    }
     const own = options.workspace === undefined ? options : { ...options, workspace: new Workspace(options.workspace).root }
     this.#sandboxes = {
       vm: new VmSandbox(threads),
@@ -100,12 +105,15 @@ async function readScript(folder: string, script: string): Promise<{ folder: str
   }
 }
 
+/** Each part starts only where the one before it ended, and none runs into the next line or bracket: whatever the source is, it is read once. */
+const defaultExport = /(?:^|[;}])[^\S\r\n\u2028\u2029]*export(?:\s+default\b|\s*\{[^{}]*\bas\s+default\b)/m
+
 /** What runs a script, by its name and what is in it. Throws `tool_denied` for one that nothing here runs. */
 function runtimeOf(path: string, source: string): Runtime {
   const known = byExtension[extname(path).toLowerCase()]
-  if (known === 'javascript') return /^\s*export\s+(default\b|\{[^}]*\bas\s+default\b)/m.test(source) ? 'vm' : 'node'
+  if (known === 'javascript') return defaultExport.test(source) ? 'vm' : 'node'
   if (known !== undefined) return known
-  const interpreter = /^#!.*?\b(python|node|bash|sh)[\d.]*\s*$/m.exec(source.split('\n', 1)[0] ?? '')?.[1]
+  const interpreter = /^#!.*?\b(python|node|bash|sh)[\d.]*(?=\s|$)/.exec(source.split('\n', 1)[0] ?? '')?.[1]
   if (interpreter === 'python' || interpreter === 'node') return interpreter
   if (interpreter !== undefined) return 'shell'
   throw new ToolloopError('tool_denied', `Expected a script in JavaScript, TypeScript, Python or shell, got ${show(path)}`)

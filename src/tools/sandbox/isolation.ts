@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
-import { accessSync, constants, lstatSync, readlinkSync, statSync } from 'node:fs'
+import { accessSync, constants, lstatSync, readlinkSync, type Stats, statSync } from 'node:fs'
+import { chmod, lstat, readdir } from 'node:fs/promises'
 import { delimiter, dirname, join, resolve } from 'node:path'
 import { messageOf } from '../../errors.ts'
 
@@ -167,13 +168,40 @@ function limitArguments(limits: ProcessLimits): string[] {
   ]
 }
 
-/** Whether everybody can get at `path`, for a process that has no rights of its own. */
-export function isOpenToAll(path: string): boolean {
-  const mode = statSync(path).mode
-  const [enter, read] = [0o001, 0o004]
-  if ((mode & enter) === 0 || (mode & read) === 0) return false
-  for (let folder = dirname(path); ; folder = dirname(folder)) {
-    if ((statSync(folder).mode & enter) === 0) return false
-    if (folder === join(folder, '..')) return true
+const [enter, read] = [0o001, 0o004]
+
+/** Whether everybody can get at `folder`, for a process that has no rights of its own. */
+export function isOpenToAll(folder: string): boolean {
+  if (!allows(statSync(folder), enter | read)) return false
+  for (let above = dirname(folder); ; above = dirname(above)) {
+    if (!allows(statSync(above), enter)) return false
+    if (above === dirname(above)) return true
   }
+}
+
+/** Whether they can at all that is in it too. */
+export async function isWhollyOpenToAll(folder: string): Promise<boolean> {
+  if (!isOpenToAll(folder)) return false
+  for await (const { stats, needed } of within(folder)) if (!allows(stats, needed)) return false
+  return true
+}
+
+/** Lets everybody read `folder` and all that is in it. */
+export async function openToAll(folder: string): Promise<void> {
+  await chmod(folder, 0o755)
+  for await (const { path, stats, needed } of within(folder)) if (!allows(stats, needed)) await chmod(path, stats.mode | needed)
+}
+
+/** What is in a folder, at any depth, and the rights it takes to read it. Links lead to something that has rights of its own. */
+async function* within(folder: string): AsyncGenerator<{ path: string; stats: Stats; needed: number }> {
+  for (const entry of await readdir(folder, { withFileTypes: true })) {
+    if (!entry.isFile() && !entry.isDirectory()) continue
+    const path = join(folder, entry.name)
+    yield { path, stats: await lstat(path), needed: entry.isDirectory() ? enter | read : read }
+    if (entry.isDirectory()) yield* within(path)
+  }
+}
+
+function allows({ mode }: Stats, rights: number): boolean {
+  return (mode & rights) === rights
 }

@@ -1,9 +1,19 @@
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
-import { chmod, cp, mkdtemp, rm } from 'node:fs/promises'
+import { cp, lstat, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ToolloopError } from '../../errors.ts'
-import { findIsolation, findProgram, type Isolation, identity, inside, isOpenToAll, viewArguments } from './isolation.ts'
+import {
+  findIsolation,
+  findProgram,
+  type Isolation,
+  identity,
+  inside,
+  isOpenToAll,
+  isWhollyOpenToAll,
+  openToAll,
+  viewArguments,
+} from './isolation.ts'
 import type { Runtime, SandboxLimits, ScriptEnd, ScriptRun, ScriptSandbox } from './sandbox.ts'
 
 export interface ProcessSandboxOptions {
@@ -28,6 +38,8 @@ const interpreters: Readonly<Record<Exclude<Runtime, 'vm'>, readonly string[]>> 
 
 /** How long a process that was killed has to be gone. */
 const goneMs = 2_000
+/** How long what a process has left behind may hold its pipes. */
+const drainMs = 250
 
 interface Command {
   file: string
@@ -41,7 +53,8 @@ interface Command {
 export class ProcessSandbox implements ScriptSandbox {
   readonly #runtime: Exclude<Runtime, 'vm'>
   readonly #options: ProcessSandboxOptions
-  readonly #running = new Set<() => void>()
+  readonly #closing = new AbortController()
+  readonly #running = new Set<Promise<ScriptEnd>>()
 
   constructor(runtime: Exclude<Runtime, 'vm'>, options: ProcessSandboxOptions = {}) {
     this.#runtime = runtime
@@ -49,6 +62,21 @@ export class ProcessSandbox implements ScriptSandbox {
   }
 
   async run(run: ScriptRun, limits: SandboxLimits): Promise<ScriptEnd> {
+    const ended = this.#run({ ...run, signal: AbortSignal.any([run.signal, this.#closing.signal]) }, limits)
+    this.#running.add(ended)
+    try {
+      return await ended
+    } finally {
+      this.#running.delete(ended)
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort(new ToolloopError('tool_failed', 'The sandbox has been closed.'))
+    await Promise.allSettled(this.#running)
+  }
+
+  async #run(run: ScriptRun, limits: SandboxLimits): Promise<ScriptEnd> {
     run.signal.throwIfAborted()
     const isolation = await findIsolation()
     if (!isolation.available && !this.#options.allowUnsandboxed) {
@@ -58,8 +86,8 @@ export class ProcessSandbox implements ScriptSandbox {
           'Or write it as a JavaScript module with a default export, which needs none; or allow it to run unprotected with `allowUnsandboxed: true`.',
       )
     }
-    const staged =
-      isolation.available && identity().uid !== undefined && !isOpenToAll(run.folder) ? await copyForAll(run.folder) : undefined
+    const isNobody = isolation.available && identity().uid !== undefined
+    const staged = isNobody && !(await isWhollyOpenToAll(run.folder)) ? await copyForAll(run.folder) : undefined
     try {
       run.signal.throwIfAborted()
       const command = isolation.available
@@ -69,10 +97,6 @@ export class ProcessSandbox implements ScriptSandbox {
     } finally {
       if (staged !== undefined) await rm(staged, { recursive: true, force: true })
     }
-  }
-
-  async close(): Promise<void> {
-    for (const end of this.#running) end()
   }
 
   #shutIn(run: ScriptRun, limits: SandboxLimits, { bwrap, start }: Isolation & { available: true }): Command {
@@ -108,6 +132,8 @@ export class ProcessSandbox implements ScriptSandbox {
 
   #interpreted(script: string, { args }: ScriptRun, path: string, node: string): string[] {
     const words = Array.isArray(args) ? args.map(String) : []
+    if (words.some((word) => word.includes('\0')))
+      throw new ToolloopError('tool_failed', 'The script was not run: arguments of a command line can have no NUL characters.')
     // The version this process runs on, wherever it is installed.
     if (this.#runtime === 'node') return [node, '--no-warnings', script, ...words]
     const program = interpreters[this.#runtime].map((name) => findProgram(name, path)).find((found) => found !== undefined)
@@ -125,7 +151,11 @@ export class ProcessSandbox implements ScriptSandbox {
   ): Promise<ScriptEnd> {
     const { timeoutMs, outputBytes } = limits
     // A group of its own, so that all of it can be ended.
-    const child = spawn(file, args, { ...options, detached: true, stdio: ['pipe', 'pipe', 'pipe', view === undefined ? 'ignore' : 'pipe'] })
+    const child = startProcess(file, args, {
+      ...options,
+      detached: true,
+      stdio: ['pipe', 'pipe', 'pipe', view === undefined ? 'ignore' : 'pipe'],
+    })
     const ended = Promise.withResolvers<number>()
     let failure: unknown
     const endWith = (reason: unknown) => {
@@ -138,14 +168,20 @@ export class ProcessSandbox implements ScriptSandbox {
     const tooLate = () => endWith(new ToolloopError('tool_timeout', `The script ran longer than ${timeoutMs} ms and was stopped.`))
     const timer = setTimeout(tooLate, Math.min(timeoutMs, 2 ** 31 - 1))
     const abort = () => endWith(signal.reason)
-    const close = () => endWith(new ToolloopError('tool_failed', 'The sandbox has been closed.'))
-    this.#running.add(close)
     signal.addEventListener('abort', abort, { once: true })
     const tooMuch = () => endWith(new ToolloopError('tool_failed', `The script printed more than ${outputBytes} bytes and was stopped.`))
     const stdout = collect(child.stdout, outputBytes, tooMuch)
     const stderr = collect(child.stderr, outputBytes, tooMuch)
-    child.on('error', (cause) => ended.reject(new ToolloopError('tool_failed', 'The script could not be started.', { cause })))
-    child.on('close', (code, killed) => ended.resolve(code ?? (killed === null ? -1 : 128)))
+    child.on('error', (cause) => ended.reject(notStarted(cause)))
+    const codeOf = (code: number | null, killed: NodeJS.Signals | null) => code ?? (killed === null ? -1 : 128)
+    child.on('close', (code, killed) => ended.resolve(codeOf(code, killed)))
+    if (view === undefined) {
+      // Shut in, what it has started and left behind goes with it; else that may live on, and may have left the group.
+      child.on('exit', (code, killed) => {
+        killGroup(child)
+        lost ??= setTimeout(() => ended.resolve(codeOf(code, killed)), drainMs)
+      })
+    }
     // A script need not read what it is given.
     for (const pipe of [child.stdin, child.stdio[3]]) pipe?.on('error', () => {})
     const pipe = child.stdio[3]
@@ -161,12 +197,24 @@ export class ProcessSandbox implements ScriptSandbox {
       clearTimeout(timer)
       clearTimeout(lost)
       signal.removeEventListener('abort', abort)
-      this.#running.delete(close)
-      // What it has started and left behind; shut in, that has gone with it.
-      if (view === undefined) killGroup(child)
       for (const stream of child.stdio) stream?.destroy()
     }
   }
+}
+
+/** Some of what keeps a process from starting is thrown at once. */
+function startProcess(file: string, args: string[], options: SpawnOptions): ChildProcess {
+  try {
+    return spawn(file, args, options)
+  } catch (error) {
+    throw notStarted(error)
+  }
+}
+
+function notStarted(cause: unknown): ToolloopError {
+  const isTooLong = cause instanceof Error && 'code' in cause && cause.code === 'E2BIG'
+  const why = isTooLong ? ': its arguments are too long for a command line; long texts can go to its standard input' : ''
+  return new ToolloopError('tool_failed', `The script could not be started${why}.`, { cause })
 }
 
 function collect(stream: NodeJS.ReadableStream | null, most: number, tooMuch: () => void): () => string {
@@ -208,12 +256,17 @@ function failureText(code: number, stdout: string, stderr: string): string {
 async function copyForAll(folder: string): Promise<string> {
   const copy = await mkdtemp(join(tmpdir(), 'toolloop-skill-'))
   try {
-    await chmod(copy, 0o755)
-    await cp(folder, copy, { recursive: true, verbatimSymlinks: true })
-    await chmod(copy, 0o755)
+    await cp(folder, copy, { recursive: true, verbatimSymlinks: true, filter: isOrdinary })
+    await openToAll(copy)
     return copy
   } catch (error) {
     await rm(copy, { recursive: true, force: true })
     throw error
   }
+}
+
+/** Pipes and sockets can't be copied. */
+async function isOrdinary(path: string): Promise<boolean> {
+  const stats = await lstat(path)
+  return stats.isFile() || stats.isDirectory() || stats.isSymbolicLink()
 }

@@ -8,9 +8,15 @@ const mostBytes = 1_048_576
 /** The modules a script in the VM may import: its Skill's own files, by relative paths. Errors are worded for the script's author and a model. */
 export class ScriptModules {
   readonly #folder: string
+  #isSpoiled = false
 
   constructor(folder: string) {
     this.#folder = realpathSync(folder)
+  }
+
+  /** What takes types away broke down over a module, and may go on to break down over any other in this thread. */
+  get isSpoiled(): boolean {
+    return this.#isSpoiled
   }
 
   /** From the folder, for an import in the module `from`. */
@@ -25,8 +31,23 @@ export class ScriptModules {
   /** The module's source as JavaScript. */
   load(path: string): string {
     const source = this.#read(path)
-    if (extname(path) === '.json') return `const value = ${JSON.stringify(JSON.parse(source))}\nexport { value as default }`
-    return ['.ts', '.mts'].includes(extname(path)) ? withoutTypes(source, path) : source
+    // Parsed in the VM, where `__proto__` is then a key like any other.
+    if (extname(path) === '.json') return `const value = JSON.parse(${JSON.stringify(source)})\nexport { value as default }`
+    return ['.ts', '.mts'].includes(extname(path)) ? this.#withoutTypes(source, path) : source
+  }
+
+  /** Throws for TypeScript that is more than types, such as enums. See https://nodejs.org/api/module.html#modulestriptypescripttypescode-options */
+  #withoutTypes(source: string, path: string): string {
+    const strip: ((code: string) => string) | undefined = nodeModule.stripTypeScriptTypes
+    if (strip === undefined)
+      throw new Error(`"${clip(path)}" is TypeScript, which this version of Node.js can't run here; write it as JavaScript`)
+    try {
+      return strip(source)
+    } catch (error) {
+      if (error instanceof Error && 'code' in error && /_TYPESCRIPT_SYNTAX$/.test(String(error.code))) throw error
+      this.#isSpoiled = true
+      throw new Error(`"${clip(path)}" can't be read as TypeScript; it may be nested too deeply`)
+    }
   }
 
   #read(path: string): string {
@@ -47,12 +68,4 @@ export class ScriptModules {
 
 function outside(path: string): Error {
   return new Error(`"${clip(path)}" is outside of the Skill's folder`)
-}
-
-/** Throws for TypeScript that is more than types, such as enums. See https://nodejs.org/api/module.html#modulestriptypescripttypescode-options */
-function withoutTypes(source: string, path: string): string {
-  const strip: ((code: string) => string) | undefined = nodeModule.stripTypeScriptTypes
-  if (strip === undefined)
-    throw new Error(`"${clip(path)}" is TypeScript, which this version of Node.js can't run here; write it as JavaScript`)
-  return strip(source)
 }

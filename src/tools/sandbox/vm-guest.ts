@@ -8,6 +8,8 @@ export const guestSource = `((print, callOut, finish, entry, input, mostCharacte
   const { parse, stringify } = JSON
   const { freeze } = Object
   const toText = String
+  const { apply } = Reflect
+  const { slice } = ''
   const textOf = (value) => {
     if (typeof value === 'string') return value
     try {
@@ -21,7 +23,7 @@ export const guestSource = `((print, callOut, finish, entry, input, mostCharacte
   const printer = (...values) => {
     let line = ''
     for (let at = 0; at < values.length; at++) line += (at === 0 ? '' : ' ') + textOf(values[at])
-    print(line)
+    print(line.length > mostCharacters ? apply(slice, line, [0, mostCharacters]) : line)
   }
   globalThis.console = freeze({ log: printer, info: printer, warn: printer, error: printer, debug: printer })
   const waiting = { __proto__: null }

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import { availableParallelism } from 'node:os'
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import { messageOf, ToolloopError } from '../../errors.ts'
+import { clip, messageOf, ToolloopError } from '../../errors.ts'
 import { isJsonObject } from '../../messages.ts'
 import { isDeeperThan } from '../arguments.ts'
 import type { SandboxLimits, ScriptEnd, ScriptRun, ScriptSandbox } from './sandbox.ts'
@@ -14,6 +14,10 @@ import { type CompiledModule, webAssembly } from './web-assembly.ts'
 const graceMs = 250
 const mostHostCalls = 100
 const deepestValue = 512
+/** Of one text given to a thread. V8 ends the whole process, not the thread, when one that is very long does not fit into the thread's heap. */
+const mostCharactersIn = 16 * 1024 * 1024
+/** Only what passes through V8 counts: what a script has is in the engine's memory, of which a text on its way may be a large part. */
+const threadHeapMb = 1_024
 
 let compiled: Promise<CompiledModule> | undefined
 
@@ -53,12 +57,16 @@ export class VmSandbox implements ScriptSandbox {
 
   async close(): Promise<void> {
     this.#closed = true
+    // Whoever waits is to find it closed.
+    for (const go of this.#queue.splice(0)) go()
     await Promise.all([...this.#idle.splice(0), ...this.#busy].map((thread) => thread.end()))
   }
 
   async #take(signal: AbortSignal): Promise<VmThread> {
     const engine = await compileEngine()
-    while (this.#busy.size >= this.#most) await this.#turn(signal)
+    while (!this.#closed && this.#busy.size >= this.#most) await this.#turn(signal)
+    // Aborted between being told and being here: the turn is the next one's.
+    if (signal.aborted) this.#queue.shift()?.()
     signal.throwIfAborted()
     if (this.#closed) throw new ToolloopError('tool_failed', 'The sandbox has been closed.')
     const thread = this.#idle.pop() ?? new VmThread(engine)
@@ -66,7 +74,7 @@ export class VmSandbox implements ScriptSandbox {
     return thread
   }
 
-  /** Waits until a thread may be free. Whoever gives up passes the word on. */
+  /** Waits until a thread may be free. */
   #turn(signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       const go = () => {
@@ -102,7 +110,7 @@ class VmThread {
       execArgv: [],
       stdout: true,
       stderr: true,
-      resourceLimits: { maxOldGenerationSizeMb: 128 },
+      resourceLimits: { maxOldGenerationSizeMb: threadHeapMb },
     })
     // A thread that is only kept warm must not keep the process from ending.
     this.#worker.unref()
@@ -121,6 +129,9 @@ class VmThread {
 
   async run({ folder, script, args, signal, call }: ScriptRun, limits: SandboxLimits): Promise<ScriptEnd> {
     const { timeoutMs, memoryBytes, outputBytes } = limits
+    const input = JSON.stringify(args)
+    if (input.length > mostCharactersIn)
+      throw new ToolloopError('tool_failed', `The script was not run: ${tooLong('its arguments have', input)}`)
     const ended = Promise.withResolvers<Extract<FromVm, { kind: 'end' }>>()
     const calls = new AbortController()
     const giveUp = (reason: unknown) => {
@@ -146,7 +157,7 @@ class VmThread {
       await Promise.race([this.#ready.promise, ended.promise])
       timer = setTimeout(() => giveUp(overTime(timeoutMs)), Math.min(timeoutMs + graceMs, 2 ** 31 - 1))
       const mostCalls = call === undefined ? 0 : mostHostCalls
-      this.#send({ kind: 'run', folder, script, input: JSON.stringify(args), timeoutMs, memoryBytes, outputBytes, mostCalls })
+      this.#send({ kind: 'run', folder, script, input, timeoutMs, memoryBytes, outputBytes, mostCalls })
       const { ok, text, output, overTime: isOver, spoiled } = await ended.promise
       if (spoiled) this.#usable = false
       if (isOver) throw overTime(timeoutMs)
@@ -183,6 +194,10 @@ function overTime(timeoutMs: number): ToolloopError {
   return new ToolloopError('tool_timeout', `The script ran longer than ${timeoutMs} ms and was stopped.`)
 }
 
+function tooLong(what: string, json: string): string {
+  return `${what} ${json.length} characters of JSON; a script in the VM can be given ${mostCharactersIn}.`
+}
+
 function readValue(json: string): unknown {
   const value: unknown = JSON.parse(json)
   if (isDeeperThan(deepestValue, value)) {
@@ -201,8 +216,10 @@ async function answerCall(
     const args: unknown = JSON.parse(json)
     if (!isJsonObject(args)) throw new TypeError(`Expected the arguments of \`${name}\` to be an object`)
     const value = await call?.(name, args, signal)
-    return { kind: 'answer', call: id, ok: true, json: JSON.stringify(value) ?? '' }
+    const answer = JSON.stringify(value) ?? ''
+    if (answer.length > mostCharactersIn) throw new Error(tooLong(`the result of \`${clip(name)}\` has`, answer))
+    return { kind: 'answer', call: id, ok: true, json: answer }
   } catch (error) {
-    return { kind: 'answer', call: id, ok: false, json: messageOf(error) }
+    return { kind: 'answer', call: id, ok: false, json: messageOf(error).slice(0, mostCharactersIn) }
   }
 }

@@ -41,6 +41,8 @@ export type FromVm =
       spoiled: boolean
     }
 
+const mostNameCharacters = 256
+
 type GuestMemory = { readonly buffer: ArrayBuffer }
 type Run = Extract<ToVm, { kind: 'run' }>
 
@@ -58,6 +60,7 @@ class GuestRun {
   #waiting = 0
   #overTime = false
   #ended = false
+  #modules: ScriptModules | undefined
 
   constructor(run: Run) {
     this.#run = run
@@ -68,6 +71,7 @@ class GuestRun {
     try {
       const { folder, script, memoryBytes, input, outputBytes } = this.#run
       const modules = new ScriptModules(folder)
+      this.#modules = modules
       const vm = await QuickJS.create({
         wasm: engine,
         memoryLimit: memoryBytes,
@@ -123,8 +127,9 @@ class GuestRun {
   }
 
   #print(vm: QuickJS, line: JSValueHandle | undefined): JSValueHandle {
-    const room = this.#run.outputBytes - this.#output.length
-    if (room > 0 && line?.isString) this.#output += `${line.toString().slice(0, room)}\n`
+    const { outputBytes } = this.#run
+    const room = outputBytes - this.#output.length
+    if (room > 0 && line?.isString && lengthOf(line) <= outputBytes) this.#output += `${line.toString().slice(0, room)}\n`
     return vm.undefined
   }
 
@@ -134,10 +139,10 @@ class GuestRun {
     // A flood of messages would keep the host from its work.
     if (++this.#calls > mostCalls) throw new Error(`This script may call at most ${mostCalls} tools of the host.`)
     if (!id?.isNumber || !name?.isString || !json?.isString) throw new Error('Expected a name and arguments.')
-    const text = json.toString()
-    if (text.length > outputBytes) throw new Error(`The arguments of a call may have at most ${outputBytes} characters of JSON.`)
+    if (lengthOf(name) > mostNameCharacters) throw new Error(`The name of a tool has at most ${mostNameCharacters} characters.`)
+    if (lengthOf(json) > outputBytes) throw new Error(`The arguments of a call may have at most ${outputBytes} characters of JSON.`)
     this.#waiting++
-    send({ kind: 'call', call: id.toNumber(), name: name.toString(), json: text })
+    send({ kind: 'call', call: id.toNumber(), name: name.toString(), json: json.toString() })
     return vm.undefined
   }
 
@@ -156,11 +161,20 @@ class GuestRun {
     if (this.#ended) return
     this.#ended = true
     current = undefined
-    send({ kind: 'end', ok: ok && !this.#overTime, text, output: this.#output, overTime: this.#overTime, spoiled })
+    const isSpoiled = spoiled || this.#modules?.isSpoiled === true
+    send({ kind: 'end', ok: ok && !this.#overTime, text, output: this.#output, overTime: this.#overTime, spoiled: isSpoiled })
     // Not disposed of: what a script leaves behind would have to be taken apart. The memory goes with the instance.
     this.#vm = undefined
     this.#settle = undefined
   }
+}
+
+/** Of a text that is still in the VM: asked before it is taken out, which a script could make very long. */
+function lengthOf(text: JSValueHandle): number {
+  const length = text.getProp('length')
+  const characters = length.toNumber()
+  length.dispose()
+  return characters
 }
 
 /** Tells the writer that everything was written. */

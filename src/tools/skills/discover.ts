@@ -1,12 +1,15 @@
+import type { Stats } from 'node:fs'
 import { readdir, realpath, stat } from 'node:fs/promises'
-import { basename, extname, join } from 'node:path'
-import { show, ToolloopError } from '../../errors.ts'
-import { Workspace } from '../builtin/workspace.ts'
+import { basename, extname, join, sep } from 'node:path'
+import { messageOf, show, ToolloopError } from '../../errors.ts'
+import { isFileProblem, Workspace } from '../builtin/workspace.ts'
 import { readSkillText } from './frontmatter.ts'
 import { readScriptTools, toolsKey } from './script-tools.ts'
 import type { ScriptTool, Skill, SkillProblem, SkillScope } from './skill.ts'
 
 const mostBytes = 1_048_576
+/** Of a file with tools: their schemas are compiled, and told to the model, and both cost more than reading. */
+const mostToolsBytes = 65_536
 /** The name it has to have, and one that others take as well. */
 const names = ['SKILL.md', 'skill.md']
 /** A folder of Skills may sort them into folders; nothing sensible is deeper, and nothing there is meant. */
@@ -61,8 +64,8 @@ export async function loadSkill(folder: string, scope: SkillScope): Promise<{ sk
     const tools = await declaredTools(workspace, text.metadata[toolsKey], text.name, new Set(files), report)
     return { skill: { ...text, folder: workspace.root, scope, scripts, tools }, problems }
   } catch (error) {
-    if (!ToolloopError.isInstance(error)) throw error
-    report(file)('error', error.message)
+    if (!isFileProblem(error) && !ToolloopError.isInstance(error)) throw error
+    report(file)('error', messageOf(error))
     return { problems }
   }
 }
@@ -77,7 +80,9 @@ async function declaredTools(
   if (path === undefined) return []
   const file = join(workspace.root, path)
   try {
-    return await readScriptTools(await readText(workspace, path), skillName, files, (message) => report(file)('error', message))
+    return await readScriptTools(await readText(workspace, path, mostToolsBytes), skillName, files, (message) =>
+      report(file)('error', message),
+    )
   } catch (error) {
     if (!ToolloopError.isInstance(error)) throw error
     report(file)('error', `Expected \`metadata.${toolsKey}\` to name a file of the Skill: ${error.message}`)
@@ -85,30 +90,45 @@ async function declaredTools(
   }
 }
 
-async function readText(workspace: Workspace, path: string): Promise<string> {
+async function readText(workspace: Workspace, path: string, most: number = mostBytes): Promise<string> {
   const { handle, stats } = await workspace.open(await workspace.locate(path))
   try {
-    if (stats.size > mostBytes)
-      throw new ToolloopError('tool_failed', `Expected ${show(path)} to have at most ${mostBytes} bytes, got ${stats.size}`)
+    if (stats.size > most) throw new ToolloopError('tool_failed', `Expected ${show(path)} to have at most ${most} bytes, got ${stats.size}`)
     return await handle.readFile('utf8')
   } finally {
     await handle.close()
   }
 }
 
-/** The Skill's files from its folder, sorted, without `SKILL.md`; at most 1000, hidden ones left out. */
+/** The Skill's files from its folder, sorted, without `SKILL.md`; at most 1000, hidden ones and those outside of it left out. */
 export async function listFiles(folder: string): Promise<string[]> {
   const files: string[] = []
+  const root = await realpath(folder).catch(() => folder)
+  const seen = new Set<string>()
   const look = async (path: string, depth: number): Promise<void> => {
-    const entries = await readdir(join(folder, path), { withFileTypes: true }).catch(() => [])
-    for (const { name } of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
+    const entries = await readdir(join(root, path), { withFileTypes: true }).catch(() => [])
+    for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
+      const { name } = entry
       if (files.length >= 1_000 || passedOver.has(name) || name.startsWith('.')) continue
       const inner = path === '' ? name : `${path}/${name}`
-      const stats = await stat(join(folder, inner)).catch(() => undefined)
-      if (stats?.isDirectory() && depth > 0) await look(inner, depth - 1)
-      else if (stats?.isFile() && !names.includes(inner)) files.push(inner)
+      const kind = entry.isSymbolicLink() ? await linkedKind(root, inner, seen) : entry
+      if (kind?.isDirectory() && depth > 0) await look(inner, depth - 1)
+      else if (kind?.isFile() && !names.includes(inner)) files.push(inner)
     }
   }
   await look('', deepest)
   return files
+}
+
+/** What a link inside a folder leads to; undefined for what is outside, and for a folder a link has led to before: many links could lead round. */
+async function linkedKind(root: string, path: string, seen: Set<string>): Promise<Stats | undefined> {
+  try {
+    const real = await realpath(join(root, path))
+    if (!real.startsWith(root + sep) || seen.has(real)) return undefined
+    const stats = await stat(real)
+    if (stats.isDirectory()) seen.add(real)
+    return stats
+  } catch {
+    return undefined // It leads nowhere.
+  }
 }

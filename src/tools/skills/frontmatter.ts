@@ -7,6 +7,9 @@ export type SkillText = Pick<Skill, 'name' | 'description' | 'license' | 'compat
 
 type Report = (severity: SkillProblem['severity'], message: string) => void
 
+/** Far more than any has. What reads YAML takes a time that grows with the square of some texts, and these come before anybody trusts the Skill. */
+const mostCharacters = 16_384
+
 const skeleton = '---\nname: my-skill\ndescription: What it does, and when to use it.\n---'
 
 /**
@@ -17,6 +20,10 @@ export async function readSkillText(source: string, folderName: string, report: 
   const [whole, frontmatter] = /^\s*---[ \t]*\r?\n([\s\S]*?)(?:^|\r?\n)---[ \t]*(?:\r?\n|$)/.exec(source.replace(/^\uFEFF/, '')) ?? []
   if (whole === undefined || frontmatter === undefined) {
     report('error', `Expected the file to begin with a frontmatter between lines of \`---\`, such as:\n${skeleton}`)
+    return undefined
+  }
+  if (frontmatter.length > mostCharacters) {
+    report('error', `Expected the frontmatter to have at most ${mostCharacters} characters, got ${frontmatter.length}`)
     return undefined
   }
   const fields = await readYaml(frontmatter, report)
@@ -56,10 +63,7 @@ async function readYaml(text: string, report: Report): Promise<Record<string, un
   try {
     fields = read(text)
   } catch (error) {
-    const quoted = text.replace(
-      /^(\w[\w-]*):[ \t]+(?!["'|>[{&*!])(.*\S)[ \t]*$/gm,
-      (_line, key: string, value: string) => `${key}: ${JSON.stringify(value)}`,
-    )
+    const quoted = text.split('\n').map(withQuotes).join('\n')
     try {
       fields = read(quoted)
     } catch {
@@ -76,22 +80,34 @@ async function readYaml(text: string, report: Report): Promise<Record<string, un
   return undefined
 }
 
+/** A line `key: text` with the text in quotes, unless that is more than a plain one. */
+function withQuotes(line: string): string {
+  const [, key, rest = ''] = /^(\w[\w-]*):(?=[ \t])(.*)$/.exec(line.trimEnd()) ?? []
+  const value = rest.trim()
+  return key === undefined || /^(?:$|["'|>[{&*!])/.test(value) ? line : `${key}: ${JSON.stringify(value)}`
+}
+
+/** What a text and a call can carry. */
+const usableName = /^[\p{L}\p{N} ._-]{1,128}$/u
+
 function nameOf(given: unknown, folderName: string, report: Report): string | undefined {
   const name = textOf(given)?.normalize('NFC')
   const rule = 'at most 64 lower-case letters, digits and single hyphens, not at its ends'
   if (name === undefined || name === '') {
-    if (folderName === '') return undefined
+    if (!usableName.test(folderName)) {
+      report('error', `Expected a \`name\` with ${rule}, got none; that of the folder, ${show(folderName)}, can't be taken`)
+      return undefined
+    }
     report('warning', `Expected a \`name\`; the folder's was taken. Add \`name: ${folderName}\``)
     return folderName
   }
   if (name.length > 64 || !/^[\p{Ll}\p{Lo}\p{N}]+(-[\p{Ll}\p{Lo}\p{N}]+)*$/u.test(name)) {
-    // What no text and no call can carry.
-    if (!/^[\p{L}\p{N} ._-]{1,128}$/u.test(name)) {
+    if (!usableName.test(name)) {
       report('error', `Expected \`name\` to have ${rule}, got ${show(given)}`)
       return undefined
     }
     report('warning', `Expected \`name\` to have ${rule}, got ${show(given)}`)
-  } else if (folderName !== name) {
+  } else if (folderName.normalize('NFC') !== name) {
     report('warning', `Expected \`name\` to be that of the folder, ${show(folderName)}, got ${show(name)}; rename one of them`)
   }
   return name

@@ -1,7 +1,7 @@
 import { messageOf, show } from '../../errors.ts'
 import { isJsonObject, type JsonObject } from '../../messages.ts'
 import type { Runtime } from '../sandbox/sandbox.ts'
-import { compileSchema } from '../schema.ts'
+import { compileUntrusted } from '../schema.ts'
 import { checkTool, type ToolEffect } from '../tool.ts'
 import type { ScriptTool } from './skill.ts'
 
@@ -65,7 +65,7 @@ function readTool(entry: unknown, skillName: string, scripts: ReadonlySet<string
   if (!isTexts(calls)) throw new TypeError(`Expected \`calls\` to be a list of names, got ${show(calls)}`)
   const tool = { name, description, parameters, ...(timeoutMs === undefined ? {} : { timeoutMs }) }
   checkTool(tool as never)
-  compileSchema(parameters as JsonObject, String(name))
+  compileUntrusted(parameters as JsonObject, String(name))
   const shared = tool as Pick<ScriptTool, 'name' | 'description' | 'parameters' | 'timeoutMs'>
   return {
     ...shared,
@@ -88,7 +88,7 @@ function isTexts(value: unknown): value is string[] {
 
 /** The arguments of a call as those of a command line. */
 export function toCommandLine(args: JsonObject, positional: readonly string[]): string[] {
-  const words = positional.flatMap((name) => (args[name] === undefined ? [] : valuesOf(args[name])))
+  const words = positional.flatMap((name) => (Object.hasOwn(args, name) && args[name] !== undefined ? valuesOf(args[name]) : []))
   const flags = Object.entries(args).flatMap(([name, value]): string[] => {
     if (positional.includes(name) || value === undefined || value === false || value === null) return []
     if (value === true) return [`--${name}`]

@@ -191,7 +191,8 @@ function callOnly(granted: readonly string[], tools: ToolSet, ctx: ToolContext):
     const id = `${ctx.toolCallId}.${++calls}`
     const { end } = await runner.run(
       { id, type: 'function', function: { name, arguments: JSON.stringify(args) } },
-      { ...callWithin(ctx, calls), signal: AbortSignal.any([ctx.signal, signal]) },
+      // No model reads it: a result is given whole, or said to be too long by what runs the script.
+      { ...callWithin(ctx, calls), maxResultBytes: Number.POSITIVE_INFINITY, signal: AbortSignal.any([ctx.signal, signal]) },
     )
     if (end.outcome === 'ok') return end.value ?? null
     throw new Error(end.outcome === 'question' ? `Tool \`${name}\` asks something, and a script can't answer.` : end.content)

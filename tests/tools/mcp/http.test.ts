@@ -21,6 +21,23 @@ const answers: Record<string, Answer> = {
   'huge-event': (response) => void events(response).end(`data: "${'x'.repeat(11_000_000)}"\n\n`),
   html: (response) => void response.setHeader('content-type', 'text/html').end('<h1>Sign in</h1>'),
   error: (response) => void response.writeHead(503).end('busy'),
+  /** An error whose words never end. */
+  'endless-error': (response) => {
+    response.writeHead(500)
+    const write = (): void => void response.write('x'.repeat(100_000), (error) => error ?? write())
+    write()
+  },
+  /** More than one message may have, but none of them has; each ends in a chunk of its own. */
+  'many-events': async (response, { message: { id } }) => {
+    const data = 'x'.repeat(1_000_000)
+    events(response)
+    const write = (text: string) => new Promise<void>((resolve) => response.write(text, () => setImmediate(resolve)))
+    for (let sent = 0; sent < 12; sent++) {
+      await write(event({ method: 'notifications/message', params: { level: 'info', data } }).slice(0, -1))
+      await write('\n')
+    }
+    response.end(event({ id, result: result('after all') }))
+  },
   away: (response) => void response.writeHead(307, { location: 'http://169.254.169.254/latest' }).end(),
   'stays-open': (response, { message: { id } }) => void events(response).write(event({ id, result: result('done') })),
   hang: (response, { message: { params } }) => {
@@ -56,11 +73,29 @@ describe.concurrent('an MCP server over HTTP', () => {
     ['huge-event', /did not answer/],
     ['html', /did not answer \(Unexpected content type: text\/html\)/],
     ['error', /answered with HTTP status 503\. It is being restarted/],
+    ['endless-error', /answered with HTTP status 500\. It is being restarted/],
     ['away', /answered with HTTP status 307/],
   ])('whose answer is broken (%s): the call fails at once and in words', async (name, words) => {
     await using server = await startServer()
     await using open = await connectMcpServers({ odd: { url: server.url } }, { logger: recordingLogger().logger })
     expect(await callText(open, `odd__${name}`)).toMatch(words)
+  })
+
+  it('may send more in one stream than in one message', async () => {
+    await using server = await startServer()
+    await using open = await connectMcpServers({ odd: { url: server.url } }, { logger: recordingLogger().logger })
+    expect(await callText(open, 'odd__many-events')).toBe('after all')
+  })
+
+  it('may be given any time to start, and no more than that, however much it lists', async () => {
+    const properties = Object.fromEntries(Array.from({ length: 500 }, (_, at) => [`key${at}`, { type: 'string' }]))
+    const many = Array.from({ length: 60 }, (_, at) => listed(`t${at}`, { inputSchema: { type: 'object', properties } }))
+    await using server = await startOddHttpServer(many, () => {})
+    const open = (startTimeoutMs: number, url = server.url) =>
+      connectMcpServers({ odd: { url, startTimeoutMs } }, { logger: recordingLogger().logger })
+    await expect(open(300)).rejects.toThrow('it was not ready within 300 ms')
+    await using small = await startServer()
+    for (const startTimeoutMs of [2 ** 31, Number.POSITIVE_INFINITY]) await (await open(startTimeoutMs, small.url)).close()
   })
 
   it('a call that is over holds no connection, however long the server would', async () => {

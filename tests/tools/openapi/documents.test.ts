@@ -184,6 +184,22 @@ describe('an OpenAPI document', () => {
     expect(await text({ baseURL: api.url })).toBe('{}')
   })
 
+  it('of very many operations keeps nobody else from their turn', async () => {
+    const parameters = Array.from({ length: 100 }, (_, at) => ({ name: `p${at}`, in: 'query', schema: { type: 'string' } }))
+    const many = Array.from({ length: 60 }, (_, at) => [`/x${at}`, { get: { operationId: `x${at}`, parameters } }])
+    const unusable = { get: { parameters: [{ name: 'p', in: 'query', schema: { type: 'word' } }] } }
+    const turns: number[] = []
+    let turn = 0
+    const warn = () => {
+      turns.push(turn)
+      setImmediate(() => turn++)
+    }
+    const logger = { ...recordingLogger().logger, warn }
+    const document = documentOf({ '/first': unusable, ...Object.fromEntries(many), '/last': unusable })
+    expect(await openApiTools(document, { logger })).toHaveLength(60)
+    expect(turns).toEqual([0, 1])
+  })
+
   it('warns of operations whose credentials are not given', async () => {
     const document = documentOf({ '/x': { get: { operationId: 'x', security: [{ key: [] }] } } })
     expect((await read(document)).warnings).toMatchObject([{ fields: { operation: 'x', security: [['key']] } }])

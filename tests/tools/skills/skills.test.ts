@@ -375,8 +375,14 @@ describe.skipIf(!isolation.available)(`scripts of others, as processes${isolatio
 
 it('a script that needs a process is refused where none can be shut in, with what to do; or runs unprotected where that is allowed', async () => {
   // A machine without bubblewrap: a PATH that has none. What has been found out is kept for the process, so this is another one.
-  const endless = { 'csv-tools/scripts/endless.cjs': 'for (;;);' }
-  const folder = await skillFolders(csvTools, endless)
+  const odd = {
+    'csv-tools/scripts/endless.cjs': 'for (;;);',
+    // What it leaves behind has a group of its own, and holds its pipes.
+    'csv-tools/scripts/leaves.cjs': `
+      require('node:child_process').spawn('/bin/sleep', ['3'], { detached: true, stdio: 'inherit' }).unref()
+      console.log('has left')`,
+  }
+  const folder = await skillFolders(csvTools, odd)
   const source = new URL('../../../src/tools/skills/index.ts', import.meta.url).href
   const script = `
     import { loadSkills } from ${JSON.stringify(source)}
@@ -387,7 +393,7 @@ it('a script that needs a process is refused where none can be shut in, with wha
       const signal = new AbortController().signal
       const path = process.env.PATH
       process.env.PATH = '/nowhere'
-      for (const script of ['scripts/node-info.js', 'scripts/endless.cjs']) {
+      for (const script of ['node-info.js', 'endless.cjs', 'leaves.cjs'].map((name) => 'scripts/' + name)) {
         const args = { skill: 'csv-tools', script, args: ['x'] }
         console.log(await run.execute(args, { signal }).catch((error) => error.code + ' ' + error.message))
       }
@@ -396,11 +402,12 @@ it('a script that needs a process is refused where none can be shut in, with wha
   const { execFile } = await import('node:child_process')
   const { promisify } = await import('node:util')
   const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script])
-  const [refused, again, ran, stopped] = stdout.trim().split('\n')
+  const [refused, again, , ran, stopped, left] = stdout.trim().split('\n')
   expect(refused).toMatch(/^tool_denied The script was not run: .*install bubblewrap.*allowUnsandboxed: true/)
   expect(again).toBe(refused)
   expect(ran).toBe('node-info.js x')
   expect(stopped).toBe('tool_timeout The script ran longer than 1000 ms and was stopped.')
+  expect(left).toBe('has left')
 })
 
 it('`skill.md` will do, and is told of', async () => {

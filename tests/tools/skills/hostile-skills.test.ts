@@ -1,0 +1,81 @@
+import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { listFiles } from '../../../src/tools/skills/discover.ts'
+import { loadSkill } from '../../../src/tools/skills/index.ts'
+import { toCommandLine } from '../../../src/tools/skills/script-tools.ts'
+import { tempFolder } from '../../cli/temp-folder.ts'
+
+const plain = '---\nname: my-skill\ndescription: d\n---\nx'
+const load = async (files: Record<string, string>, name = 'my-skill') =>
+  loadSkill(
+    join(await tempFolder(Object.fromEntries(Object.entries(files).map(([path, text]) => [`${name}/${path}`, text]))), name),
+    'project',
+  )
+
+// Skills of a project are read before anybody trusts them: none may keep the process busy.
+describe('a Skill that nobody trusts yet can’t hold up who looks at it', () => {
+  it.each<[string, string]>([
+    ['with as many keys as fit', Array.from({ length: 100_000 }, (_, at) => `k${at}:`).join('\n')],
+    ['with a quote at each character', '"'.repeat(500_000)],
+    ['with aliases of aliases', `a: &a [${'x,'.repeat(9)}]\nb: &b [${'*a,'.repeat(99)}]\nc: [${'*b,'.repeat(99)}]`],
+    ['with very many spaces where the YAML is wrong', `description: ${' '.repeat(1_000_000)}\nb: [`],
+    ['nested without end', `a: ${'['.repeat(500_000)}`],
+  ])('%s', async (_what, yaml) => {
+    const { skill, problems } = await load({ 'SKILL.md': `---\n${yaml}\n---\nx` })
+    expect(skill).toBeUndefined()
+    expect(problems).toMatchObject([{ severity: 'error', message: /at most 16384 characters|not valid YAML/ }])
+  })
+
+  it('with a file of tools of any length', async () => {
+    const frontmatter = '---\nname: my-skill\ndescription: d\nmetadata: { toolloop-tools: tools.yaml }\n---\nx'
+    const { skill, problems } = await load({ 'SKILL.md': frontmatter, 'tools.yaml': '"'.repeat(65_537) })
+    expect(skill?.tools).toEqual([])
+    expect(problems).toMatchObject([{ severity: 'error', message: /at most 65536 bytes, got 65537/ }])
+  })
+
+  it('with links that lead round and round', async () => {
+    const folder = await tempFolder({ 'SKILL.md': plain, 'b/inside.txt': 'x' })
+    await mkdir(join(folder, 'a'))
+    for (let at = 0; at < 100; at++) await symlink('.', join(folder, 'a', `l${at}`))
+    await symlink('b', join(folder, 'c'))
+    expect(await listFiles(folder)).toEqual(['b/inside.txt', 'c/inside.txt'])
+  })
+})
+
+it('files outside of a Skill are not listed, though a link leads to them', async () => {
+  const elsewhere = await tempFolder({ 'secret.txt': 'x' })
+  const folder = await tempFolder({ 'SKILL.md': plain, 'own.txt': 'x' })
+  await symlink(elsewhere, join(folder, 'out'))
+  await symlink(join(elsewhere, 'secret.txt'), join(folder, 'file.txt'))
+  await symlink('own.txt', join(folder, 'again.txt'))
+  expect(await listFiles(folder)).toEqual(['again.txt', 'own.txt'])
+})
+
+it('a Skill without a name is not called after a folder whose name no text can carry', async () => {
+  const { skill, problems } = await load({ 'SKILL.md': '---\ndescription: d\n---\nx' }, 'a"><b')
+  expect(skill).toBeUndefined()
+  expect(problems).toMatchObject([
+    {
+      severity: 'error',
+      message: `Expected a \`name\` with at most 64 lower-case letters, digits and single hyphens, not at its ends, got none; that of the folder, "a\\"><b", can't be taken`,
+    },
+  ])
+})
+
+it('a name is that of its folder however its letters are put together', async () => {
+  const { problems } = await load({ 'SKILL.md': '---\nname: café\ndescription: d\n---\nx' }, 'cafe\u0301')
+  expect(problems).toEqual([])
+})
+
+it.skipIf(process.getuid?.() === 0)('a folder that can’t be read is a problem, not a crash', async () => {
+  const folder = await tempFolder({ 'SKILL.md': plain })
+  await chmod(folder, 0o111)
+  expect(await loadSkill(folder, 'configured')).toMatchObject({ problems: [{ severity: 'error', message: /EACCES/ }] })
+  await chmod(folder, 0o755)
+  await writeFile(join(folder, 'SKILL.md'), plain)
+})
+
+it('H14 an argument that was not given is not one that every object has', () => {
+  expect(toCommandLine({ a: 1 }, ['constructor', 'a'])).toEqual(['1'])
+})
