@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import type { Readable, Writable } from 'node:stream'
 import type { CallToolResult, ContentBlock, Server, ServerContext, Tool as WireTool } from '@modelcontextprotocol/server'
-import { messageOf } from '../../errors.ts'
+import { InvalidOptionError, messageOf } from '../../errors.ts'
 import { defaultLogger, type Logger, redacting } from '../../log.ts'
 import { type Content, type ContentPart, isJsonObject, type Json } from '../../messages.ts'
 import { ownVersion } from '../../own-package.ts'
+import { Lanes } from '../lanes.ts'
 import type { ToolSet } from '../registry.ts'
 import { type ToolCallEnd, ToolRunner } from '../runner.ts'
 import type { AnyTool } from '../tool.ts'
@@ -21,6 +22,8 @@ export interface ServeMcpOptions {
   output?: Writable
   /** Time limit of one call in milliseconds; a tool's own wins. Default 30,000. */
   toolTimeoutMs?: number
+  /** Most calls at once; a tool with `parallel: false` is run alone. Default 8. */
+  toolConcurrency?: number
   /** Most bytes of text of one result. Default 65,536. */
   maxResultBytes?: number
   /** Handed to the tools. */
@@ -45,7 +48,9 @@ export interface McpService extends AsyncDisposable {
  * approval are neither listed nor run, nor are those that have no `execute`. Rejects with `missing_dependency`.
  */
 export async function serveMcp(tools: ToolSet, options: ServeMcpOptions = {}): Promise<McpService> {
-  const { input = process.stdin, output = process.stdout, signal, logger = defaultLogger } = options
+  const { input = process.stdin, output = process.stdout, toolConcurrency = 8, signal, logger = defaultLogger } = options
+  if (!Number.isInteger(toolConcurrency) || toolConcurrency < 1)
+    throw new InvalidOptionError('toolConcurrency', 'an integer of at least 1', toolConcurrency)
   signal?.throwIfAborted()
   const sdk = await loadServerSdk()
   const closed = Promise.withResolvers<void>()
@@ -57,9 +62,10 @@ export async function serveMcp(tools: ToolSet, options: ServeMcpOptions = {}): P
     }
   }
   const log = redacting(logger)
+  const lanes = new Lanes(toolConcurrency)
   const servers = new Set<Server>()
   const factory = () => {
-    const server = createServer(sdk, tools, options, log)
+    const server = createServer(sdk, tools, { ...options, lanes }, log)
     servers.add(server)
     return server
   }
@@ -95,8 +101,8 @@ async function loadServerSdk(): Promise<McpServerSdk> {
 const defaultTimeoutMs = 30_000
 const defaultResultBytes = 65_536
 
-function createServer(sdk: McpServerSdk, tools: ToolSet, options: ServeMcpOptions, logger: Logger): Server {
-  const { name = 'toolloop', version = ownVersion(), instructions, toolTimeoutMs, maxResultBytes, context } = options
+function createServer(sdk: McpServerSdk, tools: ToolSet, options: ServeMcpOptions & { lanes: Lanes }, logger: Logger): Server {
+  const { name = 'toolloop', version = ownVersion(), instructions, toolTimeoutMs, maxResultBytes, context, lanes } = options
   const capabilities = { tools: { listChanged: true } }
   const server = new sdk.Server({ name, version }, { capabilities, ...(instructions === undefined ? {} : { instructions }) })
   const served = {
@@ -118,18 +124,23 @@ function createServer(sdk: McpServerSdk, tools: ToolSet, options: ServeMcpOption
       type: 'function' as const,
       function: { name: params.name, arguments: JSON.stringify(params.arguments ?? {}) },
     }
-    const { end } = await runner.run(call, {
-      context,
-      signal: ctx.mcpReq.signal,
-      runId: `mcp_${randomUUID()}`,
-      iteration: 1,
-      idempotencyKey: randomUUID(),
-      timeoutMs: toolTimeoutMs ?? defaultTimeoutMs,
-      maxResultBytes: maxResultBytes ?? defaultResultBytes,
-      logger,
-      ...progressOf(ctx, logger),
-    })
-    return wireResult(end)
+    await lanes.enter(served.get(params.name)?.parallel === false)
+    try {
+      const { end } = await runner.run(call, {
+        context,
+        signal: ctx.mcpReq.signal,
+        runId: `mcp_${randomUUID()}`,
+        iteration: 1,
+        idempotencyKey: randomUUID(),
+        timeoutMs: toolTimeoutMs ?? defaultTimeoutMs,
+        maxResultBytes: maxResultBytes ?? defaultResultBytes,
+        logger,
+        ...progressOf(ctx, logger),
+      })
+      return wireResult(end)
+    } finally {
+      lanes.leave()
+    }
   })
   return server
 }

@@ -64,6 +64,35 @@ describe.each(['legacy', 'modern'] as const)('tools served to a client of the %s
     expect(open.client.getServerVersion()).toMatchObject({ name: 'toolloop' })
   })
 
+  it('run so many at once, and one that has to be alone is', async () => {
+    const log: string[] = []
+    const gates = new Map<string, PromiseWithResolvers<void>>()
+    const started = async (id: string) => {
+      log.push(`${id} starts`)
+      const gate = Promise.withResolvers<void>()
+      gates.set(id, gate)
+      await gate.promise
+      log.push(`${id} ends`)
+    }
+    const parameters = { type: 'object', properties: { id: { type: 'string' } }, required: ['id'] } as const
+    const free = defineTool({ name: 'free', description: 'Free.', parameters, execute: ({ id }) => started(id) })
+    const alone = defineTool({ name: 'alone', description: 'Alone.', parameters, parallel: false, execute: ({ id }) => started(id) })
+    await using open = await serve([free, alone], { era, toolConcurrency: 2 })
+    const called = ['a', 'b', 'c'].map((id) => open.client.callTool({ name: 'free', arguments: { id } }))
+    called.push(open.client.callTool({ name: 'alone', arguments: { id: 'd' } }))
+    called.push(open.client.callTool({ name: 'free', arguments: { id: 'e' } }))
+    for (const id of 'abcde') {
+      await expect.poll(() => gates.has(id), { interval: 1 }).toBe(true)
+      gates.get(id)?.resolve()
+    }
+    await Promise.all(called)
+    const at = (line: string) => log.indexOf(line)
+    expect(at('c starts')).toBeGreaterThan(at('a ends'))
+    expect(at('d starts')).toBeGreaterThan(Math.max(...'abc'.split('').map((id) => at(`${id} ends`))))
+    expect(at('e starts')).toBeGreaterThan(at('d ends'))
+    await expect(serveMcp(new ToolRegistry([]), { toolConcurrency: 0 })).rejects.toThrow('Expected `toolConcurrency` to be an integer')
+  })
+
   it('progress and cancellation pass through', async () => {
     const aborted = Promise.withResolvers<unknown>()
     const slow = defineTool({
