@@ -1,11 +1,36 @@
 import { readFileSync } from 'node:fs'
 import { AgentRunner, createModel } from 'toolloop'
 
-/** What is built, as users get it: every entry of the package can be imported, a run answers, and the files beside the code are found. */
-const { exports } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
+/**
+ * What is built, as users get it: every entry of the package can be imported, the types of each need no optional package but its own, a run
+ * answers, and the files beside the code are found.
+ */
+const root = new URL('../', import.meta.url)
+const { exports, peerDependenciesMeta } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8'))
+/** The entries that are about an optional package. */
+const about = { './backends': /langchain/, './mcp': /^@modelcontextprotocol/, './models/google': /^@google/, './openapi': /^@apidevtools/ }
+
+/** The packages that the types of a module name, by way of all modules they come from. */
+function packagesOf(url, seen = new Set()) {
+  if (seen.has(url.href)) return []
+  seen.add(url.href)
+  const specifiers = [...readFileSync(url, 'utf8').matchAll(/(?:\bfrom|\bimport\()\s*['"]([^'"]+)['"]/g)].map(([, specifier]) => specifier)
+  return specifiers.flatMap((specifier) =>
+    specifier.startsWith('.') ? packagesOf(new URL(specifier.replace(/\.[jt]s$/, '.d.ts'), url), seen) : [specifier],
+  )
+}
+
 const entries = Object.keys(exports).filter((entry) => !entry.endsWith('.json'))
-for (const entry of entries) await import(`toolloop${entry.slice(1)}`)
+const optional = Object.keys(peerDependenciesMeta)
+for (const entry of entries) {
+  await import(`toolloop${entry.slice(1)}`)
+  const needed = packagesOf(new URL(exports[entry].types, root)).filter((name) =>
+    optional.some((peer) => `${name}/`.startsWith(`${peer}/`)),
+  )
+  const foreign = needed.filter((name) => !about[entry]?.test(name))
+  if (foreign.length > 0) throw new Error(`Expected the types of \`${entry}\` to need no optional package, got ${foreign.join(', ')}`)
+}
 createModel({ provider: 'deepseek', model: 'deepseek-chat', apiKey: 'none' })
 const { stopReason, output } = await new AgentRunner({ model: 'demo' }).run('How much is 6 * 7?')
 if (stopReason !== 'answered') throw new Error(`Expected the built package to answer, got ${stopReason}: ${output}`)
-console.log(`${entries.length} entries of the package import, and a run answers`)
+console.log(`${entries.length} entries of the package import, with their types, and a run answers`)

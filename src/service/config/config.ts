@@ -1,6 +1,6 @@
 import type { Providers } from '../../models/providers.ts'
 import type { ModelSettings } from '../../models/settings.ts'
-import type { McpServer } from '../../tools/mcp/index.ts'
+import type { McpServer } from '../../tools/mcp/server-config.ts'
 import type { TokenEntry } from '../http/auth.ts'
 
 /** What a `toolloop.yaml` says; `config/toolloop.yaml` explains every field, `config/toolloop.schema.json` is its shape. */
