@@ -29,33 +29,38 @@ let compilations = 0
 /** An instance keeps a piece of every schema it has compiled: after so many there is a fresh one, and the old one goes with its last schema. */
 const mostCompilations = 100
 
+function openInstances(): { draft7: Ajv; draft2020: Ajv } {
+  if (instances !== undefined) return instances
+  // Loaded on first use: it is half of what importing this package may cost.
+  const require = process.getBuiltinModule('node:module').createRequire(import.meta.url)
+  const { Ajv: Draft7 } = require('ajv') as typeof import('ajv')
+  const { Ajv2020: Draft2020 } = require('ajv/dist/2020.js') as typeof import('ajv/dist/2020.js')
+  const { default: addFormats } = require('ajv-formats') as typeof import('ajv-formats')
+  const options = {
+    strict: false,
+    strictNumbers: true,
+    // A required `constructor` or `toString` is not there because every object inherits one.
+    ownProperties: true,
+    allErrors: true,
+    verbose: true,
+    logger: false,
+    // Tools are checked a few times, and compiled by the thousand: this takes half the time.
+    code: { optimize: false },
+  } as const
+  const opened = { draft7: new Draft7(options), draft2020: new Draft2020(options) as Ajv }
+  addFormats.default(opened.draft7)
+  addFormats.default(opened.draft2020)
+  instances = opened
+  return opened
+}
+
 /** The dialects a schema may be written in, the likeliest first. */
 function dialectsOf({ $schema }: JsonSchema): Ajv[] {
   if (++compilations % mostCompilations === 0) instances = undefined
-  if (instances === undefined) {
-    // Loaded on first use: it is half of what importing this package may cost.
-    const require = process.getBuiltinModule('node:module').createRequire(import.meta.url)
-    const { Ajv: Draft7 } = require('ajv') as typeof import('ajv')
-    const { Ajv2020: Draft2020 } = require('ajv/dist/2020.js') as typeof import('ajv/dist/2020.js')
-    const { default: addFormats } = require('ajv-formats') as typeof import('ajv-formats')
-    const options = {
-      strict: false,
-      strictNumbers: true,
-      // A required `constructor` or `toString` is not there because every object inherits one.
-      ownProperties: true,
-      allErrors: true,
-      verbose: true,
-      logger: false,
-      // Tools are checked a few times, and compiled by the thousand: this takes half the time.
-      code: { optimize: false },
-    } as const
-    instances = { draft7: new Draft7(options), draft2020: new Draft2020(options) as Ajv }
-    addFormats.default(instances.draft7)
-    addFormats.default(instances.draft2020)
-  }
+  const { draft7, draft2020 } = openInstances()
   // Tuples are written differently in the two, and many schemas don't say which they are.
-  if ($schema === undefined) return [instances.draft2020, instances.draft7]
-  return /draft-0\d/.test(String($schema)) ? [instances.draft7] : [instances.draft2020]
+  if ($schema === undefined) return [draft2020, draft7]
+  return /draft-0\d/.test(String($schema)) ? [draft7] : [draft2020]
 }
 
 let ids = 0
@@ -131,6 +136,8 @@ const tooSlow = 'arguments: could not be checked in time, because of a `pattern`
 export function compileUntrusted(schema: JsonSchema, toolName: string): Validator {
   const known = compiled.get(schema)
   if (known !== undefined) return known
+  // Not within the time: a module whose loading is stopped in the middle stays half loaded, for everybody.
+  openInstances()
   const compiling = stoppedAfter(mostCompileMs, () => compileNew(schema, toolName))
   if (compiling === undefined) {
     // It was stopped in the middle of its work.

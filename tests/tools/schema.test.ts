@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from 'vitest'
@@ -294,6 +295,21 @@ describe('schemas that are taken', () => {
     const own = compileSchema(schema(), 't')
     expect(compileUntrusted(schema(), 't')).not.toBe(own)
     expect(compileSchema(schema(), 't')).toBe(own)
+  })
+
+  it('a slow disk is nobody’s fault, and breaks no schema that comes later', () => {
+    const script = `
+      import Module from 'node:module'
+      const load = Module._extensions['.js']
+      Module._extensions['.js'] = (...args) => {
+        for (const until = performance.now() + 12; performance.now() < until; );
+        return load(...args)
+      }
+      const { compileSchema, compileUntrusted } = await import(${JSON.stringify(new URL('../../src/tools/schema.ts', import.meta.url))})
+      const schema = { type: 'object', required: ['a'] }
+      console.log(JSON.stringify([compileUntrusted(schema, 'x')({}), compileSchema({ ...schema }, 'x')({})]))`
+    const told = execFileSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' })
+    expect(JSON.parse(told)).toEqual([['arguments: missing required `a`'], ['arguments: missing required `a`']])
   })
 
   it('stops a check of somebody else’s schema that does not come back', () => {
