@@ -97,13 +97,19 @@ async function answer(route: Route, check: SchemaCheck, { req }: Context, parts:
   const request = req.raw
   if (!route.probe) {
     checkOrigin(request, limits)
-    // What has come of a run can be asked for to the last.
-    if (parts.isDraining() && request.method !== 'GET')
-      throw new HttpProblem(503, 'shutting_down', 'The service is shutting down', { headers: { 'retry-after': '5', connection: 'close' } })
+    checkDraining(request, parts)
   }
   const caller = route.access === 'open' ? nobody : await admit(request, route.access, parts)
   const body = route.body === undefined ? undefined : await readBody(request, { maxBytes: limits.maxBodyBytes, check })
+  // Who was let in before may have come with the body only now.
+  if (!route.probe) checkDraining(request, parts)
   return route.answer({ request, url: new URL(req.url), params: req.param(), caller, body, requestId: requestIds.get(request) ?? '' })
+}
+
+/** What has come of a run can be asked for to the last. */
+function checkDraining({ method }: Request, { isDraining }: AppParts): void {
+  if (isDraining() && method !== 'GET')
+    throw new HttpProblem(503, 'shutting_down', 'The service is shutting down', { headers: { 'retry-after': '5', connection: 'close' } })
 }
 
 async function respondWithPage(name: string, { req }: Context, { limits }: AppParts): Promise<Response> {

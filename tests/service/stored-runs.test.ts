@@ -3,11 +3,17 @@ import { mkdir, readdir, readFile, rename, rm, utimes, writeFile } from 'node:fs
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { createLogger } from '../../src/log.ts'
 import { createService } from '../../src/service/index.ts'
+import { FolderLock } from '../../src/service/runs/folder-lock.ts'
+import { RunFiles } from '../../src/service/runs/run-files.ts'
+import { ServiceRun } from '../../src/service/runs/service-run.ts'
+import { Shelf } from '../../src/service/runs/shelf.ts'
 import { StartQueue } from '../../src/service/runs/start-queue.ts'
+import { abortedWith, storedOrder } from '../../src/service/runs/stored-run.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { defineTool } from '../../src/tools/tool.ts'
-import { type Answer, allFrames, configFile, json, type StartedService, startService, token } from './start-service.ts'
+import { type Answer, allFrames, configFile, framesOf, json, type StartedService, startService, token } from './start-service.ts'
 
 const yaml = 'service: { keepRuns: { folder: runs, count: 3 }, pausedRuns: 2 }'
 
@@ -124,6 +130,95 @@ describe('runs in a folder', () => {
     expect(done).toEqual([5])
   })
 
+  it('one that waits for a tool that is not usable any more is there, and can be cancelled', async () => {
+    const { options, runs, stored } = await folderOfRuns()
+    const tools = [{ type: 'function', function: { name: 'locate', parameters: { type: 'object', properties: {} } } }]
+    const first = await startService({ ...options, model: scriptedModel([{ toolCalls: [{ name: 'locate' }] }]) })
+    const run = await json(first.post('/v1/runs', { input: 'where am I?', tools }))
+    await first.listening.close()
+    const left = await stored(run.id)
+    left.head.clientTools[0].parameters = { type: 'nonsense' }
+    await writeFile(join(runs, `${run.id}.json`), JSON.stringify(left))
+    const second = await startService({ ...options, model: scriptedModel([]) })
+    expect(await json(second.ask(`/v1/runs/${run.id}`))).toEqual(run)
+    expect((await decide(second, run, { result: 'Bonn' })).status).toBe(400)
+    expect(await json(second.post(`/v1/runs/${run.id}/cancel`, {}))).toMatchObject({ status: 'done', stopReason: 'aborted' })
+  })
+
+  it('one that is cancelled while its pause is written down does not wait for a decision', async () => {
+    const { options, stored } = await folderOfRuns()
+    const { tool } = transfer()
+    const { service } = await startService({ ...options, model: scriptedModel([asks()]), tools: [tool] })
+    const run = await json(service.fetch(inProcess('/v1/runs', '{"input":"pay","background":true}')))
+    const events = await service.fetch(inProcess(`/v1/runs/${run.id}/events`))
+    for await (const { event } of framesOf(events)) if (event === 'RUN_END') break
+    const cancelled = await json(service.fetch(inProcess(`/v1/runs/${run.id}/cancel`, '{}')))
+    expect(cancelled).toMatchObject({ status: 'done', stopReason: 'aborted', pending: [] })
+    expect((await stored(run.id)).outcome.status).toBe('done')
+  })
+
+  it('none begins, or is written down, once the folder is given back', async () => {
+    const { options, runs } = await folderOfRuns()
+    const model = scriptedModel(['hello'])
+    const { service } = await startService({ ...options, model })
+    const body = new TransformStream<Uint8Array, Uint8Array>()
+    const writer = body.writable.getWriter()
+    const write = (text: string) => writer.write(new TextEncoder().encode(text))
+    const answer = service.fetch(inProcess('/v1/runs', body.readable))
+    await write('{"input":')
+    await service.drain(0)
+    await write('"hi"}')
+    await writer.close()
+    expect((await answer).status).toBe(503)
+    expect([model.requests, await readdir(runs)]).toEqual([[], []])
+
+    const files = await RunFiles.open(runs, 'folder', createLogger({ level: 'silent' }))
+    await files.close()
+    await expect(files.save({ ...storedOrder(order), said: 'late' })).rejects.toThrow('has been given back')
+    expect(await readdir(runs)).toEqual([])
+  })
+
+  it('nothing is written over what another process has done that took the folder over', async () => {
+    const { options, runs } = await folderOfRuns()
+    const { tool, done } = transfer()
+    const service = await startService({ ...options, model: scriptedModel([asks()]), tools: [tool] })
+    const run = await json(service.post('/v1/runs', { input: 'pay' }))
+    const [theirs, theirLock] = ['theirs', JSON.stringify({ id: 'b', host: 'another machine', pid: 1 })]
+    await writeFile(join(runs, 'lock'), theirLock)
+    await writeFile(join(runs, `${run.id}.json`), theirs)
+    expect((await decide(service, run)).status).toBe(503)
+    expect(done).toEqual([])
+    await service.listening.close()
+    expect(service.log()).toContain('Process 1 of another machine has taken')
+    expect(await readFile(join(runs, `${run.id}.json`), 'utf8')).toBe(theirs)
+    expect(await readFile(join(runs, 'lock'), 'utf8')).toBe(theirLock)
+  })
+
+  it('of several that come upon an old lock at once, one has the folder', async () => {
+    const old = JSON.stringify({ id: 'a', host: hostname(), pid: deadProcess() })
+    for (const left of [undefined, old, '']) {
+      for (let round = 0; round < 15; round++) {
+        const { folder } = await configFile(yaml)
+        if (left !== undefined) await writeFile(join(folder, 'lock'), left)
+        const taken = await Promise.allSettled([1, 2, 3].map(() => FolderLock.take(folder, 'folder')))
+        const held = taken.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
+        expect(held).toHaveLength(1)
+        await held[0]?.release()
+        expect(await readdir(folder)).toEqual(['toolloop.yaml'])
+      }
+    }
+  })
+
+  it('a claim on a lock that was left behind by a crash is void after a while', async () => {
+    const { folder } = await configFile(yaml)
+    await writeFile(join(folder, 'lock.claim'), '')
+    await expect(FolderLock.take(folder, 'folder')).rejects.toThrow('which another process is about to use')
+    const longAgo = new Date(Date.now() - 31_000)
+    await utimes(join(folder, 'lock.claim'), longAgo, longAgo)
+    await (await FolderLock.take(folder, 'folder')).release()
+    expect(await readdir(folder)).toEqual(['toolloop.yaml'])
+  })
+
   it('a run whose model has left the configuration waits on, and says so', async () => {
     const { options, file } = await folderOfRuns(`${yaml}\nmodels: { special: demo }\n`)
     const { tool } = transfer()
@@ -201,13 +296,14 @@ describe('runs in a folder', () => {
     const broken = { 'run_00000000-0000-0000-0000-000000000000.json': '{"version":1', 'notes.txt': 'mine' }
     for (const [name, text] of Object.entries(broken)) await writeFile(join(runs, name), text)
     await writeFile(join(runs, 'run_00000000-0000-0000-0000-000000000001.json'), '{"version":2}')
-    const head = { id: 'run_00000000-0000-0000-0000-000000000003', caller: {}, agent: 'a', kind: 'run', clientTools: [{ name: 'no name' }] }
+    const head = { id: 'run_00000000-0000-0000-0000-000000000003', caller: {}, agent: 'a', kind: 'run', clientTools: [null] }
     const odd = { version: 1, head, createdAt: '', said: '', events: [], lastEventId: 0, secrets: [], waiting: [] }
     await writeFile(join(runs, `${head.id}.json`), JSON.stringify(odd))
     await writeFile(join(runs, '.toolloop-00000000-0000-0000-0000-000000000002.tmp'), 'half')
+    await mkdir(join(runs, 'run_00000000-0000-0000-0000-000000000004.json'))
     const { ask, log, listening } = await startService({ ...options, model: scriptedModel([]) })
     expect((await json(ask('/v1/runs'))).data).toEqual([])
-    expect(log().match(/a stored run is not readable/g)).toHaveLength(2)
+    expect(log().match(/a stored run is not readable/g)).toHaveLength(3)
     expect(log()).toContain('a stored run can not be taken over')
     await listening.close()
     expect((await readdir(runs)).sort()).toEqual([
@@ -215,6 +311,7 @@ describe('runs in a folder', () => {
       'run_00000000-0000-0000-0000-000000000000.json',
       'run_00000000-0000-0000-0000-000000000001.json',
       'run_00000000-0000-0000-0000-000000000003.json',
+      'run_00000000-0000-0000-0000-000000000004.json',
     ])
   })
 
@@ -269,6 +366,33 @@ describe('runs in memory', () => {
   })
 })
 
+describe('what is kept of a run', () => {
+  const bounds = { events: 100, characters: 10_000 }
+  const paused = { ...abortedWith('x'), status: 'paused' as const, state: '{}' }
+
+  it('what it had come to before it went on is not kept beyond that', () => {
+    const run = new ServiceRun({ ...storedOrder(order), outcome: paused }, [], bounds)
+    run.takeUp()
+    expect(run.stored().before).toBeDefined()
+    run.settle(abortedWith('cancelled'))
+    expect(run.stored().before).toBeUndefined()
+  })
+
+  it('events that have given way cost nothing when there is still too much', () => {
+    let measured = 0
+    const tool = { ...transfer().tool, toJSON: () => ++measured }
+    const events = [{ id: 1, type: 'TEXT_DELTA', data: '{}' }]
+    const run = new ServiceRun({ ...storedOrder({ ...order, clientTools: [tool] }), events, lastEventId: 1, outcome: paused }, [], bounds)
+    const shelf = new Shelf()
+    shelf.add(run)
+    shelf.clearLog(run)
+    expect([run.log.characters, shelf.characters]).toEqual([0, run.size])
+    const before = measured
+    shelf.clearLog(run)
+    expect(measured).toBe(before)
+  })
+})
+
 describe('runs that come at once', () => {
   it('begin one by one, in order, each in a turn of the event loop', async () => {
     const queue = new StartQueue()
@@ -308,6 +432,22 @@ describe('runs that come at once', () => {
 })
 
 const stream = { accept: 'text/event-stream' }
+
+const order = {
+  id: 'run_1',
+  caller: { name: 'a', roles: [] },
+  agent: 'toolloop',
+  kind: 'run' as const,
+  clientTools: [],
+  input: 'x',
+  options: {},
+}
+
+/** A request that does not pass a network. */
+function inProcess(path: string, body?: string | ReadableStream): Request {
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+  return new Request(`http://localhost${path}`, body === undefined ? { headers } : { method: 'POST', headers, body, duplex: 'half' })
+}
 
 /** The number of a process that is no more. */
 function deadProcess(): number {

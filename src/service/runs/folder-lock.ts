@@ -22,18 +22,17 @@ export class FolderLock {
   /** Rejects with `invalid_option` when another process has the folder; `option` is what named it. */
   static async take(folder: string, option: string): Promise<FolderLock> {
     const file = join(folder, 'lock')
+    const claim = join(folder, 'lock.claim')
     const id = randomUUID()
-    const text = JSON.stringify({ id, host: hostname(), pid: process.pid })
+    const used = (got: string) => new InvalidOptionError(option, 'a folder no other process uses', got)
+    // Of any number that find no lock, or the same old one, only the one with the claim looks again and writes.
+    if (!(await takeClaim(claim))) throw used(`${folder}, which another process is about to use`)
     try {
-      await writeFile(file, text, { flag: 'wx', mode: 0o600 })
-    } catch (error) {
-      if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
       const holder = await readLock(file)
-      if (holder !== undefined && (await isHeld(file, holder)))
-        throw new InvalidOptionError(option, 'a folder no other process uses', `${folder}, used by process ${holder.pid} of ${holder.host}`)
-      await replaceFile(file, text)
-      // Of two that take over at once, one has it.
-      if ((await readLock(file))?.id !== id) throw new InvalidOptionError(option, 'a folder no other process uses', folder)
+      if (holder !== undefined && (await isHeld(file, holder))) throw used(`${folder}, used by process ${holder.pid} of ${holder.host}`)
+      await replaceFile(file, JSON.stringify({ id, host: hostname(), pid: process.pid }))
+    } finally {
+      await rm(claim, { force: true })
     }
     return new FolderLock(file, id)
   }
@@ -49,10 +48,32 @@ export class FolderLock {
     if ((await readLock(this.#file))?.id === this.#id) await rm(this.#file, { force: true })
   }
 
-  /** One that could not be touched looks older than it is, which the next touch mends. */
+  /** Rejects when another process has taken the folder over: one that was suspended for long wakes up to that. */
+  async check(): Promise<void> {
+    const holder = await readLock(this.#file)
+    if (holder !== undefined && holder.id !== this.#id)
+      throw new Error(`Process ${holder.pid} of ${holder.host} has taken ${this.#file} over`)
+  }
+
+  /** One that could not be touched looks older than it is, which the next touch mends. Another process's is left alone. */
   async #touch(): Promise<void> {
     const now = new Date()
-    await utimes(this.#file, now, now).catch(() => {})
+    await this.check()
+      .then(() => utimes(this.#file, now, now))
+      .catch(() => {})
+  }
+}
+
+/** False: another process has the claim. One that has been there for 30 seconds was left behind in a crash. */
+async function takeClaim(file: string): Promise<boolean> {
+  const touched = await touchedAt(file)
+  if (touched !== 0 && Date.now() - touched >= silentMs) await rm(file, { force: true })
+  try {
+    await writeFile(file, '', { flag: 'wx', mode: 0o600 })
+    return true
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false
+    throw error
   }
 }
 
@@ -67,15 +88,20 @@ async function readLock(file: string): Promise<JsonObject | undefined> {
 }
 
 async function isHeld(file: string, { host, pid }: JsonObject): Promise<boolean> {
-  const touched = await stat(file).then(
-    ({ mtimeMs }) => mtimeMs,
-    () => 0,
-  )
+  const touched = await touchedAt(file)
   if (Date.now() - touched >= silentMs) return false
   if (host !== hostname()) return true
   // In a container every process has the same number: one from before this process is not this one.
   if (pid === process.pid) return touched >= performance.timeOrigin
   return typeof pid === 'number' && isAlive(pid)
+}
+
+/** Milliseconds since 1970; 0: there is no such file. */
+function touchedAt(file: string): Promise<number> {
+  return stat(file).then(
+    ({ mtimeMs }) => mtimeMs,
+    () => 0,
+  )
 }
 
 function isAlive(pid: number): boolean {

@@ -15,6 +15,7 @@ export class RunFiles {
   readonly #logger: Logger
   /** Of each run the last thing that is being done. */
   readonly #work = new Map<string, Promise<void>>()
+  #isClosed = false
 
   /** Makes the folder if need be; `option` is what named it. Rejects with `invalid_option` when it can't be had. */
   static async open(folder: string, option: string, logger: Logger): Promise<RunFiles> {
@@ -39,14 +40,19 @@ export class RunFiles {
     for (const name of await readdir(this.#folder)) {
       if (freshName.test(name)) await rm(join(this.#folder, name), { force: true })
       if (!runFile.test(name)) continue
-      const run = readStoredRun(await readFile(join(this.#folder, name), 'utf8'))
-      if (run !== undefined && `${run.head.id}.json` === name) runs.push(run)
-      else this.#logger.error({ file: join(this.#folder, name) }, 'a stored run is not readable, and is left as it is')
+      const file = join(this.#folder, name)
+      try {
+        const run = readStoredRun(await readFile(file, 'utf8'))
+        if (run === undefined || `${run.head.id}.json` !== name) throw new Error('It is not what a run is written as')
+        runs.push(run)
+      } catch (error) {
+        this.#logger.error({ file, error }, 'a stored run is not readable, and is left as it is')
+      }
     }
     return runs
   }
 
-  /** Resolves when it is on the disk. */
+  /** Resolves when it is on the disk. Rejects, as `remove` does, when the folder is another process's by now. */
   save(run: StoredRun): Promise<void> {
     const text = JSON.stringify(run)
     return this.#inOrder(run.head.id, () => replaceFile(this.#fileOf(run.head.id), text))
@@ -56,8 +62,9 @@ export class RunFiles {
     return this.#inOrder(id, () => rm(this.#fileOf(id), { force: true }))
   }
 
-  /** Resolves when everything is on the disk, and the folder free. */
+  /** Resolves when everything is on the disk, and the folder free. What is to be written from now on is refused. */
   async close(): Promise<void> {
+    this.#isClosed = true
     await Promise.allSettled(this.#work.values())
     await this.#lock.release()
   }
@@ -67,7 +74,8 @@ export class RunFiles {
   }
 
   #inOrder(id: string, work: () => Promise<void>): Promise<void> {
-    const done = (this.#work.get(id) ?? Promise.resolve()).then(work)
+    if (this.#isClosed) return Promise.reject(new Error(`The folder ${this.#folder} has been given back`))
+    const done = (this.#work.get(id) ?? Promise.resolve()).then(() => this.#lock.check()).then(work)
     const settled = done
       .catch(() => {})
       .then(() => {

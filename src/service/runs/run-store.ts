@@ -4,7 +4,7 @@ import type { RunInput, RunResult } from '../../agent/run.ts'
 import type { RunStream } from '../../agent/run-stream.ts'
 import type { RunEvent } from '../../events.ts'
 import type { Logger } from '../../log.ts'
-import type { ToolSet } from '../../tools/registry.ts'
+import type { AnyTool } from '../../tools/tool.ts'
 import type { AgentHost } from '../agent-host.ts'
 import type { Caller } from '../http/auth.ts'
 import { blamingRequest, HttpProblem, problemOfRequest } from '../http/problem.ts'
@@ -89,7 +89,10 @@ export class RunStore {
     const runs: ServiceRun[] = []
     for (const stored of await this.#files.load()) {
       try {
-        const run = this.#open(stored, host.toolsFor(stored.head.clientTools))
+        // The client's tools are made ready when one of them is decided on: with thousands of runs that takes long.
+        const { clientTools } = stored.head
+        const names = new Set(clientTools.map(({ name }) => name))
+        const run = this.#open(stored, [...host.tools.list().filter(({ name }) => !names.has(name)), ...clientTools])
         await this.#endInterrupted(run, stored.before)
         runs.push(run)
       } catch (error) {
@@ -107,7 +110,7 @@ export class RunStore {
     if (order.kind === 'run') this.#checkPaused(order.caller)
     const agent = host.agent(order.agent)
     const tools = host.toolsFor(order.clientTools)
-    const run = this.#open(storedOrder(order), tools)
+    const run = this.#open(storedOrder(order), tools.list())
     const { control, signal } = run
     this.#running.set(run.id, run)
     try {
@@ -179,9 +182,12 @@ export class RunStore {
 
   /** Resolves when it has ended. */
   async cancel(run: ServiceRun, reason: string): Promise<void> {
-    if (run.status === 'running') run.abort(reason)
+    while (run.status === 'running') {
+      run.abort(reason)
+      await run.ended
+    }
+    // One that was about to pause could not be aborted any more.
     if (run.status === 'paused') await this.#giveUp(run, reason)
-    await run.ended
   }
 
   /** Says something to a run; resolves when it will be taken up, come what may. Rejects with an `HttpProblem` 400. */
@@ -215,9 +221,9 @@ export class RunStore {
       this.#parts.logger.warn({ paused: this.paused }, 'paused runs are lost: `service.keepRuns.folder` names no folder to keep them in')
   }
 
-  #open(stored: StoredRun, tools: ToolSet): ServiceRun {
+  #open(stored: StoredRun, tools: Iterable<AnyTool>): ServiceRun {
     const { eventsOfRun: events, charactersOfRun: characters } = this.bounds
-    return new ServiceRun(stored, tools.list(), { events, characters })
+    return new ServiceRun(stored, tools, { events, characters })
   }
 
   #checkPaused({ name }: Caller): void {

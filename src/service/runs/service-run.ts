@@ -98,6 +98,7 @@ export class ServiceRun {
 
   settle(outcome: Outcome): void {
     this.#outcome = outcome
+    this.#before = undefined
     // Nothing of them is needed any more, and they may be large.
     if (outcome.status === 'done') this.#head = { ...this.#head, clientTools: [] }
     this.#ending.resolve()

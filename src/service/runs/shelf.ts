@@ -29,9 +29,10 @@ export class Shelf {
 
   /** Its events are gone then; that it waits for a decision is not. */
   clearLog(run: ServiceRun): void {
-    run.log.clear()
     const kept = this.#runs.get(run.id)
-    if (kept === undefined) return
+    // Whoever is asked for anything clears them all, where they are too many even without events.
+    if (kept === undefined || run.log.characters === 0) return
+    run.log.clear()
     this.#characters -= kept.size - run.size
     kept.size = run.size
   }
