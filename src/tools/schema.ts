@@ -119,14 +119,19 @@ function compileEqual(schema: JsonSchema, toolName: string): Validator {
 /** The schema may be one's own, but what it is held against is written by a model, which others can talk into anything. */
 function compileOwn(schema: JsonSchema, toolName: string): Validator {
   const check = compileNew(schema, toolName)
-  return hasPattern(schema) ? (value) => stoppedAfter(mostCheckMs, () => check(value))?.value ?? [tooSlow] : check
+  return mayTakeLong(schema) ? (value) => stoppedAfter(mostCheckMs, () => check(value))?.value ?? [tooSlow] : check
 }
 
-function hasPattern(schema: JsonSchema): boolean {
-  return /"pattern(?:Properties)?":/.test(JSON.stringify(schema))
+/**
+ * Whether a small value can take long. Every branch of a union is checked to its end: where the branches lead back to the union, each level of
+ * the value doubles the work, and its errors fill the memory. Being stopped costs a quarter of a
+ * millisecond, so that all others are not.
+ */
+function mayTakeLong(schema: JsonSchema): boolean {
+  return /"(?:pattern|patternProperties|uniqueItems|\$ref|\$dynamicRef)":/.test(JSON.stringify(schema))
 }
 
-const tooSlow = 'arguments: could not be checked in time, because of a `pattern` or a union in their schema'
+const tooSlow = 'arguments: could not be checked in time, because of a `pattern`, `uniqueItems` or a union in their schema'
 
 /**
  * The same for a schema that came from elsewhere: a regular expression, or a union of references, can keep whoever checks a value busy for

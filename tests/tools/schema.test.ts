@@ -317,10 +317,25 @@ describe('schemas that are taken', () => {
     const validate = compileUntrusted(schema, 't')
     expect(compileSchema(schema, 't')).toBe(validate)
     expect(validate({ a: 'aa' })).toEqual([])
-    const tooSlow = ['arguments: could not be checked in time, because of a `pattern` or a union in their schema']
+    const tooSlow = ['arguments: could not be checked in time, because of a `pattern`, `uniqueItems` or a union in their schema']
     expect(validate({ a: `${'a'.repeat(60)}!` })).toEqual(tooSlow)
     expect(() => compileUntrusted({ type: 'nothing' }, 't')).toThrow('not a usable JSON Schema')
   })
+})
+
+it.each(['anyOf', 'oneOf'])('a small value can’t keep our own schema busy for ever: %s whose branches lead back to it', (union) => {
+  const branch = (op: string) => ({ type: 'object', properties: { op: { const: op }, of: { $ref: '#/$defs/node' } }, required: ['op'] })
+  const schema = { ...object({ tree: { $ref: '#/$defs/node' } }), $defs: { node: { [union]: [branch('and'), branch('or')] } } }
+  const tree = (depth: number): object => (depth === 0 ? { op: 'or' } : { op: 'or', of: tree(depth - 1) })
+  expect(check(schema, { tree: tree(8) })).toEqual([])
+  expect(check(schema, { tree: tree(24) })).toEqual([expect.stringContaining('could not be checked in time')])
+})
+
+it('a small value can’t keep our own schema busy for ever: very many items that have to differ', () => {
+  const schema = object({ list: { type: 'array', uniqueItems: true } })
+  const list = Array.from({ length: 12_000 }, (_, at) => ({ at }))
+  expect(check(schema, { list: list.slice(0, 10) })).toEqual([])
+  expect(check(schema, { list })).toEqual([expect.stringContaining('could not be checked in time')])
 })
 
 describe('names that every object inherits', () => {
