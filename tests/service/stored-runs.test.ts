@@ -130,6 +130,21 @@ describe('runs in a folder', () => {
     expect(done).toEqual([5])
   })
 
+  it('a decision there is no place for is not written down, and can be made later', async () => {
+    const { options, runs } = await folderOfRuns(`${yaml.slice(0, -1)}, concurrentRuns: 1 }`)
+    const { tool, done } = transfer()
+    const service = await startService({ ...options, model: scriptedModel([asks(), { hang: true }, 'paid']), tools: [tool] })
+    const run = await json(service.post('/v1/runs', { input: 'pay' }))
+    const hanging = await json(service.post('/v1/runs', { input: 'wait', background: true }))
+    await rename(runs, `${runs}-away`)
+    const refused = await decide(service, run)
+    expect([refused.status, (await json(refused)).error.code]).toEqual([429, 'too_many_requests'])
+    await rename(`${runs}-away`, runs)
+    await service.post(`/v1/runs/${hanging.id}/cancel`, {})
+    expect(await json(decide(service, run))).toMatchObject({ status: 'done', output: 'paid' })
+    expect(done).toEqual([5])
+  })
+
   it('one that waits for a tool that is not usable any more is there, and can be cancelled', async () => {
     const { options, runs, stored } = await folderOfRuns()
     const tools = [{ type: 'function', function: { name: 'locate', parameters: { type: 'object', properties: {} } } }]

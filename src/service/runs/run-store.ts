@@ -106,20 +106,22 @@ export class RunStore {
 
   /** Resolves when the run has begun, with its first event. Rejects with an `HttpProblem`, and nothing has happened then. */
   async start(order: RunOrder, watcher?: RunWatcher): Promise<ServiceRun> {
-    const { host } = this.#parts
+    const { host, limiter } = this.#parts
     if (order.kind === 'run') this.#checkPaused(order.caller)
     const agent = host.agent(order.agent)
     const tools = host.toolsFor(order.clientTools)
     const run = this.#open(storedOrder(order), tools.list())
     const { control, signal } = run
+    const giveBack = limiter.admitRun(order.caller.name)
     this.#running.set(run.id, run)
     try {
-      await this.#follow(run, watcher, () => {
+      await this.#follow(run, watcher, giveBack, () => {
         // The model it began with answers it to its end, whatever the configuration becomes.
         control.useModel(agent.model.current)
         return agent.runner.stream(order.input, { ...order.options, tools, runId: run.id, control, signal })
       })
     } catch (error) {
+      giveBack()
       this.#leave(run)
       throw error
     }
@@ -128,7 +130,7 @@ export class RunStore {
 
   /** Carries out what was decided; resolves when that has begun. Rejects with an `HttpProblem`: it waits for a decision as before then. */
   async resume(run: ServiceRun, decisions: readonly Decision[]): Promise<void> {
-    const { host } = this.#parts
+    const { host, limiter } = this.#parts
     const agent = host.agents.find(({ name }) => name === run.head.agent)
     if (agent === undefined)
       throw new HttpProblem(
@@ -141,6 +143,8 @@ export class RunStore {
     if (outcome?.state === undefined)
       throw new HttpProblem(409, 'not_paused', `Run ${run.id} does not wait for a decision: it is ${run.status}`)
     const state: RunState = JSON.parse(outcome.state)
+    // Before anything is written: who is told to come again finds it as it was, whatever happens to this process.
+    const giveBack = limiter.admitRun(run.head.caller.name)
     this.#paused.delete(run)
     this.#running.set(run.id, run)
     run.takeUp()
@@ -149,11 +153,12 @@ export class RunStore {
       await this.#store(run).catch((cause: unknown) => {
         throw new HttpProblem(503, 'not_stored', 'The decision could not be written down, and was not carried out', { cause })
       })
-      await this.#follow(run, undefined, () => {
+      await this.#follow(run, undefined, giveBack, () => {
         control.useModel(agent.model.current)
         return agent.runner.resumeStream(state, { decisions, tools, control, signal })
       })
     } catch (error) {
+      giveBack()
       run.settle(outcome)
       this.#shelve(run)
       this.#leave(run)
@@ -234,10 +239,9 @@ export class RunStore {
     throw new HttpProblem(429, 'too_many_paused', `This token may have ${pausedOfCaller} paused runs: decide on them, or cancel them`)
   }
 
-  /** Resolves when the run has begun, with its first event. Rejects with an `HttpProblem` when it can't. */
-  async #follow(run: ServiceRun, watcher: RunWatcher | undefined, begin: () => RunStream): Promise<void> {
-    const { host, limiter, observer } = this.#parts
-    const giveBack = limiter.admitRun(run.head.caller.name)
+  /** Resolves when the run has begun, with its first event; `giveBack` is called when it is over. Rejects with an `HttpProblem` when it can't. */
+  async #follow(run: ServiceRun, watcher: RunWatcher | undefined, giveBack: () => void, begin: () => RunStream): Promise<void> {
+    const { host, observer } = this.#parts
     const lease = host.leaseTools()
     const release = () => {
       lease()
