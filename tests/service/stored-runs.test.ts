@@ -160,6 +160,23 @@ describe('runs in a folder', () => {
     expect(await json(second.post(`/v1/runs/${run.id}/cancel`, {}))).toMatchObject({ status: 'done', stopReason: 'aborted' })
   })
 
+  it('what is said while a pause is written down is written down too; to a run whose end is, nothing can be said', async () => {
+    const { options, stored } = await folderOfRuns()
+    const { tool } = transfer()
+    const { service } = await startService({ ...options, model: scriptedModel([asks(), 'over']), tools: [tool] })
+    const sayAtTheEnd = async () => {
+      const run = await json(service.fetch(inProcess('/v1/runs', '{"input":"pay","background":true}')))
+      const events = await service.fetch(inProcess(`/v1/runs/${run.id}/events`))
+      for await (const { event } of framesOf(events)) if (event === 'RUN_END') break
+      const said = await service.fetch(inProcess(`/v1/runs/${run.id}/messages`, '{"input":"one more thing"}'))
+      return { id: run.id, status: said.status }
+    }
+    const paused = await sayAtTheEnd()
+    expect(paused.status).toBe(202)
+    expect((await stored(paused.id)).waiting).toMatchObject([{ role: 'user', content: 'one more thing' }])
+    expect((await sayAtTheEnd()).status).toBe(409)
+  })
+
   it('one that is cancelled while its pause is written down does not wait for a decision', async () => {
     const { options, stored } = await folderOfRuns()
     const { tool } = transfer()

@@ -207,7 +207,6 @@ export function readLastEventId(request: Request): number {
 }
 
 async function steer(run: ServiceRun, { input }: { input: RunInput }, { runs }: ServiceParts): Promise<Response> {
-  if (run.status === 'done') throw new HttpProblem(409, 'run_ended', `Run ${run.id} has ended; start another one with its messages`)
   await runs.say(run, input)
   return respondWith(run, 202)
 }

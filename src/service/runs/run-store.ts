@@ -195,10 +195,12 @@ export class RunStore {
     if (run.status === 'paused') await this.#giveUp(run, reason)
   }
 
-  /** Says something to a run; resolves when it will be taken up, come what may. Rejects with an `HttpProblem` 400. */
+  /** Says something to a run; resolves when it will be taken up, come what may. Rejects with an `HttpProblem`: 409 for one that has ended. */
   async say(run: ServiceRun, input: RunInput): Promise<void> {
+    const { coming } = run
+    if (coming?.status === 'done') throw new HttpProblem(409, 'run_ended', `Run ${run.id} has ended; start another one with its messages`)
     blamingRequest(() => run.control.send(input))
-    if (run.outcome !== undefined) await this.#save(run, run.outcome)
+    if (coming !== undefined) await this.#save(run, coming)
   }
 
   /** Resolves when no run is running, or when `signal` is aborted. */
@@ -301,6 +303,7 @@ export class RunStore {
 
   /** Nobody is told how a run has ended before that is written down. */
   async #end(run: ServiceRun, outcome: Outcome): Promise<void> {
+    run.comeTo(outcome)
     await this.#save(run, outcome)
     run.settle(outcome)
     this.#shelve(run)

@@ -34,6 +34,7 @@ export class ServiceRun {
   readonly #abort = new AbortController()
   #ending = Promise.withResolvers<void>()
   #outcome: Outcome | undefined
+  #coming: Outcome | undefined
   /** Of a run that was taken up again: what it had come to. */
   #before: Outcome | undefined
 
@@ -73,6 +74,11 @@ export class ServiceRun {
     return this.#outcome
   }
 
+  /** What it has come to, told or about to be told. */
+  get coming(): Outcome | undefined {
+    return this.#outcome ?? this.#coming
+  }
+
   /** Settles when the run is `paused` or `done`. */
   get ended(): Promise<void> {
     return this.#ending.promise
@@ -96,8 +102,14 @@ export class ServiceRun {
     this.#ending = Promise.withResolvers()
   }
 
+  /** It has come to this, which is not told before it is written down. */
+  comeTo(outcome: Outcome): void {
+    this.#coming = outcome
+  }
+
   settle(outcome: Outcome): void {
     this.#outcome = outcome
+    this.#coming = undefined
     this.#before = undefined
     // Nothing of them is needed any more, and they may be large.
     if (outcome.status === 'done') this.#head = { ...this.#head, clientTools: [] }
