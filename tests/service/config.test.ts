@@ -1,8 +1,11 @@
 import { chmod, mkdir, readFile, readlink, rename, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { parseDocument } from 'yaml'
+import { createLogger } from '../../src/log.ts'
 import { findPreset } from '../../src/models/providers.ts'
+import type { Config } from '../../src/service/config/config.ts'
+import { ConfigSource } from '../../src/service/config/config-source.ts'
 import { editDocument } from '../../src/service/config/edit-document.ts'
 import { redactFile } from '../../src/service/config/inline-secrets.ts'
 import { parseConfig } from '../../src/service/config/parse-config.ts'
@@ -225,6 +228,30 @@ describe('the configuration while the service runs', () => {
     await write('model: demo # by hand\n')
     expect((await put({ config: {} }, { 'if-match': now.etag })).status).toBe(412)
     expect(await readFile(file, 'utf8')).toBe('model: demo # by hand\n')
+  })
+
+  it('a file that is emptied and then written, as some editors do, is not taken for an empty one', async () => {
+    const { file, write } = await configFile('limits: { maxIterations: 3 }\n')
+    const taken: Config[] = []
+    const source = new ConfigSource({
+      file,
+      env: {},
+      times: { debounceMs: 400, pollMs: 1_000_000 },
+      logger: createLogger({ level: 'silent' }),
+      prepare: async (config) => ({ commit: () => void taken.push(config), discard: async () => {} }),
+    })
+    onTestFinished(() => source.close())
+    await source.start()
+    await write('')
+    const reloaded = source.reload()
+    // By then it has been looked at.
+    for (let read = 0; read < 8; read++) await readFile(file)
+    await write('limits: { maxIterations: 4 }\n')
+    await reloaded
+    expect(taken).toEqual([{ limits: { maxIterations: 3 } }, { limits: { maxIterations: 4 } }])
+    await write('')
+    await source.reload()
+    expect(taken.at(-1)).toEqual({})
   })
 
   it('what is read at the start only is named until it is as it was', async () => {

@@ -1,4 +1,5 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { writeFileSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
@@ -44,7 +45,8 @@ export async function configFile(text: string): Promise<{ folder: string; file: 
   const folder = await mkdtemp(join(tmpdir(), 'toolloop-service-'))
   onTestFinished(() => rm(folder, { recursive: true, force: true }))
   const file = join(folder, 'toolloop.yaml')
-  const write = (content: string) => writeFile(file, content)
+  // In one piece for whoever reads it in this process: a file that is written bit by bit has tests of its own.
+  const write = async (content: string) => writeFileSync(file, content)
   await write(text)
   return { folder, file, write }
 }

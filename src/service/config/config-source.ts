@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import { messageOf } from '../../errors.ts'
 import type { Logger } from '../../log.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../messages.ts'
@@ -189,7 +190,12 @@ export class ConfigSource {
   async #look(): Promise<boolean> {
     const wasUnreadable = this.#unreadable
     try {
-      const text = await this.#read()
+      let text = await this.#read()
+      // Who writes a file in place empties it first: what is empty now may be about to be written.
+      if (text === '' && this.#seen) {
+        await setTimeout(this.#parts.times.debounceMs, undefined, { ref: false })
+        text = await this.#read()
+      }
       this.#unreadable = undefined
       if (text === this.#seen && wasUnreadable === undefined) return false
       this.#seen = text
