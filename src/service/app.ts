@@ -54,13 +54,15 @@ export function createApp(parts: AppParts): (request: Request) => Promise<Respon
     const started = performance.now()
     const requestId = requestIdOf(request)
     requestIds.set(request, requestId)
-    const route = routeOf(routes, request)
-    const isProbe = routes.some(({ path, probe }) => path === route && probe === true)
+    const { pathname } = new URL(request.url)
+    const found = routes.filter(({ path }) => matches(path, pathname))
+    const isProbe = found.some(({ probe }) => probe === true)
     // What is thrown and no Error comes past the application's own net.
     const response = await respond(app, request, isProbe, parts).catch((error: unknown) => respondToFailure(error, request, parts.logger))
     const { status } = response
     // Methods come from outside: only those that there are have a series of their own.
-    const method = routes.some((one) => one.path === route && one.method === request.method) ? request.method : 'any'
+    const method = found.some((one) => one.method === request.method) ? request.method : 'any'
+    const route = found[0]?.path ?? (pathname.startsWith('/admin/') ? '/admin/' : 'none')
     count({ route, method, status: String(status) })
     duration({ route }, (performance.now() - started) / 1000)
     parts.logger.debug({ requestId, method: request.method, route, status, durationMs: Math.round(performance.now() - started) }, 'request')
@@ -151,14 +153,9 @@ function honoPath(path: string): string {
   return path.replace(/\{(\w+)\}/g, ':$1')
 }
 
-function routeOf(routes: readonly Route[], request: Request): string {
-  const { pathname } = new URL(request.url)
-  const parts = pathname.split('/')
-  const found = routes.find(({ path }) => {
-    const pattern = path.split('/')
-    return pattern.length === parts.length && pattern.every((part, at) => part === parts[at] || part.startsWith('{'))
-  })
-  return found?.path ?? (pathname.startsWith('/admin/') ? '/admin/' : 'none')
+function matches(path: string, pathname: string): boolean {
+  const [pattern, parts] = [path.split('/'), pathname.split('/')]
+  return pattern.length === parts.length && pattern.every((part, at) => part === parts[at] || part.startsWith('{'))
 }
 
 const always = { 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer', 'cross-origin-resource-policy': 'same-origin' }

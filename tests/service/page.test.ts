@@ -7,7 +7,7 @@ import { AgentRunner, ask as askSomebody, asTool, type JsonSchema } from '../../
 import { scriptedModel, startMockProvider } from '../../src/testing/index.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { hasBrowser, useBrowser } from './page-browser.ts'
-import { configFile, json, startService, token } from './start-service.ts'
+import { configFile, json, payTool, startService, token } from './start-service.ts'
 
 it('finds the line of a failing path', async () => {
   const { lineOfPath } = await import(new URL('../../src/service/page/yaml-lines.js', import.meta.url).href)
@@ -357,17 +357,7 @@ models:
   })
 
   it('a call is approved, with other arguments or none, or rejected with a reason', async () => {
-    const paid: unknown[] = []
-    const tool = defineTool({
-      name: 'pay',
-      description: 'Pays.',
-      approval: true,
-      parameters: { type: 'object', properties: { euros: { type: 'number' } }, required: ['euros'] },
-      execute: (args) => {
-        paid.push(args)
-        return 'paid'
-      },
-    })
+    const { tool, paid } = payTool()
     const asks = (euros: number) => ({ toolCalls: [{ name: 'pay', arguments: { euros } }] })
     const both = { toolCalls: [...asks(4).toolCalls, ...asks(5).toolCalls] }
     const model = scriptedModel([asks(1), 'one done', asks(2), 'two done', asks(3), 'three done', both, 'both done'])
@@ -419,17 +409,7 @@ models:
   })
 
   it('questions are answered, results of clients given; agents inside calls are decided for, and their calls are shown inside of theirs', async () => {
-    const paid: unknown[] = []
-    const pay = defineTool({
-      name: 'pay',
-      description: 'Pays.',
-      approval: true,
-      parameters: { type: 'object', properties: { euros: { type: 'number' } }, required: ['euros'] },
-      execute: (args) => {
-        paid.push(args)
-        return 'paid'
-      },
-    })
+    const { tool: pay, paid } = payTool()
     const payer = new AgentRunner({
       model: scriptedModel([{ toolCalls: [{ name: 'pay', arguments: { euros: 3 } }] }, 'all paid']),
       tools: [pay],

@@ -2,22 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { countingTool } from '../hazards/tools.ts'
-import { allFrames, configFile, framesOf, json, startService } from './start-service.ts'
-
-const pay = () => {
-  const paid: unknown[] = []
-  const tool = defineTool({
-    name: 'pay',
-    description: 'Pays.',
-    approval: true,
-    parameters: { type: 'object', properties: { euros: { type: 'number' } }, required: ['euros'] },
-    execute: ({ euros }) => {
-      paid.push(euros)
-      return `paid ${euros}`
-    },
-  })
-  return { tool, paid }
-}
+import { allFrames, configFile, framesOf, json, payTool, startService } from './start-service.ts'
 
 describe('POST /v1/runs', () => {
   it('answers with the result, and keeps it', async () => {
@@ -124,7 +109,7 @@ describe('POST /v1/runs', () => {
   })
 
   it('waits for a decision, and carries it out once', async () => {
-    const { tool, paid } = pay()
+    const { tool, paid } = payTool()
     const model = scriptedModel([{ toolCalls: [{ name: 'pay', arguments: { euros: 5 } }] }, 'paid'])
     const { post, ask } = await startService({ model, tools: [tool] })
     const run = await json(post('/v1/runs', { input: 'pay 5' }))
@@ -144,7 +129,7 @@ describe('POST /v1/runs', () => {
   })
 
   it('a paused run can be given up, and then nothing more is decided on it', async () => {
-    const { tool, paid } = pay()
+    const { tool, paid } = payTool()
     const { post } = await startService({
       model: scriptedModel([{ toolCalls: [{ name: 'pay', arguments: { euros: 5 } }] }]),
       tools: [tool],
@@ -157,7 +142,7 @@ describe('POST /v1/runs', () => {
   })
 
   it('events after a decision are those that follow it', async () => {
-    const { tool } = pay()
+    const { tool } = payTool()
     const model = scriptedModel([{ toolCalls: [{ name: 'pay', arguments: { euros: 5 } }] }, 'paid'])
     const { post } = await startService({ model, tools: [tool] })
     const frames = await allFrames(await post('/v1/runs', { input: 'pay 5', stream: true }))

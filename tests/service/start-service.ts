@@ -12,6 +12,7 @@ import {
   type Service,
   type ServiceOptions,
 } from '../../src/service/index.ts'
+import { type AnyTool, defineTool } from '../../src/tools/tool.ts'
 
 export const token = 'test-token-operator'
 
@@ -127,4 +128,20 @@ export interface Answer {
 
 export async function json(response: Response | Promise<Response>): Promise<Answer> {
   return (await (await response).json()) as Answer
+}
+
+/** A tool whose calls need an approval, and the arguments it was run with. */
+export function payTool(): { tool: AnyTool; paid: unknown[] } {
+  const paid: unknown[] = []
+  const tool = defineTool({
+    name: 'pay',
+    description: 'Pays.',
+    approval: true,
+    parameters: { type: 'object', properties: { euros: { type: 'number' } }, required: ['euros'] },
+    execute: (args) => {
+      paid.push(args)
+      return `paid ${args.euros}`
+    },
+  })
+  return { tool, paid }
 }

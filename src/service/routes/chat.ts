@@ -1,10 +1,10 @@
-import type { ToolSet } from '../../tools/registry.ts'
-import type { Agent } from '../agent-host.ts'
+import type { Agent, AgentHost } from '../agent-host.ts'
 import { type ChatRequest, orderOfChat, wantsJson } from '../chat/chat-order.ts'
 import { ChatReply } from '../chat/chat-reply.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { chatCompletionSchema, chatRequestSchema, modelListSchema, modelSchema } from '../http/schemas.ts'
 import type { Call, Route } from '../route.ts'
+import type { RunOrder } from '../runs/stored-run.ts'
 import type { ServiceParts } from '../service-parts.ts'
 
 /** The front that clients of OpenAI's API know: an agent looks like a model. */
@@ -50,7 +50,7 @@ const created = Math.floor(Date.now() / 1000)
 async function completeChat({ request, body, caller }: Call, { host, runs, streams, limiter }: ServiceParts): Promise<Response> {
   const chat = body as ChatRequest
   const order = orderOfChat(chat, caller)
-  checkChoice(chat, host.toolsFor(order.clientTools))
+  checkChoice(chat, order, host)
   const isStream = chat.stream === true
   const reply = new ChatReply(
     { id: order.id, model: chat.model, answerOnly: wantsJson(chat), includeUsage: chat.stream_options?.include_usage === true },
@@ -84,8 +84,10 @@ async function completeChat({ request, body, caller }: Call, { host, runs, strea
 }
 
 /** Throws an `HttpProblem` 400 for a call that is asked for and can't be made. */
-function checkChoice({ tool_choice: choice }: ChatRequest, tools: ToolSet): void {
-  if (typeof choice !== 'object' || choice === null || tools.get(choice.function.name) !== undefined) return
+function checkChoice({ tool_choice: choice }: ChatRequest, { clientTools }: RunOrder, host: AgentHost): void {
+  if (typeof choice !== 'object' || choice === null) return
+  const tools = host.toolsFor(clientTools)
+  if (tools.get(choice.function.name) !== undefined) return
   throw new HttpProblem(400, 'invalid_request', `There is no such tool. There are: ${tools.names().join(', ')}`, {
     param: 'tool_choice.function.name',
   })

@@ -241,14 +241,10 @@ export class RunStore {
     throw new HttpProblem(429, 'too_many_paused', `This token may have ${pausedOfCaller} paused runs: decide on them, or cancel them`)
   }
 
-  /** Resolves when the run has begun, with its first event; `giveBack` is called when it is over. Rejects with an `HttpProblem` when it can't. */
+  /** Resolves when the run has begun, with its first event; `giveBack` is then called when it is over. Rejects with an `HttpProblem` when it can't. */
   async #follow(run: ServiceRun, watcher: RunWatcher | undefined, giveBack: () => void, begin: () => RunStream): Promise<void> {
     const { host, observer } = this.#parts
-    const lease = host.leaseTools()
-    const release = () => {
-      lease()
-      giveBack()
-    }
+    const endLease = host.leaseTools()
     let stream: RunStream | undefined
     try {
       await this.#starts.turn()
@@ -258,9 +254,12 @@ export class RunStore {
       const first = await events.next()
       observer.started(run)
       if (first.value !== undefined) this.#take(run, first.value, watcher)
-      void this.#pump(run, stream, events, watcher, started).finally(release)
+      void this.#pump(run, stream, events, watcher, started).finally(() => {
+        endLease()
+        giveBack()
+      })
     } catch (error) {
-      release()
+      endLease()
       // Whoever rejects the iteration rejects the result as well.
       stream?.result.catch(() => {})
       throw problemOfRequest(error) ?? error
