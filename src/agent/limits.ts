@@ -1,6 +1,6 @@
 import { InvalidOptionError } from '../errors.ts'
 import type { StopReason } from '../events.ts'
-import { addUsage, noUsage, type Usage } from '../messages.ts'
+import { addUsage, type Content, noUsage, type Usage } from '../messages.ts'
 import { knowsCost } from '../models/cost.ts'
 import type { ModelCapabilities } from '../models/model.ts'
 import { withSortedKeys } from './decisions.ts'
@@ -184,29 +184,38 @@ function addSpent(a: Spent, b: Spent): Spent {
   return { usage: addUsage(a.usage, b.usage), toolCalls: a.toolCalls + b.toolCalls }
 }
 
-/** Notices a model that makes the very same call turn after turn. */
+/** Notices a model that makes the very same call turn after turn and is told the very same thing each time. */
 export class RepeatBreaker {
-  readonly #most: number
+  readonly #maxRepeats: number
   #streaks = new Map<string, number>()
 
-  constructor(mostRepeats: number) {
-    this.#most = mostRepeats
+  constructor(maxRepeats: number) {
+    this.#maxRepeats = maxRepeats
   }
 
   /**
-   * Counts one turn's calls. `tell`: ids of calls now repeated as often as is allowed, whose results should say so.
-   * `end`: a call was repeated although the model had been told.
+   * Counts one turn's calls with what they came to. `tell`: ids of calls now repeated as often as is allowed, whose results should say so.
+   * `end`: a call was repeated although the model had been told. A call whose result changes is never a repeat: it may be polling.
    */
-  countTurn(planned: readonly PlannedCall[]): { tell: ReadonlySet<string>; end: boolean } {
-    const keys = planned.map(callKey)
+  countRound(planned: readonly PlannedCall[], records: readonly { id: string; content: Content }[]): Repeats {
+    if (this.#maxRepeats === Number.POSITIVE_INFINITY) return noRepeats
+    const results = new Map(records.map(({ id, content }) => [id, content]))
+    const keys = planned.map((call) => `${callKey(call)}\n${resultKey(results.get(call.id))}`)
     const streaks = new Map<string, number>()
     for (const key of new Set(keys)) streaks.set(key, (this.#streaks.get(key) ?? 0) + 1)
     this.#streaks = streaks
     const repeats = keys.map((key) => (streaks.get(key) ?? 0) - 1)
-    const tell = new Set(planned.filter((_call, at) => repeats[at] === this.#most).map(({ id }) => id))
-    return { tell, end: repeats.some((times) => times > this.#most) }
+    const tell = new Set(planned.filter((_call, at) => repeats[at] === this.#maxRepeats).map(({ id }) => id))
+    return { tell, end: repeats.some((times) => times > this.#maxRepeats) }
   }
 }
+
+export interface Repeats {
+  tell: ReadonlySet<string>
+  end: boolean
+}
+
+export const noRepeats: Repeats = { tell: new Set(), end: false }
 
 /** The plan of a turn that was not to call anything but `answering`, with its other calls refused. */
 export function refuseAll(planned: readonly PlannedCall[], answering?: string): PlannedCall[] {
@@ -222,4 +231,8 @@ const longestOrdered = 4_096
 /** What makes two calls the same call: white space and the order of keys don't count. */
 function callKey({ name, args, rawArguments }: PlannedCall): string {
   return `${name} ${args === undefined || rawArguments.length > longestOrdered ? rawArguments : JSON.stringify(args, withSortedKeys)}`
+}
+
+function resultKey(content: Content | undefined): string {
+  return typeof content === 'string' ? content : JSON.stringify(content ?? null)
 }

@@ -1,7 +1,7 @@
 import type { StopReason } from '../events.ts'
 import { handOver } from './handover.ts'
 import type { Durable } from './journal.ts'
-import type { Budget, RepeatBreaker } from './limits.ts'
+import { type Budget, noRepeats, type RepeatBreaker } from './limits.ts'
 import type { LiveRun } from './live-run.ts'
 import { endingOfSteering, takeSteering } from './run-control.ts'
 import { type Ending, endingOfRound, endingOfTurn, type RunRecord } from './run-record.ts'
@@ -28,7 +28,7 @@ export async function closeStep(durable: Durable, run: LiveRun, record: RunRecor
   let repeats = noRepeats
   let answer: Ending | undefined
   if (round !== undefined) {
-    repeats = breaker.countTurn(turn.planned)
+    repeats = breaker.countRound(turn.planned, round.records)
     budget.settle(round.records)
     record.addRound(round, repeats.tell)
     const ending = endingOfRound(round, run) ?? (record.shouldStop(iteration, run) ? { stopReason: 'stopped' } : undefined)
@@ -71,8 +71,6 @@ export function closeAnswer(run: LiveRun, record: RunRecord, limit: Ending, roun
   if (ending === undefined) return limit
   return ending.stopReason === 'answered' ? { ...limit, output: ending.output } : ending
 }
-
-const noRepeats: ReturnType<RepeatBreaker['countTurn']> = { tell: new Set(), end: false }
 
 const endingWords: Partial<Record<StopReason, string>> = {
   max_iterations: 'run ended: the iteration limit is reached and the model still calls tools',

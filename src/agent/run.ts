@@ -27,8 +27,9 @@ export interface RunLimits {
   /** Tool calls that may run. Calls beyond it are answered with "not run". */
   toolCalls?: number
   /**
-   * How often the very same call (name and arguments) may be repeated, turn after turn. Then the model is told once; if it repeats
-   * the call again the run ends with `repeated_calls`. Default 3; `Infinity` switches the breaker off.
+   * How often the very same call (name, arguments and result) may be repeated, turn after turn. Then the model is told once; if it repeats
+   * the call again the run ends with `repeated_calls`. A call whose result changes, as a poll's does, is no repeat. Default 3; `Infinity`
+   * switches the breaker off.
    */
   repeatedCalls?: number
   /** How deep runs may be nested inside each other's tool calls. Of the outermost run; default 5. */

@@ -4,7 +4,7 @@ import { Budget, checkCostIsKnown, RepeatBreaker, resolveLimits } from '../../sr
 import type { PlannedCall } from '../../src/agent/plan.ts'
 import type { RunSettings } from '../../src/agent/run.ts'
 import { InvalidOptionError } from '../../src/errors.ts'
-import type { Usage } from '../../src/messages.ts'
+import type { Content, Usage } from '../../src/messages.ts'
 import { withCost } from '../../src/models/cost.ts'
 
 const loose = (settings: object): RunSettings<never> => settings
@@ -186,7 +186,7 @@ describe('RepeatBreaker', () => {
   const turns = (breaker: RepeatBreaker, ...rounds: string[][]) =>
     rounds.map((names, round) => {
       const planned = names.map((name, index) => call({ id: `${round}.${index}`, name, rawArguments: name }))
-      const { tell, end } = breaker.countTurn(planned)
+      const { tell, end } = breaker.countRound(planned, [])
       return [[...tell], end]
     })
 
@@ -218,21 +218,34 @@ describe('RepeatBreaker', () => {
 
   it('H5 other arguments are another call', () => {
     const breaker = new RepeatBreaker(1)
-    for (let i = 0; i < 20; i++) expect(breaker.countTurn([call({ rawArguments: `{"i":${i}}`, args: { i } })]).end).toBe(false)
+    for (let i = 0; i < 20; i++) expect(breaker.countRound([call({ rawArguments: `{"i":${i}}`, args: { i } })], []).end).toBe(false)
   })
 
   it('H5 white space and the order of keys make no other call; the order of a list does', () => {
     const ends = (...texts: string[]) => {
       const breaker = new RepeatBreaker(1)
-      return texts.map((rawArguments) => breaker.countTurn([call({ rawArguments, args: JSON.parse(rawArguments) })]).end)
+      return texts.map((rawArguments) => breaker.countRound([call({ rawArguments, args: JSON.parse(rawArguments) })], []).end)
     }
     expect(ends('{"a":{"b":1,"c":2},"d":3}', '{"d":3, "a":{"c":2, "b":1}}', '{ "a":{"b":1,"c":2}, "d":3 }')).toEqual([false, false, true])
     expect(ends('{"l":[1,2]}', '{"l":[2,1]}', '{"l":[1,2]}', '{"l":[2,1]}')).toEqual([false, false, false, false])
   })
 
+  it('H5 the same call with another result is no repeat; with the result it had, it is one', () => {
+    const ends = (...contents: Content[]) => {
+      const breaker = new RepeatBreaker(1)
+      return contents.map((content) => breaker.countRound([call({ id: 'c' })], [{ id: 'c', content }]).end)
+    }
+    expect(ends('15 %', '30 %', '45 %', '60 %', 'done')).toEqual([false, false, false, false, false])
+    expect(ends('15 %', '15 %', '15 %')).toEqual([false, false, true])
+    expect(ends('15 %', '15 %', '30 %', '30 %', '30 %')).toEqual([false, false, false, false, true])
+    const image = (data: string): Content => [{ type: 'image', data, mediaType: 'image/png' }]
+    expect(ends(image('a'), image('b'), image('c'))).toEqual([false, false, false])
+    expect(ends(image('a'), image('a'), image('a'))).toEqual([false, false, true])
+  })
+
   it('H5 switched off, it never ends a run', () => {
     const breaker = new RepeatBreaker(resolveLimits({ limits: { repeatedCalls: Number.POSITIVE_INFINITY } }).repeatedCalls)
-    for (let i = 0; i < 100; i++) expect(breaker.countTurn([call()])).toEqual({ tell: new Set(), end: false })
+    for (let i = 0; i < 100; i++) expect(breaker.countRound([call()], [])).toEqual({ tell: new Set(), end: false })
   })
 
   it('H5 it ends exactly when some call has been made in more than `most` + 1 turns on end', () => {

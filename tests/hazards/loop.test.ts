@@ -184,6 +184,24 @@ describe.each(modes)('the loop: $name', (mode) => {
     expect(await on.run()).toMatchObject({ stopReason: 'answered', iterations: 9 })
   })
 
+  it('H5 S0-20 a call that polls, and is told something else each time, goes on until the job is done', async () => {
+    let progress = 0
+    const poll = defineTool({
+      name: 'poll',
+      description: 'how far the job is',
+      parameters: { type: 'object' },
+      execute: () => {
+        progress += 15
+        return `${progress} %`
+      },
+    })
+    await using on = await stage(mode, () => (progress >= 120 ? 'done' : { toolCalls: [call('poll', { job: 7 })] }), {
+      tools: [poll],
+      maxIterations: 10,
+    })
+    expect(await on.run()).toMatchObject({ stopReason: 'answered', output: 'done', iterations: 9 })
+  })
+
   it('H6 neither text nor calls: asked once more', async () => {
     for (const empty of ['', ' \n', { text: '', reasoning: 'Hmm.' }]) {
       await using on = await stage(mode, [empty, { text: 'There.', usage: { inputTokens: 5, outputTokens: 1 } }])
