@@ -32,6 +32,7 @@ const codes = {
   },
   guardrail: { fault: 'caller', meaning: 'A guardrail stopped the run, or withheld an answer.' },
   too_deep: { fault: 'programmer', meaning: 'A run was to be made inside of too many others.' },
+  already_resumed: { fault: 'caller', meaning: 'Another caller resumes, or has resumed, the same paused state.' },
   aborted: { fault: 'caller', meaning: 'The caller aborted.' },
   deadline: { fault: 'caller', meaning: "The run's deadline passed." },
   connection_failed: { fault: 'provider', meaning: 'The provider could not be reached, or the connection broke before the first byte.' },

@@ -1,5 +1,6 @@
 import { EventEmitter } from 'eventemitter3'
 import { messageOf } from './errors.ts'
+import { toJson } from './json.ts'
 import type { Json, JsonObject, Usage } from './messages.ts'
 
 /** Names of all events. The values are the names, so `'TOOL_CALL_START'` works as well. */
@@ -173,6 +174,15 @@ export class EventBus {
       subscribed = false
       this.#emitter.off(name, guarded)
     }
+  }
+}
+
+/** A copy a listener may do with what it likes. What can't be cloned, such as an object with functions, becomes plain JSON. */
+export function copyForListener<Payload extends object>(payload: Payload): Payload {
+  try {
+    return structuredClone(payload)
+  } catch {
+    return Object.fromEntries(Object.entries(payload).map(([name, value]) => [name, toJson(value)])) as Payload
   }
 }
 

@@ -16,6 +16,7 @@ export type {
 export type { Durable, DurableBody, Engine, Journal, StepContext } from './agent/journal.ts'
 export type { AnswerOf, OutputOf, OutputSchema } from './agent/output.ts'
 export type { RunState } from './agent/paused-run.ts'
+export type { Claim, ResumeClaim } from './agent/resume-claim.ts'
 export type {
   ApprovalDecision,
   ApprovalRequest,

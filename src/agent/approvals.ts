@@ -5,7 +5,10 @@ import type { LiveRun } from './live-run.ts'
 import type { PlannedCall } from './plan.ts'
 import type { ApprovalDecision } from './run.ts'
 
-/** Asks for each approval in turn, where there is someone to ask. An approved call runs, a refused one is answered with the reason. */
+/**
+ * Asks for each approval in turn, where there is someone to ask. An approved call runs, a refused one is answered with the reason. Whether
+ * there is someone is recorded: a run resumed with an `approve` it did not have before must not decide anew what was decided without it.
+ */
 export async function decideApprovals(
   durable: Durable,
   run: LiveRun,
@@ -13,9 +16,12 @@ export async function decideApprovals(
   planned: readonly PlannedCall[],
 ): Promise<PlannedCall[]> {
   const { approve } = run.settings
+  if (planned.every(({ approval }) => approval === undefined)) return [...planned]
+  const isAsked = await durable.step(`${iteration}.approver`, async () => approve !== undefined)
+  if (!isAsked) return [...planned]
   const calls: PlannedCall[] = []
   for (const [index, call] of planned.entries()) {
-    if (call.approval === undefined || approve === undefined) {
+    if (call.approval === undefined) {
       calls.push(call)
       continue
     }
@@ -23,6 +29,8 @@ export async function decideApprovals(
       const cancelled = { approved: false, cancelled: true }
       try {
         if (run.interruption !== undefined) return cancelled
+        // Recorded as there, and gone in the process that goes on: nobody may run what nobody approved.
+        if (approve === undefined) return { approved: false, reason: 'nobody is there to approve it any more' }
         const request = {
           toolCallId: call.id,
           tool: call.name,

@@ -17,15 +17,16 @@ export type Verdict =
 
 /** Names one call of one run with its arguments: a decision made for another one doesn't bear it. */
 export function fingerprintOf(runId: string, { toolCallId, tool, args }: Pick<PendingItem, 'toolCallId' | 'tool' | 'args'>): string {
-  return hash([runId, toolCallId, tool, args])
+  return hashOf([runId, toolCallId, tool, args])
 }
 
 /** Names a tool with arguments, whichever run calls it: what a remembered approval is good for. */
 export function approvalKey(tool: string, args: JsonObject): string {
-  return hash([tool, args])
+  return hashOf([tool, args])
 }
 
-function hash(value: Json): string {
+/** The same for the same value, whatever the order of its keys. */
+export function hashOf(value: Json): string {
   // Loaded when somebody has to decide: it is a good part of what importing this package costs.
   const { createHash } = process.getBuiltinModule('node:crypto')
   return createHash('sha256').update(JSON.stringify(value, withSortedKeys)).digest('base64url')

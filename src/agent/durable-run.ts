@@ -1,5 +1,5 @@
-import type { ToolloopError } from '../errors.ts'
-import type { ChatMessage, Json } from '../messages.ts'
+import { InvalidOptionError, type ToolloopError } from '../errors.ts'
+import { type ChatMessage, isJsonObject, type Json } from '../messages.ts'
 import type { LiveRun } from './live-run.ts'
 import type { RunResult, RunSettings } from './run.ts'
 import { errorOf } from './run-record.ts'
@@ -48,11 +48,6 @@ export function inputToJson({ settings, ...input }: DurableInput): Json {
     presencePenalty,
     reasoningEffort,
   } = settings
-  const limits = Object.entries(settings.limits ?? {}).filter(([, limit]) => Number.isFinite(limit))
-  const times = Object.entries({ toolTimeoutMs, streamIdleTimeoutMs }).map(([name, time]) => [
-    name,
-    time === Number.POSITIVE_INFINITY ? forEver : time,
-  ])
   const sampling = { temperature, topP, maxOutputTokens, stop, seed, frequencyPenalty, presencePenalty, reasoningEffort }
   const rest = {
     maxIterations,
@@ -67,20 +62,41 @@ export function inputToJson({ settings, ...input }: DurableInput): Json {
     parallelToolCalls,
     stream,
     providerOptions,
-    decisionTimeoutMs,
     remembered,
     activeTools,
     outputRetries,
+  }
+  const bounds = {
+    toolTimeoutMs,
+    streamIdleTimeoutMs,
+    decisionTimeoutMs,
+    limits: settings.limits ?? {},
     ...(compaction === undefined ? {} : { compaction: { maxTokens: compaction.maxTokens } }),
   }
-  return plain({ ...input, settings: { ...rest, ...sampling, ...Object.fromEntries(times), limits: Object.fromEntries(limits) } })
+  return plain({ ...input, settings: { ...rest, ...sampling, ...(mapBounds(bounds, writeInfinity) as object) } })
 }
 
-/** JSON has no infinity: the longest time there is stands for it. */
-const forEver = Number.MAX_SAFE_INTEGER
-
+/** The input as it was. Throws `invalid_option` for what no `inputToJson` has written. */
 export function inputFromJson(json: Json): DurableInput {
-  return json as never
+  const input = json as never as DurableInput
+  const { messages, settings }: Partial<DurableInput> = input
+  if (!Array.isArray(messages) || !isJsonObject(settings)) {
+    throw new InvalidOptionError('state.input', 'what a run was started with: its messages and settings', json)
+  }
+  const { toolTimeoutMs, streamIdleTimeoutMs, decisionTimeoutMs, limits, compaction } = input.settings
+  const bounds = { toolTimeoutMs, streamIdleTimeoutMs, decisionTimeoutMs, limits, compaction }
+  return { ...input, settings: { ...input.settings, ...(mapBounds(bounds, readInfinity) as object) } }
+}
+
+/** JSON has no infinity, which many bounds may be: this word stands for it. */
+const infinity = 'Infinity'
+const writeInfinity = (value: unknown): unknown => (value === Number.POSITIVE_INFINITY ? infinity : value)
+const readInfinity = (value: unknown): unknown => (value === infinity ? Number.POSITIVE_INFINITY : value)
+
+/** A copy of bounds, nested as they are, without those that are undefined. */
+function mapBounds(bounds: object, map: (bound: unknown) => unknown): unknown {
+  const entries = Object.entries(bounds).filter(([, bound]) => bound !== undefined)
+  return Object.fromEntries(entries.map(([name, bound]) => [name, isJsonObject(bound) ? mapBounds(bound, map) : map(bound)]))
 }
 
 /** The result without the values tools returned; of an error, its code and words. */

@@ -1,5 +1,14 @@
 import { messageOf, type ToolloopError } from '../errors.ts'
-import { Event, type EventBus, type EventMeta, type EventName, type EventPayloads, type RunEvent, type StopReason } from '../events.ts'
+import {
+  copyForListener,
+  Event,
+  type EventBus,
+  type EventMeta,
+  type EventName,
+  type EventPayloads,
+  type RunEvent,
+  type StopReason,
+} from '../events.ts'
 import type { Logger } from '../log.ts'
 import type { ChatModel } from '../models/model.ts'
 import type { PreparedCall } from '../tools/arguments.ts'
@@ -263,10 +272,10 @@ export class LiveRun implements RunScope {
     // Each audience gets a copy of its own: a listener may do with it what it likes. Deltas are flat and made for the occasion, and there
     // are thousands of them: spreading them is copy enough.
     const isNested = nestedPayloads.has(type)
-    const copy: EventPayloads[K] = isNested && this.#tap !== undefined ? structuredClone(payload) : payload
+    const copy: EventPayloads[K] = isNested && this.#tap !== undefined ? copyForListener(payload) : payload
     // The union is indexed by `type`, which the compiler can't follow through a spread.
     const event = this.#tap && ({ type, meta: { ...whole }, ...copy } as RunEvent)
-    this.#bus.emit(type, isNested && this.#bus.hasListeners(type) ? structuredClone(payload) : payload, whole)
+    this.#bus.emit(type, isNested && this.#bus.hasListeners(type) ? copyForListener(payload) : payload, whole)
     if (event !== undefined) this.#tap?.(event)
   }
 
@@ -328,8 +337,13 @@ export class LiveRun implements RunScope {
   }
 
   #startDeadline(milliseconds: number): void {
+    // A timer that is longer fires at once: what is left is waited for in parts.
     const longest = 2 ** 31 - 1
-    const timer = setTimeout(() => this.interrupt('deadline'), Math.min(milliseconds, longest))
+    let timer: NodeJS.Timeout
+    const waitFor = (left: number) => {
+      timer = setTimeout(() => (left > longest ? waitFor(left - longest) : this.interrupt('deadline')), Math.min(left, longest))
+    }
+    waitFor(milliseconds)
     this.#release.add(() => clearTimeout(timer))
   }
 }

@@ -71,6 +71,14 @@ export async function decide(
   return { ...state, decisions: { ...state.decisions, ...taken } }
 }
 
+/** Whether resuming carries anything out: something was decided, or has waited for longer than it may. */
+export function goesOn(paused: RunState, decided: RunState, timeoutMs: number = Number.POSITIVE_INFINITY): boolean {
+  const now = Date.now()
+  return paused.pending.some(
+    ({ place }) => Object.hasOwn(decided.decisions, place) || now - (paused.waitingSince[place] ?? now) >= timeoutMs,
+  )
+}
+
 /** The arguments a call is to be run with instead of its own; undefined where nobody changed them. */
 function editedArguments(decision: Decision, { args }: PendingItem): JsonObject | undefined {
   const given = 'args' in decision ? decision.args : undefined

@@ -14,6 +14,7 @@ import type { Journal } from './journal.ts'
 import type { Spent } from './limits.ts'
 import type { OutputSchema } from './output.ts'
 import type { RunState } from './paused-run.ts'
+import type { Claim } from './resume-claim.ts'
 import type { RunControl } from './run-control.ts'
 
 /** What a caller may bound. Several reached at once: the run ends with the first of deadline, budget, max_iterations, repeated_calls. */
@@ -120,7 +121,10 @@ export interface RunSettings<Context = unknown> extends Sampling {
   activeTools?: readonly string[]
   /** How often an answer that is not accepted may be given anew: one that does not fit `output`, or that a guardrail withheld. Default 2. */
   outputRetries?: number
-  /** Decides calls of tools that need approval while the run waits. Without it such a run ends `paused`. Throwing means refused. */
+  /**
+   * Decides calls of tools that need approval while the run waits. Without it such a run ends `paused`; what is pending then is decided by
+   * `decisions` alone, also where `resume` is given an `approve`. Throwing means refused.
+   */
   approve?(request: ApprovalRequest<Context>): ApprovalDecision | Promise<ApprovalDecision>
 }
 
@@ -177,6 +181,12 @@ export interface OutputOptions<S extends OutputSchema = OutputSchema> {
 export interface ResumeOptions<Context = unknown> extends Omit<RunOptions<Context>, 'messages' | 'runId'> {
   /** On pending items, in any order: `{ ...item, approved: true }`. What is not decided stays pending. */
   decisions?: readonly Decision[]
+  /**
+   * Asked once before anything is carried out: true lets this caller go on, false rejects with `already_resumed`. To be given where several
+   * processes may resume one state: an `INSERT … ON CONFLICT DO NOTHING` of `key`, say. Within one process no state is ever resumed twice at
+   * once. A claim outlives its process: where that dies, the host has to decide whether the state may be resumed again.
+   */
+  claim?: Claim
 }
 
 /** What a run is started with: a user's words, or messages to append to the conversation. */

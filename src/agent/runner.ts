@@ -13,7 +13,8 @@ import { closeAnswer, closeStep, endingOfAnswer } from './next-step.ts'
 import { openRun, type Watch, withParent } from './open-run.ts'
 import { checkSettings, mergeOptions, toMessages, toModel, toToolSet, warnOfDeprecated } from './options.ts'
 import type { AnswerOf, OutputSchema } from './output.ts'
-import { decide, type RunState, readState } from './paused-run.ts'
+import { decide, goesOn, type RunState, readState } from './paused-run.ts'
+import { withClaim } from './resume-claim.ts'
 import type { OutputOptions, ResumeOptions, RunInput, RunnerOptions, RunOptions, RunResult } from './run.ts'
 import { RunControl } from './run-control.ts'
 import { type Ending, endingOfTurn, type RunRecord } from './run-record.ts'
@@ -87,7 +88,8 @@ export class AgentRunner<Context = unknown> {
   /**
    * Goes on with a run that ended `paused`, in this process or another one: `state` is its result's. Decided calls are carried out, each
    * once; the model is asked again when nothing is pending any more, else the result is `paused` as before. What `run` was given of context,
-   * tools, hooks, guardrails, output and callbacks is to be given anew. Rejects with `invalid_option` for a state or a decision that is none; nothing has happened then.
+   * tools, hooks, guardrails, output and callbacks is to be given anew. Rejects with `invalid_option` for an invalid state or decision, and with `already_resumed` when
+   * the same state is being resumed (see `claim`); nothing has happened then.
    *
    * ```ts
    * const decisions = paused.pending.map((item) => ({ ...item, approved: true as const }))
@@ -114,7 +116,7 @@ export class AgentRunner<Context = unknown> {
     return new RunStream((watch) => this.#resume(state, { ...options, control }, watch), control)
   }
 
-  async #resume(state: unknown, { decisions = [], ...options }: ResumeOptions<Context>, watch?: Watch): Promise<RunResult<never>> {
+  async #resume(state: unknown, { decisions = [], claim, ...options }: ResumeOptions<Context>, watch?: Watch): Promise<RunResult<never>> {
     const paused = readState(state)
     const input = inputFromJson(paused.input)
     const stored = mergeOptions(this.#options, input.settings as RunOptions<Context>)
@@ -123,7 +125,8 @@ export class AgentRunner<Context = unknown> {
     try {
       const { decisionTimeoutMs: timeoutMs } = settings
       const decided = await decide(paused, decisions, { registry: run.registry, logger: this.#logger, timeoutMs })
-      return await withOutput(await carryOutHere(this.#loop, run, input, openRecord(input), decided), run)
+      const carryOn = async () => withOutput(await carryOutHere(this.#loop, run, input, openRecord(input), decided), run)
+      return await (goesOn(paused, decided, timeoutMs) ? withClaim(paused, claim, carryOn) : carryOn())
     } finally {
       run.dispose()
     }

@@ -1,11 +1,12 @@
 import type { ErrorCode } from '../errors.ts'
 import { Event } from '../events.ts'
-import { copyJson, type Json, type JsonObject, textOf } from '../messages.ts'
+import { toJson } from '../json.ts'
+import { copyJson, isJsonObject, type Json, type JsonObject, textOf } from '../messages.ts'
 import type { PreparedCall } from '../tools/arguments.ts'
 import type { Lanes } from '../tools/lanes.ts'
 import { resultText } from '../tools/result-text.ts'
 import { cancelledText, endOf, loggedFailure, type ToolCallEnd, type ToolCallEnvironment } from '../tools/runner.ts'
-import type { AnyTool, Reconciled, ToolContext } from '../tools/tool.ts'
+import type { AnyTool, JsonSchema, Reconciled, ToolContext } from '../tools/tool.ts'
 import { checkCall, checkResult, hasGuardrail } from './guardrails.ts'
 import { type Handover, handsOver, isHandover } from './handover.ts'
 import { askAfterTool, askBeforeTool, type ToolTurn } from './hooks.ts'
@@ -128,8 +129,9 @@ export class CallInFlight {
   async #prepareChanged({ tool }: PreparedCall, args: JsonObject, by: string): Promise<PreparedCall | { code: ErrorCode; text: string }> {
     const { signal, limits } = this.#run
     const repairs = [...(this.#call.repairs ?? []), `arguments changed by ${by}`]
-    this.#call = { ...this.#call, args, repairs }
-    const preparation = await prepareInTime(tool, JSON.stringify(args), { timeoutMs: limits.toolTimeoutMs, signal })
+    const changed = toJson(args)
+    this.#call = { ...this.#call, args: isJsonObject(changed) ? changed : {}, repairs }
+    const preparation = await prepareInTime(tool, JSON.stringify(changed), { timeoutMs: limits.toolTimeoutMs, signal })
     return preparation.ok ? preparation.call : { code: preparation.problem.code, text: preparation.problem.message }
   }
 
@@ -261,10 +263,8 @@ export class CallInFlight {
     const { attempts } = end
     if (end.outcome === 'question') {
       const { about, schema } = end.question
-      return {
-        ...this.#record('cancelled', { content, attempts, durationMs }),
-        question: { about, ...(schema === undefined ? {} : { schema }) },
-      }
+      const question = { about: toJson(about), ...(schema === undefined ? {} : { schema: toJson(schema) as JsonSchema }) }
+      return { ...this.#record('cancelled', { content, attempts, durationMs }), question }
     }
     if (end.outcome === 'ok' && end.value !== undefined) this.#run.values.set(this.#call.id, end.value)
     const code = end.outcome === 'ok' ? {} : { errorCode: end.code }

@@ -1,0 +1,159 @@
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import type { Claim, ResumeClaim } from '../../src/agent/resume-claim.ts'
+import type { RunResult, RunSettings } from '../../src/agent/run.ts'
+import { AgentRunner } from '../../src/agent/runner.ts'
+import type { Json } from '../../src/messages.ts'
+import { scriptedModel } from '../../src/testing/scripted-model.ts'
+import { recordingLogger } from '../hazards/stage.ts'
+import { call, countingTool } from '../hazards/tools.ts'
+
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+const stored = <T>(value: T): T => JSON.parse(JSON.stringify(value))
+const approved = ({ pending }: RunResult) => pending.map((item) => ({ ...item, approved: true as const }))
+
+async function pausedRun(settings: RunSettings = {}) {
+  const [pay, look] = [countingTool('pay'), countingTool('look')]
+  // Each process has its own model, which goes on from where the conversation is.
+  const model = scriptedModel([
+    { toolCalls: [call('pay', { n: 1 })] },
+    ...Array.from({ length: 4 }, () => ({ toolCalls: [call('look')] })),
+    'done',
+  ])
+  const { logger } = recordingLogger()
+  const runner = new AgentRunner({ model, logger, tools: [{ ...pay.tool, approval: true }, look.tool], ...settings })
+  return { runner, pay, look }
+}
+
+describe('bounds of a paused run', () => {
+  const none = Number.POSITIVE_INFINITY
+
+  it('H34 those of the run that are infinite are so when it is resumed, whatever the runner’s are', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] })
+    const { runner } = await pausedRun({
+      decisionTimeoutMs: 1,
+      maxIterations: 10,
+      limits: { tokens: 1, toolCalls: 1, repeatedCalls: 1 },
+      compaction: { maxTokens: 1 },
+    })
+    const paused = await runner.run('go', {
+      decisionTimeoutMs: none,
+      toolTimeoutMs: none,
+      streamIdleTimeoutMs: none,
+      limits: { deadlineMs: none, tokens: none, toolCalls: none, repeatedCalls: none },
+      compaction: { maxTokens: none },
+    })
+    vi.setSystemTime(Date.now() + 1e9)
+    const result = await runner.resume(stored(paused.state), { decisions: approved(paused) })
+    expect(result).toMatchObject({ stopReason: 'answered', output: 'done', iterations: 6 })
+    expect(result.toolCalls.map(({ outcome }) => outcome)).toEqual(['ok', 'ok', 'ok', 'ok', 'ok'])
+  })
+
+  it('H34 finite ones stay what they were', async () => {
+    const { runner } = await pausedRun({ maxIterations: 10 })
+    const paused = await runner.run('go', { limits: { toolCalls: 2 } })
+    expect(await runner.resume(stored(paused.state), { decisions: approved(paused) })).toMatchObject({ stopReason: 'budget' })
+  })
+
+  it('H8 a deadline of more than a timer’s 24 days is waited for', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] })
+    const day = 86_400_000
+    const runner = new AgentRunner({ model: scriptedModel([{ text: 'On', hang: true }]), limits: { deadlineMs: 60 * day } })
+    const run = runner.run('go')
+    let isOver = false
+    void run.then(() => {
+      isOver = true
+    })
+    await vi.advanceTimersByTimeAsync(59 * day)
+    expect(isOver).toBe(false)
+    await vi.advanceTimersByTimeAsync(2 * day)
+    expect(await run).toMatchObject({ stopReason: 'deadline' })
+  })
+
+  it.each([{}, { messages: [] }, { settings: {} }, { messages: 'x', settings: {} }, { messages: [], settings: [] }])(
+    'H34 a state without what the run was started with is refused: %j',
+    async (input) => {
+      const { runner } = await pausedRun()
+      const { state } = await runner.run('go')
+      await expect(runner.resume(state && { ...state, input: input as Json })).rejects.toMatchObject({ code: 'invalid_option' })
+    },
+  )
+})
+
+describe('one state resumed by several', () => {
+  it('H34 twice at once in one process: one goes on, the other is told so, the call runs once', async () => {
+    const { runner, pay } = await pausedRun({ maxIterations: 10 })
+    const paused = await runner.run('go')
+    const options = () => ({ decisions: approved(paused) })
+    const other = new AgentRunner({ model: runner.model, tools: runner.tools })
+    const ends = await Promise.allSettled([
+      runner.resume(stored(paused.state), options()),
+      other.resume(stored(paused.state), options()),
+      runner.resumeStream(stored(paused.state), options()).result,
+    ])
+    expect(ends.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected'])
+    expect(ends[1]).toMatchObject({ reason: { code: 'already_resumed' } })
+    expect(pay.calls).toHaveLength(1)
+  })
+
+  it('H34 with a claim the host says who goes on, wherever that is; the one who lost has done nothing', async () => {
+    const { runner, pay } = await pausedRun({ maxIterations: 10 })
+    const paused = await runner.run('go')
+    const asked: ResumeClaim[] = []
+    const first = new Set<string>()
+    const claim: Claim = async (one) => {
+      asked.push(one)
+      return first.size < first.add(one.key).size
+    }
+    expect(await runner.resume(stored(paused.state), { decisions: approved(paused), claim })).toMatchObject({ stopReason: 'answered' })
+    await expect(runner.resume(stored(paused.state), { decisions: approved(paused), claim })).rejects.toMatchObject({
+      code: 'already_resumed',
+    })
+    expect(pay.calls).toHaveLength(1)
+    expect(asked.map(({ runId }) => runId)).toEqual([paused.runId, paused.runId])
+    expect(new Set(asked.map(({ key }) => key)).size).toBe(1)
+  })
+
+  it('H34 a claim that throws rejects, and the state can be resumed again', async () => {
+    const { runner, pay } = await pausedRun({ maxIterations: 10 })
+    const paused = await runner.run('go')
+    const decisions = approved(paused)
+    const claim = () => Promise.reject(new Error('no database'))
+    await expect(runner.resume(paused.state, { decisions, claim })).rejects.toThrow('no database')
+    expect(pay.calls).toHaveLength(0)
+    expect(await runner.resume(paused.state, { decisions, claim: () => true })).toMatchObject({ stopReason: 'answered' })
+  })
+
+  it('H34 looking at a state claims nothing; each later pause has a claim of its own', async () => {
+    const [first, second] = [countingTool('first'), countingTool('second')]
+    const model = scriptedModel([{ toolCalls: [call('first'), call('second')] }, { toolCalls: [call('first')] }, 'done'])
+    const tools = [first, second].map(({ tool }) => ({ ...tool, approval: true as const }))
+    const runner = new AgentRunner({ model, tools, logger: recordingLogger().logger })
+    const keys: string[] = []
+    const claim: Claim = ({ key }) => keys.push(key) > 0
+    const paused = await runner.run('go')
+    const looked = await runner.resume(paused.state, { claim })
+    expect(keys).toEqual([])
+    const partly = await runner.resume(looked.state, { decisions: approved(paused).slice(0, 1), claim })
+    const again = await runner.resume(partly.state, { decisions: approved(partly), claim })
+    expect(again).toMatchObject({ stopReason: 'paused' })
+    expect(await runner.resume(again.state, { decisions: approved(again), claim })).toMatchObject({ stopReason: 'answered' })
+    expect(new Set(keys).size).toBe(3)
+    expect([first.calls.length, second.calls.length]).toEqual([2, 1])
+  })
+
+  it('H34 an `approve` that is given to `resume` decides the calls to come, and none that was decided or is pending', async () => {
+    const first = countingTool('first')
+    const model = scriptedModel([{ toolCalls: [call('first', { n: 1 })] }, { toolCalls: [call('first', { n: 2 })] }, 'done'])
+    const runner = new AgentRunner({ model, tools: [{ ...first.tool, approval: true }], logger: recordingLogger().logger })
+    const asked: unknown[] = []
+    const approve = ({ args }: { args: object }) => asked.push(args) > 0
+    const paused = await runner.run('go')
+    expect(await runner.resume(paused.state, { approve })).toMatchObject({ stopReason: 'paused', pending: paused.pending })
+    expect(await runner.resume(paused.state, { approve, decisions: approved(paused) })).toMatchObject({ stopReason: 'answered' })
+    expect(asked).toEqual([{ n: 2 }])
+    expect(first.calls).toEqual([{ n: 1 }, { n: 2 }])
+  })
+})
