@@ -150,5 +150,7 @@ function toolsOf(agent: { readonly tools: ToolSet }): ToolSet {
     names: () => agent.tools.names(),
     list: () => agent.tools.list(),
     getAllSpecs: () => agent.tools.getAllSpecs(),
+    hidden: () => agent.tools.hidden?.() ?? [],
+    opened: (call) => agent.tools.opened?.(call),
   }
 }

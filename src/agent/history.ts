@@ -242,12 +242,33 @@ function ownCopy<M extends ChatMessage>(message: M): M {
   return own.has(message) ? message : adopt(copyJson(message))
 }
 
-/** Without end in a message means that it refers to itself. */
-const deepest = 200
+const maxLevels = 200
+const maxValues = 1_000_000
 
-function depthOf(value: unknown, depth = 0): number {
-  if (typeof value !== 'object' || value === null || depth > deepest) return depth
-  return Math.max(depth, ...Object.values(value).map((item) => depthOf(item, depth + 1)))
+/** How deep a value is nested, and how many values it has written out: what is referred to twice counts twice. */
+interface Extent {
+  levels: number
+  values: number
+}
+
+const endless: Extent = { levels: Number.POSITIVE_INFINITY, values: Number.POSITIVE_INFINITY }
+
+/** Looks at each object once, however often it is referred to. One that holds itself, or lies too deep, is endless. */
+function extentOf(value: unknown, measured = new Map<object, Extent>(), level = 0): Extent {
+  if (typeof value !== 'object' || value === null) return { levels: 0, values: 1 }
+  const known = measured.get(value)
+  if (known !== undefined) return known
+  if (level > maxLevels) return endless
+  // Until it is measured: whoever meets it meanwhile is inside of it.
+  measured.set(value, endless)
+  const extent: Extent = { levels: 1, values: 1 }
+  for (const item of Object.values(value)) {
+    const { levels, values } = extentOf(item, measured, level + 1)
+    extent.levels = Math.max(extent.levels, levels + 1)
+    extent.values += values
+  }
+  measured.set(value, extent)
+  return extent
 }
 
 function adopt<M extends ChatMessage>(message: M): M {
@@ -290,7 +311,10 @@ function checkMessage(message: unknown, position: number): void {
   }
   for (const part of Array.isArray(content) ? content : [])
     if (!isPart(part)) fail(".content to hold parts of type 'text', 'image' or 'file'", part)
-  if (depthOf(message) > deepest) fail(` to be at most ${deepest} levels deep`, message)
+  const { levels, values } = extentOf(message)
+  // Not shown: writing it out may never end.
+  if (levels > maxLevels) fail(` to be at most ${maxLevels} levels deep`, 'a message that is deeper, or holds itself')
+  if (values > maxValues) fail(` to have at most ${maxValues} values`, `a message of ${values}`)
   if (role === 'tool' && typeof toolCallId !== 'string') fail('.toolCallId to be a string', toolCallId)
   if (toolCalls !== undefined && !Array.isArray(toolCalls)) fail('.toolCalls to be an array', toolCalls)
   for (const call of Array.isArray(toolCalls) ? toolCalls : []) {

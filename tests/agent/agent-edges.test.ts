@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { CustomAgent } from '../../src/agent/custom-agent.ts'
 import { inputToJson } from '../../src/agent/durable-run.ts'
 import { handover } from '../../src/agent/handover.ts'
-import { type DurableBody, InMemory } from '../../src/agent/journal.ts'
+import { type DurableBody, InMemory, type Journal } from '../../src/agent/journal.ts'
 import type { RunnerOptions } from '../../src/agent/run.ts'
 import { RunControl } from '../../src/agent/run-control.ts'
 import { AgentRunner } from '../../src/agent/runner.ts'
@@ -11,6 +11,7 @@ import { asTool } from '../../src/agent/sub-agent.ts'
 import { Event } from '../../src/events.ts'
 import { hasToolCalls, type Json } from '../../src/messages.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
+import { deferTools } from '../../src/tools/deferred-tools.ts'
 import { ToolRegistry, type ToolSet } from '../../src/tools/registry.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { expectValidHistory, recordingLogger, resultTexts } from '../hazards/stage.ts'
@@ -322,6 +323,31 @@ describe('CustomAgent at its edges', () => {
     const model = scriptedModel(['Hello.'])
     await new Own({ model, logger }).generate('go')
     expect(model.requests[0]?.tools).toHaveLength(1)
+  })
+
+  it('a run taken up from a journal in another process finds deferred tools as it did before', async () => {
+    class Plain extends CustomAgent {}
+    const bodies: DurableBody[] = []
+    const inputs: Json[] = []
+    const journal: Journal = {
+      connect: (body) => {
+        bodies.push(body)
+        return {
+          start: async (_runId, input) => void inputs.push(input),
+          result: () => Promise.reject(new Error('the process is gone')),
+          deliver: async () => {},
+          cancel: async () => {},
+          pending: async () => [],
+        }
+      },
+    }
+    const script = () => scriptedModel([{ toolCalls: [{ name: 'call_tool', args: { name: 'look', arguments: {} } }] }, 'Done.'])
+    const tools = () => deferTools(new ToolRegistry([look]))
+    const start = () => new Plain({ model: script(), logger, tools: tools(), journal })
+    await expect(start().run('go')).rejects.toThrow('the process is gone')
+    start()
+    const result = await bodies[1]?.(new InMemory('run_1', new AbortController().signal), inputs[0] ?? null)
+    expect(result).toMatchObject({ stopReason: 'answered', toolCalls: [{ tool: 'look', content: 'seen' }] })
   })
 
   it('is resumed as a stream', async () => {

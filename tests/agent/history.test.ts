@@ -230,6 +230,15 @@ describe('as the run goes on', () => {
 describe('messages that are none', () => {
   const circular: { role: 'user'; content: string; self?: unknown } = { role: 'user', content: 'x' }
   circular.self = circular
+  const circles: { role: 'user'; content: string; a?: unknown; b?: unknown } = { role: 'user', content: 'x' }
+  circles.a = [circles, circles]
+  circles.b = circles
+  /** Each level refers twice to the one below: 2 to the power of `levels` values, written out. */
+  const doubled = (levels: number) => {
+    let value: unknown = 'x'
+    for (let level = 0; level < levels; level++) value = { a: value, b: value }
+    return { role: 'user', content: 'x', value }
+  }
   it.each<[string, unknown, RegExp]>([
     [
       'a null part',
@@ -239,8 +248,16 @@ describe('messages that are none', () => {
     ['a part of no known type', { role: 'user', content: [{ type: 'video' }] }, /content to hold parts/],
     ['a role in a list', { role: ['user'], content: 'x' }, /messages\[0\]\.role/],
     ['a message that holds itself', circular, /at most 200 levels deep/],
+    ['a message that holds itself in many places', circles, /at most 200 levels deep/],
+    ['a message that would have no end of values', doubled(60), /at most 1000000 values/],
+    ['one that is too deep besides', doubled(300), /at most 200 levels deep/],
   ])('%s is refused before anything is sent', (_what, message, words) => {
     expect(() => new History([message as ChatMessage])).toThrow(words)
+  })
+
+  it('a message of very many parts is taken', () => {
+    const content = Array.from({ length: 200_000 }, (_, n) => ({ type: 'text' as const, text: `${n}` }))
+    expect(new History([{ role: 'user', content }]).messages).toHaveLength(1)
   })
 
   it('what a model returned is not frozen', async () => {
