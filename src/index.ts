@@ -1,4 +1,4 @@
-export { type CompactionSize, compactMessages, estimateTokens } from './agent/compaction.ts'
+export { type CompactionSize, compactMessages } from './agent/compaction.ts'
 export { CustomAgent } from './agent/custom-agent.ts'
 export type { Decision, Verdict } from './agent/decisions.ts'
 export type { Guardrail, GuardrailVerdict } from './agent/guardrails.ts'
@@ -103,6 +103,7 @@ export type {
 export type { ModelPreset, ProviderPreset, Providers } from './models/providers.ts'
 export type { ModelSettings } from './models/settings.ts'
 export { type SwitchableModel, switchableModel } from './models/switchable.ts'
+export { estimateTokens } from './models/usage.ts'
 export { messagesFromOpenAI, messagesToOpenAI, type OpenAIMessage } from './openai-messages.ts'
 export { type DeferOptions, deferTools, type FoundTools } from './tools/deferred-tools.ts'
 export {

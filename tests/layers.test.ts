@@ -23,6 +23,7 @@ const allowed: Record<string, string[]> = {
     'models/cost.ts',
     'models/create-model.ts',
     'models/fallback.ts',
+    'models/usage.ts',
     'dialects/dialect.ts',
     'dialects/names.ts',
     'dialects/index.ts',

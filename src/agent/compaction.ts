@@ -1,4 +1,5 @@
-import { type ChatMessage, type Content, hasToolCalls, isToolResult, type ToolResultMessage, textOf } from '../messages.ts'
+import { type ChatMessage, isToolResult, type ToolResultMessage, textOf } from '../messages.ts'
+import { estimateTokens } from '../models/usage.ts'
 
 /** What is left out of a conversation when it is sent: nothing at first. Plain data. */
 export interface Compaction {
@@ -21,33 +22,6 @@ export const noCompaction: Compaction = { from: 0, shortenBefore: 0 }
 
 /** Most characters an old result keeps when results are shortened. */
 const shortResult = 1_000
-/** Tokens of a picture or a document, roughly. */
-const partTokens = 1_500
-const messageTokens = 4
-
-const estimates = new WeakMap<ChatMessage, number>()
-
-/** Tokens of a message, roughly: four characters a token, one for scripts that are written without spaces. Too many rather than too few. */
-export function estimateTokens(message: ChatMessage): number {
-  const known = estimates.get(message)
-  if (known !== undefined) return known
-  let tokens = messageTokens + contentTokens(message.content)
-  if (hasToolCalls(message))
-    for (const { function: call } of message.toolCalls) tokens += textTokens(call.name) + textTokens(call.arguments)
-  if (Object.isFrozen(message)) estimates.set(message, tokens)
-  return tokens
-}
-
-function contentTokens(content: Content): number {
-  if (typeof content === 'string') return textTokens(content)
-  return content.reduce((sum, part) => sum + (part.type === 'text' ? textTokens(part.text) : partTokens), 0)
-}
-
-function textTokens(text: string): number {
-  let wide = 0
-  for (let i = 0; i < text.length; i++) if (text.charCodeAt(i) >= 0x2e80) wide++
-  return Math.ceil((text.length - wide) / 4) + wide
-}
 
 /** The conversation as it is sent: calls and results whole, system messages kept, and the task that is being worked on. */
 export function compacted(messages: readonly ChatMessage[], { from, shortenBefore, summary }: Compaction): readonly ChatMessage[] {

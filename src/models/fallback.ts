@@ -1,9 +1,18 @@
 import { InvalidOptionError, ModelError, type ToolloopError } from '../errors.ts'
-import { addUsage, type Usage } from '../messages.ts'
+import type { Usage } from '../messages.ts'
 import { knowsCost, withCost } from './cost.ts'
 import { type AnyModel, openModel } from './create-model.ts'
-import { type ChatModel, type ModelCapabilities, type ModelRequest, type ModelResponse, type ModelSink, toModelError } from './model.ts'
+import {
+  type ChatModel,
+  isModelError,
+  type ModelCapabilities,
+  type ModelRequest,
+  type ModelResponse,
+  type ModelSink,
+  toModelError,
+} from './model.ts'
 import { watchSink } from './retry.ts'
+import { sumOfUsage, usageOfFailure, wholeUsage, withUsage, withWholeUsage } from './usage.ts'
 
 export interface FallbackOptions {
   /**
@@ -97,13 +106,14 @@ class FallbackModel implements ChatModel {
       try {
         const response = await model.generate(request, watched)
         candidate.restsUntil = 0
-        return answered(response, model, failures, spent)
+        return answered(spent === undefined ? response : withWholeUsage(request, response), model, failures, spent)
       } catch (thrown) {
         const error = toModelError(thrown, model.provider, model.model)
-        if (error.code === 'aborted' || error.code === 'invalid_option' || shown.any) throw error
+        const reported = usageOfFailure(error)
+        const usage = reported && withCost(reported, model.capabilities)
+        if (error.code === 'aborted' || error.code === 'invalid_option' || shown.any) throw withUsage(error, sumOfUsage(spent, usage))
         if (restingCodes.has(error.code)) candidate.restsUntil = performance.now() + Math.max(this.#cooldownMs, retryAfterOf(error))
-        const usage = error instanceof ModelError ? error.partial?.usage : undefined
-        if (usage !== undefined) spent = spent ? addUsage(spent, withCost(usage, model.capabilities)) : withCost(usage, model.capabilities)
+        spent = sumOfUsage(spent, usage)
         failures.push(error)
       }
     }
@@ -124,8 +134,8 @@ function answered(
   failures: readonly ToolloopError[],
   spent: Usage | undefined,
 ): ModelResponse {
-  const own = response.usage && withCost(response.usage, capabilities)
-  const usage = own && spent ? addUsage(spent, own) : (own ?? spent)
+  const own = wholeUsage(response.usage)
+  const usage = sumOfUsage(spent, own && withCost(own, capabilities))
   const warnings = [
     ...failures.map(({ message }) => `Answered by \`${provider}/${model}\` instead: ${message}`),
     ...(response.warnings ?? []),
@@ -142,7 +152,7 @@ function answered(
 function allFailed(failures: readonly ToolloopError[], { provider, model }: ChatModel, usage: Usage | undefined): ToolloopError {
   const last = failures.at(-1)
   const before = failures.slice(0, -1).map(({ message }) => message)
-  if (!(last instanceof ModelError) || before.length === 0) return last ?? toModelError('No model was asked', provider, model)
+  if (!isModelError(last) || before.length === 0) return last ?? toModelError('No model was asked', provider, model)
   const { code, message, cause: _, partial, ...fields } = last
   return new ModelError(code, `${message}. Before that: ${before.join('; ')}`, {
     ...fields,
@@ -154,7 +164,7 @@ function allFailed(failures: readonly ToolloopError[], { provider, model }: Chat
 }
 
 function retryAfterOf(error: ToolloopError): number {
-  return (error instanceof ModelError && error.retryAfterMs) || 0
+  return (isModelError(error) && error.retryAfterMs) || 0
 }
 
 function nameOf({ provider, model }: ChatModel): string {

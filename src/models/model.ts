@@ -126,6 +126,11 @@ export function abortedError(provider: string, cause?: unknown): ModelError {
   return new ModelError('aborted', 'The request was aborted', { provider, retryable: false, cause })
 }
 
+/** Also one of another installed copy of this package. */
+export function isModelError(error: unknown): error is ModelError {
+  return ModelError.isInstance(error) && 'retryable' in error
+}
+
 /** Any thrown value as the `ModelError` the contract promises; one that is none was not foreseen by the driver. */
 export function toModelError(thrown: unknown, provider: string, model: string): ModelError | ToolloopError {
   if (ModelError.isInstance(thrown)) return thrown

@@ -1,5 +1,7 @@
 import { InvalidOptionError, ModelError } from '../errors.ts'
-import { abortedError, type ChatModel, type ModelRequest, type ModelResponse, type ModelSink } from './model.ts'
+import { addUsage, type Usage } from '../messages.ts'
+import { abortedError, type ChatModel, isModelError, type ModelRequest, type ModelResponse, type ModelSink } from './model.ts'
+import { sumOfUsage, usageOfFailure, withUsage, withWholeUsage } from './usage.ts'
 
 export interface RetryOptions {
   /** How often a failed request is made again. Default 2. */
@@ -13,7 +15,8 @@ export interface RetryOptions {
 /**
  * The same model, whose failed requests are made again where that may help: those whose error is `retryable`, and never after a piece
  * of the response went into the sink, since it would be shown twice. A provider's `retry-after` is waited for; one that is longer than
- * `maxRetryDelayMs` ends it at once. Aborting ends a wait at once. Throws `invalid_option` for options out of range.
+ * `maxRetryDelayMs` ends it at once. Aborting ends a wait at once. The usage of the response, or of
+ * the error, is that of all tries. Throws `invalid_option` for options out of range.
  */
 export function withRetry(model: ChatModel, options: RetryOptions = {}): ChatModel {
   const { maxRetries = 2, maxRetryDelayMs = 30_000, firstDelayMs = 500 } = options
@@ -30,24 +33,30 @@ export function withRetry(model: ChatModel, options: RetryOptions = {}): ChatMod
     async generate(request: ModelRequest, sink?: ModelSink): Promise<ModelResponse> {
       const shown = { any: false }
       const watched = sink && watchSink(sink, shown)
+      let spent: Usage | undefined
       for (let retries = 0; ; retries++) {
         try {
           const response = await model.generate(request, watched)
-          return retries === 0 ? response : { ...response, retries: retries + (response.retries ?? 0) }
+          return retries === 0 ? response : afterFailures(request, response, retries, spent)
         } catch (error) {
-          if (!isModelError(error) || !error.retryable || shown.any || retries >= maxRetries) throw error
-          if ((error.retryAfterMs ?? 0) > maxRetryDelayMs) throw tooLong(error, maxRetryDelayMs)
+          const told = (last: unknown) => (spent === undefined ? last : withUsage(last, sumOfUsage(spent, usageOfFailure(last))))
+          if (!isModelError(error) || !error.retryable || shown.any || retries >= maxRetries) throw told(error)
+          if ((error.retryAfterMs ?? 0) > maxRetryDelayMs) throw told(tooLong(error, maxRetryDelayMs))
+          spent = sumOfUsage(spent, usageOfFailure(error))
           const backoff = Math.min(firstDelayMs * 2 ** retries, maxRetryDelayMs) * (1 - Math.random() / 4)
-          await wait(error.retryAfterMs ?? backoff, model.provider, request.signal)
+          const waited = await wait(error.retryAfterMs ?? backoff, request.signal)
+          if (!waited) throw told(abortedError(model.provider, request.signal?.reason))
         }
       }
     },
   }
 }
 
-/** Also one of another installed copy of this package. */
-function isModelError(error: unknown): error is ModelError {
-  return ModelError.isInstance(error) && 'retryable' in error
+function afterFailures(request: ModelRequest, response: ModelResponse, failed: number, spent: Usage | undefined): ModelResponse {
+  const retries = failed + (response.retries ?? 0)
+  if (spent === undefined) return { ...response, retries }
+  const whole = withWholeUsage(request, response)
+  return { ...whole, usage: addUsage(spent, whole.usage), retries }
 }
 
 /** The same sink, noting that something was shown. */
@@ -80,15 +89,16 @@ export function watchSink(sink: ModelSink, shown: { any: boolean }): ModelSink {
   return watched
 }
 
-function wait(ms: number, provider: string, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve, reject) => {
+/** False when it was aborted before the end. */
+function wait(ms: number, signal: AbortSignal | undefined): Promise<boolean> {
+  return new Promise((resolve) => {
     const onAbort = () => {
       clearTimeout(timer)
-      reject(abortedError(provider, signal?.reason))
+      resolve(false)
     }
     const timer = setTimeout(() => {
       signal?.removeEventListener('abort', onAbort)
-      resolve()
+      resolve(true)
     }, ms)
     if (signal?.aborted) onAbort()
     else signal?.addEventListener('abort', onAbort, { once: true })

@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { compactMessages, estimateTokens, sizeOf } from '../../src/agent/compaction.ts'
+import { compactMessages, sizeOf } from '../../src/agent/compaction.ts'
 import { type ChatMessage, isToolResult, textOf } from '../../src/messages.ts'
+import { estimateTokens } from '../../src/models/usage.ts'
 import { expectValidHistory } from '../hazards/stage.ts'
 
 const text = fc.oneof(
@@ -108,14 +109,5 @@ describe('a conversation that is too long', () => {
     const [first, ...rest] = compactMessages(messages, { tokens: 260 })
     expect(first?.content).toBe('[11 earlier messages were left out to save space. In short:]\nThe key is under the mat.')
     expect(rest).toEqual(messages.slice(-2))
-  })
-
-  it('estimates by length: four characters a token, one for wide scripts; calls and pictures count', () => {
-    expect(estimateTokens({ role: 'user', content: 'a'.repeat(400) })).toBe(104)
-    expect(estimateTokens({ role: 'user', content: '文'.repeat(400) })).toBe(404)
-    const picture = { type: 'image' as const, url: 'https://x/y.png' }
-    expect(estimateTokens({ role: 'user', content: [picture, { type: 'text', text: 'abcd' }] })).toBe(1505)
-    const toolCalls = [{ id: 'c', type: 'function' as const, function: { name: 'look', arguments: 'x'.repeat(40) } }]
-    expect(estimateTokens({ role: 'assistant', content: '', toolCalls })).toBe(15)
   })
 })

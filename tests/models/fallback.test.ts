@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { AgentRunner } from '../../src/agent/runner.ts'
+import { ModelError } from '../../src/errors.ts'
 import { createModel } from '../../src/models/create-model.ts'
 import { fallbackModel } from '../../src/models/fallback.ts'
 import type { ChatModel } from '../../src/models/model.ts'
@@ -77,6 +78,36 @@ describe('several models as one', () => {
     expect(result.steps).toMatchObject([{ provider: 'custom', model: 'b' }])
     expect(result.usage).toMatchObject({ inputTokens: 2_000_000, outputTokens: 200_000 })
     expect(result.usage.costUsd).toBeCloseTo(2 + 4, 6)
+  })
+
+  it('counts what failed ones used also when it ends with an error, or the one that answers tells nothing', async () => {
+    const usage = { inputTokens: 1_000_000, outputTokens: 100_000 }
+    const cut = { text: 'cut', usage, finishReason: 'error' as const }
+    await using one = await startMockProvider({ script: () => cut })
+    await using two = await startMockProvider({ script: [cut, { text: 'two' }] })
+    const silent: ChatModel = {
+      provider: 'p',
+      model: 'm',
+      capabilities: { nativeTools: true },
+      generate: (_, sink) => {
+        sink?.reasoning?.('shown')
+        throw new ModelError('stream_cut', 'broken', { provider: 'p', retryable: true })
+      },
+    }
+    const first = open(one, 'a', { price })
+    await expect(fallbackModel([first, silent]).generate(ask, { reasoning() {} })).rejects.toMatchObject({
+      code: 'stream_cut',
+      partial: { usage: { totalTokens: 1_100_000, costUsd: 2 } },
+    })
+    const shown = fallbackModel([first, silent]).generate(ask, { text() {} })
+    await expect(shown).rejects.toMatchObject({ partial: { text: 'cut', usage: { costUsd: 2 } } })
+    const second = open(two, 'b', { price })
+    await expect(fallbackModel([first, second]).generate(ask)).rejects.toMatchObject({ partial: { usage: { costUsd: 4 } } })
+
+    const unreported: ChatModel = { ...silent, generate: async () => ({ text: 'ok', toolCalls: [], finishReason: 'stop' }) }
+    const answered = await fallbackModel([first, unreported]).generate(ask)
+    expect(answered.usage?.totalTokens).toBeGreaterThan(1_100_000)
+    expect(answered.warnings).toContainEqual(expect.stringContaining('estimated'))
   })
 
   it('can do what all of them can', async () => {

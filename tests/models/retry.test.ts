@@ -144,6 +144,40 @@ describe('withRetry', () => {
     expect(asked()).toBe(1)
   })
 
+  it('counts what failed tries used, in the response and in the error that is given up with', async () => {
+    const usage = { inputTokens: 100, outputTokens: 10, totalTokens: 110 }
+    const cut = fail({ partial: { text: 'The', usage: { ...usage, reasoningTokens: 3 } } })
+    const whole = () => ({ ...answer, usage })
+    const twice = { inputTokens: 200, outputTokens: 20, totalTokens: 220, reasoningTokens: 3 }
+    expect(await model([cut, fail(), whole]).model.generate(request)).toEqual({ ...answer, usage: twice, retries: 2 })
+
+    await expect(model([cut, whole], { maxRetries: 0 }).model.generate(request)).rejects.toMatchObject({ partial: { usage } })
+    for (const last of [fail(), fail({ retryable: false }), fail({ retryAfterMs: 60_000 })]) {
+      await expect(model([cut, cut, last]).model.generate(request)).rejects.toMatchObject({
+        code: 'provider_error',
+        message: expect.stringContaining('HTTP 500'),
+        partial: { usage: { ...twice, reasoningTokens: 6 } },
+      })
+    }
+    const three = model([cut, cut, cut]).model.generate(request)
+    await expect(three).rejects.toMatchObject({ partial: { text: 'The', usage: { totalTokens: 330 } } })
+
+    // Only the failed one told: what the other used is estimated.
+    const told = await model([cut, () => answer]).model.generate(request)
+    expect(told.usage?.totalTokens).toBeGreaterThan(110)
+    expect(told.warnings).toEqual([expect.stringContaining('estimated')])
+  })
+
+  it('an abort while it waits still tells what failed tries used', async () => {
+    const controller = new AbortController()
+    const usage = { inputTokens: 100, outputTokens: 10, totalTokens: 110 }
+    const failing = vi.fn(fail({ retryAfterMs: 29_000, partial: { text: 'The', usage } }))
+    const done = model([failing]).model.generate({ ...request, signal: controller.signal })
+    await new Promise((resolve) => setImmediate(resolve))
+    controller.abort(new Error('enough'))
+    await expect(done).rejects.toMatchObject({ code: 'aborted', partial: { usage } })
+  })
+
   it('H39 ends the wait at once when aborted', async () => {
     const controller = new AbortController()
     const failing = vi.fn(fail({ retryAfterMs: 29_000 }))
@@ -189,6 +223,17 @@ describe('a created model', () => {
     })
     expect(await createModel({ ...settings, baseURL: server.baseURL }).generate(request)).toMatchObject({ text: 'ok', retries: 2 })
     expect(new Set(server.requests.map(({ text }) => text)).size).toBe(1)
+  })
+
+  it('counts the tokens of a stream that broke off before it was asked for again', async () => {
+    await using server = await startServer((response, _request, index) => {
+      const usage = { prompt_tokens: 50, completion_tokens: 5, total_tokens: 55 }
+      eventStream(response).write(events({ ...chunk({ content: 'The wea' }), usage }))
+      if (index === 1) response.end(events({ ...chunk({ content: 'ther.' }, 'stop'), usage }))
+      else setImmediate(() => response.destroy())
+    })
+    const created = createModel({ ...settings, baseURL: server.baseURL, maxRetryDelayMs: 0 })
+    expect(await created.generate(request)).toMatchObject({ text: 'The weather.', retries: 1, usage: { totalTokens: 110 } })
   })
 
   it('H40 H41 makes a cut stream’s request again only if nothing of it was shown', async () => {

@@ -1,0 +1,105 @@
+import { ModelError } from '../errors.ts'
+import { addUsage, type ChatMessage, type Content, hasToolCalls, isJsonObject, type Usage } from '../messages.ts'
+import type { ToolDefinition } from '../tools/tool.ts'
+import { isModelError, type ModelRequest, type ModelResponse } from './model.ts'
+
+/** Tokens of a picture or a document, roughly. */
+const partTokens = 1_500
+const messageTokens = 4
+
+/**
+ * A usage that can be added up, made of what a model reports: numbers that are not finite, negative ones and everything else that is no
+ * number are dropped, and counts that are missing follow from the others. Undefined when no tokens are reported.
+ */
+export function wholeUsage(usage: unknown): Usage | undefined {
+  if (!isJsonObject(usage)) return undefined
+  const input = count(usage.inputTokens)
+  const output = count(usage.outputTokens)
+  const total = count(usage.totalTokens)
+  if (input === undefined && output === undefined && total === undefined) return undefined
+  const inputTokens = input ?? Math.max(0, (total ?? 0) - (output ?? 0))
+  const outputTokens = output ?? Math.max(0, (total ?? 0) - inputTokens)
+  const whole: Usage = { inputTokens, outputTokens, totalTokens: Math.max(total ?? 0, inputTokens + outputTokens) }
+  for (const key of ['reasoningTokens', 'cacheReadTokens', 'cacheWriteTokens', 'costUsd'] as const) {
+    const value = count(usage[key])
+    if (value !== undefined) whole[key] = value
+  }
+  return whole
+}
+
+function count(value: unknown): number | undefined {
+  return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : undefined
+}
+
+/** What a request used, by its length, for a model that does not report it. Frozen messages, and tools, are measured once. */
+export function estimateUsage(
+  { messages, tools = [] }: Pick<ModelRequest, 'messages' | 'tools'>,
+  { text = '', reasoning = '', toolCalls = [] }: Partial<ModelResponse>,
+): Usage {
+  let inputTokens = 0
+  for (const message of messages) inputTokens += estimateTokens(message)
+  for (const tool of tools) inputTokens += toolTokens(tool)
+  const outputTokens = estimateTokens({ role: 'assistant', content: text, toolCalls }) - messageTokens + textTokens(reasoning)
+  return { inputTokens, outputTokens, totalTokens: inputTokens + outputTokens }
+}
+
+/** The response with a whole usage: what the model reported, else an estimate, of which `warnings` tells. */
+export function withWholeUsage(
+  request: Pick<ModelRequest, 'messages' | 'tools'>,
+  response: ModelResponse,
+): ModelResponse & { usage: Usage } {
+  const usage = wholeUsage(response.usage)
+  if (usage !== undefined) return { ...response, usage }
+  const warning = 'The model reported no usage, so that it is estimated by the length of what was read and written'
+  return { ...response, usage: estimateUsage(request, response), warnings: [...(response.warnings ?? []), warning] }
+}
+
+/** What two requests used together; undefined while neither told. */
+export function sumOfUsage(one: Usage | undefined, other: Usage | undefined): Usage | undefined {
+  return one === undefined ? other : addUsage(one, other)
+}
+
+/** What a failed request used, as far as it came to be known. */
+export function usageOfFailure(error: unknown): Usage | undefined {
+  return isModelError(error) ? wholeUsage(error.partial?.usage) : undefined
+}
+
+/** The error, telling of that usage. */
+export function withUsage<E>(error: E, usage: Usage | undefined): E | ModelError {
+  if (usage === undefined || !isModelError(error)) return error
+  const { code, message, cause: _, partial, ...fields } = error
+  return new ModelError(code, message, { ...fields, partial: { text: '', ...partial, usage }, cause: error })
+}
+
+const estimates = new WeakMap<ChatMessage | ToolDefinition, number>()
+
+/** Tokens of a message, roughly: four characters a token, one for scripts that are written without spaces. Too many rather than too few. */
+export function estimateTokens(message: ChatMessage): number {
+  const known = estimates.get(message)
+  if (known !== undefined) return known
+  let tokens = messageTokens + contentTokens(message.content)
+  if (hasToolCalls(message))
+    for (const { function: call } of message.toolCalls) tokens += textTokens(call.name) + textTokens(call.arguments)
+  if (Object.isFrozen(message)) estimates.set(message, tokens)
+  return tokens
+}
+
+function toolTokens(tool: ToolDefinition): number {
+  let tokens = estimates.get(tool)
+  if (tokens === undefined) {
+    tokens = textTokens(JSON.stringify(tool))
+    estimates.set(tool, tokens)
+  }
+  return tokens
+}
+
+function contentTokens(content: Content): number {
+  if (typeof content === 'string') return textTokens(content)
+  return content.reduce((sum, part) => sum + (part.type === 'text' ? textTokens(part.text) : partTokens), 0)
+}
+
+function textTokens(text: string): number {
+  let wide = 0
+  for (let i = 0; i < text.length; i++) if (text.charCodeAt(i) >= 0x2e80) wide++
+  return Math.ceil((text.length - wide) / 4) + wide
+}
