@@ -1,4 +1,4 @@
-import { messageOf, type ToolloopError } from '../errors.ts'
+import { messageOf, ToolloopError } from '../errors.ts'
 import {
   copyForListener,
   Event,
@@ -89,6 +89,7 @@ export class LiveRun implements RunScope {
   /** Told of an interruption; a plain set, because listeners on a signal cost more than the rest of a turn's bookkeeping. */
   readonly #waiting = new Set<() => void>()
   #interruption: Extract<StopReason, 'aborted' | 'deadline'> | undefined
+  #abortError: ToolloopError | undefined
 
   #budget: Budget
   #onTextFailed = false
@@ -203,9 +204,15 @@ export class LiveRun implements RunScope {
     return this.#interruption
   }
 
+  /** Why it was aborted, if it was in this process. */
+  get abortError(): ToolloopError | undefined {
+    return this.#abortError
+  }
+
   interrupt(why: 'aborted' | 'deadline', reason?: unknown): void {
     if (this.#interruption !== undefined) return
     this.#interruption = why
+    if (why === 'aborted') this.#abortError = abortErrorOf(reason)
     this.#controller.abort(reason)
     for (const stopWaiting of this.#waiting) stopWaiting()
   }
@@ -346,6 +353,13 @@ export class LiveRun implements RunScope {
     waitFor(milliseconds)
     this.#release.add(() => clearTimeout(timer))
   }
+}
+
+function abortErrorOf(reason: unknown): ToolloopError {
+  // What `controller.abort()` gives for a reason of its own says nothing.
+  const isDefault = reason instanceof DOMException && reason.name === 'AbortError' && reason.message === 'This operation was aborted'
+  const why = reason === undefined || isDefault ? '' : `: ${messageOf(reason)}`
+  return new ToolloopError('aborted', `The run was aborted${why}`, { cause: reason })
 }
 
 function joinTaps(own: EventTap | undefined, outer: EventTap | undefined): EventTap | undefined {

@@ -140,13 +140,23 @@ export class RunRecord {
       pending,
       ...rememberedIn(run),
       ...(this.#agent === undefined ? {} : { agent: this.#agent }),
-      ...(error === undefined ? {} : { error: errorOf(error, run) }),
+      ...(stopReason === 'aborted' ? { error: abortedError(run) } : error === undefined ? {} : { error: errorOf(error, run) }),
     }
   }
 }
 
+/** Why the run was aborted, as far as that is known: not where it was aborted in a process that is gone. */
+function abortedError({ abortError }: LiveRun): ToolloopError {
+  return abortError ?? new ToolloopError('aborted', 'The run was aborted')
+}
+
 /** The error as it was thrown, with its stack and cause; after a crash, one made from the record. */
-export function errorOf({ code, message }: ErrorRecord, { errors, model: { provider, model } }: LiveRun): ToolloopError {
+export function errorOf({ code, message }: ErrorRecord, run: LiveRun): ToolloopError {
+  if (code === 'aborted') return run.abortError ?? new ToolloopError(code, message)
+  const {
+    errors,
+    model: { provider, model },
+  } = run
   const thrown = [...errors.values()].findLast((error) => error.code === code && error.message === message)
   if (thrown !== undefined) return thrown
   return code === 'guardrail' ? new ToolloopError(code, message) : new ModelError(code, message, { provider, model, retryable: false })

@@ -272,5 +272,6 @@ export interface RunResult<Output = string> {
   remembered?: string[]
   /** The agent that has the conversation now, where it was handed over. */
   agent?: string
+  /** Why the run did not end well: with `model_error`, `refused` and `aborted`, of which the caller's reason is the `cause`. */
   error?: ToolloopError
 }

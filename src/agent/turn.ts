@@ -2,8 +2,7 @@ import { ModelError, ToolloopError } from '../errors.ts'
 import { Event } from '../events.ts'
 import { addUsage, type ChatMessage, copyJson, type ToolCall, type Usage } from '../messages.ts'
 import { withCost } from '../models/cost.ts'
-import { type ChatModel, type ModelRequest, type ModelResponse, type ModelSink, type ToolChoice, toModelError } from '../models/model.ts'
-import { TextBuffer } from '../text-buffer.ts'
+import { type ChatModel, type ModelRequest, type ModelResponse, type ToolChoice, toModelError } from '../models/model.ts'
 import type { PreparedCall } from '../tools/arguments.ts'
 import type { ToolSet } from '../tools/registry.ts'
 import { loggedFailure, notFoundText } from '../tools/runner.ts'
@@ -21,6 +20,7 @@ import type { RunStep } from './run.ts'
 import type { TextExchange } from './text-calls.ts'
 import type { ReadResponse } from './text-reading.ts'
 import { buildTurn, type TurnRequest } from './turn-request.ts'
+import { TurnSink } from './turn-sink.ts'
 
 /** One model turn as it is recorded: what was said and what is to be done about it. */
 export type Turn =
@@ -77,8 +77,7 @@ class TurnInFlight {
   readonly #meta: { iteration: number } & StepTags
   readonly #key: string
   readonly #startedAt = performance.now()
-  readonly #shownText = new TextBuffer()
-  #firstPieceAt: number | undefined
+  readonly #sink: TurnSink
   /** The request under way, where calls may be text. */
   #exchange: TextExchange | undefined
 
@@ -90,6 +89,7 @@ class TurnInFlight {
     this.#holdsText = hasGuardrail(run, 'output')
     this.#meta = { iteration, ...tags }
     this.#key = key
+    this.#sink = new TurnSink(run, this.#meta, this.#holdsText)
   }
 
   async finish(history: History): Promise<Turn> {
@@ -113,7 +113,7 @@ class TurnInFlight {
         }
       }
       if (response === undefined)
-        return { kind: 'interrupted', why: this.#run.interruption ?? 'aborted', text: this.#shownText.toString(), ...this.#spent(usage) }
+        return { kind: 'interrupted', why: this.#run.interruption ?? 'aborted', text: this.#partialText(undefined), ...this.#spent(usage) }
       if (isEmpty(response)) {
         usage = response.usage
         throw new ModelError(
@@ -139,64 +139,20 @@ class TurnInFlight {
 
   /** The response, or undefined when the run was interrupted; a model that ignores its signal is left behind. */
   async #ask(request: ModelRequest): Promise<ReadResponse | undefined> {
-    const listening = { on: true }
-    const sink = this.#sink(listening)
+    const heard = this.#sink.open()
     const textCalls = await this.#run.textCallsFor(this.#model, request.tools !== undefined)
-    this.#exchange = textCalls?.open(request, sink)
-    const { request: sent, sink: into } = this.#exchange ?? { request, sink }
+    this.#exchange = textCalls?.open(request, heard)
+    const { request: sent, sink: into } = this.#exchange ?? { request, sink: heard }
     // `async` turns a model that throws at once into one that rejects.
-    const ask = async () => this.#model.generate(sent, into)
+    const ask = async () => this.#model.generate(sent, this.#sink.complete(into))
     try {
       const response = await this.#run.untilInterrupted(ask())
       if (this.#run.signal.aborted) return undefined
       const checked = checkResponse(response, this.#model)
       return this.#exchange?.finish(checked) ?? checked
     } finally {
-      listening.on = false
+      this.#sink.close()
     }
-  }
-
-  /** Only what somebody listens to: a response nobody has seen yet can be asked for again when it breaks off. */
-  #sink(listening: { readonly on: boolean }): ModelSink | undefined {
-    const run = this.#run
-    const sink: ModelSink = {}
-    const text = this.#holdsText ? undefined : run.deltas(Event.TEXT_DELTA, this.#meta)
-    const reasoning = run.deltas(Event.REASONING_DELTA, this.#meta)
-    const inputStart = run.deltas(Event.TOOL_INPUT_START, this.#meta)
-    const inputDelta = run.deltas(Event.TOOL_INPUT_DELTA, this.#meta)
-    // A model may go on talking when its turn, or the run, is over.
-    const take = () => {
-      if (!listening.on || run.interruption !== undefined) return false
-      this.#firstPieceAt ??= performance.now()
-      return true
-    }
-    if (text !== undefined) {
-      sink.text = (delta) => {
-        if (delta === '' || !take()) return
-        this.#shownText.add(delta)
-        text({ text: delta })
-      }
-    }
-    if (reasoning !== undefined) {
-      sink.reasoning = (delta) => {
-        if (delta !== '' && take()) reasoning({ text: delta })
-      }
-    }
-    // An answer is held back like text, also where it comes as a call's arguments.
-    const answers = new Set<number>()
-    const holdsAnswer = this.#holdsText && run.output !== undefined
-    if (inputStart !== undefined || (inputDelta !== undefined && holdsAnswer)) {
-      sink.toolCallStart = (index, id, tool) => {
-        if (holdsAnswer && tool === run.output?.tool.name) answers.add(index)
-        if (take()) inputStart?.({ index, id, tool })
-      }
-    }
-    if (inputDelta !== undefined) {
-      sink.toolCallDelta = (index, json) => {
-        if (take() && !answers.has(index)) inputDelta({ index, json })
-      }
-    }
-    return Object.keys(sink).length === 0 ? undefined : sink
   }
 
   async #read(response: ReadResponse, history: History): Promise<Turn> {
@@ -298,7 +254,7 @@ class TurnInFlight {
   #step(response: ModelResponse, toolCalls: string[]): RunStep {
     const { provider, model, capabilities } = this.#model
     const firstPieceMs =
-      response.timeToFirstTokenMs ?? (this.#firstPieceAt === undefined ? undefined : this.#firstPieceAt - this.#startedAt)
+      response.timeToFirstTokenMs ?? (this.#sink.firstPieceAt === undefined ? undefined : this.#sink.firstPieceAt - this.#startedAt)
     return {
       iteration: this.#meta.iteration,
       provider: response.provider ?? provider,
@@ -323,8 +279,9 @@ class TurnInFlight {
   /** What was said before the response broke off; not what may have become a call. */
   #partialText(partial: ModelError['partial']): string {
     if (this.#holdsText) return ''
-    if (partial === undefined) return this.#shownText.toString()
-    return this.#exchange?.partOf(partial.text) ?? partial.text
+    if (partial === undefined && this.#sink.shownText !== '') return this.#sink.shownText
+    const text = partial?.text ?? this.#sink.unseenText
+    return this.#exchange?.partOf(text) ?? text
   }
 
   #failed(thrown: unknown, usage: Usage | undefined): Turn {

@@ -11,7 +11,7 @@ import {
   type ModelSink,
   toModelError,
 } from './model.ts'
-import { watchSink } from './retry.ts'
+import { restartable } from './retry.ts'
 import { sumOfUsage, usageOfFailure, wholeUsage, withUsage, withWholeUsage } from './usage.ts'
 
 export interface FallbackOptions {
@@ -97,11 +97,10 @@ class FallbackModel implements ChatModel {
   }
 
   async generate(request: ModelRequest, sink?: ModelSink): Promise<ModelResponse> {
-    const shown = { any: false }
-    const watched = sink && watchSink(sink, shown)
+    const watched = sink && restartable(sink)
     const failures: (ModelError | ToolloopError)[] = []
     let spent: Usage | undefined
-    for (const candidate of this.#inOrder()) {
+    for (const [at, candidate] of this.#inOrder().entries()) {
       const { model } = candidate
       try {
         const response = await model.generate(request, watched)
@@ -111,7 +110,9 @@ class FallbackModel implements ChatModel {
         const error = toModelError(thrown, model.provider, model.model)
         const reported = usageOfFailure(error)
         const usage = reported && withCost(reported, model.capabilities)
-        if (error.code === 'aborted' || error.code === 'invalid_option' || shown.any) throw withUsage(error, sumOfUsage(spent, usage))
+        const isFinal = error.code === 'aborted' || error.code === 'invalid_option'
+        const isLast = at === this.#candidates.length - 1
+        if (isFinal || (!isLast && watched?.restart() === false)) throw withUsage(error, sumOfUsage(spent, usage))
         if (restingCodes.has(error.code)) candidate.restsUntil = performance.now() + Math.max(this.#cooldownMs, retryAfterOf(error))
         spent = sumOfUsage(spent, usage)
         failures.push(error)

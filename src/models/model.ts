@@ -78,6 +78,11 @@ export interface ModelSink {
   reasoning?(delta: string): void
   toolCallStart?(index: number, id: string, name: string): void
   toolCallDelta?(index: number, json: string): void
+  /**
+   * Asked before a response that broke off is asked for anew. True: no piece of it was shown to anybody, and what was given is forgotten, for
+   * the response begins again. False: it is not asked for again. Default: false once the sink was given a piece.
+   */
+  restart?(): boolean
 }
 
 /** US dollars for a million tokens. */

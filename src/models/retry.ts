@@ -14,7 +14,7 @@ export interface RetryOptions {
 
 /**
  * The same model, whose failed requests are made again where that may help: those whose error is `retryable`, and never after a piece
- * of the response went into the sink, since it would be shown twice. A provider's `retry-after` is waited for; one that is longer than
+ * of the response was shown (see `ModelSink.restart`), since it would be shown twice. A provider's `retry-after` is waited for; one that is longer than
  * `maxRetryDelayMs` ends it at once. Aborting ends a wait at once. The usage of the response, or of
  * the error, is that of all tries. Throws `invalid_option` for options out of range.
  */
@@ -31,8 +31,7 @@ export function withRetry(model: ChatModel, options: RetryOptions = {}): ChatMod
       return model.capabilities
     },
     async generate(request: ModelRequest, sink?: ModelSink): Promise<ModelResponse> {
-      const shown = { any: false }
-      const watched = sink && watchSink(sink, shown)
+      const watched = sink && restartable(sink)
       let spent: Usage | undefined
       for (let retries = 0; ; retries++) {
         try {
@@ -40,8 +39,9 @@ export function withRetry(model: ChatModel, options: RetryOptions = {}): ChatMod
           return retries === 0 ? response : afterFailures(request, response, retries, spent)
         } catch (error) {
           const told = (last: unknown) => (spent === undefined ? last : withUsage(last, sumOfUsage(spent, usageOfFailure(last))))
-          if (!isModelError(error) || !error.retryable || shown.any || retries >= maxRetries) throw told(error)
+          if (!isModelError(error) || !error.retryable || retries >= maxRetries) throw told(error)
           if ((error.retryAfterMs ?? 0) > maxRetryDelayMs) throw told(tooLong(error, maxRetryDelayMs))
+          if (watched?.restart() === false) throw told(error)
           spent = sumOfUsage(spent, usageOfFailure(error))
           const backoff = Math.min(firstDelayMs * 2 ** retries, maxRetryDelayMs) * (1 - Math.random() / 4)
           const waited = await wait(error.retryAfterMs ?? backoff, request.signal)
@@ -59,35 +59,39 @@ function afterFailures(request: ModelRequest, response: ModelResponse, failed: n
   return { ...whole, usage: addUsage(spent, whole.usage), retries }
 }
 
-/** The same sink, noting that something was shown. */
-export function watchSink(sink: ModelSink, shown: { any: boolean }): ModelSink {
-  const watched: ModelSink = {}
+/** The same sink, which can always say whether its response may be asked for anew. */
+export function restartable(sink: ModelSink): RestartableSink {
+  if (sink.restart !== undefined) return sink as RestartableSink
+  let isShown = false
+  const watched: RestartableSink = { restart: () => !isShown }
   if (sink.text) {
     watched.text = (delta) => {
-      shown.any = true
+      isShown = true
       sink.text?.(delta)
     }
   }
   if (sink.reasoning) {
     watched.reasoning = (delta) => {
-      shown.any = true
+      isShown = true
       sink.reasoning?.(delta)
     }
   }
   if (sink.toolCallStart) {
     watched.toolCallStart = (index, id, name) => {
-      shown.any = true
+      isShown = true
       sink.toolCallStart?.(index, id, name)
     }
   }
   if (sink.toolCallDelta) {
     watched.toolCallDelta = (index, json) => {
-      shown.any = true
+      isShown = true
       sink.toolCallDelta?.(index, json)
     }
   }
   return watched
 }
+
+export type RestartableSink = ModelSink & { restart(): boolean }
 
 /** False when it was aborted before the end. */
 function wait(ms: number, signal: AbortSignal | undefined): Promise<boolean> {

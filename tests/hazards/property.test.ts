@@ -267,7 +267,7 @@ async function play({ turns, options, approve, abortAt, leaveAt }: Scenario, how
   const spent = result.steps.reduce((sum, step) => addUsage(sum, step.usage), noUsage)
   expect(result.usage.totalTokens).toBeGreaterThanOrEqual(spent.totalTokens)
   const { stopReason } = result
-  const mustExplain = stopReason === 'model_error' || stopReason === 'refused'
+  const mustExplain = stopReason === 'model_error' || stopReason === 'refused' || stopReason === 'aborted'
   // The extra request for an answer may fail: the run then ends with the limit it reached, and with that error.
   const mayExplain = extra === 1 && (stopReason === 'max_iterations' || stopReason === 'repeated_calls')
   if (!mayExplain) expect(result.error !== undefined).toBe(mustExplain)

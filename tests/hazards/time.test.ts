@@ -1,7 +1,8 @@
 import { getEventListeners } from 'node:events'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { AgentRunner } from '../../src/agent/runner.ts'
-import { Event } from '../../src/events.ts'
+import { Event, type EventName } from '../../src/events.ts'
+import type { ChatModel } from '../../src/models/model.ts'
 import type { MockReply } from '../../src/testing/mock/reply.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { ToolRegistry } from '../../src/tools/registry.ts'
@@ -299,6 +300,91 @@ describe.each(streamingModes)('partial text: $name', (mode) => {
     const result = await on.run('go', { signal: controller.signal })
     expect(result).toMatchObject({ stopReason: 'aborted', output: 'Half a sentence' })
     expect(result.messages.at(-1)).toEqual({ role: 'assistant', content: 'Half a sentence' })
+  })
+
+  it.each<[string, EventName | undefined]>([
+    ['nobody', undefined],
+    ['somebody who hears something else', Event.REASONING_DELTA],
+  ])('H30 H8 what had come is kept as well where %s listens, after an abort and at the deadline', async (_who, heard) => {
+    for (const how of ['aborted', 'deadline'] as const) {
+      await using open = await mode.open([{ text: 'Half a sentence <tool_', hang: true }])
+      const arrived = Promise.withResolvers<void>()
+      let seen = ''
+      // The same model over the same connection, which tells when the text has come.
+      const model: ChatModel = {
+        provider: open.model.provider,
+        model: open.model.model,
+        capabilities: open.model.capabilities,
+        generate: (request, sink) =>
+          open.model.generate(request, {
+            ...sink,
+            text: (delta) => {
+              sink?.text?.(delta)
+              seen += delta
+              if (seen.endsWith('<tool_')) arrived.resolve()
+            },
+          }),
+      }
+      fakeTimers()
+      const runner = new AgentRunner({ model, ...open.options, tools: [countingTool('look').tool], limits: { deadlineMs: 60_000 } })
+      if (heard !== undefined) runner.on(heard, () => {})
+      const controller = new AbortController()
+      const running = runner.run('go', { signal: controller.signal })
+      await arrived.promise
+      if (how === 'aborted') controller.abort()
+      else vi.advanceTimersByTime(60_000)
+      const { stopReason, output, messages } = await running
+      // The beginning of a tag may have become a call: it was not given out, where tags are listened for.
+      expect([stopReason, output]).toEqual([how, expect.stringMatching(/^Half a sentence( <tool_)?/)])
+      expect(messages.at(-1)).toEqual({ role: 'assistant', content: output })
+      vi.useRealTimers()
+    }
+  })
+
+  it('the time to the first token is told, whoever listens', async () => {
+    for (const heard of [undefined, Event.TEXT_DELTA, Event.TOOL_INPUT_DELTA]) {
+      await using on = await stage(mode, [{ toolCalls: [call('look')] }, 'Done.'], { tools: [countingTool('look').tool] })
+      const runner = new AgentRunner({ model: on.runner.model, tools: on.runner.tools, ...(mode.streaming ? {} : { stream: false }) })
+      if (heard !== undefined) runner.on(heard, () => {})
+      const { steps } = await runner.run('go')
+      expect(steps.map(({ timeToFirstTokenMs }) => timeToFirstTokenMs)).toEqual([expect.any(Number), expect.any(Number)])
+    }
+  })
+})
+
+describe('the error of an aborted run', () => {
+  const hanging = () => new AgentRunner({ model: scriptedModel([{ text: 'On', hang: true }]) })
+
+  it.each<[string, unknown, RegExp]>([
+    ['an error', new Error('the user closed the tab'), /^The run was aborted: the user closed the tab$/],
+    ['a text', 'shutting down', /^The run was aborted: shutting down$/],
+    ['nothing', undefined, /^The run was aborted$/],
+    ['a time-out', new DOMException('over', 'TimeoutError'), /^The run was aborted: over$/],
+  ])('H30 has the reason: %s', async (_what, reason, message) => {
+    const controller = new AbortController()
+    const runner = hanging()
+    runner.on(Event.TEXT_DELTA, () => controller.abort(reason))
+    const { stopReason, error } = await runner.run('go', { signal: controller.signal })
+    expect(stopReason).toBe('aborted')
+    expect(error).toMatchObject({ code: 'aborted', fault: 'caller', message: expect.stringMatching(message) })
+    if (reason !== undefined) expect(error?.cause).toBe(reason)
+  })
+
+  it('H30 says that it was aborted before it began, and H31 that the consumer left', async () => {
+    const { error } = await hanging().run('go', { signal: AbortSignal.abort(new Error('too late')) })
+    expect(error).toMatchObject({ code: 'aborted', message: 'The run was aborted: too late' })
+    const stream = hanging().stream('go')
+    for await (const event of stream) if (event.type === 'TEXT_DELTA') break
+    expect((await stream.result).error).toMatchObject({ code: 'aborted', message: 'The run was aborted: The consumer left the stream' })
+  })
+
+  it('H8 the deadline is a bound, and no error', async () => {
+    fakeTimers()
+    const runner = hanging()
+    runner.on(Event.TEXT_DELTA, () => vi.advanceTimersByTime(1_000))
+    const result = await runner.run('go', { limits: { deadlineMs: 1_000 } })
+    expect(result.stopReason).toBe('deadline')
+    expect(result).not.toHaveProperty('error')
   })
 })
 

@@ -113,7 +113,7 @@ export class SeenPieces {
   /** Breaches of the sink's contract, in words; empty for a good driver. */
   readonly breaches: string[] = []
 
-  readonly sink: Required<ModelSink> = {
+  readonly sink: Required<Omit<ModelSink, 'restart'>> = {
     text: (delta) => {
       this.text += delta
       this.textPieces++
