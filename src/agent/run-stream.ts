@@ -1,4 +1,5 @@
 import { Event, type RunEvent } from '../events.ts'
+import { TextBuffer } from '../text-buffer.ts'
 import type { Watch } from './open-run.ts'
 import type { RunResult } from './run.ts'
 import type { RunControl } from './run-control.ts'
@@ -6,6 +7,7 @@ import type { RunControl } from './run-control.ts'
 /**
  * A run to be watched. Iterate it for events, or `.text` for the visible text alone; `.result` settles as `run()` does, whether or not
  * anything is iterated. Leaving an iteration (`break`, `return`, an exception) aborts the run. Only one of the two can be iterated, once.
+ * What came before it is iterated is there still; by then, neighbouring pieces of a text are one, and of a tool's reports there is the latest.
  */
 export class RunStream<Output = string> implements AsyncIterable<RunEvent> {
   readonly result: Promise<RunResult<Output>>
@@ -46,7 +48,7 @@ export class RunStream<Output = string> implements AsyncIterable<RunEvent> {
  */
 class EventQueue {
   readonly #onLeave: () => void
-  #events: RunEvent[] = []
+  readonly #backlog = new Backlog()
   #ended = false
   #failure: { error: unknown } | undefined
   /** Takes events, once somebody iterates. */
@@ -58,7 +60,7 @@ class EventQueue {
 
   push(event: RunEvent): void {
     if (this.#ended) return
-    if (this.#consumer === undefined) this.#events.push(event)
+    if (this.#consumer === undefined) this.#backlog.add(event)
     else this.#consumer.take(event)
   }
 
@@ -96,8 +98,7 @@ class EventQueue {
       if (waiting.length > 0) answer()
     }
     this.#consumer = { take, answer }
-    this.#events.forEach(take)
-    this.#events = []
+    this.#backlog.drain().forEach(take)
     return {
       next: () => {
         const step = Promise.withResolvers<IteratorResult<T, undefined>>()
@@ -122,6 +123,75 @@ class EventQueue {
     this.end()
     if (wasRunning) this.#onLeave()
   }
+}
+
+type Delta = Extract<RunEvent, { type: 'TEXT_DELTA' | 'REASONING_DELTA' | 'TOOL_INPUT_DELTA' }>
+
+/**
+ * Events nobody iterates yet, and perhaps nobody ever will: neighbouring pieces of one text become one, and of a tool's reports only the
+ * latest stays. So it holds little more than the run's result does.
+ */
+class Backlog {
+  #events: RunEvent[] = []
+  /** The last event's pieces, where it is a delta. */
+  #pieces = new TextBuffer()
+  /** Where the latest report of each call is. */
+  readonly #reports = new Map<string, number>()
+
+  add(event: RunEvent): void {
+    const last = this.#events.at(-1)
+    if (isDelta(event)) {
+      if (last === undefined || !continues(last, event)) this.#begin(event)
+      this.#pieces.add(pieceOf(event))
+      return
+    }
+    if (event.type !== 'TOOL_PROGRESS') {
+      this.#begin(event)
+      return
+    }
+    const call = `${event.meta.runId} ${event.meta.toolCallId}`
+    const at = this.#reports.get(call)
+    if (at !== undefined) this.#events[at] = event
+    else {
+      this.#begin(event)
+      this.#reports.set(call, this.#events.length - 1)
+    }
+  }
+
+  drain(): RunEvent[] {
+    this.#join()
+    const events = this.#events
+    this.#events = []
+    this.#reports.clear()
+    return events
+  }
+
+  #begin(event: RunEvent): void {
+    this.#join()
+    this.#events.push(event)
+  }
+
+  #join(): void {
+    const last = this.#events.at(-1)
+    if (last === undefined || !isDelta(last)) return
+    const whole = this.#pieces.toString()
+    this.#pieces = new TextBuffer()
+    this.#events[this.#events.length - 1] = last.type === 'TOOL_INPUT_DELTA' ? { ...last, json: whole } : { ...last, text: whole }
+  }
+}
+
+function isDelta(event: RunEvent): event is Delta {
+  return event.type === 'TEXT_DELTA' || event.type === 'REASONING_DELTA' || event.type === 'TOOL_INPUT_DELTA'
+}
+
+/** The deltas of one kind in one turn share their meta. */
+function continues(last: RunEvent, delta: Delta): boolean {
+  if (last.type !== delta.type || last.meta !== delta.meta) return false
+  return last.type !== 'TOOL_INPUT_DELTA' || delta.type !== 'TOOL_INPUT_DELTA' || last.index === delta.index
+}
+
+function pieceOf(delta: Delta): string {
+  return delta.type === 'TOOL_INPUT_DELTA' ? delta.json : delta.text
 }
 
 interface Consumer {

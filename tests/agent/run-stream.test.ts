@@ -56,6 +56,49 @@ describe('RunStream', () => {
     expect(run.signal.aborted).toBe(false)
   })
 
+  it('what came before it is iterated is joined: nothing of a text is lost, order and turns are kept', async () => {
+    const { stream, run, end } = staged()
+    const next = { runId: 'run_1', iteration: 2 }
+    const input = (index: number, json: string): RunEvent => ({ type: 'TOOL_INPUT_DELTA', index, json, meta })
+    const report = (toolCallId: string, update: number): RunEvent => ({
+      type: 'TOOL_PROGRESS',
+      tool: 'work',
+      update,
+      meta: { ...meta, toolCallId },
+    })
+    const start: RunEvent = { type: 'TOOL_INPUT_START', index: 0, id: 'c', tool: 'work', meta }
+    const events = [text('a'), text('b'), reasoning, reasoning, text('c'), { ...text('d'), meta: next }]
+    const calls = [start, input(0, '{'), input(0, '"n"'), input(1, '[]'), input(0, ':1}')]
+    const reports = [report('x', 1), report('y', 1), report('x', 2), report('y', 2), text('e'), report('x', 3)]
+    for (const event of [...events, ...calls, ...reports]) run.emit(event)
+    end()
+    expect(await taken(stream)).toEqual([
+      text('ab'),
+      { ...reasoning, text: 'hmhm' },
+      text('c'),
+      { ...text('d'), meta: next },
+      start,
+      input(0, '{"n"'),
+      input(1, '[]'),
+      input(0, ':1}'),
+      report('x', 3),
+      report('y', 2),
+      text('e'),
+    ])
+  })
+
+  it('a run whose result alone is awaited piles nothing up', async () => {
+    const { stream, run, end } = staged()
+    for (let n = 1; n <= 100_000; n++) {
+      run.emit({ ...text('four'), meta })
+      run.emit({ type: 'TOOL_PROGRESS', tool: 'work', update: n, meta: { ...meta, toolCallId: 'c' } })
+    }
+    end()
+    expect(await stream.result).toBe(result)
+    const report = { type: 'TOOL_PROGRESS', tool: 'work', update: 100_000, meta: { ...meta, toolCallId: 'c' } }
+    expect(await taken(stream)).toEqual([text('four'), report, text('four'.repeat(99_999))])
+  })
+
   it('`text` gives the visible text alone', async () => {
     const { stream, run, end } = staged()
     const all = taken(stream.text)
@@ -70,8 +113,8 @@ describe('RunStream', () => {
   it('holds many events for a consumer that is slow, and loses none', async () => {
     const { stream, run, end } = staged()
     const sent = Array.from({ length: 5_000 }, (_, i) => text(String(i)))
-    for (const event of sent.slice(0, 3_000)) run.emit(event)
     const iterator = stream[Symbol.asyncIterator]()
+    for (const event of sent.slice(0, 3_000)) run.emit(event)
     const seen: unknown[] = []
     for (let i = 0; i < 2_500; i++) seen.push((await iterator.next()).value)
     for (const event of sent.slice(3_000)) run.emit(event)
