@@ -51,7 +51,7 @@ export function fetchUrlTool({ allowPrivateAddresses = false, timeoutMs = 20_000
         // HTTP, TLS and zlib are loaded by the first fetch.
         const { get } = await import('./http-get.ts')
         const found = resolveHost === undefined ? {} : { resolveHost }
-        return pageOf(await get({ url, maxBytes, wants: mayBeText, rule, ...found, signal: limited }))
+        return pageOf(await get({ url, maxBytes, wants: mayBeText, rule, ...found, signal: limited }), limited)
       }),
   })
 }
@@ -72,7 +72,10 @@ async function withDeadline<T>(signal: AbortSignal, timeoutMs: number, url: stri
   }
 }
 
-async function pageOf({ url, status, contentType, body, announcedBytes, truncated }: HttpAnswer): Promise<FetchedPage> {
+async function pageOf(
+  { url, status, contentType, body, announcedBytes, truncated }: HttpAnswer,
+  signal: AbortSignal,
+): Promise<FetchedPage> {
   const [{ decodeText, isHtml }, { htmlToText }] = await Promise.all([import('./decode-text.ts'), import('./html-text.ts')])
   const decoded = body === undefined ? undefined : decodeText(body, contentType)
   if (body === undefined || decoded === undefined) {
@@ -82,7 +85,7 @@ async function pageOf({ url, status, contentType, body, announcedBytes, truncate
   }
   const cut = truncated ? { truncated } : {}
   if (!isHtml(contentType, decoded)) return { url, status, contentType, text: decoded, bytes: body.length, ...cut }
-  const { title, text } = htmlToText(decoded)
+  const { title, text } = await htmlToText(decoded, signal)
   return { url, status, contentType, text: title === '' ? text : `Title: ${title}\n\n${text}`, bytes: body.length, ...cut }
 }
 

@@ -1,3 +1,4 @@
+import { Pauses } from '../pauses.ts'
 import { compileName, type NamePattern, splitNames } from './name-pattern.ts'
 import { PathPattern } from './path-pattern.ts'
 
@@ -6,6 +7,8 @@ interface IgnoreRule {
   foldersOnly: boolean
   /** A name anywhere below the rule's file, or a path from there. */
   target: NamePattern | PathPattern
+  /** Characters of the rule: what trying it costs, in the worst case for each character of a name. */
+  length: number
 }
 
 interface RuleFile {
@@ -29,24 +32,34 @@ export class IgnoreRules {
     this.#last = last
   }
 
-  /** These rules and those of one more file, which win over them. */
-  with(folder: string, text: string): IgnoreRules {
+  /** These rules and those of one more file, which win over them. Lets others in between. */
+  async with(folder: string, text: string, pauses: Pauses = new Pauses()): Promise<IgnoreRules> {
     const rules: IgnoreRule[] = []
-    for (const line of asBytes(text.replace(/^\uFEFF/, '')).split('\n')) {
-      const rule = parseRule(line.replace(/\r$/, ''))
+    for (const [at, line] of asBytes(text.replace(/^\uFEFF/, ''))
+      .split('\n')
+      .entries()) {
+      if (at % 256 === 0) await pauses.take()
+      const rule = line.length > maxRuleLength ? undefined : parseRule(line.replace(/\r$/, ''))
       if (rule !== undefined) rules.push(rule)
     }
     return rules.length === 0 ? this : new IgnoreRules({ folder, rules, above: this.#last })
   }
 
-  ignores(path: string, isFolder: boolean): boolean {
+  /** Whether a path is ignored. Yields now and then, for there may be very many rules. */
+  *check(path: string, isFolder: boolean): Generator<undefined, boolean> {
     if (this.#last === undefined) return false
     const name = asBytes(path.slice(path.lastIndexOf('/') + 1))
+    let tried = 0
     for (let file: RuleFile | undefined = this.#last; file !== undefined; file = file.above) {
       let names: string[] | undefined
       for (let at = file.rules.length - 1; at >= 0; at--) {
         const rule = file.rules[at]
         if (rule === undefined || (rule.foldersOnly && !isFolder)) continue
+        tried += rule.length
+        if (tried > maxRuleLength) {
+          yield
+          tried = 0
+        }
         const { target } = rule
         if (target instanceof PathPattern) {
           names ??= asBytes(path.slice(file.folder.length + 1)).split('/')
@@ -59,6 +72,9 @@ export class IgnoreRules {
     return false
   }
 }
+
+/** No path is longer, so that no longer rule can be meant. */
+const maxRuleLength = 4_096
 
 /** git matches bytes: `?` is half an `é`. So every byte becomes one character. */
 function asBytes(text: string): string {
@@ -78,7 +94,7 @@ function parseRule(line: string): IgnoreRule | undefined {
   const target = source.includes('/')
     ? PathPattern.of([splitNames(source.startsWith('/') ? source.slice(1) : source)], { hidden: true })
     : compileName(source, { hidden: true })
-  return target && { negated, foldersOnly, target }
+  return target && { negated, foldersOnly, target, length: source.length }
 }
 
 /** Spaces at the end don't count, unless a `\` stands before them. */

@@ -1,3 +1,6 @@
+import { TextBuffer } from '../../text-buffer.ts'
+import { Pauses } from '../pauses.ts'
+
 /** What a page says, for reading: its title, and its text with headings, list items and table cells marked as in Markdown. */
 export interface PageText {
   title: string
@@ -15,25 +18,43 @@ const blocks = new Set(
 /** Those with an empty line around them, beside headings. */
 const spaced = new Set(['p', 'ul', 'ol', 'dl', 'table', 'blockquote', 'pre'])
 
+/** Longer than any title, and than any stretch that is worth an own turn of the event loop. */
+const maxTitle = 4_096
+const maxStretch = 65_536
+
 /**
- * Strips HTML of its tags. Goes through the text once and never back, whatever the page is made of, and does not claim to be a browser:
- * what a page draws with scripts or hides with styles is not known.
+ * Strips HTML of its tags. Goes through the text once and never back, whatever the page is made of, lets others in between, and does not
+ * claim to be a browser: what a page draws with scripts or hides with styles is not known. Rejects with the signal's reason.
  */
-export function htmlToText(html: string): PageText {
+export async function htmlToText(html: string, signal?: AbortSignal): Promise<PageText> {
+  const pauses = new Pauses()
   const out = new TextBuilder()
+  const addText = async (from: number, to: number) => {
+    for (let start = from; start < to; ) {
+      const end = endOfStretch(html, start, to)
+      out.text(html.slice(start, end))
+      start = end
+      await pauses.take(signal)
+    }
+  }
   let title = ''
   let at = 0
-  while (at < html.length) {
+  for (let tags = 0; at < html.length; tags++) {
+    if (tags % 256 === 0) await pauses.take(signal)
     const open = html.indexOf('<', at)
     if (open === -1) break
-    out.text(html.slice(at, open))
+    if (open - at > maxStretch) await addText(at, open)
+    else out.text(html.slice(at, open))
     const tag = readTag(html, open)
     at = tag.end
     if (tag.name === '') {
       out.text(tag.text)
     } else if (tag.name === 'title' && !tag.closing) {
       const end = endOfElement(html, tag.end, 'title')
-      if (title === '') title = decodeEntities(html.slice(tag.end, end)).replace(/\s+/g, ' ').trim()
+      if (title === '')
+        title = decodeEntities(html.slice(tag.end, Math.min(end, tag.end + maxTitle)))
+          .replace(/\s+/g, ' ')
+          .trim()
       at = end
     } else if (unread.has(tag.name) && !tag.closing) {
       at = endOfElement(html, tag.end, tag.name)
@@ -41,8 +62,16 @@ export function htmlToText(html: string): PageText {
       out.tag(tag.name, tag.closing)
     }
   }
-  out.text(html.slice(at))
-  return { title, text: out.toString() }
+  await addText(at, html.length)
+  return { title, text: await out.toText(pauses, signal) }
+}
+
+/** Where a part of a long text can be cut without cutting an entity, or a run of white space, in two. */
+function endOfStretch(html: string, from: number, to: number): number {
+  const end = from + maxStretch
+  if (end >= to) return to
+  const entity = html.lastIndexOf('&', end)
+  return entity > end - 40 && entity > from ? entity : end
 }
 
 interface Tag {
@@ -72,21 +101,21 @@ const tagName = /[a-z][a-z0-9:-]{0,60}/iy
 
 /** Just after the `>` that is not within quotes. */
 function endOfTag(html: string, from: number): number {
-  let quote = ''
-  let last = ''
+  let isAfterEquals = false
   for (let at = from; at < html.length; at++) {
-    const char = html.charAt(at)
-    if (quote !== '') {
-      if (char === quote) quote = ''
-    } else if (char === '>') {
-      return at + 1
-    } else if ((char === '"' || char === "'") && last === '=') {
-      quote = char
+    const code = html.charCodeAt(at)
+    if (code === greaterThan) return at + 1
+    if ((code === doubleQuote || code === singleQuote) && isAfterEquals) {
+      const close = html.indexOf(html.charAt(at), at + 1)
+      if (close === -1) return html.length
+      at = close
     }
-    if (char.trim() !== '') last = char
+    if (code > space) isAfterEquals = code === equalsSign
   }
   return html.length
 }
+
+const [space, doubleQuote, singleQuote, equalsSign, greaterThan] = [0x20, 0x22, 0x27, 0x3d, 0x3e]
 
 /** Where the closing tag of an element begins whose content is not looked into. */
 function endOfElement(html: string, from: number, name: string): number {
@@ -97,7 +126,7 @@ function endOfElement(html: string, from: number, name: string): number {
 
 /** Collects text as it is read: white space becomes one space, outside of `<pre>`; blocks begin on lines of their own. */
 class TextBuilder {
-  readonly #pieces: string[] = []
+  readonly #pieces = new TextBuffer()
   #preformatted = 0
   /** White space that comes now is dropped. */
   #lineStart = true
@@ -109,7 +138,7 @@ class TextBuilder {
     if (raw === '') return
     const decoded = decodeEntities(raw)
     if (this.#preformatted > 0) {
-      this.#pieces.push(decoded)
+      this.#pieces.add(decoded)
       this.#lineStart = decoded.endsWith('\n')
       this.#breaks = this.#lineStart ? 1 : 0
       return
@@ -117,7 +146,7 @@ class TextBuilder {
     const plain = decoded.replace(/\s+/g, ' ')
     const piece = this.#lineStart ? plain.trimStart() : plain
     if (piece === '') return
-    this.#pieces.push(piece)
+    this.#pieces.add(piece)
     this.#lineStart = piece.endsWith(' ')
     this.#breaks = 0
   }
@@ -137,23 +166,28 @@ class TextBuilder {
 
   /** Makes sure that there are so many line breaks since the last text. */
   #break(least: number): void {
-    if (this.#breaks < least) this.#pieces.push('\n'.repeat(least - this.#breaks))
+    if (this.#breaks < least) this.#pieces.add('\n'.repeat(least - this.#breaks))
     this.#breaks = Math.max(this.#breaks, least)
     this.#lineStart = true
   }
 
   #mark(mark: string): void {
-    this.#pieces.push(mark)
+    this.#pieces.add(mark)
     this.#lineStart = true
     this.#breaks = 0
   }
 
   /** Lines without spaces at their ends, never more than one empty line in a row. */
-  toString(): string {
+  async toText(pauses: Pauses, signal: AbortSignal | undefined): Promise<string> {
+    const whole = this.#pieces.toString()
     const lines: string[] = []
-    for (const raw of this.#pieces.join('').split('\n')) {
-      const line = raw.trimEnd()
+    for (let start = 0, count = 0; start <= whole.length; count++) {
+      if (count % 4_096 === 0) await pauses.take(signal)
+      const newline = whole.indexOf('\n', start)
+      const end = newline === -1 ? whole.length : newline
+      const line = whole.slice(start, end).trimEnd()
       if (line !== '' || (lines.length > 0 && lines.at(-1) !== '')) lines.push(line)
+      start = end + 1
     }
     return lines.join('\n').trimEnd()
   }
@@ -181,8 +215,11 @@ function decodeEntities(text: string): string {
   )
 }
 
+/** What windows-1252 has at 0x80 to 0x9f. */
+const windows1252 = '€\x81‚ƒ„…†‡ˆ‰Š‹Œ\x8dŽ\x8f\x90‘’“”•–—˜™š›œ\x9džŸ'
+
 function characterOf(code: number): string {
   // Written by people who took windows-1252 for Unicode; HTML reads it their way.
-  if (code >= 0x80 && code <= 0x9f) return new TextDecoder('windows-1252').decode(Uint8Array.of(code))
+  if (code >= 0x80 && code <= 0x9f) return windows1252.charAt(code - 0x80)
   return code === 0 || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff) ? '\ufffd' : String.fromCodePoint(code)
 }

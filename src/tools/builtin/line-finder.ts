@@ -1,6 +1,7 @@
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { messageOf, show, ToolloopError } from '../../errors.ts'
+import { type FindText, textFinder } from './find-text.ts'
 import type { FoundLine, RegexWorkerData } from './regex-worker.ts'
 
 export interface FindOptions {
@@ -29,19 +30,10 @@ export function createLineFinder(options: FindOptions): LineFinder {
 }
 
 class TextFinder implements LineFinder {
-  readonly #indexOf: (text: string, from: number) => number
+  readonly #indexOf: FindText
 
   constructor(query: string, ignoreCase: boolean) {
-    if (!ignoreCase) {
-      this.#indexOf = (text, from) => text.indexOf(query, from)
-      return
-    }
-    // Letters only, nothing that could backtrack.
-    const letters = new RegExp(query.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&'), 'giu')
-    this.#indexOf = (text, from) => {
-      letters.lastIndex = from
-      return letters.exec(text)?.index ?? -1
-    }
+    this.#indexOf = textFinder(query, ignoreCase)
   }
 
   find(text: string): FoundLine[] {

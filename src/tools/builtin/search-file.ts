@@ -1,3 +1,4 @@
+import type { Pauses } from '../pauses.ts'
 import type { LineFinder } from './line-finder.ts'
 import type { FoundLine } from './regex-worker.ts'
 import { countNewlines, looksBinary, readLineBlocks } from './text-file.ts'
@@ -29,6 +30,8 @@ export interface FileSearch {
   /** How many matches to keep. */
   most: number
   signal: AbortSignal
+  /** Shared by the files of one search: several are looked through at once. */
+  pauses: Pauses
 }
 
 const mostLineCharacters = 500
@@ -43,6 +46,7 @@ export async function searchFile(workspace: Workspace, entry: WalkEntry, search:
       if (first && looksBinary(bytes)) break
       first = false
       const text = new TextDecoder().decode(bytes)
+      await search.pauses.take(search.signal)
       matches.add(text, await search.finder.find(text), countNewlines(bytes))
     }
     return { count: matches.count, matches: matches.kept }

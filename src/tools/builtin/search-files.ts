@@ -1,3 +1,4 @@
+import { Pauses } from '../pauses.ts'
 import { type AnyTool, defineTool, type ToolContext } from '../tool.ts'
 import { createLineFinder } from './line-finder.ts'
 import { type FileMatch, type FileSearch, searchFile } from './search-file.ts'
@@ -69,12 +70,13 @@ export function searchFilesTool({ workspace: folder, mostEntries, regexTimeoutMs
       const start = await workspace.locate(path)
       const walk = new Walk(workspace, start, { ...(pattern === undefined ? {} : { pattern }), mostEntries, signal })
       const result: SearchResult = { query, count: 0, files: 0, matches: [] }
+      const pauses = new Pauses()
       let unreadable = 0
       const finder = createLineFinder({ query, regex, ignoreCase, regexTimeoutMs, signal })
       try {
         for await (const batch of walk) {
           for (let at = 0; at < batch.length; at += filesAtOnce) {
-            const search = { finder, context, most: limit - result.matches.length, signal }
+            const search = { finder, context, most: limit - result.matches.length, signal, pauses }
             unreadable += await searchSome(workspace, batch.slice(at, at + filesAtOnce), search, result)
           }
         }

@@ -97,7 +97,7 @@ export class Walk implements AsyncIterable<WalkEntry[]> {
       if (skippedNames.has(child.name) || !(isFolder || child.isFile())) continue
       const state = this.#pattern.enter(folder.state, child.name)
       const real = join(folder.real, child.name)
-      if (state.length === 0 || rules.ignores(slashes(real), isFolder)) continue
+      if (state.length === 0 || (await this.#isIgnored(rules, real, isFolder))) continue
       const entry = { path: folder.path === '.' ? child.name : `${folder.path}/${child.name}`, real }
       if (isFolder === wantsFolders && this.#pattern.accepts(state)) batch.push(entry)
       if (isFolder && this.#options.recursive !== false && this.#pattern.mayContinue(state)) below.push({ ...entry, state, rules })
@@ -132,6 +132,14 @@ export class Walk implements AsyncIterable<WalkEntry[]> {
       if (children.length === 0) return undefined
     }
     return children.sort((a, b) => (a.name < b.name ? -1 : 1))
+  }
+
+  async #isIgnored(rules: IgnoreRules, real: string, isFolder: boolean): Promise<boolean> {
+    const check = rules.check(slashes(real), isFolder)
+    for (let step = check.next(); ; step = check.next()) {
+      if (step.done === true) return step.value
+      if (this.#isDue()) await this.#rest()
+    }
   }
 
   #isDue(): boolean {
@@ -185,7 +193,7 @@ async function withRules(rules: IgnoreRules, folder: string, file: string): Prom
     try {
       const stats = await handle.stat()
       if (!stats.isFile() || stats.size > mostRuleBytes) return rules
-      return rules.with(slashes(folder), await handle.readFile('utf8'))
+      return await rules.with(slashes(folder), await handle.readFile('utf8'))
     } finally {
       await handle.close()
     }

@@ -1,12 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { htmlToText } from '../../../src/tools/builtin/html-text.ts'
+import { turnsWhile } from '../../event-loop.ts'
 
-const textOf = (html: string) => htmlToText(html).text
+const textOf = async (html: string) => (await htmlToText(html)).text
 
 describe('htmlToText', () => {
-  it('gives the title and the readable text of a page', () => {
-    const page = htmlToText(`<!doctype html><html><head><title> News
+  it('gives the title and the readable text of a page', async () => {
+    const page = await htmlToText(`<!doctype html><html><head><title> News
       &amp; more </title><style>p { color: red }</style><script>if (a < b) document.write("<p>no</p>")</script></head>
       <body><!-- <p>hidden</p> --><h1>Top</h1><p>One   paragraph,<br>two <b>li</b>nes.</p>
       <ul><li>first</li><li>second</li></ul><table><tr><th>a</th><th>b</th></tr><tr><td>1</td><td>2</td></tr></table></body></html>`)
@@ -14,10 +15,10 @@ describe('htmlToText', () => {
     expect(page.text).toBe('# Top\n\nOne paragraph,\ntwo lines.\n\n- first\n- second\n\na | b\n1 | 2')
   })
 
-  it('keeps white space where it means something', () => {
-    expect(textOf('<p>a</p><pre>if (x)\n    y()\n</pre><p>b  c</p>')).toBe('a\n\nif (x)\n    y()\n\nb c')
-    expect(textOf('<b>a</b> <i>b</i>')).toBe('a b')
-    expect(textOf('<b>a</b><i>b</i>')).toBe('ab')
+  it('keeps white space where it means something', async () => {
+    expect(await textOf('<p>a</p><pre>if (x)\n    y()\n</pre><p>b  c</p>')).toBe('a\n\nif (x)\n    y()\n\nb c')
+    expect(await textOf('<b>a</b> <i>b</i>')).toBe('a b')
+    expect(await textOf('<b>a</b><i>b</i>')).toBe('ab')
   })
 
   it.each([
@@ -29,8 +30,8 @@ describe('htmlToText', () => {
     ['&#0; &#xD800; &#x110000;', '\ufffd \ufffd \ufffd'],
     ['&nosuch; AT&T a&b', '&nosuch; AT&T a&b'],
     ['&amp;lt;', '&lt;'],
-  ])('reads %j', (html, expected) => {
-    expect(textOf(html)).toBe(expected)
+  ])('reads %j', async (html, expected) => {
+    expect(await textOf(html)).toBe(expected)
   })
 
   it.each([
@@ -46,11 +47,11 @@ describe('htmlToText', () => {
     ['</p></div>x', 'x'],
     ['<svg><title>no</title></svg>yes', 'yes'],
     ['', ''],
-  ])('makes the best of %j', (html, expected) => {
-    expect(textOf(html)).toBe(expected)
+  ])('makes the best of %j', async (html, expected) => {
+    expect(await textOf(html)).toBe(expected)
   })
 
-  it('never leaves a tag or throws, whatever it is given', () => {
+  it('never leaves a tag or throws, whatever it is given', async () => {
     const piece = fc.constantFrom(
       '<',
       '>',
@@ -72,19 +73,39 @@ describe('htmlToText', () => {
       '<pre>',
       '<td>',
     )
-    fc.assert(
-      fc.property(fc.array(piece, { maxLength: 40 }), (pieces) => {
-        const { text, title } = htmlToText(pieces.join(''))
+    await fc.assert(
+      fc.asyncProperty(fc.array(piece, { maxLength: 40 }), async (pieces) => {
+        const { text, title } = await htmlToText(pieces.join(''))
         expect(text).not.toMatch(/<(p|script|title|pre|td)>/)
         expect(title).not.toContain('\n')
       }),
     )
   })
 
-  it('takes time in proportion to the page, also where a page is made to take more', () => {
+  it('takes time in proportion to the page, also where a page is made to take more', async () => {
     const size = 150_000
     for (const attack of ['<', '<!--', '<a "', '</script', '<script>', '&', '&#', ' ', '\t\n', '<pre> ', '<title>', '<p ="']) {
-      expect(htmlToText(attack.repeat(size)).text.length, attack).toBeLessThanOrEqual(attack.length * size)
+      expect((await htmlToText(attack.repeat(size))).text.length, attack).toBeLessThanOrEqual(attack.length * size)
     }
+  })
+
+  it.each(['&#128;', '&amp;', '<b>x', '<li>', '<'])('lets others in between while it reads megabytes of %j', async (piece) => {
+    const { value, turns } = await turnsWhile(() => htmlToText(piece.repeat(4_000_000 / piece.length)))
+    expect(value.title).toBe('')
+    expect(turns).toBeGreaterThan(2)
+  })
+
+  it('reads a long text the same as a short one, wherever it is parted to let others in', async () => {
+    for (const piece of ['&#x20AC;', 'word ', 'a&eacute;b', '&notanentity ']) {
+      const times = Math.ceil(200_000 / piece.length)
+      expect(await textOf(piece.repeat(times))).toBe((await textOf(`${piece}|`)).slice(0, -1).repeat(times).trimEnd())
+    }
+  })
+
+  it('ends at once when nobody waits any more', async () => {
+    const controller = new AbortController()
+    const reading = htmlToText('&amp;'.repeat(800_000), controller.signal)
+    setImmediate(() => controller.abort(new Error('enough')))
+    await expect(reading).rejects.toThrow('enough')
   })
 })

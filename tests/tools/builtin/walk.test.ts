@@ -6,6 +6,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Walk, type WalkOptions } from '../../../src/tools/builtin/walk.ts'
 import { Workspace } from '../../../src/tools/builtin/workspace.ts'
+import { turnsWhile } from '../../event-loop.ts'
 import { addFiles, errorOf, makePipe, makeTree } from './workbench.ts'
 
 async function walkThrough(folder: string, { path = '.', ...options }: Partial<WalkOptions> & { path?: string } = {}): Promise<string[]> {
@@ -192,5 +193,18 @@ describe('Walk', () => {
       }),
       { numRuns: 60 },
     )
+  })
+
+  it('lets others in between where there are very many rules, and still minds the last of them', async () => {
+    const rules = Array.from({ length: 100_000 }, (_, n) => `*a*${n}`)
+    const folder = makeTree({ '.gitignore': [...rules, '*.log'].join('\n'), 'aaaa.txt': '', 'b.txt': '', 'c.log': '', 'd.txt': '' })
+    const { value, turns } = await turnsWhile(() => walkThrough(folder))
+    expect(value).toEqual(['aaaa.txt', 'b.txt', 'd.txt'])
+    expect(turns).toBeGreaterThan(2)
+  })
+
+  it('passes over a rule that is longer than any path', async () => {
+    const folder = makeTree({ '.gitignore': `${'*a'.repeat(3_000)}\n*.log`, [`${'a'.repeat(200)}`]: '', 'c.log': '' })
+    expect(await walkThrough(folder)).toEqual(['a'.repeat(200)])
   })
 })

@@ -1,0 +1,70 @@
+/** Where a text stands in another from a position on; -1 for nowhere. */
+export type FindText = (text: string, from: number) => number
+
+/** Up to this length the engine's own search, which is by far the fastest, is fast enough in the worst case too. */
+const maxSimple = 64
+
+/**
+ * Finds `query` in time that grows with the text alone, whatever both are: texts that repeat themselves make searches that look at each place
+ * anew slow (https://en.wikipedia.org/wiki/Knuth–Morris–Pratt_algorithm). `ignoreCase` is by character, as in `/…/iu`.
+ */
+export function textFinder(query: string, ignoreCase: boolean): FindText {
+  if (!ignoreCase && query.length <= maxSimple) return (text, from) => text.indexOf(query, from)
+  const fold = ignoreCase ? folded : itself
+  const wanted = Uint16Array.from({ length: query.length }, (_, at) => fold(query.charCodeAt(at)))
+  const borders = bordersOf(wanted)
+  return ignoreCase ? (text, from) => findFolded(text, from, wanted, borders) : (text, from) => findExactly(text, from, wanted, borders)
+}
+
+const itself = (unit: number): number => unit
+
+// Twice the same loop: one that calls a function for each character takes ten times as long.
+
+function findExactly(text: string, from: number, wanted: Uint16Array, borders: Uint16Array): number {
+  const { length } = wanted
+  let matched = 0
+  for (let at = from; at < text.length; at++) {
+    const unit = text.charCodeAt(at)
+    while (matched > 0 && unit !== wanted[matched]) matched = borders[matched - 1] ?? 0
+    if (unit === wanted[matched]) matched++
+    if (matched === length) return at - length + 1
+  }
+  return -1
+}
+
+function findFolded(text: string, from: number, wanted: Uint16Array, borders: Uint16Array): number {
+  const { length } = wanted
+  let matched = 0
+  for (let at = from; at < text.length; at++) {
+    const given = text.charCodeAt(at)
+    const unit = folds[given] || folded(given)
+    while (matched > 0 && unit !== wanted[matched]) matched = borders[matched - 1] ?? 0
+    if (unit === wanted[matched]) matched++
+    if (matched === length) return at - length + 1
+  }
+  return -1
+}
+
+/** For each beginning of the text, how long the longest shorter one is that it ends with. */
+function bordersOf(text: Uint16Array): Uint16Array {
+  const borders = new Uint16Array(text.length)
+  for (let at = 1, border = 0; at < text.length; at++) {
+    while (border > 0 && text[at] !== text[border]) border = borders[border - 1] ?? 0
+    if (text[at] === text[border]) border++
+    borders[at] = border
+  }
+  return borders
+}
+
+/** By UTF-16 unit; 0 for one that has not been looked at. */
+const folds = new Uint16Array(0x1_0000)
+
+/** One unit for all cases of a character; itself where the others are no single unit. */
+function folded(unit: number): number {
+  const single = (text: string, otherwise: string) => (text.length === 1 ? text : otherwise)
+  const character = String.fromCharCode(unit)
+  const upper = single(character.toUpperCase(), character)
+  const fold = single(upper.toLowerCase(), upper).charCodeAt(0)
+  folds[unit] = fold
+  return fold
+}
