@@ -101,3 +101,8 @@ function argumentName(name: string, place: string, taken: ReadonlyMap<string, un
   for (let turn = 2; taken.has(other); turn++) other = `${base}_${turn}`
   return other
 }
+
+/** An argument that was given: every object has a `constructor`. */
+export function own(args: JsonObject, name: string): Json | undefined {
+  return Object.hasOwn(args, name) ? args[name] : undefined
+}

@@ -65,7 +65,7 @@ export class Security {
           `The credentials for this service are not set up: the environment variable ${scheme.variable} is empty.`,
         )
       }
-      credentials.secrets.push(secret, encode(secret))
+      credentials.secrets.push(secret)
       scheme.apply(secret, credentials)
     }
     return credentials

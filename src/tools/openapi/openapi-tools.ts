@@ -7,6 +7,7 @@ import { resultText } from '../result-text.ts'
 import { compileUntrusted } from '../schema.ts'
 import type { AnyTool, Tool, ToolEffect } from '../tool.ts'
 import { legalToolNames } from '../tool-names.ts'
+import { checkPath } from './address.ts'
 import { type OperationArguments, operationArguments } from './arguments.ts'
 import { Security } from './credentials.ts'
 import { loadDocument, problem } from './document.ts'
@@ -72,7 +73,9 @@ export async function openApiTools(source: string | URL | object, options: OpenA
       const mapping = operationArguments(document, operation)
       compileUntrusted(mapping.schema, name)
       const own = operation.servers === undefined ? base : undefined
-      tools.push(operationTool(name, operation, mapping, { security, rule, base: own ?? baseOf(operation.servers, options), options }))
+      const calling = { security, rule, base: own ?? baseOf(operation.servers, options), options }
+      checkPath(calling.base, operation.path)
+      tools.push(operationTool(name, operation, mapping, calling))
       if (!security.covers(operation.security) && options.headers === undefined) {
         log.warn({ operation: operation.id, security: operation.security }, 'no `auth` is given for an operation of an API')
       }

@@ -5,10 +5,12 @@ import { isJsonObject, type Json, type JsonObject } from '../../messages.ts'
 import { decodeText } from '../builtin/decode-text.ts'
 import { type HttpAnswer, requestOnce } from '../builtin/http-get.ts'
 import type { AddressRule } from '../builtin/public-address.ts'
-import type { OperationArguments } from './arguments.ts'
+import { addressOf } from './address.ts'
+import { type OperationArguments, own } from './arguments.ts'
 import type { Credentials } from './credentials.ts'
 import type { Operation } from './operations.ts'
-import { encode, headerText, pathText, queryPairs } from './serialise.ts'
+import { SecretFilter } from './secret-filter.ts'
+import { encode, headerText, queryPairs } from './serialise.ts'
 
 /** A response with a status of 200 to 299. */
 export interface OpenApiResult {
@@ -35,8 +37,8 @@ export async function sendOperation(
   { base, headers, rule, maxResponseBytes }: SendOptions,
   signal: AbortSignal,
 ): Promise<OpenApiResult> {
-  const { secrets } = credentials
-  const url = new URL(addressOf(base, operation, mapping, args, credentials)).href
+  const filter = new SecretFilter(credentials.secrets)
+  const url = addressOf(base, operation, mapping, args, credentials)
   try {
     const body = bodyText(operation, mapping, args)
     const answer = await requestOnce({
@@ -49,30 +51,14 @@ export async function sendOperation(
       rule,
       signal,
     })
-    return resultOf(answer, secrets)
+    return resultOf(answer, filter)
   } catch (error) {
     signal.throwIfAborted()
     const code = ToolloopError.isInstance(error) ? error.code : 'tool_failed'
     // Without the query, a part of a secret in which might be cut off; and not with the cause, which may hold the whole request.
     const message = messageOf(error).replaceAll(show(url), show(url.split('?')[0]))
-    throw new ToolloopError(code, redactText(message, secrets))
+    throw new ToolloopError(code, filter.clean(redactText(message)))
   }
-}
-
-function addressOf(base: URL, { path }: Operation, { parameters }: OperationArguments, args: JsonObject, { query }: Credentials): string {
-  const given = parameters.flatMap(([argument, parameter]) => {
-    const value = own(args, argument)
-    return value === undefined ? [] : [{ parameter, value }]
-  })
-  const filled = path.replace(/\{([^{}]+)\}/g, (_whole, name: string) => {
-    const found = given.find(({ parameter }) => parameter.place === 'path' && parameter.name === name)
-    if (found === undefined) throw new ToolloopError('tool_failed', `The path ${path} has no parameter \`${name}\``)
-    return pathText(found.parameter, found.value)
-  })
-  const pairs = given.flatMap(({ parameter, value }) => (parameter.place === 'query' ? queryPairs(parameter, value) : []))
-  const address = `${base.href.replace(/\/+$/, '')}/${filled.replace(/^\//, '')}`
-  const search = [...pairs, ...query].join('&')
-  return search === '' ? address : `${address}${address.includes('?') ? '&' : '?'}${search}`
 }
 
 function headersOf(
@@ -122,17 +108,15 @@ function bodyValue({ body }: OperationArguments, args: JsonObject, isRequired: b
   return given.length === 0 && !isRequired ? undefined : Object.fromEntries(given)
 }
 
-/** An argument that was given: every object has a `constructor`. */
-function own(args: JsonObject, name: string): Json | undefined {
-  return Object.hasOwn(args, name) ? args[name] : undefined
-}
-
 const mostExcerpt = 2_000
 
-function resultOf(answer: HttpAnswer, secrets: readonly string[]): OpenApiResult {
+function resultOf(answer: HttpAnswer, filter: SecretFilter): OpenApiResult {
   const { status, body = Buffer.alloc(0), contentType, truncated, location } = answer
   const decoded = decodeText(body, contentType)
-  const text = decoded === undefined ? `(not text: ${contentType || 'unknown type'}, ${body.length} bytes)` : redactText(decoded, secrets)
+  const text =
+    decoded === undefined
+      ? `(not text: ${contentType || 'unknown type'}, ${body.length} bytes)`
+      : redactText(truncated ? filter.cleanCut(decoded) : filter.clean(decoded))
   if (status < 200 || status > 299) {
     const where = location === undefined ? '' : ` It points to ${location}, which is not followed.`
     const excerpt = text.length > mostExcerpt ? `${text.slice(0, mostExcerpt)}… (${text.length} characters)` : text
@@ -142,7 +126,7 @@ function resultOf(answer: HttpAnswer, secrets: readonly string[]): OpenApiResult
   }
   if (text === '') return { status }
   if (truncated) return { status, body: text, truncated }
-  return { status, body: /[/+]json\b/i.test(contentType) ? parsed(text) : text }
+  return { status, body: /[/+]json\b/i.test(contentType) ? filter.cleanJson(parsed(text)) : text }
 }
 
 /** A server may say that it is JSON, and be wrong. */

@@ -1,0 +1,117 @@
+import { describe, expect, it } from 'vitest'
+import { openApiTools } from '../../../src/tools/openapi/index.ts'
+import { SecretFilter } from '../../../src/tools/openapi/secret-filter.ts'
+import { ToolRegistry } from '../../../src/tools/registry.ts'
+import { recordingLogger } from '../../hazards/stage.ts'
+import { callTool } from '../mcp/open-tools.ts'
+import { documentOf, type Reply, startApi } from './api-server.ts'
+
+const secret = 'k/é&"<\\😀-9'
+const json = (text: string) => JSON.stringify(text)
+/** Every character as `write` has it. */
+const written = (write: (unit: string) => string) => secret.split('').map(write).join('')
+const hex = (unit: string, digits: number) => unit.charCodeAt(0).toString(16).padStart(digits, '0')
+
+/** A server's ways to write the secret it was sent, in a body that is JSON or is not. */
+const echoes: [string, string][] = [
+  ['as it is', `"${secret}"`],
+  ['as JSON', json(secret)],
+  ['as JSON with every slash escaped', json(secret).replaceAll('/', '\\/')],
+  ['as JSON, every character escaped', `"${written((unit) => `\\u${hex(unit, 4)}`)}"`],
+  ['as JSON, every character escaped in capitals', `"${written((unit) => `\\u${hex(unit, 4).toUpperCase()}`)}"`],
+  ['as JSON inside of JSON', json(json(secret).replaceAll('/', '\\/'))],
+  ['as a name', `{${json(secret)}: 1}`],
+  ['as a part of an address', json(`/x?key=${encodeURIComponent(secret)}`)],
+  ['as a part of an address, in small letters', json(`/x?key=${encodeURIComponent(secret).toLowerCase()}`)],
+  ['as HTML', json(`<p>${secret.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;')}</p>`)],
+  ['as HTML with numbers', json([...secret].map((character) => `&#${character.codePointAt(0)};`).join(''))],
+  ['as HTML with hexadecimal numbers', json([...secret].map((character) => `&#x${character.codePointAt(0)?.toString(16)};`).join(''))],
+]
+
+async function answered(reply: Reply, maxResponseBytes?: number): Promise<string> {
+  await using api = await startApi(() => reply)
+  const components = { securitySchemes: { key: { type: 'apiKey', in: 'query', name: 'key' } } }
+  const tools = await openApiTools(documentOf({ '/x': { get: { operationId: 'op', security: [{ key: [] }] } } }, { components }), {
+    baseURL: api.url,
+    auth: { key: 'A_KEY' },
+    env: { A_KEY: secret },
+    logger: recordingLogger().logger,
+    ...(maxResponseBytes === undefined ? {} : { maxResponseBytes }),
+  })
+  const end = await callTool(new ToolRegistry(tools), 'op', {})
+  return end.outcome === 'question' ? '' : String(end.content)
+}
+
+describe('a secret a server writes back', () => {
+  it.each(echoes)('%s: no model reads it, whatever the answer is', async (_how, body) => {
+    const filter = new SecretFilter([secret])
+    const found = filter.clean(body)
+    expect(found).toContain('[redacted]')
+    expect(found.length).toBeLessThan(body.length)
+    for (const status of [200, 400]) {
+      for (const type of ['application/json', 'text/plain']) {
+        const content = await answered({ status, headers: { 'content-type': `${type}; charset=utf-8` }, body: `[${body}, "the end"]` })
+        expect(content).toContain('[redacted]')
+        expect(content).toContain('the end')
+        expect(content.replaceAll('[redacted]', '')).not.toMatch(/é|e9|E9|😀|d83d|1f600|128512|-9/)
+      }
+    }
+  })
+
+  it('of an answer that is cut off, the beginning of a secret is left out as well', async () => {
+    for (let kept = 1; kept < secret.length; kept++) {
+      const bytes = Buffer.from(`${'x'.repeat(1_000)}${secret.slice(0, kept).toWellFormed()}`)
+      const content = await answered(
+        { headers: { 'content-type': 'text/plain; charset=utf-8' }, body: Buffer.concat([bytes, Buffer.from('!')]) },
+        bytes.length,
+      )
+      expect(content).toMatch(/^x{800,1000}\n\n\(… the response is longer/)
+    }
+  })
+
+  it('is looked for in time that grows with the answer alone', () => {
+    const filter = new SecretFilter(['/a'.repeat(60), 'a'.repeat(200)])
+    for (const piece of ['\\', '/a', 'a', '&#x0', '%', '\\u00']) {
+      const text = piece.repeat(2_000_000 / piece.length)
+      expect(filter.clean(text).length).toBeLessThanOrEqual(text.length)
+    }
+  })
+})
+
+describe('a path that leads out of the API', () => {
+  it.each([
+    '/../admin',
+    '/../../admin',
+    '/a/../../admin',
+    '/%2e%2e/admin',
+    '/.%2E/admin',
+    '/a\\..\\..\\..\\admin',
+    '/{p}/../../admin',
+    '/..',
+  ])('%s: the operation is left out, and the log says why', async (path) => {
+    const parameters = path.includes('{') ? [{ name: 'p', in: 'path', required: true, schema: { type: 'string' } }] : []
+    const operation = (operationId: string) => ({ get: { operationId, parameters } })
+    const { logger, records } = recordingLogger()
+    const document = documentOf({ [path]: operation('out'), '/in/../x': { get: { operationId: 'in' } } })
+    const tools = await openApiTools(document, { baseURL: 'http://127.0.0.1:1/base/v1', logger })
+    expect(tools.map(({ name }) => name)).toEqual(['in'])
+    expect(records).toMatchObject([{ fields: { operation: 'out', reason: expect.stringContaining('to stay below') } }])
+  })
+
+  it('arguments can’t make one of a path that stays below', async () => {
+    await using api = await startApi()
+    const parameters = ['a', 'b'].map((name) => ({ name, in: 'path', required: true, schema: { type: 'string' } }))
+    const document = documentOf({ '/{a}{b}/x': { get: { operationId: 'op', parameters } } })
+    const tools = new ToolRegistry(await openApiTools(document, { baseURL: `${api.url}/base`, logger: recordingLogger().logger }))
+    for (const [a, b] of [
+      ['.', '.'],
+      ['..', ''],
+      ['%2e', '%2e'],
+      ['../..', '/..'],
+      ['..\\', '..'],
+    ]) {
+      await callTool(tools, 'op', { a, b })
+    }
+    for (const { url } of api.seen) expect(url).toMatch(/^\/base\/[^/]+\/x$/)
+  })
+})
