@@ -74,38 +74,52 @@ export interface CappedContent {
   cutBytes: number
 }
 
-/** Base64 of a picture or document above this size is not passed on. */
-const mostPartBytes = 20 * 1024 * 1024
+/** Base64 of a picture or document above this size is not passed on: no provider takes it. */
+const maxMediaBytes = 20 * 1024 * 1024
+/** What pictures and documents of one result may have together, for each byte of text it may have: 20 MiB by default. */
+const mediaBytesPerByte = 320
+const maxParts = 256
 
-/** Keeps at most `maxBytes` of text (UTF-8), head and tail, with a note in between that says how much was cut. */
+/**
+ * Keeps at most `maxBytes` of text (UTF-8), head and tail, with a note in between that says how much was cut; of pictures and documents those
+ * that fit into 320 times as much; and of parts the first 256.
+ */
 export function capContent(content: Content, maxBytes: number): CappedContent {
   if (typeof content === 'string') {
     const capped = capText(content, maxBytes)
     return { content: capped.text, cutBytes: capped.cutBytes }
   }
   let left = maxBytes
+  let mediaLeft = maxBytes * mediaBytesPerByte
   let cutBytes = 0
   let leftOut = 0
   const parts: ContentPart[] = []
   for (const part of content) {
-    if (part.type === 'text') {
-      const bytes = Buffer.byteLength(part.text)
-      // Once nothing fits, one note stands for all that follow, however many.
-      if (left === 0 && bytes > 0) {
-        leftOut += bytes
-        continue
+    const isTooMany = parts.length >= maxParts
+    if (part.type !== 'text') {
+      const size = 'data' in part ? part.data.length : part.url.length
+      if (isTooMany) leftOut += size
+      else if (size <= Math.min(maxMediaBytes, mediaLeft)) {
+        mediaLeft -= size
+        parts.push({ ...part })
+      } else {
+        cutBytes += size
+        parts.push({ type: 'text', text: `(${part.type} of ${size} base64 characters left out: too large)` })
       }
-      const capped = capText(part.text.toWellFormed(), left)
-      left = capped.cutBytes > 0 ? 0 : left - bytes
-      cutBytes += capped.cutBytes
-      parts.push({ type: 'text', text: capped.text })
-    } else if (!('data' in part) || part.data.length <= mostPartBytes) parts.push({ ...part })
-    else {
-      cutBytes += part.data.length
-      parts.push({ type: 'text', text: `(${part.type} of ${part.data.length} base64 characters left out: too large)` })
+      continue
     }
+    const bytes = Buffer.byteLength(part.text)
+    // Once nothing fits, one note stands for all that follow, however many.
+    if (isTooMany || (left === 0 && bytes > 0)) {
+      leftOut += bytes
+      continue
+    }
+    const capped = capText(part.text.toWellFormed(), left)
+    left = capped.cutBytes > 0 ? 0 : left - bytes
+    cutBytes += capped.cutBytes
+    parts.push({ type: 'text', text: capped.text })
   }
-  if (leftOut > 0) parts.push({ type: 'text', text: `(… ${leftOut} bytes of further text left out …)` })
+  if (leftOut > 0) parts.push({ type: 'text', text: `(… ${leftOut} bytes left out …)` })
   return { content: parts, cutBytes: cutBytes + leftOut }
 }
 

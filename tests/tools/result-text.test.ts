@@ -231,7 +231,7 @@ describe('capContent', () => {
         { type: 'text', text: 'xxxx\n\n(… 4 of 10 bytes cut here …)\n\nxx' },
         text(0),
         image,
-        { type: 'text', text: '(… 15 bytes of further text left out …)' },
+        { type: 'text', text: '(… 15 bytes left out …)' },
       ],
       cutBytes: 19,
     })
@@ -251,11 +251,36 @@ describe('capContent', () => {
         const { content, cutBytes } = capContent(parts, most)
         if (typeof content === 'string') throw new Error('expected parts')
         const shown = content.map((one) => (one.type === 'text' ? one.text : '')).join('')
-        const kept = bytesOf(shown.replace(note, '').replace(/\(… \d+ bytes of further text left out …\)$/, ''))
+        const kept = bytesOf(shown.replace(note, '').replace(/\(… \d+ bytes left out …\)$/, ''))
         expect(kept).toBeLessThanOrEqual(most)
         expect(kept + cutBytes).toBe(given)
       }),
     )
+  })
+
+  it('H22 pictures and documents have a bound together, which is 320 times that of text; smaller ones behind a large one still fit', () => {
+    const file = (size: number): ContentPart => ({ type: 'file', data: 'A'.repeat(size), mediaType: 'application/pdf' })
+    const linked = (size: number): ContentPart => ({ type: 'image', url: `data:image/png;base64,${'A'.repeat(size - 22)}` })
+    const { content, cutBytes } = capContent([file(2_000), linked(1_000), file(500), linked(200), file(1)], 10)
+    expect(content).toEqual([
+      file(2_000),
+      linked(1_000),
+      { type: 'text', text: '(file of 500 base64 characters left out: too large)' },
+      linked(200),
+      { type: 'text', text: '(file of 1 base64 characters left out: too large)' },
+    ])
+    expect(cutBytes).toBe(501)
+  })
+
+  it('H22 of very many parts the first are kept, with a note for the rest', () => {
+    const parts = Array.from(
+      { length: 100_000 },
+      (_, n): ContentPart => (n % 2 === 0 ? { type: 'text', text: 'x' } : { type: 'image', url: 'https://x/' }),
+    )
+    const { content, cutBytes } = capContent(parts, 65_536)
+    expect(content).toHaveLength(257)
+    expect(content.slice(0, 256)).toEqual(parts.slice(0, 256))
+    expect(cutBytes).toBe((100_000 - 256) * 5.5)
   })
 
   it('H22 a picture too large to pass on is named in its place', () => {

@@ -6,6 +6,7 @@ import { type ListedTool, listTools, noTimeoutMs } from './list-tools.ts'
 import type { McpClientSdk } from './load-sdk.ts'
 import { ProcessTransport } from './process-transport.ts'
 import type { McpServer } from './server-config.ts'
+import { UnaskedMessages } from './unasked.ts'
 
 /** What a server does that nobody asked it for just now. None of these may throw. */
 export interface ServerEvents {
@@ -60,7 +61,18 @@ async function open(
     isOver = true
     events.onLost(problem)
   }
-  const { transport, problem, farewell } = makeTransport(sdk, server, events, lose)
+  const { transport, problem, farewell, end } = makeTransport(sdk, server, events, lose)
+  const unasked = new UnaskedMessages()
+  // The client keeps this one, and calls it first.
+  transport.onmessage = (message) => {
+    const flood = unasked.received(message)
+    if (flood !== undefined) end(flood)
+  }
+  const send = transport.send.bind(transport)
+  transport.send = (message, options) => {
+    unasked.sent(message)
+    return send(message, options)
+  }
   const tools = { autoRefresh: false, debounceMs: 0, onChanged: () => events.onToolsChanged() }
   const client = new sdk.Client({ name: 'toolloop', version: ownVersion() }, { versionNegotiation: { mode }, listChanged: { tools } })
   // Also from servers that did not announce it.
@@ -100,12 +112,20 @@ interface OpenTransport {
   problem(): string | undefined
   /** What a server should be told before it is left. Never rejects. */
   farewell(): Promise<void>
+  /** Ends a server that is of no use any more, at once. */
+  end(problem: string): void
 }
 
 function makeTransport(sdk: McpClientSdk, server: McpServer, events: ServerEvents, onLost: (problem: string) => void): OpenTransport {
   if ('url' in server) {
     const transport = httpTransport(sdk, server, { maxMessageBytes: mostMessageBytes, onLost })
-    return { transport, problem: () => undefined, farewell: () => terminate(transport, events) }
+    let flood: string | undefined
+    const end = (problem: string) => {
+      flood ??= problem
+      onLost(problem)
+      transport.close().catch((error: unknown) => events.onError(new Error(messageOf(error))))
+    }
+    return { transport, problem: () => flood, farewell: () => terminate(transport, events), end }
   }
   const { command, args = [], cwd } = server
   const env = { ...sdk.getDefaultEnvironment(), ...server.env }
@@ -119,7 +139,11 @@ function makeTransport(sdk: McpClientSdk, server: McpServer, events: ServerEvent
       stderr: 'ignore',
       ...(cwd === undefined ? {} : { cwd }),
     })
-    return { transport, problem: () => undefined, farewell }
+    const end = (problem: string) => {
+      onLost(problem)
+      transport.close().catch((error: unknown) => events.onError(new Error(messageOf(error))))
+    }
+    return { transport, problem: () => undefined, farewell, end }
   }
   const transport = new ProcessTransport({
     command,
@@ -130,7 +154,7 @@ function makeTransport(sdk: McpClientSdk, server: McpServer, events: ServerEvent
     parse: (line) => sdk.deserializeMessage(line),
     onStderr: (line) => events.onStderr(line),
   })
-  return { transport, problem: () => transport.problem, farewell }
+  return { transport, problem: () => transport.problem, farewell, end: (problem) => transport.end(problem) }
 }
 
 async function terminate(transport: { terminateSession(): Promise<void> }, events: ServerEvents): Promise<void> {

@@ -69,7 +69,7 @@ export class ProcessTransport implements Transport {
     const messages = new LineReader(
       maxMessageBytes,
       (line) => this.#read(line),
-      () => this.#fail(`it sent a message of more than ${maxMessageBytes} bytes`),
+      () => this.end(`it sent a message of more than ${maxMessageBytes} bytes`),
     )
     child.stdout.on('data', (chunk: Buffer) => messages.push(chunk))
     const words = new LineReader(
@@ -101,7 +101,7 @@ export class ProcessTransport implements Transport {
     const stdin = this.#child?.stdin
     if (stdin === undefined || !stdin.writable) return Promise.reject(new Error('the server is not running'))
     // What it asks is answered, also if it asks without end and never reads the answers.
-    if (stdin.writableLength > mostUnreadBytes) this.#fail(`it has left more than ${mostUnreadBytes} bytes unread`)
+    if (stdin.writableLength > mostUnreadBytes) this.end(`it has left more than ${mostUnreadBytes} bytes unread`)
     return new Promise((resolve, reject) => {
       stdin.write(`${JSON.stringify(message)}\n`, async (error) => {
         if (!error) return resolve()
@@ -130,6 +130,7 @@ export class ProcessTransport implements Transport {
   }
 
   #read(line: string): void {
+    if (this.#problem !== undefined) return
     const message = this.#parse(line)
     if (message !== undefined) {
       this.#noiseBytes = 0
@@ -139,7 +140,7 @@ export class ProcessTransport implements Transport {
     }
     if (this.#noiseBytes === 0) this.onerror?.(new Error(`it printed what is no message: ${clip(line)}`))
     this.#noiseBytes += line.length + 1
-    if (this.#noiseBytes > mostNoiseBytes) this.#fail(`it printed more than ${mostNoiseBytes} bytes that are no message`)
+    if (this.#noiseBytes > mostNoiseBytes) this.end(`it printed more than ${mostNoiseBytes} bytes that are no message`)
   }
 
   /**
@@ -172,10 +173,11 @@ export class ProcessTransport implements Transport {
     }
   }
 
-  /** It can't be spoken with any more, and might go on for ever. */
-  #fail(problem: string): void {
+  /** Ends it at once: it can't be spoken with any more, and might go on for ever. What it has sent and nobody has read is dropped. */
+  end(problem: string): void {
     if (this.#child === undefined || this.#problem !== undefined) return
     this.#problem = problem
+    this.#unread.length = 0
     this.#child.stdout.destroy()
     killGroup(this.#child, 'SIGKILL')
   }

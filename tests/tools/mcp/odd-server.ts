@@ -73,6 +73,14 @@ const calls: Record<string, Call> = {
     send({ method: 'notifications/tools/list_changed' })
     answer(id, text('changed'))
   },
+  /** Keeps its client busy without end, and never answers. */
+  pings: () => pour(Array.from({ length: 1_000 }, (_, n) => `{"jsonrpc":"2.0","id":"p${n}","method":"ping"}\n`).join('')),
+  answers: () => pour('{"jsonrpc":"2.0","id":4711,"result":{}}\n'.repeat(1_000)),
+  /** As many requests as a lively server may have, and then the answer. */
+  lively: (id) => {
+    for (let n = 0; n < 50; n++) send({ id: `l${n}`, method: 'ping' })
+    answer(id, text('done'))
+  },
   nonsense: (id) => answer(id, { content: 'not a list' }),
   refuse: (id) => send({ id, error: { code: -32602, message: 'no such thing' } }),
   fails: (id) => answer(id, { ...text(`failed in ${process.cwd()}`), isError: true }),

@@ -226,6 +226,21 @@ describe.concurrent('an MCP server over stdio', () => {
     expect(error).toMatchObject({ code: 'mcp_server_failed' })
   })
 
+  it.each([
+    ['pings', /stopped during the call \(it asked more than 100 things at once\)/],
+    ['answers', /stopped during the call \(it sent more than 100 answers to nothing\)/],
+  ])('that floods its client with %s is ended at once; the calls of others go on meanwhile', async (name, problem) => {
+    const { logger } = recordingLogger()
+    const servers = { bad: odd({ tools: [listed(name), listed('lively')] }), good: odd({ tools: [listed('echo')] }) }
+    await using tools = await connectMcpServers(servers, { logger })
+    // What a server may well ask for does no harm.
+    expect(await callText(tools, 'bad__lively')).toBe('done')
+    const flooded = callText(tools, `bad__${name}`)
+    expect(await callText(tools, 'good__echo', { a: 1 })).toBe('{"a":1}')
+    expect(await flooded).toMatch(problem)
+    expect(await callText(tools, 'good__echo', { a: 2 })).toBe('{"a":2}')
+  })
+
   it('that can’t be started at all says so, and the others are ended', async () => {
     const { logger } = recordingLogger()
     const servers = { good: odd({ tools: [listed('pid')] }), bad: { command: 'no-such-program' } }
