@@ -21,6 +21,12 @@ export function nearestName(given: string, known: Iterable<string>): string | un
   return nearest
 }
 
+/** ` (did you mean `x`?)`, to be put behind what was given; `''` where no name is near. */
+export function didYouMean(given: string, known: Iterable<string>): string {
+  const meant = nearestName(given, known)
+  return meant === undefined ? '' : ` (did you mean \`${meant}\`?)`
+}
+
 const maxMistakes = 3
 
 function plain(name: string): string {

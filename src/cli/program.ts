@@ -1,6 +1,7 @@
 import { Command, CommanderError, Help, InvalidArgumentError, Option } from 'commander'
 import { messageOf, ToolloopError } from '../errors.ts'
 import { redactText } from '../log.ts'
+import { nearestName } from '../nearest-name.ts'
 import { ownVersion } from '../own-package.ts'
 import type { AgentFlags, RunFlags } from './agent-flags.ts'
 import type { DoctorFlags } from './doctor.ts'
@@ -89,12 +90,18 @@ function createProgram(io: CliIO, done: (code: number) => void): Command {
     .description('Runs a tool-using agent: asks a model, runs the tools it calls, until it answers or a bound is reached.')
     .version(ownVersion(), '-V, --version')
     .usage('[options] [prompt…]\n       toolloop chat|serve|tools|skills|mcp|doctor [options]')
-    .argument('[prompt...]', 'what to ask; `-`, or nothing when input is piped in: read it from standard input')
+    .argument(
+      '[prompt...]',
+      'what to ask; `-`, or nothing when input is piped in: read it from standard input; nothing on a terminal: toolloop chat',
+    )
     .configureOutput({ writeOut: (text) => void io.stdout.write(text), writeErr: (text) => void io.stderr.write(text) })
     .showHelpAfterError('(toolloop --help lists the options)')
     .helpCommand(true)
     .exitOverride()
-    .action(async (words: string[]) => done(await startRun(words, program, io)))
+    .action(async (words: string[]) => {
+      refuseMistypedCommand(words, program)
+      done(await (opensChat(words, program, io) ? startChat(program, io) : startRun(words, program, io)))
+    })
   for (const option of createOptions()) program.addOption(option)
   program.addHelpText('after', `\n${examples}\n\nExit codes\n${describeExitCodes()}`)
 
@@ -102,9 +109,7 @@ function createProgram(io: CliIO, done: (code: number) => void): Command {
     .argument('[prompt...]', 'what to ask')
     .action(async (words: string[]) => done(await startRun(words, program, io)))
   addCommand(program, 'chat', 'a conversation, one prompt a line').action(async () => {
-    checkOptions(program, 'chat')
-    const { chat } = await import('./chat.ts')
-    done(await chat(program.opts<AgentFlags>(), io))
+    done(await startChat(program, io))
   })
   addCommand(program, 'mcp', 'serve the tools as an MCP server, on standard input and output').action(async () => {
     checkOptions(program, 'mcp')
@@ -164,6 +169,28 @@ function addToolCommands(program: Command, io: CliIO, done: (code: number) => vo
       const flags = flagsFor('skills run')
       done(await (await import('./skills.ts')).runSkill(skill, script, args, flags, io))
     })
+}
+
+/** With nothing to answer and somebody there to ask, a bare `toolloop` is `toolloop chat`. */
+function opensChat(words: readonly string[], program: Command, { stdin, stdout, stderr }: CliIO): boolean {
+  const { json, events } = program.opts<RunFlags>()
+  return words.length === 0 && !json && !events && [stdin, stdout, stderr].every(({ isTTY }) => isTTY)
+}
+
+/** One word that is nearly a command is no prompt, nor are words that are one but for a mistake in their first: nothing is sent then. */
+function refuseMistypedCommand(words: readonly string[], program: Command): void {
+  const [word = '', second] = words
+  if (!/^[\w-]+$/.test(word)) return
+  const commands = program.commands.filter((command) => second === undefined || command.commands.some((one) => one.name() === second))
+  const meant = nearestName(word, [...commands.map((command) => command.name()), ...(second === undefined ? ['help'] : [])])
+  if (meant === undefined) return
+  program.error(`error: unknown command '${word}'\n(Did you mean ${meant}? To send it as a prompt: toolloop run ${words.join(' ')})`)
+}
+
+async function startChat(program: Command, io: CliIO): Promise<number> {
+  checkOptions(program, 'chat')
+  const { chat } = await import('./chat.ts')
+  return chat(program.opts<AgentFlags>(), io)
 }
 
 async function startRun(words: readonly string[], program: Command, io: CliIO): Promise<number> {
@@ -251,6 +278,7 @@ const examples = `Examples
   toolloop mcp --tools ./my-tools.ts --no-builtin-tools
   toolloop serve --port 8080
   toolloop doctor
+  toolloop run chart       a prompt of one word that is nearly a command
 
 The answer goes to standard output, everything about it to standard error.
 

@@ -16,7 +16,7 @@ export async function run(words: readonly string[], flags: RunFlags, io: CliIO):
   const terminal = new Terminal(io)
   const interrupts = new Interrupts(io)
   try {
-    const prompt = await readPrompt(words, io.stdin, interrupts.signal)
+    const prompt = await readPrompt(words, io, interrupts.signal)
     const agent = await prepareAgent(flags, terminal, interrupts.signal)
     if (!flags.quiet) terminal.note(terminal.paint('dim', describeChoice(agent.choice)))
     const result = await runAndShow(prompt, agent, flags, terminal, interrupts.signal)

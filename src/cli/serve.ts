@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { messageOf } from '../errors.ts'
+import { messageOf, ToolloopError } from '../errors.ts'
 import { createLogger } from '../log.ts'
 import type { Config } from '../service/config/config.ts'
 import { findConfigFile, readConfigText } from '../service/config/config-file.ts'
@@ -30,7 +30,11 @@ export async function serve(flags: ServeFlags, io: CliIO): Promise<number> {
   let listening: ListeningService | undefined
   try {
     const file = resolve(cwd, flags.config ?? (await findConfigFile(cwd)) ?? 'toolloop.yaml')
-    const { config } = await parseConfig((await readConfigText(file)) ?? '', file, env)
+    const text = await readConfigText(file)
+    if (text === undefined && flags.config !== undefined) {
+      throw new ToolloopError('invalid_option', `Expected \`--config\` to name a file, found none at ${file}`)
+    }
+    const { config } = await parseConfig(text ?? '', file, env)
     const choice = await chooseModel({
       config,
       ...(flags.model === undefined ? {} : { model: flags.model }),

@@ -1,4 +1,5 @@
 import { type ChatMessage, hasToolCalls, textOf } from '../messages.ts'
+import { didYouMean } from '../nearest-name.ts'
 import type { AnyTool } from '../tools/tool.ts'
 import { plural } from './render.ts'
 import { shorten, withoutControls } from './terminal.ts'
@@ -37,7 +38,9 @@ export async function runSlashCommand(line: string, state: ChatState): Promise<'
   const [, name = '', argument = ''] = /^\/(\S*)\s*(.*)$/s.exec(line) ?? []
   const command = commands.get(name)
   if (command !== undefined) return command.run(state, argument.trim())
-  state.say(`unknown command /${name}; /help lists them. To send a prompt that begins with a slash, put a space before it`)
+  state.say(
+    `unknown command /${name}${didYouMean(name, commands.keys())}; /help lists them. To send a prompt that begins with a slash, put a space before it`,
+  )
   return undefined
 }
 

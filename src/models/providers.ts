@@ -1,5 +1,6 @@
 import { InvalidOptionError, ModelError, ToolloopError } from '../errors.ts'
 import { isJsonObject, type JsonObject } from '../messages.ts'
+import { didYouMean } from '../nearest-name.ts'
 import type { ModelPrice } from './model.ts'
 import type { ModelSettings } from './settings.ts'
 
@@ -48,10 +49,10 @@ export function findPreset(provider: string, own: Providers = {}): ProviderPrese
   const added = Object.hasOwn(own, provider) ? own[provider] : undefined
   if (added !== undefined) return checked(`providers.${provider}`, merged(bundled, added))
   if (bundled === undefined) {
-    const names = [...new Set([...providerNames(), ...Object.keys(own)])].join(', ')
+    const names = [...new Set([...providerNames(), ...Object.keys(own)])]
     throw new ToolloopError(
       'unknown_provider',
-      `Expected a known provider, got \`${provider}\`. There are: ${names}. Any other server that speaks \
+      `Expected a known provider, got \`${provider}\`${didYouMean(provider, names)}. There are: ${names.join(', ')}. Any other server that speaks \
 the Chat Completions API is provider \`custom\` with a \`baseURL\``,
     )
   }

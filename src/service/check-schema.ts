@@ -1,6 +1,8 @@
 import { createRequire } from 'node:module'
 import type { Ajv2020, ErrorObject, ValidateFunction } from 'ajv/dist/2020.js'
 import { clip } from '../errors.ts'
+import { isJsonObject } from '../messages.ts'
+import { didYouMean } from '../nearest-name.ts'
 import type { JsonSchema } from '../tools/tool.ts'
 import { type Problem, pointerTo } from './http/problem.ts'
 
@@ -28,7 +30,7 @@ export function compileCheck(schema: JsonSchema): SchemaCheck {
 function openAjv(options: { allErrors: boolean }): Ajv2020 {
   // Loaded on first use, as everywhere: it takes longer than the rest of a start.
   const { Ajv2020 } = createRequire(import.meta.url)('ajv/dist/2020.js') as typeof import('ajv/dist/2020.js')
-  return new Ajv2020({ ...options, strict: false, ownProperties: true, logger: false })
+  return new Ajv2020({ ...options, strict: false, ownProperties: true, logger: false, verbose: true })
 }
 
 function compile(schema: JsonSchema): SchemaCheck {
@@ -51,12 +53,15 @@ function compile(schema: JsonSchema): SchemaCheck {
   }
 }
 
-function inWords({ instancePath, keyword, params, message, schema }: ErrorObject): Problem {
+function inWords({ instancePath, keyword, params, message, schema, parentSchema }: ErrorObject): Problem {
   switch (keyword) {
     case 'required':
       return { path: pointerTo(instancePath, params.missingProperty), message: 'is missing' }
     case 'additionalProperties':
-      return { path: pointerTo(instancePath, clip(params.additionalProperty)), message: 'is not known' }
+      return {
+        path: pointerTo(instancePath, clip(params.additionalProperty)),
+        message: `is not known${didYouMean(params.additionalProperty, namesIn(parentSchema?.properties))}`,
+      }
     case 'type':
       return { path: instancePath, message: `must be of type ${[params.type].flat().join(' or ')}` }
     case 'enum':
@@ -69,6 +74,10 @@ function inWords({ instancePath, keyword, params, message, schema }: ErrorObject
     default:
       return { path: instancePath, message: message ?? 'does not fit' }
   }
+}
+
+function namesIn(properties: unknown): string[] {
+  return isJsonObject(properties) ? Object.keys(properties) : []
 }
 
 /** The problems as one sentence. */

@@ -1,12 +1,14 @@
 import { describe, expect, it } from 'vitest'
 import { describeExitCodes } from '../../src/cli/exit-codes.ts'
 import { runCommand } from '../../src/cli/program.ts'
+import { startMockProvider } from '../../src/testing/index.ts'
 import { fakeIO } from './fake-io.ts'
 import { runCli } from './start-cli.ts'
 import { tempFolder } from './temp-folder.ts'
 
-async function run(args: string[], options: { tty?: boolean; input?: string; files?: Record<string, string> } = {}) {
-  const io = fakeIO({ cwd: await tempFolder(options.files), tty: options.tty ?? false })
+async function run(args: string[], options: { tty?: boolean; input?: string; env?: Record<string, string> } = {}) {
+  const { tty = false, env = {} } = options
+  const io = fakeIO({ cwd: await tempFolder(), tty, env })
   io.stdin.end(options.input ?? '')
   const code = await runCommand(args, io)
   return { code, stdout: io.out(), stderr: io.err() }
@@ -26,6 +28,12 @@ describe('a command line that can’t be run has exit code 2, a reason and a hin
     [['Hi', '--instructions', '@gone.md'], /Expected `--instructions` to name a file after the @: .*gone\.md/],
     [['Hi', '--tools', 'gone.ts'], /found no file at .*gone\.ts/],
     [['Hi', '--model', 'nowhere/x'], /nowhere/],
+    [['Hi', '--model', 'opnai/x'], /Expected a known provider, got `opnai` \(did you mean `openai`\?\)\. There are: /],
+    [['chatt'], /unknown command 'chatt'\n\(Did you mean chat\? To send it as a prompt: toolloop run chatt\)\n/],
+    [['Serv', '--port', '80'], /unknown command 'Serv'\n\(Did you mean serve\?/],
+    [['hlep'], /Did you mean help\?/],
+    [['tols', 'list'], /unknown command 'tols'\n\(Did you mean tools\?.*run tols list\)/],
+    [['tools', 'lst'], /unknown command 'lst'\n\(Did you mean list\?\)/],
     [['Hi', '--base-url', 'nowhere'], /Expected `--base-url` to be an http or https URL/],
     [['Hi', '--model', 'demo', '--tool-calling', 'xml'], /Expected `toolCalling` to be 'auto', 'native', 'tags', .*hermes.*, got `"xml"`/],
     [['-'], /Expected a prompt, got nothing on standard input/],
@@ -37,14 +45,51 @@ describe('a command line that can’t be run has exit code 2, a reason and a hin
     expect(stderr).toMatch(message)
   })
 
-  it('asks for a prompt instead of waiting for one on a terminal', async () => {
-    expect(await run([], { tty: true })).toMatchObject({ code: 2, stderr: expect.stringContaining('Expected a prompt, got none. Try') })
-  })
-
   it('with --json says it on stdout as well', async () => {
     const { code, stdout } = await run(['Hi', '--json', '--tools', 'gone.ts'])
     expect(code).toBe(2)
     expect(JSON.parse(stdout)).toEqual({ error: { code: 'invalid_option', message: expect.stringContaining('gone.ts') } })
+  })
+})
+
+describe('a prompt that looks like a command', () => {
+  const prompts: string[][] = [
+    ['Tokyo'],
+    ['chart!'],
+    ['chat', 'is', 'French', 'for', 'cat'].slice(1),
+    ['tools', 'are', 'nice'].slice(1),
+    ['run', 'chart'],
+    ['skill trees'],
+  ]
+  it.each(prompts.map((words) => [words]))('is sent: %j', async (words) => {
+    await using mock = await startMockProvider({ script: ['ok'] })
+    const { code } = await run([...words, '--no-builtin-tools', '-m', 'custom/m', '--base-url', mock.baseURL])
+    expect(code).toBe(0)
+    const prompt = words.join(' ').replace(/^run /, '')
+    expect(mock.requests[0]?.body.messages).toEqual([{ role: 'user', content: prompt }])
+  })
+})
+
+describe('without a prompt', () => {
+  it('on a terminal the chat opens, unless data is asked for', async () => {
+    const { code, stderr } = await run(['-m', 'demo'], { tty: true })
+    expect(code).toBe(0)
+    expect(stderr).toContain('/help lists the commands')
+    expect(await run(['--json'], { tty: true })).toMatchObject({ code: 2, stderr: expect.stringContaining('Expected a prompt, got none') })
+  })
+
+  it('elsewhere there are two examples, which work as they stand', async () => {
+    const { code, stderr } = await run([])
+    expect(code).toBe(2)
+    const [, example = '', piped = ''] = /Try:\n {2}toolloop "(.*)"\n {2}echo "(.*)" \| toolloop\n$/.exec(stderr) ?? []
+    expect((await run([example])).stdout).toMatch(/391/)
+    expect((await run([], { input: `${piped}\n` })).stdout).toMatch(/Tokyo.* \d\d:\d\d/)
+  })
+
+  it('the examples begin as this program was started', async () => {
+    const started = (npm_lifecycle_event: string) => run([], { env: { npm_lifecycle_event } })
+    expect((await started('start')).stderr).toMatch(/ {2}npm start -- "What.*\n {2}echo ".*" \| npm start\n/)
+    expect((await started('npx')).stderr).toMatch(/ {2}npx toolloop "What.*\n {2}echo ".*" \| npx toolloop\n/)
   })
 })
 

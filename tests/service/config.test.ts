@@ -347,7 +347,10 @@ describe('the configuration while the service runs', () => {
   it('a service without a usable configuration is not started', async () => {
     const { file } = await configFile('modle: demo\n')
     const service = createService({ configFile: file, token: 't' })
-    await expect(service.ready).rejects.toMatchObject({ code: 'invalid_option', problems: [{ path: '/modle', message: 'is not known' }] })
+    await expect(service.ready).rejects.toMatchObject({
+      code: 'invalid_option',
+      problems: [{ path: '/modle', message: 'is not known (did you mean `model`?)' }],
+    })
     expect((await service.fetch(new Request('http://localhost/healthz'))).status).toBe(503)
   })
 })
@@ -412,6 +415,41 @@ describe('what a file may say', () => {
     expect(performance.now() - started).toBeLessThan(5_000)
   })
 
+  it('a variable that is not there is one problem, however many rules its place has', async () => {
+    const text = `model: { provider: openai, model: "\${NO_MODEL}" }\nmodels: { a: "\${NO_A}" }\nlimits: { maxIterations: "\${NO_N}" }\n`
+    const problems = await problemsOf(`${text}service: { port: -1 }\n`)
+    expect(problems).toEqual([
+      { path: '/model/model', message: 'names the variable NO_MODEL, which the environment does not have' },
+      { path: '/models/a', message: 'names the variable NO_A, which the environment does not have' },
+      { path: '/limits/maxIterations', message: 'names the variable NO_N, which the environment does not have' },
+      { path: '/service/port', message: 'must be >= 0' },
+    ])
+  })
+
+  it('a key that is not known is told of with the one it is near to', async () => {
+    expect(await problemsOf('modle: demo\nlimits: { maxIteration: 3 }\nservice: { wat: 1 }\n')).toEqual([
+      { path: '/modle', message: 'is not known (did you mean `model`?)' },
+      { path: '/limits/maxIteration', message: 'is not known (did you mean `maxIterations`?)' },
+      { path: '/service/wat', message: 'is not known' },
+    ])
+  })
+
+  it('a file that is not YAML is refused with the place and its lines, but never with a secret', async () => {
+    const messageOf = (text: string) =>
+      parseConfig(text, 'x.yaml', {}).then(
+        () => '',
+        (error: Error) => error.message,
+      )
+    expect(await messageOf('# mine\nmodel: demo\n\tlimits: [1, 2\n')).toBe(
+      'x.yaml:3:1 is not valid YAML: Tabs are not allowed as indentation at line 3, column 1\n1 | # mine\n2 | model: demo\n3 | \tlimits: [1, 2\n  | ^',
+    )
+    expect(await messageOf('a: 1\nproviders: {x: {apiKey: hunter2}\nb: c: d\n')).toMatch(
+      /^x\.yaml:3:.*\n.*\n2 \| providers: \{x: \{apiKey: \[redacted\]\n3 \| b: c/,
+    )
+    for (const text of ['password: |\n  hunter2\n bad: [\n', 'token: "hunter2\n', `a: 'Bearer\n  hunter2hunter2\nb: [`])
+      expect(await messageOf(text)).toSatisfy((message: string) => message.includes('not valid YAML') && !message.includes('hunter2'))
+  })
+
   it('its comments survive an edit', async () => {
     const text =
       '# head\nmodel: demo # the model\n\n# about limits\nlimits:\n  # how many\n  maxIterations: 3 # few\n  tokens: 5\nlogging: { level: info }\n'
@@ -427,6 +465,7 @@ describe('what a file may say', () => {
     expect(redactFile('apiKey: abc\n"password": "x y"\n{ a: 1, secret: hidden, b: [\nurl: https://u:pw@h/')).toBe(
       'apiKey: [redacted]\n"password": [redacted]\n{ a: 1, secret: [redacted]\nurl: https://u:[redacted]@h/',
     )
+    expect(redactFile('a: {apiKey: abc}\nb: [{token: "x, y: [1')).toBe('a: {apiKey: [redacted]\nb: [{token: [redacted]')
     expect(redactFile('a:\n  password: |\n    first\n\n    second\n  b: 1\n')).toBe('a:\n  password: [redacted]\n  b: 1\n')
   })
 

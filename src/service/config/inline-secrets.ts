@@ -1,3 +1,4 @@
+import { clip } from '../../errors.ts'
 import { isSecretKey, REDACTED, redactText } from '../../log.ts'
 import { isJsonObject, type Json } from '../../messages.ts'
 import { type Problem, pointerTo } from '../http/problem.ts'
@@ -28,23 +29,47 @@ export function findInlineSecrets(value: Json): Problem[] {
  * nothing more of its line is shown, nor of lines that go on with it. Never throws.
  */
 export function redactFile(text: string): string {
+  const shown = redactLines(text).filter((line) => line !== undefined)
+  return redactText(shown.join('\n'))
+}
+
+const linesBefore = 2
+
+/**
+ * A line of a file and the two before it, numbered, with a mark below the column; without secrets, and empty where they take up whole lines.
+ * Lines and columns count from 1.
+ */
+export function excerptOf(text: string, line: number, column: number): string {
+  const first = Math.max(1, line - linesBefore)
+  const lines = redactLines(text).slice(first - 1, line)
+  if (lines.includes(undefined)) return ''
+  const clean = redactText(lines.join('\n')).split('\n')
+  // A secret that goes on over the end of its line: the numbers of the lines would be wrong.
+  if (clean.length !== lines.length) return ''
+  const width = String(line).length
+  const shown = clean.map((one, at) => `${String(first + at).padStart(width)} | ${clip(one)}`)
+  const before = text.split('\n')[line - 1]?.slice(0, column - 1) ?? ''
+  const last = clean.at(-1) ?? ''
+  if (last.startsWith(before) && clip(last) === last) shown.push(`${' '.repeat(width)} | ${before.replace(/[^\t]/g, ' ')}^`)
+  return shown.join('\n')
+}
+
+/** Each line as it may be shown; undefined: not at all. */
+function redactLines(text: string): (string | undefined)[] {
   let hiddenBelow: number | undefined
-  const lines: string[] = []
-  for (const line of text.split('\n')) {
+  return text.split('\n').map((line) => {
     const indent = line.search(/\S/)
-    if (hiddenBelow !== undefined && (indent < 0 || indent > hiddenBelow)) continue
-    hiddenBelow = undefined
+    if (hiddenBelow !== undefined && (indent < 0 || indent > hiddenBelow)) return undefined
     const at = secretIn(line)
-    lines.push(at === undefined ? line : `${line.slice(0, at)}${REDACTED}`)
-    if (at !== undefined) hiddenBelow = indent
-  }
-  return redactText(lines.join('\n'))
+    hiddenBelow = at === undefined ? undefined : indent
+    return at === undefined ? line : `${line.slice(0, at)}${REDACTED}`
+  })
 }
 
 /** Where in a line the value of a secret's key begins. */
 function secretIn(line: string): number | undefined {
   for (const { 0: whole, 1: key = '', 2: value = '', index } of line.matchAll(
-    /([\w.-]+)["']?[ \t]*:[ \t]*("[^"]*"|'[^']*'|\$\{[^}]*\}|[^,}\s]*)/g,
+    /([\w.-]+)["']?[ \t]*:[ \t]*("[^"]*"|'[^']*'|\$\{[^}]*\}|(?:[^,{}[\]\s][^,}\s]*)?)/g,
   )) {
     const isReference = reference.test(value.replace(/^(["'])(.*)\1$/, '$2'))
     if (isSecretKey(key) && !isReference) return index + whole.length - value.length

@@ -7,7 +7,7 @@ import { compileCheck, describeProblems, type SchemaCheck } from '../check-schem
 import type { Problem } from '../http/problem.ts'
 import { objectionTo } from '../http/read-body.ts'
 import type { Config } from './config.ts'
-import { findInlineSecrets } from './inline-secrets.ts'
+import { excerptOf, findInlineSecrets } from './inline-secrets.ts'
 import { interpolate } from './interpolate.ts'
 
 /** More than anybody corrects at once. */
@@ -17,13 +17,26 @@ const mostProblems = 100
 export class ConfigError extends ToolloopError {
   readonly problems: readonly Problem[]
 
-  constructor(file: string, found: readonly Problem[], cause?: unknown) {
+  /** `place`: where in the file, for one that is not even YAML. */
+  constructor(file: string, found: readonly Problem[], cause?: unknown, place?: Place) {
     // What a model's settings are refused with may quote them, and an address may have a password in it.
     const problems = found.slice(0, mostProblems).map(({ path, message }) => ({ path, message: redactText(message) }))
     if (found.length > mostProblems) problems.push({ path: '', message: `has ${found.length - mostProblems} more problems` })
-    super('invalid_option', `${file} is not usable: ${describeProblems(problems)}`, { cause })
+    const message =
+      place === undefined
+        ? `${file} is not usable: ${describeProblems(problems)}`
+        : `${file}:${place.line}:${place.column} ${problems[0]?.message}${place.excerpt && `\n${place.excerpt}`}`
+    super('invalid_option', message, { cause })
     this.problems = problems
   }
+}
+
+interface Place {
+  /** From 1, as editors count. */
+  line: number
+  column: number
+  /** The lines around it, without secrets; may be empty. */
+  excerpt: string
 }
 
 export interface ParsedConfig {
@@ -54,7 +67,13 @@ export async function parseConfig(text: string, file: string, env: Readonly<Reco
   check ??= compileCheck(configSchema())
   let misfits = check(value, { all: true })
   if (misfits.filter(({ path }) => readAsWritten(value, raw, path)).length > 0) misfits = check(value, { all: true })
-  const all = [...findInlineSecrets(raw), ...problems, ...misfits]
+  // What a variable that is not there would have been is not known: whether it fits can't be said.
+  const unknown = problems.map(({ path }) => path)
+  const all = [
+    ...findInlineSecrets(raw),
+    ...problems,
+    ...misfits.filter(({ path }) => !unknown.some((one) => one === path || one.startsWith(`${path}/`))),
+  ]
   if (all.length > 0) throw new ConfigError(file, all)
   return { config: value as Config, raw, document }
 }
@@ -80,9 +99,9 @@ function at(value: Json | undefined, key: string): Json | undefined {
 }
 
 async function readYaml(text: string, file: string): Promise<{ document: Document; raw: Json }> {
-  const fail = (message: string, cause?: unknown) => new ConfigError(file, [{ path: '', message }], cause)
+  const fail = (message: string, cause?: unknown, place?: Place) => new ConfigError(file, [{ path: '', message }], cause, place)
   if (text.length > mostCharacters) throw fail(`must have at most ${mostCharacters} characters`)
-  const { parseDocument } = await import('yaml')
+  const { parseDocument, YAMLError } = await import('yaml')
   let document: Document
   let raw: Json
   try {
@@ -93,8 +112,10 @@ async function readYaml(text: string, file: string): Promise<{ document: Documen
     raw = document.toJS({ maxAliasCount: mostAliases }) ?? {}
   } catch (error) {
     // The reader's own words may quote the line, and with it a key.
-    const [line = ''] = messageOf(error).split('\n')
-    throw fail(`is not valid YAML: ${line}`, error)
+    const [words = ''] = messageOf(error).split('\n')
+    const [start] = (error instanceof YAMLError && error.linePos) || []
+    const place = start && { line: start.line, column: start.col, excerpt: excerptOf(text, start.line, start.col) }
+    throw fail(`is not valid YAML: ${words.replace(/:$/, '')}`, error, place)
   }
   if (!isJsonObject(raw)) throw fail('must be a mapping')
   const objection = objectionTo(raw, 1)
