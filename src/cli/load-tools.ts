@@ -1,8 +1,10 @@
 import { stat } from 'node:fs/promises'
+import { registerHooks } from 'node:module'
 import { extname, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { messageOf, show, ToolloopError } from '../errors.ts'
 import { type AnyTool, checkTool } from '../tools/tool.ts'
+import { placeOfFailure } from './failure-place.ts'
 import { resolveSelfForTools } from './resolve-self.ts'
 
 const extensions = ['.ts', '.mts', '.cts', '.js', '.mjs', '.cjs']
@@ -38,7 +40,7 @@ async function loadModule(path: string, cwd: string): Promise<Set<AnyTool>> {
   if (!extensions.includes(extname(file))) {
     throw new ToolloopError('invalid_option', `Expected \`--tools\` to name a module ending in ${extensions.join(', ')}, got ${path}`)
   }
-  const exports = await importModule(path, file)
+  const exports = await importModule(path, file, cwd)
   // A Set: a tool that is exported by name and again in the default array is one tool.
   const tools = new Set<AnyTool>()
   for (const [name, value] of Object.entries(exports)) {
@@ -57,12 +59,22 @@ async function loadModule(path: string, cwd: string): Promise<Set<AnyTool>> {
   return tools
 }
 
-async function importModule(path: string, file: string): Promise<Record<string, unknown>> {
+async function importModule(path: string, file: string, cwd: string): Promise<Record<string, unknown>> {
   resolveSelfForTools()
+  const loaded: string[] = []
+  const hooks = registerHooks({
+    load(url, context, nextLoad) {
+      loaded.push(url)
+      return nextLoad(url, context)
+    },
+  })
   try {
     return await import(pathToFileURL(file).href)
   } catch (error) {
-    throw new ToolloopError('invalid_option', `${path} can't be loaded: ${messageOf(error)}${hintFor(error)}`, { cause: error })
+    const place = placeOfFailure(error, loaded, cwd)
+    throw new ToolloopError('invalid_option', `${path} can't be loaded: ${messageOf(error)}${hintFor(error)}${place}`, { cause: error })
+  } finally {
+    hooks.deregister()
   }
 }
 
@@ -86,7 +98,8 @@ function toolsOfDefault(value: unknown, path: string): AnyTool[] {
   if (list?.every(looksLikeTool)) return list
   // The exports of a CommonJS module come as such an object, and may have more than tools.
   if (list === undefined && typeof value === 'object' && value !== null) return Object.values(value).flatMap(toolsOfNamed)
-  const got = list === undefined ? show(value) : `one with ${show(list.filter((entry) => !looksLikeTool(entry))[0])}`
+  const [stranger] = list?.filter((entry) => !looksLikeTool(entry)) ?? []
+  const got = list === undefined ? show(value) : `one with ${show(stranger)}${lackOf(stranger)}`
   throw new ToolloopError(
     'invalid_option',
     `Expected the default export of ${path} to be a tool, an array of tools or a ToolRegistry, got ${got}`,
@@ -107,7 +120,20 @@ function describeExports(exports: Record<string, unknown>): string {
   if (names.length === 0) return 'no exports'
   const classes = names.filter((name) => isToolClass(exports[name]))
   const hint = classes.length > 0 ? `; export an instance, \`new ${classes[0]}()\`, instead of the class` : ''
-  return `${names.map((name) => `\`${name}\``).join(', ')}${hint}`
+  const inDefault = isObject(exports.default) ? Object.entries(exports.default) : []
+  return `${[...Object.entries(exports), ...inDefault].map(([name, value]) => `\`${name}\`${lackOf(value)}`).join(', ')}${hint}`
+}
+
+/** What something that is nearly a tool lacks to be one; empty for anything else. */
+function lackOf(value: unknown): string {
+  if (!isObject(value)) return ''
+  const lacks = ['name', 'description', 'parameters'].filter((field) => !(field in value))
+  if (lacks.length > ('execute' in value ? 2 : 1)) return ''
+  return `, which lacks ${lacks.map((field) => `a \`${field}\``).join(' and ')}`
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function isToolClass(value: unknown): boolean {

@@ -1,5 +1,6 @@
 import { stat } from 'node:fs/promises'
 import { basename, dirname, resolve } from 'node:path'
+import { didYouMean } from '../nearest-name.ts'
 import { ToolDispatcher } from '../tools/dispatcher.ts'
 import type { SkillProblem } from '../tools/skills/skill.ts'
 import { createCliLogger } from './cli-logger.ts'
@@ -78,7 +79,12 @@ export async function runSkill(name: string, script: string, args: readonly stri
     const skill = isFolder ? skills.skills[0] : skills.skills.find((one) => one.name === name)
     if (skill === undefined) {
       for (const problem of skills.problems) terminal.note(describe(problem, terminal))
-      terminal.note(`error: there is no Skill \`${name}\`; there are ${skills.skills.map((one) => one.name).join(', ') || 'none'}`)
+      terminal.note(
+        `error: there is no Skill \`${name}\`${didYouMean(
+          name,
+          skills.skills.map((one) => one.name),
+        )}; there are ${skills.skills.map((one) => one.name).join(', ') || 'none'}`,
+      )
       return EXIT_USAGE
     }
     const dispatcher = new ToolDispatcher([{ kind: 'skill', tools: skills }], { logger: createCliLogger(terminal, flags) })

@@ -1,4 +1,7 @@
 import { isJsonObject } from '../messages.ts'
+import { didYouMean } from '../nearest-name.ts'
+import { fitArguments, parseArguments } from '../tools/arguments.ts'
+import type { AnyTool } from '../tools/tool.ts'
 import type { AgentFlags } from './agent-flags.ts'
 import { createCliLogger } from './cli-logger.ts'
 import { EXIT_FAILED, EXIT_OK, EXIT_USAGE } from './exit-codes.ts'
@@ -36,17 +39,22 @@ export async function listTools(flags: ToolsFlags, io: CliIO): Promise<number> {
 
 /**
  * `toolloop tools call NAME JSON`: one call, without a model. Whoever types it has approved it. Resolves with the exit code: 0 with what the
- * tool returned on stdout, 1 when it failed, 2 when there is no such tool.
+ * tool returned on stdout, 1 when it failed, 2 when there is no such tool or it doesn't take these arguments.
  */
 export async function callTool(name: string, args: string, flags: ToolsFlags, io: CliIO): Promise<number> {
   const terminal = new Terminal(io)
   const { dispatcher, skills } = await openToolSources(flags, terminal, createCliLogger(terminal, flags))
   const interrupts = new Interrupts(io)
   try {
-    if (dispatcher.get(name) === undefined) {
-      const error = `Tool not found: ${name}. Available tools: ${dispatcher.names().join(', ') || 'none'}.`
-      if (flags.json) terminal.print(JSON.stringify({ success: false, error }))
-      terminal.note(`error: ${error}`)
+    const tool = dispatcher.get(name)
+    if (tool === undefined) {
+      const error = `Tool not found: ${name}${didYouMean(name, dispatcher.names())}. Available tools: ${dispatcher.names().join(', ') || 'none'}.`
+      printDispatched({ success: false, error }, flags.json === true, terminal)
+      return EXIT_USAGE
+    }
+    const error = await objectionTo(tool, args)
+    if (error !== undefined) {
+      printDispatched({ success: false, error }, flags.json === true, terminal)
       return EXIT_USAGE
     }
     const result = await dispatcher.dispatch(name, args, {
@@ -60,6 +68,16 @@ export async function callTool(name: string, args: string, flags: ToolsFlags, io
     interrupts.release()
     await skills?.close()
   }
+}
+
+/** What is wrong with arguments, for whoever typed them; undefined: nothing. What a call answers is worded for models. */
+async function objectionTo(tool: AnyTool, args: string): Promise<string | undefined> {
+  const parsed = parseArguments(args)
+  const takes = `\`${tool.name}\` takes (${signatureOf(tool.parameters)})`
+  if (!parsed.ok) return `Expected the arguments to be one JSON object in quotes, such as '{"name": "value"}': ${parsed.problem}. ${takes}`
+  const fitted = await fitArguments(tool, parsed.args)
+  if ('input' in fitted) return undefined
+  return `${fitted.problems.map((problem) => problem.replace(/^arguments: /, '')).join('; ')}. ${takes}`
 }
 
 /** `path, from?, to?` */

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { loadTools } from '../../src/cli/load-tools.ts'
+import { runCli } from './start-cli.ts'
 import { tempFolder } from './temp-folder.ts'
 
 const tool = (name: string) => `{ name: '${name}', description: 'Does it.', parameters: { type: 'object' }, execute: () => 1 }`
@@ -40,6 +41,24 @@ describe('a tool module that is not usable is named, with the reason', () => {
     ['a folder', { 'd/x.ts': '' }, 'd', /found no file at/],
     ['another kind of file', { 'tools.json': '[]' }, 'tools.json', /ending in \.ts, .*got tools\.json/],
     ['no exports', { 'a.ts': 'const x: number = 1' }, 'a.ts', /Expected a\.ts to export tools, got no exports/],
+    [
+      'half a tool',
+      { 'a.ts': `export const t = { name: 't', parameters: {} }` },
+      'a.ts',
+      /to export tools, got `t`, which lacks a `description`$/,
+    ],
+    [
+      'half a tool in a list',
+      { 'a.ts': `export default [${tool('a')}, { name: 't', execute() {} }]` },
+      'a.ts',
+      /got one with {"name":"t"}, which lacks a `description` and a `parameters`$/,
+    ],
+    [
+      'half a tool in an object',
+      { 'a.ts': `export default { t: { description: '', execute() {} } }` },
+      'a.ts',
+      /`t`, which lacks a `name` and/,
+    ],
     ['no tools', { 'a.ts': 'export const x = 1' }, 'a.ts', /to export tools, got `x`$/],
     ['a class', { 'a.ts': 'export class Add { execute() {} }' }, 'a.ts', /export an instance, `new Add\(\)`, instead of the class/],
     [
@@ -71,5 +90,48 @@ describe('a tool module that is not usable is named, with the reason', () => {
       code: 'invalid_tool',
       message: expect.stringMatching(/`same` in a\.ts and in b\.ts$/),
     })
+  })
+})
+
+describe('a module that breaks while it is loaded is told of with the place', () => {
+  // As processes: Vitest loads modules in a way of its own.
+  const broken: [string, Record<string, string>, string][] = [
+    [
+      'JavaScript that can’t be parsed',
+      { 'a.mjs': '\nexport const = 1\n' },
+      `a.mjs can't be loaded: Unexpected token '='\n  a.mjs:2\n  export const = 1\n               ^\n`,
+    ],
+    [
+      'TypeScript that can’t be parsed',
+      { 'a.ts': 'const x: number = 1\nconst y = {\n  a: 1\n  b: 2\n}\n' },
+      `a.ts can't be loaded: Expected ',', got 'ident'\n  a.ts:4\n    b: 2\n    ^\n`,
+    ],
+    [
+      'CommonJS that can’t be parsed',
+      { 'a.cjs': 'exports.x = 5 5' },
+      `a.cjs can't be loaded: Unexpected number\n  a.cjs:1\n  exports.x = 5 5\n                ^\n`,
+    ],
+    ['an import that can’t be parsed', { 'a.mjs': `import './lib/b.mjs'`, 'lib/b.mjs': 'let = let' }, 'lib/b.mjs:1\n  let = let\n  ^^^\n'],
+    [
+      'an export that is not there',
+      { 'a.mjs': `import { x } from './b.mjs'`, 'b.mjs': '' },
+      `named 'x'\n  a.mjs:1\n  import { x } from './b.mjs'\n           ^\n`,
+    ],
+    [
+      'its own error',
+      { 'a.ts': `const a = 1\nfunction open(): void { throw new Error('no database') }\nopen()` },
+      `a.ts can't be loaded: no database (a.ts:2:31)\n`,
+    ],
+    [
+      'a tool that is refused',
+      { 'a.mjs': `import { defineTool } from 'toolloop'\n\nexport const t = defineTool({ name: 'a b', description: '', parameters: {} })` },
+      'got `"a b"` (a.mjs:3:18)\n',
+    ],
+  ]
+  it.each(broken)('%s', async (_case, files, said) => {
+    const [path = ''] = Object.keys(files)
+    const { code, stderr } = await runCli(['tools', 'list', '--no-builtin-tools', '-t', path], { cwd: await tempFolder(files) })
+    expect(code).toBe(2)
+    expect(stderr).toContain(said)
   })
 })

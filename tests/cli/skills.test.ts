@@ -115,8 +115,15 @@ describe('toolloop tools', () => {
       stdout: '{"area":3.14}\n',
     })
     const wrong = await run(['tools', 'call', 'calculate', '{"expression": 6}', '--json'])
-    expect(wrong).toMatchObject({ code: 1, stderr: expect.stringContaining('error: Invalid arguments for tool `calculate`') })
+    expect(wrong).toMatchObject({
+      code: 2,
+      stderr: 'error: `expression`: expected string, got number 6. `calculate` takes (expression)\n',
+    })
     expect(JSON.parse(wrong.stdout)).toMatchObject({ success: false })
+    expect((await run(['tools', 'call', 'calculate', '{expression: 6}'])).stderr).toMatch(
+      /^error: Expected the arguments to be one JSON object in quotes, such as '\{"name": "value"\}': not valid JSON .*`calculate` takes \(expression\)\n$/,
+    )
+    expect((await run(['tools', 'call', 'calculat'])).stderr).toContain('Tool not found: calculat (did you mean `calculate`?). Available')
     expect(await run(['tools', 'call', 'nope'])).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('Tool not found: nope. Available tools: list_files'),
