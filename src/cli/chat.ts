@@ -8,11 +8,13 @@ import { createApprove } from './ask-approval.ts'
 import { chooseModel, type ModelChoice } from './choose-model.ts'
 import { EXIT_OK, EXIT_SIGINT, exitCodeOf } from './exit-codes.ts'
 import { Interrupts } from './interrupts.ts'
-import { LineReader } from './line-reader.ts'
+import type { Lines } from './lines.ts'
+import { PipedLines } from './piped-lines.ts'
 import { describeChoice, openChoice, type PreparedAgent, prepareAgent } from './prepare-agent.ts'
 import { describeEnding, RunRenderer } from './render.ts'
 import { type ChatState, runSlashCommand } from './slash-commands.ts'
-import { type CliIO, Terminal } from './terminal.ts'
+import { type CliIO, isOnTerminal, Terminal } from './terminal.ts'
+import { TerminalLines } from './terminal-lines.ts'
 
 /**
  * `toolloop chat`: a conversation, one prompt a line, until the end of the input. Resolves with the exit code: that of the last run
@@ -21,10 +23,10 @@ import { type CliIO, Terminal } from './terminal.ts'
 export async function chat(flags: AgentFlags, io: CliIO): Promise<number> {
   const terminal = new Terminal(io)
   const interrupts = new Interrupts(io)
-  let lines: LineReader | undefined
+  let lines: Lines | undefined
   try {
     const agent = await prepareAgent(flags, terminal, interrupts.signal)
-    lines = new LineReader(io, '> ')
+    lines = isOnTerminal(io) ? new TerminalLines(io, '> ') : new PipedLines(io)
     return await new Chat(agent, flags, terminal, lines, interrupts).run()
   } catch (error) {
     if (interrupts.exitCode !== undefined) return interrupts.exitCode
@@ -41,7 +43,7 @@ class Chat implements ChatState {
   readonly #agent: PreparedAgent
   readonly #flags: AgentFlags
   readonly #terminal: Terminal
-  readonly #lines: LineReader
+  readonly #lines: Lines
   readonly #interrupts: Interrupts
   readonly #approve: RunnerOptions['approve']
   #choice: ModelChoice
@@ -52,13 +54,13 @@ class Chat implements ChatState {
   readonly #quit = new AbortController()
   #exitCode = EXIT_OK
 
-  constructor(agent: PreparedAgent, flags: AgentFlags, terminal: Terminal, lines: LineReader, interrupts: Interrupts) {
+  constructor(agent: PreparedAgent, flags: AgentFlags, terminal: Terminal, lines: Lines, interrupts: Interrupts) {
     this.#agent = agent
     this.#flags = flags
     this.#terminal = terminal
     this.#lines = lines
     this.#interrupts = interrupts
-    this.#approve = createApprove(terminal, agent.tools, flags.yes, (question, signal) => lines.ask(question, signal))
+    this.#approve = createApprove(terminal, flags.yes, (question, signal) => lines.ask(question, signal))
     this.#choice = agent.choice
     lines.onInterrupt = (typed) => this.#interrupt(typed)
   }
@@ -95,7 +97,7 @@ class Chat implements ChatState {
       }
       if (line.trim() === '') continue
       try {
-        if (!line.startsWith('/')) await this.#answer(line)
+        if (!line.startsWith('/') || line.includes('\n')) await this.#answer(line)
         else if ((await runSlashCommand(line, this)) === 'quit') break
       } catch (error) {
         this.say(this.#terminal.paint('red', `error: ${messageOf(error)}`))

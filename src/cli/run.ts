@@ -43,7 +43,7 @@ async function runAndShow(
   terminal: Terminal,
   signal: AbortSignal,
 ): Promise<RunResult> {
-  const approve = createApprove(terminal, agent.tools, flags.yes)
+  const approve = createApprove(terminal, flags.yes)
   const options: BackendOptions = { ...agent.options, ...(approve === undefined ? {} : { approve }) }
   const runner = await createAgentRunner(options)
   const stream = runner.stream(prompt, { signal })

@@ -1,13 +1,19 @@
 import type { Readable, Writable } from 'node:stream'
 import { styleText } from 'node:util'
+import { visible } from './visible.ts'
 
 /** What a command sees of its process, so that it can also be run on streams of a caller's own. */
 export interface CliIO {
-  readonly stdin: Readable & { isTTY?: boolean }
+  readonly stdin: Readable & { isTTY?: boolean; setRawMode?(raw: boolean): unknown }
   readonly stdout: Writable & { isTTY?: boolean; columns?: number }
-  readonly stderr: Writable & { isTTY?: boolean; columns?: number }
+  readonly stderr: Writable & { isTTY?: boolean; columns?: number; rows?: number }
   readonly env: Readonly<Record<string, string | undefined>>
   readonly cwd: string
+}
+
+/** Whether somebody sits there who can be asked. */
+export function isOnTerminal({ stdin, stderr }: Pick<CliIO, 'stdin' | 'stderr'>): boolean {
+  return stdin.isTTY === true && stderr.isTTY === true
 }
 
 type Colour = 'red' | 'green' | 'yellow' | 'cyan' | 'dim' | 'bold'
@@ -124,9 +130,9 @@ function wantsColour(stream: { isTTY?: boolean }, env: CliIO['env']): boolean {
   return stream.isTTY === true && env.TERM !== 'dumb'
 }
 
-/** `text` on one line and without control characters; with `keepLines`, only line ends and tabs are left of them. */
+/** `text` on one line, without control characters, and with those visible that change its direction; with `keepLines`, only line ends and tabs are left of them. */
 export function withoutControls(text: string, keepLines = false): string {
-  if (!keepLines) return text.replace(/\p{Cc}+/gu, ' ')
+  if (!keepLines) return text.replace(/\p{Cc}+/gu, ' ').replace(/\p{Bidi_Control}/gu, visible)
   return text.replace(/\p{Cc}/gu, (found) => (found === '\n' || found === '\t' ? found : ''))
 }
 

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest'
 import { chat } from '../../src/cli/chat.ts'
 import { runCommand } from '../../src/cli/program.ts'
@@ -110,6 +111,62 @@ describe('toolloop chat on a terminal', () => {
     io.stdin.write(ctrlC)
     expect(await ended).toBe(0)
     expect(mock.requests).toHaveLength(2)
+  })
+
+  it('keys pressed while it waits are no prompts, and answer no question: they are the next line', async () => {
+    const tools = "export const t = { name: 'wipe', description: '', parameters: {}, approval: true, execute: () => 'wiped' }"
+    const [asked, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const wipe = { toolCalls: [{ name: 'wipe', arguments: { disk: 1 } }] }
+    const { mock, args } = await provider({
+      script: [{ before: asked.promise, ...wipe }, { before: answered.promise, text: 'Too bad.' }, 'Done.'],
+    })
+    const io = fakeIO({ tty: true, cwd: await tempFolder({ 't.mjs': tools }), env: { NO_COLOR: '1' } })
+    ended = runCommand([...args, '-t', 't.mjs'], io)
+    await shows(io, '> ')
+    io.stdin.write('Wipe it.\r')
+    await mock.waitForRequest()
+    io.stdin.write('y\r')
+    await setImmediate()
+    asked.resolve()
+    await shows(io, 'run wipe {"disk":1}? [y/N, or why not]')
+    io.stdin.write('no\ryes\r')
+    await mock.waitForRequest(2)
+    io.stdin.write(`\x7f\x7f\x1b[D${ctrlD}\x1b[200~\ttab\r\n/last\x07\r\n\x1b[201~`)
+    await setImmediate()
+    answered.resolve()
+    await shows(io, 'y␊ye␉tab␊/last')
+    io.stdin.write('\r')
+    await shows(io, 'Done.')
+    await shows(io, '> ', 3)
+    io.stdin.write(ctrlD)
+    expect(await ended).toBe(0)
+    expect(mock.requests.map(({ body }) => (body.messages as { content: string }[]).at(-1)?.content)).toEqual([
+      'Wipe it.',
+      'The call to `wipe` was refused.',
+      'y\nye\ttab\n/last',
+    ])
+  })
+
+  it('a paste is one text, and is sent by Enter alone', async () => {
+    const { mock, args } = await provider({ script: ['Done.'] })
+    const io = fakeIO({ tty: true, cwd: await tempFolder(), env: { NO_COLOR: '1', TERM: 'dumb' } })
+    ended = runCommand(args, io)
+    await shows(io, '> ')
+    // In two pieces, the marks cut as well.
+    io.stdin.write('\x1b[200')
+    await setImmediate()
+    io.stdin.write('~/first\r\nsec')
+    await setImmediate()
+    io.stdin.write('ond\u2028third\x1b[2J\n\x1b[201~')
+    await shows(io, '/first␊second␊third[2J')
+    io.stdin.write('\r')
+    await shows(io, 'Done.')
+    await shows(io, '> ', 2)
+    io.stdin.write(ctrlD)
+    expect(await ended).toBe(0)
+    expect(mock.requests.map(({ body }) => body.messages)).toEqual([[{ role: 'user', content: '/first\nsecond\nthird[2J' }]])
+    // Such a terminal would show the request to mark pastes.
+    expect(io.err()).not.toContain('2004')
   })
 
   it('asks before it runs a call that needs an approval', async () => {

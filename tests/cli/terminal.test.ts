@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { shorten, Terminal, withoutControls } from '../../src/cli/terminal.ts'
+import { visible } from '../../src/cli/visible.ts'
 import { fakeIO } from './fake-io.ts'
 
 const erase = '\r\x1b[K'
@@ -43,6 +44,7 @@ describe('the screen', () => {
     new Terminal(io).answer('ok\x1b]0;title\x07\r\n\tnext\u009b2J')
     expect(io.out()).toBe('ok]0;title\n\tnext2J')
     expect(withoutControls('a\r\n\x1bb')).toBe('a b')
+    expect(withoutControls('to \u202eeno\u202c')).toBe('to ‹U+202E›eno‹U+202C›')
   })
 })
 
@@ -87,4 +89,16 @@ it('shorten cuts to a length and never through a character', () => {
   expect(shorten('abc', 3)).toBe('abc')
   expect(shorten('abcd', 3)).toBe('ab…')
   expect(shorten('a😀b', 3)).toBe('a…')
+})
+
+it.each([
+  ['\u202eabc\u202c', '‹U+202E›abc‹U+202C›'],
+  ['a\u200bb\u2060c\ufeffd\u00ade', 'a‹U+200B›b‹U+2060›c‹U+FEFF›d‹U+00AD›e'],
+  ['\x1b[2J\x7f\x9b\n', '‹U+001B›[2J‹U+007F›‹U+009B›‹U+000A›'],
+  ['hi\u{e0041}\ufe01\u3164\u2800', 'hi‹U+E0041›‹U+FE01›‹U+3164›‹U+2800›'],
+  ['\ud800 \ue000 \u2028', '‹U+D800› ‹U+E000› ‹U+2028›'],
+  ['שלום, café, 你好, ❤️ 👩‍💻 🏴󠁧󠁢󠁳󠁣󠁴󠁿', 'שלום, café, 你好, ❤️ 👩‍💻 🏴󠁧󠁢󠁳󠁣󠁴󠁿'],
+  ['❤\ufe0f\u200d', '❤️‹U+200D›'],
+])('visible shows %j as %j', (text, shown) => {
+  expect(visible(text)).toBe(shown)
 })

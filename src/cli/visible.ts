@@ -1,0 +1,43 @@
+/**
+ * What a screen would not show, or would let change what stands around it: control characters, those that set the direction of writing or
+ * have no width, other characters without a glyph. Emoji are made of some of these, and stay.
+ */
+const unseen = /\p{RGI_Emoji}|[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Co}\p{Cn}\p{Default_Ignorable_Code_Point}\u2800]/gv
+
+/** Letters of scripts written from right to left: they change the order of what stands on their line. */
+const rightToLeft = /[\u0590-\u08FF\uFB1D-\uFDFF\uFE70-\uFEFE\u{10800}-\u{10FFF}\u{1E800}-\u{1EFFF}]/u
+
+/** `text` with everything in it to be seen: `‹U+202E›` stands for a character that a screen doesn't show. */
+export function visible(text: string): string {
+  return text.replace(unseen, (found) => (/^\p{RGI_Emoji}$/v.test(found) ? found : `‹U+${codeOf(found)}›`))
+}
+
+function codeOf(character: string): string {
+  return (character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')
+}
+
+/** Whether a screen may show the text in another order than it is in. */
+export function isReordered(text: string): boolean {
+  return rightToLeft.test(text)
+}
+
+/** `text` in rows of at most `columns` cells, so that they can be counted. Of a character that may take two, two are taken. */
+export function wrap(text: string, columns: number): string[] {
+  const rows: string[] = []
+  for (const line of text.split('\n')) {
+    let row = ''
+    let cells = 0
+    for (const [character] of line.matchAll(/\p{RGI_Emoji}|./gsv)) {
+      const width = character >= '\u1100' ? 2 : 1
+      if (cells + width > columns) {
+        rows.push(row)
+        row = ''
+        cells = 0
+      }
+      row += character
+      cells += width
+    }
+    rows.push(row)
+  }
+  return rows
+}

@@ -1,0 +1,81 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { expect, onTestFinished } from 'vitest'
+import { bareEnv } from './fake-io.ts'
+
+const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
+
+/** Node.js can't open a terminal itself. */
+export const hasTerminal: boolean = spawnSync('python3', ['-c', 'import pty']).status === 0
+if (!hasTerminal) console.warn('SKIPPED: the chat is not tested on a real terminal, there is no python3 here to open one')
+
+/** Runs a command on a new terminal, and joins that with standard input and output. */
+const bridge = `
+import fcntl, os, pty, select, struct, sys, termios
+rows, columns = int(sys.argv[1]), int(sys.argv[2])
+pid, master = pty.fork()
+if pid == 0:
+    os.execvp(sys.argv[3], sys.argv[3:])
+fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack('HHHH', rows, columns, 0, 0))
+inputs = [master, 0]
+while master in inputs:
+    for ready in select.select(inputs, [], [])[0]:
+        try:
+            data = os.read(ready, 65536)
+        except OSError:
+            data = b''
+        if not data:
+            inputs.remove(ready)
+        elif ready == master:
+            os.write(1, data)
+        else:
+            while data:
+                data = data[os.write(master, data):]
+status = os.waitpid(pid, 0)[1]
+sys.exit(os.waitstatus_to_exitcode(status) & 255)
+`
+
+export interface TerminalSession {
+  type(keys: string): void
+  /** Everything that has been written to the terminal. */
+  screen(): string
+  /** Resolves when the terminal has been sent \`text\` \`times\` times. */
+  shows(text: string | RegExp, times?: number): Promise<void>
+  ended: Promise<number | null>
+}
+
+/** Starts the real command line on a terminal of its own. */
+export function startOnTerminal(
+  args: readonly string[],
+  { cwd, env = {}, rows = 40, columns = 100 }: { cwd: string; env?: Record<string, string>; rows?: number; columns?: number },
+): TerminalSession {
+  const child = spawn('python3', ['-c', bridge, String(rows), String(columns), process.execPath, main, ...args], {
+    cwd,
+    env: {
+      PATH: process.env.PATH,
+      NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
+      HOME: cwd,
+      TERM: 'xterm-256color',
+      NO_COLOR: '1',
+      ...bareEnv,
+      ...env,
+    },
+  })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  let screen = ''
+  child.stdout.setEncoding('utf8').on('data', (piece) => {
+    screen += piece
+  })
+  child.stdin.on('error', () => {})
+  const ended = new Promise<number | null>((resolve, reject) => {
+    child.on('error', reject)
+    child.on('close', resolve)
+  })
+  return {
+    type: (keys) => void child.stdin.write(keys),
+    screen: () => screen,
+    shows: (text, times = 1) =>
+      expect.poll(() => screen.split(text).length - 1, { timeout: 15_000, interval: 10 }).toBeGreaterThanOrEqual(times),
+    ended,
+  }
+}

@@ -1,0 +1,138 @@
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { type MockProviderOptions, startMockProvider } from '../../src/testing/index.ts'
+import { hasTerminal, startOnTerminal } from './pseudo-terminal.ts'
+import { tempFolder } from './temp-folder.ts'
+
+const pasted = (text: string) => `\x1b[200~${text}\x1b[201~`
+
+async function provider(options: MockProviderOptions) {
+  const mock = await startMockProvider(options)
+  onTestFinished(() => mock.close())
+  const prompts = () => mock.requests.map(({ body }) => (body.messages as { content: string }[]).at(-1)?.content)
+  return { mock, prompts, model: ['--no-builtin-tools', '-m', 'custom/mock-model', '--base-url', mock.baseURL] }
+}
+
+describe.skipIf(!hasTerminal)('on a real terminal', () => {
+  it('a paste of five lines is one request, which is not sent before Enter', async () => {
+    const { prompts, model } = await provider({ script: ['Read it.', 'And that.'] })
+    const chat = startOnTerminal(['chat', ...model], { cwd: await tempFolder() })
+    await chat.shows('\x1b[?2004h')
+    await chat.shows('> ')
+    chat.type(pasted('Explain:\r\n\tfirst\rsecond\n\nfifth\r'))
+    await chat.shows('Explain:␊␉first␊second␊␊fifth')
+    expect(prompts()).toEqual([])
+    chat.type(' Now.\r')
+    await chat.shows('Read it.')
+    chat.type('\x04')
+    expect(await chat.ended).toBe(0)
+    expect(prompts()).toEqual(['Explain:\n\tfirst\nsecond\n\nfifth Now.'])
+    expect(chat.screen().lastIndexOf('\x1b[?2004l')).toBeGreaterThan(chat.screen().lastIndexOf('\x1b[?2004h'))
+  })
+
+  it('keys pressed while an answer is given are never sent: they are the next line, to be edited', async () => {
+    const held = Promise.withResolvers<void>()
+    const { prompts, mock, model } = await provider({ script: [{ before: held.promise, text: 'First answer.' }, 'Second answer.'] })
+    const chat = startOnTerminal(['chat', ...model], { cwd: await tempFolder() })
+    await chat.shows('> ')
+    // In one piece, as a terminal that does not mark pastes would send the first lines.
+    chat.type(`one\rtwo\rthrr\x7fee\r\x1b[A${pasted('four\nfive\n')}`)
+    await mock.waitForRequest()
+    held.resolve()
+    await chat.shows('First answer.')
+    await chat.shows('two␊three␊four␊five')
+    expect(prompts()).toEqual(['one'])
+    chat.type('!\r')
+    await chat.shows('Second answer.')
+    chat.type('\x04')
+    expect(await chat.ended).toBe(0)
+    expect(prompts()).toEqual(['one', 'two\nthree\nfour\nfive!'])
+  })
+
+  it('Ctrl-C ends an answer, also in the middle of a paste that never ends; Ctrl-D leaves; the terminal is left as it was', async () => {
+    const { mock, model } = await provider({ script: [{ text: 'Thinking about', hang: true }] })
+    const chat = startOnTerminal(['chat', ...model], { cwd: await tempFolder() })
+    await chat.shows('> ')
+    chat.type('one\r')
+    await chat.shows('Thinking about')
+    chat.type('\x1b[200~never ends')
+    chat.type('\x03')
+    await chat.shows('aborted')
+    await mock.waitForEnd(1)
+    await chat.shows('> ', 2)
+    chat.type('\x04')
+    expect(await chat.ended).toBe(0)
+    expect(chat.screen().lastIndexOf('\x1b[?2004l')).toBeGreaterThan(chat.screen().lastIndexOf('\x1b[?2004h'))
+  })
+
+  it('a yes pressed before the question is there approves nothing', async () => {
+    const held = Promise.withResolvers<void>()
+    const wipe = { toolCalls: [{ name: 'wipe', arguments: { disk: 1 } }] }
+    const { mock, model } = await provider({ script: [{ before: held.promise, ...wipe }, 'Refused.'] })
+    const tools = "export const t = { name: 'wipe', description: '', parameters: {}, approval: true, execute: () => 'wiped it' }"
+    const terminal = startOnTerminal([...model, '-t', 't.mjs', 'Wipe it.'], { cwd: await tempFolder({ 't.mjs': tools }) })
+    await mock.waitForRequest()
+    terminal.type('y\ry\r')
+    await terminal.shows('y\r\ny\r\n')
+    held.resolve()
+    await terminal.shows('run wipe {"disk":1}? [y/N, or why not] ')
+    terminal.type('wrong disk\r')
+    await terminal.shows('Refused.')
+    expect(await terminal.ended).toBe(0)
+    expect(JSON.stringify(mock.requests[1]?.body.messages)).toContain('wrong disk')
+  })
+
+  it('a call that does not fit the screen is shown page by page, and runs as it was shown', async () => {
+    const script = `${'x'.repeat(3_000)}\u202e${' '.repeat(4_000)}; rm -rf ~`
+    const { mock, model } = await provider({ script: [{ toolCalls: [{ name: 'sh', arguments: { token: 'hunter2', script } }] }, 'Done.'] })
+    const tools =
+      "export const t = { name: 'sh', description: '', parameters: {}, approval: true, execute: (args) => JSON.stringify(args) }"
+    const terminal = startOnTerminal([...model, '-t', 't.mjs', 'Do it.'], {
+      cwd: await tempFolder({ 't.mjs': tools }),
+      rows: 24,
+      columns: 80,
+    })
+    await terminal.shows('more lines of arguments: Enter shows them, or why not:')
+    expect(terminal.screen()).not.toContain('rm -rf')
+    // A yes to what has not been seen is none.
+    terminal.type('y\r')
+    await terminal.shows('more lines of arguments', 2)
+    for (let pages = 2; pages < 5; pages++) {
+      terminal.type('\r')
+      await terminal.shows(/more lines? of arguments|run sh\? \[y/g, pages + 1)
+    }
+    await terminal.shows('run sh? [y/N, or why not]')
+    expect(terminal.screen()).toContain('"token": "hunter2"')
+    expect(terminal.screen()).toContain('x‹U+202E›')
+    expect(terminal.screen().replaceAll('\r\n', '')).toContain('; rm -rf ~"')
+    terminal.type('y\r')
+    await terminal.shows('Done.')
+    expect(await terminal.ended).toBe(0)
+    const [result] = ((mock.requests[1]?.body.messages ?? []) as { content: string }[]).slice(-1)
+    expect(JSON.parse(result?.content ?? '')).toEqual({ token: 'hunter2', script })
+  })
+
+  it.each([
+    ['Ctrl-D', '\x04', 0, 'Not then.'],
+    ['Ctrl-C', '\x03', 130, 'aborted'],
+  ])('%s at a question approves nothing', async (_key, key, code, said) => {
+    const { model } = await provider({ script: [{ toolCalls: [{ name: 'wipe', arguments: {} }] }, 'Not then.'] })
+    const tools =
+      "export const t = { name: 'wipe', description: '', parameters: {}, approval: true, execute: () => console.log('wiped it') }"
+    const terminal = startOnTerminal([...model, '-t', 't.mjs', 'Wipe.'], { cwd: await tempFolder({ 't.mjs': tools }) })
+    await terminal.shows('run wipe {}?')
+    terminal.type(key)
+    await terminal.shows(said)
+    expect(await terminal.ended).toBe(code)
+    expect(terminal.screen()).not.toContain('wiped it')
+  })
+
+  it('a bare toolloop opens the chat', async () => {
+    const terminal = startOnTerminal([], { cwd: await tempFolder() })
+    await terminal.shows('/help lists the commands')
+    await terminal.shows('> ')
+    terminal.type('What is 17 * 23?\r')
+    await terminal.shows('391')
+    terminal.type('/quit\r')
+    expect(await terminal.ended).toBe(0)
+  })
+})
