@@ -408,6 +408,56 @@ models:
     expect(JSON.stringify(model.requests.at(-1)?.messages)).toContain('once is enough')
   })
 
+  it('a call is shown as it will run: in full, with what screens hide made visible; what the service hides can’t be approved', async () => {
+    const ran: unknown[] = []
+    const send = defineTool({
+      name: 'send',
+      description: 'Sends.',
+      approval: true,
+      parameters: { type: 'object' },
+      execute: (args) => void ran.push(args),
+    })
+    const asks = (args: object) => ({ toolCalls: [{ name: 'send', arguments: { ...args } }] })
+    const tricky = { to: 'a\u202emoc.b\u200b', amounts: ['א', 12, 34], text: `${'x'.repeat(30_000)}\u001b👩‍💻 END` }
+    const secret = { to: 'a', password: 'hunter2' }
+    const model = scriptedModel([asks(tricky), 'sent', asks(tricky), 'sent', asks(secret), 'sent'])
+    const { url, post } = await startService({ model, tools: [send] })
+    const page = await open(url, { path: '#/approvals' })
+    const card = page.getByRole('article', { name: /send/ })
+    const shown = card.getByRole('group', { name: 'Arguments' })
+
+    await post('/v1/runs', { input: 'one' })
+    await shown.waitFor()
+    const text = (await shown.textContent()) ?? ''
+    expect(text).toContain('"a‹U+202E›moc.b‹U+200B›"')
+    expect(text).toContain('x\\u001b👩‍💻 END"')
+    // All of it is on the page, and each text is for itself in the order of its letters.
+    const fits = `(({ scrollHeight, clientHeight, scrollWidth, clientWidth }) => scrollHeight <= clientHeight && scrollWidth <= clientWidth)`
+    expect(await page.evaluate(`${fits}(document.querySelector('.decision pre'))`)).toBe(true)
+    expect(await shown.locator('bdi', { hasText: 'א' }).textContent()).toBe('"א"')
+    await card.getByRole('button', { name: 'Approve' }).click()
+    await see(page, 'Nothing waits for you.')
+
+    await post('/v1/runs', { input: 'two' })
+    await card.getByRole('button', { name: 'Edit arguments' }).click()
+    const field = card.getByLabel('Arguments, as JSON')
+    expect(await field.inputValue()).toContain('"a\\u202emoc.b\\u200b"')
+    await card.getByRole('button', { name: 'Approve with these' }).click()
+    await see(page, 'Nothing waits for you.')
+    expect(ran).toEqual([tricky, tricky])
+
+    await post('/v1/runs', { input: 'three' })
+    await card.getByText('Part of this call is hidden').waitFor()
+    expect(await card.getByRole('button', { name: 'Approve' }).count()).toBe(0)
+    await card.getByRole('button', { name: 'Edit arguments' }).click()
+    await card.getByRole('button', { name: 'Approve with these' }).click()
+    await card.getByText('Replace [redacted] by the value it hides').waitFor()
+    await field.fill('{ "to": "a", "password": "mine" }')
+    await card.getByRole('button', { name: 'Approve with these' }).click()
+    await see(page, 'Nothing waits for you.')
+    expect(ran.at(-1)).toEqual({ to: 'a', password: 'mine' })
+  })
+
   it('questions are answered, results of clients given; agents inside calls are decided for, and their calls are shown inside of theirs', async () => {
     const { tool: pay, paid } = payTool()
     const payer = new AgentRunner({

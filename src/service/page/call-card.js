@@ -1,6 +1,7 @@
 import { h, setText } from './dom.js'
 import { duration, json, resultText } from './format.js'
 import { icon } from './icons.js'
+import { visible } from './visible.js'
 
 /** @typedef {import('./calls.js').Call} Call */
 
@@ -66,7 +67,7 @@ export function callCard(call, { linkTo } = {}) {
     setText(time, now.durationMs === undefined ? '' : duration(now.durationMs))
     const outcome = now.result === '' && now.state === 'ok' ? '(empty)' : now.result
     const rows = [
-      now.args !== undefined && args('Arguments', now.args, (value) => (typeof value === 'string' ? value : json(value))),
+      now.args !== undefined && args('Arguments', now.args, (value) => visible(typeof value === 'string' ? value : json(value))),
       now.progress !== '' && progress('Progress', now.progress),
       outcome !== '' && result(now.state === 'ok' ? 'Result' : 'Error', outcome, resultText),
     ].flatMap((row) => row || [])

@@ -2,11 +2,9 @@ import { announce } from './announce.js'
 import { messageOf, send } from './api.js'
 import { h, newId } from './dom.js'
 import { json } from './format.js'
+import { escapedJson, hiddenPart, visible } from './visible.js'
 
 /** @typedef {import('./pending-items.js').Item} Item */
-
-/** What stands in the place of a secret. */
-const hidden = '[redacted]'
 
 /**
  * Decides on a pending item; resolves when the run goes on. Throws an `ApiError`.
@@ -44,8 +42,8 @@ export function decisionCard(item, { onDecided, link = false }) {
       h('h3', { id: heading }, titles[item.kind], ' ', h('code', {}, item.tool)),
       link && h('a', { href: `#/runs/${encodeURIComponent(item.runId)}` }, 'Open run'),
     ),
-    link && item.input !== '' && h('p', { className: 'muted decision-input' }, 'Asked: ', h('q', {}, item.input)),
-    item.agents.length > 0 && h('p', { className: 'muted' }, 'From the agent ', h('code', {}, item.agents.join(' › '))),
+    link && item.input !== '' && h('p', { className: 'muted decision-input' }, 'Asked: ', h('q', {}, visible(item.input))),
+    item.agents.length > 0 && h('p', { className: 'muted' }, 'From the agent ', h('code', {}, visible(item.agents.join(' › ')))),
     place,
     error,
   )
@@ -90,13 +88,17 @@ function showApproval({ args: asked, about }, { place, error, submit }) {
       edit: button('Edit arguments', '', showEdit),
       reject: button('Reject', 'danger', showReject),
     }
-    place.replaceChildren(...subject(about), block('Arguments', json(asked)), row(...Object.values(buttons)))
+    // What isn't shown can't be approved. Other arguments can: whoever writes them knows them.
+    const isHidden = hiddenPart(JSON.stringify([asked, about])) !== undefined
+    const shown = isHidden ? [buttons.edit, buttons.reject] : Object.values(buttons)
+    const note = isHidden && h('p', { className: 'muted' }, 'Part of this call is hidden, so it can’t be approved here as it is.')
+    place.replaceChildren(...subject(about), block('Arguments', json(asked)), ...(note ? [note] : []), row(...shown))
     if (focus === undefined) return
     error.textContent = ''
     buttons[focus].focus()
   }
   const showEdit = () => {
-    const field = textField('Arguments, as JSON', { value: JSON.stringify(asked, null, 2), describedBy: error.id, mono: true })
+    const field = textField('Arguments, as JSON', { value: escapedJson(JSON.stringify(asked, null, 2)), describedBy: error.id, mono: true })
     const save = () => {
       const args = parseObject(field.input, error)
       if (args === undefined) return
@@ -155,7 +157,7 @@ function showQuestion({ about, schema, args }, { place, error, submit }) {
   )
   const choices = choicesOf(schema)
   if (choices.length > 0) {
-    const buttons = choices.map((answer) => button(wordsOf(answer), '', () => submit({ answer }, 'Answered')))
+    const buttons = choices.map((answer) => button(visible(wordsOf(answer)), '', () => submit({ answer }, 'Answered')))
     place.replaceChildren(...context, row(...buttons, decline(submit)))
     return
   }
@@ -195,7 +197,7 @@ function wordsOf(answer) {
  */
 function subject(about) {
   if (about === undefined || about === null) return []
-  return [typeof about === 'string' ? h('p', { className: 'decision-about' }, about) : block('What is asked', json(about))]
+  return [typeof about === 'string' ? h('p', { className: 'decision-about' }, visible(about)) : block('What is asked', json(about))]
 }
 
 /**
@@ -224,7 +226,8 @@ function parseObject(input, error) {
   try {
     const value = JSON.parse(input.value)
     if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new Error('Expected a JSON object')
-    if (input.value.includes(hidden)) throw new Error(`Replace ${hidden} by the value it hides`)
+    const hidden = hiddenPart(input.value)
+    if (hidden !== undefined) throw new Error(`Replace ${hidden} by the value it hides`)
     return value
   } catch (thrown) {
     error.textContent = messageOf(thrown)
@@ -265,7 +268,11 @@ function textField(label, { value = '', describedBy, mono = false }) {
  * @param {string} text
  */
 function block(label, text) {
-  return h('pre', { className: 'code', tabindex: '0', role: 'group', 'aria-label': label }, text)
+  // Each text on its own: letters written from right to left would change the order of what is beside them.
+  const parts = visible(text)
+    .split(/("[^"\\]*(?:\\.[^"\\]*)*")/)
+    .map((part, at) => (at % 2 === 1 ? h('bdi', {}, part) : part))
+  return h('pre', { className: 'code', tabindex: '0', role: 'group', 'aria-label': label }, parts)
 }
 
 /** @param {Parts['submit']} submit */
