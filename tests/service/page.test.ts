@@ -1,8 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import fc from 'fast-check'
 import type { Locator, Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
+import { visible } from '../../src/cli/visible.ts'
 import { AgentRunner, ask as askSomebody, asTool, type JsonSchema } from '../../src/index.ts'
 import { scriptedModel, startMockProvider } from '../../src/testing/index.ts'
 import { defineTool } from '../../src/tools/tool.ts'
@@ -55,6 +57,19 @@ limits: { maxIterations: 0 }
     '/service/nothing': 'service:',
   })
   expect(lineOfPath(text, '/not/there')).toBeUndefined()
+})
+
+it('makes the same characters visible as the command line', async () => {
+  const { visible: onPage, escapedJson } = await import(new URL('../../src/service/page/visible.js', import.meta.url).href)
+  const unit = fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom('\u202e', '\u200d', '\ufe0f', '❤️', '👩‍💻', '\u{e0041}', '\x9b'))
+  fc.assert(
+    fc.property(fc.string({ unit }), (text) => {
+      expect(onPage(text.replace(/[\n\t]/g, ''))).toBe(visible(text.replace(/[\n\t]/g, '')))
+      const json = JSON.stringify({ text }, null, 2)
+      expect(JSON.parse(escapedJson(json))).toEqual({ text })
+      expect(visible(escapedJson(json).replaceAll('\n', ''))).toBe(escapedJson(json).replaceAll('\n', ''))
+    }),
+  )
 })
 
 it('its colours have the contrast of WCAG AA, light and dark', () => {
