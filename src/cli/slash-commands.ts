@@ -39,7 +39,10 @@ export async function runSlashCommand(line: string, state: ChatState): Promise<'
   const command = commands.get(name)
   if (command !== undefined) return command.run(state, argument.trim())
   state.say(
-    `unknown command /${name}${didYouMean(name, commands.keys())}; /help lists them. To send a prompt that begins with a slash, put a space before it`,
+    `unknown command /${name}${didYouMean(
+      `/${name}`,
+      [...commands.keys()].map((key) => `/${key}`),
+    )}; /help lists them. To send a prompt that begins with a slash, put a space before it`,
   )
   return undefined
 }

@@ -61,6 +61,7 @@ describe('slash commands', () => {
       '/reset',
       'Two',
       '/help',
+      '/hlep',
       '/typo',
       '/quit',
       'Three',
@@ -82,6 +83,7 @@ describe('slash commands', () => {
       'error: ',
       'forgot 2 messages\n',
       '  /model [provider/name]  show the model, or change it\n',
+      'unknown command /hlep (did you mean `/help`?); /help lists them.',
       'unknown command /typo; /help lists them.',
     ]) {
       expect(said).toContain(text)
