@@ -121,7 +121,8 @@ function describeExports(exports: Record<string, unknown>): string {
   const classes = names.filter((name) => isToolClass(exports[name]))
   const hint = classes.length > 0 ? `; export an instance, \`new ${classes[0]}()\`, instead of the class` : ''
   const inDefault = isObject(exports.default) ? Object.entries(exports.default) : []
-  return `${[...Object.entries(exports), ...inDefault].map(([name, value]) => `\`${name}\`${lackOf(value)}`).join(', ')}${hint}`
+  const all = new Map<string, unknown>([...Object.entries(exports), ...inDefault])
+  return `${[...all].map(([name, value]) => `\`${name}\`${lackOf(value)}`).join(', ')}${hint}`
 }
 
 /** What something that is nearly a tool lacks to be one; empty for anything else. */

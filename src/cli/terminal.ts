@@ -130,7 +130,10 @@ function wantsColour(stream: { isTTY?: boolean }, env: CliIO['env']): boolean {
   return stream.isTTY === true && env.TERM !== 'dumb'
 }
 
-/** `text` on one line, without control characters, and with those visible that change its direction; with `keepLines`, only line ends and tabs are left of them. */
+/**
+ * `text` on one line, without control characters, and with those visible that change its direction; with `keepLines`, only line ends and
+ * tabs are left of control characters.
+ */
 export function withoutControls(text: string, keepLines = false): string {
   if (!keepLines) return text.replace(/\p{Cc}+/gu, ' ').replace(/\p{Bidi_Control}/gu, visible)
   return text.replace(/\p{Cc}/gu, (found) => (found === '\n' || found === '\t' ? found : ''))

@@ -41,7 +41,7 @@ function compile(schema: JsonSchema): SchemaCheck {
   let findAll: ValidateFunction | undefined
   const problemsBy = (validate: ValidateFunction, value: unknown): Problem[] => {
     if (validate(value)) return []
-    const problems = (validate.errors ?? []).filter(({ keyword }) => keyword !== 'if').map(inWords)
+    const problems = (validate.errors ?? []).filter(({ keyword }) => keyword !== 'if').map((error, at) => inWords(error, at < mostHints))
     validate.errors = null // They hold on to the value.
     return problems
   }
@@ -53,14 +53,17 @@ function compile(schema: JsonSchema): SchemaCheck {
   }
 }
 
-function inWords({ instancePath, keyword, params, message, schema, parentSchema }: ErrorObject): Problem {
+/** Of so many problems it is said what may have been meant: finding that out takes longer than finding the problem. */
+const mostHints = 100
+
+function inWords({ instancePath, keyword, params, message, schema, parentSchema }: ErrorObject, withHint: boolean): Problem {
   switch (keyword) {
     case 'required':
       return { path: pointerTo(instancePath, params.missingProperty), message: 'is missing' }
     case 'additionalProperties':
       return {
         path: pointerTo(instancePath, clip(params.additionalProperty)),
-        message: `is not known${didYouMean(params.additionalProperty, namesIn(parentSchema?.properties))}`,
+        message: `is not known${withHint ? didYouMean(params.additionalProperty, namesIn(parentSchema?.properties)) : ''}`,
       }
     case 'type':
       return { path: instancePath, message: `must be of type ${[params.type].flat().join(' or ')}` }

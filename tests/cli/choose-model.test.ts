@@ -85,7 +85,7 @@ describe('which model is used', () => {
   })
 
   it.each([
-    ['model: [', /^toolloop\.yaml is not usable: \/ is not valid YAML: ./],
+    ['model: [', /^toolloop\.yaml:1:9 is not valid YAML: ./],
     ['- model', /^toolloop\.yaml is not usable: \/ must be a mapping$/],
     ['model: 5', /\/model must be of type string or object$/],
     ['model:\n  provider: x\n  apiKey: hidden-key', /: \/model\/apiKey must not be in the file: [^;]+; \/model\/model is missing$/],

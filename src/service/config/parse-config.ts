@@ -68,14 +68,16 @@ export async function parseConfig(text: string, file: string, env: Readonly<Reco
   let misfits = check(value, { all: true })
   if (misfits.filter(({ path }) => readAsWritten(value, raw, path)).length > 0) misfits = check(value, { all: true })
   // What a variable that is not there would have been is not known: whether it fits can't be said.
-  const unknown = problems.map(({ path }) => path)
-  const all = [
-    ...findInlineSecrets(raw),
-    ...problems,
-    ...misfits.filter(({ path }) => !unknown.some((one) => one === path || one.startsWith(`${path}/`))),
-  ]
+  const unknown = new Set(problems.flatMap(({ path }) => withParents(path)))
+  const all = [...findInlineSecrets(raw), ...problems, ...misfits.filter(({ path }) => !unknown.has(path))]
   if (all.length > 0) throw new ConfigError(file, all)
   return { config: value as Config, raw, document }
+}
+
+/** A JSON Pointer, and those of everything it is in. */
+function withParents(path: string): string[] {
+  const keys = path.split('/')
+  return keys.map((_, at) => keys.slice(0, at + 1).join('/'))
 }
 
 /** Variables are texts: where one stands alone for a number, or for true or false, and a text does not fit, it is read as that. */
