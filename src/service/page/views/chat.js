@@ -161,7 +161,8 @@ export class Chat {
         this.#pending.show(itemsOf(run))
         this.#live.refresh()
         if (run.status === 'paused') return
-        if (run.error !== undefined) this.#timeline.note(`${run.error.code}: ${run.error.message}`, 'error')
+        // Whoever stopped it knows why.
+        if (run.error !== undefined && run.stopReason !== 'aborted') this.#timeline.note(`${run.error.code}: ${run.error.message}`, 'error')
         else if (run.stopReason !== 'answered') this.#timeline.note(`The run ended: ${ending(run.stopReason)}`)
         this.#settle()
       },
