@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream'
+import { InvalidOptionError } from '../errors.ts'
 import { NodeResponse } from './http.ts'
 import { abortedError } from './model.ts'
 
@@ -17,13 +18,14 @@ export interface ExchangeOptions {
 /** How an exchange ended: its body came whole, fell silent, or broke off. */
 export type ExchangeEnd = { how: 'whole' } | { how: 'silent'; idleMs: number } | { how: 'broken'; cause: unknown }
 
-/** How long a body may take to end after its reader has all it needs, in milliseconds. Ended bodies leave their connection reusable. */
+/** How long a body may take to end after its reader has all it needs, in milliseconds. */
 const graceMs = 250
 const longestTimerMs = 2 ** 31 - 1
 
 /**
  * One HTTP request and its body, piece by piece, under the caller's signal and an idle timer. Rejects at once when aborted, with what
- * `send` rejected with, or with what `read` threw; resolves for every other end. When it settles, no listener, timer or open body is left.
+ * `send` rejected with, or with what `read` threw; resolves for every other end. When it settles, no listener, timer or open body is left,
+ * but for a body whose reader needs no more of it: nobody waits for that one's end, which leaves the connection to the next request.
  */
 export function exchange(options: ExchangeOptions): Promise<ExchangeEnd> {
   return new Promise((resolve, reject) => {
@@ -31,65 +33,72 @@ export function exchange(options: ExchangeOptions): Promise<ExchangeEnd> {
     const inner = new AbortController()
     let stream: Readable | undefined
     let settled = false
-    let enough = false
     let timer: NodeJS.Timeout | undefined
 
-    const settle = (finish: () => void, leaveOpen = false) => {
+    const close = () => {
+      inner.abort()
+      stream?.destroy()
+    }
+    const settle = (finish: () => void, isEnding = false) => {
       if (settled) return
       settled = true
       clearTimeout(timer)
       signal?.removeEventListener('abort', onAbort)
-      if (!leaveOpen) {
-        inner.abort()
-        stream?.destroy()
-      }
+      if (!isEnding) close()
       finish()
     }
     const fail = (error: unknown) => settle(() => reject(error))
     const onAbort = () => fail(abortedError(provider, signal?.reason))
-    const onSilence = () => settle(() => resolve(enough ? { how: 'whole' } : { how: 'silent', idleMs }))
-    const wait = (ms: number) => {
-      clearTimeout(timer)
-      timer = ms < longestTimerMs ? setTimeout(onSilence, ms) : undefined
-    }
+    const onSilence = () => settle(() => resolve({ how: 'silent', idleMs }))
 
     if (signal?.aborted) {
       reject(abortedError(provider, signal.reason))
       return
     }
     signal?.addEventListener('abort', onAbort, { once: true })
-    wait(idleMs)
-    send(inner.signal).then((response) => {
-      stream = streamOf(response)
+    if (idleMs < longestTimerMs) timer = setTimeout(onSilence, idleMs)
+    const receive = (response: Response) => {
+      const body = streamOf(response)
+      stream = body
       // Whatever ends the exchange destroys the stream, whose error then has nobody else to go to.
-      stream.on('error', (cause) => settle(() => resolve(enough ? { how: 'whole' } : { how: 'broken', cause })))
+      body.on('error', (cause) => settle(() => resolve({ how: 'broken', cause })))
       if (settled) {
-        stream.destroy()
+        body.destroy()
         return
       }
       timer?.refresh()
-      stream.on('data', (bytes: Uint8Array) => {
+      body.on('data', (bytes: Uint8Array) => {
         if (settled) return
-        if (!enough) timer?.refresh()
+        timer?.refresh()
         try {
-          if (!read(bytes) || enough) return
+          if (!read(bytes)) return
         } catch (error) {
           fail(error)
           return
         }
-        enough = true
-        wait(graceMs)
+        settle(() => resolve({ how: 'whole' }), true)
+        const late = setTimeout(close, graceMs)
+        body.once('close', () => clearTimeout(late))
       })
-      stream.once('end', () => settle(() => resolve({ how: 'whole' }), true))
-      stream.once('close', () => settle(() => resolve({ how: 'broken', cause: new Error('The connection was closed') })))
-    }, fail)
+      body.once('end', () => settle(() => resolve({ how: 'whole' }), true))
+      body.once('close', () => settle(() => resolve({ how: 'broken', cause: new Error('The connection was closed') })))
+    }
+    send(inner.signal).then(receive).catch(fail)
   })
 }
 
+/** Throws `invalid_option` for what a `fetch` of the caller's may resolve with and nobody can read. */
 function streamOf(response: Response): Readable {
   if (response instanceof NodeResponse) return response.stream
   const body: unknown = response.body
-  // Other `fetch` implementations have a Node stream for a body.
+  if (body === null) return Readable.from([])
+  // Other `fetch` implementations have a Node stream for a body, or a web stream of their own.
   if (body instanceof Readable) return body
-  return response.body === null ? Readable.from([]) : Readable.fromWeb(response.body)
+  if (body instanceof ReadableStream && !body.locked) return Readable.fromWeb(body)
+  if (isAsyncIterable(body) && !(body instanceof ReadableStream)) return Readable.from(body)
+  throw new InvalidOptionError('fetch', 'a function whose response has a `body` that is null or an unread stream', body)
+}
+
+function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
+  return typeof value === 'object' && value !== null && Symbol.asyncIterator in value
 }

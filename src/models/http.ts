@@ -1,5 +1,6 @@
-import type { Agent, AgentOptions, IncomingMessage, RequestOptions } from 'node:http'
+import type { Agent, IncomingMessage, RequestOptions } from 'node:http'
 import type { Readable } from 'node:stream'
+import { hasGlobalDispatcher } from './global-dispatcher.ts'
 
 /** How long an idle connection is kept for the next request, in milliseconds. It keeps no process alive. */
 const keepAliveMs = 30_000
@@ -155,14 +156,15 @@ function lazyBody(stream: Readable): ReadableStream<Uint8Array<ArrayBuffer>> {
 /**
  * `fetch` over `node:http`: cheaper than the built-in one for each request and each piece of a stream, which is what keeps a turn as cheap
  * as a hand-written loop. Takes what API clients send: a text or bytes as body, headers, a signal. Anything else (forms, streams,
- * `Request` objects, dispatchers, redirects) is handed to the built-in `fetch`. Connections are kept open for the next request.
+ * `Request` objects, dispatchers, redirects, proxies) is handed to the built-in `fetch`. Connections are kept open for the next request.
  * Rejects with the signal's reason when aborted, else with Node's own error; its `code` says why.
  */
 export const nodeFetch: typeof globalThis.fetch = async (input, init) => {
   const body = init?.body ?? undefined
   const isPlainBody = body === undefined || typeof body === 'string' || body instanceof Uint8Array
   const isPlainInput = typeof input === 'string' || input instanceof URL
-  const target = isPlainInput && isPlainBody && !('dispatcher' in (init ?? {})) ? nodeTarget(input, init?.method, init?.headers) : undefined
+  const isPlain = isPlainInput && isPlainBody && !('dispatcher' in (init ?? {})) && !hasGlobalDispatcher()
+  const target = isPlain ? nodeTarget(input, init?.method, init?.headers) : undefined
   if (target === undefined || !isPlainBody) return globalThis.fetch(input, init)
   const response = await fetchTarget(target, body, init?.signal ?? undefined)
   if (!isRedirect(response) || init?.redirect === 'manual') return response
@@ -255,11 +257,8 @@ const agents = new Map<string, Agent>()
 function agentFor(protocol: string): Agent {
   let agent = agents.get(protocol)
   if (agent === undefined) {
-    const options: AgentOptions = { keepAlive: true, timeout: keepAliveMs }
-    // Proxies are used where Node itself would use them: https://nodejs.org/api/http.html#built-in-proxy-support
-    if (process.env.NODE_USE_ENV_PROXY === '1' || process.execArgv.includes('--use-env-proxy')) options.proxyEnv = process.env
     const { Agent } = transportOf(protocol)
-    agent = new Agent(options)
+    agent = new Agent({ keepAlive: true, timeout: keepAliveMs })
     agents.set(protocol, agent)
   }
   return agent
@@ -275,6 +274,36 @@ function rawHeaders(host: string, headers: RequestInit['headers']): string[] {
   }
   if (!hasHost) raw.push('host', host)
   return raw
+}
+
+const mostRedirects = 20
+const secretHeaders = /auth|key|token|secret|cookie/i
+
+/**
+ * `fetchTarget`, which goes on to where the server says the same request is to be made (307, 308); another server is not sent the
+ * headers that hold keys. Other redirects ask for a request without a body, so they are left to the caller.
+ */
+export async function fetchFollowing(target: NodeTarget, body: string, signal: AbortSignal | undefined): Promise<NodeResponse> {
+  for (let redirects = 0, at = target; ; redirects++) {
+    const response = await fetchTarget(at, body, signal)
+    const next = [307, 308].includes(response.status) && redirects < mostRedirects ? redirected(at, response) : undefined
+    if (next === undefined) return response
+    response.stream.destroy()
+    at = next
+  }
+}
+
+function redirected({ url, options }: NodeTarget, { headers }: NodeResponse): NodeTarget | undefined {
+  const from = new URL(url)
+  const to = URL.parse(headers.get('location') ?? '', url)
+  // Without a location the address is its own, which would be asked again and again.
+  if (to === null || !headers.has('location')) return undefined
+  const kept = new Headers()
+  for (let at = 0; at < options.headers.length; at += 2) {
+    const [name = '', value = ''] = options.headers.slice(at, at + 2)
+    if (name !== 'host' && (to.origin === from.origin || !secretHeaders.test(name))) kept.append(name, value)
+  }
+  return nodeTarget(to, options.method, kept)
 }
 
 function isRedirect({ status, headers }: NodeResponse): boolean {

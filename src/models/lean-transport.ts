@@ -1,4 +1,5 @@
-import { fetchTarget, type NodeTarget, nodeTarget } from './http.ts'
+import { hasGlobalDispatcher } from './global-dispatcher.ts'
+import { fetchFollowing, type NodeTarget, nodeTarget } from './http.ts'
 
 /** What the SDKs make of a request, and what of it differs from one request to the next. */
 interface Built {
@@ -42,10 +43,11 @@ export class LeanTransport<Sent extends Built> {
     const { method = 'POST', body, signal } = init
     const fetch = this.#fetch ?? globalThis.fetch
     const plain = { ...init, method: method.toUpperCase() }
-    if (this.#fetch !== undefined || typeof url !== 'string' || typeof body !== 'string') return fetch(url, plain)
+    const isOurs = this.#fetch === undefined && !hasGlobalDispatcher()
+    if (!isOurs || typeof url !== 'string' || typeof body !== 'string') return fetch(url, plain)
     if (this.#target?.url !== url) this.#target = nodeTarget(url, method, init.headers)
     // An address node:http can't go to, such as one with a password in it.
     if (this.#target === undefined) return fetch(url, plain)
-    return fetchTarget(this.#target, body, signal ?? undefined)
+    return fetchFollowing(this.#target, body, signal ?? undefined)
   }
 }

@@ -1,0 +1,240 @@
+import { execFile } from 'node:child_process'
+import { createServer } from 'node:http'
+import { type AddressInfo, connect, type Socket } from 'node:net'
+import { Readable } from 'node:stream'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { createModel } from '../../src/models/create-model.ts'
+import type { ModelSettings } from '../../src/models/settings.ts'
+import { eventStream, startServer, textEvents } from './local-server.ts'
+import { hello, secret } from './one-request.ts'
+
+const modelAt = (baseURL: string, settings: Partial<ModelSettings> = {}) =>
+  createModel({ provider: 'custom', model: 'm', apiKey: secret, baseURL, maxRetries: 0, ...settings })
+
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+describe('a fetch of the caller’s', () => {
+  const answering = (body: unknown) => async () => {
+    const response = Response.json({})
+    Object.defineProperty(response, 'body', { value: body })
+    return response
+  }
+  const generate = (fetch: typeof globalThis.fetch) => modelAt('http://127.0.0.1:1/v1', { fetch }).generate({ messages: hello })
+
+  it('whose response has a body that can’t be read is an error of the request, not of the process', async () => {
+    const locked = new Response(textEvents('ok'))
+    locked.body?.getReader()
+    for (const body of [undefined, {}, 'text', 3, locked.body]) {
+      await expect(generate(answering(body))).rejects.toMatchObject({
+        code: 'invalid_option',
+        message: expect.stringContaining('Expected `fetch` to be a function whose response has a `body` that is null or an unread stream'),
+      })
+    }
+    await expect(generate(answering(null))).rejects.toMatchObject({ code: 'stream_cut' })
+  })
+
+  it('may have any kind of stream for a body', async () => {
+    const text = textEvents('ok')
+    async function* pieces() {
+      yield Buffer.from(text.slice(0, 20))
+      yield Buffer.from(text.slice(20))
+    }
+    for (const body of [Readable.from([Buffer.from(text)]), pieces(), new Response(text).body]) {
+      expect(await generate(answering(body))).toMatchObject({ text: 'ok' })
+    }
+  })
+})
+
+describe('a redirect', () => {
+  it.each([307, 308])('%d sends the same request to the new address, with its key where that is the same server', async (status) => {
+    await using server = await startServer((response, { url }) => {
+      if (url.startsWith('/v1/')) response.writeHead(status, { location: url.replace('/v1/', '/v2/') }).end()
+      else eventStream(response).end(textEvents('moved'))
+    })
+    expect(await modelAt(server.baseURL).generate({ messages: hello })).toMatchObject({ text: 'moved' })
+    const [first, second] = server.requests
+    expect(second).toMatchObject({ method: 'POST', url: '/v2/chat/completions', text: first?.text })
+    expect(second?.headers.authorization).toBe(`Bearer ${secret}`)
+  })
+
+  it.each(['custom', 'anthropic', 'google'])('to another server takes no key of %s there', async (provider) => {
+    await using other = await startServer((response) => response.writeHead(401).end())
+    await using server = await startServer((response, { url }) =>
+      response.writeHead(308, { location: new URL(url, other.baseURL).href }).end(),
+    )
+    const headers = { 'x-api-key': secret, 'api-key': secret, cookie: secret }
+    await expect(modelAt(server.baseURL, { provider, headers }).generate({ messages: hello })).rejects.toMatchObject({ status: 401 })
+    expect(other.requests).toHaveLength(1)
+    expect(other.requests[0]?.text).toBe(server.requests[0]?.text)
+    expect(JSON.stringify(other.requests[0]?.headers)).not.toContain(secret)
+    expect(JSON.stringify(server.requests[0]?.headers)).toContain(secret)
+  })
+
+  it('in a circle, to nowhere, or one that would drop the request’s body ends with an error', async () => {
+    const answers: Record<string, [number, Record<string, string>]> = {
+      circle: [308, { location: '/circle/chat/completions' }],
+      nowhere: [308, { location: 'http://' }],
+      untold: [308, {}],
+      found: [302, { location: '/v2/chat/completions' }],
+    }
+    await using server = await startServer((response, { url }) =>
+      response.writeHead(...(answers[url.split('/')[1] ?? ''] ?? [500, {}])).end(),
+    )
+    for (const path of Object.keys(answers)) {
+      const model = modelAt(server.baseURL.replace('/v1', `/${path}`))
+      await expect(model.generate({ messages: hello })).rejects.toMatchObject({ code: 'provider_error', retryable: false })
+    }
+    expect(server.requests.length).toBeLessThan(40)
+  })
+})
+
+describe('a body that is not ended after its end mark', () => {
+  it('is not waited for; its connection is closed a little later', async () => {
+    await using server = await startServer((response) => eventStream(response).write(textEvents('ok')))
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    expect(await modelAt(server.baseURL).generate({ messages: hello })).toEqual({
+      text: 'ok',
+      toolCalls: [],
+      finishReason: 'stop',
+      rawFinishReason: 'stop',
+      responseId: 'chatcmpl-1',
+      model: 'model-x',
+    })
+    expect(server.sockets.size).toBe(1)
+    vi.advanceTimersByTime(250)
+    await server.firstClosed
+  })
+
+  it('gives its connection to the next request when it ends soon', async () => {
+    const ended = Promise.withResolvers<void>()
+    let end = () => {}
+    await using server = await startServer((response, _request, index) => {
+      eventStream(response).write(textEvents(`${index}`))
+      end = () => response.end(() => ended.resolve())
+      if (index > 0) end()
+    })
+    const model = modelAt(server.baseURL)
+    expect(await model.generate({ messages: hello })).toMatchObject({ text: '0' })
+    end()
+    await ended.promise
+    // The last bytes of the first body have to arrive before the connection is free.
+    await vi.waitFor(async () => {
+      const before = new Set(server.sockets)
+      await model.generate({ messages: hello })
+      expect(server.sockets).toEqual(before)
+    })
+  })
+})
+
+/** A proxy as Node's own client uses it: one tunnel for each connection. */
+async function startProxy() {
+  const tunnels: string[] = []
+  const sockets = new Set<Socket>()
+  const server = createServer()
+  server.on('connect', (request, socket: Socket) => {
+    tunnels.push(request.url ?? '')
+    const { hostname, port } = new URL(`http://${request.url}`)
+    const upstream = connect(Number(port), hostname, () => {
+      socket.write('HTTP/1.1 200 Connection established\r\n\r\n')
+      upstream.pipe(socket).pipe(upstream)
+    })
+    for (const side of [socket, upstream]) {
+      sockets.add(side)
+      side.on('error', () => {})
+      side.once('close', () => {
+        socket.destroy()
+        upstream.destroy()
+      })
+    }
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    tunnels,
+    /** The ports that its connections to servers come from. */
+    hasPort: (port: number | undefined) => [...sockets].some(({ localPort }) => localPort === port),
+    [Symbol.asyncDispose]: () =>
+      new Promise<void>((resolve) => {
+        server.close(() => resolve())
+        for (const socket of sockets) socket.destroy()
+      }),
+  }
+}
+
+describe('a proxy of the environment', () => {
+  const script = (baseURL: string) => `
+    import { createModel } from ${JSON.stringify(fileURLToPath(new URL('../../src/models/create-model.ts', import.meta.url)))}
+    const model = createModel({ provider: 'custom', model: 'm', apiKey: 'k', baseURL: ${JSON.stringify(baseURL)}, maxRetryDelayMs: 0 })
+    for (let i = 0; i < 3; i++) console.log((await model.generate({ messages: [{ role: 'user', content: 'x' }] })).text)`
+
+  it.each([
+    ['NODE_USE_ENV_PROXY=1', { NODE_USE_ENV_PROXY: '1' }, []],
+    ['NODE_OPTIONS=--use-env-proxy', { NODE_OPTIONS: '--use-env-proxy' }, []],
+    ['--use-env-proxy', {}, ['--use-env-proxy']],
+  ])('is gone through with %s, also by a request that is made again on a fresh connection', async (_name, env, args) => {
+    await using proxy = await startProxy()
+    const past: (number | undefined)[] = []
+    await using server = await startServer((response, _request, index) => {
+      const port = response.socket?.remotePort
+      if (!proxy.hasPort(port)) past.push(port)
+      // The second request comes over the connection of the first, which turns out to be closed.
+      if (index === 1) response.destroy()
+      else eventStream(response).end(textEvents(String(index)))
+    })
+    const { stdout } = await promisify(execFile)(process.execPath, [...args, '--input-type=module', '-e', script(server.baseURL)], {
+      env: { PATH: process.env.PATH, HTTP_PROXY: proxy.url, ...env },
+      timeout: 15_000,
+    })
+    expect(stdout.split('\n')).toEqual(['0', '2', '3', ''])
+    expect(new Set(proxy.tunnels)).toEqual(new Set([new URL(server.baseURL).host]))
+    expect(past).toEqual([])
+  })
+})
+
+type Dispatch = (options: object, handler: object) => boolean
+interface Dispatcher {
+  dispatch: Dispatch
+  compose(around: (dispatch: Dispatch) => Dispatch): Dispatcher
+}
+const globals = globalThis as { [key: symbol]: Dispatcher | undefined }
+/** Where undici's `setGlobalDispatcher`, of any copy of it, puts a dispatcher. */
+const slot = Symbol.for('undici.globalDispatcher.1')
+
+describe('undici’s global dispatcher', () => {
+  afterEach(() => {
+    globals[slot] = original
+  })
+  // Sets Node's own, if nobody has asked for anything yet.
+  const original = globalThis.Headers && globals[slot]
+  if (original === undefined) throw new Error('Expected Node to have a global dispatcher')
+
+  it('takes the requests when the caller has set one', async () => {
+    await using server = await startServer((response) => eventStream(response).end(textEvents('ok')))
+    const model = modelAt(server.baseURL)
+    let dispatched = 0
+    const counting =
+      (dispatch: Dispatch): Dispatch =>
+      (options, handler) => {
+        dispatched++
+        return dispatch(options, handler)
+      }
+    const Agent = original.constructor as new (options: object) => Dispatcher
+    const configured = new Agent({ connect: { timeout: 1000 } })
+    const own = { dispatch: counting((options, handler) => original.dispatch(options, handler)) } as Dispatcher
+    const viaFetch = () => server.requests.at(-1)?.headers['sec-fetch-mode'] === 'cors'
+    for (const [dispatcher, count] of [
+      [original, 0],
+      [original.compose(counting), 1],
+      [own, 2],
+      [configured, 2],
+    ] as const) {
+      globals[slot] = dispatcher
+      expect((await model.generate({ messages: hello })).text).toBe('ok')
+      expect([dispatched, viaFetch()]).toEqual([count, dispatcher !== original])
+    }
+  })
+})
