@@ -9,7 +9,7 @@ import { type MockReply, prepareError } from './mock/reply.ts'
 import { breakOff, type Exchange, transmit } from './mock/transfer.ts'
 import { chooseWire } from './mock/wires.ts'
 import type { Script } from './script.ts'
-import { settlesBeforeAbort } from './wait.ts'
+import { settlesBeforeAbort, untilSocketsAreRead } from './wait.ts'
 
 export interface MockProviderOptions {
   /** Replies, one for each request in the order they arrive; or one function that answers them all. May be asynchronous. */
@@ -129,18 +129,22 @@ class LoopbackProvider implements MockProvider {
   }
 
   close(): Promise<void> {
-    this.#closed ??= new Promise((resolve) => {
-      this.#isClosing = true
-      for (const [socket, exchanges] of this.#sockets) {
-        // An idle connection that is closed in the usual way keeps its port for another minute. Where thousands of tests have each had a
-        // server, there are soon so few free ports left that the system takes milliseconds to find one for the next.
-        if (exchanges === 0) socket.resetAndDestroy()
-        else socket.destroy()
-      }
-      this.#server.close(() => resolve())
-      this.#watch.close()
-    })
+    this.#closed ??= this.#close()
     return this.#closed
+  }
+
+  async #close(): Promise<void> {
+    this.#isClosing = true
+    for (const [socket, exchanges] of this.#sockets) {
+      // An idle connection that is closed in the usual way keeps its port for another minute. Where thousands of tests have each had a
+      // server, there are soon so few free ports left that the system takes milliseconds to find one for the next.
+      if (exchanges === 0) socket.resetAndDestroy()
+      else socket.destroy()
+    }
+    this.#watch.close()
+    // The next server may be given this port. A client that had not seen by then that its connection is closed would use it for that one.
+    await untilSocketsAreRead()
+    await new Promise<void>((resolve) => this.#server.close(() => resolve()))
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -148,6 +152,10 @@ class LoopbackProvider implements MockProvider {
   }
 
   #follow(socket: Socket): void {
+    if (this.#isClosing) {
+      socket.resetAndDestroy()
+      return
+    }
     this.#sockets.set(socket, 0)
     socket.setNoDelay(true)
     socket.once('close', () => {

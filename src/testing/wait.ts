@@ -33,6 +33,15 @@ export async function pause(milliseconds: number, signal: AbortSignal): Promise<
   }
 }
 
+// Kept as it is now: a test's fake timers would never come to it.
+const atNextTurn = setImmediate
+
+/** Resolves when all that has reached this process's sockets by now has been read off them. */
+export function untilSocketsAreRead(): Promise<void> {
+  // The end of this turn of the event loop, which may be past its sockets, and of the next.
+  return new Promise((resolve) => void atNextTurn(() => void atNextTurn(resolve)))
+}
+
 function listenForAbort(signal: AbortSignal): { promise: Promise<boolean>; stop: () => void } {
   let listener = (): void => {}
   const promise = new Promise<boolean>((resolve) => {

@@ -4,16 +4,14 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { chooseModel } from '../../src/cli/choose-model.ts'
 import { findServers, localServers } from '../../src/cli/local-servers.ts'
 import { openChoice } from '../../src/cli/prepare-agent.ts'
+import { closeServer } from '../close-server.ts'
 import { bareEnv } from './fake-io.ts'
 import { tempFolder } from './temp-folder.ts'
 
 async function serve(listener: RequestListener): Promise<string> {
   const server = createServer(listener)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
+  onTestFinished(() => closeServer(server))
   return `127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 

@@ -10,6 +10,7 @@ import { createModel } from '../../src/models/create-model.ts'
 import { googleModel } from '../../src/models/google.ts'
 import type { ModelSettings } from '../../src/models/settings.ts'
 import { startMockProvider } from '../../src/testing/index.ts'
+import { closeServer } from '../close-server.ts'
 import { hello } from './google-replay.ts'
 
 const secret = 'AIzaSyabcdefghijklmnop'
@@ -297,10 +298,7 @@ async function startTokens({
     credentials,
     [Symbol.asyncDispose]: async () => {
       rmSync(folder, { recursive: true })
-      await new Promise<void>((resolve) => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      })
+      await closeServer(server)
     },
   }
 }

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { JsonObject } from '../../src/messages.ts'
+import { closeServer } from '../close-server.ts'
 
 export interface Received {
   method: string
@@ -57,11 +58,7 @@ export async function startServer(answer: (response: ServerResponse, request: Re
     requests,
     sockets,
     firstClosed: closed.promise,
-    [Symbol.asyncDispose]: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve())
-        for (const socket of sockets) socket.destroy()
-      }),
+    [Symbol.asyncDispose]: () => closeServer(server),
   }
 }
 

@@ -4,6 +4,7 @@ import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import { brotliCompressSync, createGzip, deflateSync, gzipSync } from 'node:zlib'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { type FetchedPage, type FetchUrlOptions, fetchUrlTool } from '../../../src/tools/builtin/fetch-url.ts'
+import { closeServer } from '../../close-server.ts'
 import { callTool, errorOf } from './workbench.ts'
 
 interface TestServer {
@@ -19,10 +20,7 @@ async function serve(answer: (request: IncomingMessage, response: ServerResponse
     answer(request, response)
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
+  onTestFinished(() => closeServer(server))
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, requests }
 }
 

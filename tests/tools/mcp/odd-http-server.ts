@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { closeServer } from '../../close-server.ts'
 
 interface HttpRequest {
   method: string
@@ -64,11 +65,7 @@ export async function startOddHttpServer(tools: object[], answer: Answer, handsh
     open,
     session: 'one',
     start: () => new Promise((resolve) => server.listen(port, '127.0.0.1', resolve)),
-    stop: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      }),
+    stop: () => closeServer(server),
     [Symbol.asyncDispose]: () => odd.stop(),
   }
   await odd.start()

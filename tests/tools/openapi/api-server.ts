@@ -1,5 +1,6 @@
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { closeServer } from '../../close-server.ts'
 
 export interface SeenRequest {
   method: string
@@ -35,11 +36,7 @@ export async function startApi(reply: (request: SeenRequest) => Reply = () => ({
   return {
     url: `http://127.0.0.1:${port}`,
     seen,
-    [Symbol.asyncDispose]: () =>
-      new Promise<void>((resolve) => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      }),
+    [Symbol.asyncDispose]: () => closeServer(server),
   }
 }
 
