@@ -66,6 +66,12 @@ export class AnthropicBlocks {
       case 'citations_delta':
         if (block.kind === 'text' && delta.citation !== undefined) block.citations.push(delta.citation)
         return
+      case 'compaction_delta':
+        if (block.kind === 'kept' && typeof delta.content === 'string') {
+          const { content } = block.block
+          block.block = { ...block.block, content: `${typeof content === 'string' ? content : ''}${delta.content}` }
+        }
+        return
       default:
         // Without it the block would go back changed.
         if (block.kind === 'kept') block.isWhole = false

@@ -21,12 +21,14 @@ export class AnthropicResponse implements FinishableReader {
   readonly #calls = new ToolCallAccumulator()
   readonly #blocks: AnthropicBlocks
   readonly #warnings: string[] = []
-  readonly #usage = new AnthropicUsage()
+  #usage = new AnthropicUsage()
   /** Of the messages before the pauses. */
   #spent: Usage | undefined
   #stop: string | undefined
   #explanation = ''
   #id: string | undefined
+  /** The id of the message that is arriving: each request after a pause is answered with one of its own. */
+  #message: string | undefined
   #model: string | undefined
   #container: string | undefined
   #done = false
@@ -88,7 +90,8 @@ export class AnthropicResponse implements FinishableReader {
     const { text } = this.#blocks
     const providerData = layoutData(this.#context.provider, this.#blocks.layout([], true), this.#container)
     this.#spent = this.#totalUsage()
-    this.#usage.clear()
+    this.#usage = new AnthropicUsage()
+    this.#message = undefined
     this.#blocks.endMessage()
     this.#stop = undefined
     this.#done = false
@@ -153,7 +156,13 @@ export class AnthropicResponse implements FinishableReader {
 
   /** A whole message, or what of it is there when a stream begins: calls made by the provider's own code come in it. */
   #readMessage(message: JsonObject): void {
-    if (typeof message.id === 'string' && message.id !== '') this.#id ??= message.id
+    if (typeof message.id === 'string' && message.id !== '') {
+      if (this.#message !== undefined && this.#message !== message.id) {
+        throw responseError('stream_cut', 'the rest of a message', 'the start of another', this.context(), { retryable: true })
+      }
+      this.#message = message.id
+      this.#id ??= message.id
+    }
     if (typeof message.model === 'string' && message.model !== '') this.#model ??= message.model
     for (const block of Array.isArray(message.content) ? message.content : []) if (isJsonObject(block)) this.#blocks.addWhole(block)
     this.#readStop(message)

@@ -1,4 +1,5 @@
-import { isJsonObject, type Json, type Usage } from '../messages.ts'
+import { addUsage, isJsonObject, type Json, type Usage } from '../messages.ts'
+import { sumOfUsage } from './usage.ts'
 
 /**
  * Tokens in our terms. The API counts what it read from its cache, and what it wrote there, apart from `input_tokens`; each report of a
@@ -11,24 +12,30 @@ export class AnthropicUsage {
   #cacheRead: number | undefined
   #cacheWrite: number | undefined
   #thinking: number | undefined
+  /** Of the passes that made the conversation shorter. */
+  #compaction: Usage | undefined
 
   read(usage: Json | undefined): void {
     if (!isJsonObject(usage)) return
     this.#reported = true
-    this.#input = larger(this.#input, usage.input_tokens) ?? 0
-    // The first report holds an estimate.
-    if (typeof usage.output_tokens === 'number') this.#output = Math.max(0, usage.output_tokens)
-    this.#cacheRead = larger(this.#cacheRead, usage.cache_read_input_tokens)
-    this.#cacheWrite = larger(this.#cacheWrite, usage.cache_creation_input_tokens)
+    const [input, cacheRead, cacheWrite] = [usage.input_tokens, usage.cache_read_input_tokens, usage.cache_creation_input_tokens].map(count)
+    // Some servers count nothing but the output at the end.
+    if ((input ?? 0) + (cacheRead ?? 0) + (cacheWrite ?? 0) > 0 || this.#inputTokens === 0) {
+      this.#input = input ?? this.#input
+      this.#cacheRead = cacheRead ?? this.#cacheRead
+      this.#cacheWrite = cacheWrite ?? this.#cacheWrite
+    }
+    this.#output = count(usage.output_tokens) ?? this.#output
     const details = usage.output_tokens_details
-    if (isJsonObject(details)) this.#thinking = larger(this.#thinking, details.thinking_tokens)
+    if (isJsonObject(details)) this.#thinking = count(details.thinking_tokens) ?? this.#thinking
+    if (Array.isArray(usage.iterations)) this.#compaction = compactionIn(usage.iterations)
   }
 
   /** Undefined while nothing was reported. */
   total(): Usage | undefined {
     if (!this.#reported) return undefined
-    const inputTokens = this.#input + (this.#cacheRead ?? 0) + (this.#cacheWrite ?? 0)
-    return {
+    const inputTokens = this.#inputTokens
+    const usage: Usage = {
       inputTokens,
       outputTokens: this.#output,
       totalTokens: inputTokens + this.#output,
@@ -36,18 +43,26 @@ export class AnthropicUsage {
       ...(this.#cacheRead === undefined ? {} : { cacheReadTokens: this.#cacheRead }),
       ...(this.#cacheWrite === undefined ? {} : { cacheWriteTokens: this.#cacheWrite }),
     }
+    return addUsage(usage, this.#compaction)
   }
 
-  clear(): void {
-    this.#reported = false
-    this.#input = 0
-    this.#output = 0
-    this.#cacheRead = undefined
-    this.#cacheWrite = undefined
-    this.#thinking = undefined
+  get #inputTokens(): number {
+    return this.#input + (this.#cacheRead ?? 0) + (this.#cacheWrite ?? 0)
   }
 }
 
-function larger(known: number | undefined, given: Json | undefined): number | undefined {
-  return typeof given === 'number' && given >= 0 ? Math.max(known ?? 0, given) : known
+/** What is not in the other counts: https://platform.claude.com/docs/en/build-with-claude/compaction#understanding-usage */
+function compactionIn(iterations: readonly Json[]): Usage | undefined {
+  let sum: Usage | undefined
+  for (const iteration of iterations) {
+    if (!isJsonObject(iteration) || iteration.type !== 'compaction') continue
+    const pass = new AnthropicUsage()
+    pass.read(iteration)
+    sum = sumOfUsage(sum, pass.total())
+  }
+  return sum
+}
+
+function count(value: Json | undefined): number | undefined {
+  return typeof value === 'number' && value >= 0 ? value : undefined
 }

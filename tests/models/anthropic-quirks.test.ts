@@ -216,6 +216,92 @@ describe('responses of the Messages API, whole and cut, streamed and not', () =>
     })
   })
 
+  const message = (usage: JsonObject, id = 'msg_1'): JsonObject => ({
+    type: 'message_start',
+    message: { id, type: 'message', role: 'assistant', model: 'claude-x', content: [], stop_reason: null, usage },
+  })
+  const text = (index: number, words: string): JsonObject[] => [
+    { type: 'content_block_start', index, content_block: { type: 'text', text: '' } },
+    { type: 'content_block_delta', index, delta: { type: 'text_delta', text: words } },
+    { type: 'content_block_stop', index },
+  ]
+  const end = (usage: JsonObject): JsonObject[] => [
+    { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage },
+    { type: 'message_stop' },
+  ]
+  const lines = (...events: JsonObject[]) => events.map((event) => JSON.stringify(event))
+  const answer = async (...events: JsonObject[]) => {
+    await using server = await startMockProvider({ recordings: [lines(...events)] })
+    return await ask(modelAt(server))
+  }
+
+  it('Q24 a later count of what was read corrects the first, also downwards; one that counts nothing does not', async () => {
+    const first = { input_tokens: 1000, output_tokens: 1 }
+    for (const [later, usage] of [
+      [
+        { input_tokens: 1200, output_tokens: 5 },
+        { inputTokens: 1200, outputTokens: 5, totalTokens: 1205 },
+      ],
+      [
+        { input_tokens: 900, output_tokens: 5 },
+        { inputTokens: 900, outputTokens: 5, totalTokens: 905 },
+      ],
+      [
+        { input_tokens: 0, cache_read_input_tokens: 1000, output_tokens: 5 },
+        { inputTokens: 1000, outputTokens: 5, totalTokens: 1005, cacheReadTokens: 1000 },
+      ],
+      [
+        { input_tokens: 0, output_tokens: 5 },
+        { inputTokens: 1000, outputTokens: 5, totalTokens: 1005 },
+      ],
+      [{ output_tokens: 5 }, { inputTokens: 1000, outputTokens: 5, totalTokens: 1005 }],
+    ] as const) {
+      expect((await answer(message(first), ...text(0, 'Hi'), ...end(later))).usage).toEqual(usage)
+    }
+    const cached = message({ input_tokens: 0, cache_read_input_tokens: 1000, output_tokens: 1 })
+    const nothing = { input_tokens: 0, cache_read_input_tokens: 0, output_tokens: 5 }
+    expect((await answer(cached, ...text(0, 'Hi'), ...end(nothing))).usage).toMatchObject({ inputTokens: 1000, cacheReadTokens: 1000 })
+  })
+
+  it('Q24 what a compaction of the conversation read and wrote is counted, and its summary goes back with the answer', async () => {
+    const pass = { type: 'compaction', input_tokens: 5000, output_tokens: 300, cache_read_input_tokens: 100 }
+    const iterations = [pass, { type: 'message', input_tokens: 40, output_tokens: 7 }]
+    const usage = { input_tokens: 40, output_tokens: 7, iterations }
+    const streamed = await answer(
+      message({ input_tokens: 5000, output_tokens: 1 }),
+      { type: 'content_block_start', index: 0, content_block: { type: 'compaction', content: null } },
+      { type: 'content_block_delta', index: 0, delta: { type: 'compaction_delta', content: 'They met' } },
+      { type: 'content_block_delta', index: 0, delta: { type: 'compaction_delta', content: ' in Oslo.' } },
+      { type: 'content_block_stop', index: 0 },
+      ...text(1, 'Hi'),
+      ...end(usage),
+    )
+    const summary = { type: 'compaction', content: 'They met in Oslo.' }
+    const content = [summary, { type: 'text', text: 'Hi' }]
+    const body = { id: 'msg_1', type: 'message', role: 'assistant', model: 'claude-x', content, stop_reason: 'end_turn', usage }
+    await using server = await startMockProvider({ script: [{ body }, 'ok'] })
+    const model = modelAt(server)
+    const whole = await ask(model, { stream: false })
+    expect(streamed).toEqual(whole)
+    expect(streamed.usage).toEqual({ inputTokens: 5140, outputTokens: 307, totalTokens: 5447, cacheReadTokens: 100 })
+    const { text: said, providerData } = streamed
+    await ask(model, { messages: [...hello, { role: 'assistant', content: said, ...(providerData && { providerData }) }, ...hello] })
+    expect(server.requests[1]?.body.messages).toMatchObject([{}, { content: [summary, { type: 'text', text: 'Hi' }] }, {}])
+  })
+
+  it('H41 a second message in one stream is none of the first: the first was cut', async () => {
+    const call = { type: 'content_block_start', index: 0, content_block: { type: 'tool_use', id: 'a', name: 'pay', input: {} } }
+    const spliced = [message({ input_tokens: 9, output_tokens: 1 }), ...text(0, 'One'), message({ input_tokens: 9 }, 'msg_2'), call]
+    await expect(answer(...spliced, ...end({ output_tokens: 5 }))).rejects.toMatchObject({
+      code: 'stream_cut',
+      retryable: true,
+      partial: { text: 'One' },
+    })
+    // Some gateways send the start twice.
+    const twice = [message({ input_tokens: 9, output_tokens: 1 }), message({ input_tokens: 9, output_tokens: 1 })]
+    expect(await answer(...twice, ...text(0, 'One'), ...end({ output_tokens: 5 }))).toMatchObject({ text: 'One', finishReason: 'stop' })
+  })
+
   it('H12 H18 a placeholder, repeated arguments, repeated and missing ids: every call once, with its own arguments', async () => {
     const start = (index: number, id: string | undefined, input: JsonObject = {}): JsonObject => ({
       type: 'content_block_start',
