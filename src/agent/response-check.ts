@@ -26,12 +26,15 @@ export function checkResponse(response: unknown, { provider, model }: { provider
     }
   }
   if (!finishReasons.includes(finishReason)) fail(`a \`finishReason\` out of ${finishReasons.join(', ')}`)
-  if (finishReason === 'error')
-    throw new ModelError('provider_error', `The provider ended the response with an error${text === '' ? '' : ` after: ${text}`}`, {
+  if (finishReason === 'error') {
+    const warnings = Array.isArray(given.warnings) ? given.warnings : []
+    const told = [text === '' ? '' : ` after: ${text}`, ...warnings].join('. ')
+    throw new ModelError('provider_error', `The provider ended the response with an error${told}`, {
       provider,
       model,
       retryable: false,
       partial: { text, ...(given.usage === undefined ? {} : { usage: given.usage }) },
     })
+  }
   return { ...given, text, toolCalls, finishReason }
 }

@@ -1,4 +1,5 @@
 import { isJsonObject, type Json, type JsonObject } from '../messages.ts'
+import type { MalformedArguments } from './arguments-object.ts'
 import { isBoolean, isEffortMap, isStructuredOutput, listOf, mergeQuirks, oneOf, type QuirkCheck } from './quirk-checks.ts'
 
 /** What differs between servers that speak Chat Completions. Set for each provider in `config/providers.yaml`, overridable by `settings.quirks`. */
@@ -27,8 +28,8 @@ export interface OpenAIQuirks {
   sendReasoningBack: boolean
   /** What it gets as `reasoning_content` on assistant messages with tool calls that have none, because it insists on the field. */
   missingReasoning: string | null
-  /** `'empty'`: refuses a history with arguments that are not a JSON object, so that they are replayed as `{}`. */
-  malformedArguments: 'keep' | 'empty'
+  /** What it gets back of arguments that are not a JSON object. `'empty'`: `{}`, because it may refuse the whole history for the text itself. */
+  malformedArguments: MalformedArguments
   /** Which call ids it takes, as a regular expression. Others are replaced, on call and result alike, by a hash of `length` letters and digits. */
   toolCallId: { pattern: string; length: number } | null
   /** Takes a schema for its response's text: in requests without tools, beside tools as well, or not at all. */
@@ -58,7 +59,7 @@ const defaults: OpenAIQuirks = {
   reasoningEffort: true,
   sendReasoningBack: false,
   missingReasoning: null,
-  malformedArguments: 'keep',
+  malformedArguments: 'empty',
   toolCallId: null,
   structuredOutput: null,
   unsupported: [],

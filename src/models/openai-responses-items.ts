@@ -1,4 +1,5 @@
 import { isJsonObject, type Json, type JsonObject, type ProviderData, type ToolCall } from '../messages.ts'
+import { argumentsText, type MalformedArguments } from './arguments-object.ts'
 import { fitCallId, fitToolName } from './call-id.ts'
 import { isPlain, type LayoutPiece, laidOut, layoutJson, readLayout } from './response-layout.ts'
 
@@ -23,12 +24,12 @@ export function itemsData(provider: string, layout: readonly LayoutPiece[]): Pro
  * The input items of an assistant message, as the response had them. Of a message that was changed since, nothing is sent but its text and
  * its calls: reasoning is only taken back together with the very item that followed it.
  */
-export function assistantItems(text: string, calls: readonly ToolCall[], data: JsonObject): JsonObject[] {
+export function assistantItems(text: string, calls: readonly ToolCall[], data: JsonObject, malformed: MalformedArguments): JsonObject[] {
   const make = {
     text: (part: string, fields: JsonObject = {}): JsonObject[] => (part === '' ? [] : [messageItem(part, fields)]),
-    call: callItem,
+    call: (call: ToolCall, fields?: JsonObject) => callItem(call, malformed, fields),
   }
-  const items = laidOut(text, calls, readLayout(data.layout), make) ?? [...make.text(text), ...calls.map((call) => callItem(call))]
+  const items = laidOut(text, calls, readLayout(data.layout), make) ?? [...make.text(text), ...calls.map((call) => make.call(call))]
   return items.reduce(joined, [])
 }
 
@@ -59,11 +60,14 @@ function messageItem(text: string, { part, ...item }: JsonObject): JsonObject {
   return { ...(isPlainText ? {} : { type: 'message' }), role: 'assistant', content, ...item }
 }
 
-function callItem({ id, function: { name, arguments: json } }: ToolCall, fields: JsonObject = {}): JsonObject {
+function callItem(
+  { id, function: { name, arguments: json } }: ToolCall,
+  malformed: MalformedArguments,
+  fields: JsonObject = {},
+): JsonObject {
   const own = { call_id: wireCallId(id), name: fitToolName(name) }
   if (fields.type === 'custom_tool_call') return { ...own, ...fields, input: customInput(json) }
-  // No server takes empty arguments in a history.
-  return { type: 'function_call', ...own, arguments: json.trim() === '' ? '{}' : json, ...fields }
+  return { type: 'function_call', ...own, arguments: argumentsText(json, malformed), ...fields }
 }
 
 /** What a custom tool is called with is a text; to us it is the argument `input`, whose JSON these begin and end. */

@@ -5,16 +5,16 @@ import type { ModelSink } from './model.ts'
 import { customEnd, customStart, escaped } from './openai-responses-items.ts'
 import type { LayoutPiece } from './response-layout.ts'
 
-/** A text of an item, and how much of it has come. */
+/** A text of an item, as far as it has come. */
 interface Part {
-  length: number
+  text: TextBuffer
   fields: JsonObject
 }
 
 /** `item`: as it was when it was done. */
 type OpenItem =
   | { kind: 'message'; item: JsonObject; parts: Map<number, Part> }
-  | { kind: 'call'; item: JsonObject; number: number; isCustom: boolean; length: number; isClosed: boolean }
+  | { kind: 'call'; item: JsonObject; number: number; isCustom: boolean; input: TextBuffer; isClosed: boolean }
   | { kind: 'reasoning'; item: JsonObject; isWhole: boolean; parts: Map<string, Part> }
   /** Not ours to read: what the provider's own tools did, and what is not known yet. */
   | { kind: 'kept'; item: JsonObject; isWhole: boolean }
@@ -33,26 +33,35 @@ export class ResponsesOutput {
   readonly warnings: string[] = []
   readonly #calls: ToolCallAccumulator
   readonly #sink: ModelSink | undefined
+  readonly #toolNames: ReadonlySet<string>
   readonly #all: OpenItem[] = []
   readonly #byIndex = new Map<number, OpenItem>()
   readonly #byId = new Map<string, OpenItem>()
   readonly #callIds = new Set<string>()
-  readonly #text = new TextBuffer()
   readonly #reasoning = new TextBuffer()
   #last: OpenItem | undefined
   #refused = false
+  #waiting = false
 
-  constructor(calls: ToolCallAccumulator, sink: ModelSink | undefined) {
+  /** `toolNames`: the tools of the request. */
+  constructor(calls: ToolCallAccumulator, sink: ModelSink | undefined, toolNames: ReadonlySet<string>) {
     this.#calls = calls
     this.#sink = sink
+    this.#toolNames = toolNames
   }
 
   get text(): string {
-    return this.#text.toString()
+    const parts = this.#all.flatMap((item) => (item.kind === 'message' ? [...item.parts.values()] : []))
+    return parts.map(({ text }) => text.toString()).join('')
   }
 
   get reasoning(): string {
     return this.#reasoning.toString()
+  }
+
+  /** Whether the provider waits for what can't be given here; known after `layout`, whose warnings name it. */
+  get isWaiting(): boolean {
+    return this.#waiting
   }
 
   get isRefusal(): boolean {
@@ -119,7 +128,7 @@ export class ResponsesOutput {
   addArguments(place: ItemPlace, delta: Json | undefined): void {
     const item = this.#at(place)
     if (item?.kind !== 'call' || item.isClosed || typeof delta !== 'string' || delta === '') return
-    item.length += delta.length
+    item.input.add(delta)
     this.#calls.add({ index: item.number, arguments: item.isCustom ? escaped(delta) : delta }, this.#sink)
   }
 
@@ -152,9 +161,10 @@ export class ResponsesOutput {
     switch (item.kind) {
       case 'message': {
         const { type: _t, role: _r, content: _c, ...fields } = item.item
-        return [...item.parts.values()].flatMap(({ length, fields: part }) =>
-          length === 0 ? [] : [{ text: length, ...fieldsOf(Object.keys(part).length === 0 ? fields : { ...fields, part }) }],
-        )
+        return [...item.parts.values()].flatMap(({ text, fields: part }) => {
+          const { length } = text.toString()
+          return length === 0 ? [] : [{ text: length, ...fieldsOf(Object.keys(part).length === 0 ? fields : { ...fields, part }) }]
+        })
       }
       case 'call': {
         const call = calls.indexOf(item.number)
@@ -167,12 +177,13 @@ export class ResponsesOutput {
         return item.isWhole && canGoBack && isFollowed ? [{ block: item.item }] : []
       }
       case 'kept': {
-        const { type, call_id: id } = item.item
-        if (!item.isWhole) return []
-        const isOrphan = id !== undefined && id !== null && !isOutput(item.item) && !answered.has(id)
-        if (!isOrphan) return [{ block: item.item }]
-        const warning = `An item of type \`${String(type)}\` was not kept: it waits for a result that can't be given here`
+        // What an own call of the provider's came to is in no item, and without that it would not be taken back.
+        if (!item.isWhole || item.item.type === 'custom_tool_call') return []
+        const awaited = awaitedBy(item.item, answered)
+        if (awaited === undefined) return [{ block: item.item }]
+        const warning = `An item of type \`${String(item.item.type)}\` was not kept: it waits for ${awaited} that can't be given here`
         if (!this.warnings.includes(warning)) this.warnings.push(warning)
+        this.#waiting = true
         return []
       }
     }
@@ -202,15 +213,11 @@ export class ResponsesOutput {
       case 'message':
         return { kind: 'message', item, parts: new Map() }
       case 'function_call':
+        return { kind: 'call', item, number: this.#all.length, isCustom: false, input: new TextBuffer(), isClosed: false }
       case 'custom_tool_call':
-        return {
-          kind: 'call',
-          item,
-          number: this.#all.length,
-          isCustom: item.type === 'custom_tool_call',
-          length: 0,
-          isClosed: false,
-        }
+        // Some providers tell of what their own tools have done in this way.
+        if (typeof item.name === 'string' && !this.#toolNames.has(item.name)) return { kind: 'kept', item, isWhole: false }
+        return { kind: 'call', item, number: this.#all.length, isCustom: true, input: new TextBuffer(), isClosed: false }
       case 'reasoning':
         return { kind: 'reasoning', item, isWhole: false, parts: new Map() }
       default:
@@ -232,7 +239,7 @@ export class ResponsesOutput {
     if (call.isClosed) return
     const whole = call.isCustom ? item.input : item.arguments
     // Some servers send a call whole, some without its last pieces, and some its arguments as a value.
-    const rest = typeof whole === 'string' ? whole.slice(call.length) : call.length === 0 ? whole : undefined
+    const rest = typeof whole === 'string' ? restOf(call.input, whole) : call.input.isEmpty ? whole : undefined
     call.item = item
     call.isClosed = true
     const json = call.isCustom ? `${typeof rest === 'string' ? escaped(rest) : ''}${item.status === 'incomplete' ? '' : customEnd}` : rest
@@ -243,7 +250,7 @@ export class ResponsesOutput {
     const at = typeof content === 'number' ? content : 0
     let part = item.parts.get(at)
     if (part === undefined) {
-      part = { length: 0, fields: isRefusal ? { type: 'refusal' } : {} }
+      part = { text: new TextBuffer(), fields: isRefusal ? { type: 'refusal' } : {} }
       item.parts.set(at, part)
     }
     return part
@@ -258,7 +265,9 @@ export class ResponsesOutput {
     const whole = isRefusal ? refusal : text
     if (typeof whole !== 'string') return
     const part = this.#part(item, at, isRefusal)
-    this.#say(part, whole.slice(part.length))
+    const more = restOf(part.text, whole)
+    if (more === undefined) this.#contradict(part, whole)
+    else this.#say(part, more)
     const kept: JsonObject = Array.isArray(annotations) && annotations.length > 0 ? { annotations } : {}
     part.fields = { ...part.fields, ...rest, ...kept }
   }
@@ -266,19 +275,27 @@ export class ResponsesOutput {
   #say(part: Part, delta: string): void {
     if (delta === '') return
     if (part.fields.type === 'refusal') this.#refused = true
-    part.length += delta.length
-    this.#text.add(delta)
+    part.text.add(delta)
     this.#sink?.text?.(delta)
+  }
+
+  /** The text is another in the end than the one that was streamed: what was shown can't be taken back. */
+  #contradict(part: Part, whole: string): void {
+    const warning = 'The text at the end of the response is not the one that was streamed'
+    if (!this.warnings.includes(warning)) this.warnings.push(warning)
+    if (this.#sink?.text !== undefined) return
+    part.text = new TextBuffer()
+    part.text.add(whole)
   }
 
   /** Texts of reasoning are paragraphs of one. */
   #think(item: OpenItem & { kind: 'reasoning' }, name: string, text: Json | undefined, isWhole: boolean): void {
-    const part = item.parts.get(name) ?? { length: 0, fields: {} }
+    const part = item.parts.get(name) ?? { text: new TextBuffer(), fields: {} }
     item.parts.set(name, part)
-    const delta = typeof text !== 'string' ? '' : isWhole ? text.slice(part.length) : text
-    if (delta === '') return
-    const piece = part.length === 0 && !this.#reasoning.isEmpty ? `\n\n${delta}` : delta
-    part.length += delta.length
+    const delta = typeof text !== 'string' ? '' : isWhole ? restOf(part.text, text) : text
+    if (delta === undefined || delta === '') return
+    const piece = part.text.isEmpty && !this.#reasoning.isEmpty ? `\n\n${delta}` : delta
+    part.text.add(delta)
     this.#reasoning.add(piece)
     this.#sink?.reasoning?.(piece)
   }
@@ -296,6 +313,21 @@ function callIdOf({ call_id: callId, id }: JsonObject): string {
 /** The program that made a call has to go back with it. */
 function callerOf({ caller }: JsonObject): Json[] {
   return isJsonObject(caller) && caller.caller_id !== undefined ? [caller.caller_id] : []
+}
+
+/** What has not been streamed of a whole text; undefined where that is not how the text goes on. */
+function restOf(streamed: TextBuffer, whole: string): string | undefined {
+  const begun = streamed.toString()
+  if (whole.startsWith(begun)) return whole.slice(begun.length)
+  return begun.startsWith(whole) ? '' : undefined
+}
+
+/** What an item waits for; undefined for one that is done. `answered`: the calls whose result the provider has. */
+function awaitedBy(item: JsonObject, answered: ReadonlySet<Json | undefined>): string | undefined {
+  const { type, call_id: id, name, server_label: server } = item
+  if (type === 'mcp_approval_request') return `an approval of \`${String(name)}\` of the MCP server \`${String(server)}\``
+  const isCall = id !== undefined && id !== null && id !== '' && !isOutput(item)
+  return isCall && !answered.has(id) ? 'a result' : undefined
 }
 
 function isOutput({ type }: JsonObject): boolean {

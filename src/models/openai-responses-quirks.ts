@@ -1,4 +1,5 @@
 import type { JsonObject } from '../messages.ts'
+import type { MalformedArguments } from './arguments-object.ts'
 import {
   isBoolean,
   isEffortMap,
@@ -22,6 +23,8 @@ export interface ResponsesQuirks {
   reasoningEffort: boolean | { [effort: string]: JsonObject }
   /** Takes `parallel_tool_calls`. */
   parallelToolCalls: boolean
+  /** What it gets back of arguments that are not a JSON object. `'empty'`: `{}`, because it may refuse the whole history for the text itself. */
+  malformedArguments: MalformedArguments
   /** Takes `strict` in a tool's definition, and takes a tool without it for a strict one. */
   strictTools: boolean
   /** The tool choices it takes; others are sent as the nearest one it does. */
@@ -44,6 +47,7 @@ const defaults: ResponsesQuirks = {
   reasons: 'when-asked',
   reasoningEffort: true,
   parallelToolCalls: true,
+  malformedArguments: 'empty',
   strictTools: false,
   toolChoice: ['auto', 'none', 'required', 'named'],
   structuredOutput: null,
@@ -59,6 +63,7 @@ const checks: Record<keyof ResponsesQuirks, QuirkCheck> = {
   reasons: oneOf('never', 'when-asked', 'by-default', 'always'),
   reasoningEffort: isEffortMap,
   parallelToolCalls: isBoolean,
+  malformedArguments: oneOf('keep', 'empty'),
   strictTools: isBoolean,
   toolChoice: listOf('auto', 'none', 'required', 'named'),
   structuredOutput: isStructuredOutput,

@@ -9,6 +9,8 @@ import { choiceWarning, fitToolChoice } from './tool-choice.ts'
 export interface ResponsesRequest {
   /** The whole body. */
   json: string
+  /** The tools that the model may call and the caller is to run. */
+  toolNames: ReadonlySet<string>
   warnings: string[]
 }
 
@@ -52,7 +54,8 @@ export class ResponsesRequests {
 
     const parts = [JSON.stringify(fields).slice(1, -1), `"input":[${this.#input(request, warnings)}]`]
     if (tools.length > 0) parts.push(`"tools":[${tools.join(',')}]`)
-    return { json: `{${parts.join(',')}}`, warnings: [...warnings] }
+    const toolNames = new Set([...(request.tools ?? []).map((tool) => tool.function.name), ...namesOf(theirTools)])
+    return { json: `{${parts.join(',')}}`, toolNames, warnings: [...warnings] }
   }
 
   #input({ messages }: ModelRequest, warnings: Set<string>): string {
@@ -156,4 +159,10 @@ export class ResponsesRequests {
 
 function wireChoice(choice: ToolChoice): Json {
   return typeof choice === 'object' ? { type: 'function', name: choice.function.name } : choice
+}
+
+/** A namespace has tools of its own. */
+function namesOf(tools: Json | undefined): string[] {
+  const given = Array.isArray(tools) ? tools.filter(isJsonObject) : []
+  return given.flatMap(({ name, tools: inner }) => [...(typeof name === 'string' ? [name] : []), ...namesOf(inner)])
 }

@@ -26,10 +26,11 @@ export class ResponsesResponse implements FinishableReader {
   #id: string | undefined
   #model: string | undefined
 
-  constructor(context: ErrorContext, sink: ModelSink | undefined) {
+  /** `toolNames`: the tools of the request. */
+  constructor(context: ErrorContext, sink: ModelSink | undefined, toolNames: ReadonlySet<string>) {
     this.#context = context
     this.#sink = sink
-    this.#output = new ResponsesOutput(this.#calls, sink)
+    this.#output = new ResponsesOutput(this.#calls, sink, toolNames)
   }
 
   get isDone(): boolean {
@@ -78,9 +79,9 @@ export class ResponsesResponse implements FinishableReader {
     const cut = this.#calls.isCut()
     const toolCalls = this.#calls.finish(this.#sink)
     const { text, reasoning } = this.#output
-    const finishReason = this.#finishReason(toolCalls.length > 0, cut)
     const positions = this.#calls.extras.map((extra) => (typeof extra?.item === 'number' ? extra.item : undefined))
     const providerData = itemsData(this.#context.provider, this.#output.layout(positions, this.#isStored))
+    const finishReason = this.#finishReason(toolCalls.length > 0, cut)
     const warnings = [...this.#warnings, ...this.#output.warnings, ...this.#calls.warnings]
     const rawFinishReason = this.#incomplete ?? this.#status
     return {
@@ -165,6 +166,8 @@ export class ResponsesResponse implements FinishableReader {
       if (cut) this.#warnings.push('The last tool call was cut off, though the response is `completed`')
       return cut ? 'length' : 'tool_calls'
     }
+    // Asking again would bring no more; the warnings say what is waited for.
+    if (this.#output.isWaiting && this.#output.text === '') return 'error'
     return this.#output.isRefusal ? 'refusal' : 'stop'
   }
 }

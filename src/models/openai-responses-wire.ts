@@ -79,7 +79,7 @@ export class ResponsesWire {
       case 'assistant': {
         const calls = hasToolCalls(message) ? message.toolCalls : []
         const data = message.providerData?.provider === this.#provider ? message.providerData.data : {}
-        const items = assistantItems(message.content, calls, data)
+        const items = assistantItems(message.content, calls, data, this.#quirks.malformedArguments)
         return { ...noItems, json: items.map((item) => JSON.stringify(item)).join(','), resultFields: resultFields(calls, data) }
       }
     }

@@ -25,6 +25,8 @@ export type ResponsesModelSettings = ModelSettings & { preset?: ProviderPreset }
  * - `providerOptions.reasoning` and `.include` are added to what is sent anyway, such as `{reasoning: {summary: 'auto'}}`, without which
  *   there is no `reasoning` in the response; other options replace it.
  * - What a refusal says is the response's text, with `finishReason: 'refusal'`.
+ * - A response that has nothing in it but a tool of the provider's own, which waits for an approval or a result that can't be given here:
+ *   `finishReason: 'error'`, and `warnings` names it.
  * - A response that was cut, by its limit of tokens or otherwise, has `finishReason: 'length'`; by the content filter, `'content_filter'`.
  *
  * Throws `invalid_option` for quirks that are none, `unknown_provider` for a provider without preset.
@@ -55,7 +57,7 @@ class ResponsesModel implements ChatModel {
   async generate(request: ModelRequest, sink?: ModelSink): Promise<ModelResponse> {
     const { context, open } = this.#client.start(request.signal)
     const body = this.#requests.build(request)
-    const response = new ResponsesResponse(context, sink)
+    const response = new ResponsesResponse(context, sink, body.toolNames)
     const oddities = await receiveResponse(response, request, this.#settings, async (inner) =>
       this.#send(await open(), body.json, request.stream !== false, inner, context),
     )

@@ -1,6 +1,7 @@
 import { type ChatMessage, type ContentPart, hasToolCalls, isJsonObject, type JsonObject, type ToolCall } from '../messages.ts'
 import { type OpenAIMessage, toOpenAIMessage, toOpenAIPart } from '../openai-messages.ts'
 import type { ToolDefinition } from '../tools/tool.ts'
+import { argumentsText } from './arguments-object.ts'
 import { type CallIdRule, fitCallId } from './call-id.ts'
 import { ConvertedMessages, ConvertedTools } from './converted.ts'
 import type { OpenAIQuirks } from './openai-quirks.ts'
@@ -104,22 +105,10 @@ export class OpenAIWire {
       return {
         ...call,
         id: this.#fitId(call.id),
-        function: { name, arguments: this.#fitArguments(json) },
+        function: { name, arguments: argumentsText(json, this.#quirks.malformedArguments) },
         ...(isJsonObject(extra?.fields) ? extra.fields : {}),
       }
     })
-  }
-
-  /** No server takes empty arguments in a history, and some take none that are not an object. */
-  #fitArguments(json: string): string {
-    if (json.trim() === '') return '{}'
-    if (this.#quirks.malformedArguments === 'keep') return json
-    try {
-      return isJsonObject(JSON.parse(json)) ? json : '{}'
-    } catch {
-      // What the model wrote stays in our records; here it would make the whole request fail.
-      return '{}'
-    }
   }
 
   #fitId(id: string): string {

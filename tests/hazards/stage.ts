@@ -153,7 +153,7 @@ export function shape(messages: readonly ChatMessage[], { wire, dialect }: Pick<
     const toolCalls = message.toolCalls.map(({ id, function: { name, arguments: json } }) => ({
       id: idOf(id),
       name,
-      json: dialect === 'tool-action' ? textsOf(json) : argumentsAsText ? json.trim() || '{}' : objectText(json),
+      json: dialect === 'tool-action' ? textsOf(json) : argumentsAsText ? sentText(json, wire, dialect) : objectText(json),
     }))
     return { role, content, toolCalls }
   })
@@ -189,6 +189,12 @@ function objectText(json: string): string {
   } catch {
     return '{}'
   }
+}
+
+/** A server that is not known, as the one of the Chat Completions mode, is sent no text that is not an object. */
+function sentText(json: string, wire: Mode['wire'], dialect: Mode['dialect']): string {
+  if (wire !== 'chat-completions' || dialect !== undefined) return json.trim() || '{}'
+  return objectText(json) === '{}' ? '{}' : json
 }
 
 /** Arguments as tags have them: all of them texts. */

@@ -229,7 +229,7 @@ describe('what is asked of a Chat Completions server', () => {
     expect(joined.response.warnings).toEqual([expect.stringContaining("type 'image'")])
   })
 
-  it('Q16 replays arguments that are no object as {} where a server insists, and empty ones everywhere', async () => {
+  it('Q16 replays arguments that are no object as {} but where a server is known to take them, and empty ones everywhere', async () => {
     const call = (id: string, json: string) => ({ id, type: 'function' as const, function: { name: 'f', arguments: json } })
     const messages: ChatMessage[] = [
       { role: 'assistant', content: '', toolCalls: [call('a', '{"x":'), call('b', '[1]'), call('c', ' '), call('d', '{"x":1}')] },
@@ -240,6 +240,8 @@ describe('what is asked of a Chat Completions server', () => {
       return message?.tool_calls.map((one) => one.function.arguments)
     }
     expect(await sentTo('ollama')).toEqual(['{}', '{}', '{}', '{"x":1}'])
+    // Whether a server that is not known insists can't be known either.
+    expect(await sentTo('custom')).toEqual(['{}', '{}', '{}', '{"x":1}'])
     expect(await sentTo('openai')).toEqual(['{"x":', '[1]', '{}', '{"x":1}'])
     expect(messages[0]).toMatchObject({ toolCalls: [{ function: { arguments: '{"x":' } }, {}, {}, {}] })
   })

@@ -7,6 +7,7 @@ import type { ModelSettings } from '../../src/models/settings.ts'
 import type { MockReply } from '../../src/testing/mock/reply.ts'
 import { type MockProvider, startMockProvider } from '../../src/testing/mock-provider.ts'
 import { defineTool } from '../../src/tools/tool.ts'
+import { recordingLogger } from '../hazards/stage.ts'
 import { countingTool } from '../hazards/tools.ts'
 import { readRecording } from './local-server.ts'
 import { hello } from './one-request.ts'
@@ -26,10 +27,10 @@ function wholeOf(recording: string): JsonObject {
 }
 
 /** Streamed and not, which have to give the same. */
-async function both(recording: string): Promise<ModelResponse> {
-  const streamed = await replayCut(modelAt, [7, 'random'], [recording])
+async function both(recording: string, settings: Partial<ModelSettings> = {}): Promise<ModelResponse> {
+  const streamed = await replayCut((server) => modelAt(server, settings), [7, 'random'], [recording])
   await using server = await startMockProvider({ script: [{ body: wholeOf(recording) }] })
-  expect(await ask(modelAt(server), { stream: false })).toEqual(streamed)
+  expect(await ask(modelAt(server, settings), { stream: false })).toEqual(streamed)
   return streamed
 }
 
@@ -87,7 +88,7 @@ describe('responses of the Responses API, whole and cut, streamed and not', () =
   })
 
   it('a custom tool’s call is one with the argument `input`, and goes back as what it was, with its result', async () => {
-    const response = await both('responses-custom-call')
+    const response = await both('responses-custom-call', { providerOptions: { tools: [{ type: 'custom', name: 'write_sql' }] } })
     const sql = 'SELECT "name"\nFROM users WHERE note = \'é\\n🙂\''
     expect(response.toolCalls).toEqual([
       { id: 'call_sql', type: 'function', function: { name: 'write_sql', arguments: expect.any(String) } },
@@ -145,6 +146,74 @@ describe('responses of the Responses API, whole and cut, streamed and not', () =
     expect(response.warnings).toEqual([expect.stringContaining('`computer_call`')])
     const types = (await sentBack(response)).map(({ type }) => type)
     expect(types).toEqual(['reasoning', 'message'])
+  })
+
+  const item = (index: number, added: JsonObject, done: JsonObject = added, between: JsonObject[] = []): JsonObject[] => [
+    { type: 'response.output_item.added', output_index: index, item: added },
+    ...between.map((event) => ({ output_index: index, item_id: added.id ?? '', ...event })),
+    { type: 'response.output_item.done', output_index: index, item: done },
+  ]
+  const said = (text: string): JsonObject => ({ id: 'msg', type: 'message', role: 'assistant', content: [{ type: 'output_text', text }] })
+  const completed: JsonObject = { type: 'response.completed', response: { id: 'resp_1', status: 'completed', output: [] } }
+  const answer = async (...events: JsonObject[]) => {
+    await using server = await startMockProvider({ recordings: [[...events, completed].map((event) => JSON.stringify(event))] })
+    return await ask(modelAt(server))
+  }
+
+  it('H20 a custom call of a tool that is not in the request is the provider’s own: it is not run, and not waited for', async () => {
+    const own = { id: 'ctc_1', type: 'custom_tool_call', call_id: 'xs_1', name: 'search_posts', status: 'completed' }
+    const query = '{"query":"lighthouses"}'
+    const pieces = [{ type: 'response.custom_tool_call_input.delta', delta: query }]
+    const search = item(0, { ...own, input: '' }, { ...own, input: query }, pieces)
+    const response = await answer(...search, ...item(1, said('It is tall.')))
+    expect(response).toMatchObject({ text: 'It is tall.', toolCalls: [], finishReason: 'stop' })
+    expect(response).not.toHaveProperty('warnings')
+    expect(await sentBack(response)).toEqual([{ role: 'assistant', content: 'It is tall.' }])
+  })
+
+  it('H20 an item of the provider’s own tools whose call id is empty waits for nothing', async () => {
+    const search = { id: 'fc_1', type: 'x_search_call', call_id: '', name: 'x_search', arguments: '{}', status: 'completed' }
+    const response = await answer(...item(0, search), ...item(1, said('It is tall.')))
+    expect(response).toMatchObject({ text: 'It is tall.', finishReason: 'stop' })
+    expect(response).not.toHaveProperty('warnings')
+    expect(await sentBack(response)).toMatchObject([search, { role: 'assistant' }])
+  })
+
+  it('a response that only waits for an approval, or for a result, of a hosted tool says for which, and is not asked for again', async () => {
+    const approval = { id: 'mcpr_1', type: 'mcp_approval_request', name: 'send_mail', server_label: 'post', arguments: '{}' }
+    const shell = { id: 'sh_1', type: 'local_shell_call', call_id: 'call_1', status: 'completed', action: { command: ['ls'] } }
+    for (const [waiting, named] of [
+      [approval, 'it waits for an approval of `send_mail` of the MCP server `post`'],
+      [shell, 'An item of type `local_shell_call` was not kept: it waits for a result'],
+    ] as const) {
+      const recording = [...item(0, waiting), completed].map((event) => JSON.stringify(event))
+      await using server = await startMockProvider({ recordings: [recording] })
+      const { error, stopReason } = await new AgentRunner({ model: modelAt(server), logger: recordingLogger().logger }).run('go')
+      expect(stopReason).toBe('model_error')
+      expect(error).toMatchObject({ code: 'provider_error', message: expect.stringContaining(named) })
+      expect(server.requests).toHaveLength(1)
+      // Beside an answer it is only told.
+      const beside = await answer(...item(0, waiting), ...item(1, said('Shall I?')))
+      expect(beside).toMatchObject({ text: 'Shall I?', warnings: [expect.stringContaining(named)] })
+    }
+  })
+
+  it('what an item is in the end is added only where it continues what was streamed', async () => {
+    const delta = (text: string): JsonObject[] => [{ type: 'response.output_text.delta', content_index: 0, delta: text }]
+    const begun = { ...said(''), content: [] }
+    expect(await answer(...item(0, begun, said('It ran well.'), delta('It ran')))).toMatchObject({ text: 'It ran well.' })
+    expect(await answer(...item(0, begun, said('It ran'), delta('It ran well.')))).toMatchObject({ text: 'It ran well.' })
+
+    const other = item(0, begun, said('It ran in the box, and well.'), delta('It ran well.'))
+    const warnings = ['The text at the end of the response is not the one that was streamed']
+    expect(await answer(...other)).toMatchObject({ text: 'It ran well.', warnings })
+    await using server = await startMockProvider({ recordings: [[...other, completed].map((event) => JSON.stringify(event))] })
+    expect(await modelAt(server).generate({ messages: hello })).toMatchObject({ text: 'It ran in the box, and well.', warnings })
+
+    const call = { id: 'fc_1', type: 'function_call', call_id: 'call_1', name: 'look', arguments: '' }
+    const pieces = [{ type: 'response.function_call_arguments.delta', delta: '{"a":1}' }]
+    const { toolCalls } = await answer(...item(0, call, { ...call, arguments: '{"a": 1, "b": 2}' }, pieces))
+    expect(toolCalls[0]?.function.arguments).toBe('{"a":1}')
   })
 
   it('H15 a response cut in a call: `length`, the call is not whole', async () => {

@@ -78,6 +78,19 @@ describe('requests of the Responses API', () => {
     ])
   })
 
+  it('Q16 arguments that are no object go back as they are to OpenAI alone', async () => {
+    const written = ['{"x":', '[1]', ' ', '{"x":1}']
+    const messages = [
+      ...hello,
+      calls(...written.map((json, at) => call(`call_${at}`, 'look', json))),
+      ...written.map((_, at) => result(`call_${at}`)),
+    ]
+    const sentTo = async (provider: string) => (await sent({ messages }, { provider })).items.slice(1, 5).map((item) => item.arguments)
+    expect(await sentTo('openai-responses')).toEqual(['{"x":', '[1]', '{}', '{"x":1}'])
+    expect(await sentTo('responses-compatible')).toEqual(['{}', '{}', '{}', '{"x":1}'])
+    expect(messages[1]).toMatchObject({ toolCalls: [{ function: { arguments: '{"x":' } }, {}, {}, {}] })
+  })
+
   it('H18 H47 ids and names of another provider are replaced by ones the API takes, the same for call and result', async () => {
     const ids = ['functions.look:0', 'x'.repeat(65), 'ä ✨', 'toolu_01-ok']
     const messages = [...hello, calls(...ids.map((id) => call(id, 'search.web/v2 ✨'))), ...ids.map((id) => result(id))]
