@@ -3,6 +3,7 @@ import type { AIMessage, ChatMessage } from '../messages.ts'
 import type { ChatModel, ModelRequest, ModelSink, Sampling, ToolChoice } from '../models/model.ts'
 import { parseArguments } from '../tools/arguments.ts'
 import { coerceArguments } from '../tools/coerce.ts'
+import { parametersOf } from '../tools/json-schema.ts'
 import { ToolRegistry, type ToolSet } from '../tools/registry.ts'
 import type { AnyTool } from '../tools/tool.ts'
 import { chooseCallForm, openTextCalls } from './call-form.ts'
@@ -103,5 +104,5 @@ function toParsedCall({ id, function: { name, arguments: raw }, asText }: ReadCa
   const parsed = parseArguments(raw)
   if (!parsed.ok) throw new ToolArgumentsError(name, raw, parsed.problem)
   const tool = asText ? registry.get(name) : undefined
-  return { id, name, arguments: tool === undefined ? parsed.args : coerceArguments(parsed.args, tool.parameters) }
+  return { id, name, arguments: tool === undefined ? parsed.args : coerceArguments(parsed.args, parametersOf(tool)) }
 }

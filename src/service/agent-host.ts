@@ -7,6 +7,7 @@ import { type AnyModel, createModel } from '../models/create-model.ts'
 import type { ChatModel } from '../models/model.ts'
 import { findPreset } from '../models/providers.ts'
 import { type SwitchableModel, switchableModel } from '../models/switchable.ts'
+import { parametersOf } from '../tools/json-schema.ts'
 import { ToolRegistry, type ToolSet, ToolView } from '../tools/registry.ts'
 import { compileUntrusted } from '../tools/schema.ts'
 import type { AnyTool } from '../tools/tool.ts'
@@ -129,7 +130,7 @@ export class AgentHost {
   toolsFor(clientTools: readonly AnyTool[]): ToolSet {
     if (clientTools.length === 0) return this.tools
     const client = blamingRequest(() => {
-      for (const { name, parameters } of clientTools) compileUntrusted(parameters, name)
+      for (const tool of clientTools) compileUntrusted(parametersOf(tool), tool.name)
       return new ToolRegistry(clientTools)
     })
     return new ToolView(this.tools, { only: this.tools.names().filter((name) => !client.has(name)), also: client.list() })

@@ -1,4 +1,5 @@
 import { ToolloopError } from '../errors.ts'
+import { parametersOf } from './json-schema.ts'
 import { compileSchema } from './schema.ts'
 import { type AnyTool, checkTool, convertToOpenAITool, type ToolDefinition } from './tool.ts'
 
@@ -94,7 +95,7 @@ export class ToolRegistry implements ToolSet {
     if (this.#tools.has(tool.name)) {
       throw new ToolloopError('invalid_tool', `Expected tool names to be unique, got a second tool \`${tool.name}\``)
     }
-    compileSchema(tool.parameters, tool.name)
+    compileSchema(parametersOf(tool), tool.name)
     this.#tools.set(tool.name, tool)
     this.#specs = undefined
     return this

@@ -5,6 +5,7 @@ import { InvalidOptionError, messageOf } from '../../errors.ts'
 import { defaultLogger, type Logger, redacting } from '../../log.ts'
 import { type Content, type ContentPart, isJsonObject, type Json } from '../../messages.ts'
 import { ownVersion } from '../../own-package.ts'
+import { parametersOf } from '../json-schema.ts'
 import { Lanes } from '../lanes.ts'
 import type { ToolSet } from '../registry.ts'
 import { type ToolCallEnd, ToolRunner } from '../runner.ts'
@@ -150,9 +151,10 @@ function servable(tool: AnyTool | undefined): AnyTool | undefined {
   return tool?.execute === undefined || (tool.approval !== undefined && tool.approval !== false) ? undefined : tool
 }
 
-function wireTool({ name, description, parameters, effect = 'unsafe' }: AnyTool): WireTool {
+function wireTool(tool: AnyTool): WireTool {
+  const { name, description, effect = 'unsafe' } = tool
   const annotations = effect === 'unsafe' ? undefined : { readOnlyHint: effect === 'read', idempotentHint: true }
-  const inputSchema = { ...parameters, type: 'object' as const }
+  const inputSchema = { ...parametersOf(tool), type: 'object' as const }
   return { name, description, inputSchema, ...(annotations === undefined ? {} : { annotations }) }
 }
 
