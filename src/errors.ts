@@ -83,12 +83,12 @@ export class ToolloopError extends Error {
   }
 }
 
-/** An option or a definition that is not allowed. `expected` and `got` are also in the message. */
+/** An option or a definition that is not allowed. What was expected and, where that may be told, what came are in the message. */
 export class InvalidOptionError extends ToolloopError {
   override readonly name = 'InvalidOptionError'
 
-  constructor(option: string, expected: string, got: unknown) {
-    super('invalid_option', `Expected \`${option}\` to be ${expected}, got \`${show(got)}\``)
+  constructor(option: string, expected: string, ...got: [got: unknown] | []) {
+    super('invalid_option', `Expected \`${option}\` to be ${expected}${got.length === 0 ? '' : `, got \`${show(got[0])}\``}`)
   }
 }
 

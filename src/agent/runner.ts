@@ -11,6 +11,7 @@ import { RepeatBreaker, refuseAll, resolveLimits } from './limits.ts'
 import type { LiveRun } from './live-run.ts'
 import { closeAnswer, closeStep, endingOfAnswer } from './next-step.ts'
 import { openRun, type Watch, withParent } from './open-run.ts'
+import { checkResumeOptionNames, checkRunnerOptionNames, checkRunOptionNames } from './option-names.ts'
 import { checkSettings, mergeOptions, toMessages, toModel, toToolSet, warnOfDeprecated } from './options.ts'
 import type { AnswerOf, OutputSchema } from './output.ts'
 import { decide, goesOn, type RunState, readState } from './paused-run.ts'
@@ -38,6 +39,7 @@ export class AgentRunner<Context = unknown> {
 
   /** `loop`: another one in place of this file's; `createAgentRunner` of `toolloop/backends` gives it. */
   constructor(options: RunnerOptions<Context>, loop: Loop = runLoop) {
+    checkRunnerOptionNames(options, '`AgentRunner`', new.target !== AgentRunner)
     resolveLimits(options)
     this.#options = options
     this.#loop = loop
@@ -117,6 +119,7 @@ export class AgentRunner<Context = unknown> {
   }
 
   async #resume(state: unknown, { decisions = [], claim, ...options }: ResumeOptions<Context>, watch?: Watch): Promise<RunResult<never>> {
+    checkResumeOptionNames(options)
     const paused = readState(state)
     const input = inputFromJson(paused.input)
     const stored = mergeOptions(this.#options, input.settings as RunOptions<Context>)
@@ -133,6 +136,7 @@ export class AgentRunner<Context = unknown> {
   }
 
   async #start(input: RunInput, options: RunOptions<Context>, watch?: Watch): Promise<RunResult<never>> {
+    checkRunOptionNames(options)
     const settings = mergeOptions(this.#options, withParent(options, this.#options))
     // Copied at once: the caller may change the lists while the run goes on.
     const given = [...(options.messages ?? [])]

@@ -1,6 +1,7 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { InvalidOptionError, ToolloopError } from '../errors.ts'
 import { hasToolCalls, isJsonObject, type Json } from '../messages.ts'
+import { checkOptionNames, type OptionNames } from '../option-names.ts'
 import {
   type ArgsOf,
   ask,
@@ -12,6 +13,7 @@ import {
   type ToolEffect,
 } from '../tools/tool.ts'
 import type { Decision } from './decisions.ts'
+import { checkRunOptionNames } from './option-names.ts'
 import type { RunState } from './paused-run.ts'
 import type { PendingItem, ResumeOptions, RunInput, RunOptions, RunResult } from './run.ts'
 
@@ -41,6 +43,18 @@ export interface AsToolOptions<Context = unknown, S = TaskSchema> {
   effect?: ToolEffect
 }
 
+const asToolOptionNames: OptionNames<AsToolOptions> = {
+  name: true,
+  description: true,
+  parameters: true,
+  input: true,
+  result: true,
+  options: true,
+  forwardEvents: true,
+  timeoutMs: true,
+  effect: true,
+}
+
 /**
  * An agent as a tool of another. Its run draws on the budget of the run it is called in, ends with it, asks the same `approve` where it has
  * none of its own, and its usage is added to the call and to that run's result. Hooks and guardrails are its own. One that does not come to
@@ -55,6 +69,8 @@ export function asTool<const S extends StandardSchemaV1 | JsonSchema = TaskSchem
 ): Tool<Context> {
   if (typeof agent?.run !== 'function')
     throw new ToolloopError('invalid_tool', 'Expected `asTool` to be given an AgentRunner or a CustomAgent')
+  checkOptionNames(options, asToolOptionNames, '`asTool`')
+  checkRunOptionNames(options.options ?? {}, 'options')
   const {
     name,
     description,

@@ -1,6 +1,7 @@
 import { ToolArgumentsError } from '../errors.ts'
 import type { AIMessage, ChatMessage } from '../messages.ts'
-import type { ChatModel, ModelRequest, ModelSink, Sampling, ToolChoice } from '../models/model.ts'
+import { type ChatModel, type ModelRequest, type ModelSink, type Sampling, samplingNames, type ToolChoice } from '../models/model.ts'
+import { checkOptionNames, type OptionNames } from '../option-names.ts'
 import { parseArguments } from '../tools/arguments.ts'
 import { coerceArguments } from '../tools/coerce.ts'
 import { parametersOf } from '../tools/json-schema.ts'
@@ -8,6 +9,7 @@ import { ToolRegistry, type ToolSet } from '../tools/registry.ts'
 import type { AnyTool } from '../tools/tool.ts'
 import { chooseCallForm, openTextCalls } from './call-form.ts'
 import { History } from './history.ts'
+import { checkRunnerOptionNames } from './option-names.ts'
 import { checkSettings, toMessages, toModel, toToolSet, warnOfDeprecated } from './options.ts'
 import type { RunInput, RunnerOptions } from './run.ts'
 import type { TextCalls } from './text-calls.ts'
@@ -27,6 +29,17 @@ export interface GenerateOptions extends Sampling {
   onText?(delta: string): void
 }
 
+const generateOptionNames: OptionNames<GenerateOptions> = {
+  ...samplingNames,
+  tools: true,
+  toolChoice: true,
+  parallelToolCalls: true,
+  stream: true,
+  signal: true,
+  messages: true,
+  onText: true,
+}
+
 /** A model with tools bound to it, asked one turn at a time: it says which tools it wants called, and calls none itself. */
 export class ToolAgent<Context = unknown> {
   protected readonly options: RunnerOptions<Context>
@@ -35,6 +48,7 @@ export class ToolAgent<Context = unknown> {
   #tools: ToolSet
 
   constructor(options: RunnerOptions<Context>) {
+    checkRunnerOptionNames(options, '`ToolAgent`', new.target !== ToolAgent)
     this.options = options
     this.#model = toModel(options)
     checkSettings(options, this.#model)
@@ -68,6 +82,7 @@ export class ToolAgent<Context = unknown> {
    * when the provider failed.
    */
   async generate(input: RunInput, options: GenerateOptions = {}): Promise<AIMessage> {
+    checkOptionNames(options, generateOptionNames, '`generate`')
     const { tools: ownTools, messages = [], onText, signal, toolChoice, parallelToolCalls, stream, ...sampling } = options
     const prompt = await this.instructions({ context: undefined as Context })
     const history = new History([...messages, ...toMessages(input)], prompt)

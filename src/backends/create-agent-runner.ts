@@ -1,8 +1,10 @@
 import type { Loop } from '../agent/execution.ts'
+import { runnerOptionNames } from '../agent/option-names.ts'
 import type { RunnerOptions } from '../agent/run.ts'
 import { AgentRunner } from '../agent/runner.ts'
 import { InvalidOptionError, messageOf } from '../errors.ts'
 import { defaultLogger, redacting } from '../log.ts'
+import { checkOptionNames, type OptionNames } from '../option-names.ts'
 
 /** Which loop drives the runs: ours, or LangChain's agent. */
 export type Backend = 'native' | 'langchain'
@@ -14,6 +16,8 @@ export interface BackendOptions<Context = unknown> extends RunnerOptions<Context
   /** Default `'native'`. */
   backend?: Backend
 }
+
+const backendOptionNames: OptionNames<BackendOptions> = { ...runnerOptionNames, backend: true }
 
 /**
  * A runner on the loop that `backend` names. Tools, messages, events, bounds and results are the same on both: changing the flag is all it
@@ -34,6 +38,7 @@ export interface BackendOptions<Context = unknown> extends RunnerOptions<Context
  * backend does not have.
  */
 export async function createAgentRunner<Context = unknown>(options: BackendOptions<Context>): Promise<AgentRunner<Context>> {
+  checkOptionNames(options, backendOptionNames, '`createAgentRunner`')
   const { backend = 'native', ...rest } = options
   if (!backends.includes(backend)) throw new InvalidOptionError('backend', backends.map((name) => `'${name}'`).join(' or '), backend)
   if (backend === 'native') return new AgentRunner(rest)

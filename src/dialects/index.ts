@@ -1,7 +1,7 @@
 /** Calls written as text: how models without native calls are told of tools, and how what they write is read. */
 
 import { InvalidOptionError } from '../errors.ts'
-import type { ToolDefinition } from '../tools/tool.ts'
+import { type AnyTool, definitionsOf, type ToolDefinition } from '../tools/tool.ts'
 import type { Dialect, EndReason, TextToolEvent, TextToolParser, TextToolSink } from './dialect.ts'
 import { dialects } from './dialects.ts'
 import { dialectNames } from './names.ts'
@@ -76,9 +76,9 @@ export function parseToolCalls(text: string, options: TextToolParserOptions = {}
   return events
 }
 
-/** Tells a model, in its system prompt, which tools there are and how to call one. Default dialect: `'tool-action'`. */
-export function generateToolPrompt(tools: readonly ToolDefinition[], dialect?: Dialect | string): string {
-  return findDialect(dialect).prompt(tools)
+/** Tells a model, in its system prompt, which tools there are and how to call one; tools or their definitions. Default dialect: `'tool-action'`. */
+export function generateToolPrompt(tools: readonly (AnyTool | ToolDefinition)[], dialect?: Dialect | string): string {
+  return findDialect(dialect).prompt(definitionsOf(tools))
 }
 
 export { jsonBody } from './bodies/json-body.ts'

@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto'
+import { runnerOptionNames, runOptionNames } from '../agent/option-names.ts'
 import { isToolSet, toToolSet } from '../agent/options.ts'
 import type { RunInput, RunnerOptions, RunOptions, RunResult } from '../agent/run.ts'
 import { AgentRunner } from '../agent/runner.ts'
 import { InvalidOptionError } from '../errors.ts'
 import { Event, type EventBus, type EventListener, type EventName } from '../events.ts'
 import { hasToolCalls, textOf } from '../messages.ts'
+import { checkMistypedNames, checkOptionNames, knownOptions, type OptionNames } from '../option-names.ts'
 import type { ToolSet } from '../tools/registry.ts'
 import { type SentenceOptions, SentenceSplitter } from './sentence-splitter.ts'
 import { LiveSpeech, Speaker } from './speech.ts'
@@ -23,6 +25,9 @@ export interface PipelineOptions<Context = unknown> extends RunnerOptions<Contex
 }
 
 export interface PipelineRunOptions<Context = unknown> extends RunOptions<Context>, SpeechSettings {}
+
+const pipelineOptionNames: OptionNames<PipelineOptions> = { ...runnerOptionNames, speakInterim: true, sentences: true }
+const pipelineRunOptionNames: OptionNames<PipelineRunOptions> = { ...runOptionNames, speakInterim: true }
 
 /**
  * Answers for a voice: runs the tool loop when tools are bound, streams one answer when none are, and publishes what the model says as
@@ -46,8 +51,12 @@ export class LLMPipeline<Context = unknown> {
   #registry: ToolSet | null
 
   /** Throws what `AgentRunner` throws, and `invalid_option` for `sentences` that are not allowed. */
-  constructor({ speakInterim = false, sentences, tools, ...options }: PipelineOptions<Context>) {
-    this.#runner = new AgentRunner(options)
+  constructor(all: PipelineOptions<Context>) {
+    // A subclass may have added options of its own.
+    const check = new.target === LLMPipeline || new.target === AnthropicPipeline ? checkOptionNames : checkMistypedNames
+    check(all, pipelineOptionNames, '`LLMPipeline`')
+    const { speakInterim = false, sentences, tools, ...options } = all
+    this.#runner = new AgentRunner(knownOptions(options, runnerOptionNames))
     this.#stream = options.stream
     this.#speakInterim = speakInterim
     this.#splitter = new SentenceSplitter(sentences)
@@ -82,7 +91,9 @@ export class LLMPipeline<Context = unknown> {
    * that of a response that failed. Of a held answer the sentences come right behind `RUN_END`, else as the text does; those who listen
    * to them only after `generate` was called may miss them.
    */
-  async generate(input: RunInput, { speakInterim = this.#speakInterim, ...options }: PipelineRunOptions<Context> = {}): Promise<RunResult> {
+  async generate(input: RunInput, all: PipelineRunOptions<Context> = {}): Promise<RunResult> {
+    checkOptionNames(all, pipelineRunOptionNames, '`generate`')
+    const { speakInterim = this.#speakInterim, ...options } = all
     const registry = options.tools === undefined ? this.#registry : toToolSet(options.tools)
     const hasTools = holdsTools(registry)
     const { runId = `run_${randomUUID()}`, stream = this.#stream ?? this.streamsByDefault(hasTools), signal } = options

@@ -1,3 +1,4 @@
+import { runnerOptionNames } from '../agent/option-names.ts'
 import type { RunLimits, RunnerOptions } from '../agent/run.ts'
 import { AgentRunner } from '../agent/runner.ts'
 import { messageOf } from '../errors.ts'
@@ -7,6 +8,7 @@ import { type AnyModel, createModel } from '../models/create-model.ts'
 import type { ChatModel } from '../models/model.ts'
 import { findPreset } from '../models/providers.ts'
 import { type SwitchableModel, switchableModel } from '../models/switchable.ts'
+import type { OptionNames } from '../option-names.ts'
 import { parametersOf } from '../tools/json-schema.ts'
 import { ToolRegistry, type ToolSet, ToolView } from '../tools/registry.ts'
 import { compileUntrusted } from '../tools/schema.ts'
@@ -22,6 +24,18 @@ export const defaultAgent = 'toolloop'
 
 /** What of a runner the embedding program may give; the rest is the service's. */
 export type AgentOptions = Omit<RunnerOptions, 'model' | 'models' | 'tools' | 'bus' | 'logger' | 'journal' | 'approve'>
+
+const {
+  model: _model,
+  models: _models,
+  tools: _tools,
+  bus: _bus,
+  logger: _logger,
+  journal: _journal,
+  approve: _approve,
+  ...names
+} = runnerOptionNames
+export const agentOptionNames: OptionNames<AgentOptions> = names
 
 /** One agent: the tools and instructions on one of the models. */
 export interface Agent {

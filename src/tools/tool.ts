@@ -2,6 +2,7 @@ import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { InvalidOptionError, show, ToolloopError } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import type { Content, Json, JsonObject } from '../messages.ts'
+import { checkMistypedNames, checkOptionNames, isPlainObject, type OptionNames } from '../option-names.ts'
 import type { FromObjectSchema } from './infer.ts'
 import { isStandardSchema, type JsonSchema, jsonSchemaOf, parametersOf } from './json-schema.ts'
 
@@ -176,6 +177,27 @@ export interface DefinedTool<Args, Value, Context> extends Tool<Context> {
   readonly execute?: (args: Args, ctx: ToolContext<Context>) => Value
 }
 
+const toolNames: OptionNames<Tool> = {
+  name: true,
+  description: true,
+  parameters: true,
+  strict: true,
+  effect: true,
+  timeoutMs: true,
+  retries: true,
+  approval: true,
+  parallel: true,
+  final: true,
+  secrets: true,
+  schema: true,
+  toContent: true,
+  execute: true,
+  reconcile: true,
+}
+
+/** Those of a tool as well: one may be defined out of another. */
+const definitionNames: OptionNames<Tool & ToolOptions<unknown, unknown, unknown>> = { ...toolNames, jsonSchema: true }
+
 const emptyParameters: JsonSchema = { type: 'object', properties: {}, additionalProperties: false }
 
 /**
@@ -190,6 +212,7 @@ const emptyParameters: JsonSchema = { type: 'object', properties: {}, additional
 export function defineTool<const S extends StandardSchemaV1 | JsonSchema = JsonSchema, Value = unknown, Context = unknown>(
   options: ToolOptions<S, Value, Context>,
 ): DefinedTool<ArgsOf<S>, Value, Context> {
+  checkOptionNames(options, definitionNames, '`defineTool`')
   const { parameters, jsonSchema, ...rest } = options
   const standard = isStandardSchema(parameters) ? parameters : undefined
   const tool = {
@@ -203,15 +226,23 @@ export function defineTool<const S extends StandardSchemaV1 | JsonSchema = JsonS
 
 export const toolName: RegExp = /^[a-zA-Z0-9_-]{1,64}$/
 
+/** Throws `invalid_tool`. */
+function checkToolName(name: unknown): void {
+  if (typeof name === 'string' && toolName.test(name)) return
+  throw new ToolloopError('invalid_tool', `Expected a tool's \`name\` to be 1 to 64 characters of a-z A-Z 0-9 _ -, got \`${show(name)}\``)
+}
+
+/** Throws `invalid_tool` for a second tool of one name. */
+export function refuseSecond(name: string): never {
+  throw new ToolloopError('invalid_tool', `Expected tool names to be unique, got a second tool \`${name}\``)
+}
+
 /** Throws `invalid_tool` or `invalid_option` unless `tool` has a legal name, a description, an object schema and options in range. */
 export function checkTool(tool: AnyTool): void {
   if (typeof tool !== 'object' || tool === null) throw new ToolloopError('invalid_tool', `Expected a tool, got \`${show(tool)}\``)
-  if (typeof tool.name !== 'string' || !toolName.test(tool.name)) {
-    throw new ToolloopError(
-      'invalid_tool',
-      `Expected a tool's \`name\` to be 1 to 64 characters of a-z A-Z 0-9 _ -, got \`${show(tool.name)}\``,
-    )
-  }
+  checkToolName(tool.name)
+  // What a class has besides is its own affair.
+  if (isPlainObject(tool)) checkMistypedNames(tool, toolNames, 'a tool', tool.name)
   const wrong = (what: string): never => {
     throw new ToolloopError('invalid_tool', `Expected tool \`${tool.name}\` to have ${what}`)
   }
@@ -239,6 +270,32 @@ export function checkTool(tool: AnyTool): void {
 export function convertToOpenAITool(tool: Pick<AnyTool, 'name' | 'description' | 'parameters' | 'strict'>): ToolDefinition {
   const { name, description, strict } = tool
   return { type: 'function', function: { name, description, parameters: parametersOf(tool), ...(strict === undefined ? {} : { strict }) } }
+}
+
+/** The definitions of tools; definitions are taken as they are. The same list where there are only those. Throws `invalid_tool`. */
+export function definitionsOf(tools: readonly (AnyTool | ToolDefinition)[]): readonly ToolDefinition[] {
+  return tools.every((tool) => definitionOf(tool) === tool) ? (tools as readonly ToolDefinition[]) : tools.map(definitionOf)
+}
+
+function definitionOf(tool: AnyTool | ToolDefinition): ToolDefinition {
+  if (typeof tool !== 'object' || tool === null) throw new ToolloopError('invalid_tool', `Expected a tool, got \`${show(tool)}\``)
+  if (!('function' in tool)) return convertToOpenAITool(tool)
+  const { name, parameters } = tool.function
+  return isStandardSchema(parameters) ? { ...tool, function: { ...tool.function, parameters: parametersOf({ name, parameters }) } } : tool
+}
+
+/** The same, for a request. Throws `invalid_tool` for a bad name, or one that comes twice, as a registry does. */
+export function checkedDefinitions(tools: readonly (AnyTool | ToolDefinition)[]): readonly ToolDefinition[] {
+  const definitions = definitionsOf(tools)
+  const names = new Set<string>()
+  for (const {
+    function: { name },
+  } of definitions) {
+    checkToolName(name)
+    if (names.has(name)) refuseSecond(name)
+    names.add(name)
+  }
+  return definitions
 }
 
 /** Known to every installed copy of this package; JSON can't carry it. */

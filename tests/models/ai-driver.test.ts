@@ -8,7 +8,7 @@ import {
   type ToolCall,
   type ToolResultMessage,
 } from '../../src/messages.ts'
-import { AIDriver, createAIDriver, type QueryOptions, type QueryResult, type StreamResult } from '../../src/models/ai-driver.ts'
+import { AIDriver, type QueryOptions, type QueryResult, type StreamResult } from '../../src/models/ai-driver.ts'
 import { createModel } from '../../src/models/create-model.ts'
 import type { ToolDefinition } from '../../src/tools/tool.ts'
 import { chunk, completion, eventStream, events, type LocalServer, sendJson, startServer, textEvents } from './local-server.ts'
@@ -33,8 +33,7 @@ const calls: ToolCall[] = [
 ]
 const wireCalls = calls.map(({ id, type, function: { name, arguments: json } }) => ({ id, type, function: { name, arguments: json } }))
 
-const driverOf = (server: LocalServer): AIDriver =>
-  createAIDriver({ provider: 'custom', model: 'm', baseURL: server.baseURL, maxRetries: 0 })
+const driverOf = (server: LocalServer): AIDriver => new AIDriver({ provider: 'custom', model: 'm', baseURL: server.baseURL, maxRetries: 0 })
 const mixed = events(
   chunk({ content: 'Let me ' }),
   chunk({ tool_calls: [{ index: 0, ...wireCalls[0] }] }),
@@ -165,7 +164,7 @@ describe('AIDriver.query', () => {
   })
 
   it('refuses tools for a model without native calls, instead of sending what it does not take', async () => {
-    const driver = createAIDriver({ provider: 'custom', model: 'm', baseURL: 'http://127.0.0.1:9', dialect: 'hermes' })
+    const driver = new AIDriver({ provider: 'custom', model: 'm', baseURL: 'http://127.0.0.1:9', dialect: 'hermes' })
     const words = { code: 'invalid_option', message: expect.stringContaining('`custom/m`, which takes no native calls') }
     await expect(driver.query('go', { tools })).rejects.toMatchObject(words)
     await expect(driver.stream('go', { tools }).result).rejects.toMatchObject(words)
@@ -180,9 +179,9 @@ describe('AIDriver.query', () => {
   it('takes a model, a name or settings', () => {
     const model = createModel('ollama/qwen3:8b')
     expect(new AIDriver(model).model).toBe(model)
-    expect(createAIDriver(model).model).toBe(model)
-    expect(createAIDriver('ollama/qwen3:8b').model).toMatchObject({ provider: 'ollama', model: 'qwen3:8b' })
-    expect(() => new AIDriver(JSON.parse('"ollama/qwen3:8b"'))).toThrow(expect.objectContaining({ code: 'invalid_option' }))
+    expect(new AIDriver('ollama/qwen3:8b').model).toMatchObject({ provider: 'ollama', model: 'qwen3:8b' })
+    expect(new AIDriver({ provider: 'ollama', model: 'qwen3:8b' }).model).toMatchObject({ provider: 'ollama', model: 'qwen3:8b' })
+    expect(() => new AIDriver(JSON.parse('7'))).toThrow(expect.objectContaining({ code: 'invalid_option' }))
   })
 })
 
