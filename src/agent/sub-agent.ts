@@ -1,4 +1,3 @@
-import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { InvalidOptionError, ToolloopError } from '../errors.ts'
 import { hasToolCalls, isJsonObject, type Json } from '../messages.ts'
 import { checkOptionNames, type OptionNames } from '../option-names.ts'
@@ -6,7 +5,9 @@ import {
   type ArgsOf,
   ask,
   defineTool,
+  type IsAnySchema,
   type JsonSchema,
+  type ParametersSchema,
   type Question,
   type Tool,
   type ToolContext,
@@ -30,7 +31,7 @@ export interface AsToolOptions<Context = unknown, S = TaskSchema> {
   /** Its arguments. Default: one text, `task`. */
   parameters?: S
   /** What the agent is given, made of the arguments. Default: `task`, or the arguments as JSON. */
-  input?(args: ArgsOf<S>): RunInput
+  input?(args: TaskArgs<S>): RunInput
   /** What the model is given of the agent's result. Default: its output. */
   result?(result: RunResult): unknown
   /** Options of the agent's run, such as limits of its own. */
@@ -63,7 +64,8 @@ const asToolOptionNames: OptionNames<AsToolOptions> = {
  * One that pauses asks its question through the call: the run outside pauses with an item of kind `question` whose `about.pending` holds the
  * agent's items; its answer is `{ decisions: [{ ...item, approved: true }] }`.
  */
-export function asTool<const S extends StandardSchemaV1 | JsonSchema = TaskSchema, Context = unknown>(
+// No default for `S`: see `defineTool`.
+export function asTool<const S extends ParametersSchema, Context = unknown>(
   agent: RunnableAgent<Context>,
   options: AsToolOptions<Context, S>,
 ): Tool<Context> {
@@ -75,7 +77,7 @@ export function asTool<const S extends StandardSchemaV1 | JsonSchema = TaskSchem
     name,
     description,
     parameters = taskOnly,
-    input = taskOf as (args: ArgsOf<S>) => RunInput,
+    input = taskOf as (args: TaskArgs<S>) => RunInput,
     forwardEvents = false,
     effect,
   } = options
@@ -89,7 +91,7 @@ export function asTool<const S extends StandardSchemaV1 | JsonSchema = TaskSchem
     execute: async (args: unknown, ctx: ToolContext<Context>): Promise<unknown> => {
       const nested = { ...options.options, parent: ctx, forwardEvents }
       const paused = isPaused(ctx.asked) ? ctx.asked : undefined
-      if (paused === undefined) return conclude(await agent.run(input(args as ArgsOf<S>), nested), options)
+      if (paused === undefined) return conclude(await agent.run(input(args as TaskArgs<S>), nested), options)
       try {
         const result = await agent.resume(paused.state, { ...nested, decisions: decisionsIn(ctx.answer) })
         return conclude(result, options)
@@ -101,6 +103,9 @@ export function asTool<const S extends StandardSchemaV1 | JsonSchema = TaskSchem
     },
   }) as Tool<Context>
 }
+
+/** The arguments of a call: the task, where the agent says nothing of its own. */
+export type TaskArgs<S> = IsAnySchema<S> extends true ? ArgsOf<TaskSchema> : ArgsOf<S>
 
 /** The arguments of an agent that says nothing of its own. */
 export type TaskSchema = typeof taskOnly

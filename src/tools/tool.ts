@@ -78,7 +78,7 @@ export interface Tool<Context = never> {
    * JSON Schema of the arguments, an object schema, or a Standard Schema (zod, valibot, arktype, …) that can give one. Every call is
    * validated against it before anything runs; `execute` and `reconcile` are given what a Standard Schema makes of the arguments.
    */
-  readonly parameters: JsonSchema | StandardSchemaV1
+  readonly parameters: ParametersSchema
   /** Asks the provider to hold the model to the schema, where it can. */
   readonly strict?: boolean
   /** Default `'unsafe'`. */
@@ -149,12 +149,19 @@ export abstract class BaseTool<Args = JsonObject, Context = unknown> implements 
   abstract execute(args: Args, ctx: ToolContext<Context>): unknown
 }
 
+/** What a tool's `parameters` may be. */
+export type ParametersSchema = StandardSchemaV1 | JsonSchema
+
 /** Arguments as `execute` gets them: what the schema makes of what the model wrote. */
-export type ArgsOf<S> = S extends StandardSchemaV1 ? StandardSchemaV1.InferOutput<S> : FromObjectSchema<S>
+export type ArgsOf<S> =
+  IsAnySchema<S> extends true ? JsonObject : S extends StandardSchemaV1 ? StandardSchemaV1.InferOutput<S> : FromObjectSchema<S>
 
 /** Arguments as the model wrote them, before a Standard Schema changed anything. */
-type InputOf<S> = S extends StandardSchemaV1 ? Known<StandardSchemaV1.InferInput<S>> : FromObjectSchema<S>
-type Known<Input> = unknown extends Input ? JsonObject : Input
+type InputOf<S> =
+  IsAnySchema<S> extends true ? JsonObject : S extends StandardSchemaV1 ? StandardSchemaV1.InferInput<S> : FromObjectSchema<S>
+
+/** True where nothing is known of the schema, as there is none. */
+export type IsAnySchema<S> = [ParametersSchema] extends [S] ? true : false
 
 type SharedOptions = 'name' | 'description' | 'strict' | 'effect' | 'timeoutMs' | 'retries' | 'parallel' | 'final' | 'secrets'
 
@@ -209,7 +216,8 @@ const emptyParameters: JsonSchema = { type: 'object', properties: {}, additional
  *   effect: 'read', execute: ({ a, b }) => a + b })
  * ```
  */
-export function defineTool<const S extends StandardSchemaV1 | JsonSchema = JsonSchema, Value = unknown, Context = unknown>(
+// Without a default for `S`, which would be what the compiler holds `parameters` against when another option is mistyped.
+export function defineTool<const S extends ParametersSchema, Value = unknown, Context = unknown>(
   options: ToolOptions<S, Value, Context>,
 ): DefinedTool<ArgsOf<S>, Value, Context> {
   checkOptionNames(options, definitionNames, '`defineTool`')
