@@ -6,6 +6,8 @@ import { AgentRunner } from '../agent/runner.ts'
 import { InvalidOptionError } from '../errors.ts'
 import { Event, type EventBus, type EventListener, type EventName } from '../events.ts'
 import { hasToolCalls, textOf } from '../messages.ts'
+import type { ChatModel } from '../models/model.ts'
+import { findPreset, providerNames } from '../models/providers.ts'
 import { checkMistypedNames, checkOptionNames, knownOptions, type OptionNames } from '../option-names.ts'
 import type { ToolSet } from '../tools/registry.ts'
 import { type SentenceOptions, SentenceSplitter } from './sentence-splitter.ts'
@@ -26,7 +28,7 @@ export interface PipelineOptions<Context = unknown> extends RunnerOptions<Contex
 
 export interface PipelineRunOptions<Context = unknown> extends RunOptions<Context>, SpeechSettings {}
 
-const pipelineOptionNames: OptionNames<PipelineOptions> = { ...runnerOptionNames, speakInterim: true, sentences: true }
+export const pipelineOptionNames: OptionNames<PipelineOptions> = { ...runnerOptionNames, speakInterim: true, sentences: true }
 const pipelineRunOptionNames: OptionNames<PipelineRunOptions> = { ...runOptionNames, speakInterim: true }
 
 /**
@@ -40,7 +42,7 @@ const pipelineRunOptionNames: OptionNames<PipelineRunOptions> = { ...runOptionNa
  * await pipeline.generate('Do I need an umbrella?', { signal })
  * ```
  *
- * Works with any model. A subclass says what differs for its provider; `createPipeline` chooses one by the model.
+ * Works with any model. A subclass says what differs for its provider; `createPipeline` makes one that speaks as the model it has at the time.
  */
 export class LLMPipeline<Context = unknown> {
   readonly #runner: AgentRunner<Context>
@@ -114,17 +116,30 @@ export class LLMPipeline<Context = unknown> {
     }
   }
 
-  /** Whether responses are streamed where neither the pipeline nor the call says so. Default true. */
+  /** The model as it is now. */
+  protected get model(): ChatModel {
+    return this.#runner.model
+  }
+
+  /** Whether responses are streamed where neither the pipeline nor the call says so; asked by each `generate`. Default true. */
   protected streamsByDefault(_hasTools: boolean): boolean {
     return true
   }
 }
 
-/** Over the Messages API: with tools bound it asks for whole responses unless `stream: true`. */
+/**
+ * Over the Messages API: with tools bound it asks for whole responses unless `stream: true`. After a `switchableModel` was switched to a
+ * provider that is served otherwise, it streams.
+ */
 export class AnthropicPipeline<Context = unknown> extends LLMPipeline<Context> {
   protected override streamsByDefault(hasTools: boolean): boolean {
-    return !hasTools
+    return !hasTools || isServedBy(this.model, 'anthropic') === false
   }
+}
+
+/** Whether the model is one of a provider with that `driver` of `config/providers.yaml`; undefined for a model of somebody's own. */
+export function isServedBy({ provider }: ChatModel, driver: string): boolean | undefined {
+  return providerNames().includes(provider) ? findPreset(provider).driver === driver : undefined
 }
 
 function holdsTools(registry: ToolSet | null): boolean {
