@@ -195,7 +195,7 @@ export class AgentRunner<Context = unknown> {
 }
 
 /** THE LOOP. Decides only by its arguments and by what steps return, so that a run can be taken up again from its recorded steps. */
-async function runLoop(durable: Durable, run: LiveRun, record: RunRecord): Promise<Ending> {
+export async function runLoop(durable: Durable, run: LiveRun, record: RunRecord): Promise<Ending> {
   const { history } = record
   const budget = run.begin()
   const breaker = new RepeatBreaker(run.limits.repeatedCalls)
