@@ -7,6 +7,7 @@ import { AgentRunner } from '../src/agent/runner.ts'
 import { asTool } from '../src/agent/sub-agent.ts'
 import { ToolAgent } from '../src/agent/tool-agent.ts'
 import { createAgentRunner } from '../src/backends/index.ts'
+import { createTextToolParser } from '../src/dialects/index.ts'
 import { InvalidOptionError } from '../src/errors.ts'
 import { createLogger } from '../src/log.ts'
 import { AIDriver } from '../src/models/ai-driver.ts'
@@ -170,6 +171,7 @@ describe('a mistyped option is refused, with the name that was meant', () => {
       () => new ToolDispatcher([loose({ kind: 'mcp', tool: [] })]),
       '`sources[0].tool` to be an option of a source; did you mean `sources[0].tools`?',
     ],
+    ['createTextToolParser', () => createTextToolParser(loose({ dialct: 'hermes' })), 'did you mean `dialect`?'],
     ['createLogger', () => createLogger(loose({ levl: 'info' })), 'did you mean `level`?'],
     ['builtinTools', () => builtinTools(loose({ workSpaces: '.' })), 'did you mean `workspace`?'],
     ['fetchUrlTool', () => fetchUrlTool(loose({ allowPrivateAdresses: true })), 'did you mean `allowPrivateAddresses`?'],

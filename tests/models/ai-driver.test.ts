@@ -1,5 +1,6 @@
 import { getEventListeners } from 'node:events'
 import { describe, expect, expectTypeOf, it } from 'vitest'
+import { z } from 'zod'
 import {
   type AssistantToolCallMessage,
   type ChatMessage,
@@ -10,7 +11,7 @@ import {
 } from '../../src/messages.ts'
 import { AIDriver, type QueryOptions, type QueryResult, type StreamResult } from '../../src/models/ai-driver.ts'
 import { createModel } from '../../src/models/create-model.ts'
-import type { ToolDefinition } from '../../src/tools/tool.ts'
+import { convertToOpenAITool, defineTool, type ToolDefinition } from '../../src/tools/tool.ts'
 import { chunk, completion, eventStream, events, type LocalServer, sendJson, startServer, textEvents } from './local-server.ts'
 
 const tools: ToolDefinition[] = [
@@ -168,6 +169,29 @@ describe('AIDriver.query', () => {
     const words = { code: 'invalid_option', message: expect.stringContaining('`custom/m`, which takes no native calls') }
     await expect(driver.query('go', { tools })).rejects.toMatchObject(words)
     await expect(driver.stream('go', { tools }).result).rejects.toMatchObject(words)
+  })
+
+  it.each([
+    [
+      'a bad name',
+      [{ type: 'function', function: { name: 'no good' } }],
+      'Expected a tool\'s `name` to be 1 to 64 characters of a-z A-Z 0-9 _ -, got `"no good"`',
+    ],
+    ['no name', [{ type: 'function', function: {} }], "Expected a tool's `name` to be 1 to 64 characters"],
+    ['one name twice', [tools[0], tools[0]], 'Expected tool names to be unique, got a second tool `get_weather`'],
+    ['what is no tool', [null], 'Expected a tool, got `null`'],
+  ])('S2-3 refuses %s before anything is sent, as a registry does', async (_, given, words) => {
+    const driver = new AIDriver({ provider: 'custom', model: 'm', baseURL: 'http://127.0.0.1:9' })
+    const error = { code: 'invalid_tool', message: expect.stringContaining(words) }
+    await expect(driver.query('go', { tools: given as never })).rejects.toMatchObject(error)
+    await expect(driver.stream('go', { tools: given as never }).result).rejects.toMatchObject(error)
+  })
+
+  it('takes tools in place of their definitions: the definitions are sent', async () => {
+    await using server = await startServer((response) => sendJson(response, completion({ content: 'Hi.' })))
+    const greet = defineTool({ name: 'greet', description: 'Greets.', parameters: z.object({ name: z.string() }), execute: () => 'Hi' })
+    await driverOf(server).query('go', { tools: [greet, ...tools] })
+    expect(server.requests[0]?.body).toMatchObject({ tools: [convertToOpenAITool(greet), ...tools] })
   })
 
   it('rejects with the model’s error, and when aborted', async () => {

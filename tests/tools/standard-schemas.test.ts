@@ -130,8 +130,12 @@ describe.each(forms)('%s', (_form, make) => {
     let made = 0
     const zod = z.object({ city: z.string(), days: z.number() })
     const standard = zod['~standard']
+    const input: typeof standard.jsonSchema.input = (options) => {
+      made++
+      return standard.jsonSchema.input(options)
+    }
     const counted: StandardSchemaV1<unknown, Trip> = {
-      '~standard': { ...standard, jsonSchema: { input: (options: never) => (made++, standard.jsonSchema.input(options)) } } as never,
+      '~standard': { ...standard, jsonSchema: { ...standard.jsonSchema, input } } as never,
     }
     const tool = make(counted, [])
     const [first] = new ToolRegistry([tool]).getAllSpecs()
