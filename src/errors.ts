@@ -8,7 +8,10 @@ export type Fault = 'programmer' | 'model' | 'tool' | 'provider' | 'caller'
 
 /** Every error code there is. The README's table is checked against this one. */
 const codes = {
-  invalid_option: { fault: 'programmer', meaning: 'An option has a value that is not allowed; thrown before anything is sent.' },
+  invalid_option: {
+    fault: 'programmer',
+    meaning: 'An option is not known, or has a value that is not allowed; thrown before anything is sent.',
+  },
   invalid_tool: { fault: 'programmer', meaning: 'A tool definition is not usable: bad name, bad schema, or a name that is already taken.' },
   invalid_message: { fault: 'programmer', meaning: 'A message handed in does not have the shape of a message.' },
   unknown_provider: { fault: 'programmer', meaning: 'No provider of that name is known.' },

@@ -12,9 +12,12 @@ type Names = Readonly<Record<string, true>>
  */
 export function checkOptionNames(options: object, names: Names, of: string, at?: string): void {
   if (typeof options !== 'object' || options === null) throw new InvalidOptionError(at ?? 'options', 'an object', options)
-  for (const [name, value] of Object.entries(options)) {
-    if (value !== undefined && !Object.hasOwn(names, name)) throw unknownOption(name, names, of, at)
-  }
+  // Not `Object.entries`: this is asked of every run.
+  for (const name in options) if (names[name] !== true && isGiven(options, name)) throw unknownOption(name, names, of, at)
+}
+
+function isGiven(options: object, name: string): boolean {
+  return Object.hasOwn(options, name) && options[name as keyof typeof options] !== undefined
 }
 
 /**
@@ -23,8 +26,8 @@ export function checkOptionNames(options: object, names: Names, of: string, at?:
  */
 export function checkMistypedNames(options: object, names: Names, of: string, at?: string): void {
   if (typeof options !== 'object' || options === null) throw new InvalidOptionError(at ?? 'options', 'an object', options)
-  for (const [name, value] of Object.entries(options)) {
-    if (value === undefined || Object.hasOwn(names, name)) continue
+  for (const name in options) {
+    if (names[name] === true || !isGiven(options, name)) continue
     const meant = nearestName(name, Object.keys(names))
     if (meant !== undefined && !(meant in options)) throw unknownOption(name, names, of, at)
   }

@@ -105,10 +105,10 @@ export function asTool<const S extends ParametersSchema, Context = unknown>(
 }
 
 /** The arguments of a call: the task, where the agent says nothing of its own. */
-export type TaskArgs<S> = IsAnySchema<S> extends true ? ArgsOf<TaskSchema> : ArgsOf<S>
+type TaskArgs<S> = IsAnySchema<S> extends true ? ArgsOf<TaskSchema> : ArgsOf<S>
 
 /** The arguments of an agent that says nothing of its own. */
-export type TaskSchema = typeof taskOnly
+type TaskSchema = typeof taskOnly
 
 const taskOnly = {
   type: 'object',
