@@ -1,13 +1,27 @@
-import { execFile } from 'node:child_process'
-import { accessSync, constants, lstatSync, readlinkSync, type Stats, statSync } from 'node:fs'
-import { chmod, lstat, readdir } from 'node:fs/promises'
-import { delimiter, dirname, join, resolve } from 'node:path'
+import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
+import { accessSync, constants, lstatSync, readlinkSync, statSync } from 'node:fs'
+import { delimiter, dirname, resolve } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { messageOf } from '../../errors.ts'
+import { isFiltered, seccompFilter } from './seccomp-filter.ts'
 
 /** Whether processes can be shut in on this machine, and with what. */
 export type Isolation =
-  | { available: true; bwrap: string /** Starts a program: shut in, bounded, behind the rest. */; start(limits: ProcessLimits): string[] }
+  | {
+      available: true
+      /** The program that looks for pipes and sockets in folders. */
+      find: string
+      /** Starts a program: shut in, bounded, behind the rest. */
+      start(command: readonly string[], view: View, limits: ProcessLimits): ShutIn
+    }
   | { available: false; why: string }
+
+/** A process that is shut in. Its standard input, output and error are pipes; it leads a group of its own. */
+export interface ShutIn {
+  child: ChildProcess
+  /** The first process inside, by its number outside. Undefined if it has not come to that. */
+  pid: Promise<number | undefined>
+}
 
 /** Where a process that is shut in finds things. */
 export const inside = {
@@ -19,8 +33,9 @@ export const inside = {
 }
 
 /** A process without any rights but those everybody has. */
-const nobody = 65_534
+export const nobody = 65_534
 const probeMs = 10_000
+const mebibyte = 1_048_576
 let probed: Promise<Isolation> | undefined
 
 /** Tries it once a process: nothing but trying tells whether a kernel or a container lets namespaces be made. */
@@ -31,9 +46,11 @@ export function findIsolation(): Promise<Isolation> {
 
 async function probe(): Promise<Isolation> {
   if (process.platform !== 'linux') return { available: false, why: `bubblewrap is there for Linux only, this is ${process.platform}` }
-  const found = { bwrap: findProgram('bwrap'), prlimit: findProgram('prlimit'), nice: findProgram('nice') }
-  const { bwrap, prlimit, nice } = found
-  if (bwrap === undefined || prlimit === undefined || nice === undefined) {
+  const { arch } = process
+  if (!isFiltered(arch)) return { available: false, why: `the filter of system calls is there for x64 and arm64 only, this is ${arch}` }
+  const found = { bwrap: findProgram('bwrap'), prlimit: findProgram('prlimit'), nice: findProgram('nice'), find: findProgram('find') }
+  const { bwrap, prlimit, nice, find } = found
+  if (bwrap === undefined || prlimit === undefined || nice === undefined || find === undefined) {
     const missing = Object.entries(found).flatMap(([name, path]) => (path === undefined ? [`\`${name}\``] : []))
     return {
       available: false,
@@ -42,24 +59,74 @@ async function probe(): Promise<Isolation> {
   }
   const bash = findProgram('bash', inside.path)
   const closing = bash === undefined ? [] : [bash, '-c', closeInherited, 'bash']
-  const start = (limits: ProcessLimits) => [...closing, nice, '-n', '10', prlimit, ...limitArguments(limits), '--']
-  const isolation: Isolation = { available: true, bwrap, start }
-  const limits = { memoryBytes: 268_435_456, processes: 32, seconds: 10, scratchBytes: 1_048_576 }
-  const view = viewArguments({ folder: dirname(bwrap), scratchBytes: 1_048_576 })
-  return new Promise((settle) => {
-    execFile(
-      bwrap,
-      [...view, '--', ...start(limits), '/bin/sh', '-c', 'exit 0'],
-      { env: {}, timeout: probeMs, killSignal: 'SIGKILL', cwd: '/', ...identity() },
-      (error, _stdout, stderr) => {
-        if (error === null) return settle(isolation)
-        const said = stderr.trim().split('\n')[0] || messageOf(error).split('\n')[0]
-        settle({
-          available: false,
-          why: `bubblewrap does not work here (${said}); it needs version 0.8 and user namespaces, which a container may have to be allowed`,
-        })
-      },
-    )
+  const start = (command: readonly string[], view: View, limits: ProcessLimits): ShutIn => {
+    const hostFolders = view.workspace !== undefined || (view.readable ?? []).length > 0
+    const bounded = [...closing, nice, '-n', '10', prlimit, ...limitArguments(limits), '--', ...command]
+    return enter(bwrap, viewArguments(view), seccompFilter(arch, { hostFolders }), bounded)
+  }
+  const view = { folder: dirname(bwrap), scratchBytes: mebibyte }
+  const limits = { memoryBytes: 256 * mebibyte, processes: 32, seconds: 10, scratchBytes: mebibyte }
+  const problem = await whyItFails(() => start(['/bin/sh', '-c', 'exit 0'], view, limits))
+  if (problem === undefined) return { available: true, find, start }
+  return {
+    available: false,
+    why: `bubblewrap does not work here (${problem}); it needs version 0.8, user namespaces and seccomp, which a container may have to be allowed`,
+  }
+}
+
+/** What it says when it can't start a program; undefined if it can. */
+async function whyItFails(start: () => ShutIn): Promise<string | undefined> {
+  try {
+    const { child } = start()
+    const timer = setTimeout(() => child.kill('SIGKILL'), probeMs)
+    try {
+      child.stdin?.end()
+      child.stdout?.resume()
+      const [said, code] = await Promise.all([child.stderr === null ? '' : text(child.stderr), exitCode(child)])
+      return code === 0 ? undefined : said.trim().split('\n')[0] || `it ended with ${code ?? 'a signal'}`
+    } finally {
+      clearTimeout(timer)
+    }
+  } catch (error) {
+    return messageOf(error).split('\n')[0]
+  }
+}
+
+function exitCode(child: ChildProcess): Promise<number | null> {
+  return new Promise((resolve, reject) => child.on('error', reject).on('close', resolve))
+}
+
+/** Which of its files bubblewrap finds what in: as arguments they could be read from inside. */
+const descriptors = { view: 3, filter: 4, info: 5 }
+
+/** Throws what `spawn` throws. */
+function enter(bwrap: string, view: readonly string[], filter: Buffer, command: readonly string[]): ShutIn {
+  const options: SpawnOptions = { cwd: '/', env: {}, detached: true, stdio: Array(6).fill('pipe'), ...identity() }
+  const child = spawn(bwrap, ['--args', String(descriptors.view), '--', ...command], options)
+  const words = [...view, '--seccomp', String(descriptors.filter), '--info-fd', String(descriptors.info)]
+  write(child, descriptors.view, words.map((word) => `${word}\0`).join(''))
+  write(child, descriptors.filter, filter)
+  return { child, pid: insidePid(child.stdio[descriptors.info]) }
+}
+
+function write(child: ChildProcess, descriptor: number, content: string | Buffer): void {
+  const pipe = child.stdio[descriptor]
+  if (pipe == null || !('end' in pipe)) return
+  // What does not start reads nothing. That it did not start is told elsewhere.
+  pipe.on('error', () => {})
+  pipe.end(content)
+}
+
+function insidePid(info: ChildProcess['stdio'][number] | undefined): Promise<number | undefined> {
+  return new Promise((resolve) => {
+    if (info == null || !('read' in info)) return resolve(undefined)
+    let said = ''
+    info.on('data', (chunk: Buffer) => {
+      said += chunk.toString('latin1')
+      const pid = /"child-pid": (\d+)/.exec(said)?.[1]
+      if (pid !== undefined) resolve(Number(pid))
+    })
+    info.on('error', () => resolve(undefined)).on('close', () => resolve(undefined))
   })
 }
 
@@ -92,6 +159,8 @@ export interface View {
   workspace?: { folder: string; writable: boolean }
   /** Further files and folders that are shown read-only where they are. */
   readable?: readonly string[]
+  /** The program this process runs on is shown too. Where it lies on the machine can be read in `/proc`. */
+  node?: boolean
   /** How much may be written to `/tmp`, and to `/dev/shm`: both are memory, and gone with the process. */
   scratchBytes: number
   env?: Readonly<Record<string, string>>
@@ -101,7 +170,7 @@ export interface View {
  * What the process sees and is: programs of `/usr`, its folder, an empty `/tmp`; no network, no other processes, no environment, no rights, and
  * no way to make a world of its own. See https://github.com/containers/bubblewrap.
  */
-export function viewArguments({ folder, workspace, readable = [], scratchBytes, env = {} }: View): string[] {
+function viewArguments({ folder, workspace, readable = [], node = false, scratchBytes, env = {} }: View): string[] {
   return [
     ['--unshare-all', '--unshare-user', '--disable-userns', '--die-with-parent', '--new-session', '--hostname', 'sandbox', '--clearenv'],
     Object.entries({
@@ -119,7 +188,7 @@ export function viewArguments({ folder, workspace, readable = [], scratchBytes, 
     // Memory under another name. What has no size may grow to half of the machine's.
     [inside.scratch, '/dev/shm'].flatMap((path) => ['--perms', '1777', '--size', String(scratchBytes), '--tmpfs', path]),
     ['--remount-ro', '/dev'],
-    ['--ro-bind', folder, inside.folder, '--ro-bind-try', process.execPath, inside.node],
+    ['--ro-bind', folder, inside.folder, ...(node ? ['--ro-bind-try', process.execPath, inside.node] : [])],
     readable.flatMap((path) => ['--ro-bind', path, path]),
     workspace === undefined ? [] : [workspace.writable ? '--bind' : '--ro-bind', workspace.folder, inside.workspace],
     ['--chdir', workspace === undefined ? inside.folder : inside.workspace, '--remount-ro', '/'],
@@ -135,9 +204,7 @@ function systemFolder(path: string): string[] {
   }
 }
 
-const mebibyte = 1_048_576
-
-interface ProcessLimits {
+export interface ProcessLimits {
   memoryBytes: number
   processes: number
   /** Of work, on one processor. */
@@ -166,42 +233,4 @@ function limitArguments(limits: ProcessLimits): string[] {
     '--nofile=256',
     '--core=0',
   ]
-}
-
-const [enter, read] = [0o001, 0o004]
-
-/** Whether everybody can get at `folder`, for a process that has no rights of its own. */
-export function isOpenToAll(folder: string): boolean {
-  if (!allows(statSync(folder), enter | read)) return false
-  for (let above = dirname(folder); ; above = dirname(above)) {
-    if (!allows(statSync(above), enter)) return false
-    if (above === dirname(above)) return true
-  }
-}
-
-/** Whether they can at all that is in it too. */
-export async function isWhollyOpenToAll(folder: string): Promise<boolean> {
-  if (!isOpenToAll(folder)) return false
-  for await (const { stats, needed } of within(folder)) if (!allows(stats, needed)) return false
-  return true
-}
-
-/** Lets everybody read `folder` and all that is in it. */
-export async function openToAll(folder: string): Promise<void> {
-  await chmod(folder, 0o755)
-  for await (const { path, stats, needed } of within(folder)) if (!allows(stats, needed)) await chmod(path, stats.mode | needed)
-}
-
-/** What is in a folder, at any depth, and the rights it takes to read it. Links lead to something that has rights of its own. */
-async function* within(folder: string): AsyncGenerator<{ path: string; stats: Stats; needed: number }> {
-  for (const entry of await readdir(folder, { withFileTypes: true })) {
-    if (!entry.isFile() && !entry.isDirectory()) continue
-    const path = join(folder, entry.name)
-    yield { path, stats: await lstat(path), needed: entry.isDirectory() ? enter | read : read }
-    if (entry.isDirectory()) yield* within(path)
-  }
-}
-
-function allows({ mode }: Stats, rights: number): boolean {
-  return (mode & rights) === rights
 }

@@ -2,6 +2,7 @@ import { readFileSync, realpathSync, statSync } from 'node:fs'
 import * as nodeModule from 'node:module'
 import { dirname, extname, isAbsolute, join, posix, sep } from 'node:path'
 import { clip } from '../../errors.ts'
+import { leadsOutside } from '../builtin/links.ts'
 
 const mostBytes = 1_048_576
 
@@ -53,11 +54,12 @@ export class ScriptModules {
   #read(path: string): string {
     // Refused before the disk is asked, so that nothing is said about what is outside.
     if (path === '..' || path.startsWith('../') || isAbsolute(path)) throw outside(path)
+    const absolute = join(this.#folder, path)
     let real: string
     try {
-      real = realpathSync(join(this.#folder, path))
+      real = realpathSync(absolute)
     } catch {
-      throw new Error(`"${clip(path)}" is not there`)
+      throw leadsOutside(this.#folder, absolute) ? outside(path) : new Error(`"${clip(path)}" is not there`)
     }
     if (!real.startsWith(this.#folder + sep)) throw outside(path)
     const stats = statSync(real)
