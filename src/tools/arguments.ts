@@ -2,6 +2,7 @@ import type { ErrorCode } from '../errors.ts'
 import { clip, messageOf, show } from '../errors.ts'
 import { copyJson, isJsonObject, type JsonObject } from '../messages.ts'
 import { coerceArguments } from './coerce.ts'
+import { isDeeperThan } from './nesting.ts'
 import { compileSchema, firstProblems } from './schema.ts'
 import type { AnyTool } from './tool.ts'
 
@@ -44,12 +45,6 @@ export function parseArguments(raw: string): { ok: true; args: JsonObject } | { 
   if (isJsonObject(value)) return { ok: true, args: value }
   const kind = value === null ? 'null' : Array.isArray(value) ? 'an array' : `a ${typeof value}`
   return { ok: false, code: 'invalid_arguments_json', problem: `expected a JSON object, got ${kind}` }
-}
-
-/** Stops at that level, so that it can be asked of anything. */
-export function isDeeperThan(levels: number, value: unknown): boolean {
-  if (typeof value !== 'object' || value === null) return false
-  return levels === 0 || Object.values(value).some((item) => isDeeperThan(levels - 1, item))
 }
 
 /** Whether a text that is not JSON only lacks its end: brackets or a string are still open when it stops. */

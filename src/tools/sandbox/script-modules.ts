@@ -5,6 +5,7 @@ import { clip } from '../../errors.ts'
 import { leadsOutside } from '../builtin/links.ts'
 
 const mostBytes = 1_048_576
+const mostPathCharacters = 4_096
 
 /** The modules a script in the VM may import: its Skill's own files, by relative paths. Errors are worded for the script's author and a model. */
 export class ScriptModules {
@@ -22,7 +23,7 @@ export class ScriptModules {
 
   /** From the folder, for an import in the module `from`. */
   resolve(from: string, specifier: string): string {
-    if (/^\.\.?\//.test(specifier)) return posix.normalize(posix.join(dirname(from), specifier))
+    if (/^\.\.?\//.test(specifier) && specifier.length <= mostPathCharacters) return posix.normalize(posix.join(dirname(from), specifier))
     throw new Error(
       `"${clip(specifier)}" can't be imported in the VM: it has the Skill's own files alone, by relative paths. ` +
         'A script that needs Node.js or packages is to be declared with `runtime: node`.',
