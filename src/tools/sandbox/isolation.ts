@@ -19,8 +19,14 @@ export type Isolation =
 /** A process that is shut in. Its standard input, output and error are pipes; it leads a group of its own. */
 export interface ShutIn {
   child: ChildProcess
-  /** The first process inside, by its number outside. Undefined if it has not come to that. */
-  pid: Promise<number | undefined>
+  /** The first process inside, with which all others end. Undefined if it has not come to that. */
+  first: Promise<FirstProcess | undefined>
+}
+
+/** By its number outside; the namespace tells it from another that gets its number later. */
+export interface FirstProcess {
+  pid: number
+  namespace: string
 }
 
 /** Where a process that is shut in finds things. */
@@ -106,7 +112,7 @@ function enter(bwrap: string, view: readonly string[], filter: Buffer, command: 
   const words = [...view, '--seccomp', String(descriptors.filter), '--info-fd', String(descriptors.info)]
   write(child, descriptors.view, words.map((word) => `${word}\0`).join(''))
   write(child, descriptors.filter, filter)
-  return { child, pid: insidePid(child.stdio[descriptors.info]) }
+  return { child, first: firstProcess(child.stdio[descriptors.info]) }
 }
 
 function write(child: ChildProcess, descriptor: number, content: string | Buffer): void {
@@ -117,17 +123,29 @@ function write(child: ChildProcess, descriptor: number, content: string | Buffer
   pipe.end(content)
 }
 
-function insidePid(info: ChildProcess['stdio'][number] | undefined): Promise<number | undefined> {
+function firstProcess(info: ChildProcess['stdio'][number] | undefined): Promise<FirstProcess | undefined> {
   return new Promise((resolve) => {
     if (info == null || !('read' in info)) return resolve(undefined)
     let said = ''
     info.on('data', (chunk: Buffer) => {
       said += chunk.toString('latin1')
       const pid = /"child-pid": (\d+)/.exec(said)?.[1]
-      if (pid !== undefined) resolve(Number(pid))
+      const namespace = /"pid-namespace": (\d+)/.exec(said)?.[1]
+      if (pid !== undefined && namespace !== undefined) resolve({ pid: Number(pid), namespace })
     })
     info.on('error', () => resolve(undefined)).on('close', () => resolve(undefined))
   })
+}
+
+/**
+ * Ends all processes inside. Killing bubblewrap is not enough: what it has just started may not yet have asked to be ended with it, and lives on.
+ */
+export function endSandbox({ pid, namespace }: FirstProcess): void {
+  try {
+    if (readlinkSync(`/proc/${pid}/ns/pid`) === `pid:[${namespace}]`) process.kill(pid, 'SIGKILL')
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ESRCH'))) throw error
+  }
 }
 
 /** As whom the process starts: root's own processes escape the limit of their number. */

@@ -39,14 +39,19 @@ export function weightOf(value: unknown, most: number = mostWeight): number {
   return weight
 }
 
-/** Writes `value` as `JSON.stringify` does; between two pieces it yields. Throws a RangeError for what is nested deeper than `deepest`. */
-export function* toPieces(value: unknown, deepest: number): Generator<number, JsonPieces> {
+/**
+ * Writes `value` as `JSON.stringify` does; after each piece it yields how many characters that has. Throws for what leads back to itself, and what is
+ * nested deeper than `deepest`.
+ */
+export function* toPieces(value: unknown, deepest: number, above: ReadonlySet<unknown> = new Set()): Generator<number, JsonPieces> {
   if (!isSplittable(value) || weightOf(value) <= mostWeight) {
     const json = JSON.stringify(value) ?? ''
     yield json.length
     return { json }
   }
-  if (deepest === 0) throw new RangeError('nested too deeply')
+  if (above.has(value)) throw new TypeError('A value that leads back to itself is no JSON.')
+  if (above.size >= deepest) throw new RangeError('A value that is nested so deeply is no JSON.')
+  const within = new Set(above).add(value)
   if (Array.isArray(value)) {
     const items: Extract<JsonPieces, { items: unknown }>['items'] = []
     for (const group of grouped(value, (item) => item)) {
@@ -54,7 +59,7 @@ export function* toPieces(value: unknown, deepest: number): Generator<number, Js
         const json = JSON.stringify(group.small)
         yield json.length
         items.push({ json })
-      } else items.push({ item: yield* toPieces(group.large, deepest - 1) })
+      } else items.push({ item: yield* toPieces(group.large, deepest, within) })
     }
     return { items }
   }
@@ -66,7 +71,7 @@ export function* toPieces(value: unknown, deepest: number): Generator<number, Js
       entries.push({ json })
     } else {
       const [key, item] = group.large
-      entries.push({ key, value: yield* toPieces(item, deepest - 1) })
+      entries.push({ key, value: yield* toPieces(item, deepest, within) })
     }
   }
   return { entries }

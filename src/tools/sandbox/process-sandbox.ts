@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ToolloopError } from '../../errors.ts'
 import { refuseWaysOut } from './host-folders.ts'
-import { findIsolation, findProgram, type Isolation, identity, inside, nobody, type ShutIn } from './isolation.ts'
+import { endSandbox, findIsolation, findProgram, type Isolation, identity, inside, nobody, type ShutIn } from './isolation.ts'
 import type { Runtime, SandboxLimits, ScriptEnd, ScriptRun, ScriptSandbox } from './sandbox.ts'
 import { watchScratch } from './scratch-watch.ts'
 import { copyFor, isOpenToAll, isWhollyOpenToAll } from './staged-copy.ts'
@@ -34,7 +34,7 @@ const goneMs = 2_000
 /** How long what a process has left behind may hold its pipes. */
 const drainMs = 250
 
-/** A process that was started; a `pid` if it is shut in. */
+/** A process that was started; a `first` one inside if it is shut in. */
 type Started = Pick<ShutIn, 'child'> & Partial<ShutIn>
 
 /** Scripts as processes: shut in by bubblewrap, bounded by prlimit, ended with all they started. */
@@ -140,12 +140,13 @@ export class ProcessSandbox implements ScriptSandbox {
 
   async #finish(start: () => Started, { signal, stdin, args: given }: ScriptRun, limits: SandboxLimits): Promise<ScriptEnd> {
     const { timeoutMs, outputBytes, memoryBytes } = limits
-    const { child, pid } = startProcess(start)
+    const { child, first } = startProcess(start)
     const ended = Promise.withResolvers<number>()
     let failure: unknown
     const endWith = (reason: unknown) => {
       failure ??= reason
       killGroup(child)
+      void first?.then((process) => process && endSandbox(process))
       // Something unprotected may have left the group and hold the pipes.
       lost ??= setTimeout(() => ended.resolve(-1), goneMs)
     }
@@ -160,8 +161,8 @@ export class ProcessSandbox implements ScriptSandbox {
     child.on('error', (cause) => ended.reject(notStarted(cause)))
     const codeOf = (code: number | null, killed: NodeJS.Signals | null) => code ?? (killed === null ? -1 : 128)
     child.on('close', (code, killed) => ended.resolve(codeOf(code, killed)))
-    const watched = pid && watchScratch(pid, memoryBytes, (why) => endWith(new ToolloopError('tool_failed', why)))
-    if (pid === undefined) {
+    const watched = first && watchScratch(first, memoryBytes, (why) => endWith(new ToolloopError('tool_failed', why)))
+    if (first === undefined) {
       // Shut in, what it has started and left behind goes with it; else that may live on, and may have left the group.
       child.on('exit', (code, killed) => {
         killGroup(child)

@@ -1,4 +1,5 @@
 import { statfs } from 'node:fs/promises'
+import type { FirstProcess } from './isolation.ts'
 
 /** An empty file takes a quarter of this, and nobody counts it: memory of the kernel. */
 const bytesAFile = 4_096
@@ -11,21 +12,20 @@ const tmpfs = 0x0102_1994
 
 /**
  * Counts the files a script has made in memory: bubblewrap bounds their size, not their number. Tells of too many, or that they can't be counted.
- * `pid`: the first process inside, by its number outside.
  */
-export function watchScratch(pid: Promise<number | undefined>, scratchBytes: number, tell: (why: string) => void): Disposable {
+export function watchScratch(first: Promise<FirstProcess | undefined>, scratchBytes: number, tell: (why: string) => void): Disposable {
   const most = Math.floor(scratchBytes / bytesAFile)
-  let first: number | undefined
+  let pid: number | undefined
   let isCounting = false
   let refusals = 0
-  void pid.then((known) => {
-    first = known
+  void first.then((known) => {
+    pid = known?.pid
   })
   const count = async () => {
-    if (first === undefined || isCounting) return
+    if (pid === undefined || isCounting) return
     isCounting = true
     try {
-      const counts = await Promise.all(scratchFolders.map((folder) => filesIn(`/proc/${first}/root/${folder}`, scratchBytes)))
+      const counts = await Promise.all(scratchFolders.map((folder) => filesIn(`/proc/${pid}/root/${folder}`, scratchBytes)))
       const files = counts.reduce((sum, one) => sum + one, 0)
       if (files > most) tell(`The script made more than ${most} files in /tmp and /dev/shm and was stopped.`)
     } catch {

@@ -168,6 +168,8 @@ class VmThread {
       this.#send({ kind: 'run', folder, script, input, timeoutMs, memoryBytes, outputBytes, mostCalls })
       const { result, output, overTime: isOver, spoiled } = await ended.promise
       clearTimeout(timer)
+      // What it called before it ended has been started then.
+      await inTurn(async () => {})
       if (spoiled) this.#usable = false
       if (isOver) throw overTime(timeoutMs)
       if (!result.ok) {
