@@ -3,6 +3,7 @@ import { accessSync, constants, lstatSync, readlinkSync, statSync } from 'node:f
 import { delimiter, dirname, resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { messageOf } from '../../errors.ts'
+import { Cgroup, cgroupSettings, findDelegatedCgroup } from './cgroup.ts'
 import { isFiltered, seccompFilter } from './seccomp-filter.ts'
 
 /** Whether processes can be shut in on this machine, and with what. */
@@ -19,6 +20,8 @@ export type Isolation =
 /** A process that is shut in. Its standard input, output and error are pipes; it leads a group of its own. */
 export interface ShutIn {
   child: ChildProcess
+  /** What bounds all of its processes together, where there is such a thing. Whoever started it closes it. */
+  cgroup?: Cgroup
   /** The first process inside, with which all others end. Undefined if it has not come to that. */
   first: Promise<FirstProcess | undefined>
 }
@@ -65,15 +68,19 @@ async function probe(): Promise<Isolation> {
   }
   const bash = findProgram('bash', inside.path)
   const closing = bash === undefined ? [] : [bash, '-c', closeInherited, 'bash']
-  const start = (command: readonly string[], view: View, limits: ProcessLimits): ShutIn => {
+  const startIn = (parent: string | undefined) => (command: readonly string[], view: View, limits: ProcessLimits) => {
     const hostFolders = view.workspace !== undefined || (view.readable ?? []).length > 0
     const bounded = [...closing, nice, '-n', '10', prlimit, ...limitArguments(limits), '--', ...command]
-    return enter(bwrap, viewArguments(view), seccompFilter(arch, { hostFolders }), bounded)
+    const cgroup = parent === undefined ? undefined : new Cgroup(parent, cgroupSettings(limits))
+    return enter(bwrap, viewArguments(view), seccompFilter(arch, { hostFolders }), bounded, cgroup)
   }
   const view = { folder: dirname(bwrap), scratchBytes: mebibyte }
   const limits = { memoryBytes: 256 * mebibyte, processes: 32, seconds: 10, scratchBytes: mebibyte }
-  const problem = await whyItFails(() => start(['/bin/sh', '-c', 'exit 0'], view, limits))
-  if (problem === undefined) return { available: true, find, start }
+  const tryIn = (parent: string | undefined) => whyItFails(() => startIn(parent)(['/bin/sh', '-c', 'exit 0'], view, limits))
+  const parent = findDelegatedCgroup()
+  if (parent !== undefined && (await tryIn(parent)) === undefined) return { available: true, find, start: startIn(parent) }
+  const problem = await tryIn(undefined)
+  if (problem === undefined) return { available: true, find, start: startIn(undefined) }
   return {
     available: false,
     why: `bubblewrap does not work here (${problem}); it needs version 0.8, user namespaces and seccomp, which a container may have to be allowed`,
@@ -83,7 +90,7 @@ async function probe(): Promise<Isolation> {
 /** What it says when it can't start a program; undefined if it can. */
 async function whyItFails(start: () => ShutIn): Promise<string | undefined> {
   try {
-    const { child } = start()
+    const { child, cgroup } = start()
     const timer = setTimeout(() => child.kill('SIGKILL'), probeMs)
     try {
       child.stdin?.end()
@@ -92,6 +99,7 @@ async function whyItFails(start: () => ShutIn): Promise<string | undefined> {
       return code === 0 ? undefined : said.trim().split('\n')[0] || `it ended with ${code ?? 'a signal'}`
     } finally {
       clearTimeout(timer)
+      await cgroup?.close()
     }
   } catch (error) {
     return messageOf(error).split('\n')[0]
@@ -106,13 +114,20 @@ function exitCode(child: ChildProcess): Promise<number | null> {
 const descriptors = { view: 3, filter: 4, info: 5 }
 
 /** Throws what `spawn` throws. */
-function enter(bwrap: string, view: readonly string[], filter: Buffer, command: readonly string[]): ShutIn {
+function enter(bwrap: string, view: readonly string[], filter: Buffer, command: readonly string[], cgroup: Cgroup | undefined): ShutIn {
   const options: SpawnOptions = { cwd: '/', env: {}, detached: true, stdio: Array(6).fill('pipe'), ...identity() }
   const child = spawn(bwrap, ['--args', String(descriptors.view), '--', ...command], options)
+  try {
+    // It reads what it is told before it starts anything.
+    if (child.pid !== undefined) cgroup?.add(child.pid)
+  } catch (error) {
+    child.kill('SIGKILL')
+    throw error
+  }
   const words = [...view, '--seccomp', String(descriptors.filter), '--info-fd', String(descriptors.info)]
   write(child, descriptors.view, words.map((word) => `${word}\0`).join(''))
   write(child, descriptors.filter, filter)
-  return { child, first: firstProcess(child.stdio[descriptors.info]) }
+  return { child, first: firstProcess(child.stdio[descriptors.info]), ...(cgroup === undefined ? {} : { cgroup }) }
 }
 
 function write(child: ChildProcess, descriptor: number, content: string | Buffer): void {

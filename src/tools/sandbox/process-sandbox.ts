@@ -140,7 +140,7 @@ export class ProcessSandbox implements ScriptSandbox {
 
   async #finish(start: () => Started, { signal, stdin, args: given }: ScriptRun, limits: SandboxLimits): Promise<ScriptEnd> {
     const { timeoutMs, outputBytes, memoryBytes } = limits
-    const { child, first } = startProcess(start)
+    const { child, first, cgroup } = startProcess(start)
     const ended = Promise.withResolvers<number>()
     let failure: unknown
     const endWith = (reason: unknown) => {
@@ -184,6 +184,7 @@ export class ProcessSandbox implements ScriptSandbox {
       watched?.[Symbol.dispose]()
       signal.removeEventListener('abort', abort)
       for (const stream of child.stdio) stream?.destroy()
+      await cgroup?.close()
     }
   }
 }

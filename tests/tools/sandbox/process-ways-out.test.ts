@@ -1,7 +1,8 @@
-import { execFileSync } from 'node:child_process'
-import { chmod, mkdir, readdir, symlink } from 'node:fs/promises'
+import { execFile, execFileSync } from 'node:child_process'
+import { chmod, chown, mkdir, readdir, symlink } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest'
 import { deniedCalls } from '../../../src/tools/sandbox/denied-calls.ts'
 import { type SandboxOptions, SkillsSandboxExecutor } from '../../../src/tools/sandbox/executor.ts'
@@ -31,6 +32,9 @@ async function run(folder: string, script: string, options: SandboxOptions = {},
 const runScript = async (script: string, source: string, options: SandboxOptions = {}, args: string[] = []): Promise<string> =>
   run(await folderWith({ [script]: source }), script, options, args)
 
+const manyFiles = 'cd /dev/shm; for i in $(seq 2000); do (cd /tmp && touch $(seq -f "$i.%g" 900)); touch $(seq -f "$i.%g" 900); done'
+/** That there is a filter, how many, and that it denies. */
+const ownState = 'echo $(grep -oP "Seccomp(_filters)?:\\s*\\K\\d" /proc/self/status); unshare -m true 2>&1 || true'
 /** Python's way to any call of the system: what it was told, or the error's name. */
 const pythonCall = `import ctypes, errno, json, socket, sys
 libc = ctypes.CDLL(None, use_errno=True)
@@ -108,8 +112,7 @@ print(asyncio.run(main()), subprocess.run(['echo', 'child'], capture_output=True
   })
 
   it('is stopped when it makes very many files in memory, which have no size to be bounded', async () => {
-    const source = 'cd /dev/shm; for i in $(seq 2000); do (cd /tmp && touch $(seq -f "$i.%g" 900)); touch $(seq -f "$i.%g" 900); done'
-    await expect(runScript('a.sh', source, { limits: { memoryBytes: 64 << 20 } })).rejects.toThrow(
+    await expect(runScript('a.sh', manyFiles, { limits: { memoryBytes: 64 << 20 } })).rejects.toThrow(
       'The script made more than 16384 files in /tmp and /dev/shm and was stopped.',
     )
     // As many as there may be are no reason to end it.
@@ -166,6 +169,28 @@ except OSError as error: print(errno.errorcode[error.errno])`
     for (const path of ['a.sh', 'data/text']) await chmod(join(folder, path), 0o600)
     for (const path of ['data', '']) await chmod(join(folder, path), 0o700)
     expect(await run(folder, 'a.sh')).toBe('mine500\n500\n400\n400\n')
+  })
+
+  /** Everything else here is done by whoever runs the tests. */
+  it.skipIf(!isRoot)('is shut in alike where an ordinary user starts it', async () => {
+    const user = 12_345
+    const folder = await folderWith({ 'data/own': 'own', 'a.sh': `cat data/own; echo; ${ownState}`, 'files.sh': manyFiles })
+    for (const path of ['data/own', 'data', 'a.sh', 'files.sh', '']) {
+      await chmod(join(folder, path), path === 'data' || path === '' ? 0o700 : 0o600)
+      await chown(join(folder, path), user, user)
+    }
+    const program = `import { SkillsSandboxExecutor } from ${JSON.stringify(new URL('../../../src/tools/skills/index.ts', import.meta.url).href)}
+      await using executor = new SkillsSandboxExecutor({ limits: { memoryBytes: 64 << 20 } })
+      const run = (script) => executor.run({ folder: ${JSON.stringify(folder)}, script, args: [], signal: new AbortController().signal }).then((end) => end.stdout, (error) => error.message)
+      console.log(JSON.stringify([process.getuid(), (await SkillsSandboxExecutor.available()).process.available, await run('a.sh'), await run('files.sh')]))`
+    const options = { uid: user, gid: user, cwd: '/', env: { PATH: process.env.PATH } }
+    const { stdout } = await promisify(execFile)(process.execPath, ['--no-warnings', '--input-type=module', '-e', program], options)
+    expect(JSON.parse(stdout)).toEqual([
+      user,
+      true,
+      'own\n2 1\nunshare: unshare failed: Operation not permitted\n',
+      'The script made more than 16384 files in /tmp and /dev/shm and was stopped.',
+    ])
   })
 
   it('is not told where the program of this process lies, unless that runs it', async () => {
