@@ -1,17 +1,20 @@
 import { execFile, execFileSync } from 'node:child_process'
 import { chmod, chown, mkdir, readdir, symlink } from 'node:fs/promises'
 import { createServer } from 'node:net'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest'
 import { deniedCalls } from '../../../src/tools/sandbox/denied-calls.ts'
 import { type SandboxOptions, SkillsSandboxExecutor } from '../../../src/tools/sandbox/executor.ts'
 import { findIsolation, findProgram, inside } from '../../../src/tools/sandbox/isolation.ts'
+import { isOpenToAll } from '../../../src/tools/sandbox/staged-copy.ts'
 import { tempFolder } from '../../cli/temp-folder.ts'
 
 const isolation = await findIsolation()
 const hasPython = findProgram('python3', inside.path) !== undefined
 const isRoot = process.getuid?.() === 0
+/** What another user can start: this checkout, and the program that runs it. */
+const isSeenByAll = [import.meta.dirname, dirname(process.execPath)].every(isOpenToAll)
 const executors: SkillsSandboxExecutor[] = []
 const column = process.arch === 'arm64' ? 1 : 0
 
@@ -172,7 +175,7 @@ except OSError as error: print(errno.errorcode[error.errno])`
   })
 
   /** Everything else here is done by whoever runs the tests. */
-  it.skipIf(!isRoot)('is shut in alike where an ordinary user starts it', async () => {
+  it.skipIf(!isRoot || !isSeenByAll)('is shut in alike where an ordinary user starts it', async () => {
     const user = 12_345
     const folder = await folderWith({ 'data/own': 'own', 'a.sh': `cat data/own; echo; ${ownState}`, 'files.sh': manyFiles })
     for (const path of ['data/own', 'data', 'a.sh', 'files.sh', '']) {
@@ -198,6 +201,18 @@ except OSError as error: print(errno.errorcode[error.errno])`
     expect(mounts).not.toContain('/run/node')
     expect(mounts).toContain('/skill')
   })
+})
+
+it('a process is refused where there is no filter for the machine, and why is said', async () => {
+  const folder = await folderWith({ 'a.sh': 'echo ran' })
+  const program = `import { SkillsSandboxExecutor } from ${JSON.stringify(new URL('../../../src/tools/skills/index.ts', import.meta.url).href)}
+    Object.defineProperties(process, { arch: { value: 'riscv64' }, platform: { value: 'linux' } })
+    const run = { folder: ${JSON.stringify(folder)}, script: 'a.sh', args: [], signal: new AbortController().signal }
+    console.log(await new SkillsSandboxExecutor().run(run).then(() => 'ran', (error) => error.code + ' ' + error.message))`
+  const { stdout } = await promisify(execFile)(process.execPath, ['--no-warnings', '--input-type=module', '-e', program])
+  expect(stdout).toMatch(
+    /^tool_denied The script was not run: .*the filter of system calls is there for x64 and arm64 only, this is riscv64\. .*allowUnsandboxed/,
+  )
 })
 
 it('a link says nothing about what is outside of a Skill’s folder, in the VM too', async () => {
