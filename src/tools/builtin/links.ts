@@ -2,12 +2,15 @@ import { readlinkSync } from 'node:fs'
 import { isAbsolute, join, relative, resolve, sep } from 'node:path'
 
 const mostLinks = 40
+/** No system opens a longer one. */
+const mostCharacters = 4_096
 
 /**
  * Whether a path in `folder` leads out of it through a link. Looks at nothing outside: whether what a link leads to is there must not be told from
  * the answer. `folder` has its own links resolved; the path is absolute.
  */
 export function leadsOutside(folder: string, path: string): boolean {
+  if (path.length > mostCharacters) return false
   let [at, left] = [folder, parts(folder, path)]
   for (let links = 0; links <= mostLinks; ) {
     const [next, ...rest] = left

@@ -72,7 +72,12 @@ async function probe(): Promise<Isolation> {
     const hostFolders = view.workspace !== undefined || (view.readable ?? []).length > 0
     const bounded = [...closing, nice, '-n', '10', prlimit, ...limitArguments(limits), '--', ...command]
     const cgroup = parent === undefined ? undefined : new Cgroup(parent, cgroupSettings(limits))
-    return enter(bwrap, viewArguments(view), seccompFilter(arch, { hostFolders }), bounded, cgroup)
+    try {
+      return enter(bwrap, viewArguments(view), seccompFilter(arch, { hostFolders }), bounded, cgroup)
+    } catch (error) {
+      void cgroup?.close()
+      throw error
+    }
   }
   const view = { folder: dirname(bwrap), scratchBytes: mebibyte }
   const limits = { memoryBytes: 256 * mebibyte, processes: 32, seconds: 10, scratchBytes: mebibyte }
@@ -158,8 +163,8 @@ function firstProcess(info: ChildProcess['stdio'][number] | undefined): Promise<
 export function endSandbox({ pid, namespace }: FirstProcess): void {
   try {
     if (readlinkSync(`/proc/${pid}/ns/pid`) === `pid:[${namespace}]`) process.kill(pid, 'SIGKILL')
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ESRCH'))) throw error
+  } catch {
+    // It has gone, and its number may be another's.
   }
 }
 
@@ -186,7 +191,7 @@ function isExecutable(file: string): boolean {
   }
 }
 
-export interface View {
+interface View {
   /** Of the machine: shown read-only as `/skill`. */
   folder: string
   workspace?: { folder: string; writable: boolean }
@@ -237,7 +242,7 @@ function systemFolder(path: string): string[] {
   }
 }
 
-export interface ProcessLimits {
+interface ProcessLimits {
   memoryBytes: number
   processes: number
   /** Of work, on one processor. */

@@ -76,11 +76,8 @@ export class ProcessSandbox implements ScriptSandbox {
     }
     if (!isolation.available) return this.#finish(() => this.#startUnprotected(run), run, limits)
     const { workspace, readable = [] } = this.#options
-    await refuseWaysOut(
-      isolation.find,
-      { skill: run.folder, others: [...(workspace === undefined ? [] : [workspace]), ...readable] },
-      run.signal,
-    )
+    const others = [...(workspace === undefined ? [] : [workspace]), ...readable]
+    await refuseWaysOut(isolation.find, { skill: run.folder, others }, { signal: run.signal, timeoutMs: limits.timeoutMs })
     const isNobody = identity().uid !== undefined
     const staged = isNobody && !(await isWhollyOpenToAll(run.folder)) ? await copyFor(nobody, run.folder) : undefined
     try {

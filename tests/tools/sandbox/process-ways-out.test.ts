@@ -38,6 +38,10 @@ const runScript = async (script: string, source: string, options: SandboxOptions
 const manyFiles = 'cd /dev/shm; for i in $(seq 2000); do (cd /tmp && touch $(seq -f "$i.%g" 900)); touch $(seq -f "$i.%g" 900); done'
 /** That there is a filter, how many, and that it denies. */
 const ownState = 'echo $(grep -oP "Seccomp(_filters)?:\\s*\\K\\d" /proc/self/status); unshare -m true 2>&1 || true'
+function makePipe(path: string): void {
+  execFileSync(findProgram('mkfifo') ?? '', ['-m', '666', path])
+}
+
 /** Python's way to any call of the system: what it was told, or the error's name. */
 const pythonCall = `import ctypes, errno, json, socket, sys
 libc = ctypes.CDLL(None, use_errno=True)
@@ -142,12 +146,15 @@ except OSError as error: print(errno.errorcode[error.errno])`
   it('is not run where a pipe or a socket in its folders leads to somebody outside', async () => {
     const [skill, workspace] = [await folderWith({ 'a.sh': 'echo ran' }), await folderWith({ 'deep/er/text': '' })]
     expect(await run(skill, 'a.sh', { workspace })).toBe('ran\n')
-    execFileSync('mkfifo', ['-m', '666', join(workspace, 'deep/er/pipe')])
+    makePipe(join(workspace, 'deep/er/pipe'))
     const words = 'The script was not run: "deep/er/pipe" is a pipe or a socket'
     for (const options of [{ workspace }, { workspace, workspaceWritable: true }, { readable: [workspace] }])
       await expect(run(skill, 'a.sh', options)).rejects.toThrow(words)
-    expect(await run(skill, 'a.sh')).toBe('ran\n')
-    execFileSync('mkfifo', [join(skill, 'pipe')])
+    const beside = await folderWith({})
+    await symlink(workspace, join(beside, 'link'))
+    await expect(run(skill, 'a.sh', { readable: [join(beside, 'link')] })).rejects.toThrow(words)
+    expect(await run(skill, 'a.sh', { limits: { timeoutMs: 20_000.5 } })).toBe('ran\n')
+    makePipe(join(skill, 'pipe'))
     await expect(run(skill, 'a.sh')).rejects.toThrow('"pipe" is a pipe or a socket')
     const other = await folderWith({ 'a.sh': 'echo ran' })
     const server = createServer()
