@@ -65,6 +65,7 @@ export {
   type StopReason,
 } from './events.ts'
 export { createLogger, type LeveledLogger, type Logger, type LoggerOptions, type LogLevel, redact, redactText } from './log.ts'
+export type { MessageInput } from './message-input.ts'
 export {
   type AIMessage,
   type AssistantToolCallMessage,

@@ -1,8 +1,8 @@
 import { InvalidOptionError, ToolloopError } from '../errors.ts'
-import { type ToolSet, ToolView } from '../tools/registry.ts'
+import type { ToolSet } from '../tools/registry.ts'
 import type { AnyTool, ToolContext } from '../tools/tool.ts'
 import { type EventTap, LiveRun, type LiveRunParts, type RunParent } from './live-run.ts'
-import { toToolSet } from './options.ts'
+import { activeTools, toToolSet } from './options.ts'
 import { openOutput } from './output.ts'
 import type { OutputOptions, RunOptions, RunSettings } from './run.ts'
 import { RunControl } from './run-control.ts'
@@ -22,7 +22,7 @@ interface OpenRun extends Omit<LiveRunParts, 'registry' | 'runId' | 'output' | '
 /** A run that is about to begin, with its tools, its output and its place in another run. Throws `invalid_option` or `too_deep`. */
 export function openRun({ tools: given, left, ...parts }: OpenRun): LiveRun {
   const { settings, model } = parts
-  const tools = activeTools(toToolSet(given), parts)
+  const tools = activeTools(toToolSet(given), settings, parts.logger)
   // Only callers who say so in the types have one.
   const schema = (settings as Partial<OutputOptions>).output
   const output = schema === undefined ? {} : { output: openOutput(schema, tools) }
@@ -59,12 +59,4 @@ function parentOf({ run, toolCallId }: ToolContext<never>, forwards: boolean): R
     throw new ToolloopError('too_deep', `Expected runs to be nested at most ${depthLimit} deep (\`limits.depth\`)`)
   }
   return { run, toolCallId, forwards }
-}
-
-function activeTools(tools: ToolSet, { settings, logger }: Pick<OpenRun, 'settings' | 'logger'>): ToolSet {
-  const { activeTools: only } = settings
-  if (only === undefined) return tools
-  const missing = only.filter((name) => tools.get(name) === undefined)
-  if (missing.length > 0) logger.warn({ missing }, '`activeTools` names tools that are not there')
-  return new ToolView(tools, { only })
 }

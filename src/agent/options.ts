@@ -1,10 +1,11 @@
 import { InvalidOptionError } from '../errors.ts'
 import { defaultLogger, type Logger } from '../log.ts'
+import { toChatMessage, toChatMessages } from '../message-input.ts'
 import type { ChatMessage } from '../messages.ts'
 import { openModel } from '../models/create-model.ts'
 import { fallbackModel } from '../models/fallback.ts'
 import type { ChatModel } from '../models/model.ts'
-import { ToolRegistry, type ToolSet } from '../tools/registry.ts'
+import { ToolRegistry, type ToolSet, ToolView } from '../tools/registry.ts'
 import type { AnyTool } from '../tools/tool.ts'
 import { chooseCallForm } from './call-form.ts'
 import { checkGuardrails } from './guardrails.ts'
@@ -27,8 +28,8 @@ export function toToolSet(tools: readonly AnyTool[] | ToolSet | undefined): Tool
   return tools
 }
 
-function isList(tools: readonly AnyTool[] | ToolSet): tools is readonly AnyTool[] {
-  return Array.isArray(tools)
+function isList<T>(value: T): value is Extract<T, readonly unknown[]> {
+  return Array.isArray(value)
 }
 
 export function isToolSet(tools: unknown): tools is ToolSet {
@@ -37,9 +38,19 @@ export function isToolSet(tools: unknown): tools is ToolSet {
   return [get, names, list, getAllSpecs].every((member) => typeof member === 'function') && 'size' in tools
 }
 
+/** The tools a model is told of: all, or those that `activeTools` names. */
+export function activeTools(tools: ToolSet, { activeTools: only }: RunSettings<never>, logger: Logger = defaultLogger): ToolSet {
+  if (only === undefined) return tools
+  const missing = only.filter((name) => tools.get(name) === undefined)
+  if (missing.length > 0) logger.warn({ missing }, '`activeTools` names tools that are not there')
+  return new ToolView(tools, { only })
+}
+
+/** Throws `invalid_option` for what is no input at all, and `invalid_message`. */
 export function toMessages(input: RunInput): readonly ChatMessage[] {
   if (typeof input === 'string') return [{ role: 'user', content: input }]
-  if (typeof input === 'object' && input !== null) return 'role' in input ? [input] : input
+  if (isList(input)) return toChatMessages(input, 'input')
+  if (typeof input === 'object' && input !== null) return [toChatMessage(input, 'input')]
   throw new InvalidOptionError('input', 'a text, a message or an array of messages', input)
 }
 

@@ -2,6 +2,7 @@ import type { Dialect } from '../dialects/dialect.ts'
 import type { ErrorCode, ToolloopError } from '../errors.ts'
 import type { EventBus, FinishReason, StopReason } from '../events.ts'
 import type { Logger } from '../log.ts'
+import type { MessageInput } from '../message-input.ts'
 import type { ChatMessage, Content, Json, JsonObject, Usage } from '../messages.ts'
 import type { AnyModel } from '../models/create-model.ts'
 import type { Sampling, ToolChoice } from '../models/model.ts'
@@ -149,7 +150,7 @@ export interface RunnerOptions<Context = unknown> extends RunSettings<Context> {
 export interface RunOptions<Context = unknown> extends RunSettings<Context> {
   signal?: AbortSignal
   /** The conversation so far, such as an earlier result's `messages`. Not changed. */
-  messages?: readonly ChatMessage[]
+  messages?: readonly MessageInput[]
   /** Handed to tools, approvals and instructions; never sent to a model, never stored. */
   context?: Context
   /** Replaces the runner's tools for this run. */
@@ -193,7 +194,7 @@ export interface ResumeOptions<Context = unknown> extends Omit<RunOptions<Contex
 }
 
 /** What a run is started with: a user's words, or messages to append to the conversation. */
-export type RunInput = string | ChatMessage | readonly ChatMessage[]
+export type RunInput = string | MessageInput | readonly MessageInput[]
 
 /** How one call ended. `ok` is the only one whose `value` is there. */
 export type ToolCallOutcome = 'ok' | 'failed' | 'timeout' | 'rejected' | 'denied' | 'truncated' | 'cancelled' | 'uncertain'

@@ -1,5 +1,6 @@
 import { EventBus, type EventListener, type EventName } from '../events.ts'
 import { defaultLogger, type Logger, redacting } from '../log.ts'
+import { toChatMessages } from '../message-input.ts'
 import type { Json } from '../messages.ts'
 import type { ChatModel } from '../models/model.ts'
 import type { ToolSet } from '../tools/registry.ts'
@@ -7,7 +8,7 @@ import { askWithinWindow } from './context-window.ts'
 import { type DurableInput, inputFromJson, inputToJson, resultFromJson, resultToJson } from './durable-run.ts'
 import { carryOut, carryOutHere, checkedInput, type Loop, openRecord, withOutput } from './execution.ts'
 import type { Durable, Engine } from './journal.ts'
-import { RepeatBreaker, refuseAll, resolveLimits } from './limits.ts'
+import { type Budget, RepeatBreaker, refuseAll, resolveLimits } from './limits.ts'
 import type { LiveRun } from './live-run.ts'
 import { closeAnswer, closeStep, endingOfAnswer } from './next-step.ts'
 import { openRun, type Watch, withParent } from './open-run.ts'
@@ -135,7 +136,7 @@ export class AgentRunner<Context = unknown> {
   async #start(input: RunInput, options: RunOptions<Context>, watch?: Watch): Promise<RunResult<never>> {
     const settings = mergeOptions(this.#options, withParent(options, this.#options))
     // Copied at once: the caller may change the lists while the run goes on.
-    const given = [...(options.messages ?? [])]
+    const given = [...toChatMessages(options.messages ?? [])]
     const asked = [...toMessages(input)]
     const run = this.#liveRun(settings, { steerable: settings.control !== undefined }, watch)
     try {
@@ -204,14 +205,21 @@ async function runLoop(durable: Durable, run: LiveRun, record: RunRecord): Promi
     const round = planned.length === 0 ? undefined : await runToolRound(durable, run, iteration, budget.admit(planned))
     const next = await closeStep(durable, run, record, { iteration, turn, round, budget, breaker })
     if (next === undefined) continue
-    return next.answerFirst ? lastAnswer(durable, run, record, iteration + 1, next.ending) : next.ending
+    return next.answerFirst ? lastAnswer(durable, run, record, { iteration: iteration + 1, budget, limit: next.ending }) : next.ending
   }
 }
 
+/** A run that has come to a limit, and the iteration in which it is asked for an answer all the same. */
+interface AtLimit {
+  iteration: number
+  budget: Budget
+  limit: Ending
+}
+
 /** One more request, in which nothing can be called: so that there is an answer. */
-async function lastAnswer(durable: Durable, run: LiveRun, record: RunRecord, iteration: number, limit: Ending): Promise<Ending> {
+async function lastAnswer(durable: Durable, run: LiveRun, record: RunRecord, { iteration, budget, limit }: AtLimit): Promise<Ending> {
   const turn = await askWithinWindow(durable, run, record.history, iteration, 'none')
-  record.addTurn(turn, `${iteration}.answer`)
+  budget.spend(record.addTurn(turn, `${iteration}.answer`))
   if (turn.kind !== 'reply' || turn.planned.length === 0) return endingOfAnswer(limit, turn)
   const planned = refuseAll(turn.planned, run.output?.tool.name)
   return closeAnswer(run, record, limit, await runToolRound(durable, run, iteration, planned))

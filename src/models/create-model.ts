@@ -1,4 +1,5 @@
 import { InvalidOptionError, ToolloopError } from '../errors.ts'
+import { toChatMessages } from '../message-input.ts'
 import { anthropicQuirks } from './anthropic-quirks.ts'
 import { capabilitiesOf } from './capabilities.ts'
 import { googleQuirks } from './google-quirks.ts'
@@ -151,6 +152,7 @@ function lazyModel({ provider, model }: ModelSettings, capabilities: ModelCapabi
     model,
     capabilities,
     async generate(request: ModelRequest, sink?: ModelSink): Promise<ModelResponse> {
+      const messages = toChatMessages(request.messages)
       loaded ??= load()
       let driver: ChatModel
       try {
@@ -159,7 +161,7 @@ function lazyModel({ provider, model }: ModelSettings, capabilities: ModelCapabi
         loaded = undefined
         throw error
       }
-      return driver.generate(request, sink)
+      return driver.generate({ ...request, messages }, sink)
     },
   }
 }

@@ -84,7 +84,11 @@ describe('AIDriver.query', () => {
     for (const [reason, finishReason] of Object.entries(endings)) {
       await using server = await startServer((response) => sendJson(response, completion({ content: 'x' }, reason)))
       const result = await driverOf(server).query('Hi')
-      expect(result).toEqual({ content: 'x', finishReason })
+      expect(result).toEqual({
+        content: 'x',
+        finishReason,
+        ...(reason === 'content_filter' || reason === 'refusal' ? { stoppedBy: reason } : {}),
+      })
       expect('toolCalls' in result).toBe(false)
     }
   })
