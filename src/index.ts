@@ -37,6 +37,7 @@ export type {
   ToolCallRecord,
 } from './agent/run.ts'
 export { RunControl } from './agent/run-control.ts'
+export { RunError } from './agent/run-error.ts'
 export type { RunStream } from './agent/run-stream.ts'
 export { AgentRunner } from './agent/runner.ts'
 export { type AsToolOptions, asTool, type RunnableAgent } from './agent/sub-agent.ts'

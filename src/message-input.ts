@@ -19,8 +19,8 @@ export type MessageInput =
   | AIMessage
   | { role: 'system' | 'user' | 'assistant'; content: string; name?: string; providerData?: ProviderData }
 
-/** Messages that have been taken in: frozen, so that they need not be checked or copied again. */
-const known = new WeakSet<object>()
+/** What was made of a message that can't change: of a copy made here, itself. It need not be checked, or copied, again. */
+const known = new WeakMap<object, ChatMessage>()
 
 /**
  * The one way by which messages come in: each is checked, and copied in the form that is kept and sent. Copies are frozen, and taken as
@@ -29,19 +29,22 @@ const known = new WeakSet<object>()
 export function toChatMessages(list: readonly MessageInput[], name = 'messages'): readonly ChatMessage[] {
   const given: unknown = list
   if (!Array.isArray(given)) throw invalid(name, 'an array of messages', given)
-  return areKnown(list) ? list : Array.from(list, (message, at) => toChatMessage(message, `${name}[${at}]`))
+  return areOwn(list) ? list : Array.from(list, (message, at) => toChatMessage(message, `${name}[${at}]`))
 }
 
 /** The same for one message. `name` is where it was given. */
 export function toChatMessage(given: MessageInput, name: string): ChatMessage {
-  if (isKnown(given)) return given
+  const before = typeof given === 'object' && given !== null ? known.get(given) : undefined
+  if (before !== undefined) return before
   checkMessage(given, name)
-  return frozenMessage(wireForm(given, name))
+  const message = frozenMessage(wireForm(given, name))
+  if (Object.isFrozen(given)) known.set(given, message)
+  return message
 }
 
 /** Freezes a message that nobody else holds, and takes it in. */
 export function frozenMessage<M extends ChatMessage>(message: M): M {
-  known.add(message)
+  known.set(message, message)
   return deepFreeze(message)
 }
 
@@ -50,13 +53,9 @@ export function isContent(content: unknown): content is Content {
   return typeof content === 'string' || (Array.isArray(content) && content.every(isPart))
 }
 
-function areKnown(list: readonly unknown[]): list is readonly ChatMessage[] {
-  for (const message of list) if (!isKnown(message)) return false
+function areOwn(list: readonly unknown[]): list is readonly ChatMessage[] {
+  for (const message of list) if (typeof message !== 'object' || message === null || known.get(message) !== message) return false
   return true
-}
-
-function isKnown(message: unknown): message is ChatMessage {
-  return typeof message === 'object' && message !== null && known.has(message)
 }
 
 /** What a message may have besides: as a reply of `generate`, or because the result of a query was spread into it. */

@@ -1,4 +1,4 @@
-import { InvalidOptionError, ToolloopError } from '../errors.ts'
+import { InvalidOptionError, isSetupFault, ToolloopError } from '../errors.ts'
 import type { ToolSet } from '../tools/registry.ts'
 import type { AnyTool, ToolContext } from '../tools/tool.ts'
 import { type EventTap, LiveRun, type LiveRunParts, type RunParent } from './live-run.ts'
@@ -41,6 +41,23 @@ export function openRun({ tools: given, left, ...parts }: OpenRun): LiveRun {
   if (left !== undefined) run.follow(left)
   if (settings.parent !== undefined) run.follow(settings.parent.signal)
   return run
+}
+
+/**
+ * Makes the run's model ready. Rejects for one that can't be asked as it is set up: nothing has happened then. Where hooks may choose
+ * another for each request, the model they choose is asked without that.
+ */
+export async function prepareModel(run: LiveRun): Promise<void> {
+  const { hooks, control } = run.settings
+  if (run.interruption !== undefined || hooks?.some(({ beforeModel }) => beforeModel !== undefined)) return
+  const model = control?.model ?? run.model
+  if (model.prepare === undefined) return
+  try {
+    await run.untilInterrupted(model.prepare())
+  } catch (error) {
+    // Anything else is told by the request, which may be made again.
+    if (isSetupFault(error)) throw error
+  }
 }
 
 /** What a nested run has from the call it is made in, where neither its caller nor its runner says otherwise. */

@@ -98,6 +98,7 @@ export function checkSettings(settings: RunSettings<never>, model: ChatModel): v
     guardrails,
     activeTools,
     outputRetries,
+    throwOnError,
   } = settings
   checkCostIsKnown(settings.limits, model.capabilities)
   if (onLimit !== undefined && onLimit !== 'stop' && onLimit !== 'answer')
@@ -117,6 +118,8 @@ export function checkSettings(settings: RunSettings<never>, model: ChatModel): v
     throw new InvalidOptionError('activeTools', 'an array of names', activeTools)
   if (outputRetries !== undefined && !(Number.isInteger(outputRetries) && outputRetries >= 0))
     throw new InvalidOptionError('outputRetries', 'an integer ≥ 0', outputRetries)
+  if (throwOnError !== undefined && typeof throwOnError !== 'boolean')
+    throw new InvalidOptionError('throwOnError', 'true or false', throwOnError)
   if (approve !== undefined && typeof approve !== 'function') throw new InvalidOptionError('approve', 'a function', approve)
   if (stopWhen !== undefined && typeof stopWhen !== 'function') throw new InvalidOptionError('stopWhen', 'a function', stopWhen)
 }

@@ -126,6 +126,12 @@ export interface RunSettings<Context = unknown> extends Sampling {
   /** How often an answer that is not accepted may be given anew: one that does not fit `output`, or that a guardrail withheld. Default 2. */
   outputRetries?: number
   /**
+   * True: a run that ends with an error rejects with a `RunError`, which has the `result`. That is every result with an `error`: of stop
+   * reason `model_error`, `refused` or `aborted`, and one whose last answer at a limit failed. A limit that is reached (`deadline`,
+   * `budget`, `max_iterations`, `repeated_calls`), `stopped` and `paused` are no errors. Default false.
+   */
+  throwOnError?: boolean
+  /**
    * Decides calls of tools that need approval while the run waits. Without it such a run ends `paused`; what is pending then is decided by
    * `decisions` alone, also where `resume` is given an `approve`. Throwing means refused.
    */

@@ -6,12 +6,12 @@ import type { ChatModel } from '../models/model.ts'
 import type { ToolSet } from '../tools/registry.ts'
 import { askWithinWindow } from './context-window.ts'
 import { type DurableInput, inputFromJson, inputToJson, resultFromJson, resultToJson } from './durable-run.ts'
-import { carryOut, carryOutHere, checkedInput, type Loop, openRecord, withOutput } from './execution.ts'
+import { carryOut, carryOutHere, checkedInput, conclude, type Loop, openRecord } from './execution.ts'
 import type { Durable, Engine } from './journal.ts'
 import { type Budget, RepeatBreaker, refuseAll, resolveLimits } from './limits.ts'
 import type { LiveRun } from './live-run.ts'
 import { closeAnswer, closeStep, endingOfAnswer } from './next-step.ts'
-import { openRun, type Watch, withParent } from './open-run.ts'
+import { openRun, prepareModel, type Watch, withParent } from './open-run.ts'
 import { checkSettings, mergeOptions, toMessages, toModel, toToolSet, warnOfDeprecated } from './options.ts'
 import type { AnswerOf, OutputSchema } from './output.ts'
 import { decide, goesOn, type RunState, readState } from './paused-run.ts'
@@ -70,7 +70,9 @@ export class AgentRunner<Context = unknown> {
 
   /**
    * Runs until the model answers or a bound is reached. How it ended is in the result, which always has the messages: a failing
-   * provider, an abort and a limit resolve too. Rejects only for options and messages that are not allowed, before anything is sent.
+   * provider, an abort and a limit resolve too, unless `throwOnError` is set. Rejects for options and messages that are not allowed and for
+   * a model that is not set up (`missing_api_key`, `missing_dependency`, …), before anything is sent; with a `RunError` where another model
+   * turns out so in the middle of the run.
    */
   run<const S extends OutputSchema>(input: RunInput, options: RunOptions<Context> & OutputOptions<S>): Promise<RunResult<AnswerOf<S>>>
   run(input: RunInput, options?: RunOptions<Context>): Promise<RunResult>
@@ -124,10 +126,11 @@ export class AgentRunner<Context = unknown> {
     const settings = mergeOptions(stored, withParent({ ...options, runId: paused.runId }, stored))
     const run = this.#liveRun(settings, input, watch)
     try {
+      await prepareModel(run)
       const { decisionTimeoutMs: timeoutMs } = settings
       const decided = await decide(paused, decisions, { registry: run.registry, logger: this.#logger, timeoutMs })
-      const carryOn = async () => withOutput(await carryOutHere(this.#loop, run, input, openRecord(input), decided), run)
-      return await (goesOn(paused, decided, timeoutMs) ? withClaim(paused, claim, carryOn) : carryOn())
+      const carryOn = () => carryOutHere(this.#loop, run, input, openRecord(input), decided)
+      return await conclude(await (goesOn(paused, decided, timeoutMs) ? withClaim(paused, claim, carryOn) : carryOn()), run)
     } finally {
       run.dispose()
     }
@@ -140,6 +143,7 @@ export class AgentRunner<Context = unknown> {
     const asked = [...toMessages(input)]
     const run = this.#liveRun(settings, { steerable: settings.control !== undefined }, watch)
     try {
+      await prepareModel(run)
       const instructions = await this.#prompt(settings.context as Context, run)
       const { messages, ...checked } = await checkedInput(run, asked)
       const start: DurableInput = {
@@ -153,10 +157,10 @@ export class AgentRunner<Context = unknown> {
       const record = openRecord(start)
       if (record.history.healed)
         this.#logger.warn({ runId: run.runId, ...record.history.healing }, 'the conversation handed in was not valid and has been healed')
-      if (this.#engine === undefined || run.depth > 0) return await withOutput(await carryOutHere(this.#loop, run, start, record), run)
+      if (this.#engine === undefined || run.depth > 0) return await conclude(await carryOutHere(this.#loop, run, start, record), run)
       this.#liveRuns.set(run.runId, run)
       await this.#engine.start(run.runId, inputToJson(start))
-      return await withOutput(resultFromJson(await this.#engine.result(run.runId), run), run)
+      return await conclude(resultFromJson(await this.#engine.result(run.runId), run), run)
     } finally {
       this.#liveRuns.delete(run.runId)
       run.dispose()

@@ -205,7 +205,7 @@ providers:
   it('counts what happens', async () => {
     const model = scriptedModel([
       { toolCalls: [{ name: 'look' }, { name: 'not_there' }], usage: { inputTokens: 7, outputTokens: 3 } },
-      'done',
+      { text: 'done', usage: { inputTokens: 2, outputTokens: 1 } },
     ])
     const { post, ask } = await startService({ model, tools: [countingTool('look').tool] })
     await post('/v1/runs', { input: 'x' })
@@ -214,7 +214,7 @@ providers:
       'toolloop_runs_total{model="toolloop",kind="run",stop_reason="answered"} 1',
       'toolloop_tool_calls_total{tool="look",outcome="ok"} 1',
       'toolloop_tool_calls_total{tool="of a client",outcome="rejected"} 1',
-      'toolloop_tokens_total{model="toolloop",direction="input"} 7',
+      'toolloop_tokens_total{model="toolloop",direction="input"} 9',
       'toolloop_run_duration_seconds_count{model="toolloop",kind="run"} 1',
       'toolloop_runs_running 0',
       'toolloop_http_requests_total{route="/v1/runs",method="POST",status="200"} 1',
