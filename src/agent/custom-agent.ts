@@ -30,7 +30,8 @@ export abstract class CustomAgent<Context = unknown> extends ToolAgent<Context> 
     super(options)
     const instructions = (input: { context: Context }) => this.instructions(input)
     // What each run is given besides is here as well for those that a journal takes up again.
-    this.#runner = new AgentRunner({ ...options, model: this.model, tools: toolsOf(this), instructions, ...this.#overrides({}) })
+    const own = { ...options, model: this.model, tools: toolsOf(this), instructions, ...this.#overrides({}) }
+    this.#runner = new AgentRunner(own, undefined, { warns: false })
   }
 
   /** The tools of a run, asked for when it begins. Default: the bound ones. */

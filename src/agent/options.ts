@@ -138,12 +138,8 @@ function checkCompaction(compaction: CompactionOptions | undefined): void {
     throw new InvalidOptionError('compaction.summarise', 'a function', summarise)
 }
 
-const told = new WeakMap<ChatModel, WeakSet<Logger>>()
-
-/** Logs what of a model's settings is deprecated: once for an agent, which has one model and one logger. */
+/** Logs what of a model's settings is deprecated. Called once for each agent. */
 export function warnOfDeprecated(model: ChatModel, logger: Logger = defaultLogger): void {
   const { deprecated } = model.capabilities
-  if (deprecated === undefined || told.get(model)?.has(logger)) return
-  told.set(model, (told.get(model) ?? new WeakSet<Logger>()).add(logger))
-  logger.warn({ provider: model.provider, model: model.model }, deprecated)
+  if (deprecated !== undefined) logger.warn({ provider: model.provider, model: model.model }, deprecated)
 }

@@ -221,7 +221,7 @@ export interface ToolCallRecord {
   errorCode?: ErrorCode
   durationMs: number
   attempts: number
-  /** What had to be put right before the call could be understood. */
+  /** What had to be put right before the call could be understood, such as values of another type than their schema's. */
   repairs?: string[]
   /** What runs made inside the call have used up. */
   nested?: Spent

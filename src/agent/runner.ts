@@ -37,8 +37,11 @@ export class AgentRunner<Context = unknown> {
   /** Runs under a journal that were started here, so that an execution in this process gets the caller's context and listeners. */
   readonly #liveRuns = new Map<string, LiveRun>()
 
-  /** `loop`: another one in place of this file's; `createAgentRunner` of `toolloop/backends` gives it. */
-  constructor(options: RunnerOptions<Context>, loop: Loop = runLoop) {
+  /**
+   * `loop`: another one in place of this file's; `createAgentRunner` of `toolloop/backends` gives it. `warns`: whether it logs that a
+   * setting of its model is deprecated; false where the agent it is a part of has.
+   */
+  constructor(options: RunnerOptions<Context>, loop: Loop = runLoop, { warns = true }: { warns?: boolean } = {}) {
     resolveLimits(options)
     this.#options = options
     this.#loop = loop
@@ -46,7 +49,7 @@ export class AgentRunner<Context = unknown> {
     checkSettings(options, this.#model)
     this.#tools = toToolSet(options.tools)
     this.#logger = options.logger === undefined ? defaultLogger : redacting(options.logger)
-    warnOfDeprecated(this.#model, options.logger)
+    if (warns) warnOfDeprecated(this.#model, options.logger)
     this.bus = options.bus ?? new EventBus((error, event) => this.#logger.error({ error, event }, 'event listener failed'))
     this.#engine = options.journal?.connect((durable, input) => this.#execute(durable, input))
   }

@@ -129,6 +129,10 @@ describe.each([
     const other = recordingLogger()
     await new Concierge({ model: agent.model, logger: other.logger, ...options }).run('one')
     expect(other.records).toHaveLength(1)
+    // So does one that shares the logger as well.
+    await new Concierge({ model: agent.model, logger, ...options }).run('one')
+    new AgentRunner({ model: agent.model, logger })
+    expect(records.map(({ level }) => level)).toEqual(['warn', 'warn', 'warn'])
   })
 
   it.each([
