@@ -1,4 +1,5 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { createModel } from '../../src/models/create-model.ts'
 import { compileCheck } from '../../src/service/check-schema.ts'
 import { scriptedModel, startMockProvider } from '../../src/testing/index.ts'
 import type { JsonSchema } from '../../src/tools/tool.ts'
@@ -223,6 +224,20 @@ providers:
     // Every sample belongs to a metric that was announced.
     for (const line of metrics.split('\n')) expect(line).toMatch(/^$|^# (HELP|TYPE) \w+ .|^\w+(\{(\w+="[^"]*",?)+\})? [\d.e+-]+$/)
   })
+})
+
+it('a model that is not set up is told as the service’s own problem, and nothing of the run is kept', async () => {
+  const key = process.env.OPENAI_API_KEY
+  delete process.env.OPENAI_API_KEY
+  try {
+    const { post, ask } = await startService({ model: createModel('openai/gpt-5.2') })
+    const refused = await post('/v1/runs', { input: 'x' })
+    expect(refused.status).toBe(500)
+    expect(await json(refused)).toMatchObject({ error: { code: 'missing_api_key', message: expect.stringContaining('OPENAI_API_KEY') } })
+    expect((await json(ask('/v1/runs'))).data).toEqual([])
+  } finally {
+    if (key !== undefined) process.env.OPENAI_API_KEY = key
+  }
 })
 
 describe('runs that are kept', () => {
