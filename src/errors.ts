@@ -86,6 +86,18 @@ export class ToolloopError extends Error {
   }
 }
 
+const setupCodes: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'invalid_option',
+  'missing_api_key',
+  'missing_dependency',
+  'unknown_provider',
+])
+
+/** Whether it is the programmer who has to put it right before anything can be sent, such as a missing key. */
+export function isSetupFault(error: unknown): error is ToolloopError {
+  return ToolloopError.isInstance(error) && setupCodes.has(error.code)
+}
+
 /** An option or a definition that is not allowed. What was expected and, where that may be told, what came are in the message. */
 export class InvalidOptionError extends ToolloopError {
   override readonly name = 'InvalidOptionError'

@@ -1,7 +1,9 @@
 import { EventEmitter } from 'eventemitter3'
 import { messageOf } from './errors.ts'
 import { toJson } from './json.ts'
-import type { Json, JsonObject, Usage } from './messages.ts'
+import type { FinishReason, Json, JsonObject, Usage } from './messages.ts'
+
+export type { FinishReason }
 
 /** Names of all events. The values are the names, so `'TOOL_CALL_START'` works as well. */
 export const Event = {
@@ -36,8 +38,6 @@ export type StopReason =
   | 'repeated_calls'
   | 'refused'
   | 'model_error'
-
-export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'content_filter' | 'refusal' | 'error'
 
 export interface EventPayloads {
   RUN_START: { provider: string; model: string; tools: string[] }

@@ -37,6 +37,7 @@ export type {
   ToolCallRecord,
 } from './agent/run.ts'
 export { RunControl } from './agent/run-control.ts'
+export { RunError } from './agent/run-error.ts'
 export type { RunStream } from './agent/run-stream.ts'
 export { AgentRunner } from './agent/runner.ts'
 export { type AsToolOptions, asTool, type RunnableAgent } from './agent/sub-agent.ts'
@@ -65,6 +66,7 @@ export {
   type StopReason,
 } from './events.ts'
 export { createLogger, type LeveledLogger, type Logger, type LoggerOptions, type LogLevel, redact, redactText } from './log.ts'
+export type { MessageInput } from './message-input.ts'
 export {
   type AIMessage,
   type AssistantToolCallMessage,

@@ -71,11 +71,23 @@ export type ChatMessage = StandardChatMessage | AssistantToolCallMessage | ToolR
 /** The tool message `CustomAgent.run()` appends. */
 export type ToolMessage = ToolResultMessage
 
-/** What `ToolAgent.generate()` returns: one model reply, its calls parsed. `toolCalls` is `[]` when there are none. */
+/**
+ * Why a response ended. `'tool_calls'`: it has complete calls; `'length'`: it was cut by a limit; `'content_filter'`: the provider's filter
+ * stopped it; `'refusal'`: the model declined; `'error'`: the provider ended it with an error.
+ */
+export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'content_filter' | 'refusal' | 'error'
+
+/**
+ * What `ToolAgent.generate()` returns: one model reply, its calls parsed. `toolCalls` is `[]` when there are none. It can stand among the
+ * messages of any conversation that is handed in.
+ */
 export interface AIMessage {
   role: 'assistant'
   content: string
   toolCalls: ParsedToolCall[]
+  finishReason: FinishReason
+  /** Estimated where the provider reports none. */
+  usage?: Usage
   providerData?: ProviderData
 }
 

@@ -1,4 +1,5 @@
 import { messageOf, show, ToolloopError } from './errors.ts'
+import { type MessageInput, toChatMessages } from './message-input.ts'
 import {
   type AssistantToolCallMessage,
   type ChatMessage,
@@ -46,9 +47,9 @@ export function messagesFromOpenAI(list: readonly object[]): ChatMessage[] {
   })
 }
 
-/** Turns our messages into Chat Completions messages: plain data, ready for the OpenAI SDK or a fine-tuning file. */
-export function messagesToOpenAI(list: readonly ChatMessage[]): OpenAIMessage[] {
-  return list.map(toOpenAIMessage)
+/** Turns our messages into Chat Completions messages: plain data, ready for the OpenAI SDK or a fine-tuning file. Throws `invalid_message`. */
+export function messagesToOpenAI(list: readonly MessageInput[]): OpenAIMessage[] {
+  return toChatMessages(list).map(toOpenAIMessage)
 }
 
 export function toOpenAIMessage(message: ChatMessage): OpenAIMessage {

@@ -1,3 +1,4 @@
+import { type MessageInput, toChatMessages } from '../message-input.ts'
 import { type ChatMessage, isToolResult, type ToolResultMessage, textOf } from '../messages.ts'
 import { estimateTokens } from '../models/usage.ts'
 
@@ -93,10 +94,11 @@ export function sizeOf(messages: readonly ChatMessage[], estimate: (message: Cha
 
 /**
  * A conversation that fits into so many tokens, to be stored or passed on in place of the long one: old results shortened, then the oldest
- * rounds left out, calls and results whole, system messages and the task kept. The conversation itself where it fits; done twice, it
- * changes nothing more. The last round stays whole, also where it alone is too long.
+ * rounds left out, calls and results whole, system messages and the task kept. The whole conversation where it fits; done twice, it
+ * changes nothing more. The last round stays whole, also where it alone is too long. Throws `invalid_message`.
  */
-export function compactMessages(messages: readonly ChatMessage[], size: CompactionSize): readonly ChatMessage[] {
+export function compactMessages(given: readonly MessageInput[], size: CompactionSize): readonly ChatMessage[] {
+  const messages = toChatMessages(given)
   if (sizeOf(messages, size.estimate) <= size.tokens) return messages
   const plan = planCompaction(messages, noCompaction, size)
   const summary = earlierSummary(messages.slice(0, plan.from))

@@ -34,7 +34,8 @@ export abstract class CustomAgent<Context = unknown> extends ToolAgent<Context> 
     // What each run is given besides is here as well for those that a journal takes up again.
     // Without what a subclass has added.
     const own = knownOptions(options, runnerOptionNames)
-    this.#runner = new AgentRunner({ ...own, model: this.model, tools: toolsOf(this), instructions, ...this.#overrides({}) })
+    const made = { ...own, model: this.model, tools: toolsOf(this), instructions, ...this.#overrides({}) }
+    this.#runner = new AgentRunner(made, undefined, { warns: false })
   }
 
   /** The tools of a run, asked for when it begins. Default: the bound ones. */

@@ -38,6 +38,7 @@ export function inputToJson({ settings, ...input }: DurableInput): Json {
     remembered,
     activeTools,
     outputRetries,
+    throwOnError,
     compaction,
     temperature,
     topP,
@@ -65,6 +66,7 @@ export function inputToJson({ settings, ...input }: DurableInput): Json {
     remembered,
     activeTools,
     outputRetries,
+    throwOnError,
   }
   const bounds = {
     toolTimeoutMs,

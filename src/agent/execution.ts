@@ -7,6 +7,7 @@ import { type Durable, InMemory, type Recorded } from './journal.ts'
 import type { LiveRun } from './live-run.ts'
 import { outputOf } from './output.ts'
 import type { RunResult } from './run.ts'
+import { returned } from './run-error.ts'
 import { type Ending, RunRecord, stoppedByGuardrail } from './run-record.ts'
 
 /** The loop, as it is given to an execution. */
@@ -74,8 +75,12 @@ export async function checkedInput(
 
 const answeredAtLimit: ReadonlySet<StopReason> = new Set<StopReason>(['max_iterations', 'repeated_calls'])
 
-/** The result with what the schema of the output makes of the answer. */
-export async function withOutput(result: RunResult, run: LiveRun): Promise<RunResult<never>> {
+/** The result as it is returned, with what the schema of the output makes of the answer. Throws a `RunError` where that is to be thrown. */
+export async function conclude(result: RunResult, run: LiveRun): Promise<RunResult<never>> {
+  return returned(await withOutput(result, run), run.settings)
+}
+
+async function withOutput(result: RunResult, run: LiveRun): Promise<RunResult<never>> {
   if (run.output === undefined) return result as RunResult<never>
   const isAnswered = result.stopReason === 'answered' || (run.settings.onLimit === 'answer' && answeredAtLimit.has(result.stopReason))
   const answer = isAnswered ? await outputOf(run.output, result.text, { timeoutMs: run.limits.toolTimeoutMs }) : undefined

@@ -1,9 +1,9 @@
 import pTimeout from 'p-timeout'
 import { InvalidOptionError, messageOf } from '../errors.ts'
 import { Event } from '../events.ts'
+import { isContent, type MessageInput, toChatMessages } from '../message-input.ts'
 import { type ChatMessage, type Content, copyJson, isJsonObject, type JsonObject } from '../messages.ts'
 import { checkCallbackNames, type OptionNames } from '../option-names.ts'
-import { History, isContent } from './history.ts'
 import type { HookPlace, ToolEnding, ToolTurn } from './hooks.ts'
 import type { LiveRun } from './live-run.ts'
 
@@ -31,7 +31,7 @@ export interface Guardrail<Context = unknown> {
    * What the run was started with, before anything is sent, and what a `RunControl` sends to it. `refuse` is `stop` here: there is no one
    * to go on. What has not passed is in the result as a note that it was withheld, so that a run that goes on from there does not send it.
    */
-  input?(check: HookPlace<Context> & { readonly messages: readonly ChatMessage[] }): Verdict<readonly ChatMessage[]>
+  input?(check: HookPlace<Context> & { readonly messages: readonly ChatMessage[] }): Verdict<readonly MessageInput[]>
   /**
    * The text of each response, and an answer with a schema as JSON, however it is given; with such a check they are given out only when they
    * have passed. `refuse` on an answer: it is withheld, and the model answers again (at most `outputRetries` times, then the run ends
@@ -56,7 +56,9 @@ export function hasGuardrail({ settings }: LiveRun, place: Place): boolean {
 
 export function checkInput(run: LiveRun, messages: readonly ChatMessage[], iteration: number): Promise<Checked<readonly ChatMessage[]>> {
   const place = placeOf(run, iteration)
-  return askAll(run, place, 'input', messages, (guardrail, asked) => guardrail.input?.({ ...place, messages: copyJson(asked) }))
+  return askAll(run, place, 'input', messages, async (guardrail, asked) =>
+    taken(await guardrail.input?.({ ...place, messages: copyJson(asked) })),
+  )
 }
 
 export function checkOutput(run: LiveRun, iteration: number, text: string): Promise<Checked<string>> {
@@ -128,11 +130,15 @@ async function askAll<T>(
   return { passed: true, subject }
 }
 
+/** The verdict with its messages as they are kept. Throws `invalid_message`. */
+function taken(verdict: GuardrailVerdict<readonly MessageInput[]>): GuardrailVerdict<readonly ChatMessage[]> {
+  if (typeof verdict !== 'object' || verdict === null || !('replace' in verdict)) return verdict
+  return { replace: toChatMessages(verdict.replace, 'replace') }
+}
+
 /** Throws for what can't be in the subject's place. */
 function checkReplacement(place: Place, value: unknown): void {
-  if (place === 'input' && !Array.isArray(value)) throw new TypeError('Expected `replace` to be an array of messages')
-  if (place === 'input') new History(value as ChatMessage[])
-  else if (place === 'output' && typeof value !== 'string') throw new TypeError('Expected `replace` to be a text')
+  if (place === 'output' && typeof value !== 'string') throw new TypeError('Expected `replace` to be a text')
   else if (place === 'call' && !isJsonObject(value)) throw new TypeError('Expected `replace` to be the arguments, an object')
   else if (place === 'result' && !isContent(value)) throw new TypeError('Expected `replace` to be a text or an array of parts')
   // What is no JSON, such as an object that holds itself, throws here.

@@ -1,14 +1,5 @@
-import { show, ToolloopError } from '../errors.ts'
-import {
-  type ChatMessage,
-  type Content,
-  copyJson,
-  hasToolCalls,
-  isJsonObject,
-  isToolResult,
-  type ToolCall,
-  type ToolResultMessage,
-} from '../messages.ts'
+import { frozenMessage, type MessageInput, toChatMessages } from '../message-input.ts'
+import { type ChatMessage, type Content, hasToolCalls, isToolResult, type ToolCall, type ToolResultMessage } from '../messages.ts'
 import { type Compaction, compacted, noCompaction } from './compaction.ts'
 
 /** What had to be put right in a conversation that was handed in. All zero for a valid one. */
@@ -42,15 +33,16 @@ export class History {
   #earlier = 0
 
   /**
-   * `instructions` becomes the first message, unless the conversation already begins with it. The first `given` messages of the
-   * conversation are from earlier. Throws `invalid_message`.
+   * `instructions` becomes the first message, unless the conversation already begins with it. Its first `earlier` messages are from
+   * before. Throws `invalid_message`.
    */
-  constructor(conversation: readonly ChatMessage[] = [], instructions?: string, given = 0) {
+  constructor(given: readonly MessageInput[] = [], instructions?: string, earlier = 0) {
+    const conversation = toChatMessages(given)
     const [first] = conversation
     const isThere = first?.role === 'system' && first.content === instructions
-    if (instructions !== undefined && !isThere) this.#push(adopt({ role: 'system', content: instructions }))
+    if (instructions !== undefined && !isThere) this.#push(frozenMessage({ role: 'system', content: instructions }))
     this.#prefix = this.#messages.length
-    this.#load(conversation, given)
+    this.#load(conversation, earlier)
   }
 
   /** How many messages of the list, without the instructions, are from earlier: not as many as were given, where those were healed. */
@@ -93,7 +85,7 @@ export class History {
 
   /** Other instructions in place of those there are. */
   instruct(instructions: string | undefined): void {
-    const first = instructions === undefined ? [] : [adopt<ChatMessage>({ role: 'system', content: instructions })]
+    const first = instructions === undefined ? [] : [frozenMessage<ChatMessage>({ role: 'system', content: instructions })]
     const shift = first.length - this.#prefix
     this.#messages.splice(0, this.#prefix, ...first)
     this.#prefix = first.length
@@ -112,18 +104,18 @@ export class History {
         this.#open.set(call.id, call)
       }
     }
-    this.#push(adopt(message))
+    this.#push(frozenMessage(message))
   }
 
   /** Takes over messages of any kind, put in order like those a conversation begins with. */
-  extend(messages: readonly ChatMessage[]): void {
-    this.#load(messages, 0)
+  extend(messages: readonly MessageInput[]): void {
+    this.#load(toChatMessages(messages), 0)
   }
 
   /** Takes over the result of an open call; false, and nothing appended, when there is no such call. */
   appendResult(result: ToolResultMessage): boolean {
     if (!this.#open.delete(result.toolCallId)) return false
-    this.#push(adopt(result))
+    this.#push(frozenMessage(result))
     return true
   }
 
@@ -155,7 +147,6 @@ export class History {
   }
 
   #load(conversation: readonly ChatMessage[], given: number): void {
-    for (let i = 0; i < conversation.length; i++) checkMessage(conversation[i], i)
     const results = new ResultIndex(conversation)
     const countEarlier = (position: number) => {
       if (position < given) this.#earlier = this.length
@@ -163,13 +154,13 @@ export class History {
     conversation.forEach((message, position) => {
       if (isToolResult(message)) return
       if (!hasToolCalls(message)) {
-        this.append(ownCopy(message))
+        this.append(message)
         countEarlier(position)
         return
       }
       const calls = this.withUniqueIds(message.toolCalls)
       const renamed = calls.some((call, index) => call !== message.toolCalls[index])
-      this.append(ownCopy(renamed ? { ...message, toolCalls: calls } : message))
+      this.append(renamed ? { ...message, toolCalls: calls } : message)
       countEarlier(position)
       message.toolCalls.forEach((given, index) => {
         const call = calls[index] ?? given
@@ -181,7 +172,7 @@ export class History {
           return
         }
         if (found.moved) this.healing.movedResults++
-        this.appendResult(ownCopy(call.id === found.message.toolCallId ? found.message : { ...found.message, toolCallId: call.id }))
+        this.appendResult(call.id === found.message.toolCallId ? found.message : { ...found.message, toolCallId: call.id })
         countEarlier(found.position)
       })
     })
@@ -233,100 +224,4 @@ function push<T>(map: Map<string, T[]>, key: string, item: T): void {
   const list = map.get(key)
   if (list === undefined) map.set(key, [item])
   else list.push(item)
-}
-
-const own = new WeakSet<ChatMessage>()
-
-/** A frozen copy of a message; one that is already ours is used again as it is. */
-function ownCopy<M extends ChatMessage>(message: M): M {
-  return own.has(message) ? message : adopt(copyJson(message))
-}
-
-const maxLevels = 200
-const maxValues = 1_000_000
-
-/** How deep a value is nested, and how many values it has written out: what is referred to twice counts twice. */
-interface Extent {
-  levels: number
-  values: number
-}
-
-const endless: Extent = { levels: Number.POSITIVE_INFINITY, values: Number.POSITIVE_INFINITY }
-
-/** Looks at each object once, however often it is referred to. One that holds itself, or lies too deep, is endless. */
-function extentOf(value: unknown, measured = new Map<object, Extent>(), level = 0): Extent {
-  if (typeof value !== 'object' || value === null) return { levels: 0, values: 1 }
-  const known = measured.get(value)
-  if (known !== undefined) return known
-  if (level > maxLevels) return endless
-  // Until it is measured: whoever meets it meanwhile is inside of it.
-  measured.set(value, endless)
-  const extent: Extent = { levels: 1, values: 1 }
-  for (const item of Object.values(value)) {
-    const { levels, values } = extentOf(item, measured, level + 1)
-    extent.levels = Math.max(extent.levels, levels + 1)
-    extent.values += values
-  }
-  measured.set(value, extent)
-  return extent
-}
-
-function adopt<M extends ChatMessage>(message: M): M {
-  own.add(message)
-  return deepFreeze(message)
-}
-
-function deepFreeze<T>(value: T): T {
-  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
-    Object.freeze(value)
-    for (const item of Object.values(value)) deepFreeze(item)
-  }
-  return value
-}
-
-const roles: readonly unknown[] = ['system', 'user', 'assistant', 'tool']
-const partTypes: readonly unknown[] = ['text', 'image', 'file']
-
-/** Whether it can be the content of a tool message. */
-export function isContent(content: unknown): content is Content {
-  return typeof content === 'string' || (Array.isArray(content) && content.every(isPart))
-}
-
-function isPart(part: unknown): boolean {
-  return isJsonObject(part) && partTypes.includes(part.type) && (part.type !== 'text' || typeof part.text === 'string')
-}
-
-function checkMessage(message: unknown, position: number): void {
-  const fail = (expected: string, got: unknown): never => {
-    throw new ToolloopError('invalid_message', `Expected messages[${position}]${expected}, got \`${show(got)}\``)
-  }
-  if (!isJsonObject(message)) {
-    fail(' to be a message', message)
-    return
-  }
-  const { role, content, toolCallId, toolCalls } = message
-  if (!roles.includes(role)) fail(".role to be 'system', 'user', 'assistant' or 'tool'", role)
-  if (typeof content !== 'string' && !(Array.isArray(content) && (role === 'user' || role === 'tool'))) {
-    fail('.content to be a string, or an array of parts in a user or tool message', content)
-  }
-  for (const part of Array.isArray(content) ? content : [])
-    if (!isPart(part)) fail(".content to hold parts of type 'text', 'image' or 'file'", part)
-  const { levels, values } = extentOf(message)
-  // Not shown: writing it out may never end.
-  if (levels > maxLevels) fail(` to be at most ${maxLevels} levels deep`, 'a message that is deeper, or holds itself')
-  if (values > maxValues) fail(` to have at most ${maxValues} values`, `a message of ${values}`)
-  if (role === 'tool' && typeof toolCallId !== 'string') fail('.toolCallId to be a string', toolCallId)
-  if (toolCalls !== undefined && !Array.isArray(toolCalls)) fail('.toolCalls to be an array', toolCalls)
-  for (const call of Array.isArray(toolCalls) ? toolCalls : []) {
-    const body = isJsonObject(call) ? call.function : undefined
-    if (
-      !isJsonObject(call) ||
-      typeof call.id !== 'string' ||
-      !isJsonObject(body) ||
-      typeof body.name !== 'string' ||
-      typeof body.arguments !== 'string'
-    ) {
-      fail('.toolCalls to hold `{id, type, function: {name, arguments}}` with texts', call)
-    }
-  }
 }

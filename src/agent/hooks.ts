@@ -1,11 +1,11 @@
 import pTimeout from 'p-timeout'
 import { InvalidOptionError, messageOf } from '../errors.ts'
 import type { FinishReason } from '../events.ts'
+import { isContent, type MessageInput } from '../message-input.ts'
 import { type ChatMessage, type Content, copyJson, isJsonObject, type JsonObject, type Usage } from '../messages.ts'
 import type { AnyModel } from '../models/create-model.ts'
 import type { ChatModel, ToolChoice } from '../models/model.ts'
 import { checkCallbackNames, type OptionNames } from '../option-names.ts'
-import { isContent } from './history.ts'
 import type { LiveRun } from './live-run.ts'
 import type { ToolCallOutcome } from './run.ts'
 
@@ -31,7 +31,7 @@ export interface ModelTurn<Context = unknown> extends HookPlace<Context> {
 /** What is different for this one request. The run's own conversation stays as it is. */
 export interface ModelTurnChange {
   /** Sent instead. Put in order where calls lack results or results calls. */
-  messages?: readonly ChatMessage[]
+  messages?: readonly MessageInput[]
   /** The tools of the run that are sent, by name; the others can't be called in this turn. */
   tools?: readonly string[]
   model?: AnyModel

@@ -1,8 +1,8 @@
-import { InvalidOptionError, ToolloopError } from '../errors.ts'
-import { type ToolSet, ToolView } from '../tools/registry.ts'
+import { InvalidOptionError, isSetupFault, ToolloopError } from '../errors.ts'
+import type { ToolSet } from '../tools/registry.ts'
 import type { AnyTool, ToolContext } from '../tools/tool.ts'
 import { type EventTap, LiveRun, type LiveRunParts, type RunParent } from './live-run.ts'
-import { toToolSet } from './options.ts'
+import { activeTools, toToolSet } from './options.ts'
 import { openOutput } from './output.ts'
 import type { OutputOptions, RunOptions, RunSettings } from './run.ts'
 import { RunControl } from './run-control.ts'
@@ -22,7 +22,7 @@ interface OpenRun extends Omit<LiveRunParts, 'registry' | 'runId' | 'output' | '
 /** A run that is about to begin, with its tools, its output and its place in another run. Throws `invalid_option` or `too_deep`. */
 export function openRun({ tools: given, left, ...parts }: OpenRun): LiveRun {
   const { settings, model } = parts
-  const tools = activeTools(toToolSet(given), parts)
+  const tools = activeTools(toToolSet(given), settings, parts.logger)
   // Only callers who say so in the types have one.
   const schema = (settings as Partial<OutputOptions>).output
   const output = schema === undefined ? {} : { output: openOutput(schema, tools) }
@@ -43,6 +43,23 @@ export function openRun({ tools: given, left, ...parts }: OpenRun): LiveRun {
   return run
 }
 
+/**
+ * Makes the run's model ready. Rejects for one that can't be asked as it is set up: nothing has happened then. Where hooks may choose
+ * another for each request, the model they choose is asked without that.
+ */
+export async function prepareModel(run: LiveRun): Promise<void> {
+  const { hooks, control } = run.settings
+  if (run.interruption !== undefined || hooks?.some(({ beforeModel }) => beforeModel !== undefined)) return
+  const model = control?.model ?? run.model
+  if (model.prepare === undefined) return
+  try {
+    await run.untilInterrupted(model.prepare())
+  } catch (error) {
+    // Anything else is told by the request, which may be made again.
+    if (isSetupFault(error)) throw error
+  }
+}
+
 /** What a nested run has from the call it is made in, where neither its caller nor its runner says otherwise. */
 export function withParent<Context>(options: RunOptions<Context>, runner: RunSettings<Context>): RunOptions<Context> {
   const { parent, context = parent?.context } = options
@@ -59,12 +76,4 @@ function parentOf({ run, toolCallId }: ToolContext<never>, forwards: boolean): R
     throw new ToolloopError('too_deep', `Expected runs to be nested at most ${depthLimit} deep (\`limits.depth\`)`)
   }
   return { run, toolCallId, forwards }
-}
-
-function activeTools(tools: ToolSet, { settings, logger }: Pick<OpenRun, 'settings' | 'logger'>): ToolSet {
-  const { activeTools: only } = settings
-  if (only === undefined) return tools
-  const missing = only.filter((name) => tools.get(name) === undefined)
-  if (missing.length > 0) logger.warn({ missing }, '`activeTools` names tools that are not there')
-  return new ToolView(tools, { only })
 }

@@ -28,6 +28,7 @@ const settings: OptionNames<RunSettings> = {
   activeTools: true,
   outputRetries: true,
   approve: true,
+  throwOnError: true,
 }
 
 export const runnerOptionNames: OptionNames<RunnerOptions> = {

@@ -1,10 +1,11 @@
 import { InvalidOptionError } from '../errors.ts'
 import { defaultLogger, type Logger } from '../log.ts'
+import { toChatMessage, toChatMessages } from '../message-input.ts'
 import type { ChatMessage } from '../messages.ts'
 import { openModel } from '../models/create-model.ts'
 import { fallbackModel } from '../models/fallback.ts'
 import type { ChatModel } from '../models/model.ts'
-import { ToolRegistry, type ToolSet } from '../tools/registry.ts'
+import { ToolRegistry, type ToolSet, ToolView } from '../tools/registry.ts'
 import type { AnyTool } from '../tools/tool.ts'
 import { chooseCallForm } from './call-form.ts'
 import { checkGuardrails } from './guardrails.ts'
@@ -28,8 +29,8 @@ export function toToolSet(tools: readonly AnyTool[] | ToolSet | undefined): Tool
   return tools
 }
 
-function isList(tools: readonly AnyTool[] | ToolSet): tools is readonly AnyTool[] {
-  return Array.isArray(tools)
+function isList<T>(value: T): value is Extract<T, readonly unknown[]> {
+  return Array.isArray(value)
 }
 
 export function isToolSet(tools: unknown): tools is ToolSet {
@@ -38,9 +39,19 @@ export function isToolSet(tools: unknown): tools is ToolSet {
   return [get, names, list, getAllSpecs].every((member) => typeof member === 'function') && 'size' in tools
 }
 
+/** The tools a model is told of: all, or those that `activeTools` names. */
+export function activeTools(tools: ToolSet, { activeTools: only }: RunSettings<never>, logger: Logger = defaultLogger): ToolSet {
+  if (only === undefined) return tools
+  const missing = only.filter((name) => tools.get(name) === undefined)
+  if (missing.length > 0) logger.warn({ missing }, '`activeTools` names tools that are not there')
+  return new ToolView(tools, { only })
+}
+
+/** Throws `invalid_option` for what is no input at all, and `invalid_message`. */
 export function toMessages(input: RunInput): readonly ChatMessage[] {
   if (typeof input === 'string') return [{ role: 'user', content: input }]
-  if (typeof input === 'object' && input !== null) return 'role' in input ? [input] : input
+  if (isList(input)) return toChatMessages(input, 'input')
+  if (typeof input === 'object' && input !== null) return [toChatMessage(input, 'input')]
   throw new InvalidOptionError('input', 'a text, a message or an array of messages', input)
 }
 
@@ -88,6 +99,7 @@ export function checkSettings(settings: RunSettings<never>, model: ChatModel): v
     guardrails,
     activeTools,
     outputRetries,
+    throwOnError,
   } = settings
   checkCostIsKnown(settings.limits, model.capabilities)
   if (onLimit !== undefined && onLimit !== 'stop' && onLimit !== 'answer')
@@ -106,6 +118,8 @@ export function checkSettings(settings: RunSettings<never>, model: ChatModel): v
     throw new InvalidOptionError('activeTools', 'an array of names', activeTools)
   if (outputRetries !== undefined && !(Number.isInteger(outputRetries) && outputRetries >= 0))
     throw new InvalidOptionError('outputRetries', 'an integer ≥ 0', outputRetries)
+  if (throwOnError !== undefined && typeof throwOnError !== 'boolean')
+    throw new InvalidOptionError('throwOnError', 'true or false', throwOnError)
   if (approve !== undefined && typeof approve !== 'function') throw new InvalidOptionError('approve', 'a function', approve)
   if (stopWhen !== undefined && typeof stopWhen !== 'function') throw new InvalidOptionError('stopWhen', 'a function', stopWhen)
 }
@@ -124,12 +138,8 @@ function checkCompaction(compaction: CompactionOptions | undefined): void {
     throw new InvalidOptionError('compaction.summarise', 'a function', summarise)
 }
 
-const told = new WeakMap<ChatModel, WeakSet<Logger>>()
-
-/** Logs what of a model's settings is deprecated: once for an agent, which has one model and one logger. */
+/** Logs what of a model's settings is deprecated. Called once for each agent. */
 export function warnOfDeprecated(model: ChatModel, logger: Logger = defaultLogger): void {
   const { deprecated } = model.capabilities
-  if (deprecated === undefined || told.get(model)?.has(logger)) return
-  told.set(model, (told.get(model) ?? new WeakSet<Logger>()).add(logger))
-  logger.warn({ provider: model.provider, model: model.model }, deprecated)
+  if (deprecated !== undefined) logger.warn({ provider: model.provider, model: model.model }, deprecated)
 }

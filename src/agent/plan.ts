@@ -89,7 +89,14 @@ export async function planCalls(input: PlanInput): Promise<Plan> {
       prepared.set(id, preparation.call)
       const { args } = preparation.call
       const approval = await input.needsApproval(preparation.call)
-      return { ...base, args, action: tool.execute === undefined ? 'client' : 'run', ...(approval ? { approval } : {}) }
+      const putRight = [...repairs, ...(preparation.repairs ?? [])]
+      return {
+        ...base,
+        ...(putRight.length === 0 ? {} : { repairs: putRight }),
+        args,
+        action: tool.execute === undefined ? 'client' : 'run',
+        ...(approval ? { approval } : {}),
+      }
     }),
   )
   return { calls, planned, prepared }

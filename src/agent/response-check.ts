@@ -1,7 +1,8 @@
 import { ModelError } from '../errors.ts'
 import type { FinishReason } from '../events.ts'
-import { isJsonObject } from '../messages.ts'
-import type { ModelResponse } from '../models/model.ts'
+import { isJsonObject, type Usage } from '../messages.ts'
+import type { ChatModel, ModelRequest, ModelResponse } from '../models/model.ts'
+import { withWholeUsage } from '../models/usage.ts'
 
 /** Whether there is nothing in it to go on with. */
 export function isEmpty({ text, toolCalls, finishReason }: ModelResponse): boolean {
@@ -10,8 +11,17 @@ export function isEmpty({ text, toolCalls, finishReason }: ModelResponse): boole
 
 const finishReasons: readonly FinishReason[] = ['stop', 'length', 'tool_calls', 'content_filter', 'refusal', 'error']
 
+/** The response of a model as the loop relies on it: checked, and with what the request has used. Throws `bad_response` or `provider_error`. */
+export function takeResponse(
+  response: unknown,
+  model: Pick<ChatModel, 'provider' | 'model'>,
+  request: ModelRequest,
+): ModelResponse & { usage: Usage } {
+  return withWholeUsage(request, checkResponse(response, model))
+}
+
 /** A model written by others may return anything: what the loop reads is checked once, here. */
-export function checkResponse(response: unknown, { provider, model }: { provider: string; model: string }): ModelResponse {
+function checkResponse(response: unknown, { provider, model }: Pick<ChatModel, 'provider' | 'model'>): ModelResponse {
   const fail = (what: string): never => {
     throw new ModelError('bad_response', `Expected the model's response to have ${what}`, { provider, model, retryable: false })
   }

@@ -26,6 +26,11 @@ export class RunControl {
     return this.#messages
   }
 
+  /** What is to be asked from the next turn on, where it has not been taken up yet. */
+  get model(): ChatModel | undefined {
+    return this.#model
+  }
+
   /** Adds a user's words, or messages, to the conversation. The run goes on with them even if the model has just answered. Throws `invalid_message`. */
   send(input: RunInput): void {
     this.#messages.push(...new History(toMessages(input)).messages)

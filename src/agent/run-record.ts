@@ -104,10 +104,14 @@ export class RunRecord {
     const { outputRetries = 2 } = run.settings
     if (objection !== undefined) run.objections++
     const rejected = this.toolCalls.filter(({ tool, outcome }) => tool === run.output?.tool.name && outcome === 'rejected')
-    if (run.objections + rejected.length <= outputRetries) return undefined
+    const given = run.objections + rejected.length
+    if (given <= outputRetries) return undefined
     const last = rejected.at(-1)
-    const message = objection?.text ?? textOf(last?.content ?? '')
-    if ((objection?.code ?? last?.errorCode) === 'guardrail') return { stopReason: 'refused', error: { code: 'guardrail', message } }
+    const isWithheld = (objection?.code ?? last?.errorCode) === 'guardrail'
+    const why = isWithheld ? 'a guardrail withheld the last one' : 'the last one does not fit the schema of `output`'
+    const told = objection?.text ?? textOf(last?.content ?? '')
+    const message = `Expected an answer that is accepted, got ${given} that were not (\`outputRetries\` is ${outputRetries}): ${why}. The model was told: ${told}`
+    if (isWithheld) return { stopReason: 'refused', error: { code: 'guardrail', message } }
     return { stopReason: 'model_error', error: { code: 'invalid_output', message } }
   }
 

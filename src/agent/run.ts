@@ -2,6 +2,7 @@ import type { Dialect } from '../dialects/dialect.ts'
 import type { ErrorCode, ToolloopError } from '../errors.ts'
 import type { EventBus, FinishReason, StopReason } from '../events.ts'
 import type { Logger } from '../log.ts'
+import type { MessageInput } from '../message-input.ts'
 import type { ChatMessage, Content, Json, JsonObject, Usage } from '../messages.ts'
 import type { AnyModel } from '../models/create-model.ts'
 import type { Sampling, ToolChoice } from '../models/model.ts'
@@ -125,6 +126,12 @@ export interface RunSettings<Context = unknown> extends Sampling {
   /** How often an answer that is not accepted may be given anew: one that does not fit `output`, or that a guardrail withheld. Default 2. */
   outputRetries?: number
   /**
+   * True: a run that ends with an error rejects with a `RunError`, which has the `result`. That is every result with an `error`: of stop
+   * reason `model_error`, `refused` or `aborted`, and one whose last answer at a limit failed. A limit that is reached (`deadline`,
+   * `budget`, `max_iterations`, `repeated_calls`), `stopped` and `paused` are no errors. Default false.
+   */
+  throwOnError?: boolean
+  /**
    * Decides calls of tools that need approval while the run waits. Without it such a run ends `paused`; what is pending then is decided by
    * `decisions` alone, also where `resume` is given an `approve`. Throwing means refused.
    */
@@ -149,7 +156,7 @@ export interface RunnerOptions<Context = unknown> extends RunSettings<Context> {
 export interface RunOptions<Context = unknown> extends RunSettings<Context> {
   signal?: AbortSignal
   /** The conversation so far, such as an earlier result's `messages`. Not changed. */
-  messages?: readonly ChatMessage[]
+  messages?: readonly MessageInput[]
   /** Handed to tools, approvals and instructions; never sent to a model, never stored. */
   context?: Context
   /** Replaces the runner's tools for this run. */
@@ -193,7 +200,7 @@ export interface ResumeOptions<Context = unknown> extends Omit<RunOptions<Contex
 }
 
 /** What a run is started with: a user's words, or messages to append to the conversation. */
-export type RunInput = string | ChatMessage | readonly ChatMessage[]
+export type RunInput = string | MessageInput | readonly MessageInput[]
 
 /** How one call ended. `ok` is the only one whose `value` is there. */
 export type ToolCallOutcome = 'ok' | 'failed' | 'timeout' | 'rejected' | 'denied' | 'truncated' | 'cancelled' | 'uncertain'
@@ -214,7 +221,7 @@ export interface ToolCallRecord {
   errorCode?: ErrorCode
   durationMs: number
   attempts: number
-  /** What had to be put right before the call could be understood. */
+  /** What had to be put right before the call could be understood, such as values of another type than their schema's. */
   repairs?: string[]
   /** What runs made inside the call have used up. */
   nested?: Spent

@@ -1,16 +1,17 @@
 import { EventBus, type EventListener, type EventName } from '../events.ts'
 import { defaultLogger, type Logger, redacting } from '../log.ts'
+import { toChatMessages } from '../message-input.ts'
 import type { Json } from '../messages.ts'
 import type { ChatModel } from '../models/model.ts'
 import type { ToolSet } from '../tools/registry.ts'
 import { askWithinWindow } from './context-window.ts'
 import { type DurableInput, inputFromJson, inputToJson, resultFromJson, resultToJson } from './durable-run.ts'
-import { carryOut, carryOutHere, checkedInput, type Loop, openRecord, withOutput } from './execution.ts'
+import { carryOut, carryOutHere, checkedInput, conclude, type Loop, openRecord } from './execution.ts'
 import type { Durable, Engine } from './journal.ts'
-import { RepeatBreaker, refuseAll, resolveLimits } from './limits.ts'
+import { type Budget, RepeatBreaker, refuseAll, resolveLimits } from './limits.ts'
 import type { LiveRun } from './live-run.ts'
 import { closeAnswer, closeStep, endingOfAnswer } from './next-step.ts'
-import { openRun, type Watch, withParent } from './open-run.ts'
+import { openRun, prepareModel, type Watch, withParent } from './open-run.ts'
 import { checkResumeOptionNames, checkRunnerOptionNames, checkRunOptionNames } from './option-names.ts'
 import { checkSettings, mergeOptions, toMessages, toModel, toToolSet, warnOfDeprecated } from './options.ts'
 import type { AnswerOf, OutputSchema } from './output.ts'
@@ -37,8 +38,11 @@ export class AgentRunner<Context = unknown> {
   /** Runs under a journal that were started here, so that an execution in this process gets the caller's context and listeners. */
   readonly #liveRuns = new Map<string, LiveRun>()
 
-  /** `loop`: another one in place of this file's; `createAgentRunner` of `toolloop/backends` gives it. */
-  constructor(options: RunnerOptions<Context>, loop: Loop = runLoop) {
+  /**
+   * `loop`: another one in place of this file's; `createAgentRunner` of `toolloop/backends` gives it. `warns`: whether it logs that a
+   * setting of its model is deprecated; false where the agent it is a part of has.
+   */
+  constructor(options: RunnerOptions<Context>, loop: Loop = runLoop, { warns = true }: { warns?: boolean } = {}) {
     checkRunnerOptionNames(options, '`AgentRunner`', new.target !== AgentRunner)
     resolveLimits(options)
     this.#options = options
@@ -47,7 +51,7 @@ export class AgentRunner<Context = unknown> {
     checkSettings(options, this.#model)
     this.#tools = toToolSet(options.tools)
     this.#logger = options.logger === undefined ? defaultLogger : redacting(options.logger)
-    warnOfDeprecated(this.#model, options.logger)
+    if (warns) warnOfDeprecated(this.#model, options.logger)
     this.bus = options.bus ?? new EventBus((error, event) => this.#logger.error({ error, event }, 'event listener failed'))
     this.#engine = options.journal?.connect((durable, input) => this.#execute(durable, input))
   }
@@ -71,7 +75,9 @@ export class AgentRunner<Context = unknown> {
 
   /**
    * Runs until the model answers or a bound is reached. How it ended is in the result, which always has the messages: a failing
-   * provider, an abort and a limit resolve too. Rejects only for options and messages that are not allowed, before anything is sent.
+   * provider, an abort and a limit resolve too, unless `throwOnError` is set. Rejects for options and messages that are not allowed and for
+   * a model that is not set up (`missing_api_key`, `missing_dependency`, …), before anything is sent; with a `RunError` where another model
+   * turns out so in the middle of the run.
    */
   run<const S extends OutputSchema>(input: RunInput, options: RunOptions<Context> & OutputOptions<S>): Promise<RunResult<AnswerOf<S>>>
   run(input: RunInput, options?: RunOptions<Context>): Promise<RunResult>
@@ -126,10 +132,11 @@ export class AgentRunner<Context = unknown> {
     const settings = mergeOptions(stored, withParent({ ...options, runId: paused.runId }, stored))
     const run = this.#liveRun(settings, input, watch)
     try {
+      await prepareModel(run)
       const { decisionTimeoutMs: timeoutMs } = settings
       const decided = await decide(paused, decisions, { registry: run.registry, logger: this.#logger, timeoutMs })
-      const carryOn = async () => withOutput(await carryOutHere(this.#loop, run, input, openRecord(input), decided), run)
-      return await (goesOn(paused, decided, timeoutMs) ? withClaim(paused, claim, carryOn) : carryOn())
+      const carryOn = () => carryOutHere(this.#loop, run, input, openRecord(input), decided)
+      return await conclude(await (goesOn(paused, decided, timeoutMs) ? withClaim(paused, claim, carryOn) : carryOn()), run)
     } finally {
       run.dispose()
     }
@@ -139,10 +146,11 @@ export class AgentRunner<Context = unknown> {
     checkRunOptionNames(options)
     const settings = mergeOptions(this.#options, withParent(options, this.#options))
     // Copied at once: the caller may change the lists while the run goes on.
-    const given = [...(options.messages ?? [])]
+    const given = [...toChatMessages(options.messages ?? [])]
     const asked = [...toMessages(input)]
     const run = this.#liveRun(settings, { steerable: settings.control !== undefined }, watch)
     try {
+      await prepareModel(run)
       const instructions = await this.#prompt(settings.context as Context, run)
       const { messages, ...checked } = await checkedInput(run, asked)
       const start: DurableInput = {
@@ -156,10 +164,10 @@ export class AgentRunner<Context = unknown> {
       const record = openRecord(start)
       if (record.history.healed)
         this.#logger.warn({ runId: run.runId, ...record.history.healing }, 'the conversation handed in was not valid and has been healed')
-      if (this.#engine === undefined || run.depth > 0) return await withOutput(await carryOutHere(this.#loop, run, start, record), run)
+      if (this.#engine === undefined || run.depth > 0) return await conclude(await carryOutHere(this.#loop, run, start, record), run)
       this.#liveRuns.set(run.runId, run)
       await this.#engine.start(run.runId, inputToJson(start))
-      return await withOutput(resultFromJson(await this.#engine.result(run.runId), run), run)
+      return await conclude(resultFromJson(await this.#engine.result(run.runId), run), run)
     } finally {
       this.#liveRuns.delete(run.runId)
       run.dispose()
@@ -208,14 +216,21 @@ export async function runLoop(durable: Durable, run: LiveRun, record: RunRecord)
     const round = planned.length === 0 ? undefined : await runToolRound(durable, run, iteration, budget.admit(planned))
     const next = await closeStep(durable, run, record, { iteration, turn, round, budget, breaker })
     if (next === undefined) continue
-    return next.answerFirst ? lastAnswer(durable, run, record, iteration + 1, next.ending) : next.ending
+    return next.answerFirst ? lastAnswer(durable, run, record, { iteration: iteration + 1, budget, limit: next.ending }) : next.ending
   }
 }
 
+/** A run that has come to a limit, and the iteration in which it is asked for an answer all the same. */
+interface AtLimit {
+  iteration: number
+  budget: Budget
+  limit: Ending
+}
+
 /** One more request, in which nothing can be called: so that there is an answer. */
-async function lastAnswer(durable: Durable, run: LiveRun, record: RunRecord, iteration: number, limit: Ending): Promise<Ending> {
+async function lastAnswer(durable: Durable, run: LiveRun, record: RunRecord, { iteration, budget, limit }: AtLimit): Promise<Ending> {
   const turn = await askWithinWindow(durable, run, record.history, iteration, 'none')
-  record.addTurn(turn, `${iteration}.answer`)
+  budget.spend(record.addTurn(turn, `${iteration}.answer`))
   if (turn.kind !== 'reply' || turn.planned.length === 0) return endingOfAnswer(limit, turn)
   const planned = refuseAll(turn.planned, run.output?.tool.name)
   return closeAnswer(run, record, limit, await runToolRound(durable, run, iteration, planned))

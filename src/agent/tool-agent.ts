@@ -1,6 +1,7 @@
 import { ToolArgumentsError } from '../errors.ts'
-import type { AIMessage, ChatMessage } from '../messages.ts'
-import { type ChatModel, type ModelRequest, type ModelSink, type Sampling, samplingNames, type ToolChoice } from '../models/model.ts'
+import { type MessageInput, toChatMessages } from '../message-input.ts'
+import type { AIMessage, JsonObject } from '../messages.ts'
+import { type ChatModel, type ModelSink, type Sampling, samplingNames, type ToolChoice } from '../models/model.ts'
 import { checkOptionNames, type OptionNames } from '../option-names.ts'
 import { parseArguments } from '../tools/arguments.ts'
 import { coerceArguments } from '../tools/coerce.ts'
@@ -10,11 +11,14 @@ import type { AnyTool } from '../tools/tool.ts'
 import { chooseCallForm, openTextCalls } from './call-form.ts'
 import { History } from './history.ts'
 import { checkRunnerOptionNames } from './option-names.ts'
-import { checkSettings, toMessages, toModel, toToolSet, warnOfDeprecated } from './options.ts'
+import { activeTools, checkSettings, mergeOptions, toMessages, toModel, toToolSet, warnOfDeprecated } from './options.ts'
+import { takeResponse } from './response-check.ts'
 import type { RunInput, RunnerOptions } from './run.ts'
 import type { TextCalls } from './text-calls.ts'
 import type { ReadCall, ReadResponse } from './text-reading.ts'
+import { requestOf, setTools } from './turn-request.ts'
 
+/** What is not given is as the agent's options say. */
 export interface GenerateOptions extends Sampling {
   /** Tools of this call alone; they win over bound ones. */
   tools?: readonly AnyTool[]
@@ -22,9 +26,13 @@ export interface GenerateOptions extends Sampling {
   parallelToolCalls?: boolean
   /** False: asks for one whole response. Default true. */
   stream?: boolean
+  /** Longest silence in the model's stream, in milliseconds. Default 60 000. */
+  streamIdleTimeoutMs?: number
+  /** Put into the provider's request body as they are. */
+  providerOptions?: JsonObject
   signal?: AbortSignal
   /** The conversation so far. */
-  messages?: readonly ChatMessage[]
+  messages?: readonly MessageInput[]
   /** Text as it arrives. */
   onText?(delta: string): void
 }
@@ -38,6 +46,8 @@ const generateOptionNames: OptionNames<GenerateOptions> = {
   signal: true,
   messages: true,
   onText: true,
+  providerOptions: true,
+  streamIdleTimeoutMs: true,
 }
 
 /** A model with tools bound to it, asked one turn at a time: it says which tools it wants called, and calls none itself. */
@@ -78,32 +88,35 @@ export class ToolAgent<Context = unknown> {
   }
 
   /**
-   * Asks the model once; limits, hooks, guardrails and callbacks of the options are for whole runs. Rejects with `ToolArgumentsError` when the arguments of a call are not a JSON object, and with `ModelError`
-   * when the provider failed.
+   * Asks the model once, as the agent's options say; limits, hooks, guardrails and callbacks among them are for whole runs. Rejects with
+   * `ToolArgumentsError` when the arguments of a call are not a JSON object, with `ModelError` when the provider failed, and with
+   * `invalid_message`.
    */
   async generate(input: RunInput, options: GenerateOptions = {}): Promise<AIMessage> {
     checkOptionNames(options, generateOptionNames, '`generate`')
-    const { tools: ownTools, messages = [], onText, signal, toolChoice, parallelToolCalls, stream, ...sampling } = options
+    const { tools: ownTools, messages = [], onText, signal, ...given } = options
+    const settings = mergeOptions(this.options, given)
     const prompt = await this.instructions({ context: undefined as Context })
-    const history = new History([...messages, ...toMessages(input)], prompt)
-    const registry = toToolSet(ownTools ?? this.tools)
-    const request: ModelRequest = { messages: history.messages, ...sampling }
-    if (signal !== undefined) request.signal = signal
-    if (stream !== undefined) request.stream = stream
-    if (registry.size > 0) {
-      request.tools = registry.getAllSpecs()
-      const choice = toolChoice ?? this.options.toolChoice
-      if (choice !== undefined) request.toolChoice = choice
-      if (parallelToolCalls !== undefined) request.parallelToolCalls = parallelToolCalls
-    }
+    const history = new History([...toChatMessages(messages), ...toMessages(input)], prompt)
+    const registry = activeTools(toToolSet(ownTools ?? this.tools), settings, this.options.logger)
+    const request = requestOf(settings, history.messages, signal)
+    setTools(request, settings, registry, settings.toolChoice)
     const sink: ModelSink | undefined = onText === undefined ? undefined : { text: onText }
     const exchange = (await this.#openTextCalls())?.open(request, sink)
-    const response = await this.#model.generate(exchange?.request ?? request, exchange === undefined ? sink : exchange.sink)
-    const { text, toolCalls, providerData }: ReadResponse = exchange?.finish(response) ?? response
+    const sent = exchange?.request ?? request
+    const answer = await this.#model.generate(sent, exchange === undefined ? sink : exchange.sink)
+    const response = takeResponse(answer, this.#model, sent)
+    const { text, toolCalls, finishReason, usage, providerData }: ReadResponse = exchange?.finish(response) ?? response
     // No tool runs here that the text behind a call could wait for.
     for (const { textAfter } of toolCalls) if (textAfter !== undefined) onText?.(textAfter)
-    const parsed = history.withUniqueIds(toolCalls).map((call) => toParsedCall(call, registry))
-    return { role: 'assistant', content: text, toolCalls: parsed, ...(providerData === undefined ? {} : { providerData }) }
+    return {
+      role: 'assistant',
+      content: text,
+      toolCalls: history.withUniqueIds(toolCalls).map((call) => toParsedCall(call, registry)),
+      finishReason: toolCalls.length > 0 && finishReason === 'stop' ? 'tool_calls' : finishReason,
+      ...(usage === undefined ? {} : { usage }),
+      ...(providerData === undefined ? {} : { providerData }),
+    }
   }
 
   /** One turn is what the model calls, not what it writes about: tags beside native calls are for the loop. */

@@ -8,6 +8,7 @@ import { askBeforeModel, type ModelTurn, type ModelTurnChange } from './hooks.ts
 import { checkCostIsKnown } from './limits.ts'
 import type { LiveRun } from './live-run.ts'
 import { type OutputFormat, takesSchema } from './output.ts'
+import type { RunSettings } from './run.ts'
 
 /** What one turn asks, of whom, and with which tools. */
 export interface TurnRequest {
@@ -16,6 +17,9 @@ export interface TurnRequest {
   tools: ToolSet
   request: ModelRequest
 }
+
+/** What of a run's settings a request says. */
+type RequestSettings = Sampling & Pick<RunSettings, 'stream' | 'streamIdleTimeoutMs' | 'providerOptions'>
 
 /** What hooks may change of it. */
 interface Asked {
@@ -35,14 +39,13 @@ export async function buildTurn(run: LiveRun, history: History, iteration: numbe
     toolChoice: forced ?? settings.toolChoice,
   }
   const asked = settings.hooks === undefined ? before : await askHooks(run, before, iteration)
-  const request = withSettings(run, asked)
+  const request = requestOf(settings, asked.messages, run.signal)
   if (output !== undefined && isHeldToSchema(run, asked)) {
     request.responseSchema = { name: output.tool.name, schema: output.schema }
   } else if (output !== undefined) {
     return withAnswerTool(run, asked, request, output, forced)
   }
-  if (asked.tools.size === 0) return { model: asked.model, tools: asked.tools, request }
-  setTools(run, request, asked.tools, forced ?? asked.toolChoice)
+  setTools(request, settings, asked.tools, forced ?? asked.toolChoice)
   return { model: asked.model, tools: asked.tools, request }
 }
 
@@ -62,27 +65,34 @@ function withAnswerTool(
 ): TurnRequest {
   const view = run.view(tools, tool)
   const mustAnswer = forced !== undefined || run.objections > 0
-  setTools(run, request, view, mustAnswer ? { type: 'function', function: { name: tool.name } } : toolChoice)
+  setTools(request, run.settings, view, mustAnswer ? { type: 'function', function: { name: tool.name } } : toolChoice)
   return { model, tools: view, request }
 }
 
-function setTools(run: LiveRun, request: ModelRequest, tools: ToolSet, choice: ToolChoice | undefined): void {
+/** Makes the request offer tools, where there are any. */
+export function setTools(
+  request: ModelRequest,
+  { parallelToolCalls }: Pick<RunSettings, 'parallelToolCalls'>,
+  tools: ToolSet,
+  choice: ToolChoice | undefined,
+): void {
+  if (tools.size === 0) return
   request.tools = tools.getAllSpecs()
   // A tool that a hook or a handover has taken away can't be asked for.
   const isThere = typeof choice !== 'object' || tools.get(choice.function.name) !== undefined
   if (choice !== undefined && isThere) request.toolChoice = choice
-  if (run.settings.parallelToolCalls !== undefined) request.parallelToolCalls = run.settings.parallelToolCalls
+  if (parallelToolCalls !== undefined) request.parallelToolCalls = parallelToolCalls
 }
 
-function withSettings({ settings, limits, signal }: LiveRun, { messages }: Asked): ModelRequest {
+/** A request without tools, as the settings say. What nobody chose is left to the driver. */
+export function requestOf(settings: RequestSettings, messages: History['messages'], signal: AbortSignal | undefined): ModelRequest {
   const { temperature, topP, maxOutputTokens, stop, seed, frequencyPenalty, presencePenalty, reasoningEffort } = settings
-  const request: ModelRequest = { messages, signal }
+  const { streamIdleTimeoutMs, providerOptions } = settings
   const sampling: Sampling = { temperature, topP, maxOutputTokens, stop, seed, frequencyPenalty, presencePenalty, reasoningEffort }
-  for (const [name, value] of Object.entries(sampling)) if (value !== undefined) Object.assign(request, { [name]: value })
-  // Left to the driver where nobody chose: a response that comes whole is silent for longer than a stream.
-  if (settings.streamIdleTimeoutMs !== undefined) request.streamIdleTimeoutMs = limits.streamIdleTimeoutMs
+  const request: ModelRequest = { messages }
+  for (const [name, value] of Object.entries({ signal, ...sampling, streamIdleTimeoutMs, providerOptions }))
+    if (value !== undefined) Object.assign(request, { [name]: value })
   if (settings.stream === false) request.stream = false
-  if (settings.providerOptions !== undefined) request.providerOptions = settings.providerOptions
   return request
 }
 

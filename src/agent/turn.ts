@@ -3,6 +3,7 @@ import { Event } from '../events.ts'
 import { addUsage, type ChatMessage, copyJson, type ToolCall, type Usage } from '../messages.ts'
 import { withCost } from '../models/cost.ts'
 import { type ChatModel, type ModelRequest, type ModelResponse, type ToolChoice, toModelError } from '../models/model.ts'
+import { usageOfFailure } from '../models/usage.ts'
 import type { PreparedCall } from '../tools/arguments.ts'
 import type { ToolSet } from '../tools/registry.ts'
 import { loggedFailure, notFoundText } from '../tools/runner.ts'
@@ -15,7 +16,7 @@ import { type Durable, type StepTags, tagsOf } from './journal.ts'
 import type { LiveRun } from './live-run.ts'
 import { readAnswer } from './output.ts'
 import { type Plan, type PlannedCall, planCalls, prepareInTime } from './plan.ts'
-import { checkResponse, isEmpty } from './response-check.ts'
+import { isEmpty, takeResponse } from './response-check.ts'
 import type { RunStep } from './run.ts'
 import type { TextExchange } from './text-calls.ts'
 import type { ReadResponse } from './text-reading.ts'
@@ -130,7 +131,7 @@ class TurnInFlight {
           kind: 'interrupted',
           why: this.#run.interruption,
           text: this.#partialText(partial),
-          ...this.#spent(partial?.usage, usage),
+          ...this.#spent(usageOfFailure(thrown), usage),
         }
       }
       return this.#failed(thrown, usage)
@@ -148,7 +149,7 @@ class TurnInFlight {
     try {
       const response = await this.#run.untilInterrupted(ask())
       if (this.#run.signal.aborted) return undefined
-      const checked = checkResponse(response, this.#model)
+      const checked = takeResponse(response, this.#model, sent)
       return this.#exchange?.finish(checked) ?? checked
     } finally {
       this.#sink.close()
@@ -293,7 +294,7 @@ class TurnInFlight {
     return {
       kind: 'failed',
       text: this.#partialText(partial),
-      ...this.#spent(partial?.usage, usage),
+      ...this.#spent(usageOfFailure(error), usage),
       error: { code: error.code, message: error.message },
     }
   }

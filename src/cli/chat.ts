@@ -1,12 +1,12 @@
 import type { RunnerOptions } from '../agent/run.ts'
 import type { AgentRunner } from '../agent/runner.ts'
 import { createAgentRunner } from '../backends/index.ts'
-import { messageOf } from '../errors.ts'
+import { isSetupFault, messageOf } from '../errors.ts'
 import type { ChatMessage } from '../messages.ts'
 import type { AgentFlags } from './agent-flags.ts'
 import { createApprove } from './ask-approval.ts'
 import { chooseModel, type ModelChoice } from './choose-model.ts'
-import { EXIT_OK, EXIT_SIGINT, exitCodeOf } from './exit-codes.ts'
+import { EXIT_FAILED, EXIT_OK, EXIT_SIGINT, EXIT_USAGE, exitCodeOf } from './exit-codes.ts'
 import { Interrupts } from './interrupts.ts'
 import type { Lines } from './lines.ts'
 import { PipedLines } from './piped-lines.ts'
@@ -101,7 +101,7 @@ class Chat implements ChatState {
         else if ((await runSlashCommand(line, this)) === 'quit') break
       } catch (error) {
         this.say(this.#terminal.paint('red', `error: ${messageOf(error)}`))
-        this.#exitCode = 1
+        this.#exitCode = !line.startsWith('/') && isSetupFault(error) ? EXIT_USAGE : EXIT_FAILED
       }
     }
     if (this.#interrupts.exitCode !== undefined) return this.#interrupts.exitCode

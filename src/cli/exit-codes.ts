@@ -24,9 +24,8 @@ const byStopReason: Record<StopReason, { code: number; help: string }> = {
   aborted: { code: EXIT_SIGINT, help: 'aborted by Ctrl-C (143: by SIGTERM)' },
 }
 
-export function exitCodeOf({ stopReason, error }: RunResult): number {
-  // A key that is missing is found out only when the model is asked.
-  return error?.fault === 'programmer' ? EXIT_USAGE : byStopReason[stopReason].code
+export function exitCodeOf({ stopReason }: RunResult): number {
+  return byStopReason[stopReason].code
 }
 
 /** The exit codes as lines of `--help`. */

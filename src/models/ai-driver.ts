@@ -1,6 +1,6 @@
 import { InvalidOptionError } from '../errors.ts'
-import type { FinishReason } from '../events.ts'
-import type { ChatMessage, JsonObject, ProviderData, ToolCall, Usage } from '../messages.ts'
+import { type MessageInput, toChatMessages } from '../message-input.ts'
+import type { FinishReason, JsonObject, ProviderData, ToolCall, Usage } from '../messages.ts'
 import { checkOptionNames, type OptionNames } from '../option-names.ts'
 import { type AnyTool, checkedDefinitions, type ToolDefinition } from '../tools/tool.ts'
 import { type AnyModel, openModel } from './create-model.ts'
@@ -21,7 +21,7 @@ export interface QueryOptions extends Sampling {
   /** Default `'auto'`. */
   toolChoice?: ToolChoice
   /** Appended after the prompt's own messages, such as the calls and results of an earlier query. */
-  messages?: readonly ChatMessage[]
+  messages?: readonly MessageInput[]
   parallelToolCalls?: boolean
   signal?: AbortSignal
   /** Longest silence of the provider, in milliseconds. */
@@ -45,9 +45,15 @@ export interface QueryResult {
   content: string
   /** Undefined when there are none. Their ids are unique within the result. */
   toolCalls?: ToolCall[]
-  /** `'error'`: a content filter stopped the response. A refusal is a `'stop'` whose content is what the model said. */
   finishReason?: 'stop' | 'length' | 'error' | 'tool_calls'
+  /**
+   * What `finishReason` has no word for. `'content_filter'`: the provider's filter stopped the response, which is an `'error'`. `'refusal'`:
+   * the model declined, which is a `'stop'`; the content is what it said.
+   */
+  stoppedBy?: 'content_filter' | 'refusal'
   usage?: Usage
+  /** Settings that were not passed on, parts that were replaced, oddities that were put right. Undefined when there are none. */
+  warnings?: string[]
   /** To be kept on the assistant message that is made of this result, for providers that want it back. */
   providerData?: ProviderData
 }
@@ -88,15 +94,15 @@ export class AIDriver {
   }
 
   /**
-   * Rejects with a `ModelError`; with code `aborted` for an aborted signal; with `invalid_tool` for a tool's bad name, or one that comes
-   * twice; and with `invalid_option` for tools where the model has no native calls: `ToolAgent` speaks to those.
+   * Rejects with a `ModelError`; with code `aborted` for an aborted signal; with `invalid_message`; with `invalid_tool` for a tool's bad name,
+   * or one that comes twice; and with `invalid_option` for tools where the model has no native calls: `ToolAgent` speaks to those.
    */
-  async query(prompt: string | readonly ChatMessage[], options: QueryOptions = {}): Promise<QueryResult> {
+  async query(prompt: string | readonly MessageInput[], options: QueryOptions = {}): Promise<QueryResult> {
     return toResult(await this.model.generate({ ...this.#toRequest(prompt, options), stream: false }))
   }
 
   /** Starts the request at once. */
-  stream(prompt: string | readonly ChatMessage[], options: QueryOptions = {}): StreamResult {
+  stream(prompt: string | readonly MessageInput[], options: QueryOptions = {}): StreamResult {
     const abort = new AbortController()
     const pieces = new TextPieces(() => abort.abort())
     const { signal } = options
@@ -122,23 +128,26 @@ export class AIDriver {
     return { stream: pieces, result }
   }
 
-  #toRequest(prompt: string | readonly ChatMessage[], given: QueryOptions): ModelRequest {
+  #toRequest(prompt: string | readonly MessageInput[], given: QueryOptions): ModelRequest {
     checkOptionNames(given, queryOptionNames, 'a query')
     const { provider, model, capabilities } = this.model
     const { messages = [], tools = [], ...options } = given
     if (tools.length > 0 && !capabilities.nativeTools)
       throw new InvalidOptionError('tools', `absent for \`${provider}/${model}\`, which takes no native calls`, tools)
-    const own: readonly ChatMessage[] = typeof prompt === 'string' ? [{ role: 'user', content: prompt }] : prompt
-    return { ...options, ...(tools.length === 0 ? {} : { tools: checkedDefinitions(tools) }), messages: [...own, ...messages] }
+    const own = toChatMessages(typeof prompt === 'string' ? [{ role: 'user', content: prompt }] : prompt, 'prompt')
+    const definitions = tools.length === 0 ? {} : { tools: checkedDefinitions(tools) }
+    return { ...options, ...definitions, messages: [...own, ...toChatMessages(messages)] }
   }
 }
 
-function toResult({ text, toolCalls, finishReason, usage, providerData }: ModelResponse): QueryResult {
+function toResult({ text, toolCalls, finishReason, usage, warnings = [], providerData }: ModelResponse): QueryResult {
   return {
     content: text,
     ...(toolCalls.length === 0 ? {} : { toolCalls: withUniqueIds(toolCalls) }),
     finishReason: finishReasons[finishReason],
+    ...(finishReason === 'content_filter' || finishReason === 'refusal' ? { stoppedBy: finishReason } : {}),
     ...(usage === undefined ? {} : { usage }),
+    ...(warnings.length === 0 ? {} : { warnings }),
     ...(providerData === undefined ? {} : { providerData }),
   }
 }

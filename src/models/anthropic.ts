@@ -58,6 +58,10 @@ class AnthropicModel implements ChatModel {
     this.capabilities = capabilitiesOf(settings, this.#quirks)
   }
 
+  prepare(): Promise<void> {
+    return this.#client.prepare()
+  }
+
   async generate(request: ModelRequest, sink?: ModelSink): Promise<ModelResponse> {
     const { access, context, open } = this.#client.start(request.signal)
     const response = new AnthropicResponse(context, sink)

@@ -1,4 +1,5 @@
 import { InvalidOptionError, ToolloopError } from '../errors.ts'
+import { toChatMessages } from '../message-input.ts'
 import { checkOptionNames, type OptionNames } from '../option-names.ts'
 import { anthropicQuirks } from './anthropic-quirks.ts'
 import { capabilitiesOf } from './capabilities.ts'
@@ -81,8 +82,8 @@ const drivers: Readonly<Record<string, DriverEntry>> = {
 
 /**
  * The model behind `'provider/model'` (everything after the first `/` is the model's name) or settings; `'demo'` is the built-in model
- * that needs no key. Synchronous: the driver and its SDK are loaded with the first request, which is also when a missing API key is
- * reported. Failed requests are made again (`maxRetries`). `providers` are further ones, or say more of those there are, such as prices.
+ * that needs no key. Synchronous: the driver and its SDK are loaded with the first run or request, which rejects when
+ * the API key is missing. Failed requests are made again (`maxRetries`). `providers` are further ones, or say more of those there are, such as prices.
  * Throws `unknown_provider` or `invalid_option`.
  *
  * ```ts
@@ -156,21 +157,28 @@ function checked(settings: ModelSettings): ModelSettings {
 
 /** A model whose driver is loaded when it is first asked. A driver that could not be loaded is tried anew by the next request. */
 function lazyModel({ provider, model }: ModelSettings, capabilities: ModelCapabilities, load: () => Promise<ChatModel>): ChatModel {
-  let loaded: Promise<ChatModel> | undefined
+  let loading: Promise<ChatModel> | undefined
+  const loaded = async (): Promise<ChatModel> => {
+    loading ??= load()
+    try {
+      return await loading
+    } catch (error) {
+      loading = undefined
+      throw error
+    }
+  }
   return {
     provider,
     model,
     capabilities,
+    async prepare(): Promise<void> {
+      const driver = await loaded()
+      await driver.prepare?.()
+    },
     async generate(request: ModelRequest, sink?: ModelSink): Promise<ModelResponse> {
-      loaded ??= load()
-      let driver: ChatModel
-      try {
-        driver = await loaded
-      } catch (error) {
-        loaded = undefined
-        throw error
-      }
-      return driver.generate(request, sink)
+      const messages = toChatMessages(request.messages)
+      const driver = await loaded()
+      return driver.generate({ ...request, messages }, sink)
     },
   }
 }

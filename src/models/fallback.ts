@@ -1,4 +1,4 @@
-import { InvalidOptionError, ModelError, type ToolloopError } from '../errors.ts'
+import { InvalidOptionError, isSetupFault, ModelError, type ToolloopError } from '../errors.ts'
 import type { Usage } from '../messages.ts'
 import { checkOptionNames, type OptionNames } from '../option-names.ts'
 import { knowsCost, withCost } from './cost.ts'
@@ -101,6 +101,13 @@ class FallbackModel implements ChatModel {
     }
   }
 
+  /** One that can be asked is enough; what is wrong with another is told by the responses given in its place. */
+  async prepare(): Promise<void> {
+    const prepared = await Promise.allSettled(this.#candidates.map(async ({ model }) => model.prepare?.()))
+    const failures = prepared.flatMap((one): unknown[] => (one.status === 'rejected' ? [one.reason] : []))
+    if (failures.length === prepared.length) throw failures[0]
+  }
+
   async generate(request: ModelRequest, sink?: ModelSink): Promise<ModelResponse> {
     const watched = sink && restartable(sink)
     const failures: (ModelError | ToolloopError)[] = []
@@ -156,11 +163,12 @@ function answered(
 }
 
 function allFailed(failures: readonly ToolloopError[], { provider, model }: ChatModel, usage: Usage | undefined): ToolloopError {
-  const last = failures.at(-1)
-  const before = failures.slice(0, -1).map(({ message }) => message)
-  if (!isModelError(last) || before.length === 0) return last ?? toModelError('No model was asked', provider, model)
+  // One that could not be asked at all does not say why those that were have failed.
+  const last = failures.findLast((failure) => !isSetupFault(failure)) ?? failures[0]
+  const others = failures.filter((failure) => failure !== last).map(({ message }) => message)
+  if (!isModelError(last) || others.length === 0) return last ?? toModelError('No model was asked', provider, model)
   const { code, message, cause: _, partial, ...fields } = last
-  return new ModelError(code, `${message}. Before that: ${before.join('; ')}`, {
+  return new ModelError(code, `${message}. The other models: ${others.join('; ')}`, {
     ...fields,
     ...(partial === undefined && usage === undefined
       ? {}

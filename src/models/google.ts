@@ -55,6 +55,10 @@ class GoogleModel implements ChatModel {
     this.capabilities = capabilitiesOf(settings, quirks)
   }
 
+  async prepare(): Promise<void> {
+    await this.#client.open(this.#client.findAccess())
+  }
+
   async generate(request: ModelRequest, sink?: ModelSink): Promise<ModelResponse> {
     const { signal } = request
     if (signal?.aborted) throw abortedError(this.provider, signal.reason)

@@ -134,6 +134,11 @@ export interface ChatModel {
   readonly model: string
   readonly capabilities: ModelCapabilities
   generate(request: ModelRequest, sink?: ModelSink): Promise<ModelResponse>
+  /**
+   * Makes it ready to be asked; sends nothing to the provider. Rejects with `missing_api_key`, `missing_dependency`, `unknown_provider` or
+   * `invalid_option` for a model that can't be asked as it is set up. Called before a run begins. Absent: there is nothing to check.
+   */
+  prepare?(): Promise<void>
   /** The model to ask throughout one turn, where that may change from turn to turn. */
   forTurn?(): ChatModel
 }

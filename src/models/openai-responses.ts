@@ -54,6 +54,10 @@ class ResponsesModel implements ChatModel {
     this.capabilities = capabilitiesOf(settings, quirks)
   }
 
+  prepare(): Promise<void> {
+    return this.#client.prepare()
+  }
+
   async generate(request: ModelRequest, sink?: ModelSink): Promise<ModelResponse> {
     const { context, open } = this.#client.start(request.signal)
     const body = this.#requests.build(request)

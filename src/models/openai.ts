@@ -44,6 +44,10 @@ class OpenAIModel implements ChatModel {
     this.capabilities = { ...capabilitiesOf(settings, quirks), ...(quirks.reportsCost ? { reportsCost: true } : {}) }
   }
 
+  prepare(): Promise<void> {
+    return this.#client.prepare()
+  }
+
   async generate(request: ModelRequest, sink?: ModelSink): Promise<ModelResponse> {
     const { context, open } = this.#client.start(request.signal)
     const body = this.#requests.build(request)

@@ -30,6 +30,9 @@ export function withRetry(model: ChatModel, options: RetryOptions = {}): ChatMod
     get capabilities() {
       return model.capabilities
     },
+    async prepare(): Promise<void> {
+      await model.prepare?.()
+    },
     async generate(request: ModelRequest, sink?: ModelSink): Promise<ModelResponse> {
       const watched = sink && restartable(sink)
       let spent: Usage | undefined

@@ -45,6 +45,11 @@ export class SdkClient<Sdk> {
     return { access, context, open: () => this.#open(access) }
   }
 
+  /** Makes the client. Rejects with what `start` throws, and for a package that is not installed. */
+  async prepare(): Promise<void> {
+    await this.start(undefined).open()
+  }
+
   async #open(access: Access): Promise<Sdk> {
     if (this.#known?.apiKey === access.apiKey && this.#known.baseURL === access.baseURL) return this.#known.sdk
     const sdk = await this.#make(access)

@@ -28,6 +28,9 @@ export function switchableModel(initial: AnyModel): SwitchableModel {
     switchTo(model: AnyModel): void {
       current = openModel(model)
     },
+    async prepare(): Promise<void> {
+      await current.prepare?.()
+    },
     forTurn(): ChatModel {
       return current.forTurn?.() ?? current
     },

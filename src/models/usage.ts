@@ -1,5 +1,6 @@
 import { ModelError } from '../errors.ts'
-import { addUsage, type ChatMessage, type Content, hasToolCalls, isJsonObject, type Usage } from '../messages.ts'
+import { type MessageInput, toChatMessage } from '../message-input.ts'
+import { addUsage, type Content, hasToolCalls, isJsonObject, type Usage } from '../messages.ts'
 import type { ToolDefinition } from '../tools/tool.ts'
 import { isModelError, type ModelRequest, type ModelResponse } from './model.ts'
 
@@ -71,16 +72,17 @@ export function withUsage<E>(error: E, usage: Usage | undefined): E | ModelError
   return new ModelError(code, message, { ...fields, partial: { text: '', ...partial, usage }, cause: error })
 }
 
-const estimates = new WeakMap<ChatMessage | ToolDefinition, number>()
+const estimates = new WeakMap<MessageInput | ToolDefinition, number>()
 
-/** Tokens of a message, roughly: four characters a token, one for scripts that are written without spaces. Too many rather than too few. */
-export function estimateTokens(message: ChatMessage): number {
-  const known = estimates.get(message)
+/** Tokens of a message, roughly: four characters a token, one for scripts that are written without spaces. Too many rather than too few. Throws `invalid_message`. */
+export function estimateTokens(given: MessageInput): number {
+  const known = estimates.get(given)
   if (known !== undefined) return known
+  const message = toChatMessage(given, 'message')
   let tokens = messageTokens + contentTokens(message.content)
   if (hasToolCalls(message))
     for (const { function: call } of message.toolCalls) tokens += textTokens(call.name) + textTokens(call.arguments)
-  if (Object.isFrozen(message)) estimates.set(message, tokens)
+  if (Object.isFrozen(given)) estimates.set(given, tokens)
   return tokens
 }
 

@@ -1,4 +1,5 @@
 import { runnerOptionNames } from '../agent/option-names.ts'
+import { warnOfDeprecated } from '../agent/options.ts'
 import type { RunLimits, RunnerOptions } from '../agent/run.ts'
 import { AgentRunner } from '../agent/runner.ts'
 import { messageOf } from '../errors.ts'
@@ -160,6 +161,7 @@ export class AgentHost {
     for (const name of Object.keys(config.providers ?? {}))
       inConfig(pointerTo('/providers', name), () => findPreset(name, config.providers))
     const options = this.#optionsOf(config, ofTools)
+    const { logger } = this.#parts
     const settingsKey = JSON.stringify([config.limits, config.instructions, ofTools])
     const wanted: [name: string, model: AnyModel, path: string][] = [
       [defaultAgent, (this.#parts.modelIsFixed ? undefined : findModel(config)) ?? this.#parts.model, '/model'],
@@ -173,10 +175,11 @@ export class AgentHost {
         const model = keepsModel ? current.model.current : openModelOf(given, config)
         if (keepsModel && current.settingsKey === settingsKey) return () => current
         // Settings and model have to go together: this is where they are checked.
-        new AgentRunner({ ...options, model })
+        new AgentRunner({ ...options, model }, undefined, { warns: false })
         if (current !== undefined && current.settingsKey === settingsKey) {
           return () => {
             current.model.switchTo(model)
+            warnOfDeprecated(model, logger)
             return { ...current, modelKey }
           }
         }

@@ -1,8 +1,9 @@
 import type { ErrorCode } from '../errors.ts'
 import { clip, messageOf, show } from '../errors.ts'
 import { copyJson, isJsonObject, type JsonObject } from '../messages.ts'
-import { coerceArguments } from './coerce.ts'
+import { coerceArguments, coercions } from './coerce.ts'
 import { parametersOf, standardSchemaOf } from './json-schema.ts'
+import { isDeeperThan } from './nesting.ts'
 import { compileSchema, firstProblems } from './schema.ts'
 import type { AnyTool } from './tool.ts'
 
@@ -24,7 +25,8 @@ interface ArgumentsProblem {
   args?: JsonObject
 }
 
-export type Preparation = { ok: true; call: PreparedCall } | { ok: false; problem: ArgumentsProblem }
+/** `repairs`: what had to be put right in the arguments. */
+export type Preparation = { ok: true; call: PreparedCall; repairs?: string[] } | { ok: false; problem: ArgumentsProblem }
 
 /**
  * Parses a call's arguments. Strictly: they are a JSON object or they are refused, nothing is guessed. Empty text means no arguments,
@@ -45,12 +47,6 @@ export function parseArguments(raw: string): { ok: true; args: JsonObject } | { 
   if (isJsonObject(value)) return { ok: true, args: value }
   const kind = value === null ? 'null' : Array.isArray(value) ? 'an array' : `a ${typeof value}`
   return { ok: false, code: 'invalid_arguments_json', problem: `expected a JSON object, got ${kind}` }
-}
-
-/** Stops at that level, so that it can be asked of anything. */
-export function isDeeperThan(levels: number, value: unknown): boolean {
-  if (typeof value !== 'object' || value === null) return false
-  return levels === 0 || Object.values(value).some((item) => isDeeperThan(levels - 1, item))
 }
 
 /** Whether a text that is not JSON only lacks its end: brackets or a string are still open when it stops. */
@@ -81,7 +77,10 @@ export async function prepareArguments(tool: AnyTool, raw: string, { asText = fa
   }
   const args = asText ? coerceArguments(parsed.args, parametersOf(tool)) : parsed.args
   const fitted = await fitArguments(tool, args)
-  if ('input' in fitted) return { ok: true, call: { tool, args, input: fitted.input } }
+  if ('input' in fitted) {
+    const repairs = asText ? coercions(parsed.args, args) : []
+    return { ok: true, call: { tool, args, input: fitted.input }, ...(repairs.length === 0 ? {} : { repairs }) }
+  }
   const message = `Invalid arguments for tool \`${tool.name}\`: ${fitted.problems.join('; ')}. Correct them and call it again.`
   return { ok: false, problem: { code: 'invalid_arguments', message, args } }
 }

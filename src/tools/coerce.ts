@@ -1,3 +1,4 @@
+import { clip } from '../errors.ts'
 import { isJsonObject, type Json, type JsonObject } from '../messages.ts'
 import type { JsonSchema } from './tool.ts'
 
@@ -12,6 +13,26 @@ const deepest = 64
 export function coerceArguments(args: JsonObject, schema: JsonSchema): JsonObject {
   const coerced = coerce(args, schema, schema, 0)
   return isJsonObject(coerced) ? coerced : args
+}
+
+/** How many of the values that were coerced are named. */
+const maxNamed = 10
+
+/** What coercing has changed, for who reads what was put right in a call. */
+export function coercions(before: JsonObject, after: JsonObject): string[] {
+  const changed = changedIn(before, after, '')
+  const named = changed.slice(0, maxNamed).map(({ path, kind }) => `\`${clip(path)}\` read as ${kind}`)
+  return changed.length > maxNamed ? [...named, `${changed.length - maxNamed} more values read by the schema`] : named
+}
+
+function changedIn(before: Json, after: Json, path: string): { path: string; kind: string }[] {
+  if (isJsonObject(before) && isJsonObject(after)) {
+    const earlier = new Map(Object.entries(before))
+    return Object.entries(after).flatMap(([key, value]) => changedIn(earlier.get(key) ?? null, value, path === '' ? key : `${path}.${key}`))
+  }
+  if (Array.isArray(before) && Array.isArray(after))
+    return after.flatMap((value, at) => changedIn(before[at] ?? null, value, `${path}[${at}]`))
+  return before === after ? [] : [{ path, kind: typeName(after) }]
 }
 
 function coerce(value: Json, given: unknown, root: JsonSchema, depth: number): Json {

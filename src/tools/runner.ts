@@ -2,7 +2,17 @@ import pTimeout from 'p-timeout'
 import type { ErrorCode } from '../errors.ts'
 import { clip, messageOf, show } from '../errors.ts'
 import { type Logger, redacting, redactText, secretTexts } from '../log.ts'
-import { type Content, copyJson, type Json, type JsonObject, type ToolCall, type ToolResultMessage, textOf } from '../messages.ts'
+import { toToolCall } from '../message-input.ts'
+import {
+  type Content,
+  copyJson,
+  type Json,
+  type JsonObject,
+  type ParsedToolCall,
+  type ToolCall,
+  type ToolResultMessage,
+  textOf,
+} from '../messages.ts'
 import { type Preparation, type PreparedCall, prepareArguments } from './arguments.ts'
 import { capContent, resultText } from './result-text.ts'
 import { type AnyTool, isQuestion, type Question, type RunScope, type ToolContext } from './tool.ts'
@@ -79,11 +89,15 @@ export class ToolRunner {
     return notFoundText(name, this.#names())
   }
 
-  /** A whole call, from the wire's shape to the tool message. Refuses a tool that needs an approval: there is nobody here to ask. */
+  /**
+   * A whole call, as a model or `ToolAgent.generate()` makes it, up to the tool message. Refuses a tool that needs an approval: there is
+   * nobody here to ask. Rejects with `invalid_message` for what is no call.
+   */
   async run(
-    call: ToolCall,
+    given: ToolCall | ParsedToolCall,
     environment: Omit<ToolCallEnvironment, 'toolCallId'>,
   ): Promise<{ message: ToolResultMessage; end: ToolCallEnd }> {
+    const call = toToolCall(given, 'call')
     const end = await this.#end(call, { ...environment, logger: redacting(environment.logger), toolCallId: call.id })
     const content = end.outcome === 'question' ? resultText(end.question.about) : end.content
     const failure = end.outcome === 'ok' || end.outcome === 'question' ? {} : { isError: true }

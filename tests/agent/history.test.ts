@@ -102,17 +102,17 @@ describe('a conversation handed in', () => {
     [[], 'Expected messages[1] to be a message, got `[]`'],
     [{ content: 'x' }, "Expected messages[1].role to be 'system', 'user', 'assistant' or 'tool', got `undefined`"],
     [{ role: 'developer', content: 'x' }, 'got `"developer"`'],
-    [{ role: 'user' }, 'Expected messages[1].content to be a string, or an array of parts in a user or tool message, got `undefined`'],
+    [{ role: 'user' }, 'Expected messages[1].content to be a string or an array of parts, got `undefined`'],
     [{ role: 'assistant', content: null }, 'Expected messages[1].content to be a string'],
     [{ role: 'assistant', content: [] }, 'Expected messages[1].content to be a string'],
     [{ role: 'tool', content: 'x' }, 'Expected messages[1].toolCallId to be a string, got `undefined`'],
-    [{ role: 'tool', content: 'x', tool_call_id: 'a' }, 'Expected messages[1].toolCallId'],
+    [{ role: 'tool', content: 'x', tool_call_id: 'a' }, 'Expected messages[1] to be a message of this package'],
     [{ role: 'assistant', content: '', toolCalls: {} }, 'Expected messages[1].toolCalls to be an array, got `{}`'],
     [
       { role: 'assistant', content: '', toolCalls: [{}] },
-      'Expected messages[1].toolCalls to hold `{id, type, function: {name, arguments}}` with texts, got `{}`',
+      'Expected messages[1].toolCalls[0] to be `{id, type, function: {name, arguments}}` with texts, or `{id, name, arguments}` with an object, got `{}`',
     ],
-    [{ role: 'assistant', content: '', toolCalls: [{ id: 'a', name: 'add', arguments: {} }] }, 'Expected messages[1].toolCalls to hold'],
+    [{ role: 'assistant', content: '', toolCalls: [{ id: 'a', name: 'add', arguments: '{}' }] }, 'Expected messages[1].toolCalls[0] to be'],
     [
       { role: 'assistant', content: '', toolCalls: [{ id: 7, type: 'function', function: { name: 'f', arguments: '' } }] },
       'Expected messages[1].toolCalls',
@@ -240,12 +240,8 @@ describe('messages that are none', () => {
     return { role: 'user', content: 'x', value }
   }
   it.each<[string, unknown, RegExp]>([
-    [
-      'a null part',
-      { role: 'user', content: [null] },
-      /messages\[0\]\.content to hold parts of type 'text', 'image' or 'file', got `null`/,
-    ],
-    ['a part of no known type', { role: 'user', content: [{ type: 'video' }] }, /content to hold parts/],
+    ['a null part', { role: 'user', content: [null] }, /messages\[0\]\.content\[0\] to be a part of type 'text'.*, got `null`/],
+    ['a part of no known type', { role: 'user', content: [{ type: 'video' }] }, /content\[0\] to be a part/],
     ['a role in a list', { role: ['user'], content: 'x' }, /messages\[0\]\.role/],
     ['a message that holds itself', circular, /at most 200 levels deep/],
     ['a message that holds itself in many places', circles, /at most 200 levels deep/],

@@ -129,6 +129,10 @@ describe.each([
     const other = recordingLogger()
     await new Concierge({ model: agent.model, logger: other.logger, ...options }).run('one')
     expect(other.records).toHaveLength(1)
+    // So does one that shares the logger as well.
+    await new Concierge({ model: agent.model, logger, ...options }).run('one')
+    new AgentRunner({ model: agent.model, logger })
+    expect(records.map(({ level }) => level)).toEqual(['warn', 'warn', 'warn'])
   })
 
   it.each([
@@ -142,7 +146,7 @@ describe.each([
   ])('S0-26 output without a legal call, %j, is text with `toolCalls: []`; nothing is thrown', async (content) => {
     await using on = await open(() => content, text)
     const agent = new Concierge({ model: on.settings, tools: makeTools().tools, logger: quiet, ...options })
-    expect(await agent.generate('go', options)).toEqual({ role: 'assistant', content, toolCalls: [] })
+    expect(await agent.generate('go', options)).toMatchObject({ role: 'assistant', content, toolCalls: [], finishReason: 'stop' })
     expect(await agent.run('go')).toMatchObject({ output: content, stopReason: 'answered', toolCalls: [] })
   })
 

@@ -62,7 +62,7 @@ describe.each(modes)('a second model: $name', (mode) => {
     )
     const result = await on.runner.run('go')
     expect(result.stopReason).toBe('model_error')
-    expect(result.error?.message).toMatch(/HTTP .*Before that: .*HTTP 503/s)
+    expect(result.error?.message).toMatch(/HTTP .*The other models: .*HTTP 503/s)
     expect(result.messages).toHaveLength(3)
   })
 

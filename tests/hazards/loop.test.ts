@@ -203,9 +203,13 @@ describe.each(modes)('the loop: $name', (mode) => {
   })
 
   it('H6 neither text nor calls: asked once more', async () => {
-    for (const empty of ['', ' \n', { text: '', reasoning: 'Hmm.' }]) {
-      await using on = await stage(mode, [empty, { text: 'There.', usage: { inputTokens: 5, outputTokens: 1 } }])
-      expect(await on.run()).toMatchObject({ stopReason: 'answered', output: 'There.', iterations: 1, usage: { totalTokens: 6 } })
+    const usage = { inputTokens: 5, outputTokens: 0 }
+    for (const empty of [{ text: '' }, { text: ' \n' }, { text: '', reasoning: 'Hmm.' }]) {
+      await using on = await stage(mode, [
+        { ...empty, usage },
+        { text: 'There.', usage: { inputTokens: 5, outputTokens: 1 } },
+      ])
+      expect(await on.run()).toMatchObject({ stopReason: 'answered', output: 'There.', iterations: 1, usage: { totalTokens: 11 } })
       expect(on.requests()).toHaveLength(2)
       expect(on.requests()[1]).toEqual(on.requests()[0])
     }
@@ -276,7 +280,10 @@ describe.each(modes)('the loop: $name', (mode) => {
           toolCalls: [call('echo', { of: first }, 'same-id'), call('who', {}, 'same-id-too')],
           usage: { inputTokens: 1, outputTokens: 1 },
         }
-      return `${first}: ${textOf(messages[2]?.content ?? '')} by ${last}`
+      return {
+        text: `${first}: ${textOf(messages[2]?.content ?? '')} by ${last}`,
+        usage: { inputTokens: 1, outputTokens: 1 },
+      }
     }
     const gate = gatedTool('unused')
     let waiting = 0
@@ -307,7 +314,7 @@ describe.each(modes)('the loop: $name', (mode) => {
         runId: `run-${n}`,
         stopReason: 'answered',
         output: `q${n}: q${n} by user-${n} run-${n}`,
-        usage: { totalTokens: 2 },
+        usage: { totalTokens: 4 },
       })
       expect(result.messages).toHaveLength(5)
       expect(result.toolCalls.map(({ id }) => id)).toEqual(['same-id', 'same-id-too'])

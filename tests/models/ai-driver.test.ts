@@ -84,9 +84,23 @@ describe('AIDriver.query', () => {
     for (const [reason, finishReason] of Object.entries(endings)) {
       await using server = await startServer((response) => sendJson(response, completion({ content: 'x' }, reason)))
       const result = await driverOf(server).query('Hi')
-      expect(result).toEqual({ content: 'x', finishReason })
+      expect(result).toEqual({
+        content: 'x',
+        finishReason,
+        ...(reason === 'content_filter' || reason === 'refusal' ? { stoppedBy: reason } : {}),
+      })
       expect('toolCalls' in result).toBe(false)
     }
+  })
+
+  it('tells what of a request was not passed on', async () => {
+    await using server = await startServer((response) => sendJson(response, completion({ content: 'x' })))
+    const [tool] = tools
+    if (tool === undefined) throw new Error('no tool')
+    const loose = { ...tool, function: { ...tool.function, strict: true } }
+    const { warnings } = await driverOf(server).query('Hi', { tools: [loose] })
+    expect(warnings).toEqual([expect.stringMatching(/strict.*get_weather|get_weather.*strict/)])
+    expect(server.requests[0]?.body.tools).not.toMatchObject([{ function: { strict: true } }])
   })
 
   it('S2-16 S2-48 S2-50 appends messages after the prompt’s own', async () => {

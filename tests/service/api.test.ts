@@ -1,4 +1,5 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { createModel } from '../../src/models/create-model.ts'
 import { compileCheck } from '../../src/service/check-schema.ts'
 import { scriptedModel, startMockProvider } from '../../src/testing/index.ts'
 import type { JsonSchema } from '../../src/tools/tool.ts'
@@ -205,7 +206,7 @@ providers:
   it('counts what happens', async () => {
     const model = scriptedModel([
       { toolCalls: [{ name: 'look' }, { name: 'not_there' }], usage: { inputTokens: 7, outputTokens: 3 } },
-      'done',
+      { text: 'done', usage: { inputTokens: 2, outputTokens: 1 } },
     ])
     const { post, ask } = await startService({ model, tools: [countingTool('look').tool] })
     await post('/v1/runs', { input: 'x' })
@@ -214,7 +215,7 @@ providers:
       'toolloop_runs_total{model="toolloop",kind="run",stop_reason="answered"} 1',
       'toolloop_tool_calls_total{tool="look",outcome="ok"} 1',
       'toolloop_tool_calls_total{tool="of a client",outcome="rejected"} 1',
-      'toolloop_tokens_total{model="toolloop",direction="input"} 7',
+      'toolloop_tokens_total{model="toolloop",direction="input"} 9',
       'toolloop_run_duration_seconds_count{model="toolloop",kind="run"} 1',
       'toolloop_runs_running 0',
       'toolloop_http_requests_total{route="/v1/runs",method="POST",status="200"} 1',
@@ -223,6 +224,20 @@ providers:
     // Every sample belongs to a metric that was announced.
     for (const line of metrics.split('\n')) expect(line).toMatch(/^$|^# (HELP|TYPE) \w+ .|^\w+(\{(\w+="[^"]*",?)+\})? [\d.e+-]+$/)
   })
+})
+
+it('a model that is not set up is told as the service’s own problem, and nothing of the run is kept', async () => {
+  const key = process.env.OPENAI_API_KEY
+  delete process.env.OPENAI_API_KEY
+  try {
+    const { post, ask } = await startService({ model: createModel('openai/gpt-5.2') })
+    const refused = await post('/v1/runs', { input: 'x' })
+    expect(refused.status).toBe(500)
+    expect(await json(refused)).toMatchObject({ error: { code: 'missing_api_key', message: expect.stringContaining('OPENAI_API_KEY') } })
+    expect((await json(ask('/v1/runs'))).data).toEqual([])
+  } finally {
+    if (key !== undefined) process.env.OPENAI_API_KEY = key
+  }
 })
 
 describe('runs that are kept', () => {

@@ -93,7 +93,7 @@ describe.each(nativeModes.filter(({ wire }) => wire === 'chat-completions'))('$n
     const text = '{"name": "weather", "arguments": {"city": "Oslo"}}'
     await using opened = await open([text])
     const message = await generate(toolAgent(opened).bindTools([new Weather()]), opened)
-    expect(message).toEqual({ role: 'assistant', content: text, toolCalls: [] })
+    expect(message).toEqual({ role: 'assistant', content: text, toolCalls: [], finishReason: 'stop', usage: expect.anything() })
   })
 
   it('S0-9 S0-10 calls come with id, name and parsed arguments, in the order of the response', async () => {

@@ -1,4 +1,4 @@
-import { ToolloopError } from '../../errors.ts'
+import { isSetupFault, ToolloopError } from '../../errors.ts'
 import { redactText } from '../../log.ts'
 
 /** Where a value is not what it has to be: a JSON Pointer, and what was expected. Never holds the value itself where that could be a secret. */
@@ -82,12 +82,13 @@ const runStatus: Partial<Record<ToolloopError['code'], number>> = {
   aborted: 499,
 }
 
-/** What was thrown, if it says something about the request: options and messages that are not allowed. */
+/** What was thrown, if it says something about the request, or about a model that can't be asked as it is set up. */
 export function problemOfRequest(thrown: unknown): HttpProblem | undefined {
   if (thrown instanceof HttpProblem) return thrown
   if (!ToolloopError.isInstance(thrown)) return undefined
   const isRequests = ['invalid_option', 'invalid_message', 'invalid_tool'].includes(thrown.code)
-  return isRequests ? new HttpProblem(400, thrown.code, thrown.message, { cause: thrown }) : undefined
+  if (isRequests) return new HttpProblem(400, thrown.code, thrown.message, { cause: thrown })
+  return isSetupFault(thrown) ? problemOfRun(thrown) : undefined
 }
 
 /** What `work` returns; what it throws, as a problem of the request where it is one. */

@@ -2,6 +2,7 @@ import { constants, realpathSync, type Stats, statSync } from 'node:fs'
 import { type FileHandle, lstat, open, readlink, realpath } from 'node:fs/promises'
 import { isAbsolute, relative, resolve, sep } from 'node:path'
 import { InvalidOptionError, show, ToolloopError } from '../../errors.ts'
+import { leadsOutside } from './links.ts'
 
 /** A file or folder that was found inside the workspace. */
 export interface Place {
@@ -97,7 +98,8 @@ export class Workspace {
     try {
       real = await realpath(absolute)
     } catch (error) {
-      throw fileProblem(error, path)
+      // Else a link would tell what there is outside, and what is not.
+      throw leadsOutside(this.#root, absolute) ? outside(path) : fileProblem(error, path)
     }
     if (!this.#contains(real)) throw outside(path)
     return real

@@ -1,13 +1,36 @@
-import { execFile } from 'node:child_process'
-import { accessSync, constants, lstatSync, readlinkSync, type Stats, statSync } from 'node:fs'
-import { chmod, lstat, readdir } from 'node:fs/promises'
-import { delimiter, dirname, join, resolve } from 'node:path'
+import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
+import { accessSync, constants, lstatSync, readlinkSync, statSync } from 'node:fs'
+import { delimiter, dirname, resolve } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { messageOf } from '../../errors.ts'
+import { Cgroup, cgroupSettings, findDelegatedCgroup } from './cgroup.ts'
+import { isFiltered, seccompFilter } from './seccomp-filter.ts'
 
 /** Whether processes can be shut in on this machine, and with what. */
 export type Isolation =
-  | { available: true; bwrap: string /** Starts a program: shut in, bounded, behind the rest. */; start(limits: ProcessLimits): string[] }
+  | {
+      available: true
+      /** The program that looks for pipes and sockets in folders. */
+      find: string
+      /** Starts a program: shut in, bounded, behind the rest. */
+      start(command: readonly string[], view: View, limits: ProcessLimits): ShutIn
+    }
   | { available: false; why: string }
+
+/** A process that is shut in. Its standard input, output and error are pipes; it leads a group of its own. */
+export interface ShutIn {
+  child: ChildProcess
+  /** What bounds all of its processes together, where there is such a thing. Whoever started it closes it. */
+  cgroup?: Cgroup
+  /** The first process inside, with which all others end. Undefined if it has not come to that. */
+  first: Promise<FirstProcess | undefined>
+}
+
+/** By its number outside; the namespace tells it from another that gets its number later. */
+export interface FirstProcess {
+  pid: number
+  namespace: string
+}
 
 /** Where a process that is shut in finds things. */
 export const inside = {
@@ -19,8 +42,9 @@ export const inside = {
 }
 
 /** A process without any rights but those everybody has. */
-const nobody = 65_534
+export const nobody = 65_534
 const probeMs = 10_000
+const mebibyte = 1_048_576
 let probed: Promise<Isolation> | undefined
 
 /** Tries it once a process: nothing but trying tells whether a kernel or a container lets namespaces be made. */
@@ -31,9 +55,11 @@ export function findIsolation(): Promise<Isolation> {
 
 async function probe(): Promise<Isolation> {
   if (process.platform !== 'linux') return { available: false, why: `bubblewrap is there for Linux only, this is ${process.platform}` }
-  const found = { bwrap: findProgram('bwrap'), prlimit: findProgram('prlimit'), nice: findProgram('nice') }
-  const { bwrap, prlimit, nice } = found
-  if (bwrap === undefined || prlimit === undefined || nice === undefined) {
+  const { arch } = process
+  if (!isFiltered(arch)) return { available: false, why: `the filter of system calls is there for x64 and arm64 only, this is ${arch}` }
+  const found = { bwrap: findProgram('bwrap'), prlimit: findProgram('prlimit'), nice: findProgram('nice'), find: findProgram('find') }
+  const { bwrap, prlimit, nice, find } = found
+  if (bwrap === undefined || prlimit === undefined || nice === undefined || find === undefined) {
     const missing = Object.entries(found).flatMap(([name, path]) => (path === undefined ? [`\`${name}\``] : []))
     return {
       available: false,
@@ -42,25 +68,104 @@ async function probe(): Promise<Isolation> {
   }
   const bash = findProgram('bash', inside.path)
   const closing = bash === undefined ? [] : [bash, '-c', closeInherited, 'bash']
-  const start = (limits: ProcessLimits) => [...closing, nice, '-n', '10', prlimit, ...limitArguments(limits), '--']
-  const isolation: Isolation = { available: true, bwrap, start }
-  const limits = { memoryBytes: 268_435_456, processes: 32, seconds: 10, scratchBytes: 1_048_576 }
-  const view = viewArguments({ folder: dirname(bwrap), scratchBytes: 1_048_576 })
-  return new Promise((settle) => {
-    execFile(
-      bwrap,
-      [...view, '--', ...start(limits), '/bin/sh', '-c', 'exit 0'],
-      { env: {}, timeout: probeMs, killSignal: 'SIGKILL', cwd: '/', ...identity() },
-      (error, _stdout, stderr) => {
-        if (error === null) return settle(isolation)
-        const said = stderr.trim().split('\n')[0] || messageOf(error).split('\n')[0]
-        settle({
-          available: false,
-          why: `bubblewrap does not work here (${said}); it needs version 0.8 and user namespaces, which a container may have to be allowed`,
-        })
-      },
-    )
+  const startIn = (parent: string | undefined) => (command: readonly string[], view: View, limits: ProcessLimits) => {
+    const hostFolders = view.workspace !== undefined || (view.readable ?? []).length > 0
+    const bounded = [...closing, nice, '-n', '10', prlimit, ...limitArguments(limits), '--', ...command]
+    const cgroup = parent === undefined ? undefined : new Cgroup(parent, cgroupSettings(limits))
+    try {
+      return enter(bwrap, viewArguments(view), seccompFilter(arch, { hostFolders }), bounded, cgroup)
+    } catch (error) {
+      void cgroup?.close()
+      throw error
+    }
+  }
+  const view = { folder: dirname(bwrap), scratchBytes: mebibyte }
+  const limits = { memoryBytes: 256 * mebibyte, processes: 32, seconds: 10, scratchBytes: mebibyte }
+  const tryIn = (parent: string | undefined) => whyItFails(() => startIn(parent)(['/bin/sh', '-c', 'exit 0'], view, limits))
+  const parent = findDelegatedCgroup()
+  if (parent !== undefined && (await tryIn(parent)) === undefined) return { available: true, find, start: startIn(parent) }
+  const problem = await tryIn(undefined)
+  if (problem === undefined) return { available: true, find, start: startIn(undefined) }
+  return {
+    available: false,
+    why: `bubblewrap does not work here (${problem}); it needs version 0.8, user namespaces and seccomp, which a container may have to be allowed`,
+  }
+}
+
+/** What it says when it can't start a program; undefined if it can. */
+async function whyItFails(start: () => ShutIn): Promise<string | undefined> {
+  try {
+    const { child, cgroup } = start()
+    const timer = setTimeout(() => child.kill('SIGKILL'), probeMs)
+    try {
+      child.stdin?.end()
+      child.stdout?.resume()
+      const [said, code] = await Promise.all([child.stderr === null ? '' : text(child.stderr), exitCode(child)])
+      return code === 0 ? undefined : said.trim().split('\n')[0] || `it ended with ${code ?? 'a signal'}`
+    } finally {
+      clearTimeout(timer)
+      await cgroup?.close()
+    }
+  } catch (error) {
+    return messageOf(error).split('\n')[0]
+  }
+}
+
+function exitCode(child: ChildProcess): Promise<number | null> {
+  return new Promise((resolve, reject) => child.on('error', reject).on('close', resolve))
+}
+
+/** Which of its files bubblewrap finds what in: as arguments they could be read from inside. */
+const descriptors = { view: 3, filter: 4, info: 5 }
+
+/** Throws what `spawn` throws. */
+function enter(bwrap: string, view: readonly string[], filter: Buffer, command: readonly string[], cgroup: Cgroup | undefined): ShutIn {
+  const options: SpawnOptions = { cwd: '/', env: {}, detached: true, stdio: Array(6).fill('pipe'), ...identity() }
+  const child = spawn(bwrap, ['--args', String(descriptors.view), '--', ...command], options)
+  try {
+    // It reads what it is told before it starts anything.
+    if (child.pid !== undefined) cgroup?.add(child.pid)
+  } catch (error) {
+    child.kill('SIGKILL')
+    throw error
+  }
+  const words = [...view, '--seccomp', String(descriptors.filter), '--info-fd', String(descriptors.info)]
+  write(child, descriptors.view, words.map((word) => `${word}\0`).join(''))
+  write(child, descriptors.filter, filter)
+  return { child, first: firstProcess(child.stdio[descriptors.info]), ...(cgroup === undefined ? {} : { cgroup }) }
+}
+
+function write(child: ChildProcess, descriptor: number, content: string | Buffer): void {
+  const pipe = child.stdio[descriptor]
+  if (pipe == null || !('end' in pipe)) return
+  // What does not start reads nothing. That it did not start is told elsewhere.
+  pipe.on('error', () => {})
+  pipe.end(content)
+}
+
+function firstProcess(info: ChildProcess['stdio'][number] | undefined): Promise<FirstProcess | undefined> {
+  return new Promise((resolve) => {
+    if (info == null || !('read' in info)) return resolve(undefined)
+    let said = ''
+    info.on('data', (chunk: Buffer) => {
+      said += chunk.toString('latin1')
+      const pid = /"child-pid": (\d+)/.exec(said)?.[1]
+      const namespace = /"pid-namespace": (\d+)/.exec(said)?.[1]
+      if (pid !== undefined && namespace !== undefined) resolve({ pid: Number(pid), namespace })
+    })
+    info.on('error', () => resolve(undefined)).on('close', () => resolve(undefined))
   })
+}
+
+/**
+ * Ends all processes inside. Killing bubblewrap is not enough: what it has just started may not yet have asked to be ended with it, and lives on.
+ */
+export function endSandbox({ pid, namespace }: FirstProcess): void {
+  try {
+    if (readlinkSync(`/proc/${pid}/ns/pid`) === `pid:[${namespace}]`) process.kill(pid, 'SIGKILL')
+  } catch {
+    // It has gone, and its number may be another's.
+  }
 }
 
 /** As whom the process starts: root's own processes escape the limit of their number. */
@@ -86,12 +191,14 @@ function isExecutable(file: string): boolean {
   }
 }
 
-export interface View {
+interface View {
   /** Of the machine: shown read-only as `/skill`. */
   folder: string
   workspace?: { folder: string; writable: boolean }
   /** Further files and folders that are shown read-only where they are. */
   readable?: readonly string[]
+  /** The program this process runs on is shown too. Where it lies on the machine can be read in `/proc`. */
+  node?: boolean
   /** How much may be written to `/tmp`, and to `/dev/shm`: both are memory, and gone with the process. */
   scratchBytes: number
   env?: Readonly<Record<string, string>>
@@ -101,7 +208,7 @@ export interface View {
  * What the process sees and is: programs of `/usr`, its folder, an empty `/tmp`; no network, no other processes, no environment, no rights, and
  * no way to make a world of its own. See https://github.com/containers/bubblewrap.
  */
-export function viewArguments({ folder, workspace, readable = [], scratchBytes, env = {} }: View): string[] {
+function viewArguments({ folder, workspace, readable = [], node = false, scratchBytes, env = {} }: View): string[] {
   return [
     ['--unshare-all', '--unshare-user', '--disable-userns', '--die-with-parent', '--new-session', '--hostname', 'sandbox', '--clearenv'],
     Object.entries({
@@ -119,7 +226,7 @@ export function viewArguments({ folder, workspace, readable = [], scratchBytes, 
     // Memory under another name. What has no size may grow to half of the machine's.
     [inside.scratch, '/dev/shm'].flatMap((path) => ['--perms', '1777', '--size', String(scratchBytes), '--tmpfs', path]),
     ['--remount-ro', '/dev'],
-    ['--ro-bind', folder, inside.folder, '--ro-bind-try', process.execPath, inside.node],
+    ['--ro-bind', folder, inside.folder, ...(node ? ['--ro-bind-try', process.execPath, inside.node] : [])],
     readable.flatMap((path) => ['--ro-bind', path, path]),
     workspace === undefined ? [] : [workspace.writable ? '--bind' : '--ro-bind', workspace.folder, inside.workspace],
     ['--chdir', workspace === undefined ? inside.folder : inside.workspace, '--remount-ro', '/'],
@@ -134,8 +241,6 @@ function systemFolder(path: string): string[] {
     return []
   }
 }
-
-const mebibyte = 1_048_576
 
 interface ProcessLimits {
   memoryBytes: number
@@ -166,42 +271,4 @@ function limitArguments(limits: ProcessLimits): string[] {
     '--nofile=256',
     '--core=0',
   ]
-}
-
-const [enter, read] = [0o001, 0o004]
-
-/** Whether everybody can get at `folder`, for a process that has no rights of its own. */
-export function isOpenToAll(folder: string): boolean {
-  if (!allows(statSync(folder), enter | read)) return false
-  for (let above = dirname(folder); ; above = dirname(above)) {
-    if (!allows(statSync(above), enter)) return false
-    if (above === dirname(above)) return true
-  }
-}
-
-/** Whether they can at all that is in it too. */
-export async function isWhollyOpenToAll(folder: string): Promise<boolean> {
-  if (!isOpenToAll(folder)) return false
-  for await (const { stats, needed } of within(folder)) if (!allows(stats, needed)) return false
-  return true
-}
-
-/** Lets everybody read `folder` and all that is in it. */
-export async function openToAll(folder: string): Promise<void> {
-  await chmod(folder, 0o755)
-  for await (const { path, stats, needed } of within(folder)) if (!allows(stats, needed)) await chmod(path, stats.mode | needed)
-}
-
-/** What is in a folder, at any depth, and the rights it takes to read it. Links lead to something that has rights of its own. */
-async function* within(folder: string): AsyncGenerator<{ path: string; stats: Stats; needed: number }> {
-  for (const entry of await readdir(folder, { withFileTypes: true })) {
-    if (!entry.isFile() && !entry.isDirectory()) continue
-    const path = join(folder, entry.name)
-    yield { path, stats: await lstat(path), needed: entry.isDirectory() ? enter | read : read }
-    if (entry.isDirectory()) yield* within(path)
-  }
-}
-
-function allows({ mode }: Stats, rights: number): boolean {
-  return (mode & rights) === rights
 }

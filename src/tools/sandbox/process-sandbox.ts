@@ -1,20 +1,13 @@
-import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
-import { cp, lstat, mkdtemp, rm } from 'node:fs/promises'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ToolloopError } from '../../errors.ts'
-import {
-  findIsolation,
-  findProgram,
-  type Isolation,
-  identity,
-  inside,
-  isOpenToAll,
-  isWhollyOpenToAll,
-  openToAll,
-  viewArguments,
-} from './isolation.ts'
+import { refuseWaysOut } from './host-folders.ts'
+import { endSandbox, findIsolation, findProgram, type Isolation, identity, inside, nobody, type ShutIn } from './isolation.ts'
 import type { Runtime, SandboxLimits, ScriptEnd, ScriptRun, ScriptSandbox } from './sandbox.ts'
+import { watchScratch } from './scratch-watch.ts'
+import { copyFor, isOpenToAll, isWhollyOpenToAll } from './staged-copy.ts'
 
 export interface ProcessSandboxOptions {
   /** A folder that scripts also see, as `/workspace`, and are started in. Default: none; they are started in their Skill's folder. */
@@ -41,13 +34,8 @@ const goneMs = 2_000
 /** How long what a process has left behind may hold its pipes. */
 const drainMs = 250
 
-interface Command {
-  file: string
-  args: string[]
-  options: SpawnOptions
-  /** What bubblewrap is told, through a pipe: as arguments it could be read from inside. */
-  view?: string[]
-}
+/** A process that was started; a `first` one inside if it is shut in. */
+type Started = Pick<ShutIn, 'child'> & Partial<ShutIn>
 
 /** Scripts as processes: shut in by bubblewrap, bounded by prlimit, ended with all they started. */
 export class ProcessSandbox implements ScriptSandbox {
@@ -86,20 +74,21 @@ export class ProcessSandbox implements ScriptSandbox {
           'Or write it as a JavaScript module with a default export, which needs none; or allow it to run unprotected with `allowUnsandboxed: true`.',
       )
     }
-    const isNobody = isolation.available && identity().uid !== undefined
-    const staged = isNobody && !(await isWhollyOpenToAll(run.folder)) ? await copyForAll(run.folder) : undefined
+    if (!isolation.available) return this.#finish(() => this.#startUnprotected(run), run, limits)
+    const { workspace, readable = [] } = this.#options
+    const others = [...(workspace === undefined ? [] : [workspace]), ...readable]
+    await refuseWaysOut(isolation.find, { skill: run.folder, others }, { signal: run.signal, timeoutMs: limits.timeoutMs })
+    const isNobody = identity().uid !== undefined
+    const staged = isNobody && !(await isWhollyOpenToAll(run.folder)) ? await copyFor(nobody, run.folder) : undefined
     try {
       run.signal.throwIfAborted()
-      const command = isolation.available
-        ? this.#shutIn({ ...run, folder: staged ?? run.folder }, limits, isolation)
-        : this.#unprotected(run)
-      return await this.#finish(command, run, limits)
+      return await this.#finish(() => this.#startShutIn({ ...run, folder: staged ?? run.folder }, limits, isolation), run, limits)
     } finally {
       if (staged !== undefined) await rm(staged, { recursive: true, force: true })
     }
   }
 
-  #shutIn(run: ScriptRun, limits: SandboxLimits, { bwrap, start }: Isolation & { available: true }): Command {
+  #startShutIn(run: ScriptRun, limits: SandboxLimits, { start }: Isolation & { available: true }): Started {
     const { workspace, workspaceWritable: writable = false, readable = [], env = {} } = this.#options
     if (workspace !== undefined && identity().uid !== undefined && !isOpenToAll(workspace)) {
       throw new ToolloopError(
@@ -110,24 +99,26 @@ export class ProcessSandbox implements ScriptSandbox {
     const { memoryBytes, processes, timeoutMs } = limits
     // A result is printed; what is written is for the script's own use.
     const scratchBytes = memoryBytes
-    const view = viewArguments({
+    const node = this.#runtime === 'node'
+    const view = {
       folder: run.folder,
       scratchBytes,
       readable,
       env,
+      node,
       ...(workspace === undefined ? {} : { workspace: { folder: workspace, writable } }),
-    })
+    }
     const seconds = Math.ceil(Math.min(timeoutMs, 86_400_000) / 1_000) + 1
     const script = this.#interpreted(`${inside.folder}/${run.script}`, run, env.PATH ?? inside.path, inside.node)
-    const limit = [...start({ memoryBytes, processes, seconds, scratchBytes, node: this.#runtime === 'node' }), ...script]
-    return { file: bwrap, args: ['--args', '3', '--', ...limit], options: { cwd: '/', env: {}, ...identity() }, view }
+    return start(script, view, { memoryBytes, processes, seconds, scratchBytes, node })
   }
 
-  #unprotected(run: ScriptRun): Command {
+  #startUnprotected(run: ScriptRun): Started {
     const path = this.#options.env?.PATH ?? process.env.PATH ?? inside.path
     const [file = '', ...args] = this.#interpreted(join(run.folder, run.script), run, path, process.execPath)
     const env = { PATH: path, HOME: tmpdir(), TMPDIR: tmpdir(), LANG: 'C.UTF-8', SKILL_DIR: run.folder, ...this.#options.env }
-    return { file, args, options: { cwd: this.#options.workspace ?? run.folder, env } }
+    // A group of its own, so that all of it can be ended.
+    return { child: spawn(file, args, { cwd: this.#options.workspace ?? run.folder, env, detached: true, stdio: 'pipe' }) }
   }
 
   #interpreted(script: string, { args }: ScriptRun, path: string, node: string): string[] {
@@ -144,23 +135,15 @@ export class ProcessSandbox implements ScriptSandbox {
     )
   }
 
-  async #finish(
-    { file, args, options, view }: Command,
-    { signal, stdin, args: given }: ScriptRun,
-    limits: SandboxLimits,
-  ): Promise<ScriptEnd> {
-    const { timeoutMs, outputBytes } = limits
-    // A group of its own, so that all of it can be ended.
-    const child = startProcess(file, args, {
-      ...options,
-      detached: true,
-      stdio: ['pipe', 'pipe', 'pipe', view === undefined ? 'ignore' : 'pipe'],
-    })
+  async #finish(start: () => Started, { signal, stdin, args: given }: ScriptRun, limits: SandboxLimits): Promise<ScriptEnd> {
+    const { timeoutMs, outputBytes, memoryBytes } = limits
+    const { child, first, cgroup } = startProcess(start)
     const ended = Promise.withResolvers<number>()
     let failure: unknown
     const endWith = (reason: unknown) => {
       failure ??= reason
       killGroup(child)
+      void first?.then((process) => process && endSandbox(process))
       // Something unprotected may have left the group and hold the pipes.
       lost ??= setTimeout(() => ended.resolve(-1), goneMs)
     }
@@ -175,7 +158,8 @@ export class ProcessSandbox implements ScriptSandbox {
     child.on('error', (cause) => ended.reject(notStarted(cause)))
     const codeOf = (code: number | null, killed: NodeJS.Signals | null) => code ?? (killed === null ? -1 : 128)
     child.on('close', (code, killed) => ended.resolve(codeOf(code, killed)))
-    if (view === undefined) {
+    const watched = first && watchScratch(first, memoryBytes, (why) => endWith(new ToolloopError('tool_failed', why)))
+    if (first === undefined) {
       // Shut in, what it has started and left behind goes with it; else that may live on, and may have left the group.
       child.on('exit', (code, killed) => {
         killGroup(child)
@@ -183,9 +167,7 @@ export class ProcessSandbox implements ScriptSandbox {
       })
     }
     // A script need not read what it is given.
-    for (const pipe of [child.stdin, child.stdio[3]]) pipe?.on('error', () => {})
-    const pipe = child.stdio[3]
-    if (view !== undefined && pipe != null && 'end' in pipe) pipe.end(view.map((word) => `${word}\0`).join(''))
+    child.stdin?.on('error', () => {})
     child.stdin?.end(stdin ?? (Array.isArray(given) ? '' : JSON.stringify(given)))
     if (signal.aborted) abort()
     try {
@@ -196,18 +178,20 @@ export class ProcessSandbox implements ScriptSandbox {
     } finally {
       clearTimeout(timer)
       clearTimeout(lost)
+      watched?.[Symbol.dispose]()
       signal.removeEventListener('abort', abort)
       for (const stream of child.stdio) stream?.destroy()
+      await cgroup?.close()
     }
   }
 }
 
 /** Some of what keeps a process from starting is thrown at once. */
-function startProcess(file: string, args: string[], options: SpawnOptions): ChildProcess {
+function startProcess(start: () => Started): Started {
   try {
-    return spawn(file, args, options)
+    return start()
   } catch (error) {
-    throw notStarted(error)
+    throw ToolloopError.isInstance(error) ? error : notStarted(error)
   }
 }
 
@@ -250,23 +234,4 @@ function failureText(code: number, stdout: string, stderr: string): string {
   const how =
     code < 0 || code >= 128 ? 'was ended by the system, perhaps for using too much memory or time' : `ended with exit code ${code}`
   return `The script ${how}${said === undefined ? ' and printed nothing' : `: ${said.slice(-4_000)}`}`
-}
-
-/** A copy that a process without rights can read, for a folder it could not get at. */
-async function copyForAll(folder: string): Promise<string> {
-  const copy = await mkdtemp(join(tmpdir(), 'toolloop-skill-'))
-  try {
-    await cp(folder, copy, { recursive: true, verbatimSymlinks: true, filter: isOrdinary })
-    await openToAll(copy)
-    return copy
-  } catch (error) {
-    await rm(copy, { recursive: true, force: true })
-    throw error
-  }
-}
-
-/** Pipes and sockets can't be copied. */
-async function isOrdinary(path: string): Promise<boolean> {
-  const stats = await lstat(path)
-  return stats.isFile() || stats.isDirectory() || stats.isSymbolicLink()
 }

@@ -40,6 +40,8 @@ export interface ScriptRun {
 export interface ScriptEnd {
   /** What a script in the VM returned. */
   value?: unknown
+  /** The same as JSON text: to write a long one again would hold everything else up. */
+  json?: string
   /** What it printed. */
   stdout: string
   stderr: string

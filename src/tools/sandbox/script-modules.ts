@@ -2,8 +2,10 @@ import { readFileSync, realpathSync, statSync } from 'node:fs'
 import * as nodeModule from 'node:module'
 import { dirname, extname, isAbsolute, join, posix, sep } from 'node:path'
 import { clip } from '../../errors.ts'
+import { leadsOutside } from '../builtin/links.ts'
 
 const mostBytes = 1_048_576
+const mostPathCharacters = 4_096
 
 /** The modules a script in the VM may import: its Skill's own files, by relative paths. Errors are worded for the script's author and a model. */
 export class ScriptModules {
@@ -21,7 +23,7 @@ export class ScriptModules {
 
   /** From the folder, for an import in the module `from`. */
   resolve(from: string, specifier: string): string {
-    if (/^\.\.?\//.test(specifier)) return posix.normalize(posix.join(dirname(from), specifier))
+    if (/^\.\.?\//.test(specifier) && specifier.length <= mostPathCharacters) return posix.normalize(posix.join(dirname(from), specifier))
     throw new Error(
       `"${clip(specifier)}" can't be imported in the VM: it has the Skill's own files alone, by relative paths. ` +
         'A script that needs Node.js or packages is to be declared with `runtime: node`.',
@@ -53,11 +55,12 @@ export class ScriptModules {
   #read(path: string): string {
     // Refused before the disk is asked, so that nothing is said about what is outside.
     if (path === '..' || path.startsWith('../') || isAbsolute(path)) throw outside(path)
+    const absolute = join(this.#folder, path)
     let real: string
     try {
-      real = realpathSync(join(this.#folder, path))
+      real = realpathSync(absolute)
     } catch {
-      throw new Error(`"${clip(path)}" is not there`)
+      throw leadsOutside(this.#folder, absolute) ? outside(path) : new Error(`"${clip(path)}" is not there`)
     }
     if (!real.startsWith(this.#folder + sep)) throw outside(path)
     const stats = statSync(real)

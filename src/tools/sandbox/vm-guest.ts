@@ -10,6 +10,9 @@ export const guestSource = `((print, callOut, finish, entry, input, mostCharacte
   const toText = String
   const { apply } = Reflect
   const { slice } = ''
+  const { Error, RangeError, TypeError } = globalThis
+  // What its callbacks throw would come out as it is, however long.
+  delete globalThis.FinalizationRegistry
   const textOf = (value) => {
     if (typeof value === 'string') return value
     try {
@@ -40,15 +43,19 @@ export const guestSource = `((print, callOut, finish, entry, input, mostCharacte
   const settle = (id, ok, json) => {
     const { resolve, reject } = waiting[id]
     delete waiting[id]
-    if (ok) resolve(json === '' ? undefined : parse(json))
-    else reject(new Error(json))
+    try {
+      if (ok) resolve(json === '' ? undefined : parse(json))
+      else reject(new Error(json))
+    } catch {
+      // Thrown by what the script has put in the way: it waits for nothing then.
+    }
   }
   const describe = (thrown) => {
     let text = 'The script failed without saying why.'
     try {
       text = thrown instanceof Error ? (thrown.name === 'Error' ? '' : textOf(thrown.name) + ': ') + textOf(thrown.message) : thrown === undefined ? text : textOf(thrown)
     } catch {}
-    return text.length > 2000 ? text.slice(0, 2000) + '…' : text
+    return text.length > 2000 ? apply(slice, text, [0, 2000]) + '…' : text
   }
   const run = async () => {
     const { default: main } = await import(entry)

@@ -4,8 +4,8 @@ import { availableParallelism } from 'node:os'
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { clip, messageOf, ToolloopError } from '../../errors.ts'
-import { isJsonObject } from '../../messages.ts'
-import { isDeeperThan } from '../arguments.ts'
+import type { Pauses } from '../pauses.ts'
+import { inTurn, type JsonPieces, readPieces, textOfPieces, toPieces } from './json-pieces.ts'
 import type { SandboxLimits, ScriptEnd, ScriptRun, ScriptSandbox } from './sandbox.ts'
 import type { FromVm, ToVm, VmWorkerData } from './vm-worker.ts'
 import { type CompiledModule, webAssembly } from './web-assembly.ts'
@@ -13,9 +13,14 @@ import { type CompiledModule, webAssembly } from './web-assembly.ts'
 /** How much longer than its time a script gets before its thread is ended from outside: the engine ends it by itself nearly always. */
 const graceMs = 250
 const mostHostCalls = 100
-const deepestValue = 512
-/** Of one text given to a thread. V8 ends the whole process, not the thread, when one that is very long does not fit into the thread's heap. */
+/** Deeper than this nothing can be written as JSON. */
+const deepestInput = 1_000
+/** Of one value given to a thread, in characters of JSON. V8 ends the whole process, not the thread, when one that is very long does not fit into the thread's heap. */
 const mostCharactersIn = 16 * 1024 * 1024
+/** Of all answers to one script: its thread may take its time to look at them. */
+const mostAnswerCharacters = 4 * mostCharactersIn
+/** Of what a tool that failed says to a script. */
+const mostProblemCharacters = 65_536
 /** Only what passes through V8 counts: what a script has is in the engine's memory, of which a text on its way may be a large part. */
 const threadHeapMb = 1_024
 
@@ -129,9 +134,12 @@ class VmThread {
 
   async run({ folder, script, args, signal, call }: ScriptRun, limits: SandboxLimits): Promise<ScriptEnd> {
     const { timeoutMs, memoryBytes, outputBytes } = limits
-    const input = JSON.stringify(args)
-    if (input.length > mostCharactersIn)
-      throw new ToolloopError('tool_failed', `The script was not run: ${tooLong('its arguments have', input)}`)
+    const { pieces: input } = await inTurn((pauses) => writeForVm('its arguments have', args, mostCharactersIn, pauses, signal)).catch(
+      (error: unknown) => {
+        signal.throwIfAborted()
+        throw new ToolloopError('tool_failed', `The script was not run: ${messageOf(error)}`)
+      },
+    )
     const ended = Promise.withResolvers<Extract<FromVm, { kind: 'end' }>>()
     const calls = new AbortController()
     const giveUp = (reason: unknown) => {
@@ -142,11 +150,11 @@ class VmThread {
     let timer: NodeJS.Timeout | undefined
     this.#fail = (cause) =>
       giveUp(new ToolloopError('tool_failed', 'The script could not be run to its end: its VM broke down.', { cause }))
+    const answers = new Answers(call, calls.signal)
     const receive = (message: FromVm) => {
       if (message.kind === 'end') ended.resolve(message)
       // An answer that comes late must not be taken for one to the next script.
-      if (message.kind === 'call')
-        void answerCall(message, call, calls.signal).then((answer) => this.#receive === receive && this.#send(answer))
+      if (message.kind === 'call') void answers.to(message).then((answer) => this.#receive === receive && this.#send(answer))
     }
     this.#receive = receive
     signal.addEventListener('abort', abort, { once: true })
@@ -158,11 +166,18 @@ class VmThread {
       timer = setTimeout(() => giveUp(overTime(timeoutMs)), Math.min(timeoutMs + graceMs, 2 ** 31 - 1))
       const mostCalls = call === undefined ? 0 : mostHostCalls
       this.#send({ kind: 'run', folder, script, input, timeoutMs, memoryBytes, outputBytes, mostCalls })
-      const { ok, text, output, overTime: isOver, spoiled } = await ended.promise
+      const { result, output, overTime: isOver, spoiled } = await ended.promise
+      clearTimeout(timer)
+      // What it called before it ended has been started then.
+      await inTurn(async () => {})
       if (spoiled) this.#usable = false
       if (isOver) throw overTime(timeoutMs)
-      if (!ok) throw new ToolloopError('tool_failed', output === '' ? text : `${text}\nIt had printed: ${output.slice(-2_000)}`)
-      return { ...(text === '' ? {} : { value: readValue(text) }), stdout: output, stderr: '' }
+      if (!result.ok) {
+        const { problem } = result
+        throw new ToolloopError('tool_failed', output === '' ? problem : `${problem}\nIt had printed: ${output.slice(-2_000)}`)
+      }
+      const value = await inTurn((pauses) => readPieces(result.value, pauses, signal))
+      return { ...(value === undefined ? {} : { value, json: textOfPieces(result.value) }), stdout: output, stderr: '' }
     } finally {
       clearTimeout(timer)
       signal.removeEventListener('abort', abort)
@@ -194,32 +209,55 @@ function overTime(timeoutMs: number): ToolloopError {
   return new ToolloopError('tool_timeout', `The script ran longer than ${timeoutMs} ms and was stopped.`)
 }
 
-function tooLong(what: string, json: string): string {
-  return `${what} ${json.length} characters of JSON; a script in the VM can be given ${mostCharactersIn}.`
+interface Written {
+  pieces: JsonPieces
+  characters: number
 }
 
-function readValue(json: string): unknown {
-  const value: unknown = JSON.parse(json)
-  if (isDeeperThan(deepestValue, value)) {
-    throw new ToolloopError('tool_failed', `The script returned something nested deeper than ${deepestValue} levels.`)
+/** Rejects for a value of more than `most` characters; `what` begins the sentence that says so. */
+async function writeForVm(what: string, value: unknown, most: number, pauses: Pauses, signal: AbortSignal): Promise<Written> {
+  const tooLong = () => new Error(`${what} more than ${most} characters of JSON, the most a script in the VM can be given.`)
+  // One text is one piece.
+  if (typeof value === 'string' && value.length > most) throw tooLong()
+  const pieces = toPieces(value, deepestInput)
+  let characters = 0
+  for (let next = pieces.next(); ; next = pieces.next()) {
+    if (next.done === true) return { pieces: next.value, characters }
+    characters += next.value
+    if (characters > most) throw tooLong()
+    await pauses.take(signal)
   }
-  return value
 }
 
-/** Never rejects: what goes wrong with a call is the script's to know. */
-async function answerCall(
-  { call: id, name, json }: Extract<FromVm, { kind: 'call' }>,
-  call: ScriptRun['call'],
-  signal: AbortSignal,
-): Promise<ToVm> {
-  try {
-    const args: unknown = JSON.parse(json)
-    if (!isJsonObject(args)) throw new TypeError(`Expected the arguments of \`${name}\` to be an object`)
-    const value = await call?.(name, args, signal)
-    const answer = JSON.stringify(value) ?? ''
-    if (answer.length > mostCharactersIn) throw new Error(tooLong(`the result of \`${clip(name)}\` has`, answer))
-    return { kind: 'answer', call: id, ok: true, json: answer }
-  } catch (error) {
-    return { kind: 'answer', call: id, ok: false, json: messageOf(error).slice(0, mostCharactersIn) }
+/** The answers to the calls of one script. */
+class Answers {
+  readonly #call: ScriptRun['call']
+  readonly #signal: AbortSignal
+  #left = mostAnswerCharacters
+
+  constructor(call: ScriptRun['call'], signal: AbortSignal) {
+    this.#call = call
+    this.#signal = signal
+  }
+
+  /** Never rejects: what goes wrong with a call is the script's to know. */
+  async to({ call: id, name, json }: Extract<FromVm, { kind: 'call' }>): Promise<ToVm> {
+    const signal = this.#signal
+    try {
+      const { pending } = await inTurn(async (pauses) => {
+        await pauses.take(signal)
+        return { pending: this.#call?.(name, JSON.parse(json), signal) }
+      })
+      const result = await pending
+      const value = await inTurn(async (pauses) => {
+        const most = Math.min(this.#left, mostCharactersIn)
+        const { pieces, characters } = await writeForVm(`the result of \`${clip(name)}\` has`, result, most, pauses, signal)
+        this.#left -= characters
+        return pieces
+      })
+      return { kind: 'answer', call: id, ok: true, value }
+    } catch (error) {
+      return { kind: 'answer', call: id, ok: false, problem: messageOf(error).slice(0, mostProblemCharacters) }
+    }
   }
 }

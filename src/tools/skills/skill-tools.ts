@@ -3,6 +3,7 @@ import type { JsonObject } from '../../messages.ts'
 import { readFileTool } from '../builtin/read-file.ts'
 import { isFileProblemCode } from '../builtin/workspace.ts'
 import type { ToolSet } from '../registry.ts'
+import { resultText } from '../result-text.ts'
 import { callWithin, ToolRunner } from '../runner.ts'
 import type { SkillsSandboxExecutor } from '../sandbox/executor.ts'
 import type { HostCall, ScriptEnd } from '../sandbox/sandbox.ts'
@@ -73,6 +74,7 @@ export function sharedTools(skills: ReadonlyMap<string, Skill>, options: SkillTo
       required: ['skill', 'script'],
       additionalProperties: false,
     },
+    toContent: contentOf,
     execute: ({ skill: name, script, args = [], stdin }, ctx) => runUndeclared(find(name), script, args, stdin, ctx, options),
   })
   return [activate, read, run]
@@ -88,6 +90,7 @@ export function scriptTool(skill: Skill, declared: ScriptTool, { executor, hostT
     parameters,
     effect,
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    toContent: contentOf,
     execute: async (args: JsonObject, ctx: ToolContext) => {
       const end = await executor.run({
         folder: skill.folder,
@@ -111,6 +114,7 @@ export function skillAsTool(skill: Skill, options: SkillToolsOptions): AnyTool {
       type: 'object',
       properties: { script: { type: 'string' }, args: { type: 'array', items: { type: 'string' } }, stdin: { type: 'string' } },
     },
+    toContent: contentOf,
     execute: ({ script = mainScript(skill), args = [], stdin }, ctx) =>
       script === undefined ? instructionsOf(skill) : runUndeclared(skill, script, args, stdin, ctx, options),
   })
@@ -174,8 +178,16 @@ async function notThere(skill: string, folder: string, path: string): Promise<To
   return new ToolloopError('tool_failed', `${show(path)} does not exist in the Skill ${clip(skill)}. Its files: ${files || 'none'}.`)
 }
 
+const texts = new WeakMap<object, string>()
+
+/** What a model sees of `resultOf`: the text there is already. */
+function contentOf(result: unknown): string {
+  return texts.get(Object(result)) ?? resultText(result)
+}
+
 /** A returned value; else what was printed. */
-function resultOf({ value, stdout, stderr }: ScriptEnd): unknown {
+function resultOf({ value, json, stdout, stderr }: ScriptEnd): unknown {
+  if (typeof value === 'object' && value !== null && json !== undefined) texts.set(value, json)
   if (value !== undefined) return value
   const notes = stderr.trim().slice(-mostOfStderr)
   const printed = stdout.trimEnd()

@@ -59,6 +59,22 @@ describe('Workspace', () => {
     expect(error.message).toBe(`Expected a path inside the workspace, got ${JSON.stringify(path)}, which is outside it`)
   })
 
+  it('says of a link that leads out the same whether or not there is something behind it', async () => {
+    const { inside, outside, workspace } = makeNeighbours()
+    symlinkSync(join(outside, 'secret.txt'), join(inside, 'there'))
+    symlinkSync(join(outside, 'none.txt'), join(inside, 'gone'))
+    symlinkSync('../../outside', join(inside, 'sub/up'))
+    symlinkSync('sub/up', join(inside, 'hop'))
+    for (const path of ['there', 'gone', 'sub/up/secret.txt', 'sub/up/none.txt', 'hop/none.txt', 'hop/secret.txt/none']) {
+      const error = await errorOf(workspace.locate(path))
+      expect(error.message).toBe(`Expected a path inside the workspace, got ${JSON.stringify(path)}, which is outside it`)
+    }
+    symlinkSync('none.txt', join(inside, 'dangling'))
+    symlinkSync(join(inside, 'sub/none.txt'), join(inside, 'dangling-absolute'))
+    for (const path of ['dangling', 'dangling-absolute', 'none', 'sub/none'])
+      expect((await errorOf(workspace.locate(path))).message).toContain('does not exist in the workspace')
+  })
+
   it('refuses symbolic links that lead out, to files, to folders and through folders', async () => {
     const { inside, outside, workspace } = makeNeighbours()
     symlinkSync(join(outside, 'secret.txt'), join(inside, 'file-link'))

@@ -7,6 +7,7 @@ import { ToolloopError } from '../../../src/errors.ts'
 import { SkillsSandboxExecutor } from '../../../src/tools/sandbox/executor.ts'
 import { findIsolation } from '../../../src/tools/sandbox/isolation.ts'
 import type { ScriptEnd } from '../../../src/tools/sandbox/sandbox.ts'
+import { longestStall } from './longest-stall.ts'
 
 const isolation = await findIsolation()
 const secret = `secret-${process.pid}`
@@ -217,6 +218,26 @@ const attacks: Record<string, Attack> = {
     check: stopped,
     endless: true,
   },
+  'an error with a message that nothing in the VM cuts any more': {
+    scripts: {
+      vm: `String.prototype.slice = function () { return this }; String.prototype.substring = String.prototype.slice
+        export default () => { throw new Error('\\u00e9'.repeat(5e6)) }`,
+    },
+    check: (outcome) => expect(String(outcome).length).toBeLessThan(2_100),
+  },
+  'errors that are made by the script’s own functions': {
+    scripts: {
+      vm: `const long = 'x'.repeat(5e6)
+        globalThis.Error = globalThis.TypeError = function () { throw long }
+        const registry = typeof FinalizationRegistry === 'function' ? new FinalizationRegistry(() => { throw long }) : undefined
+        export default async (args, host) => { registry?.register({}, 1); await null; await host.call('x') }`,
+    },
+    check: (outcome) => expect(String(outcome).length).toBeLessThan(2_100),
+  },
+  'an import of a name without end': {
+    scripts: { vm: inVm('return import("./" + "a/".repeat(1e6))') },
+    check: (outcome) => expect(String(outcome).length).toBeLessThan(2_100),
+  },
   'a flood of output': {
     scripts: {
       vm: inVm('for (let i = 0; i < 3000; i++) console.log("x".repeat(100)); return 1'),
@@ -261,31 +282,6 @@ async function processesWith(argument: string): Promise<string[]> {
     (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map((pid) => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')),
   )
   return lines.filter((line) => line.split('\0').includes(argument))
-}
-
-/**
- * The longest that this thread was kept from its event loop, in milliseconds of its own work: how long others on a busy machine kept it from
- * working says nothing.
- */
-async function longestStall<T>(work: () => Promise<T>): Promise<{ value: T; stallMs: number }> {
-  const used = () => {
-    const { user, system } = process.threadCpuUsage()
-    return (user + system) / 1_000
-  }
-  let [last, stallMs] = [used(), 0]
-  const look = () => {
-    const now = used()
-    stallMs = Math.max(stallMs, now - last)
-    last = now
-  }
-  const timer = setInterval(look, 2)
-  try {
-    const value = await work()
-    look()
-    return { value, stallMs }
-  } finally {
-    clearInterval(timer)
-  }
 }
 
 describe('attacks', () => {

@@ -32,10 +32,10 @@ describe('a script in the VM', () => {
     const tooLong = 'x'.repeat(16 * 1024 * 1024)
     const call = async () => tooLong
     await expect(executor.run({ folder, script: 'ask.mjs', args: { tooLong }, signal })).rejects.toThrow(
-      'The script was not run: its arguments have 16777230 characters of JSON; a script in the VM can be given 16777216.',
+      'The script was not run: its arguments have more than 16777216 characters of JSON, the most a script in the VM can be given.',
     )
     expect(await executor.run({ folder, script: 'ask.mjs', args: {}, signal, call })).toMatchObject({
-      value: 'the result of `long` has 16777218 characters of JSON; a script in the VM can be given 16777216.',
+      value: 'the result of `long` has more than 16777216 characters of JSON, the most a script in the VM can be given.',
     })
     expect(await executor.run({ folder, script: 'name.mjs', args: {}, signal, call })).toMatchObject({
       value: 'The name of a tool has at most 256 characters.',

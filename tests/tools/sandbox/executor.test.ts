@@ -85,6 +85,22 @@ describe('SkillsSandboxExecutor', () => {
     await expect.poll(() => isRunning(mark), { interval: 5, timeout: 10_000 }).toBe(false)
   })
 
+  it.skipIf(!isolation.available)('nothing of a process is left, whenever on its way it is aborted', async () => {
+    const mark = `86403.${process.pid}`
+    const folder = await tempFolder({ 'wait.sh': 'sleep $1' })
+    await using executor = new SkillsSandboxExecutor()
+    const run = async (turns: number) => {
+      const controller = new AbortController()
+      const ended = executor.run({ folder, script: 'wait.sh', args: [mark], signal: controller.signal })
+      const refused = expect(ended).rejects.toThrow('enough')
+      await goAround(turns)
+      controller.abort(new Error('enough'))
+      await refused
+    }
+    for (let turns = 1; turns <= 4_000; turns *= 2) await Promise.all([run(turns), run(Math.ceil(turns * 1.4))])
+    await expect.poll(() => isRunning(mark), { interval: 5, timeout: 10_000 }).toBe(false)
+  })
+
   it('more scripts than threads wait for their turn; one that is aborted while it waits leaves the others theirs', async () => {
     const folder = await tempFolder({ 'a.mjs': 'export default async (n, host) => [n, await host.call("wait")]' })
     await using executor = new SkillsSandboxExecutor({ threads: 1 })

@@ -1,0 +1,192 @@
+import { messageOf, show, ToolloopError } from './errors.ts'
+import {
+  type AIMessage,
+  type ChatMessage,
+  type Content,
+  copyJson,
+  type FinishReason,
+  isJsonObject,
+  type JsonObject,
+  type ParsedToolCall,
+  type ProviderData,
+  type ToolCall,
+  type Usage,
+} from './messages.ts'
+
+/** A message as it may be handed in: one of a conversation, a reply of `ToolAgent.generate()`, or a role and a text. */
+export type MessageInput =
+  | ChatMessage
+  | AIMessage
+  | { role: 'system' | 'user' | 'assistant'; content: string; name?: string; providerData?: ProviderData }
+
+/** What was made of a message that can't change: of a copy made here, itself. It need not be checked, or copied, again. */
+const known = new WeakMap<object, ChatMessage>()
+
+/**
+ * The one way by which messages come in: each is checked, and copied in the form that is kept and sent. Copies are frozen, and taken as
+ * they are the next time. Throws `invalid_message`; `name` is what the list is called where it was given.
+ */
+export function toChatMessages(list: readonly MessageInput[], name = 'messages'): readonly ChatMessage[] {
+  const given: unknown = list
+  if (!Array.isArray(given)) throw invalid(name, 'an array of messages', given)
+  return areOwn(list) ? list : Array.from(list, (message, at) => toChatMessage(message, `${name}[${at}]`))
+}
+
+/** The same for one message. `name` is where it was given. */
+export function toChatMessage(given: MessageInput, name: string): ChatMessage {
+  const before = typeof given === 'object' && given !== null ? known.get(given) : undefined
+  if (before !== undefined) return before
+  checkMessage(given, name)
+  const message = frozenMessage(wireForm(given, name))
+  if (Object.isFrozen(given)) known.set(given, message)
+  return message
+}
+
+/** Freezes a message that nobody else holds, and takes it in. */
+export function frozenMessage<M extends ChatMessage>(message: M): M {
+  known.set(message, message)
+  return deepFreeze(message)
+}
+
+/** Whether it can be the content of a tool message. */
+export function isContent(content: unknown): content is Content {
+  return typeof content === 'string' || (Array.isArray(content) && content.every(isPart))
+}
+
+function areOwn(list: readonly unknown[]): list is readonly ChatMessage[] {
+  for (const message of list) if (typeof message !== 'object' || message === null || known.get(message) !== message) return false
+  return true
+}
+
+/** What a message may have besides: as a reply of `generate`, or because the result of a query was spread into it. */
+interface Reply {
+  toolCalls?: readonly (ToolCall | ParsedToolCall)[]
+  finishReason?: FinishReason
+  stoppedBy?: string
+  usage?: Usage
+  warnings?: string[]
+}
+
+/** A copy with calls as the wire has them, and without what a reply tells of its request. */
+function wireForm(given: MessageInput, name: string): ChatMessage {
+  const {
+    toolCalls = [],
+    finishReason: _end,
+    stoppedBy: _by,
+    usage: _usage,
+    warnings: _warnings,
+    ...message
+  } = given as MessageInput & Reply
+  const calls = toolCalls.map((call, at) => wireCall(call, `${name}.toolCalls[${at}]`))
+  return { ...copyJson(message), ...(calls.length === 0 ? {} : { toolCalls: calls }) } as ChatMessage
+}
+
+/** A call as the wire has it, of one in either form. `name` is where it was given. Throws `invalid_message`. */
+export function toToolCall(call: ToolCall | ParsedToolCall, name: string): ToolCall {
+  checkCall(call, name)
+  return wireCall(call, name)
+}
+
+function wireCall(call: ToolCall | ParsedToolCall, name: string): ToolCall {
+  if (!('name' in call)) return copyJson(call)
+  return { id: call.id, type: 'function', function: { name: call.name, arguments: jsonOf(call.arguments, `${name}.arguments`) } }
+}
+
+function jsonOf(args: JsonObject, name: string): string {
+  try {
+    return JSON.stringify(args)
+  } catch (error) {
+    throw invalid(name, `plain JSON (${messageOf(error)})`, args)
+  }
+}
+
+const roles: readonly unknown[] = ['system', 'user', 'assistant', 'tool']
+const maxLevels = 200
+const maxValues = 1_000_000
+
+function checkMessage(message: unknown, name: string): void {
+  if (!isJsonObject(message)) throw invalid(name, 'a message', message)
+  const { levels, values } = extentOf(message)
+  // Not shown: writing it out may never end.
+  if (levels > maxLevels) throw invalid(name, `at most ${maxLevels} levels deep`, 'a message that is deeper, or holds itself')
+  if (values > maxValues) throw invalid(name, `a message of at most ${maxValues} values`, `one of ${values}`)
+  const { role, content, toolCallId, toolCalls } = message
+  if (isOpenAIs(message)) throw invalid(name, 'a message of this package: `messagesFromOpenAI` makes one of it', message)
+  if (!roles.includes(role)) throw invalid(`${name}.role`, "'system', 'user', 'assistant' or 'tool'", role)
+  const mayHaveParts = role === 'user' || role === 'tool'
+  if (typeof content !== 'string' && !(mayHaveParts && Array.isArray(content)))
+    throw invalid(`${name}.content`, mayHaveParts ? 'a string or an array of parts' : 'a string', content)
+  if (Array.isArray(content)) for (const [at, part] of content.entries()) checkPart(part, `${name}.content[${at}]`)
+  if (role === 'tool' && typeof toolCallId !== 'string') throw invalid(`${name}.toolCallId`, 'a string', toolCallId)
+  if (toolCalls !== undefined && !Array.isArray(toolCalls)) throw invalid(`${name}.toolCalls`, 'an array', toolCalls)
+  if (Array.isArray(toolCalls)) for (const [at, call] of toolCalls.entries()) checkCall(call, `${name}.toolCalls[${at}]`)
+}
+
+/** Its calls and results would be lost without a word. */
+function isOpenAIs(message: JsonObject): boolean {
+  return (message.tool_calls !== undefined && message.toolCalls === undefined) || typeof message.tool_call_id === 'string'
+}
+
+function checkPart(part: unknown, name: string): void {
+  if (!isPart(part))
+    throw invalid(name, "a part of type 'text' with a `text`, or 'image' or 'file' with a `url`, or `data` and its `mediaType`", part)
+}
+
+function isPart(part: unknown): boolean {
+  if (!isJsonObject(part)) return false
+  const { type, text, url, data, mediaType } = part
+  if (type === 'text') return typeof text === 'string'
+  if (type !== 'image' && type !== 'file') return false
+  return data === undefined ? typeof url === 'string' : typeof data === 'string' && typeof mediaType === 'string'
+}
+
+function checkCall(call: unknown, name: string): void {
+  if (isJsonObject(call) && typeof call.id === 'string' && (isWireCall(call) || isParsedCall(call))) return
+  throw invalid(name, '`{id, type, function: {name, arguments}}` with texts, or `{id, name, arguments}` with an object', call)
+}
+
+function isWireCall({ function: body }: JsonObject): boolean {
+  return isJsonObject(body) && typeof body.name === 'string' && typeof body.arguments === 'string'
+}
+
+function isParsedCall({ name, arguments: args }: JsonObject): boolean {
+  return typeof name === 'string' && isJsonObject(args)
+}
+
+/** How deep a value is nested, and how many values it has written out: what is referred to twice counts twice. */
+interface Extent {
+  levels: number
+  values: number
+}
+
+const endless: Extent = { levels: Number.POSITIVE_INFINITY, values: Number.POSITIVE_INFINITY }
+
+/** Looks at each object once, however often it is referred to. One that holds itself, or lies too deep, is endless. */
+function extentOf(value: unknown, measured = new Map<object, Extent>(), level = 0): Extent {
+  if (typeof value !== 'object' || value === null) return { levels: 0, values: 1 }
+  const known = measured.get(value)
+  if (known !== undefined) return known
+  if (level > maxLevels) return endless
+  // Until it is measured: whoever meets it meanwhile is inside of it.
+  measured.set(value, endless)
+  const extent: Extent = { levels: 1, values: 1 }
+  for (const item of Object.values(value)) {
+    const { levels, values } = extentOf(item, measured, level + 1)
+    extent.levels = Math.max(extent.levels, levels + 1)
+    extent.values += values
+  }
+  measured.set(value, extent)
+  return extent
+}
+
+function invalid(name: string, expected: string, got: unknown): ToolloopError {
+  return new ToolloopError('invalid_message', `Expected ${name} to be ${expected}, got \`${show(got)}\``)
+}
+
+function deepFreeze<T>(value: T): T {
+  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value)
+    for (const item of Object.values(value)) deepFreeze(item)
+  }
+  return value
+}

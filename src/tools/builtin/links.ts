@@ -1,0 +1,51 @@
+import { readlinkSync } from 'node:fs'
+import { isAbsolute, join, relative, resolve, sep } from 'node:path'
+
+const mostLinks = 40
+/** No system opens a longer one. */
+const mostCharacters = 4_096
+
+/**
+ * Whether a path in `folder` leads out of it through a link. Looks at nothing outside: whether what a link leads to is there must not be told from
+ * the answer. `folder` has its own links resolved; the path is absolute.
+ */
+export function leadsOutside(folder: string, path: string): boolean {
+  if (path.length > mostCharacters) return false
+  let [at, left] = [folder, parts(folder, path)]
+  for (let links = 0; links <= mostLinks; ) {
+    const [next, ...rest] = left
+    if (next === undefined) return false
+    const target = linkTarget(join(at, next))
+    if (target === undefined) {
+      at = join(at, next)
+      left = rest
+      continue
+    }
+    links++
+    const led = resolve(at, target)
+    if (!isWithin(folder, led)) return true
+    at = folder
+    left = [...parts(folder, led), ...rest]
+  }
+  return false
+}
+
+/** Undefined for what is no link, or is not there. */
+function linkTarget(path: string): string | undefined {
+  try {
+    return readlinkSync(path)
+  } catch {
+    return undefined
+  }
+}
+
+function parts(folder: string, path: string): string[] {
+  return relative(folder, path)
+    .split(sep)
+    .filter((part) => part !== '')
+}
+
+function isWithin(folder: string, absolute: string): boolean {
+  const path = relative(folder, absolute)
+  return path !== '..' && !path.startsWith(`..${sep}`) && !isAbsolute(path)
+}

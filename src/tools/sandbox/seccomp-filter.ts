@@ -1,0 +1,115 @@
+import { checkedCalls, deniedCalls, type FilteredArch, namingCalls, newestCall } from './denied-calls.ts'
+
+export interface FilterOptions {
+  /** Folders of the host can be seen: then no sockets and pipes are made or reached by a name, since those may lead out. */
+  hostFolders: boolean
+}
+
+/** One instruction of classic BPF. See https://docs.kernel.org/networking/filter.html */
+interface Instruction {
+  code: number
+  /** The constant of the instruction. */
+  k: number
+  /** How many instructions are passed over when a test holds, and when it doesn't. */
+  jt?: number
+  jf?: number
+}
+
+/** Load a word of `struct seccomp_data`; AND with a constant; jumps on equal, on greater or equal, on any bit set; return. */
+const code = { load: 0x20, and: 0x54, equal: 0x15, atLeast: 0x35, anyBit: 0x45, end: 0x06 }
+/** Offsets in `struct seccomp_data`. */
+const at = { number: 0, arch: 4, firstArgument: 16 }
+/** See https://man7.org/linux/man-pages/man2/seccomp.2.html */
+const [allow, kill, fail] = [0x7fff_0000, 0x8000_0000, 0x0005_0000]
+const [eperm, enosys] = [1, 38]
+
+/** AUDIT_ARCH_X86_64 and AUDIT_ARCH_AARCH64, and the place of each in the tables. */
+const architectures = { x64: { audit: 0xc000_003e, column: 0 }, arm64: { audit: 0xc000_00b7, column: 1 } } as const
+/** Calls of x32, a second set of numbers on x86-64. */
+const x32Bit = 0x4000_0000
+/** CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID and NEWNET. CLONE_NEWTIME is for `unshare` and `clone3` alone. */
+const newNamespaces = 0x7e02_0000
+const family = { unix: 1, inet: 2, inet6: 10, netlink: 16 }
+const [stream, sequenced, typeMask] = [1, 5, 0xf]
+const protocols = { route: 0, any: 0, tcp: 6, udp: 17 }
+/** TIOCSTI and TIOCLINUX put words into a terminal; TIOCSETD loads modules of the kernel. */
+const terminalTricks = [0x5412, 0x541c, 0x5423]
+
+const end = (k: number): Instruction => ({ code: code.end, k })
+const [allowed, denied, missing] = [end(allow), end(fail | eperm), end(fail | enosys)]
+const load = (k: number): Instruction => ({ code: code.load, k })
+/**
+ * The low half of an argument: all that the kernel looks at of those that are checked here. Comparing the other half as well would let through what
+ * differs in it alone.
+ */
+const argument = (index: number): Instruction => load(at.firstArgument + 8 * index)
+const mask = (k: number): Instruction => ({ code: code.and, k })
+/** Runs `then` if the test holds for what is loaded. */
+const when = (test: number, k: number, then: Instruction[]): Instruction[] => [{ code: test, k, jf: then.length }, ...then]
+const unless = (test: number, k: number, then: Instruction[]): Instruction[] => [{ code: test, k, jt: then.length }, ...then]
+const among = (values: readonly number[], then: Instruction[]): Instruction[] => values.flatMap((value) => when(code.equal, value, then))
+
+/** Whether there is a filter for a `process.arch`. */
+export function isFiltered(arch: string): arch is FilteredArch {
+  return Object.hasOwn(architectures, arch)
+}
+
+/**
+ * What decides on every system call of a script: a program for `seccomp`, as `bwrap --seccomp` reads it. Denied calls fail with EPERM; those libc
+ * has another way for, and those newer than this filter, with ENOSYS. Calls of another architecture's numbers end the process.
+ */
+export function seccompFilter(arch: FilteredArch, { hostFolders }: FilterOptions): Buffer {
+  const { audit, column } = architectures[arch]
+  const numbers = [...Object.values(deniedCalls), ...(hostFolders ? [namingCalls] : [])]
+    .flatMap((group) => Object.values(group))
+    .flatMap((call) => call[column] ?? [])
+  const call = (name: keyof typeof checkedCalls, then: Instruction[]) => when(code.equal, checkedCalls[name][column], then)
+  const program = [
+    load(at.arch),
+    ...unless(code.equal, audit, [end(kill)]),
+    load(at.number),
+    ...(arch === 'x64' ? when(code.atLeast, x32Bit, [end(kill)]) : []),
+    ...when(code.atLeast, newestCall + 1, [missing]),
+    ...among(numbers, [denied]),
+    // Its flags are behind a pointer, where no filter sees them. libc goes on with `clone`.
+    ...call('clone3', [missing]),
+    ...call('clone', [argument(0), ...when(code.anyBit, newNamespaces, [denied]), allowed]),
+    ...call('ioctl', [argument(1), ...among(terminalTricks, [denied]), allowed]),
+    ...call('socket', socketRules(hostFolders)),
+    ...call('socketpair', hostFolders ? connectedPairs : socketRules(hostFolders)),
+    allowed,
+  ]
+  return assemble(program)
+}
+
+/** Unix sockets; TCP and UDP, in a network of its own; of netlink the routing tables, which Node.js reads. */
+function socketRules(hostFolders: boolean): Instruction[] {
+  return [
+    argument(0),
+    ...(hostFolders ? [] : when(code.equal, family.unix, [allowed])),
+    ...among([family.inet, family.inet6], [argument(2), ...among([protocols.any, protocols.tcp, protocols.udp], [allowed]), denied]),
+    ...when(code.equal, family.netlink, [argument(2), ...when(code.equal, protocols.route, [allowed])]),
+    denied,
+  ]
+}
+
+/** Pairs that stay connected to each other: one of datagrams could be connected anew, to a name. */
+const connectedPairs = [
+  argument(0),
+  ...unless(code.equal, family.unix, [denied]),
+  argument(1),
+  mask(typeMask),
+  ...among([stream, sequenced], [allowed]),
+  denied,
+]
+
+/** `struct sock_filter`: both architectures write the low byte first. */
+function assemble(program: readonly Instruction[]): Buffer {
+  const bytes = Buffer.alloc(program.length * 8)
+  for (const [index, { code: operation, jt = 0, jf = 0, k }] of program.entries()) {
+    const offset = bytes.writeUInt16LE(operation, index * 8)
+    bytes.writeUInt8(jf, bytes.writeUInt8(jt, offset))
+    bytes.writeUInt32LE(k >>> 0, index * 8 + 4)
+  }
+  return bytes
+}

@@ -1,0 +1,58 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { accessSync, constants } from 'node:fs'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { Cgroup, cgroupSettings, findDelegatedCgroup } from '../../../src/tools/sandbox/cgroup.ts'
+import { tempFolder } from '../../cli/temp-folder.ts'
+
+/** Where groups of version 2 are, if this user may make one at the top. */
+const mounted = ['/sys/fs/cgroup', '/sys/fs/cgroup/unified'].find((folder) => {
+  try {
+    accessSync(join(folder, 'cgroup.controllers'))
+    accessSync(join(folder, 'cgroup.procs'), constants.W_OK)
+    return true
+  } catch {
+    return false
+  }
+})
+
+const group = (path: string, control: string) => ({ [`${path}/cgroup.subtree_control`]: control, [`${path}/cgroup.procs`]: '' })
+
+describe('a control group for scripts', () => {
+  it('is made where this process is, or beside it, if that was delegated with memory and processes', async () => {
+    const at = await tempFolder({ ...group('app', 'cpu memory pids\n'), ...group('app/run.scope', ''), ...group('other', 'cpu\n') })
+    expect(findDelegatedCgroup(at, '4:memory:/x\n0::/app\n')).toBe(join(at, 'app'))
+    expect(findDelegatedCgroup(at, '0::/app/run.scope\n')).toBe(join(at, 'app'))
+    expect(findDelegatedCgroup(at, '0::/other\n')).toBeUndefined()
+    expect(findDelegatedCgroup(join(at, 'none'), '0::/app\n')).toBeUndefined()
+    expect(findDelegatedCgroup(at, '4:memory:/app\n')).toBeUndefined()
+    expect(findDelegatedCgroup(at, '')).toBeUndefined()
+  })
+
+  it('is bounded in memory and processes', async () => {
+    expect(cgroupSettings({ memoryBytes: 1 << 28, processes: 32 })).toMatchObject({ 'memory.max': '1073741824', 'pids.max': '40' })
+  })
+
+  it.skipIf(mounted === undefined)(
+    'holds the process that is put into it and what that starts, and is gone when it is closed',
+    async () => {
+      if (mounted === undefined) throw new Error('no groups')
+      const before = await readdir(mounted)
+      const cgroup = new Cgroup(mounted, { 'cgroup.max.depth': '0', 'no.such.file': '1' })
+      const child = spawn('sh', ['-c', 'read go; cat /proc/self/cgroup'])
+      if (child.pid === undefined) throw new Error('not started')
+      cgroup.add(child.pid)
+      child.stdin.end('go\n')
+      const said: Buffer[] = []
+      child.stdout.on('data', (data: Buffer) => said.push(data))
+      await once(child, 'close')
+      expect(String(Buffer.concat(said))).toMatch(/^0::\/toolloop-[\w-]+$/m)
+      const [made] = (await readdir(mounted)).filter((name) => !before.includes(name))
+      expect(await readFile(join(mounted, String(made), 'cgroup.max.depth'), 'utf8')).toBe('0\n')
+      await cgroup.close()
+      expect((await readdir(mounted)).filter((name) => !before.includes(name))).toEqual([])
+    },
+  )
+})

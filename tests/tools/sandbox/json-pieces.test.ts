@@ -1,0 +1,87 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { Pauses } from '../../../src/tools/pauses.ts'
+import { inTurn, type JsonPieces, readPieces, textOfPieces, toPieces, weightOf } from '../../../src/tools/sandbox/json-pieces.ts'
+
+const signal = new AbortController().signal
+
+/** The pieces, and how many there are. */
+function write(value: unknown): { pieces: JsonPieces; count: number } {
+  const writing = toPieces(value, 512)
+  for (let count = 0; ; count++) {
+    const next = writing.next()
+    if (next.done === true) return { pieces: next.value, count }
+  }
+}
+
+const many = <T>(count: number, make: (index: number) => T): T[] => Array.from({ length: count }, (_, index) => make(index))
+
+describe('JSON in pieces', () => {
+  it.each<[string, unknown, number]>([
+    ['a small value', { a: [1, 'two', null] }, 1],
+    ['a long text', 'x'.repeat(3_000_000), 1],
+    ['an array of very many items', many(40_000, (n) => n), 4],
+    ['an object of very many entries', Object.fromEntries(many(40_000, (n) => [`key${n}`, n])), 4],
+    ['rows', many(10_000, (n) => ({ id: n, name: `name ${n}`, tags: ['a', 'b'] })), 4],
+    ['large among small', { small: 1, large: { inner: many(30_000, () => ({})), other: 'é\u2028"\\' }, last: [[], {}, ''] }, 4],
+    [
+      'what is no JSON by itself',
+      [many(30_000, () => undefined), { at: new Date(0), none: undefined, f: () => 1, m: new Map([[1, 2]]) }],
+      4,
+    ],
+  ])('is the same text and the same value: %s', async (_what, value, least) => {
+    const { pieces, count } = write(value)
+    expect(count).toBeGreaterThanOrEqual(least)
+    const text = JSON.stringify(value)
+    expect(textOfPieces(pieces) === text).toBe(true)
+    expect(JSON.stringify(await readPieces(pieces, new Pauses(), signal)) === JSON.stringify(JSON.parse(text))).toBe(true)
+  })
+
+  it('takes the key `__proto__` for one like any other', async () => {
+    const value: unknown = JSON.parse(`{"__proto__": {"polluted": ${JSON.stringify(many(30_000, (n) => n))}}, "more": {"__proto__": 1}}`)
+    const { pieces } = write(value)
+    const read = await readPieces(pieces, new Pauses(), signal)
+    expect(Reflect.get({}, 'polluted')).toBeUndefined()
+    expect(JSON.stringify(read) === JSON.stringify(value)).toBe(true)
+    expect(Object.getPrototypeOf(read)).toBe(Object.prototype)
+  })
+
+  it('holds for any value', async () => {
+    const around = (value: unknown) => many(9_000, (n) => (n % 3_000 === 0 ? { value, n, more: [value] } : n))
+    await fc.assert(
+      fc.asyncProperty(fc.jsonValue({ maxDepth: 4 }), async (value) => {
+        const whole = { value, list: around(value), again: { deep: around([value]) } }
+        const { pieces } = write(whole)
+        expect(textOfPieces(pieces) === JSON.stringify(whole)).toBe(true)
+        expect(JSON.stringify(await readPieces(pieces, new Pauses(), signal)) === JSON.stringify(whole)).toBe(true)
+      }),
+      { numRuns: 20 },
+    )
+  })
+
+  it('is refused for what leads back to itself, or nests without end', () => {
+    const loop: unknown[] = many(11_000, () => 1)
+    loop.push([loop])
+    expect(() => write(loop)).toThrow('A value that leads back to itself is no JSON.')
+    let deep: unknown[] = many(11_000, () => 1)
+    for (let level = 0; level < 600; level++) deep = [deep]
+    expect(() => write(deep)).toThrow('A value that is nested so deeply is no JSON.')
+  })
+
+  it('a count stops where it is large enough, also in one wide object', () => {
+    expect(weightOf(many(1_000_000, () => 1))).toBe(10_001)
+    expect(weightOf({ a: [1, 2], b: 'x' })).toBeCloseTo(5, 1)
+  })
+
+  it('work that is done in turn goes on after one that failed', async () => {
+    const order: number[] = []
+    const failed = inTurn(async () => {
+      order.push(1)
+      throw new Error('first')
+    })
+    const next = inTurn(async () => order.push(2))
+    await expect(failed).rejects.toThrow('first')
+    await next
+    expect(order).toEqual([1, 2])
+  })
+})

@@ -1,0 +1,246 @@
+import { execFile, execFileSync } from 'node:child_process'
+import { chmod, chown, mkdir, readdir, symlink } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest'
+import { deniedCalls } from '../../../src/tools/sandbox/denied-calls.ts'
+import { type SandboxOptions, SkillsSandboxExecutor } from '../../../src/tools/sandbox/executor.ts'
+import { findIsolation, findProgram, inside } from '../../../src/tools/sandbox/isolation.ts'
+import { isOpenToAll } from '../../../src/tools/sandbox/staged-copy.ts'
+import { tempFolder } from '../../cli/temp-folder.ts'
+
+const isolation = await findIsolation()
+const hasPython = findProgram('python3', inside.path) !== undefined
+const isRoot = process.getuid?.() === 0
+/** What another user can start: this checkout, and the program that runs it. */
+const isSeenByAll = [import.meta.dirname, dirname(process.execPath)].every(isOpenToAll)
+const executors: SkillsSandboxExecutor[] = []
+const column = process.arch === 'arm64' ? 1 : 0
+
+afterEach(async () => void (await Promise.all(executors.splice(0).map((executor) => executor.close()))))
+
+async function folderWith(files: Record<string, string>): Promise<string> {
+  const folder = await tempFolder(files)
+  await chmod(folder, 0o755)
+  return folder
+}
+
+async function run(folder: string, script: string, options: SandboxOptions = {}, args: string[] = []): Promise<string> {
+  const executor = new SkillsSandboxExecutor(options)
+  executors.push(executor)
+  return (await executor.run({ folder, script, args, signal: new AbortController().signal })).stdout
+}
+
+const runScript = async (script: string, source: string, options: SandboxOptions = {}, args: string[] = []): Promise<string> =>
+  run(await folderWith({ [script]: source }), script, options, args)
+
+const manyFiles = 'cd /dev/shm; for i in $(seq 2000); do (cd /tmp && touch $(seq -f "$i.%g" 900)); touch $(seq -f "$i.%g" 900); done'
+/** That there is a filter, how many, and that it denies. */
+const ownState = 'echo $(grep -oP "Seccomp(_filters)?:\\s*\\K\\d" /proc/self/status); unshare -m true 2>&1 || true'
+function makePipe(path: string): void {
+  execFileSync(findProgram('mkfifo') ?? '', ['-m', '666', path])
+}
+
+/** Python's way to any call of the system: what it was told, or the error's name. */
+const pythonCall = `import ctypes, errno, json, socket, sys
+libc = ctypes.CDLL(None, use_errno=True)
+def call(number, *args):
+  ctypes.set_errno(0)
+  result = libc.syscall(number, *[ctypes.c_ulong(arg) for arg in args])
+  return result if result >= 0 else errno.errorcode[ctypes.get_errno()]
+def opens(*args):
+  try: socket.socket(*args).close(); return 'opened'
+  except OSError as error: return errno.errorcode[error.errno]
+`
+
+describe.skipIf(!isolation.available)(`a process that is shut in${isolation.available ? '' : ` — SKIPPED: ${isolation.why}`}`, () => {
+  it.skipIf(!hasPython)('can make none of the calls that lead to keys, other processes, mounts and memory nobody counts', async () => {
+    const calls = Object.values(deniedCalls).flatMap((group) =>
+      Object.entries(group).flatMap(([name, numbers]) => (numbers[column] === undefined ? [] : [[name, numbers[column]] as const])),
+    )
+    const source = `${pythonCall}print(json.dumps({name: call(number) for name, number in json.loads(sys.argv[1])}))`
+    const told: unknown = JSON.parse(await runScript('a.py', source, {}, [JSON.stringify(calls)]))
+    expect(told).toEqual(Object.fromEntries(calls.map(([name]) => [name, 'EPERM'])))
+  })
+
+  it.skipIf(!hasPython)('finds no keyring, no namespace, no memory outside of its own, no terminal', async () => {
+    const source = `${pythonCall}import os
+keyctl, memfd, shmget, unshare, clone, ioctl = json.loads(sys.argv[1])
+print(json.dumps([call(keyctl, 0, 2**64 - 3), call(memfd, 0, 0), call(shmget, 0, 1 << 28, 0o1600), call(unshare, 0x10000000),
+  call(clone, 0x10000000 | 17, 0, 0, 0, 0), call(clone, 0x20000 | 17, 0, 0, 0, 0), call(435, 0, 88), call(999), call(ioctl, 0, 0x5412, 0), call(ioctl, 0, 0x100005412, 0)]))`
+    const numbers = column === 1 ? [219, 279, 194, 97, 220, 29] : [250, 319, 29, 272, 56, 16]
+    const told: unknown = JSON.parse(await runScript('a.py', source, {}, [JSON.stringify(numbers)]))
+    expect(told).toEqual(['EPERM', 'EPERM', 'EPERM', 'EPERM', 'EPERM', 'EPERM', 'ENOSYS', 'ENOSYS', 'EPERM', 'EPERM'])
+  })
+
+  it.skipIf(!hasPython)(
+    'opens sockets of unix, TCP, UDP and routing alone, and with a folder of the host none that have a name',
+    async () => {
+      const source = `${pythonCall}import os
+pair = lambda kind: socket.socketpair(socket.AF_UNIX, kind)
+def pairs(kind):
+  try: pair(kind); return 'opened'
+  except OSError as error: return errno.errorcode[error.errno]
+families = [socket.AF_VSOCK, socket.AF_ALG, socket.AF_PACKET, socket.AF_BLUETOOTH, socket.AF_TIPC, socket.AF_CAN]
+print(json.dumps([[opens(f, socket.SOCK_DGRAM) for f in families], opens(socket.AF_INET, socket.SOCK_STREAM, 132), opens(socket.AF_NETLINK, socket.SOCK_RAW, 9),
+  opens(socket.AF_INET), opens(socket.AF_INET6, socket.SOCK_DGRAM), opens(socket.AF_NETLINK, socket.SOCK_RAW, 0), pairs(socket.SOCK_STREAM),
+  opens(socket.AF_UNIX), pairs(socket.SOCK_DGRAM)]))`
+      const told = async (options: SandboxOptions): Promise<unknown> => JSON.parse(await runScript('a.py', source, options))
+      const always = [Array(6).fill('EPERM'), 'EPERM', 'EPERM', 'opened', 'opened', 'opened', 'opened']
+      expect(await told({})).toEqual([...always, 'opened', 'opened'])
+      expect(await told({ workspace: await folderWith({}) })).toEqual([...always, 'EPERM', 'EPERM'])
+      expect(await told({ readable: ['/usr/share'] })).toEqual([...always, 'EPERM', 'EPERM'])
+    },
+  )
+
+  it('still has what scripts for Node.js, Python and bash need', async () => {
+    const node = `const { execSync } = require('child_process')
+      const { createServer } = require('http')
+      const { networkInterfaces } = require('os')
+      const server = createServer((request, response) => response.end('heard')).listen(0, '127.0.0.1', async () => {
+        const answer = await fetch('http://127.0.0.1:' + server.address().port)
+        console.log(Object.keys(networkInterfaces()).join(), execSync('echo child').toString().trim(), await answer.text())
+        server.close()
+      })`
+    const bash = 'cat <(echo sub); mkfifo /tmp/f; (echo through > /tmp/f &); cat /tmp/f; echo piped | cat; sleep 0 & wait'
+    const python = `import asyncio, multiprocessing, subprocess, threading
+def double(x): return x * 2
+with multiprocessing.Pool(2) as pool: print(pool.map(double, [1, 2]))
+async def main(): return await (await asyncio.create_subprocess_exec('true')).wait()
+thread = threading.Thread(target=lambda: print('thread')); thread.start(); thread.join()
+print(asyncio.run(main()), subprocess.run(['echo', 'child'], capture_output=True).stdout)`
+    const told = await Promise.all([
+      runScript('a.cjs', node),
+      runScript('a.sh', bash),
+      hasPython ? runScript('a.py', python, { limits: { memoryBytes: 512 << 20 } }) : undefined,
+    ])
+    expect(told).toEqual(['lo child heard\n', 'sub\nthrough\npiped\n', hasPython ? "[2, 4]\nthread\n0 b'child\\n'\n" : undefined])
+  })
+
+  it('is stopped when it makes very many files in memory, which have no size to be bounded', async () => {
+    await expect(runScript('a.sh', manyFiles, { limits: { memoryBytes: 64 << 20 } })).rejects.toThrow(
+      'The script made more than 16384 files in /tmp and /dev/shm and was stopped.',
+    )
+    // As many as there may be are no reason to end it.
+    expect(await runScript('b.sh', 'cd /tmp; touch $(seq 4000); ls | wc -l', { limits: { memoryBytes: 64 << 20 } })).toBe('4000\n')
+  })
+
+  it.skipIf(!hasPython)('reaches no server through a socket in a folder it is shown', async () => {
+    const workspace = await folderWith({})
+    const heard: string[] = []
+    const server = createServer((socket) => void socket.on('data', (data) => heard.push(String(data))).on('error', () => {}))
+    onTestFinished(() => void server.close())
+    await new Promise<void>((resolve) => server.listen(join(workspace, 'agent.sock'), resolve))
+    await chmod(join(workspace, 'agent.sock'), 0o777)
+    const source = `${pythonCall}
+try: s = socket.socket(socket.AF_UNIX); s.connect('/workspace/agent.sock'); s.send(b'out'); print('connected')
+except OSError as error: print(errno.errorcode[error.errno])`
+    for (const options of [{ workspace }, { workspace, workspaceWritable: true }, { readable: [workspace] }])
+      expect(await runScript('a.py', source.replace('/workspace', 'readable' in options ? workspace : '/workspace'), options)).toBe(
+        'EPERM\n',
+      )
+    expect(heard).toEqual([])
+  })
+
+  it('is not run where a pipe or a socket in its folders leads to somebody outside', async () => {
+    const [skill, workspace] = [await folderWith({ 'a.sh': 'echo ran' }), await folderWith({ 'deep/er/text': '' })]
+    expect(await run(skill, 'a.sh', { workspace })).toBe('ran\n')
+    makePipe(join(workspace, 'deep/er/pipe'))
+    const words = 'The script was not run: "deep/er/pipe" is a pipe or a socket'
+    for (const options of [{ workspace }, { workspace, workspaceWritable: true }, { readable: [workspace] }])
+      await expect(run(skill, 'a.sh', options)).rejects.toThrow(words)
+    const beside = await folderWith({})
+    await symlink(workspace, join(beside, 'link'))
+    await expect(run(skill, 'a.sh', { readable: [join(beside, 'link')] })).rejects.toThrow(words)
+    expect(await run(skill, 'a.sh', { limits: { timeoutMs: 20_000.5 } })).toBe('ran\n')
+    makePipe(join(skill, 'pipe'))
+    await expect(run(skill, 'a.sh')).rejects.toThrow('"pipe" is a pipe or a socket')
+    const other = await folderWith({ 'a.sh': 'echo ran' })
+    const server = createServer()
+    onTestFinished(() => void server.close())
+    await new Promise<void>((resolve) => server.listen(join(other, 'socket'), resolve))
+    await expect(run(other, 'a.sh')).rejects.toThrow('"socket" is a pipe or a socket')
+  })
+
+  it('leaves no pipe and no socket in a workspace it may change', async () => {
+    const workspace = await folderWith({})
+    await chmod(workspace, 0o777)
+    const source = 'mkfifo /workspace/pipe; mknod /workspace/other p; mkfifo /tmp/pipe; echo x > /workspace/text; ls /workspace'
+    expect(await runScript('a.sh', source, { workspace, workspaceWritable: true })).toBe('text\n')
+    expect(await readdir(workspace)).toEqual(['text'])
+  })
+
+  it.skipIf(!isRoot)('gets a copy of a folder that only root can read, which no other user can read either', async () => {
+    const folder = await folderWith({
+      'a.sh': 'cat data/text; stat -c %a . data data/text a.sh; touch x || chmod 777 . || true',
+      'data/text': 'mine',
+    })
+    for (const path of ['a.sh', 'data/text']) await chmod(join(folder, path), 0o600)
+    for (const path of ['data', '']) await chmod(join(folder, path), 0o700)
+    expect(await run(folder, 'a.sh')).toBe('mine500\n500\n400\n400\n')
+  })
+
+  /** Everything else here is done by whoever runs the tests. */
+  it.skipIf(!isRoot || !isSeenByAll)('is shut in alike where an ordinary user starts it', async () => {
+    const user = 12_345
+    const folder = await folderWith({ 'data/own': 'own', 'a.sh': `cat data/own; echo; ${ownState}`, 'files.sh': manyFiles })
+    for (const path of ['data/own', 'data', 'a.sh', 'files.sh', '']) {
+      await chmod(join(folder, path), path === 'data' || path === '' ? 0o700 : 0o600)
+      await chown(join(folder, path), user, user)
+    }
+    const program = `import { SkillsSandboxExecutor } from ${JSON.stringify(new URL('../../../src/tools/skills/index.ts', import.meta.url).href)}
+      await using executor = new SkillsSandboxExecutor({ limits: { memoryBytes: 64 << 20 } })
+      const run = (script) => executor.run({ folder: ${JSON.stringify(folder)}, script, args: [], signal: new AbortController().signal }).then((end) => end.stdout, (error) => error.message)
+      console.log(JSON.stringify([process.getuid(), (await SkillsSandboxExecutor.available()).process.available, await run('a.sh'), await run('files.sh')]))`
+    const options = { uid: user, gid: user, cwd: '/', env: { PATH: process.env.PATH } }
+    const { stdout } = await promisify(execFile)(process.execPath, ['--no-warnings', '--input-type=module', '-e', program], options)
+    expect(JSON.parse(stdout)).toEqual([
+      user,
+      true,
+      'own\n2 1\nunshare: unshare failed: Operation not permitted\n',
+      'The script made more than 16384 files in /tmp and /dev/shm and was stopped.',
+    ])
+  })
+
+  it('is not told where the program of this process lies, unless that runs it', async () => {
+    const mounts = await runScript('a.sh', 'cat /proc/self/mountinfo')
+    expect(mounts).not.toContain('/run/node')
+    expect(mounts).toContain('/skill')
+  })
+})
+
+it('a process is refused where there is no filter for the machine, and why is said', async () => {
+  const folder = await folderWith({ 'a.sh': 'echo ran' })
+  const program = `import { SkillsSandboxExecutor } from ${JSON.stringify(new URL('../../../src/tools/skills/index.ts', import.meta.url).href)}
+    Object.defineProperties(process, { arch: { value: 'riscv64' }, platform: { value: 'linux' } })
+    const run = { folder: ${JSON.stringify(folder)}, script: 'a.sh', args: [], signal: new AbortController().signal }
+    console.log(await new SkillsSandboxExecutor().run(run).then(() => 'ran', (error) => error.code + ' ' + error.message))`
+  const { stdout } = await promisify(execFile)(process.execPath, ['--no-warnings', '--input-type=module', '-e', program])
+  expect(stdout).toMatch(
+    /^tool_denied The script was not run: .*the filter of system calls is there for x64 and arm64 only, this is riscv64\. .*allowUnsandboxed/,
+  )
+})
+
+it('a link says nothing about what is outside of a Skill’s folder, in the VM too', async () => {
+  const folder = await folderWith({
+    'a.mjs': 'export default ([path]) => import(path).then(() => "loaded", ({ message }) => message)',
+    'in.mjs': 'export {}',
+  })
+  await mkdir(join(folder, 'lib'))
+  await symlink('/etc/passwd', join(folder, 'there.mjs'))
+  await symlink('/etc/none-such', join(folder, 'gone.mjs'))
+  await symlink('../../none-such/deeper', join(folder, 'lib/up.mjs'))
+  await symlink('/etc', join(folder, 'etc'))
+  await symlink('in.mjs', join(folder, 'inner.mjs'))
+  await symlink('none.mjs', join(folder, 'dangling.mjs'))
+  await symlink('loop.mjs', join(folder, 'loop.mjs'))
+  const executor = new SkillsSandboxExecutor({ threads: 1 })
+  executors.push(executor)
+  const tell = async (path: string) =>
+    (await executor.run({ folder, script: 'a.mjs', args: [`./${path}`], signal: new AbortController().signal })).value
+  for (const path of ['there.mjs', 'gone.mjs', 'lib/up.mjs', 'etc/passwd', 'etc/none-such'])
+    expect(await tell(path)).toBe(`"${path}" is outside of the Skill's folder`)
+  for (const path of ['none.mjs', 'dangling.mjs', 'loop.mjs', 'in.mjs/x']) expect(await tell(path)).toBe(`"${path}" is not there`)
+  expect(await tell('inner.mjs')).toBe('loaded')
+})
