@@ -1,4 +1,7 @@
 import { checkOptionNames, type OptionNames } from './option-names.ts'
+import { hideParts, REDACTED, SecretTexts, type Span } from './secret-texts.ts'
+
+export { REDACTED }
 
 /** What every layer logs through. A pino logger is one; so is anything with these four methods. */
 export interface Logger {
@@ -76,7 +79,6 @@ function redactingLazily(logger: () => Logger): Logger {
   return lazy
 }
 
-export const REDACTED = '[redacted]'
 const secretKey =
   /^(authorization|proxy-authorization|cookie|set-cookie|pass(word|wd|phrase)?|pwd|secret|client[-_]?secret|api[-_]?keys?|x-api-key|apikey|(access|auth|refresh|id|session|bearer|api|csrf)?[-_]?token|credentials?|private[-_]?key|secret[-_]?(access[-_]?)?key|connection[-_]?string)$/i
 /** What makes a longer key a secret's: `OPENAI_API_KEY`, `dbPassword`, `github.token`; but not `maxTokens`. */
@@ -124,13 +126,21 @@ function unlessWords(found: string): string {
 }
 
 /** Replaces what looks like a key or token inside a text, and every one of `secrets`. */
-export function redactText(text: string, secrets: readonly string[] = []): string {
-  let clean = text.length >= 8 ? text.replace(secretText, unlessWords) : text
-  if (secrets.length === 0) return clean
-  // As they are and as JSON quotes them; the longest first, lest a part of one be taken out and the rest be left.
-  const forms = new Set(secrets.flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1)]))
-  for (const form of [...forms].sort((a, b) => b.length - a.length)) if (form !== '') clean = clean.replaceAll(form, REDACTED)
-  return clean
+export function redactText(text: string, secrets: Iterable<string> = []): string {
+  const known = secretTextsOf(secrets)
+  if (known.isEmpty) return text.length >= 8 ? text.replace(secretText, unlessWords) : text
+  return hideParts(text, secretsIn(text, known))
+}
+
+/** Where in a text something looks like a key or token, or is one of `secrets`. */
+export function secretsIn(text: string, secrets: SecretTexts): Span[] {
+  // Both are looked for in the text as it is, lest what is taken out for the one leaves a part of the other.
+  const alike = [...text.matchAll(secretText)].filter(([found]) => unlessWords(found) === REDACTED)
+  return [...secrets.findIn(text), ...alike.map(({ 0: found, index }) => ({ from: index, to: index + found.length }))]
+}
+
+function secretTextsOf(secrets: Iterable<string>): SecretTexts {
+  return secrets instanceof SecretTexts ? secrets : new SecretTexts(secrets)
 }
 
 /**
@@ -138,10 +148,11 @@ export function redactText(text: string, secrets: readonly string[] = []): strin
  * errors become plain objects, cycles and depths past 12 are cut. The value itself is not touched. Never throws.
  * `secretKeys` names further keys, `secrets` further texts.
  */
-export function redact(value: unknown, secretKeys: ReadonlySet<string> = new Set(), secrets: readonly string[] = []): unknown {
+export function redact(value: unknown, secretKeys: ReadonlySet<string> = new Set(), secrets: Iterable<string> = []): unknown {
+  const known = secretTextsOf(secrets)
   const open = new Set<object>()
   const visit = (item: unknown, depth: number): unknown => {
-    if (typeof item === 'string') return redactText(item, secrets)
+    if (typeof item === 'string') return redactText(item, known)
     if (typeof item === 'bigint') return `${item}n`
     // A function would say nothing, and one called `toJSON` would be asked by whoever writes the record.
     if (typeof item === 'function') return undefined
@@ -169,7 +180,7 @@ export function redact(value: unknown, secretKeys: ReadonlySet<string> = new Set
     for (const [key, entry] of fieldsOf(item)) {
       const { isSecret, shown } = lookAtKey(key)
       const hidden = entry !== undefined && entry !== null && (isSecret || secretKeys.has(key))
-      const name = secrets.length === 0 ? shown : redactText(shown, secrets)
+      const name = known.isEmpty ? shown : redactText(shown, known)
       const copied = hidden ? REDACTED : visit(entry, depth)
       // Assigning to this name would set the copy's prototype.
       if (name === '__proto__') Object.defineProperty(clean, name, { value: copied, enumerable: true, configurable: true, writable: true })

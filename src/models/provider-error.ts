@@ -47,8 +47,8 @@ export function providerError(failure: ProviderFailure, context: ErrorContext): 
   return new ModelError(code, clean(`Expected a response from ${nameOf(context)}, got ${got}`, context), {
     ...fieldsOf(context),
     ...(status === undefined ? {} : { status }),
-    ...(providerCode === undefined ? {} : { providerCode }),
-    ...(requestId === undefined ? {} : { requestId }),
+    ...(providerCode === undefined ? {} : { providerCode: clean(providerCode, context) }),
+    ...(requestId === undefined ? {} : { requestId: clean(requestId, context) }),
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
     retryable: shouldRetry === 'true' ? true : shouldRetry === 'false' ? false : retryable,
   })
@@ -73,11 +73,12 @@ export function responseError(
   expected: string,
   got: string,
   context: ErrorContext,
-  fields: { retryable: boolean; providerCode?: string; cause?: unknown },
+  { providerCode, ...fields }: { retryable: boolean; providerCode?: string; cause?: unknown },
 ): ModelError {
   return new ModelError(code, clean(`Expected ${expected} from ${nameOf(context)}, got ${got}`, context), {
     ...fieldsOf(context),
     ...fields,
+    ...(providerCode === undefined ? {} : { providerCode: clean(providerCode, context) }),
   })
 }
 

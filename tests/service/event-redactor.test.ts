@@ -77,6 +77,58 @@ describe('events for a dump', () => {
   })
 })
 
+describe('text that is streamed', () => {
+  const text = (piece: string, runId = 'r'): RunEvent => ({ type: 'TEXT_DELTA', meta: { ...meta, runId }, text: piece })
+  const end = (runId = 'r'): RunEvent => ({ type: 'MODEL_END', meta: { ...meta, runId }, provider: 'p', model: 'm', finishReason: 'stop' })
+  const shownText = (events: RunEvent[], runId: string) =>
+    events.map((event) => (event.type === 'TEXT_DELTA' && event.meta.runId === runId ? event.text : '')).join('')
+
+  it('H16 hides a secret that comes in pieces, also while another run speaks, and what it holds back comes at last', () => {
+    const redactor = new EventRedactor([login])
+    redactor.redactArguments('login', args)
+    const pieces = [...'It was swordfish, hun'].flatMap((piece) => [text(piece), text(piece.toUpperCase(), 'nested')])
+    const shown = dump(redactor, [...pieces, end(), end('nested')])
+    expect(shownText(shown, 'r')).toBe('It was [redacted], hun')
+    expect(shownText(shown, 'nested')).toBe('IT WAS SWORDFISH, HUN')
+    expect(shown.slice(-2).map(({ type }) => type)).toEqual(['MODEL_END', 'MODEL_END'])
+  })
+
+  it('calls that two runs write at once stay apart', () => {
+    const piece = (runId: string, json: string): RunEvent => ({ type: 'TOOL_INPUT_DELTA', meta: { ...meta, runId }, index: 0, json })
+    const shown = dump(new EventRedactor([]), [
+      piece('r', '{"a"'),
+      piece('nested', '{"b"'),
+      piece('nested', ':2}'),
+      end('nested'),
+      piece('r', ':1}'),
+      end(),
+    ])
+    expect(shown.flatMap((event) => (event.type === 'TOOL_INPUT_DELTA' ? [event.json] : []))).toEqual(['{"b":2}', '{"a":1}'])
+  })
+})
+
+describe('results of tools', () => {
+  it('H16 have no values under secret-looking names, nor under those of their tool', () => {
+    const result = '{"user":"ann","password":"hunter22","pin":"0000"}'
+    const [shown] = dump(new EventRedactor([login]), [{ type: 'TOOL_CALL_END', meta, tool: 'login', result }])
+    expect(shown).toMatchObject({ result: '{"user":"ann","password":"[redacted]","pin":"[redacted]"}' })
+  })
+
+  it('the service’s own fields are there whatever is secret', () => {
+    const redactor = new EventRedactor([])
+    redactor.redactArguments('x', { password: 'answered', token: 'RUN_END' })
+    const event: RunEvent = { type: 'RUN_END', meta, stopReason: 'answered', usage: noUsage, iterations: 1 }
+    expect(dump(redactor, [event])).toEqual([event])
+  })
+
+  it('with too many secrets, no text is shown', () => {
+    const redactor = new EventRedactor([])
+    redactor.redactArguments('x', { password: Array.from({ length: 1_000 }, (_, at) => `secret${at}`) })
+    expect(redactor.redactText('It was secret999')).toBe('[redacted]')
+    expect(dump(redactor, [{ type: 'TEXT_DELTA', meta, text: 'secret999' }])).toMatchObject([{ text: '[redacted]' }])
+  })
+})
+
 describe('a result', () => {
   const call = { id: 'c1', type: 'function' as const, function: { name: 'login', arguments: JSON.stringify(args) } }
   const result: RunResult = {

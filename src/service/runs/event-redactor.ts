@@ -1,114 +1,242 @@
 import type { RunResult } from '../../agent/run.ts'
 import { Event, type EventMeta, type RunEvent } from '../../events.ts'
 import { REDACTED, redact, redactText, secretTexts } from '../../log.ts'
-import { type ChatMessage, hasToolCalls, isJsonObject, type Json, type JsonObject } from '../../messages.ts'
+import { type ChatMessage, type Content, hasToolCalls, isJsonObject, isToolResult, type Json, type JsonObject } from '../../messages.ts'
+import { SecretTexts } from '../../secret-texts.ts'
 import type { AnyTool } from '../../tools/tool.ts'
+import { hideSecretValues } from './json-secrets.ts'
+import { StreamedText } from './streamed-text.ts'
 
+type TextDelta = Extract<RunEvent, { type: 'TEXT_DELTA' | 'REASONING_DELTA' }>
 type InputDelta = Extract<RunEvent, { type: 'TOOL_INPUT_DELTA' }>
+
+/** What of one run, or of one that is made inside it, has not been shown yet. */
+interface Held {
+  texts: Map<TextDelta['type'], { text: StreamedText; meta: EventMeta }>
+  /** Calls the model is writing, by their index in the response. */
+  inputs: Map<number, { tool: string; json: string; meta: EventMeta }>
+}
+
+/** Fields of events that this package fills: never hidden, whatever a secret may be. */
+const ownFields = new Set([
+  'type',
+  'meta',
+  'kind',
+  'toolCallId',
+  'fingerprint',
+  'place',
+  'stopReason',
+  'finishReason',
+  'errorCode',
+  'usage',
+])
 
 /**
  * Takes the secrets out of one run's events and result: values under secret-looking names, under the names a tool lists in `secrets`,
  * and every later text that quotes such a value. The pieces of a call's arguments are held back and given out as one, because no
- * secret can be told from a piece.
+ * secret can be told from a piece; so is the end of a text that may be the beginning of a secret.
  */
 export class EventRedactor {
   /** Of tools that have some. */
   readonly #secretKeys = new Map<string, ReadonlySet<string>>()
-  readonly #secrets: Set<string>
-  /** Calls the model is writing, by their index in the response. */
-  readonly #inputs = new Map<number, { tool: string; json: string; meta: EventMeta }>()
+  /** Values seen so far that must not be shown. */
+  readonly #secrets: SecretTexts
+  readonly #held = new Map<string, Held>()
 
   /** `secrets`: values known already. */
-  constructor(tools: Iterable<AnyTool>, secrets: readonly string[] = []) {
+  constructor(tools: Iterable<AnyTool>, secrets: Iterable<string> = []) {
     for (const { name, secrets: keys = [] } of tools) if (keys.length > 0) this.#secretKeys.set(name, new Set(keys))
-    this.#secrets = new Set(secrets)
+    this.#secrets = new SecretTexts(secrets)
   }
 
-  /** Values seen so far that must not be shown. */
-  get secrets(): readonly string[] {
-    return [...this.#secrets]
+  get secrets(): SecretTexts {
+    return this.#secrets
   }
 
-  /** The events to show for `event`, in order: none while a call's arguments are being collected. */
+  /** The events to show for `event`, in order: none while a call's arguments are being collected, or a text's end is held back. */
   redact(event: RunEvent): RunEvent[] {
-    if (event.type === Event.TOOL_INPUT_START) {
-      this.#inputs.set(event.index, { tool: event.tool, json: '', meta: event.meta })
-      return [event]
+    const held = this.#heldOf(event.meta.runId)
+    switch (event.type) {
+      case Event.TOOL_INPUT_START:
+        held.inputs.set(event.index, { tool: event.tool, json: '', meta: event.meta })
+        return [event]
+      case Event.TOOL_INPUT_DELTA: {
+        const input = held.inputs.get(event.index) ?? { tool: '', json: '', meta: event.meta }
+        held.inputs.set(event.index, { ...input, json: input.json + event.json })
+        return []
+      }
+      case Event.TEXT_DELTA:
+      case Event.REASONING_DELTA:
+        return this.#takeText(event, held)
+      default:
+        // A call that is written as text may begin before the text around it has ended.
+        return [...this.#takeInputs(held), ...(endsText(event) ? this.#endTexts(event.meta.runId, held) : []), this.#clean(event)]
     }
-    if (event.type === Event.TOOL_INPUT_DELTA) {
-      const input = this.#inputs.get(event.index) ?? { tool: '', json: '', meta: event.meta }
-      this.#inputs.set(event.index, { ...input, json: input.json + event.json })
-      return []
-    }
-    return [...this.#takeInputs(), this.#clean(event)]
   }
 
   /** Arguments as they may be shown. Remembers their secrets. */
   redactArguments(tool: string, args: JsonObject): JsonObject {
-    const keys = this.#secretKeys.get(tool) ?? new Set()
-    for (const secret of secretTexts(args, keys)) this.#secrets.add(secret)
-    return redact(args, keys, [...this.#secrets]) as JsonObject
+    this.#learn(tool, args)
+    return this.#hideArguments(tool, args)
   }
 
   /** A text as it may be shown: without what looks like a key and without any secret seen so far. */
   redactText(text: string): string {
-    return redactText(text, [...this.#secrets])
+    return redactText(text, this.#secrets)
   }
 
   /** A result for a dump: without secrets, and without the values tools returned. */
-  redactResult(result: RunResult): unknown {
-    const shown = {
+  redactResult(result: RunResult): Record<string, unknown> & { pending: object[] } {
+    // Secrets are learned from the calls of this run alone: what a client says was called before teaches nothing.
+    for (const { tool, args, rawArguments } of result.toolCalls) {
+      if (args === undefined) this.#learnText(rawArguments)
+      else this.#learn(tool, args)
+    }
+    const hide = (text: string) => this.redactText(text)
+    return {
       ...resultAsJson(result),
+      text: hide(result.text),
+      output: redact(result.output, undefined, this.#secrets),
       messages: result.messages.map((message) => this.#cleanMessage(message)),
       newMessages: result.newMessages.map((message) => this.#cleanMessage(message)),
-      toolCalls: result.toolCalls.map(({ value: _value, ...call }) => ({
+      toolCalls: result.toolCalls.map(({ value: _value, args, ...call }) => ({
         ...call,
-        ...(call.args === undefined ? {} : { args: this.redactArguments(call.tool, call.args) }),
-        rawArguments: this.#cleanJson(call.tool, call.rawArguments),
+        ...(args === undefined ? {} : { args: this.#hideArguments(call.tool, args) }),
+        rawArguments: this.#hideJson(call.tool, call.rawArguments),
+        content: this.#cleanContent(call.content, call.tool),
       })),
+      pending: result.pending.map((item) => this.#cleanFields(item)),
+      steps: result.steps.map((step) => ({ ...step, warnings: step.warnings.map(hide) })),
+      ...(result.error === undefined ? {} : { error: { code: result.error.code, message: hide(result.error.message) } }),
     }
-    return redact(shown, undefined, [...this.#secrets])
   }
 
-  *#takeInputs(): Iterable<InputDelta> {
-    for (const [index, { tool, json, meta }] of this.#inputs) {
-      if (json !== '') yield { type: Event.TOOL_INPUT_DELTA, meta, index, json: this.#cleanJson(tool, json) }
+  #heldOf(runId: string): Held {
+    const known = this.#held.get(runId)
+    if (known !== undefined) return known
+    const held: Held = { texts: new Map(), inputs: new Map() }
+    this.#held.set(runId, held)
+    return held
+  }
+
+  #takeText(event: TextDelta, { texts }: Held): RunEvent[] {
+    const { text } = texts.get(event.type) ?? { text: new StreamedText(this.#secrets) }
+    texts.set(event.type, { text, meta: event.meta })
+    const shown = text.add(event.text)
+    return shown === '' ? [] : [{ ...event, text: shown }]
+  }
+
+  *#endTexts(runId: string, { texts }: Held): Iterable<TextDelta> {
+    for (const [type, { text, meta }] of texts) {
+      const shown = text.end()
+      if (shown !== '') yield { type, meta, text: shown }
     }
-    this.#inputs.clear()
+    this.#held.delete(runId)
+  }
+
+  *#takeInputs({ inputs }: Held): Iterable<InputDelta> {
+    for (const [index, { tool, json, meta }] of inputs) {
+      if (json !== '') yield { type: Event.TOOL_INPUT_DELTA, meta, index, json: this.#takeJson(tool, json) }
+    }
+    inputs.clear()
   }
 
   #clean(event: RunEvent): RunEvent {
-    // By far the most frequent, and nothing in them but their text comes from outside.
-    if (event.type === Event.TEXT_DELTA || event.type === Event.REASONING_DELTA) return { ...event, text: this.redactText(event.text) }
-    if (event.type === Event.TOOL_CALL_START || event.type === Event.DECISION_NEEDED)
-      return { ...event, args: this.redactArguments(event.tool, event.args) }
+    if (event.type === Event.TOOL_CALL_START) return { ...event, args: this.redactArguments(event.tool, event.args) }
+    if (event.type === Event.TOOL_CALL_END) return { ...event, result: this.#hideResult(event.result, event.tool) }
     if (event.type === Event.TOOL_CALL_REJECTED) {
-      const args = typeof event.args === 'string' ? this.#cleanJson(event.tool, event.args) : this.redactArguments(event.tool, event.args)
-      return { ...event, args, error: this.redactText(event.error) }
+      const { tool } = event
+      const args = typeof event.args === 'string' ? this.#takeJson(tool, event.args) : this.redactArguments(tool, event.args)
+      return { ...event, tool: this.redactText(tool), args, error: this.redactText(event.error) }
     }
-    return redact(event, undefined, [...this.#secrets]) as RunEvent
+    return this.#cleanFields(event)
+  }
+
+  /** Of events and pending items: without the secrets in what others have written. */
+  #cleanFields<T extends object>(item: T): T {
+    const tool = 'tool' in item && typeof item.tool === 'string' ? item.tool : ''
+    const fields = Object.entries(item).map(([name, field]): [string, unknown] => {
+      if (ownFields.has(name)) return [name, field]
+      if (name === 'args') return [name, this.redactArguments(tool, field)]
+      if (name === 'update' && typeof field === 'string') return [name, this.#hideResult(field, tool)]
+      return [name, redact(field, name === 'update' ? this.#keysOf(tool) : undefined, this.#secrets)]
+    })
+    return Object.fromEntries(fields) as T
   }
 
   #cleanMessage(message: ChatMessage): ChatMessage {
-    if (!hasToolCalls(message)) return message
+    const clean = { ...message, content: this.#cleanContent(message.content, isToolResult(message) ? (message.name ?? '') : undefined) }
+    if ('providerData' in clean && clean.providerData !== undefined)
+      clean.providerData = redact(clean.providerData, undefined, this.#secrets) as never
+    if (!hasToolCalls(message)) return clean as ChatMessage
     const toolCalls = message.toolCalls.map((call) => {
       const { name, arguments: json } = call.function
-      return { ...call, function: { name, arguments: this.#cleanJson(name, json) } }
+      return { ...call, function: { name, arguments: this.#hideJson(name, json) } }
     })
-    return { ...message, toolCalls }
+    return { ...clean, toolCalls } as ChatMessage
+  }
+
+  /** `tool`: whose result it is; undefined: it is none. */
+  #cleanContent(content: Content, tool: string | undefined): Content {
+    const hide = (text: string) => (tool === undefined ? this.redactText(text) : this.#hideResult(text, tool))
+    if (typeof content === 'string') return hide(content)
+    return content.map((part) =>
+      part.type === 'text' ? { ...part, text: hide(part.text) } : (redact(part, undefined, this.#secrets) as typeof part),
+    )
+  }
+
+  #hideResult(text: string, tool: string): string {
+    return this.redactText(hideSecretValues(text, this.#keysOf(tool)))
+  }
+
+  #hideArguments(tool: string, args: JsonObject): JsonObject {
+    return redact(args, this.#keysOf(tool), this.#secrets) as JsonObject
   }
 
   /** Arguments in JSON. Of what is not JSON nothing is shown: there is no telling where a secret begins in it. */
-  #cleanJson(tool: string, json: string): string {
-    try {
-      const args: Json = JSON.parse(json)
-      if (isJsonObject(args)) return JSON.stringify(this.redactArguments(tool, args))
-      if (args === null || typeof args === 'boolean') return json
-    } catch {
-      // Falls through: a model's broken arguments are nothing unusual.
-    }
-    if (json.length >= 3) this.#secrets.add(json)
+  #hideJson(tool: string, json: string): string {
+    const args = argumentsIn(json)
+    if (isJsonObject(args)) return JSON.stringify(this.#hideArguments(tool, args))
+    if (args === null || typeof args === 'boolean') return json
     return json === '' ? '' : `${REDACTED} (${json.length} characters that are not a JSON object)`
+  }
+
+  /** The same, and its secrets are known from then on. */
+  #takeJson(tool: string, json: string): string {
+    const args = argumentsIn(json)
+    if (isJsonObject(args)) this.#learn(tool, args)
+    else if (args !== null && typeof args !== 'boolean') this.#learnText(json)
+    return this.#hideJson(tool, json)
+  }
+
+  #learn(tool: string, args: JsonObject): void {
+    if (this.#secrets.isFull) return
+    for (const secret of secretTexts(args, this.#keysOf(tool))) this.#secrets.add(secret)
+  }
+
+  /** An error quotes no more than the beginning of arguments that could not be read. */
+  #learnText(json: string): void {
+    if (json.length >= 3) this.#secrets.add(json)
+  }
+
+  #keysOf(tool: string): ReadonlySet<string> {
+    return this.#secretKeys.get(tool) ?? noKeys
+  }
+}
+
+const noKeys: ReadonlySet<string> = new Set()
+
+/** After it, nothing more is added to the texts of its model's response. */
+function endsText({ type }: RunEvent): boolean {
+  return type === Event.MODEL_END || type === Event.RUN_END || type === Event.MODEL_START
+}
+
+/** Undefined: it is not JSON, as a model's arguments sometimes are not. */
+function argumentsIn(json: string): Json | undefined {
+  try {
+    return JSON.parse(json)
+  } catch {
+    return undefined
   }
 }
 

@@ -40,7 +40,7 @@ export class ServiceRun {
 
   /** From how it is written down: anew, or by another process. */
   constructor(
-    { head, createdAt, said, events, lastEventId, secrets, waiting, outcome }: StoredRun,
+    { head, createdAt, said, events, lastEventId, secrets, hidesAll, waiting, outcome }: StoredRun,
     tools: Iterable<AnyTool>,
     bounds: EventLogBounds,
   ) {
@@ -49,6 +49,7 @@ export class ServiceRun {
     this.#said = said
     this.log = new EventLog(bounds, events, lastEventId)
     this.redactor = new EventRedactor(tools, secrets)
+    if (hidesAll) this.redactor.secrets.hideAll()
     this.control.send(waiting)
     if (outcome !== undefined) this.settle(outcome)
   }
@@ -123,8 +124,8 @@ export class ServiceRun {
     // A chat's conversation is the client's own, and it has had the answer: of such a run there is the summary and the events.
     const isRun = this.head.kind === 'run'
     const isPaused = isRun && result.stopReason === 'paused' && state !== undefined
-    const shown = isRun ? (this.redactor.redactResult(told) as RunResult) : told
-    const { stopReason, text, usage, iterations, pending, error } = shown
+    const { stopReason, text, usage, iterations, error } = result
+    const shown = isRun ? this.redactor.redactResult(told) : undefined
     return {
       status: isPaused ? 'paused' : 'done',
       finishedAt: new Date().toISOString(),
@@ -133,10 +134,10 @@ export class ServiceRun {
         output: this.redactor.redactText(text),
         usage,
         iterations,
-        pending: isRun ? pending : [],
+        pending: shown?.pending ?? [],
         ...(error === undefined ? {} : { error: { code: error.code, message: this.redactor.redactText(error.message) } }),
       },
-      result: isRun ? JSON.stringify(shown) : '',
+      result: shown === undefined ? '' : JSON.stringify(shown),
       ...(isPaused ? { state: JSON.stringify(state) } : {}),
       waitsFor: isPaused ? result.pending.map(({ toolCallId, fingerprint }) => ({ toolCallId, fingerprint })) : [],
     }
@@ -152,7 +153,8 @@ export class ServiceRun {
       said: this.#said,
       events: [...this.log.after(0)],
       lastEventId: this.log.lastId,
-      secrets: this.redactor.secrets,
+      secrets: [...this.redactor.secrets],
+      ...(this.redactor.secrets.isFull ? { hidesAll: true } : {}),
       waiting: this.control.waiting,
       ...(outcome !== undefined ? { outcome } : before === undefined ? {} : { before: { summary: before.summary, result: before.result } }),
     }

@@ -61,6 +61,8 @@ export interface StoredRun {
   lastEventId: number
   /** Values that must not be shown, as far as they are known. */
   secrets: readonly string[]
+  /** There were too many of them: no text of it is shown. */
+  hidesAll?: boolean
   /** What was said to it and not taken up yet. */
   waiting: readonly ChatMessage[]
   /** What it has come to. Undefined: it was going on. */

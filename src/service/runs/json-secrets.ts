@@ -1,0 +1,52 @@
+import { isSecretKey, REDACTED } from '../../log.ts'
+
+/** A key and what stands between it and its value, also in JSON that is a text inside of JSON: there, backslashes precede its quotes. */
+const keys = /(?<!\\)(\\*)"((?:[^"\\]|\\{1,8}u[0-9a-fA-F]{4}){1,100})\1"\s{0,100}:\s{0,100}/g
+
+/**
+ * A tool's result without the values of secret-looking keys and of `secretKeys`, where it is JSON or has JSON in it, whole or cut off. All
+ * else is left as it is.
+ */
+export function hideSecretValues(text: string, secretKeys: ReadonlySet<string> = new Set()): string {
+  let shown = ''
+  let at = 0
+  for (const { 0: found, 1: slashes = '', 2: written = '', index } of text.matchAll(keys)) {
+    if (index < at) continue
+    const key = written.replace(/\\+u(.{4})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
+    if (!isSecretKey(key) && !secretKeys.has(key)) continue
+    const from = index + found.length
+    const to = endOfValue(text, from, slashes.length)
+    if (to === from || text.slice(from, to) === 'null') continue
+    shown += `${text.slice(at, from)}${slashes}"${REDACTED}${slashes}"`
+    at = to
+  }
+  return at === 0 ? text : shown + text.slice(at)
+}
+
+/** Where the value ends that begins at `from`: the text's end where that comes first. `slashes`: how many precede a quote of this JSON. */
+function endOfValue(text: string, from: number, slashes: number): number {
+  const first = text[from + slashes] === '"' ? '"' : text[from]
+  if (first === '"') return endOfString(text, from + slashes + 1, slashes)
+  if (first !== '{' && first !== '[') return from + (/^[^\s,}\]\\]{0,100}/.exec(text.slice(from, from + 100))?.[0].length ?? 0)
+  let depth = 0
+  for (let at = from; at < text.length; at++) {
+    const character = text[at]
+    if (character === '"') at = endOfString(text, at + 1, slashes) - 1
+    else if (character === '{' || character === '[') depth++
+    else if ((character === '}' || character === ']') && --depth === 0) return at + 1
+  }
+  return text.length
+}
+
+/**
+ * Just behind the quote that ends a string. Written into JSON once more, each backslash is two and a quote has one more: so that of `\` the
+ * ones before the last quote are, by how deep it is, 0, 2, 4 …, or 1, 5, 9 …, or 3, 11, 19 …
+ */
+function endOfString(text: string, from: number, slashes: number): number {
+  for (let at = text.indexOf('"', from); at >= 0; at = text.indexOf('"', at + 1)) {
+    let before = at
+    while (before > from && text[before - 1] === '\\') before--
+    if ((at - before) % (2 * (slashes + 1)) === slashes) return at + 1
+  }
+  return text.length
+}

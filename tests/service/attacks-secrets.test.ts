@@ -1,0 +1,37 @@
+import { describe, expect, it } from 'vitest'
+import { longestStallMs, measuredService } from './measured-service.ts'
+import { json } from './start-service.ts'
+
+const manySecrets = JSON.stringify({ password: Array.from({ length: 50_000 }, (_, at) => `secret${at}`) })
+
+/** A conversation as a client may send it, with one call and its result for each of `args`. */
+function conversation(args: readonly string[]): object[] {
+  return args.flatMap((json, at) => [
+    { role: 'assistant', content: '', toolCalls: [{ id: `c${at}`, type: 'function', function: { name: 'echo', arguments: json } }] },
+    { role: 'tool', toolCallId: `c${at}`, content: 'done' },
+  ])
+}
+
+describe('what is to be hidden', () => {
+  it('very many secrets in a client’s conversation keep nobody waiting', async () => {
+    const { post, measure } = await measuredService()
+    const run = await json(post('/v1/runs', { messages: conversation([manySecrets]), input: 'hello' }))
+    expect(run).toMatchObject({ status: 'done', output: 'ok' })
+    expect((await measure()).stallMs).toBeLessThan(longestStallMs)
+  })
+
+  it('very many secrets in a call keep nobody waiting', async () => {
+    const { post, measure } = await measuredService()
+    const run = await json(post('/v1/runs', { input: `call pay ${manySecrets}` }))
+    expect(run).toMatchObject({ status: 'paused' })
+    expect(JSON.stringify(run)).not.toContain('secret1')
+    expect((await measure()).stallMs).toBeLessThan(longestStallMs)
+  })
+
+  it('very many calls whose arguments are no JSON objects keep nobody waiting', async () => {
+    const { post, measure } = await measuredService()
+    const messages = conversation(Array.from({ length: 3_000 }, (_, at) => `"argument ${at}"`))
+    expect(await json(post('/v1/runs', { messages, input: 'hello' }))).toMatchObject({ status: 'done', output: 'ok' })
+    expect((await measure()).stallMs).toBeLessThan(longestStallMs)
+  })
+})
