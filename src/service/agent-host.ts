@@ -1,8 +1,9 @@
 import { runnerOptionNames } from '../agent/option-names.ts'
 import { warnOfDeprecated } from '../agent/options.ts'
+import { resolve } from 'node:path'
 import type { RunLimits, RunnerOptions } from '../agent/run.ts'
 import { AgentRunner } from '../agent/runner.ts'
-import { messageOf } from '../errors.ts'
+import { InvalidOptionError, messageOf } from '../errors.ts'
 import type { EventBus } from '../events.ts'
 import type { Logger } from '../log.ts'
 import { type AnyModel, createModel } from '../models/create-model.ts'
@@ -11,6 +12,7 @@ import { findPreset } from '../models/providers.ts'
 import { type SwitchableModel, switchableModel } from '../models/switchable.ts'
 import type { OptionNames } from '../option-names.ts'
 import { parametersOf } from '../tools/json-schema.ts'
+import { workspaceOf } from '../tools/builtin/workspace.ts'
 import { ToolRegistry, type ToolSet, ToolView } from '../tools/registry.ts'
 import { compileUntrusted } from '../tools/schema.ts'
 import type { AnyTool } from '../tools/tool.ts'
@@ -64,6 +66,8 @@ interface HostParts {
   bus: EventBus
   logger: Logger
   cwd: string
+  /** The configuration file's path. */
+  configFile?: string
 }
 
 /**
@@ -74,12 +78,14 @@ export class AgentHost {
   /** The program's own tools and those of the configuration. */
   readonly tools: ToolSources
   readonly #parts: HostParts
+  readonly #ownFiles = new Set<string>()
   #agents = new Map<string, HostedAgent>()
   #bounds: RunBoundsOfAll = {}
   #opened: { key: string; tools: OpenedTools; users: number; retired: boolean } | undefined
 
   constructor(parts: HostParts) {
     this.#parts = parts
+    if (parts.configFile !== undefined) this.#ownFiles.add(parts.configFile)
     this.tools = new ToolSources(parts.registry, parts.logger)
   }
 
@@ -110,8 +116,13 @@ export class AgentHost {
     const { cwd, logger } = this.#parts
     // What costs nothing is checked before anything is started.
     this.#prepareAgents(config, '')
-    const key = toolsKey(config)
-    const tools = key === this.#opened?.key ? undefined : await openTools(config, { cwd, logger, signal })
+    const { folder } = config.service?.keepRuns ?? {}
+    // Also one that another was in place of: its runs are still there.
+    if (folder !== undefined) this.#ownFiles.add(resolve(cwd, folder))
+    const ownFiles = [...this.#ownFiles]
+    this.#checkOwnTools(ownFiles)
+    const key = toolsKey(config, ownFiles)
+    const tools = key === this.#opened?.key ? undefined : await openTools(config, { cwd, ownFiles, logger, signal })
     let agents: (() => HostedAgent)[]
     try {
       agents = this.#prepareAgents(config, (tools ?? this.#opened?.tools)?.instructions ?? '')
@@ -154,6 +165,19 @@ export class AgentHost {
   /** Closes the tools of the configuration, whoever still uses them. */
   async close(): Promise<void> {
     await this.#opened?.tools.close()
+  }
+
+  /** Throws `invalid_option` where a tool of the program could read the service's own files. */
+  #checkOwnTools(ownFiles: readonly string[]): void {
+    for (const tool of this.#parts.registry.list()) {
+      const open = ownFiles.find((path) => workspaceOf(tool)?.exposes(path))
+      if (open !== undefined)
+        throw new InvalidOptionError(
+          'tools',
+          `file tools that refuse the service's own files: \`refused\` names them`,
+          `${tool.name}, which can read ${open}`,
+        )
+    }
   }
 
   #prepareAgents(config: Config, ofTools: string): (() => HostedAgent)[] {

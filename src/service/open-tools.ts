@@ -1,6 +1,8 @@
 import { resolve } from 'node:path'
 import { messageOf } from '../errors.ts'
 import type { Logger } from '../log.ts'
+import { isJsonObject, type JsonObject } from '../messages.ts'
+import { isWithin, realOrPlanned } from '../tools/builtin/private-files.ts'
 import type { ToolSource } from '../tools/dispatcher.ts'
 import type { McpOptions } from '../tools/mcp/index.ts'
 import type { Skill, SkillProblem } from '../tools/skills/index.ts'
@@ -28,6 +30,8 @@ export interface FoundSkills {
 interface Surroundings {
   /** Where relative paths begin. */
   cwd: string
+  /** The service's own files and folders, which no tool may read. */
+  ownFiles: readonly string[]
   logger: Logger
   /** Gives up what takes long to open. */
   signal: AbortSignal
@@ -37,8 +41,8 @@ interface Surroundings {
 type Opened = { source: ToolSource; instructions?: string; skills?: FoundSkills; close?(): Promise<void> }
 
 /** What of a configuration tools are opened by: they are opened anew when it changes. */
-export function toolsKey({ tools, skills, mcp }: Config): string {
-  return JSON.stringify([tools, skills, mcp])
+export function toolsKey({ tools, skills, mcp }: Config, ownFiles: readonly string[]): string {
+  return JSON.stringify([tools, skills, mcp, ownFiles])
 }
 
 /**
@@ -72,12 +76,12 @@ const byDefault: readonly string[] = ['calculate', 'current_time']
 
 async function openBuiltin(
   { builtin = byDefault, workspace, approval = [] }: Config['tools'] = {},
-  { cwd }: Surroundings,
+  { cwd, ownFiles }: Surroundings,
 ): Promise<Opened> {
   const { builtinTools } = await import('../tools/builtin/index.ts')
   let all: AnyTool[]
   try {
-    all = builtinTools({ workspace: resolve(cwd, workspace ?? '.') })
+    all = builtinTools({ workspace: resolve(cwd, workspace ?? '.'), refused: ownFiles })
   } catch (error) {
     throw unusable('/tools/workspace', 'is not a folder there is', error)
   }
@@ -88,8 +92,9 @@ async function openBuiltin(
   return { source: { kind: 'builtin', tools } }
 }
 
-async function openSkills({ paths = [], ...options }: SkillsConfig, { cwd, logger }: Surroundings): Promise<Opened> {
+async function openSkills({ paths = [], ...options }: SkillsConfig, { cwd, logger, ownFiles }: Surroundings): Promise<Opened> {
   const { loadSkills } = await import('../tools/skills/index.ts')
+  checkSandbox(options, ownFiles)
   try {
     const skills = await loadSkills({ project: false, user: false, ...options, paths: paths.map((path) => resolve(cwd, path)), logger })
     const [failed] = skills.problems.filter(({ severity, path }) => severity === 'error' && paths.some((one) => resolve(cwd, one) === path))
@@ -102,6 +107,18 @@ async function openSkills({ paths = [], ...options }: SkillsConfig, { cwd, logge
     }
   } catch (error) {
     throw unusable('/skills', `could not be opened: ${messageOf(error)}`, error)
+  }
+}
+
+/** Scripts see a folder as it is: nothing in it can be kept from them. Throws a `ConfigError`. */
+function checkSandbox(options: object, ownFiles: readonly string[]): void {
+  const { workspace, readable }: JsonObject = 'sandbox' in options && isJsonObject(options.sandbox) ? options.sandbox : {}
+  const folders = Object.entries({ workspace: [workspace], readable: Array.isArray(readable) ? readable : [] })
+  for (const [name, paths] of folders) {
+    for (const path of paths) {
+      if (typeof path !== 'string' || !ownFiles.some((file) => isWithin(realOrPlanned(resolve(path)), realOrPlanned(file)))) continue
+      throw unusable(`/skills/sandbox/${name}`, "must not contain the service's own files: its runs and its configuration")
+    }
   }
 }
 

@@ -1,4 +1,4 @@
-import { isAbsolute, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { InvalidOptionError } from '../errors.ts'
 import { EventBus } from '../events.ts'
 import { defaultLogger, type Logger, redacting } from '../log.ts'
@@ -164,6 +164,7 @@ class AgentService implements Service {
     this.initialToken = token === undefined && options.authenticate === undefined ? newToken() : undefined
     const always = [token, this.initialToken].flatMap((one) => (one === undefined ? [] : [{ caller: operator, token: one }]))
     this.#auth = new TokenAuth(always)
+    const file = configFile === undefined ? undefined : resolve(cwd, configFile)
     this.#limiter = new RateLimiter(this.#limits)
     const dropped = metrics.counter('toolloop_streams_dropped_total', 'Event streams whose reader was too slow.')
     this.#streams = new SseStreams({ heartbeatMs, stallMs }, (reason) => {
@@ -178,6 +179,7 @@ class AgentService implements Service {
       bus: this.bus,
       logger: this.logger,
       cwd,
+      ...(file === undefined ? {} : { configFile: file }),
     })
     this.#runs = new RunStore({
       host: this.#host,
@@ -187,7 +189,7 @@ class AgentService implements Service {
       logger: this.logger,
     })
     this.#config = new ConfigSource({
-      file: configFile === undefined || isAbsolute(configFile) ? configFile : resolve(cwd, configFile),
+      file,
       ...(config === undefined ? {} : { text: asText(config) }),
       env: this.#env,
       times: watchTimes,

@@ -298,13 +298,13 @@ describe('the configuration while the service runs', () => {
     while ((await reloaded.next()).lastError !== null) {}
   })
 
-  it('a save that can’t be written says why, and one that can keeps the file’s mode', async () => {
+  it('a save that can’t be written says why, and one that can leaves the file to its owner alone', async () => {
     const { file, folder } = await configFile('model: demo\n')
     await chmod(file, 0o666)
     const put = { method: 'PUT', body: '{"config":{}}', headers: { 'content-type': 'application/json', 'if-match': '*' } }
     const { ask } = await startService({ configFile: file, times })
     expect((await ask('/admin/api/config', put)).status).toBe(200)
-    expect((await stat(file)).mode & 0o777).toBe(0o666)
+    expect((await stat(file)).mode & 0o777).toBe(0o600)
     const { ask: askOther } = await startService({ configFile: join(folder, 'no', 'folder', 'toolloop.yaml'), times })
     const refused = await askOther('/admin/api/config', put)
     expect([refused.status, (await json(refused)).error]).toEqual([

@@ -1,3 +1,4 @@
+import { stat } from 'node:fs/promises'
 import { setTimeout } from 'node:timers/promises'
 import { messageOf } from '../../errors.ts'
 import type { Logger } from '../../log.ts'
@@ -98,11 +99,21 @@ export class ConfigSource {
         const text = await this.#read()
         await this.#takeOver(text)
         this.#seen = text
+        await this.#checkMode()
       })
     } catch (error) {
       void this.close()
       throw error
     }
+  }
+
+  /** It may hold addresses and hashes of tokens; whoever writes it by hand decides who reads it. */
+  async #checkMode(): Promise<void> {
+    const { file, logger } = this.#parts
+    if (file === undefined || process.platform === 'win32') return
+    const found = await stat(file).catch(() => undefined)
+    if (found !== undefined && (found.mode & 0o077) !== 0)
+      logger.warn({ file }, 'the configuration file can be read by others: `chmod 600` it')
   }
 
   /** Looks at the file, and takes over what has changed in it. Never rejects. */

@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
+import { chmod, mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { InvalidOptionError, messageOf } from '../../errors.ts'
 import type { Logger } from '../../log.ts'
@@ -21,6 +21,8 @@ export class RunFiles {
   static async open(folder: string, option: string, logger: Logger): Promise<RunFiles> {
     try {
       await mkdir(folder, { recursive: true, mode: 0o700 })
+      // One that was there already may have been open to others.
+      await chmod(folder, 0o700)
       return new RunFiles(folder, await FolderLock.take(folder, option), logger)
     } catch (error) {
       if (error instanceof InvalidOptionError) throw error

@@ -18,12 +18,14 @@ export { type SearchFilesOptions, type SearchResult, searchFilesTool } from './s
 export interface BuiltinToolsOptions {
   /** The folder that the file tools may read; nothing outside of it. Default: the current one. */
   workspace?: string
+  /** Files and folders in it that the file tools refuse, besides git's own, dot-env files and `.toolloop/runs`. Default: none. */
+  refused?: readonly string[]
   fetch?: FetchUrlOptions
   /** Where the time comes from. Default: the system's clock. */
   now?: () => Date
 }
 
-const optionNames: OptionNames<BuiltinToolsOptions> = { workspace: true, fetch: true, now: true }
+const optionNames: OptionNames<BuiltinToolsOptions> = { workspace: true, refused: true, fetch: true, now: true }
 
 /**
  * The built-in tools, all of which only read: `list_files`, `read_file`, `search_files`, `calculate`, `current_time`, `fetch_url`.
@@ -31,11 +33,11 @@ const optionNames: OptionNames<BuiltinToolsOptions> = { workspace: true, fetch: 
  */
 export function builtinTools(options: BuiltinToolsOptions = {}): AnyTool[] {
   checkOptionNames(options, optionNames, '`builtinTools`')
-  const { workspace = process.cwd(), fetch, now } = options
+  const { workspace = process.cwd(), refused = [], fetch, now } = options
   return [
-    listFilesTool({ workspace }),
-    readFileTool({ workspace }),
-    searchFilesTool({ workspace }),
+    listFilesTool({ workspace, refused }),
+    readFileTool({ workspace, refused }),
+    searchFilesTool({ workspace, refused }),
     calculateTool(),
     currentTimeTool(now === undefined ? {} : { now }),
     fetchUrlTool(fetch),

@@ -3,7 +3,7 @@ import { checkOptionNames, type OptionNames } from '../../option-names.ts'
 import { type AnyTool, defineTool, type ToolContext } from '../tool.ts'
 import { countLines } from './text-file.ts'
 import { Walk, type WalkEntry } from './walk.ts'
-import { isFileProblem, Workspace } from './workspace.ts'
+import { inWorkspace, isFileProblem, Workspace } from './workspace.ts'
 
 type ListFilesArgs = {
   path?: string
@@ -42,11 +42,13 @@ export interface FileList {
 export interface ListFilesOptions {
   /** The folder that may be read. Default: the current one. */
   workspace?: string
+  /** Files and folders in it that are refused, besides git's own, dot-env files and `.toolloop/runs`. Default: none. */
+  refused?: readonly string[]
   /** How many files and folders are looked at before the tool gives up. Default 200,000. */
   mostEntries?: number
 }
 
-const optionNames: OptionNames<ListFilesOptions> = { workspace: true, mostEntries: true }
+const optionNames: OptionNames<ListFilesOptions> = { workspace: true, refused: true, mostEntries: true }
 
 const parameters = {
   type: 'object',
@@ -72,9 +74,9 @@ const parameters = {
 /** `list_files`: which files there are, how big, and how long. Leaves out what git ignores. */
 export function listFilesTool(options: ListFilesOptions = {}): AnyTool {
   checkOptionNames(options, optionNames, '`listFilesTool`')
-  const { workspace: folder, mostEntries } = options
-  const workspace = new Workspace(folder)
-  return defineTool({
+  const { workspace: folder, refused, mostEntries } = options
+  const workspace = new Workspace(folder, refused)
+  const tool = defineTool({
     name: 'list_files',
     description:
       'Lists the files of a folder with size and time of change, optionally with line counts; filters by a glob, sorts, and gives totals. ' +
@@ -111,6 +113,7 @@ export function listFilesTool(options: ListFilesOptions = {}): AnyTool {
       return note === '' ? list : { ...list, note }
     },
   })
+  return inWorkspace(tool, workspace)
 }
 
 /** Undefined for a file that has gone since the walk saw it. */

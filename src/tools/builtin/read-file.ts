@@ -2,7 +2,7 @@ import { show, ToolloopError } from '../../errors.ts'
 import { checkOptionNames, type OptionNames } from '../../option-names.ts'
 import { type AnyTool, defineTool, type ToolContext } from '../tool.ts'
 import { BinaryFileError, readLines } from './text-file.ts'
-import { fileProblem, Workspace } from './workspace.ts'
+import { fileProblem, inWorkspace, Workspace } from './workspace.ts'
 
 type ReadFileArgs = {
   path: string
@@ -26,9 +26,11 @@ export interface FileText {
 export interface ReadFileOptions {
   /** The folder that may be read. Default: the current one. */
   workspace?: string
+  /** Files and folders in it that are refused, besides git's own, dot-env files and `.toolloop/runs`. Default: none. */
+  refused?: readonly string[]
 }
 
-const optionNames: OptionNames<ReadFileOptions> = { workspace: true }
+const optionNames: OptionNames<ReadFileOptions> = { workspace: true, refused: true }
 
 /** JSON may need a third more for its escapes: the result still fits a run's default `maxResultBytes`. */
 const defaultBytes = 49_152
@@ -48,9 +50,9 @@ const parameters = {
 /** `read_file`: a text file, or some lines of it. Binary files are refused. */
 export function readFileTool(options: ReadFileOptions = {}): AnyTool {
   checkOptionNames(options, optionNames, '`readFileTool`')
-  const { workspace: folder } = options
-  const workspace = new Workspace(folder)
-  return defineTool({
+  const { workspace: folder, refused } = options
+  const workspace = new Workspace(folder, refused)
+  const tool = defineTool({
     name: 'read_file',
     description: 'Reads a text file, or the lines `from` to `to` of it. A long file is cut (`truncated`); go on with `from` = `to` + 1.',
     parameters,
@@ -82,4 +84,5 @@ export function readFileTool(options: ReadFileOptions = {}): AnyTool {
       }
     },
   })
+  return inWorkspace(tool, workspace)
 }

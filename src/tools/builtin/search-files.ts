@@ -4,7 +4,7 @@ import { type AnyTool, defineTool, type ToolContext } from '../tool.ts'
 import { createLineFinder } from './line-finder.ts'
 import { type FileMatch, type FileSearch, searchFile } from './search-file.ts'
 import { Walk, type WalkEntry } from './walk.ts'
-import { isFileProblem, Workspace } from './workspace.ts'
+import { inWorkspace, isFileProblem, Workspace } from './workspace.ts'
 
 type SearchFilesArgs = {
   query: string
@@ -31,13 +31,15 @@ export interface SearchResult {
 export interface SearchFilesOptions {
   /** The folder that may be read. Default: the current one. */
   workspace?: string
+  /** Files and folders in it that are refused, besides git's own, dot-env files and `.toolloop/runs`. Default: none. */
+  refused?: readonly string[]
   /** How many files and folders are looked at before the tool gives up. Default 200,000. */
   mostEntries?: number
   /** How long a regular expression may take over one piece of a file (at most 256 KiB), in milliseconds. Default 5,000. */
   regexTimeoutMs?: number
 }
 
-const optionNames: OptionNames<SearchFilesOptions> = { workspace: true, mostEntries: true, regexTimeoutMs: true }
+const optionNames: OptionNames<SearchFilesOptions> = { workspace: true, refused: true, mostEntries: true, regexTimeoutMs: true }
 
 /** Files searched at once: enough to keep the disk busy, few enough to keep open. */
 const filesAtOnce = 8
@@ -60,9 +62,9 @@ const parameters = {
 /** `search_files`: the lines of text files that hold a text or match a regular expression. Leaves out what git ignores. */
 export function searchFilesTool(options: SearchFilesOptions = {}): AnyTool {
   checkOptionNames(options, optionNames, '`searchFilesTool`')
-  const { workspace: folder, mostEntries, regexTimeoutMs = 5_000 } = options
-  const workspace = new Workspace(folder)
-  return defineTool({
+  const { workspace: folder, refused, mostEntries, regexTimeoutMs = 5_000 } = options
+  const workspace = new Workspace(folder, refused)
+  const tool = defineTool({
     name: 'search_files',
     description:
       'Finds lines that contain a text or match a regular expression, in all text files or those a glob names. ' +
@@ -93,6 +95,7 @@ export function searchFilesTool(options: SearchFilesOptions = {}): AnyTool {
       return note === '' ? result : { ...result, note }
     },
   })
+  return inWorkspace(tool, workspace)
 }
 
 /** Adds what the files have to the result, in their order. Returns how many of them could not be read; rejects for any other trouble. */

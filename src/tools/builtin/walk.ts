@@ -31,12 +31,12 @@ const batchSize = 64
 const sliceMs = 8
 /** No list of patterns is as long; a file that is, is something else. */
 const mostRuleBytes = 1024 * 1024
-/** Never listed: git's own folder, and the one folder that is never meant and often enormous. */
-const skippedNames = new Set(['.git', 'node_modules'])
+/** Never listed, besides what is private: the one folder that is never meant and often enormous. */
+const skippedName = 'node_modules'
 
 /**
  * Goes through a folder, top down, names in order, in batches. Leaves out what git ignores, hidden names the pattern does not spell out,
- * `.git`, `node_modules`, symbolic links and special files. Rejects with the signal's reason as soon as it is aborted.
+ * private files, `node_modules`, symbolic links and special files. Rejects with the signal's reason as soon as it is aborted.
  */
 export class Walk implements AsyncIterable<WalkEntry[]> {
   readonly #workspace: Workspace
@@ -94,10 +94,10 @@ export class Walk implements AsyncIterable<WalkEntry[]> {
     for (const child of children) {
       if (this.#isDue()) await this.#rest()
       const isFolder = child.isDirectory()
-      if (skippedNames.has(child.name) || !(isFolder || child.isFile())) continue
+      if (child.name === skippedName || !(isFolder || child.isFile())) continue
       const state = this.#pattern.enter(folder.state, child.name)
       const real = join(folder.real, child.name)
-      if (state.length === 0 || (await this.#isIgnored(rules, real, isFolder))) continue
+      if (state.length === 0 || this.#workspace.refuses(real) || (await this.#isIgnored(rules, real, isFolder))) continue
       const entry = { path: folder.path === '.' ? child.name : `${folder.path}/${child.name}`, real }
       if (isFolder === wantsFolders && this.#pattern.accepts(state)) batch.push(entry)
       if (isFolder && this.#options.recursive !== false && this.#pattern.mayContinue(state)) below.push({ ...entry, state, rules })

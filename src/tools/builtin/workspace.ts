@@ -3,6 +3,8 @@ import { type FileHandle, lstat, open, readlink, realpath } from 'node:fs/promis
 import { isAbsolute, relative, resolve, sep } from 'node:path'
 import { InvalidOptionError, show, ToolloopError } from '../../errors.ts'
 import { leadsOutside } from './links.ts'
+import type { AnyTool } from '../tool.ts'
+import { isWithin, PrivateFiles, realOrPlanned } from './private-files.ts'
 
 /** A file or folder that was found inside the workspace. */
 export interface Place {
@@ -15,7 +17,8 @@ export interface Place {
 
 /**
  * The folder that tools may read. A path from a model is taken relative to it and refused when it leads outside: absolute, through `..`,
- * or through a symbolic link. Hard links and mounts are the file system's business and are followed.
+ * or through a symbolic link. Mounts are the file system's business and are followed. Private files in it are refused, by whatever path or
+ * link.
  *
  * Errors are worded for a model: they name paths as the model gave them or relative to the workspace.
  */
@@ -23,9 +26,10 @@ export class Workspace {
   readonly #root: string
   /** The root as it was given, so that absolute paths spelled that way are understood. */
   readonly #given: string
+  readonly #private: PrivateFiles
 
-  /** Throws `invalid_option` unless `folder` is a folder that exists. */
-  constructor(folder: string = process.cwd()) {
+  /** `refused`: files and folders that are private besides those that always are. Throws `invalid_option` unless `folder` is a folder that exists. */
+  constructor(folder: string = process.cwd(), refused: readonly string[] = []) {
     this.#given = resolve(folder)
     try {
       this.#root = realpathSync(this.#given)
@@ -33,6 +37,7 @@ export class Workspace {
       throw new InvalidOptionError('workspace', 'a folder that exists', folder)
     }
     if (!statSync(this.#root).isDirectory()) throw new InvalidOptionError('workspace', 'a folder', folder)
+    this.#private = new PrivateFiles(this.#root, refused)
   }
 
   /** The folder, all links resolved. */
@@ -72,7 +77,9 @@ export class Workspace {
       const stats = await handle.stat()
       refuseSpecial(stats, place.path)
       if (stats.isDirectory()) throw new ToolloopError('tool_failed', `Expected a file, got the folder ${show(place.path)}`)
-      if (!this.#contains(await openedPath(handle, place.real))) throw outside(place.path)
+      const opened = await openedPath(handle, place.real)
+      if (!this.#contains(opened)) throw outside(place.path)
+      if (this.#private.includes(opened) || (await this.#private.isLinkTo(stats))) throw isPrivate(place.path)
       return { handle, stats }
     } catch (error) {
       await handle.close()
@@ -85,15 +92,27 @@ export class Workspace {
     return (await realpath(real)) === real
   }
 
+  /** Whether a file or folder, which need not be there yet, is in the workspace, or has it inside, and could be read. */
+  exposes(absolute: string): boolean {
+    const real = realOrPlanned(absolute)
+    return isWithin(real, this.#root) || (isWithin(this.#root, real) && !this.#private.includes(real))
+  }
+
+  /** Whether `real` is a file or folder that is not to be read, nor told of. */
+  refuses(real: string): boolean {
+    return this.#private.includes(real)
+  }
+
   async #resolve(path: string): Promise<string> {
     if (path.includes('\0')) throw new ToolloopError('invalid_arguments', `Expected \`path\` without NUL characters, got ${show(path)}`)
     if (path.includes('\\')) {
       throw new ToolloopError('invalid_arguments', `Expected \`path\` with \`/\` between folders, got ${show(path)}`)
     }
-    const asGiven = isAbsolute(path) && this.#isWithin(this.#given, path)
+    const asGiven = isAbsolute(path) && isWithin(this.#given, path)
     const absolute = resolve(this.#root, asGiven ? relative(this.#given, path) : path)
     // Refused before the disk is asked, so that nothing is said about what is outside.
     if (!this.#contains(absolute)) throw outside(path)
+    if (this.#private.includes(absolute)) throw isPrivate(path)
     let real: string
     try {
       real = await realpath(absolute)
@@ -102,17 +121,26 @@ export class Workspace {
       throw leadsOutside(this.#root, absolute) ? outside(path) : fileProblem(error, path)
     }
     if (!this.#contains(real)) throw outside(path)
+    if (this.#private.includes(real)) throw isPrivate(path)
     return real
   }
 
   #contains(absolute: string): boolean {
-    return this.#isWithin(this.#root, absolute)
+    return isWithin(this.#root, absolute)
   }
+}
 
-  #isWithin(folder: string, absolute: string): boolean {
-    const path = relative(folder, absolute)
-    return path === '' || (path !== '..' && !path.startsWith(`..${sep}`) && !isAbsolute(path))
-  }
+const workspaces = new WeakMap<AnyTool, Workspace>()
+
+/** The workspace a file tool reads; undefined for any other tool, and for a copy of one. */
+export function workspaceOf(tool: AnyTool): Workspace | undefined {
+  return workspaces.get(tool)
+}
+
+/** The tool, which is known from now on to read that workspace. */
+export function inWorkspace(tool: AnyTool, workspace: Workspace): AnyTool {
+  workspaces.set(tool, workspace)
+  return tool
 }
 
 /** Where an open file really is: as the kernel tells where it does, else by asking for the path again. */
@@ -126,6 +154,10 @@ async function openedPath(handle: FileHandle, real: string): Promise<string> {
 
 function outside(path: string): ToolloopError {
   return new ToolloopError('tool_denied', `Expected a path inside the workspace, got ${show(path)}, which is outside it`)
+}
+
+function isPrivate(path: string): ToolloopError {
+  return new ToolloopError('tool_denied', `Expected a file that tools may read, got ${show(path)}, which may hold secrets`)
 }
 
 function refuseSpecial(stats: Stats, path: string): void {

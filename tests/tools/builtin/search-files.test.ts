@@ -128,7 +128,7 @@ describe('search_files', () => {
     const folder = makeTree({
       '.gitignore': 'dist\n',
       'dist/a.js': 'needle',
-      '.env': 'needle',
+      '.editorconfig': 'needle',
       'a.bin': Buffer.from('needle\0'),
       'node_modules/x.js': 'needle',
       'a.txt': 'needle',
@@ -137,7 +137,7 @@ describe('search_files', () => {
     symlinkSync('a.txt', join(folder, 'link'))
     symlinkSync('/proc', join(folder, 'proc'))
     expect(await search(folder, { query: 'needle' })).toMatchObject({ count: 1, files: 1, matches: [{ path: 'a.txt' }] })
-    expect(await search(folder, { query: 'needle', pattern: '.env' })).toMatchObject({ count: 1 })
+    expect(await search(folder, { query: 'needle', pattern: '.editorconfig' })).toMatchObject({ count: 1 })
     expect(await errorOf(search(folder, { query: 'x', path: 'proc/self' }))).toMatchObject({ code: 'tool_denied' })
   })
 

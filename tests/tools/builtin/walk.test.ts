@@ -36,7 +36,7 @@ describe('Walk', () => {
 
   it('leaves out hidden names unless the pattern spells them out, and .git and node_modules always', async () => {
     const folder = makeTree({
-      '.env': '',
+      '.editorconfig': '',
       '.github/ci.yml': '',
       '.git/config': '',
       'node_modules/x/index.js': '',
@@ -44,7 +44,7 @@ describe('Walk', () => {
       'a.js': '',
     })
     expect(await walkThrough(folder)).toEqual(['a.js'])
-    expect(await walkThrough(folder, { pattern: '.env' })).toEqual(['.env'])
+    expect(await walkThrough(folder, { pattern: '.editorconfig' })).toEqual(['.editorconfig'])
     expect(await walkThrough(folder, { pattern: '.github/**' })).toEqual(['.github/ci.yml'])
     expect(await walkThrough(folder, { pattern: '.git/**' })).toEqual([])
     expect(await walkThrough(folder, { pattern: '**/*.js' })).toEqual(['a.js'])

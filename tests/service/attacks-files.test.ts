@@ -1,0 +1,70 @@
+import { chmod, mkdir, readdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { createService } from '../../src/service/index.ts'
+import { builtinTools } from '../../src/tools/builtin/index.ts'
+import { configFile, json, startService } from './start-service.ts'
+
+const shipped = `
+tools: { builtin: [list_files, read_file, search_files], workspace: . }
+service: { keepRuns: { folder: kept/runs } }
+`
+
+describe('the service’s own files', () => {
+  it('are read by no tool, though they are in its workspace', async () => {
+    const { folder, file } = await configFile(shipped)
+    const { post } = await startService({ configFile: file, cwd: folder, model: 'demo' })
+    const first = await json(post('/v1/runs', { input: 'my word is xyzzy-plugh' }))
+    const [stored] = (await readdir(join(folder, 'kept/runs'))).filter((name) => name.startsWith('run_'))
+    for (const call of [
+      `read_file with {"path":"kept/runs/${stored}"}`,
+      'read_file with {"path":"toolloop.yaml"}',
+      'search_files with {"query":"xyzzy","path":"kept"}',
+      'search_files with {"query":"keepRuns"}',
+      'list_files with {"path":"kept/runs"}',
+    ]) {
+      const run = await json(post('/v1/runs', { input: `call ${call}` }))
+      expect(JSON.stringify(run.result.toolCalls)).not.toMatch(/plugh|workspace: \./)
+    }
+    expect(first.status).toBe('done')
+  })
+
+  it.each([
+    ['scripts of Skills', 'skills: { paths: [], sandbox: { workspace: FOLDER } }\n', '/skills/sandbox/workspace'],
+    ['scripts of Skills, too', 'skills: { paths: [], sandbox: { readable: [FOLDER] } }\n', '/skills/sandbox/readable'],
+  ])('are in no folder that %s see', async (_, yaml, path) => {
+    const { folder, file, write } = await configFile('')
+    await write(`${yaml.replace('FOLDER', folder)}service: { keepRuns: { folder: runs } }\n`)
+    const service = createService({ configFile: file, cwd: folder, env: {} })
+    await expect(service.ready).rejects.toThrow(`${path} must not contain the service's own files`)
+  })
+
+  it('are in no workspace of a program’s own file tools that don’t refuse them', async () => {
+    const { folder, file } = await configFile('service: { keepRuns: { folder: kept } }\n')
+    const start = (tools: ReturnType<typeof builtinTools>) => createService({ configFile: file, cwd: folder, env: {}, tools })
+    await expect(start(builtinTools({ workspace: folder })).ready).rejects.toThrow('list_files, which can read')
+    const service = start(builtinTools({ workspace: folder, refused: [file, join(folder, 'kept')] }))
+    await service.ready
+    await service.drain(0)
+  })
+
+  it('are for their owner alone, and so are their folders', async () => {
+    const { folder, file } = await configFile('service: { keepRuns: { folder: kept/runs } }\n')
+    await mkdir(join(folder, 'kept/runs'), { recursive: true })
+    for (const path of [file, join(folder, 'kept/runs')]) await chmod(path, 0o755)
+    const { post, ask, log } = await startService({ configFile: file, cwd: folder, model: 'demo' })
+    expect(log()).toContain('can be read by others')
+    await post('/v1/runs', { input: 'hello' })
+    const put = { method: 'PUT', body: '{"config":{}}', headers: { 'content-type': 'application/json', 'if-match': '*' } }
+    const saved = await ask('/admin/api/config', put)
+    expect([saved.status, (await json(saved)).error.problems[0]?.path]).toEqual([422, '/service/keepRuns/folder'])
+    const config = JSON.stringify({ config: { service: { keepRuns: { folder: 'kept/runs' } }, instructions: 'x' } })
+    expect((await ask('/admin/api/config', { ...put, body: config })).status).toBe(200)
+    const modeOf = async (path: string) => (await stat(path)).mode & 0o777
+    expect(await modeOf(join(folder, 'kept/runs'))).toBe(0o700)
+    const files = await readdir(join(folder, 'kept/runs'))
+    expect(files.length).toBeGreaterThan(1)
+    for (const path of [file, ...files.map((name) => join(folder, 'kept/runs', name))])
+      expect([path, await modeOf(path)]).toEqual([path, 0o600])
+  })
+})

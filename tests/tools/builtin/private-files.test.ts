@@ -1,0 +1,114 @@
+import { linkSync, mkdirSync, renameSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { AgentRunner } from '../../../src/agent/runner.ts'
+import { scriptedModel } from '../../../src/testing/index.ts'
+import { builtinTools } from '../../../src/tools/builtin/index.ts'
+import { Workspace } from '../../../src/tools/builtin/workspace.ts'
+import { errorOf, makeTree } from './workbench.ts'
+
+const secret = 'needle'
+
+function makeProject() {
+  const folder = makeTree({
+    'a.txt': 'plain',
+    '.env': secret,
+    '.env.example': 'EXAMPLE=',
+    'sub/.env.local': secret,
+    '.envrc': secret,
+    '.git/config': secret,
+    '.toolloop/runs/run_1.json': secret,
+    '.toolloop/skills/a/SKILL.md': 'a Skill',
+    'settings.yaml': secret,
+    'data/runs/run_2.json': secret,
+    '.gitignore': 'ignored.txt',
+  })
+  const refused = [join(folder, 'settings.yaml'), join(folder, 'data')]
+  return { folder, refused, workspace: new Workspace(folder, refused) }
+}
+
+async function readThrough(workspace: Workspace, path: string): Promise<string> {
+  const { handle } = await workspace.open(await workspace.locate(path))
+  try {
+    return await handle.readFile('utf8')
+  } finally {
+    await handle.close()
+  }
+}
+
+describe('private files of a workspace', () => {
+  it.each([
+    '.env',
+    '.ENV',
+    'sub/.env.local',
+    'sub/../.env',
+    '.env.',
+    '.env ',
+    '.env::$DATA',
+    '.e\u200bnv',
+    '.envrc',
+    '.git',
+    '.git/config',
+    '.GIT/config',
+    '.git/HEAD',
+    'git~1/config',
+    'sub/.git/config',
+    '.toolloop/runs',
+    '.toolloop/RUNS/run_1.json',
+    'settings.yaml',
+    'Settings.YAML',
+    'data',
+    'data/runs/run_2.json',
+    'data/is-not-there',
+  ])('are not read by the path %j', async (path) => {
+    const { folder, workspace } = makeProject()
+    for (const given of [path, join(folder, path)]) {
+      const error = await errorOf(readThrough(workspace, given))
+      expect(error.message).toBe(`Expected a file that tools may read, got ${JSON.stringify(given)}, which may hold secrets`)
+      expect(error).toMatchObject({ code: 'tool_denied' })
+    }
+  })
+
+  it.each(['.env', '.git/config', '.toolloop/runs/run_1.json', 'settings.yaml', 'data/runs/run_2.json'])(
+    'are not read by a link to %s',
+    async (path) => {
+      const { folder, workspace } = makeProject()
+      symlinkSync(join(folder, path), join(folder, 'link.txt'))
+      linkSync(join(folder, path), join(folder, 'hard.txt'))
+      for (const link of ['link.txt', 'hard.txt'])
+        expect(await errorOf(readThrough(workspace, link))).toMatchObject({ code: 'tool_denied' })
+    },
+  )
+
+  it('are not read by a link to their folder, nor by one that was put in a file’s place', async () => {
+    const { folder, workspace } = makeProject()
+    symlinkSync(join(folder, 'data'), join(folder, 'elsewhere'))
+    expect(await errorOf(workspace.locate('elsewhere/runs/run_2.json'))).toMatchObject({ code: 'tool_denied' })
+    mkdirSync(join(folder, 'sub/runs'))
+    const place = { path: 'sub/runs/run_2.json', real: join(folder, 'sub/runs/run_2.json') }
+    renameSync(join(folder, 'sub'), join(folder, 'sub-away'))
+    symlinkSync(join(folder, 'data'), join(folder, 'sub'))
+    expect(await errorOf(workspace.open(place))).toMatchObject({ code: 'tool_denied' })
+  })
+
+  it('are neither listed nor searched, whatever the pattern', async () => {
+    const { folder, refused } = makeProject()
+    const tools = builtinTools({ workspace: folder, refused })
+    const calls = ['**', '.*', '.env*', '**/*.json', '.git/**', '**/.*/**'].flatMap((pattern) => [
+      { name: 'list_files', arguments: { pattern } },
+      { name: 'search_files', arguments: { query: secret, pattern } },
+    ])
+    const result = await new AgentRunner({ model: scriptedModel([{ toolCalls: calls }, 'done']), tools, maxIterations: 3 }).run('go')
+    const shown = result.toolCalls.map(({ content }) => JSON.parse(String(content)))
+    for (const { files, count, matches } of shown) {
+      if (matches !== undefined) expect([count, matches]).toEqual([0, []])
+      else for (const { path } of files) expect(path).toMatch(/^(a\.txt|\.env\.example|\.gitignore|\.toolloop\/skills\/.*)$/)
+    }
+  })
+
+  it('leave what only looks like them', async () => {
+    const { workspace } = makeProject()
+    for (const path of ['a.txt', '.env.example', '.gitignore', '.toolloop/skills/a/SKILL.md'])
+      expect(await readThrough(workspace, path)).not.toBe(secret)
+  })
+})
