@@ -2,6 +2,7 @@ import { InvalidOptionError, ModelError, ToolloopError } from '../errors.ts'
 import { isJsonObject, type JsonObject } from '../messages.ts'
 import { didYouMean } from '../nearest-name.ts'
 import { checkOptionNames, type OptionNames } from '../option-names.ts'
+import { stoppedAfter } from '../stopped-after.ts'
 import type { ModelPrice } from './model.ts'
 import type { ModelSettings } from './settings.ts'
 
@@ -58,6 +59,7 @@ const modelNames: OptionNames<ModelPreset> = { match: true, quirks: true, price:
 
 const file = new URL('../../config/providers.yaml', import.meta.url)
 let presets: ReadonlyMap<string, ProviderPreset> | undefined
+const bundledPatterns = new Set<string>()
 
 /** The preset of a provider. Throws `unknown_provider`, with the names there are, or `invalid_option` for `own` that are none. */
 export function findPreset(provider: string, own: Providers = {}): ProviderPreset {
@@ -105,7 +107,21 @@ export function presetFacts(preset: ProviderPreset, model: string): Pick<ModelPr
 }
 
 function entriesOf({ models = [] }: ProviderPreset, model: string): ModelPreset[] {
-  return models.filter(({ match }) => new RegExp(match, 'i').test(model))
+  return models.filter(({ match }) => matches(match, model))
+}
+
+/** More than one repetition, or one of a group: what a regular expression needs in order to take for ever. */
+const mayTakeLong = /[*+}?)].*[*+}]|\)[*+{]|\\[1-9k]/
+const mostMatchMs = 20
+
+/** Throws `invalid_option` for a pattern that takes too long: it may come from someone who may name models, but not stop everybody's runs. */
+function matches(match: string, model: string): boolean {
+  const pattern = new RegExp(match, 'i')
+  if (bundledPatterns.has(match) || !mayTakeLong.test(match)) return pattern.test(model)
+  // Once more, for a machine that was busy with something else.
+  const tested = stoppedAfter(mostMatchMs, () => pattern.test(model)) ?? stoppedAfter(mostMatchMs, () => pattern.test(model))
+  if (tested === undefined) throw new InvalidOptionError('providers.models[].match', 'a regular expression that is matched in time', match)
+  return tested.value
 }
 
 /**
@@ -160,6 +176,7 @@ function allPresets(): ReadonlyMap<string, ProviderPreset> {
     const parsed: unknown = parse(readFileSync(file, 'utf8'))
     if (!isJsonObject(parsed)) throw new InvalidOptionError('config/providers.yaml', 'a map of providers', parsed)
     presets = new Map(Object.entries(parsed).map(([name, preset]) => [name, checked(`config/providers.yaml: ${name}`, preset)]))
+    for (const { models = [] } of presets.values()) for (const { match } of models) bundledPatterns.add(match)
   }
   return presets
 }

@@ -20,14 +20,13 @@ import type { ServiceParts } from './service-parts.ts'
 export interface AppParts extends ServiceParts {
   limits(): ServiceLimits
   authenticate?: ServiceOptions['authenticate']
-  logger: Logger
 }
 
 const anyBody = {}
 const nobody: Caller = { name: '', roles: [] }
 
 /** All there is under the service's address: every request passes the same checks, in the same order, and none of them throws. */
-export function createApp(parts: AppParts): (request: Request) => Promise<Response> {
+export function createApp(parts: AppParts): (request: Request, address: string | undefined) => Promise<Response> {
   const app = new Hono()
   const routes: Route[] = []
   routes.push(...chatRoutes(parts), ...runRoutes(parts), ...healthRoutes(parts, () => routes), ...adminRoutes(parts))
@@ -50,10 +49,10 @@ export function createApp(parts: AppParts): (request: Request) => Promise<Respon
   app.onError((error, { req }) => respondToFailure(error, req.raw, parts.logger))
   const count = parts.metrics.counter('toolloop_http_requests_total', 'Requests, by route and status.')
   const duration = parts.metrics.histogram('toolloop_http_request_duration_seconds', 'Time to the head of the response.')
-  return async (request) => {
+  return async (request, address) => {
     const started = performance.now()
     const requestId = requestIdOf(request)
-    requestIds.set(request, requestId)
+    origins.set(request, { requestId, address })
     const { pathname } = new URL(request.url)
     const found = routes.filter(({ path }) => matches(path, pathname))
     const isProbe = found.some(({ probe }) => probe === true)
@@ -70,7 +69,7 @@ export function createApp(parts: AppParts): (request: Request) => Promise<Respon
   }
 }
 
-const requestIds = new WeakMap<Request, string>()
+const origins = new WeakMap<Request, { requestId: string; address: string | undefined }>()
 
 async function respond(app: Hono, request: Request, isProbe: boolean, { limits }: AppParts): Promise<Response> {
   if (request.method === 'OPTIONS') return preflight(request, limits())
@@ -81,7 +80,7 @@ async function respond(app: Hono, request: Request, isProbe: boolean, { limits }
 
 function respondToFailure(error: unknown, request: Request, logger: Logger): Response {
   if (error instanceof HttpProblem) return errorResponse(error)
-  logger.error({ requestId: requestIds.get(request), error }, 'a request failed')
+  logger.error({ requestId: origins.get(request)?.requestId, error }, 'a request failed')
   return errorResponse(new HttpProblem(500, 'internal_error', 'The service failed to answer this request; its log says why'))
 }
 
@@ -105,7 +104,9 @@ async function answer(route: Route, check: SchemaCheck, { req }: Context, parts:
   const body = route.body === undefined ? undefined : await readBody(request, { maxBytes: limits.maxBodyBytes, check })
   // Who was let in before may have come with the body only now.
   if (!route.probe) checkDraining(request, parts)
-  return route.answer({ request, url: new URL(req.url), params: req.param(), caller, body, requestId: requestIds.get(request) ?? '' })
+  const { requestId = '', address } = origins.get(request) ?? {}
+  const sender = { requestId, caller: caller.name, address }
+  return route.answer({ request, url: new URL(req.url), params: req.param(), caller, body, requestId, sender })
 }
 
 /** What has come of a run can be asked for to the last. */
@@ -120,7 +121,8 @@ async function respondWithPage(name: string, { req }: Context, { limits }: AppPa
 }
 
 async function admit(request: Request, role: 'run' | 'admin', { auth, authenticate, limiter, logger }: AppParts): Promise<Caller> {
-  const caller = authenticate === undefined ? auth.authenticate(request) : await askProgram(authenticate, request, logger)
+  const caller =
+    authenticate === undefined ? auth.authenticate(request, origins.get(request)?.address) : await askProgram(authenticate, request, logger)
   checkRole(caller, role)
   limiter.admitRequest(caller.name)
   return caller

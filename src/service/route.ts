@@ -11,6 +11,15 @@ export interface Call {
   caller: Caller
   body: unknown
   requestId: string
+  sender: Sender
+}
+
+/** Who sent a request, from where: what is logged of it. */
+export interface Sender {
+  requestId: string
+  caller: string
+  /** The network's; undefined: the service is mounted where that is not known. */
+  address: string | undefined
 }
 
 export interface RouteResponse {

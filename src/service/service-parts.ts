@@ -1,3 +1,4 @@
+import type { Logger } from '../log.ts'
 import type { AgentHost } from './agent-host.ts'
 import type { ConfigSource } from './config/config-source.ts'
 import type { TokenAuth } from './http/auth.ts'
@@ -16,6 +17,7 @@ export interface ServiceParts {
   readonly config: ConfigSource
   readonly metrics: Metrics
   readonly startedAt: Date
+  readonly logger: Logger
   /** Shutting down: new work is refused. */
   isDraining(): boolean
 }

@@ -11,6 +11,8 @@ import { AgentHost, type AgentOptions, agentOptionNames, defaultAgent } from './
 import { createApp } from './app.ts'
 import type { Config, PreparedConfig } from './config/config.ts'
 import { ConfigSource, type ConfigState } from './config/config-source.ts'
+import { ConfigError } from './config/parse-config.ts'
+import { addressOf } from './http/address.ts'
 import { type Caller, newToken, TokenAuth } from './http/auth.ts'
 import type { OriginRules } from './http/check-origin.ts'
 import { RateLimiter } from './http/rate-limit.ts'
@@ -33,7 +35,7 @@ export interface ServiceOptions {
   tools?: readonly AnyTool[] | ToolRegistry
   /** Hooks, guardrails and whatever else a runner takes; `limits` and `instructions` of the configuration go over them. */
   agent?: AgentOptions
-  /** A token with both roles, besides those of the configuration. */
+  /** A token with both roles, besides those of the configuration: at least 16 characters. */
   token?: string
   /**
    * Finds out who sent a request, instead of tokens: for a program that knows its users already. Undefined or null: nobody, the answer is
@@ -90,8 +92,8 @@ const timeNames: OptionNames<ServiceTimes> = { debounceMs: true, pollMs: true, h
 
 /** A running service, to be mounted in any server that speaks `fetch`, or given to `listen`. */
 export interface Service {
-  /** Answers a request. Never rejects. */
-  readonly fetch: (request: Request) => Promise<Response>
+  /** Answers a request. `from`: what a server knows of its connection, as Hono's has it; its address is logged. Never rejects. */
+  readonly fetch: (request: Request, from?: unknown) => Promise<Response>
   /** Rejects when the configuration is not usable: nothing is served then. */
   readonly ready: Promise<void>
   /** The current model: changes as the configuration does. */
@@ -145,7 +147,7 @@ class AgentService implements Service {
   readonly #auth: TokenAuth
   readonly #limiter: RateLimiter
   readonly #env: Readonly<Record<string, string | undefined>>
-  readonly #app: (request: Request) => Promise<Response>
+  readonly #app: (request: Request, address: string | undefined) => Promise<Response>
   readonly #ownRules: OriginRules
   #limits: ServiceLimits = readLimits({})
   #draining = false
@@ -229,7 +231,7 @@ class AgentService implements Service {
     return this.#limits
   }
 
-  readonly fetch = async (request: Request): Promise<Response> => {
+  readonly fetch = async (request: Request, from?: unknown): Promise<Response> => {
     try {
       await this.ready
     } catch {
@@ -238,7 +240,7 @@ class AgentService implements Service {
         { status: 503 },
       )
     }
-    return this.#app(request)
+    return this.#app(request, addressOf(from, request))
   }
 
   drain(timeoutMs: number = this.#limits.drainMs): Promise<void> {
@@ -274,6 +276,8 @@ class AgentService implements Service {
   }
 
   async #prepare(config: Config, signal: AbortSignal): Promise<PreparedConfig> {
+    const problems = this.#auth.problemsOf(config.service?.auth?.tokens ?? [], this.#env)
+    if (problems.length > 0) throw new ConfigError('The configuration', problems)
     const asked = readLimits(config)
     const { hosts, origins } = this.#ownRules
     const limits = { ...asked, hosts: [...hosts, ...asked.hosts], origins: [...origins, ...asked.origins] }

@@ -38,15 +38,14 @@ export async function testProvider(
     error: { code, message: redactText(message), ...(path === undefined ? {} : { path }) },
   })
   const { models = {}, providers } = config.config
-  const { value, problems } = typeof given === 'string' ? { value: given, problems: [] } : config.resolve(given)
-  const sections = config.resolve(unsaved)
-  const [problem] = [...problems, ...sections.problems]
+  const { value, problems } = config.resolve({ model: given, providers: unsaved })
+  const [problem] = problems
   if (problem !== undefined) return fail('invalid_option', `The setting ${problem.message}`, problem.path)
-  const wanted = typeof value === 'string' && Object.hasOwn(models, value) ? models[value] : value
+  const wanted = typeof given === 'string' ? (Object.hasOwn(models, given) ? models[given] : given) : value.model
   const timeout = AbortSignal.timeout(timeoutMs)
   try {
     const model = createModel(askedOnce(wanted as string | ModelSettings), {
-      providers: { ...providers, ...(sections.value as NonNullable<typeof providers>) },
+      providers: { ...providers, ...(value.providers as NonNullable<typeof providers>) },
     })
     const asked = await model.generate({
       messages: [{ role: 'user', content: 'Answer with the one word: ready' }],

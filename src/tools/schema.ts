@@ -1,6 +1,6 @@
-import type { Script } from 'node:vm'
 import type { Ajv, ErrorObject, ValidateFunction } from 'ajv'
 import { clip, messageOf, show, ToolloopError } from '../errors.ts'
+import { stoppedAfter } from '../stopped-after.ts'
 import { schemaText } from './schema-text.ts'
 import type { JsonSchema } from './tool.ts'
 
@@ -160,24 +160,6 @@ export function compileUntrusted(schema: JsonSchema, toolName: string): Validato
   }
   compiled.set(schema, validator)
   return validator
-}
-
-let timed: { script: Script; context: { work?: () => unknown } } | undefined
-
-/** What `work` returns; undefined when it took longer. It is stopped wherever it is then: no `finally` of its is run. */
-function stoppedAfter<T>(ms: number, work: () => T): { value: T } | undefined {
-  const { createContext, Script } = process.getBuiltinModule('node:vm')
-  timed ??= { script: new Script('work()'), context: createContext({}) }
-  try {
-    timed.context.work = work
-    return { value: timed.script.runInContext(timed.context, { timeout: ms }) as T }
-  } catch (error) {
-    // It is the context's own error, and of no class there is here.
-    if (typeof error === 'object' && error !== null && 'code' in error && error.code === 'ERR_SCRIPT_EXECUTION_TIMEOUT') return undefined
-    throw error
-  } finally {
-    delete timed.context.work
-  }
 }
 
 function compileNew(schema: JsonSchema, toolName: string): Validator {

@@ -38,14 +38,14 @@ describe('toolloop serve', () => {
     const yaml = 'tools: { builtin: [current_time], approval: [current_time] }\nservice: { keepRuns: { folder: runs } }\n'
     const cwd = await tempFolder({ 'toolloop.yaml': yaml })
     const serve = async () => {
-      const cli = startCli(['serve', '--port', '0'], { cwd, input: null, env: { TOOLLOOP_TOKEN: 'test-token' } })
+      const cli = startCli(['serve', '--port', '0'], { cwd, input: null, env: { TOOLLOOP_TOKEN: 'test-token-operator' } })
       let out = ''
       cli.child.stdout.on('data', (piece) => {
         out += piece
       })
       await cli.prints('Admin page:')
       const [, url = ''] = /Listening on (\S+)/.exec(out) ?? []
-      const headers = { authorization: 'Bearer test-token', 'content-type': 'application/json' }
+      const headers = { authorization: 'Bearer test-token-operator', 'content-type': 'application/json' }
       const post = async (path: string, body: unknown) =>
         (await (await fetch(url + path, { method: 'POST', headers, body: JSON.stringify(body) })).json()) as {
           id: string

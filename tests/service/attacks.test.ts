@@ -47,19 +47,24 @@ describe('who may use it', () => {
     const { file } = await configFile(
       `service: { auth: { tokens: [{ name: a, roles: [run], hash: '${hashToken('of-a')}' }, { name: b, roles: [run], env: B_TOKEN }, { name: gone, roles: [admin], env: NOT_SET }] } }\n`,
     )
-    const { url, ask, listening } = await startService({ configFile: file, env: { B_TOKEN: 'of-b' }, model: scriptedModel(['hi']) })
+    const { url, ask, listening } = await startService({
+      configFile: file,
+      env: { B_TOKEN: 'token-of-user-b-1234' },
+      model: scriptedModel(['hi']),
+    })
     const as = (one: string) => ({ headers: { authorization: `Bearer ${one}`, 'content-type': 'application/json' } })
     const run = await json(fetch(`${url}/v1/runs`, { ...as('of-a'), method: 'POST', body: '{"input":"x"}' }))
     expect((await fetch(`${url}/v1/runs/${run.id}`, as('of-a'))).status).toBe(200)
-    for (const path of ['', '/events']) expect((await fetch(`${url}/v1/runs/${run.id}${path}`, as('of-b'))).status).toBe(404)
+    for (const path of ['', '/events'])
+      expect((await fetch(`${url}/v1/runs/${run.id}${path}`, as('token-of-user-b-1234'))).status).toBe(404)
     for (const path of ['cancel', 'messages', 'decisions']) {
       const body =
         { cancel: '{}', messages: '{"input":"x"}', decisions: '{"decisions":[{"toolCallId":"a","fingerprint":"b","approved":true}]}' }[
           path
         ] ?? ''
-      expect((await fetch(`${url}/v1/runs/${run.id}/${path}`, { ...as('of-b'), method: 'POST', body })).status).toBe(404)
+      expect((await fetch(`${url}/v1/runs/${run.id}/${path}`, { ...as('token-of-user-b-1234'), method: 'POST', body })).status).toBe(404)
     }
-    expect((await json(fetch(`${url}/v1/runs`, as('of-b')))).data).toEqual([])
+    expect((await json(fetch(`${url}/v1/runs`, as('token-of-user-b-1234')))).data).toEqual([])
     expect((await fetch(`${url}/admin/api/state`, as('of-a'))).status).toBe(403)
     expect((await fetch(`${url}/v1/models`, as('undefined'))).status).toBe(401)
     expect((await ask(`/v1/runs/${run.id}`)).status).toBe(200)

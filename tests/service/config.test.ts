@@ -346,7 +346,7 @@ describe('the configuration while the service runs', () => {
 
   it('a service without a usable configuration is not started', async () => {
     const { file } = await configFile('modle: demo\n')
-    const service = createService({ configFile: file, token: 't' })
+    const service = createService({ configFile: file, token: 'test-token-operator' })
     await expect(service.ready).rejects.toMatchObject({
       code: 'invalid_option',
       problems: [{ path: '/modle', message: 'is not known (did you mean `model`?)' }],

@@ -354,7 +354,7 @@ models:
     await page.getByRole('feed').getByRole('article', { name: 'Call of calculate' }).getByText('succeeded').waitFor()
     expect(await page.getByText('count', { exact: true }).count()).toBe(0)
     await second.listening.close(0)
-    await startService({ model: scriptedModel([]), token: 'another' }, { port: Number(port) })
+    await startService({ model: scriptedModel([]), token: 'another-token-of-it' }, { port: Number(port) })
     await see(page, 'The token is not accepted any more.')
     expect(await page.evaluate('sessionStorage.length')).toBe(0)
   })

@@ -1,16 +1,19 @@
 import { stat } from 'node:fs/promises'
 import { setTimeout } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
 import { messageOf } from '../../errors.ts'
 import type { Logger } from '../../log.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../messages.ts'
-import { HttpProblem, type Problem } from '../http/problem.ts'
+import { HttpProblem, type Problem, pointerTo } from '../http/problem.ts'
 import { replaceFile } from '../replace-file.ts'
+import type { Sender } from '../route.ts'
 import { readAtStart } from '../service-limits.ts'
-import { type Config, type PreparedConfig, programsAndFolders } from './config.ts'
+import { type Config, fileOnlyFields, type PreparedConfig } from './config.ts'
 import { etagOf, readConfigText } from './config-file.ts'
 import { editDocument } from './edit-document.ts'
 import { findInlineSecrets, redactFile } from './inline-secrets.ts'
 import { interpolate } from './interpolate.ts'
+import { unlistedVariables } from './named-variables.ts'
 import { ConfigError, parseConfig } from './parse-config.ts'
 import { FileWatch, type WatchTimes } from './watch-file.ts'
 
@@ -67,6 +70,8 @@ export class ConfigSource {
   readonly #closed = new AbortController()
   #turn: Promise<unknown> = Promise.resolve()
   #config: Config = {}
+  /** The same as it is written. */
+  #raw: JsonObject = {}
   #atStart: Config = {}
 
   constructor(parts: ConfigSourceParts) {
@@ -84,10 +89,10 @@ export class ConfigSource {
     return this.#config
   }
 
-  /** Someone's settings, read as those of the file are: what variables stand for, and what is wrong with them. Not to be shown. */
-  resolve(value: Json): { value: Json; problems: Problem[] } {
-    const resolved = interpolate(value, this.#parts.env)
-    return { value: resolved.value, problems: [...findInlineSecrets(value), ...resolved.problems] }
+  /** Someone's model and providers, read as those of the file are: what variables stand for, and what is wrong with them. Not to be shown. */
+  resolve(given: { model: Json; providers: JsonObject }): { value: { model: Json; providers: JsonObject }; problems: Problem[] } {
+    const { value, problems } = interpolate(given, this.#parts.env)
+    return { value: value as typeof given, problems: [...findInlineSecrets(given), ...this.#unlisted(given), ...problems] }
   }
 
   /** Reads the file for the first time. Rejects with a `ConfigError`: without a last good one there is nothing to go on with. */
@@ -140,7 +145,8 @@ export class ConfigSource {
    * file is another one by now, 422 with all problems when the change is not usable, 409 when the file can't be read or written, 507 when
    * there is no room for it. The file is untouched then.
    */
-  async change(change: ConfigChange, etag: string): Promise<ShownConfig> {
+  async change(change: ConfigChange, etag: string, by: Sender): Promise<ShownConfig> {
+    const before = this.#raw
     await this.#inTurn(async () => {
       const { file } = this.#parts
       if (file === undefined) throw new HttpProblem(409, 'no_config_file', 'The service was started without a configuration file')
@@ -151,9 +157,12 @@ export class ConfigSource {
       try {
         await this.#takeOver(text, () => replaceFile(file, text))
       } catch (error) {
+        const refused = error instanceof ConfigError ? error.problems.map(({ path }) => path) : messageOf(error)
+        this.#parts.logger.warn({ ...by, file, refused }, 'a change of the configuration over the API was refused')
         throw asProblem(error)
       }
       this.#seen = text
+      this.#parts.logger.info({ ...by, file, changed: changedFields(before, this.#raw) }, 'the configuration was changed over the API')
     })
     this.#tellOfReload()
     return this.show()
@@ -227,9 +236,9 @@ export class ConfigSource {
   }
 
   async #takeOver(text: string | undefined, write?: () => Promise<void>): Promise<void> {
-    const { config } = await parseConfig(text ?? '', this.#shownName, this.#parts.env)
+    const { config, raw } = await parseConfig(text ?? '', this.#shownName, this.#parts.env)
     // A write comes over the network.
-    if (write !== undefined) this.#checkProgramsAndFolders(config)
+    if (write !== undefined) this.#checkChange(config, raw)
     const { signal } = this.#closed
     signal.throwIfAborted()
     const prepared = await this.#parts.prepare(config, signal)
@@ -242,6 +251,7 @@ export class ConfigSource {
     }
     prepared.commit()
     this.#config = config
+    this.#raw = isJsonObject(raw) ? raw : {}
     const isFirst = this.#seen === null
     if (isFirst) this.#atStart = config
     const atStart = readAtStart(this.#atStart)
@@ -257,15 +267,17 @@ export class ConfigSource {
       this.#parts.logger.warn({ file: this.#parts.file, needsRestart }, 'these fields hold from the next start on')
   }
 
-  #checkProgramsAndFolders(config: Config): void {
-    const known = programsAndFolders(this.#config)
-    const changed = Object.entries(programsAndFolders(config)).filter(([path, value]) => value !== known[path])
-    const message = 'can be changed in the file alone: it names programs or folders'
-    if (changed.length > 0)
-      throw new ConfigError(
-        this.#shownName,
-        changed.map(([path]) => ({ path, message })),
-      )
+  /** Throws a `ConfigError` for what a change that comes over the network must not contain. */
+  #checkChange(config: Config, raw: Json): void {
+    const known = fileOnlyFields(this.#config)
+    const changed = Object.entries(fileOnlyFields(config)).filter(([path, value]) => value !== known[path])
+    const message = 'can be changed in the file alone'
+    const problems = [...changed.map(([path]) => ({ path, message })), ...this.#unlisted(isJsonObject(raw) ? raw : {})]
+    if (problems.length > 0) throw new ConfigError(this.#shownName, problems)
+  }
+
+  #unlisted(wanted: JsonObject): Problem[] {
+    return unlistedVariables(wanted, this.#raw, this.#config.service?.variables ?? [])
   }
 
   /** The file's text, saying `config`. Where it can't be read as it is, a text of its own. */
@@ -281,6 +293,17 @@ export class ConfigSource {
     this.#turn = done.catch(() => {})
     return done
   }
+}
+
+/** Fields of the first two levels that are not the same, as JSON Pointers. */
+function changedFields(before: JsonObject, after: JsonObject): string[] {
+  const differing = (one: JsonObject, other: JsonObject) =>
+    [...new Set([...Object.keys(one), ...Object.keys(other)])].filter((key) => !isDeepStrictEqual(one[key], other[key]))
+  return differing(before, after).flatMap((key) => {
+    const [one, other] = [before[key] ?? {}, after[key] ?? {}]
+    const path = pointerTo('', key)
+    return isJsonObject(one) && isJsonObject(other) ? differing(one, other).map((inner) => pointerTo(path, inner)) : [path]
+  })
 }
 
 function problemsOf(error: unknown): readonly Problem[] {

@@ -60,6 +60,8 @@ export interface ServiceConfig {
   hosts?: readonly string[]
   origins?: readonly string[]
   auth?: { tokens?: readonly TokenEntry[] }
+  /** Variables of the environment that may be named over the API. */
+  variables?: readonly string[]
   requestsPerMinute?: number
   concurrentRuns?: number
   openStreams?: number
@@ -83,16 +85,28 @@ export interface PreparedConfig {
 }
 
 /**
- * What of a configuration names programs or folders, by the fields' JSON Pointers. It can be changed in the file alone: whoever has an admin's
- * token decides about models and bounds, not about what runs on the machine and what is read and written there.
+ * What of a configuration opens files, names programs or folders, or says what may be changed, by the fields' JSON Pointers. It can be changed
+ * in the file alone: whoever has an admin's token decides about models and bounds, not about what runs on the machine and what is read there.
  */
-export function programsAndFolders({ skills, mcp, tools, service }: Config): Readonly<Record<string, string>> {
+export function fileOnlyFields({ skills, mcp, tools, service, providers = {} }: Config): Readonly<Record<string, string>> {
   const commands = Object.entries(mcp?.servers ?? {}).filter(([, server]) => 'command' in server)
-  const named = {
+  const { builtin = [] } = tools ?? {}
+  const sections = Object.entries(providers)
+  const fields = {
     '/skills': skills,
     '/mcp': commands,
+    '/tools/builtin': fileTools.filter((name) => builtin === true || (Array.isArray(builtin) && builtin.includes(name))),
     '/tools/workspace': tools?.workspace ?? '.',
     '/service/keepRuns/folder': service?.keepRuns?.folder,
+    '/service/variables': service?.variables,
+    // An SDK that looks around finds credentials in variables and files.
+    '/providers/*/sdkEnvironment': sections.flatMap(([name, { sdkEnvironment }]) => (sdkEnvironment ? [name] : [])),
+    // Held against what a model writes.
+    '/providers/*/quirks/toolCallId': sections.flatMap(([name, { quirks }]) =>
+      quirks?.toolCallId === undefined ? [] : [[name, quirks.toolCallId]],
+    ),
   }
-  return Object.fromEntries(Object.entries(named).map(([path, value]) => [path, JSON.stringify(value) ?? '']))
+  return Object.fromEntries(Object.entries(fields).map(([path, value]) => [path, JSON.stringify(value) ?? '']))
 }
+
+const fileTools = ['list_files', 'read_file', 'search_files']

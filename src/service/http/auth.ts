@@ -1,6 +1,7 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { InvalidOptionError } from '../../errors.ts'
-import { HttpProblem } from './problem.ts'
+import { Guesses } from './guesses.ts'
+import { HttpProblem, type Problem } from './problem.ts'
 
 /** `run`: the API under `/v1`. `admin`: that of everybody's runs, and the configuration. */
 export type Role = 'run' | 'admin'
@@ -24,14 +25,36 @@ export function newToken(): string {
   return `tl_${randomBytes(32).toString('base64url')}`
 }
 
+/** A shorter one can be guessed; one that is made up here has 46 characters. */
+const leastCharacters = 16
+
 /** Finds out who sent a request, by its bearer token. */
 export class TokenAuth {
   readonly #always: readonly { caller: Caller; hash: Buffer }[]
   #known: readonly { caller: Caller; hash: Buffer }[] = []
 
-  /** `always`: tokens that hold whatever the configuration says. */
+  readonly #guesses = new Guesses()
+
+  /** `always`: tokens that hold whatever the configuration says. Throws `invalid_option` for one that is too short. */
   constructor(always: readonly { caller: Caller; token: string }[]) {
+    for (const { token } of always) {
+      if (token.length < leastCharacters)
+        throw new InvalidOptionError(
+          'token',
+          `at least ${leastCharacters} characters, so that nobody can guess it`,
+          `${token.length} characters`,
+        )
+    }
     this.#always = always.map(({ caller, token }) => ({ caller, hash: digest(token) }))
+  }
+
+  /** What is wrong with the tokens that these entries name. */
+  problemsOf(entries: readonly TokenEntry[], env: Readonly<Record<string, string | undefined>>): Problem[] {
+    return entries.flatMap((entry, at) => {
+      const token = 'env' in entry ? env[entry.env] : undefined
+      if (!token || token.length >= leastCharacters) return []
+      return [{ path: `/service/auth/tokens/${at}/env`, message: `must name a variable with at least ${leastCharacters} characters` }]
+    })
   }
 
   /** Accepts these from now on, and no longer the ones before. An entry whose variable is not set is accepted by nothing. Throws `invalid_option`. */
@@ -42,12 +65,15 @@ export class TokenAuth {
     })
   }
 
-  /** Throws an `HttpProblem` 401. */
-  authenticate(request: Request): Caller {
+  /** `address`: where the request came from, where that is known. Throws an `HttpProblem`: 401, or 429 for one who guesses. */
+  authenticate(request: Request, address: string | undefined): Caller {
+    this.#guesses.admit(address)
     const header = request.headers.get('authorization') ?? ''
     const token = /^bearer +(\S+) *$/i.exec(header)?.[1]
-    const caller = token === undefined ? undefined : this.#find(digest(token))
+    const presented = token === undefined ? undefined : digest(token)
+    const caller = presented === undefined ? undefined : this.#find(presented)
     if (caller !== undefined) return caller
+    if (presented !== undefined) this.#guesses.miss(address, presented)
     throw new HttpProblem(401, 'unauthorized', token === undefined ? 'Expected `authorization: Bearer TOKEN`' : 'The token is not known', {
       headers: { 'www-authenticate': 'Bearer' },
     })

@@ -63,8 +63,23 @@ export function adminRoutes(parts: ServiceParts): Route[] {
       summary: 'Asks a model one tiny question, and says what came of it.',
       body: testProviderSchema,
       responses: { 200: { description: 'What came of it', schema: testedProviderSchema } },
-      answer: async ({ body, request }) =>
-        Response.json(await testProvider(body as { model: string | JsonObject; providers?: JsonObject }, config, request.signal)),
+      answer: async ({ body, request, sender }) => {
+        const order = body as { model: string | JsonObject; providers?: JsonObject }
+        const result = await testProvider(order, config, request.signal)
+        const { provider, model, baseURL } =
+          typeof order.model === 'string' ? { provider: undefined, model: order.model, baseURL: undefined } : order.model
+        const fields = {
+          ...sender,
+          provider,
+          model,
+          baseURL,
+          providers: Object.keys(order.providers ?? {}),
+          ok: result.ok,
+          error: result.error?.code,
+        }
+        parts.logger.info(fields, 'a provider was tested over the API')
+        return Response.json(result)
+      },
     },
     {
       method: 'GET',
@@ -132,11 +147,11 @@ function describeSkills({ skills, problems }: FoundSkills): object {
   return { object: 'list', data, problems }
 }
 
-async function changeConfig({ request, body }: Call, parts: ServiceParts): Promise<Response> {
+async function changeConfig({ request, body, sender }: Call, parts: ServiceParts): Promise<Response> {
   const etag = request.headers.get('if-match')
   if (etag === null)
     throw new HttpProblem(428, 'if_match_required', 'Expected `if-match` with the `etag` of the configuration', { param: 'if-match' })
-  return shown(await parts.config.change(body as ConfigChange, etag), parts)
+  return shown(await parts.config.change(body as ConfigChange, etag, sender), parts)
 }
 
 function shown({ etag, text, config }: { etag: string; text: string; config: unknown }, parts: ServiceParts): Response {

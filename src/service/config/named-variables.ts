@@ -1,0 +1,88 @@
+import { isDeepStrictEqual } from 'node:util'
+import { isJsonObject, type Json, type JsonObject } from '../../messages.ts'
+import { findPreset, type ProviderPreset } from '../../models/providers.ts'
+import { type Problem, pointerTo } from '../http/problem.ts'
+
+/** Fields of a provider that decide where its key is sent, and in which header. */
+const addressFields = ['driver', 'baseURL', 'baseURLEnv', 'baseURLPath', 'apiKeyHeader']
+
+/**
+ * What is wrong with a change that comes over the network: it names a variable of the environment that the file doesn't list, or would send a
+ * provider's key to another address. Whoever may change the configuration could send any variable anywhere. What the file says already, in
+ * one piece with where it is sent, may stay.
+ */
+export function unlistedVariables(wanted: JsonObject, known: JsonObject, listed: readonly string[]): Problem[] {
+  const problems: Problem[] = []
+  const check = (path: string, variables: Iterable<string>) => {
+    for (const name of new Set(variables)) {
+      if (listed.includes(name)) continue
+      problems.push({ path, message: `must not name the variable ${name}: \`service.variables\` in the file doesn't list it` })
+    }
+  }
+  const { providers = {}, model, models = {}, mcp = {}, ...others } = wanted
+  const knownModels = [known.model, ...Object.values(objectAt(known, 'models'))]
+  for (const [name, section] of entriesOf(providers)) {
+    if (!isDeepStrictEqual(section, objectAt(known, 'providers')[name])) check(pointerTo('/providers', name), ofProvider(name, section))
+  }
+  for (const [path, settings] of [
+    ['/model', model] as const,
+    ...entriesOf(models).map(([name, one]) => [pointerTo('/models', name), one] as const),
+  ]) {
+    if (settings !== undefined && !knownModels.some((one) => isDeepStrictEqual(one, settings)))
+      check(path, ofModel(settings, { ...objectAt(known, 'providers'), ...(isJsonObject(providers) ? providers : {}) }))
+  }
+  const servers = objectAt(objectAt(known, 'mcp'), 'servers')
+  for (const [name, server] of entriesOf(isJsonObject(mcp) ? (mcp.servers ?? {}) : {})) {
+    if (!isDeepStrictEqual(server, servers[name])) check(pointerTo('/mcp/servers', name), named(server))
+  }
+  for (const [name, section] of Object.entries(others))
+    if (!isDeepStrictEqual(section, known[name])) check(pointerTo('', name), named(section))
+  return problems
+}
+
+function ofProvider(name: string, section: Json): string[] {
+  const preset = presetOf(name, {})
+  const ownKeys = [preset?.apiKeyEnv ?? []].flat()
+  const isElsewhere = isJsonObject(section) && addressFields.some((field) => Object.hasOwn(section, field))
+  // A provider's own key may be sent to its own address.
+  return isElsewhere
+    ? [...named(section), ...(Object.hasOwn(section, 'apiKeyEnv') ? [] : ownKeys)]
+    : named(section).filter((one) => !ownKeys.includes(one))
+}
+
+function ofModel(settings: Json, providers: JsonObject): string[] {
+  if (!isJsonObject(settings) || typeof settings.provider !== 'string') return named(settings)
+  const sendsKey = Object.hasOwn(settings, 'baseURL') && !settings.apiKey
+  const preset = sendsKey ? presetOf(settings.provider, providers) : undefined
+  return [...named(settings), ...[preset?.apiKeyEnv ?? []].flat()]
+}
+
+/** Every variable a value names: in braces, or in a field that holds the name of one. */
+function named(value: Json, key = ''): string[] {
+  if (typeof value === 'string') {
+    const inBraces = [...value.matchAll(/(\$?)\$\{([A-Za-z_]\w*)/g)].flatMap(([, escape, name]) =>
+      escape === '' && name !== undefined ? [name] : [],
+    )
+    return key === 'env' || key.endsWith('Env') ? [value, ...inBraces] : inBraces
+  }
+  if (Array.isArray(value)) return value.flatMap((entry) => named(entry, key))
+  return isJsonObject(value) ? Object.entries(value).flatMap(([name, entry]) => named(entry, name)) : []
+}
+
+function presetOf(name: string, providers: JsonObject): ProviderPreset | undefined {
+  try {
+    return findPreset(name, providers as never)
+  } catch {
+    // Not one there is, which is said elsewhere.
+    return undefined
+  }
+}
+
+function objectAt(value: JsonObject, key: string): JsonObject {
+  const found = value[key]
+  return isJsonObject(found) ? found : {}
+}
+
+function entriesOf(value: Json): [string, Json][] {
+  return isJsonObject(value) ? Object.entries(value) : []
+}

@@ -1,0 +1,51 @@
+import { HttpProblem } from './problem.ts'
+
+const windowMs = 60_000
+/** Different ones: a client that asks with an old token again and again guesses nothing. */
+const mostWrongTokens = 30
+const mostAddresses = 10_000
+
+/**
+ * Slows down whoever guesses tokens: after 30 different wrong ones from one address within a minute, nothing from there is looked at until
+ * the minute is over.
+ */
+export class Guesses {
+  readonly #now: () => number
+  /** By address, the oldest first. */
+  readonly #wrong = new Map<string, { since: number; tokens: Set<string> }>()
+
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now
+  }
+
+  /** Throws an `HttpProblem` 429. */
+  admit(address: string | undefined): void {
+    const known = address === undefined ? undefined : this.#wrong.get(networkOf(address))
+    if (known === undefined || known.tokens.size < mostWrongTokens) return
+    const waitMs = known.since + windowMs - this.#now()
+    if (waitMs <= 0) return
+    throw new HttpProblem(429, 'too_many_guesses', 'Too many wrong tokens came from this address', {
+      headers: { 'retry-after': String(Math.ceil(waitMs / 1_000)) },
+    })
+  }
+
+  /** A token that nobody has came from there. */
+  miss(address: string | undefined, digest: Buffer): void {
+    if (address === undefined) return
+    const network = networkOf(address)
+    const known = this.#wrong.get(network)
+    const isCurrent = known !== undefined && this.#now() - known.since < windowMs
+    const { tokens, since } = isCurrent ? known : { tokens: new Set<string>(), since: this.#now() }
+    tokens.add(digest.toString('base64'))
+    if (isCurrent) return
+    this.#wrong.delete(network)
+    this.#wrong.set(network, { tokens, since })
+    const [oldest] = this.#wrong.keys()
+    if (oldest !== undefined && this.#wrong.size > mostAddresses) this.#wrong.delete(oldest)
+  }
+}
+
+/** Of IPv6 the part that a provider gives to one customer. */
+function networkOf(address: string): string {
+  return address.includes(':') ? address.split(':').slice(0, 4).join(':') : address
+}

@@ -1,0 +1,19 @@
+import type { Script } from 'node:vm'
+
+let timed: { script: Script; context: { work?: () => unknown } } | undefined
+
+/** What `work` returns; undefined when it took longer. It is stopped wherever it is then: no `finally` of its is run. */
+export function stoppedAfter<T>(ms: number, work: () => T): { value: T } | undefined {
+  const { createContext, Script } = process.getBuiltinModule('node:vm')
+  timed ??= { script: new Script('work()'), context: createContext({}) }
+  try {
+    timed.context.work = work
+    return { value: timed.script.runInContext(timed.context, { timeout: ms }) as T }
+  } catch (error) {
+    // It is the context's own error, and of no class there is here.
+    if (typeof error === 'object' && error !== null && 'code' in error && error.code === 'ERR_SCRIPT_EXECUTION_TIMEOUT') return undefined
+    throw error
+  } finally {
+    delete timed.context.work
+  }
+}

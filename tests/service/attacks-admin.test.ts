@@ -1,0 +1,147 @@
+import { describe, expect, it } from 'vitest'
+import { Guesses } from '../../src/service/http/guesses.ts'
+import { createService } from '../../src/service/index.ts'
+import { startMockProvider } from '../../src/testing/index.ts'
+import { longestStallMs, measuredService } from './measured-service.ts'
+import { configFile, json, startService, token } from './start-service.ts'
+
+const env = { DATABASE_URL: 'postgres://me:hunter22@db/x', INHOUSE_API_KEY: 'inhouse-key-1234', SEARCH_TOKEN: 'search-token-1234' }
+
+const put = (config: object) => ({
+  method: 'PUT',
+  body: JSON.stringify({ config }),
+  headers: { 'content-type': 'application/json', 'if-match': '*' },
+})
+
+describe('what an admin’s token can’t reach', () => {
+  it('variables that the file doesn’t list are sent nowhere, by a test or by a change', async () => {
+    await using provider = await startMockProvider({ script: Array.from({ length: 50 }, () => 'ready') })
+    const { baseURL } = provider
+    const known = {
+      model: 'demo',
+      providers: { inhouse: { driver: 'openai', baseURL, apiKeyEnv: 'INHOUSE_API_KEY' } },
+      mcp: { servers: { search: { url: 'http://127.0.0.1:9/mcp', headers: { Authorization: `Bearer \${SEARCH_TOKEN}` } } } },
+      service: { variables: ['LISTED_API_KEY'] },
+    }
+    const { file } = await configFile(JSON.stringify({ ...known, mcp: undefined }))
+    const { ask, post } = await startService({ configFile: file, env: { ...env, LISTED_API_KEY: 'listed-key-1234' } })
+    const test = async (order: object) => (await post('/admin/api/providers/test', order)).text()
+    const settings = { provider: 'custom', model: 'm', baseURL }
+    for (const [variable, order] of [
+      ['DATABASE_URL', { model: 'x/m', providers: { x: { driver: 'openai', baseURL, apiKeyEnv: 'DATABASE_URL' } } }],
+      ['DATABASE_URL', { model: 'x/m', providers: { x: { driver: 'openai', baseURL, apiKeyEnv: ['NOT_SET', 'DATABASE_URL'] } } }],
+      ['DATABASE_URL', { model: 'x/m', providers: { x: { driver: 'openai', baseURLEnv: 'DATABASE_URL', apiKeyOptional: true } } }],
+      ['DATABASE_URL', { model: { ...settings, apiKey: `\${DATABASE_URL}` } }],
+      ['DATABASE_URL', { model: { ...settings, headers: { 'x-a': `a \${DATABASE_URL:-b}` } } }],
+      ['DATABASE_URL', { model: { ...settings, baseURL: `${baseURL}/\${DATABASE_URL}` } }],
+      // A provider's own key, sent elsewhere.
+      ['INHOUSE_API_KEY', { model: { provider: 'inhouse', model: 'm', baseURL } }],
+      ['INHOUSE_API_KEY', { model: 'inhouse/m', providers: { inhouse: { ...known.providers.inhouse, baseURL: `${baseURL}/elsewhere` } } }],
+      ['OPENAI_API_KEY', { model: { provider: 'openai', model: 'm', baseURL } }],
+      ['OPENAI_API_KEY', { model: 'openai/m', providers: { openai: { baseURL } } }],
+    ] as const)
+      expect(await test(order)).toContain(
+        `must not name the variable ${variable === 'DATABASE_URL' && JSON.stringify(order).includes('NOT_SET') ? 'NOT_SET' : variable}`,
+      )
+    const { mcp, ...others } = known
+    for (const [path, config] of [
+      ['/mcp/servers/search', { ...others, mcp }],
+      ['/instructions', { ...others, instructions: `\${DATABASE_URL}` }],
+      ['/models/a', { ...others, models: { a: { provider: 'inhouse', model: 'm', baseURL: 'http://127.0.0.1:9/v1' } } }],
+      ['/service', { ...others, service: { ...known.service, auth: { tokens: [{ name: 'a', roles: ['admin'], env: 'DATABASE_URL' }] } } }],
+    ] as const) {
+      const refused = await ask('/admin/api/config', put(config))
+      const { error } = await json(refused)
+      expect([path, refused.status, error.problems.map((problem) => problem.path)]).toEqual([path, 422, [path]])
+      expect(JSON.stringify(error)).not.toContain('hunter22')
+    }
+    expect(provider.requests).toEqual([])
+    // What the file says may stay, and what it lists may be named.
+    const changed = { ...others, instructions: 'be kind', models: { a: 'inhouse/m', b: { ...settings, apiKey: `\${LISTED_API_KEY}` } } }
+    expect((await ask('/admin/api/config', put(changed))).status).toBe(200)
+    expect(await test({ model: { ...settings, apiKey: `\${LISTED_API_KEY}` } })).toContain('"ok":true')
+    expect(provider.requests[0]?.headers.authorization).toBe('Bearer listed-key-1234')
+  })
+
+  it.each([
+    ['/tools/builtin', { tools: { builtin: true } }],
+    ['/tools/builtin', { tools: { builtin: ['read_file'] } }],
+    ['/tools/workspace', { tools: { workspace: '/' } }],
+    ['/skills', { skills: { paths: ['/'] } }],
+    ['/mcp', { mcp: { servers: { a: { command: 'sh' } } } }],
+    ['/service/keepRuns/folder', { service: { keepRuns: { folder: '/tmp/x' } } }],
+    ['/service/variables', { service: { variables: ['DATABASE_URL'] } }],
+    ['/providers/*/sdkEnvironment', { providers: { google: { sdkEnvironment: true } } }],
+    ['/providers/*/quirks/toolCallId', { providers: { openai: { quirks: { toolCallId: { pattern: '^(a+)+$', length: 9 } } } } }],
+  ])('what opens files, names programs or says what may be changed is changed in the file alone: %s', async (path, config) => {
+    const { file } = await configFile('tools: { builtin: [calculate] }\n')
+    const { ask } = await startService({ configFile: file, env })
+    const refused = await ask('/admin/api/config', put({ tools: { builtin: ['calculate'] }, ...config }))
+    expect([refused.status, (await json(refused)).error.problems]).toEqual([422, [{ path, message: 'can be changed in the file alone' }]])
+    expect((await ask('/admin/api/config', put({ tools: { builtin: ['calculate', 'fetch_url'] } }))).status).toBe(200)
+  })
+
+  it('patterns that take for ever are refused, and keep nobody waiting', async () => {
+    const { file } = await configFile('model: demo\n')
+    const { ask, post, measure } = await measuredService({ configFile: file })
+    for (const match of ['^(a+)+$', '^(a|a)*$', '^(a|aa)+$', '^a*a*a*a*a*a*a*a*$', '(a?){40}a{40}$', '((a*)*)*$']) {
+      const providers = { x: { driver: 'demo', models: [{ match, contextWindow: 5 }] } }
+      const model = { provider: 'x', model: `${'a'.repeat(60)}!` }
+      const saved = await ask('/admin/api/config', put({ model, providers }))
+      expect([match, saved.status]).toEqual([match, expect.toSatisfy((status: number) => [200, 422].includes(status))])
+      await post('/admin/api/providers/test', { model, providers })
+    }
+    expect((await measure()).stallMs).toBeLessThan(longestStallMs)
+  })
+
+  it('every change and test is logged: who, what, from where', async () => {
+    const { file } = await configFile('model: demo\n')
+    const { ask, post, log } = await startService({ configFile: file, env })
+    await ask('/admin/api/config', put({ model: 'demo', limits: { tokens: 5 }, instructions: 'x' }))
+    await ask('/admin/api/config', put({ tools: { builtin: true } }))
+    await post('/admin/api/providers/test', { model: { provider: 'demo', model: 'demo' } })
+    const lines = log()
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+      .filter(({ caller }) => caller === 'operator')
+    const by = { caller: 'operator', address: '127.0.0.1', requestId: expect.any(String) }
+    expect(lines).toMatchObject([
+      { ...by, changed: expect.arrayContaining(['/limits/tokens', '/instructions']), msg: 'the configuration was changed over the API' },
+      { ...by, refused: ['/tools/builtin'], msg: 'a change of the configuration over the API was refused' },
+      { ...by, provider: 'demo', model: 'demo', ok: true, msg: 'a provider was tested over the API' },
+    ])
+  })
+})
+
+describe('tokens', () => {
+  it('that are short are refused, wherever they come from', async () => {
+    expect(() => createService({ token: 'x', env: {} })).toThrow('Expected `token` to be at least 16 characters')
+    const { file } = await configFile('service: { auth: { tokens: [{ name: a, roles: [run], env: A_TOKEN }] } }\n')
+    const service = createService({ configFile: file, env: { A_TOKEN: 'short-word' } })
+    await expect(service.ready).rejects.toThrow('/service/auth/tokens/0/env must name a variable with at least 16 characters')
+    await expect(service.ready).rejects.not.toThrow('short-word')
+  })
+
+  it('are not guessed: after 30 different wrong ones an address has to wait, and an old one sent again and again is one', async () => {
+    const { url } = await startService({})
+    const ask = (one: string, address: string) =>
+      fetch(`${url}/v1/models`, { headers: { authorization: `Bearer ${one}`, 'x-forwarded-for': `192.0.2.9, ${address}` } })
+    for (let i = 0; i < 60; i++) expect((await ask('an-old-token', '192.0.2.1')).status).toBe(401)
+    for (let i = 0; i < 30; i++) expect((await ask(`guess-${i}`, '192.0.2.2')).status).toBe(401)
+    const refused = await ask(token, '192.0.2.2')
+    expect([refused.status, Number(refused.headers.get('retry-after'))]).toEqual([429, expect.toSatisfy((s: number) => s > 0 && s <= 60)])
+    expect((await ask(token, '192.0.2.1')).status).toBe(200)
+  })
+
+  it('of an address that has waited are looked at again, and very many addresses are forgotten', () => {
+    let now = 0
+    const guesses = new Guesses(() => now)
+    for (let i = 0; i < 40; i++) guesses.miss('2001:db8:1:2::1', Buffer.from(`${i}`))
+    expect(() => guesses.admit('2001:db8:1:2:ffff::2')).toThrow('Too many wrong tokens')
+    now = 60_000
+    guesses.admit('2001:db8:1:2::1')
+    for (let i = 0; i < 20_000; i++) guesses.miss(`192.0.2.${i}`, Buffer.from('x'))
+    guesses.admit('192.0.2.1')
+  })
+})
