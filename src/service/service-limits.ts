@@ -34,6 +34,9 @@ export function readLimits({ service = {} }: Config): ServiceLimits {
       characters: (keepRuns.megabytes ?? 64) * 1_000_000,
       pausedMs: (keepRuns.pausedDays ?? 30) * 86_400_000,
       pausedOfCaller: service.pausedRuns ?? 1_000,
+      // Without a folder they are in memory.
+      pausedCharacters: (keepRuns.pausedMegabytes ?? (keepRuns.folder === undefined ? 64 : 256)) * 1_000_000,
+      pausedCharactersOfCaller: (service.pausedMegabytes ?? (keepRuns.folder === undefined ? 32 : 64)) * 1_000_000,
       eventsOfRun: 5_000,
       charactersOfRun: 2_000_000,
     },

@@ -10,6 +10,8 @@ export interface MeasuredService {
   post(path: string, body: unknown): Promise<Response>
   /** Since the last time it was asked: the longest its event loop was held up, in milliseconds; and what is in its heap now. */
   measure(): Promise<{ stallMs: number; heapMB: number }>
+  /** Kills it. */
+  end(): Promise<void>
 }
 
 /** Generous, for a machine that does ten other things too: what freezes a service takes far longer. Where nothing else is done it is below 50. */
@@ -55,6 +57,10 @@ export async function measuredService({
     child.send('measure')
     return answer
   }
+  const end = async () => {
+    child.kill('SIGKILL')
+    await once(child, 'exit')
+  }
   await measure()
-  return { url, ask, post, measure }
+  return { url, ask, post, measure, end }
 }

@@ -42,6 +42,14 @@ async function folderOfRuns(text = yaml) {
   return { folder, file, runs, stored, options: { configFile: file, cwd: folder } }
 }
 
+/** Lets nothing be written any more, as when another process has the folder; the function returned undoes that. */
+async function takeWriting(runs: string): Promise<() => Promise<void>> {
+  const file = join(runs, 'lock')
+  const own = await readFile(file)
+  await writeFile(file, JSON.stringify({ id: 'b', host: 'another machine', pid: 1 }))
+  return () => writeFile(file, own)
+}
+
 const decide = ({ post }: StartedService, { id, pending: [{ toolCallId, fingerprint }] }: Answer, decision: object = { approved: true }) =>
   post(`/v1/runs/${id}/decisions`, { decisions: [{ toolCallId, fingerprint, ...decision }] })
 
@@ -121,11 +129,11 @@ describe('runs in a folder', () => {
     const { tool, done } = transfer()
     const service = await startService({ ...options, model: scriptedModel([asks(), 'paid']), tools: [tool] })
     const run = await json(service.post('/v1/runs', { input: 'pay' }))
-    await rename(runs, `${runs}-away`)
+    const giveBack = await takeWriting(runs)
     const refused = await decide(service, run)
     expect([refused.status, (await json(refused)).error.code]).toEqual([503, 'not_stored'])
     expect(done).toEqual([])
-    await rename(`${runs}-away`, runs)
+    await giveBack()
     expect(await json(decide(service, run))).toMatchObject({ status: 'done', output: 'paid' })
     expect(done).toEqual([5])
   })
@@ -136,10 +144,10 @@ describe('runs in a folder', () => {
     const service = await startService({ ...options, model: scriptedModel([asks(), { hang: true }, 'paid']), tools: [tool] })
     const run = await json(service.post('/v1/runs', { input: 'pay' }))
     const hanging = await json(service.post('/v1/runs', { input: 'wait', background: true }))
-    await rename(runs, `${runs}-away`)
+    const giveBack = await takeWriting(runs)
     const refused = await decide(service, run)
     expect([refused.status, (await json(refused)).error.code]).toEqual([429, 'too_many_requests'])
-    await rename(`${runs}-away`, runs)
+    await giveBack()
     await service.post(`/v1/runs/${hanging.id}/cancel`, {})
     expect(await json(decide(service, run))).toMatchObject({ status: 'done', output: 'paid' })
     expect(done).toEqual([5])
@@ -211,11 +219,12 @@ describe('runs in a folder', () => {
   })
 
   it('nothing is written over what another process has done that took the folder over', async () => {
-    const { options, runs } = await folderOfRuns()
+    const { options, runs, stored } = await folderOfRuns()
     const { tool, done } = transfer()
     const service = await startService({ ...options, model: scriptedModel([asks()]), tools: [tool] })
     const run = await json(service.post('/v1/runs', { input: 'pay' }))
-    const [theirs, theirLock] = ['theirs', JSON.stringify({ id: 'b', host: 'another machine', pid: 1 })]
+    const theirs = JSON.stringify({ ...(await stored(run.id)), said: 'theirs' })
+    const theirLock = JSON.stringify({ id: 'b', host: 'another machine', pid: 1 })
     await writeFile(join(runs, 'lock'), theirLock)
     await writeFile(join(runs, `${run.id}.json`), theirs)
     expect((await decide(service, run)).status).toBe(503)
@@ -403,7 +412,7 @@ describe('what is kept of a run', () => {
   const paused = { ...abortedWith('x'), status: 'paused' as const, state: '{}' }
 
   it('what it had come to before it went on is not kept beyond that', () => {
-    const run = new ServiceRun({ ...storedOrder(order), outcome: paused }, [], bounds)
+    const run = new ServiceRun({ ...storedOrder(order), outcome: paused }, () => [], bounds)
     run.takeUp()
     expect(run.stored().before).toBeDefined()
     run.settle(abortedWith('cancelled'))
@@ -414,7 +423,7 @@ describe('what is kept of a run', () => {
     let measured = 0
     const tool = { ...transfer().tool, toJSON: () => ++measured }
     const events = [{ id: 1, type: 'TEXT_DELTA', data: '{}' }]
-    const run = new ServiceRun({ ...storedOrder({ ...order, clientTools: [tool] }), events, lastEventId: 1, outcome: paused }, [], bounds)
+    const run = new ServiceRun({ ...storedOrder({ ...order, clientTools: [tool] }), events, lastEventId: 1, outcome: paused }, () => [], bounds)
     const shelf = new Shelf()
     shelf.add(run)
     shelf.clearLog(run)

@@ -66,8 +66,9 @@ export interface ServiceConfig {
   concurrentRuns?: number
   openStreams?: number
   pausedRuns?: number
+  pausedMegabytes?: number
   maxBodyBytes?: number
-  keepRuns?: { folder?: string; count?: number; minutes?: number; megabytes?: number; pausedDays?: number }
+  keepRuns?: { folder?: string; count?: number; minutes?: number; megabytes?: number; pausedDays?: number; pausedMegabytes?: number }
   drainSeconds?: number
 }
 

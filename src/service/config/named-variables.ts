@@ -60,8 +60,8 @@ function ofModel(settings: Json, providers: JsonObject): string[] {
 /** Every variable a value names: in braces, or in a field that holds the name of one. */
 function named(value: Json, key = ''): string[] {
   if (typeof value === 'string') {
-    const inBraces = [...value.matchAll(/(\$?)\$\{([A-Za-z_]\w*)/g)].flatMap(([, escape, name]) =>
-      escape === '' && name !== undefined ? [name] : [],
+    const inBraces = [...value.matchAll(/(\$?)\$\{([A-Za-z_]\w*)/g)].flatMap(([, dollar, name]) =>
+      dollar === '' && name !== undefined ? [name] : [],
     )
     return key === 'env' || key.endsWith('Env') ? [value, ...inBraces] : inBraces
   }

@@ -61,7 +61,7 @@ export function runRoutes(parts: ServiceParts): Route[] {
       access: 'run',
       summary: 'A run, with its result.',
       responses: { 200: aRun },
-      answer: (call) => respondWith(find(call, parts)),
+      answer: async (call) => respondWith(await find(call, parts)),
     },
     {
       method: 'GET',
@@ -79,7 +79,7 @@ export function runRoutes(parts: ServiceParts): Route[] {
       summary: 'Aborts a run; one that has ended stays as it is.',
       responses: { 200: aRun },
       answer: async (call) => {
-        const run = find(call, parts)
+        const run = await find(call, parts)
         await runs.cancel(run, 'cancelled')
         return respondWith(run)
       },
@@ -91,7 +91,7 @@ export function runRoutes(parts: ServiceParts): Route[] {
       summary: 'Says something to a run while it goes on. It is taken up before the model is asked again.',
       body: steeringSchema,
       responses: { 202: { description: 'It will be taken up', schema: runSchema } },
-      answer: (call) => steer(find(call, parts), call.body as { input: RunInput }, parts),
+      answer: async (call) => steer(await find(call, parts), call.body as { input: RunInput }, parts),
     },
     {
       method: 'POST',
@@ -100,12 +100,12 @@ export function runRoutes(parts: ServiceParts): Route[] {
       summary: 'Decides on what a paused run waits for, and lets it go on.',
       body: decisionsSchema,
       responses: { 200: { ...aRun, types: events } },
-      answer: (call) => decide(find(call, parts), call, parts),
+      answer: async (call) => decide(await find(call, parts), call, parts),
     },
   ]
 }
 
-function find({ params, caller }: Call, { runs }: ServiceParts): ServiceRun {
+function find({ params, caller }: Call, { runs }: ServiceParts): Promise<ServiceRun> {
   return runs.get(params.id ?? '', caller)
 }
 

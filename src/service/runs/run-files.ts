@@ -36,22 +36,23 @@ export class RunFiles {
     this.#logger = logger
   }
 
-  /** All there are, in no order. What is not readable is left alone, and logged. */
-  async load(): Promise<StoredRun[]> {
-    const runs: StoredRun[] = []
+  /** All there are, in no order, one after the other. What is not readable is left alone, and logged. */
+  async *load(): AsyncIterable<StoredRun> {
     for (const name of await readdir(this.#folder)) {
       if (freshName.test(name)) await rm(join(this.#folder, name), { force: true })
       if (!runFile.test(name)) continue
       const file = join(this.#folder, name)
-      try {
-        const run = readStoredRun(await readFile(file, 'utf8'))
-        if (run === undefined || `${run.head.id}.json` !== name) throw new Error('It is not what a run is written as')
-        runs.push(run)
-      } catch (error) {
+      const run = await readRun(file, name).catch((error: unknown) => {
         this.#logger.error({ file, error }, 'a stored run is not readable, and is left as it is')
-      }
+      })
+      if (run) yield run
     }
-    return runs
+  }
+
+  /** One of them, when what is being done to it is done. Rejects when it is not readable. */
+  async read(id: string): Promise<StoredRun> {
+    await this.#work.get(id)
+    return readRun(this.#fileOf(id), `${id}.json`)
   }
 
   /** Resolves when it is on the disk. Rejects, as `remove` does, when the folder is another process's by now. */
@@ -86,4 +87,10 @@ export class RunFiles {
     this.#work.set(id, settled)
     return done
   }
+}
+
+async function readRun(file: string, name: string): Promise<StoredRun> {
+  const run = readStoredRun(await readFile(file, 'utf8'))
+  if (run === undefined || `${run.head.id}.json` !== name) throw new Error('It is not what a run is written as')
+  return run
 }

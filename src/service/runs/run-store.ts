@@ -14,7 +14,7 @@ import { RunFiles } from './run-files.ts'
 import { ServiceRun } from './service-run.ts'
 import { endOf, Shelf } from './shelf.ts'
 import { StartQueue } from './start-queue.ts'
-import { abortedWith, type Outcome, type RunOrder, type StoredRun, storedOrder } from './stored-run.ts'
+import { abortedWith, type Outcome, type RunHead, type RunOrder, type StoredRun, storedOrder } from './stored-run.ts'
 
 /** What is kept of runs. Running ones are always kept, paused ones until somebody decides; of the others the oldest go first. */
 export interface RunBounds {
@@ -28,6 +28,9 @@ export interface RunBounds {
   pausedMs: number
   /** Most paused runs of one caller: with so many it can't start another. */
   pausedOfCaller: number
+  /** Most characters of all paused runs, and of those of one caller: a run for which there is no room can't wait, and ends. */
+  pausedCharacters: number
+  pausedCharactersOfCaller: number
   /** Most events kept of one run, and of the feed of all. */
   eventsOfRun: number
   charactersOfRun: number
@@ -84,16 +87,15 @@ export class RunStore {
 
   /** Keeps runs in a folder from now on, and takes up those that are in it; `option` is what named it. Rejects with `invalid_option`. */
   async open(folder: string, option: string): Promise<void> {
-    const { host, logger } = this.#parts
+    const { logger } = this.#parts
     this.#files = await RunFiles.open(folder, option, logger)
     const runs: ServiceRun[] = []
-    for (const stored of await this.#files.load()) {
+    for await (const stored of this.#files.load()) {
       try {
-        // The client's tools are made ready when one of them is decided on: with thousands of runs that takes long.
-        const { clientTools } = stored.head
-        const names = new Set(clientTools.map(({ name }) => name))
-        const run = this.#open(stored, [...host.tools.list().filter(({ name }) => !names.has(name)), ...clientTools])
+        const run = this.#open(stored)
         await this.#endInterrupted(run, stored.before)
+        // Of what waits for a decision the summary is enough until somebody asks for it.
+        if (run.status === 'paused') run.unload()
         runs.push(run)
       } catch (error) {
         logger.error({ runId: stored.head.id, error }, 'a stored run can not be taken over, and is left as it is')
@@ -110,7 +112,7 @@ export class RunStore {
     if (order.kind === 'run') this.#checkPaused(order.caller)
     const agent = host.agent(order.agent)
     const tools = host.toolsFor(order.clientTools)
-    const run = this.#open(storedOrder(order), tools.list())
+    const run = this.#open(storedOrder(order))
     const { control, signal } = run
     const giveBack = limiter.admitRun(order.caller.name)
     this.#running.set(run.id, run)
@@ -167,12 +169,33 @@ export class RunStore {
     }
   }
 
-  /** The caller's own run; an admin's is any. Throws an `HttpProblem` 404. */
-  get(id: string, caller: Caller): ServiceRun {
+  /**
+   * The caller's own run; an admin's is any. One that waits is read from the disk, and is in memory until the event loop's next turn. Rejects
+   * with an `HttpProblem`: 404, or 503 for one that can't be read.
+   */
+  async get(id: string, caller: Caller): Promise<ServiceRun> {
     this.#forgetOld()
     const run = this.#running.get(id) ?? this.#paused.get(id) ?? this.#done.get(id)
-    if (run !== undefined && isOf(run, caller)) return run
-    throw new HttpProblem(404, 'run_not_found', 'There is no such run; finished ones are kept for a while only', { param: 'id' })
+    if (run === undefined || !isOf(run, caller))
+      throw new HttpProblem(404, 'run_not_found', 'There is no such run; finished ones are kept for a while only', { param: 'id' })
+    if (run.isLoaded || run.status !== 'paused') return run
+    await this.#load(run)
+    setImmediate(() => {
+      if (this.#paused.get(id) === run) run.unload()
+    })
+    return run
+  }
+
+  async #load(run: ServiceRun): Promise<void> {
+    try {
+      const stored = await this.#files?.read(run.id)
+      if (stored !== undefined) run.load(stored)
+    } catch (cause) {
+      // It was decided on in the meantime.
+      if (run.isLoaded) return
+      this.#parts.logger.error({ runId: run.id, error: cause }, 'a stored run is not readable')
+      throw new HttpProblem(503, 'not_readable', `Run ${run.id} can't be read from the disk`, { cause })
+    }
   }
 
   /** The caller's runs, the newest first. */
@@ -228,13 +251,21 @@ export class RunStore {
       this.#parts.logger.warn({ paused: this.paused }, 'paused runs are lost: `service.keepRuns.folder` names no folder to keep them in')
   }
 
-  #open(stored: StoredRun, tools: Iterable<AnyTool>): ServiceRun {
+  #open(stored: StoredRun): ServiceRun {
     const { eventsOfRun: events, charactersOfRun: characters } = this.bounds
-    return new ServiceRun(stored, tools, { events, characters })
+    return new ServiceRun(stored, (head) => this.#toolsOf(head), { events, characters })
+  }
+
+  /** The client's own are made ready when one of them is decided on: with thousands of runs that takes long. */
+  #toolsOf({ clientTools }: RunHead): readonly AnyTool[] {
+    const names = new Set(clientTools.map(({ name }) => name))
+    return [...this.#parts.host.tools.list().filter(({ name }) => !names.has(name)), ...clientTools]
   }
 
   #checkPaused({ name }: Caller): void {
-    const { pausedOfCaller } = this.bounds
+    const { pausedOfCaller, pausedCharactersOfCaller } = this.bounds
+    if (this.#paused.charactersOf(name) >= pausedCharactersOfCaller)
+      throw new HttpProblem(429, 'too_many_paused', 'The paused runs of this token are too large: decide on them, or cancel them')
     if (this.#paused.size < pausedOfCaller) return
     const paused = [...this.#paused.runs()].filter(({ head }) => head.caller.name === name)
     if (paused.length < pausedOfCaller) return
@@ -300,12 +331,22 @@ export class RunStore {
     }
   }
 
+  #hasRoomFor({ head, log }: ServiceRun, { status, result, state = '' }: Outcome): boolean {
+    if (status !== 'paused') return true
+    const { pausedCharacters, pausedCharactersOfCaller } = this.bounds
+    const size = log.characters + result.length + state.length
+    return this.#paused.characters + size <= pausedCharacters && this.#paused.charactersOf(head.caller.name) + size <= pausedCharactersOfCaller
+  }
+
   /** Nobody is told how a run has ended before that is written down. */
-  async #end(run: ServiceRun, outcome: Outcome): Promise<void> {
+  async #end(run: ServiceRun, intended: Outcome): Promise<void> {
+    const outcome = this.#hasRoomFor(run, intended) ? intended : abortedWith('there is no room to keep this run until somebody decides')
     run.comeTo(outcome)
-    await this.#save(run, outcome)
+    const isStored = await this.#save(run, outcome)
     run.settle(outcome)
     this.#shelve(run)
+    // Whoever waits for its end is told first.
+    if (isStored) setImmediate(() => this.#paused.get(run.id) === run && run.unload())
     this.#leave(run)
     this.#forgetOld()
   }
@@ -322,11 +363,18 @@ export class RunStore {
   }
 
   async #giveUp(run: ServiceRun, reason: string): Promise<void> {
-    const outcome = abortedWith(reason, run.outcome)
     this.#paused.delete(run)
-    run.settle(outcome)
-    this.#shelve(run)
-    await this.#save(run, outcome)
+    run.settle(abortedWith(reason, run.outcome))
+    this.#done.add(run)
+    try {
+      // What it had come to is on the disk.
+      const stored = run.isLoaded ? undefined : await this.#files?.read(run.id)
+      if (stored !== undefined) run.load({ ...stored, outcome: abortedWith(reason, stored.outcome) })
+    } catch (error) {
+      this.#parts.logger.error({ runId: run.id, error }, 'a stored run is not readable')
+    }
+    if (this.#done.get(run.id) === run) this.#done.add(run)
+    await this.#save(run, run.outcome)
   }
 
   /** A run that was going on when its process ended is not begun again: nobody knows what its last step came to. */
@@ -337,12 +385,14 @@ export class RunStore {
     await this.#save(run, outcome)
   }
 
-  /** Never rejects: what can't be written is still in memory. */
-  async #save(run: ServiceRun, outcome?: Outcome): Promise<void> {
+  /** Whether it is on the disk now. Never rejects: what can't be written is still in memory. */
+  async #save(run: ServiceRun, outcome?: Outcome): Promise<boolean> {
     try {
       await this.#store(run, outcome)
+      return this.#files !== undefined && isStorable(run)
     } catch (error) {
       this.#parts.logger.error({ runId: run.id, error }, 'a run could not be stored: it is in memory only')
+      return false
     }
   }
 
@@ -367,7 +417,7 @@ export class RunStore {
     }
     for (const run of this.#paused.runs()) {
       if (endOf(run) < Date.now() - pausedMs) void this.#giveUp(run, 'nobody has decided')
-      else if (this.#paused.characters > characters) this.#paused.clearLog(run)
+      else if (this.#files === undefined && this.#paused.characters > characters) this.#paused.clearLog(run)
       else break
     }
   }

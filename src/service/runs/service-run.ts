@@ -25,12 +25,16 @@ export interface RunSummary extends OutcomeSummary {
 /** One run of the service, from its order to what is kept of it. */
 export class ServiceRun {
   #head: RunHead
-  readonly log: EventLog
-  readonly redactor: EventRedactor
-  readonly control: RunControl = new RunControl()
+  #log: EventLog
+  #redactor: EventRedactor
+  #control: RunControl = new RunControl()
   /** ISO 8601. */
   readonly createdAt: string
   readonly #said: string
+  readonly #tools: (head: RunHead) => Iterable<AnyTool>
+  readonly #bounds: EventLogBounds
+  /** What it has to be told while it is only on the disk. */
+  #unloaded: { size: number; firstEventId: number } | undefined
   readonly #abort = new AbortController()
   #ending = Promise.withResolvers<void>()
   #outcome: Outcome | undefined
@@ -40,18 +44,19 @@ export class ServiceRun {
 
   /** From how it is written down: anew, or by another process. */
   constructor(
-    { head, createdAt, said, events, lastEventId, secrets, hidesAll, waiting, outcome }: StoredRun,
-    tools: Iterable<AnyTool>,
+    stored: StoredRun,
+    /** Asked whenever it is read. */
+    tools: (head: RunHead) => Iterable<AnyTool>,
     bounds: EventLogBounds,
   ) {
-    this.#head = head
-    this.createdAt = createdAt
-    this.#said = said
-    this.log = new EventLog(bounds, events, lastEventId)
-    this.redactor = new EventRedactor(tools, secrets)
-    if (hidesAll) this.redactor.secrets.hideAll()
-    this.control.send(waiting)
-    if (outcome !== undefined) this.settle(outcome)
+    this.#tools = tools
+    this.#bounds = bounds
+    this.createdAt = stored.createdAt
+    this.#said = stored.said
+    this.#head = stored.head
+    ;[this.#log, this.#redactor] = this.#open(stored)
+    this.#control.send(stored.waiting)
+    if (stored.outcome !== undefined) this.settle(stored.outcome)
   }
 
   get id(): string {
@@ -60,6 +65,23 @@ export class ServiceRun {
 
   get head(): RunHead {
     return this.#head
+  }
+
+  get log(): EventLog {
+    return this.#log
+  }
+
+  get redactor(): EventRedactor {
+    return this.#redactor
+  }
+
+  get control(): RunControl {
+    return this.#control
+  }
+
+  /** Whether its result, its state and its events are in memory. */
+  get isLoaded(): boolean {
+    return this.#unloaded === undefined
   }
 
   get status(): RunStatus {
@@ -85,11 +107,40 @@ export class ServiceRun {
     return this.#ending.promise
   }
 
-  /** What is kept of it, in characters. */
+  /** What is kept of it, in characters, in memory or on the disk. */
   get size(): number {
+    if (this.#unloaded !== undefined) return this.#unloaded.size
     const { result = '', state = '' } = this.#outcome ?? {}
     const { clientTools } = this.#head
     return this.log.characters + result.length + state.length + (clientTools.length === 0 ? 0 : JSON.stringify(clientTools).length)
+  }
+
+  /** Forgets all but its summary, which is enough to list it. It has to be on the disk as it is, and to wait for a decision. */
+  unload(): void {
+    const outcome = this.#outcome
+    if (outcome === undefined || this.#unloaded !== undefined) return
+    this.#unloaded = { size: this.size, firstEventId: this.#log.firstId }
+    this.#log = new EventLog(this.#bounds, [], this.#log.lastId)
+    this.#control = new RunControl()
+    this.#head = { ...this.#head, clientTools: [] }
+    const { state: _state, ...kept } = outcome
+    this.#outcome = { ...kept, result: '' }
+  }
+
+  /** Is again what it was before it was unloaded. */
+  load(stored: StoredRun): void {
+    if (this.#unloaded === undefined || stored.outcome === undefined) return
+    this.#unloaded = undefined
+    this.#head = stored.head
+    ;[this.#log, this.#redactor] = this.#open(stored)
+    this.#control.send(stored.waiting)
+    this.#outcome = stored.outcome
+  }
+
+  #open({ head, events, lastEventId, secrets, hidesAll }: StoredRun): [EventLog, EventRedactor] {
+    const redactor = new EventRedactor(this.#tools(head), secrets)
+    if (hidesAll) redactor.secrets.hideAll()
+    return [new EventLog(this.#bounds, events, lastEventId), redactor]
   }
 
   abort(reason: string): void {
@@ -172,7 +223,7 @@ export class ServiceRun {
       input: this.redactor.redactText(this.#said).slice(0, 200),
       createdAt: this.createdAt,
       ...(this.#outcome === undefined ? { pending: [] } : { finishedAt: this.#outcome.finishedAt, ...this.#outcome.summary }),
-      events: { first: this.log.firstId, last: this.log.lastId },
+      events: { first: this.#unloaded?.firstEventId ?? this.log.firstId, last: this.log.lastId },
     }
   }
 

@@ -4,6 +4,8 @@ import type { ServiceRun } from './service-run.ts'
 export class Shelf {
   readonly #runs = new Map<string, { run: ServiceRun; size: number }>()
   #characters = 0
+  /** Of each caller. */
+  readonly #charactersOf = new Map<string, number>()
 
   get size(): number {
     return this.#runs.size
@@ -11,6 +13,10 @@ export class Shelf {
 
   get characters(): number {
     return this.#characters
+  }
+
+  charactersOf(caller: string): number {
+    return this.#charactersOf.get(caller) ?? 0
   }
 
   get(id: string): ServiceRun | undefined {
@@ -24,7 +30,7 @@ export class Shelf {
   add(run: ServiceRun): void {
     this.delete(run)
     this.#runs.set(run.id, { run, size: run.size })
-    this.#characters += run.size
+    this.#count(run, run.size)
   }
 
   /** Its events are gone then; that it waits for a decision is not. */
@@ -33,13 +39,21 @@ export class Shelf {
     // Whoever is asked for anything clears them all, where they are too many even without events.
     if (kept === undefined || run.log.characters === 0) return
     run.log.clear()
-    this.#characters -= kept.size - run.size
+    this.#count(run, run.size - kept.size)
     kept.size = run.size
   }
 
   delete(run: ServiceRun): void {
-    this.#characters -= this.#runs.get(run.id)?.size ?? 0
+    this.#count(run, -(this.#runs.get(run.id)?.size ?? 0))
     this.#runs.delete(run.id)
+  }
+
+  #count({ head }: ServiceRun, characters: number): void {
+    this.#characters += characters
+    const { name } = head.caller
+    const now = this.charactersOf(name) + characters
+    if (now === 0) this.#charactersOf.delete(name)
+    else this.#charactersOf.set(name, now)
   }
 }
 

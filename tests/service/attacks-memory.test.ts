@@ -1,0 +1,50 @@
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { longestStallMs, measuredService } from './measured-service.ts'
+import { configFile, json } from './start-service.ts'
+
+const large = (megabytes: number) => `call pay ${JSON.stringify({ note: 'x'.repeat(megabytes * 1_000_000) })}`
+
+describe('paused runs', () => {
+  it('wait on the disk: very many large ones need no memory, are there after a restart, and can be decided on', { timeout: 60_000 }, async () => {
+    const { folder, file } = await configFile('service: { pausedMegabytes: 1000, keepRuns: { folder: kept, pausedMegabytes: 1000 } }\n')
+    const options = { cwd: folder, configFile: file, heapMB: 112 }
+    const first = await measuredService(options)
+    let last: Awaited<ReturnType<typeof json>> | undefined
+    for (let i = 0; i < 16; i++) last = await json(first.post('/v1/runs', { input: large(0.5) }))
+    expect(last?.status).toBe('paused')
+    const measured = await first.measure()
+    expect(measured.stallMs).toBeLessThan(longestStallMs)
+    await first.end()
+    expect((await readdir(join(folder, 'kept'))).filter((name) => name.startsWith('run_'))).toHaveLength(16)
+    const second = await measuredService(options)
+    const kept = await json(second.ask(`/v1/runs/${last?.id}`))
+    expect(kept).toEqual(last)
+    const decisions = kept.pending.map(({ toolCallId, fingerprint }) => ({ toolCallId, fingerprint, approved: true }))
+    const decided = await Promise.all([1, 2].map(() => second.post(`/v1/runs/${last?.id}/decisions`, { decisions })))
+    expect(decided.map(({ status }) => status).sort()).toEqual([200, 409])
+    expect((await second.measure()).stallMs).toBeLessThan(longestStallMs)
+  })
+
+  it('have so many bytes for a caller and in all: one there is no room for ends, and no other is started', async () => {
+    const { folder, file } = await configFile('service: { pausedMegabytes: 10, keepRuns: { folder: kept, pausedMegabytes: 12 } }\n')
+    const { file: inMemory } = await configFile('service: { pausedMegabytes: 10 }\n')
+    for (const path of [file, inMemory]) {
+      const { post, ask } = await measuredService({ cwd: folder, configFile: path })
+      const statuses: (string | number)[] = []
+      for (let i = 0; i < 12; i++) {
+        const response = await post('/v1/runs', { input: large(0.2) })
+        statuses.push(response.status === 200 ? (await json(response)).status : response.status)
+      }
+      expect(statuses[0]).toBe('paused')
+      expect(statuses.includes('done')).toBe(true)
+      const { data } = await json(ask('/v1/runs'))
+      const [ended] = data.filter(({ status }) => status === 'done')
+      expect(ended).toMatchObject({ stopReason: 'aborted', error: { message: expect.stringContaining('no room to keep this run') } })
+      const [paused] = data.filter(({ status }) => status === 'paused')
+      expect((await post(`/v1/runs/${paused?.id}/cancel`, {})).status).toBe(200)
+      expect((await json(post('/v1/runs', { input: 'hello' }))).output).toBe('ok')
+    }
+  })
+})
