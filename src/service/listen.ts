@@ -10,6 +10,8 @@ export interface ListenOptions {
   host?: string
   /** Default: that of the configuration, else 8787; 0: one that is free. */
   port?: number
+  /** How long a client may take nothing of a response that waits for it, in milliseconds; then its connection is closed. Default 30,000. */
+  writeTimeoutMs?: number
 }
 
 const optionNames: OptionNames<ListenOptions> = {
@@ -44,11 +46,15 @@ const lastWordsMs = 1_000
 export async function listen(service: Service, options: ListenOptions = {}): Promise<ListeningService> {
   checkOptionNames(options, optionNames, '`listen`')
   await service.ready
-  const { host = service.limits.host, port = service.limits.port } = options
+  const { host = service.limits.host, port = service.limits.port, writeTimeoutMs = 30_000 } = options
   try {
     checkAddress(service, host)
     const server = createAdaptorServer({ fetch: service.fetch, overrideGlobalObjects: false, serverOptions }) as Server
     server.maxConnections = mostConnections
+    // Whoever waits for an answer is silent for long, too; but nothing waits to be sent to them.
+    server.setTimeout(writeTimeoutMs, (socket) => {
+      if (socket.writableLength > 0) socket.destroy()
+    })
     await listening(server, host, port)
     return { server, url: urlOf(server, host), close: (drainMs) => close(service, server, drainMs) }
   } catch (error) {

@@ -7,7 +7,9 @@ import { configFile, json } from './start-service.ts'
 const large = (megabytes: number) => `call pay ${JSON.stringify({ note: 'x'.repeat(megabytes * 1_000_000) })}`
 
 describe('paused runs', () => {
-  it('wait on the disk: very many large ones need no memory, are there after a restart, and can be decided on', { timeout: 60_000 }, async () => {
+  it('wait on the disk: very many large ones need no memory, are there after a restart, and can be decided on', {
+    timeout: 60_000,
+  }, async () => {
     const { folder, file } = await configFile('service: { pausedMegabytes: 1000, keepRuns: { folder: kept, pausedMegabytes: 1000 } }\n')
     const options = { cwd: folder, configFile: file, heapMB: 112 }
     const first = await measuredService(options)

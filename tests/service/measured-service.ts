@@ -8,8 +8,8 @@ export interface MeasuredService {
   url: string
   ask(path: string, init?: RequestInit): Promise<Response>
   post(path: string, body: unknown): Promise<Response>
-  /** Since the last time it was asked: the longest its event loop was held up, in milliseconds; and what is in its heap now. */
-  measure(): Promise<{ stallMs: number; heapMB: number }>
+  /** Since the last time it was asked: the longest its event loop was held up, in milliseconds; and the memory it has now. */
+  measure(): Promise<{ stallMs: number; memoryMB: number }>
   /** Kills it. */
   end(): Promise<void>
 }

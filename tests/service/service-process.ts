@@ -32,7 +32,7 @@ const service = createService({
   ...(configFile === undefined ? {} : { configFile }),
   logger: createLogger({ level: 'error' }),
 })
-const listening = await listen(service, { port: 0 })
+const listening = await listen(service, { port: 0, writeTimeoutMs: 1_000 })
 
 /** Milliseconds between two looks at the event loop, which are in every delay that is measured. */
 const resolution = 1
@@ -41,7 +41,7 @@ delays.enable()
 
 process.on('message', (asked) => {
   if (asked !== 'measure') return
-  process.send?.({ stallMs: Math.max(0, delays.max / 1e6 - resolution), heapMB: process.memoryUsage().heapUsed / 1e6 })
+  process.send?.({ stallMs: Math.max(0, delays.max / 1e6 - resolution), memoryMB: process.memoryUsage.rss() / 1e6 })
   delays.reset()
 })
 process.send?.({ url: listening.url })

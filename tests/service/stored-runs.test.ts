@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { mkdir, readdir, readFile, rename, rm, utimes, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -423,7 +423,11 @@ describe('what is kept of a run', () => {
     let measured = 0
     const tool = { ...transfer().tool, toJSON: () => ++measured }
     const events = [{ id: 1, type: 'TEXT_DELTA', data: '{}' }]
-    const run = new ServiceRun({ ...storedOrder({ ...order, clientTools: [tool] }), events, lastEventId: 1, outcome: paused }, () => [], bounds)
+    const run = new ServiceRun(
+      { ...storedOrder({ ...order, clientTools: [tool] }), events, lastEventId: 1, outcome: paused },
+      () => [],
+      bounds,
+    )
     const shelf = new Shelf()
     shelf.add(run)
     shelf.clearLog(run)

@@ -15,7 +15,12 @@ interface Usage {
   since: number
   runs: number
   streams: number
+  /** Characters of large responses that have not been taken. */
+  characters: number
 }
+
+/** Of one caller, in responses under way: a few of the largest there are. */
+const mostCharacters = 32_000_000
 
 /** Callers are forgotten only where there are many: with tokens there is one for each, but a program may know any number of users. */
 const fewCallers = 1_000
@@ -57,6 +62,19 @@ export class RateLimiter {
     return this.#take(caller, 'streams', this.limits.openStreams, 'open event streams')
   }
 
+  /** Takes room for a response under way; the function returned gives it back. Throws an `HttpProblem` 429. A single one may be of any size. */
+  admitCharacters(caller: string, characters: number): () => void {
+    const usage = this.#of(caller)
+    if (usage.characters > 0 && usage.characters + characters > mostCharacters)
+      throw tooMany('characters in responses it has not read', mostCharacters, 1)
+    usage.characters += characters
+    let taken = true
+    return () => {
+      if (taken) usage.characters -= characters
+      taken = false
+    }
+  }
+
   #take(caller: string, what: 'runs' | 'streams', most: number, words: string): () => void {
     const usage = this.#of(caller)
     if (usage[what] >= most) throw tooMany(words, most, 1)
@@ -72,7 +90,7 @@ export class RateLimiter {
     const known = this.#used.get(caller)
     if (known !== undefined) return known
     if (this.#used.size >= this.#forgetAt) this.#forgetIdle()
-    const usage = { tokens: this.limits.requestsPerMinute, since: this.#now(), runs: 0, streams: 0 }
+    const usage = { tokens: this.limits.requestsPerMinute, since: this.#now(), runs: 0, streams: 0, characters: 0 }
     this.#used.set(caller, usage)
     return usage
   }
@@ -80,8 +98,8 @@ export class RateLimiter {
   /** Forgets those who have nothing running and all their requests again: they are as good as new. */
   #forgetIdle(): void {
     const before = this.#now() - 60_000
-    for (const [caller, { since, runs, streams }] of this.#used) {
-      if (runs === 0 && streams === 0 && since <= before) this.#used.delete(caller)
+    for (const [caller, { since, runs, streams, characters }] of this.#used) {
+      if (runs === 0 && streams === 0 && characters === 0 && since <= before) this.#used.delete(caller)
     }
     // Not at each new one, where all are busy.
     this.#forgetAt = Math.max(fewCallers, this.#used.size * 2)

@@ -2,7 +2,7 @@ import { HttpProblem } from './problem.ts'
 
 /** What an event stream is fed from. */
 export interface SseSource {
-  /** Whole frames that can be sent now, about so many characters of them; `''`: none yet. */
+  /** What can be sent now, at most about so many characters of it; `''`: nothing yet. */
   take(characters: number): string
   /** Nothing will follow what `take` has given. */
   readonly ended: boolean

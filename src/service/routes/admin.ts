@@ -12,6 +12,7 @@ import {
   testedProviderSchema,
   testProviderSchema,
 } from '../http/schemas.ts'
+import { respondWithText } from '../http/text-response.ts'
 import type { FoundSkills } from '../open-tools.ts'
 import type { Call, Route } from '../route.ts'
 import { LogReader } from '../runs/log-reader.ts'
@@ -89,7 +90,7 @@ export function adminRoutes(parts: ServiceParts): Route[] {
       responses: { 200: { description: 'The state', schema: stateSchema } },
       answer: ({ caller }) => {
         const list = runs.list(caller)
-        return Response.json({
+        const state = {
           version: ownVersion(),
           startedAt: parts.startedAt.toISOString(),
           draining: parts.isDraining(),
@@ -102,7 +103,8 @@ export function adminRoutes(parts: ServiceParts): Route[] {
             run.status === 'paused' ? run.summary().pending.map((item) => ({ runId: run.id, ...(item as object) })) : [],
           ),
           openStreams: streams.size,
-        })
+        }
+        return respondWithText([JSON.stringify(state)], { caller: caller.name, limiter })
       },
     },
     {

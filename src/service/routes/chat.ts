@@ -3,6 +3,7 @@ import { type ChatRequest, orderOfChat, wantsJson } from '../chat/chat-order.ts'
 import { ChatReply } from '../chat/chat-reply.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { chatCompletionSchema, chatRequestSchema, modelListSchema, modelSchema } from '../http/schemas.ts'
+import { respondWithText } from '../http/text-response.ts'
 import type { Call, Route } from '../route.ts'
 import type { RunOrder } from '../runs/stored-run.ts'
 import type { ServiceParts } from '../service-parts.ts'
@@ -73,7 +74,7 @@ async function completeChat({ request, body, caller }: Call, { host, runs, strea
     request.signal.addEventListener('abort', leave, { once: true })
     try {
       if (request.signal.aborted) leave()
-      return Response.json(await reply.completion(), { headers })
+      return respondWithText([JSON.stringify(await reply.completion())], { headers, caller: caller.name, limiter })
     } finally {
       request.signal.removeEventListener('abort', leave)
     }

@@ -5,7 +5,7 @@ import type { ChatMessage } from '../../messages.ts'
 import { type ClientTool, toClientTools } from '../client-tools.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { decisionsSchema, runListSchema, runSchema, startRunSchema, steeringSchema } from '../http/schemas.ts'
-import { sseFrame } from '../http/sse.ts'
+import { respondWithText } from '../http/text-response.ts'
 import type { Call, Route, RouteResponse } from '../route.ts'
 import { LogReader } from '../runs/log-reader.ts'
 import type { ServiceRun } from '../runs/service-run.ts'
@@ -52,7 +52,8 @@ export function runRoutes(parts: ServiceParts): Route[] {
       answer: ({ caller, url }) => {
         const limit = Math.min(Math.max(Number(url.searchParams.get('limit') ?? 100) || 100, 1), 1_000)
         const list = runs.list(caller).slice(0, limit)
-        return Response.json({ object: 'list', data: list.map((run) => run.summary()) })
+        const data = list.map((run) => run.summary())
+        return respondWithText([JSON.stringify({ object: 'list', data })], { caller: caller.name, limiter: parts.limiter })
       },
     },
     {
@@ -61,7 +62,7 @@ export function runRoutes(parts: ServiceParts): Route[] {
       access: 'run',
       summary: 'A run, with its result.',
       responses: { 200: aRun },
-      answer: async (call) => respondWith(await find(call, parts)),
+      answer: async (call) => respondWith(await find(call, parts), call, parts),
     },
     {
       method: 'GET',
@@ -81,7 +82,7 @@ export function runRoutes(parts: ServiceParts): Route[] {
       answer: async (call) => {
         const run = await find(call, parts)
         await runs.cancel(run, 'cancelled')
-        return respondWith(run)
+        return respondWith(run, call, parts)
       },
     },
     {
@@ -91,7 +92,7 @@ export function runRoutes(parts: ServiceParts): Route[] {
       summary: 'Says something to a run while it goes on. It is taken up before the model is asked again.',
       body: steeringSchema,
       responses: { 202: { description: 'It will be taken up', schema: runSchema } },
-      answer: async (call) => steer(await find(call, parts), call.body as { input: RunInput }, parts),
+      answer: async (call) => steer(await find(call, parts), call, parts),
     },
     {
       method: 'POST',
@@ -109,8 +110,8 @@ function find({ params, caller }: Call, { runs }: ServiceParts): Promise<Service
   return runs.get(params.id ?? '', caller)
 }
 
-function respondWith(run: ServiceRun, status = 200): Response {
-  return new Response(run.toText(), { status, headers: { 'content-type': 'application/json', 'x-run-id': run.id } })
+function respondWith(run: ServiceRun, { caller }: Call, { limiter }: ServiceParts, status = 200): Response {
+  return respondWithText(run.toParts(), { status, headers: { 'x-run-id': run.id }, caller: caller.name, limiter })
 }
 
 async function startRun(call: Call, parts: ServiceParts): Promise<Response> {
@@ -129,8 +130,8 @@ async function startRun(call: Call, parts: ServiceParts): Promise<Response> {
   if (background === true && body.stream === true)
     throw new HttpProblem(400, 'invalid_request', 'Expected one of `background` and `stream`', { param: 'stream' })
   const start = () => parts.runs.start(order)
-  if (background === true) return respondWith(await start(), 202)
-  return wantsEvents ? streamEvents(start, call, parts, { after: 0 }) : whenEnded(await start(), call)
+  if (background === true) return respondWith(await start(), call, parts, 202)
+  return wantsEvents ? streamEvents(start, call, parts, { after: 0 }) : whenEnded(await start(), call, parts)
 }
 
 /** The run's own bounds; those of the service go over them. */
@@ -161,13 +162,14 @@ function accepts(request: Request): boolean {
 }
 
 /** Waits for the run, or until the client has gone: the run goes on then. */
-async function whenEnded(run: ServiceRun, { request }: Call): Promise<Response> {
+async function whenEnded(run: ServiceRun, call: Call, parts: ServiceParts): Promise<Response> {
+  const { request } = call
   const gone = Promise.withResolvers<void>()
   const leave = () => gone.resolve()
   request.signal.addEventListener('abort', leave, { once: true })
   try {
     await Promise.race([run.ended, gone.promise])
-    return respondWith(run)
+    return respondWith(run, call, parts)
   } finally {
     request.signal.removeEventListener('abort', leave)
   }
@@ -189,7 +191,7 @@ async function streamEvents(
     const reader = new LogReader(run.log, {
       after,
       isOpen: () => run.status === 'running',
-      lastFrame: () => sseFrame('RESULT', run.toText()),
+      lastFrame: () => ['event: RESULT\ndata: ', ...run.toParts(), '\n\n'],
     })
     return streams.respond(reader, { headers: { 'x-run-id': run.id }, onClose: release })
   } catch (error) {
@@ -206,9 +208,10 @@ export function readLastEventId(request: Request): number {
   throw new HttpProblem(400, 'invalid_request', "Expected `last-event-id` to be an event's number", { param: 'last-event-id' })
 }
 
-async function steer(run: ServiceRun, { input }: { input: RunInput }, { runs }: ServiceParts): Promise<Response> {
-  await runs.say(run, input)
-  return respondWith(run, 202)
+async function steer(run: ServiceRun, call: Call, parts: ServiceParts): Promise<Response> {
+  const { input } = call.body as { input: RunInput }
+  await parts.runs.say(run, input)
+  return respondWith(run, call, parts, 202)
 }
 
 async function decide(run: ServiceRun, call: Call, parts: ServiceParts): Promise<Response> {
@@ -224,5 +227,5 @@ async function decide(run: ServiceRun, call: Call, parts: ServiceParts): Promise
     await parts.runs.resume(run, decisions)
     return run
   }
-  return accepts(call.request) ? streamEvents(resume, call, parts, { after }) : whenEnded(await resume(), call)
+  return accepts(call.request) ? streamEvents(resume, call, parts, { after }) : whenEnded(await resume(), call, parts)
 }

@@ -1,4 +1,5 @@
 import { type SseSource, sseFrame } from '../http/sse.ts'
+import { TextPieces } from '../http/text-pieces.ts'
 import type { EventLog } from './event-log.ts'
 
 export interface LogReaderOptions {
@@ -6,8 +7,8 @@ export interface LogReaderOptions {
   after?: number
   /** Whether anything can still follow. Default: always. */
   isOpen?(): boolean
-  /** The frame behind the last event. */
-  lastFrame?(): string
+  /** The frame behind the last event, in parts. */
+  lastFrame?(): string[]
 }
 
 /**
@@ -18,6 +19,8 @@ export class LogReader implements SseSource {
   readonly #log: EventLog
   readonly #options: LogReaderOptions
   #place: number
+  /** What of the last frame has not been taken. */
+  #frame = new TextPieces([])
   #begun = false
   #ended = false
 
@@ -29,26 +32,40 @@ export class LogReader implements SseSource {
   }
 
   get ended(): boolean {
-    return this.#ended
+    return this.#ended && this.#frame.ended
   }
 
   take(characters: number): string {
-    if (this.#ended) return ''
+    let text = this.#frame.take(characters)
+    while (text.length < characters && !this.#ended) {
+      const frame = this.#nextFrame()
+      if (frame === undefined) break
+      // An event may be large: whoever reads it slowly holds the log's own text, and no copy.
+      this.#frame = new TextPieces(frame)
+      text += this.#frame.take(characters - text.length)
+    }
+    return text
+  }
+
+  #nextFrame(): readonly string[] | undefined {
     const missed = this.#log.firstId - this.#place - 1
     if (missed > 0 && this.#begun) {
       this.#ended = true
-      return sseFrame('DROPPED', JSON.stringify({ reason: 'the reader is too slow', lastEventId: this.#place }))
+      return [sseFrame('DROPPED', JSON.stringify({ reason: 'the reader is too slow', lastEventId: this.#place }))]
     }
-    let text = missed > 0 ? sseFrame('GAP', JSON.stringify({ from: this.#place + 1, to: this.#log.firstId - 1 })) : ''
     this.#begun = true
-    for (const { id, type, data } of this.#log.after(this.#place)) {
-      text += sseFrame(type, data, id)
-      this.#place = id
-      if (text.length >= characters) return text
+    if (missed > 0) {
+      const from = this.#place + 1
+      this.#place = this.#log.firstId - 1
+      return [sseFrame('GAP', JSON.stringify({ from, to: this.#place }))]
     }
-    if (this.#options.isOpen?.() ?? true) return text
+    for (const { id, type, data } of this.#log.after(this.#place)) {
+      this.#place = id
+      return [`id: ${id}\nevent: ${type}\ndata: `, data, '\n\n']
+    }
+    if (this.#options.isOpen?.() ?? true) return undefined
     this.#ended = true
-    return text + (this.#options.lastFrame?.() ?? '')
+    return this.#options.lastFrame?.()
   }
 
   onReady(wake: () => void): () => void {

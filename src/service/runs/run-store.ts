@@ -335,7 +335,9 @@ export class RunStore {
     if (status !== 'paused') return true
     const { pausedCharacters, pausedCharactersOfCaller } = this.bounds
     const size = log.characters + result.length + state.length
-    return this.#paused.characters + size <= pausedCharacters && this.#paused.charactersOf(head.caller.name) + size <= pausedCharactersOfCaller
+    return (
+      this.#paused.characters + size <= pausedCharacters && this.#paused.charactersOf(head.caller.name) + size <= pausedCharactersOfCaller
+    )
   }
 
   /** Nobody is told how a run has ended before that is written down. */

@@ -33,6 +33,8 @@ export class ServiceRun {
   readonly #said: string
   readonly #tools: (head: RunHead) => Iterable<AnyTool>
   readonly #bounds: EventLogBounds
+  /** The summary in JSON, as it was asked for last. */
+  #written: { outcome: Outcome; firstEvent: number; text: string } | undefined
   /** What it has to be told while it is only on the disk. */
   #unloaded: { size: number; firstEventId: number } | undefined
   readonly #abort = new AbortController()
@@ -125,6 +127,7 @@ export class ServiceRun {
     this.#head = { ...this.#head, clientTools: [] }
     const { state: _state, ...kept } = outcome
     this.#outcome = { ...kept, result: '' }
+    this.#written = undefined
   }
 
   /** Is again what it was before it was unloaded. */
@@ -227,9 +230,19 @@ export class ServiceRun {
     }
   }
 
-  /** The summary with the whole result, as JSON. */
-  toText(): string {
+  /** The summary with the whole result, as JSON: in parts, because that may be large, and the same texts for everybody who reads them. */
+  toParts(): string[] {
     const result = this.#outcome === undefined || this.#outcome.result === '' ? 'null' : this.#outcome.result
-    return `${JSON.stringify(this.summary()).slice(0, -1)},"result":${result}}`
+    return [this.#beginning(), result, '}']
+  }
+
+  #beginning(): string {
+    const write = () => `${JSON.stringify(this.summary()).slice(0, -1)},"result":`
+    const outcome = this.#outcome
+    if (outcome === undefined) return write()
+    const firstEvent = this.log.firstId
+    if (this.#written?.outcome !== outcome || this.#written.firstEvent !== firstEvent)
+      this.#written = { outcome, firstEvent, text: write() }
+    return this.#written.text
   }
 }

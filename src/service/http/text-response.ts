@@ -1,0 +1,38 @@
+import type { RateLimiter } from './rate-limit.ts'
+import { TextPieces } from './text-pieces.ts'
+
+/** Shorter texts are sent as they are. */
+const pieceCharacters = 65_536
+const encoder = new TextEncoder()
+
+interface TextResponseOptions {
+  status?: number
+  headers?: Readonly<Record<string, string>>
+  /** Who it is for: has to have room for it. */
+  caller: string
+  limiter: RateLimiter
+}
+
+/**
+ * A response with JSON made of these parts. A large one is sent in pieces, each when the one before has been taken, and is counted until then
+ * among what its caller has under way. Throws an `HttpProblem` 429.
+ */
+export function respondWithText(parts: readonly string[], { status = 200, headers, caller, limiter }: TextResponseOptions): Response {
+  const pieces = new TextPieces(parts)
+  const init = { status, headers: { 'content-type': 'application/json', ...headers } }
+  if (pieces.length <= pieceCharacters) return new Response(parts.join(''), init)
+  const release = limiter.admitCharacters(caller, pieces.length)
+  const body = new ReadableStream<Uint8Array>(
+    {
+      pull: (controller) => {
+        controller.enqueue(encoder.encode(pieces.take(pieceCharacters)))
+        if (!pieces.ended) return
+        release()
+        controller.close()
+      },
+      cancel: release,
+    },
+    { highWaterMark: 0 },
+  )
+  return new Response(body, init)
+}

@@ -1,0 +1,55 @@
+import { describe, expect, it } from 'vitest'
+import { TextPieces } from '../../src/service/http/text-pieces.ts'
+import { longestStallMs, measuredService } from './measured-service.ts'
+import { openSocket } from './raw-http.ts'
+import { allFrames, json, token } from './start-service.ts'
+
+const isText = { authorization: `Bearer ${token}`, connection: 'close' }
+
+/** A connection that asks for something large and reads nothing of the answer. */
+function askWithoutReading(url: string, path: string) {
+  const opened = openSocket(url)
+  opened.socket.pause()
+  const headers = Object.entries({ host: new URL(url).host, ...isText }).map(([name, value]) => `${name}: ${value}\r\n`)
+  opened.socket.write(`GET ${path} HTTP/1.1\r\n${headers.join('')}\r\n`)
+  return opened
+}
+
+describe('answers nobody reads', () => {
+  it('need no memory each, are given up after a while, and a caller has only so much of them under way', async () => {
+    const { url, ask, post, measure } = await measuredService()
+    const run = await json(post('/v1/runs', { input: 'say x 3000000' }))
+    expect(run.output).toHaveLength(3_000_000)
+    const before = await measure()
+    const streams = Array.from({ length: 40 }, () => askWithoutReading(url, `/v1/runs/${run.id}/events`))
+    const answers = Array.from({ length: 40 }, () => askWithoutReading(url, `/v1/runs/${run.id}`))
+    await expect.poll(async () => (await ask(`/v1/runs/${run.id}`)).status, { timeout: 10_000 }).toBe(429)
+    const during = await measure()
+    expect(during.memoryMB - before.memoryMB).toBeLessThan(150)
+    // Nothing was taken from them: their connections are closed, and there is room again.
+    await Promise.all([...streams, ...answers].map(({ socket, closed }) => (socket.resume(), closed)))
+    await expect.poll(async () => (await ask(`/v1/runs/${run.id}`)).status, { timeout: 10_000 }).toBe(200)
+    expect(during.stallMs).toBeLessThan(longestStallMs)
+    expect((await measure()).stallMs).toBeLessThan(longestStallMs)
+  })
+
+  it('who reads gets all of it, whole or as events', async () => {
+    const { ask, post } = await measuredService()
+    const run = await json(post('/v1/runs', { input: 'say 😀 200000' }))
+    expect(run.output).toBe('😀'.repeat(200_000))
+    expect(await json(ask(`/v1/runs/${run.id}`))).toEqual(run)
+    const frames = await allFrames(await ask(`/v1/runs/${run.id}/events`))
+    expect(JSON.parse(frames.at(-1)?.data ?? '')).toEqual(run)
+  })
+
+  it('a text in pieces is the same text, no character cut in two', () => {
+    const parts = ['', 'a😀', '😀😀b', '', 'c']
+    for (const most of [1, 2, 3, 100]) {
+      const pieces = new TextPieces(parts)
+      const taken: string[] = []
+      while (!pieces.ended) taken.push(pieces.take(most))
+      expect(taken.join('')).toBe(parts.join(''))
+      if (most > 1) expect(taken.every((piece) => piece.isWellFormed())).toBe(true)
+    }
+  })
+})
