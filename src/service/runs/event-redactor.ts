@@ -42,6 +42,8 @@ export class EventRedactor {
   /** Values seen so far that must not be shown. */
   readonly #secrets: SecretTexts
   readonly #held = new Map<string, Held>()
+  /** Of a result that is being cleaned, by tool: texts as they may be shown. Most are in it several times, and may be megabytes. */
+  #hidden: Map<string, Map<string, string>> | undefined
 
   /** `secrets`: values known already. */
   constructor(tools: Iterable<AnyTool>, secrets: Iterable<string> = []) {
@@ -92,6 +94,15 @@ export class EventRedactor {
       if (args === undefined) this.#learnText(rawArguments)
       else this.#learn(tool, args)
     }
+    this.#hidden = new Map()
+    try {
+      return this.#cleanResult(result)
+    } finally {
+      this.#hidden = undefined
+    }
+  }
+
+  #cleanResult(result: RunResult): Record<string, unknown> & { pending: object[] } {
     const hide = (text: string) => this.redactText(text)
     return {
       ...resultAsJson(result),
@@ -178,7 +189,8 @@ export class EventRedactor {
 
   /** `tool`: whose result it is; undefined: it is none. */
   #cleanContent(content: Content, tool: string | undefined): Content {
-    const hide = (text: string) => (tool === undefined ? this.redactText(text) : this.#hideResult(text, tool))
+    const hide = (text: string) =>
+      tool === undefined ? this.#once('text', text, () => this.redactText(text)) : this.#hideResult(text, tool)
     if (typeof content === 'string') return hide(content)
     return content.map((part) =>
       part.type === 'text' ? { ...part, text: hide(part.text) } : (redact(part, undefined, this.#secrets) as typeof part),
@@ -186,7 +198,16 @@ export class EventRedactor {
   }
 
   #hideResult(text: string, tool: string): string {
-    return this.redactText(hideSecretValues(text, this.#keysOf(tool)))
+    return this.#once(`result of ${tool}`, text, () => this.redactText(hideSecretValues(text, this.#keysOf(tool))))
+  }
+
+  #once(kind: string, text: string, hide: () => string): string {
+    const known = this.#hidden?.get(kind)?.get(text)
+    if (known !== undefined) return known
+    const shown = hide()
+    const texts = this.#hidden?.get(kind) ?? new Map<string, string>()
+    this.#hidden?.set(kind, texts.set(text, shown))
+    return shown
   }
 
   #hideArguments(tool: string, args: JsonObject): JsonObject {
@@ -195,6 +216,10 @@ export class EventRedactor {
 
   /** Arguments in JSON. Of what is not JSON nothing is shown: there is no telling where a secret begins in it. */
   #hideJson(tool: string, json: string): string {
+    return this.#once(`arguments of ${tool}`, json, () => this.#hideJsonText(tool, json))
+  }
+
+  #hideJsonText(tool: string, json: string): string {
     const args = argumentsIn(json)
     if (isJsonObject(args)) return JSON.stringify(this.#hideArguments(tool, args))
     if (args === null || typeof args === 'boolean') return json

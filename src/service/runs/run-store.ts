@@ -4,6 +4,7 @@ import type { RunInput, RunResult } from '../../agent/run.ts'
 import type { RunStream } from '../../agent/run-stream.ts'
 import type { RunEvent } from '../../events.ts'
 import type { Logger } from '../../log.ts'
+import { Pauses } from '../../tools/pauses.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import type { AgentHost } from '../agent-host.ts'
 import type { Caller } from '../http/auth.ts'
@@ -306,13 +307,20 @@ export class RunStore {
     started: number,
   ): Promise<void> {
     const { observer, logger } = this.#parts
+    // What is said and called may be megabytes, and all of it is looked through several times.
+    const pauses = new Pauses()
     void this.#save(run)
     let result: RunResult | undefined
     let outcome = abortedWith('the run could not be followed to its end')
     try {
-      for await (const event of events) this.#take(run, event, watcher)
+      for await (const event of events) {
+        this.#take(run, event, watcher)
+        await pauses.take()
+      }
       result = await stream.result
+      await pauses.take()
       outcome = run.outcomeOf(result)
+      await pauses.take()
       observer.ended(run, result, performance.now() - started)
     } catch (error) {
       logger.error({ runId: run.id, error }, 'a run could not be followed to its end')
