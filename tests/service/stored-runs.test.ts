@@ -88,6 +88,22 @@ describe('runs in a folder', () => {
     expect(done).toEqual([5])
   })
 
+  it('who reads slowly is told what a run waits for, though it is on the disk alone by then', async () => {
+    const { options } = await folderOfRuns()
+    const filler = 'x'.repeat(200_000)
+    const turn = { chunks: [filler], toolCalls: [{ name: 'transfer', arguments: { euros: 1 } }] }
+    const { service, ask } = await startService({ ...options, model: scriptedModel([turn]), tools: [transfer().tool] })
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+    const body = JSON.stringify({ input: 'pay', stream: true })
+    const slow = await service.fetch(new Request('http://localhost/v1/runs', { method: 'POST', body, headers }))
+    const id = slow.headers.get('x-run-id')
+    await expect.poll(async () => (await json(ask(`/v1/runs/${id}`))).status).toBe('paused')
+    await new Promise((resolve) => setImmediate(resolve))
+    const told = JSON.parse((await allFrames(slow)).at(-1)?.data ?? '')
+    expect(told).toEqual(await json(ask(`/v1/runs/${id}`)))
+    expect(told.result.pending).toHaveLength(1)
+  })
+
   it('a client’s own tools wait over a restart', async () => {
     const { options } = await folderOfRuns()
     const tools = [{ type: 'function', function: { name: 'locate', parameters: { type: 'object', properties: {} } } }]

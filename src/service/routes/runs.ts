@@ -188,10 +188,15 @@ async function streamEvents(
   const release = limiter.admitStream(caller.name)
   try {
     const run = await begin()
+    // One that waits is on the disk alone soon after; whoever reads slowly is told what it has come to all the same.
+    let ended: string[] | undefined
+    void run.ended.then(() => {
+      ended = run.toParts()
+    })
     const reader = new LogReader(run.log, {
       after,
       isOpen: () => run.status === 'running',
-      lastFrame: () => ['event: RESULT\ndata: ', ...run.toParts(), '\n\n'],
+      lastFrame: () => ['event: RESULT\ndata: ', ...(ended ?? run.toParts()), '\n\n'],
     })
     return streams.respond(reader, { headers: { 'x-run-id': run.id }, onClose: release })
   } catch (error) {

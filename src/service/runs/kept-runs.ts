@@ -1,0 +1,185 @@
+import type { Logger } from '../../log.ts'
+import type { Caller } from '../http/auth.ts'
+import { HttpProblem } from '../http/problem.ts'
+import { RunFiles } from './run-files.ts'
+import type { ServiceRun } from './service-run.ts'
+import { endOf, Shelf } from './shelf.ts'
+import { abortedWith, type Outcome, type StoredRun } from './stored-run.ts'
+
+/** What is kept of runs. Running ones are always kept, paused ones until somebody decides; of the others the oldest go first. */
+export interface RunBounds {
+  /** Most finished runs that are kept. */
+  count: number
+  /** How long, in milliseconds. */
+  ageMs: number
+  /** Most characters of their events and results together. Of paused runs, only the events give way. */
+  characters: number
+  /** How long a run may be paused before it is given up, in milliseconds. */
+  pausedMs: number
+  /** Most paused runs of one caller: with so many it can't start another. */
+  pausedOfCaller: number
+  /** Most characters of all paused runs, and of those of one caller: a run for which there is no room can't wait, and ends. */
+  pausedCharacters: number
+  pausedCharactersOfCaller: number
+  /** Most events kept of one run, and of the feed of all. */
+  eventsOfRun: number
+  charactersOfRun: number
+}
+
+/** Runs that are not running: finished ones in memory, those that wait for a decision on the disk, where there is a folder. */
+export class KeptRuns {
+  bounds: RunBounds
+  readonly #logger: Logger
+  readonly #paused = new Shelf()
+  readonly #done = new Shelf()
+  /** Characters of those that are about to be among the paused ones. */
+  readonly #reserved = new Map<ServiceRun, number>()
+  /** Undefined: what is not in memory is gone. */
+  #files: RunFiles | undefined
+
+  constructor(bounds: RunBounds, logger: Logger) {
+    this.bounds = bounds
+    this.#logger = logger
+  }
+
+  get paused(): number {
+    return this.#paused.size
+  }
+
+  /** Keeps runs in a folder from now on; gives those that are in it. `option` is what named it. Rejects with `invalid_option`. */
+  async *open(folder: string, option: string): AsyncIterable<StoredRun> {
+    this.#files = await RunFiles.open(folder, option, this.#logger)
+    yield* this.#files.load()
+  }
+
+  get(id: string): ServiceRun | undefined {
+    return this.#paused.get(id) ?? this.#done.get(id)
+  }
+
+  *runs(): Iterable<ServiceRun> {
+    yield* this.#done.runs()
+    yield* this.#paused.runs()
+  }
+
+  add(run: ServiceRun): void {
+    this.#reserved.delete(run)
+    if (run.status === 'paused') this.#paused.add(run)
+    else this.#done.add(run)
+  }
+
+  /** It goes on: it is not kept here any more. */
+  take(run: ServiceRun): void {
+    this.#paused.delete(run)
+  }
+
+  /** Throws an `HttpProblem` 429 for a caller whose paused runs are too many, or too large. */
+  checkRoom({ name }: Caller): void {
+    const { pausedOfCaller, pausedCharactersOfCaller } = this.bounds
+    if (this.#paused.charactersOf(name) >= pausedCharactersOfCaller)
+      throw new HttpProblem(429, 'too_many_paused', 'The paused runs of this token are too large: decide on them, or cancel them')
+    if (this.#paused.size < pausedOfCaller) return
+    const paused = [...this.#paused.runs()].filter(({ head }) => head.caller.name === name)
+    if (paused.length < pausedOfCaller) return
+    throw new HttpProblem(429, 'too_many_paused', `This token may have ${pausedOfCaller} paused runs: decide on them, or cancel them`)
+  }
+
+  /** Takes room for a run that comes to `outcome`; false: there is none. */
+  reserve(run: ServiceRun, { status, result, state = '' }: Outcome): boolean {
+    if (status !== 'paused') return true
+    const { pausedCharacters, pausedCharactersOfCaller } = this.bounds
+    const { name } = run.head.caller
+    const size = run.log.characters + result.length + state.length
+    let [all, own] = [this.#paused.characters + size, this.#paused.charactersOf(name) + size]
+    for (const [other, characters] of this.#reserved) {
+      all += characters
+      if (other.head.caller.name === name) own += characters
+    }
+    if (all > pausedCharacters || own > pausedCharactersOfCaller) return false
+    this.#reserved.set(run, size)
+    return true
+  }
+
+  /** Reads one that waits from the disk; it is in memory until the event loop's next turn. Rejects with an `HttpProblem` 503. */
+  async load(run: ServiceRun): Promise<void> {
+    if (run.isLoaded || run.status !== 'paused') return
+    try {
+      const stored = await this.#files?.read(run.id)
+      if (stored !== undefined) run.load(stored)
+    } catch (cause) {
+      // It was decided on in the meantime.
+      if (run.isLoaded) return
+      this.#logger.error({ runId: run.id, error: cause }, 'a stored run is not readable')
+      throw new HttpProblem(503, 'not_readable', `Run ${run.id} can't be read from the disk`, { cause })
+    }
+    this.unloadSoon(run)
+  }
+
+  /** Whoever waits for it, or has just asked for it, has it first. */
+  unloadSoon(run: ServiceRun): void {
+    setImmediate(() => this.#paused.get(run.id) === run && run.unload())
+  }
+
+  async giveUp(run: ServiceRun, reason: string): Promise<void> {
+    this.#paused.delete(run)
+    run.settle(abortedWith(reason, run.outcome))
+    this.#done.add(run)
+    try {
+      // What it had come to is on the disk.
+      const stored = run.isLoaded ? undefined : await this.#files?.read(run.id)
+      if (stored !== undefined) run.load({ ...stored, outcome: abortedWith(reason, stored.outcome) })
+    } catch (error) {
+      this.#logger.error({ runId: run.id, error }, 'a stored run is not readable')
+    }
+    if (this.#done.get(run.id) === run) this.#done.add(run)
+    await this.save(run, run.outcome)
+  }
+
+  /** Whether it is on the disk now. Never rejects: what can't be written is still in memory. */
+  async save(run: ServiceRun, outcome?: Outcome): Promise<boolean> {
+    try {
+      await this.store(run, outcome)
+      return this.#files !== undefined && isStorable(run)
+    } catch (error) {
+      this.#logger.error({ runId: run.id, error }, 'a run could not be stored: it is in memory only')
+      return false
+    }
+  }
+
+  async #remove(run: ServiceRun): Promise<void> {
+    try {
+      if (isStorable(run)) await this.#files?.remove(run.id)
+    } catch (error) {
+      this.#logger.error({ runId: run.id, error }, 'a stored run could not be removed')
+    }
+  }
+
+  async store(run: ServiceRun, outcome?: Outcome): Promise<void> {
+    if (isStorable(run)) await this.#files?.save(run.stored(outcome))
+  }
+
+  forgetOld(): void {
+    const { count, ageMs, characters, pausedMs } = this.bounds
+    for (const run of this.#done.runs()) {
+      if (endOf(run) > Date.now() - ageMs && this.#done.size <= count && this.#done.characters <= characters) break
+      this.#done.delete(run)
+      void this.#remove(run)
+    }
+    for (const run of this.#paused.runs()) {
+      if (endOf(run) < Date.now() - pausedMs) void this.giveUp(run, 'nobody has decided')
+      else if (this.#files === undefined && this.#paused.characters > characters) this.#paused.clearLog(run)
+      else break
+    }
+  }
+
+  /** Resolves when everything is written. */
+  async close(): Promise<void> {
+    if (this.#files !== undefined) await this.#files.close()
+    else if (this.paused > 0)
+      this.#logger.warn({ paused: this.paused }, 'paused runs are lost: `service.keepRuns.folder` names no folder to keep them in')
+  }
+}
+
+/** A chat is over when its client is. */
+function isStorable({ head }: ServiceRun): boolean {
+  return head.kind === 'run'
+}
