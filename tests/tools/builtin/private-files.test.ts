@@ -95,10 +95,12 @@ describe('private files of a workspace', () => {
   it('are neither listed nor searched, whatever the pattern', async () => {
     const { folder, refused } = makeProject()
     const tools = builtinTools({ workspace: folder, refused })
-    const calls = ['**', '.*', '.env*', '**/*.json', '.git/**', '**/.*/**'].flatMap((pattern) => [
-      { name: 'list_files', arguments: { pattern } },
-      { name: 'search_files', arguments: { query: secret, pattern } },
-    ])
+    const calls = ['**', '.*', '.env*', '**/*.json', '.git/**', '**/.*/**'].flatMap(
+      (pattern): { name: string; arguments: JsonObject }[] => [
+        { name: 'list_files', arguments: { pattern } },
+        { name: 'search_files', arguments: { query: secret, pattern } },
+      ],
+    )
     const result = await new AgentRunner({ model: scriptedModel([{ toolCalls: calls }, 'done']), tools, maxIterations: 3 }).run('go')
     const shown = result.toolCalls.map(({ content }) => JSON.parse(String(content)))
     for (const { files, count, matches } of shown) {
