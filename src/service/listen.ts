@@ -17,6 +17,7 @@ export interface ListenOptions {
 const optionNames: OptionNames<ListenOptions> = {
   host: true,
   port: true,
+  writeTimeoutMs: true,
 }
 
 export interface ListeningService {

@@ -2,8 +2,8 @@ import { constants, realpathSync, type Stats, statSync } from 'node:fs'
 import { type FileHandle, lstat, open, readlink, realpath } from 'node:fs/promises'
 import { isAbsolute, relative, resolve, sep } from 'node:path'
 import { InvalidOptionError, show, ToolloopError } from '../../errors.ts'
-import { leadsOutside } from './links.ts'
 import type { AnyTool } from '../tool.ts'
+import { leadsOutside } from './links.ts'
 import { isWithin, PrivateFiles, realOrPlanned } from './private-files.ts'
 
 /** A file or folder that was found inside the workspace. */
