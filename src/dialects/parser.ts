@@ -33,9 +33,9 @@ export class DialectParser {
 
   constructor(dialect: Dialect, sink: TextToolSink, options: ParserOptions = {}) {
     this.#sink = sink
-    this.#watch = watchFor(dialect)
     this.#fenced = options.fencedTags === 'run'
     const tools = new DeclaredTools(options.tools)
+    this.#watch = watchFor(dialect, tools.names)
     this.#lookout = this.#watch.lookout(tools.names)
     this.#scanner = new TextScanner((text) => sink.text(text), this.#lookout)
     this.#context = new ReadingContext(this.#cursor, tools, sink, this.#scanner)
@@ -93,7 +93,7 @@ export class DialectParser {
 
   #startReading(read: ReadBody, opener: string): void {
     this.#scanner.rewindLine()
-    this.#context.open(opener)
+    this.#context.open(opener, this.#scanner.foundAtHead)
     this.#reading = read(this.#context)
   }
 
@@ -101,7 +101,7 @@ export class DialectParser {
     const { cursor } = this.#context
     const read = this.#watch.bare.get(cursor.chunk.charCodeAt(cursor.at)) ?? this.#watch.bareName
     if (read === undefined) return
-    this.#context.open('')
+    this.#context.open('', this.#scanner.alone)
     this.#reading = read(this.#context)
   }
 
@@ -109,7 +109,8 @@ export class DialectParser {
     const scanner = this.#scanner
     const { marker, envelope, role } = this.#thinking ? this.#watch.thinkingAt(index) : this.#watch.at(index)
     const quoted = scanner.line.fence !== 0 || scanner.line.inCode
-    if (envelope !== undefined && (scanner.foundAtHead || !envelope.lineStart) && (!quoted || envelope.inFence || this.#fenced)) {
+    const stands = envelope !== undefined && (scanner.foundAtHead || !envelope.lineStart) && (!quoted || envelope.inFence || this.#fenced)
+    if (stands && (envelope.inExample || this.#fenced || !scanner.inExample)) {
       this.#startReading(envelope.read, marker)
       return
     }
@@ -140,6 +141,7 @@ class ReadingContext implements CallReading {
   readonly cursor: Cursor
   readonly tools: DeclaredTools
   opener = ''
+  alone = false
   cut = false
   called = false
   readonly #sink: TextToolSink
@@ -152,8 +154,9 @@ class ReadingContext implements CallReading {
     this.#scanner = scanner
   }
 
-  open(opener: string): void {
+  open(opener: string, alone: boolean): void {
     this.opener = opener
+    this.alone = alone
     this.cursor.mark(opener)
   }
 
@@ -167,6 +170,7 @@ class ReadingContext implements CallReading {
 
   reject(reason: string): void {
     const raw = this.cursor.raw()
+    if (raw === '') return
     this.cursor.mark()
     this.#scanner.passCall()
     this.#sink.reject(raw, reason)
@@ -176,7 +180,7 @@ class ReadingContext implements CallReading {
     const raw = this.cursor.raw()
     this.cursor.unmark()
     if (raw === '') return
-    if (verdict === 'text') this.#scanner.passRead(raw, this.opener === '')
+    if (verdict === 'text') this.#scanner.passRead(raw, this.opener === '' && this.alone)
     else this.#sink.skipped?.(raw)
   }
 }

@@ -69,6 +69,8 @@ export class LooseReader {
   at = 0
   problem: string | undefined
   readonly text: string
+  /** Bare names were written as markdown has them, `get\\_weather`: then strings are too. */
+  #markdown = false
 
   constructor(text: string) {
     this.text = text
@@ -91,6 +93,12 @@ export class LooseReader {
   /** Whether this character comes next. */
   stands(char: string): boolean {
     return this.code() === char.charCodeAt(0)
+  }
+
+  /** Whether this character comes next behind blanks. */
+  nextIs(char: string): boolean {
+    this.skipBlanks()
+    return this.stands(char)
   }
 
   /** The next character, or -1 at the end: past it `charCodeAt` is slow ever after. */
@@ -172,6 +180,11 @@ export class LooseReader {
       bareWord.lastIndex = at
       end = at + (bareWord.exec(text)?.[0] ?? '').length
     }
+    if (text.charCodeAt(end) === backslash && text.charCodeAt(end + 1) === 95 && end < text.length) {
+      this.#markdown = true
+      this.at = end + 2
+      return `${text.slice(at, end)}_${this.readName()}`
+    }
     this.at = end
     return text.slice(at, end)
   }
@@ -217,7 +230,7 @@ export class LooseReader {
         }
         read += text.slice(from, i)
         const escaped = readEscape(text, i)
-        read += escaped.text
+        read += this.#markdown && escaped.text === '\\_' ? '_' : escaped.text
         i = escaped.end - 1
         from = escaped.end
       } else if (here === quoteCode && (quote === char || text.startsWith(quote, i))) {
