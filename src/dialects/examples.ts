@@ -13,9 +13,23 @@ const intends = /\b(?:let me|let['’]s|i['’]ll|i will|i['’]m going to|i am 
  */
 export function announcesExample({ text, own }: LastLine): boolean {
   if (text === '') return false
-  const sentence = text.slice(text.search(/[^.!?。！？]*[.!?。！？]*\s*$/))
+  const sentence = lastSentence(text)
   if (intends.test(sentence)) return /\bexamples?\b|for instance/i.test(sentence)
   return announces.test(sentence) || (own && describes.test(sentence)) || declines.test(text)
+}
+
+const sentenceEnds = '.!?。！？'
+
+/** From behind the last sentence's end on; the signs at the very end are the last sentence's own. Looks at each character once. */
+function lastSentence(text: string): string {
+  let at = text.length - 1
+  while (at >= 0 && sentenceEnds.includes(text.charAt(at))) at--
+  for (; at >= 0; at--) {
+    if (!sentenceEnds.includes(text.charAt(at))) continue
+    const goesOn = text.charAt(at) === '.' && (text.charAt(at + 1) !== ' ' || /e\.g$/i.test(text.slice(at - 3, at)))
+    if (!goesOn) return text.slice(at + 1)
+  }
+  return text
 }
 
 export interface LastLine {

@@ -1,7 +1,7 @@
 import type { ToolDefinition } from '../tools/tool.ts'
 import { Cursor } from './cursor.ts'
 import { DeclaredTools } from './declared-tools.ts'
-import type { CallReading, Dialect, EndReason, ReadBody, Reading, TextToolCall, TextToolSink, Verdict, Wait } from './dialect.ts'
+import type { CallReading, Dialect, EndReason, Envelope, Reading, TextToolCall, TextToolSink, Verdict, Wait } from './dialect.ts'
 import { bareStart, type Lookout, nothing, TextScanner } from './scanner.ts'
 import { type Watch, watchFor } from './watch.ts'
 
@@ -91,9 +91,9 @@ export class DialectParser {
     return true
   }
 
-  #startReading(read: ReadBody, opener: string): void {
+  #startReading({ read, inExample }: Envelope, opener: string): void {
     this.#scanner.rewindLine()
-    this.#context.open(opener, this.#scanner.foundAtHead)
+    this.#context.open(opener, this.#scanner.foundAtHead, inExample === true || this.#fenced)
     this.#reading = read(this.#context)
   }
 
@@ -101,7 +101,7 @@ export class DialectParser {
     const { cursor } = this.#context
     const read = this.#watch.bare.get(cursor.chunk.charCodeAt(cursor.at)) ?? this.#watch.bareName
     if (read === undefined) return
-    this.#context.open('', this.#scanner.alone)
+    this.#context.open('', this.#scanner.alone, this.#fenced)
     this.#reading = read(this.#context)
   }
 
@@ -110,8 +110,8 @@ export class DialectParser {
     const { marker, envelope, role } = this.#thinking ? this.#watch.thinkingAt(index) : this.#watch.at(index)
     const quoted = scanner.line.fence !== 0 || scanner.line.inCode
     const stands = envelope !== undefined && (scanner.foundAtHead || !envelope.lineStart) && (!quoted || envelope.inFence || this.#fenced)
-    if (stands && (envelope.inExample || this.#fenced || !scanner.inExample)) {
-      this.#startReading(envelope.read, marker)
+    if (stands) {
+      this.#startReading(envelope, marker)
       return
     }
     // Behind a call, and only there, its left-over closing tag means nothing, and a result is one that the model made up.
@@ -146,6 +146,8 @@ class ReadingContext implements CallReading {
   called = false
   readonly #sink: TextToolSink
   readonly #scanner: TextScanner
+  /** Whether what is read is an example; undefined until something has been found. */
+  #example: boolean | undefined
 
   constructor(cursor: Cursor, tools: DeclaredTools, sink: TextToolSink, scanner: TextScanner) {
     this.cursor = cursor
@@ -154,15 +156,18 @@ class ReadingContext implements CallReading {
     this.#scanner = scanner
   }
 
-  open(opener: string, alone: boolean): void {
+  /** With `evenExamples` a call counts also where the text announces an example. */
+  open(opener: string, alone: boolean, evenExamples: boolean): void {
     this.opener = opener
     this.alone = alone
+    this.#example = evenExamples ? false : undefined
     this.cursor.mark(opener)
   }
 
   call(call: TextToolCall): void {
     const raw = this.cursor.raw()
     this.cursor.mark()
+    if (this.#passedExample(raw)) return
     this.called = true
     this.#scanner.passCall()
     this.#sink.call(call, raw)
@@ -172,15 +177,24 @@ class ReadingContext implements CallReading {
     const raw = this.cursor.raw()
     if (raw === '') return
     this.cursor.mark()
+    if (this.#passedExample(raw)) return
     this.#scanner.passCall()
     this.#sink.reject(raw, reason)
+  }
+
+  /** Gives out what was found, if it is an example. */
+  #passedExample(raw: string): boolean {
+    this.#example ??= this.#scanner.announcesExample
+    if (this.#example && raw !== '') this.#scanner.passExample(raw)
+    return this.#example
   }
 
   close(verdict: Verdict): void {
     const raw = this.cursor.raw()
     this.cursor.unmark()
     if (raw === '') return
-    if (verdict === 'text') this.#scanner.passRead(raw, this.opener === '' && this.alone)
+    if (this.#example) this.#scanner.passExample(raw)
+    else if (verdict === 'text') this.#scanner.passRead(raw, this.opener === '' && this.alone)
     else this.#sink.skipped?.(raw)
   }
 }

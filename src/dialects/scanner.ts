@@ -11,6 +11,8 @@ export const bareStart = -2
 
 /** How many characters before a position its surroundings are judged by. */
 const leadLength = 240
+/** And how many of its own line. */
+const ownLength = 32
 
 /** What a scanner looks for. */
 export interface Lookout {
@@ -151,9 +153,16 @@ export class TextScanner {
     }
   }
 
-  /** True when the marker that was just read stands in an example that the text announces. */
-  get inExample(): boolean {
-    return this.#isExample(this.#lead)
+  /** True when the text, as far as it has been given out, announces what comes next as an example. */
+  get announcesExample(): boolean {
+    return this.line.example || announcesExample(lastLineOf(this.#lead.slice(-leadLength)))
+  }
+
+  /** Gives out a call that is an example. What stands below it, up to a blank line, belongs to it. */
+  passExample(text: string): void {
+    this.line.note(text)
+    this.line.example = true
+    this.pass(text)
   }
 
   #startsBare(code: number, held: string, chunk: string, from: number, at: number): boolean {
@@ -167,16 +176,12 @@ export class TextScanner {
       this.alone = true
       return true
     }
-    let lead = chunk.slice(Math.max(from, at - leadLength), at)
-    if (lead.length < leadLength) lead = (this.#lead + held + lead).slice(-leadLength)
+    this.alone = line.atHead
+    if (this.alone) return true
+    let lead = chunk.slice(Math.max(from, at - ownLength), at)
+    if (lead.length < ownLength) lead = (this.#lead + held + lead).slice(-ownLength)
     const own = lead.slice(lead.lastIndexOf('\n') + 1).trimEnd()
-    this.alone = line.atHead || endsInColon(own) || beginsItem(own)
-    return (this.alone || !line.inCode) && !this.#isExample(lead)
-  }
-
-  /** Remembers an example, since what stands below it belongs to it. */
-  #isExample(lead: string): boolean {
-    this.line.example ||= announcesExample(lastLineOf(lead))
-    return this.line.example
+    this.alone = endsInColon(own) || beginsItem(own)
+    return this.alone || !line.inCode
   }
 }
