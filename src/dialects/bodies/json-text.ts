@@ -170,23 +170,31 @@ export class LooseReader {
     return word === '' ? this.fail('a key') : word
   }
 
-  /** A bare name; `''` when none stands here. */
+  /** A bare name, `''` when none stands here; with markdown's escapes left out. */
   readName(): string {
-    const { text, at } = this
-    let end = at
+    const { text } = this
+    const from = this.at
+    let end = this.#endOfName(from)
+    if (text.charAt(end) === '\\' && text.charAt(end + 1) === '_') {
+      while (text.charAt(end) === '\\' && text.charAt(end + 1) === '_') end = this.#endOfName(end + 2)
+      this.#markdown = true
+      this.at = end
+      return text.slice(from, end).replaceAll('\\_', '_')
+    }
+    this.at = end
+    return text.slice(from, end)
+  }
+
+  #endOfName(from: number): number {
+    const { text } = this
+    let end = from
     while (end < text.length && isPlainWordCode(text.charCodeAt(end))) end++
     // Most names are ASCII, for which a loop is faster than the expression.
     if (end < text.length && text.charCodeAt(end) >= 128) {
-      bareWord.lastIndex = at
-      end = at + (bareWord.exec(text)?.[0] ?? '').length
+      bareWord.lastIndex = from
+      end = from + (bareWord.exec(text)?.[0] ?? '').length
     }
-    if (text.charCodeAt(end) === backslash && text.charCodeAt(end + 1) === 95 && end < text.length) {
-      this.#markdown = true
-      this.at = end + 2
-      return `${text.slice(at, end)}_${this.readName()}`
-    }
-    this.at = end
-    return text.slice(at, end)
+    return end
   }
 
   #readList(depth: number, end: string): unknown {
