@@ -94,7 +94,7 @@ function* readBroken(reading: CallReading, begun: string, severalLines: boolean)
 }
 
 /** Reads what stands behind an opening fence, up to the closing one, if it begins with a call. */
-export function* readFencedJson(reading: CallReading): Reading {
+function* readFencedJson(reading: CallReading): Reading {
   const { cursor } = reading
   const info = new Until(infoEnds, 32)
   if (!info.feed(cursor)) yield info

@@ -38,7 +38,7 @@ function endOfBare(text: string, from: number): number {
 }
 
 /** What arithmetic with numbers comes to; undefined for anything else, and for what may be a date or a number with dashes. */
-export function calculate(text: string): number | undefined {
+function calculate(text: string): number | undefined {
   if (/^\d+(?:([-/.])\d+)(?:\1\d+)+$/.test(text) || /(?:^|[^\d.])0\d/.test(text) || /^\d+-\d+$/.test(text)) return undefined
   const tokens = text.match(/\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+|\*\*|\/\/|[-+*/%]/g)
   if (tokens === null || tokens.length < 2 || tokens.length > 64 || tokens.join('') !== text.replace(/\s/g, '')) return undefined
