@@ -2,6 +2,7 @@ import { type ChatMessage, hasToolCalls, type ToolCall } from '../messages.ts'
 import { nextStep } from './demo/conversation.ts'
 import type { WantedCall } from './demo/plans.ts'
 import { abortedError, type ChatModel, type ModelRequest, type ModelResponse, type ModelSink, type Sampling } from './model.ts'
+import { estimateUsage } from './usage.ts'
 
 /**
  * The built-in model that needs neither a key nor a network. There is no language model behind it but rules: it reads English requests of a
@@ -14,7 +15,7 @@ import { abortedError, type ChatModel, type ModelRequest, type ModelResponse, ty
  * {"city": "Oslo"}`), two of these joined, and follow-ups (“And in tests?”, “Double that”, “Read the second one”).
  *
  * It answers a request only if it understands every word of it; any other it declines, saying what it is and what works. It calls only tools
- * that the request offers. It counts no tokens: `usage` is absent. `generate` rejects only with code `aborted`.
+ * that the request offers. Its `usage` is an estimate by length. `generate` rejects only with code `aborted`.
  */
 export function demoModel(): ChatModel {
   return { provider, model: 'demo', capabilities: { nativeTools: true }, generate }
@@ -26,12 +27,9 @@ async function generate(request: ModelRequest, sink?: ModelSink): Promise<ModelR
   if (request.signal?.aborted) throw abortedError(provider, request.signal.reason)
   const { calls, text } = stepFor(request)
   const toolCalls = callsOf(request.messages, request.parallelToolCalls === false ? calls.slice(0, 1) : calls)
-  const response: ModelResponse = {
-    text: toolCalls.length > 0 ? '' : text,
-    toolCalls,
-    finishReason: toolCalls.length > 0 ? 'tool_calls' : 'stop',
-    model: 'demo',
-  }
+  const said = { text: toolCalls.length > 0 ? '' : text, toolCalls }
+  const finishReason = toolCalls.length > 0 ? 'tool_calls' : 'stop'
+  const response: ModelResponse = { ...said, finishReason, usage: estimateUsage(request, said), model: 'demo' }
   const warnings = warningsFor(request, toolCalls)
   if (warnings.length > 0) response.warnings = warnings
   if (sink !== undefined) show(response, sink, request)

@@ -65,8 +65,10 @@ describe('demoModel', () => {
     expect(whole.pieces).toEqual([response.text])
   })
 
-  it('reports no usage, because it counts no tokens', async () => {
-    expect(await demoModel().generate({ messages: user('hello') })).not.toHaveProperty('usage')
+  it('reports a usage by length, which grows with the conversation', async () => {
+    const [short, long] = await Promise.all(['hello', 'hello '.repeat(100)].map((text) => demoModel().generate({ messages: user(text) })))
+    expect(short?.usage?.inputTokens).toBeGreaterThan(0)
+    expect(long?.usage?.inputTokens).toBeGreaterThan(100)
   })
 
   it('rejects with `aborted`, before it begins and while it speaks', async () => {
