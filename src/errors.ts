@@ -8,7 +8,10 @@ export type Fault = 'programmer' | 'model' | 'tool' | 'provider' | 'caller'
 
 /** Every error code there is. The README's table is checked against this one. */
 const codes = {
-  invalid_option: { fault: 'programmer', meaning: 'An option has a value that is not allowed; thrown before anything is sent.' },
+  invalid_option: {
+    fault: 'programmer',
+    meaning: 'An option is not known, or has a value that is not allowed; thrown before anything is sent.',
+  },
   invalid_tool: { fault: 'programmer', meaning: 'A tool definition is not usable: bad name, bad schema, or a name that is already taken.' },
   invalid_message: { fault: 'programmer', meaning: 'A message handed in does not have the shape of a message.' },
   unknown_provider: { fault: 'programmer', meaning: 'No provider of that name is known.' },
@@ -95,12 +98,12 @@ export function isSetupFault(error: unknown): error is ToolloopError {
   return ToolloopError.isInstance(error) && setupCodes.has(error.code)
 }
 
-/** An option or a definition that is not allowed. `expected` and `got` are also in the message. */
+/** An option or a definition that is not allowed. What was expected and, where that may be told, what came are in the message. */
 export class InvalidOptionError extends ToolloopError {
   override readonly name = 'InvalidOptionError'
 
-  constructor(option: string, expected: string, got: unknown) {
-    super('invalid_option', `Expected \`${option}\` to be ${expected}, got \`${show(got)}\``)
+  constructor(option: string, expected: string, ...got: [got: unknown] | []) {
+    super('invalid_option', `Expected \`${option}\` to be ${expected}${got.length === 0 ? '' : `, got \`${show(got[0])}\``}`)
   }
 }
 

@@ -89,6 +89,7 @@ export {
   textOf,
   type Usage,
 } from './messages.ts'
+export { ToolCallAccumulator, type ToolCallDelta, type ToolCallSink } from './models/accumulator.ts'
 export { AIDriver, type QueryOptions, type QueryResult, type StreamResult } from './models/ai-driver.ts'
 export { type AnyModel, createModel } from './models/create-model.ts'
 export { type FallbackOptions, fallbackModel } from './models/fallback.ts'

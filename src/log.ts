@@ -1,3 +1,5 @@
+import { checkOptionNames, type OptionNames } from './option-names.ts'
+
 /** What every layer logs through. A pino logger is one; so is anything with these four methods. */
 export interface Logger {
   debug(fields: object, message: string): void
@@ -15,13 +17,17 @@ export interface LoggerOptions {
   destination?: { write(line: string): void }
 }
 
+const loggerOptionNames: OptionNames<LoggerOptions> = { level: true, destination: true }
+
 /** A logger that can be told to write more or less while it is in use. */
 export interface LeveledLogger extends Logger {
   level: LogLevel
 }
 
 /** A pino logger that writes JSON lines and redacts secrets at any depth. */
-export function createLogger({ level: initial = 'warn', destination }: LoggerOptions = {}): LeveledLogger {
+export function createLogger(options: LoggerOptions = {}): LeveledLogger {
+  checkOptionNames(options, loggerOptionNames, '`createLogger`')
+  const { level: initial = 'warn', destination } = options
   // Loaded on first use: pino would be a third of what importing this package may cost.
   const { pino } = process.getBuiltinModule('node:module').createRequire(import.meta.url)('pino') as typeof import('pino')
   const logger = pino({ level: initial }, destination ?? pino.destination({ fd: 2, sync: true }))

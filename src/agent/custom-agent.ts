@@ -1,6 +1,8 @@
 import type { EventListener, EventName } from '../events.ts'
+import { knownOptions } from '../option-names.ts'
 import type { ToolSet } from '../tools/registry.ts'
 import type { Hooks, ModelTurn, ModelTurnChange, ToolEnding, ToolTurn, ToolTurnChange } from './hooks.ts'
+import { runnerOptionNames } from './option-names.ts'
 import type { AnswerOf, OutputSchema } from './output.ts'
 import type { RunState } from './paused-run.ts'
 import type { OutputOptions, ResumeOptions, RunInput, RunnerOptions, RunOptions, RunResult, RunSettings } from './run.ts'
@@ -30,8 +32,10 @@ export abstract class CustomAgent<Context = unknown> extends ToolAgent<Context> 
     super(options)
     const instructions = (input: { context: Context }) => this.instructions(input)
     // What each run is given besides is here as well for those that a journal takes up again.
-    const own = { ...options, model: this.model, tools: toolsOf(this), instructions, ...this.#overrides({}) }
-    this.#runner = new AgentRunner(own, undefined, { warns: false })
+    // Without what a subclass has added.
+    const own = knownOptions(options, runnerOptionNames)
+    const made = { ...own, model: this.model, tools: toolsOf(this), instructions, ...this.#overrides({}) }
+    this.#runner = new AgentRunner(made, undefined, { warns: false })
   }
 
   /** The tools of a run, asked for when it begins. Default: the bound ones. */

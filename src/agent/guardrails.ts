@@ -3,6 +3,7 @@ import { InvalidOptionError, messageOf } from '../errors.ts'
 import { Event } from '../events.ts'
 import { isContent, type MessageInput, toChatMessages } from '../message-input.ts'
 import { type ChatMessage, type Content, copyJson, isJsonObject, type JsonObject } from '../messages.ts'
+import { checkCallbackNames, type OptionNames } from '../option-names.ts'
 import type { HookPlace, ToolEnding, ToolTurn } from './hooks.ts'
 import type { LiveRun } from './live-run.ts'
 
@@ -80,13 +81,16 @@ export function withheld(reason: string): string {
   return `[Withheld: ${reason}]`
 }
 
-/** Throws `invalid_option` for what are no guardrails. */
+const guardrailNames: OptionNames<Guardrail> = { name: true, input: true, output: true, call: true, result: true }
+
+/** Throws `invalid_option` for what are no guardrails, or have a function that would never be called. */
 export function checkGuardrails(guardrails: readonly Guardrail<never>[] | undefined): void {
   if (guardrails === undefined) return
   if (!Array.isArray(guardrails)) throw new InvalidOptionError('guardrails', 'an array of guardrails', guardrails)
   for (const [at, guardrail] of guardrails.entries()) {
     if (typeof guardrail?.name !== 'string' || guardrail.name === '')
       throw new InvalidOptionError(`guardrails[${at}].name`, 'a text', guardrail?.name)
+    checkCallbackNames(guardrail, guardrailNames, 'a guardrail', `guardrails[${at}]`)
     for (const place of places) {
       const check: unknown = guardrail[place]
       if (check !== undefined && typeof check !== 'function')

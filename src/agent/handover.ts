@@ -2,6 +2,7 @@ import { messageOf, ToolloopError } from '../errors.ts'
 import { Event } from '../events.ts'
 import { isJsonObject, type JsonObject } from '../messages.ts'
 import type { ChatModel } from '../models/model.ts'
+import { checkOptionNames, type OptionNames } from '../option-names.ts'
 import type { ToolSet } from '../tools/registry.ts'
 import { type AnyTool, defineTool, type Tool, type ToolContext } from '../tools/tool.ts'
 import { LiveRun } from './live-run.ts'
@@ -24,6 +25,8 @@ export interface HandoverOptions {
   description: string
 }
 
+const handoverOptionNames: OptionNames<HandoverOptions> = { name: true, description: true }
+
 /** As it is recorded. */
 export interface Handover {
   tool: string
@@ -41,7 +44,9 @@ interface HandoverTool extends Tool<never> {
  * has the conversation at the end: the next run is best that agent's. `activeTools` is about the tools of the agent the run began with.
  * Throws `invalid_tool`.
  */
-export function handover<Context = unknown>(to: ConversationTaker<Context>, { name, description }: HandoverOptions): Tool<Context> {
+export function handover<Context = unknown>(to: ConversationTaker<Context>, options: HandoverOptions): Tool<Context> {
+  checkOptionNames(options, handoverOptionNames, '`handover`')
+  const { name, description } = options
   if (typeof to !== 'object' || to === null || to.model === undefined || to.tools === undefined)
     throw new ToolloopError('invalid_tool', 'Expected `handover` to be given an AgentRunner or a CustomAgent')
   const tool = defineTool({

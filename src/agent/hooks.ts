@@ -1,10 +1,11 @@
 import pTimeout from 'p-timeout'
-import { messageOf } from '../errors.ts'
+import { InvalidOptionError, messageOf } from '../errors.ts'
 import type { FinishReason } from '../events.ts'
 import { isContent, type MessageInput } from '../message-input.ts'
 import { type ChatMessage, type Content, copyJson, isJsonObject, type JsonObject, type Usage } from '../messages.ts'
 import type { AnyModel } from '../models/create-model.ts'
 import type { ChatModel, ToolChoice } from '../models/model.ts'
+import { checkCallbackNames, type OptionNames } from '../option-names.ts'
 import type { LiveRun } from './live-run.ts'
 import type { ToolCallOutcome } from './run.ts'
 
@@ -85,6 +86,16 @@ export interface Hooks<Context = unknown> {
   beforeTool?(call: ToolTurn<Context>): ToolTurnChange | undefined | Promise<ToolTurnChange | undefined>
   /** May replace what the model is given. */
   afterTool?(call: ToolEnding<Context>): { content: Content } | undefined | Promise<{ content: Content } | undefined>
+}
+
+const hookNames: OptionNames<Hooks> = { name: true, beforeModel: true, afterModel: true, beforeTool: true, afterTool: true }
+
+/** Throws `invalid_option` for what are no hooks, or have a function that would never be called. */
+export function checkHooks(hooks: readonly Hooks<never>[] | undefined): void {
+  if (hooks === undefined) return
+  if (!Array.isArray(hooks) || !hooks.every((hook) => typeof hook === 'object' && hook !== null))
+    throw new InvalidOptionError('hooks', 'an array of hooks', hooks)
+  for (const [at, hook] of hooks.entries()) checkCallbackNames(hook, hookNames, 'a hook', `hooks[${at}]`)
 }
 
 /** The turn after the hooks have seen it. `apply` makes a change, or throws where it can't be made: then it is passed over. */

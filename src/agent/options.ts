@@ -9,6 +9,7 @@ import { ToolRegistry, type ToolSet, ToolView } from '../tools/registry.ts'
 import type { AnyTool } from '../tools/tool.ts'
 import { chooseCallForm } from './call-form.ts'
 import { checkGuardrails } from './guardrails.ts'
+import { checkHooks } from './hooks.ts'
 import { checkCostIsKnown, iterationsOf } from './limits.ts'
 import type { CompactionOptions, RunInput, RunnerOptions, RunOptions, RunSettings } from './run.ts'
 
@@ -111,8 +112,7 @@ export function checkSettings(settings: RunSettings<never>, model: ChatModel): v
   if (decisionTimeoutMs !== undefined && !(decisionTimeoutMs > 0))
     throw new InvalidOptionError('decisionTimeoutMs', 'a number of milliseconds > 0', decisionTimeoutMs)
   checkCompaction(compaction)
-  if (hooks !== undefined && !isListOf(hooks, (hook) => typeof hook === 'object' && hook !== null))
-    throw new InvalidOptionError('hooks', 'an array of hooks', hooks)
+  checkHooks(hooks)
   checkGuardrails(guardrails)
   if (activeTools !== undefined && !isListOf(activeTools, (name) => typeof name === 'string'))
     throw new InvalidOptionError('activeTools', 'an array of names', activeTools)

@@ -5,10 +5,10 @@ import { isJsonObject, type JsonObject } from '../messages.ts'
 import type { ModelCapabilities } from '../models/model.ts'
 import { fitArguments, parseArguments } from '../tools/arguments.ts'
 import type { FromSchema } from '../tools/infer.ts'
-import { jsonSchemaOf } from '../tools/json-schema.ts'
+import { isStandardSchema, jsonSchemaOf } from '../tools/json-schema.ts'
 import type { ToolSet } from '../tools/registry.ts'
 import { compileSchema } from '../tools/schema.ts'
-import { type AnyTool, defineTool, isStandardSchema, type JsonSchema } from '../tools/tool.ts'
+import { type AnyTool, defineTool, type JsonSchema } from '../tools/tool.ts'
 
 /** What `output` takes: a Standard Schema (zod, valibot, arktype, …) or a plain JSON Schema. */
 export type OutputSchema = StandardSchemaV1 | JsonSchema

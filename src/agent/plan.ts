@@ -3,6 +3,7 @@ import type { ErrorCode } from '../errors.ts'
 import type { FinishReason } from '../events.ts'
 import { isJsonObject, type JsonObject, type ToolCall } from '../messages.ts'
 import { type Preparation, type PreparedCall, parseArguments, prepareArguments } from '../tools/arguments.ts'
+import { standardSchemaOf } from '../tools/json-schema.ts'
 import type { ToolSet } from '../tools/registry.ts'
 import { cancelledText } from '../tools/runner.ts'
 import type { AnyTool, ToolEffect } from '../tools/tool.ts'
@@ -106,7 +107,7 @@ export async function planCalls(input: PlanInput): Promise<Plan> {
  * has, and not longer than the run. Never rejects.
  */
 export async function prepareInTime(tool: AnyTool, raw: string, { timeoutMs, signal, asText = false }: ReadingTerms): Promise<Preparation> {
-  if (tool.schema === undefined) return prepareArguments(tool, raw, { asText })
+  if (standardSchemaOf(tool) === undefined) return prepareArguments(tool, raw, { asText })
   const milliseconds = tool.timeoutMs ?? timeoutMs
   try {
     return await pTimeout(prepareArguments(tool, raw, { asText }), { milliseconds, signal })

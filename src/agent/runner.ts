@@ -12,6 +12,7 @@ import { type Budget, RepeatBreaker, refuseAll, resolveLimits } from './limits.t
 import type { LiveRun } from './live-run.ts'
 import { closeAnswer, closeStep, endingOfAnswer } from './next-step.ts'
 import { openRun, prepareModel, type Watch, withParent } from './open-run.ts'
+import { checkResumeOptionNames, checkRunnerOptionNames, checkRunOptionNames } from './option-names.ts'
 import { checkSettings, mergeOptions, toMessages, toModel, toToolSet, warnOfDeprecated } from './options.ts'
 import type { AnswerOf, OutputSchema } from './output.ts'
 import { decide, goesOn, type RunState, readState } from './paused-run.ts'
@@ -42,6 +43,7 @@ export class AgentRunner<Context = unknown> {
    * setting of its model is deprecated; false where the agent it is a part of has.
    */
   constructor(options: RunnerOptions<Context>, loop: Loop = runLoop, { warns = true }: { warns?: boolean } = {}) {
+    checkRunnerOptionNames(options, '`AgentRunner`', new.target !== AgentRunner)
     resolveLimits(options)
     this.#options = options
     this.#loop = loop
@@ -123,6 +125,7 @@ export class AgentRunner<Context = unknown> {
   }
 
   async #resume(state: unknown, { decisions = [], claim, ...options }: ResumeOptions<Context>, watch?: Watch): Promise<RunResult<never>> {
+    checkResumeOptionNames(options)
     const paused = readState(state)
     const input = inputFromJson(paused.input)
     const stored = mergeOptions(this.#options, input.settings as RunOptions<Context>)
@@ -140,6 +143,7 @@ export class AgentRunner<Context = unknown> {
   }
 
   async #start(input: RunInput, options: RunOptions<Context>, watch?: Watch): Promise<RunResult<never>> {
+    checkRunOptionNames(options)
     const settings = mergeOptions(this.#options, withParent(options, this.#options))
     // Copied at once: the caller may change the lists while the run goes on.
     const given = [...toChatMessages(options.messages ?? [])]
@@ -199,7 +203,7 @@ export class AgentRunner<Context = unknown> {
 }
 
 /** THE LOOP. Decides only by its arguments and by what steps return, so that a run can be taken up again from its recorded steps. */
-async function runLoop(durable: Durable, run: LiveRun, record: RunRecord): Promise<Ending> {
+export async function runLoop(durable: Durable, run: LiveRun, record: RunRecord): Promise<Ending> {
   const { history } = record
   const budget = run.begin()
   const breaker = new RepeatBreaker(run.limits.repeatedCalls)

@@ -1,17 +1,20 @@
-import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { InvalidOptionError, ToolloopError } from '../errors.ts'
 import { hasToolCalls, isJsonObject, type Json } from '../messages.ts'
+import { checkOptionNames, type OptionNames } from '../option-names.ts'
 import {
   type ArgsOf,
   ask,
   defineTool,
+  type IsAnySchema,
   type JsonSchema,
+  type ParametersSchema,
   type Question,
   type Tool,
   type ToolContext,
   type ToolEffect,
 } from '../tools/tool.ts'
 import type { Decision } from './decisions.ts'
+import { checkRunOptionNames } from './option-names.ts'
 import type { RunState } from './paused-run.ts'
 import type { PendingItem, ResumeOptions, RunInput, RunOptions, RunResult } from './run.ts'
 
@@ -28,7 +31,7 @@ export interface AsToolOptions<Context = unknown, S = TaskSchema> {
   /** Its arguments. Default: one text, `task`. */
   parameters?: S
   /** What the agent is given, made of the arguments. Default: `task`, or the arguments as JSON. */
-  input?(args: ArgsOf<S>): RunInput
+  input?(args: TaskArgs<S>): RunInput
   /** What the model is given of the agent's result. Default: its output. */
   result?(result: RunResult): unknown
   /** Options of the agent's run, such as limits of its own. */
@@ -41,6 +44,18 @@ export interface AsToolOptions<Context = unknown, S = TaskSchema> {
   effect?: ToolEffect
 }
 
+const asToolOptionNames: OptionNames<AsToolOptions> = {
+  name: true,
+  description: true,
+  parameters: true,
+  input: true,
+  result: true,
+  options: true,
+  forwardEvents: true,
+  timeoutMs: true,
+  effect: true,
+}
+
 /**
  * An agent as a tool of another. Its run draws on the budget of the run it is called in, ends with it, asks the same `approve` where it has
  * none of its own, and its usage is added to the call and to that run's result. Hooks and guardrails are its own. One that does not come to
@@ -49,17 +64,20 @@ export interface AsToolOptions<Context = unknown, S = TaskSchema> {
  * One that pauses asks its question through the call: the run outside pauses with an item of kind `question` whose `about.pending` holds the
  * agent's items; its answer is `{ decisions: [{ ...item, approved: true }] }`.
  */
-export function asTool<const S extends StandardSchemaV1 | JsonSchema = TaskSchema, Context = unknown>(
+// No default for `S`: see `defineTool`.
+export function asTool<const S extends ParametersSchema, Context = unknown>(
   agent: RunnableAgent<Context>,
   options: AsToolOptions<Context, S>,
 ): Tool<Context> {
   if (typeof agent?.run !== 'function')
     throw new ToolloopError('invalid_tool', 'Expected `asTool` to be given an AgentRunner or a CustomAgent')
+  checkOptionNames(options, asToolOptionNames, '`asTool`')
+  checkRunOptionNames(options.options ?? {}, 'options')
   const {
     name,
     description,
     parameters = taskOnly,
-    input = taskOf as (args: ArgsOf<S>) => RunInput,
+    input = taskOf as (args: TaskArgs<S>) => RunInput,
     forwardEvents = false,
     effect,
   } = options
@@ -73,7 +91,7 @@ export function asTool<const S extends StandardSchemaV1 | JsonSchema = TaskSchem
     execute: async (args: unknown, ctx: ToolContext<Context>): Promise<unknown> => {
       const nested = { ...options.options, parent: ctx, forwardEvents }
       const paused = isPaused(ctx.asked) ? ctx.asked : undefined
-      if (paused === undefined) return conclude(await agent.run(input(args as ArgsOf<S>), nested), options)
+      if (paused === undefined) return conclude(await agent.run(input(args as TaskArgs<S>), nested), options)
       try {
         const result = await agent.resume(paused.state, { ...nested, decisions: decisionsIn(ctx.answer) })
         return conclude(result, options)
@@ -86,8 +104,11 @@ export function asTool<const S extends StandardSchemaV1 | JsonSchema = TaskSchem
   }) as Tool<Context>
 }
 
+/** The arguments of a call: the task, where the agent says nothing of its own. */
+type TaskArgs<S> = IsAnySchema<S> extends true ? ArgsOf<TaskSchema> : ArgsOf<S>
+
 /** The arguments of an agent that says nothing of its own. */
-export type TaskSchema = typeof taskOnly
+type TaskSchema = typeof taskOnly
 
 const taskOnly = {
   type: 'object',

@@ -1,13 +1,16 @@
 import { ToolArgumentsError } from '../errors.ts'
 import { type MessageInput, toChatMessages } from '../message-input.ts'
 import type { AIMessage, JsonObject } from '../messages.ts'
-import type { ChatModel, ModelSink, Sampling, ToolChoice } from '../models/model.ts'
+import { type ChatModel, type ModelSink, type Sampling, samplingNames, type ToolChoice } from '../models/model.ts'
+import { checkOptionNames, type OptionNames } from '../option-names.ts'
 import { parseArguments } from '../tools/arguments.ts'
 import { coerceArguments } from '../tools/coerce.ts'
+import { parametersOf } from '../tools/json-schema.ts'
 import { ToolRegistry, type ToolSet } from '../tools/registry.ts'
 import type { AnyTool } from '../tools/tool.ts'
 import { chooseCallForm, openTextCalls } from './call-form.ts'
 import { History } from './history.ts'
+import { checkRunnerOptionNames } from './option-names.ts'
 import { activeTools, checkSettings, mergeOptions, toMessages, toModel, toToolSet, warnOfDeprecated } from './options.ts'
 import { takeResponse } from './response-check.ts'
 import type { RunInput, RunnerOptions } from './run.ts'
@@ -34,6 +37,19 @@ export interface GenerateOptions extends Sampling {
   onText?(delta: string): void
 }
 
+const generateOptionNames: OptionNames<GenerateOptions> = {
+  ...samplingNames,
+  tools: true,
+  toolChoice: true,
+  parallelToolCalls: true,
+  stream: true,
+  signal: true,
+  messages: true,
+  onText: true,
+  providerOptions: true,
+  streamIdleTimeoutMs: true,
+}
+
 /** A model with tools bound to it, asked one turn at a time: it says which tools it wants called, and calls none itself. */
 export class ToolAgent<Context = unknown> {
   protected readonly options: RunnerOptions<Context>
@@ -42,6 +58,7 @@ export class ToolAgent<Context = unknown> {
   #tools: ToolSet
 
   constructor(options: RunnerOptions<Context>) {
+    checkRunnerOptionNames(options, '`ToolAgent`', new.target !== ToolAgent)
     this.options = options
     this.#model = toModel(options)
     checkSettings(options, this.#model)
@@ -76,6 +93,7 @@ export class ToolAgent<Context = unknown> {
    * `invalid_message`.
    */
   async generate(input: RunInput, options: GenerateOptions = {}): Promise<AIMessage> {
+    checkOptionNames(options, generateOptionNames, '`generate`')
     const { tools: ownTools, messages = [], onText, signal, ...given } = options
     const settings = mergeOptions(this.options, given)
     const prompt = await this.instructions({ context: undefined as Context })
@@ -114,5 +132,5 @@ function toParsedCall({ id, function: { name, arguments: raw }, asText }: ReadCa
   const parsed = parseArguments(raw)
   if (!parsed.ok) throw new ToolArgumentsError(name, raw, parsed.problem)
   const tool = asText ? registry.get(name) : undefined
-  return { id, name, arguments: tool === undefined ? parsed.args : coerceArguments(parsed.args, tool.parameters) }
+  return { id, name, arguments: tool === undefined ? parsed.args : coerceArguments(parsed.args, parametersOf(tool)) }
 }

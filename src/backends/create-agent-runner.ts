@@ -1,8 +1,10 @@
 import type { Loop } from '../agent/execution.ts'
+import { runnerOptionNames } from '../agent/option-names.ts'
 import type { RunnerOptions } from '../agent/run.ts'
-import { AgentRunner } from '../agent/runner.ts'
+import { AgentRunner, runLoop } from '../agent/runner.ts'
 import { InvalidOptionError, messageOf } from '../errors.ts'
 import { defaultLogger, redacting } from '../log.ts'
+import { checkOptionNames, type OptionNames } from '../option-names.ts'
 
 /** Which loop drives the runs: ours, or LangChain's agent. */
 export type Backend = 'native' | 'langchain'
@@ -14,6 +16,8 @@ export interface BackendOptions<Context = unknown> extends RunnerOptions<Context
   /** Default `'native'`. */
   backend?: Backend
 }
+
+const backendOptionNames: OptionNames<BackendOptions> = { ...runnerOptionNames, backend: true }
 
 /**
  * A runner on the loop that `backend` names. Tools, messages, events, bounds and results are the same on both: changing the flag is all it
@@ -27,32 +31,50 @@ export interface BackendOptions<Context = unknown> extends RunnerOptions<Context
  * | `journal` | recorded, and taken up again after a crash | not there: `invalid_option` |
  * | cost of a turn | see the benchmark | some milliseconds more, and more the longer the conversation is |
  *
- * When LangChain can't be loaded (it is not installed, or lacks what is used of it), the native loop takes over with one `warn`. Should
- * its loop break down in the middle of a run, that run ends with `model_error`, code `backend_failed`, and what had happened until then.
+ * When the chosen loop can't be had (LangChain is not installed, or lacks what is used of it), the other takes over with one `warn`. Should
+ * LangChain's loop break down in the middle of a run, that run ends with `model_error`, code `backend_failed`, and what had happened until then.
  *
  * Rejects with what the constructor of `AgentRunner` throws, and with `invalid_option` for a backend that is none, or an option the
- * backend does not have.
+ * backend does not have. `open`: in place of the loops there are.
  */
-export async function createAgentRunner<Context = unknown>(options: BackendOptions<Context>): Promise<AgentRunner<Context>> {
+export async function createAgentRunner<Context = unknown>(
+  options: BackendOptions<Context>,
+  open: LoopOpeners = loops,
+): Promise<AgentRunner<Context>> {
+  checkOptionNames(options, backendOptionNames, '`createAgentRunner`')
   const { backend = 'native', ...rest } = options
   if (!backends.includes(backend)) throw new InvalidOptionError('backend', backends.map((name) => `'${name}'`).join(' or '), backend)
-  if (backend === 'native') return new AgentRunner(rest)
-  if (rest.journal !== undefined)
+  if (backend === 'langchain' && rest.journal !== undefined)
     throw new InvalidOptionError('journal', "absent with the backend 'langchain': only 'native' has it", rest.journal)
-  return new AgentRunner(rest, await openLangChain(rest))
+  return new AgentRunner(rest, await openLoop(backend, rest, open))
 }
 
-/** LangChain's loop, or undefined where it can't be had. */
-async function openLangChain({ logger }: Pick<RunnerOptions, 'logger'>): Promise<Loop | undefined> {
+/** How each backend's loop is had; rejects where it can't be. */
+export type LoopOpeners = Readonly<Record<Backend, () => Promise<Loop>>>
+
+const loops: LoopOpeners = {
+  native: async () => runLoop,
+  langchain: async () => (await import('./langchain/loop.ts')).openLangChainLoop(),
+}
+
+/** The loop of `backend`, or where that can't be had, of the other. */
+async function openLoop(
+  backend: Backend,
+  { logger, journal }: Pick<RunnerOptions<never>, 'logger' | 'journal'>,
+  open: LoopOpeners,
+): Promise<Loop> {
+  const other = backend === 'native' ? 'langchain' : 'native'
   try {
-    const { openLangChainLoop } = await import('./langchain/loop.ts')
-    return await openLangChainLoop()
+    return await open[backend]()
   } catch (error) {
+    // It would be run without being recorded.
+    if (other === 'langchain' && journal !== undefined) throw error
+    const loop = await open[other]().catch(() => {
+      throw error
+    })
     const log = logger === undefined ? defaultLogger : redacting(logger)
-    log.warn(
-      { backend: 'langchain', error: messageOf(error) },
-      'the backend `langchain` could not be initialised, `native` takes over; it needs langchain, @langchain/core and @langchain/langgraph',
-    )
-    return undefined
+    const needs = backend === 'langchain' ? '; it needs langchain, @langchain/core and @langchain/langgraph' : ''
+    log.warn({ backend, error: messageOf(error) }, `the backend \`${backend}\` could not be initialised, \`${other}\` takes over${needs}`)
+    return loop
   }
 }

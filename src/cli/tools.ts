@@ -1,6 +1,7 @@
 import { isJsonObject } from '../messages.ts'
 import { didYouMean } from '../nearest-name.ts'
 import { fitArguments, parseArguments } from '../tools/arguments.ts'
+import { parametersOf } from '../tools/json-schema.ts'
 import type { AnyTool } from '../tools/tool.ts'
 import type { AgentFlags } from './agent-flags.ts'
 import { createCliLogger } from './cli-logger.ts'
@@ -73,7 +74,7 @@ export async function callTool(name: string, args: string, flags: ToolsFlags, io
 /** What is wrong with arguments, for whoever typed them; undefined: nothing. What a call answers is worded for models. */
 async function objectionTo(tool: AnyTool, args: string): Promise<string | undefined> {
   const parsed = parseArguments(args)
-  const takes = `\`${tool.name}\` takes (${signatureOf(tool.parameters)})`
+  const takes = `\`${tool.name}\` takes (${signatureOf(parametersOf(tool))})`
   if (!parsed.ok) return `Expected the arguments to be one JSON object in quotes, such as '{"name": "value"}': ${parsed.problem}. ${takes}`
   const fitted = await fitArguments(tool, parsed.args)
   if ('input' in fitted) return undefined

@@ -1,16 +1,21 @@
 /** Calls written as text: how models without native calls are told of tools, and how what they write is read. */
 
 import { InvalidOptionError } from '../errors.ts'
-import type { ToolDefinition } from '../tools/tool.ts'
+import { checkOptionNames, type OptionNames } from '../option-names.ts'
+import { type AnyTool, definitionsOf, type ToolDefinition } from '../tools/tool.ts'
 import type { Dialect, EndReason, TextToolEvent, TextToolParser, TextToolSink } from './dialect.ts'
 import { dialects } from './dialects.ts'
 import { dialectNames } from './names.ts'
 import { DialectParser, type ParserOptions } from './parser.ts'
 
-export interface TextToolParserOptions extends ParserOptions {
+export interface TextToolParserOptions extends Omit<ParserOptions, 'tools'> {
+  /** The tools that were offered, or their definitions: see `ParserOptions`. */
+  tools?: readonly (AnyTool | ToolDefinition)[]
   /** A dialect or the name of one. Default `'tool-action'`. */
   dialect?: Dialect | string
 }
+
+const optionNames: OptionNames<TextToolParserOptions> = { dialect: true, tools: true, fencedTags: true }
 
 export { dialectNames }
 
@@ -24,8 +29,8 @@ export function findDialect(dialect: Dialect | string = 'tool-action'): Dialect 
 
 /** Reads one response into `sink`: the form without events for those who look at every piece themselves, as the loop does. */
 export function openTextToolParser(options: TextToolParserOptions, sink: TextToolSink): DialectParser {
-  const { dialect, ...rest } = options
-  return new DialectParser(findDialect(dialect), sink, rest)
+  const { dialect, tools, ...rest } = options
+  return new DialectParser(findDialect(dialect), sink, tools === undefined ? rest : { ...rest, tools: definitionsOf(tools) })
 }
 
 /**
@@ -41,6 +46,7 @@ export function openTextToolParser(options: TextToolParserOptions, sink: TextToo
  * joined, the events are the same however the text was cut.
  */
 export function createTextToolParser(options: TextToolParserOptions = {}): TextToolParser {
+  checkOptionNames(options, optionNames, 'a parser')
   let events: TextToolEvent[] = []
   const parser = openTextToolParser(options, {
     text: (text) => events.push({ type: 'text', text }),
@@ -76,9 +82,9 @@ export function parseToolCalls(text: string, options: TextToolParserOptions = {}
   return events
 }
 
-/** Tells a model, in its system prompt, which tools there are and how to call one. Default dialect: `'tool-action'`. */
-export function generateToolPrompt(tools: readonly ToolDefinition[], dialect?: Dialect | string): string {
-  return findDialect(dialect).prompt(tools)
+/** Tells a model, in its system prompt, which tools there are and how to call one; tools or their definitions. Default dialect: `'tool-action'`. */
+export function generateToolPrompt(tools: readonly (AnyTool | ToolDefinition)[], dialect?: Dialect | string): string {
+  return findDialect(dialect).prompt(definitionsOf(tools))
 }
 
 export { jsonBody } from './bodies/json-body.ts'

@@ -1,8 +1,9 @@
 import { InvalidOptionError } from '../errors.ts'
 import { type MessageInput, toChatMessages } from '../message-input.ts'
 import type { FinishReason, JsonObject, ProviderData, ToolCall, Usage } from '../messages.ts'
-import type { ToolDefinition } from '../tools/tool.ts'
-import { createModel } from './create-model.ts'
+import { checkOptionNames, type OptionNames } from '../option-names.ts'
+import { type AnyTool, checkedDefinitions, type ToolDefinition } from '../tools/tool.ts'
+import { type AnyModel, openModel } from './create-model.ts'
 import {
   abortedError,
   type ChatModel,
@@ -10,12 +11,13 @@ import {
   type ModelResponse,
   type ModelSink,
   type Sampling,
+  samplingNames,
   type ToolChoice,
 } from './model.ts'
-import type { ModelSettings } from './settings.ts'
 
 export interface QueryOptions extends Sampling {
-  tools?: readonly ToolDefinition[]
+  /** Definitions, or tools: only their definitions are sent. */
+  tools?: readonly (ToolDefinition | AnyTool)[]
   /** Default `'auto'`. */
   toolChoice?: ToolChoice
   /** Appended after the prompt's own messages, such as the calls and results of an earlier query. */
@@ -26,6 +28,17 @@ export interface QueryOptions extends Sampling {
   streamIdleTimeoutMs?: number
   /** Fields put into the provider's request body as they are. */
   providerOptions?: JsonObject
+}
+
+const queryOptionNames: OptionNames<QueryOptions> = {
+  ...samplingNames,
+  tools: true,
+  toolChoice: true,
+  messages: true,
+  parallelToolCalls: true,
+  signal: true,
+  streamIdleTimeoutMs: true,
+  providerOptions: true,
 }
 
 export interface QueryResult {
@@ -68,21 +81,21 @@ const finishReasons: Record<FinishReason, NonNullable<QueryResult['finishReason'
  * again, with the call and result messages in `messages`, is the caller's.
  *
  * ```ts
- * const driver = createAIDriver('openai/gpt-5.2')
+ * const driver = new AIDriver('openai/gpt-5.2')
  * const { toolCalls } = await driver.query('What is the weather in Tokyo?', { tools })
  * ```
  */
 export class AIDriver {
   readonly model: ChatModel
 
-  constructor(model: ChatModel) {
-    if (typeof model?.generate !== 'function') throw new InvalidOptionError('model', 'a ChatModel', model)
-    this.model = model
+  /** Over a model, or what `createModel` takes. Throws what that throws. */
+  constructor(model: AnyModel) {
+    this.model = openModel(model)
   }
 
   /**
-   * Rejects with a `ModelError`; with code `aborted` for an aborted signal, with `invalid_message`, and with `invalid_option` for tools
-   * where the model has no native calls: `ToolAgent` speaks to those.
+   * Rejects with a `ModelError`; with code `aborted` for an aborted signal; with `invalid_message`; with `invalid_tool` for a tool's bad name,
+   * or one that comes twice; and with `invalid_option` for tools where the model has no native calls: `ToolAgent` speaks to those.
    */
   async query(prompt: string | readonly MessageInput[], options: QueryOptions = {}): Promise<QueryResult> {
     return toResult(await this.model.generate({ ...this.#toRequest(prompt, options), stream: false }))
@@ -115,19 +128,16 @@ export class AIDriver {
     return { stream: pieces, result }
   }
 
-  #toRequest(prompt: string | readonly MessageInput[], { messages = [], ...options }: QueryOptions): ModelRequest {
+  #toRequest(prompt: string | readonly MessageInput[], given: QueryOptions): ModelRequest {
+    checkOptionNames(given, queryOptionNames, 'a query')
     const { provider, model, capabilities } = this.model
-    const { tools = [] } = options
+    const { messages = [], tools = [], ...options } = given
     if (tools.length > 0 && !capabilities.nativeTools)
       throw new InvalidOptionError('tools', `absent for \`${provider}/${model}\`, which takes no native calls`, tools)
     const own = toChatMessages(typeof prompt === 'string' ? [{ role: 'user', content: prompt }] : prompt, 'prompt')
-    return { ...options, messages: [...own, ...toChatMessages(messages)] }
+    const definitions = tools.length === 0 ? {} : { tools: checkedDefinitions(tools) }
+    return { ...options, ...definitions, messages: [...own, ...toChatMessages(messages)] }
   }
-}
-
-/** An `AIDriver` over a model, or over what `createModel` takes. */
-export function createAIDriver(model: ChatModel | string | ModelSettings): AIDriver {
-  return new AIDriver(typeof model === 'object' && 'generate' in model ? model : createModel(model))
 }
 
 function toResult({ text, toolCalls, finishReason, usage, warnings = [], providerData }: ModelResponse): QueryResult {

@@ -1,5 +1,6 @@
 import { InvalidOptionError, ToolloopError } from '../errors.ts'
 import { toChatMessages } from '../message-input.ts'
+import { checkOptionNames, type OptionNames } from '../option-names.ts'
 import { anthropicQuirks } from './anthropic-quirks.ts'
 import { capabilitiesOf } from './capabilities.ts'
 import { googleQuirks } from './google-quirks.ts'
@@ -18,10 +19,17 @@ import {
   providerNames,
 } from './providers.ts'
 import { withRetry } from './retry.ts'
-import type { ModelSettings } from './settings.ts'
+import { type ModelSettings, settingNames } from './settings.ts'
 
 /** A model, or what `createModel` makes one of. */
 export type AnyModel = ChatModel | string | ModelSettings
+
+interface CreateModelOptions {
+  /** Further providers, and changes to those there are. */
+  providers?: Providers
+}
+
+const optionNames: OptionNames<CreateModelOptions> = { providers: true }
 
 /** What this module needs to know of a driver before it is loaded. */
 interface DriverEntry {
@@ -83,7 +91,9 @@ const drivers: Readonly<Record<string, DriverEntry>> = {
  * const local = createModel({ provider: 'custom', model: 'qwen3', baseURL: 'http://localhost:9000/v1' })
  * ```
  */
-export function createModel(model: string | ModelSettings, { providers = {} }: { providers?: Providers } = {}): ChatModel {
+export function createModel(model: string | ModelSettings, options: CreateModelOptions = {}): ChatModel {
+  checkOptionNames(options, optionNames, '`createModel`')
+  const { providers = {} } = options
   const given = checked(typeof model === 'string' ? parseName(model, providers) : model)
   const preset = findPreset(given.provider, providers)
   const settings = { ...presetFacts(preset, given.model), ...given }
@@ -126,6 +136,7 @@ function parseName(name: string, providers: Providers): ModelSettings {
 
 function checked(settings: ModelSettings): ModelSettings {
   if (typeof settings !== 'object' || settings === null) throw new InvalidOptionError('model', "'provider/model' or settings", settings)
+  checkOptionNames(settings, settingNames, '`createModel`')
   const { provider, model, fetch, streamIdleTimeoutMs, functionCalling, dialect, salvageTextCalls } = settings
   if (typeof provider !== 'string' || provider === '') throw new InvalidOptionError('provider', "a provider's name", provider)
   if (typeof model !== 'string' || model === '') throw new InvalidOptionError('model', "the model's name", model)

@@ -1,5 +1,6 @@
 import { InvalidOptionError, isSetupFault, ModelError, type ToolloopError } from '../errors.ts'
 import type { Usage } from '../messages.ts'
+import { checkOptionNames, type OptionNames } from '../option-names.ts'
 import { knowsCost, withCost } from './cost.ts'
 import { type AnyModel, openModel } from './create-model.ts'
 import {
@@ -22,6 +23,8 @@ export interface FallbackOptions {
   cooldownMs?: number
 }
 
+const fallbackOptionNames: OptionNames<FallbackOptions> = { cooldownMs: true }
+
 /** A model of the list, and until when it comes after the others, by the process's clock. */
 interface Candidate {
   model: ChatModel
@@ -43,7 +46,9 @@ const restingCodes: ReadonlySet<string> = new Set([
  * failed is in the response's `warnings`; who answered is in its `provider` and `model`. When all have failed, rejects with the last one's
  * error. An abort ends it at once. Throws `invalid_option` for an empty list, or for models that are not told of tools in one way.
  */
-export function fallbackModel(models: readonly AnyModel[], { cooldownMs = 30_000 }: FallbackOptions = {}): ChatModel {
+export function fallbackModel(models: readonly AnyModel[], options: FallbackOptions = {}): ChatModel {
+  checkOptionNames(options, fallbackOptionNames, '`fallbackModel`')
+  const { cooldownMs = 30_000 } = options
   if (!Array.isArray(models) || models.length === 0) throw new InvalidOptionError('models', 'an array of models, not empty', models)
   if (!(cooldownMs >= 0)) throw new InvalidOptionError('cooldownMs', 'a number of milliseconds ≥ 0', cooldownMs)
   const opened = models.map((model) => openModel(model))

@@ -1,6 +1,7 @@
 import { ModelError, messageOf, type ToolloopError } from '../errors.ts'
 import type { FinishReason } from '../events.ts'
 import type { ChatMessage, JsonObject, ProviderData, ToolCall, Usage } from '../messages.ts'
+import type { OptionNames } from '../option-names.ts'
 import type { JsonSchema, ToolDefinition } from '../tools/tool.ts'
 
 export type ToolChoice = 'auto' | 'none' | 'required' | { type: 'function'; function: { name: string } }
@@ -16,6 +17,17 @@ export interface Sampling {
   frequencyPenalty?: number
   presencePenalty?: number
   reasoningEffort?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh'
+}
+
+export const samplingNames: OptionNames<Sampling> = {
+  temperature: true,
+  topP: true,
+  maxOutputTokens: true,
+  stop: true,
+  seed: true,
+  frequencyPenalty: true,
+  presencePenalty: true,
+  reasoningEffort: true,
 }
 
 export interface ModelRequest extends Sampling {

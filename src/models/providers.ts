@@ -1,6 +1,7 @@
 import { InvalidOptionError, ModelError, ToolloopError } from '../errors.ts'
 import { isJsonObject, type JsonObject } from '../messages.ts'
 import { didYouMean } from '../nearest-name.ts'
+import { checkOptionNames, type OptionNames } from '../option-names.ts'
 import type { ModelPrice } from './model.ts'
 import type { ModelSettings } from './settings.ts'
 
@@ -39,6 +40,21 @@ export interface ModelPreset {
  * after them, any other field replaces the one there.
  */
 export type Providers = Readonly<Record<string, Partial<ProviderPreset>>>
+
+const presetNames: OptionNames<ProviderPreset> = {
+  driver: true,
+  onlyModel: true,
+  baseURL: true,
+  baseURLEnv: true,
+  baseURLPath: true,
+  apiKeyEnv: true,
+  apiKeyOptional: true,
+  apiKeyHeader: true,
+  sdkEnvironment: true,
+  quirks: true,
+  models: true,
+}
+const modelNames: OptionNames<ModelPreset> = { match: true, quirks: true, price: true, contextWindow: true }
 
 const file = new URL('../../config/providers.yaml', import.meta.url)
 let presets: ReadonlyMap<string, ProviderPreset> | undefined
@@ -150,6 +166,7 @@ function allPresets(): ReadonlyMap<string, ProviderPreset> {
 
 function checked(where: string, preset: unknown): ProviderPreset {
   if (!isJsonObject(preset) || typeof preset.driver !== 'string') throw new InvalidOptionError(where, 'a map with a `driver`', preset)
+  checkOptionNames(preset, presetNames, 'a provider', where)
   const { quirks = {}, models = [] } = preset
   if (!isJsonObject(quirks)) throw new InvalidOptionError(`${where}.quirks`, 'a map', quirks)
   if (!Array.isArray(models)) throw new InvalidOptionError(`${where}.models`, 'a list', models)
@@ -161,6 +178,7 @@ function checkModel(where: string, entry: unknown): void {
   if (!isJsonObject(entry) || typeof entry.match !== 'string' || !isPattern(entry.match)) {
     throw new InvalidOptionError(where, 'a map with a regular expression `match`', entry)
   }
+  checkOptionNames(entry, modelNames, "a provider's model", where)
   checkFacts(entry, where)
 }
 

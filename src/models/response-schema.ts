@@ -1,3 +1,4 @@
+import { InvalidOptionError } from '../errors.ts'
 import { isJsonObject, type JsonObject } from '../messages.ts'
 import { fitToolName } from './call-id.ts'
 import type { ModelCapabilities, ModelRequest } from './model.ts'
@@ -20,6 +21,12 @@ export function fitResponseSchema(
   warnings: Set<string>,
 ): ResponseSchema | undefined {
   if (responseSchema === undefined) return undefined
+  if ('~standard' in responseSchema.schema)
+    throw new InvalidOptionError(
+      'responseSchema.schema',
+      "a JSON Schema; a run's `output` takes a Standard Schema as well",
+      'a Standard Schema',
+    )
   if (taken === 'with-tools' || (taken === 'alone' && !hasTools)) {
     const { $schema: _, ...schema } = responseSchema.schema
     return { name: fitToolName(responseSchema.name), schema: isJsonObject(schema) ? schema : {} }

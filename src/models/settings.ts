@@ -1,4 +1,5 @@
 import type { JsonObject } from '../messages.ts'
+import type { OptionNames } from '../option-names.ts'
 import type { ModelPrice } from './model.ts'
 
 /** What `createModel` takes besides `'provider/model'`. */
@@ -42,4 +43,23 @@ export interface ModelSettings {
   quirks?: JsonObject
   /** Put into every request body as they are. */
   providerOptions?: JsonObject
+}
+
+export const settingNames: OptionNames<ModelSettings> = {
+  provider: true,
+  model: true,
+  apiKey: true,
+  baseURL: true,
+  fetch: true,
+  headers: true,
+  functionCalling: true,
+  dialect: true,
+  salvageTextCalls: true,
+  streamIdleTimeoutMs: true,
+  maxRetries: true,
+  maxRetryDelayMs: true,
+  price: true,
+  contextWindow: true,
+  quirks: true,
+  providerOptions: true,
 }

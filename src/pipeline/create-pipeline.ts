@@ -1,14 +1,18 @@
 import { toModel } from '../agent/options.ts'
-import { findPreset, providerNames } from '../models/providers.ts'
-import { AnthropicPipeline, LLMPipeline, type PipelineOptions } from './pipeline.ts'
+import { checkOptionNames } from '../option-names.ts'
+import { AnthropicPipeline, isServedBy, LLMPipeline, type PipelineOptions, pipelineOptionNames } from './pipeline.ts'
 
-/** By the `driver` of `config/providers.yaml`; any other model has an `LLMPipeline`. */
-const pipelines: Readonly<Record<string, typeof LLMPipeline>> = { anthropic: AnthropicPipeline }
+/** Over any provider, and over the Messages API as an `AnthropicPipeline` once its model has been switched to one of that. */
+class SwitchedPipeline<Context> extends LLMPipeline<Context> {
+  protected override streamsByDefault(hasTools: boolean): boolean {
+    return !hasTools || isServedBy(this.model, 'anthropic') !== true
+  }
+}
 
-/** The pipeline for a model, by what serves it. Throws what its constructor throws. */
+/** The pipeline for a model, by what serves it; also after a `switchableModel` was switched. Throws what its constructor throws. */
 export function createPipeline<Context = unknown>(options: PipelineOptions<Context>): LLMPipeline<Context> {
+  checkOptionNames(options, pipelineOptionNames, '`createPipeline`')
   const model = toModel(options)
-  const driver = providerNames().includes(model.provider) ? findPreset(model.provider).driver : ''
-  const Pipeline = Object.hasOwn(pipelines, driver) ? pipelines[driver] : undefined
-  return new (Pipeline ?? LLMPipeline)<Context>({ ...options, model, models: undefined })
+  const Pipeline = isServedBy(model, 'anthropic') ? AnthropicPipeline : SwitchedPipeline
+  return new Pipeline<Context>({ ...options, model, models: undefined })
 }

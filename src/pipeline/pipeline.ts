@@ -1,10 +1,14 @@
 import { randomUUID } from 'node:crypto'
+import { runnerOptionNames, runOptionNames } from '../agent/option-names.ts'
 import { isToolSet, toToolSet } from '../agent/options.ts'
 import type { RunInput, RunnerOptions, RunOptions, RunResult } from '../agent/run.ts'
 import { AgentRunner } from '../agent/runner.ts'
 import { InvalidOptionError } from '../errors.ts'
 import { Event, type EventBus, type EventListener, type EventName } from '../events.ts'
 import { hasToolCalls, textOf } from '../messages.ts'
+import type { ChatModel } from '../models/model.ts'
+import { findPreset, providerNames } from '../models/providers.ts'
+import { checkMistypedNames, checkOptionNames, knownOptions, type OptionNames } from '../option-names.ts'
 import type { ToolSet } from '../tools/registry.ts'
 import { type SentenceOptions, SentenceSplitter } from './sentence-splitter.ts'
 import { LiveSpeech, Speaker } from './speech.ts'
@@ -24,6 +28,9 @@ export interface PipelineOptions<Context = unknown> extends RunnerOptions<Contex
 
 export interface PipelineRunOptions<Context = unknown> extends RunOptions<Context>, SpeechSettings {}
 
+export const pipelineOptionNames: OptionNames<PipelineOptions> = { ...runnerOptionNames, speakInterim: true, sentences: true }
+const pipelineRunOptionNames: OptionNames<PipelineRunOptions> = { ...runOptionNames, speakInterim: true }
+
 /**
  * Answers for a voice: runs the tool loop when tools are bound, streams one answer when none are, and publishes what the model says as
  * `LLM_SENTENCE`, one event a sentence, ready for text-to-speech. It keeps no conversation: pass an earlier result's `messages` back.
@@ -35,7 +42,7 @@ export interface PipelineRunOptions<Context = unknown> extends RunOptions<Contex
  * await pipeline.generate('Do I need an umbrella?', { signal })
  * ```
  *
- * Works with any model. A subclass says what differs for its provider; `createPipeline` chooses one by the model.
+ * Works with any model. A subclass says what differs for its provider; `createPipeline` makes one that speaks as the model it has at the time.
  */
 export class LLMPipeline<Context = unknown> {
   readonly #runner: AgentRunner<Context>
@@ -46,8 +53,12 @@ export class LLMPipeline<Context = unknown> {
   #registry: ToolSet | null
 
   /** Throws what `AgentRunner` throws, and `invalid_option` for `sentences` that are not allowed. */
-  constructor({ speakInterim = false, sentences, tools, ...options }: PipelineOptions<Context>) {
-    this.#runner = new AgentRunner(options)
+  constructor(all: PipelineOptions<Context>) {
+    // A subclass may have added options of its own.
+    const check = new.target === LLMPipeline || new.target === AnthropicPipeline ? checkOptionNames : checkMistypedNames
+    check(all, pipelineOptionNames, '`LLMPipeline`')
+    const { speakInterim = false, sentences, tools, ...options } = all
+    this.#runner = new AgentRunner(knownOptions(options, runnerOptionNames))
     this.#stream = options.stream
     this.#speakInterim = speakInterim
     this.#splitter = new SentenceSplitter(sentences)
@@ -82,7 +93,9 @@ export class LLMPipeline<Context = unknown> {
    * that of a response that failed. Of a held answer the sentences come right behind `RUN_END`, else as the text does; those who listen
    * to them only after `generate` was called may miss them.
    */
-  async generate(input: RunInput, { speakInterim = this.#speakInterim, ...options }: PipelineRunOptions<Context> = {}): Promise<RunResult> {
+  async generate(input: RunInput, all: PipelineRunOptions<Context> = {}): Promise<RunResult> {
+    checkOptionNames(all, pipelineRunOptionNames, '`generate`')
+    const { speakInterim = this.#speakInterim, ...options } = all
     const registry = options.tools === undefined ? this.#registry : toToolSet(options.tools)
     const hasTools = holdsTools(registry)
     const { runId = `run_${randomUUID()}`, stream = this.#stream ?? this.streamsByDefault(hasTools), signal } = options
@@ -103,17 +116,30 @@ export class LLMPipeline<Context = unknown> {
     }
   }
 
-  /** Whether responses are streamed where neither the pipeline nor the call says so. Default true. */
+  /** The model as it is now. */
+  protected get model(): ChatModel {
+    return this.#runner.model
+  }
+
+  /** Whether responses are streamed where neither the pipeline nor the call says so; asked by each `generate`. Default true. */
   protected streamsByDefault(_hasTools: boolean): boolean {
     return true
   }
 }
 
-/** Over the Messages API: with tools bound it asks for whole responses unless `stream: true`. */
+/**
+ * Over the Messages API: with tools bound it asks for whole responses unless `stream: true`. After a `switchableModel` was switched to a
+ * provider that is served otherwise, it streams.
+ */
 export class AnthropicPipeline<Context = unknown> extends LLMPipeline<Context> {
   protected override streamsByDefault(hasTools: boolean): boolean {
-    return !hasTools
+    return !hasTools || isServedBy(this.model, 'anthropic') === false
   }
+}
+
+/** Whether the model is one of a provider with that `driver` of `config/providers.yaml`; undefined for a model of somebody's own. */
+export function isServedBy({ provider }: ChatModel, driver: string): boolean | undefined {
+  return providerNames().includes(provider) ? findPreset(provider).driver === driver : undefined
 }
 
 function holdsTools(registry: ToolSet | null): boolean {

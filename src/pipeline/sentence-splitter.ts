@@ -1,4 +1,5 @@
 import { InvalidOptionError } from '../errors.ts'
+import { checkOptionNames, type OptionNames } from '../option-names.ts'
 import { TextBuffer } from '../text-buffer.ts'
 import { type CharacterKind, kindOf, OpenQuotes } from './characters.ts'
 import { type StopMeaning, WordContext } from './full-stops.ts'
@@ -10,6 +11,8 @@ export interface SentenceOptions {
   /** Further abbreviations that no sentence ends with, with or without their last full stop: `['Abf.', 'gl.']`. */
   abbreviations?: readonly string[]
 }
+
+const sentenceOptionNames: OptionNames<SentenceOptions> = { languages: true, abbreviations: true }
 
 /** A place where the sentence may have ended, and what has come behind it that bears on that. */
 interface PossibleEnd {
@@ -264,7 +267,9 @@ function isAscii(character: string): boolean {
 
 const everything = mergeLanguages(Object.values(sentenceLanguages))
 
-function listsOf({ languages, abbreviations = [] }: SentenceOptions): WordLists {
+function listsOf(options: SentenceOptions): WordLists {
+  checkOptionNames(options, sentenceOptionNames, '`SentenceSplitter`')
+  const { languages, abbreviations = [] } = options
   if (languages === undefined && abbreviations.length === 0) return everything
   const chosen = (languages ?? Object.values(sentenceLanguages)).map((language): SentenceLanguage => {
     if (typeof language === 'object' && language !== null) return language

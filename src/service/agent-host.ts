@@ -1,3 +1,4 @@
+import { runnerOptionNames } from '../agent/option-names.ts'
 import { warnOfDeprecated } from '../agent/options.ts'
 import type { RunLimits, RunnerOptions } from '../agent/run.ts'
 import { AgentRunner } from '../agent/runner.ts'
@@ -8,6 +9,8 @@ import { type AnyModel, createModel } from '../models/create-model.ts'
 import type { ChatModel } from '../models/model.ts'
 import { findPreset } from '../models/providers.ts'
 import { type SwitchableModel, switchableModel } from '../models/switchable.ts'
+import type { OptionNames } from '../option-names.ts'
+import { parametersOf } from '../tools/json-schema.ts'
 import { ToolRegistry, type ToolSet, ToolView } from '../tools/registry.ts'
 import { compileUntrusted } from '../tools/schema.ts'
 import type { AnyTool } from '../tools/tool.ts'
@@ -22,6 +25,18 @@ export const defaultAgent = 'toolloop'
 
 /** What of a runner the embedding program may give; the rest is the service's. */
 export type AgentOptions = Omit<RunnerOptions, 'model' | 'models' | 'tools' | 'bus' | 'logger' | 'journal' | 'approve'>
+
+const {
+  model: _model,
+  models: _models,
+  tools: _tools,
+  bus: _bus,
+  logger: _logger,
+  journal: _journal,
+  approve: _approve,
+  ...names
+} = runnerOptionNames
+export const agentOptionNames: OptionNames<AgentOptions> = names
 
 /** One agent: the tools and instructions on one of the models. */
 export interface Agent {
@@ -130,7 +145,7 @@ export class AgentHost {
   toolsFor(clientTools: readonly AnyTool[]): ToolSet {
     if (clientTools.length === 0) return this.tools
     const client = blamingRequest(() => {
-      for (const { name, parameters } of clientTools) compileUntrusted(parameters, name)
+      for (const tool of clientTools) compileUntrusted(parametersOf(tool), tool.name)
       return new ToolRegistry(clientTools)
     })
     return new ToolView(this.tools, { only: this.tools.names().filter((name) => !client.has(name)), also: client.list() })

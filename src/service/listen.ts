@@ -2,6 +2,7 @@ import type { Server } from 'node:http'
 import { isIP } from 'node:net'
 import { createAdaptorServer } from '@hono/node-server'
 import { InvalidOptionError, messageOf, ToolloopError } from '../errors.ts'
+import { checkOptionNames, type OptionNames } from '../option-names.ts'
 import type { Service } from './service.ts'
 
 export interface ListenOptions {
@@ -9,6 +10,11 @@ export interface ListenOptions {
   host?: string
   /** Default: that of the configuration, else 8787; 0: one that is free. */
   port?: number
+}
+
+const optionNames: OptionNames<ListenOptions> = {
+  host: true,
+  port: true,
 }
 
 export interface ListeningService {
@@ -36,6 +42,7 @@ const lastWordsMs = 1_000
  * for one that can't be listened on; the service is closed then.
  */
 export async function listen(service: Service, options: ListenOptions = {}): Promise<ListeningService> {
+  checkOptionNames(options, optionNames, '`listen`')
   await service.ready
   const { host = service.limits.host, port = service.limits.port } = options
   try {

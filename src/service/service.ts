@@ -4,9 +4,10 @@ import { EventBus } from '../events.ts'
 import { defaultLogger, type Logger, redacting } from '../log.ts'
 import type { AnyModel } from '../models/create-model.ts'
 import type { SwitchableModel } from '../models/switchable.ts'
+import { checkOptionNames, type OptionNames } from '../option-names.ts'
 import { ToolRegistry } from '../tools/registry.ts'
 import type { AnyTool } from '../tools/tool.ts'
-import { AgentHost, type AgentOptions, defaultAgent } from './agent-host.ts'
+import { AgentHost, type AgentOptions, agentOptionNames, defaultAgent } from './agent-host.ts'
 import { createApp } from './app.ts'
 import type { Config, PreparedConfig } from './config/config.ts'
 import { ConfigSource, type ConfigState } from './config/config-source.ts'
@@ -67,6 +68,26 @@ export interface ServiceTimes {
   stallMs: number
 }
 
+const optionNames: OptionNames<ServiceOptions> = {
+  configFile: true,
+  config: true,
+  model: true,
+  modelIsFixed: true,
+  tools: true,
+  agent: true,
+  token: true,
+  authenticate: true,
+  hosts: true,
+  origins: true,
+  bus: true,
+  logger: true,
+  env: true,
+  cwd: true,
+  onReload: true,
+  times: true,
+}
+const timeNames: OptionNames<ServiceTimes> = { debounceMs: true, pollMs: true, heartbeatMs: true, stallMs: true }
+
 /** A running service, to be mounted in any server that speaks `fetch`, or given to `listen`. */
 export interface Service {
   /** Answers a request. Never rejects. */
@@ -101,6 +122,9 @@ export interface Service {
  * `hosts`. When the program ends, `drain`.
  */
 export function createService(options: ServiceOptions = {}): Service {
+  checkOptionNames(options, optionNames, '`createService`')
+  checkOptionNames(options.times ?? {}, timeNames, '`createService`', 'times')
+  checkOptionNames(options.agent ?? {}, agentOptionNames, "a service's agent", 'agent')
   return new AgentService(options)
 }
 

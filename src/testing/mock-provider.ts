@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Socket } from 'node:net'
 import { InvalidOptionError } from '../errors.ts'
 import { isJsonObject, type JsonObject } from '../messages.ts'
+import { checkOptionNames, type OptionNames } from '../option-names.ts'
 import { type MockScriptRequest, ScriptedAnswers } from './mock/answers.ts'
 import type { MockFaults } from './mock/fault.ts'
 import { type MockRequest, Watch } from './mock/recorder.ts'
@@ -28,6 +29,17 @@ export interface MockProviderOptions {
   host?: string
   /** Default 0: one that is free. */
   port?: number
+}
+
+const optionNames: OptionNames<MockProviderOptions> = {
+  script: true,
+  recordings: true,
+  faults: true,
+  models: true,
+  strict: true,
+  pieceLength: true,
+  host: true,
+  port: true,
 }
 
 /** A provider to test against: a real HTTP server in this process. */
@@ -65,6 +77,7 @@ export interface MockProvider extends AsyncDisposable {
  * ```
  */
 export async function startMockProvider(options: MockProviderOptions = {}): Promise<MockProvider> {
+  checkOptionNames(options, optionNames, '`startMockProvider`')
   const provider = new LoopbackProvider(options)
   await provider.listen(options.host ?? '127.0.0.1', options.port ?? 0)
   return provider

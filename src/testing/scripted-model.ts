@@ -6,6 +6,7 @@ import {
   type ModelResponse,
   type ModelSink,
 } from '../models/model.ts'
+import { checkOptionNames, type OptionNames } from '../option-names.ts'
 import { CallIds, checkPieceLength, planTurn, type Script, type ScriptedTurn, type TurnPlan, type TurnStep, takeTurn } from './script.ts'
 import { settlesBeforeAbort } from './wait.ts'
 
@@ -20,6 +21,14 @@ export interface ScriptedModelOptions {
   pieceLength?: number
   /** False: `requests` stays empty, for long scripts over large conversations. Default true. */
   record?: boolean
+}
+
+const optionNames: OptionNames<ScriptedModelOptions> = {
+  provider: true,
+  model: true,
+  capabilities: true,
+  pieceLength: true,
+  record: true,
 }
 
 /** A request as it was when it came in: a deep copy, without the signal. */
@@ -45,6 +54,7 @@ export interface ScriptedModel extends ChatModel {
  * ```
  */
 export function scriptedModel(turns: Script<ModelRequest, ScriptedTurn | string>, options: ScriptedModelOptions = {}): ScriptedModel {
+  checkOptionNames(options, optionNames, '`scriptedModel`')
   const { provider = 'scripted', model = 'scripted-model', capabilities = { nativeTools: true }, record = true } = options
   const pieceLength = checkPieceLength(options.pieceLength ?? 4)
   const requests: RecordedRequest[] = []

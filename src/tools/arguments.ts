@@ -2,6 +2,7 @@ import type { ErrorCode } from '../errors.ts'
 import { clip, messageOf, show } from '../errors.ts'
 import { copyJson, isJsonObject, type JsonObject } from '../messages.ts'
 import { coerceArguments, coercions } from './coerce.ts'
+import { parametersOf, standardSchemaOf } from './json-schema.ts'
 import { isDeeperThan } from './nesting.ts'
 import { compileSchema, firstProblems } from './schema.ts'
 import type { AnyTool } from './tool.ts'
@@ -74,7 +75,7 @@ export async function prepareArguments(tool: AnyTool, raw: string, { asText = fa
     const message = `Arguments of tool \`${tool.name}\` could not be read: ${parsed.problem}. Expected one JSON object. Received: ${show(raw)}`
     return { ok: false, problem: { code: parsed.code, message } }
   }
-  const args = asText ? coerceArguments(parsed.args, tool.parameters) : parsed.args
+  const args = asText ? coerceArguments(parsed.args, parametersOf(tool)) : parsed.args
   const fitted = await fitArguments(tool, args)
   if ('input' in fitted) {
     const repairs = asText ? coercions(parsed.args, args) : []
@@ -87,10 +88,11 @@ export async function prepareArguments(tool: AnyTool, raw: string, { asText = fa
 /** What the tool's schemas make of an object, or what in it does not fit. Never throws. */
 export async function fitArguments(tool: AnyTool, args: JsonObject): Promise<{ input: unknown } | { problems: string[] }> {
   try {
-    const problems = compileSchema(tool.parameters, tool.name)(args)
+    const problems = compileSchema(parametersOf(tool), tool.name)(args)
     if (problems.length > 0) return { problems }
-    if (tool.schema === undefined) return { input: args }
-    const checked = await tool.schema['~standard'].validate(copyJson(args))
+    const schema = standardSchemaOf(tool)
+    if (schema === undefined) return { input: args }
+    const checked = await schema['~standard'].validate(copyJson(args))
     if (checked.issues === undefined) return { input: checked.value }
     return { problems: firstProblems(checked.issues.map(issueInWords)) }
   } catch (error) {

@@ -1,5 +1,6 @@
 import { clip, InvalidOptionError } from '../errors.ts'
 import { type Content, isJsonObject } from '../messages.ts'
+import { checkOptionNames, type OptionNames } from '../option-names.ts'
 import { parseArguments } from './arguments.ts'
 import type { ToolSet } from './registry.ts'
 import { resultText } from './result-text.ts'
@@ -12,6 +13,8 @@ export interface DeferOptions {
   /** Most tools one search gives. Default 5. */
   mostFound?: number
 }
+
+const deferOptionNames: OptionNames<DeferOptions> = { keep: true, mostFound: true }
 
 export interface FoundTools {
   tools: { name: string; description: string; parameters: object }[]
@@ -28,7 +31,9 @@ export interface FoundTools {
  * call it stands for has its own schema, approval, effect and time limit, and its own name in events and history. A found tool that is called
  * by its own name runs as well. Throws `invalid_option` for `mostFound` out of range or a set that has tools of these two names.
  */
-export function deferTools(tools: ToolSet, { keep = [], mostFound = 5 }: DeferOptions = {}): ToolSet {
+export function deferTools(tools: ToolSet, options: DeferOptions = {}): ToolSet {
+  checkOptionNames(options, deferOptionNames, '`deferTools`')
+  const { keep = [], mostFound = 5 } = options
   if (!(Number.isInteger(mostFound) && mostFound > 0)) throw new InvalidOptionError('mostFound', 'an integer ≥ 1', mostFound)
   if (typeof tools?.getAllSpecs !== 'function') throw new InvalidOptionError('tools', 'a set of tools, such as a `ToolRegistry`', tools)
   for (const name of [searchName, callName]) {

@@ -1,6 +1,7 @@
 import { clip, InvalidOptionError, messageOf, show } from '../errors.ts'
 import { defaultLogger, type Logger, redacting } from '../log.ts'
 import type { JsonObject } from '../messages.ts'
+import { checkOptionNames, type OptionNames } from '../option-names.ts'
 import { ToolRegistry, type ToolSet } from './registry.ts'
 import { ToolRunner } from './runner.ts'
 import type { AnyTool, ToolDefinition } from './tool.ts'
@@ -34,6 +35,9 @@ export interface DispatchOptions {
   runId?: string
 }
 
+const dispatcherOptionNames: OptionNames<DispatcherOptions> = { logger: true }
+const sourceNames: OptionNames<ToolSource> = { kind: true, tools: true }
+
 /** How a call ended: what the tool returned, or why there is no such value, in words. */
 export type DispatchResult = { success: true; result: unknown } | { success: false; error: string }
 
@@ -57,7 +61,9 @@ export class ToolDispatcher implements ToolSet {
   #calls = 0
 
   /** Sources of one kind keep their order. Throws `invalid_option` for what is no source, `invalid_tool` for a tool of a list that is not usable. */
-  constructor(sources: Iterable<ToolSource>, { logger = defaultLogger }: DispatcherOptions = {}) {
+  constructor(sources: Iterable<ToolSource>, options: DispatcherOptions = {}) {
+    checkOptionNames(options, dispatcherOptionNames, '`ToolDispatcher`')
+    const { logger = defaultLogger } = options
     this.#sources = [...sources].map(readSource).sort((a, b) => kinds.indexOf(a.kind) - kinds.indexOf(b.kind))
     this.#logger = redacting(logger)
     this.#runner = new ToolRunner(this)
@@ -167,7 +173,9 @@ const words: Readonly<Record<ToolSourceKind, string>> = {
   mcp: 'one of an MCP server',
 }
 
-function readSource({ kind, tools }: ToolSource, at: number): Source {
+function readSource(source: ToolSource, at: number): Source {
+  checkOptionNames(source, sourceNames, 'a source', `sources[${at}]`)
+  const { kind, tools } = source
   if (!kinds.includes(kind)) throw new InvalidOptionError(`sources[${at}].kind`, `one of ${kinds.join(', ')}`, kind)
   if (isList(tools)) return { kind, tools: new ToolRegistry(tools) }
   if (typeof tools?.getAllSpecs === 'function') return { kind, tools }

@@ -1,6 +1,6 @@
-import { ToolloopError } from '../errors.ts'
+import { parametersOf } from './json-schema.ts'
 import { compileSchema } from './schema.ts'
-import { type AnyTool, checkTool, convertToOpenAITool, type ToolDefinition } from './tool.ts'
+import { type AnyTool, checkTool, convertToOpenAITool, refuseSecond, type ToolDefinition } from './tool.ts'
 
 /** Tools by name, wherever they come from: what a run finds its tools in. May change while a run goes on; each turn sees it as it is then. */
 export interface ToolSet {
@@ -91,10 +91,8 @@ export class ToolRegistry implements ToolSet {
   /** Adds a tool. Throws `invalid_tool` for a bad name, a name already taken, or a schema that does not compile. */
   register(tool: AnyTool): this {
     checkTool(tool)
-    if (this.#tools.has(tool.name)) {
-      throw new ToolloopError('invalid_tool', `Expected tool names to be unique, got a second tool \`${tool.name}\``)
-    }
-    compileSchema(tool.parameters, tool.name)
+    if (this.#tools.has(tool.name)) refuseSecond(tool.name)
+    compileSchema(parametersOf(tool), tool.name)
     this.#tools.set(tool.name, tool)
     this.#specs = undefined
     return this

@@ -1,12 +1,12 @@
-import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec'
+import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { InvalidOptionError, show, ToolloopError } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import type { Content, Json, JsonObject } from '../messages.ts'
+import { checkMistypedNames, checkOptionNames, isPlainObject, type OptionNames } from '../option-names.ts'
 import type { FromObjectSchema } from './infer.ts'
-import { jsonSchemaOf } from './json-schema.ts'
+import { isStandardSchema, type JsonSchema, jsonSchemaOf, parametersOf } from './json-schema.ts'
 
-/** A JSON Schema object (2020-12 or draft-07). */
-export type JsonSchema = Record<string, unknown>
+export type { JsonSchema } from './json-schema.ts'
 
 /** A function's definition in OpenAI's shape. */
 export interface ToolFunction {
@@ -74,8 +74,11 @@ export interface Question {
 export interface Tool<Context = never> {
   readonly name: string
   readonly description: string
-  /** JSON Schema of the arguments, an object schema. Every call is validated against it before anything runs. */
-  readonly parameters: JsonSchema
+  /**
+   * JSON Schema of the arguments, an object schema, or a Standard Schema (zod, valibot, arktype, …) that can give one. Every call is
+   * validated against it before anything runs; `execute` and `reconcile` are given what a Standard Schema makes of the arguments.
+   */
+  readonly parameters: ParametersSchema
   /** Asks the provider to hold the model to the schema, where it can. */
   readonly strict?: boolean
   /** Default `'unsafe'`. */
@@ -92,7 +95,7 @@ export interface Tool<Context = never> {
   readonly final?: boolean
   /** Names of arguments, at any depth, that must appear in no log line and no dump. */
   readonly secrets?: readonly string[]
-  /** A further check after the JSON Schema, which may also transform: the Standard Schema the tool was defined with. */
+  /** A further check after the JSON Schema, which may also transform. Default: `parameters`, where they are a Standard Schema. */
   readonly schema?: StandardSchemaV1
   /** What the model sees of a value. Default: a stable text of it. May throw: the call then counts as failed. */
   toContent?(value: never): Content
@@ -114,11 +117,25 @@ export type Reconciled = { ran: true; value: unknown } | { ran: false }
 /** A tool whose argument and context types are not known here. */
 export type AnyTool = Tool<never>
 
-/** Base class for tools written as classes. Subclasses give the four abstract members and override what else they need. */
+/**
+ * Base class for tools written as classes. Subclasses give the four abstract members and override what else they need. With a Standard
+ * Schema as `parameters`, `Args` is what it makes of the arguments.
+ *
+ * ```ts
+ * const forecastArgs = z.object({ city: z.string(), days: z.int().default(3) })
+ * class Forecast extends BaseTool<z.infer<typeof forecastArgs>> {
+ *   readonly name = 'forecast'
+ *   readonly description = 'The weather of the next days.'
+ *   readonly parameters = forecastArgs
+ *   override execute({ city, days }: z.infer<typeof forecastArgs>) { … }
+ * }
+ * ```
+ */
 export abstract class BaseTool<Args = JsonObject, Context = unknown> implements Tool<Context> {
   abstract readonly name: string
   abstract readonly description: string
-  abstract readonly parameters: JsonSchema
+  abstract readonly parameters: JsonSchema | StandardSchemaV1<unknown, Args>
+  readonly schema?: StandardSchemaV1<unknown, Args>
   readonly effect?: ToolEffect
   readonly timeoutMs?: number
   readonly retries?: number
@@ -132,11 +149,19 @@ export abstract class BaseTool<Args = JsonObject, Context = unknown> implements 
   abstract execute(args: Args, ctx: ToolContext<Context>): unknown
 }
 
+/** What a tool's `parameters` may be. */
+export type ParametersSchema = StandardSchemaV1 | JsonSchema
+
 /** Arguments as `execute` gets them: what the schema makes of what the model wrote. */
-export type ArgsOf<S> = S extends StandardSchemaV1 ? StandardSchemaV1.InferOutput<S> : FromObjectSchema<S>
+export type ArgsOf<S> =
+  IsAnySchema<S> extends true ? JsonObject : S extends StandardSchemaV1 ? StandardSchemaV1.InferOutput<S> : FromObjectSchema<S>
 
 /** Arguments as the model wrote them, before a Standard Schema changed anything. */
-type InputOf<S> = S extends StandardSchemaV1 ? StandardSchemaV1.InferInput<S> : FromObjectSchema<S>
+type InputOf<S> =
+  IsAnySchema<S> extends true ? JsonObject : S extends StandardSchemaV1 ? StandardSchemaV1.InferInput<S> : FromObjectSchema<S>
+
+/** True where nothing is known of the schema, as there is none. */
+export type IsAnySchema<S> = [ParametersSchema] extends [S] ? true : false
 
 type SharedOptions = 'name' | 'description' | 'strict' | 'effect' | 'timeoutMs' | 'retries' | 'parallel' | 'final' | 'secrets'
 
@@ -155,8 +180,30 @@ export interface ToolOptions<S, Value, Context> extends Pick<Tool<Context>, Shar
 
 /** What `defineTool` returns. */
 export interface DefinedTool<Args, Value, Context> extends Tool<Context> {
+  readonly parameters: JsonSchema
   readonly execute?: (args: Args, ctx: ToolContext<Context>) => Value
 }
+
+const toolNames: OptionNames<Tool> = {
+  name: true,
+  description: true,
+  parameters: true,
+  strict: true,
+  effect: true,
+  timeoutMs: true,
+  retries: true,
+  approval: true,
+  parallel: true,
+  final: true,
+  secrets: true,
+  schema: true,
+  toContent: true,
+  execute: true,
+  reconcile: true,
+}
+
+/** Those of a tool as well: one may be defined out of another. */
+const definitionNames: OptionNames<Tool & ToolOptions<unknown, unknown, unknown>> = { ...toolNames, jsonSchema: true }
 
 const emptyParameters: JsonSchema = { type: 'object', properties: {}, additionalProperties: false }
 
@@ -169,9 +216,11 @@ const emptyParameters: JsonSchema = { type: 'object', properties: {}, additional
  *   effect: 'read', execute: ({ a, b }) => a + b })
  * ```
  */
-export function defineTool<const S extends StandardSchemaV1 | JsonSchema = JsonSchema, Value = unknown, Context = unknown>(
+// Without a default for `S`, which would be what the compiler holds `parameters` against when another option is mistyped.
+export function defineTool<const S extends ParametersSchema, Value = unknown, Context = unknown>(
   options: ToolOptions<S, Value, Context>,
 ): DefinedTool<ArgsOf<S>, Value, Context> {
+  checkOptionNames(options, definitionNames, '`defineTool`')
   const { parameters, jsonSchema, ...rest } = options
   const standard = isStandardSchema(parameters) ? parameters : undefined
   const tool = {
@@ -185,24 +234,33 @@ export function defineTool<const S extends StandardSchemaV1 | JsonSchema = JsonS
 
 export const toolName: RegExp = /^[a-zA-Z0-9_-]{1,64}$/
 
+/** Throws `invalid_tool`. */
+function checkToolName(name: unknown): void {
+  if (typeof name === 'string' && toolName.test(name)) return
+  throw new ToolloopError('invalid_tool', `Expected a tool's \`name\` to be 1 to 64 characters of a-z A-Z 0-9 _ -, got \`${show(name)}\``)
+}
+
+/** Throws `invalid_tool` for a second tool of one name. */
+export function refuseSecond(name: string): never {
+  throw new ToolloopError('invalid_tool', `Expected tool names to be unique, got a second tool \`${name}\``)
+}
+
 /** Throws `invalid_tool` or `invalid_option` unless `tool` has a legal name, a description, an object schema and options in range. */
 export function checkTool(tool: AnyTool): void {
   if (typeof tool !== 'object' || tool === null) throw new ToolloopError('invalid_tool', `Expected a tool, got \`${show(tool)}\``)
-  if (typeof tool.name !== 'string' || !toolName.test(tool.name)) {
-    throw new ToolloopError(
-      'invalid_tool',
-      `Expected a tool's \`name\` to be 1 to 64 characters of a-z A-Z 0-9 _ -, got \`${show(tool.name)}\``,
-    )
-  }
+  checkToolName(tool.name)
+  // What a class has besides is its own affair.
+  if (isPlainObject(tool)) checkMistypedNames(tool, toolNames, 'a tool', tool.name)
   const wrong = (what: string): never => {
     throw new ToolloopError('invalid_tool', `Expected tool \`${tool.name}\` to have ${what}`)
   }
   if (typeof tool.description !== 'string') wrong('a `description`')
-  if (typeof tool.parameters !== 'object' || tool.parameters === null || Array.isArray(tool.parameters)) {
-    wrong('`parameters` that are a JSON Schema object')
+  const parameters = parametersOf(tool)
+  if (typeof parameters !== 'object' || parameters === null || Array.isArray(parameters)) {
+    wrong('`parameters` that are a JSON Schema object or a Standard Schema')
   }
-  if (tool.parameters.type !== undefined && tool.parameters.type !== 'object') {
-    wrong(`\`parameters\` of type 'object', got \`${show(tool.parameters.type)}\``)
+  if (parameters.type !== undefined && parameters.type !== 'object') {
+    wrong(`\`parameters\` of type 'object', got \`${show(parameters.type)}\``)
   }
   if (tool.execute !== undefined && typeof tool.execute !== 'function') wrong('an `execute` that is a function')
   if (tool.timeoutMs !== undefined && !(typeof tool.timeoutMs === 'number' && tool.timeoutMs > 0)) {
@@ -218,16 +276,47 @@ export function checkTool(tool: AnyTool): void {
 
 /** A tool's definition in OpenAI's shape, as it is sent to models. */
 export function convertToOpenAITool(tool: Pick<AnyTool, 'name' | 'description' | 'parameters' | 'strict'>): ToolDefinition {
-  const { name, description, parameters, strict } = tool
-  return { type: 'function', function: { name, description, parameters, ...(strict === undefined ? {} : { strict }) } }
+  const { name, description, strict } = tool
+  return { type: 'function', function: { name, description, parameters: parametersOf(tool), ...(strict === undefined ? {} : { strict }) } }
+}
+
+/** The definitions of tools; definitions are taken as they are. The same list where there are only those. Throws `invalid_tool`. */
+export function definitionsOf(tools: readonly (AnyTool | ToolDefinition)[]): readonly ToolDefinition[] {
+  return tools.every((tool) => definitionOf(tool) === tool) ? (tools as readonly ToolDefinition[]) : tools.map(definitionOf)
+}
+
+function definitionOf(tool: AnyTool | ToolDefinition): ToolDefinition {
+  if (typeof tool !== 'object' || tool === null) throw new ToolloopError('invalid_tool', `Expected a tool, got \`${show(tool)}\``)
+  if (!('function' in tool)) return convertToOpenAITool(tool)
+  const { name, parameters } = tool.function
+  return isStandardSchema(parameters) ? { ...tool, function: { ...tool.function, parameters: parametersOf({ name, parameters }) } } : tool
+}
+
+/** The same, for a request. Throws `invalid_tool` for a bad name, or one that comes twice, as a registry does. */
+export function checkedDefinitions(tools: readonly (AnyTool | ToolDefinition)[]): readonly ToolDefinition[] {
+  const definitions = definitionsOf(tools)
+  const names = new Set<string>()
+  for (const {
+    function: { name },
+  } of definitions) {
+    checkToolName(name)
+    if (names.has(name)) refuseSecond(name)
+    names.add(name)
+  }
+  return definitions
 }
 
 /** Known to every installed copy of this package; JSON can't carry it. */
 const question: symbol = Symbol.for('toolloop.question')
 
-/** Returned from `execute`, ends the call with a question: the run pauses, and the tool is called again with `ctx.answer`. */
-export function ask(asked: Question): Question {
-  return Object.defineProperty({ ...asked }, question, { value: true })
+/**
+ * Returned from `execute`, ends the call with a question: the run pauses, and the tool is called again with `ctx.answer`. The answer's
+ * schema is shown to whoever answers, as JSON Schema; the answer itself is not checked. Throws `invalid_tool` for a Standard Schema that
+ * can't give its JSON Schema.
+ */
+export function ask({ schema, ...asked }: Omit<Question, 'schema'> & { schema?: JsonSchema | StandardSchemaV1 }): Question {
+  const shown = isStandardSchema(schema) ? jsonSchemaOf(schema, 'ask', 'give a JSON Schema') : schema
+  return Object.defineProperty({ ...asked, ...(shown === undefined ? {} : { schema: shown }) }, question, { value: true })
 }
 
 export function isQuestion(value: unknown): value is Question {
@@ -236,8 +325,4 @@ export function isQuestion(value: unknown): value is Question {
   } catch {
     return false // A proxy that can't even be asked asks nothing.
   }
-}
-
-export function isStandardSchema(value: unknown): value is StandardSchemaV1 & Partial<StandardJSONSchemaV1> {
-  return (typeof value === 'object' || typeof value === 'function') && value !== null && '~standard' in value
 }

@@ -14,7 +14,7 @@ import {
   messagesFromOpenAI,
   messagesToOpenAI,
 } from '../../src/index.ts'
-import { createAIDriver } from '../../src/models/ai-driver.ts'
+import { AIDriver } from '../../src/models/ai-driver.ts'
 import { LLMPipeline } from '../../src/pipeline/index.ts'
 import { startMockProvider } from '../../src/testing/mock-provider.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
@@ -77,9 +77,9 @@ describe('a reply of `generate` is taken back', () => {
     ['AgentRunner.stream', (model, messages) => new AgentRunner({ model, logger }).stream(messages).result],
     ['CustomAgent.run', (model, messages) => new (class Own extends CustomAgent {})({ model, logger }).run(messages)],
     ['LLMPipeline.generate', (model, messages) => new LLMPipeline({ model, logger }).generate(messages)],
-    ['AIDriver.query', (model, messages) => createAIDriver(model).query(messages)],
-    ['AIDriver.query, `messages`', (model, messages) => createAIDriver(model).query([], { messages })],
-    ['AIDriver.stream', (model, messages) => createAIDriver(model).stream(messages).result],
+    ['AIDriver.query', (model, messages) => new AIDriver(model).query(messages)],
+    ['AIDriver.query, `messages`', (model, messages) => new AIDriver(model).query([], { messages })],
+    ['AIDriver.stream', (model, messages) => new AIDriver(model).stream(messages).result],
     ['a LangChain backend', async (model, messages) => (await createAgentRunner({ backend: 'langchain', model, logger })).run(messages)],
     [
       'a hook',
@@ -175,8 +175,8 @@ describe('what is no message is refused with what was expected, what came, and w
       'messages',
       (m) => new AgentRunner({ model: model(), logger }).run('x', { messages: [question, m as ChatMessage] }),
     ],
-    ['AIDriver.query', 'prompt', (m) => createAIDriver(model()).query([question, m as ChatMessage])],
-    ['AIDriver.stream', 'messages', (m) => createAIDriver(model()).stream('x', { messages: [question, m as ChatMessage] }).result],
+    ['AIDriver.query', 'prompt', (m) => new AIDriver(model()).query([question, m as ChatMessage])],
+    ['AIDriver.stream', 'messages', (m) => new AIDriver(model()).stream('x', { messages: [question, m as ChatMessage] }).result],
     ['messagesToOpenAI', 'messages', async (m) => messagesToOpenAI([question, m as ChatMessage])],
     ['ChatModel.generate', 'messages', (m) => createModel('demo').generate({ messages: [question, m as ChatMessage] })],
   ]
@@ -194,7 +194,7 @@ describe('what is no message is refused with what was expected, what came, and w
       code: 'invalid_message',
       message: 'Expected messages to be an array of messages, got `{"0":"x"}`',
     })
-    await expect(createAIDriver(model()).query(wrong)).rejects.toMatchObject({ code: 'invalid_message' })
+    await expect(new AIDriver(model()).query(wrong)).rejects.toMatchObject({ code: 'invalid_message' })
   })
 
   it('one that refers to itself, however often, is refused at once', async () => {

@@ -7,7 +7,7 @@ import { ToolAgent } from '../../src/agent/tool-agent.ts'
 import { createAgentRunner } from '../../src/backends/index.ts'
 import { ModelError, ToolloopError } from '../../src/errors.ts'
 import type { RunEvent } from '../../src/events.ts'
-import { createAIDriver } from '../../src/models/ai-driver.ts'
+import { AIDriver } from '../../src/models/ai-driver.ts'
 import { fallbackModel } from '../../src/models/fallback.ts'
 import type { ChatModel } from '../../src/models/model.ts'
 import { switchableModel } from '../../src/models/switchable.ts'
@@ -53,8 +53,8 @@ describe('a model that is not set up rejects before anything is sent', () => {
     ['AgentRunner.stream', (model) => new AgentRunner({ model, logger }).stream('go').result],
     ['CustomAgent.run', (model) => new Own({ model, logger }).run('go')],
     ['ToolAgent.generate', (model) => new ToolAgent({ model, logger }).generate('go')],
-    ['AIDriver.query', (model) => createAIDriver(model).query('go')],
-    ['AIDriver.stream', (model) => createAIDriver(model).stream('go').result],
+    ['AIDriver.query', (model) => new AIDriver(model).query('go')],
+    ['AIDriver.stream', (model) => new AIDriver(model).stream('go').result],
     ['LLMPipeline.generate', (model) => createPipeline({ model, logger }).generate('go')],
     ['a LangChain backend', async (model) => (await createAgentRunner({ backend: 'langchain', model, logger })).run('go')],
     ['a switchable model', (model) => new AgentRunner({ model: switchableModel(model), logger }).run('go')],
@@ -121,7 +121,7 @@ describe('one of several models', () => {
 
   it('where none is set up, rejects', async () => {
     await expect(new AgentRunner({ models: [keyless, unpacked], logger }).run('go')).rejects.toMatchObject(missingKey)
-    await expect(createAIDriver(fallbackModel([keyless, keyless])).query('go')).rejects.toMatchObject(missingKey)
+    await expect(new AIDriver(fallbackModel([keyless, keyless])).query('go')).rejects.toMatchObject(missingKey)
   })
 
   it.each([

@@ -1,6 +1,11 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
+import type { Loop } from '../../src/agent/execution.ts'
+import { runLoop } from '../../src/agent/runner.ts'
+import { createAgentRunner } from '../../src/backends/index.ts'
+import { scriptedModel } from '../../src/testing/index.ts'
+import { recordingLogger } from '../hazards/stage.ts'
 
 describe('S3-3 the other backend takes over', () => {
   const exec = promisify(execFile)
@@ -44,5 +49,40 @@ describe('S3-3 the other backend takes over', () => {
       expect.stringContaining("does not provide an export named 'createMiddleware'"),
       expect.stringContaining("Expected LangChain's agent to do this"),
     ])
+  })
+
+  it('S3-3 a loop that can’t be had is replaced by the other, either way: one warn', async () => {
+    const fails = () => Promise.reject(new Error('no such loop'))
+    const begun: string[] = []
+    const works = (name: string) => async (): Promise<Loop> => {
+      begun.push(name)
+      return runLoop
+    }
+    for (const [backend, open] of [
+      ['native', { native: fails, langchain: works('langchain') }],
+      ['langchain', { native: works('native'), langchain: fails }],
+    ] as const) {
+      const { logger, records } = recordingLogger()
+      const runner = await createAgentRunner({ backend, model: scriptedModel(['hello']), logger }, open)
+      expect(await runner.run('go')).toMatchObject({ output: 'hello', stopReason: 'answered' })
+      const [other] = begun.splice(0)
+      expect(records).toMatchObject([
+        { level: 'warn', fields: { backend, error: 'no such loop' }, message: expect.stringContaining(`\`${other}\` takes over`) },
+      ])
+    }
+  })
+
+  it('S3-3 with neither there is no runner; and none without its journal', async () => {
+    const fails = () => Promise.reject(new Error('no such loop'))
+    const { logger, records } = recordingLogger()
+    const options = { model: scriptedModel(['hello']), logger }
+    await expect(createAgentRunner(options, { native: fails, langchain: () => Promise.reject(new Error('nor this')) })).rejects.toThrow(
+      'no such loop',
+    )
+    const journal = { connect: () => expect.unreachable() }
+    await expect(createAgentRunner({ ...options, journal }, { native: fails, langchain: async () => runLoop })).rejects.toThrow(
+      'no such loop',
+    )
+    expect(records).toEqual([])
   })
 })

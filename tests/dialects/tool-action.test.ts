@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { createTextToolParser, generateToolPrompt } from '../../src/dialects/index.ts'
+import { z } from 'zod'
+import { createTextToolParser, dialectNames, findDialect, generateToolPrompt, parseToolCalls } from '../../src/dialects/index.ts'
+import { BaseTool, convertToOpenAITool, defineTool, type ToolDefinition } from '../../src/tools/tool.ts'
 import { cuts, read as readWith, summarize, tool } from './read.ts'
 
 const read = (pieces: string | readonly string[]) => readWith(pieces, { dialect: 'tool-action', tools: [] })
@@ -182,6 +184,30 @@ describe('tool-action', () => {
 })
 
 describe('generateToolPrompt', () => {
+  it('S1-34 takes tools as well as their definitions, and so does the parser', () => {
+    class Greet extends BaseTool<{ name: string }> {
+      readonly name = 'greet'
+      readonly description = 'Greets somebody.'
+      readonly parameters = z.object({ name: z.string() })
+      override execute({ name }: { name: string }): string {
+        return `Hello ${name}`
+      }
+    }
+    const ping = defineTool({ name: 'ping', description: 'Pings.', execute: () => 'pong' })
+    const tools = [new Greet(), ping]
+    const definitions = tools.map(convertToOpenAITool)
+    for (const dialect of dialectNames) {
+      expect(generateToolPrompt(tools, dialect)).toBe(generateToolPrompt(definitions, dialect))
+      expect(generateToolPrompt([new Greet(), convertToOpenAITool(ping)], dialect)).toBe(generateToolPrompt(definitions, dialect))
+      const [call] = parseToolCalls(findDialect(dialect).renderCalls([{ name: 'greet', arguments: { name: '7' } }]), { dialect, tools })
+      expect(call).toMatchObject({ type: 'call', name: 'greet', arguments: { name: '7' } })
+    }
+    const loose: ToolDefinition = { type: 'function', function: { name: 'greet', parameters: { ...definitions[0]?.function.parameters } } }
+    const schema: object = z.object({ name: z.string() })
+    const zod: ToolDefinition = { type: 'function', function: { name: 'greet', parameters: schema as Record<string, unknown> } }
+    expect(generateToolPrompt([zod])).toBe(generateToolPrompt([loose]))
+  })
+
   const definition = {
     type: 'function' as const,
     function: {

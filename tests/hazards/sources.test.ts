@@ -157,7 +157,7 @@ describe('tools of every source', () => {
           { kind: 'skill', tools: twins },
           { kind: 'builtin', tools: [twin()] },
         ],
-        log,
+        { logger: log.logger },
       )
       expect(both.names().filter((name) => name === 'twin')).toHaveLength(1)
       expect(both.sourceOf('twin')).toBe('builtin')

@@ -1,5 +1,6 @@
 import { getEventListeners } from 'node:events'
 import { describe, expect, expectTypeOf, it } from 'vitest'
+import { z } from 'zod'
 import {
   type AssistantToolCallMessage,
   type ChatMessage,
@@ -8,9 +9,9 @@ import {
   type ToolCall,
   type ToolResultMessage,
 } from '../../src/messages.ts'
-import { AIDriver, createAIDriver, type QueryOptions, type QueryResult, type StreamResult } from '../../src/models/ai-driver.ts'
+import { AIDriver, type QueryOptions, type QueryResult, type StreamResult } from '../../src/models/ai-driver.ts'
 import { createModel } from '../../src/models/create-model.ts'
-import type { ToolDefinition } from '../../src/tools/tool.ts'
+import { convertToOpenAITool, defineTool, type ToolDefinition } from '../../src/tools/tool.ts'
 import { chunk, completion, eventStream, events, type LocalServer, sendJson, startServer, textEvents } from './local-server.ts'
 
 const tools: ToolDefinition[] = [
@@ -33,8 +34,7 @@ const calls: ToolCall[] = [
 ]
 const wireCalls = calls.map(({ id, type, function: { name, arguments: json } }) => ({ id, type, function: { name, arguments: json } }))
 
-const driverOf = (server: LocalServer): AIDriver =>
-  createAIDriver({ provider: 'custom', model: 'm', baseURL: server.baseURL, maxRetries: 0 })
+const driverOf = (server: LocalServer): AIDriver => new AIDriver({ provider: 'custom', model: 'm', baseURL: server.baseURL, maxRetries: 0 })
 const mixed = events(
   chunk({ content: 'Let me ' }),
   chunk({ tool_calls: [{ index: 0, ...wireCalls[0] }] }),
@@ -179,10 +179,33 @@ describe('AIDriver.query', () => {
   })
 
   it('refuses tools for a model without native calls, instead of sending what it does not take', async () => {
-    const driver = createAIDriver({ provider: 'custom', model: 'm', baseURL: 'http://127.0.0.1:9', dialect: 'hermes' })
+    const driver = new AIDriver({ provider: 'custom', model: 'm', baseURL: 'http://127.0.0.1:9', dialect: 'hermes' })
     const words = { code: 'invalid_option', message: expect.stringContaining('`custom/m`, which takes no native calls') }
     await expect(driver.query('go', { tools })).rejects.toMatchObject(words)
     await expect(driver.stream('go', { tools }).result).rejects.toMatchObject(words)
+  })
+
+  it.each([
+    [
+      'a bad name',
+      [{ type: 'function', function: { name: 'no good' } }],
+      'Expected a tool\'s `name` to be 1 to 64 characters of a-z A-Z 0-9 _ -, got `"no good"`',
+    ],
+    ['no name', [{ type: 'function', function: {} }], "Expected a tool's `name` to be 1 to 64 characters"],
+    ['one name twice', [tools[0], tools[0]], 'Expected tool names to be unique, got a second tool `get_weather`'],
+    ['what is no tool', [null], 'Expected a tool, got `null`'],
+  ])('S2-3 refuses %s before anything is sent, as a registry does', async (_, given, words) => {
+    const driver = new AIDriver({ provider: 'custom', model: 'm', baseURL: 'http://127.0.0.1:9' })
+    const error = { code: 'invalid_tool', message: expect.stringContaining(words) }
+    await expect(driver.query('go', { tools: given as never })).rejects.toMatchObject(error)
+    await expect(driver.stream('go', { tools: given as never }).result).rejects.toMatchObject(error)
+  })
+
+  it('takes tools in place of their definitions: the definitions are sent', async () => {
+    await using server = await startServer((response) => sendJson(response, completion({ content: 'Hi.' })))
+    const greet = defineTool({ name: 'greet', description: 'Greets.', parameters: z.object({ name: z.string() }), execute: () => 'Hi' })
+    await driverOf(server).query('go', { tools: [greet, ...tools] })
+    expect(server.requests[0]?.body).toMatchObject({ tools: [convertToOpenAITool(greet), ...tools] })
   })
 
   it('rejects with the model’s error, and when aborted', async () => {
@@ -194,9 +217,9 @@ describe('AIDriver.query', () => {
   it('takes a model, a name or settings', () => {
     const model = createModel('ollama/qwen3:8b')
     expect(new AIDriver(model).model).toBe(model)
-    expect(createAIDriver(model).model).toBe(model)
-    expect(createAIDriver('ollama/qwen3:8b').model).toMatchObject({ provider: 'ollama', model: 'qwen3:8b' })
-    expect(() => new AIDriver(JSON.parse('"ollama/qwen3:8b"'))).toThrow(expect.objectContaining({ code: 'invalid_option' }))
+    expect(new AIDriver('ollama/qwen3:8b').model).toMatchObject({ provider: 'ollama', model: 'qwen3:8b' })
+    expect(new AIDriver({ provider: 'ollama', model: 'qwen3:8b' }).model).toMatchObject({ provider: 'ollama', model: 'qwen3:8b' })
+    expect(() => new AIDriver(JSON.parse('7'))).toThrow(expect.objectContaining({ code: 'invalid_option' }))
   })
 })
 

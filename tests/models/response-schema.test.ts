@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import type { JsonObject } from '../../src/messages.ts'
 import { createModel } from '../../src/models/create-model.ts'
 import { fallbackModel } from '../../src/models/fallback.ts'
@@ -28,10 +29,13 @@ async function sent(model: string, request: Partial<ModelRequest>, settings: Par
   return { body: only.body, config: only.body.generationConfig as JsonObject, warnings }
 }
 
-const taken = (model: string, settings: Partial<ModelSettings> = {}) => {
+const namesOf = (model: string) => {
   const [provider = '', ...name] = model.split('/')
-  return createModel({ provider, model: name.join('/'), ...settings }).capabilities.structuredOutput
+  return { provider, model: name.join('/') }
 }
+
+const taken = (model: string, settings: Partial<ModelSettings> = {}) =>
+  createModel({ ...namesOf(model), ...settings }).capabilities.structuredOutput
 
 describe('the schema of a response', () => {
   it('of a Chat Completions model: a response format, strict where the schema is', async () => {
@@ -46,6 +50,18 @@ describe('the schema of a response', () => {
     })
     expect((await sent('openai/gpt-4o', {})).body).not.toHaveProperty('response_format')
   })
+
+  it.each(['openai/gpt-4o', 'openai-responses/gpt-5.2', 'anthropic/claude-opus-4-6', 'google/gemini-3-pro'])(
+    'is JSON Schema: %s refuses another before anything is sent',
+    async (name) => {
+      const model = createModel({ ...namesOf(name), apiKey: 'sk-ant-test', baseURL: 'http://127.0.0.1:9', maxRetries: 0 })
+      const zod: object = z.object({ city: z.string() })
+      const request = { messages: hello, responseSchema: { name: 'weather', schema: zod as JsonObject } }
+      await expect(model.generate(request)).rejects.toThrow(
+        'Expected `responseSchema.schema` to be a JSON Schema; a run\'s `output` takes a Standard Schema as well, got `"a Standard Schema"`',
+      )
+    },
+  )
 
   it('of a Responses model: the format of its text, beside what else is said of that', async () => {
     const { body, warnings } = await sent('openai-responses/gpt-5.2', { responseSchema, tools })

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { RunResult } from '../../src/agent/run.ts'
 import { Event, EventBus, type EventMeta, type EventName } from '../../src/events.ts'
 import { createModel } from '../../src/models/create-model.ts'
+import { switchableModel } from '../../src/models/switchable.ts'
 import { AnthropicPipeline, createPipeline, LLMPipeline, type PipelineOptions } from '../../src/pipeline/index.ts'
 import { type MockProvider, startMockProvider } from '../../src/testing/index.ts'
 import { findWire } from '../../src/testing/mock/wires.ts'
@@ -356,5 +357,26 @@ describe('AnthropicPipeline', () => {
     expect(createPipeline({ model: own, tools: [weather] }).hasTools()).toBe(true)
     expect(createPipeline({ models: [own, 'demo'] }).hasTools()).toBe(false)
     expect(() => createPipeline({})).toThrow('Expected `model` to be')
+  })
+
+  it.each([
+    ['one of createPipeline', (options: PipelineOptions) => createPipeline(options)],
+    ['an AnthropicPipeline', (options: PipelineOptions) => new AnthropicPipeline(options)],
+  ])('S4-21 S4-23 %s speaks as the model it has then, whichever it was made with', async (_, make) => {
+    await using server = await startMockProvider({ script: ['One.', 'Two.', 'Three.', 'Four.', 'Five.', 'Six.'] })
+    const other = createModel({ provider: 'custom', model: 'm', apiKey: 'none', baseURL: server.baseURL })
+    for (const [first, second] of [
+      [other, anthropic(server)],
+      [anthropic(server), other],
+    ] as const) {
+      const model = switchableModel(first)
+      const pipeline = make({ model, tools: [weather] })
+      await pipeline.generate('go')
+      model.switchTo(second)
+      await pipeline.generate('go')
+      model.switchTo(first)
+      await pipeline.generate('go')
+    }
+    expect(asked(server).map(({ stream }) => stream)).toEqual([true, false, true, false, true, false])
   })
 })

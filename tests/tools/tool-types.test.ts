@@ -3,6 +3,8 @@ import { type } from 'arktype'
 import * as v from 'valibot'
 import { describe, expect, expectTypeOf, it } from 'vitest'
 import { z } from 'zod'
+import { AgentRunner } from '../../src/agent/runner.ts'
+import { asTool } from '../../src/agent/sub-agent.ts'
 import type { Content, JsonObject } from '../../src/messages.ts'
 import { type AnyTool, defineTool, type Reconciled, type ToolContext } from '../../src/tools/tool.ts'
 
@@ -91,5 +93,60 @@ describe('the types of a tool', () => {
     })
     expectTypeOf(tool).toExtend<AnyTool>()
     expect(tool.execute?.({}, { context: { user: 'ann' } } as ToolContext<{ user: string }>)).toBe('ann')
+  })
+
+  it('a mistyped option is what the compiler points at, and not the schema', () => {
+    const parameters = z.object({ a: z.string() })
+    const mistyped = [
+      () =>
+        defineTool({
+          name: 't',
+          // @ts-expect-error
+          descripton: 'd',
+          parameters,
+          execute: ({ a }) => a,
+        }),
+      () =>
+        defineTool({
+          name: 't',
+          // @ts-expect-error
+          descripton: 'd',
+          parameters: type({ a: 'string' }),
+        }),
+      () =>
+        defineTool({
+          name: 't',
+          // @ts-expect-error
+          descripton: 'd',
+          parameters: { type: 'object', properties: { a: { type: 'string' } } },
+          execute: ({ a }) => a,
+        }),
+      () =>
+        asTool(new AgentRunner({ model: 'demo' }), {
+          name: 't',
+          // @ts-expect-error
+          descripton: 'd',
+          parameters,
+        }),
+    ]
+    for (const define of mistyped) expect(define).toThrow('did you mean `description`?')
+  })
+
+  it('an agent as a tool is given its task, or what its own schema makes of the arguments', () => {
+    const agent = new AgentRunner({ model: 'demo' })
+    const parameters = z.object({ a: z.string().transform(Number) })
+    asTool(agent, { name: 't', description: 'd', input: (args) => expectTypeOf(args).toEqualTypeOf<{ task: string }>() && '' })
+    asTool(agent, { name: 't', description: 'd', parameters, input: (args) => expectTypeOf(args).toEqualTypeOf<{ a: number }>() && '' })
+    expect.assertions(0)
+  })
+
+  it('a tool may be made of any other', () => {
+    const tool: AnyTool = defineTool({
+      name: 't',
+      description: 'd',
+      parameters: z.object({ a: z.string() }),
+      approval: ({ a }) => a === '',
+    })
+    expect(defineTool({ ...tool, name: 'u' })).toEqual({ ...tool, name: 'u' })
   })
 })

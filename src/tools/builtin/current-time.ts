@@ -1,10 +1,13 @@
 import { show, ToolloopError } from '../../errors.ts'
+import { checkOptionNames, type OptionNames } from '../../option-names.ts'
 import { type AnyTool, defineTool } from '../tool.ts'
 
 export interface CurrentTimeOptions {
   /** Where the time comes from. Default: the system's clock. */
   now?: () => Date
 }
+
+const optionNames: OptionNames<CurrentTimeOptions> = { now: true }
 
 export interface CurrentTime {
   /** ISO 8601 with the zone's offset: `2026-02-03T04:05:06+01:00`. */
@@ -32,7 +35,9 @@ const parameters = {
 } as const
 
 /** `current_time`: date, time and weekday, here or in another time zone. */
-export function currentTimeTool({ now = () => new Date() }: CurrentTimeOptions = {}): AnyTool {
+export function currentTimeTool(options: CurrentTimeOptions = {}): AnyTool {
+  checkOptionNames(options, optionNames, '`currentTimeTool`')
+  const { now = () => new Date() } = options
   return defineTool({
     name: 'current_time',
     description: 'Tells the current date, time and weekday, in a time zone if one is given.',

@@ -1,5 +1,6 @@
 import type { LookupAddress } from 'node:dns'
 import { show, ToolloopError } from '../../errors.ts'
+import { checkOptionNames, type OptionNames } from '../../option-names.ts'
 import { type AnyTool, defineTool, type ToolContext } from '../tool.ts'
 import type { HttpAnswer } from './http-get.ts'
 import { AddressRule } from './public-address.ts'
@@ -15,6 +16,8 @@ export interface FetchUrlOptions {
   /** Finds the addresses of a host. Default: the system's resolver. What it returns is checked and then connected to. */
   resolveHost?: (host: string) => Promise<LookupAddress[]>
 }
+
+const optionNames: OptionNames<FetchUrlOptions> = { allowPrivateAddresses: true, timeoutMs: true, resolveHost: true }
 
 export interface FetchedPage {
   /** After redirects. */
@@ -39,7 +42,9 @@ const parameters = {
 } as const
 
 /** `fetch_url`: what is at a web address, as text. Throws `invalid_option` for ranges that are none. */
-export function fetchUrlTool({ allowPrivateAddresses = false, timeoutMs = 20_000, resolveHost }: FetchUrlOptions = {}): AnyTool {
+export function fetchUrlTool(options: FetchUrlOptions = {}): AnyTool {
+  checkOptionNames(options, optionNames, '`fetchUrlTool`')
+  const { allowPrivateAddresses = false, timeoutMs = 20_000, resolveHost } = options
   const rule = new AddressRule(allowPrivateAddresses)
   return defineTool({
     name: 'fetch_url',

@@ -1,3 +1,4 @@
+import { checkOptionNames, type OptionNames } from '../../option-names.ts'
 import type { AnyTool } from '../tool.ts'
 import { calculateTool } from './calculate.ts'
 import { currentTimeTool } from './current-time.ts'
@@ -22,11 +23,15 @@ export interface BuiltinToolsOptions {
   now?: () => Date
 }
 
+const optionNames: OptionNames<BuiltinToolsOptions> = { workspace: true, fetch: true, now: true }
+
 /**
  * The built-in tools, all of which only read: `list_files`, `read_file`, `search_files`, `calculate`, `current_time`, `fetch_url`.
  * Throws `invalid_option` unless `workspace` is a folder that exists.
  */
-export function builtinTools({ workspace = process.cwd(), fetch, now }: BuiltinToolsOptions = {}): AnyTool[] {
+export function builtinTools(options: BuiltinToolsOptions = {}): AnyTool[] {
+  checkOptionNames(options, optionNames, '`builtinTools`')
+  const { workspace = process.cwd(), fetch, now } = options
   return [
     listFilesTool({ workspace }),
     readFileTool({ workspace }),

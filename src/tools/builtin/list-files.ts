@@ -1,4 +1,5 @@
 import { lstat } from 'node:fs/promises'
+import { checkOptionNames, type OptionNames } from '../../option-names.ts'
 import { type AnyTool, defineTool, type ToolContext } from '../tool.ts'
 import { countLines } from './text-file.ts'
 import { Walk, type WalkEntry } from './walk.ts'
@@ -45,6 +46,8 @@ export interface ListFilesOptions {
   mostEntries?: number
 }
 
+const optionNames: OptionNames<ListFilesOptions> = { workspace: true, mostEntries: true }
+
 const parameters = {
   type: 'object',
   properties: {
@@ -67,7 +70,9 @@ const parameters = {
 } as const
 
 /** `list_files`: which files there are, how big, and how long. Leaves out what git ignores. */
-export function listFilesTool({ workspace: folder, mostEntries }: ListFilesOptions = {}): AnyTool {
+export function listFilesTool(options: ListFilesOptions = {}): AnyTool {
+  checkOptionNames(options, optionNames, '`listFilesTool`')
+  const { workspace: folder, mostEntries } = options
   const workspace = new Workspace(folder)
   return defineTool({
     name: 'list_files',

@@ -1,4 +1,5 @@
 import { show, ToolloopError } from '../../errors.ts'
+import { checkOptionNames, type OptionNames } from '../../option-names.ts'
 import { type AnyTool, defineTool, type ToolContext } from '../tool.ts'
 import { BinaryFileError, readLines } from './text-file.ts'
 import { fileProblem, Workspace } from './workspace.ts'
@@ -27,6 +28,8 @@ export interface ReadFileOptions {
   workspace?: string
 }
 
+const optionNames: OptionNames<ReadFileOptions> = { workspace: true }
+
 /** JSON may need a third more for its escapes: the result still fits a run's default `maxResultBytes`. */
 const defaultBytes = 49_152
 
@@ -43,7 +46,9 @@ const parameters = {
 } as const
 
 /** `read_file`: a text file, or some lines of it. Binary files are refused. */
-export function readFileTool({ workspace: folder }: ReadFileOptions = {}): AnyTool {
+export function readFileTool(options: ReadFileOptions = {}): AnyTool {
+  checkOptionNames(options, optionNames, '`readFileTool`')
+  const { workspace: folder } = options
   const workspace = new Workspace(folder)
   return defineTool({
     name: 'read_file',

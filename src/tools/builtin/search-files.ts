@@ -1,3 +1,4 @@
+import { checkOptionNames, type OptionNames } from '../../option-names.ts'
 import { Pauses } from '../pauses.ts'
 import { type AnyTool, defineTool, type ToolContext } from '../tool.ts'
 import { createLineFinder } from './line-finder.ts'
@@ -36,6 +37,8 @@ export interface SearchFilesOptions {
   regexTimeoutMs?: number
 }
 
+const optionNames: OptionNames<SearchFilesOptions> = { workspace: true, mostEntries: true, regexTimeoutMs: true }
+
 /** Files searched at once: enough to keep the disk busy, few enough to keep open. */
 const filesAtOnce = 8
 
@@ -55,7 +58,9 @@ const parameters = {
 } as const
 
 /** `search_files`: the lines of text files that hold a text or match a regular expression. Leaves out what git ignores. */
-export function searchFilesTool({ workspace: folder, mostEntries, regexTimeoutMs = 5_000 }: SearchFilesOptions = {}): AnyTool {
+export function searchFilesTool(options: SearchFilesOptions = {}): AnyTool {
+  checkOptionNames(options, optionNames, '`searchFilesTool`')
+  const { workspace: folder, mostEntries, regexTimeoutMs = 5_000 } = options
   const workspace = new Workspace(folder)
   return defineTool({
     name: 'search_files',

@@ -1,5 +1,6 @@
 import { InvalidOptionError, messageOf, ToolloopError } from '../../errors.ts'
 import { defaultLogger, type Logger, redacting } from '../../log.ts'
+import { checkOptionNames, type OptionNames } from '../../option-names.ts'
 import type { ToolSet } from '../registry.ts'
 import { type AnyTool, convertToOpenAITool, type ToolDefinition } from '../tool.ts'
 import { legalToolNames } from '../tool-names.ts'
@@ -22,6 +23,14 @@ export interface McpOptions {
   /** Given up when aborted, before all servers have been started. */
   signal?: AbortSignal
   logger?: Logger
+}
+
+const optionNames: OptionNames<McpOptions> = {
+  allowed: true,
+  unknownTools: true,
+  onChange: true,
+  signal: true,
+  logger: true,
 }
 
 export interface McpServerStatus {
@@ -54,6 +63,7 @@ export interface HeldTool {
  * ```
  */
 export async function connectMcpServers(servers: Readonly<Record<string, McpServer>>, options: McpOptions = {}): Promise<McpTools> {
+  checkOptionNames(options, optionNames, '`connectMcpServers`')
   for (const [name, server] of Object.entries(servers)) checkServer(name, server)
   const { unknownTools = 'hide', signal = new AbortController().signal, logger = defaultLogger } = options
   if (unknownTools !== 'hide' && unknownTools !== 'ask') throw new InvalidOptionError('unknownTools', "'hide' or 'ask'", unknownTools)

@@ -4,7 +4,9 @@ import type { CallToolResult, ContentBlock, Server, ServerContext, Tool as WireT
 import { InvalidOptionError, messageOf } from '../../errors.ts'
 import { defaultLogger, type Logger, redacting } from '../../log.ts'
 import { type Content, type ContentPart, isJsonObject, type Json } from '../../messages.ts'
+import { checkOptionNames, type OptionNames } from '../../option-names.ts'
 import { ownVersion } from '../../own-package.ts'
+import { parametersOf } from '../json-schema.ts'
 import { Lanes } from '../lanes.ts'
 import type { ToolSet } from '../registry.ts'
 import { type ToolCallEnd, ToolRunner } from '../runner.ts'
@@ -33,6 +35,20 @@ export interface ServeMcpOptions {
   logger?: Logger
 }
 
+const optionNames: OptionNames<ServeMcpOptions> = {
+  name: true,
+  version: true,
+  instructions: true,
+  input: true,
+  output: true,
+  toolTimeoutMs: true,
+  toolConcurrency: true,
+  maxResultBytes: true,
+  context: true,
+  signal: true,
+  logger: true,
+}
+
 export interface McpService extends AsyncDisposable {
   /** Resolves when the client has gone or the service was closed. Never rejects. */
   readonly closed: Promise<void>
@@ -48,6 +64,7 @@ export interface McpService extends AsyncDisposable {
  * approval are neither listed nor run, nor are those that have no `execute`. Rejects with `missing_dependency`.
  */
 export async function serveMcp(tools: ToolSet, options: ServeMcpOptions = {}): Promise<McpService> {
+  checkOptionNames(options, optionNames, '`serveMcp`')
   const { input = process.stdin, output = process.stdout, toolConcurrency = 8, signal, logger = defaultLogger } = options
   if (!Number.isInteger(toolConcurrency) || toolConcurrency < 1)
     throw new InvalidOptionError('toolConcurrency', 'an integer of at least 1', toolConcurrency)
@@ -150,9 +167,10 @@ function servable(tool: AnyTool | undefined): AnyTool | undefined {
   return tool?.execute === undefined || (tool.approval !== undefined && tool.approval !== false) ? undefined : tool
 }
 
-function wireTool({ name, description, parameters, effect = 'unsafe' }: AnyTool): WireTool {
+function wireTool(tool: AnyTool): WireTool {
+  const { name, description, effect = 'unsafe' } = tool
   const annotations = effect === 'unsafe' ? undefined : { readOnlyHint: effect === 'read', idempotentHint: true }
-  const inputSchema = { ...parameters, type: 'object' as const }
+  const inputSchema = { ...parametersOf(tool), type: 'object' as const }
   return { name, description, inputSchema, ...(annotations === undefined ? {} : { annotations }) }
 }
 

@@ -1,4 +1,5 @@
 import { InvalidOptionError } from '../../errors.ts'
+import { checkOptionNames, type OptionNames } from '../../option-names.ts'
 import type { ToolEffect } from '../tool.ts'
 
 /** What can be set for every MCP server, however it is reached. */
@@ -45,6 +46,19 @@ export interface McpUrl extends McpServerOptions {
 
 export type McpServer = McpCommand | McpUrl
 
+const optionNames: OptionNames<McpServerOptions> = {
+  prefix: true,
+  tools: true,
+  approval: true,
+  effects: true,
+  trustAnnotations: true,
+  startTimeoutMs: true,
+  toolTimeoutMs: true,
+  optional: true,
+}
+const commandNames: OptionNames<McpCommand> = { ...optionNames, command: true, args: true, env: true, cwd: true }
+const urlNames: OptionNames<McpUrl> = { ...optionNames, url: true, headers: true, fetch: true }
+
 /** Throws `invalid_option` for a configuration that can't be meant. */
 export function checkServer(name: string, server: McpServer): void {
   const at = `servers.${name}`
@@ -55,12 +69,14 @@ export function checkServer(name: string, server: McpServer): void {
   if ('command' in server) {
     const { command, args, env, cwd } = server
     expect(!('url' in server), '', 'a mapping with one of `command` and `url`', 'both')
+    checkOptionNames(server, commandNames, 'an MCP server with a `command`', at)
     expect(typeof command === 'string' && command !== '', 'command', 'the name or path of a program', command)
     expect(args === undefined || isTexts(args), 'args', 'a list of texts', args)
     expect(env === undefined || isTexts(Object.values(env)), 'env', 'a mapping of texts', 'another value')
     expect(cwd === undefined || typeof cwd === 'string', 'cwd', 'a folder', cwd)
   } else {
     expect('url' in server, '', 'a mapping with `command` or `url`', Object.keys(server))
+    checkOptionNames(server, urlNames, 'an MCP server with a `url`', at)
     // What is not a URL may still hold a key: it is not shown.
     expect(isWebAddress(server.url), 'url', 'an http or https URL', 'another value')
     const { headers } = server

@@ -1,6 +1,7 @@
 import { messageOf } from '../../errors.ts'
 import { defaultLogger, type Logger, redacting } from '../../log.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../messages.ts'
+import { checkOptionNames, type OptionNames } from '../../option-names.ts'
 import { AddressRule } from '../builtin/public-address.ts'
 import { Pauses } from '../pauses.ts'
 import { resultText } from '../result-text.ts'
@@ -45,6 +46,22 @@ export interface OpenApiOptions {
   logger?: Logger
 }
 
+const optionNames: OptionNames<OpenApiOptions> = {
+  baseURL: true,
+  operations: true,
+  tags: true,
+  methods: true,
+  prefix: true,
+  auth: true,
+  env: true,
+  headers: true,
+  approval: true,
+  allowPrivateAddresses: true,
+  timeoutMs: true,
+  maxResponseBytes: true,
+  logger: true,
+}
+
 /**
  * Makes a tool of each operation of an OpenAPI 3.0 or 3.1 document: an object, its text as JSON or YAML, or the path of a file. An operation that
  * can't be one (its body has a form that can't be written, its schema is not usable) is left out with a warning.
@@ -53,6 +70,7 @@ export interface OpenApiOptions {
  * A call fails with status and text of a response that is not 200 to 299.
  */
 export async function openApiTools(source: string | URL | object, options: OpenApiOptions = {}): Promise<AnyTool[]> {
+  checkOptionNames(options, optionNames, '`openApiTools`')
   const { auth = {}, env = process.env, logger = defaultLogger } = options
   const document = await loadDocument(source)
   const security = new Security(document, auth, env)

@@ -1,5 +1,6 @@
 import { extname } from 'node:path'
 import { InvalidOptionError, show, ToolloopError } from '../../errors.ts'
+import { checkOptionNames, type OptionNames } from '../../option-names.ts'
 import { Workspace } from '../builtin/workspace.ts'
 import { findIsolation } from './isolation.ts'
 import { ProcessSandbox, type ProcessSandboxOptions } from './process-sandbox.ts'
@@ -11,6 +12,17 @@ export interface SandboxOptions extends ProcessSandboxOptions {
   /** Most VMs at once; more runs wait. Default: one for each processor, 4 at most. */
   threads?: number
 }
+
+const optionNames: OptionNames<SandboxOptions> = {
+  limits: true,
+  threads: true,
+  workspace: true,
+  workspaceWritable: true,
+  readable: true,
+  env: true,
+  allowUnsandboxed: true,
+}
+const limitNames: OptionNames<SandboxLimits> = { timeoutMs: true, memoryBytes: true, outputBytes: true, processes: true }
 
 /** Which sandboxes there are on this machine. */
 export interface SandboxReport {
@@ -40,7 +52,10 @@ export class SkillsSandboxExecutor implements AsyncDisposable {
   readonly #sandboxes: Readonly<Record<Runtime, ScriptSandbox>>
 
   /** Throws `invalid_option` for a limit that is none or a workspace that is no folder. */
-  constructor({ limits = {}, threads, ...options }: SandboxOptions = {}) {
+  constructor(all: SandboxOptions = {}) {
+    checkOptionNames(all, optionNames, '`SkillsSandboxExecutor`')
+    const { limits = {}, threads, ...options } = all
+    checkOptionNames(limits, limitNames, '`SkillsSandboxExecutor`', 'limits')
     this.#limits = checkLimits(limits)
     if (threads !== undefined && !(Number.isInteger(threads) && threads > 0))
       throw new InvalidOptionError('threads', 'an integer ≥ 1', threads)

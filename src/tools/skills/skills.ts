@@ -2,6 +2,7 @@ import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { InvalidOptionError } from '../../errors.ts'
 import type { Logger } from '../../log.ts'
+import { checkOptionNames, type OptionNames } from '../../option-names.ts'
 import { ToolRegistry, type ToolSet } from '../registry.ts'
 import { type SandboxOptions, SkillsSandboxExecutor } from '../sandbox/executor.ts'
 import type { AnyTool, ToolDefinition } from '../tool.ts'
@@ -27,6 +28,16 @@ export interface SkillsOptions {
   hostTools?: readonly AnyTool[] | ToolSet
   /** Told of every problem. Default: nobody; they are in `problems`. */
   logger?: Logger
+}
+
+const optionNames: OptionNames<SkillsOptions> = {
+  paths: true,
+  project: true,
+  user: true,
+  trust: true,
+  sandbox: true,
+  hostTools: true,
+  logger: true,
 }
 
 const folders = [join('.agents', 'skills'), join('.toolloop', 'skills')]
@@ -56,6 +67,7 @@ export class Skills implements ToolSet, AsyncDisposable {
 
   /** Without Skills until `reload`. Throws `invalid_option`. */
   constructor(options: SkillsOptions = {}) {
+    checkOptionNames(options, optionNames, '`Skills`')
     const { trust, paths, sandbox = {}, hostTools = [] } = options
     if (trust !== undefined && typeof trust !== 'boolean' && !Array.isArray(trust))
       throw new InvalidOptionError('trust', 'true, false or a list of names', trust)

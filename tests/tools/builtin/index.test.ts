@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { builtinTools } from '../../../src/tools/builtin/index.ts'
+import { parametersOf } from '../../../src/tools/json-schema.ts'
 import { ToolRegistry } from '../../../src/tools/registry.ts'
 import { callTool, errorOf, makeTree } from './workbench.ts'
 
@@ -10,7 +11,8 @@ describe('builtinTools', () => {
     expect(tools.map(({ name }) => name)).toEqual(['list_files', 'read_file', 'search_files', 'calculate', 'current_time', 'fetch_url'])
     expect(tools.every(({ effect }) => effect === 'read')).toBe(true)
     expect(() => new ToolRegistry(tools)).not.toThrow()
-    for (const { parameters } of tools) {
+    for (const tool of tools) {
+      const parameters = parametersOf(tool)
       const properties = Object.values(parameters.properties as Record<string, { description?: string }>)
       expect(properties.every(({ description }) => description !== undefined)).toBe(true)
       expect(parameters.additionalProperties).toBe(false)

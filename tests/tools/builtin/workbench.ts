@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { defaultLogger } from '../../../src/log.ts'
+import { parametersOf } from '../../../src/tools/json-schema.ts'
 import { compileSchema } from '../../../src/tools/schema.ts'
 import type { AnyTool, ToolContext } from '../../../src/tools/tool.ts'
 
@@ -29,7 +30,7 @@ export function makePipe(path: string): void {
 
 /** Calls a tool as a run does: arguments are held against its schema first. Rejects with what the tool throws. */
 export async function callTool<Result>(tool: AnyTool, args: object, signal: AbortSignal = new AbortController().signal): Promise<Result> {
-  const problems = compileSchema(tool.parameters, tool.name)(args)
+  const problems = compileSchema(parametersOf(tool), tool.name)(args)
   if (problems.length > 0) throw new TypeError(problems.join('; '))
   const ctx: ToolContext = {
     context: undefined,

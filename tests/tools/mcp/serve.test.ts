@@ -2,6 +2,7 @@ import { PassThrough } from 'node:stream'
 import { Client } from '@modelcontextprotocol/client'
 import { StdioServerTransport } from '@modelcontextprotocol/server/stdio'
 import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import { type ServeMcpOptions, serveMcp } from '../../../src/tools/mcp/index.ts'
 import { ToolRegistry } from '../../../src/tools/registry.ts'
 import { type AnyTool, ask, defineTool } from '../../../src/tools/tool.ts'
@@ -91,6 +92,20 @@ describe.each(['legacy', 'modern'] as const)('tools served to a client of the %s
     expect(at('d starts')).toBeGreaterThan(Math.max(...'abc'.split('').map((id) => at(`${id} ends`))))
     expect(at('e starts')).toBeGreaterThan(at('d ends'))
     await expect(serveMcp(new ToolRegistry([]), { toolConcurrency: 0 })).rejects.toThrow('Expected `toolConcurrency` to be an integer')
+  })
+
+  it('one with a Standard Schema is listed with its JSON Schema, and held to it', async () => {
+    const greet: AnyTool = {
+      name: 'greet',
+      description: 'Greets.',
+      parameters: z.object({ name: z.string().transform((name) => name.toUpperCase()) }),
+      execute: ({ name }: { name: string }) => `Hello ${name}`,
+    }
+    await using open = await serve([greet], { era })
+    const { tools } = await open.client.listTools()
+    expect(tools[0]?.inputSchema).toMatchObject({ type: 'object', properties: { name: { type: 'string' } }, required: ['name'] })
+    expect(await open.client.callTool({ name: 'greet', arguments: { name: 'ann' } })).toMatchObject({ content: [{ text: 'Hello ANN' }] })
+    expect(await open.client.callTool({ name: 'greet', arguments: { name: 7 } })).toMatchObject({ isError: true })
   })
 
   it('progress and cancellation pass through', async () => {

@@ -1,8 +1,10 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { parametersOf } from '../../../src/tools/json-schema.ts'
 import { type OpenApiOptions, openApiTools } from '../../../src/tools/openapi/index.ts'
 import { ToolRegistry } from '../../../src/tools/registry.ts'
+import type { AnyTool } from '../../../src/tools/tool.ts'
 import { tempFolder } from '../../cli/temp-folder.ts'
 import { recordingLogger } from '../../hazards/stage.ts'
 import { callText } from '../mcp/open-tools.ts'
@@ -125,7 +127,7 @@ describe('an OpenAPI document', () => {
     const requestBody = { required: true, content: { 'application/json': { schema } } }
     const { tools } = await read(documentOf({ '/x': { post: { parameters, requestBody } } }))
     const { tools: turned } = await read(documentOf({ '/x': { post: { parameters: parameters.toReversed(), requestBody } } }))
-    expect(Object.keys(tools[0]?.parameters.properties ?? {})).toEqual(['id', 'header_id', 'cookie_id', 'body_id', 'query_id'])
+    expect(Object.keys(parametersOf(tools[0] as AnyTool).properties ?? {})).toEqual(['id', 'header_id', 'cookie_id', 'body_id', 'query_id'])
     expect(turned[0]?.parameters).toEqual(tools[0]?.parameters)
   })
 

@@ -1,0 +1,99 @@
+import { samplingNames } from '../models/model.ts'
+import { checkMistypedNames, checkOptionNames, type OptionNames } from '../option-names.ts'
+import type { CompactionOptions, OutputOptions, ResumeOptions, RunLimits, RunnerOptions, RunOptions, RunSettings } from './run.ts'
+
+const settings: OptionNames<RunSettings> = {
+  ...samplingNames,
+  maxIterations: true,
+  maxToolRounds: true,
+  toolTimeoutMs: true,
+  toolConcurrency: true,
+  maxResultBytes: true,
+  streamIdleTimeoutMs: true,
+  onLimit: true,
+  toolCalling: true,
+  enableToolActionParsing: true,
+  fencedTags: true,
+  toolChoice: true,
+  parallelToolCalls: true,
+  limits: true,
+  compaction: true,
+  stream: true,
+  providerOptions: true,
+  stopWhen: true,
+  decisionTimeoutMs: true,
+  remembered: true,
+  hooks: true,
+  guardrails: true,
+  activeTools: true,
+  outputRetries: true,
+  approve: true,
+  throwOnError: true,
+}
+
+export const runnerOptionNames: OptionNames<RunnerOptions> = {
+  ...settings,
+  model: true,
+  models: true,
+  tools: true,
+  instructions: true,
+  bus: true,
+  logger: true,
+  journal: true,
+}
+
+export const runOptionNames: OptionNames<RunOptions & OutputOptions> = {
+  ...settings,
+  output: true,
+  signal: true,
+  messages: true,
+  context: true,
+  tools: true,
+  runId: true,
+  onText: true,
+  control: true,
+  parent: true,
+  forwardEvents: true,
+}
+
+const { messages: _, runId: __, ...resumable } = runOptionNames
+const resumeOptionNames: OptionNames<ResumeOptions & OutputOptions> = { ...resumable, decisions: true, claim: true }
+
+/** Options that have options of their own. */
+type NestedOptions = Pick<RunSettings, 'limits' | 'compaction'>
+
+const limitNames: OptionNames<RunLimits> = {
+  deadlineMs: true,
+  tokens: true,
+  costUsd: true,
+  toolCalls: true,
+  repeatedCalls: true,
+  depth: true,
+}
+
+const compactionNames: OptionNames<CompactionOptions> = { maxTokens: true, estimate: true, summarise: true }
+
+/** Throws `invalid_option` for an option that a runner does not have. `isSubclass`: there may be options of its own among them. */
+export function checkRunnerOptionNames(options: NestedOptions, of: string, isSubclass = false): void {
+  const check = isSubclass ? checkMistypedNames : checkOptionNames
+  check(options, runnerOptionNames, of)
+  checkNested(options, of)
+}
+
+/** Throws `invalid_option` for an option that a run does not have. */
+export function checkRunOptionNames(options: NestedOptions, at?: string): void {
+  checkOptionNames(options, runOptionNames, 'a run', at)
+  checkNested(options, 'a run', at)
+}
+
+/** Throws `invalid_option` for an option that a run that is resumed does not have. */
+export function checkResumeOptionNames(options: NestedOptions): void {
+  checkOptionNames(options, resumeOptionNames, '`resume`')
+  checkNested(options, '`resume`')
+}
+
+function checkNested({ limits, compaction }: NestedOptions, of: string, at?: string): void {
+  const path = (name: string) => (at === undefined ? name : `${at}.${name}`)
+  if (limits !== undefined) checkOptionNames(limits, limitNames, of, path('limits'))
+  if (compaction !== undefined) checkOptionNames(compaction, compactionNames, of, path('compaction'))
+}

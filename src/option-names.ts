@@ -1,0 +1,82 @@
+import { clip, InvalidOptionError } from './errors.ts'
+import { nearestName } from './nearest-name.ts'
+
+/** The names of a type's options, as data: the compiler complains of one that is missing, and of one that is none. */
+export type OptionNames<Options> = Readonly<Record<keyof Options, true>>
+
+type Names = Readonly<Record<string, true>>
+
+/**
+ * Throws `invalid_option` for an option that is not known: a mistyped one would be ignored in silence. One that is undefined is not there.
+ * `of`: whose options they are; `at`: what they are the value of.
+ */
+export function checkOptionNames(options: object, names: Names, of: string, at?: string): void {
+  if (typeof options !== 'object' || options === null) throw new InvalidOptionError(at ?? 'options', 'an object', options)
+  // Not `Object.entries`: this is asked of every run.
+  for (const name in options) if (names[name] !== true && isGiven(options, name)) throw unknownOption(name, names, of, at)
+}
+
+function isGiven(options: object, name: string): boolean {
+  return Object.hasOwn(options, name) && options[name as keyof typeof options] !== undefined
+}
+
+/**
+ * The same for objects that may hold more than our options, such as those of a subclass: throws only for one that looks like a known option
+ * mistyped, where that is not there itself.
+ */
+export function checkMistypedNames(options: object, names: Names, of: string, at?: string): void {
+  if (typeof options !== 'object' || options === null) throw new InvalidOptionError(at ?? 'options', 'an object', options)
+  for (const name in options) {
+    if (names[name] === true || !isGiven(options, name)) continue
+    const meant = nearestName(name, Object.keys(names))
+    if (meant !== undefined && !(meant in options)) throw unknownOption(name, names, of, at)
+  }
+}
+
+const checkedTakers = new WeakSet<object>()
+
+/**
+ * For objects whose functions are called by their names, and which may have state of their own: throws for a function that would never be
+ * called. Instances of classes may have further methods; theirs are only refused where one looks mistyped.
+ */
+export function checkCallbackNames(taker: object, names: Names, of: string, at: string): void {
+  if (checkedTakers.has(taker)) return
+  const isMine = !isPlainObject(taker)
+  for (const name of functionNames(taker)) {
+    if (Object.hasOwn(names, name)) continue
+    const meant = nearestName(name, Object.keys(names))
+    if (!isMine || (meant !== undefined && !(meant in taker))) throw unknownOption(name, names, of, at)
+  }
+  checkedTakers.add(taker)
+}
+
+/** Whether it is no instance of a class. */
+export function isPlainObject(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === null || prototype === Object.prototype
+}
+
+/** Functions an object has itself, and those of its classes. */
+function functionNames(taker: object): string[] {
+  const own = Object.entries(taker).flatMap(([name, value]) => (typeof value === 'function' ? [name] : []))
+  const inherited: string[] = []
+  for (let at: object = Object.getPrototypeOf(taker); at && at !== Object.prototype; at = Object.getPrototypeOf(at)) {
+    for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(at)))
+      if (typeof value === 'function' && name !== 'constructor') inherited.push(name)
+  }
+  return [...own, ...inherited]
+}
+
+/** Those of the options that are known. */
+export function knownOptions<Options extends object>(options: Options, names: OptionNames<Options>): Options {
+  return Object.fromEntries(Object.entries(options).filter(([name]) => Object.hasOwn(names, name))) as Options
+}
+
+/** Its value stays out of the message: what is mistyped may be a key. */
+function unknownOption(name: string, names: Names, of: string, at: string | undefined): InvalidOptionError {
+  const path = (one: string) => (at === undefined ? one : `${at}.${one}`)
+  const known = Object.keys(names)
+  const meant = nearestName(name, known)
+  const hint = meant === undefined ? `, which are ${known.join(', ')}` : `; did you mean \`${path(meant)}\`?`
+  return new InvalidOptionError(path(clip(name)), `an option of ${of}${hint}`)
+}
