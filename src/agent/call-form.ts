@@ -1,15 +1,18 @@
 import type { Dialect } from '../dialects/dialect.ts'
 import { dialectNames } from '../dialects/names.ts'
 import { InvalidOptionError } from '../errors.ts'
-import type { ChatModel, ModelCapabilities } from '../models/model.ts'
+import type { ChatModel } from '../models/model.ts'
 import type { RunSettings } from './run.ts'
 import type { TextCallOptions, TextCalls } from './text-calls.ts'
 
-/** What is listened for beside native calls: `<tool_action>` tags, calls that slipped into the text, or either. */
-export type ListenFor = 'tags' | 'salvage' | 'both'
+/** What is listened for beside native calls: `<tool_action>` tags, or those and calls that slipped into the text. */
+export type ListenFor = 'tags' | 'both'
 
 /** How a run's calls reach its model and come back: natively, listening for written ones beside them or not; or as text alone. */
-export type CallForm = { native: true; listenFor?: ListenFor } | { native: false; dialect: Dialect | string }
+export type CallForm =
+  | { native: true; listenFor?: ListenFor }
+  /** With `reads: false` the model is told of the dialect, but what it answers is text, whatever it looks like. */
+  | { native: false; dialect: Dialect | string; reads: boolean }
 
 export type CallSettings = Pick<RunSettings<never>, 'toolCalling' | 'enableToolActionParsing' | 'fencedTags'>
 
@@ -25,15 +28,11 @@ export function chooseCallForm(settings: CallSettings, { capabilities, provider,
     )
   }
   if (toolCalling === 'native') return { native: true }
-  if (toolCalling !== 'auto') return { native: false, dialect: namedDialect('toolCalling', toolCalling) }
-  if (!nativeTools) return { native: false, dialect: namedDialect('model.dialect', dialect ?? 'tags') }
-  const listenFor = listenedFor(enableToolActionParsing, capabilities)
+  const reads = enableToolActionParsing
+  if (toolCalling !== 'auto') return { native: false, dialect: namedDialect('toolCalling', toolCalling), reads }
+  if (!nativeTools) return { native: false, dialect: namedDialect('model.dialect', dialect ?? 'tags'), reads }
+  const listenFor = reads ? (capabilities.salvageTextCalls ? 'both' : 'tags') : undefined
   return listenFor === undefined ? { native: true } : { native: true, listenFor }
-}
-
-function listenedFor(tags: boolean, { salvageTextCalls = false }: ModelCapabilities): ListenFor | undefined {
-  if (salvageTextCalls) return tags ? 'both' : 'salvage'
-  return tags ? 'tags' : undefined
 }
 
 function namedDialect(option: string, dialect: Dialect | string): Dialect | string {

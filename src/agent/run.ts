@@ -95,8 +95,9 @@ export interface RunSettings<Context = unknown> extends Sampling {
   /** How tools reach the model, and its calls come back. Default `'auto'`. */
   toolCalling?: ToolCalling
   /**
-   * Whether `<tool_action>` tags in the text are calls, beside native ones: `toolCalling` is `'auto'` and the model has those. They count
-   * where a response has no native call. False: they are text like any other. Default true.
+   * Whether what a model writes as text is searched for calls. True: where calls are written as text, and, with `toolCalling: 'auto'`, for
+   * `<tool_action>` tags beside native calls, which count where a response has no native call. False: text passes as it is in every mode
+   * and dialect, and nothing in it runs. Default true.
    */
   enableToolActionParsing?: boolean
   /** What a call written in a code fence, or quoted in backticks, is. Default `'text'`. */

@@ -23,7 +23,7 @@ const anyMarked: Dialect = {
   resultMarkers: [...toolAction.resultMarkers, ...salvage.resultMarkers],
 }
 
-const listened: Readonly<Record<ListenFor, Dialect>> = { tags: toolAction, salvage, both: anyMarked }
+const listened: Readonly<Record<ListenFor, Dialect>> = { tags: toolAction, both: anyMarked }
 
 export interface TextCallOptions extends Pick<CallSettings, 'fencedTags'> {
   /** What becomes of what was meant as a call and can't be read. Default `'call'`: one that is refused, so that the model is told. */
@@ -34,6 +34,7 @@ export interface TextCallOptions extends Pick<CallSettings, 'fencedTags'> {
 export class TextCalls {
   /** The request has tools of its own beside what is written. */
   readonly #native: boolean
+  readonly #reads: boolean
   readonly #dialect: Dialect | undefined
   readonly #options: Required<TextCallOptions>
   readonly #history: TextHistory | undefined
@@ -41,6 +42,7 @@ export class TextCalls {
 
   constructor(form: CallForm, { fencedTags = 'text', unreadable = 'call' }: TextCallOptions) {
     this.#native = form.native
+    this.#reads = form.native || form.reads
     this.#dialect = form.native ? form.listenFor && listened[form.listenFor] : findDialect(form.dialect)
     this.#options = { fencedTags, unreadable }
     this.#history = form.native || this.#dialect === undefined ? undefined : new TextHistory(this.#dialect)
@@ -52,7 +54,7 @@ export class TextCalls {
     const dialect = this.#dialect
     if (dialect === undefined || (this.#native && tools.length === 0)) return undefined
     const written = this.#native ? request : this.#write(request, tools, dialect)
-    if (tools.length === 0) return { request: written, sink: live, finish: (response) => response, partOf: (text) => text }
+    if (tools.length === 0 || !this.#reads) return { request: written, sink: live, finish: (response) => response, partOf: (text) => text }
     const reading = new TextReading({ ...this.#options, dialect, tools, besideNative: this.#native }, live)
     return {
       request: written,

@@ -200,6 +200,7 @@ function hintsOf(dialect: Dialect): Hints | undefined {
   const known = hints.get(dialect)
   if (known !== undefined) return known
   const openers = dialect.envelopes.flatMap(({ open }) => open).map((marker) => marker.replace(/[\\^$.*+?()[\]{}|-]/g, '\\$&'))
+  if (dialect.nameTag !== undefined) openers.push('<[^<>\\s]+>')
   const starts = openers.map((marker) => (marker.startsWith('\\') ? marker.slice(0, 2) : marker.slice(0, 1)))
   const made: Hints = { start: new RegExp(`[${[...new Set(starts)].join('')}]`), opener: new RegExp(openers.join('|')) }
   hints.set(dialect, made)

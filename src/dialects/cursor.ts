@@ -77,6 +77,8 @@ export class Cursor {
     const newest = this.#behind ?? this.chunk
     const from = Math.max(this.#mark - this.#base, 0)
     const to = position - this.#base
+    // Characters of the prefix were given back.
+    if (to < from) return text.slice(0, text.length - (from - to))
     return to > from ? text + newest.slice(from, to) : text
   }
 

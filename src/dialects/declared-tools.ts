@@ -57,12 +57,17 @@ export class DeclaredTools {
     return Array.isArray(required) && required.length === 1 && typeof required[0] === 'string' ? required[0] : undefined
   }
 
+  /** True when the tool has all these arguments. */
+  declares(name: string, args: Record<string, unknown>): boolean {
+    const properties = this.properties(name)
+    return properties !== undefined && Object.keys(args).every((key) => Object.hasOwn(properties, key))
+  }
+
   /** The only declared tool, if `args` fit its properties: for a call that lost its name. */
   onlyToolFor(args: Record<string, unknown>): string | undefined {
     const [name, ...others] = this.#tools.keys()
     if (name === undefined || others.length > 0) return undefined
-    const properties = this.properties(name)
-    return properties !== undefined && Object.keys(args).every((key) => Object.hasOwn(properties, key)) ? name : undefined
+    return this.declares(name, args) ? name : undefined
   }
 }
 

@@ -75,6 +75,8 @@ export interface CallReading {
   readonly tools: DeclaredTools
   /** The marker at which this reading began; `''` for an unmarked one. */
   readonly opener: string
+  /** What is read began at a line's head, behind a colon, or behind another call; otherwise words stand before it in its line. */
+  readonly alone: boolean
   /** True once the response has ended by its length limit: what is still open then must not be called. */
   readonly cut: boolean
   call(call: TextToolCall): void
@@ -93,11 +95,13 @@ export interface Envelope {
   readonly lineStart?: true
   /** The opening marker counts also in a code fence and after a backtick: it is one. */
   readonly inFence?: true
+  /** The opening marker counts also where the text announces an example. */
+  readonly inExample?: true
 }
 
 /**
- * A form without a marker. With `starts` it is tried where one of these characters stands at a line's start, after a colon, or after another
- * call of its line; without, where a line outside code fences begins like the name of a declared tool.
+ * A form without a marker. With `starts` it is tried wherever one of these characters stands outside code, `alone` or in a line of words;
+ * without, where a line outside code fences begins like the name of a declared tool.
  */
 export interface BareForm {
   readonly starts?: readonly string[]
@@ -111,6 +115,8 @@ export interface Dialect {
   readonly name: string
   readonly envelopes: readonly Envelope[]
   readonly bare?: readonly BareForm[]
+  /** Reads a call whose opening tag is the name of a declared tool: `<get_weather>`. */
+  readonly nameTag?: ReadBody
   /** What a tool result begins with. Written by the model itself after a call, it is made up, and the rest of the response is dropped. */
   readonly resultMarkers: readonly string[]
   /** Tells a model, in its system prompt, which tools there are and how to call one. */

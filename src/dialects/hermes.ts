@@ -1,3 +1,4 @@
+import { unmarkedJson } from './bodies/bare-json.ts'
 import { jsonBody } from './bodies/json-body.ts'
 import { readToolCallTag } from './bodies/tool-call-tag.ts'
 import type { Dialect, Envelope } from './dialect.ts'
@@ -22,6 +23,7 @@ export const hermes: Dialect = {
     jsonEnvelope('[TOOL_REQUEST]', '[END_TOOL_REQUEST]'),
     { open: ['<|tool_call|>'], close: ['<|/tool_call|>'], read: jsonBody({ close: [] }) },
   ],
+  bare: unmarkedJson,
   resultMarkers: ['<tool_response>'],
   prompt: (tools) =>
     tools.length === 0

@@ -1,16 +1,20 @@
-import { type CallTags, callTags, readTaggedCall, readTaggedCalls, readToFirstCall } from './bodies/tagged.ts'
+import { type CallTags, callTags } from './bodies/call-tags.ts'
+import { readTaggedCall, readTaggedCalls, readToFirstCall } from './bodies/tagged.ts'
 import { form, nameGap } from './bodies/usual.ts'
 import type { CallReading, Dialect, Envelope, PastCall, Reading } from './dialect.ts'
 import { defuse, describeTools, markersOf, writeText } from './render.ts'
 
-function tagsWith(prefix: string): CallTags {
+/** Special tokens around Step-3's calls. */
+const stepTokens = { open: ['<｜tool_calls_begin｜>', '<｜tool_call_begin｜>'], close: ['<｜tool_call_end｜>', '<｜tool_calls_end｜>'] }
+
+function tagsWith(prefix: string, wrap: readonly string[] = [], closeWrap: readonly string[] = []): CallTags {
   return callTags({
     call: [`<${prefix}invoke`],
     closeCall: [`</${prefix}invoke>`],
     parameter: [`<${prefix}parameter`],
     closeParameter: [`</${prefix}parameter>`],
-    wrap: [],
-    closeWrap: [`</${prefix}function_calls>`, `</${prefix}tool_calls>`, ...(prefix === '' ? ['</minimax:tool_call>'] : [])],
+    wrap,
+    closeWrap: [...closeWrap, `</${prefix}function_calls>`, `</${prefix}tool_calls>`, ...(prefix === '' ? ['</minimax:tool_call>'] : [])],
     usualHead: form` name="${nameGap}">`,
   })
 }
@@ -45,7 +49,7 @@ function taggedEnvelopes(tags: CallTags, wrappers: readonly string[], alone: rea
 const plain = tagsWith('')
 
 /**
- * `<invoke name="x"><parameter name="a">value</parameter></invoke>`: Anthropic's older format, MiniMax-M2, and DeepSeek's DSML.
+ * `<invoke name="x"><parameter name="a">value</parameter></invoke>`: Anthropic's older format, MiniMax-M2, DeepSeek's DSML and Step-3.
  * https://huggingface.co/MiniMaxAI/MiniMax-M2 · https://huggingface.co/deepseek-ai/DeepSeek-V3.2
  */
 export const invoke: Dialect = {
@@ -54,6 +58,9 @@ export const invoke: Dialect = {
     ...taggedEnvelopes(plain, ['<function_calls>', '<minimax:tool_call>'], ['<invoke name']),
     ...taggedEnvelopes(tagsWith('antml:'), ['<function_calls>'], ['<invoke name']),
     ...taggedEnvelopes(tagsWith('｜DSML｜'), ['<｜DSML｜function_calls>', '<｜DSML｜tool_calls>'], ['<｜DSML｜invoke name']),
+    ...taggedEnvelopes(tagsWith('steptml:', [...stepTokens.open, 'function<｜tool_sep｜>'], stepTokens.close), stepTokens.open, [
+      '<steptml:invoke name',
+    ]),
     ...taggedEnvelopes(functionNameTags, ['<functions>'], ['<function name']),
   ],
   resultMarkers: ['<function_results>', '<tool_response>'],

@@ -1,4 +1,4 @@
-import { readBareJson, readFencedJson } from './bodies/bare-json.ts'
+import { fencedJson, readBareJson } from './bodies/bare-json.ts'
 import { jsonBody } from './bodies/json-body.ts'
 import type { Dialect } from './dialect.ts'
 import { jsonEnvelope } from './hermes.ts'
@@ -11,7 +11,7 @@ import { describeToolsAsJson, renderJsonResults, writeJson } from './render.ts'
 export const json: Dialect = {
   name: 'json',
   envelopes: [
-    { open: ['```'], read: readFencedJson, inFence: true },
+    fencedJson,
     { open: ['<|python_tag|>'], close: ['<|eom_id|>', '<|eot_id|>'], read: jsonBody({ close: [] }) },
     jsonEnvelope('<TOOLCALL>', '</TOOLCALL>'),
   ],

@@ -24,6 +24,8 @@ export class LineState {
   afterCall = false
   /** Between two backticks of the line. */
   inCode = false
+  /** Behind a line that announced an example, up to the next blank line: what looks like a call belongs to it. */
+  example = false
   #length = 0
   #char = 0
   #fenceLength = 0
@@ -80,6 +82,7 @@ export class LineState {
   }
 
   #endLine(): void {
+    if (this.state === head && this.fence === 0) this.example = false
     const ran = this.state === run && this.#length >= 3
     if (this.fence === 0 && (ran || this.state === info)) {
       this.fence = this.#char
@@ -95,6 +98,7 @@ export class LineState {
     this.fence = other.fence
     this.afterCall = other.afterCall
     this.inCode = other.inCode
+    this.example = other.example
     this.#length = other.#length
     this.#char = other.#char
     this.#fenceLength = other.#fenceLength

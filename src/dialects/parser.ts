@@ -1,7 +1,7 @@
 import type { ToolDefinition } from '../tools/tool.ts'
 import { Cursor } from './cursor.ts'
 import { DeclaredTools } from './declared-tools.ts'
-import type { CallReading, Dialect, EndReason, ReadBody, Reading, TextToolCall, TextToolSink, Verdict, Wait } from './dialect.ts'
+import type { CallReading, Dialect, EndReason, Envelope, Reading, TextToolCall, TextToolSink, Verdict, Wait } from './dialect.ts'
 import { bareStart, type Lookout, nothing, TextScanner } from './scanner.ts'
 import { type Watch, watchFor } from './watch.ts'
 
@@ -33,9 +33,9 @@ export class DialectParser {
 
   constructor(dialect: Dialect, sink: TextToolSink, options: ParserOptions = {}) {
     this.#sink = sink
-    this.#watch = watchFor(dialect)
     this.#fenced = options.fencedTags === 'run'
     const tools = new DeclaredTools(options.tools)
+    this.#watch = watchFor(dialect, tools.names)
     this.#lookout = this.#watch.lookout(tools.names)
     this.#scanner = new TextScanner((text) => sink.text(text), this.#lookout)
     this.#context = new ReadingContext(this.#cursor, tools, sink, this.#scanner)
@@ -91,9 +91,9 @@ export class DialectParser {
     return true
   }
 
-  #startReading(read: ReadBody, opener: string): void {
+  #startReading({ read, inExample }: Envelope, opener: string): void {
     this.#scanner.rewindLine()
-    this.#context.open(opener)
+    this.#context.open(opener, this.#scanner.foundAtHead, inExample === true || this.#fenced)
     this.#reading = read(this.#context)
   }
 
@@ -101,7 +101,7 @@ export class DialectParser {
     const { cursor } = this.#context
     const read = this.#watch.bare.get(cursor.chunk.charCodeAt(cursor.at)) ?? this.#watch.bareName
     if (read === undefined) return
-    this.#context.open('')
+    this.#context.open('', this.#scanner.alone, this.#fenced)
     this.#reading = read(this.#context)
   }
 
@@ -109,8 +109,9 @@ export class DialectParser {
     const scanner = this.#scanner
     const { marker, envelope, role } = this.#thinking ? this.#watch.thinkingAt(index) : this.#watch.at(index)
     const quoted = scanner.line.fence !== 0 || scanner.line.inCode
-    if (envelope !== undefined && (scanner.foundAtHead || !envelope.lineStart) && (!quoted || envelope.inFence || this.#fenced)) {
-      this.#startReading(envelope.read, marker)
+    const stands = envelope !== undefined && (scanner.foundAtHead || !envelope.lineStart) && (!quoted || envelope.inFence || this.#fenced)
+    if (stands) {
+      this.#startReading(envelope, marker)
       return
     }
     // Behind a call, and only there, its left-over closing tag means nothing, and a result is one that the model made up.
@@ -140,10 +141,13 @@ class ReadingContext implements CallReading {
   readonly cursor: Cursor
   readonly tools: DeclaredTools
   opener = ''
+  alone = false
   cut = false
   called = false
   readonly #sink: TextToolSink
   readonly #scanner: TextScanner
+  /** Whether what is read is an example; undefined until something has been found. */
+  #example: boolean | undefined
 
   constructor(cursor: Cursor, tools: DeclaredTools, sink: TextToolSink, scanner: TextScanner) {
     this.cursor = cursor
@@ -152,14 +156,18 @@ class ReadingContext implements CallReading {
     this.#scanner = scanner
   }
 
-  open(opener: string): void {
+  /** With `evenExamples` a call counts also where the text announces an example. */
+  open(opener: string, alone: boolean, evenExamples: boolean): void {
     this.opener = opener
+    this.alone = alone
+    this.#example = evenExamples ? false : undefined
     this.cursor.mark(opener)
   }
 
   call(call: TextToolCall): void {
     const raw = this.cursor.raw()
     this.cursor.mark()
+    if (this.#passedExample(raw)) return
     this.called = true
     this.#scanner.passCall()
     this.#sink.call(call, raw)
@@ -167,16 +175,26 @@ class ReadingContext implements CallReading {
 
   reject(reason: string): void {
     const raw = this.cursor.raw()
+    if (raw === '') return
     this.cursor.mark()
+    if (this.#passedExample(raw)) return
     this.#scanner.passCall()
     this.#sink.reject(raw, reason)
+  }
+
+  /** Gives out what was found, if it is an example. */
+  #passedExample(raw: string): boolean {
+    this.#example ??= this.#scanner.announcesExample
+    if (this.#example && raw !== '') this.#scanner.passExample(raw)
+    return this.#example
   }
 
   close(verdict: Verdict): void {
     const raw = this.cursor.raw()
     this.cursor.unmark()
     if (raw === '') return
-    if (verdict === 'text') this.#scanner.passRead(raw, this.opener === '')
+    if (this.#example) this.#scanner.passExample(raw)
+    else if (verdict === 'text') this.#scanner.passRead(raw, this.opener === '' && this.alone)
     else this.#sink.skipped?.(raw)
   }
 }

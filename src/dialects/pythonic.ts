@@ -1,5 +1,7 @@
-import { readBarePython, readPythonLine, readToolCode } from './bodies/bare-python.ts'
+import { unmarkedJson } from './bodies/bare-json.ts'
+import { readBarePython, readPythonLine } from './bodies/bare-python.ts'
 import { pythonBody } from './bodies/python-body.ts'
+import { readPythonFence } from './bodies/python-fence.ts'
 import type { Dialect, Envelope, PastCall } from './dialect.ts'
 import { describeTools, markersOf, renderJsonResults } from './render.ts'
 
@@ -8,7 +10,8 @@ function pythonEnvelope(open: string, close: string): Envelope {
 }
 
 /**
- * Calls as python, `[get_weather(city="Oslo")]`: bare, under the markers of LFM2, Llama 4 and Olmo, and in a `tool_code` fence.
+ * Calls as python, `[get_weather(city="Oslo")]`: bare, in a fence, and under the markers of LFM2, Llama 4 and Olmo. Models that are asked for
+ * python write JSON now and then.
  * https://docs.vllm.ai/en/latest/features/tool_calling.html
  */
 export const pythonic: Dialect = {
@@ -18,9 +21,9 @@ export const pythonic: Dialect = {
     pythonEnvelope('<|python_start|>', '<|python_end|>'),
     pythonEnvelope('<function_calls>', '</function_calls>'),
     pythonEnvelope('<TOOLCALL>', '</TOOLCALL>'),
-    { open: ['```'], read: readToolCode, inFence: true },
+    { open: ['```'], read: readPythonFence, inFence: true },
   ],
-  bare: [{ starts: ['['], read: readBarePython }, { read: readPythonLine }],
+  bare: [{ starts: ['['], read: readBarePython }, ...unmarkedJson, { read: readPythonLine }],
   resultMarkers: ['<tool_response>', '<|tool_response_start|>'],
   prompt: (tools) =>
     tools.length === 0

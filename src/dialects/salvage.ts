@@ -1,22 +1,40 @@
-import { jsonBody } from './bodies/json-body.ts'
+import { jsonBody, readJsonValues } from './bodies/json-body.ts'
+import { readNameTag } from './bodies/name-tag.ts'
 import { deepseekEnvelopes } from './deepseek.ts'
-import type { Dialect, Envelope } from './dialect.ts'
+import type { CallReading, Dialect, Envelope, Reading } from './dialect.ts'
+import { functionaryEnvelopes } from './functionary.ts'
 import { gemmaEnvelopes } from './gemma.ts'
 import { harmonyEnvelopes } from './harmony.ts'
 import { hermes, jsonEnvelope } from './hermes.ts'
 import { invoke } from './invoke.ts'
 import { kimiEnvelopes } from './kimi.ts'
+import { markerSet } from './markers.ts'
 import { mistral } from './mistral.ts'
 import { pythonic } from './pythonic.ts'
 import { qwenCoder } from './qwen-coder.ts'
 import { renderJsonCalls, renderJsonResults } from './render.ts'
+import { Peek } from './waits.ts'
 
-/** Markers of one model each that need no reader of their own. */
+/** Markers of one model each that need no reader of their own: Cohere's, GigaChat's, InternLM's, Phi-4's. */
 const others: readonly Envelope[] = [
   jsonEnvelope('<|START_ACTION|>', '<|END_ACTION|>'),
   jsonEnvelope('<|tools_prefix|>', '<|tools_suffix|>'),
-  { open: ['<|function_call|>'], read: jsonBody({ close: [] }) },
+  { open: ['Action: ```json', 'Action:```json'], close: ['```'], read: jsonBody({ close: ['```'] }), lineStart: true, inFence: true },
+  { open: ['<|function_call|>', 'function call<|role_sep|>'], read: jsonBody({ close: [] }) },
+  { open: ['function call{'], read: readFromBracket, lineStart: true },
+  jsonEnvelope('<|action_start|><|plugin|>', '<|action_end|>'),
+  { open: ['functools['], read: readFromBracket },
 ]
+
+const values = markerSet(['{', '[{', '[ {', '[\n'])
+
+/** Reads a marker whose last character is the first of its value. */
+function* readFromBracket(reading: CallReading): Reading {
+  reading.cursor.unread(reading.opener.slice(-1))
+  const value = new Peek(values)
+  if (!value.feed(reading.cursor)) yield value
+  return value.matched === undefined ? 'text' : readJsonValues(reading, { close: [] }, [])
+}
 
 /**
  * Every marked form there is, for replies of a model that was offered native calls and wrote one as text all the same: leaked special
@@ -32,13 +50,11 @@ export const salvage: Dialect = {
     ...gemmaEnvelopes,
     ...deepseekEnvelopes,
     ...kimiEnvelopes,
+    ...functionaryEnvelopes,
     ...others,
-    ...hermes.envelopes,
-    ...qwenCoder.envelopes,
-    ...invoke.envelopes,
-    ...mistral.envelopes,
-    ...pythonic.envelopes.filter(({ inFence }) => !inFence),
+    ...[hermes, qwenCoder, invoke, mistral, pythonic].flatMap(({ envelopes }) => envelopes.filter(({ inFence }) => !inFence)),
   ],
+  nameTag: readNameTag,
   resultMarkers: [
     ...hermes.resultMarkers,
     ...mistral.resultMarkers,

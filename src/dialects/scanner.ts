@@ -1,4 +1,5 @@
 import type { Cursor } from './cursor.ts'
+import { announcesExample, beginsItem, endsInColon, lastLineOf } from './examples.ts'
 import { backtick, LineState, midLine, newline } from './line-state.ts'
 import { type MarkerNode, type MarkerSet, wide } from './markers.ts'
 import { OpenValue } from './open-value.ts'
@@ -9,11 +10,9 @@ export const nothing = -1
 export const bareStart = -2
 
 /** How many characters before a position its surroundings are judged by. */
-const leadLength = 96
-
-/** Words that announce an example, in the line before an unmarked call. */
-const announcesExample =
-  /\b(e\.?g|for instance|examples?|such as|like this|looks? like|syntax|format|schema|template)\b|例如|比如|例子|示例|格式|語法|语法/i
+const leadLength = 240
+/** And how many of its own line. */
+const ownLength = 32
 
 /** What a scanner looks for. */
 export interface Lookout {
@@ -34,12 +33,14 @@ export class TextScanner {
   readonly line: LineState = new LineState()
   /** Whether the marker found last began its line. */
   foundAtHead = false
+  /** Whether what `scan` stopped before stands alone: at a line's head, behind a colon or behind another call. */
+  alone = false
   #lookout: Lookout
   #node: MarkerNode
   /** The line state before the marker that is being read. */
   readonly #before: LineState = new LineState()
   readonly #value: OpenValue = new OpenValue()
-  /** The last characters given out, kept only if unmarked calls are looked for. */
+  /** The last characters given out. */
   #lead = ''
   readonly #out: (text: string) => void
 
@@ -144,7 +145,6 @@ export class TextScanner {
   }
 
   #remember(text: string): void {
-    if (this.#lookout.bare.length === 0) return
     // Cut now and then, not each time: a cut flattens the rope.
     if (text.length >= leadLength) this.#lead = text.slice(-leadLength)
     else {
@@ -153,20 +153,35 @@ export class TextScanner {
     }
   }
 
-  #startsBare(code: number, held: string, chunk: string, from: number, at: number): boolean {
-    if (this.#value.open) return false
-    if (this.line.atHead && this.line.fence === 0 && this.#lookout.bareAtHead.has(code)) return true
-    return this.#lookout.bare.includes(code) && this.#mayBeCall(held, chunk, from, at)
+  /** True when the text, as far as it has been given out, announces what comes next as an example. */
+  get announcesExample(): boolean {
+    return this.line.example || announcesExample(lastLineOf(this.#lead.slice(-leadLength)))
   }
 
-  #mayBeCall(held: string, chunk: string, from: number, at: number): boolean {
+  /** Gives out a call that is an example. What stands below it, up to a blank line, belongs to it. */
+  passExample(text: string): void {
+    this.line.note(text)
+    this.line.example = true
+    this.pass(text)
+  }
+
+  #startsBare(code: number, held: string, chunk: string, from: number, at: number): boolean {
+    if (this.#value.open) return false
     const { line } = this
-    if (line.atHead || line.afterCall) return true
-    if (line.fence !== 0) return false
-    let lead = chunk.slice(Math.max(from, at - leadLength), at)
-    if (lead.length < leadLength) lead = (this.#lead + held + lead).slice(-leadLength)
-    lead = lead.slice(lead.lastIndexOf('\n') + 1).trimEnd()
-    // `**Call:**`, but not the colon behind a key of JSON.
-    return /[^"'\s][*_]{0,3}\s{0,8}[:：][*_]{0,3}$/.test(lead) && !announcesExample.test(lead)
+    // A fence that holds calls is read as a whole.
+    if (line.fence !== 0 && !line.afterCall) return false
+    const named = line.atHead && this.#lookout.bareAtHead.has(code)
+    if (!named && !this.#lookout.bare.includes(code)) return false
+    if (line.afterCall) {
+      this.alone = true
+      return true
+    }
+    this.alone = line.atHead
+    if (this.alone) return true
+    let lead = chunk.slice(Math.max(from, at - ownLength), at)
+    if (lead.length < ownLength) lead = (this.#lead + held + lead).slice(-ownLength)
+    const own = lead.slice(lead.lastIndexOf('\n') + 1).trimEnd()
+    this.alone = endsInColon(own) || beginsItem(own)
+    return this.alone || !line.inCode
   }
 }

@@ -18,6 +18,10 @@ const blankCharacters = [' ', '\n', '\t', '\r']
 const blanks = markerSet(blankCharacters)
 const nameEnds = markerSet([...blankCharacters, '/>', '>', '=', '"', '<'])
 const anyTag = markerSet(['<'])
+const tagBorders = markerSet(['>', '<'])
+const commentEnd = markerSet(['-->'])
+/** What stands behind a `<` that begins no parameter. */
+const others = markerSet(['!--', '/', ...blankCharacters, ...'0123456789='])
 const contentEnds = markerSet(['</', open])
 const usualHead = form` name="${nameGap}">`
 const usualParameter = form`${nameGap} value="${textGap}"${blankGap}/>`
@@ -28,7 +32,7 @@ const usualParameter = form`${nameGap} value="${textGap}"${blankGap}/>`
  */
 export const toolAction: Dialect = {
   name: 'tool-action',
-  envelopes: [{ open: [open], read: readToolAction }],
+  envelopes: [{ open: [open], read: readToolAction, inExample: true }],
   resultMarkers: ['<tool_result'],
   prompt: (tools) => `${describeTools(tools)}${tools.length === 0 ? '' : `\n\n${instructions}${renderExample(tools)}`}`,
   renderCalls: (calls) => calls.map(renderCall).join('\n'),
@@ -83,8 +87,11 @@ function* readToolAction(reading: CallReading): Reading {
     if (tag.matched === close) {
       const end = new Match(tagEnd)
       if (!end.feed(cursor)) yield end
-      if (end.matched === undefined) return 'text'
-      break
+      if (end.matched !== undefined) break
+      // `</tool_actions>` closes something else.
+      if (!(yield* skipTag(reading))) return 'text'
+      repairs.push('stray closing tag left out')
+      continue
     }
     if (tag.matched === undefined) {
       const between = new Until(anyTag)
@@ -100,12 +107,39 @@ function* readToolAction(reading: CallReading): Reading {
     }
     const usualTag = new Usual(usualParameter)
     if (!usualTag.feed(cursor)) yield usualTag
+    const left = usualTag.fits ? undefined : yield* skipOther(reading)
+    if (left === 'open') return 'text'
+    if (left !== undefined) {
+      repairs.push(left)
+      continue
+    }
     const parameter = usualTag.fits ? { name: usualTag.name, value: decodeEntities(usualTag.text) } : yield* readParameter(reading, repairs)
     if (parameter === undefined) return 'text'
     setOwn(args, parameter.name, readTypedValue(parameter.value, tools.property(name, parameter.name)))
   }
   reading.call(finishCall(name, args, repairs))
   return 'done'
+}
+
+/** Reads what `<` begins if that is no parameter, and names it: a comment, another's closing tag, or nothing but the sign. */
+function* skipOther(reading: CallReading): Generator<Wait, string | undefined> {
+  const { cursor } = reading
+  const kind = new Match(others, false)
+  if (!kind.feed(cursor)) yield kind
+  if (kind.matched === '!--') {
+    const comment = new Until(commentEnd)
+    if (!comment.feed(cursor)) yield comment
+    return comment.marker === undefined ? 'open' : 'comment left out'
+  }
+  if (kind.matched === '/') return (yield* skipTag(reading)) ? 'stray closing tag left out' : 'open'
+  return kind.matched === undefined ? undefined : 'text between parameters left out'
+}
+
+/** Reads the rest of a tag. False when it has no end. */
+function* skipTag({ cursor }: CallReading): Generator<Wait, boolean> {
+  const rest = new Until(tagBorders, 256)
+  if (!rest.feed(cursor)) yield rest
+  return rest.marker === '>'
 }
 
 interface Head {
@@ -142,14 +176,20 @@ function* readParameter(reading: CallReading, repairs: string[]): Generator<Wait
   const name = named ? (values.name ?? '') : text
   const value = Object.hasOwn(values, 'value') ? values.value : undefined
   if (empty) return { name, value: value ?? '' }
-  const content = yield* readContent(reading, text)
+  if (value !== undefined) {
+    const closing = new Match(new MarkerSet([`</${text}>`]))
+    if (!closing.feed(cursor)) yield closing
+    if (closing.matched === undefined) repairs.push('closing tag of a parameter missing')
+    return { name, value }
+  }
+  const content = yield* readContent(reading, text, repairs)
   if (content === undefined) return undefined
-  if (value === undefined) repairs.push('value written as content')
-  return { name, value: value ?? content }
+  repairs.push('value written as content')
+  return { name, value: content }
 }
 
-/** Reads what stands between `<name>` and `</name>`, both of them included. */
-function* readContent(reading: CallReading, name: string): Generator<Wait, string | undefined> {
+/** Reads what stands behind `<name>` up to and with `</name>`, or up to the end of the call. */
+function* readContent(reading: CallReading, name: string, repairs: string[]): Generator<Wait, string | undefined> {
   const { cursor } = reading
   let content = ''
   for (;;) {
@@ -160,12 +200,15 @@ function* readContent(reading: CallReading, name: string): Generator<Wait, strin
     if (until.marker !== '</') return undefined
     const end = new Match(new MarkerSet([name, close.slice(2)]), false)
     if (!end.feed(cursor)) yield end
-    if (end.matched === name) {
-      const closing = new Match(tagEnd)
-      if (!closing.feed(cursor)) yield closing
-      return closing.matched === undefined ? undefined : decodeEntities(content)
+    const closing = new Match(tagEnd)
+    if (end.matched !== undefined && !closing.feed(cursor)) yield closing
+    if (closing.matched !== undefined) {
+      if (end.matched !== name) {
+        cursor.unread(`${close}${closing.blanks}>`)
+        repairs.push('closing tag of a parameter missing')
+      }
+      return decodeEntities(content)
     }
-    if (end.matched !== undefined) return undefined
-    content += '</'
+    content += `</${end.matched ?? ''}`
   }
 }

@@ -20,6 +20,9 @@ const thinking: readonly (readonly [string, string])[] = [
   ['<|START_THINKING|>', '<|END_THINKING|>'],
 ]
 
+/** A call may be written as a string. */
+const quotes = [34, 39]
+
 /** A dialect, made ready for the scanner: what to look for and what each marker is for. */
 export class Watch {
   /** What is looked for while the model thinks aloud. */
@@ -31,7 +34,7 @@ export class Watch {
   readonly #watched: readonly Watched[]
   readonly #thinkWatched: readonly Watched[]
 
-  constructor(dialect: Dialect) {
+  constructor(dialect: Dialect, nameTags: readonly string[]) {
     const bare = new Map<number, ReadBody>()
     for (const form of dialect.bare ?? []) for (const start of form.starts ?? []) bare.set(start.charCodeAt(0), form.read)
     this.bare = bare
@@ -42,6 +45,10 @@ export class Watch {
       if (!watched.has(one.marker)) watched.set(one.marker, one)
     }
     for (const envelope of dialect.envelopes) for (const marker of envelope.open) add({ marker, envelope })
+    if (dialect.nameTag !== undefined) {
+      const envelope: Envelope = { open: nameTags, read: dialect.nameTag }
+      for (const marker of nameTags) add({ marker, envelope })
+    }
     for (const envelope of dialect.envelopes) for (const marker of envelope.close ?? []) add({ marker, role: 'close' })
     for (const marker of dialect.resultMarkers) add({ marker, role: marker.endsWith(':') ? 'result line' : 'result' })
     // A character can't both begin an unmarked call and a marker.
@@ -60,7 +67,7 @@ export class Watch {
   /** What is looked for in an answer, when tools of these names were offered. */
   lookout(names: readonly string[]): Lookout {
     if (this.bareName === undefined || names.length === 0) return this.#lookout
-    return { ...this.#lookout, bareAtHead: new Set(names.map((name) => name.charCodeAt(0))) }
+    return { ...this.#lookout, bareAtHead: new Set([...quotes, ...names.map((name) => name.charCodeAt(0))]) }
   }
 
   at(index: number): Watched {
@@ -81,13 +88,25 @@ function lookoutFor(watched: readonly Watched[], bare: readonly number[]): Looko
   return { markers: new MarkerSet(watched.map(({ marker }) => marker)), starts, bare, bareAtHead: new Set() }
 }
 
-const watches = new WeakMap<Dialect, Watch>()
+/** How many sets of tools one dialect is kept ready for. */
+const mostWatches = 8
+const watches = new WeakMap<Dialect, Map<string, Watch>>()
 
-export function watchFor(dialect: Dialect): Watch {
-  let watch = watches.get(dialect)
+/** The dialect made ready, for tools of these names if it looks for them. */
+export function watchFor(dialect: Dialect, names: readonly string[]): Watch {
+  const nameTags = dialect.nameTag === undefined ? [] : names.map((name) => `<${name}>`)
+  const key = nameTags.join('')
+  let known = watches.get(dialect)
+  if (known === undefined) {
+    known = new Map()
+    watches.set(dialect, known)
+  }
+  let watch = known.get(key)
   if (watch === undefined) {
-    watch = new Watch(dialect)
-    watches.set(dialect, watch)
+    watch = new Watch(dialect, nameTags)
+    const [oldest] = known.keys()
+    if (known.size === mostWatches && oldest !== undefined) known.delete(oldest)
+    known.set(key, watch)
   }
   return watch
 }

@@ -228,6 +228,35 @@ describe('tags beside native calls', () => {
     },
   )
 
+  it.each([
+    ['tags', tag('add', ['a', '1'], ['b', '2'])],
+    ['tool-action', tag('add', ['a', '1'], ['b', '2'])],
+    ['json', '{"name": "add", "arguments": {"a": 1, "b": 2}}'],
+    ['hermes', '<tool_call>\n{"name": "add", "arguments": {"a": 1, "b": 2}}\n</tool_call>'],
+    ['pythonic', '[add(a=1, b=2)]'],
+  ])('S1-31 enableToolActionParsing: false wins over toolCalling %j: text passes verbatim, nothing runs', async (toolCalling, content) => {
+    await using on = await open([content, content])
+    const { ran, tools } = makeTools()
+    const settings = { model: on.settings, tools, toolCalling, enableToolActionParsing: false }
+    const { result, seen } = await watch(new AgentRunner(settings))
+    expect(result).toMatchObject({ output: content, stopReason: 'answered', iterations: 1 })
+    expect(seen).toEqual([`text ${content}`])
+    const unwatched = await new AgentRunner({ ...settings, stream: false }).run('go')
+    expect(unwatched).toMatchObject({ output: content, iterations: 1 })
+    expect(ran).toEqual([])
+  })
+
+  it('S1-31 enableToolActionParsing: false wins over a model’s own dialect, and over its salvaging of leaked calls', async () => {
+    const content = '<tool_call>\n{"name": "add", "arguments": {"a": 1, "b": 2}}\n</tool_call>'
+    for (const own of [{ dialect: 'hermes' }, { salvageTextCalls: true }]) {
+      await using on = await open([content])
+      const { ran, tools } = makeTools()
+      const runner = new AgentRunner({ model: { ...on.settings, ...own }, tools, enableToolActionParsing: false })
+      expect(await runner.run('go')).toMatchObject({ output: content, iterations: 1 })
+      expect(ran).toEqual([])
+    }
+  })
+
   it('S1-32 S1-33 a response with native calls and tags: the native calls run, the tags come out as text in their place', async () => {
     const content = `First ${tag('add', ['a', '1'])} then </tool_action> words`
     const turn = { text: content, toolCalls: [{ name: 'fail', arguments: {} }] }

@@ -67,6 +67,43 @@ describe('json', () => {
   })
 
   it.each([
+    ['a sentence', 'Let me check. ', ''],
+    ['a word', 'ok ', ''],
+    ['a dash', '- ', ''],
+    ['a number', '1. ', ''],
+    ['a word, and blanks behind it', 'ok ', ' \n\n'],
+  ])('S0-28 a call that ends the reply, whatever stands before it: %s', (_, before, behind) => {
+    for (const pieces of cuts(before + call + behind)) {
+      expect(read(pieces)).toMatchObject({ calls: [oslo], text: before + behind.slice(behind.length), rejected: [] })
+    }
+  })
+
+  it('S0-28 several calls that end the reply together, and calls in the items of a list', () => {
+    expect(read(`I do both: first ${call}, then`).calls).toEqual([])
+    expect(read(`I do both ${call}, ${call}`).calls).toEqual([oslo, oslo])
+    expect(read(`Two:\n1. ${call}\n2. ${call}\nDone.`).calls).toEqual([oslo, oslo])
+  })
+
+  it.each([
+    ['words', ' and wait.'],
+    ['a full stop', '.'],
+    ['a closing quote', '"'],
+    ['a further line', '\nThat is all.'],
+  ])('S0-26 S0-28 in a sentence that goes on it is text: %s', (_, behind) => {
+    for (const pieces of cuts(`ok ${call}${behind}`)) expect(read(pieces)).toMatchObject({ calls: [], text: `ok ${call}${behind}` })
+  })
+
+  it('H15 of a response that was cut nobody knows that a call ended it', () => {
+    expect(readWith(`ok ${call}`, { dialect: 'json', reason: 'length' })).toMatchObject({ calls: [], text: `ok ${call}` })
+  })
+
+  it('S0-28 a declared name as the key, with arguments that the tool has', () => {
+    expect(read('{"get_weather": {"city": "Oslo"}}').calls).toEqual([oslo])
+    expect(read('[{"get_weather": {"city": "Oslo"}}, {"ping": {}}]').calls).toEqual([oslo, { name: 'ping', arguments: {} }])
+    expect(read('{"get_weather": {"description": "Gets it."}}').calls).toEqual([])
+  })
+
+  it.each([
     ['an unknown tool', '{"name": "fly", "arguments": {"city": "Oslo"}}'],
     ['a list with an unknown tool', `[${call}, {"name": "fly", "arguments": {}}]`],
     ['no arguments', '{"name": "get_weather"}'],

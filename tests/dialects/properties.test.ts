@@ -47,6 +47,31 @@ const piece = fc.constantFrom(
   ],
   ...['Action: ping\n', 'Action Input: ', 'Observation: ', '<tool_response>', '<think>', '</think>', '```json\n', '```', '`', '"""', "'"],
   ...[
+    'ping(),',
+    "'ping()'",
+    '`ping()`',
+    'ping\n{',
+    'get\\_weather(city=Oslo)',
+    '[get_weather(city=1+',
+    '{"ping": {',
+    '- ',
+    '1. ',
+    'For example:',
+  ],
+  ...[
+    '>>>ping\n',
+    '>>>all\n',
+    '<ping>',
+    '</ping>',
+    '<get_weather><city>',
+    '</city>',
+    '<!--',
+    '-->',
+    'functools[',
+    'Action: ```json\n',
+    '```python\n',
+  ],
+  ...[
     '\n',
     '\n\n',
     ' ',
@@ -131,7 +156,8 @@ describe('every parser', () => {
         }
         const parser = openTextToolParser(
           { dialect: name, tools },
-          { text: keep, call: (_, raw) => keep(raw), reject: keep, skipped: keep },
+          // Calls that only show together are reported with the first one's markup.
+          { text: keep, call: (_, raw) => (raw === '' ? undefined : keep(raw)), reject: keep, skipped: keep },
         )
         for (const one of cut(whole, at)) parser.push(one)
         parser.end(end)

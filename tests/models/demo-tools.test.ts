@@ -9,7 +9,7 @@ import { type ChatMessage, hasToolCalls } from '../../src/messages.ts'
 import { demoModel } from '../../src/models/demo.ts'
 import { builtinTools } from '../../src/tools/builtin/index.ts'
 import { defineTool } from '../../src/tools/tool.ts'
-import { linesOf, pathsUnder, type Workspace, workspace } from './demo-workspace.ts'
+import { type Workspace, workspace } from './demo-workspace.ts'
 
 /** The demo with the real tools through the real loop, over a folder on disk. */
 const logger = createLogger({ level: 'silent' })
@@ -32,60 +32,38 @@ function agent(): AgentRunner {
 }
 
 describe('the demo with the built-in tools', () => {
-  const inSrc = pathsUnder('src', ['.ts', '.tsx', '.mts'], files)
-  it.each<[string, string, tools: string[]]>([
+  it.each<[string, string | RegExp, tools: string]>([
     [
       'How many TypeScript files are under src, which is the longest, and what is its line count times 37?',
-      `There are ${inSrc.length} TypeScript files under src. The longest is src/agent/runner.ts with 48 lines. 48 × 37 = 1776.`,
-      ['list_files', 'calculate'],
+      'There are 8 TypeScript files in src. The longest TypeScript file in src is src/agent/runner.ts, 48 lines. 48 × 37 = 1776.',
+      'list_files list_files calculate',
     ],
+    ['How long is the README?', /^README\.md has 24 lines and \d+ bytes\.$/, 'list_files'],
+    ["How long is 'src/two words.ts'?", 'src/two words.ts has 2 lines and 4 bytes.', 'list_files'],
+    ['how many TypeScript test files are there?', 'There are 3 TypeScript test files in this project.', 'list_files'],
+    ["what's in src?", /^src has 2 folders and 3 files:\n- src\/agent\/\n- src\/tools\/\n- src\/index\.ts\n/, 'list_files list_files'],
+    ['Which files mention startTurn?', /^“startTurn” is found on 3 lines in 2 files in this project:/, 'search_files'],
+    ['Where is startTurn defined?', /- src\/agent\/turn\.ts:2: export function startTurn\(\) \{\}$/, 'search_files'],
+    ['Show the last 2 lines of config/a.yaml', 'config/a.yaml, lines 3 to 4 of 4:\n\n```\nline 3\nline 4\n```', 'list_files read_file'],
+    ['What version is this?', 'The version in package.json: 1.2.3.', 'read_file'],
+    ['What day is it in Tokyo?', 'In Tokyo it is Tuesday, 2026-02-03.', 'current_time'],
+    ['what is 0.1 plus 0.2', '0.1 + 0.2 = 0.3.', 'calculate'],
+    ['what is 15% of 240?', '15% of 240 = 36.', 'calculate'],
+    ['what is 17 modulo 5?', '17 mod 5 = 2.', 'calculate'],
+    ['what is 2 to the power of 100', '2 ^ 100 = 1267650600228229401496703205376.', 'calculate'],
+    ['what is 10 / 0', '`calculate` failed: Division by zero.', 'calculate'],
     [
-      'How many TypeScript test files are under tests, which is the shortest, and what is its line count divided by 3?',
-      'There are 3 TypeScript test files under tests. The shortest is tests/tools/tool.spec.ts with 10 lines. 10 ÷ 3 ≈ 3.333333.',
-      ['list_files', 'calculate'],
+      'how many files are in scr',
+      '`list_files` failed: "scr" does not exist in the workspace; `list_files` shows what does.',
+      'list_files',
     ],
-    [
-      'How many Ruby files are under src, and which is the largest?',
-      'There are no Ruby files under src, so there is no largest one.',
-      ['list_files'],
-    ],
-    [
-      'Are there more YAML files under config or docs?',
-      'There are more under config: 2 YAML files under config, no YAML files under docs (difference: 2).',
-      ['list_files', 'list_files'],
-    ],
-    ['How many folders are under src?', 'There are 3 folders under src.', ['list_files']],
-    [
-      'Which files mention startTurn?',
-      '2 files in this project mention “startTurn”: docs/guide.md (line 1), src/agent/turn.ts (lines 2, 3).',
-      ['search_files'],
-    ],
-    [
-      'Where is startTurn defined?',
-      'A definition of “startTurn” is found on 1 line in 1 file in this project:\n- src/agent/turn.ts:2: export function startTurn() {}',
-      ['search_files'],
-    ],
-    ['how long is src/index.ts?', 'src/index.ts has 12 lines.', ['list_files']],
-    ["how long is 'src/two words.ts'?", 'src/two words.ts has 2 lines.', ['list_files']],
-    [
-      'Show the last 2 lines of package.json',
-      'package.json, lines 3 to 4 of 4:\n\n```\n  "version": "1.2.3"\n}\n```',
-      ['read_file', 'read_file'],
-    ],
-    ['What day is it in Tokyo?', 'In Tokyo it is Tuesday, 2026-02-03.', ['current_time']],
-    ['what is 0.1 plus 0.2', '0.1 + 0.2 = 0.3.', ['calculate']],
-    ['what is 17 modulo 5?', '17 mod 5 = 2.', ['calculate']],
-    ['what is 2 to the power of 100', '2 ^ 100 = 1267650600228229401496703205376.', ['calculate']],
-    ['what is 10 / 0', '`calculate` failed: Division by zero.', ['calculate']],
-    ['how many source files are in src?', 'There are 9 source files under src.', ['list_files']],
-    ['how many TypeScript or test files are there?', 'There are 12 TypeScript or test files in this project.', ['list_files']],
   ])('%s', async (request, answer, tools) => {
     const result = await agent().run(request)
     expect(result.stopReason).toBe('answered')
-    expect(result.output).toBe(answer)
-    expect(
-      result.messages.flatMap((message) => (hasToolCalls(message) ? message.toolCalls.map((call) => call.function.name) : [])),
-    ).toEqual(tools)
+    if (typeof answer === 'string') expect(result.output).toBe(answer)
+    else expect(result.output).toMatch(answer)
+    const called = result.messages.flatMap((message) => (hasToolCalls(message) ? message.toolCalls.map((call) => call.function.name) : []))
+    expect(called.join(' ')).toBe(tools)
   })
 
   it('passes on what a tool refuses', async () => {
@@ -111,9 +89,9 @@ describe('the demo with the built-in tools', () => {
     }
     expect(answers).toEqual([
       'There are 12 TypeScript files in this project.',
-      'There are 4 TypeScript files under tests.',
+      'There are 4 TypeScript files in tests.',
       '4 × 2 = 8.',
-      'The longest TypeScript file under tests is tests/agent/runner.test.ts with 77 lines.',
+      'The longest TypeScript file in tests is tests/agent/runner.test.ts, 77 lines.',
     ])
   })
 
@@ -126,7 +104,7 @@ describe('the demo with the built-in tools', () => {
     expect(pieces.length).toBeGreaterThan(5)
     expect(pieces.join('')).toBe(output)
     expect(output).toBe((await agent().run(request)).output)
-    expect(output).toBe(`docs/guide.md, the longest file under docs, has ${linesOf('docs/guide.md')} lines.`)
+    expect(output).toMatch(/^docs\/guide\.md has 60 lines/)
   })
 
   it('calls a tool of the user’s own when it is named, and says so when one is denied', async () => {

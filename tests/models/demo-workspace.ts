@@ -14,7 +14,20 @@ function text(lines: number, word = 'line'): string {
 
 export const workspace: Workspace = {
   'README.md': `# Sample\n\nThe first paragraph has seven words here.\nTODO: more\n${text(20)}`,
-  'package.json': '{\n  "name": "sample",\n  "version": "1.2.3"\n}\n',
+  'package.json': `${JSON.stringify(
+    {
+      name: 'sample',
+      version: '1.2.3',
+      description: 'A sample to look at.',
+      license: 'MIT',
+      engines: { node: '>=22' },
+      scripts: { test: 'vitest run', build: 'tsc' },
+      dependencies: { zod: '^4.0.0' },
+      devDependencies: { vitest: '5.1.0', typescript: '7.0.2' },
+    },
+    null,
+    2,
+  )}\n`,
   'src/index.ts': text(12),
   'src/agent/runner.ts': text(48),
   'src/agent/turn.ts': `// TODO first\nexport function startTurn() {}\nstartTurn() // TODO twice TODO\n${text(28)}`,
@@ -79,20 +92,21 @@ function matching(args: JsonObject, files: Workspace): string[] {
   })
 }
 
-function listFolders(folder: string, files: Workspace): string[] {
+function listFolders(folder: string, files: Workspace, isDeep: boolean): string[] {
   const folders = Object.keys(files).flatMap((path) =>
     path
       .split('/')
       .slice(0, -1)
       .map((_, at, parts) => parts.slice(0, at + 1).join('/')),
   )
-  return [...new Set(folders)].filter((path) => folder === '.' || path.startsWith(`${folder}/`)).sort()
+  const below = (path: string) => (folder === '.' ? path : path.startsWith(`${folder}/`) ? path.slice(folder.length + 1) : '')
+  return [...new Set(folders)].filter((path) => below(path) !== '' && (isDeep || !below(path).includes('/'))).sort()
 }
 
 function listFiles(args: JsonObject, files: Workspace): Json {
   const withLines = args.lines === true
   const isText = (path: string) => !files[path]?.includes('\u0000')
-  const paths = args.folders === true ? listFolders(folderOf(args, files), files) : matching(args, files)
+  const paths = args.folders === true ? listFolders(folderOf(args, files), files, args.recursive !== false) : matching(args, files)
   const entries = paths.map((path) => ({
     path,
     bytes: bytesOf(path, files),
@@ -179,7 +193,7 @@ function currentTime(args: JsonObject): Json {
   return { iso: `${date}T${time}`, date, time, weekday: show({ weekday: 'long' }, 'en-US'), timeZone, utcOffset: '+00:00' }
 }
 
-export const page = { title: 'Example Domain', text: 'Example Domain\nThis domain is for use in examples.\n' }
+const page = { title: 'Example Domain', text: 'This domain is for use in examples.\n' }
 
 function toolsOver(files: Workspace = workspace): Record<string, ToolFunction> {
   return {
@@ -188,7 +202,13 @@ function toolsOver(files: Workspace = workspace): Record<string, ToolFunction> {
     search_files: (args) => searchFiles(args, files),
     calculate: ({ expression }) => ({ expression: expression ?? '', result: evaluate(String(expression)) }),
     current_time: currentTime,
-    fetch_url: ({ url }) => ({ url: url ?? '', status: 200, contentType: 'text/html', text: page.text, bytes: 1256 }),
+    fetch_url: ({ url }) => ({
+      url: url ?? '',
+      status: 200,
+      contentType: 'text/html',
+      text: `Title: ${page.title}\n\n${page.text}`,
+      bytes: 1256,
+    }),
   }
 }
 
@@ -213,7 +233,7 @@ export function definitionsOf(names: readonly string[] = Object.keys(parameters)
   }))
 }
 
-export interface Call {
+interface Call {
   tool: string
   args: JsonObject
 }

@@ -65,8 +65,10 @@ describe('demoModel', () => {
     expect(whole.pieces).toEqual([response.text])
   })
 
-  it('reports no usage, because it counts no tokens', async () => {
-    expect(await demoModel().generate({ messages: user('hello') })).not.toHaveProperty('usage')
+  it('reports a usage by length, which grows with the conversation', async () => {
+    const [short, long] = await Promise.all(['hello', 'hello '.repeat(100)].map((text) => demoModel().generate({ messages: user(text) })))
+    expect(short?.usage?.inputTokens).toBeGreaterThan(0)
+    expect(long?.usage?.inputTokens).toBeGreaterThan(100)
   })
 
   it('rejects with `aborted`, before it begins and while it speaks', async () => {
@@ -119,19 +121,20 @@ describe('demoModel', () => {
 })
 
 describe('tools that are not there', () => {
-  it('says which one it would need, and answers the rest', async () => {
+  it('says which one it would need, and calls no other for half an answer', async () => {
     const { answer, calls } = await converse(question, { tools: definitionsOf(['current_time']) })
-    expect(calls.map(({ tool }) => tool)).toEqual(['current_time'])
-    expect(answer).toBe(
-      'I would need the tool `list_files` for that, and it is not offered to me here. In Tokyo it is 13:05 (Asia/Tokyo, UTC+00:00).',
-    )
+    expect(calls).toEqual([])
+    expect(answer).toMatch(/^I can't answer “.*”\. I would need the tool `list_files`, which is not offered to me here\. /)
+    expect(answer).toMatch(/What works here: What time is it in Tokyo\?\n/)
   })
 
-  it.each([{ tools: [] }, { toolChoice: 'none' as const }])('invents nothing with %j', async (options) => {
-    const { answer, calls } = await converse('How many files are in src, which is the longest, and what is 12 * 37?', options)
+  it('invents nothing without tools, or when it may call none', async () => {
+    const request = 'How many files are in src, which is the longest, and what is 12 * 37?'
+    const { answer, calls } = await converse(request, { tools: [] })
     expect(calls).toEqual([])
-    expect(answer).toBe(
-      'I would need the tool `list_files` for that, and it is not offered to me here. I would need the tool `calculate` for that, and it is not offered to me here.',
+    expect(answer).toContain('I would need the tool `list_files`')
+    expect((await converse(request, { toolChoice: 'none' })).answer).toBe(
+      'I would need the tool `list_files` for that, and may not call it here.',
     )
   })
 
@@ -139,7 +142,7 @@ describe('tools that are not there', () => {
     const { messages } = await converse(question)
     const { text, toolCalls } = await demoModel().generate({ messages: messages.slice(0, -1), tools, toolChoice: 'none' })
     expect(toolCalls).toEqual([])
-    expect(text).toBe('There are 7 TypeScript files under src. In Tokyo it is 13:05 (Asia/Tokyo, UTC+00:00).')
+    expect(text).toBe('There are 7 TypeScript files in src. In Tokyo it is 13:05 (Asia/Tokyo, UTC+00:00).')
   })
 
   it('calls only the tool it is told to call, and says so when it needs no call where one is asked for', async () => {
@@ -152,7 +155,7 @@ describe('tools that are not there', () => {
 })
 
 describe('what it is, and what it is not', () => {
-  it.each(['hello', 'Who are you?', 'help', 'What can you do?'])(
+  it.each(['hello', 'Who are you?', 'help', 'What can you do?', 'what tools do you have?', 'Are you ChatGPT?'])(
     '%s: says that it is a demo, and how to use a real model',
     async (request) => {
       const { answer, calls } = await converse(request)
@@ -164,63 +167,32 @@ describe('what it is, and what it is not', () => {
     },
   )
 
-  it.each([
-    'Write a poem about the sea',
-    'Delete all TypeScript files under src',
-    'Why is the sky blue?',
-    'translate README.md to German',
-    'What is the weather in Paris?',
-    'How many functions are in src?',
-    'How many frobnicated files are there under src?',
-    'What is the longest line in README.md?',
-    'which folder under src has the most files?',
-    'How many hours until Christmas?',
-    'list',
-    'blah blah',
-  ])('%s: declines without calling anything', async (request) => {
-    const { answer, calls } = await converse(request)
-    expect(calls).toEqual([])
-    expect(answer).toMatch(/^I can't answer “/)
-    expect(answer).toContain('no language model')
-    expect(answer).toContain('- How many TypeScript files are under src')
-  })
-
   it('offers only examples for which it has the tools', async () => {
-    const { answer } = await converse('hello', { tools: definitionsOf(['calculate']) })
-    expect(answer).toContain('What is 15% of 240?')
-    expect(answer).not.toContain('TypeScript')
+    const { answer } = await converse('hello', { tools: definitionsOf(['calculate', 'weather']) })
+    expect(answer).toContain('- What is 15% of 240?')
+    expect(answer).toContain('- call weather')
+    expect(answer).not.toContain('files')
   })
 
-  it('answers what it can of a request, and names the rest', async () => {
-    const { answer } = await converse('How many TypeScript files are under src and what is the meaning of life?')
-    expect(answer).toMatch(/^There are 7 TypeScript files under src\. I could not answer “what is the meaning of life”: /)
-  })
-
-  it('says which words it left out', async () => {
-    const { answer } = await converse('How many TypeScript files under src compile?')
-    expect(answer).toBe("There are 7 TypeScript files under src. I left out “compile”, which I don't understand.")
-  })
-
-  it('adds nothing about itself to an answer', async () => {
-    expect((await converse('How many files are in config?')).answer).toBe('There are 3 files under config.')
-    expect((await converse('Hi! How many files are in config? Thanks!')).answer).toBe('There are 3 files under config.')
+  it('a greeting in front of a question needs no reply of its own', async () => {
+    expect((await converse('Hi! How many files are in config? Thanks!')).answer).toBe('There are 3 files in config.')
   })
 
   it('understands every example it is documented with, and every one it gives itself', async () => {
     const doc = readFileSync(new URL('../../src/models/demo.ts', import.meta.url), 'utf8')
     const { answer: help } = await converse('help')
+    const { answer: cannot } = await converse('Write a poem')
+    const worksHere = /What works here: (.+)/.exec(cannot)?.[1]?.split(' · ') ?? []
     const examples = [...doc.matchAll(/“([^”]+)”/g), ...help.matchAll(/^- (.+)$/gm)].map((match) =>
       (match[1] ?? '').replace(/\s*\n \*\s*/g, ' '),
     )
-    expect(examples.length).toBeGreaterThan(20)
-    for (const example of examples) {
-      const { answer } = await converse([
-        'How many TypeScript files are under src, which is the longest?',
-        'How many are in tests?',
-        example,
-      ])
-      expect(answer).not.toMatch(/can't answer|could not answer|left out/)
+    expect(worksHere).toHaveLength(3)
+    expect(examples.length).toBeGreaterThan(12)
+    for (const example of [...examples, ...worksHere]) {
+      const { answer } = await converse(['List the 3 longest TypeScript files in src', example])
+      expect(answer, example).not.toMatch(/can't answer|no question/)
     }
+    expect((await converse(['How many files are in src?', 'Double that'])).answer).toContain('× 2 =')
   })
 
   it('answers an empty message, and a conversation without one', async () => {

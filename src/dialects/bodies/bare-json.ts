@@ -1,4 +1,4 @@
-import type { CallReading, Reading, Wait } from '../dialect.ts'
+import type { BareForm, CallReading, Envelope, Reading, TextToolCall, Wait } from '../dialect.ts'
 import { markerSet } from '../markers.ts'
 import { Blanks, Match, Until } from '../waits.ts'
 import { argumentKeys, callsOfJson, listKeys, nameKeys } from './json-calls.ts'
@@ -6,6 +6,10 @@ import { readJsonText } from './json-text.ts'
 import { repairQuotes } from './quote-repair.ts'
 import { blankGap, form, nameGap, Usual } from './usual.ts'
 import { ValueFrame } from './value-frame.ts'
+
+/** A call as bare JSON: a model that is asked for another form writes that now and then. */
+export const unmarkedJson: readonly BareForm[] = [{ starts: ['{'], read: readBareJson }]
+export const fencedJson: Envelope = { open: ['```'], read: readFencedJson, inFence: true }
 
 /** Keys that may come before a call's name. */
 const otherKeys = ['type', 'id', 'tool_call_id', 'call_id', 'thought', 'thoughts', 'reasoning']
@@ -17,6 +21,7 @@ const brace = markerSet(['{'])
 const quotes = markerSet(['"', "'"])
 const colonSign = markerSet([':'])
 const valueStarts = markerSet(['"', "'", '{'])
+const callSeparators = markerSet([',', ';'])
 const braceLine = markerSet(['\n}'])
 const lineEnd = markerSet(['\n'])
 const infoEnds = markerSet(['\n', '{', '['])
@@ -29,52 +34,67 @@ const longestNamed = 16 * 1024 * 1024
 
 /**
  * Reads an object or a list that may be an unmarked call, of which the first bracket stands at the cursor. It must soon look like one:
- * with the first key that no call begins with, or the first name that no tool has, it is text.
+ * with the first key that no call begins with, or the first name that no tool has, it is text. With words before it in its line it is a
+ * call only if nothing but further calls comes behind it.
  */
 export function* readBareJson(reading: CallReading): Reading {
-  return (yield* readBareCalls(reading)) ? 'done' : 'text'
+  if (reading.alone) {
+    const calls = yield* readJsonCalls(reading)
+    for (const call of calls ?? []) reading.call(call)
+    return calls === undefined ? 'text' : 'done'
+  }
+  const all: TextToolCall[] = []
+  for (;;) {
+    const calls = yield* readJsonCalls(reading)
+    if (calls === undefined) return 'text'
+    all.push(...calls)
+    const next = new Match(callSeparators)
+    if (!next.feed(reading.cursor)) yield next
+    const blanks = new Blanks()
+    if (!blanks.feed(reading.cursor)) yield blanks
+    if (blanks.next === 123 || blanks.next === 91) continue
+    if (blanks.next !== -1 || reading.cut) return 'text'
+    for (const call of all) reading.call(call)
+    return 'done'
+  }
 }
 
-/** True when calls were read and reported. */
-function* readBareCalls(reading: CallReading): Generator<Wait, boolean> {
+/** The calls that stand at the cursor, if they do. */
+export function* readJsonCalls(reading: CallReading): Generator<Wait, TextToolCall[] | undefined> {
   const { cursor, tools } = reading
   const usual = new Usual(usualHead)
   if (!usual.feed(cursor)) yield usual
-  if (usual.fits && tools.resolve(usual.name) === undefined) return false
+  if (usual.fits && tools.resolve(usual.name) === undefined) return undefined
   const head = usual.fits ? { text: usual.whole, named: true } : yield* readHead(reading)
-  if (head === undefined) return false
+  if (head === undefined) return undefined
   const frame = new ValueFrame({ limit: head.named ? longestNamed : longestUnnamed })
   if (usual.fits) frame.begin(head.text)
   else cursor.unread(head.text)
   if (!frame.feed(cursor)) yield frame
   if (frame.state === 'broken' && head.named) return yield* readBroken(reading, frame.text, head.text.includes('\n'))
-  if (frame.state !== 'complete') return false
+  if (frame.state !== 'complete') return undefined
   const read = readJsonText(frame.text)
   const calls = read.ok ? callsOfJson(read.value, tools, 'bare') : undefined
-  if (!read.ok || !calls?.ok) return false
-  for (const call of calls.calls) {
-    reading.call(read.strict ? call : { ...call, repairs: [...(call.repairs ?? []), 'JSON that is not strict'] })
-  }
-  return true
+  if (!read.ok || !calls?.ok) return undefined
+  if (read.strict) return calls.calls
+  return calls.calls.map((call) => ({ ...call, repairs: [...(call.repairs ?? []), 'JSON that is not strict'] }))
 }
 
 /**
  * A call of a declared tool in which quotes can't be told apart: it ends with its line, or, when it was begun over several lines, with
  * the first line that begins with a brace.
  */
-function* readBroken(reading: CallReading, begun: string, severalLines: boolean): Generator<Wait, boolean> {
+function* readBroken(reading: CallReading, begun: string, severalLines: boolean): Generator<Wait, TextToolCall[] | undefined> {
   const { cursor, tools } = reading
   const rest = new Until(severalLines ? braceLine : lineEnd, longestNamed)
   if (!rest.feed(cursor)) yield rest
   if (rest.marker === '\n') cursor.unread('\n')
   const call = repairQuotes(`${begun}${rest.text}${severalLines ? (rest.marker ?? '') : ''}`.trim(), tools)
-  if (call === undefined || (reading.cut && cursor.atEnd)) return false
-  reading.call({ ...call, repairs: ['unescaped quotes'] })
-  return true
+  return call === undefined || (reading.cut && cursor.atEnd) ? undefined : [{ ...call, repairs: ['unescaped quotes'] }]
 }
 
 /** Reads what stands behind an opening fence, up to the closing one, if it begins with a call. */
-export function* readFencedJson(reading: CallReading): Reading {
+function* readFencedJson(reading: CallReading): Reading {
   const { cursor } = reading
   const info = new Until(infoEnds, 32)
   if (!info.feed(cursor)) yield info
@@ -87,7 +107,9 @@ export function* readFencedJson(reading: CallReading): Reading {
     const blanks = new Blanks()
     if (!blanks.feed(cursor)) yield blanks
     if (blanks.next !== 123 && blanks.next !== 91) return called && cursor.atEnd ? 'done' : 'text'
-    if (!(yield* readBareCalls(reading))) return 'text'
+    const calls = yield* readJsonCalls(reading)
+    if (calls === undefined) return 'text'
+    for (const call of calls) reading.call(call)
   }
 }
 
@@ -123,12 +145,13 @@ function* readHead(reading: CallReading): Generator<Wait, HeadRead | undefined> 
   if (!key.feed(cursor)) yield key
   text += key.text + (key.marker ?? '')
   const name = key.text.trim()
-  if (!firstKeys.has(name) || !(quoted ? key.marker === '"' || key.marker === "'" : key.marker === ':')) {
+  const byTool = reading.tools.has(name)
+  if (!(byTool || firstKeys.has(name)) || !(quoted ? key.marker === '"' || key.marker === "'" : key.marker === ':')) {
     // A bracket here may begin a call of its own.
     if (key.marker === '{' || key.marker === '[' || key.marker === '<' || key.marker === '\n') cursor.unread(key.marker)
     return undefined
   }
-  if (!nameKeys.includes(name)) return { text, named: false }
+  if (byTool || !nameKeys.includes(name)) return { text, named: byTool }
   if (quoted) {
     const colon = new Match(colonSign)
     if (!colon.feed(cursor)) yield colon

@@ -48,7 +48,7 @@ export function callsOfJson(value: unknown, tools: DeclaredTools, form: CallForm
   for (const key of ['function', 'tool', 'tool_call'])
     if (Object.hasOwn(value, key) && isRecord(value[key])) return callsOfJson(value[key], tools, form)
   const name = nameOf(value)
-  if (name === undefined) return callByToolKey(value, tools, form)
+  if (name === undefined) return callsByToolKey(value, tools, form)
   return callOf(name, value, tools, form)
 }
 
@@ -63,18 +63,19 @@ function callOf(written: string, value: Record<string, unknown>, tools: Declared
   if (key === undefined && form === 'bare') return { ok: false, problem: 'the call has no arguments' }
   const args = readArguments(key === undefined ? undefined : value[key], name, tools, repairs)
   if (args === undefined) return { ok: false, problem: `expected "${key}" to be an object` }
-  if (form === 'bare' && isDefinition(value, args, name, tools)) return { ok: false, problem: 'this is a definition of the tool' }
+  if (isDefinition(value, args, name, tools)) return { ok: false, problem: 'this is the definition of a tool, not a call' }
   return { ok: true, calls: [finishCall(name, args, repairs)] }
 }
 
-/** `{"get_weather": {"city": "Oslo"}}`: a declared tool's name as the only key. */
-function callByToolKey(value: Record<string, unknown>, tools: DeclaredTools, form: CallForm): JsonCalls {
-  const [key, ...others] = Object.keys(value)
-  const args = key === undefined ? undefined : value[key]
-  if (form === 'marked' && key !== undefined && others.length === 0 && tools.has(key) && isRecord(args)) {
-    return { ok: true, calls: [finishCall(key, args, [])] }
+/** `{"get_weather": {"city": "Oslo"}}`: the names of declared tools as keys. Unmarked, the arguments must be ones that those tools have. */
+function callsByToolKey(value: Record<string, unknown>, tools: DeclaredTools, form: CallForm): JsonCalls {
+  const calls: TextToolCall[] = []
+  for (const [key, args] of Object.entries(value)) {
+    const known = tools.has(key) && isRecord(args) && !isSchema(args) && (form === 'marked' || tools.declares(key, args))
+    if (!known) return { ok: false, problem: 'expected an object with "name" and "arguments"' }
+    calls.push(finishCall(key, args, []))
   }
-  return { ok: false, problem: 'expected an object with "name" and "arguments"' }
+  return calls.length > 0 ? { ok: true, calls } : { ok: false, problem: 'expected an object with "name" and "arguments"' }
 }
 
 export function finishCall(name: string, args: Record<string, unknown>, repairs: readonly string[]): TextToolCall {
@@ -115,8 +116,11 @@ export function readArguments(value: unknown, name: string, tools: DeclaredTools
 
 /** A model that repeats a tool's definition writes its JSON Schema where arguments would be. */
 function isDefinition(value: Record<string, unknown>, args: Record<string, unknown>, name: string, tools: DeclaredTools): boolean {
-  if (args.type === 'object' && isRecord(args.properties)) return true
-  if (!Object.hasOwn(value, 'description') || typeof value.description !== 'string') return false
-  const properties = tools.properties(name)
-  return properties === undefined || !Object.keys(args).every((key) => Object.hasOwn(properties, key))
+  if (isSchema(args) && !tools.declares(name, args)) return true
+  const described = Object.hasOwn(value, 'description') && typeof value.description === 'string'
+  return described && (Object.keys(args).length === 0 || !tools.declares(name, args))
+}
+
+function isSchema(args: Record<string, unknown>): boolean {
+  return isRecord(args.properties) && (args.type === undefined || args.type === 'object' || args.type === 'dict')
 }

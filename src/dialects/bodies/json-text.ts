@@ -69,6 +69,8 @@ export class LooseReader {
   at = 0
   problem: string | undefined
   readonly text: string
+  /** Bare names were written as markdown has them, `get\\_weather`: then strings are too. */
+  #markdown = false
 
   constructor(text: string) {
     this.text = text
@@ -91,6 +93,12 @@ export class LooseReader {
   /** Whether this character comes next. */
   stands(char: string): boolean {
     return this.code() === char.charCodeAt(0)
+  }
+
+  /** Whether this character comes next behind blanks. */
+  nextIs(char: string): boolean {
+    this.skipBlanks()
+    return this.stands(char)
   }
 
   /** The next character, or -1 at the end: past it `charCodeAt` is slow ever after. */
@@ -162,18 +170,31 @@ export class LooseReader {
     return word === '' ? this.fail('a key') : word
   }
 
-  /** A bare name; `''` when none stands here. */
+  /** A bare name, `''` when none stands here; with markdown's escapes left out. */
   readName(): string {
-    const { text, at } = this
-    let end = at
+    const { text } = this
+    const from = this.at
+    let end = this.#endOfName(from)
+    if (text.charAt(end) === '\\' && text.charAt(end + 1) === '_') {
+      while (text.charAt(end) === '\\' && text.charAt(end + 1) === '_') end = this.#endOfName(end + 2)
+      this.#markdown = true
+      this.at = end
+      return text.slice(from, end).replaceAll('\\_', '_')
+    }
+    this.at = end
+    return text.slice(from, end)
+  }
+
+  #endOfName(from: number): number {
+    const { text } = this
+    let end = from
     while (end < text.length && isPlainWordCode(text.charCodeAt(end))) end++
     // Most names are ASCII, for which a loop is faster than the expression.
     if (end < text.length && text.charCodeAt(end) >= 128) {
-      bareWord.lastIndex = at
-      end = at + (bareWord.exec(text)?.[0] ?? '').length
+      bareWord.lastIndex = from
+      end = from + (bareWord.exec(text)?.[0] ?? '').length
     }
-    this.at = end
-    return text.slice(at, end)
+    return end
   }
 
   #readList(depth: number, end: string): unknown {
@@ -217,7 +238,7 @@ export class LooseReader {
         }
         read += text.slice(from, i)
         const escaped = readEscape(text, i)
-        read += escaped.text
+        read += this.#markdown && escaped.text === '\\_' ? '_' : escaped.text
         i = escaped.end - 1
         from = escaped.end
       } else if (here === quoteCode && (quote === char || text.startsWith(quote, i))) {

@@ -59,7 +59,7 @@ function* readPythonBody(reading: CallReading, close: readonly string[]): Readin
 }
 
 /** True when the list at the cursor is one of JSON objects. Reads nothing. */
-function* listsObjects(reading: CallReading): Generator<Wait, boolean> {
+export function* listsObjects(reading: CallReading): Generator<Wait, boolean> {
   const match = new Match(bracket, false)
   if (!match.feed(reading.cursor)) yield match
   const blanks = new Blanks()

@@ -2,30 +2,66 @@ import { type DeclaredTools, isRecord, setOwn } from '../declared-tools.ts'
 import type { TextToolCall } from '../dialect.ts'
 import { finishCall } from './json-calls.ts'
 import { LooseReader } from './json-text.ts'
+import { readPythonValue } from './python-values.ts'
 
 export type PythonCalls = { ok: true; calls: TextToolCall[] } | { ok: false; problem: string }
 
-/** Reads `f(a=1)`, or a list of such calls, from finished text. */
+/**
+ * Reads `f(a=1)`, or several, in a list or not, from finished text. Models also write a call as a string, as `["f", {"a": 1}]`, or in
+ * backticks.
+ */
 export function readPythonCalls(text: string, tools: DeclaredTools): PythonCalls {
   const reader = new LooseReader(text)
+  const calls = readCalls(reader, tools)
+  reader.skipBlanks()
+  if (calls === undefined || reader.at < text.length)
+    return { ok: false, problem: reader.problem ?? `expected the end at position ${reader.at}` }
+  return calls.length > 0 ? { ok: true, calls } : { ok: false, problem: 'expected a call' }
+}
+
+function readCalls(reader: LooseReader, tools: DeclaredTools): TextToolCall[] | undefined {
   const listed = reader.take('[')
   const calls: TextToolCall[] = []
   for (;;) {
-    if (listed && reader.take(']')) break
     reader.skipBlanks()
-    const call = readCall(reader, tools)
-    if (call === undefined) return { ok: false, problem: reader.problem ?? 'expected a call' }
-    calls.push(call)
+    if (listed ? reader.take(']') : reader.at >= reader.text.length) return calls
+    const some = readItem(reader, tools)
+    if (some === undefined) return undefined
+    calls.push(...some)
     const more = reader.take(',') || (!listed && reader.take(';'))
     reader.skipBlanks()
-    if (listed ? !more && !reader.stands(']') : reader.at >= text.length) {
-      if (!listed) break
-      return { ok: false, problem: 'expected "," or "]" behind a call' }
-    }
+    if (!more && (listed ? !reader.stands(']') : reader.at < reader.text.length))
+      return reader.fail(listed ? '"," or "]" behind a call' : 'the end')
   }
-  reader.skipBlanks()
-  if (reader.at < text.length) return { ok: false, problem: `expected the end at position ${reader.at}` }
-  return calls.length > 0 ? { ok: true, calls } : { ok: false, problem: 'expected a call' }
+}
+
+function readItem(reader: LooseReader, tools: DeclaredTools): TextToolCall[] | undefined {
+  if (reader.standsAtQuote()) return readQuoted(reader, tools)
+  if (reader.take('(')) {
+    const pair = readItem(reader, tools)
+    return reader.take(')') ? pair : reader.fail('")"')
+  }
+  if (reader.take('`')) {
+    const call = readCall(reader, tools)
+    return reader.take('`') && call !== undefined ? [call] : reader.fail('a backtick')
+  }
+  const call = readCall(reader, tools)
+  return call && [call]
+}
+
+/** `"f(a=1)"`, or a name as a string and its arguments behind it. */
+function readQuoted(reader: LooseReader, tools: DeclaredTools): TextToolCall[] | undefined {
+  const text = reader.readValue(0)
+  if (typeof text !== 'string') return reader.fail('a call')
+  const name = tools.resolve(text)
+  if (name !== undefined && reader.take(',') && reader.nextIs('{')) {
+    const args = reader.readValue(0)
+    return isRecord(args) && reader.problem === undefined ? [finishCall(name, args, ['call written as a list'])] : undefined
+  }
+  const inner = new LooseReader(text)
+  const calls = inner.standsAtQuote() ? undefined : readCalls(inner, tools)
+  if (calls === undefined || calls.length === 0 || inner.at < text.length) return reader.fail('a call in the string')
+  return calls.map((call) => finishCall(call.name, call.arguments, [...(call.repairs ?? []), 'call written as a string']))
 }
 
 function readCall(reader: LooseReader, tools: DeclaredTools): TextToolCall | undefined {
@@ -40,18 +76,21 @@ function readCall(reader: LooseReader, tools: DeclaredTools): TextToolCall | und
   const args: Record<string, unknown> = {}
   for (let position = 0; !reader.take(')'); position++) {
     if (reader.problem !== undefined) return undefined
-    if (reader.text.startsWith('**{', reader.at)) {
-      reader.at += 2
+    const spread = reader.text.startsWith('**{', reader.at)
+    if (spread || (position === 0 && reader.stands('{'))) {
+      if (spread) reader.at += 2
       const more = reader.readValue(0)
-      for (const [key, value] of Object.entries(isRecord(more) ? more : {})) setOwn(args, key, value)
+      if (!isRecord(more) || (!spread && !(tools.declares(name, more) && reader.stands(')')))) return reader.fail('arguments by name')
+      if (!spread) repairs.push('arguments written as an object')
+      for (const [key, value] of Object.entries(more)) setOwn(args, key, value)
       if (!reader.take(',') && !reader.stands(')')) return reader.fail('"," or ")"')
       continue
     }
     const key = readKeyword(reader)
-    const value = reader.readValue(0)
     const argument = key ?? Object.keys(tools.properties(name) ?? {})[position]
     if (argument === undefined) return reader.fail('arguments by name')
     if (key === undefined) repairs.push('arguments by position')
+    const value = key === undefined ? reader.readValue(0) : readPythonValue(reader, tools.property(name, argument))
     setOwn(args, argument, value)
     if (!reader.take(',') && !reader.stands(')')) return reader.fail('"," or ")"')
   }

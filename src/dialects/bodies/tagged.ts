@@ -1,55 +1,19 @@
 import { setOwn } from '../declared-tools.ts'
 import type { CallReading, Reading, Verdict, Wait } from '../dialect.ts'
-import { type MarkerSet, markerSet } from '../markers.ts'
+import { markerSet } from '../markers.ts'
 import { readTypedValue } from '../typed-values.ts'
 import { Match, Peek, Until } from '../waits.ts'
+import type { CallTags } from './call-tags.ts'
 import { cutReason } from './cut.ts'
 import { finishCall, readArguments } from './json-calls.ts'
 import { readJsonText } from './json-text.ts'
-import { type Form, Usual } from './usual.ts'
+import { Usual } from './usual.ts'
 import { ValueFrame } from './value-frame.ts'
 
-/** The tags of calls whose arguments are elements named by an attribute: `<invoke name="x"><parameter name="a">1</parameter></invoke>`. */
-export interface Tags {
-  /** What begins a call, up to and without its name: `<invoke`, `<function`. */
-  readonly call: readonly string[]
-  readonly closeCall: readonly string[]
-  readonly parameter: readonly string[]
-  readonly closeParameter: readonly string[]
-  /** Tags around parameters, without meaning. */
-  readonly wrap: readonly string[]
-  /** What closes the element around the calls. */
-  readonly closeWrap: readonly string[]
-  /** What most calls and parameters have behind their beginning: ` name="x">`. */
-  readonly usualHead: Form
-}
-
-/** Tags, and what is looked for where. */
-export interface CallTags extends Tags {
-  /** Before the first call of a wrapper. */
-  readonly first: MarkerSet
-  /** Between parameters. */
-  readonly between: MarkerSet
-  /** In a value. */
-  readonly inValue: MarkerSet
-  /** Behind a value that has ended, and behind a call's end inside a value. */
-  readonly afterValue: MarkerSet
-  readonly afterCall: MarkerSet
-}
-
-export function callTags(tags: Tags): CallTags {
-  const { call, closeCall, parameter, closeParameter, wrap, closeWrap } = tags
-  return {
-    ...tags,
-    first: markerSet([...call, ...wrap]),
-    between: markerSet([...parameter, ...closeCall, ...wrap, ...closeWrap, '{']),
-    inValue: markerSet([...closeParameter, ...closeCall, ...parameter, ...call]),
-    afterValue: markerSet([...parameter, ...closeCall, ...wrap, ...closeWrap]),
-    afterCall: markerSet([...call, ...closeWrap]),
-  }
-}
-
 const longestHead = 4096
+/** Longest text between two parameters. */
+const longestOther = 512
+const commentEnd = markerSet(['-->'])
 /** A tag with its name and nothing else. */
 const nameOnly = /^\s+name="([^"]*)"$/
 const tagEnd = markerSet(['>'])
@@ -95,6 +59,10 @@ export function* readTaggedCall(reading: CallReading, tags: CallTags): Generator
     if (matched === undefined) {
       // `</func` at the end of the text is as good as a closing tag, but nothing less is.
       const begun = match.partial.length > 1 && tags.closeCall.some((tag) => tag.startsWith(match.partial))
+      if (match.partial === '' && (yield* skipOther(reading, tags))) {
+        repairs.push('text between parameters left out')
+        continue
+      }
       if (!begun || reading.cut) return giveUp(reading)
       closed = true
       repairs.push('closing tag missing')
@@ -121,6 +89,22 @@ export function* readTaggedCall(reading: CallReading, tags: CallTags): Generator
   }
   reading.call(finishCall(name, call.args, repairs))
   return 'done'
+}
+
+/** Reads text or a comment between parameters, up to the call's next tag. False when none comes; nothing is read then. */
+function* skipOther({ cursor }: CallReading, tags: CallTags): Generator<Wait, boolean> {
+  const other = new Until(tags.behindOther, longestOther)
+  if (!other.feed(cursor)) yield other
+  const { text, marker = '' } = other
+  if (marker !== '<!--') {
+    const found = marker !== '' && !tags.call.includes(marker)
+    cursor.unread(found ? marker : text + marker)
+    return found
+  }
+  const comment = new Until(commentEnd, longestHead)
+  if (!comment.feed(cursor)) yield comment
+  if (comment.marker === undefined) cursor.unread(text + marker + comment.text)
+  return comment.marker !== undefined
 }
 
 function giveUp(reading: CallReading): 'done' {
@@ -275,7 +259,8 @@ function* readRawValue(
     const { marker } = until
     const nextCall = marker !== undefined && tags.call.includes(marker)
     if (marker === undefined || (nextCall && early !== undefined)) {
-      if (early === undefined) return { text: text + until.text, repairs: [], end: 'text' }
+      // Cut inside the value, it may have gone on.
+      if (early === undefined || (marker === undefined && reading.cut)) return { text: text + until.text, repairs: [], end: 'text' }
       cursor.unread(text.slice(early.text.length + early.tag.length) + until.text + (marker ?? ''))
       return { text: early.text, repairs: byContent ? [] : ['closing tag of a parameter missing'], end: 'call' }
     }

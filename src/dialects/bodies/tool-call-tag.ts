@@ -2,9 +2,10 @@ import type { CallReading, Reading } from '../dialect.ts'
 import { markerSet } from '../markers.ts'
 import { Until } from '../waits.ts'
 import { readArgPairs } from './arg-pairs.ts'
+import { callTags, type Tags } from './call-tags.ts'
 import { readJsonValues } from './json-body.ts'
 import { finishCall } from './json-calls.ts'
-import { callTags, readTaggedCall, readTaggedCalls, type Tags } from './tagged.ts'
+import { readTaggedCall, readTaggedCalls } from './tagged.ts'
 import { form, nameGap } from './usual.ts'
 
 /** Longest text before what shows how the call is written. */
@@ -38,7 +39,7 @@ export function* readToolCallTag(reading: CallReading): Reading {
   const { cursor, tools } = reading
   const lead = new Until(stops, longestLead)
   if (!lead.feed(cursor)) yield lead
-  const text = lead.text.trim()
+  const text = lead.text.replace(/<!--[\s\S]*?-->/g, '').trim()
   switch (lead.marker) {
     case '{':
     case '[':

@@ -131,7 +131,9 @@ export class ValueFrame implements Wait {
         this.#last = code
         return false
       case 47:
-        this.#comment = 1
+        // In python it divides.
+        if (this.#python) this.#last = wordRead
+        else this.#comment = 1
         return false
       default:
         // Behind a value only a comma, a colon or a bracket can come.
