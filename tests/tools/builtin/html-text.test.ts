@@ -89,7 +89,7 @@ describe('htmlToText', () => {
     }
   })
 
-  it.each(['&#128;', '&amp;', '<b>x', '<li>', '<'])('lets others in between while it reads megabytes of %j', async (piece) => {
+  it.each(['&#128;', '<li>'])('lets others in between while it reads megabytes of %j', async (piece) => {
     const { value, turns } = await turnsWhile(() => htmlToText(piece.repeat(4_000_000 / piece.length)))
     expect(value.title).toBe('')
     expect(turns).toBeGreaterThan(2)
