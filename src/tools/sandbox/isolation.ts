@@ -4,6 +4,7 @@ import { delimiter, dirname, resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { messageOf } from '../../errors.ts'
 import { Cgroup, cgroupSettings, findDelegatedCgroup } from './cgroup.ts'
+import { FolderCopy } from './folder-copy.ts'
 import { isFiltered, seccompFilter } from './seccomp-filter.ts'
 
 /** Whether processes can be shut in on this machine, and with what. */
@@ -42,7 +43,7 @@ export const inside = {
 }
 
 /** A process without any rights but those everybody has. */
-export const nobody = 65_534
+const nobody = 65_534
 const probeMs = 10_000
 const mebibyte = 1_048_576
 let probed: Promise<Isolation> | undefined
@@ -73,7 +74,7 @@ async function probe(): Promise<Isolation> {
     const bounded = [...closing, nice, '-n', '10', prlimit, ...limitArguments(limits), '--', ...command]
     const cgroup = parent === undefined ? undefined : new Cgroup(parent, cgroupSettings(limits))
     try {
-      return enter(bwrap, viewArguments(view), seccompFilter(arch, { hostFolders }), bounded, cgroup)
+      return enter(bwrap, view, seccompFilter(arch, { hostFolders }), bounded, cgroup)
     } catch (error) {
       void cgroup?.close()
       throw error
@@ -116,11 +117,13 @@ function exitCode(child: ChildProcess): Promise<number | null> {
 }
 
 /** Which of its files bubblewrap finds what in: as arguments they could be read from inside. */
-const descriptors = { view: 3, filter: 4, info: 5 }
+const descriptors = { view: 3, filter: 4, info: 5, firstCopied: 6 }
 
 /** Throws what `spawn` throws. */
-function enter(bwrap: string, view: readonly string[], filter: Buffer, command: readonly string[], cgroup: Cgroup | undefined): ShutIn {
-  const options: SpawnOptions = { cwd: '/', env: {}, detached: true, stdio: Array(6).fill('pipe'), ...identity() }
+function enter(bwrap: string, view: View, filter: Buffer, command: readonly string[], cgroup: Cgroup | undefined): ShutIn {
+  const copied = typeof view.folder === 'string' ? [] : view.folder.files.map(({ descriptor }) => descriptor)
+  const stdio = [...Array<'pipe'>(descriptors.firstCopied).fill('pipe'), ...copied]
+  const options: SpawnOptions = { cwd: '/', env: {}, detached: true, stdio, ...identity() }
   const child = spawn(bwrap, ['--args', String(descriptors.view), '--', ...command], options)
   try {
     // It reads what it is told before it starts anything.
@@ -129,7 +132,7 @@ function enter(bwrap: string, view: readonly string[], filter: Buffer, command: 
     child.kill('SIGKILL')
     throw error
   }
-  const words = [...view, '--seccomp', String(descriptors.filter), '--info-fd', String(descriptors.info)]
+  const words = [...viewArguments(view), '--seccomp', String(descriptors.filter), '--info-fd', String(descriptors.info)]
   write(child, descriptors.view, words.map((word) => `${word}\0`).join(''))
   write(child, descriptors.filter, filter)
   return { child, first: firstProcess(child.stdio[descriptors.info]), ...(cgroup === undefined ? {} : { cgroup }) }
@@ -192,8 +195,8 @@ function isExecutable(file: string): boolean {
 }
 
 interface View {
-  /** Of the machine: shown read-only as `/skill`. */
-  folder: string
+  /** Shown read-only as `/skill`: a copy, or a folder of the machine, and then where it lies there can be read in `/proc`. */
+  folder: string | FolderCopy
   workspace?: { folder: string; writable: boolean }
   /** Further files and folders that are shown read-only where they are. */
   readable?: readonly string[]
@@ -226,10 +229,26 @@ function viewArguments({ folder, workspace, readable = [], node = false, scratch
     // Memory under another name. What has no size may grow to half of the machine's.
     [inside.scratch, '/dev/shm'].flatMap((path) => ['--perms', '1777', '--size', String(scratchBytes), '--tmpfs', path]),
     ['--remount-ro', '/dev'],
-    ['--ro-bind', folder, inside.folder, ...(node ? ['--ro-bind-try', process.execPath, inside.node] : [])],
+    typeof folder === 'string' ? ['--ro-bind', folder, inside.folder] : copyArguments(folder),
+    node ? ['--ro-bind-try', process.execPath, inside.node] : [],
     readable.flatMap((path) => ['--ro-bind', path, path]),
     workspace === undefined ? [] : [workspace.writable ? '--bind' : '--ro-bind', workspace.folder, inside.workspace],
     ['--chdir', workspace === undefined ? inside.folder : inside.workspace, '--remount-ro', '/'],
+  ].flat()
+}
+
+/** Links come last, so that nothing is written through one. */
+function copyArguments({ folders, files, links }: FolderCopy): string[] {
+  const at = (path: string) => `${inside.folder}/${path}`
+  return [
+    ['--perms', '0755', '--size', String(FolderCopy.bytes), '--tmpfs', inside.folder],
+    folders.flatMap((path) => ['--dir', at(path)]),
+    files.flatMap(({ path, isProgram }, index) => {
+      const descriptor = String(descriptors.firstCopied + index)
+      return ['--perms', isProgram ? '0555' : '0444', '--file', descriptor, at(path)]
+    }),
+    links.flatMap(({ path, target }) => ['--symlink', target, at(path)]),
+    ['--remount-ro', inside.folder],
   ].flat()
 }
 

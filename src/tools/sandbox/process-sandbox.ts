@@ -1,13 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ToolloopError } from '../../errors.ts'
-import { refuseWaysOut } from './host-folders.ts'
-import { endSandbox, findIsolation, findProgram, type Isolation, identity, inside, nobody, type ShutIn } from './isolation.ts'
+import { FolderCopy } from './folder-copy.ts'
+import { isOpenToAll, refuseWaysOut } from './host-folders.ts'
+import { endSandbox, findIsolation, findProgram, type Isolation, identity, inside, type ShutIn } from './isolation.ts'
 import type { Runtime, SandboxLimits, ScriptEnd, ScriptRun, ScriptSandbox } from './sandbox.ts'
 import { watchScratch } from './scratch-watch.ts'
-import { copyFor, isOpenToAll, isWhollyOpenToAll } from './staged-copy.ts'
 
 export interface ProcessSandboxOptions {
   /** A folder that scripts also see, as `/workspace`, and are started in. Default: none; they are started in their Skill's folder. */
@@ -77,31 +76,33 @@ export class ProcessSandbox implements ScriptSandbox {
     if (!isolation.available) return this.#finish(() => this.#startUnprotected(run), run, limits)
     const { workspace, readable = [] } = this.#options
     const others = [...(workspace === undefined ? [] : [workspace]), ...readable]
-    await refuseWaysOut(isolation.find, { skill: run.folder, others }, { signal: run.signal, timeoutMs: limits.timeoutMs })
-    const isNobody = identity().uid !== undefined
-    const staged = isNobody && !(await isWhollyOpenToAll(run.folder)) ? await copyFor(nobody, run.folder) : undefined
+    const copy = await FolderCopy.open(run.folder)
     try {
+      const shown = { skill: copy === undefined ? run.folder : undefined, others }
+      await refuseWaysOut(isolation.find, shown, { signal: run.signal, timeoutMs: limits.timeoutMs })
       run.signal.throwIfAborted()
-      return await this.#finish(() => this.#startShutIn({ ...run, folder: staged ?? run.folder }, limits, isolation), run, limits)
+      const start = () => {
+        const started = this.#startShutIn(run, copy ?? run.folder, limits, isolation)
+        // The process has its files now: they need not stay open here for as long as it runs.
+        copy?.close()
+        return started
+      }
+      return await this.#finish(start, run, limits)
     } finally {
-      if (staged !== undefined) await rm(staged, { recursive: true, force: true })
+      copy?.close()
     }
   }
 
-  #startShutIn(run: ScriptRun, limits: SandboxLimits, { start }: Isolation & { available: true }): Started {
+  #startShutIn(run: ScriptRun, folder: string | FolderCopy, limits: SandboxLimits, { start }: Isolation & { available: true }): Started {
     const { workspace, workspaceWritable: writable = false, readable = [], env = {} } = this.#options
-    if (workspace !== undefined && identity().uid !== undefined && !isOpenToAll(workspace)) {
-      throw new ToolloopError(
-        'tool_denied',
-        'The script was not run: the workspace is not open to everybody, and what root starts runs without rights of its own.',
-      )
-    }
+    if (typeof folder === 'string') refuseClosed('its folder, which is too large to be copied,', folder)
+    if (workspace !== undefined) refuseClosed('the workspace', workspace)
     const { memoryBytes, processes, timeoutMs } = limits
     // A result is printed; what is written is for the script's own use.
     const scratchBytes = memoryBytes
     const node = this.#runtime === 'node'
     const view = {
-      folder: run.folder,
+      folder,
       scratchBytes,
       readable,
       env,
@@ -184,6 +185,15 @@ export class ProcessSandbox implements ScriptSandbox {
       await cgroup?.close()
     }
   }
+}
+
+/** Throws `tool_denied` for a folder that is shown where it lies, and that a process without root's rights can't get at. */
+function refuseClosed(name: string, folder: string): void {
+  if (identity().uid === undefined || isOpenToAll(folder)) return
+  throw new ToolloopError(
+    'tool_denied',
+    `The script was not run: ${name} is not open to everybody, and what root starts runs without rights of its own.`,
+  )
 }
 
 /** Some of what keeps a process from starting is thrown at once. */

@@ -6,8 +6,8 @@ import { promisify } from 'node:util'
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest'
 import { deniedCalls } from '../../../src/tools/sandbox/denied-calls.ts'
 import { type SandboxOptions, SkillsSandboxExecutor } from '../../../src/tools/sandbox/executor.ts'
+import { isOpenToAll } from '../../../src/tools/sandbox/host-folders.ts'
 import { findIsolation, findProgram, inside } from '../../../src/tools/sandbox/isolation.ts'
-import { isOpenToAll } from '../../../src/tools/sandbox/staged-copy.ts'
 import { tempFolder } from '../../cli/temp-folder.ts'
 
 const isolation = await findIsolation()
@@ -178,7 +178,7 @@ except OSError as error: print(errno.errorcode[error.errno])`
     })
     for (const path of ['a.sh', 'data/text']) await chmod(join(folder, path), 0o600)
     for (const path of ['data', '']) await chmod(join(folder, path), 0o700)
-    expect(await run(folder, 'a.sh')).toBe('mine500\n500\n400\n400\n')
+    expect(await run(folder, 'a.sh')).toBe('mine755\n755\n444\n444\n')
   })
 
   /** Everything else here is done by whoever runs the tests. */
