@@ -13,10 +13,14 @@ class LongFirst extends BaseSequencer {
   }
 }
 
-export default defineConfig({
+/** What is long (browsers, terminals, attacks on the sandbox) is named `*.slow.test.ts`: `npm run test:slow`, with `--mode slow`. */
+const slow = 'tests/**/*.slow.test.ts'
+
+export default defineConfig(({ mode }) => ({
   test: {
     root: fileURLToPath(new URL('..', import.meta.url)),
-    include: ['tests/**/*.test.ts'],
+    include: mode === 'slow' ? [slow] : ['tests/**/*.test.ts'],
+    exclude: mode === 'slow' ? [] : [slow],
     testTimeout: 20_000,
     // Starting a process and loading the SDKs anew for each file costs more than the tests: no test may leave anything behind.
     isolate: false,
@@ -29,4 +33,4 @@ export default defineConfig({
     dangerouslyIgnoreUnhandledErrors: false,
     coverage: { provider: 'v8', include: ['src/**/*.ts'], reporter: ['text-summary', 'text'] },
   },
-})
+}))
