@@ -182,7 +182,8 @@ export function copyForListener<Payload extends object>(payload: Payload): Paylo
   try {
     return structuredClone(payload)
   } catch {
-    return Object.fromEntries(Object.entries(payload).map(([name, value]) => [name, toJson(value)])) as Payload
+    const entries = Object.entries(payload).filter(([, value]) => value !== undefined)
+    return Object.fromEntries(entries.map(([name, value]) => [name, toJson(value)])) as Payload
   }
 }
 

@@ -38,7 +38,7 @@ export function toChatMessage(given: MessageInput, name: string): ChatMessage {
   if (before !== undefined) return before
   checkMessage(given, name)
   const message = frozenMessage(wireForm(given, name))
-  if (Object.isFrozen(given)) known.set(given, message)
+  if (isDeepFrozen(given)) known.set(given, message)
   return message
 }
 
@@ -88,7 +88,7 @@ export function toToolCall(call: ToolCall | ParsedToolCall, name: string): ToolC
 }
 
 function wireCall(call: ToolCall | ParsedToolCall, name: string): ToolCall {
-  if (!('name' in call)) return copyJson(call)
+  if ('function' in call) return copyJson(call)
   return { id: call.id, type: 'function', function: { name: call.name, arguments: jsonOf(call.arguments, `${name}.arguments`) } }
 }
 
@@ -141,7 +141,8 @@ function isPart(part: unknown): boolean {
 }
 
 function checkCall(call: unknown, name: string): void {
-  if (isJsonObject(call) && typeof call.id === 'string' && (isWireCall(call) || isParsedCall(call))) return
+  const isCall = isJsonObject(call) && typeof call.id === 'string' && ('function' in call ? isWireCall(call) : isParsedCall(call))
+  if (isCall) return
   throw invalid(name, '`{id, type, function: {name, arguments}}` with texts, or `{id, name, arguments}` with an object', call)
 }
 
@@ -181,6 +182,12 @@ function extentOf(value: unknown, measured = new Map<object, Extent>(), level = 
 
 function invalid(name: string, expected: string, got: unknown): ToolloopError {
   return new ToolloopError('invalid_message', `Expected ${name} to be ${expected}, got \`${show(got)}\``)
+}
+
+/** Whether nothing of it can change any more. */
+export function isDeepFrozen(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return true
+  return Object.isFrozen(value) && Object.values(value).every(isDeepFrozen)
 }
 
 function deepFreeze<T>(value: T): T {

@@ -29,8 +29,8 @@ export async function decideApprovals(
       const cancelled = { approved: false, cancelled: true }
       try {
         if (run.interruption !== undefined) return cancelled
-        // Recorded as there, and gone in the process that goes on: nobody may run what nobody approved.
-        if (approve === undefined) return { approved: false, reason: 'nobody is there to approve it any more' }
+        // Recorded as there, and gone in the process that goes on: then the call waits for a decision.
+        if (approve === undefined) return { approved: false, waits: true }
         const request = {
           toolCallId: call.id,
           tool: call.name,
@@ -48,6 +48,10 @@ export async function decideApprovals(
         return { approved: false, reason: 'the approval failed' }
       }
     })
+    if (decision.waits) {
+      calls.push(call)
+      continue
+    }
     if (decision.approved) {
       const { approval: _, ...approved } = call
       calls.push(approved)
@@ -68,6 +72,8 @@ interface Decision {
   reason?: string
   /** The run ended before there was a decision. */
   cancelled?: boolean
+  /** There was nobody to ask: it is decided as in a run that has no `approve`. */
+  waits?: boolean
 }
 
 function readDecision(answer: ApprovalDecision | undefined): Decision {

@@ -63,6 +63,8 @@ export interface Recorded {
   steps: { [key: string]: Json }
   decisions: { [place: string]: Json }
   waitingSince: { [place: string]: number }
+  /** By which time what waits already is judged. Default: the time at which it is looked at. */
+  asOf?: number
 }
 
 /** The port in memory. What its steps come to is kept, so that a run that has to wait can be taken up again from there, anywhere. */
@@ -74,12 +76,14 @@ export class InMemory implements Durable {
   readonly #steps: Map<string, unknown>
   readonly #decisions: Recorded['decisions']
   readonly #waitingSince: Recorded['waitingSince']
+  readonly #asOf: number | undefined
 
   constructor(
     runId: string,
     signal: AbortSignal,
-    { steps, decisions, waitingSince }: Recorded = { steps: {}, decisions: {}, waitingSince: {} },
+    { steps, decisions, waitingSince, asOf }: Recorded = { steps: {}, decisions: {}, waitingSince: {} },
   ) {
+    this.#asOf = asOf
     this.runId = runId
     this.attempt = runId
     this.#signal = signal
@@ -100,10 +104,12 @@ export class InMemory implements Durable {
   }
 
   async wait<T extends Json>(name: string, { timeoutMs }: { timeoutMs?: number } = {}): Promise<T | null | undefined> {
-    const since = this.#waitingSince[name] ?? Date.now()
+    const waited = this.#waitingSince[name]
+    const since = waited ?? Date.now()
     this.#waitingSince[name] = since
     if (Object.hasOwn(this.#decisions, name)) return this.#decisions[name] as T
-    return timeoutMs !== undefined && Date.now() - since >= timeoutMs ? null : undefined
+    const now = waited === undefined ? since : (this.#asOf ?? Date.now())
+    return timeoutMs !== undefined && now - since >= timeoutMs ? null : undefined
   }
 
   /** What there is to go on from: without what is done anew by each execution. */

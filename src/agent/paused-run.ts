@@ -34,6 +34,11 @@ export function readState(state: unknown): RunState {
   return JSON.parse(JSON.stringify(state))
 }
 
+/** A state that is about to be gone on from. Whether something has waited too long is judged once, by the time of the decisions. */
+export interface DecidedState extends RunState {
+  asOf: number
+}
+
 export interface DecisionTerms {
   registry: ToolSet
   logger: Logger
@@ -50,8 +55,9 @@ export async function decide(
   state: RunState,
   decisions: readonly Decision[],
   { registry, logger, timeoutMs = Number.POSITIVE_INFINITY }: DecisionTerms,
-): Promise<RunState> {
+): Promise<DecidedState> {
   if (!Array.isArray(decisions)) throw new InvalidOptionError('decisions', 'an array', decisions)
+  const now = Date.now()
   const taken: RunState['decisions'] = {}
   for (const [at, decision] of decisions.entries()) {
     const where = `decisions[${at}]`
@@ -60,7 +66,7 @@ export async function decide(
     }
     const item = state.pending.find(({ toolCallId }) => toolCallId === decision.toolCallId)
     const isOpen = item !== undefined && !Object.hasOwn(taken, item.place) && decision.fingerprint === fingerprintOf(state.runId, item)
-    if (!isOpen || Date.now() - (state.waitingSince[item.place] ?? 0) >= timeoutMs) {
+    if (!isOpen || now - (state.waitingSince[item.place] ?? 0) >= timeoutMs) {
       logger.warn({ runId: state.runId, toolCallId: String(decision.toolCallId) }, 'a decision was passed over: no call waits for it')
       continue
     }
@@ -68,15 +74,12 @@ export async function decide(
     await checkArguments(decision, item, registry, where)
     taken[item.place] = JSON.parse(JSON.stringify(verdictOf(decision, item)))
   }
-  return { ...state, decisions: { ...state.decisions, ...taken } }
+  return { ...state, decisions: { ...state.decisions, ...taken }, asOf: now }
 }
 
 /** Whether resuming carries anything out: something was decided, or has waited for longer than it may. */
-export function goesOn(paused: RunState, decided: RunState, timeoutMs: number = Number.POSITIVE_INFINITY): boolean {
-  const now = Date.now()
-  return paused.pending.some(
-    ({ place }) => Object.hasOwn(decided.decisions, place) || now - (paused.waitingSince[place] ?? now) >= timeoutMs,
-  )
+export function goesOn({ pending, decisions, waitingSince, asOf }: DecidedState, timeoutMs: number = Number.POSITIVE_INFINITY): boolean {
+  return pending.some(({ place }) => Object.hasOwn(decisions, place) || asOf - (waitingSince[place] ?? asOf) >= timeoutMs)
 }
 
 /** The arguments a call is to be run with instead of its own; undefined where nobody changed them. */

@@ -136,7 +136,7 @@ export class AgentRunner<Context = unknown> {
       const { decisionTimeoutMs: timeoutMs } = settings
       const decided = await decide(paused, decisions, { registry: run.registry, logger: this.#logger, timeoutMs })
       const carryOn = () => carryOutHere(this.#loop, run, input, openRecord(input), decided)
-      return await conclude(await (goesOn(paused, decided, timeoutMs) ? withClaim(paused, claim, carryOn) : carryOn()), run)
+      return await conclude(await (goesOn(decided, timeoutMs) ? withClaim(run, paused, claim, carryOn) : carryOn()), run)
     } finally {
       run.dispose()
     }

@@ -147,8 +147,10 @@ class TurnInFlight {
     // `async` turns a model that throws at once into one that rejects.
     const ask = async () => this.#model.generate(sent, this.#sink.complete(into))
     try {
-      const response = await this.#run.untilInterrupted(ask())
-      if (this.#run.signal.aborted) return undefined
+      const asking = ask()
+      const response = await this.#run.untilInterrupted(asking)
+      // One that heeds its signal rejects at once, and tells what has come and what was used; a deaf one is left behind.
+      if (this.#run.signal.aborted) return await Promise.race([asking.then(() => undefined), nextTurn()])
       const checked = takeResponse(response, this.#model, sent)
       return this.#exchange?.finish(checked) ?? checked
     } finally {
@@ -280,8 +282,10 @@ class TurnInFlight {
   /** What was said before the response broke off; not what may have become a call. */
   #partialText(partial: ModelError['partial']): string {
     if (this.#holdsText) return ''
-    if (partial === undefined && this.#sink.shownText !== '') return this.#sink.shownText
-    const text = partial?.text ?? this.#sink.unseenText
+    // An error may tell of usage alone: that it has no text does not say that there was none.
+    const said = partial?.text ?? ''
+    if (said === '' && this.#sink.shownText !== '') return this.#sink.shownText
+    const text = said === '' ? this.#sink.unseenText : said
     return this.#exchange?.partOf(text) ?? text
   }
 
@@ -298,6 +302,10 @@ class TurnInFlight {
       error: { code: error.code, message: error.message },
     }
   }
+}
+
+function nextTurn(): Promise<undefined> {
+  return new Promise((resolve) => setImmediate(resolve, undefined))
 }
 
 function withUsage(usage: Usage | undefined): { usage?: Usage } {

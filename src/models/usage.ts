@@ -1,5 +1,5 @@
 import { ModelError } from '../errors.ts'
-import { type MessageInput, toChatMessage } from '../message-input.ts'
+import { isDeepFrozen, type MessageInput, toChatMessage } from '../message-input.ts'
 import { addUsage, type Content, hasToolCalls, isJsonObject, type Usage } from '../messages.ts'
 import type { ToolDefinition } from '../tools/tool.ts'
 import { isModelError, type ModelRequest, type ModelResponse } from './model.ts'
@@ -82,7 +82,7 @@ export function estimateTokens(given: MessageInput): number {
   let tokens = messageTokens + contentTokens(message.content)
   if (hasToolCalls(message))
     for (const { function: call } of message.toolCalls) tokens += textTokens(call.name) + textTokens(call.arguments)
-  if (Object.isFrozen(given)) estimates.set(given, tokens)
+  if (isDeepFrozen(given)) estimates.set(given, tokens)
   return tokens
 }
 

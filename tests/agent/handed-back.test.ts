@@ -227,3 +227,24 @@ it('calls of a reply can be run by a ToolRunner, and what is no call is refused'
   expect(message).toEqual({ role: 'tool', toolCallId: 'c1', name: 'look', content: 'seen' })
   await expect(runner.run({ id: 'x' } as never, environment)).rejects.toMatchObject({ code: 'invalid_message' })
 })
+
+it('a call in both forms is taken as the wire has it, with its arguments', async () => {
+  const both = { id: 'c1', type: 'function', name: 'look', arguments: { a: 1 }, function: { name: 'look', arguments: '{"a":2}' } }
+  const messages = [{ role: 'assistant', content: '', toolCalls: [both] }] as never
+  const [message] = messagesToOpenAI(messages)
+  expect(message).toMatchObject({ tool_calls: [{ id: 'c1', function: { name: 'look', arguments: '{"a":2}' } }] })
+})
+
+it('a message whose parts may still change is looked at anew each time', async () => {
+  const part = { type: 'text' as const, text: 'one' }
+  const message = Object.freeze({ role: 'user' as const, content: [part] })
+  const model = scriptedModel(['1', '2'])
+  const runner = new AgentRunner({ model, logger })
+  await runner.run(message)
+  part.text = 'two'
+  await runner.run(message)
+  expect(model.requests.map((request) => request.messages[0]?.content)).toEqual([
+    [{ type: 'text', text: 'one' }],
+    [{ type: 'text', text: 'two' }],
+  ])
+})

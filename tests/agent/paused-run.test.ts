@@ -1,7 +1,9 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import { type DurableBody, InMemory, type Journal } from '../../src/agent/journal.ts'
 import type { Claim, ResumeClaim } from '../../src/agent/resume-claim.ts'
 import type { RunResult, RunSettings } from '../../src/agent/run.ts'
 import { AgentRunner } from '../../src/agent/runner.ts'
+import { Event } from '../../src/events.ts'
 import type { Json } from '../../src/messages.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { recordingLogger } from '../hazards/stage.ts'
@@ -155,5 +157,70 @@ describe('one state resumed by several', () => {
     expect(await runner.resume(paused.state, { approve, decisions: approved(paused) })).toMatchObject({ stopReason: 'answered' })
     expect(asked).toEqual([{ n: 2 }])
     expect(first.calls).toEqual([{ n: 1 }, { n: 2 }])
+  })
+
+  it('H30 a claim that never answers: an abort, or the deadline, ends the wait; the state can be resumed again', async () => {
+    const { runner, pay } = await pausedRun({ maxIterations: 10 })
+    const paused = await runner.run('go')
+    const decisions = approved(paused)
+    const controller = new AbortController()
+    const claim: Claim = () => {
+      queueMicrotask(() => controller.abort(new Error('shutting down')))
+      return new Promise(() => {})
+    }
+    await expect(runner.resume(paused.state, { decisions, claim, signal: controller.signal })).rejects.toMatchObject({
+      code: 'aborted',
+      message: 'The run was aborted: shutting down',
+    })
+    await expect(runner.resume(paused.state, { decisions, claim, limits: { deadlineMs: 5 } })).rejects.toMatchObject({ code: 'deadline' })
+    expect(pay.calls).toEqual([])
+    expect(await runner.resume(paused.state, { decisions })).toMatchObject({ stopReason: 'answered' })
+  })
+
+  it('H34 what waits too long is judged once: nothing is carried out without a claim because its time ends meanwhile', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] })
+    const { runner, pay } = await pausedRun({ maxIterations: 10, decisionTimeoutMs: 1_000 })
+    const paused = await runner.run('go')
+    let claims = 0
+    const claim: Claim = () => ++claims > 0
+    // Between the claim and the call that waits.
+    const off = runner.on(Event.RUN_START, () => vi.setSystemTime(Date.now() + 5_000))
+    expect(await runner.resume(paused.state, { claim })).toMatchObject({ stopReason: 'paused' })
+    off()
+    expect(claims).toBe(0)
+    expect(await runner.resume(paused.state, { claim })).toMatchObject({
+      stopReason: 'answered',
+      toolCalls: [{ outcome: 'denied' }, {}, {}, {}, {}],
+    })
+    expect([claims, pay.calls.length]).toEqual([1, 0])
+  })
+
+  it('H35 a run whose `approve` is gone with its process waits for a decision, and is not refused', async () => {
+    const bodies: DurableBody[] = []
+    const inputs: Json[] = []
+    const journal: Journal = {
+      connect: (body) => {
+        bodies.push(body)
+        return {
+          start: async (_runId, input) => void inputs.push(input),
+          result: () => Promise.reject(new Error('the process is gone')),
+          deliver: async () => {},
+          cancel: async () => {},
+          pending: async () => [],
+        }
+      },
+    }
+    const pay = countingTool('pay')
+    const model = scriptedModel([{ toolCalls: [call('pay')] }, 'Paid.'])
+    const runner = new AgentRunner({ model, tools: [{ ...pay.tool, approval: true }], journal, logger: recordingLogger().logger })
+    await expect(runner.run('go', { approve: () => true })).rejects.toThrow('the process is gone')
+    // As the process had recorded it before it went.
+    const recorded = { steps: { '1.approver': true }, decisions: {}, waitingSince: {} }
+    const durable = new InMemory('run_1', new AbortController().signal, recorded)
+    expect(await bodies[0]?.(durable, inputs[0] ?? null)).toMatchObject({
+      stopReason: 'paused',
+      pending: [{ kind: 'approval', tool: 'pay' }],
+    })
+    expect(pay.calls).toEqual([])
   })
 })

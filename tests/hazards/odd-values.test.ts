@@ -90,4 +90,20 @@ describe('values that are no JSON', () => {
     const decisions = paused.pending.map((item) => ({ ...item, answer: 'good' }))
     expect(await runner.resume(isJson(paused.state), { decisions })).toMatchObject({ stopReason: 'answered' })
   })
+
+  it('H37 what can be told of a report with functions and BigInts is told', async () => {
+    const tool = defineTool({
+      name: 'work',
+      description: 'works',
+      execute: (_args, { progress }) => {
+        progress({ done: 3, of: 10n, none: undefined, later: () => {} } as never)
+        return 'done'
+      },
+    })
+    const runner = new AgentRunner({ model: scriptedModel([{ toolCalls: [call('work')] }, 'Done.']), tools: [tool] })
+    const heard: unknown[] = []
+    runner.on(Event.TOOL_PROGRESS, ({ update }) => heard.push(update))
+    await runner.run('go')
+    expect(heard).toEqual([{ done: 3, of: '10' }])
+  })
 })
