@@ -1,5 +1,5 @@
 import type { Phrase } from './phrase.ts'
-import { type Desk, type Plan, type Reading, readerOf, unreadable } from './plans.ts'
+import { type Desk, type Plan, type Reader, type Reading, readerOf, unreadable } from './plans.ts'
 
 /** Places that are in no zone's name, and countries with a single time. */
 const otherPlaces = new Map(
@@ -70,7 +70,7 @@ const lead = '(?:(?:what|which|what is|show|give|current|local|my|today) )*'
 const tail = '(?: (?:is it|it is|is today|today is|is|today|of week|do we have|are we in|am i in|is this|right))*'
 
 /** Questions for the time, the date, the weekday, here or in other places. */
-export const readClock = readerOf([
+export const readClock: Reader = readerOf([
   `${lead}(?<aspect>time zone|timezone|time|hour|day|weekday|date|today|year|month)${tail}(?: (?:in|at|for) PLACE)?
     how (?<aspect>late) is it(?: in PLACE)?`,
   ({ aspect, place }) => now(aspect?.text ?? '', place === undefined ? [] : readPlaces(place)),

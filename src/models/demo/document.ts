@@ -1,7 +1,19 @@
 import type { JsonObject } from '../../messages.ts'
 import { type Best, findBest, joinAnd, listFiles, plural, readBest, showBytes, showDate } from './files.ts'
 import { bareNames, frame, type Phrase } from './phrase.ts'
-import { type Desk, deadEnd, excerpt, firstOf, type KnownFile, type Plan, type Reading, readerOf, Stopped, unreadable } from './plans.ts'
+import {
+  type Desk,
+  deadEnd,
+  excerpt,
+  firstOf,
+  type KnownFile,
+  type Plan,
+  type Reader,
+  type Reading,
+  readerOf,
+  Stopped,
+  unreadable,
+} from './plans.ts'
 
 /** A file by its name, one that was told of before (`index` among them), or the first of an order. */
 type FileRef = { by: 'name'; name: string } | { by: 'told'; index: number } | { by: 'order'; best: Best }
@@ -179,4 +191,4 @@ const readPage = readerOf(
 )
 
 /** Questions about one file or web page: what it says, how long it is, where it is. */
-export const readDocument = firstOf([readPage, readFile])
+export const readDocument: Reader = firstOf([readPage, readFile])

@@ -1,7 +1,7 @@
 import { isJsonObject, type Json, type JsonObject } from '../../messages.ts'
 import { describeSet, everything, type FileSet, globOf, placeOf, readBareFolder, readPlace, readSet } from './file-sets.ts'
 import { frame, Phrase } from './phrase.ts'
-import { type Desk, deadEnd, type KnownFile, type Plan, type Reading, readerOf, type Told, unreadable } from './plans.ts'
+import { type Desk, deadEnd, type KnownFile, type Plan, type Reader, type Reading, readerOf, type Told, unreadable } from './plans.ts'
 
 /** What `list_files` says. */
 export function listFiles(desk: Desk, args: JsonObject): { count: number; totalBytes: number; totalLines: number; files: KnownFile[] } {
@@ -164,7 +164,7 @@ function readBestOf(phrase: Phrase, before: Reading | undefined): Reading | unde
 }
 
 /** Questions about many files: how many, which, the longest of them, their size together. */
-export const readFiles = readerOf(
+export const readFiles: Reader = readerOf(
   [
     `ls|dir|list|(?:list|show|what|which) files(?: are)?(?: in this (?:folder|directory))?
     what is in this (?:folder|directory)`,

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject } from '../../messages.ts'
 import type { Phrase } from './phrase.ts'
-import { type Desk, type Plan, parseJson, type Reading, readerOf, Stopped, type Told } from './plans.ts'
+import { type Desk, type Plan, parseJson, type Reader, type Reading, readerOf, Stopped, type Told } from './plans.ts'
 
 function readPackage(desk: Desk): JsonObject {
   const { text } = desk.object('read_file', { path: 'package.json' })
@@ -77,7 +77,7 @@ const about =
 const used = '(?:does PROJECT use|is used|is installed|do we use)'
 
 /** Questions that package.json answers. */
-export const readPackageFacts = readerOf(
+export const readPackageFacts: Reader = readerOf(
   [
     `${ask}(?:(?:project|package|current) )?(?<field>name|version|licen[sc]e|description|author|homepage)${about}`,
     ({ field }) => field && { plan: fact(field.text.replace('licence', 'license')) },

@@ -2,7 +2,7 @@ import { isJsonObject, type Json } from '../../messages.ts'
 import { placeOf, readBareFolder, readPlace } from './file-sets.ts'
 import { plural } from './files.ts'
 import type { Phrase } from './phrase.ts'
-import { excerpt, type Plan, type Reading, readerOf, unreadable } from './plans.ts'
+import { excerpt, type Plan, type Reader, type Reading, readerOf, unreadable } from './plans.ts'
 
 interface Search {
   text: string
@@ -75,7 +75,7 @@ const where = '(?: (?:in|of|from|under|inside) PLACE)?'
 const mention = '(?:mentions?|contains?|uses?|imports?|includes?|calls?|containing|mentioning|using|with)'
 
 /** Questions for a text: where it is, which files mention it, how often. */
-export const readSearch = readerOf(
+export const readSearch: Reader = readerOf(
   [
     `(?:where is|where|find where|find|show) TERM(?: is)? (?:defined|declared|implemented)${where}
     (?:find|show|where is) (?:definition|declaration) of TERM${where}`,

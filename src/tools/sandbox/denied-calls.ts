@@ -105,13 +105,13 @@ export const deniedCalls: Readonly<Record<string, Readonly<Record<string, Number
 export const namingCalls: Readonly<Record<string, Numbers>> = { mknod: [133], mknodat: [259, 33] }
 
 /** What is allowed with some arguments. */
-export const checkedCalls = {
+export const checkedCalls: Readonly<Record<'clone' | 'clone3' | 'socket' | 'socketpair' | 'ioctl', Required<Numbers>>> = {
   clone: [56, 220],
   clone3: [435, 435],
   socket: [41, 198],
   socketpair: [53, 199],
   ioctl: [16, 29],
-} satisfies Readonly<Record<string, Numbers>>
+}
 
 /** `mseal`, of Linux 6.10. What is newer has been looked at by nobody here, and is said not to be there. */
 export const newestCall = 462
