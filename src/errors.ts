@@ -6,7 +6,7 @@ import type { Usage } from './messages.ts'
  */
 export type Fault = 'programmer' | 'model' | 'tool' | 'provider' | 'caller'
 
-/** Every error code there is. The README's table is checked against this one. */
+/** Every error code there is. The table of docs/errors.md is checked against this one. */
 const codes = {
   invalid_option: {
     fault: 'programmer',
@@ -51,7 +51,9 @@ const codes = {
   context_overflow: { fault: 'provider', meaning: "The conversation is longer than the model's context window." },
 } as const
 
+/** The code of a `ToolloopError`. */
 export type ErrorCode = keyof typeof codes
+/** Whose fault each error is, and what it means. */
 export const errorCodes: Readonly<Record<ErrorCode, { fault: Fault; meaning: string }>> = codes
 
 const brand: symbol = Symbol.for('toolloop.error')
@@ -120,6 +122,7 @@ export class ToolArgumentsError extends ToolloopError {
   }
 }
 
+/** What is known of a provider's failure. */
 export interface ModelErrorFields {
   provider: string
   model?: string

@@ -24,6 +24,7 @@ export const Event = {
   DECISION_NEEDED: 'DECISION_NEEDED',
   LLM_SENTENCE: 'LLM_SENTENCE',
 } as const
+/** The name of an event. */
 export type EventName = keyof typeof Event
 
 /** How a run ended. */
@@ -39,6 +40,7 @@ export type StopReason =
   | 'refused'
   | 'model_error'
 
+/** What each event carries. */
 export interface EventPayloads {
   RUN_START: { provider: string; model: string; tools: string[] }
   RUN_END: { stopReason: StopReason; usage: Usage; iterations: number; errorCode?: string }
@@ -77,6 +79,7 @@ export interface EventPayloads {
   LLM_SENTENCE: { text: string }
 }
 
+/** Where an event comes from. */
 export interface EventMeta {
   runId: string
   /** Which model request of the run this belongs to, from 1; 0 before the first. */
@@ -101,6 +104,7 @@ export type RunEvent = { [K in EventName]: { type: K; meta: EventMeta } & EventP
 
 /** Called synchronously, in the order of subscription. May throw or return a rejecting promise: both are logged once and change nothing. Not awaited. */
 export type EventListener<K extends EventName> = (payload: EventPayloads[K], meta: EventMeta) => unknown
+/** A listener of every event: called as an `EventListener` is, with the event's name first. */
 export type AnyEventListener = <K extends EventName>(name: K, payload: EventPayloads[K], meta: EventMeta) => unknown
 
 /** Told of a listener's failure: at most once for each subscription. */

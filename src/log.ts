@@ -11,8 +11,10 @@ export interface Logger {
   error(fields: object, message: string): void
 }
 
+/** The least severe records that are written. */
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent'
 
+/** What `createLogger` takes. */
 export interface LoggerOptions {
   /** Default `'warn'`. */
   level?: LogLevel

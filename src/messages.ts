@@ -1,7 +1,9 @@
 /** Any value that survives `JSON.parse(JSON.stringify(value))` unchanged. */
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json }
+/** A plain JSON object. */
 export type JsonObject = { [key: string]: Json }
 
+/** A text among other parts. */
 export interface TextPart {
   type: 'text'
   text: string
@@ -15,7 +17,9 @@ export type FilePart =
   | { type: 'file'; url: string; mediaType?: string; name?: string }
   | { type: 'file'; data: string; mediaType: string; name?: string }
 
+/** One part of a message's content. */
 export type ContentPart = TextPart | ImagePart | FilePart
+/** What a message or a result holds: a text, or texts, images and files in order. */
 export type Content = string | ContentPart[]
 
 /**
@@ -41,11 +45,13 @@ export interface ParsedToolCall {
   arguments: JsonObject
 }
 
+/** A message of the system, of a user, or of a model without tool calls. */
 export type StandardChatMessage =
   | { role: 'system'; content: string; name?: string; providerData?: ProviderData }
   | { role: 'user'; content: Content; name?: string; providerData?: ProviderData }
   | { role: 'assistant'; content: string; name?: string; providerData?: ProviderData }
 
+/** A model's message that calls tools. */
 export interface AssistantToolCallMessage {
   role: 'assistant'
   /** Text the model wrote beside its calls; `''` when none. */
@@ -55,6 +61,7 @@ export interface AssistantToolCallMessage {
   providerData?: ProviderData
 }
 
+/** What a call came to, told to the model. */
 export interface ToolResultMessage {
   role: 'tool'
   content: Content
@@ -66,6 +73,7 @@ export interface ToolResultMessage {
   providerData?: ProviderData
 }
 
+/** One message of a conversation, as plain JSON. */
 export type ChatMessage = StandardChatMessage | AssistantToolCallMessage | ToolResultMessage
 
 /** The tool message `CustomAgent.run()` appends. */
@@ -107,10 +115,12 @@ export interface Usage {
   costUsd?: number
 }
 
+/** Whether a message calls tools. */
 export function hasToolCalls(message: ChatMessage): message is AssistantToolCallMessage {
   return message.role === 'assistant' && 'toolCalls' in message && Array.isArray(message.toolCalls) && message.toolCalls.length > 0
 }
 
+/** Whether a message is the result of a call. */
 export function isToolResult(message: ChatMessage): message is ToolResultMessage {
   return message.role === 'tool'
 }

@@ -1,43 +1,48 @@
 import { execFile } from 'node:child_process'
-import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
+import { runnerOptionNames, runOptionNames } from '../src/agent/option-names.ts'
 import { chooseModel } from '../src/cli/choose-model.ts'
 import { openChoice } from '../src/cli/prepare-agent.ts'
 import { errorCodes } from '../src/errors.ts'
+import { settingNames } from '../src/models/settings.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const read = (name: string) => readFileSync(join(root, name), 'utf8')
-const readme = read('README.md')
 const run = promisify(execFile)
 
-/** The source file that stands for each of the package's entries; examples import the file, the README the entry. */
-const entries: Record<string, string> = {
-  'src/index.ts': 'toolloop',
-  'src/testing/index.ts': 'toolloop/testing',
-  'src/tools/builtin/index.ts': 'toolloop/tools',
-  'src/tools/skills/index.ts': 'toolloop/skills',
-  'src/tools/mcp/index.ts': 'toolloop/mcp',
-  'src/tools/openapi/index.ts': 'toolloop/openapi',
-  'src/dialects/index.ts': 'toolloop/dialects',
-  'src/pipeline/index.ts': 'toolloop/pipeline',
-  'src/service/index.ts': 'toolloop/service',
-  'src/models/openai.ts': 'toolloop/models/openai',
-  'src/backends/index.ts': 'toolloop/backends',
+const names = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' }).map((name) => name.replaceAll('\\', '/'))
+const docs = names.filter((name) => name.endsWith('.md')).map((name) => `docs/${name}`)
+/** Every page that people read, from the root of the project. */
+const pages = ['README.md', 'AGENTS.md', 'CONTRIBUTING.md', 'SECURITY.md', ...docs]
+/** A page's prose: code and comments are other tests' business. */
+const prose = (page: string) => read(page).replace(/```[\s\S]*?```/g, '')
+
+/** The source file that stands for each of the package's entries; examples import the file, the pages show the entry. */
+const packageJson: { scripts: Record<string, string>; files: string[]; exports: Record<string, { types: string } | string> } = JSON.parse(
+  read('package.json'),
+)
+const entries: Record<string, string> = {}
+for (const [entry, target] of Object.entries(packageJson.exports)) {
+  if (typeof target === 'object') entries[target.types.replace('./dist/', 'src/').replace('.d.ts', '.ts')] = `toolloop${entry.slice(1)}`
 }
 
-function asInReadme(source: string): string {
+function asShown(source: string): string {
   return source.replace(/'(?:\.\.\/)+(src\/[^']+)'/g, (_whole, file: string) => `'${entries[file] ?? `no entry for ${file}`}'`).trim()
 }
 
 const shown = readdirSync(join(root, 'tests/examples'))
 const examples = shown.filter((name) => name.endsWith('.ts'))
-const snippets = [...readme.matchAll(/<!-- file: (\S+) -->\n```(?:ts|yaml|sh)\n([\s\S]*?)\n```/g)].map(([, file = '', code = '']) => ({
-  file,
-  code,
-}))
+const snippets = pages.flatMap((page) =>
+  [...read(page).matchAll(/<!-- file: (\S+) -->\n```(?:ts|yaml|sh)\n([\s\S]*?)\n```/g)].map(([, file = '', code = '']) => ({
+    page,
+    file,
+    code,
+  })),
+)
 
 /** What each example prints, where it is the same every time. */
 const printed: Record<string, RegExp> = {
@@ -65,38 +70,129 @@ const printed: Record<string, RegExp> = {
   'openapi.ts': /^\{"url":"\/weather\/S%C3%A3o%20Paulo\?units=metric","key":"\[redacted\]"\}\n$/,
   'service.ts': /^200 .*Oslo.*21/,
   'one-query.ts': /^Oslo is ahead\.\n$/,
+  'journal.ts': /^charged\nYour card was charged\. 1\n$/,
+  'recipe-node-http.ts': /^event: RESULT\ndata: \{"stopReason":"answered","output":"17 × 23 = 391\."\}\n$/,
+  'recipe-hono.ts': /^text\/event-stream event: RESULT\ndata: \{"stopReason":"answered","output":"17 × 23 = 391\."\}\n$/,
+  'tools.ts':
+    /^rejected – Invalid arguments [^\n]+\nok – 50 euros are on their way to NO99\.\n2 \{ to: 'NO99', euros: 50, receipt: true \}\n$/,
+  'recipe-fetch.ts': /^17 × 23 = 391\.\n$/,
+  'recipe-worker.ts': /^TOOL_CALL_END calculate\nRESULT 17 × 23 = 391\.\n$/,
+  'client-tools.ts': /^client_tool pick_file \nquestion book_table For how many\?\nmenu\.pdf, booked for 4 – All done\.\n$/,
+  'events.ts': /^request 1\ncalculate: ok\nrequest 2\na listener of RUN_END failed: Error: the disk is full\n17 × 23 = 391\.\n$/,
+  'compaction.ts': /^true true true\n$/,
+  'failover.ts': /^The second answers\. scripted-model\nI am the old one\.\nI am the new one\.\n$/,
+  'dispatcher.ts':
+    /^506 builtin\n\{[^\n]+391 \} \} \{ success: false, error: 'Tool not found: nothing' \}\nread_file calculate search_tools call_tool\n$/,
+  'custom-dialect.ts': /^5 Es sind 5\.\n$/,
 }
 
-describe('README', () => {
-  it('every snippet of code or configuration is a file of tests/examples, word for word', () => {
-    const all = [...readme.matchAll(/```(?:ts|yaml)\n/g)].length
-    expect(snippets.filter(({ file }) => !file.endsWith('.sh')).length).toBe(all)
-    expect(snippets.length).toBeGreaterThan(4)
-    for (const { file, code } of snippets) expect(code.trim(), file).toBe(asInReadme(read(file)))
+describe('pages', () => {
+  it.each(pages)('%s: every snippet of code or configuration is a file of tests/examples, word for word', (page) => {
+    const own = snippets.filter((snippet) => snippet.page === page)
+    const all = [...read(page).matchAll(/```(?:ts|js|yaml|json)\n/g)].length
+    expect(own.filter(({ file }) => !file.endsWith('.sh')).length).toBe(all)
+    for (const { file, code } of own) expect(code.trim(), `${file} (npm run docs:snippets)`).toBe(asShown(read(file)))
   })
 
-  it('every example is shown in the README', () => {
-    expect(snippets.map(({ file }) => file).sort()).toEqual(shown.map((name) => `tests/examples/${name}`).sort())
+  it('every example is shown on a page', () => {
+    const files = new Set(snippets.map(({ file }) => file))
+    expect(files.size).toBeGreaterThan(20)
+    expect([...files].sort()).toEqual(shown.map((name) => `tests/examples/${name}`).sort())
   })
 
-  it('documents every error code, and none that is not there', () => {
-    const table = [...readme.matchAll(/^\| `([a-z_]+)` \| (programmer|model|tool|provider|caller) \| (.+) \|$/gm)]
+  it('the README has at most 300 lines, and a page 250', () => {
+    const long = pages.filter((page) => page !== 'docs/api.md').map((page) => ({ page, lines: read(page).split('\n').length - 1 }))
+    expect(long.filter(({ page, lines }) => lines > (page === 'README.md' ? 300 : 250))).toEqual([])
+  })
+
+  it.each(pages)('%s: its links lead to files and headings that are there', (page) => {
+    for (const [, target = ''] of prose(page).matchAll(/(?:\]\(|src=")(?!https?:)([^)"]+)[)"]/g)) {
+      const [path = '', heading] = target.split('#')
+      const file = path === '' ? page : relative(root, join(root, dirname(page), path))
+      expect(existsSync(join(root, file)), `${page} links to ${target}`).toBe(true)
+      if (heading !== undefined) expect(headingsOf(file), `${page} links to ${target}`).toContain(heading)
+    }
+  })
+
+  it.each(pages)('%s: the files, folders and scripts it names are there', (page) => {
+    const named = [...prose(page).matchAll(/`((?:src|tests|docs|config|\.github|\.ci)\/[\w./-]+)`/g)].map(([, path = '']) => path)
+    expect(named.filter((path) => !existsSync(join(root, path)))).toEqual([])
+    const scripts = [...read(page).matchAll(/npm run ([a-z:]+)/g)].map(([, name = '']) => name)
+    expect(scripts.filter((name) => packageJson.scripts[name] === undefined)).toEqual([])
+  })
+
+  it('pages of docs/ link only to files that the package ships', () => {
+    const shipped = (file: string) =>
+      ['package.json', 'README.md', 'LICENSE'].includes(file) || packageJson.files.includes(file.split('/')[0] ?? '')
+    for (const page of docs) {
+      for (const [, path = ''] of prose(page).matchAll(/\]\((?!https?:|#)([^)#]+)/g)) {
+        const file = relative(root, join(root, dirname(page), path))
+        expect(shipped(file), `${page} links to ${file}`).toBe(true)
+      }
+    }
+  })
+
+  it('docs/README.md lists every page', () => {
+    const linked = [...read('docs/README.md').matchAll(/\]\(([\w/-]+\.md)\)/g)].map(([, path]) => `docs/${path}`)
+    expect(docs.filter((page) => page !== 'docs/README.md' && !page.startsWith('docs/decisions/') && !linked.includes(page))).toEqual([])
+    const decisions = [...read('docs/decisions/README.md').matchAll(/\]\(([\w-]+\.md)\)/g)].map(([, path]) => `docs/decisions/${path}`)
+    expect(decisions.sort()).toEqual(docs.filter((page) => /decisions\/\d/.test(page)).sort())
+  })
+
+  it.each([
+    ['docs/options.md', { ...runnerOptionNames, ...runOptionNames, decisions: true, claim: true }],
+    ['docs/providers.md', settingNames],
+  ])('%s names every option', (page, names) => {
+    const named = new Set([...prose(page).matchAll(/`(\w+)(?:\([^`]*)?`/g)].map(([, name]) => name))
+    expect(Object.keys(names).filter((name) => !named.has(name))).toEqual([])
+  })
+
+  it('docs/errors.md has every error code, and none that is not there', () => {
+    const table = [...read('docs/errors.md').matchAll(/^\| `([a-z_]+)` \| (programmer|model|tool|provider|caller) \| (.+) \|$/gm)]
     const documented = Object.fromEntries(table.map(([, code = '', fault, meaning]) => [code, { fault, meaning }]))
     expect(documented).toEqual(errorCodes)
   })
 
-  it('names only files and commands that are there', () => {
-    const scripts = Object.keys(JSON.parse(read('package.json')).scripts)
-    const used = [...readme.matchAll(/npm run ([a-z:]+)/g)].map(([, name = '']) => name)
-    expect(used.filter((name) => !scripts.includes(name))).toEqual([])
-    const links = [...readme.matchAll(/\]\((?!https?:)([^)#]+)\)/g)].map(([, path = '']) => path)
-    for (const path of links) expect(() => readFileSync(join(root, path)), path).not.toThrow(/ENOENT/)
+  it('docs/api.md has every public name, with its kind and the first sentence of its docstring', async () => {
+    await expect(run(process.execPath, ['config/api.js', '--check'], { cwd: root })).resolves.toBeDefined()
+    expect([...read('docs/api.md').matchAll(/^\| `(.+)` \| \w+ \| {2}\|$/gm)].map(([, name]) => name)).toEqual([])
+  })
+
+  it('the README shows what the command prints, but for numbers and names', { timeout: 30_000 }, async () => {
+    const [, prompt = '', printed = ''] = /```console\n\$ npm start --silent -- "([^"]+)"\n([\s\S]+?)\n```/.exec(read('README.md')) ?? []
+    expect(prompt).not.toBe('')
+    const { stdout, stderr } = await run(process.execPath, ['src/cli/main.ts', prompt], {
+      cwd: root,
+      // No model server of this machine is found: the port is closed.
+      env: { PATH: process.env.PATH ?? '', OLLAMA_HOST: '127.0.0.1:1', LMSTUDIO_HOST: '127.0.0.1:1', VLLM_HOST: '127.0.0.1:1' },
+    })
+    expect(shapeOf(stderr + stdout)).toBe(shapeOf(printed))
   })
 
   it('the changelog has a section for what is not released yet', () => {
     expect(read('CHANGELOG.md')).toMatch(/^## \[Unreleased\]$/m)
   })
 })
+
+/** The anchors of a page's headings, as GitHub makes them. */
+function headingsOf(page: string): string[] {
+  return [...prose(page).matchAll(/^#{1,6} (.+)$/gm)].map(([, text = '']) =>
+    text
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+      .trim()
+      .replace(/\s/g, '-'),
+  )
+}
+
+/** What is printed, without what differs between two runs: times, counts, and which file is the longest. */
+function shapeOf(text: string): string {
+  return text
+    .trim()
+    .replace(/\d[\d.,]*\d|\d/g, '0')
+    .replace(/\b0 (?:ms|s|KiB|B)\b/g, '0')
+    .replace(/src\/[\w/.-]+\.ts/g, 'src/file.ts')
+}
 
 describe('examples', () => {
   it('toolloop.yaml is a configuration the command line takes', async () => {
@@ -116,7 +212,7 @@ describe('examples', () => {
 async function runAll(names: readonly string[]): Promise<Map<string, string>> {
   const mark = '=== example '
   const lines = names.map((name) => `console.log(${JSON.stringify(mark + name)}); await import('./tests/examples/${name}')`)
-  const { stdout } = await run(process.execPath, ['--input-type=module', '-e', lines.join('\n')], {
+  const { stdout } = await run(process.execPath, ['-e', lines.join('\n')], {
     cwd: root,
     env: { PATH: process.env.PATH ?? '', NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE },
   })

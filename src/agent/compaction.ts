@@ -12,6 +12,7 @@ export interface Compaction {
   summary?: string
 }
 
+/** How long a conversation may be, and how that is estimated. */
 export interface CompactionSize {
   /** What is left should be at most so many tokens. */
   tokens: number

@@ -5,6 +5,7 @@ import type { PendingItem } from './run.ts'
 /** What was decided on a pending item; made from it: `{ ...item, approved: true }`. Plain JSON. */
 export type Decision = Pick<PendingItem, 'toolCallId' | 'fingerprint'> & Verdict
 
+/** What was decided, by the kind of the item. */
 export type Verdict =
   /** Run it; with other arguments, where `args` are given. `remember`: the same call needs no approval any more. */
   | { approved: true; args?: JsonObject; remember?: boolean }

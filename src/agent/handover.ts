@@ -18,6 +18,7 @@ export interface ConversationTaker<Context = unknown> {
   readonly instructions?: RunnerOptions<Context>['instructions']
 }
 
+/** How an agent is offered to take the conversation over. */
 export interface HandoverOptions {
   /** The agent's name, in the result's `agent` and in the tool's name, `hand_over_to_NAME`. `a-z A-Z 0-9 _ -`, at most 49 characters. */
   name: string

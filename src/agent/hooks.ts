@@ -55,6 +55,7 @@ export interface ToolTurn<Context = unknown> extends HookPlace<Context> {
   readonly args: JsonObject
 }
 
+/** What a `beforeTool` hook does to a call. */
 export type ToolTurnChange =
   /** The function is not run; the model is told why. */
   | { refuse: string }

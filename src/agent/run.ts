@@ -38,6 +38,7 @@ export interface RunLimits {
   depth?: number
 }
 
+/** A call that needs an approval, as `approve` is asked about it. */
 export interface ApprovalRequest<Context = unknown> {
   toolCallId: string
   tool: string
@@ -46,6 +47,7 @@ export interface ApprovalRequest<Context = unknown> {
   context: Context
   signal: AbortSignal
 }
+/** What `approve` answers; a reason is told to the model. */
 export type ApprovalDecision = boolean | { approved: boolean; reason?: string }
 
 /**
@@ -139,6 +141,7 @@ export interface RunSettings<Context = unknown> extends Sampling {
   approve?(request: ApprovalRequest<Context>): ApprovalDecision | Promise<ApprovalDecision>
 }
 
+/** What an `AgentRunner` is made of; settings are the defaults of its runs. */
 export interface RunnerOptions<Context = unknown> extends RunSettings<Context> {
   /** A model, or what `createModel` takes: `'openai/gpt-5.2'` or settings. Either this or `models`. */
   model?: AnyModel
@@ -154,6 +157,7 @@ export interface RunnerOptions<Context = unknown> extends RunSettings<Context> {
   journal?: Journal
 }
 
+/** What one run can be given: every setting of a runner, and what belongs to this run alone. */
 export interface RunOptions<Context = unknown> extends RunSettings<Context> {
   signal?: AbortSignal
   /** The conversation so far, such as an earlier result's `messages`. Not changed. */
@@ -206,6 +210,7 @@ export type RunInput = string | MessageInput | readonly MessageInput[]
 /** How one call ended. `ok` is the only one whose `value` is there. */
 export type ToolCallOutcome = 'ok' | 'failed' | 'timeout' | 'rejected' | 'denied' | 'truncated' | 'cancelled' | 'uncertain'
 
+/** One call of a run: what the model asked for, what became of it, and what the model was told. */
 export interface ToolCallRecord {
   id: string
   tool: string
@@ -257,6 +262,7 @@ export interface PendingItem {
   place: string
 }
 
+/** What a run came to, however it ended. */
 export interface RunResult<Output = string> {
   runId: string
   /**

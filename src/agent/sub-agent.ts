@@ -24,6 +24,7 @@ export interface RunnableAgent<Context = unknown> {
   resume(state: RunState | undefined, options?: ResumeOptions<Context>): Promise<RunResult>
 }
 
+/** How an agent is offered to another as a tool. */
 export interface AsToolOptions<Context = unknown, S = TaskSchema> {
   name: string
   /** What the agent is for: the model decides by it. */

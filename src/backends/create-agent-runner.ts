@@ -12,6 +12,7 @@ export type Backend = 'native' | 'langchain'
 /** The names of the backends. */
 export const backends: readonly Backend[] = ['native', 'langchain']
 
+/** The options of a runner, and which loop drives it. */
 export interface BackendOptions<Context = unknown> extends RunnerOptions<Context> {
   /** Default `'native'`. */
   backend?: Backend

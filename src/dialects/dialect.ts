@@ -10,6 +10,7 @@ export type TextToolEvent =
   /** What was meant as a call and can't be read; `reason` is written for the model. It was not given out as text. */
   | { type: 'reject'; raw: string; reason: string }
 
+/** A call that was read from text. */
 export interface TextToolCall {
   name: string
   arguments: Record<string, unknown>
@@ -32,6 +33,7 @@ export interface TextToolSink {
 /** How the response ended. After `'length'` a call that was not closed is never reported as a call. */
 export type EndReason = 'stop' | 'length'
 
+/** Reads the calls in one response while it arrives. */
 export interface TextToolParser {
   /** Reads one piece and returns what it completed. Never throws. */
   push(chunk: string): TextToolEvent[]
@@ -83,6 +85,7 @@ export interface CallReading {
   reject(reason: string): void
 }
 
+/** Reads the body of a call, from behind its opening marker. */
 export type ReadBody = (reading: CallReading) => Reading
 
 /** Markers that start a call, and how what follows them is read. */

@@ -8,6 +8,7 @@ import { dialects } from './dialects.ts'
 import { dialectNames } from './names.ts'
 import { DialectParser, type ParserOptions } from './parser.ts'
 
+/** What `createTextToolParser` takes. */
 export interface TextToolParserOptions extends Omit<ParserOptions, 'tools'> {
   /** The tools that were offered, or their definitions: see `ParserOptions`. */
   tools?: readonly (AnyTool | ToolDefinition)[]

@@ -5,6 +5,7 @@ import type { CallReading, Dialect, EndReason, Envelope, Reading, TextToolCall, 
 import { bareStart, type Lookout, nothing, TextScanner } from './scanner.ts'
 import { type Watch, watchFor } from './watch.ts'
 
+/** What a parser of text calls is told. */
 export interface ParserOptions {
   /** The tools that were offered: unmarked calls need a declared name, and values written as text are read by their schemas. */
   tools?: readonly ToolDefinition[]

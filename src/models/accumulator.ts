@@ -14,6 +14,7 @@ export interface ToolCallDelta {
   extra?: JsonObject
 }
 
+/** Told of calls while they arrive. */
 export type ToolCallSink = Pick<ModelSink, 'toolCallStart' | 'toolCallDelta'>
 
 interface OpenCall {

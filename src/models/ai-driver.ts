@@ -15,6 +15,7 @@ import {
   type ToolChoice,
 } from './model.ts'
 
+/** What one query of an `AIDriver` is given. */
 export interface QueryOptions extends Sampling {
   /** Definitions, or tools: only their definitions are sent. */
   tools?: readonly (ToolDefinition | AnyTool)[]
@@ -41,6 +42,7 @@ const queryOptionNames: OptionNames<QueryOptions> = {
   providerOptions: true,
 }
 
+/** What a query of an `AIDriver` came to. */
 export interface QueryResult {
   content: string
   /** Undefined when there are none. Their ids are unique within the result. */
@@ -58,6 +60,7 @@ export interface QueryResult {
   providerData?: ProviderData
 }
 
+/** A streamed query of an `AIDriver`: its pieces, and its result. */
 export interface StreamResult {
   /**
    * The text, piece by piece. Throws what `result` rejects with. Leaving the loop early aborts the request; never entering it is fine.

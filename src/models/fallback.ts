@@ -15,6 +15,7 @@ import {
 import { restartable } from './retry.ts'
 import { sumOfUsage, usageOfFailure, wholeUsage, withUsage, withWholeUsage } from './usage.ts'
 
+/** How `fallbackModel` treats a model that failed. */
 export interface FallbackOptions {
   /**
    * How long a model that could not be reached, or refused for now, is asked after the others, in milliseconds; a longer `retry-after`

@@ -4,6 +4,7 @@ import type { ChatMessage, JsonObject, ProviderData, ToolCall, Usage } from '../
 import type { OptionNames } from '../option-names.ts'
 import type { JsonSchema, ToolDefinition } from '../tools/tool.ts'
 
+/** Whether a model may, must or must not call tools, or which one it must call. */
 export type ToolChoice = 'auto' | 'none' | 'required' | { type: 'function'; function: { name: string } }
 
 /** Sampling settings. One a model does not take is left out and named in `response.warnings`. */
@@ -30,6 +31,7 @@ export const samplingNames: OptionNames<Sampling> = {
   reasoningEffort: true,
 }
 
+/** One request to a model. */
 export interface ModelRequest extends Sampling {
   /** The conversation. Frozen messages are converted to the wire's format once and remembered. */
   messages: readonly ChatMessage[]
@@ -54,6 +56,7 @@ export interface ModelRequest extends Sampling {
   providerOptions?: JsonObject
 }
 
+/** One whole response of a model. */
 export interface ModelResponse {
   /** The whole visible text; `''` when none. */
   text: string
@@ -105,6 +108,7 @@ export interface ModelPrice {
   cacheWrite?: number
 }
 
+/** What a model can do, known before it is asked. */
 export interface ModelCapabilities {
   /** Takes tools and answers with tool calls of its own. False: calls have to be written as text. */
   nativeTools: boolean

@@ -28,6 +28,7 @@ export interface ProviderPreset {
   models?: ModelPreset[]
 }
 
+/** What is known of a provider's models whose name matches. */
 export interface ModelPreset {
   match: string
   /** Over the provider's, key by key. */

@@ -21,11 +21,13 @@ interface SpeechSettings {
   speakInterim?: boolean
 }
 
+/** What a pipeline is made of: the options of a runner, and how it speaks. */
 export interface PipelineOptions<Context = unknown> extends RunnerOptions<Context>, SpeechSettings {
   /** How the text is cut into sentences. */
   sentences?: SentenceOptions
 }
 
+/** What one `generate` can be given. */
 export interface PipelineRunOptions<Context = unknown> extends RunOptions<Context>, SpeechSettings {}
 
 export const pipelineOptionNames: OptionNames<PipelineOptions> = { ...runnerOptionNames, speakInterim: true, sentences: true }

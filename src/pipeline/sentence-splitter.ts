@@ -5,6 +5,7 @@ import { type CharacterKind, kindOf, OpenQuotes } from './characters.ts'
 import { type StopMeaning, WordContext } from './full-stops.ts'
 import { mergeLanguages, type SentenceLanguage, sentenceLanguages, type WordLists } from './languages.ts'
 
+/** Languages and abbreviations that sentences are found by. */
 export interface SentenceOptions {
   /** Whose abbreviations, months and ordinals are known: names, or lists of your own. Default: all there are. */
   languages?: readonly (keyof typeof sentenceLanguages | SentenceLanguage)[]

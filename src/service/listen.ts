@@ -5,6 +5,7 @@ import { InvalidOptionError, messageOf, ToolloopError } from '../errors.ts'
 import { checkOptionNames, type OptionNames } from '../option-names.ts'
 import type { Service } from './service.ts'
 
+/** Where a service listens. */
 export interface ListenOptions {
   /** Default: that of the configuration, else `127.0.0.1`. */
   host?: string
@@ -20,6 +21,7 @@ const optionNames: OptionNames<ListenOptions> = {
   writeTimeoutMs: true,
 }
 
+/** A service that listens on a port. */
 export interface ListeningService {
   /** Such as `http://127.0.0.1:8787`. */
   readonly url: string

@@ -22,6 +22,7 @@ import { observeRuns } from './observe-runs.ts'
 import { RunStore } from './runs/run-store.ts'
 import { readLimits, type ServiceLimits } from './service-limits.ts'
 
+/** What a service is made of. */
 export interface ServiceOptions {
   /** The configuration file; it need not be there yet. Default: none, and nothing is watched. */
   configFile?: string
@@ -63,6 +64,7 @@ export interface ServiceOptions {
   times?: Partial<ServiceTimes>
 }
 
+/** How often and how long a service waits, in milliseconds. */
 export interface ServiceTimes {
   debounceMs: number
   pollMs: number

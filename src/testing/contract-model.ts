@@ -19,6 +19,7 @@ export interface TestApi {
   expect: Expect
 }
 
+/** What the contract suite needs to know of a driver. */
 export interface TestModelOptions {
   /** The wire format the model speaks. Default `'chat-completions'`. */
   wire?: WireName

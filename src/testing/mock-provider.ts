@@ -12,6 +12,7 @@ import { chooseWire } from './mock/wires.ts'
 import type { Script } from './script.ts'
 import { settlesBeforeAbort, untilSocketsAreRead } from './wait.ts'
 
+/** What a mock provider answers, and how it fails. */
 export interface MockProviderOptions {
   /** Replies, one for each request in the order they arrive; or one function that answers them all. May be asynchronous. */
   script?: Script<MockScriptRequest, MockReply>

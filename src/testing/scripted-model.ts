@@ -10,6 +10,7 @@ import { checkOptionNames, type OptionNames } from '../option-names.ts'
 import { CallIds, checkPieceLength, planTurn, type Script, type ScriptedTurn, type TurnPlan, type TurnStep, takeTurn } from './script.ts'
 import { settlesBeforeAbort } from './wait.ts'
 
+/** What a scripted model says of itself. */
 export interface ScriptedModelOptions {
   /** Default `'scripted'`. */
   provider?: string

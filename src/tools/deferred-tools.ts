@@ -7,6 +7,7 @@ import { resultText } from './result-text.ts'
 import { callWithin, ToolRunner } from './runner.ts'
 import { type AnyTool, convertToOpenAITool, defineTool, type ToolDefinition } from './tool.ts'
 
+/** Which tools a model is told about at once, and how many a search finds. */
 export interface DeferOptions {
   /** Names of tools the model is told of from the start. Default: none. */
   keep?: Iterable<string>
@@ -16,6 +17,7 @@ export interface DeferOptions {
 
 const deferOptionNames: OptionNames<DeferOptions> = { keep: true, mostFound: true }
 
+/** What `search_tools` returns. */
 export interface FoundTools {
   tools: { name: string; description: string; parameters: object }[]
   /** How many more fit less well. */

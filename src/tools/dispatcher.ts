@@ -8,19 +8,23 @@ import type { AnyTool, ToolDefinition } from './tool.ts'
 
 /** Where tools come from, in the order in which a name is looked for: the caller's own go first, what strangers offer goes last. */
 const kinds = ['registered', 'builtin', 'skill', 'mcp'] as const
+/** The kind of a source, which decides the order in which names are looked for. */
 export type ToolSourceKind = (typeof kinds)[number]
 
+/** One place where tools come from. */
 export interface ToolSource {
   kind: ToolSourceKind
   /** A list, or a set that may change while runs go on: what it is then is seen by their next turn. */
   tools: readonly AnyTool[] | ToolSet
 }
 
+/** What a `ToolDispatcher` takes besides its sources. */
 export interface DispatcherOptions {
   /** Told of names that two sources have. Default: the package's own logger. */
   logger?: Logger
 }
 
+/** What one call made without a model is given. */
 export interface DispatchOptions {
   /** Handed to the tool, see `ToolContext.context`. */
   context?: unknown

@@ -17,6 +17,7 @@ export interface ToolFunction {
   strict?: boolean
 }
 
+/** A tool as a model is told about it, in OpenAI's shape. */
 export interface ToolDefinition {
   type: 'function'
   function: ToolFunction
@@ -28,6 +29,7 @@ export interface ToolDefinition {
  */
 export type ToolEffect = 'read' | 'idempotent' | 'unsafe'
 
+/** What a tool is given besides its arguments. */
 export interface ToolContext<Context = unknown> {
   /** The object given to `run(input, { context })`. Never sent to a model, never stored. */
   readonly context: Context

@@ -14,5 +14,5 @@ const claim: Claim = ({ key, runId }) => insert.run(key, runId).changes === 1
 const { state, pending } = await runner.run('Give me my money back.')
 const decisions = pending.map((item) => ({ ...item, approved: true as const }))
 console.log((await runner.resume(state, { decisions, claim })).output)
-// Whoever comes second is told so, and nothing runs twice.
+// The second caller is rejected, and nothing runs twice.
 await runner.resume(state, { decisions, claim }).catch((error) => console.log(error.code))

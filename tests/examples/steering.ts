@@ -3,7 +3,7 @@ import { scriptedModel } from '../../src/testing/index.ts'
 
 const count = defineTool({ name: 'count', description: 'Counts sheep.', execute: () => 12 })
 
-/** An agent that is told what to do while it works. */
+/** An agent that takes messages while it works. */
 class Shepherd extends CustomAgent {
   constructor() {
     super({ model: scriptedModel([{ toolCalls: [{ name: 'count' }] }, 'Twelve sheep, and the dog is well.']), tools: [count] })
@@ -17,6 +17,6 @@ for await (const event of stream) if (event.type === 'TOOL_CALL_END') console.lo
 const { output, messages } = await stream.result
 console.log(output, messages.length)
 
-// The conversation goes on with any other agent.
+// Any other agent can continue the conversation.
 const next = await new AgentRunner({ model: scriptedModel(['Good.']) }).run('Thank you.', { messages })
 console.log(next.messages.length)

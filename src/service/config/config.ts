@@ -21,6 +21,7 @@ export interface Config {
   logging?: { level?: 'debug' | 'info' | 'warn' | 'error' | 'silent' }
 }
 
+/** `tools` of the configuration. */
 export interface ToolsConfig {
   /** Names of built-in tools; true: all of them. */
   builtin?: boolean | readonly string[]
@@ -41,6 +42,7 @@ export interface McpConfig {
   servers?: Readonly<Record<string, McpServer>>
 }
 
+/** `limits` of the configuration: the limits of every run. */
 export interface LimitsConfig {
   maxIterations?: number
   toolTimeoutMs?: number
@@ -54,6 +56,7 @@ export interface LimitsConfig {
   repeatedCalls?: number
 }
 
+/** `service` of the configuration: its address, tokens and limits. */
 export interface ServiceConfig {
   host?: string
   port?: number

@@ -5,6 +5,7 @@ import { type AnyTool, defineTool } from '../tool.ts'
 import { type ExpressionNode, evaluate, percentOperator } from './evaluate.ts'
 import { problem, toText } from './exact-number.ts'
 
+/** What `calculate` returns. */
 export interface Calculation {
   expression: string
   /** A text where a JavaScript number would lose digits. */

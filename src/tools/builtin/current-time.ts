@@ -2,6 +2,7 @@ import { show, ToolloopError } from '../../errors.ts'
 import { checkOptionNames, type OptionNames } from '../../option-names.ts'
 import { type AnyTool, defineTool } from '../tool.ts'
 
+/** Where `current_time` takes the time from. */
 export interface CurrentTimeOptions {
   /** Where the time comes from. Default: the system's clock. */
   now?: () => Date
@@ -9,6 +10,7 @@ export interface CurrentTimeOptions {
 
 const optionNames: OptionNames<CurrentTimeOptions> = { now: true }
 
+/** What `current_time` returns. */
 export interface CurrentTime {
   /** ISO 8601 with the zone's offset: `2026-02-03T04:05:06+01:00`. */
   iso: string

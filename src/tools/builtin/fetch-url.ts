@@ -5,6 +5,7 @@ import { type AnyTool, defineTool, type ToolContext } from '../tool.ts'
 import type { HttpAnswer } from './http-get.ts'
 import { AddressRule } from './public-address.ts'
 
+/** What `fetch_url` may reach, and how much of it. */
 export interface FetchUrlOptions {
   /**
    * Also fetch from this machine and private networks: `true` from all, a list from its ranges (`127.0.0.1/32`, `10.1.0.0/16`).
@@ -19,6 +20,7 @@ export interface FetchUrlOptions {
 
 const optionNames: OptionNames<FetchUrlOptions> = { allowPrivateAddresses: true, timeoutMs: true, resolveHost: true }
 
+/** What `fetch_url` returns. */
 export interface FetchedPage {
   /** After redirects. */
   url: string

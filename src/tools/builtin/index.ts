@@ -15,6 +15,7 @@ export { type FileText, type ReadFileOptions, readFileTool } from './read-file.t
 export type { FileMatch } from './search-file.ts'
 export { type SearchFilesOptions, type SearchResult, searchFilesTool } from './search-files.ts'
 
+/** What the built-in tools may see. */
 export interface BuiltinToolsOptions {
   /** The folder that the file tools may read; nothing outside of it. Default: the current one. */
   workspace?: string

@@ -16,6 +16,7 @@ type ListFilesArgs = {
   folders?: boolean
 }
 
+/** One file or folder that `list_files` found. */
 export interface ListedFile {
   /** From the workspace's folder. */
   path: string
@@ -27,6 +28,7 @@ export interface ListedFile {
   modified: string
 }
 
+/** What `list_files` returns. */
 export interface FileList {
   path: string
   /** All that matched, also what is not shown; so are the totals. */
@@ -39,6 +41,7 @@ export interface FileList {
   note?: string
 }
 
+/** What `list_files` may see. */
 export interface ListFilesOptions {
   /** The folder that may be read. Default: the current one. */
   workspace?: string

@@ -11,6 +11,7 @@ type ReadFileArgs = {
   maxBytes?: number
 }
 
+/** What `read_file` returns. */
 export interface FileText {
   path: string
   /** First and last line in `text`, counted from 1; 1 and 0 for an empty file. */
@@ -23,6 +24,7 @@ export interface FileText {
   truncated?: true
 }
 
+/** What `read_file` may see. */
 export interface ReadFileOptions {
   /** The folder that may be read. Default: the current one. */
   workspace?: string

@@ -5,6 +5,7 @@ import { countNewlines, looksBinary, readLineBlocks } from './text-file.ts'
 import type { WalkEntry } from './walk.ts'
 import type { Workspace } from './workspace.ts'
 
+/** One line that `search_files` found. */
 export interface FileMatch {
   /** From the workspace's folder. */
   path: string

@@ -16,6 +16,7 @@ type SearchFilesArgs = {
   limit?: number
 }
 
+/** What `search_files` returns. */
 export interface SearchResult {
   query: string
   /** All matching lines, also those not shown. */
@@ -28,6 +29,7 @@ export interface SearchResult {
   note?: string
 }
 
+/** What `search_files` may see. */
 export interface SearchFilesOptions {
   /** The folder that may be read. Default: the current one. */
   workspace?: string

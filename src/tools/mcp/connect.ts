@@ -10,6 +10,7 @@ import { mcpTool } from './mcp-tool.ts'
 import { checkServer, type McpServer } from './server-config.ts'
 import { type McpServerState, ServerLink } from './server-link.ts'
 
+/** What `connectMcpServers` takes besides the servers. */
 export interface McpOptions {
   /**
    * Tools that somebody has looked at, as `fingerprints()` gave them: a tool that is not among them, or no longer the same, is held back.
@@ -33,6 +34,7 @@ const optionNames: OptionNames<McpOptions> = {
   logger: true,
 }
 
+/** How one MCP server is doing. */
 export interface McpServerStatus {
   name: string
   state: McpServerState

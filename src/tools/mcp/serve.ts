@@ -13,6 +13,7 @@ import { type ToolCallEnd, ToolRunner } from '../runner.ts'
 import type { AnyTool } from '../tool.ts'
 import { missingPackage } from './load-sdk.ts'
 
+/** What `serveMcp` takes besides the tools. */
 export interface ServeMcpOptions {
   /** What the server calls itself. Default `toolloop`, and this package's version. */
   name?: string
@@ -49,6 +50,7 @@ const optionNames: OptionNames<ServeMcpOptions> = {
   logger: true,
 }
 
+/** Tools that are being served to an MCP client. */
 export interface McpService extends AsyncDisposable {
   /** Resolves when the client has gone or the service was closed. Never rejects. */
   readonly closed: Promise<void>

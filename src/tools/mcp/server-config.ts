@@ -44,6 +44,7 @@ export interface McpUrl extends McpServerOptions {
   fetch?: (url: string | URL, init?: RequestInit) => Promise<Response>
 }
 
+/** An MCP server: a program to start, or an address. */
 export type McpServer = McpCommand | McpUrl
 
 const optionNames: OptionNames<McpServerOptions> = {

@@ -15,6 +15,7 @@ import { loadDocument, problem } from './document.ts'
 import { listOperations, type Method, methods, type Operation } from './operations.ts'
 import type { OpenApiResult } from './send-operation.ts'
 
+/** Which operations become tools, and how their requests are sent. */
 export interface OpenApiOptions {
   /** Where requests go: nothing else is asked. Default: the first of the document's servers. */
   baseURL?: string | URL

@@ -3,6 +3,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../messages.ts'
 import { type OpenApiDocument, problem } from './document.ts'
 import type { ParameterStyle, Place } from './serialise.ts'
 
+/** An HTTP method of an operation. */
 export type Method = 'get' | 'head' | 'put' | 'delete' | 'post' | 'patch'
 export const methods: readonly Method[] = ['get', 'head', 'put', 'delete', 'post', 'patch']
 

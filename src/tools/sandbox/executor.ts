@@ -7,6 +7,7 @@ import { ProcessSandbox, type ProcessSandboxOptions } from './process-sandbox.ts
 import { checkLimits, type Runtime, type SandboxLimits, type ScriptEnd, type ScriptRun, type ScriptSandbox } from './sandbox.ts'
 import { VmSandbox } from './vm-sandbox.ts'
 
+/** The limits of scripts, and what they may reach. */
 export interface SandboxOptions extends ProcessSandboxOptions {
   limits?: Partial<SandboxLimits>
   /** Most VMs at once; more runs wait. Default: one for each processor, 4 at most. */

@@ -10,6 +10,7 @@ import { findSkillFolders, loadSkill } from './discover.ts'
 import type { Skill, SkillProblem, SkillScope } from './skill.ts'
 import { scriptTool, sharedTools, skillAsTool } from './skill-tools.ts'
 
+/** Where Skills are found, which are trusted, and how their scripts run. */
 export interface SkillsOptions {
   /** Skill folders, or folders of them, that are trusted because they are named here. They go before those of the project and the user. */
   paths?: readonly string[]

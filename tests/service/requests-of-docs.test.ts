@@ -15,7 +15,7 @@ function hasCurl(): boolean {
   }
 }
 
-it.skipIf(!hasCurl())('the README’s requests are answered as it says', async () => {
+it.skipIf(!hasCurl())('the requests of docs/service.md are answered as it says', async () => {
   const { url } = await startService({})
   const env = { PATH: process.env.PATH ?? '', URL: url, TOKEN: token }
   const { stdout } = await promisify(execFile)('sh', ['-eu', script], { env })

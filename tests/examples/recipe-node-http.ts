@@ -1,0 +1,31 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { AgentRunner } from '../../src/index.ts'
+import { builtinTools } from '../../src/tools/builtin/index.ts'
+
+const runner = new AgentRunner({ model: process.env.MODEL ?? 'demo', tools: builtinTools(), limits: { deadlineMs: 60_000 } })
+
+async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  let prompt = ''
+  for await (const chunk of request.setEncoding('utf8')) {
+    prompt += chunk
+    if (prompt.length > 10_000) return void response.writeHead(413).end()
+  }
+  // A client that disconnects aborts the run.
+  const connection = new AbortController()
+  response.on('close', () => connection.abort())
+  const run = runner.stream(prompt, { signal: connection.signal })
+  response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' })
+  for await (const event of run) response.write(`event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
+  const { stopReason, output } = await run.result
+  response.end(`event: RESULT\ndata: ${JSON.stringify({ stopReason, output })}\n\n`)
+}
+
+const server = createServer((request, response) => {
+  answer(request, response).catch(() => response.destroy())
+})
+await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+const address = server.address()
+const port = typeof address === 'object' ? address?.port : undefined
+const reply = await fetch(`http://127.0.0.1:${port}`, { method: 'POST', body: 'What is 17 * 23?' })
+console.log((await reply.text()).split('\n\n').at(-2))
+server.close()
