@@ -94,6 +94,21 @@ describe('what an admin’s token can’t reach', () => {
     expect((await measure()).stallMs).toBeLessThan(longestStallMs)
   })
 
+  it.each([
+    ['very many keys', { text: Array.from({ length: 60_000 }, (_, at) => `k${at}: 1\n`).join('') }],
+    ['very many keys in the length there may be', { text: Array.from({ length: 20_000 }, (_, at) => `${at}:\n`).join('') }],
+    ['very many keys in JSON', { config: Object.fromEntries(Array.from({ length: 60_000 }, (_, at) => [`k${at}`, 1])) }],
+    ['keys that are mappings in each other', { text: `${'? '.repeat(3_000)}a` }],
+    ['very many unknown tags', { text: `a: [${'!x 1,'.repeat(30_000)}]` }],
+    ['very many faults', { text: `a: 1\n${'}'.repeat(190_000)}` }],
+  ])('a configuration that takes for ever to read is refused, and keeps nobody waiting: %s', async (_, change) => {
+    const { file } = await configFile('model: demo\n')
+    const { ask, measure } = await measuredService({ configFile: file })
+    const saved = await ask('/admin/api/config', { ...put({}), body: JSON.stringify(change) })
+    expect([saved.status, (await json(saved)).error.code]).toEqual([422, 'invalid_config'])
+    expect((await measure()).stallMs).toBeLessThan(longestStallMs)
+  })
+
   it('every change and test is logged: who, what, from where', async () => {
     const { file } = await configFile('model: demo\n')
     const { ask, post, log } = await startService({ configFile: file, env })

@@ -410,7 +410,7 @@ describe('what a file may say', () => {
     expect(await problemsOf(`mcp: ${'{a: '.repeat(70)}1${'}'.repeat(70)}`)).toMatchObject([
       { message: expect.stringContaining('Nested deeper') },
     ])
-    expect(await problemsOf(`instructions: ${'x'.repeat(1_000_001)}`)).toHaveLength(1)
+    expect(await problemsOf(`instructions: ${'x'.repeat(200_001)}`)).toHaveLength(1)
     expect(await problemsOf('__proto__: { model: demo }')).toMatchObject([{ message: 'The key `__proto__` is not taken' }])
     expect(performance.now() - started).toBeLessThan(5_000)
   })
@@ -443,6 +443,11 @@ describe('what a file may say', () => {
     expect(await messageOf('# mine\nmodel: demo\n\tlimits: [1, 2\n')).toBe(
       'x.yaml:3:1 is not valid YAML: Tabs are not allowed as indentation at line 3, column 1\n1 | # mine\n2 | model: demo\n3 | \tlimits: [1, 2\n  | ^',
     )
+    expect(await messageOf('model: demo\nlimits:\n  tokens: 1\n  tokens: 2\n')).toMatch(
+      /^x\.yaml:4:3 is not valid YAML: Map keys must be unique at line 4, column 3\n/,
+    )
+    expect(await messageOf('models: { a: demo, "a": demo }\n')).toMatch(/^x\.yaml:1:20 is not valid YAML: Map keys must be unique/)
+    expect(await messageOf('a: 1\n---\nb: 1\n')).toMatch(/^x\.yaml:2:1 is not valid YAML: Expected one document/)
     expect(await messageOf('a: 1\nproviders: {x: {apiKey: hunter2}\nb: c: d\n')).toMatch(
       /^x\.yaml:3:.*\n.*\n2 \| providers: \{x: \{apiKey: \[redacted\]\n3 \| b: c/,
     )

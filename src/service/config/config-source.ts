@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises'
 import { setTimeout } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
+import type { Document } from 'yaml'
 import { messageOf } from '../../errors.ts'
 import type { Logger } from '../../log.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../messages.ts'
@@ -14,7 +15,8 @@ import { editDocument } from './edit-document.ts'
 import { findInlineSecrets, redactFile } from './inline-secrets.ts'
 import { interpolate } from './interpolate.ts'
 import { unlistedVariables } from './named-variables.ts'
-import { ConfigError, parseConfig } from './parse-config.ts'
+import { ConfigError, mostAliases, parseConfig } from './parse-config.ts'
+import { readDocument } from './read-document.ts'
 import { FileWatch, type WatchTimes } from './watch-file.ts'
 
 /** How the configuration stands. */
@@ -41,6 +43,9 @@ export interface ShownConfig {
 
 /** Someone's change: the whole configuration, or the whole text of the file. */
 export type ConfigChange = { config: JsonObject } | { text: string }
+
+/** Of a configuration that comes as JSON: as many as a text of them may have. */
+const maxValues = 8_000
 
 interface ConfigSourceParts {
   file: string | undefined
@@ -153,8 +158,9 @@ export class ConfigSource {
       const old = await this.#readForCaller()
       if (etag !== '*' && etag !== etagOf(old))
         throw new HttpProblem(412, 'config_changed', 'The configuration was changed since it was read', { param: 'if-match' })
-      const text = 'text' in change ? change.text : await this.#edited(old ?? '', change.config)
+      let text: string
       try {
+        text = 'text' in change ? change.text : await this.#edited(old ?? '', change.config)
         await this.#takeOver(text, () => replaceFile(file, text))
       } catch (error) {
         const refused = error instanceof ConfigError ? error.problems.map(({ path }) => path) : messageOf(error)
@@ -282,10 +288,11 @@ export class ConfigSource {
 
   /** The file's text, saying `config`. Where it can't be read as it is, a text of its own. */
   async #edited(old: string, config: JsonObject): Promise<string> {
-    const { parseDocument } = await import('yaml')
-    const document = parseDocument(old)
-    const usable = document.errors.length === 0 && (document.contents === null || isJsonObject(document.toJS({ maxAliasCount: 200 })))
-    return editDocument(usable ? document : parseDocument(''), config)
+    const values = countValues(config)
+    if (values > maxValues)
+      throw new ConfigError(this.#shownName, [{ path: '', message: `must have at most ${maxValues} values, has ${values}` }])
+    const document = await readMapping(old).catch(() => undefined)
+    return editDocument(document ?? (await readDocument('')), config)
   }
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
@@ -304,6 +311,18 @@ function changedFields(before: JsonObject, after: JsonObject): string[] {
     const path = pointerTo('', key)
     return isJsonObject(one) && isJsonObject(other) ? differing(one, other).map((inner) => pointerTo(path, inner)) : [path]
   })
+}
+
+/** Rejects for what is no mapping, or no YAML. */
+async function readMapping(text: string): Promise<Document> {
+  const document = await readDocument(text)
+  if (document.contents !== null && !isJsonObject(document.toJS({ maxAliasCount: mostAliases }))) throw new TypeError('no mapping')
+  return document
+}
+
+function countValues(value: Json): number {
+  if (typeof value !== 'object' || value === null) return 1
+  return Object.values(value).reduce<number>((sum, item) => sum + countValues(item), 1)
 }
 
 function problemsOf(error: unknown): readonly Problem[] {

@@ -1,20 +1,27 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Document, Node, YAMLMap } from 'yaml'
+import type { Document, Node, Pair, YAMLMap } from 'yaml'
 import { isJsonObject, type Json, type JsonObject } from '../../messages.ts'
 
 /** Makes the document say `wanted`; what says it already is left as it is written, with its comments. */
 export async function editDocument(document: Document, wanted: JsonObject): Promise<string> {
   const { isAlias, isMap, isScalar } = await import('yaml')
   const edit = (map: YAMLMap, object: JsonObject): void => {
-    const keys = map.items.map(({ key }) => String(isScalar(key) ? key.value : key))
-    for (const key of keys) if (!Object.hasOwn(object, key)) map.delete(key)
+    // The map's own ways to find a key look at all of them.
+    const keyOf = ({ key }: Pair) => String(isScalar(key) ? key.value : key)
+    map.items = map.items.filter((pair) => Object.hasOwn(object, keyOf(pair)))
+    const pairs = new Map(map.items.map((pair) => [keyOf(pair), pair]))
     for (const [key, value] of Object.entries(object)) {
-      const node = map.get(key, true) as Node | undefined
+      const pair = pairs.get(key)
+      const node = pair?.value as Node | undefined
       if (node !== undefined && isDeepStrictEqual(node.toJS(document), value)) continue
       if (isMap(node) && isJsonObject(value)) edit(node, value)
       // The comment behind a value belongs to its key more than to the value.
       else if (isScalar(node) && isPlain(value)) node.value = value
-      else map.set(key, withComments(document.createNode(value), isAlias(node) ? undefined : node))
+      else {
+        const fresh = withComments(document.createNode(value), isAlias(node) ? undefined : node)
+        if (pair === undefined) map.items.push(document.createPair(key, fresh))
+        else pair.value = fresh
+      }
     }
   }
   if (!isMap(document.contents)) document.contents = document.createNode({}) as never

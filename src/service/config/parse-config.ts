@@ -9,6 +9,7 @@ import { objectionTo } from '../http/read-body.ts'
 import type { Config } from './config.ts'
 import { excerptOf, findInlineSecrets } from './inline-secrets.ts'
 import { interpolate } from './interpolate.ts'
+import { readDocument } from './read-document.ts'
 
 /** More than anybody corrects at once. */
 const mostProblems = 100
@@ -48,9 +49,9 @@ export interface ParsedConfig {
 }
 
 /** More than anybody writes by hand. */
-const mostCharacters = 1_000_000
+const mostCharacters = 200_000
 /** Of aliases that are resolved, each counted with what it stands for: a few lines of them can stand for gigabytes. */
-const mostAliases = 200
+export const mostAliases = 200
 
 const schemaFile = new URL('../../../config/toolloop.schema.json', import.meta.url)
 let check: SchemaCheck | undefined
@@ -103,14 +104,11 @@ function at(value: Json | undefined, key: string): Json | undefined {
 async function readYaml(text: string, file: string): Promise<{ document: Document; raw: Json }> {
   const fail = (message: string, cause?: unknown, place?: Place) => new ConfigError(file, [{ path: '', message }], cause, place)
   if (text.length > mostCharacters) throw fail(`must have at most ${mostCharacters} characters`)
-  const { parseDocument, YAMLError } = await import('yaml')
+  const { YAMLError } = await import('yaml')
   let document: Document
   let raw: Json
   try {
-    document = parseDocument(text)
-    // A tag that nobody knows is passed over with a warning; whoever wrote it meant something by it.
-    const [error] = [...document.errors, ...document.warnings]
-    if (error !== undefined) throw error
+    document = await readDocument(text)
     raw = document.toJS({ maxAliasCount: mostAliases }) ?? {}
   } catch (error) {
     // The reader's own words may quote the line, and with it a key.
