@@ -222,6 +222,8 @@ export function secretTexts(value: unknown, secretKeys: ReadonlySet<string>): st
     if (depth > maxDepth) return
     if (typeof item === 'string' || typeof item === 'number') {
       if (hidden && String(item).length >= 3) found.push(String(item))
+    } else if (Array.isArray(item)) {
+      for (const entry of item) visit(entry, hidden, depth + 1)
     } else if (typeof item === 'object' && item !== null) {
       for (const [key, entry] of Object.entries(item)) visit(entry, hidden || secretKeys.has(key) || isSecretKey(key), depth + 1)
     }

@@ -30,11 +30,17 @@ export function approvalKey(tool: string, args: JsonObject): string {
 export function hashOf(value: Json): string {
   // Loaded when somebody has to decide: it is a good part of what importing this package costs.
   const { createHash } = process.getBuiltinModule('node:crypto')
-  return createHash('sha256').update(JSON.stringify(value, withSortedKeys)).digest('base64url')
+  return createHash('sha256')
+    .update(JSON.stringify(sorted(value)))
+    .digest('base64url')
 }
 
-export function withSortedKeys(_key: string, value: Json): Json {
-  return isJsonObject(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value
+/** A copy in which the keys of every object are in order. `JSON.stringify` calls a function for each value several times as slowly. */
+export function sorted(value: Json): Json {
+  if (Array.isArray(value)) return value.map(sorted)
+  if (!isJsonObject(value)) return value
+  const fields = Object.entries(value).map(([key, item]): [string, Json] => [key, sorted(item)])
+  return Object.fromEntries(fields.sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
 /** Throws `invalid_option` for a decision that is none, or none on such an item. */

@@ -3,7 +3,7 @@ import type { StopReason } from '../events.ts'
 import { addUsage, type Content, noUsage, type Usage } from '../messages.ts'
 import { knowsCost } from '../models/cost.ts'
 import type { ModelCapabilities } from '../models/model.ts'
-import { withSortedKeys } from './decisions.ts'
+import { sorted } from './decisions.ts'
 import type { PlannedCall } from './plan.ts'
 import type { RunLimits, RunSettings } from './run.ts'
 
@@ -230,7 +230,7 @@ const longestOrdered = 4_096
 
 /** What makes two calls the same call: white space and the order of keys don't count. */
 function callKey({ name, args, rawArguments }: PlannedCall): string {
-  return `${name} ${args === undefined || rawArguments.length > longestOrdered ? rawArguments : JSON.stringify(args, withSortedKeys)}`
+  return `${name} ${args === undefined || rawArguments.length > longestOrdered ? rawArguments : JSON.stringify(sorted(args))}`
 }
 
 function resultKey(content: Content | undefined): string {

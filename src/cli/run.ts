@@ -51,7 +51,7 @@ async function runAndShow(
     const redactor = new EventRedactor(agent.tools)
     for await (const event of stream) for (const shown of redactor.redact(event)) terminal.print(JSON.stringify(shown))
     const result = await stream.result
-    terminal.print(JSON.stringify({ type: 'RESULT', result: redactor.redactResult(result) }))
+    terminal.print(JSON.stringify({ type: 'RESULT', result: await redactor.redactResult(result) }))
     return result
   }
   const renderer = new RunRenderer(terminal, agent.tools, { quiet: flags.quiet === true, answer: !flags.json })

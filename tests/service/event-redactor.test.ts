@@ -182,8 +182,8 @@ describe('a result', () => {
     expect(redactor.redactText('null and true, not "swordfish"')).toBe('null and true, not [redacted]')
   })
 
-  it('H16 for a dump has no secrets, also not inside of JSON texts', () => {
-    const text = JSON.stringify(new EventRedactor([login]).redactResult(result))
+  it('H16 for a dump has no secrets, also not inside of JSON texts', async () => {
+    const text = JSON.stringify(await new EventRedactor([login]).redactResult(result))
     expect(text).not.toMatch(/swordfish|hunter22/)
     const shown = JSON.parse(text)
     expect(JSON.parse(shown.toolCalls[0].rawArguments)).toEqual(shownArgs)

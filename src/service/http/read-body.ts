@@ -1,3 +1,4 @@
+import { Pauses } from '../../tools/pauses.ts'
 import type { SchemaCheck } from '../check-schema.ts'
 import { describeProblems } from '../check-schema.ts'
 import { HttpProblem } from './problem.ts'
@@ -17,13 +18,20 @@ export async function readBody(request: Request, { maxBytes, check }: { maxBytes
   if (!/^(identity)?$/.test(request.headers.get('content-encoding') ?? '')) {
     throw new HttpProblem(415, 'unsupported_encoding', 'Expected a body without `content-encoding`', { param: 'content-encoding' })
   }
+  const pauses = new Pauses()
   const text = await readText(request, maxBytes)
+  await pauses.take()
   const body = parseBody(text)
+  await pauses.take()
+  const objection = objectionTo(body, 1)
+  if (objection !== undefined) throw new HttpProblem(400, 'invalid_json', objection)
+  await pauses.take()
   const problems = check(body, { all: text.length <= mostCheckedWhole })
   if (problems.length > 0) {
     const param = problems[0]?.path.slice(1).replaceAll('/', '.') ?? ''
     throw new HttpProblem(400, 'invalid_request', `The body is not what it has to be: ${describeProblems(problems)}`, { param, problems })
   }
+  await pauses.take()
   return body
 }
 
@@ -48,15 +56,11 @@ async function readText(request: Request, maxBytes: number): Promise<string> {
 }
 
 function parseBody(text: string): unknown {
-  let body: unknown
   try {
-    body = JSON.parse(text)
+    return JSON.parse(text)
   } catch (error) {
     throw new HttpProblem(400, 'invalid_json', 'The body is not JSON', { cause: error })
   }
-  const objection = objectionTo(body, 1)
-  if (objection !== undefined) throw new HttpProblem(400, 'invalid_json', objection)
-  return body
 }
 
 /** Why a value is not taken: too deep, or with a key that some code further on could take for an object's prototype. */

@@ -3,6 +3,7 @@ import { Event, type EventMeta, type RunEvent } from '../../events.ts'
 import { REDACTED, redact, redactText, secretTexts } from '../../log.ts'
 import { type ChatMessage, type Content, hasToolCalls, isJsonObject, isToolResult, type Json, type JsonObject } from '../../messages.ts'
 import { SecretTexts } from '../../secret-texts.ts'
+import { Pauses } from '../../tools/pauses.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import { hideSecretValues } from './json-secrets.ts'
 import { StreamedText } from './streamed-text.ts'
@@ -87,36 +88,45 @@ export class EventRedactor {
     return redactText(text, this.#secrets)
   }
 
-  /** A result for a dump: without secrets, and without the values tools returned. */
-  redactResult(result: RunResult): Record<string, unknown> & { pending: object[] } {
+  /** A result for a dump: without secrets, and without the values tools returned. It may be megabytes: others get their turn in between. */
+  async redactResult(result: RunResult, pauses: Pauses = new Pauses()): Promise<Record<string, unknown> & { pending: object[] }> {
     // Secrets are learned from the calls of this run alone: what a client says was called before teaches nothing.
     for (const { tool, args, rawArguments } of result.toolCalls) {
       if (args === undefined) this.#learnText(rawArguments)
       else this.#learn(tool, args)
+      await pauses.take()
     }
     this.#hidden = new Map()
     try {
-      return this.#cleanResult(result)
+      return await this.#cleanResult(result, pauses)
     } finally {
       this.#hidden = undefined
     }
   }
 
-  #cleanResult(result: RunResult): Record<string, unknown> & { pending: object[] } {
+  async #cleanResult(result: RunResult, pauses: Pauses): Promise<Record<string, unknown> & { pending: object[] }> {
     const hide = (text: string) => this.redactText(text)
+    const inTurn = async <T, U>(list: readonly T[], clean: (item: T) => U): Promise<U[]> => {
+      const cleaned: U[] = []
+      for (const item of list) {
+        await pauses.take()
+        cleaned.push(clean(item))
+      }
+      return cleaned
+    }
     return {
       ...resultAsJson(result),
       text: hide(result.text),
       output: redact(result.output, undefined, this.#secrets),
-      messages: result.messages.map((message) => this.#cleanMessage(message)),
-      newMessages: result.newMessages.map((message) => this.#cleanMessage(message)),
-      toolCalls: result.toolCalls.map(({ value: _value, args, ...call }) => ({
+      messages: await inTurn(result.messages, (message) => this.#cleanMessage(message)),
+      newMessages: await inTurn(result.newMessages, (message) => this.#cleanMessage(message)),
+      toolCalls: await inTurn(result.toolCalls, ({ value: _value, args, ...call }) => ({
         ...call,
         ...(args === undefined ? {} : { args: this.#hideArguments(call.tool, args) }),
         rawArguments: this.#hideJson(call.tool, call.rawArguments),
         content: this.#cleanContent(call.content, call.tool),
       })),
-      pending: result.pending.map((item) => this.#cleanFields(item)),
+      pending: await inTurn(result.pending, (item) => this.#cleanFields(item)),
       steps: result.steps.map((step) => ({ ...step, warnings: step.warnings.map(hide) })),
       ...(result.error === undefined ? {} : { error: { code: result.error.code, message: hide(result.error.message) } }),
     }

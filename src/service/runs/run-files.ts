@@ -4,7 +4,7 @@ import { InvalidOptionError, messageOf } from '../../errors.ts'
 import type { Logger } from '../../log.ts'
 import { freshName, replaceFile } from '../replace-file.ts'
 import { FolderLock } from './folder-lock.ts'
-import { readStoredRun, type StoredRun } from './stored-run.ts'
+import { readStoredRun, type StoredRun, storedParts } from './stored-run.ts'
 
 const runFile = /^run_[0-9a-f-]{36}\.json$/
 
@@ -57,8 +57,7 @@ export class RunFiles {
 
   /** Resolves when it is on the disk. Rejects, as `remove` does, when the folder is another process's by now. */
   save(run: StoredRun): Promise<void> {
-    const text = JSON.stringify(run)
-    return this.#inOrder(run.head.id, () => replaceFile(this.#fileOf(run.head.id), text))
+    return this.#inOrder(run.head.id, () => replaceFile(this.#fileOf(run.head.id), storedParts(run)))
   }
 
   remove(id: string): Promise<void> {

@@ -12,6 +12,7 @@ import { blamingRequest, HttpProblem, problemOfRequest } from '../http/problem.t
 import type { RateLimiter } from '../http/rate-limit.ts'
 import { EventLog } from './event-log.ts'
 import { KeptRuns, type RunBounds } from './kept-runs.ts'
+import { readMessages } from './read-messages.ts'
 import { ServiceRun } from './service-run.ts'
 import { endOf } from './shelf.ts'
 import { StartQueue } from './start-queue.ts'
@@ -104,10 +105,11 @@ export class RunStore {
     const giveBack = limiter.admitRun(order.caller.name)
     this.#running.set(run.id, run)
     try {
-      await this.#follow(run, watcher, giveBack, () => {
+      await this.#follow(run, watcher, giveBack, async () => {
+        const options = await readMessages(order.options)
         // The model it began with answers it to its end, whatever the configuration becomes.
         control.useModel(agent.model.current)
-        return agent.runner.stream(order.input, { ...order.options, tools, runId: run.id, control, signal })
+        return agent.runner.stream(order.input, { ...options, tools, runId: run.id, control, signal })
       })
     } catch (error) {
       giveBack()
@@ -232,18 +234,23 @@ export class RunStore {
   }
 
   /** Resolves when the run has begun, with its first event; `giveBack` is then called when it is over. Rejects with an `HttpProblem` when it can't. */
-  async #follow(run: ServiceRun, watcher: RunWatcher | undefined, giveBack: () => void, begin: () => RunStream): Promise<void> {
+  async #follow(
+    run: ServiceRun,
+    watcher: RunWatcher | undefined,
+    giveBack: () => void,
+    begin: () => RunStream | Promise<RunStream>,
+  ): Promise<void> {
     const { host, observer } = this.#parts
     const endLease = host.leaseTools()
     let stream: RunStream | undefined
     try {
       await this.#starts.turn()
       const started = performance.now()
-      stream = begin()
+      stream = await begin()
       const events = stream[Symbol.asyncIterator]()
       const first = await events.next()
       observer.started(run)
-      if (first.value !== undefined) this.#take(run, first.value, watcher)
+      if (first.value !== undefined) await this.#take(run, first.value, watcher, new Pauses())
       void this.#pump(run, stream, events, watcher, started).finally(() => {
         endLease()
         giveBack()
@@ -272,25 +279,27 @@ export class RunStore {
     let outcome = abortedWith('the run could not be followed to its end')
     try {
       for await (const event of events) {
-        this.#take(run, event, watcher)
+        await this.#take(run, event, watcher, pauses)
         await pauses.take()
       }
       result = await stream.result
       await pauses.take()
-      outcome = run.outcomeOf(result)
+      outcome = await run.outcomeOf(result, pauses)
       await pauses.take()
       observer.ended(run, result, performance.now() - started)
     } catch (error) {
       logger.error({ runId: run.id, error }, 'a run could not be followed to its end')
     }
+    await pauses.take()
     await this.#end(run, outcome)
     watcher?.over(result)
   }
 
-  #take(run: ServiceRun, event: RunEvent, watcher: RunWatcher | undefined): void {
+  async #take(run: ServiceRun, event: RunEvent, watcher: RunWatcher | undefined, pauses: Pauses): Promise<void> {
     watcher?.event(event)
     this.#parts.observer.event(run, event)
     for (const shown of run.redactor.redact(event)) {
+      await pauses.take()
       const data = JSON.stringify(shown)
       run.log.append(shown.type, data)
       this.feed.append(shown.type, data)

@@ -1,5 +1,6 @@
 import type { RunResult } from '../../agent/run.ts'
 import { RunControl } from '../../agent/run-control.ts'
+import type { Pauses } from '../../tools/pauses.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import { EventLog, type EventLogBounds } from './event-log.ts'
 import { EventRedactor } from './event-redactor.ts'
@@ -173,13 +174,16 @@ export class ServiceRun {
   }
 
   /** What a result means for the run. */
-  outcomeOf(result: RunResult): Outcome {
+  async outcomeOf(result: RunResult, pauses: Pauses): Promise<Outcome> {
     const { state, ...told } = result
     // A chat's conversation is the client's own, and it has had the answer: of such a run there is the summary and the events.
     const isRun = this.head.kind === 'run'
     const isPaused = isRun && result.stopReason === 'paused' && state !== undefined
     const { stopReason, text, usage, iterations, error } = result
-    const shown = isRun ? this.redactor.redactResult(told) : undefined
+    const shown = isRun ? await this.redactor.redactResult(told, pauses) : undefined
+    await pauses.take()
+    const shownJson = shown === undefined ? '' : JSON.stringify(shown)
+    await pauses.take()
     return {
       status: isPaused ? 'paused' : 'done',
       finishedAt: new Date().toISOString(),
@@ -191,7 +195,7 @@ export class ServiceRun {
         pending: shown?.pending ?? [],
         ...(error === undefined ? {} : { error: { code: error.code, message: this.redactor.redactText(error.message) } }),
       },
-      result: shown === undefined ? '' : JSON.stringify(shown),
+      result: shownJson,
       ...(isPaused ? { state: JSON.stringify(state) } : {}),
       waitsFor: isPaused ? result.pending.map(({ toolCallId, fingerprint }) => ({ toolCallId, fingerprint })) : [],
     }
@@ -209,7 +213,7 @@ export class ServiceRun {
       lastEventId: this.log.lastId,
       secrets: [...this.redactor.secrets],
       ...(this.redactor.secrets.isFull ? { hidesAll: true } : {}),
-      waiting: this.control.waiting,
+      waiting: [...this.control.waiting],
       ...(outcome !== undefined ? { outcome } : before === undefined ? {} : { before: { summary: before.summary, result: before.result } }),
     }
   }

@@ -98,6 +98,29 @@ function beginningOf(input: RunInput): string {
   return Buffer.from(texts.join('').slice(0, 600), 'utf16le').toString('utf16le')
 }
 
+/** As JSON, in parts: its events, its result and its state may be megabytes each. */
+export function* storedParts({ events, outcome, ...run }: StoredRun): Generator<string> {
+  yield `${JSON.stringify(run).slice(0, -1)},"events":[`
+  let text = ''
+  for (const [at, event] of events.entries()) {
+    text += `${at === 0 ? '' : ','}${JSON.stringify(event)}`
+    if (text.length < charactersInOneGo) continue
+    yield text
+    text = ''
+  }
+  yield `${text}]`
+  if (outcome !== undefined) {
+    const { result, state, ...summary } = outcome
+    yield `,"outcome":${JSON.stringify(summary).slice(0, -1)},"result":`
+    yield JSON.stringify(result)
+    if (state !== undefined) yield `,"state":${JSON.stringify(state)}`
+    yield '}'
+  }
+  yield '}'
+}
+
+const charactersInOneGo = 250_000
+
 /** Undefined: it is none, or one of another version. */
 export function readStoredRun(text: string): StoredRun | undefined {
   let stored: unknown
