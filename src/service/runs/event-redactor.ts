@@ -226,11 +226,11 @@ export class EventRedactor {
 
   /** Arguments in JSON. Of what is not JSON nothing is shown: there is no telling where a secret begins in it. */
   #hideJson(tool: string, json: string): string {
-    return this.#once(`arguments of ${tool}`, json, () => this.#hideJsonText(tool, json))
+    return this.#once(`arguments of ${tool}`, json, () => this.#hideParsed(tool, json, argumentsIn(json)))
   }
 
-  #hideJsonText(tool: string, json: string): string {
-    const args = argumentsIn(json)
+  /** `args`: what the text says; undefined: it is not JSON. */
+  #hideParsed(tool: string, json: string, args: Json | undefined): string {
     if (isJsonObject(args)) return JSON.stringify(this.#hideArguments(tool, args))
     if (args === null || typeof args === 'boolean') return json
     return json === '' ? '' : `${REDACTED} (${json.length} characters that are not a JSON object)`
@@ -241,7 +241,7 @@ export class EventRedactor {
     const args = argumentsIn(json)
     if (isJsonObject(args)) this.#learn(tool, args)
     else if (args !== null && typeof args !== 'boolean') this.#learnText(json)
-    return this.#hideJson(tool, json)
+    return this.#hideParsed(tool, json, args)
   }
 
   #learn(tool: string, args: JsonObject): void {
