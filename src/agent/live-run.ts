@@ -1,4 +1,4 @@
-import { messageOf, ToolloopError } from '../errors.ts'
+import { isSetupFault, messageOf, ToolloopError } from '../errors.ts'
 import {
   copyForListener,
   Event,
@@ -356,6 +356,7 @@ export class LiveRun implements RunScope {
 }
 
 function abortErrorOf(reason: unknown): ToolloopError {
+  if (isSetupFault(reason)) return reason
   // What `controller.abort()` gives for a reason of its own says nothing.
   const isDefault = reason instanceof DOMException && reason.name === 'AbortError' && reason.message === 'This operation was aborted'
   const why = reason === undefined || isDefault ? '' : `: ${messageOf(reason)}`

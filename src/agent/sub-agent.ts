@@ -1,4 +1,4 @@
-import { InvalidOptionError, ToolloopError } from '../errors.ts'
+import { InvalidOptionError, isSetupFault, ToolloopError } from '../errors.ts'
 import { hasToolCalls, isJsonObject, type Json } from '../messages.ts'
 import { checkOptionNames, type OptionNames } from '../option-names.ts'
 import {
@@ -14,6 +14,7 @@ import {
   type ToolEffect,
 } from '../tools/tool.ts'
 import type { Decision } from './decisions.ts'
+import { LiveRun } from './live-run.ts'
 import { checkRunOptionNames } from './option-names.ts'
 import type { RunState } from './paused-run.ts'
 import type { PendingItem, ResumeOptions, RunInput, RunOptions, RunResult } from './run.ts'
@@ -92,7 +93,16 @@ export function asTool<const S extends ParametersSchema, Context = unknown>(
     execute: async (args: unknown, ctx: ToolContext<Context>): Promise<unknown> => {
       const nested = { ...options.options, parent: ctx, forwardEvents }
       const paused = isPaused(ctx.asked) ? ctx.asked : undefined
-      if (paused === undefined) return conclude(await agent.run(input(args as TaskArgs<S>), nested), options)
+      if (paused === undefined) {
+        try {
+          return conclude(await agent.run(input(args as TaskArgs<S>), nested), options)
+        } catch (error) {
+          // A missing key or package: no model can put that right, and none is told of it. The run outside ends with it.
+          const isMissing = isSetupFault(error) && error.code !== 'invalid_option'
+          if (isMissing && ctx.run instanceof LiveRun) ctx.run.interrupt('aborted', error)
+          throw error
+        }
+      }
       try {
         const result = await agent.resume(paused.state, { ...nested, decisions: decisionsIn(ctx.answer) })
         return conclude(result, options)

@@ -3,6 +3,7 @@ import { CustomAgent } from '../../src/agent/custom-agent.ts'
 import { RunControl } from '../../src/agent/run-control.ts'
 import { RunError } from '../../src/agent/run-error.ts'
 import { AgentRunner } from '../../src/agent/runner.ts'
+import { asTool } from '../../src/agent/sub-agent.ts'
 import { ToolAgent } from '../../src/agent/tool-agent.ts'
 import { createAgentRunner } from '../../src/backends/index.ts'
 import { ModelError, ToolloopError } from '../../src/errors.ts'
@@ -195,4 +196,15 @@ describe('`throwOnError`', () => {
     const decisions = paused.pending.map((item) => ({ ...item, approved: true as const }))
     await expect(runner.resume(paused.state, { decisions })).rejects.toBeInstanceOf(RunError)
   })
+})
+
+it('a sub-agent that is not set up ends the run outside too, and no model is told of keys', async () => {
+  vi.stubEnv('OPENAI_API_KEY', '')
+  const inner = asTool(new AgentRunner({ model: 'openai/gpt-5.2', logger }), { name: 'research', description: 'Finds things out.' })
+  const model = scriptedModel([{ toolCalls: [{ name: 'research', args: { task: 'x' } }] }, 'Never.'])
+  const error = await new AgentRunner({ model, tools: [inner], logger }).run('go').catch((thrown: unknown) => thrown)
+  if (!(error instanceof RunError)) throw new Error('expected a RunError')
+  expect(error).toMatchObject({ code: 'missing_api_key', result: { toolCalls: [{ tool: 'research', outcome: 'cancelled' }] } })
+  expect(model.requests).toHaveLength(1)
+  expect(JSON.stringify(error.result.messages)).not.toContain('OPENAI_API_KEY')
 })
