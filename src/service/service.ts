@@ -12,7 +12,7 @@ import { createApp } from './app.ts'
 import type { Config, PreparedConfig } from './config/config.ts'
 import { ConfigSource, type ConfigState } from './config/config-source.ts'
 import { ConfigError } from './config/parse-config.ts'
-import { addressOf } from './http/address.ts'
+import { addressOf, TrustedProxies } from './http/address.ts'
 import { type Caller, newToken, TokenAuth } from './http/auth.ts'
 import type { OriginRules } from './http/check-origin.ts'
 import { RateLimiter } from './http/rate-limit.ts'
@@ -152,6 +152,7 @@ class AgentService implements Service {
   readonly #app: (request: Request, address: string | undefined) => Promise<Response>
   readonly #ownRules: OriginRules
   #limits: ServiceLimits = readLimits({})
+  #proxies = new TrustedProxies()
   #draining = false
   #drained: Promise<void> | undefined
 
@@ -242,7 +243,7 @@ class AgentService implements Service {
         { status: 503 },
       )
     }
-    return this.#app(request, addressOf(from, request))
+    return this.#app(request, addressOf(from, request, this.#proxies))
   }
 
   drain(timeoutMs: number = this.#limits.drainMs): Promise<void> {
@@ -278,8 +279,10 @@ class AgentService implements Service {
   }
 
   async #prepare(config: Config, signal: AbortSignal): Promise<PreparedConfig> {
-    const problems = this.#auth.problemsOf(config.service?.auth?.tokens ?? [], this.#env)
+    const { auth, trustedProxies } = config.service ?? {}
+    const problems = [...this.#auth.problemsOf(auth?.tokens ?? [], this.#env), ...TrustedProxies.problemsOf(trustedProxies)]
     if (problems.length > 0) throw new ConfigError('The configuration', problems)
+    const proxies = new TrustedProxies(trustedProxies)
     const asked = readLimits(config)
     const { hosts, origins } = this.#ownRules
     const limits = { ...asked, hosts: [...hosts, ...asked.hosts], origins: [...origins, ...asked.origins] }
@@ -287,10 +290,11 @@ class AgentService implements Service {
     return {
       commit: () => {
         prepared.commit()
+        this.#proxies = proxies
         this.#limits = limits
         this.#limiter.limits = limits
         this.#runs.bounds = limits.keepRuns
-        this.#auth.accept(config.service?.auth?.tokens ?? [], this.#env)
+        this.#auth.accept(auth?.tokens ?? [], this.#env)
       },
       discard: () => prepared.discard(),
     }

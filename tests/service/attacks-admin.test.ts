@@ -7,6 +7,8 @@ import { configFile, json, startService, token } from './start-service.ts'
 
 const env = { DATABASE_URL: 'postgres://me:hunter22@db/x', INHOUSE_API_KEY: 'inhouse-key-1234', SEARCH_TOKEN: 'search-token-1234' }
 
+const quirks = { toolCallId: { pattern: '^(a+)+$', length: 9 } }
+
 const put = (config: object) => ({
   method: 'PUT',
   body: JSON.stringify({ config }),
@@ -63,28 +65,74 @@ describe('what an admin’s token can’t reach', () => {
     expect(provider.requests[0]?.headers.authorization).toBe('Bearer listed-key-1234')
   })
 
+  it('a known model’s variables are sent nowhere else by a change of its provider’s section', async () => {
+    await using provider = await startMockProvider({ script: Array.from({ length: 20 }, () => 'ready') })
+    const key = `\${CORP_KEY}`
+    const corp = { driver: 'openai', baseURL: 'http://127.0.0.1:9/v1' }
+    const model = { provider: 'corp', model: 'x', apiKey: key }
+    const preset = { provider: 'openai', model: 'x', apiKey: `\${LISTED_KEY}`, headers: { 'x-key': key } }
+    const known = { model, models: { named: model, preset }, providers: { corp }, service: { variables: ['LISTED_KEY'] } }
+    const { file } = await configFile(JSON.stringify(known))
+    const { ask, post } = await startService({ configFile: file, env: { CORP_KEY: 'corp-key-1234', LISTED_KEY: 'listed-key-1234' } })
+    const evil = { ...corp, baseURL: provider.baseURL }
+    for (const [wanted, providers] of [
+      [model, { corp: evil }],
+      ['named', { corp: evil }],
+      [preset, { openai: { baseURL: provider.baseURL, apiKeyEnv: 'LISTED_KEY' } }],
+      ['preset', { openai: { baseURL: provider.baseURL, apiKeyEnv: 'LISTED_KEY' } }],
+      [preset, { openai: { baseURL: provider.baseURL, apiKeyEnv: [] } }],
+    ] as const) {
+      const tested = await (await post('/admin/api/providers/test', { model: wanted, providers })).text()
+      expect(tested).toMatch(/must not name the variable CORP_KEY|"invalid_request"/)
+      const saved = await ask('/admin/api/config', put({ ...known, model: wanted, providers: { ...known.providers, ...providers } }))
+      expect([wanted, saved.status]).toEqual([wanted, 422])
+    }
+    // Without its section a provider is another one.
+    const { providers: _, ...others } = known
+    expect((await ask('/admin/api/config', put(others))).status).toBe(422)
+    // The name of a provider that is read from a variable could be any.
+    const indirect = { provider: `\${LISTED_KEY:-openai}`, model: 'm', baseURL: provider.baseURL }
+    expect(await (await post('/admin/api/providers/test', { model: indirect })).text()).toContain('must name a provider without variables')
+    expect(provider.requests).toEqual([])
+    expect((await ask('/admin/api/config', put({ ...known, model: 'named', instructions: 'be kind' }))).status).toBe(200)
+  })
+
   it.each([
-    ['/tools/builtin', { tools: { builtin: true } }],
-    ['/tools/builtin', { tools: { builtin: ['read_file'] } }],
-    ['/tools/workspace', { tools: { workspace: '/' } }],
+    ['/tools/builtin', { tools: { approval: ['calculate'], builtin: true } }],
+    ['/tools/builtin', { tools: { builtin: ['calculate', 'read_file'], approval: ['calculate'] } }],
+    ['/tools/workspace', { tools: { approval: ['calculate'], builtin: ['calculate'], workspace: '/' } }],
     ['/skills', { skills: { paths: ['/'] } }],
     ['/mcp', { mcp: { servers: { a: { command: 'sh' } } } }],
     ['/service/keepRuns/folder', { service: { keepRuns: { folder: '/tmp/x' } } }],
     ['/service/variables', { service: { variables: ['DATABASE_URL'] } }],
     ['/providers/*/sdkEnvironment', { providers: { google: { sdkEnvironment: true } } }],
-    ['/providers/*/quirks/toolCallId', { providers: { openai: { quirks: { toolCallId: { pattern: '^(a+)+$', length: 9 } } } } }],
+    ['/tools/approval', { tools: { builtin: ['calculate'], approval: [] } }],
+    ['/service/trustedProxies', { service: { trustedProxies: ['127.0.0.1'] } }],
+    ['/providers/*/quirks/toolCallId', { providers: { openai: { quirks } } }],
+    ['/providers/*/models/*/quirks/toolCallId', { providers: { openai: { models: [{ match: '.', quirks }] } } }],
+    ['/model/quirks/toolCallId', { model: { provider: 'openai', model: 'm', quirks } }],
+    ['/models/*/quirks/toolCallId', { models: { a: { provider: 'openai', model: 'm', quirks } } }],
   ])('what opens files, names programs or says what may be changed is changed in the file alone: %s', async (path, config) => {
-    const { file } = await configFile('tools: { builtin: [calculate] }\n')
+    const { file } = await configFile('tools: { builtin: [calculate], approval: [calculate] }\n')
     const { ask } = await startService({ configFile: file, env })
-    const refused = await ask('/admin/api/config', put({ tools: { builtin: ['calculate'] }, ...config }))
+    const tools = { builtin: ['calculate'], approval: ['calculate'] }
+    const refused = await ask('/admin/api/config', put({ tools, ...config }))
     expect([refused.status, (await json(refused)).error.problems]).toEqual([422, [{ path, message: 'can be changed in the file alone' }]])
-    expect((await ask('/admin/api/config', put({ tools: { builtin: ['calculate', 'fetch_url'] } }))).status).toBe(200)
+    expect((await ask('/admin/api/config', put({ tools: { ...tools, builtin: ['calculate', 'fetch_url'] } }))).status).toBe(200)
   })
 
   it('patterns that take for ever are refused, and keep nobody waiting', async () => {
     const { file } = await configFile('model: demo\n')
     const { ask, post, measure } = await measuredService({ configFile: file })
-    for (const match of ['^(a+)+$', '^(a|a)*$', '^(a|aa)+$', '^a*a*a*a*a*a*a*a*$', '(a?){40}a{40}$', '((a*)*)*$']) {
+    for (const match of [
+      '^(a+)+$',
+      '^(a|a)*$',
+      '^(a|aa)+$',
+      '^a*a*a*a*a*a*a*a*$',
+      '(a?){40}a{40}$',
+      '((a*)*)*$',
+      `^${'(?:a|aa)'.repeat(30)}b`,
+    ]) {
       const providers = { x: { driver: 'demo', models: [{ match, contextWindow: 5 }] } }
       const model = { provider: 'x', model: `${'a'.repeat(60)}!` }
       const saved = await ask('/admin/api/config', put({ model, providers }))
@@ -138,15 +186,39 @@ describe('tokens', () => {
     await expect(service.ready).rejects.not.toThrow('short-word')
   })
 
-  it('are not guessed: after 30 different wrong ones an address has to wait, and an old one sent again and again is one', async () => {
-    const { url } = await startService({})
+  it('are not guessed: after 30 different wrong ones an address has to wait, but not with a right one', async () => {
+    const { file } = await configFile('service: { trustedProxies: [127.0.0.0/8, 198.51.100.7] }\n')
+    const { url } = await startService({ configFile: file })
     const ask = (one: string, address: string) =>
-      fetch(`${url}/v1/models`, { headers: { authorization: `Bearer ${one}`, 'x-forwarded-for': `192.0.2.9, ${address}` } })
+      fetch(`${url}/v1/models`, { headers: { authorization: `Bearer ${one}`, 'x-forwarded-for': `192.0.2.9, ${address}, 198.51.100.7` } })
+    // An old one that is sent again and again is one.
     for (let i = 0; i < 60; i++) expect((await ask('an-old-token', '192.0.2.1')).status).toBe(401)
     for (let i = 0; i < 30; i++) expect((await ask(`guess-${i}`, '192.0.2.2')).status).toBe(401)
-    const refused = await ask(token, '192.0.2.2')
+    const refused = await ask('guess-30', '192.0.2.2')
     expect([refused.status, Number(refused.headers.get('retry-after'))]).toEqual([429, expect.toSatisfy((s: number) => s > 0 && s <= 60)])
-    expect((await ask(token, '192.0.2.1')).status).toBe(200)
+    expect((await ask(token, '192.0.2.2')).status).toBe(200)
+    expect((await ask('another', '192.0.2.1')).status).toBe(401)
+  })
+
+  it('are not guessed from addresses that are made up', async () => {
+    const { url } = await startService({})
+    const ask = (one: string, address: string) =>
+      fetch(`${url}/v1/models`, { headers: { authorization: `Bearer ${one}`, 'x-forwarded-for': address } })
+    for (let i = 0; i < 30; i++) expect((await ask(`guess-${i}`, `192.0.2.${i}`)).status).toBe(401)
+    expect((await ask('guess-30', '192.0.2.30')).status).toBe(429)
+  })
+
+  it('proxies that are none are refused, by their place in the file', async () => {
+    const { file } = await configFile('service: { trustedProxies: [10.0.0.1, 10.0.0.0/99] }\n')
+    const service = createService({ configFile: file, env: {} })
+    await expect(service.ready).rejects.toThrow('/service/trustedProxies/1 must be an IP address, or a range such as `10.0.0.0/8`')
+  })
+
+  it('of one network of IPv6 are counted together, however its addresses are written', () => {
+    const guesses = new Guesses()
+    for (let i = 0; i < 30; i++) guesses.miss(`2001:db8::${i}`, Buffer.from(`${i}`))
+    for (const address of ['2001:db8::ffff', '2001:0db8:0:0:1::2']) expect(() => guesses.admit(address)).toThrow('Too many wrong tokens')
+    for (const address of ['2001:db8:0:1::1', '2001:db8:1::1', 'no address']) guesses.admit(address)
   })
 
   it('of an address that has waited are looked at again, and very many addresses are forgotten', () => {

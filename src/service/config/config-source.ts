@@ -97,7 +97,15 @@ export class ConfigSource {
   /** Someone's model and providers, read as those of the file are: what variables stand for, and what is wrong with them. Not to be shown. */
   resolve(given: { model: Json; providers: JsonObject }): { value: { model: Json; providers: JsonObject }; problems: Problem[] } {
     const { value, problems } = interpolate(given, this.#parts.env)
-    return { value: value as typeof given, problems: [...findInlineSecrets(given), ...this.#unlisted(given), ...problems] }
+    const { models, providers } = this.#raw
+    // A name stands for what the file says, and the given sections are laid over those of the file.
+    const model =
+      isJsonObject(models) && typeof given.model === 'string' && Object.hasOwn(models, given.model) ? models[given.model] : undefined
+    const unlisted = this.#unlisted({
+      model: model ?? given.model,
+      providers: { ...(isJsonObject(providers) ? providers : {}), ...given.providers },
+    })
+    return { value: value as typeof given, problems: [...findInlineSecrets(given), ...unlisted, ...problems] }
   }
 
   /** Reads the file for the first time. Rejects with a `ConfigError`: without a last good one there is nothing to go on with. */

@@ -19,17 +19,26 @@ export function unlistedVariables(wanted: JsonObject, known: JsonObject, listed:
       problems.push({ path, message: `must not name the variable ${name}: \`service.variables\` in the file doesn't list it` })
     }
   }
-  const { providers = {}, model, models = {}, mcp = {}, ...others } = wanted
+  const { providers: _, model, models = {}, mcp = {}, ...others } = wanted
+  const [providers, knownProviders] = [objectAt(wanted, 'providers'), objectAt(known, 'providers')]
   const knownModels = [known.model, ...Object.values(objectAt(known, 'models'))]
+  /** The same model at the same provider: what it sends goes where it went. */
+  const isKnown = (settings: Json) => {
+    const provider = isJsonObject(settings) ? String(settings.provider) : ''
+    return knownModels.some((one) => isDeepStrictEqual(one, settings)) && isDeepStrictEqual(providers[provider], knownProviders[provider])
+  }
   for (const [name, section] of entriesOf(providers)) {
-    if (!isDeepStrictEqual(section, objectAt(known, 'providers')[name])) check(pointerTo('/providers', name), ofProvider(name, section))
+    if (!isDeepStrictEqual(section, knownProviders[name])) check(pointerTo('/providers', name), ofProvider(name, section))
   }
   for (const [path, settings] of [
     ['/model', model] as const,
     ...entriesOf(models).map(([name, one]) => [pointerTo('/models', name), one] as const),
   ]) {
-    if (settings !== undefined && !knownModels.some((one) => isDeepStrictEqual(one, settings)))
-      check(path, ofModel(settings, { ...objectAt(known, 'providers'), ...(isJsonObject(providers) ? providers : {}) }))
+    if (settings === undefined || isKnown(settings)) continue
+    check(path, ofModel(settings, providers))
+    // Which provider it is has to be known here, for its key.
+    if (isJsonObject(settings) && named(settings.provider ?? '').length > 0)
+      problems.push({ path: `${path}/provider`, message: 'must name a provider without variables' })
   }
   const servers = objectAt(objectAt(known, 'mcp'), 'servers')
   for (const [name, server] of entriesOf(isJsonObject(mcp) ? (mcp.servers ?? {}) : {})) {

@@ -65,15 +65,17 @@ export class TokenAuth {
     })
   }
 
-  /** `address`: where the request came from, where that is known. Throws an `HttpProblem`: 401, or 429 for one who guesses. */
+  /** `address`: where the request came from, where that is known. Throws an `HttpProblem`: 401, or 429 for one who guesses; a token that is right never has to wait for those who do. */
   authenticate(request: Request, address: string | undefined): Caller {
-    this.#guesses.admit(address)
     const header = request.headers.get('authorization') ?? ''
     const token = /^bearer +(\S+) *$/i.exec(header)?.[1]
     const presented = token === undefined ? undefined : digest(token)
     const caller = presented === undefined ? undefined : this.#find(presented)
     if (caller !== undefined) return caller
-    if (presented !== undefined) this.#guesses.miss(address, presented)
+    if (presented !== undefined) {
+      this.#guesses.admit(address)
+      this.#guesses.miss(address, presented)
+    }
     throw new HttpProblem(401, 'unauthorized', token === undefined ? 'Expected `authorization: Bearer TOKEN`' : 'The token is not known', {
       headers: { 'www-authenticate': 'Bearer' },
     })

@@ -1,3 +1,5 @@
+import { isIP } from 'node:net'
+import ipaddr from 'ipaddr.js'
 import { HttpProblem } from './problem.ts'
 
 const windowMs = 60_000
@@ -6,8 +8,8 @@ const mostWrongTokens = 30
 const mostAddresses = 10_000
 
 /**
- * Slows down whoever guesses tokens: after 30 different wrong ones from one address within a minute, nothing from there is looked at until
- * the minute is over.
+ * Slows down whoever guesses tokens: after 30 different wrong ones from one address within a minute, every further one is answered with 429
+ * until the minute is over.
  */
 export class Guesses {
   readonly #now: () => number
@@ -47,5 +49,5 @@ export class Guesses {
 
 /** Of IPv6 the part that a provider gives to one customer. */
 function networkOf(address: string): string {
-  return address.includes(':') ? address.split(':').slice(0, 4).join(':') : address
+  return isIP(address) === 6 ? ipaddr.parse(address).toByteArray().slice(0, 8).join('.') : address
 }
