@@ -78,14 +78,14 @@ export class AgentHost {
   /** The program's own tools and those of the configuration. */
   readonly tools: ToolSources
   readonly #parts: HostParts
-  readonly #ownFiles = new Set<string>()
+  /** The folder of the runs, which is read at the start only; null: nothing was read yet. */
+  #runsFolder: string | undefined | null = null
   #agents = new Map<string, HostedAgent>()
   #bounds: RunBoundsOfAll = {}
   #opened: { key: string; tools: OpenedTools; users: number; retired: boolean } | undefined
 
   constructor(parts: HostParts) {
     this.#parts = parts
-    if (parts.configFile !== undefined) this.#ownFiles.add(parts.configFile)
     this.tools = new ToolSources(parts.registry, parts.logger)
   }
 
@@ -113,13 +113,13 @@ export class AgentHost {
 
   /** Makes ready what a configuration asks for. Rejects with a `ConfigError`, or on abort, and nothing has changed then. */
   async prepare(config: Config, signal: AbortSignal): Promise<PreparedConfig> {
-    const { cwd, logger } = this.#parts
+    const { cwd, configFile, logger } = this.#parts
     // What costs nothing is checked before anything is started.
     this.#prepareAgents(config, '')
     const { folder } = config.service?.keepRuns ?? {}
-    // Also one that another was in place of: its runs are still there.
-    if (folder !== undefined) this.#ownFiles.add(resolve(cwd, folder))
-    const ownFiles = [...this.#ownFiles]
+    const runsFolder = folder === undefined ? undefined : resolve(cwd, folder)
+    // The one of the start goes on being used, and the one asked for is after the next.
+    const ownFiles = [...new Set([configFile, this.#runsFolder, runsFolder])].filter((path) => typeof path === 'string')
     this.#checkOwnTools(ownFiles)
     const key = toolsKey(config, ownFiles)
     const tools = key === this.#opened?.key ? undefined : await openTools(config, { cwd, ownFiles, logger, signal })
@@ -132,6 +132,7 @@ export class AgentHost {
     }
     return {
       commit: () => {
+        if (this.#runsFolder === null) this.#runsFolder = runsFolder
         if (tools !== undefined) this.#replaceTools(key, tools)
         const { maxIterations, limits } = this.#optionsOf(config, '')
         this.#bounds = { ...limits, ...(maxIterations === undefined ? {} : { maxIterations }) }

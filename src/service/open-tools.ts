@@ -99,6 +99,7 @@ async function openSkills({ paths = [], ...options }: SkillsConfig, { cwd, logge
     const skills = await loadSkills({ project: false, user: false, ...options, paths: paths.map((path) => resolve(cwd, path)), logger })
     const [failed] = skills.problems.filter(({ severity, path }) => severity === 'error' && paths.some((one) => resolve(cwd, one) === path))
     if (failed !== undefined) throw new Error(failed.message)
+    for (const { folder } of skills.skills) checkFolder(folder, ownFiles, '/skills/paths')
     return {
       source: { kind: 'skill', tools: skills },
       instructions: skills.catalogue(),
@@ -106,6 +107,7 @@ async function openSkills({ paths = [], ...options }: SkillsConfig, { cwd, logge
       close: () => skills[Symbol.asyncDispose](),
     }
   } catch (error) {
+    if (error instanceof ConfigError) throw error
     throw unusable('/skills', `could not be opened: ${messageOf(error)}`, error)
   }
 }
@@ -116,10 +118,17 @@ function checkSandbox(options: object, ownFiles: readonly string[]): void {
   const folders = Object.entries({ workspace: [workspace], readable: Array.isArray(readable) ? readable : [] })
   for (const [name, paths] of folders) {
     for (const path of paths) {
-      if (typeof path !== 'string' || !ownFiles.some((file) => isWithin(realOrPlanned(resolve(path)), realOrPlanned(file)))) continue
-      throw unusable(`/skills/sandbox/${name}`, "must not contain the service's own files: its runs and its configuration")
+      if (typeof path === 'string') checkFolder(path, ownFiles, `/skills/sandbox/${name}`)
     }
   }
+}
+
+/** Throws a `ConfigError` for a folder that contains one of the service's own files, or is in one of its folders. */
+function checkFolder(folder: string, ownFiles: readonly string[], path: string): void {
+  const real = realOrPlanned(resolve(folder))
+  const meets = (own: string) => isWithin(real, own) || isWithin(own, real)
+  if (ownFiles.some((file) => meets(realOrPlanned(file))))
+    throw unusable(path, "must not contain the service's own files, its runs and its configuration, or be in their folder")
 }
 
 async function openMcp({ servers = {}, ...options }: McpConfig, { logger, signal }: Surroundings): Promise<Opened> {

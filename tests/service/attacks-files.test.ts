@@ -1,9 +1,11 @@
-import { chmod, mkdir, readdir, stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { chmod, mkdir, readdir, stat, writeFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { createService } from '../../src/service/index.ts'
 import { builtinTools } from '../../src/tools/builtin/index.ts'
-import { configFile, json, startService } from './start-service.ts'
+import { configFile, json, reloads, startService } from './start-service.ts'
+
+const times = { debounceMs: 5, pollMs: 3_600_000 }
 
 const shipped = `
 tools: { builtin: [list_files, read_file, search_files], workspace: . }
@@ -32,8 +34,14 @@ describe('the service’s own files', () => {
   it.each([
     ['scripts of Skills', 'skills: { paths: [], sandbox: { workspace: FOLDER } }\n', '/skills/sandbox/workspace'],
     ['scripts of Skills, too', 'skills: { paths: [], sandbox: { readable: [FOLDER] } }\n', '/skills/sandbox/readable'],
+    ['scripts of Skills, below it', 'skills: { paths: [], sandbox: { readable: [FOLDER/runs/deep] } }\n', '/skills/sandbox/readable'],
+    ['Skills', 'skills: { paths: [FOLDER] }\n', '/skills/paths'],
+    ['Skills, below it', 'skills: { paths: [FOLDER/runs/deep] }\n', '/skills/paths'],
   ])('are in no folder that %s see', async (_, yaml, path) => {
     const { folder, file, write } = await configFile('')
+    const skillFolder = yaml.includes('[FOLDER]') ? folder : join(folder, 'runs/deep')
+    await mkdir(skillFolder, { recursive: true })
+    await writeFile(join(skillFolder, 'SKILL.md'), `---\nname: ${basename(skillFolder).toLowerCase()}\ndescription: d\n---\nx`)
     await write(`${yaml.replace('FOLDER', folder)}service: { keepRuns: { folder: runs } }\n`)
     const service = createService({ configFile: file, cwd: folder, env: {} })
     await expect(service.ready).rejects.toThrow(`${path} must not contain the service's own files`)
@@ -43,9 +51,30 @@ describe('the service’s own files', () => {
     const { folder, file } = await configFile('service: { keepRuns: { folder: kept } }\n')
     const start = (tools: ReturnType<typeof builtinTools>) => createService({ configFile: file, cwd: folder, env: {}, tools })
     await expect(start(builtinTools({ workspace: folder })).ready).rejects.toThrow('list_files, which can read')
+    const copies = builtinTools({ workspace: folder }).map((tool) => ({ ...tool, approval: true as const }))
+    await expect(start(copies).ready).rejects.toThrow('list_files, which can read')
     const service = start(builtinTools({ workspace: folder, refused: [file, join(folder, 'kept')] }))
     await service.ready
     await service.drain(0)
+  })
+
+  it('a folder of the runs that was named by mistake is read again once it is mended, and the one in use never', async () => {
+    const { folder, file, write } = await configFile(shipped)
+    await writeFile(join(folder, 'notes.txt'), 'xyzzy')
+    const reloaded = reloads()
+    const { post } = await startService({ configFile: file, cwd: folder, model: 'demo', times, onReload: reloaded.onReload })
+    const read = async (path: string) => {
+      const run = await json(post('/v1/runs', { input: `call read_file with {"path":"${path}"}` }))
+      return run.result.toolCalls[0]?.outcome
+    }
+    expect(await read('notes.txt')).toBe('ok')
+    await write(shipped.replace('kept/runs', '.'))
+    await reloaded.next()
+    const [stored] = (await readdir(join(folder, 'kept/runs'))).filter((name) => name.startsWith('run_'))
+    expect([await read('notes.txt'), await read(`kept/runs/${stored}`)]).toEqual(['failed', 'failed'])
+    await write(`${shipped}\ninstructions: be kind\n`)
+    expect((await reloaded.next()).lastError).toBeNull()
+    expect([await read('notes.txt'), await read(`kept/runs/${stored}`)]).toEqual(['ok', 'failed'])
   })
 
   it('are for their owner alone, and so are their folders', async () => {

@@ -130,17 +130,18 @@ export class Workspace {
   }
 }
 
-const workspaces = new WeakMap<AnyTool, Workspace>()
+/** Enumerable on a tool, so that a copy by `{ ...tool }` has it, too. */
+const workspaceKey = Symbol('workspace')
+type FileTool = AnyTool & { [workspaceKey]?: Workspace }
 
-/** The workspace a file tool reads; undefined for any other tool, and for a copy of one. */
-export function workspaceOf(tool: AnyTool): Workspace | undefined {
-  return workspaces.get(tool)
+/** The workspace a file tool, or a copy of one, reads; undefined for any other tool. */
+export function workspaceOf(tool: FileTool): Workspace | undefined {
+  return tool[workspaceKey]
 }
 
-/** The tool, which is known from now on to read that workspace. */
-export function inWorkspace(tool: AnyTool, workspace: Workspace): AnyTool {
-  workspaces.set(tool, workspace)
-  return tool
+/** The tool, which is known to read that workspace. */
+export function inWorkspace(tool: AnyTool, workspace: Workspace): FileTool {
+  return { ...tool, [workspaceKey]: workspace }
 }
 
 /** Where an open file really is: as the kernel tells where it does, else by asking for the path again. */
