@@ -14,7 +14,7 @@ import { etagOf, readConfigText } from './config-file.ts'
 import { editDocument } from './edit-document.ts'
 import { findInlineSecrets, redactFile } from './inline-secrets.ts'
 import { interpolate } from './interpolate.ts'
-import { unlistedVariables } from './named-variables.ts'
+import { overlaid, unlistedVariables } from './named-variables.ts'
 import { ConfigError, mostAliases, parseConfig } from './parse-config.ts'
 import { readDocument } from './read-document.ts'
 import { FileWatch, type WatchTimes } from './watch-file.ts'
@@ -97,14 +97,7 @@ export class ConfigSource {
   /** Someone's model and providers, read as those of the file are: what variables stand for, and what is wrong with them. Not to be shown. */
   resolve(given: { model: Json; providers: JsonObject }): { value: { model: Json; providers: JsonObject }; problems: Problem[] } {
     const { value, problems } = interpolate(given, this.#parts.env)
-    const { models, providers } = this.#raw
-    // A name stands for what the file says, and the given sections are laid over those of the file.
-    const model =
-      isJsonObject(models) && typeof given.model === 'string' && Object.hasOwn(models, given.model) ? models[given.model] : undefined
-    const unlisted = this.#unlisted({
-      model: model ?? given.model,
-      providers: { ...(isJsonObject(providers) ? providers : {}), ...given.providers },
-    })
+    const unlisted = this.#unlisted(overlaid(given, this.#raw))
     return { value: value as typeof given, problems: [...findInlineSecrets(given), ...unlisted, ...problems] }
   }
 

@@ -49,6 +49,13 @@ export function unlistedVariables(wanted: JsonObject, known: JsonObject, listed:
   return problems
 }
 
+/** A model and sections of providers as they would be used beside the configuration: its models' names hold, and the sections go over its own. */
+export function overlaid({ model, providers }: { model: Json; providers: JsonObject }, known: JsonObject): JsonObject {
+  const models = objectAt(known, 'models')
+  const meant = typeof model === 'string' && Object.hasOwn(models, model) ? models[model] : undefined
+  return { model: meant ?? model, providers: { ...objectAt(known, 'providers'), ...providers } }
+}
+
 function ofProvider(name: string, section: Json): string[] {
   const preset = presetOf(name, {})
   const ownKeys = [preset?.apiKeyEnv ?? []].flat()

@@ -131,7 +131,7 @@ export class Workspace {
 }
 
 /** Enumerable on a tool, so that a copy by `{ ...tool }` has it, too. */
-const workspaceKey = Symbol('workspace')
+const workspaceKey: unique symbol = Symbol('workspace')
 type FileTool = AnyTool & { [workspaceKey]?: Workspace }
 
 /** The workspace a file tool, or a copy of one, reads; undefined for any other tool. */
