@@ -117,8 +117,7 @@ const mostMatchMs = 20
 function matches(match: string, model: string): boolean {
   const pattern = new RegExp(match, 'i')
   if (bundledPatterns.has(match)) return pattern.test(model)
-  // Once more, for a machine that was busy with something else.
-  const tested = stoppedAfter(mostMatchMs, () => pattern.test(model)) ?? stoppedAfter(mostMatchMs, () => pattern.test(model))
+  const tested = stoppedAfter(mostMatchMs, () => pattern.test(model))
   if (tested === undefined) throw new InvalidOptionError('providers.models[].match', 'a regular expression that is matched in time', match)
   return tested.value
 }
