@@ -98,7 +98,7 @@ export interface Envelope {
   readonly lineStart?: true
   /** The opening marker counts also in a code fence and after a backtick: it is one. */
   readonly inFence?: true
-  /** The opening marker counts also where the text announces an example. */
+  /** The opening marker counts also where the text announces an example, as each does that is a control token. */
   readonly inExample?: true
 }
 

@@ -1,21 +1,67 @@
-/** Words that announce an example, or a call that is only spoken of. */
-const announces =
-  /\b(?:e\.g|for instance|examples?|such as|like this|looks? like|(?:would|could|might) (?:call|look|write|use|say)|(?:would|could|might) be\s*[:：]?$)|例如|比如|例子|示例/i
-/** Words that do so in the line of what follows them, behind a colon or not. */
-const describes = /\b(?:syntax|format|schema|template)\b|格式|語法|语法/i
-const declines = /\b(?:cannot|can['’]?t|can not|unable to|not able to|not possible)\b|无法|不能/i
-/** A model that can't do one thing may be about to do another. */
-const intends = /\b(?:let me|let['’]s|i['’]ll|i will|i['’]m going to|i am going to|calling|instead)\b|让我|我来|我会/i
+/** Words that may stand between an example's article and the word itself. */
+const kinds = String.raw`(?:(?:an?|another|one|some|two|few|short|simple|brief|quick|concrete|complete|possible|usage|call|tool|function|json|code)\s+)`
+const uses = String.raw`(?:(?:function|tool)\s+)?(?:calls?|usage|use|requests?|invocations?)`
+const presents = String.raw`(?:(?:here(?:['’]?s|\s+is|\s+are)|(?:this|that|below|the\s+following)\s+(?:is|are)|consider|see|take|as)\s+)?`
+
+/** How a sentence announces an example; a word like `example` alone, wherever it stands, does not. */
+const announcements: readonly RegExp[] = [
+  /(?:\bfor (?:example|instance)|\be\.g\.?|\bsuch as)\s*[,:]?$/i,
+  /^(?:for (?:example|instance)|e\.g\.?)[\s,:].*:$/i,
+  new RegExp(String.raw`^${presents}${kinds}*examples?(?:\s+(?:\d+|${uses}))?\s*:?$`, 'i'),
+  new RegExp(String.raw`^${presents}${kinds}*examples?\s+(?:\d+|${uses}|of|for|with|would|could|might)\b.*:$`, 'i'),
+  /(?:例如|比如|例子|示例)[^:]{0,12}:?$/,
+]
+/** How it speaks of a call that might be made, or of what calls look like. */
+const hypotheses: readonly RegExp[] = [
+  /\b(?:you|one) (?:would|could|might)(?: \w+ly| then| just| also)? (?:call|invoke)\b/i,
+  /\b(?:you|one) (?:would|could|might)(?: \w+ly| then| just| also)? (?:use|write|say)\b.*:$/i,
+  /\b(?:(?:would|could|might) be|(?:it|this|that|calls?|requests?|functions?|would|could|might) looks?(?: something)? like)(?: this| that| as follows)?\s*:$/i,
+  /\b(?:use|used|call|called|invoke|invoked|write|written)\b.{0,40}\blike this\s*:$/i,
+]
+/** How what is to come in the same line is said to be a form. */
+const forms: readonly RegExp[] = [
+  /^(?:\w+ )?(?:syntax|format|schema|template)\s*:$/i,
+  /\b(?:syntax|format|schema|template)(?: (?:of|for) .{1,40})? (?:is|looks like)(?: this| as follows)?\s*:$/i,
+  /(?:格式|語法|语法)[^:]{0,4}:$/,
+]
+/** How it says that there will be no call. Of other things that can't be done it may be the reason for one. */
+const declines =
+  /\b(?:cannot|can['’]?t|can not|unable to|not able to|not possible to)(?: \w+)? (?:(?:call|invoke)\b|(?:use|make|execute)\b.{0,40}\b(?:function|tool|call)s?\b)|(?:无法|不能)(?:直接)?(?:调用|使用)/i
+/** How it says what the model does next. */
+const intends =
+  /\b(?:let me|let['’]s|(?:i|we)(?:['’]ll| will| must| should|['’]m going to| am going to| are going to)|(?<!\byou(?:['’]d| would| will| may| might)? )needs? to|(?<!\b(?:of|for|by) )(?:calling|checking|fetching|searching|trying)|look(?:ing)? (?:\w+ )?up|instead)\b|让我|我来|我会|我将|我需要/i
+const illustrates = /\b(?:show|give|provide)\b.{0,40}\bexamples?\b/i
 
 /**
- * Whether a line announces that what comes next, in it or below it, is an example: no call that is meant to run. A line that ends in a
- * statement of what the model does next announces none, whatever stands before.
+ * Whether a line announces that what comes next, in it or below it, is an example: no call that is meant to run. Only its last sentence
+ * counts, and none that states what the model does next: a call that is dropped does more harm than an example that runs.
  */
 export function announcesExample({ text, own }: LastLine): boolean {
   if (text === '') return false
-  const sentence = lastSentence(text)
-  if (intends.test(sentence)) return /\bexamples?\b|for instance/i.test(sentence)
-  return announces.test(sentence) || (own && describes.test(sentence)) || declines.test(text)
+  const sentence = plain(lastSentence(text), own)
+  if (intends.test(sentence)) return illustrates.test(sentence) && sentence.endsWith(':')
+  const signs = [...announcements, ...hypotheses, declines, ...(own ? forms : [])]
+  return signs.some((sign) => sign.test(sentence))
+}
+
+/** Whether a line says that the call behind it is meant to run, though an example stands before. */
+export function announcesCall({ text }: LastLine): boolean {
+  return endsInColon(text) && intends.test(lastSentence(text)) && !announcesExample({ text, own: false })
+}
+
+/** Whether a marker is a special token of some model's own format, which no model writes to speak of a call. */
+export function isControlToken(marker: string): boolean {
+  return /<[|｜]|[|｜]>|^\[TOOL_CALLS\]$|^<start_function_call>$/.test(marker)
+}
+
+/** A sentence without marks of emphasis, lists and headings, and without addresses and paths; one that goes on ends in a colon. */
+function plain(sentence: string, goesOn: boolean): string {
+  const words = sentence
+    .replace(/\S*(?:[/\\@]|\w\.\w\w)\S*?(?=[:,.]?(?:\s|$))/g, '…')
+    .replace(/^[^\p{L}…]+|[\s*_`"“(]+$/gu, '')
+    .replace(/\s*：/g, ':')
+    .replace(/:[\s*_]+$/, ':')
+  return goesOn && /[\p{L}\p{N}]$/u.test(words) ? `${words}:` : words
 }
 
 const sentenceEnds = '.!?。！？'

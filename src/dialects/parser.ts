@@ -2,6 +2,7 @@ import type { ToolDefinition } from '../tools/tool.ts'
 import { Cursor } from './cursor.ts'
 import { DeclaredTools } from './declared-tools.ts'
 import type { CallReading, Dialect, EndReason, Envelope, Reading, TextToolCall, TextToolSink, Verdict, Wait } from './dialect.ts'
+import { isControlToken } from './examples.ts'
 import { bareStart, type Lookout, nothing, TextScanner } from './scanner.ts'
 import { type Watch, watchFor } from './watch.ts'
 
@@ -94,7 +95,7 @@ export class DialectParser {
 
   #startReading({ read, inExample }: Envelope, opener: string): void {
     this.#scanner.rewindLine()
-    this.#context.open(opener, this.#scanner.foundAtHead, inExample === true || this.#fenced)
+    this.#context.open(opener, this.#scanner.foundAtHead, inExample === true || isControlToken(opener) || this.#fenced)
     this.#reading = read(this.#context)
   }
 

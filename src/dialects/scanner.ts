@@ -1,5 +1,5 @@
 import type { Cursor } from './cursor.ts'
-import { announcesExample, beginsItem, endsInColon, lastLineOf } from './examples.ts'
+import { announcesCall, announcesExample, beginsItem, endsInColon, lastLineOf } from './examples.ts'
 import { backtick, LineState, midLine, newline } from './line-state.ts'
 import { type MarkerNode, type MarkerSet, wide } from './markers.ts'
 import { OpenValue } from './open-value.ts'
@@ -120,6 +120,7 @@ export class TextScanner {
   passCall(): void {
     this.line.state = midLine
     this.line.afterCall = true
+    this.line.example = false
     this.#lead = ''
   }
 
@@ -155,7 +156,8 @@ export class TextScanner {
 
   /** True when the text, as far as it has been given out, announces what comes next as an example. */
   get announcesExample(): boolean {
-    return this.line.example || announcesExample(lastLineOf(this.#lead.slice(-leadLength)))
+    const line = lastLineOf(this.#lead.slice(-leadLength))
+    return this.line.example ? !announcesCall(line) : announcesExample(line)
   }
 
   /** Gives out a call that is an example. What stands below it, up to a blank line, belongs to it. */

@@ -10,11 +10,47 @@ const written: [dialect: string, call: string][] = [
   ['pythonic', '```python\nget_weather(city="Oslo")\n```'],
   ['hermes', `<tool_call>\n${json}\n</tool_call>`],
 ]
+/** Lines that speak of examples, and of what can't be done, before a call that is meant. */
+const others = [
+  'I need the page https://example.com first:',
+  'In a case like this the tool helps.',
+  'This could be tricky. The cache cannot help.',
+  'I am not able to recall it; I need to look it up.',
+  'I cannot answer that from memory.',
+  "I can't do that without the forecast.",
+  'It looks like this is a job for f.',
+  'The cache cannot be trusted, checking:',
+  'Fetching example.com/index.html:',
+  'Here is the example.org forecast:',
+  'The file docs/example.md comes next:',
+  'The example file is missing:',
+  'Cities such as Oslo have a station.',
+  'For example, Oslo is cold in winter. The forecast says more:',
+  'I cannot call it from memory, so I will ask the service:',
+  'You would call me careless. The service knows:',
+  'It is not possible to guess the weather.',
+  'That would be useful to know first.',
+  'One example is not enough; a second one:',
+  'I can’t use my training data for today.',
+  'The template is missing:',
+  'It might look like rain.',
+  'The user could say more, but a city is enough.',
+  'I need to look up an example:',
+  'For example, let me check Oslo:',
+  '我无法凭记忆回答。',
+]
 const announcements = [
   'For example:',
   'Here is an example of how to use it:',
   'I cannot call tools that are not mine.',
-  "I can't do that without a city.",
+  'I cannot use this function without a city.',
+  'Example:',
+  '**Example call:**',
+  "Here's an example of calling it:",
+  'An example of a call would be:',
+  'One calls it with a city, e.g.:',
+  'Let me show you an example:',
+  'Call it like this:',
   'You would call:',
   'The function call would be:',
   'It would look like this:',
@@ -46,6 +82,33 @@ describe('an example that the line before announces', () => {
     ),
   )('is none where the model says what it does: %s %s %j', (dialect, line, call) => {
     expect(read(`${line}\n${call}`, { dialect }).calls).toHaveLength(1)
+  })
+
+  it.each(written.flatMap(([dialect, call]) => others.map((line) => [dialect, line, call] as const)))(
+    'Q32 is none where the line announces none: %s: %s %j',
+    (dialect, line, call) => {
+      for (const text of [`${line}\n${call}`, `${line}\n\n${call}\n`]) {
+        expect(read(text, { dialect })).toMatchObject({ calls: [{ name: 'get_weather' }], rejected: [] })
+      }
+    },
+  )
+
+  it('ends where the model says what it does, and calls behind that one run, too', () => {
+    const text = `For example:\n${json}\nNow let me check:\n${json}\n${json}`
+    expect(read(text, { dialect: 'json' }).calls).toHaveLength(2)
+  })
+
+  it.each([
+    ['Kimi', `<|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>{"city": "Oslo"}<|tool_call_end|>`],
+    ['DeepSeek', `<｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>{"city": "Oslo"}<｜tool▁call▁end｜>`],
+    ['harmony', `<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city": "Oslo"}<|call|>`],
+    ['Gemma', `<|tool_call>call:get_weather{city:<|"|>Oslo<|"|>}<tool_call|>`],
+    ['FunctionGemma', `<start_function_call>call:get_weather{city:<escape>Oslo<escape>}<end_function_call>`],
+    ['Mistral', `[TOOL_CALLS][${json}]`],
+    ['Cohere', `<|START_ACTION|>[${json}]<|END_ACTION|>`],
+  ])('Q32 is none in control tokens: %s', (_, call) => {
+    for (const line of ['For example:', 'The cache cannot be trusted, checking:', 'I cannot call it.'])
+      expect(read(`${line}\n${call}`, { dialect: 'salvage' }).calls).toHaveLength(1)
   })
 
   it('is run with `fencedTags: run`, as everything is', () => {
