@@ -1,14 +1,14 @@
 /** Words that may stand between an example's article and the word itself. */
 const kinds = String.raw`(?:(?:an?|another|one|some|two|few|short|simple|brief|quick|concrete|complete|possible|usage|call|tool|function|json|code)\s+)`
 const uses = String.raw`(?:(?:function|tool)\s+)?(?:calls?|usage|use|requests?|invocations?)`
-const presents = String.raw`(?:(?:here(?:['’]?s|\s+is|\s+are)|(?:this|that|below|the\s+following)\s+(?:is|are)|consider|see|take|as)\s+)?`
+const presents = String.raw`(?:^|[,;]\s+(?=here\b))(?:(?:here(?:['’]?s|\s+is|\s+are)|(?:this|that|below|the\s+following)\s+(?:is|are)|consider|see|take|as)\s+)?`
 
 /** How a sentence announces an example; a word like `example` alone, wherever it stands, does not. */
 const announcements: readonly RegExp[] = [
   /(?:\bfor (?:example|instance)|\be\.g\.?|\bsuch as)\s*[,:]?$/i,
   /^(?:for (?:example|instance)|e\.g\.?)[\s,:].*:$/i,
-  new RegExp(String.raw`^${presents}${kinds}*examples?(?:\s+(?:\d+|${uses}))?\s*:?$`, 'i'),
-  new RegExp(String.raw`^${presents}${kinds}*examples?\s+(?:\d+|${uses}|of|for|with|would|could|might)\b.*:$`, 'i'),
+  new RegExp(String.raw`${presents}${kinds}*examples?(?:\s+(?:\d+|${uses}))?\s*:?$`, 'i'),
+  new RegExp(String.raw`${presents}${kinds}*examples?\s+(?:\d+|${uses}|of|for|with|would|could|might)\b.*:$`, 'i'),
   /(?:例如|比如|例子|示例)[^:]{0,12}:?$/,
 ]
 /** How it speaks of a call that might be made, or of what calls look like. */

@@ -51,6 +51,7 @@ const announcements = [
   'One calls it with a city, e.g.:',
   'Let me show you an example:',
   'Call it like this:',
+  'There is no such tool; if you want one, here is an example:',
   'You would call:',
   'The function call would be:',
   'It would look like this:',

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import type { ToolDefinition } from '../../src/tools/tool.ts'
 import { cuts, read, tool, tools } from './read.ts'
 
 const oslo = { name: 'get_weather', arguments: { city: 'Oslo', days: 2 } }
@@ -49,6 +50,30 @@ describe('python calls as models write them', () => {
   ])('works out %s', (sum, value) => {
     const { calls } = read(`[calculate(x=${sum})]`, { dialect: 'pythonic', tools: [tool('calculate', { x: 'number' })] })
     expect(calls).toEqual([{ name: 'calculate', arguments: { x: value } }])
+  })
+
+  it('a sum that was calculated is noted', () => {
+    const { repairs } = read('[get_weather(city="Oslo", days=2*3)]', { dialect: 'pythonic' })
+    expect(repairs).toEqual(['arithmetic calculated: 2*3'])
+  })
+
+  it.each([
+    ['text or null', { type: ['string', 'null'] }],
+    ['number or text', { type: ['number', 'string'] }],
+    ['anyOf', { anyOf: [{ type: 'string' }, { type: 'number' }] }],
+    ['oneOf beside a type', { type: 'number', oneOf: [{ minimum: 0 }] }],
+    ['an enum', { enum: ['12/25', '1/1'] }],
+    ['untyped', { description: 'A day.' }],
+  ])('what may be a date is never calculated: %s', (_, schema) => {
+    const book: ToolDefinition = {
+      type: 'function',
+      function: { name: 'book', description: 'Books.', parameters: { type: 'object', properties: { when: schema } } },
+    }
+    for (const text of ['12/25', '16/9', '7-8']) {
+      const { calls, repairs } = read(`[book(when=${text})]`, { dialect: 'pythonic', tools: [book] })
+      expect(calls).toEqual([{ name: 'book', arguments: { when: text } }])
+      expect(repairs).toEqual([])
+    }
   })
 
   it.each(['2024-10-12', '10/12/2024', '555-1234', '1+1', '50%'])('text without quotes stays text: %s', (text) => {

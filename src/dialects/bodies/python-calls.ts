@@ -90,7 +90,7 @@ function readCall(reader: LooseReader, tools: DeclaredTools): TextToolCall | und
     const argument = key ?? Object.keys(tools.properties(name) ?? {})[position]
     if (argument === undefined) return reader.fail('arguments by name')
     if (key === undefined) repairs.push('arguments by position')
-    const value = key === undefined ? reader.readValue(0) : readPythonValue(reader, tools.property(name, argument))
+    const value = key === undefined ? reader.readValue(0) : readPythonValue(reader, tools.property(name, argument), repairs)
     setOwn(args, argument, value)
     if (!reader.take(',') && !reader.stands(')')) return reader.fail('"," or ")"')
   }

@@ -4,10 +4,10 @@ import type { LooseReader } from './json-text.ts'
 const operators = '+-*/%'
 
 /**
- * Reads an argument's value: a python literal, or, for an argument that the tool has, arithmetic with numbers or words that lack their
- * quotes.
+ * Reads an argument's value: a python literal, or, for an argument that the tool has, words that lack their quotes, or arithmetic where
+ * nothing but a number can be meant. That it was done is added to `repairs`.
  */
-export function readPythonValue(reader: LooseReader, schema: JsonSchema | undefined): unknown {
+export function readPythonValue(reader: LooseReader, schema: JsonSchema | undefined, repairs: string[]): unknown {
   const from = reader.at
   const value = reader.readValue(0)
   if (reader.problem === undefined && (typeof value !== 'number' || !operators.includes(nextOf(reader)))) return value
@@ -15,12 +15,27 @@ export function readPythonValue(reader: LooseReader, schema: JsonSchema | undefi
   const end = endOfBare(reader.text, from)
   const text = reader.text.slice(from, end).trim()
   if (text === '' || (reader.problem !== undefined && !/^[\p{L}\p{N}_$€£%.+*/:&#@ -]+$/u.test(text))) return value
-  const result = schema.type === 'string' ? undefined : calculate(text)
-  if (typeof value === 'number' && result === undefined && schema.type !== 'string' && !/^[\d/.:-]+$/.test(text))
-    return reader.fail('"," or ")"')
+  const result = isNumeric(schema) ? calculate(text) : undefined
+  if (typeof value === 'number' && result === undefined && !mayBeText(schema) && !/^[\d/.:-]+$/.test(text)) return reader.fail('"," or ")"')
+  if (result !== undefined) repairs.push(`arithmetic calculated: ${text}`)
   reader.problem = undefined
   reader.at = end
   return result ?? text
+}
+
+/** Whether a value can be a number and nothing else that might be written with digits and signs, such as a date or a ratio. */
+function isNumeric({ type, ...rest }: JsonSchema): boolean {
+  if (['anyOf', 'oneOf', 'allOf', 'enum', 'const', '$ref'].some((key) => key in rest)) return false
+  const types = typesOf(type).filter((one) => one !== 'null')
+  return types.length > 0 && types.every((one) => one === 'number' || one === 'integer')
+}
+
+function mayBeText({ type }: JsonSchema): boolean {
+  return type === undefined || typesOf(type).includes('string')
+}
+
+function typesOf(type: unknown): readonly unknown[] {
+  return Array.isArray(type) ? type : [type]
 }
 
 /** The character that comes next, `''` at the end. Nothing is read. */
