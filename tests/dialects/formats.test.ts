@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { dialects } from '../../src/dialects/dialects.ts'
 import { createTextToolParser, type Dialect, dialectNames, findDialect, jsonBody, parseToolCalls } from '../../src/dialects/index.ts'
-import { cuts, read, summarize } from './read.ts'
+import { cuts, read, summarize, tools } from './read.ts'
 
 const oslo = { name: 'get_weather', arguments: { city: 'Oslo', days: 2 } }
 const milk = { name: 'search', arguments: { query: 'milk', exact: true, tags: ['a', 'b'] } }
@@ -327,5 +327,41 @@ describe('formats', () => {
       { type: 'call', name: 'f', arguments: {} },
       { type: 'text', text: ' b' },
     ])
+  })
+})
+
+describe('tags of a tool that are spoken of', () => {
+  const options = { dialect: 'salvage' } as const
+
+  it('are text, and so is the rest of the answer, at the latest after some thousand characters', () => {
+    const parser = createTextToolParser({ tools, ...options })
+    const text = `Write <get_weather><city> and then the name. ${'More words. '.repeat(500)}`
+    const streamed = [...text].flatMap((character) => parser.push(character))
+    expect(summarize(streamed).text.length).toBeGreaterThan(4000)
+    const all = summarize([...streamed, ...parser.end()])
+    expect(all).toMatchObject({ text, calls: [], rejected: [] })
+  })
+
+  it('are text at the end of the answer', () => {
+    const text = 'Write <get_weather><city> and then the name.'
+    for (const pieces of cuts(text)) expect(read(pieces, options)).toMatchObject({ text, calls: [], rejected: [] })
+  })
+
+  it('hide no call that comes behind them', () => {
+    const text = 'Not <get_weather><city> but: <get_weather><city>Oslo</city></get_weather>'
+    for (const pieces of cuts(text)) expect(read(pieces, options).calls).toEqual([{ name: 'get_weather', arguments: { city: 'Oslo' } }])
+    expect(
+      read(`Not <get_weather><city>.\n<tool_call>${JSON.stringify({ name: 'ping', arguments: {} })}</tool_call>`, options).calls,
+    ).toHaveLength(1)
+  })
+
+  it('are text in any number, in time that grows with them alone', () => {
+    const text = `Write ${'<get_weather><city><search><query> '.repeat(5000)}`
+    expect(read(text, options)).toMatchObject({ text, calls: [], rejected: [] })
+  })
+
+  it('at a line’s head are a call that broke off, unless it is longer than any', () => {
+    expect(read('<get_weather>\n<city>Oslo', options).rejected).toHaveLength(1)
+    expect(read(`<get_weather>\n<city>${'Oslo '.repeat(60_000)}`, options)).toMatchObject({ calls: [], rejected: [] })
   })
 })

@@ -8,6 +8,9 @@ import { decodeEntities } from './entities.ts'
 import { finishCall } from './json-calls.ts'
 
 const longestName = 128
+/** How much of a value is waited for behind words in its line: the tags may be no more than spoken of. */
+const longestInProse = 4096
+const longestValue = 2 ** 18
 const tagStart = markerSet(['<'])
 const tagEnd = markerSet(['>', '<', '\n'])
 
@@ -33,32 +36,42 @@ export function* readNameTag(reading: CallReading): Reading {
       return 'text'
     }
     const value = yield* readValue(reading, tag.text)
+    if (value === 'no call') return 'text'
     if (value === undefined) {
       reading.reject(reading.cut ? cutReason : `Expected </${tag.text}> and </${name}> behind the value of ${tag.text}`)
       return 'done'
     }
-    setOwn(args, tag.text, readTypedValue(decodeEntities(value), property))
+    setOwn(args, tag.text, readTypedValue(decodeEntities(value.text), property))
   }
   reading.call(finishCall(name, args, []))
   return 'done'
 }
 
-/** A value may hold any tag, its own closing tag included: that counts only if another tag, or the call's end, comes behind it. */
-function* readValue({ cursor }: CallReading, parameter: string): Generator<Wait, string | undefined> {
-  const closing = new MarkerSet([`</${parameter}>`])
+/**
+ * A value may hold any tag, its own closing tag included: that counts only if another tag, or the call's end, comes behind it. Undefined
+ * where the call breaks off.
+ */
+function* readValue({ cursor, tools, alone }: CallReading, parameter: string): Generator<Wait, { text: string } | 'no call' | undefined> {
+  const closing = `</${parameter}>`
+  const stops = new MarkerSet(alone ? [closing] : [closing, ...tools.names.map((name) => `<${name}>`)])
+  const longest = alone ? longestValue : longestInProse
   let text = ''
   for (;;) {
-    const until = new Until(closing)
+    const until = new Until(stops, Math.max(longest - text.length, 0))
     if (!until.feed(cursor)) yield until
-    if (until.marker === undefined) return undefined
     text += until.text
+    if (until.marker !== closing) {
+      // In prose a real call may come behind it.
+      if (!alone) cursor.unread(text + (until.marker ?? ''))
+      return alone && text.length <= longest ? undefined : 'no call'
+    }
     const next = new Match(tagStart)
     if (!next.feed(cursor)) yield next
     if (next.matched !== undefined) {
       cursor.unread(`${next.blanks}<`)
-      return text.replace(/^\r?\n|\r?\n$/g, '')
+      return { text: text.replace(/^\r?\n|\r?\n$/g, '') }
     }
     if (cursor.atEnd) return undefined
-    text += `</${parameter}>`
+    text += closing
   }
 }
