@@ -1,16 +1,11 @@
-import type { Loop } from '../agent/execution.ts'
 import { runnerOptionNames } from '../agent/option-names.ts'
 import type { RunnerOptions } from '../agent/run.ts'
 import { AgentRunner, runLoop } from '../agent/runner.ts'
-import { InvalidOptionError, messageOf } from '../errors.ts'
-import { defaultLogger, redacting } from '../log.ts'
+import { InvalidOptionError } from '../errors.ts'
 import { checkOptionNames, type OptionNames } from '../option-names.ts'
+import { type Backend, backends, type LoopOpeners, openLoop } from './open-loop.ts'
 
-/** Which loop drives the runs: ours, or LangChain's agent. */
-export type Backend = 'native' | 'langchain'
-
-/** The names of the backends. */
-export const backends: readonly Backend[] = ['native', 'langchain']
+export { type Backend, backends }
 
 /** The options of a runner, and which loop drives it. */
 export interface BackendOptions<Context = unknown> extends RunnerOptions<Context> {
@@ -36,46 +31,18 @@ const backendOptionNames: OptionNames<BackendOptions> = { ...runnerOptionNames, 
  * LangChain's loop break down in the middle of a run, that run ends with `model_error`, code `backend_failed`, and what had happened until then.
  *
  * Rejects with what the constructor of `AgentRunner` throws, and with `invalid_option` for a backend that is none, or an option the
- * backend does not have. `open`: in place of the loops there are.
+ * backend does not have.
  */
-export async function createAgentRunner<Context = unknown>(
-  options: BackendOptions<Context>,
-  open: LoopOpeners = loops,
-): Promise<AgentRunner<Context>> {
+export async function createAgentRunner<Context = unknown>(options: BackendOptions<Context>): Promise<AgentRunner<Context>> {
   checkOptionNames(options, backendOptionNames, '`createAgentRunner`')
   const { backend = 'native', ...rest } = options
   if (!backends.includes(backend)) throw new InvalidOptionError('backend', backends.map((name) => `'${name}'`).join(' or '), backend)
   if (backend === 'langchain' && rest.journal !== undefined)
     throw new InvalidOptionError('journal', "absent with the backend 'langchain': only 'native' has it", rest.journal)
-  return new AgentRunner(rest, await openLoop(backend, rest, open))
+  return new AgentRunner(rest, await openLoop(backend, rest, loops))
 }
-
-/** How each backend's loop is had; rejects where it can't be. */
-export type LoopOpeners = Readonly<Record<Backend, () => Promise<Loop>>>
 
 const loops: LoopOpeners = {
   native: async () => runLoop,
   langchain: async () => (await import('./langchain/loop.ts')).openLangChainLoop(),
-}
-
-/** The loop of `backend`, or where that can't be had, of the other. */
-async function openLoop(
-  backend: Backend,
-  { logger, journal }: Pick<RunnerOptions<never>, 'logger' | 'journal'>,
-  open: LoopOpeners,
-): Promise<Loop> {
-  const other = backend === 'native' ? 'langchain' : 'native'
-  try {
-    return await open[backend]()
-  } catch (error) {
-    // It would be run without being recorded.
-    if (other === 'langchain' && journal !== undefined) throw error
-    const loop = await open[other]().catch(() => {
-      throw error
-    })
-    const log = logger === undefined ? defaultLogger : redacting(logger)
-    const needs = backend === 'langchain' ? '; it needs langchain, @langchain/core and @langchain/langgraph' : ''
-    log.warn({ backend, error: messageOf(error) }, `the backend \`${backend}\` could not be initialised, \`${other}\` takes over${needs}`)
-    return loop
-  }
 }

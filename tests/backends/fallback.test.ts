@@ -1,9 +1,10 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, expectTypeOf, it } from 'vitest'
 import type { Loop } from '../../src/agent/execution.ts'
-import { runLoop } from '../../src/agent/runner.ts'
-import { createAgentRunner } from '../../src/backends/index.ts'
+import { AgentRunner, runLoop } from '../../src/agent/runner.ts'
+import type { createAgentRunner } from '../../src/backends/index.ts'
+import { openLoop } from '../../src/backends/open-loop.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { recordingLogger } from '../hazards/stage.ts'
 
@@ -63,7 +64,7 @@ describe('S3-3 the other backend takes over', () => {
       ['langchain', { native: works('native'), langchain: fails }],
     ] as const) {
       const { logger, records } = recordingLogger()
-      const runner = await createAgentRunner({ backend, model: scriptedModel(['hello']), logger }, open)
+      const runner = new AgentRunner({ model: scriptedModel(['hello']), logger }, await openLoop(backend, { logger }, open))
       expect(await runner.run('go')).toMatchObject({ output: 'hello', stopReason: 'answered' })
       const [other] = begun.splice(0)
       expect(records).toMatchObject([
@@ -75,14 +76,15 @@ describe('S3-3 the other backend takes over', () => {
   it('S3-3 with neither there is no runner; and none without its journal', async () => {
     const fails = () => Promise.reject(new Error('no such loop'))
     const { logger, records } = recordingLogger()
-    const options = { model: scriptedModel(['hello']), logger }
-    await expect(createAgentRunner(options, { native: fails, langchain: () => Promise.reject(new Error('nor this')) })).rejects.toThrow(
+    await expect(openLoop('native', { logger }, { native: fails, langchain: () => Promise.reject(new Error('nor this')) })).rejects.toThrow(
       'no such loop',
     )
     const journal = { connect: () => expect.unreachable() }
-    await expect(createAgentRunner({ ...options, journal }, { native: fails, langchain: async () => runLoop })).rejects.toThrow(
-      'no such loop',
-    )
+    await expect(openLoop('native', { logger, journal }, { native: fails, langchain: async () => runLoop })).rejects.toThrow('no such loop')
     expect(records).toEqual([])
+  })
+
+  it('the loops are not for the caller to give', () => {
+    expectTypeOf<Parameters<typeof createAgentRunner>['length']>().toEqualTypeOf<1>()
   })
 })
