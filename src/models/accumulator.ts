@@ -1,6 +1,5 @@
-import { isDeepStrictEqual } from 'node:util'
 import type { JsonObject, ToolCall } from '../messages.ts'
-import { isJsonSpace, JsonEnd, type JsonState } from './json-end.ts'
+import { isJsonSpace, isSameJson, JsonEnd, type JsonState } from './json-end.ts'
 import type { ModelSink } from './model.ts'
 
 /** A piece of a call, as loosely as servers send it: any field may be missing, empty, null, late, or repeated. */
@@ -100,6 +99,22 @@ export class ToolCallAccumulator {
     if (call.repeats !== undefined && stateOf(call) === 'complete') this.#resolve(call, sink)
     if (call.position >= 0) flow(call, sink)
     else this.#start(sink, false)
+  }
+
+  /**
+   * The arguments as they are in the end, where they are not those that came: they take their place if the sink has had nothing of those.
+   * Otherwise both stay, so that they fail to parse: nobody sees another call than the one that runs.
+   */
+  correct(index: number, json: string, sink?: ToolCallSink): void {
+    const call = this.#byIndex.get(index)
+    if (call === undefined || isSameJson(joined(call), json)) return
+    this.warnings.push(`Tool call \`${call.name}\` came with two different sets of arguments`)
+    if (call.sent === 0 || sink?.toolCallDelta === undefined) {
+      clear(call)
+      call.sent = 0
+    }
+    append(call, json)
+    if (call.position >= 0) flow(call, sink)
   }
 
   /** The calls, whole. Tells the sink what was still held back. To be called once, after the last delta. */
@@ -313,14 +328,7 @@ function joined(call: OpenCall): string {
 /** The same text, or the same object written otherwise. Costs no more than the second one's length. */
 function sameArguments(first: OpenCall, second: OpenCall): boolean {
   if (first.length > 4 * second.length || second.length > 4 * first.length) return false
-  const [a, b] = [joined(first), joined(second)]
-  if (a.trim() === b.trim()) return true
-  try {
-    return isDeepStrictEqual(JSON.parse(a), JSON.parse(b))
-  } catch {
-    // One of them is not JSON, so they can't be the same object.
-    return false
-  }
+  return isSameJson(joined(first), joined(second))
 }
 
 function firstCode(json: string): number {

@@ -1,3 +1,5 @@
+import { isDeepStrictEqual } from 'node:util'
+
 /** Where a text of JSON stands: nothing yet, inside, exactly at its end, or past it (text follows the end). */
 export type JsonState = 'empty' | 'open' | 'complete' | 'overrun'
 
@@ -62,4 +64,15 @@ export class JsonEnd {
 
 export function isJsonSpace(code: number): boolean {
   return code === 32 || code === 10 || code === 13 || code === 9
+}
+
+/** The same text, or the same value written otherwise. */
+export function isSameJson(a: string, b: string): boolean {
+  if (a.trim() === b.trim()) return true
+  try {
+    return isDeepStrictEqual(JSON.parse(a), JSON.parse(b))
+  } catch {
+    // One of them is not JSON, so they can't be the same object.
+    return false
+  }
 }

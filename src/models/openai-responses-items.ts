@@ -88,3 +88,13 @@ function customInput(json: string): string {
     return json
   }
 }
+
+export function callIdOf({ call_id: callId, id }: JsonObject): string {
+  const [found = ''] = [callId, id].filter((value) => (typeof value === 'string' || typeof value === 'number') && value !== '')
+  return String(found)
+}
+
+/** The program that made a call has to go back with it. */
+export function callerOf({ caller }: JsonObject): Json[] {
+  return isJsonObject(caller) && caller.caller_id !== undefined ? [caller.caller_id] : []
+}

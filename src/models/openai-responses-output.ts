@@ -2,7 +2,7 @@ import { isJsonObject, type Json, type JsonObject } from '../messages.ts'
 import { TextBuffer } from '../text-buffer.ts'
 import type { ToolCallAccumulator } from './accumulator.ts'
 import type { ModelSink } from './model.ts'
-import { customEnd, customStart, escaped } from './openai-responses-items.ts'
+import { callerOf, callIdOf, customEnd, customStart, escaped } from './openai-responses-items.ts'
 import type { LayoutPiece } from './response-layout.ts'
 
 /** A text of an item, as far as it has come. */
@@ -242,8 +242,11 @@ export class ResponsesOutput {
     const rest = typeof whole === 'string' ? restOf(call.input, whole) : call.input.isEmpty ? whole : undefined
     call.item = item
     call.isClosed = true
-    const json = call.isCustom ? `${typeof rest === 'string' ? escaped(rest) : ''}${item.status === 'incomplete' ? '' : customEnd}` : rest
-    this.#calls.add({ index: call.number, name: typeof item.name === 'string' ? item.name : null, arguments: json ?? null }, this.#sink)
+    const end = item.status === 'incomplete' ? '' : customEnd
+    const json = call.isCustom ? `${typeof rest === 'string' ? escaped(rest) : ''}${end}` : rest
+    const name = typeof item.name === 'string' ? item.name : null
+    if (typeof whole !== 'string' || rest !== undefined) this.#calls.add({ index: call.number, name, arguments: json ?? null }, this.#sink)
+    else this.#calls.correct(call.number, call.isCustom ? `${customStart}${escaped(whole)}${end}` : whole, this.#sink)
   }
 
   #part(item: OpenItem & { kind: 'message' }, content: Json | undefined, isRefusal: boolean): Part {
@@ -303,16 +306,6 @@ export class ResponsesOutput {
 
 function idOf({ id }: JsonObject): string {
   return typeof id === 'string' ? id : ''
-}
-
-function callIdOf({ call_id: callId, id }: JsonObject): string {
-  const [found = ''] = [callId, id].filter((value) => (typeof value === 'string' || typeof value === 'number') && value !== '')
-  return String(found)
-}
-
-/** The program that made a call has to go back with it. */
-function callerOf({ caller }: JsonObject): Json[] {
-  return isJsonObject(caller) && caller.caller_id !== undefined ? [caller.caller_id] : []
 }
 
 /** What has not been streamed of a whole text; undefined where that is not how the text goes on. */

@@ -212,8 +212,28 @@ describe('responses of the Responses API, whole and cut, streamed and not', () =
 
     const call = { id: 'fc_1', type: 'function_call', call_id: 'call_1', name: 'look', arguments: '' }
     const pieces = [{ type: 'response.function_call_arguments.delta', delta: '{"a":1}' }]
-    const { toolCalls } = await answer(...item(0, call, { ...call, arguments: '{"a": 1, "b": 2}' }, pieces))
-    expect(toolCalls[0]?.function.arguments).toBe('{"a":1}')
+    expect(await answer(...item(0, call, { ...call, arguments: '{"a": 1}' }, pieces))).toMatchObject({
+      toolCalls: [{ function: { arguments: '{"a":1}' } }],
+    })
+  })
+
+  it.each([
+    ['function_call', 'arguments', 'response.function_call_arguments.delta', '{"city":"Oslo"}', '{"city":"Paris"}', '{"city":"Paris"}'],
+    ['function_call', 'arguments', 'response.function_call_arguments.delta', '{"city":"Os', '{"city":"Paris"}', '{"city":"Paris"}'],
+    ['custom_tool_call', 'input', 'response.custom_tool_call_input.delta', 'Oslo', 'Paris', '{"input":"Paris"}'],
+  ])('a %s whose %s are others in the end: those count, or none if the first were shown', async (type, key, event, first, last, whole) => {
+    const call = { id: 'fc_1', type, call_id: 'call_1', name: 'look', [key]: '' }
+    const events = [...item(0, call, { ...call, [key]: last }, [{ type: event, delta: first }]), completed]
+    const warnings = ['Tool call `look` came with two different sets of arguments']
+    const tools = [{ type: 'function' as const, function: { name: 'look', description: '', parameters: {} } }]
+    const request = { messages: hello, tools }
+    await using server = await startMockProvider({ recordings: [1, 2].map(() => events.map((one) => JSON.stringify(one))) })
+    expect(await modelAt(server).generate(request)).toMatchObject({ toolCalls: [{ function: { arguments: whole } }], warnings })
+
+    const shown: string[] = []
+    const streamed = await modelAt(server).generate(request, { toolCallDelta: (_, delta) => shown.push(delta) })
+    expect(streamed).toMatchObject({ toolCalls: [{ function: { arguments: shown.join('') } }], warnings })
+    expect(() => JSON.parse(shown.join(''))).toThrow()
   })
 
   it('H15 a response cut in a call: `length`, the call is not whole', async () => {
