@@ -78,6 +78,9 @@ export function exchange(options: ExchangeOptions): Promise<ExchangeEnd> {
         }
         settle(() => resolve({ how: 'whole' }), true)
         const late = setTimeout(close, graceMs)
+        // A process that has nothing else to do need not wait for it either.
+        late.unref()
+        if (response instanceof NodeResponse) response.unref()
         body.once('close', () => clearTimeout(late))
       })
       body.once('end', () => settle(() => resolve({ how: 'whole' }), true))

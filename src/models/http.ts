@@ -75,14 +75,21 @@ export class NodeResponse implements Response {
   readonly type = 'basic'
   #body: ReadableStream<Uint8Array<ArrayBuffer>> | undefined
   #used = false
+  readonly #message: IncomingMessage
 
   constructor(message: IncomingMessage, stream: Readable, url: string) {
+    this.#message = message
     this.status = message.statusCode ?? 0
     this.statusText = message.statusMessage ?? ''
     this.url = url
     this.stream = stream
     // Not the built-in class: filling one costs more than the rest of a small response.
     this.headers = new NodeHeaders(message.headers)
+  }
+
+  /** Keeps no process alive any longer. The next request on the same connection does again. */
+  unref(): void {
+    this.#message.socket.unref()
   }
 
   get ok(): boolean {

@@ -93,6 +93,18 @@ describe('a redirect', () => {
 })
 
 describe('a body that is not ended after its end mark', () => {
+  it('keeps no process alive', async () => {
+    await using server = await startServer((response) => eventStream(response).write(textEvents('ok')))
+    const script = `
+      const { createModel } = await import(${JSON.stringify(new URL('../../src/models/create-model.ts', import.meta.url).href)})
+      const model = createModel({ provider: 'custom', model: 'm', apiKey: 'k', baseURL: ${JSON.stringify(server.baseURL)}, maxRetries: 0 })
+      const { text } = await model.generate({ messages: [{ role: 'user', content: 'go' }] })
+      const alive = process.getActiveResourcesInfo().filter((name) => /Timeout|TCP/.test(name))
+      console.log(JSON.stringify({ text, alive }))`
+    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script])
+    expect(JSON.parse(stdout)).toEqual({ text: 'ok', alive: [] })
+  })
+
   it('is not waited for; its connection is closed a little later', async () => {
     await using server = await startServer((response) => eventStream(response).write(textEvents('ok')))
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
