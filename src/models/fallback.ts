@@ -102,11 +102,18 @@ class FallbackModel implements ChatModel {
     }
   }
 
-  /** One that can be asked is enough; what is wrong with another is told by the responses given in its place. */
+  /** One that can be asked is enough, and no other is loaded; what is wrong with those before it is told by the responses given in their place. */
   async prepare(): Promise<void> {
-    const prepared = await Promise.allSettled(this.#candidates.map(async ({ model }) => model.prepare?.()))
-    const failures = prepared.flatMap((one): unknown[] => (one.status === 'rejected' ? [one.reason] : []))
-    if (failures.length === prepared.length) throw failures[0]
+    const failures: unknown[] = []
+    for (const { model } of this.#inOrder()) {
+      try {
+        await model.prepare?.()
+        return
+      } catch (error) {
+        failures.push(error)
+      }
+    }
+    throw failures[0]
   }
 
   async generate(request: ModelRequest, sink?: ModelSink): Promise<ModelResponse> {

@@ -17,6 +17,24 @@ const open = ({ baseURL }: MockProvider, model = 'a', more = {}): ChatModel =>
 const price = { input: 1, output: 10 }
 
 describe('several models as one', () => {
+  it('only those up to the first that can be asked are made ready', async () => {
+    const made: string[] = []
+    const candidate = (name: string, failure?: Error): ChatModel => ({
+      provider: 'custom',
+      model: name,
+      capabilities: { nativeTools: true },
+      prepare: async () => {
+        made.push(name)
+        if (failure !== undefined) throw failure
+      },
+      generate: () => expect.unreachable(),
+    })
+    const fails = new Error('no key')
+    await fallbackModel([candidate('a', fails), candidate('b'), candidate('c')]).prepare?.()
+    expect(made.splice(0)).toEqual(['a', 'b'])
+    await expect(fallbackModel([candidate('a', fails), candidate('b', new Error('nor here'))]).prepare?.()).rejects.toBe(fails)
+  })
+
   it('a model that is down is asked after the others for a while, and is first again afterwards', async () => {
     vi.useFakeTimers({ toFake: ['performance'] })
     await using one = await startMockProvider({ script: () => 'one', faults: ({ index }) => (index === 0 ? { status: 503 } : undefined) })
