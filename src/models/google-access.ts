@@ -92,9 +92,13 @@ export class GoogleClient {
   }
 }
 
+/** Asked for once: a package that is missing is not looked for again with each run. */
+let imported: Promise<typeof import('@google/genai')> | undefined
+
 async function importSdk(provider: string): Promise<typeof import('@google/genai')> {
   try {
-    return await import('@google/genai')
+    imported ??= import('@google/genai')
+    return await imported
   } catch (cause) {
     throw new ToolloopError(
       'missing_dependency',

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { AgentRunner } from '../../src/agent/runner.ts'
 import { ModelError } from '../../src/errors.ts'
@@ -17,6 +18,24 @@ const open = ({ baseURL }: MockProvider, model = 'a', more = {}): ChatModel =>
 const price = { input: 1, output: 10 }
 
 describe('several models as one', () => {
+  it('a package that is missing is looked for once', () => {
+    const script = `
+      import { registerHooks } from 'node:module'
+      let asked = 0
+      registerHooks({ resolve: (name, context, next) => {
+        if (name !== '@google/genai') return next(name, context)
+        asked++
+        throw Object.assign(new Error('x'), { code: 'ERR_MODULE_NOT_FOUND' })
+      } })
+      const { createModel } = await import(${JSON.stringify(new URL('../../src/models/create-model.ts', import.meta.url).href)})
+      const model = () => createModel({ provider: 'google', model: 'gemini-2.5-flash', apiKey: 'k' })
+      const codes = []
+      for (const one of [model(), model()]) for (let run = 0; run < 2; run++) await one.prepare().catch(({ code }) => codes.push(code))
+      console.log(JSON.stringify({ asked, codes }))`
+    const told: unknown = JSON.parse(execFileSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' }))
+    expect(told).toEqual({ asked: 1, codes: Array(4).fill('missing_dependency') })
+  })
+
   it('only those up to the first that can be asked are made ready', async () => {
     const made: string[] = []
     const candidate = (name: string, failure?: Error): ChatModel => ({
