@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { open, realpath, rename, rm } from 'node:fs/promises'
+import { open, readdir, realpath, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 
 /** What a file that is being written is called; one that is found was left behind by a crash. */
@@ -24,5 +24,18 @@ export async function replaceFile(path: string, text: string | Iterable<string>)
   } catch (error) {
     await rm(fresh, { force: true })
     throw error
+  }
+}
+
+/** One that is younger may be another process's that is still being written. */
+const leftBehindMs = 60_000
+
+/** Removes what crashes have left behind where `path` is replaced: it may hold what the file does. Rejects when it can't be removed. */
+export async function removeLeftBehind(path: string): Promise<void> {
+  const folder = dirname(await realpath(path).catch(() => path))
+  const names = (await readdir(folder).catch(() => [])).filter((name) => freshName.test(name))
+  for (const file of names.map((name) => join(folder, name))) {
+    const found = await stat(file).catch(() => undefined)
+    if (found !== undefined && found.mtimeMs < Date.now() - leftBehindMs) await rm(file, { force: true })
   }
 }

@@ -19,6 +19,7 @@ import { RateLimiter } from './http/rate-limit.ts'
 import { SseStreams } from './http/sse.ts'
 import { Metrics } from './metrics.ts'
 import { observeRuns } from './observe-runs.ts'
+import { removeLeftBehind } from './replace-file.ts'
 import { RunStore } from './runs/run-store.ts'
 import { readLimits, type ServiceLimits } from './service-limits.ts'
 
@@ -221,7 +222,7 @@ class AgentService implements Service {
       logger: this.logger,
       ...(options.authenticate === undefined ? {} : { authenticate: options.authenticate }),
     })
-    this.ready = this.#start(cwd)
+    this.ready = this.#start(cwd, file)
     // Whoever awaits it is told; nobody has to.
     this.ready.catch(() => {})
   }
@@ -267,7 +268,12 @@ class AgentService implements Service {
     await this.#host.close()
   }
 
-  async #start(cwd: string): Promise<void> {
+  async #start(cwd: string, file: string | undefined): Promise<void> {
+    if (file !== undefined) {
+      await removeLeftBehind(file).catch((error: unknown) => {
+        this.logger.error({ file, error }, 'what a crash left beside the configuration file could not be removed')
+      })
+    }
     await this.#config.start()
     const { runsFolder } = this.#limits
     try {

@@ -1,4 +1,5 @@
-import { chmod, mkdir, readdir, stat, writeFile } from 'node:fs/promises'
+import { randomUUID } from 'node:crypto'
+import { chmod, mkdir, readdir, stat, utimes, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { createService } from '../../src/service/index.ts'
@@ -75,6 +76,25 @@ describe('the service’s own files', () => {
     await write(`${shipped}\ninstructions: be kind\n`)
     expect((await reloaded.next()).lastError).toBeNull()
     expect([await read('notes.txt'), await read(`kept/runs/${stored}`)]).toEqual(['ok', 'failed'])
+  })
+
+  it('are not read as what a crash left of a change, nor as copies beside them; what was left is removed at the next start', async () => {
+    const { folder, file } = await configFile(shipped)
+    const [old, young] = [`.toolloop-${randomUUID()}.tmp`, `.toolloop-${randomUUID()}.tmp`]
+    for (const name of [old, young, 'toolloop.yaml~', 'toolloop.yaml.bak']) await writeFile(join(folder, name), 'xyzzy-plugh')
+    await utimes(join(folder, old), 1, 1)
+    const { post } = await startService({ configFile: file, cwd: folder, model: 'demo' })
+    for (const call of [
+      `read_file with {"path":"${young}"}`,
+      'read_file with {"path":"toolloop.yaml~"}',
+      'search_files with {"query":"xyzzy"}',
+    ]) {
+      const run = await json(post('/v1/runs', { input: `call ${call}` }))
+      expect(JSON.stringify(run.result.toolCalls)).toContain('"outcome"')
+      expect(JSON.stringify(run.result.toolCalls)).not.toContain('plugh')
+    }
+    // A young one may be another process's, which is still writing it.
+    expect((await readdir(folder)).filter((name) => name.endsWith('.tmp'))).toEqual([young])
   })
 
   it('are for their owner alone, and so are their folders', async () => {

@@ -1,4 +1,5 @@
-import { readdir } from 'node:fs/promises'
+import { randomUUID } from 'node:crypto'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { longestStallMs, measuredService } from './measured-service.ts'
@@ -27,6 +28,34 @@ describe('paused runs', () => {
     const decided = await Promise.all([1, 2].map(() => second.post(`/v1/runs/${last?.id}/decisions`, { decisions })))
     expect(decided.map(({ status }) => status).sort()).toEqual([200, 409])
     expect((await second.measure()).stallMs).toBeLessThan(longestStallMs)
+  })
+
+  it('are given up one after the other, where very many large ones have waited too long', { timeout: 60_000 }, async () => {
+    const { folder, file } = await configFile(
+      'service: { pausedMegabytes: 1000, keepRuns: { folder: kept, megabytes: 10, pausedMegabytes: 1000 } }\n',
+    )
+    const options = { cwd: folder, configFile: file, heapMB: 112 }
+    const first = await measuredService(options)
+    const run = await json(first.post('/v1/runs', { input: large(1) }))
+    expect(run.status).toBe('paused')
+    await first.end()
+    const kept = join(folder, 'kept')
+    const stored = await readFile(join(kept, `${run.id}.json`), 'utf8')
+    const { outcome } = JSON.parse(stored)
+    const old = stored.replaceAll(outcome.finishedAt, new Date(Date.now() - 31 * 86_400_000).toISOString())
+    const ids = Array.from({ length: 30 }, () => `run_${randomUUID()}`)
+    for (const id of ids) await writeFile(join(kept, `${id}.json`), old.replaceAll(run.id, id))
+    const second = await measuredService(options)
+    const { data } = await json(second.ask('/v1/runs'))
+    expect(data.filter(({ status }) => status === 'paused').map(({ id }) => id)).toEqual([run.id])
+    // They are written down as ended, and the oldest of them give way.
+    const waiting = async () => {
+      const names = (await readdir(kept)).filter((name) => name.startsWith('run_') && name !== `${run.id}.json`)
+      const texts = await Promise.all(names.map((name) => readFile(join(kept, name), 'utf8').catch(() => '')))
+      return texts.filter((text) => text.includes('"status":"paused"')).length
+    }
+    await expect.poll(waiting, { timeout: 40_000, interval: 500 }).toBe(0)
+    expect((await second.ask('/healthz')).status).toBe(200)
   })
 
   it('have so many bytes for a caller and in all: one there is no room for ends, and no other is started', async () => {

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { TextPieces } from '../../src/service/http/text-pieces.ts'
+import { scriptedModel } from '../../src/testing/index.ts'
 import { longestStallMs, measuredService } from './measured-service.ts'
 import { openSocket } from './raw-http.ts'
-import { allFrames, json, token } from './start-service.ts'
+import { allFrames, json, payTool, startService, token } from './start-service.ts'
 
 const headers = { authorization: `Bearer ${token}`, connection: 'close' }
 
@@ -31,6 +32,53 @@ describe('answers nobody reads', () => {
     await expect.poll(async () => (await ask(`/v1/runs/${run.id}`)).status, { timeout: 10_000 }).toBe(200)
     expect(during.stallMs).toBeLessThan(longestStallMs)
     expect((await measure()).stallMs).toBeLessThan(longestStallMs)
+  })
+
+  it('none is refused for want of room once something has been done for it: that is looked at before', async () => {
+    const { tool, paid } = payTool()
+    const filler = 'x'.repeat(200_000)
+    const pause = { chunks: [filler], toolCalls: [{ name: 'pay', arguments: { euros: 5 } }] }
+    const model = scriptedModel([filler, pause, pause, filler, filler, filler, filler])
+    const { service, ask } = await startService({ model, tools: [tool] })
+    const send = (path: string, body?: object) =>
+      service.fetch(
+        new Request(`http://localhost${path}`, {
+          headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+          ...(body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }),
+        }),
+      )
+    const known = await json(send('/v1/runs', { input: 'say' }))
+    const paused = await json(send('/v1/runs', { input: 'pay' }))
+    const cancelled = await json(send('/v1/runs', { input: 'pay' }))
+    const unread: Response[] = []
+    const fill = async () => {
+      for (;;) {
+        const answer = await send(`/v1/runs/${known.id}`)
+        if (answer.status === 429) return
+        unread.push(answer)
+      }
+    }
+    const bodies: [string, object][] = [
+      ['/v1/runs', { input: 'say' }],
+      ['/v1/chat/completions', { model: 'toolloop', messages: [{ role: 'user', content: 'say' }] }],
+      [`/v1/runs/${paused.id}/decisions`, { decisions: [{ ...paused.pending[0], approved: true }] }],
+      [`/v1/runs/${cancelled.id}/cancel`, {}],
+    ]
+    for (const [path, body] of bodies) {
+      await fill()
+      const answer = await send(path, body)
+      expect([path, answer.status]).toEqual([path, 200])
+      await answer.body?.cancel()
+    }
+    expect(paid).toEqual([{ euros: 5 }])
+    // Where there is no room at all nothing is begun.
+    await fill()
+    unread.push(await send('/v1/runs', { input: 'say' }))
+    const asked = model.requests.length
+    for (const [path, body] of bodies.slice(0, 3)) expect([path, (await send(path, body)).status]).toEqual([path, 429])
+    expect(model.requests).toHaveLength(asked)
+    await Promise.all(unread.map((answer) => answer.body?.cancel()))
+    expect((await ask(`/v1/runs/${known.id}`)).status).toBe(200)
   })
 
   it('who reads gets all of it, whole or as events', async () => {

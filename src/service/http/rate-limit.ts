@@ -62,11 +62,21 @@ export class RateLimiter {
     return this.#take(caller, 'streams', this.limits.openStreams, 'open event streams')
   }
 
+  /** Throws an `HttpProblem` 429 for a caller without room for any response: asked before something is done whose answer has to be given. */
+  checkCharacters(caller: string): void {
+    if (this.#of(caller).characters >= mostCharacters) throw tooManyCharacters()
+  }
+
   /** Takes room for a response under way; the function returned gives it back. Throws an `HttpProblem` 429. A single one may be of any size. */
   admitCharacters(caller: string, characters: number): () => void {
     const usage = this.#of(caller)
-    if (usage.characters > 0 && usage.characters + characters > mostCharacters)
-      throw tooMany('characters in responses it has not read', mostCharacters, 1)
+    if (usage.characters > 0 && usage.characters + characters > mostCharacters) throw tooManyCharacters()
+    return this.countCharacters(caller, characters)
+  }
+
+  /** The same for a response that has to be given, whatever its size. */
+  countCharacters(caller: string, characters: number): () => void {
+    const usage = this.#of(caller)
     usage.characters += characters
     let taken = true
     return () => {
@@ -104,6 +114,10 @@ export class RateLimiter {
     // Not at each new one, where all are busy.
     this.#forgetAt = Math.max(fewCallers, this.#used.size * 2)
   }
+}
+
+function tooManyCharacters(): HttpProblem {
+  return tooMany('characters in responses it has not read', mostCharacters, 1)
 }
 
 function tooMany(what: string, most: number, waitSeconds: number): HttpProblem {

@@ -11,17 +11,22 @@ interface TextResponseOptions {
   /** Who it is for: has to have room for it. */
   caller: string
   limiter: RateLimiter
+  /** It tells of something that has been done: a caller that was refused the answer would have it done again. */
+  mustArrive?: boolean
 }
 
 /**
  * A response with JSON made of these parts. A large one is sent in pieces, each when the one before has been taken, and is counted until then
- * among what its caller has under way. Throws an `HttpProblem` 429.
+ * among what its caller has under way. Throws an `HttpProblem` 429 where there is no room for it, unless it must arrive.
  */
-export function respondWithText(parts: readonly string[], { status = 200, headers, caller, limiter }: TextResponseOptions): Response {
+export function respondWithText(
+  parts: readonly string[],
+  { status = 200, headers, caller, limiter, mustArrive = false }: TextResponseOptions,
+): Response {
   const pieces = new TextPieces(parts)
   const init = { status, headers: { 'content-type': 'application/json', ...headers } }
   if (pieces.length <= pieceCharacters) return new Response(parts.join(''), init)
-  const release = limiter.admitCharacters(caller, pieces.length)
+  const release = mustArrive ? limiter.countCharacters(caller, pieces.length) : limiter.admitCharacters(caller, pieces.length)
   const body = new ReadableStream<Uint8Array>(
     {
       pull: (controller) => {

@@ -57,6 +57,7 @@ async function completeChat({ request, body, caller }: Call, { host, runs, strea
     { id: order.id, model: chat.model, answerOnly: wantsJson(chat), includeUsage: chat.stream_options?.include_usage === true },
     { streams: isStream },
   )
+  if (!isStream) limiter.checkCharacters(caller.name)
   const release = isStream ? limiter.admitStream(caller.name) : () => {}
   try {
     const run = await runs.start(order, reply)
@@ -74,7 +75,7 @@ async function completeChat({ request, body, caller }: Call, { host, runs, strea
     request.signal.addEventListener('abort', leave, { once: true })
     try {
       if (request.signal.aborted) leave()
-      return respondWithText([JSON.stringify(await reply.completion())], { headers, caller: caller.name, limiter })
+      return respondWithText([JSON.stringify(await reply.completion())], { headers, caller: caller.name, limiter, mustArrive: true })
     } finally {
       request.signal.removeEventListener('abort', leave)
     }

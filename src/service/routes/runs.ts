@@ -81,8 +81,10 @@ export function runRoutes(parts: ServiceParts): Route[] {
       responses: { 200: aRun },
       answer: async (call) => {
         const run = await find(call, parts)
+        // One that has ended is only shown once more.
+        const mustArrive = run.status !== 'done'
         await runs.cancel(run, 'cancelled')
-        return respondWith(run, call, parts)
+        return respondWith(run, call, parts, { mustArrive })
       },
     },
     {
@@ -110,8 +112,13 @@ function find({ params, caller }: Call, { runs }: ServiceParts): Promise<Service
   return runs.get(params.id ?? '', caller)
 }
 
-function respondWith(run: ServiceRun, { caller }: Call, { limiter }: ServiceParts, status = 200): Response {
-  return respondWithText(run.toParts(), { status, headers: { 'x-run-id': run.id }, caller: caller.name, limiter })
+function respondWith(
+  run: ServiceRun,
+  { caller }: Call,
+  { limiter }: ServiceParts,
+  options: { status?: number; mustArrive?: boolean } = {},
+): Response {
+  return respondWithText(run.toParts(), { ...options, headers: { 'x-run-id': run.id }, caller: caller.name, limiter })
 }
 
 async function startRun(call: Call, parts: ServiceParts): Promise<Response> {
@@ -130,8 +137,8 @@ async function startRun(call: Call, parts: ServiceParts): Promise<Response> {
   if (background === true && body.stream === true)
     throw new HttpProblem(400, 'invalid_request', 'Expected one of `background` and `stream`', { param: 'stream' })
   const start = () => parts.runs.start(order)
-  if (background === true) return respondWith(await start(), call, parts, 202)
-  return wantsEvents ? streamEvents(start, call, parts, { after: 0 }) : whenEnded(await start(), call, parts)
+  if (background === true) return respondWith(await start(), call, parts, { status: 202, mustArrive: true })
+  return wantsEvents ? streamEvents(start, call, parts, { after: 0 }) : whenEnded(start, call, parts)
 }
 
 /** The run's own bounds; those of the service go over them. */
@@ -161,15 +168,20 @@ function accepts(request: Request): boolean {
   return (request.headers.get('accept') ?? '').includes('text/event-stream')
 }
 
-/** Waits for the run, or until the client has gone: the run goes on then. */
-async function whenEnded(run: ServiceRun, call: Call, parts: ServiceParts): Promise<Response> {
+/**
+ * Waits for the run that `begin` gives, or until the client has gone: the run goes on then. There has to be room for an answer before anything
+ * has begun, as who is refused it would begin the run again.
+ */
+async function whenEnded(begin: () => Promise<ServiceRun>, call: Call, parts: ServiceParts): Promise<Response> {
   const { request } = call
+  parts.limiter.checkCharacters(call.caller.name)
+  const run = await begin()
   const gone = Promise.withResolvers<void>()
   const leave = () => gone.resolve()
   request.signal.addEventListener('abort', leave, { once: true })
   try {
     await Promise.race([run.ended, gone.promise])
-    return respondWith(run, call, parts)
+    return respondWith(run, call, parts, { mustArrive: true })
   } finally {
     request.signal.removeEventListener('abort', leave)
   }
@@ -215,8 +227,9 @@ export function readLastEventId(request: Request): number {
 
 async function steer(run: ServiceRun, call: Call, parts: ServiceParts): Promise<Response> {
   const { input } = call.body as { input: RunInput }
+  parts.limiter.checkCharacters(call.caller.name)
   await parts.runs.say(run, input)
-  return respondWith(run, call, parts, 202)
+  return respondWith(run, call, parts, { status: 202, mustArrive: true })
 }
 
 async function decide(run: ServiceRun, call: Call, parts: ServiceParts): Promise<Response> {
@@ -232,5 +245,5 @@ async function decide(run: ServiceRun, call: Call, parts: ServiceParts): Promise
     await parts.runs.resume(run, decisions)
     return run
   }
-  return accepts(call.request) ? streamEvents(resume, call, parts, { after }) : whenEnded(await resume(), call, parts)
+  return accepts(call.request) ? streamEvents(resume, call, parts, { after }) : whenEnded(resume, call, parts)
 }

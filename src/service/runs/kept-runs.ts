@@ -26,6 +26,8 @@ export interface RunBounds {
   charactersOfRun: number
 }
 
+const tooLate = 'nobody has decided'
+
 /** Runs that are not running: finished ones in memory, those that wait for a decision on the disk, where there is a folder. */
 export class KeptRuns {
   bounds: RunBounds
@@ -36,6 +38,10 @@ export class KeptRuns {
   readonly #reserved = new Map<ServiceRun, number>()
   /** Undefined: what is not in memory is gone. */
   #files: RunFiles | undefined
+  /** Given up because nobody has decided, and to be written down as ended. */
+  readonly #expired: ServiceRun[] = []
+  #writing: Promise<void> | undefined
+  #isClosed = false
 
   constructor(bounds: RunBounds, logger: Logger) {
     this.bounds = bounds
@@ -120,9 +126,21 @@ export class KeptRuns {
   }
 
   async giveUp(run: ServiceRun, reason: string): Promise<void> {
+    this.#end(run, reason)
+    await this.#writeEnd(run, reason)
+  }
+
+  /** It waits no longer, though on the disk it still does. */
+  #end(run: ServiceRun, reason: string): void {
     this.#paused.delete(run)
     run.settle(abortedWith(reason, run.outcome))
     this.#done.add(run)
+  }
+
+  async #writeEnd(run: ServiceRun, reason: string): Promise<void> {
+    // It may give way to later ones in the meantime, and is not on the disk any more then.
+    const isKept = () => this.#done.get(run.id) === run
+    if (!isKept()) return
     try {
       // What it had come to is on the disk.
       const stored = run.isLoaded ? undefined : await this.#files?.read(run.id)
@@ -130,8 +148,18 @@ export class KeptRuns {
     } catch (error) {
       this.#logger.error({ runId: run.id, error }, 'a stored run is not readable')
     }
-    if (this.#done.get(run.id) === run) this.#done.add(run)
+    if (!isKept()) return
+    this.#done.add(run)
     await this.save(run, run.outcome)
+  }
+
+  /** One after the other: each is read and written as a whole, and there may be very many. */
+  async #writeExpired(): Promise<void> {
+    for (let run = this.#expired.shift(); run !== undefined && !this.#isClosed; run = this.#expired.shift()) {
+      await this.#writeEnd(run, tooLate)
+      this.forgetOld()
+    }
+    this.#writing = undefined
   }
 
   /** Whether it is on the disk now. Never rejects: what can't be written is still in memory. */
@@ -165,14 +193,20 @@ export class KeptRuns {
       void this.#remove(run)
     }
     for (const run of this.#paused.runs()) {
-      if (endOf(run) < Date.now() - pausedMs) void this.giveUp(run, 'nobody has decided')
-      else if (this.#files === undefined && this.#paused.characters > characters) this.#paused.clearLog(run)
+      if (endOf(run) < Date.now() - pausedMs) {
+        this.#end(run, tooLate)
+        this.#expired.push(run)
+      } else if (this.#files === undefined && this.#paused.characters > characters) this.#paused.clearLog(run)
       else break
     }
+    if (this.#expired.length > 0) this.#writing ??= this.#writeExpired()
   }
 
   /** Resolves when everything is written. */
   async close(): Promise<void> {
+    // What still waits on the disk is given up at the next start.
+    this.#isClosed = true
+    await this.#writing
     if (this.#files !== undefined) await this.#files.close()
     else if (this.paused > 0)
       this.#logger.warn({ paused: this.paused }, 'paused runs are lost: `service.keepRuns.folder` names no folder to keep them in')

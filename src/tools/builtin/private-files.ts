@@ -1,24 +1,30 @@
-import { realpathSync, type Stats } from 'node:fs'
+import { realpathSync, type Stats, statSync } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
-import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
+import { basename, dirname, extname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 
 /** How long it is remembered which files are private: a search opens very many. */
 const rememberedMs = 1_000
 
 /**
- * Which files of a workspace no tool may read: git's own, dot-env files, runs that a service keeps, and those that are named besides.
+ * Which files of a workspace no tool may read: git's own, dot-env files, stored passwords, runs that a service keeps, and those that are named
+ * besides, with copies beside them.
  * Known by their names in any spelling that a file system takes for the same, and by hard links to them, where they have the links' other
  * names: of dot-env files and of git's configuration those right in the workspace's folder.
  */
 export class PrivateFiles {
   readonly #root: string
   readonly #named: readonly string[]
+  /** Named files in small letters: editors and people keep old versions beside them. */
+  readonly #copied: readonly { folder: string; name: string }[]
   #links: { at: number; files: Promise<ReadonlySet<string>> } | undefined
 
   /** `named`: files and folders, absolute or from the working directory; they need not be there yet. */
   constructor(root: string, named: readonly string[] = []) {
     this.#root = root
     this.#named = named.map((path) => realOrPlanned(resolve(path)))
+    this.#copied = this.#named
+      .filter(isFile)
+      .map((path) => ({ folder: dirname(path).toLowerCase(), name: nameOfOriginal(basename(path).toLowerCase()) }))
   }
 
   /** Whether an absolute path, which is in the workspace, is that of a private file or folder, or inside of one. */
@@ -28,9 +34,13 @@ export class PrivateFiles {
     return this.protects(absolute)
   }
 
-  /** Whether it is one of those that were named besides. */
+  /** Whether it is one of those that were named besides, or lies beside such a file as its copy. */
   protects(absolute: string): boolean {
-    return this.#named.some((path) => isWithin(path.toLowerCase(), absolute.toLowerCase()))
+    const lower = absolute.toLowerCase()
+    if (this.#named.some((path) => isWithin(path.toLowerCase(), lower))) return true
+    return this.#copied.some(
+      ({ folder, name }) => isWithin(folder, lower) && nameOfOriginal(relative(folder, lower).split(sep)[0] ?? '').startsWith(name),
+    )
   }
 
   /** Whether an open file is a private one by another name. */
@@ -73,10 +83,24 @@ export function realOrPlanned(absolute: string): string {
 }
 
 /** Dot-env files that are made to be read: they show which variables there are. */
-const example = /\.(example|sample|template|dist)$/
+const example = /^\.env.*\.(example|sample|template|dist)$/
+/** Dot-env files, their copies and folders of them, and where git and others keep passwords. */
+const secret = /^\.env|.\.env$|^\.git-credentials|^[._]netrc/
+/** What the service writes before it replaces a file; left behind by a crash. */
+const unfinished = /^\.toolloop-.*\.tmp$/
 
 function isPrivateName(name: string): boolean {
-  return name === '.git' || name === 'git~1' || (/^\.env(rc)?([.~_-]|$)/.test(name) && !example.test(name))
+  return name === '.git' || name === 'git~1' || unfinished.test(name) || (secret.test(name) && !example.test(name))
+}
+
+/** Of one that is not there yet the name tells. */
+function isFile(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isFile() ?? extname(path) !== ''
+}
+
+/** Without what editors put before the name of a file for a copy of it: `.toolloop.yaml.swp`, `.#toolloop.yaml`, `#toolloop.yaml#`. */
+function nameOfOriginal(name: string): string {
+  return plainName(name).replace(/^[.#~]+/, '')
 }
 
 /** A name as file systems compare it: some don't tell cases apart, drop characters that can't be seen, dots and spaces at its end, or a stream's name. */

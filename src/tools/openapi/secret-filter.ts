@@ -1,8 +1,10 @@
 import { REDACTED } from '../../log.ts'
 import { isJsonObject, type Json } from '../../messages.ts'
 
-/** Most characters one character of a text is written as: `\\\\u0026`, `%F0%9F%98%80`. */
-const longestEscape = 12
+/** Most characters one character of a secret is written as: `\\\\ud83d\\\\ude00` with two more backslashes each. */
+const longestForm = 18
+/** A random secret of 4,000 characters needs fewer. */
+const mostLooks = 10_000
 
 /**
  * Takes secrets out of what a server answers, however it writes them: as they are, with the escapes of JSON (also of JSON inside of JSON), of
@@ -10,13 +12,14 @@ const longestEscape = 12
  */
 export class SecretFilter {
   readonly #pattern: RegExp | undefined
-  readonly #longest: number
+  readonly #secrets: readonly (readonly WrittenCharacter[])[]
 
   constructor(secrets: readonly string[]) {
     // The longest first, lest a part of one be taken out and the rest be left.
     const texts = [...new Set(secrets)].filter((secret) => secret !== '').sort((a, b) => b.length - a.length)
-    this.#pattern = texts.length === 0 ? undefined : new RegExp(texts.map(patternOf).join('|'), 'g')
-    this.#longest = (texts[0]?.length ?? 0) * longestEscape
+    this.#secrets = texts.map((secret) => [...secret].map(writtenCharacter))
+    const patterns = this.#secrets.map((characters) => characters.map(({ pattern }) => pattern).join(''))
+    this.#pattern = texts.length === 0 ? undefined : new RegExp(patterns.join('|'), 'g')
   }
 
   clean(text: string): string {
@@ -25,7 +28,23 @@ export class SecretFilter {
 
   /** A text whose end was cut off, perhaps in the middle of a secret: what may be the beginning of one is left out. */
   cleanCut(text: string): string {
-    return this.clean(text.slice(0, Math.max(0, text.length - this.#longest)))
+    if (this.#pattern === undefined) return text
+    // Of a character that was cut in two, this is left.
+    const whole = text.replace(/\ufffd{1,3}$/, '')
+    let end = whole.length
+    for (const secret of this.#secrets) end = Math.min(end, startOfBeginning(whole, secret))
+    let cleaned = ''
+    let at = 0
+    for (const { index, 0: found } of whole.matchAll(this.#pattern)) {
+      // A secret may end like it begins: no part of one that is there as a whole may be left.
+      if (index + found.length > end) {
+        end = Math.min(end, index)
+        break
+      }
+      cleaned += whole.slice(at, index) + REDACTED
+      at = index + found.length
+    }
+    return cleaned + whole.slice(at, end)
   }
 
   /** The same value with its texts cleaned, names included. */
@@ -38,38 +57,80 @@ export class SecretFilter {
   }
 }
 
-function patternOf(secret: string): string {
-  return [...secret].map(formsOf).join('')
+/** A secret's character in all ways it may be written. */
+interface WrittenCharacter {
+  pattern: string
+  /** Holds for a text that is the character, and nothing else. */
+  whole: RegExp
+  /** Holds for a text the character, as it may be written, begins with. */
+  beginning: RegExp
+}
+
+function writtenCharacter(character: string): WrittenCharacter {
+  const forms = formsOf(character)
+  const pattern = `(?:${forms.map((form) => form.join('')).join('|')})`
+  const beginnings = forms.map((form) => form.reduceRight((rest, part) => (rest === '' ? part : `${part}(?:${rest})?`), ''))
+  return { pattern, whole: new RegExp(`^${pattern}$`), beginning: new RegExp(`^(?:${beginnings.join('|')})$`) }
+}
+
+/**
+ * Where the longest beginning of a secret starts with which `text` ends; without one, the text's end. A longer text takes no longer: no more of
+ * its end than a secret can fill is looked at, and where that has very many places which may be one it is left out as a whole.
+ */
+function startOfBeginning(text: string, secret: readonly WrittenCharacter[]): number {
+  let first = text.length
+  let looks = 0
+  /** Where what has been found of the secret ends, and the earliest place where that starts. */
+  let found = new Map<number, number>()
+  for (let at = Math.max(0, text.length - secret.length * longestForm); at < text.length; at++) found.set(at, at)
+  for (const { whole, beginning } of secret) {
+    const longer = new Map<number, number>()
+    for (const [end, start] of found) {
+      if (start >= first || !beginning.test(text.charAt(end))) continue
+      if (++looks > mostLooks) return [...found.values()].reduce((one, other) => Math.min(one, other), first)
+      const rest = text.slice(end, end + longestForm)
+      if (end + rest.length === text.length && beginning.test(rest)) first = Math.min(first, start)
+      for (let length = 1; length <= rest.length; length++) {
+        if (whole.test(rest.slice(0, length))) longer.set(end + length, Math.min(start, longer.get(end + length) ?? start))
+      }
+    }
+    if (longer.size === 0) break
+    found = longer
+  }
+  return first
 }
 
 const named: Readonly<Record<string, string>> = { '&': 'amp', '<': 'lt', '>': 'gt', '"': 'quot', "'": 'apos' }
 const short: Readonly<Record<string, string>> = { '\b': 'b', '\f': 'f', '\n': 'n', '\r': 'r', '\t': 't' }
 
-/** A pattern for one character in all ways it may be written. At most four backslashes: with any number the search would not be linear. */
-function formsOf(character: string): string {
+/**
+ * Patterns of one character in all ways it may be written, in parts of at least one character where they are not left out. At most four
+ * backslashes: with any number the search would not be linear.
+ */
+function formsOf(character: string): string[][] {
   const code = character.codePointAt(0) ?? 0
-  const units = Array.from({ length: character.length }, (_, at) => `\\\\{1,4}u${hex(character.charCodeAt(at), 4)}`)
-  const bytes = Array.from(Buffer.from(character.toWellFormed()), (byte) => `%${hex(byte, 2)}`)
-  const entities = [`#x0{0,4}${hex(code, 1)};?`, `#0{0,4}${code};?`, ...(named[character] === undefined ? [] : [`${named[character]};?`])]
-  const escaped = short[character] ?? (/["\\/]/.test(character) ? literal(character) : undefined)
-  const forms = [
-    literal(character),
-    units.join(''),
-    bytes.join(''),
-    `&(?:${entities.join('|')})`,
-    ...(escaped === undefined ? [] : [`\\\\{1,4}${escaped}`]),
+  const units = character.split('').flatMap((unit) => ['\\\\{1,4}', 'u', ...hex(unit.charCodeAt(0), 4)])
+  const bytes = [...Buffer.from(character.toWellFormed())].flatMap((byte) => ['%', ...hex(byte, 2)])
+  const entities = [
+    ['#', 'x', '0{0,4}', ...hex(code, 1)],
+    ['#', '0{0,4}', ...String(code)],
+    ...(named[character] === undefined ? [] : [[...named[character]]]),
   ]
-  return `(?:${forms.join('|')})`
+  const escaped = short[character] ?? (/["\\/]/.test(character) ? literal(character) : undefined)
+  return [
+    character.split('').map(literal),
+    units,
+    bytes,
+    ...entities.map((entity) => ['&', ...entity, ';?']),
+    ...(escaped === undefined ? [] : [['\\\\{1,4}', escaped]]),
+  ]
 }
 
 function literal(character: string): string {
   return character.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')
 }
 
-/** Hexadecimal digits in either case. */
-function hex(code: number, digits: number): string {
-  return code
-    .toString(16)
-    .padStart(digits, '0')
-    .replace(/[a-f]/g, (digit) => `[${digit}${digit.toUpperCase()}]`)
+/** A pattern for each hexadecimal digit, in either case. */
+function hex(code: number, digits: number): string[] {
+  return [...code.toString(16).padStart(digits, '0')].map((digit) => (/[a-f]/.test(digit) ? `[${digit}${digit.toUpperCase()}]` : digit))
 }

@@ -22,7 +22,8 @@ const [enter, read] = [0o001, 0o004]
 
 /**
  * That a folder is read-only keeps nobody from a pipe or a socket in it: who is at its other end would be spoken to. Rejects with `tool_denied` where
- * there is one, or with the signal's reason. What this user can't list, the script can't either.
+ * there is one, or where a folder can't be listed that may be entered: what is in it could be opened by its name. Rejects with the signal's
+ * reason too. It is looked at when the script starts: what others put there later is not seen.
  */
 export async function refuseWaysOut(find: string, { skill, others }: ShownFolders, bounds: Bounds): Promise<void> {
   // As bubblewrap takes them, which is started there.
@@ -43,6 +44,15 @@ export function refusal(path: string): ToolloopError {
   )
 }
 
+function unlisted(complaint: string, cause: Error): ToolloopError {
+  const why = complaint.replace(/^.*?find: /, '')
+  return new ToolloopError(
+    'tool_denied',
+    `The script was not run: a folder it is shown can't be listed (${why}), so that a pipe or a socket in it would not be found.`,
+    { cause },
+  )
+}
+
 /** Whether everybody can get at `folder`, for a process that has no rights of its own. */
 export function isOpenToAll(folder: string): boolean {
   if (!allows(statSync(folder), enter | read)) return false
@@ -58,15 +68,22 @@ function allows({ mode }: Stats, rights: number): boolean {
 
 /** The first file that the tests hold for; its path may be cut at a line break, as it is only told. */
 function firstOf(find: string, folders: readonly string[], tests: readonly string[], { signal, timeoutMs }: Bounds) {
-  const args = ['-H', ...folders, ...tests, '-print', '-quit']
+  // The script runs as this user, or as one with fewer rights: a folder this one can't enter, the script can't enter either.
+  const closed = ['-type', 'd', '!', '-executable', '-prune']
+  const args = ['-H', ...folders, ...closed, '-o', ...tests, '-print', '-quit']
   const options = { signal, env: {}, maxBuffer: 65_536, timeout: Math.min(Math.ceil(timeoutMs), 2 ** 31 - 1) }
   return new Promise<string | undefined>((settle, reject) => {
-    execFile(find, args, options, (error, stdout) => {
+    execFile(find, args, options, (error, stdout, stderr) => {
       if (signal.aborted) reject(signal.reason)
-      // Folders it can't list make it end with 1.
-      else if (error !== null && error.code !== 1)
+      else if (stdout !== '') settle(stdout.split('\n', 1)[0])
+      else if (error?.code === 1) {
+        // What was removed while it was looked through is not there for the script either.
+        const complaint = stderr.split('\n').find((line) => line !== '' && !line.endsWith('No such file or directory'))
+        if (complaint === undefined) settle(undefined)
+        else reject(unlisted(complaint, error))
+      } else if (error !== null)
         reject(new ToolloopError('tool_failed', 'The script was not run: its folders could not be looked through.', { cause: error }))
-      else settle(stdout.split('\n', 1)[0] || undefined)
+      else settle(undefined)
     })
   })
 }

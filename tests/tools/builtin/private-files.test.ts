@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { linkSync, mkdirSync, renameSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -48,6 +49,17 @@ describe('private files of a workspace', () => {
     '.env::$DATA',
     '.e\u200bnv',
     '.envrc',
+    '.env copy',
+    '.env (1)',
+    '.env2',
+    '.env,v',
+    '.env~',
+    '.envs/.production/.django',
+    'prod.env',
+    'sub/Prod.ENV',
+    '.git-credentials',
+    '.netrc',
+    `.toolloop-${randomUUID()}.tmp`,
     '.git',
     '.git/config',
     '.GIT/config',
@@ -58,6 +70,11 @@ describe('private files of a workspace', () => {
     '.toolloop/RUNS/run_1.json',
     'settings.yaml',
     'Settings.YAML',
+    'settings.yaml~',
+    'settings.yaml.bak',
+    'Settings.yaml (1)',
+    '.settings.yaml.swp',
+    '#settings.yaml#',
     'data',
     'data/runs/run_2.json',
     'data/is-not-there',
@@ -113,5 +130,18 @@ describe('private files of a workspace', () => {
     const { workspace } = makeProject()
     for (const path of ['a.txt', '.env.example', '.gitignore', '.toolloop/skills/a/SKILL.md'])
       expect(await readThrough(workspace, path)).not.toBe(secret)
+    const samples = [
+      '.env.sample',
+      '.env.template',
+      '.env.dist',
+      '.env.production.example',
+      'env.ts',
+      'a.environment',
+      'settings.yml',
+      'data2',
+      'data.json',
+    ]
+    const other = new Workspace(makeTree(Object.fromEntries(samples.map((path) => [path, 'shown']))), ['settings.yaml', 'data'])
+    for (const path of samples) expect(await readThrough(other, path)).toBe('shown')
   })
 })

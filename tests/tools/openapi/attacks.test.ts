@@ -65,15 +65,41 @@ describe('a secret a server writes back', () => {
         { headers: { 'content-type': 'text/plain; charset=utf-8' }, body: Buffer.concat([bytes, Buffer.from('!')]) },
         bytes.length,
       )
-      expect(content).toMatch(/^x{800,1000}\n\n\(… the response is longer/)
+      expect(content).toMatch(/^x{1000}\n\n\(… the response is longer/)
     }
   })
 
+  it.each(echoes)('%s: cut off anywhere, nothing of it is left, and all that is before it', (_how, body) => {
+    const filter = new SecretFilter([secret, 'another'])
+    const start = body.search(/k(?!ey)|\\u|&#/)
+    const before = `${'x'.repeat(10)}${body.slice(0, start)}`
+    for (let kept = start; kept <= body.length; kept++) {
+      const text = `${'x'.repeat(10)}${body.slice(0, kept)}`
+      // A backslash may begin another one. What is there as a whole may have more to come: `&#45` and its `;`.
+      const whole = filter.clean(text).replace(/\\+$/, '')
+      expect(whole.includes('[redacted]') ? [before, whole] : [before]).toContain(filter.cleanCut(text))
+    }
+    expect(filter.cleanCut(`${body}.`)).toContain('[redacted]')
+  })
+
+  it('of an answer that is cut off nothing is lost but what may be the beginning of one', () => {
+    const key = 'sk-0123456789abcdefghijklmnopqrstu'
+    const text = 'an answer as short as this one, with a key of the usual length'
+    expect(new SecretFilter([key]).cleanCut(text)).toBe(text)
+    expect(new SecretFilter([key]).cleanCut(`${text} sk-01`)).toBe(`${text} `)
+    expect(new SecretFilter([key, 'swordfish']).cleanCut(`${text} ${key} swor`)).toBe(`${text} [redacted] `)
+    // One that ends as it begins, and is there as a whole.
+    expect(new SecretFilter(['abcab']).cleanCut('x abcab')).toBe('x ')
+    expect(new SecretFilter(['abcab']).cleanCut('x abcabc')).toBe('x ')
+    expect(new SecretFilter(['a\\']).cleanCut('x a\\\\\\')).not.toContain('a')
+  })
+
   it('is looked for in time that grows with the answer alone', () => {
-    const filter = new SecretFilter(['/a'.repeat(60), 'a'.repeat(200)])
+    const filter = new SecretFilter(['/a'.repeat(60), 'a'.repeat(2_000)])
     for (const piece of ['\\', '/a', 'a', '&#x0', '%', '\\u00']) {
       const text = piece.repeat(2_000_000 / piece.length)
       expect(filter.clean(text).length).toBeLessThanOrEqual(text.length)
+      expect(filter.cleanCut(text).length).toBeLessThanOrEqual(text.length)
     }
   })
 })

@@ -163,6 +163,32 @@ except OSError as error: print(errno.errorcode[error.errno])`
     await expect(run(other, 'a.sh')).rejects.toThrow('"socket" is a pipe or a socket')
   })
 
+  it('is not run where a folder can be entered and not listed: a pipe in it could be opened by its name', async () => {
+    const program = `import { chmodSync, mkdirSync } from 'node:fs'
+      import { execFileSync } from 'node:child_process'
+      import { refuseWaysOut } from ${JSON.stringify(new URL('../../../src/tools/sandbox/host-folders.ts', import.meta.url).href)}
+      const [folder] = process.argv.slice(1)
+      const told = (mode) => {
+        chmodSync(folder + '/sub', mode)
+        const bounds = { signal: new AbortController().signal, timeoutMs: 10_000 }
+        return refuseWaysOut(${JSON.stringify(findProgram('find'))}, { others: [folder] }, bounds).then(() => 'none', ({ code, message }) => code + ': ' + message)
+      }
+      mkdirSync(folder + '/sub')
+      execFileSync('mkfifo', [folder + '/sub/pipe'])
+      // Written, entered, not read; then neither, where the script can open nothing.
+      console.log(JSON.stringify([await told(0o311), await told(0o600), await told(0o700)]))`
+    const folder = await folderWith({})
+    if (isRoot) await chown(folder, 12_345, 12_345)
+    const user = isRoot ? { uid: 12_345, gid: 12_345 } : {}
+    const options = { ...user, cwd: '/', env: { PATH: process.env.PATH } }
+    const args = ['--no-warnings', '--experimental-strip-types', '--input-type=module', '-e', program, folder]
+    const { stdout } = await promisify(execFile)(process.execPath, args, options)
+    const [entered, closed, open]: string[] = JSON.parse(stdout)
+    expect(entered).toMatch(/^tool_denied: The script was not run: a folder it is shown can't be listed \(.*sub.*Permission denied\)/)
+    expect(closed).toBe('none')
+    expect(open).toMatch(/^tool_denied: The script was not run: "sub\/pipe" is a pipe or a socket/)
+  })
+
   it('leaves no pipe and no socket in a workspace it may change', async () => {
     const workspace = await folderWith({})
     await chmod(workspace, 0o777)
