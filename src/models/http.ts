@@ -89,7 +89,9 @@ export class NodeResponse implements Response {
 
   /** Keeps no process alive any longer. The next request on the same connection does again. */
   unref(): void {
-    this.#message.socket.unref()
+    // There is none any more where the message had ended before what is unpacked of it was read.
+    const socket: IncomingMessage['socket'] | null = this.#message.socket
+    socket?.unref()
   }
 
   get ok(): boolean {

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { CustomAgent } from '../../src/agent/custom-agent.ts'
 import { inputToJson } from '../../src/agent/durable-run.ts'
 import { handover } from '../../src/agent/handover.ts'
-import { type DurableBody, InMemory, type Journal } from '../../src/agent/journal.ts'
+import { type DurableBody, InMemory } from '../../src/agent/journal.ts'
 import type { RunnerOptions } from '../../src/agent/run.ts'
 import { RunControl } from '../../src/agent/run-control.ts'
 import { AgentRunner } from '../../src/agent/runner.ts'
@@ -17,6 +17,7 @@ import { defineTool } from '../../src/tools/tool.ts'
 import { expectValidHistory, recordingLogger, resultTexts } from '../hazards/stage.ts'
 import { failOnUnhandledRejections } from '../hazards/unhandled.ts'
 import { until } from '../hazards/waiting.ts'
+import { goneJournal } from './gone-journal.ts'
 import { StrictJournal } from './strict-journal.ts'
 
 failOnUnhandledRejections()
@@ -327,20 +328,7 @@ describe('CustomAgent at its edges', () => {
 
   it('a run taken up from a journal in another process finds deferred tools as it did before', async () => {
     class Plain extends CustomAgent {}
-    const bodies: DurableBody[] = []
-    const inputs: Json[] = []
-    const journal: Journal = {
-      connect: (body) => {
-        bodies.push(body)
-        return {
-          start: async (_runId, input) => void inputs.push(input),
-          result: () => Promise.reject(new Error('the process is gone')),
-          deliver: async () => {},
-          cancel: async () => {},
-          pending: async () => [],
-        }
-      },
-    }
+    const { journal, bodies, inputs } = goneJournal()
     const script = () => scriptedModel([{ toolCalls: [{ name: 'call_tool', args: { name: 'look', arguments: {} } }] }, 'Done.'])
     const tools = () => deferTools(new ToolRegistry([look]))
     const start = () => new Plain({ model: script(), logger, tools: tools(), journal })

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { type DurableBody, InMemory, type Journal } from '../../src/agent/journal.ts'
+import { InMemory } from '../../src/agent/journal.ts'
 import type { Claim, ResumeClaim } from '../../src/agent/resume-claim.ts'
 import type { RunResult, RunSettings } from '../../src/agent/run.ts'
 import { AgentRunner } from '../../src/agent/runner.ts'
@@ -8,6 +8,7 @@ import type { Json } from '../../src/messages.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { recordingLogger } from '../hazards/stage.ts'
 import { call, countingTool } from '../hazards/tools.ts'
+import { goneJournal } from './gone-journal.ts'
 
 afterEach(() => {
   vi.useRealTimers()
@@ -196,20 +197,7 @@ describe('one state resumed by several', () => {
   })
 
   it('H35 a run whose `approve` is gone with its process waits for a decision, and is not refused', async () => {
-    const bodies: DurableBody[] = []
-    const inputs: Json[] = []
-    const journal: Journal = {
-      connect: (body) => {
-        bodies.push(body)
-        return {
-          start: async (_runId, input) => void inputs.push(input),
-          result: () => Promise.reject(new Error('the process is gone')),
-          deliver: async () => {},
-          cancel: async () => {},
-          pending: async () => [],
-        }
-      },
-    }
+    const { journal, bodies, inputs } = goneJournal()
     const pay = countingTool('pay')
     const model = scriptedModel([{ toolCalls: [call('pay')] }, 'Paid.'])
     const runner = new AgentRunner({ model, tools: [{ ...pay.tool, approval: true }], journal, logger: recordingLogger().logger })

@@ -1,0 +1,21 @@
+import type { DurableBody, Journal } from '../../src/agent/journal.ts'
+import type { Json } from '../../src/messages.ts'
+
+/** A journal whose process is gone right after a run was started: with what the run was started with, and the loops that can take it up. */
+export function goneJournal(): { journal: Journal; bodies: DurableBody[]; inputs: Json[] } {
+  const bodies: DurableBody[] = []
+  const inputs: Json[] = []
+  const journal: Journal = {
+    connect: (body) => {
+      bodies.push(body)
+      return {
+        start: async (_runId, input) => void inputs.push(input),
+        result: () => Promise.reject(new Error('the process is gone')),
+        deliver: async () => {},
+        cancel: async () => {},
+        pending: async () => [],
+      }
+    },
+  }
+  return { journal, bodies, inputs }
+}
