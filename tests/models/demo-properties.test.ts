@@ -184,6 +184,24 @@ it('never throws and always comes to an answer, whatever is asked and whatever t
   )
 })
 
+it.each(['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'valueOf'])(
+  'H14 %s is a word like any other, and a name',
+  async (name) => {
+    for (const content of [
+      name,
+      `what is ${name}?`,
+      `read ${name}`,
+      `call read_file ${name}=1`,
+      `read_file ${name}: "x"`,
+      `weather ${name}`,
+    ]) {
+      const messages: ChatMessage[] = [{ role: 'user', content }]
+      const { text, toolCalls } = await demoModel().generate({ messages, tools: [...tools, ...definitionsOf(['weather'])] })
+      expect(text !== '' || toolCalls.length > 0, content).toBe(true)
+    }
+  },
+)
+
 it('reads long and repetitive text in bounded time', async () => {
   const parts = [
     'how many files and ',

@@ -57,9 +57,9 @@ function readValues(text: string, at: number, tool: ToolDefinition, whole?: numb
   const value = whole === undefined ? matchAt(single, text, at)?.[0] : text
   const properties = propertiesOf(tool)
   const required: unknown = tool.function.parameters?.required
-  const key = Array.isArray(required) && typeof required[0] === 'string' ? required[0] : Object.keys(properties)[0]
+  const key = Array.isArray(required) && typeof required[0] === 'string' ? required[0] : [...properties.keys()][0]
   if (value === undefined || key === undefined || (whole !== undefined && /[=:]/.test(text))) return undefined
-  return { args: { [key]: readValue(value, properties[key]) }, end: at + value.length }
+  return { args: { [key]: readValue(value, properties.get(key)) }, end: at + value.length }
 }
 
 /** Where the bracket at `open` closes, brackets inside strings aside. */
@@ -89,17 +89,17 @@ function readPairs(text: string, from: number, tool: ToolDefinition): { args: Js
   for (;;) {
     const [whole, key = '', sign = '', value = ''] = matchAt(pair, text, end) ?? []
     const bare = /^["'`[{]/.test(value) ? value : value.replace(/[.!?]+$/, '')
-    if (whole === undefined || bare === '' || !(/[=:]/.test(sign) || Object.hasOwn(properties, key))) break
-    args.set(key, readValue(bare, properties[key]))
+    if (whole === undefined || bare === '' || !(/[=:]/.test(sign) || properties.has(key))) break
+    args.set(key, readValue(bare, properties.get(key)))
     end += whole.length - (value.length - bare.length)
   }
   return end === from ? undefined : { args: Object.fromEntries(args), end }
 }
 
 /** The schemas of the tool's arguments; none for one that does not list them. */
-function propertiesOf(tool: ToolDefinition): Record<string, unknown> {
+function propertiesOf(tool: ToolDefinition): Map<string, unknown> {
   const found = tool.function.parameters?.properties
-  return typeof found === 'object' && found !== null ? { ...found } : {}
+  return new Map(typeof found === 'object' && found !== null ? Object.entries(found) : [])
 }
 
 /** A value as it was typed: quoted text is text; what the tool takes as text stays text; anything else that is JSON is read as such. */

@@ -68,7 +68,8 @@ export function frame(source: string): RegExp {
 
 /** Words that change nothing in the questions the demo knows. */
 const fillers = new Set('a an the please pls kindly there here all any just exactly actually really currently me us now'.split(' '))
-const contractions: Record<string, string> = { whats: 'what is', wheres: 'where is', whos: 'who is', im: 'i am' }
+// A Map: `__proto__` is a word like any other.
+const contractions = new Map(Object.entries({ whats: 'what is', wheres: 'where is', whos: 'who is', im: 'i am' }))
 const webAddress = /^[\w-]+(\.[\w-]+)*\.(com|org|net|edu|gov|io|dev|app)(\/|$)/i
 
 const kinds: [form: string, pattern: RegExp][] = [
@@ -121,7 +122,7 @@ function tokensOf(kind: string, match: RegExpExecArray, start: number): Token[] 
   if (kind !== 'word') return [token(kind)]
   const word = raw.toLowerCase().replaceAll('’', "'")
   const whole =
-    contractions[word] ?? word.replace(/^(what|where|how|who|that|it|there|here|let)'s$/, '$1 is').replace(/'(s|re|d|ve|ll)$/, '')
+    contractions.get(word) ?? word.replace(/^(what|where|how|who|that|it|there|here|let)'s$/, '$1 is').replace(/'(s|re|d|ve|ll)$/, '')
   const forms = whole.split(' ').filter((form) => !fillers.has(form))
   return forms.map((form) => ({ ...token(String(numberOf(form) ?? form)), raw: forms.length > 1 ? form : raw }))
 }
