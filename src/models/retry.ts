@@ -13,10 +13,10 @@ export interface RetryOptions {
 }
 
 /**
- * The same model, whose failed requests are made again where that may help: those whose error is `retryable`, and never after a piece
- * of the response was shown (see `ModelSink.restart`), since it would be shown twice. A provider's `retry-after` is waited for; one that is longer than
- * `maxRetryDelayMs` ends it at once. Aborting ends a wait at once. The usage of the response, or of
- * the error, is that of all tries. Throws `invalid_option` for options out of range.
+ * The same model, whose failed requests are made again where that may help: those whose error is `retryable`, and never after a piece of the
+ * response was shown (see `ModelSink.restart`), since it would be shown twice. A provider's `retry-after` is waited for; one that is longer
+ * than `maxRetryDelayMs` ends it at once. Aborting ends a wait at once. The usage of the response, or of the error, is that of all tries.
+ * Throws `invalid_option` for options out of range.
  */
 export function withRetry(model: ChatModel, options: RetryOptions = {}): ChatModel {
   const { maxRetries = 2, maxRetryDelayMs = 30_000, firstDelayMs = 500 } = options
