@@ -4,8 +4,8 @@ import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
 
 /**
- * Puts what `import 'toolloop'` loads at once into one file, `dist/core/index.js`: seventy small files cost three times as much to load. Every
- * other file stays where it is (`core/` is as deep as `models/`, from where `providers.ts` finds its presets), and those that went into the one file give out what is in it, so that each class is there once.
+ * Puts what `import 'toolloop'` loads at once into one file, `dist/bundle/index.js`: seventy small files cost three times as much to load. Every
+ * other file stays where it is (`bundle/` is as deep as `models/`, from where `presets.ts` finds its presets), and those that went into the one file give out what is in it, so that each class is there once.
  */
 const dist = fileURLToPath(new URL('../dist', import.meta.url))
 const files = readdirSync(dist, { recursive: true, encoding: 'utf8' }).filter(
@@ -41,9 +41,9 @@ await bundle.write({
   dir: dist,
   format: 'esm',
   entryFileNames: '[name].js',
-  chunkFileNames: 'core/[name].js',
+  chunkFileNames: 'bundle/[name].js',
   codeSplitting: { groups: [{ name: 'index', test: (id) => core.has(id) }] },
   minify: false,
 })
 await bundle.close()
-console.log(`${core.size} of ${files.length} files are now ${relative(dist, join(dist, 'core/index.js'))}`)
+console.log(`${core.size} of ${files.length} files are now ${relative(dist, join(dist, 'bundle/index.js'))}`)

@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { errorCodes } from '../src/errors.ts'
+import { errorCodes } from '../src/core/errors.ts'
 
 /**
  * Brings README.md and the pages of docs/ up to date with what they show: each snippet under `<!-- file: … -->` with its file in
- * tests/examples, and the table of errors with src/errors.ts. tests/docs.test.ts fails where that has not been done.
+ * tests/examples, and the table of errors with src/core/errors.ts. tests/docs.test.ts fails where that has not been done.
  */
 const root = fileURLToPath(new URL('..', import.meta.url))
 const { name, exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))

@@ -1,8 +1,11 @@
-export { type CompactionSize, compactMessages } from './agent/compaction.ts'
+export { AgentRunner } from './agent/agent-runner.ts'
+export { type CompactionSize, compactMessages } from './agent/conversation/compaction.ts'
 export { CustomAgent } from './agent/custom-agent.ts'
-export type { Decision, Verdict } from './agent/decisions.ts'
-export type { Guardrail, GuardrailVerdict } from './agent/guardrails.ts'
-export { type ConversationTaker, type HandoverOptions, handover } from './agent/handover.ts'
+export type { Decision, Verdict } from './agent/decisions/decisions.ts'
+export type { RunState } from './agent/decisions/paused-run.ts'
+export type { Claim, ResumeClaim } from './agent/decisions/resume-claim.ts'
+export type { Durable, DurableBody, Engine, Journal, StepContext } from './agent/durable/journal.ts'
+export type { Guardrail, GuardrailVerdict } from './agent/hooks/guardrails.ts'
 export type {
   HookPlace,
   Hooks,
@@ -12,11 +15,14 @@ export type {
   ToolEnding,
   ToolTurn,
   ToolTurnChange,
-} from './agent/hooks.ts'
-export type { Durable, DurableBody, Engine, Journal, StepContext } from './agent/journal.ts'
-export type { AnswerOf, OutputOf, OutputSchema } from './agent/output.ts'
-export type { RunState } from './agent/paused-run.ts'
-export type { Claim, ResumeClaim } from './agent/resume-claim.ts'
+} from './agent/hooks/hooks.ts'
+export { type ConversationTaker, type HandoverOptions, handover } from './agent/nested/handoff.ts'
+export { type AsToolOptions, asTool, type RunnableAgent } from './agent/nested/sub-agent.ts'
+export type { AnswerOf, OutputOf, OutputSchema } from './agent/output/output.ts'
+export { RunControl } from './agent/run/run-control.ts'
+export { RunError } from './agent/run/run-error.ts'
+export type { RunStream } from './agent/run/run-stream.ts'
+export { type GenerateOptions, ToolAgent } from './agent/tool-agent.ts'
 export type {
   ApprovalDecision,
   ApprovalRequest,
@@ -35,13 +41,7 @@ export type {
   ToolCalling,
   ToolCallOutcome,
   ToolCallRecord,
-} from './agent/run.ts'
-export { RunControl } from './agent/run-control.ts'
-export { RunError } from './agent/run-error.ts'
-export type { RunStream } from './agent/run-stream.ts'
-export { AgentRunner } from './agent/runner.ts'
-export { type AsToolOptions, asTool, type RunnableAgent } from './agent/sub-agent.ts'
-export { type GenerateOptions, ToolAgent } from './agent/tool-agent.ts'
+} from './agent/types.ts'
 export {
   type ErrorCode,
   errorCodes,
@@ -51,7 +51,7 @@ export {
   type ModelErrorFields,
   ToolArgumentsError,
   ToolloopError,
-} from './errors.ts'
+} from './core/errors.ts'
 export {
   type AnyEventListener,
   Event,
@@ -64,9 +64,9 @@ export {
   type ListenerFailure,
   type RunEvent,
   type StopReason,
-} from './events.ts'
-export { createLogger, type LeveledLogger, type Logger, type LoggerOptions, type LogLevel, redact, redactText } from './log.ts'
-export type { MessageInput } from './message-input.ts'
+} from './core/events.ts'
+export { createLogger, type LeveledLogger, type Logger, type LoggerOptions, type LogLevel, redact, redactText } from './core/logger.ts'
+export type { MessageInput } from './core/message-input.ts'
 export {
   type AIMessage,
   type AssistantToolCallMessage,
@@ -88,11 +88,9 @@ export {
   type ToolResultMessage,
   textOf,
   type Usage,
-} from './messages.ts'
-export { ToolCallAccumulator, type ToolCallDelta, type ToolCallSink } from './models/accumulator.ts'
+} from './core/messages.ts'
+export { messagesFromOpenAI, messagesToOpenAI, type OpenAIMessage } from './core/openai-messages.ts'
 export { AIDriver, type QueryOptions, type QueryResult, type StreamResult } from './models/ai-driver.ts'
-export { type AnyModel, createModel } from './models/create-model.ts'
-export { type FallbackOptions, fallbackModel } from './models/fallback.ts'
 export type {
   ChatModel,
   ModelCapabilities,
@@ -102,12 +100,14 @@ export type {
   ModelSink,
   Sampling,
   ToolChoice,
-} from './models/model.ts'
-export type { ModelPreset, ProviderPreset, Providers } from './models/providers.ts'
+} from './models/chat-model.ts'
+export { type AnyModel, createModel } from './models/create-model.ts'
+export { type FallbackOptions, fallbackModel } from './models/middleware/fallback.ts'
+export { type SwitchableModel, switchableModel } from './models/middleware/switchable.ts'
+export type { ModelPreset, ProviderPreset, Providers } from './models/presets.ts'
 export type { ModelSettings } from './models/settings.ts'
-export { type SwitchableModel, switchableModel } from './models/switchable.ts'
+export { ToolCallAccumulator, type ToolCallDelta, type ToolCallSink } from './models/streaming/accumulator.ts'
 export { estimateTokens } from './models/usage.ts'
-export { messagesFromOpenAI, messagesToOpenAI, type OpenAIMessage } from './openai-messages.ts'
 export { type DeferOptions, deferTools, type FoundTools } from './tools/deferred-tools.ts'
 export {
   type DispatcherOptions,
@@ -118,7 +118,6 @@ export {
   type ToolSourceKind,
 } from './tools/dispatcher.ts'
 export { ToolRegistry, type ToolSet } from './tools/registry.ts'
-export { type ToolCallEnd, type ToolCallEnvironment, ToolRunner } from './tools/runner.ts'
 export {
   type AnyTool,
   ask,
@@ -137,3 +136,4 @@ export {
   type ToolFunction,
   type ToolOptions,
 } from './tools/tool.ts'
+export { type ToolCallEnd, type ToolCallEnvironment, ToolRunner } from './tools/tool-runner.ts'

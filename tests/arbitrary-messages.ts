@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import type { ChatMessage } from '../src/messages.ts'
+import type { ChatMessage } from '../src/core/messages.ts'
 import { anyCharacter } from './any-text.ts'
 
 const word = fc.string({ maxLength: 12, unit: anyCharacter })

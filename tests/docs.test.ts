@@ -5,9 +5,9 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { runnerOptionNames, runOptionNames } from '../src/agent/option-names.ts'
-import { chooseModel } from '../src/cli/choose-model.ts'
-import { openChoice } from '../src/cli/prepare-agent.ts'
-import { errorCodes } from '../src/errors.ts'
+import { chooseModel } from '../src/cli/setup/choose-model.ts'
+import { openChoice } from '../src/cli/setup/prepare-agent.ts'
+import { errorCodes } from '../src/core/errors.ts'
 import { settingNames } from '../src/models/settings.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))

@@ -1,5 +1,5 @@
 import { describe, expect, expectTypeOf, it } from 'vitest'
-import { errorCodes, InvalidOptionError, ModelError, messageOf, show, ToolArgumentsError, ToolloopError } from '../src/errors.ts'
+import { errorCodes, InvalidOptionError, ModelError, messageOf, show, ToolArgumentsError, ToolloopError } from '../src/core/errors.ts'
 import { hostileValues } from './hostile-values.ts'
 
 describe('error codes', () => {

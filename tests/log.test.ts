@@ -3,8 +3,8 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { InvalidOptionError, ModelError } from '../src/errors.ts'
-import { createLogger, type Logger, REDACTED, redact, redacting, redactText, secretTexts } from '../src/log.ts'
+import { InvalidOptionError, ModelError } from '../src/core/errors.ts'
+import { createLogger, type Logger, REDACTED, redact, redacting, redactText, secretTexts } from '../src/core/logger.ts'
 import { hostileValues } from './hostile-values.ts'
 
 /** Shapes of real credentials, made up. */

@@ -15,8 +15,8 @@ import {
   type ToolResultMessage,
   textOf,
   type Usage,
-} from '../src/messages.ts'
-import type { ToolChoice } from '../src/models/model.ts'
+} from '../src/core/messages.ts'
+import type { ToolChoice } from '../src/models/chat-model.ts'
 import type { ToolDefinition, ToolFunction } from '../src/tools/tool.ts'
 
 const call: ToolCall = { id: 'call_1', type: 'function', function: { name: 'add', arguments: '{"a":1}' } }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { nearestName } from '../src/nearest-name.ts'
+import { nearestName } from '../src/core/nearest-name.ts'
 
 describe('nearestName', () => {
   const options = ['model', 'maxIterations', 'toolTimeoutMs', 'deadlineMs', 'baseURL', 'tools', 'description']

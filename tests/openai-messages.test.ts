@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import type { ChatCompletionMessageParam } from 'openai/resources/chat/completions'
 import { describe, expect, expectTypeOf, it } from 'vitest'
-import { ToolloopError } from '../src/errors.ts'
-import { type ChatMessage, hasToolCalls, type JsonObject } from '../src/messages.ts'
-import { messagesFromOpenAI, messagesToOpenAI, OPENAI_MESSAGES, type OpenAIMessage } from '../src/openai-messages.ts'
+import { ToolloopError } from '../src/core/errors.ts'
+import { type ChatMessage, hasToolCalls, type JsonObject } from '../src/core/messages.ts'
+import { messagesFromOpenAI, messagesToOpenAI, OPENAI_MESSAGES, type OpenAIMessage } from '../src/core/openai-messages.ts'
 import { carriedMessage, openAIMessage } from './arbitrary-messages.ts'
 import { call, oddLists, parts } from './odd-openai-messages.ts'
 

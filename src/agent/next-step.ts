@@ -1,12 +1,12 @@
-import type { StopReason } from '../events.ts'
-import { handOver } from './handover.ts'
-import type { Durable } from './journal.ts'
-import { type Budget, noRepeats, type RepeatBreaker } from './limits.ts'
-import type { LiveRun } from './live-run.ts'
-import { endingOfSteering, takeSteering } from './run-control.ts'
-import { type Ending, endingOfRound, endingOfTurn, type RunRecord } from './run-record.ts'
-import type { ToolRound } from './tool-round.ts'
-import type { Turn } from './turn.ts'
+import type { StopReason } from '../core/events.ts'
+import type { ToolRound } from './calls/tool-round.ts'
+import type { Durable } from './durable/journal.ts'
+import { handOver } from './nested/handoff.ts'
+import { type Budget, noRepeats, type RepeatBreaker } from './run/limits.ts'
+import type { LiveRun } from './run/run-context.ts'
+import { endingOfSteering, takeSteering } from './run/run-control.ts'
+import { type Ending, endingOfRound, endingOfTurn, type RunRecord } from './run/run-state.ts'
+import type { Turn } from './turn/turn.ts'
 
 export type Reply = Extract<Turn, { kind: 'reply' }>
 

@@ -1,6 +1,6 @@
-import { samplingNames } from '../models/model.ts'
-import { checkMistypedNames, checkOptionNames, type OptionNames } from '../option-names.ts'
-import type { CompactionOptions, OutputOptions, ResumeOptions, RunLimits, RunnerOptions, RunOptions, RunSettings } from './run.ts'
+import { checkMistypedNames, checkOptionNames, type OptionNames } from '../core/option-names.ts'
+import { samplingNames } from '../models/chat-model.ts'
+import type { CompactionOptions, OutputOptions, ResumeOptions, RunLimits, RunnerOptions, RunOptions, RunSettings } from './types.ts'
 
 const settings: OptionNames<RunSettings> = {
   ...samplingNames,

@@ -1,8 +1,8 @@
+import { AgentRunner, runLoop } from '../agent/agent-runner.ts'
 import { runnerOptionNames } from '../agent/option-names.ts'
-import type { RunnerOptions } from '../agent/run.ts'
-import { AgentRunner, runLoop } from '../agent/runner.ts'
-import { InvalidOptionError } from '../errors.ts'
-import { checkOptionNames, type OptionNames } from '../option-names.ts'
+import type { RunnerOptions } from '../agent/types.ts'
+import { InvalidOptionError } from '../core/errors.ts'
+import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
 import { type Backend, backends, type LoopOpeners, openLoop } from './open-loop.ts'
 
 export { type Backend, backends }

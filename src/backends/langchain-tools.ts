@@ -1,5 +1,5 @@
-import { ToolloopError } from '../errors.ts'
-import { isJsonObject, type JsonObject } from '../messages.ts'
+import { ToolloopError } from '../core/errors.ts'
+import { isJsonObject, type JsonObject } from '../core/messages.ts'
 import { type AnyTool, defineTool, type JsonSchema } from '../tools/tool.ts'
 
 /** What is needed of a tool of LangChain: what `tool()` and the classes made from `StructuredTool` and `Tool` have. */

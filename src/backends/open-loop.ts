@@ -1,7 +1,7 @@
-import type { Loop } from '../agent/execution.ts'
-import type { RunnerOptions } from '../agent/run.ts'
-import { messageOf } from '../errors.ts'
-import { defaultLogger, redacting } from '../log.ts'
+import type { Loop } from '../agent/run/execution.ts'
+import type { RunnerOptions } from '../agent/types.ts'
+import { messageOf } from '../core/errors.ts'
+import { defaultLogger, redacting } from '../core/logger.ts'
 
 /** Which loop drives the runs: ours, or LangChain's agent. */
 export type Backend = 'native' | 'langchain'

@@ -1,5 +1,5 @@
-import type { RunResult } from '../agent/run.ts'
-import type { StopReason } from '../events.ts'
+import type { RunResult } from '../agent/types.ts'
+import type { StopReason } from '../core/events.ts'
 
 /** The command did what it was asked. */
 export const EXIT_OK = 0

@@ -1,15 +1,15 @@
 import { Command, CommanderError, Help, InvalidArgumentError, Option } from 'commander'
-import { messageOf, ToolloopError } from '../errors.ts'
-import { redactText } from '../log.ts'
-import { nearestName } from '../nearest-name.ts'
-import { ownVersion } from '../own-package.ts'
-import type { AgentFlags, RunFlags } from './agent-flags.ts'
-import type { DoctorFlags } from './doctor.ts'
+import { messageOf, ToolloopError } from '../core/errors.ts'
+import { redactText } from '../core/logger.ts'
+import { nearestName } from '../core/nearest-name.ts'
+import { ownVersion } from '../core/own-package.ts'
+import type { DoctorFlags } from './commands/doctor.ts'
+import type { ServeFlags } from './commands/serve.ts'
+import type { ToolsFlags } from './commands/tools.ts'
 import { describeExitCodes, EXIT_FAILED, EXIT_OK, EXIT_USAGE } from './exit-codes.ts'
-import { isClosedPipe } from './interrupts.ts'
-import type { ServeFlags } from './serve.ts'
-import type { CliIO } from './terminal.ts'
-import type { ToolsFlags } from './tools.ts'
+import type { AgentFlags, RunFlags } from './setup/agent-flags.ts'
+import { isClosedPipe } from './terminal/interrupts.ts'
+import type { CliIO } from './terminal/terminal.ts'
 
 /** Which options a command takes, by the names commander gives them. All are the program's, so that they may stand before the command too. */
 const toolOptions = ['tools', 'builtinTools', 'workspace', 'skills', 'unsandboxed']
@@ -113,17 +113,17 @@ function createProgram(io: CliIO, done: (code: number) => void): Command {
   })
   addCommand(program, 'mcp', 'serve the tools as an MCP server, on standard input and output').action(async () => {
     checkOptions(program, 'mcp')
-    const { mcp } = await import('./mcp.ts')
+    const { mcp } = await import('./commands/mcp.ts')
     done(await mcp(program.opts<AgentFlags>(), io))
   })
   addCommand(program, 'serve', "the agent over HTTP: an API compatible with OpenAI's, runs, administration").action(async () => {
     checkOptions(program, 'serve')
-    const { serve } = await import('./serve.ts')
+    const { serve } = await import('./commands/serve.ts')
     done(await serve(program.opts<ServeFlags>(), io))
   })
   addCommand(program, 'doctor', 'say what is set up, and which model a run would use').action(async () => {
     checkOptions(program, 'doctor')
-    const { doctor } = await import('./doctor.ts')
+    const { doctor } = await import('./commands/doctor.ts')
     done(await doctor(program.opts<DoctorFlags>(), io))
   })
   addToolCommands(program, io, done)
@@ -141,25 +141,25 @@ function addToolCommands(program: Command, io: CliIO, done: (code: number) => vo
   const tools = group('tools', 'the tools a run would have')
   add(tools, 'list', 'say which there are').action(async () => {
     const flags = flagsFor('tools list')
-    done(await (await import('./tools.ts')).listTools(flags, io))
+    done(await (await import('./commands/tools.ts')).listTools(flags, io))
   })
   add(tools, 'call', 'call one')
     .argument('<name>', 'the tool')
     .argument('[json]', 'its arguments, a JSON object', '{}')
     .action(async (name: string, json: string) => {
       const flags = flagsFor('tools call')
-      done(await (await import('./tools.ts')).callTool(name, json, flags, io))
+      done(await (await import('./commands/tools.ts')).callTool(name, json, flags, io))
     })
   const skills = group('skills', 'Agent Skills: those of --skills, of the project and of yours')
   add(skills, 'list', 'say which there are').action(async () => {
     const flags = flagsFor('skills list')
-    done(await (await import('./skills.ts')).listSkills(flags, io))
+    done(await (await import('./commands/skills.ts')).listSkills(flags, io))
   })
   add(skills, 'validate', 'say what is wrong with a Skill')
     .argument('<path>', 'its folder, or a folder of Skills')
     .action(async (path: string) => {
       const flags = flagsFor('skills validate')
-      done(await (await import('./skills.ts')).validateSkills(path, flags, io))
+      done(await (await import('./commands/skills.ts')).validateSkills(path, flags, io))
     })
   add(skills, 'run', 'run one of its scripts, in its sandbox')
     .argument('<skill>', 'its name or folder')
@@ -167,7 +167,7 @@ function addToolCommands(program: Command, io: CliIO, done: (code: number) => vo
     .argument('[args...]', 'of the script; behind `--` when they begin with a hyphen')
     .action(async (skill: string, script: string, args: string[]) => {
       const flags = flagsFor('skills run')
-      done(await (await import('./skills.ts')).runSkill(skill, script, args, flags, io))
+      done(await (await import('./commands/skills.ts')).runSkill(skill, script, args, flags, io))
     })
 }
 
@@ -189,13 +189,13 @@ function refuseMistypedCommand(words: readonly string[], program: Command): void
 
 async function startChat(program: Command, io: CliIO): Promise<number> {
   checkOptions(program, 'chat')
-  const { chat } = await import('./chat.ts')
+  const { chat } = await import('./commands/chat.ts')
   return chat(program.opts<AgentFlags>(), io)
 }
 
 async function startRun(words: readonly string[], program: Command, io: CliIO): Promise<number> {
   checkOptions(program, 'run')
-  const { run } = await import('./run.ts')
+  const { run } = await import('./commands/run.ts')
   return run(words, program.opts<RunFlags>(), io)
 }
 

@@ -1,6 +1,6 @@
 import type { ToolDefinition } from '../tools/tool.ts'
 import type { Dialect, EndReason, PastCall, TextToolCall } from './dialect.ts'
-import { DialectParser } from './parser.ts'
+import { DialectParser } from './reader/parser.ts'
 
 /** What the suite needs of a test runner. Vitest's and Jest's globals fit as they are. */
 export interface DialectTestApi {

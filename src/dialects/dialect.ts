@@ -1,6 +1,6 @@
 import type { ToolDefinition } from '../tools/tool.ts'
-import type { Cursor } from './cursor.ts'
 import type { DeclaredTools } from './declared-tools.ts'
+import type { Cursor } from './reader/cursor.ts'
 
 /** What a parser found in a model's text, in order. Text never holds markup of a call. */
 export type TextToolEvent =

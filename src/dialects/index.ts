@@ -1,12 +1,12 @@
 /** Calls written as text: how models without native calls are told of tools, and how what they write is read. */
 
-import { InvalidOptionError } from '../errors.ts'
-import { checkOptionNames, type OptionNames } from '../option-names.ts'
+import { InvalidOptionError } from '../core/errors.ts'
+import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
 import { type AnyTool, definitionsOf, type ToolDefinition } from '../tools/tool.ts'
 import type { Dialect, EndReason, TextToolEvent, TextToolParser, TextToolSink } from './dialect.ts'
 import { dialects } from './dialects.ts'
 import { dialectNames } from './names.ts'
-import { DialectParser, type ParserOptions } from './parser.ts'
+import { DialectParser, type ParserOptions } from './reader/parser.ts'
 
 /** What `createTextToolParser` takes. */
 export interface TextToolParserOptions extends Omit<ParserOptions, 'tools'> {
@@ -88,8 +88,8 @@ export function generateToolPrompt(tools: readonly (AnyTool | ToolDefinition)[],
   return findDialect(dialect).prompt(definitionsOf(tools))
 }
 
-export { jsonBody } from './bodies/json-body.ts'
-export { pythonBody } from './bodies/python-body.ts'
+export { jsonBody } from './bodies/json/json-body.ts'
+export { pythonBody } from './bodies/python/python-body.ts'
 export type {
   BareForm,
   CallReading,
@@ -104,5 +104,5 @@ export type {
   TextToolParser,
   TextToolSink,
 } from './dialect.ts'
-export { DialectParser, type ParserOptions } from './parser.ts'
+export { DialectParser, type ParserOptions } from './reader/parser.ts'
 export { defuse, describeTools, describeToolsAsJson, renderTaggedResults, writeJson } from './render.ts'

@@ -1,5 +1,5 @@
 import type { JsonSchema } from '../tools/tool.ts'
-import { readJsonText } from './bodies/json-text.ts'
+import { readJsonText } from './bodies/json/json-text.ts'
 import { isRecord } from './declared-tools.ts'
 
 /**

@@ -1,9 +1,8 @@
-import { InvalidOptionError } from '../errors.ts'
-import { type MessageInput, toChatMessages } from '../message-input.ts'
-import type { FinishReason, JsonObject, ProviderData, ToolCall, Usage } from '../messages.ts'
-import { checkOptionNames, type OptionNames } from '../option-names.ts'
+import { InvalidOptionError } from '../core/errors.ts'
+import { type MessageInput, toChatMessages } from '../core/message-input.ts'
+import type { FinishReason, JsonObject, ProviderData, ToolCall, Usage } from '../core/messages.ts'
+import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
 import { type AnyTool, checkedDefinitions, type ToolDefinition } from '../tools/tool.ts'
-import { type AnyModel, openModel } from './create-model.ts'
 import {
   abortedError,
   type ChatModel,
@@ -13,7 +12,8 @@ import {
   type Sampling,
   samplingNames,
   type ToolChoice,
-} from './model.ts'
+} from './chat-model.ts'
+import { type AnyModel, openModel } from './create-model.ts'
 
 /** What one query of an `AIDriver` is given. */
 export interface QueryOptions extends Sampling {

@@ -1,4 +1,4 @@
-import type { ModelCapabilities } from './model.ts'
+import type { ModelCapabilities } from './chat-model.ts'
 import type { ModelSettings } from './settings.ts'
 
 const deprecated = "`functionCalling: false` is deprecated: say how the model writes its calls, such as `dialect: 'json'`"

@@ -1,5 +1,5 @@
-import type { Usage } from '../messages.ts'
-import type { ModelCapabilities } from './model.ts'
+import type { Usage } from '../core/messages.ts'
+import type { ModelCapabilities } from './chat-model.ts'
 
 /** Whether `withCost` can tell what a request to such a model cost. */
 export function knowsCost({ price, reportsCost }: ModelCapabilities): boolean {

@@ -1,12 +1,13 @@
-import { InvalidOptionError, ToolloopError } from '../errors.ts'
-import { toChatMessages } from '../message-input.ts'
-import { checkOptionNames, type OptionNames } from '../option-names.ts'
-import { anthropicQuirks } from './anthropic-quirks.ts'
+import { InvalidOptionError, ToolloopError } from '../core/errors.ts'
+import { toChatMessages } from '../core/message-input.ts'
+import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
+import { anthropicQuirks } from './anthropic/quirks.ts'
 import { capabilitiesOf } from './capabilities.ts'
-import { googleQuirks } from './google-quirks.ts'
-import type { ChatModel, ModelCapabilities, ModelRequest, ModelResponse, ModelSink } from './model.ts'
-import { openAIQuirks } from './openai-quirks.ts'
-import { responsesQuirks } from './openai-responses-quirks.ts'
+import type { ChatModel, ModelCapabilities, ModelRequest, ModelResponse, ModelSink } from './chat-model.ts'
+import { googleQuirks } from './google/quirks.ts'
+import { withRetry } from './middleware/retry.ts'
+import { openAIQuirks } from './openai/quirks.ts'
+import { responsesQuirks } from './openai-responses/quirks.ts'
 import {
   checkFacts,
   findBaseURL,
@@ -17,8 +18,7 @@ import {
   presetFacts,
   presetQuirks,
   providerNames,
-} from './providers.ts'
-import { withRetry } from './retry.ts'
+} from './presets.ts'
 import { type ModelSettings, settingNames } from './settings.ts'
 
 /** A model, or what `createModel` makes one of. */
@@ -51,32 +51,32 @@ const drivers: Readonly<Record<string, DriverEntry>> = {
       const quirks = openAIQuirks(...presetQuirks(preset, settings.model), settings.quirks)
       return { ...capabilitiesOf(settings, quirks), ...(quirks.reportsCost ? { reportsCost: true } : {}) }
     },
-    load: async (settings, preset) => (await import('./openai.ts')).openaiModel({ ...settings, preset }),
+    load: async (settings, preset) => (await import('./openai/driver.ts')).openaiModel({ ...settings, preset }),
   },
   anthropic: {
     check(settings, preset) {
       checkAddress(settings, preset)
       return capabilitiesOf(settings, anthropicQuirks(...presetQuirks(preset, settings.model), settings.quirks))
     },
-    load: async (settings, preset) => (await import('./anthropic.ts')).anthropicModel({ ...settings, preset }),
+    load: async (settings, preset) => (await import('./anthropic/driver.ts')).anthropicModel({ ...settings, preset }),
   },
   'openai-responses': {
     check(settings, preset) {
       checkAddress(settings, preset)
       return capabilitiesOf(settings, responsesQuirks(...presetQuirks(preset, settings.model), settings.quirks))
     },
-    load: async (settings, preset) => (await import('./openai-responses.ts')).openaiResponsesModel({ ...settings, preset }),
+    load: async (settings, preset) => (await import('./openai-responses/driver.ts')).openaiResponsesModel({ ...settings, preset }),
   },
   google: {
     check(settings, preset) {
       checkAddress(settings, preset)
       return capabilitiesOf(settings, googleQuirks(...presetQuirks(preset, settings.model), settings.quirks))
     },
-    load: async (settings, preset) => (await import('./google.ts')).googleModel({ ...settings, preset }),
+    load: async (settings, preset) => (await import('./google/driver.ts')).googleModel({ ...settings, preset }),
   },
   demo: {
     check: () => ({}),
-    load: async () => (await import('./demo.ts')).demoModel(),
+    load: async () => (await import('./demo/demo.ts')).demoModel(),
   },
 }
 

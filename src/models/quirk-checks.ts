@@ -1,5 +1,5 @@
-import { InvalidOptionError } from '../errors.ts'
-import { isJsonObject, type Json, type JsonObject } from '../messages.ts'
+import { InvalidOptionError } from '../core/errors.ts'
+import { isJsonObject, type Json, type JsonObject } from '../core/messages.ts'
 
 /** What a quirk's value has to be: in words, and as a test. */
 export interface QuirkCheck {

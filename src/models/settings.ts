@@ -1,6 +1,6 @@
-import type { JsonObject } from '../messages.ts'
-import type { OptionNames } from '../option-names.ts'
-import type { ModelPrice } from './model.ts'
+import type { JsonObject } from '../core/messages.ts'
+import type { OptionNames } from '../core/option-names.ts'
+import type { ModelPrice } from './chat-model.ts'
 
 /** What `createModel` takes besides `'provider/model'`. */
 export interface ModelSettings {

@@ -1,8 +1,8 @@
-import { ModelError } from '../errors.ts'
-import { isDeepFrozen, type MessageInput, toChatMessage } from '../message-input.ts'
-import { addUsage, type Content, hasToolCalls, isJsonObject, type Usage } from '../messages.ts'
+import { ModelError } from '../core/errors.ts'
+import { isDeepFrozen, type MessageInput, toChatMessage } from '../core/message-input.ts'
+import { addUsage, type Content, hasToolCalls, isJsonObject, type Usage } from '../core/messages.ts'
 import type { ToolDefinition } from '../tools/tool.ts'
-import { isModelError, type ModelRequest, type ModelResponse } from './model.ts'
+import { isModelError, type ModelRequest, type ModelResponse } from './chat-model.ts'
 
 /** Tokens of a picture or a document, roughly. */
 const partTokens = 1_500

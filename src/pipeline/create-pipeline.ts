@@ -1,5 +1,5 @@
 import { toModel } from '../agent/options.ts'
-import { checkOptionNames } from '../option-names.ts'
+import { checkOptionNames } from '../core/option-names.ts'
 import { AnthropicPipeline, isServedBy, LLMPipeline, type PipelineOptions, pipelineOptionNames } from './pipeline.ts'
 
 /** Over any provider, and over the Messages API as an `AnthropicPipeline` once its model has been switched to one of that. */

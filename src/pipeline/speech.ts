@@ -1,4 +1,4 @@
-import { Event, type EventBus } from '../events.ts'
+import { Event, type EventBus } from '../core/events.ts'
 import type { SentenceSplitter } from './sentence-splitter.ts'
 
 export interface SpeakerParts {

@@ -1,25 +1,24 @@
 import { randomUUID } from 'node:crypto'
 import { type Context, Hono } from 'hono'
-import { InvalidOptionError, messageOf } from '../errors.ts'
-import type { Logger } from '../log.ts'
-import { compileCheck, type SchemaCheck } from './check-schema.ts'
-import { type Caller, checkRole } from './http/auth.ts'
+import { InvalidOptionError, messageOf } from '../core/errors.ts'
+import type { Logger } from '../core/logger.ts'
+import { compileCheck, type SchemaCheck } from './agents/check-schema.ts'
+import { type Authenticate, type Caller, checkRole } from './http/auth.ts'
 import { checkOrigin, corsHeaders, preflightHeaders } from './http/check-origin.ts'
 import { errorResponse, HttpProblem } from './http/problem.ts'
 import { readBody } from './http/read-body.ts'
-import type { Route } from './route.ts'
 import { adminRoutes } from './routes/admin.ts'
 import { chatRoutes } from './routes/chat.ts'
 import { healthRoutes } from './routes/health.ts'
 import { servePage } from './routes/page.ts'
+import type { Route } from './routes/route.ts'
 import { runRoutes } from './routes/runs.ts'
-import type { ServiceOptions } from './service.ts'
 import type { ServiceLimits } from './service-limits.ts'
 import type { ServiceParts } from './service-parts.ts'
 
 export interface AppParts extends ServiceParts {
   limits(): ServiceLimits
-  authenticate?: ServiceOptions['authenticate']
+  authenticate?: Authenticate
 }
 
 const anyBody = {}
@@ -44,7 +43,9 @@ export function createApp(parts: AppParts): (request: Request, address: string |
   app.get('/admin', (context) => context.redirect('admin/', 308))
   app.get('/admin/', (context) => respondWithPage('index.html', context, parts))
   app.get('/admin/:file', (context) => respondWithPage(context.req.param('file'), context, parts))
-  app.get('/admin/views/:file', (context) => respondWithPage(`views/${context.req.param('file')}`, context, parts))
+  app.get('/admin/:folder{data|ui|views}/:file', (context) =>
+    respondWithPage(`${context.req.param('folder')}/${context.req.param('file')}`, context, parts),
+  )
   app.notFound(() => errorResponse(new HttpProblem(404, 'not_found', 'There is nothing at this path; /openapi.json has what there is')))
   app.onError((error, { req }) => respondToFailure(error, req.raw, parts.logger))
   const count = parts.metrics.counter('toolloop_http_requests_total', 'Requests, by route and status.')
@@ -128,7 +129,7 @@ async function admit(request: Request, role: 'run' | 'admin', { auth, authentica
   return caller
 }
 
-async function askProgram(authenticate: NonNullable<AppParts['authenticate']>, request: Request, logger: Logger): Promise<Caller> {
+async function askProgram(authenticate: Authenticate, request: Request, logger: Logger): Promise<Caller> {
   let caller: Caller | undefined | null
   try {
     caller = await authenticate(request)

@@ -1,5 +1,5 @@
 /** The agent as a service over HTTP. */
-export { type AgentOptions, defaultAgent } from './agent-host.ts'
+export { type AgentOptions, defaultAgent } from './agents/agent-host.ts'
 export type { Config, LimitsConfig, ServiceConfig, ToolsConfig } from './config/config.ts'
 export type { ConfigState } from './config/config-source.ts'
 export { ConfigError } from './config/parse-config.ts'

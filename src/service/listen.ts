@@ -1,8 +1,8 @@
 import type { Server } from 'node:http'
 import { isIP } from 'node:net'
 import { createAdaptorServer } from '@hono/node-server'
-import { InvalidOptionError, messageOf, ToolloopError } from '../errors.ts'
-import { checkOptionNames, type OptionNames } from '../option-names.ts'
+import { InvalidOptionError, messageOf, ToolloopError } from '../core/errors.ts'
+import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
 import type { Service } from './service.ts'
 
 /** Where a service listens. */

@@ -1,4 +1,4 @@
-import type { Logger } from '../log.ts'
+import type { Logger } from '../core/logger.ts'
 import type { ToolSet } from '../tools/registry.ts'
 import type { Metrics } from './metrics.ts'
 import type { RunObserver } from './runs/run-store.ts'

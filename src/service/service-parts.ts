@@ -1,5 +1,5 @@
-import type { Logger } from '../log.ts'
-import type { AgentHost } from './agent-host.ts'
+import type { Logger } from '../core/logger.ts'
+import type { AgentHost } from './agents/agent-host.ts'
 import type { ConfigSource } from './config/config-source.ts'
 import type { TokenAuth } from './http/auth.ts'
 import type { RateLimiter } from './http/rate-limit.ts'

@@ -1,10 +1,10 @@
-import { InvalidOptionError } from '../errors.ts'
+import { InvalidOptionError } from '../core/errors.ts'
 import { abortCases } from './contract/aborts.ts'
 import { failureCases } from './contract/failures.ts'
 import { type CreateModel, type Expect, type ModelCase, withKit } from './contract/kit.ts'
 import { requestCases } from './contract/requests.ts'
 import { responseCases } from './contract/responses.ts'
-import type { WireName } from './mock/wire.ts'
+import type { WireName } from './mock/wires/wire.ts'
 import { findWire } from './mock/wires.ts'
 
 /**

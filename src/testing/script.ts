@@ -1,6 +1,6 @@
-import { InvalidOptionError, ModelError } from '../errors.ts'
-import type { FinishReason } from '../events.ts'
-import type { JsonObject, ProviderData, ToolCall, Usage } from '../messages.ts'
+import { InvalidOptionError, ModelError } from '../core/errors.ts'
+import type { FinishReason } from '../core/events.ts'
+import type { JsonObject, ProviderData, ToolCall, Usage } from '../core/messages.ts'
 
 /** A tool call of a scripted turn. */
 export interface ScriptedCall {

@@ -1,3 +1,4 @@
+import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
 import {
   abortedError,
   type ChatModel,
@@ -5,8 +6,7 @@ import {
   type ModelRequest,
   type ModelResponse,
   type ModelSink,
-} from '../models/model.ts'
-import { checkOptionNames, type OptionNames } from '../option-names.ts'
+} from '../models/chat-model.ts'
 import { CallIds, checkPieceLength, planTurn, type Script, type ScriptedTurn, type TurnPlan, type TurnStep, takeTurn } from './script.ts'
 import { settlesBeforeAbort } from './wait.ts'
 

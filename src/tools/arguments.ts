@@ -1,10 +1,10 @@
-import type { ErrorCode } from '../errors.ts'
-import { clip, messageOf, show } from '../errors.ts'
-import { copyJson, isJsonObject, type JsonObject } from '../messages.ts'
-import { coerceArguments, coercions } from './coerce.ts'
-import { parametersOf, standardSchemaOf } from './json-schema.ts'
+import type { ErrorCode } from '../core/errors.ts'
+import { clip, messageOf, show } from '../core/errors.ts'
+import { copyJson, isJsonObject, type JsonObject } from '../core/messages.ts'
 import { isDeeperThan } from './nesting.ts'
-import { compileSchema, firstProblems } from './schema.ts'
+import { coerceArguments, coercions } from './schema/coerce.ts'
+import { parametersOf, standardSchemaOf } from './schema/json-schema.ts'
+import { compileSchema, firstProblems } from './schema/schema.ts'
 import type { AnyTool } from './tool.ts'
 
 /** Nothing sensible nests deeper, and code that recurses into arguments can rely on it. */

@@ -1,11 +1,11 @@
-import { clip, InvalidOptionError } from '../errors.ts'
-import { type Content, isJsonObject } from '../messages.ts'
-import { checkOptionNames, type OptionNames } from '../option-names.ts'
+import { clip, InvalidOptionError } from '../core/errors.ts'
+import { type Content, isJsonObject } from '../core/messages.ts'
+import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
 import { parseArguments } from './arguments.ts'
 import type { ToolSet } from './registry.ts'
 import { resultText } from './result-text.ts'
-import { callWithin, ToolRunner } from './runner.ts'
 import { type AnyTool, convertToOpenAITool, defineTool, type ToolDefinition } from './tool.ts'
+import { callWithin, ToolRunner } from './tool-runner.ts'
 
 /** Which tools a model is told about at once, and how many a search finds. */
 export interface DeferOptions {

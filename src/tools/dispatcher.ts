@@ -1,10 +1,10 @@
-import { clip, InvalidOptionError, messageOf, show } from '../errors.ts'
-import { defaultLogger, type Logger, redacting } from '../log.ts'
-import type { JsonObject } from '../messages.ts'
-import { checkOptionNames, type OptionNames } from '../option-names.ts'
+import { clip, InvalidOptionError, messageOf, show } from '../core/errors.ts'
+import { defaultLogger, type Logger, redacting } from '../core/logger.ts'
+import type { JsonObject } from '../core/messages.ts'
+import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
 import { ToolRegistry, type ToolSet } from './registry.ts'
-import { ToolRunner } from './runner.ts'
 import type { AnyTool, ToolDefinition } from './tool.ts'
+import { ToolRunner } from './tool-runner.ts'
 
 /** Where tools come from, in the order in which a name is looked for: the caller's own go first, what strangers offer goes last. */
 const kinds = ['registered', 'builtin', 'skill', 'mcp'] as const

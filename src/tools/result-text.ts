@@ -1,5 +1,5 @@
-import { messageOf } from '../errors.ts'
-import type { Content, ContentPart } from '../messages.ts'
+import { messageOf } from '../core/errors.ts'
+import type { Content, ContentPart } from '../core/messages.ts'
 
 /**
  * A stable, useful text of anything a tool may return. Never throws. Dates become ISO texts, Maps objects, Sets arrays, Errors their

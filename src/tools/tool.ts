@@ -1,12 +1,12 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
-import { InvalidOptionError, show, ToolloopError } from '../errors.ts'
-import type { Logger } from '../log.ts'
-import type { Content, Json, JsonObject } from '../messages.ts'
-import { checkMistypedNames, checkOptionNames, isPlainObject, type OptionNames } from '../option-names.ts'
-import type { FromObjectSchema } from './infer.ts'
-import { isStandardSchema, type JsonSchema, jsonSchemaOf, parametersOf } from './json-schema.ts'
+import { InvalidOptionError, show, ToolloopError } from '../core/errors.ts'
+import type { Logger } from '../core/logger.ts'
+import type { Content, Json, JsonObject } from '../core/messages.ts'
+import { checkMistypedNames, checkOptionNames, isPlainObject, type OptionNames } from '../core/option-names.ts'
+import type { FromObjectSchema } from './schema/infer.ts'
+import { isStandardSchema, type JsonSchema, jsonSchemaOf, parametersOf } from './schema/json-schema.ts'
 
-export type { JsonSchema } from './json-schema.ts'
+export type { JsonSchema } from './schema/json-schema.ts'
 
 /** A function's definition in OpenAI's shape. */
 export interface ToolFunction {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { compactMessages, sizeOf } from '../../src/agent/compaction.ts'
-import { type ChatMessage, isToolResult, textOf } from '../../src/messages.ts'
+import { compactMessages, sizeOf } from '../../src/agent/conversation/compaction.ts'
+import { type ChatMessage, isToolResult, textOf } from '../../src/core/messages.ts'
 import { estimateTokens } from '../../src/models/usage.ts'
 import { expectValidHistory } from '../hazards/stage.ts'
 

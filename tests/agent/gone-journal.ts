@@ -1,5 +1,5 @@
-import type { DurableBody, Journal } from '../../src/agent/journal.ts'
-import type { Json } from '../../src/messages.ts'
+import type { DurableBody, Journal } from '../../src/agent/durable/journal.ts'
+import type { Json } from '../../src/core/messages.ts'
 
 /** A journal whose process is gone right after a run was started: with what the run was started with, and the loops that can take it up. */
 export function goneJournal(): { journal: Journal; bodies: DurableBody[]; inputs: Json[] } {

@@ -1,7 +1,7 @@
 import { describe, expect, expectTypeOf, it } from 'vitest'
+import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import { CustomAgent } from '../../src/agent/custom-agent.ts'
-import { RunControl } from '../../src/agent/run-control.ts'
-import { AgentRunner } from '../../src/agent/runner.ts'
+import { RunControl } from '../../src/agent/run/run-control.ts'
 import { ToolAgent } from '../../src/agent/tool-agent.ts'
 import { createAgentRunner } from '../../src/backends/index.ts'
 import {
@@ -19,8 +19,8 @@ import { LLMPipeline } from '../../src/pipeline/index.ts'
 import { startMockProvider } from '../../src/testing/mock-provider.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { ToolRegistry } from '../../src/tools/registry.ts'
-import { ToolRunner } from '../../src/tools/runner.ts'
 import { defineTool } from '../../src/tools/tool.ts'
+import { ToolRunner } from '../../src/tools/tool-runner.ts'
 import { recordingLogger } from '../hazards/stage.ts'
 
 const { logger } = recordingLogger()

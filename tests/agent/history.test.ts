@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { History } from '../../src/agent/history.ts'
-import { AgentRunner } from '../../src/agent/runner.ts'
-import { ToolloopError } from '../../src/errors.ts'
-import { type ChatMessage, hasToolCalls, isToolResult, type ToolCall, type ToolResultMessage } from '../../src/messages.ts'
+import { AgentRunner } from '../../src/agent/agent-runner.ts'
+import { History } from '../../src/agent/conversation/history.ts'
+import { ToolloopError } from '../../src/core/errors.ts'
+import { type ChatMessage, hasToolCalls, isToolResult, type ToolCall, type ToolResultMessage } from '../../src/core/messages.ts'
 
 const call = (id: string, name = 'add'): ToolCall => ({ id, type: 'function', function: { name, arguments: '{}' } })
 const calls = (...ids: string[]): ChatMessage => ({ role: 'assistant', content: '', toolCalls: ids.map((id) => call(id)) })

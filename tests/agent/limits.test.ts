@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Budget, checkCostIsKnown, RepeatBreaker, resolveLimits } from '../../src/agent/limits.ts'
-import type { PlannedCall } from '../../src/agent/plan.ts'
-import type { RunSettings } from '../../src/agent/run.ts'
-import { InvalidOptionError } from '../../src/errors.ts'
-import type { Content, Usage } from '../../src/messages.ts'
+import type { PlannedCall } from '../../src/agent/calls/prepare-calls.ts'
+import { Budget, checkCostIsKnown, RepeatBreaker, resolveLimits } from '../../src/agent/run/limits.ts'
+import type { RunSettings } from '../../src/agent/types.ts'
+import { InvalidOptionError } from '../../src/core/errors.ts'
+import type { Content, Usage } from '../../src/core/messages.ts'
 import { withCost } from '../../src/models/cost.ts'
 
 const loose = (settings: object): RunSettings<never> => settings

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { AgentRunner } from '../../src/agent/runner.ts'
+import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import type { EventTap } from '../../src/agent/live-run.ts'
-import type { RunResult } from '../../src/agent/run.ts'
-import { RunControl } from '../../src/agent/run-control.ts'
-import { RunStream } from '../../src/agent/run-stream.ts'
-import type { RunEvent } from '../../src/events.ts'
-import { noUsage } from '../../src/messages.ts'
+import type { EventTap } from '../../src/agent/run/run-context.ts'
+import { RunControl } from '../../src/agent/run/run-control.ts'
+import { RunStream } from '../../src/agent/run/run-stream.ts'
+import type { RunResult } from '../../src/agent/types.ts'
+import type { RunEvent } from '../../src/core/events.ts'
+import { noUsage } from '../../src/core/messages.ts'
 
 const meta = { runId: 'run_1', iteration: 1 }
 const text = (said: string): RunEvent => ({ type: 'TEXT_DELTA', text: said, meta })

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { isDeepStrictEqual } from 'node:util'
-import type { Durable, DurableBody, Engine, Journal } from '../../src/agent/journal.ts'
-import type { Json } from '../../src/messages.ts'
+import type { Durable, DurableBody, Engine, Journal } from '../../src/agent/durable/journal.ts'
+import type { Json } from '../../src/core/messages.ts'
 
 /** Where an execution dies: at the n-th moment (from 1) at which a process could die. `Infinity` never. */
 export type CrashAt = number

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { History } from '../../src/agent/history.ts'
-import { AgentRunner } from '../../src/agent/runner.ts'
-import { TextHistory, unreadableCall } from '../../src/agent/text-history.ts'
+import { AgentRunner } from '../../src/agent/agent-runner.ts'
+import { History } from '../../src/agent/conversation/history.ts'
+import { TextHistory, unreadableCall } from '../../src/agent/text-calls/text-history.ts'
+import type { ChatMessage, Content } from '../../src/core/messages.ts'
 import { findDialect, parseToolCalls } from '../../src/dialects/index.ts'
-import type { ChatMessage, Content } from '../../src/messages.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 

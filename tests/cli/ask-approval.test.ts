@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createApprove } from '../../src/cli/ask-approval.ts'
-import { Terminal } from '../../src/cli/terminal.ts'
-import type { JsonObject } from '../../src/messages.ts'
+import { createApprove } from '../../src/cli/terminal/ask-approval.ts'
+import { Terminal } from '../../src/cli/terminal/terminal.ts'
+import type { JsonObject } from '../../src/core/messages.ts'
 import { fakeIO } from './fake-io.ts'
 
 /** Has a call decided on by these answers, and returns the decision with everything that was on the screen and what was asked. */

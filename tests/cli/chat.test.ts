@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest'
-import { chat } from '../../src/cli/chat.ts'
+import { chat } from '../../src/cli/commands/chat.ts'
 import { runCommand } from '../../src/cli/program.ts'
 import { type MockProviderOptions, startMockProvider } from '../../src/testing/index.ts'
 import { type FakeIO, fakeIO } from './fake-io.ts'

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { createCliLogger } from '../../src/cli/cli-logger.ts'
-import { Terminal } from '../../src/cli/terminal.ts'
+import { createCliLogger } from '../../src/cli/terminal/cli-logger.ts'
+import { Terminal } from '../../src/cli/terminal/terminal.ts'
 import { fakeIO } from './fake-io.ts'
 
 function logged(flags: { verbose?: boolean; quiet?: boolean }): string {

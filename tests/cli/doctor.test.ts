@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { expect, it, onTestFinished } from 'vitest'
-import type { Diagnosis } from '../../src/cli/doctor.ts'
+import type { Diagnosis } from '../../src/cli/commands/doctor.ts'
 import { runCommand } from '../../src/cli/program.ts'
 import { startMockProvider } from '../../src/testing/index.ts'
 import { fakeIO } from './fake-io.ts'

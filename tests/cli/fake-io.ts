@@ -1,5 +1,5 @@
 import { PassThrough, Writable } from 'node:stream'
-import type { CliIO } from '../../src/cli/terminal.ts'
+import type { CliIO } from '../../src/cli/terminal/terminal.ts'
 
 export interface FakeIO extends CliIO {
   stdin: PassThrough & { isTTY?: boolean }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { loadTools } from '../../src/cli/load-tools.ts'
+import { loadTools } from '../../src/cli/setup/load-tools.ts'
 import { runCli } from './start-cli.ts'
 import { tempFolder } from './temp-folder.ts'
 

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import type { RunResult } from '../../src/agent/run.ts'
-import { describeEnding, formatBytes, formatDuration, RunRenderer } from '../../src/cli/render.ts'
-import { Terminal } from '../../src/cli/terminal.ts'
-import { ToolloopError } from '../../src/errors.ts'
-import type { EventMeta, RunEvent } from '../../src/events.ts'
-import { noUsage } from '../../src/messages.ts'
+import type { RunResult } from '../../src/agent/types.ts'
+import { describeEnding, formatBytes, formatDuration, RunRenderer } from '../../src/cli/terminal/render.ts'
+import { Terminal } from '../../src/cli/terminal/terminal.ts'
+import { ToolloopError } from '../../src/core/errors.ts'
+import type { EventMeta, RunEvent } from '../../src/core/events.ts'
+import { noUsage } from '../../src/core/messages.ts'
 import { fakeIO } from './fake-io.ts'
 
 const meta = (toolCallId: string, more: Partial<EventMeta> = {}) => ({ runId: 'r', iteration: 1, toolCallId, ...more })

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { shorten, Terminal, withoutControls } from '../../src/cli/terminal.ts'
-import { visible } from '../../src/cli/visible.ts'
+import { shorten, Terminal, withoutControls } from '../../src/cli/terminal/terminal.ts'
+import { visible } from '../../src/cli/terminal/visible.ts'
 import { fakeIO } from './fake-io.ts'
 
 const erase = '\r\x1b[K'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { readJsonText } from '../../src/dialects/bodies/json-text.ts'
+import { readJsonText } from '../../src/dialects/bodies/json/json-text.ts'
 import { DeclaredTools } from '../../src/dialects/declared-tools.ts'
 import { readTypedValue } from '../../src/dialects/typed-values.ts'
 import { cuts, read, tool, tools } from './read.ts'

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { AgentRunner } from '../../src/agent/runner.ts'
-import { ModelError } from '../../src/errors.ts'
-import { fallbackModel } from '../../src/models/fallback.ts'
-import type { ChatModel, ModelRequest, ModelResponse, ModelSink } from '../../src/models/model.ts'
-import { withRetry } from '../../src/models/retry.ts'
+import { AgentRunner } from '../../src/agent/agent-runner.ts'
+import { ModelError } from '../../src/core/errors.ts'
+import type { ChatModel, ModelRequest, ModelResponse, ModelSink } from '../../src/models/chat-model.ts'
+import { fallbackModel } from '../../src/models/middleware/fallback.ts'
+import { withRetry } from '../../src/models/middleware/retry.ts'
 import { recordingLogger } from './stage.ts'
 
 type Generate = (request: ModelRequest, sink?: ModelSink) => Promise<ModelResponse>

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { AgentRunner } from '../../src/agent/runner.ts'
-import { ModelError } from '../../src/errors.ts'
+import { AgentRunner } from '../../src/agent/agent-runner.ts'
+import { ModelError } from '../../src/core/errors.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { type ModeScript, modes } from './modes.ts'
 import { recordingLogger, resultTexts, stage } from './stage.ts'

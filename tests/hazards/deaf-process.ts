@@ -1,8 +1,8 @@
 /** Run as a process of its own by time.test.ts: makes runs that hang in deaf models and tools, ends them, and then has to end by itself. */
 import { getEventListeners } from 'node:events'
-import { AgentRunner } from '../../src/agent/runner.ts'
+import { AgentRunner } from '../../src/agent/agent-runner.ts'
+import type { ChatModel } from '../../src/models/chat-model.ts'
 import { createModel } from '../../src/models/create-model.ts'
-import type { ChatModel } from '../../src/models/model.ts'
 import type { MockReply } from '../../src/testing/mock/reply.ts'
 import { type MockProvider, startMockProvider } from '../../src/testing/mock-provider.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'

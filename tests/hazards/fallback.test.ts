@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { AgentRunner } from '../../src/agent/runner.ts'
-import { Event } from '../../src/events.ts'
+import { AgentRunner } from '../../src/agent/agent-runner.ts'
+import { Event } from '../../src/core/events.ts'
 import type { AnyModel } from '../../src/models/create-model.ts'
 import type { MockFault } from '../../src/testing/mock/fault.ts'
 import type { MockReply } from '../../src/testing/mock/reply.ts'

@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { Event, type RunEvent } from '../../src/events.ts'
+import { Event, type RunEvent } from '../../src/core/events.ts'
 import { modes, streamingModes } from './modes.ts'
 import { stage } from './stage.ts'
 import { skipWhatTextCannotSay } from './text-modes.ts'

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { Event } from '../../src/events.ts'
+import { Event } from '../../src/core/events.ts'
 import { type AnyTool, defineTool } from '../../src/tools/tool.ts'
 import { modes } from './modes.ts'
 import { resultTexts, stage } from './stage.ts'

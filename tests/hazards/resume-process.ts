@@ -1,6 +1,6 @@
 /** Takes a paused run up in a process of its own: reads `{ baseURL, state, decisions }`, writes the result and which calls ran. */
 import { text } from 'node:stream/consumers'
-import { AgentRunner } from '../../src/agent/runner.ts'
+import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import { createModel } from '../../src/models/create-model.ts'
 import { countingTool } from './tools.ts'
 

@@ -1,6 +1,6 @@
 import type { TestContext } from 'vitest'
+import { type ChatMessage, isJsonObject, type ToolCall, textOf } from '../../src/core/messages.ts'
 import { type Dialect, findDialect, parseToolCalls } from '../../src/dialects/index.ts'
-import { type ChatMessage, isJsonObject, type ToolCall, textOf } from '../../src/messages.ts'
 import type { MockReply, MockTurn } from '../../src/testing/mock/reply.ts'
 import type { ScriptEntry, ScriptedCall } from '../../src/testing/script.ts'
 import type { Mode, ModeScript, SentRequest } from './modes.ts'

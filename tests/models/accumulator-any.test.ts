@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { ToolCallAccumulator, type ToolCallDelta } from '../../src/models/accumulator.ts'
+import { ToolCallAccumulator, type ToolCallDelta } from '../../src/models/streaming/accumulator.ts'
 
 interface Call {
   id: string

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { ToolCallAccumulator, type ToolCallDelta, type ToolCallSink } from '../../src/models/accumulator.ts'
+import { ToolCallAccumulator, type ToolCallDelta, type ToolCallSink } from '../../src/models/streaming/accumulator.ts'
 
 interface Call {
   id: string

@@ -8,7 +8,7 @@ import {
   isToolResult,
   type ToolCall,
   type ToolResultMessage,
-} from '../../src/messages.ts'
+} from '../../src/core/messages.ts'
 import { AIDriver, type QueryOptions, type QueryResult, type StreamResult } from '../../src/models/ai-driver.ts'
 import { createModel } from '../../src/models/create-model.ts'
 import { convertToOpenAITool, defineTool, type ToolDefinition } from '../../src/tools/tool.ts'

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import type { ChatMessage, JsonObject } from '../../src/messages.ts'
-import { anthropicModel } from '../../src/models/anthropic.ts'
+import type { ChatMessage, JsonObject } from '../../src/core/messages.ts'
+import { anthropicModel } from '../../src/models/anthropic/driver.ts'
 import { createModel } from '../../src/models/create-model.ts'
 import type { ModelSettings } from '../../src/models/settings.ts'
 import { startMockProvider } from '../../src/testing/index.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import type { ChatMessage, JsonObject } from '../../src/messages.ts'
+import type { ChatMessage, JsonObject } from '../../src/core/messages.ts'
+import type { ModelRequest } from '../../src/models/chat-model.ts'
 import { createModel } from '../../src/models/create-model.ts'
-import type { ModelRequest } from '../../src/models/model.ts'
 import type { ModelSettings } from '../../src/models/settings.ts'
 import { type MockRequest, startMockProvider } from '../../src/testing/index.ts'
 

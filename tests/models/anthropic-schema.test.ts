@@ -1,9 +1,9 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { JsonObject } from '../../src/messages.ts'
-import { anthropicSchema } from '../../src/models/anthropic-schema.ts'
-import { refuseOutputConfig } from '../../src/testing/mock/response-formats.ts'
+import type { JsonObject } from '../../src/core/messages.ts'
+import { anthropicSchema } from '../../src/models/anthropic/schema.ts'
+import { refuseOutputConfig } from '../../src/testing/mock/wires/response-formats.ts'
 import { anySchema, closed } from './schemas.ts'
 
 const text = { type: 'string' }

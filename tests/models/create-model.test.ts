@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { anthropicQuirks } from '../../src/models/anthropic-quirks.ts'
+import { anthropicQuirks } from '../../src/models/anthropic/quirks.ts'
 import { createModel } from '../../src/models/create-model.ts'
-import { googleQuirks } from '../../src/models/google-quirks.ts'
-import { openAIQuirks } from '../../src/models/openai-quirks.ts'
-import { responsesQuirks } from '../../src/models/openai-responses-quirks.ts'
-import { findAPIKey, findBaseURL, findPreset, presetQuirks, providerNames } from '../../src/models/providers.ts'
+import { googleQuirks } from '../../src/models/google/quirks.ts'
+import { openAIQuirks } from '../../src/models/openai/quirks.ts'
+import { responsesQuirks } from '../../src/models/openai-responses/quirks.ts'
+import { findAPIKey, findBaseURL, findPreset, presetQuirks, providerNames } from '../../src/models/presets.ts'
 import { eventStream, startServer, textEvents } from './local-server.ts'
 
 const hello = { messages: [{ role: 'user' as const, content: 'Hello' }] }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { ModelRequest } from '../../src/models/model.ts'
-import { findBaseURL, findPreset } from '../../src/models/providers.ts'
+import type { ModelRequest } from '../../src/models/chat-model.ts'
+import { findBaseURL, findPreset } from '../../src/models/presets.ts'
 import { send } from './one-request.ts'
 
 const look = { type: 'function' as const, function: { name: 'look', parameters: { type: 'object', properties: {} } } }

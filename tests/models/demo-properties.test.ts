@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { ChatMessage } from '../../src/messages.ts'
-import { demoModel } from '../../src/models/demo.ts'
+import type { ChatMessage } from '../../src/core/messages.ts'
+import { demoModel } from '../../src/models/demo/demo.ts'
 import { anyCharacter } from '../any-text.ts'
 import { bytesOf, converse, definitionsOf, evaluate, linesOf, pathsUnder, type Workspace } from './demo-workspace.ts'
 

@@ -2,11 +2,11 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { AgentRunner } from '../../src/agent/runner.ts'
-import { Event } from '../../src/events.ts'
-import { createLogger } from '../../src/log.ts'
-import { type ChatMessage, hasToolCalls } from '../../src/messages.ts'
-import { demoModel } from '../../src/models/demo.ts'
+import { AgentRunner } from '../../src/agent/agent-runner.ts'
+import { Event } from '../../src/core/events.ts'
+import { createLogger } from '../../src/core/logger.ts'
+import { type ChatMessage, hasToolCalls } from '../../src/core/messages.ts'
+import { demoModel } from '../../src/models/demo/demo.ts'
 import { builtinTools } from '../../src/tools/builtin/index.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { type Workspace, workspace } from './demo-workspace.ts'
@@ -35,7 +35,7 @@ describe('the demo with the built-in tools', () => {
   it.each<[string, string | RegExp, tools: string]>([
     [
       'How many TypeScript files are under src, which is the longest, and what is its line count times 37?',
-      'There are 8 TypeScript files in src. The longest TypeScript file in src is src/agent/runner.ts, 48 lines. 48 × 37 = 1776.',
+      'There are 8 TypeScript files in src. The longest TypeScript file in src is src/agent/agent-runner.ts, 48 lines. 48 × 37 = 1776.',
       'list_files list_files calculate',
     ],
     ['How long is the README?', /^README\.md has 24 lines and \d+ bytes\.$/, 'list_files'],

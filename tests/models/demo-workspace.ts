@@ -1,8 +1,8 @@
 import picomatch from 'picomatch'
 import { expect } from 'vitest'
-import type { ChatMessage, Json, JsonObject, ToolCall } from '../../src/messages.ts'
-import { demoModel } from '../../src/models/demo.ts'
-import type { ModelRequest } from '../../src/models/model.ts'
+import type { ChatMessage, Json, JsonObject, ToolCall } from '../../src/core/messages.ts'
+import type { ModelRequest } from '../../src/models/chat-model.ts'
+import { demoModel } from '../../src/models/demo/demo.ts'
 import type { ToolDefinition } from '../../src/tools/tool.ts'
 
 /** A small workspace in memory, and tools over it that answer in the shapes of the built-in ones, written apart from them. */
@@ -29,12 +29,12 @@ export const workspace: Workspace = {
     2,
   )}\n`,
   'src/index.ts': text(12),
-  'src/agent/runner.ts': text(48),
-  'src/agent/turn.ts': `// TODO first\nexport function startTurn() {}\nstartTurn() // TODO twice TODO\n${text(28)}`,
+  'src/agent/agent-runner.ts': text(48),
+  'src/agent/turn/turn.ts': `// TODO first\nexport function startTurn() {}\nstartTurn() // TODO twice TODO\n${text(28)}`,
   'src/agent/deep/part.mts': text(3),
   'src/tools/tool.ts': text(20),
   'src/tools/view.tsx': text(7, 'a much longer line than the others, so that bytes and lines differ'),
-  'src/tools/runner.ts': text(9),
+  'src/tools/tool-runner.ts': text(9),
   'src/legacy.js': text(5),
   'scripts/main.py': text(9),
   'scripts/build.py': text(31),

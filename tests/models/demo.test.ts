@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { ModelError } from '../../src/errors.ts'
-import type { ChatMessage } from '../../src/messages.ts'
+import { ModelError } from '../../src/core/errors.ts'
+import type { ChatMessage } from '../../src/core/messages.ts'
+import type { ModelSink } from '../../src/models/chat-model.ts'
 import { createModel } from '../../src/models/create-model.ts'
-import { demoModel } from '../../src/models/demo.ts'
-import type { ModelSink } from '../../src/models/model.ts'
+import { demoModel } from '../../src/models/demo/demo.ts'
 import { converse, definitionsOf } from './demo-workspace.ts'
 
 const tools = definitionsOf()
@@ -179,7 +179,7 @@ describe('what it is, and what it is not', () => {
   })
 
   it('understands every example it is documented with, and every one it gives itself', async () => {
-    const doc = readFileSync(new URL('../../src/models/demo.ts', import.meta.url), 'utf8')
+    const doc = readFileSync(new URL('../../src/models/demo/demo.ts', import.meta.url), 'utf8')
     const { answer: help } = await converse('help')
     const { answer: cannot } = await converse('Write a poem')
     const worksHere = /What works here: (.+)/.exec(cannot)?.[1]?.split(' · ') ?? []

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { AgentRunner } from '../../src/agent/runner.ts'
-import type { JsonObject } from '../../src/messages.ts'
+import { AgentRunner } from '../../src/agent/agent-runner.ts'
+import type { JsonObject } from '../../src/core/messages.ts'
 import { createModel } from '../../src/models/create-model.ts'
-import { findPreset, providerNames } from '../../src/models/providers.ts'
+import { findPreset, providerNames } from '../../src/models/presets.ts'
 import { type MockProvider, startMockProvider } from '../../src/testing/index.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 

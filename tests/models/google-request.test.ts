@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { ChatMessage, Json, JsonObject } from '../../src/messages.ts'
-import type { ModelRequest, ModelResponse } from '../../src/models/model.ts'
+import type { ChatMessage, Json, JsonObject } from '../../src/core/messages.ts'
+import type { ModelRequest, ModelResponse } from '../../src/models/chat-model.ts'
 import type { ModelSettings } from '../../src/models/settings.ts'
 import { startMockProvider } from '../../src/testing/mock-provider.ts'
 import type { ToolDefinition } from '../../src/tools/tool.ts'

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
-import { NodeResponse, nodeFetch } from '../../src/models/http.ts'
+import { NodeResponse, nodeFetch } from '../../src/models/transport/http.ts'
 import { startServer } from './local-server.ts'
 
 const text = 'Grüße aus 東京 🗼 '.repeat(500)
@@ -94,7 +94,7 @@ describe('nodeFetch', () => {
     await using server = await startServer((response) => response.end('x'))
     for (let i = 0; i < 5; i++) await (await nodeFetch(server.baseURL)).text()
     expect(server.sockets.size).toBe(1)
-    const module = fileURLToPath(new URL('../../src/models/http.ts', import.meta.url))
+    const module = fileURLToPath(new URL('../../src/models/transport/http.ts', import.meta.url))
     const script = `import { NodeResponse, nodeFetch } from ${JSON.stringify(module)}; console.log(await (await nodeFetch(${JSON.stringify(server.baseURL)})).text())`
     const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], { timeout: 15_000 })
     expect(stdout).toBe('x\n')

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { isJsonObject, type JsonObject } from '../../src/messages.ts'
-import { JsonTemplate, type TextPlace } from '../../src/models/json-template.ts'
+import { isJsonObject, type JsonObject } from '../../src/core/messages.ts'
+import { JsonTemplate, type TextPlace } from '../../src/models/streaming/json-template.ts'
 
 function deltaText({ delta }: JsonObject): TextPlace | undefined {
   return isJsonObject(delta) ? { in: delta, key: 'text' } : undefined

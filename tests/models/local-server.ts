@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
-import type { JsonObject } from '../../src/messages.ts'
+import type { JsonObject } from '../../src/core/messages.ts'
 import { closeServer } from '../close-server.ts'
 
 export interface Received {

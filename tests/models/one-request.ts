@@ -1,7 +1,7 @@
-import { ModelError } from '../../src/errors.ts'
-import type { ChatMessage, JsonObject } from '../../src/messages.ts'
+import { ModelError } from '../../src/core/errors.ts'
+import type { ChatMessage, JsonObject } from '../../src/core/messages.ts'
+import type { ModelRequest, ModelResponse, ModelSink } from '../../src/models/chat-model.ts'
 import { createModel } from '../../src/models/create-model.ts'
-import type { ModelRequest, ModelResponse, ModelSink } from '../../src/models/model.ts'
 import type { ModelSettings } from '../../src/models/settings.ts'
 import { eventStream, type Received, startServer, textEvents } from './local-server.ts'
 

@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import { describe, expect, it } from 'vitest'
-import type { JsonObject } from '../../src/messages.ts'
+import type { JsonObject } from '../../src/core/messages.ts'
+import type { ModelSink } from '../../src/models/chat-model.ts'
 import { createModel } from '../../src/models/create-model.ts'
-import type { ModelSink } from '../../src/models/model.ts'
 import { chunk, completion, cuts, eventStream, events, readRecording, sendCut, sendJson, startServer } from './local-server.ts'
 import { failure, hello, secret } from './one-request.ts'
 

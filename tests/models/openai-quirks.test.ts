@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import type { ChatMessage, Json, JsonObject } from '../../src/messages.ts'
+import type { ChatMessage, Json, JsonObject } from '../../src/core/messages.ts'
+import type { ModelResponse } from '../../src/models/chat-model.ts'
 import { createModel } from '../../src/models/create-model.ts'
-import type { ModelResponse } from '../../src/models/model.ts'
 import { chunk, completion, cuts, eventStream, events, readRecording, sendCut, sendJson, startServer, textEvents } from './local-server.ts'
 
 const hello: ChatMessage[] = [{ role: 'user', content: 'Hello' }]

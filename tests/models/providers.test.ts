@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { AgentRunner } from '../../src/agent/runner.ts'
+import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import { createModel } from '../../src/models/create-model.ts'
-import { findPreset, type Providers, presetQuirks } from '../../src/models/providers.ts'
+import { findPreset, type Providers, presetQuirks } from '../../src/models/presets.ts'
 import { startMockProvider } from '../../src/testing/index.ts'
 
 const price = { input: 2, output: 10 }

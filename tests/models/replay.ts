@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
-import type { ChatMessage } from '../../src/messages.ts'
-import type { ChatModel, ModelRequest, ModelResponse } from '../../src/models/model.ts'
+import type { ChatMessage } from '../../src/core/messages.ts'
+import type { ChatModel, ModelRequest, ModelResponse } from '../../src/models/chat-model.ts'
 import { type MockProvider, startMockProvider } from '../../src/testing/mock-provider.ts'
 import { readRecording } from './local-server.ts'
 import { hello } from './one-request.ts'

@@ -1,9 +1,9 @@
 import { getEventListeners } from 'node:events'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { ModelError, ToolloopError } from '../../src/errors.ts'
+import { ModelError, ToolloopError } from '../../src/core/errors.ts'
+import type { ChatModel, ModelRequest, ModelResponse, ModelSink } from '../../src/models/chat-model.ts'
 import { createModel } from '../../src/models/create-model.ts'
-import type { ChatModel, ModelRequest, ModelResponse, ModelSink } from '../../src/models/model.ts'
-import { type RetryOptions, withRetry } from '../../src/models/retry.ts'
+import { type RetryOptions, withRetry } from '../../src/models/middleware/retry.ts'
 import { chunk, eventStream, events, sendJson, startServer, textEvents } from './local-server.ts'
 
 const request: ModelRequest = { messages: [{ role: 'user', content: 'Hello' }] }

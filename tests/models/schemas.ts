@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import type { JsonObject } from '../../src/messages.ts'
+import type { JsonObject } from '../../src/core/messages.ts'
 
 /** A closed object that requires all it has. */
 export function closed(properties: JsonObject): JsonObject {

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Json, JsonObject } from '../../src/messages.ts'
-import { isStrictSchema } from '../../src/models/strict-schema.ts'
-import { refuseJsonSchemaFormat } from '../../src/testing/mock/response-formats.ts'
+import type { Json, JsonObject } from '../../src/core/messages.ts'
+import { isStrictSchema } from '../../src/models/conversion/strict-schema.ts'
+import { refuseJsonSchemaFormat } from '../../src/testing/mock/wires/response-formats.ts'
 import { anySchema, closed } from './schemas.ts'
 
 const text = { type: 'string' }

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { AgentRunner } from '../../src/agent/runner.ts'
-import { Event } from '../../src/events.ts'
+import { AgentRunner } from '../../src/agent/agent-runner.ts'
+import { Event } from '../../src/core/events.ts'
 import { createModel } from '../../src/models/create-model.ts'
-import { switchableModel } from '../../src/models/switchable.ts'
+import { switchableModel } from '../../src/models/middleware/switchable.ts'
 import { type MockProvider, startMockProvider } from '../../src/testing/index.ts'
 import { call, countingTool } from '../hazards/tools.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { ChatMessage } from '../../src/messages.ts'
-import type { ModelRequest, ModelResponse } from '../../src/models/model.ts'
+import type { ChatMessage } from '../../src/core/messages.ts'
+import type { ModelRequest, ModelResponse } from '../../src/models/chat-model.ts'
 import { estimateTokens, estimateUsage, wholeUsage, withWholeUsage } from '../../src/models/usage.ts'
 import type { ToolDefinition } from '../../src/tools/tool.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { createModel } from '../../src/models/create-model.ts'
-import { compileCheck } from '../../src/service/check-schema.ts'
+import { compileCheck } from '../../src/service/agents/check-schema.ts'
 import { scriptedModel, startMockProvider } from '../../src/testing/index.ts'
 import type { JsonSchema } from '../../src/tools/tool.ts'
 import { countingTool } from '../hazards/tools.ts'

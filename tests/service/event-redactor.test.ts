@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import type { RunResult } from '../../src/agent/run.ts'
-import { ToolloopError } from '../../src/errors.ts'
-import type { RunEvent } from '../../src/events.ts'
-import { noUsage } from '../../src/messages.ts'
+import type { RunResult } from '../../src/agent/types.ts'
+import { ToolloopError } from '../../src/core/errors.ts'
+import type { RunEvent } from '../../src/core/events.ts'
+import { noUsage } from '../../src/core/messages.ts'
 import { EventRedactor, resultAsJson } from '../../src/service/runs/event-redactor.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import type { Locator, Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
-import { visible } from '../../src/cli/visible.ts'
+import { visible } from '../../src/cli/terminal/visible.ts'
 import { AgentRunner, ask as askSomebody, asTool, type JsonSchema } from '../../src/index.ts'
 import { scriptedModel, startMockProvider } from '../../src/testing/index.ts'
 import { defineTool } from '../../src/tools/tool.ts'
@@ -12,7 +12,7 @@ import { hasBrowser, useBrowser } from './page-browser.ts'
 import { configFile, json, payTool, startService, token } from './start-service.ts'
 
 it('finds the line of a failing path', async () => {
-  const { lineOfPath } = await import(new URL('../../src/service/page/yaml-lines.js', import.meta.url).href)
+  const { lineOfPath } = await import(new URL('../../src/service/page/data/yaml-lines.js', import.meta.url).href)
   const text = `# first
 model: a
 providers:
@@ -60,7 +60,7 @@ limits: { maxIterations: 0 }
 })
 
 it('makes the same characters visible as the command line', async () => {
-  const { visible: onPage, escapedJson } = await import(new URL('../../src/service/page/visible.js', import.meta.url).href)
+  const { visible: onPage, escapedJson } = await import(new URL('../../src/service/page/ui/visible.js', import.meta.url).href)
   const unit = fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom('\u202e', '\u200d', '\ufe0f', '❤️', '👩‍💻', '\u{e0041}', '\x9b'))
   fc.assert(
     fc.property(fc.string({ unit }), (text) => {

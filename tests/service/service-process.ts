@@ -1,6 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { createLogger } from '../../src/log.ts'
-import type { ModelRequest } from '../../src/models/model.ts'
+import { createLogger } from '../../src/core/logger.ts'
+import type { ModelRequest } from '../../src/models/chat-model.ts'
 import { createService, listen } from '../../src/service/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { defineTool } from '../../src/tools/tool.ts'

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import { createLogger } from '../../src/log.ts'
+import { createLogger } from '../../src/core/logger.ts'
 import {
   type ConfigState,
   createService,

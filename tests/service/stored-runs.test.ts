@@ -3,7 +3,7 @@ import { mkdir, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promise
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { createLogger } from '../../src/log.ts'
+import { createLogger } from '../../src/core/logger.ts'
 import { createService } from '../../src/service/index.ts'
 import { FolderLock } from '../../src/service/runs/folder-lock.ts'
 import { RunFiles } from '../../src/service/runs/run-files.ts'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { redactText } from '../../src/log.ts'
-import { SecretTexts } from '../../src/secret-texts.ts'
+import { redactText } from '../../src/core/logger.ts'
+import { SecretTexts } from '../../src/core/secret-texts.ts'
 import { hideSecretValues } from '../../src/service/runs/json-secrets.ts'
 import { StreamedText } from '../../src/service/runs/streamed-text.ts'
 

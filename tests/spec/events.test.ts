@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { AgentRunner } from '../../src/agent/runner.ts'
-import { Event, EventBus } from '../../src/events.ts'
+import { AgentRunner } from '../../src/agent/agent-runner.ts'
+import { Event, EventBus } from '../../src/core/events.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { nativeModes } from '../hazards/modes.ts'
 import { recordingLogger } from '../hazards/stage.ts'

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import type { Framing } from '../../src/testing/index.ts'
-import { chatCompletionsWire } from '../../src/testing/mock/chat-completions.ts'
 import { type BodyItem, layOut } from '../../src/testing/mock/framing.ts'
+import { chatCompletionsWire } from '../../src/testing/mock/wires/chat-completions.ts'
 
 const framings: Framing[] = ['crlf', 'cr', 'no-space', 'comments', 'no-final-blank', 'no-done', 'double-done', 'bom', 'multi-data']
 

@@ -3,7 +3,7 @@ import { request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { promisify } from 'node:util'
 import { afterEach, describe, expect, it } from 'vitest'
-import { ModelError } from '../../src/errors.ts'
+import { ModelError } from '../../src/core/errors.ts'
 import { type MockProvider, type MockProviderOptions, startMockProvider } from '../../src/testing/index.ts'
 
 const open: MockProvider[] = []

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { JsonObject } from '../../src/messages.ts'
+import type { JsonObject } from '../../src/core/messages.ts'
 import { startMockProvider } from '../../src/testing/index.ts'
 
 const messages = [{ role: 'user', content: 'Hello' }]

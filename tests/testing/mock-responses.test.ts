@@ -1,8 +1,8 @@
 import OpenAI from 'openai'
 import { afterEach, describe, expect, it } from 'vitest'
-import type { JsonObject } from '../../src/messages.ts'
+import type { JsonObject } from '../../src/core/messages.ts'
 import { type MockProvider, type MockProviderOptions, startMockProvider } from '../../src/testing/index.ts'
-import { refuseResponse } from '../../src/testing/mock/responses-rules.ts'
+import { refuseResponse } from '../../src/testing/mock/wires/responses-rules.ts'
 
 const open: MockProvider[] = []
 async function connect(options: MockProviderOptions): Promise<OpenAI> {

@@ -1,9 +1,9 @@
 import { getEventListeners } from 'node:events'
-import type { Logger } from '../../src/log.ts'
-import type { Json, ToolCall } from '../../src/messages.ts'
+import type { Logger } from '../../src/core/logger.ts'
+import type { Json, ToolCall } from '../../src/core/messages.ts'
 import { ToolRegistry } from '../../src/tools/registry.ts'
-import { type ToolCallEnvironment, ToolRunner } from '../../src/tools/runner.ts'
 import { type AnyTool, defineTool } from '../../src/tools/tool.ts'
+import { type ToolCallEnvironment, ToolRunner } from '../../src/tools/tool-runner.ts'
 
 interface LogRecord {
   level: string

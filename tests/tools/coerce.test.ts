@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import type { Json, JsonObject } from '../../src/messages.ts'
+import type { Json, JsonObject } from '../../src/core/messages.ts'
 import { prepareArguments } from '../../src/tools/arguments.ts'
-import { coerceArguments } from '../../src/tools/coerce.ts'
-import { compileSchema } from '../../src/tools/schema.ts'
+import { coerceArguments } from '../../src/tools/schema/coerce.ts'
+import { compileSchema } from '../../src/tools/schema/schema.ts'
 import { defineTool, type JsonSchema } from '../../src/tools/tool.ts'
 
 /** One value under a schema, as an argument. */

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { AgentRunner } from '../../src/agent/runner.ts'
-import { isToolResult, textOf } from '../../src/messages.ts'
+import { AgentRunner } from '../../src/agent/agent-runner.ts'
+import { isToolResult, textOf } from '../../src/core/messages.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { deferTools } from '../../src/tools/deferred-tools.ts'
 import { ToolDispatcher } from '../../src/tools/dispatcher.ts'
 import { ToolRegistry } from '../../src/tools/registry.ts'
-import { ToolRunner } from '../../src/tools/runner.ts'
 import { defineTool } from '../../src/tools/tool.ts'
+import { ToolRunner } from '../../src/tools/tool-runner.ts'
 import { recordingLogger } from '../hazards/stage.ts'
 
 const invoice = defineTool({

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { AgentRunner } from '../../src/agent/runner.ts'
-import { isToolResult, textOf } from '../../src/messages.ts'
+import { AgentRunner } from '../../src/agent/agent-runner.ts'
+import { isToolResult, textOf } from '../../src/core/messages.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { builtinTools } from '../../src/tools/builtin/index.ts'
 import { ToolDispatcher } from '../../src/tools/dispatcher.ts'

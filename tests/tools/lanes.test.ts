@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Lanes } from '../../src/tools/lanes.ts'
+import { Lanes } from '../../src/tools/concurrency.ts'
 
 const settle = () => new Promise((resolve) => setImmediate(resolve))
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { ToolloopError } from '../../src/errors.ts'
+import { ToolloopError } from '../../src/core/errors.ts'
 import { ToolRegistry } from '../../src/tools/registry.ts'
 import { type AnyTool, convertToOpenAITool, defineTool } from '../../src/tools/tool.ts'
 

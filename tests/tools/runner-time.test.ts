@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
-import type { Json } from '../../src/messages.ts'
+import type { Json } from '../../src/core/messages.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { add, bench, listenersOf } from './call-bench.ts'
 

@@ -1,9 +1,9 @@
 import { describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
-import type { Json } from '../../src/messages.ts'
+import type { Json } from '../../src/core/messages.ts'
 import { ToolRegistry } from '../../src/tools/registry.ts'
-import { notFoundText, ToolRunner } from '../../src/tools/runner.ts'
 import { ask, BaseTool, defineTool, type ToolContext } from '../../src/tools/tool.ts'
+import { notFoundText, ToolRunner } from '../../src/tools/tool-runner.ts'
 import { hostileValues } from '../hostile-values.ts'
 import { add, bench } from './call-bench.ts'
 

@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from 'vitest'
-import { ToolloopError } from '../../src/errors.ts'
-import { compileSchema, compileUntrusted } from '../../src/tools/schema.ts'
+import { ToolloopError } from '../../src/core/errors.ts'
+import { compileSchema, compileUntrusted } from '../../src/tools/schema/schema.ts'
 import type { JsonSchema } from '../../src/tools/tool.ts'
 
 const check = (schema: JsonSchema, value: unknown) => compileSchema(schema, 't')(value)
@@ -305,7 +305,7 @@ describe('schemas that are taken', () => {
         for (const until = performance.now() + 12; performance.now() < until; );
         return load(...args)
       }
-      const { compileSchema, compileUntrusted } = await import(${JSON.stringify(new URL('../../src/tools/schema.ts', import.meta.url))})
+      const { compileSchema, compileUntrusted } = await import(${JSON.stringify(new URL('../../src/tools/schema/schema.ts', import.meta.url))})
       const schema = { type: 'object', required: ['a'] }
       console.log(JSON.stringify([compileUntrusted(schema, 'x')({}), compileSchema({ ...schema }, 'x')({})]))`
     const told = execFileSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' })

@@ -3,9 +3,9 @@ import { type } from 'arktype'
 import * as v from 'valibot'
 import { describe, expect, expectTypeOf, it } from 'vitest'
 import { z } from 'zod'
-import { AgentRunner } from '../../src/agent/runner.ts'
-import { asTool } from '../../src/agent/sub-agent.ts'
-import type { Content, JsonObject } from '../../src/messages.ts'
+import { AgentRunner } from '../../src/agent/agent-runner.ts'
+import { asTool } from '../../src/agent/nested/sub-agent.ts'
+import type { Content, JsonObject } from '../../src/core/messages.ts'
 import { type AnyTool, defineTool, type Reconciled, type ToolContext } from '../../src/tools/tool.ts'
 
 describe('the types of a tool', () => {

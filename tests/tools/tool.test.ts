@@ -4,7 +4,7 @@ import { type } from 'arktype'
 import * as v from 'valibot'
 import { describe, expect, expectTypeOf, it } from 'vitest'
 import { z } from 'zod'
-import { ToolloopError } from '../../src/errors.ts'
+import { ToolloopError } from '../../src/core/errors.ts'
 import { prepareArguments } from '../../src/tools/arguments.ts'
 import { ToolRegistry } from '../../src/tools/registry.ts'
 import {

@@ -1,7 +1,7 @@
 import type { AIMessage, BaseMessage, ToolMessage } from '@langchain/core/messages'
 import { DynamicStructuredTool } from '@langchain/core/tools'
 import { createAgent, createMiddleware } from 'langchain'
-import { ToolloopError } from '../../errors.ts'
+import { ToolloopError } from '../../core/errors.ts'
 import { toAIMessage, toLangChain, toToolMessage } from './messages.ts'
 import { TurnModel } from './turn-model.ts'
 

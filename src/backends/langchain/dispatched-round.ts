@@ -1,8 +1,8 @@
-import type { Durable } from '../../agent/journal.ts'
-import type { LiveRun } from '../../agent/live-run.ts'
-import type { PlannedCall } from '../../agent/plan.ts'
-import type { ToolCallRecord } from '../../agent/run.ts'
-import { runToolRound, type StartCalls, type ToolRound } from '../../agent/tool-round.ts'
+import type { PlannedCall } from '../../agent/calls/prepare-calls.ts'
+import { runToolRound, type StartCalls, type ToolRound } from '../../agent/calls/tool-round.ts'
+import type { Durable } from '../../agent/durable/journal.ts'
+import type { LiveRun } from '../../agent/run/run-context.ts'
+import type { ToolCallRecord } from '../../agent/types.ts'
 
 interface Dispatch {
   isBegun: boolean

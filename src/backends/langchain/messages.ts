@@ -7,7 +7,7 @@ import {
   type ToolCall,
   type ToolResultMessage,
   type Usage,
-} from '../../messages.ts'
+} from '../../core/messages.ts'
 import { parseArguments } from '../../tools/arguments.ts'
 
 /** The id a message has in LangChain's state: made of where it stands, or of the call it is the result of. */

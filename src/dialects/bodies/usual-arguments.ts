@@ -1,7 +1,7 @@
-import type { Cursor } from '../cursor.ts'
 import { setOwn } from '../declared-tools.ts'
 import type { Wait } from '../dialect.ts'
-import { Rope } from '../rope.ts'
+import type { Cursor } from '../reader/cursor.ts'
+import { Rope } from '../reader/rope.ts'
 import { giveBack, isNameCode, isSpace } from './usual.ts'
 
 const odd = -1

@@ -1,6 +1,6 @@
-import type { Cursor } from '../cursor.ts'
 import type { Wait } from '../dialect.ts'
-import { Rope } from '../rope.ts'
+import type { Cursor } from '../reader/cursor.ts'
+import { Rope } from '../reader/rope.ts'
 
 /** A gap for an ASCII name, at most 64 characters long. */
 export const nameGap = -1

@@ -1,4 +1,4 @@
-import type { ChatMessage } from '../../messages.ts'
+import type { ChatMessage } from '../../core/messages.ts'
 import type { ToolDefinition } from '../../tools/tool.ts'
 import { arithmeticReader } from './arithmetic.ts'
 import { readClock } from './clock.ts'

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../messages.ts'
+import type { JsonObject } from '../../core/messages.ts'
 import { type Best, findBest, joinAnd, listFiles, plural, readBest, showBytes, showDate } from './files.ts'
 import { bareNames, frame, type Phrase } from './phrase.ts'
 import {

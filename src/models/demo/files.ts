@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '../../messages.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 import { describeSet, everything, type FileSet, globOf, placeOf, readBareFolder, readPlace, readSet } from './file-sets.ts'
 import { frame, Phrase } from './phrase.ts'
 import { type Desk, deadEnd, type KnownFile, type Plan, type Reader, type Reading, readerOf, type Told, unreadable } from './plans.ts'

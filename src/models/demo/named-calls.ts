@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '../../messages.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 import type { ToolDefinition } from '../../tools/tool.ts'
 import { matchAt } from './phrase.ts'
 import { excerpt, type Plan, parseJson } from './plans.ts'

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from '../../messages.ts'
+import { isJsonObject, type JsonObject } from '../../core/messages.ts'
 import type { Phrase } from './phrase.ts'
 import { type Desk, type Plan, parseJson, type Reader, type Reading, readerOf, Stopped, type Told } from './plans.ts'
 

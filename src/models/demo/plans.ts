@@ -1,4 +1,4 @@
-import { type ChatMessage, hasToolCalls, isJsonObject, isToolResult, type Json, type JsonObject, textOf } from '../../messages.ts'
+import { type ChatMessage, hasToolCalls, isJsonObject, isToolResult, type Json, type JsonObject, textOf } from '../../core/messages.ts'
 import type { FileSet } from './file-sets.ts'
 import { frame, type Phrase } from './phrase.ts'
 

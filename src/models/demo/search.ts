@@ -1,4 +1,4 @@
-import { isJsonObject, type Json } from '../../messages.ts'
+import { isJsonObject, type Json } from '../../core/messages.ts'
 import { placeOf, readBareFolder, readPlace } from './file-sets.ts'
 import { plural } from './files.ts'
 import type { Phrase } from './phrase.ts'

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { ToolloopError } from '../../errors.ts'
+import { ToolloopError } from '../../core/errors.ts'
 import type { Config } from './config.ts'
 import { parseConfig } from './parse-config.ts'
 

@@ -1,7 +1,7 @@
-import type { Json, JsonObject } from '../../messages.ts'
-import type { Providers } from '../../models/providers.ts'
+import type { Json, JsonObject } from '../../core/messages.ts'
+import type { Providers } from '../../models/presets.ts'
 import type { ModelSettings } from '../../models/settings.ts'
-import type { McpServer } from '../../tools/mcp/server-config.ts'
+import type { McpServer } from '../../tools/mcp/client/server-config.ts'
 import type { TokenEntry } from '../http/auth.ts'
 
 /** What a `toolloop.yaml` says; `config/toolloop.yaml` explains every field, `config/toolloop.schema.json` is its shape. */

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Document, Node, Pair, YAMLMap } from 'yaml'
-import { isJsonObject, type Json, type JsonObject } from '../../messages.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 
 /** Makes the document say `wanted`; what says it already is left as it is written, with its comments. */
 export async function editDocument(document: Document, wanted: JsonObject): Promise<string> {

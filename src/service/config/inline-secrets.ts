@@ -1,6 +1,6 @@
-import { clip } from '../../errors.ts'
-import { isSecretKey, REDACTED, redactText } from '../../log.ts'
-import { isJsonObject, type Json } from '../../messages.ts'
+import { clip } from '../../core/errors.ts'
+import { isSecretKey, REDACTED, redactText } from '../../core/logger.ts'
+import { isJsonObject, type Json } from '../../core/messages.ts'
 import { type Problem, pointerTo } from '../http/problem.ts'
 
 const reference = /^([A-Za-z]+ )?\$\{[A-Za-z_]\w*\}$/

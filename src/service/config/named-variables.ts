@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
-import { isJsonObject, type Json, type JsonObject } from '../../messages.ts'
-import { findPreset, type ProviderPreset } from '../../models/providers.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
+import { findPreset, type ProviderPreset } from '../../models/presets.ts'
 import { type Problem, pointerTo } from '../http/problem.ts'
 
 /** Fields of a provider that decide where its key is sent, and in which header. */

@@ -1,5 +1,5 @@
 import type { Document, YAMLError } from 'yaml'
-import { Pauses } from '../../tools/pauses.ts'
+import { Pauses } from '../../tools/yield-to-event-loop.ts'
 
 /** A key, a value, a colon, an indentation, a comment, the end of a line: one each. Some 6,000 lines, which are read in a good time. */
 const maxTokens = 40_000

@@ -1,5 +1,5 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
-import { InvalidOptionError } from '../../errors.ts'
+import { InvalidOptionError } from '../../core/errors.ts'
 import { Guesses } from './guesses.ts'
 import { HttpProblem, type Problem } from './problem.ts'
 
@@ -14,6 +14,9 @@ export interface Caller {
   name: string
   roles: readonly Role[]
 }
+
+/** Finds out who sent a request; undefined or null: nobody. */
+export type Authenticate = (request: Request) => Caller | undefined | null | Promise<Caller | undefined | null>
 
 /** `sha256:` and 64 hexadecimal digits: how a token is written down. */
 export function hashToken(token: string): string {

@@ -1,6 +1,6 @@
-import { Pauses } from '../../tools/pauses.ts'
-import type { SchemaCheck } from '../check-schema.ts'
-import { describeProblems } from '../check-schema.ts'
+import { Pauses } from '../../tools/yield-to-event-loop.ts'
+import type { SchemaCheck } from '../agents/check-schema.ts'
+import { describeProblems } from '../agents/check-schema.ts'
 import { HttpProblem } from './problem.ts'
 
 /** Deeper than anybody writes; recursion over what comes in stays far from the end of the stack. */

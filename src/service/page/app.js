@@ -1,11 +1,11 @@
-import { announce } from './announce.js'
-import { ApiError, ask, messageOf, whenSignedOut } from './api.js'
-import { h, replace, setText } from './dom.js'
-import { icon } from './icons.js'
-import { Live } from './live.js'
-import { notice } from './notice.js'
-import { forgetToken, keepToken, token } from './session.js'
-import { listenForShortcuts, showShortcuts } from './shortcuts.js'
+import { ApiError, ask, messageOf, whenSignedOut } from './data/api.js'
+import { Live } from './data/live.js'
+import { forgetToken, keepToken, token } from './data/session.js'
+import { announce } from './ui/announce.js'
+import { h, replace, setText } from './ui/dom.js'
+import { icon } from './ui/icons.js'
+import { notice } from './ui/notice.js'
+import { listenForShortcuts, showShortcuts } from './ui/shortcuts.js'
 import { approvalsView } from './views/approvals.js'
 import { Chat } from './views/chat.js'
 import { configView } from './views/config.js'
@@ -15,7 +15,7 @@ import { toolsView } from './views/tools.js'
 
 /** @typedef {import('./types.js').View & { navigate?(id: string | undefined): void }} View */
 
-/** @type {[name: string, words: string, icon: import('./icons.js').IconName][]} */
+/** @type {[name: string, words: string, icon: import('./ui/icons.js').IconName][]} */
 const places = [
   ['runs', 'Runs', 'runs'],
   ['approvals', 'Approvals', 'approvals'],

@@ -37,7 +37,7 @@
  * @property {string | null} file
  * @property {string} loadedAt
  * @property {number} reloads
- * @property {{ at: string, problems: import('./api.js').Problem[] } | null} lastError
+ * @property {{ at: string, problems: import('./data/api.js').Problem[] } | null} lastError
  * @property {string[]} needsRestart Fields, as JSON Pointers.
  *
  * @typedef {object} Provider

@@ -1,8 +1,10 @@
-import type { JsonObject } from '../../messages.ts'
-import { ownVersion } from '../../own-package.ts'
+import type { JsonObject } from '../../core/messages.ts'
+import { ownVersion } from '../../core/own-package.ts'
+import { describeProviders } from '../agents/describe-providers.ts'
+import type { FoundSkills } from '../agents/open-tools.ts'
+import { testProvider } from '../agents/test-provider.ts'
 import type { ConfigChange } from '../config/config-source.ts'
 import { configSchema } from '../config/parse-config.ts'
-import { describeProviders } from '../describe-providers.ts'
 import { HttpProblem } from '../http/problem.ts'
 import {
   configChangeSchema,
@@ -13,12 +15,10 @@ import {
   testProviderSchema,
 } from '../http/schemas.ts'
 import { respondWithText } from '../http/text-response.ts'
-import type { FoundSkills } from '../open-tools.ts'
-import type { Call, Route } from '../route.ts'
 import { LogReader } from '../runs/log-reader.ts'
 import type { ServiceParts } from '../service-parts.ts'
-import { testProvider } from '../test-provider.ts'
 import { describeTools } from './health.ts'
+import type { Call, Route } from './route.ts'
 import { readLastEventId } from './runs.ts'
 
 /** Everything the admin page needs; nothing here gives out a key. */

@@ -1,12 +1,12 @@
-import type { Agent, AgentHost } from '../agent-host.ts'
+import type { Agent, AgentHost } from '../agents/agent-host.ts'
 import { type ChatRequest, orderOfChat, wantsJson } from '../chat/chat-order.ts'
 import { ChatReply } from '../chat/chat-reply.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { chatCompletionSchema, chatRequestSchema, modelListSchema, modelSchema } from '../http/schemas.ts'
 import { respondWithText } from '../http/text-response.ts'
-import type { Call, Route } from '../route.ts'
 import type { RunOrder } from '../runs/stored-run.ts'
 import type { ServiceParts } from '../service-parts.ts'
+import type { Call, Route } from './route.ts'
 
 /** The front that clients of OpenAI's API know: an agent looks like a model. */
 export function chatRoutes(parts: ServiceParts): Route[] {

@@ -1,8 +1,8 @@
 import { convertToOpenAITool } from '../../tools/tool.ts'
 import { statusSchema, toolListSchema } from '../http/schemas.ts'
-import { openApiDocument } from '../openapi.ts'
-import type { Route } from '../route.ts'
 import type { ServiceParts } from '../service-parts.ts'
+import { openApiDocument } from './openapi.ts'
+import type { Route } from './route.ts'
 
 /** What is told of the service itself. */
 export function healthRoutes(parts: ServiceParts, all: () => readonly Route[]): Route[] {

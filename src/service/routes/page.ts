@@ -17,7 +17,7 @@ const policy =
 
 /** A file of the admin page. A name is a name: whatever could lead out of the folder is none. Rejects with an `HttpProblem` 404. */
 export async function servePage(name: string): Promise<Response> {
-  const type = /^(?:views\/)?[a-z0-9]+(?:[.-][a-z0-9]+)*$/i.test(name) ? types[extname(name)] : undefined
+  const type = /^(?:(?:data|ui|views)\/)?[a-z0-9]+(?:[.-][a-z0-9]+)*$/i.test(name) ? types[extname(name)] : undefined
   const content = type === undefined ? undefined : await readFile(new URL(name, folder)).catch(() => undefined)
   if (type === undefined || content === undefined) throw new HttpProblem(404, 'not_found', 'The admin page has no such file')
   const headers = { 'content-type': type, 'cache-control': 'no-cache', 'content-security-policy': policy, 'x-frame-options': 'DENY' }

@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto'
-import type { Decision } from '../../agent/decisions.ts'
-import type { RunInput, RunLimits, RunOptions } from '../../agent/run.ts'
-import type { ChatMessage } from '../../messages.ts'
-import { type ClientTool, toClientTools } from '../client-tools.ts'
+import type { Decision } from '../../agent/decisions/decisions.ts'
+import type { RunInput, RunLimits, RunOptions } from '../../agent/types.ts'
+import type { ChatMessage } from '../../core/messages.ts'
+import { type ClientTool, toClientTools } from '../agents/client-tools.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { decisionsSchema, runListSchema, runSchema, startRunSchema, steeringSchema } from '../http/schemas.ts'
 import { respondWithText } from '../http/text-response.ts'
-import type { Call, Route, RouteResponse } from '../route.ts'
 import { LogReader } from '../runs/log-reader.ts'
 import type { ServiceRun } from '../runs/service-run.ts'
 import type { ServiceParts } from '../service-parts.ts'
+import type { Call, Route, RouteResponse } from './route.ts'
 
 interface StartRun {
   input: RunInput

@@ -1,10 +1,18 @@
-import type { RunResult } from '../../agent/run.ts'
-import { Event, type EventMeta, type RunEvent } from '../../events.ts'
-import { REDACTED, redact, redactText, secretTexts } from '../../log.ts'
-import { type ChatMessage, type Content, hasToolCalls, isJsonObject, isToolResult, type Json, type JsonObject } from '../../messages.ts'
-import { SecretTexts } from '../../secret-texts.ts'
-import { Pauses } from '../../tools/pauses.ts'
+import type { RunResult } from '../../agent/types.ts'
+import { Event, type EventMeta, type RunEvent } from '../../core/events.ts'
+import { REDACTED, redact, redactText, secretTexts } from '../../core/logger.ts'
+import {
+  type ChatMessage,
+  type Content,
+  hasToolCalls,
+  isJsonObject,
+  isToolResult,
+  type Json,
+  type JsonObject,
+} from '../../core/messages.ts'
+import { SecretTexts } from '../../core/secret-texts.ts'
 import type { AnyTool } from '../../tools/tool.ts'
+import { Pauses } from '../../tools/yield-to-event-loop.ts'
 import { hideSecretValues } from './json-secrets.ts'
 import { StreamedText } from './streamed-text.ts'
 

@@ -1,4 +1,4 @@
-import type { Logger } from '../../log.ts'
+import type { Logger } from '../../core/logger.ts'
 import type { Caller } from '../http/auth.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { RunFiles } from './run-files.ts'

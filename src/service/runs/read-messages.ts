@@ -1,7 +1,7 @@
-import type { RunOptions } from '../../agent/run.ts'
-import { toChatMessage } from '../../message-input.ts'
-import type { ChatMessage } from '../../messages.ts'
-import { Pauses } from '../../tools/pauses.ts'
+import type { RunOptions } from '../../agent/types.ts'
+import { toChatMessage } from '../../core/message-input.ts'
+import type { ChatMessage } from '../../core/messages.ts'
+import { Pauses } from '../../tools/yield-to-event-loop.ts'
 
 /** A client's conversation may be thousands of messages. What is read here is taken as it is by the run. Rejects with `invalid_message`. */
 export async function readMessages({ messages, ...options }: RunOptions): Promise<RunOptions> {

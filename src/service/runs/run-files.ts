@@ -1,8 +1,8 @@
 import { chmod, mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { InvalidOptionError, messageOf } from '../../errors.ts'
-import type { Logger } from '../../log.ts'
-import { freshName, replaceFile } from '../replace-file.ts'
+import { InvalidOptionError, messageOf } from '../../core/errors.ts'
+import type { Logger } from '../../core/logger.ts'
+import { freshName, replaceFile } from '../config/replace-file.ts'
 import { FolderLock } from './folder-lock.ts'
 import { readStoredRun, type StoredRun, storedParts } from './stored-run.ts'
 

@@ -1,5 +1,5 @@
 import { getEventListeners } from 'node:events'
-import type { ModelResponse, ModelSink } from '../../models/model.ts'
+import type { ModelResponse, ModelSink } from '../../models/chat-model.ts'
 import type { MockProvider, MockProviderOptions } from '../mock-provider.ts'
 import { failureOf, greeting, type ModelCase, type ModelKit } from './kit.ts'
 

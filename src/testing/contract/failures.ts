@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../../errors.ts'
+import type { ErrorCode } from '../../core/errors.ts'
 import type { MockFault } from '../mock/fault.ts'
 import { startMockProvider } from '../mock-provider.ts'
 import { failureOf, greeting, type ModelCase, type ModelKit } from './kit.ts'

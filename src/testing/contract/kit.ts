@@ -1,7 +1,7 @@
-import { ModelError } from '../../errors.ts'
-import type { ChatModel, ModelRequest, ModelResponse, ModelSink } from '../../models/model.ts'
+import { ModelError } from '../../core/errors.ts'
+import type { ChatModel, ModelRequest, ModelResponse, ModelSink } from '../../models/chat-model.ts'
 import type { ToolDefinition } from '../../tools/tool.ts'
-import type { MockWire } from '../mock/wire.ts'
+import type { MockWire } from '../mock/wires/wire.ts'
 import { type MockProvider, type MockProviderOptions, startMockProvider } from '../mock-provider.ts'
 
 /** What a contract suite needs of a test runner's `expect`: identity, and deep equality of plain data. Both throw when it doesn't hold. */

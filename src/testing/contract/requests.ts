@@ -1,6 +1,6 @@
-import { type ChatMessage, hasToolCalls, isToolResult } from '../../messages.ts'
-import type { ToolChoice } from '../../models/model.ts'
-import type { WireRequest } from '../mock/wire.ts'
+import { type ChatMessage, hasToolCalls, isToolResult } from '../../core/messages.ts'
+import type { ToolChoice } from '../../models/chat-model.ts'
+import type { WireRequest } from '../mock/wires/wire.ts'
 import { greeting, type ModelCase, type ModelKit, tool } from './kit.ts'
 
 const tools = [tool('zebra', { count: { type: 'integer' } }), tool('aardvark'), tool('get-weather_2', { city: { type: 'string' } })]

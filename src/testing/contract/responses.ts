@@ -1,7 +1,7 @@
-import { isJsonObject, type ToolCall } from '../../messages.ts'
-import type { ModelResponse } from '../../models/model.ts'
+import { isJsonObject, type ToolCall } from '../../core/messages.ts'
+import type { ModelResponse } from '../../models/chat-model.ts'
 import type { Framing, MockFault } from '../mock/fault.ts'
-import type { MockWire } from '../mock/wire.ts'
+import type { MockWire } from '../mock/wires/wire.ts'
 import type { ScriptedTurn } from '../script.ts'
 import { type ModelCase, type ModelKit, SeenPieces, tool } from './kit.ts'
 

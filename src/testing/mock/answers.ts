@@ -1,11 +1,11 @@
-import { ModelError, show } from '../../errors.ts'
-import type { JsonObject } from '../../messages.ts'
+import { ModelError, show } from '../../core/errors.ts'
+import type { JsonObject } from '../../core/messages.ts'
 import { CallIds, checkPieceLength, type Script, takeTurn } from '../script.ts'
 import { settlesBeforeAbort } from '../wait.ts'
 import { checkFault, chooseFault, type MockFault, type MockFaults, replacesTurn } from './fault.ts'
 import type { MockRequest } from './recorder.ts'
 import { faultOf, type MockReply, type PreparedResponse, prepareError, prepareFault, prepareJson, prepareReply } from './reply.ts'
-import type { MockWire, WireName, WireRequest } from './wire.ts'
+import type { MockWire, WireName, WireRequest } from './wires/wire.ts'
 import { chooseWire } from './wires.ts'
 
 /** What a script's function is told of the request it answers. */

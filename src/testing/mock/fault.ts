@@ -1,5 +1,5 @@
-import { InvalidOptionError } from '../../errors.ts'
-import type { JsonObject } from '../../messages.ts'
+import { InvalidOptionError } from '../../core/errors.ts'
+import type { JsonObject } from '../../core/messages.ts'
 
 /**
  * How a stream's framing departs from the usual `data: {…}` + blank line:

@@ -1,6 +1,6 @@
-import { isJsonObject, type JsonObject } from '../../messages.ts'
+import { isJsonObject, type JsonObject } from '../../core/messages.ts'
 import type { Framing } from './fault.ts'
-import type { StreamLayout } from './wire.ts'
+import type { StreamLayout } from './wires/wire.ts'
 
 /** What a streamed body is made of, before it is laid out as text. */
 export type BodyItem =

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../messages.ts'
+import type { JsonObject } from '../../core/messages.ts'
 import { settlesBeforeAbort } from '../wait.ts'
 
 /** A request as the mock provider received it. */

@@ -1,11 +1,11 @@
-import { ModelError, messageOf } from '../../errors.ts'
-import type { JsonObject } from '../../messages.ts'
+import { ModelError, messageOf } from '../../core/errors.ts'
+import type { JsonObject } from '../../core/messages.ts'
 import type { CallIds, ScriptedTurn, TurnPlan } from '../script.ts'
 import { planTurn } from '../script.ts'
 import { framingsOf, type MockFault } from './fault.ts'
 import { type BodyItem, type BodyPart, layOut } from './framing.ts'
 import { changesLength, type OutgoingResponse } from './transfer.ts'
-import type { MockWire, ReplyContext, WireFailure } from './wire.ts'
+import type { MockWire, ReplyContext, WireFailure } from './wires/wire.ts'
 
 /** A turn of the mock provider: a `ScriptedTurn`, sent in the wire format the request came in. */
 export interface MockTurn extends ScriptedTurn {

@@ -1,9 +1,9 @@
-import { InvalidOptionError } from '../../errors.ts'
-import { anthropicMessagesWire } from './anthropic-messages.ts'
-import { chatCompletionsWire } from './chat-completions.ts'
-import { geminiGenerateContentWire } from './gemini-generate-content.ts'
-import { responsesWire } from './responses.ts'
-import type { MockWire, WireName } from './wire.ts'
+import { InvalidOptionError } from '../../core/errors.ts'
+import { anthropicMessagesWire } from './wires/anthropic-messages.ts'
+import { chatCompletionsWire } from './wires/chat-completions.ts'
+import { geminiGenerateContentWire } from './wires/gemini-generate-content.ts'
+import { responsesWire } from './wires/responses.ts'
+import type { MockWire, WireName } from './wires/wire.ts'
 
 /** Every wire format the mock provider speaks. A request is the first one's that routes it. */
 const wires: readonly MockWire[] = [chatCompletionsWire, responsesWire, anthropicMessagesWire, geminiGenerateContentWire]

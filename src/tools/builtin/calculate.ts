@@ -1,9 +1,9 @@
 import { createRequire } from 'node:module'
 import type { MathNode } from 'mathjs'
-import { messageOf, show } from '../../errors.ts'
+import { messageOf, show } from '../../core/errors.ts'
 import { type AnyTool, defineTool } from '../tool.ts'
-import { type ExpressionNode, evaluate, percentOperator } from './evaluate.ts'
-import { problem, toText } from './exact-number.ts'
+import { type ExpressionNode, evaluate, percentOperator } from './calculator/evaluate.ts'
+import { problem, toText } from './calculator/exact-number.ts'
 
 /** What `calculate` returns. */
 export interface Calculation {

@@ -1,5 +1,5 @@
-import { show, ToolloopError } from '../../errors.ts'
-import { checkOptionNames, type OptionNames } from '../../option-names.ts'
+import { show, ToolloopError } from '../../core/errors.ts'
+import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import { type AnyTool, defineTool } from '../tool.ts'
 
 /** Where `current_time` takes the time from. */

@@ -1,9 +1,9 @@
 import type { LookupAddress } from 'node:dns'
-import { show, ToolloopError } from '../../errors.ts'
-import { checkOptionNames, type OptionNames } from '../../option-names.ts'
+import { show, ToolloopError } from '../../core/errors.ts'
+import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import { type AnyTool, defineTool, type ToolContext } from '../tool.ts'
-import type { HttpAnswer } from './http-get.ts'
-import { AddressRule } from './public-address.ts'
+import type { HttpAnswer } from './web/http-get.ts'
+import { AddressRule } from './web/public-address.ts'
 
 /** What `fetch_url` may reach, and how much of it. */
 export interface FetchUrlOptions {
@@ -56,7 +56,7 @@ export function fetchUrlTool(options: FetchUrlOptions = {}): AnyTool {
     execute: ({ url, maxBytes = 262_144 }: { url: string; maxBytes?: number }, { signal }: ToolContext): Promise<FetchedPage> =>
       withDeadline(signal, timeoutMs, url, async (limited) => {
         // HTTP, TLS and zlib are loaded by the first fetch.
-        const { get } = await import('./http-get.ts')
+        const { get } = await import('./web/http-get.ts')
         const found = resolveHost === undefined ? {} : { resolveHost }
         return pageOf(await get({ url, maxBytes, wants: mayBeText, rule, ...found, signal: limited }), limited)
       }),
@@ -83,7 +83,7 @@ async function pageOf(
   { url, status, contentType, body, announcedBytes, truncated }: HttpAnswer,
   signal: AbortSignal,
 ): Promise<FetchedPage> {
-  const [{ decodeText, isHtml }, { htmlToText }] = await Promise.all([import('./decode-text.ts'), import('./html-text.ts')])
+  const [{ decodeText, isHtml }, { htmlToText }] = await Promise.all([import('./web/decode-text.ts'), import('./web/html-text.ts')])
   const decoded = body === undefined ? undefined : decodeText(body, contentType)
   if (body === undefined || decoded === undefined) {
     const bytes = body?.length ?? announcedBytes ?? 0

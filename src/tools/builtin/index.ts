@@ -1,4 +1,4 @@
-import { checkOptionNames, type OptionNames } from '../../option-names.ts'
+import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import type { AnyTool } from '../tool.ts'
 import { calculateTool } from './calculate.ts'
 import { currentTimeTool } from './current-time.ts'
@@ -10,9 +10,9 @@ import { searchFilesTool } from './search-files.ts'
 export { type Calculation, calculateTool } from './calculate.ts'
 export { type CurrentTime, type CurrentTimeOptions, currentTimeTool } from './current-time.ts'
 export { type FetchedPage, type FetchUrlOptions, fetchUrlTool } from './fetch-url.ts'
+export type { FileMatch } from './files/search-file.ts'
 export { type FileList, type ListedFile, type ListFilesOptions, listFilesTool } from './list-files.ts'
 export { type FileText, type ReadFileOptions, readFileTool } from './read-file.ts'
-export type { FileMatch } from './search-file.ts'
 export { type SearchFilesOptions, type SearchResult, searchFilesTool } from './search-files.ts'
 
 /** What the built-in tools may see. */

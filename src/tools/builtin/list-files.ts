@@ -1,9 +1,9 @@
 import { lstat } from 'node:fs/promises'
-import { checkOptionNames, type OptionNames } from '../../option-names.ts'
+import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import { type AnyTool, defineTool, type ToolContext } from '../tool.ts'
-import { countLines } from './text-file.ts'
-import { Walk, type WalkEntry } from './walk.ts'
-import { inWorkspace, isFileProblem, Workspace } from './workspace.ts'
+import { countLines } from './files/text-file.ts'
+import { Walk, type WalkEntry } from './files/walk.ts'
+import { inWorkspace, isFileProblem, Workspace } from './files/workspace.ts'
 
 type ListFilesArgs = {
   path?: string

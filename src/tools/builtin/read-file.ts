@@ -1,8 +1,8 @@
-import { show, ToolloopError } from '../../errors.ts'
-import { checkOptionNames, type OptionNames } from '../../option-names.ts'
+import { show, ToolloopError } from '../../core/errors.ts'
+import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import { type AnyTool, defineTool, type ToolContext } from '../tool.ts'
-import { BinaryFileError, readLines } from './text-file.ts'
-import { fileProblem, inWorkspace, Workspace } from './workspace.ts'
+import { BinaryFileError, readLines } from './files/text-file.ts'
+import { fileProblem, inWorkspace, Workspace } from './files/workspace.ts'
 
 type ReadFileArgs = {
   path: string

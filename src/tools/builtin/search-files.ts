@@ -1,10 +1,10 @@
-import { checkOptionNames, type OptionNames } from '../../option-names.ts'
-import { Pauses } from '../pauses.ts'
+import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import { type AnyTool, defineTool, type ToolContext } from '../tool.ts'
-import { createLineFinder } from './line-finder.ts'
-import { type FileMatch, type FileSearch, searchFile } from './search-file.ts'
-import { Walk, type WalkEntry } from './walk.ts'
-import { inWorkspace, isFileProblem, Workspace } from './workspace.ts'
+import { Pauses } from '../yield-to-event-loop.ts'
+import { createLineFinder } from './files/line-finder.ts'
+import { type FileMatch, type FileSearch, searchFile } from './files/search-file.ts'
+import { Walk, type WalkEntry } from './files/walk.ts'
+import { inWorkspace, isFileProblem, Workspace } from './files/workspace.ts'
 
 type SearchFilesArgs = {
   query: string

@@ -1,5 +1,5 @@
-import { ToolloopError } from '../../errors.ts'
-import type { Json, JsonObject } from '../../messages.ts'
+import { ToolloopError } from '../../core/errors.ts'
+import type { Json, JsonObject } from '../../core/messages.ts'
 import { type OperationArguments, own } from './arguments.ts'
 import type { Credentials } from './credentials.ts'
 import { problem } from './document.ts'

@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '../../messages.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 import type { JsonSchema } from '../tool.ts'
 import type { OpenApiDocument } from './document.ts'
 import type { Operation } from './operations.ts'

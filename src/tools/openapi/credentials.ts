@@ -1,5 +1,5 @@
-import { ToolloopError } from '../../errors.ts'
-import { isJsonObject, type JsonObject } from '../../messages.ts'
+import { ToolloopError } from '../../core/errors.ts'
+import { isJsonObject, type JsonObject } from '../../core/messages.ts'
 import { type OpenApiDocument, problem } from './document.ts'
 import { encode } from './serialise.ts'
 

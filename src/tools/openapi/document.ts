@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
-import { messageOf, show, ToolloopError } from '../../errors.ts'
-import { isJsonObject, type JsonObject } from '../../messages.ts'
+import { messageOf, show, ToolloopError } from '../../core/errors.ts'
+import { isJsonObject, type JsonObject } from '../../core/messages.ts'
 
 /** A document that has been read, with what its references stand for. */
 export interface OpenApiDocument {

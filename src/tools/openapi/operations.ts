@@ -1,5 +1,5 @@
-import { messageOf } from '../../errors.ts'
-import { isJsonObject, type Json, type JsonObject } from '../../messages.ts'
+import { messageOf } from '../../core/errors.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 import { type OpenApiDocument, problem } from './document.ts'
 import type { ParameterStyle, Place } from './serialise.ts'
 

@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '../../messages.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 import { isReference, type OpenApiDocument } from './document.ts'
 
 const oneSchema = new Set([

@@ -1,5 +1,5 @@
-import { REDACTED } from '../../log.ts'
-import { isJsonObject, type Json } from '../../messages.ts'
+import { REDACTED } from '../../core/logger.ts'
+import { isJsonObject, type Json } from '../../core/messages.ts'
 
 /** Most characters one character of a secret is written as: `\\\\ud83d\\\\ude00` with two more backslashes each. */
 const longestForm = 18

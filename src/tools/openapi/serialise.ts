@@ -1,5 +1,5 @@
-import { ToolloopError } from '../../errors.ts'
-import { isJsonObject, type Json } from '../../messages.ts'
+import { ToolloopError } from '../../core/errors.ts'
+import { isJsonObject, type Json } from '../../core/messages.ts'
 
 export type Place = 'path' | 'query' | 'header' | 'cookie'
 

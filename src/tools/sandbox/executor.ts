@@ -1,11 +1,11 @@
 import { extname } from 'node:path'
-import { InvalidOptionError, show, ToolloopError } from '../../errors.ts'
-import { checkOptionNames, type OptionNames } from '../../option-names.ts'
-import { Workspace } from '../builtin/workspace.ts'
-import { findIsolation } from './isolation.ts'
-import { ProcessSandbox, type ProcessSandboxOptions } from './process-sandbox.ts'
+import { InvalidOptionError, show, ToolloopError } from '../../core/errors.ts'
+import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
+import { Workspace } from '../builtin/files/workspace.ts'
+import { findIsolation } from './process/isolation.ts'
+import { ProcessSandbox, type ProcessSandboxOptions } from './process/process-sandbox.ts'
 import { checkLimits, type Runtime, type SandboxLimits, type ScriptEnd, type ScriptRun, type ScriptSandbox } from './sandbox.ts'
-import { VmSandbox } from './vm-sandbox.ts'
+import { VmSandbox } from './vm/vm-sandbox.ts'
 
 /** The limits of scripts, and what they may reach. */
 export interface SandboxOptions extends ProcessSandboxOptions {

@@ -1,5 +1,5 @@
-import { InvalidOptionError } from '../../errors.ts'
-import type { JsonObject } from '../../messages.ts'
+import { InvalidOptionError } from '../../core/errors.ts'
+import type { JsonObject } from '../../core/messages.ts'
 
 /**
  * What runs a script: `vm`, a JavaScript engine inside this process that has no files, no network, no clock to wait for and no other process;

@@ -1,5 +1,5 @@
-import { messageOf, show } from '../../errors.ts'
-import { isJsonObject } from '../../messages.ts'
+import { messageOf, show } from '../../core/errors.ts'
+import { isJsonObject } from '../../core/messages.ts'
 import type { Skill, SkillProblem } from './skill.ts'
 
 /** What stands in `SKILL.md`. */

@@ -1,7 +1,7 @@
-import { messageOf, show } from '../../errors.ts'
-import { isJsonObject, type JsonObject } from '../../messages.ts'
+import { messageOf, show } from '../../core/errors.ts'
+import { isJsonObject, type JsonObject } from '../../core/messages.ts'
 import type { Runtime } from '../sandbox/sandbox.ts'
-import { compileUntrusted } from '../schema.ts'
+import { compileUntrusted } from '../schema/schema.ts'
 import { checkTool, type ToolEffect } from '../tool.ts'
 import type { ScriptTool } from './skill.ts'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { textFinder } from '../../../src/tools/builtin/find-text.ts'
+import { textFinder } from '../../../src/tools/builtin/files/find-text.ts'
 
 /** Where `query` stands, all places, those that overlap as well. */
 function placesOf(query: string, text: string, ignoreCase: boolean): number[] {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { htmlToText } from '../../../src/tools/builtin/html-text.ts'
+import { htmlToText } from '../../../src/tools/builtin/web/html-text.ts'
 import { turnsWhile } from '../../event-loop.ts'
 
 const textOf = async (html: string) => (await htmlToText(html)).text

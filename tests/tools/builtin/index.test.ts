@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { builtinTools } from '../../../src/tools/builtin/index.ts'
-import { parametersOf } from '../../../src/tools/json-schema.ts'
 import { ToolRegistry } from '../../../src/tools/registry.ts'
+import { parametersOf } from '../../../src/tools/schema/json-schema.ts'
 import { callTool, errorOf, makeTree } from './workbench.ts'
 
 describe('builtinTools', () => {

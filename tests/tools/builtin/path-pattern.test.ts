@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import picomatch from 'picomatch'
 import { describe, expect, it } from 'vitest'
-import { compileName } from '../../../src/tools/builtin/name-pattern.ts'
-import { compileGlob } from '../../../src/tools/builtin/path-pattern.ts'
+import { compileName } from '../../../src/tools/builtin/files/name-pattern.ts'
+import { compileGlob } from '../../../src/tools/builtin/files/path-pattern.ts'
 
 const matches = (pattern: string, path: string) => compileGlob(pattern).matches(path.split('/'))
 

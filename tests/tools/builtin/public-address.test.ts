@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { AddressRule, isPublicAddress } from '../../../src/tools/builtin/public-address.ts'
+import { AddressRule, isPublicAddress } from '../../../src/tools/builtin/web/public-address.ts'
 
 describe('isPublicAddress', () => {
   it.each(['93.184.216.34', '8.8.8.8', '2606:4700:4700::1111', '::ffff:8.8.8.8', '2a00:1450:4001:830::200e'])('%s is', (address) => {

@@ -2,7 +2,7 @@ import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { Workspace } from '../../../src/tools/builtin/workspace.ts'
+import { Workspace } from '../../../src/tools/builtin/files/workspace.ts'
 import { errorOf, makePipe, makeTree } from './workbench.ts'
 
 /** A workspace beside a folder it must not be left for. */

@@ -1,9 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import type { Json } from '../../../src/messages.ts'
+import type { Json } from '../../../src/core/messages.ts'
 import type { McpCommand, McpServerOptions } from '../../../src/tools/mcp/index.ts'
 import type { ToolSet } from '../../../src/tools/registry.ts'
-import { type ToolCallEnd, ToolRunner } from '../../../src/tools/runner.ts'
+import { type ToolCallEnd, ToolRunner } from '../../../src/tools/tool-runner.ts'
 import { recordingLogger } from '../../hazards/stage.ts'
 import type { Oddity } from './odd-server.ts'
 

@@ -4,7 +4,7 @@ import { accessSync, constants } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { Cgroup, cgroupSettings, findDelegatedCgroup } from '../../../src/tools/sandbox/cgroup.ts'
+import { Cgroup, cgroupSettings, findDelegatedCgroup } from '../../../src/tools/sandbox/process/cgroup.ts'
 import { tempFolder } from '../../cli/temp-folder.ts'
 
 /** Where groups of version 2 are, if this user may make one at the top. */

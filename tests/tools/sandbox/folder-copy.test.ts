@@ -5,11 +5,11 @@ import { chmod, chown, readdir, rename, rm, symlink, truncate, writeFile } from 
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { messageOf } from '../../../src/errors.ts'
+import { messageOf } from '../../../src/core/errors.ts'
 import { type SandboxOptions, SkillsSandboxExecutor } from '../../../src/tools/sandbox/executor.ts'
-import { FolderCopy } from '../../../src/tools/sandbox/folder-copy.ts'
-import { isOpenToAll } from '../../../src/tools/sandbox/host-folders.ts'
-import { findIsolation, findProgram } from '../../../src/tools/sandbox/isolation.ts'
+import { FolderCopy } from '../../../src/tools/sandbox/process/folder-copy.ts'
+import { isOpenToAll } from '../../../src/tools/sandbox/process/host-folders.ts'
+import { findIsolation, findProgram } from '../../../src/tools/sandbox/process/isolation.ts'
 import { tempFolder } from '../../cli/temp-folder.ts'
 
 const isolation = await findIsolation()

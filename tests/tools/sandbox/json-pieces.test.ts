@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Pauses } from '../../../src/tools/pauses.ts'
-import { inTurn, type JsonPieces, readPieces, textOfPieces, toPieces, weightOf } from '../../../src/tools/sandbox/json-pieces.ts'
+import { inTurn, type JsonPieces, readPieces, textOfPieces, toPieces, weightOf } from '../../../src/tools/sandbox/vm/json-pieces.ts'
+import { Pauses } from '../../../src/tools/yield-to-event-loop.ts'
 
 const signal = new AbortController().signal
 

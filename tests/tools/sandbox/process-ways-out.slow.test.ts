@@ -4,10 +4,10 @@ import { createServer } from 'node:net'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest'
-import { deniedCalls } from '../../../src/tools/sandbox/denied-calls.ts'
 import { type SandboxOptions, SkillsSandboxExecutor } from '../../../src/tools/sandbox/executor.ts'
-import { isOpenToAll } from '../../../src/tools/sandbox/host-folders.ts'
-import { findIsolation, findProgram, inside } from '../../../src/tools/sandbox/isolation.ts'
+import { deniedCalls } from '../../../src/tools/sandbox/process/denied-calls.ts'
+import { isOpenToAll } from '../../../src/tools/sandbox/process/host-folders.ts'
+import { findIsolation, findProgram, inside } from '../../../src/tools/sandbox/process/isolation.ts'
 import { tempFolder } from '../../cli/temp-folder.ts'
 
 const isolation = await findIsolation()
@@ -166,7 +166,7 @@ except OSError as error: print(errno.errorcode[error.errno])`
   it('is not run where a folder can be entered and not listed: a pipe in it could be opened by its name', async () => {
     const program = `import { chmodSync, mkdirSync } from 'node:fs'
       import { execFileSync } from 'node:child_process'
-      import { refuseWaysOut } from ${JSON.stringify(new URL('../../../src/tools/sandbox/host-folders.ts', import.meta.url).href)}
+      import { refuseWaysOut } from ${JSON.stringify(new URL('../../../src/tools/sandbox/process/host-folders.ts', import.meta.url).href)}
       const [folder] = process.argv.slice(1)
       const told = (mode) => {
         chmodSync(folder + '/sub', mode)

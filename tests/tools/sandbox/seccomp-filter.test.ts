@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { checkedCalls, deniedCalls, namingCalls } from '../../../src/tools/sandbox/denied-calls.ts'
-import { isFiltered, seccompFilter } from '../../../src/tools/sandbox/seccomp-filter.ts'
+import { checkedCalls, deniedCalls, namingCalls } from '../../../src/tools/sandbox/process/denied-calls.ts'
+import { isFiltered, seccompFilter } from '../../../src/tools/sandbox/process/seccomp-filter.ts'
 
 const archs = { x64: { audit: 0xc000_003e, column: 0 }, arm64: { audit: 0xc000_00b7, column: 1 } } as const
 type Arch = keyof typeof archs

@@ -1,9 +1,9 @@
-import { DecisionList } from '../decision-list.js'
-import { h } from '../dom.js'
+import { DecisionList } from '../ui/decision-list.js'
+import { h } from '../ui/dom.js'
 
 /**
  * Everything that waits for somebody, of all runs.
- * @param {{ live: import('../live.js').Live }} context
+ * @param {{ live: import('../data/live.js').Live }} context
  */
 export function approvalsView({ live }) {
   const heading = h('h1', { tabindex: '-1' }, 'Approvals')

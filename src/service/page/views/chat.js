@@ -1,11 +1,11 @@
-import { messageOf, post } from '../api.js'
-import { DecisionList } from '../decision-list.js'
-import { h, newId, replace } from '../dom.js'
-import { RunFollower } from '../follow-run.js'
-import { ending } from '../format.js'
-import { itemsOf } from '../pending-items.js'
-import { stickToEnd } from '../scroll.js'
-import { Timeline } from '../timeline.js'
+import { messageOf, post } from '../data/api.js'
+import { RunFollower } from '../data/follow-run.js'
+import { ending } from '../data/format.js'
+import { itemsOf } from '../data/pending-items.js'
+import { DecisionList } from '../ui/decision-list.js'
+import { h, newId, replace } from '../ui/dom.js'
+import { stickToEnd } from '../ui/scroll.js'
+import { Timeline } from '../ui/timeline.js'
 
 /** By the tool that is needed. */
 const examples = {
@@ -33,7 +33,7 @@ export class Chat {
   /** @type {{ id: string, follower: RunFollower } | undefined} */
   #run
 
-  /** @param {import('../live.js').Live} live */
+  /** @param {import('../data/live.js').Live} live */
   constructor(live) {
     this.#live = live
     const inputId = newId()

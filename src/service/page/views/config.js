@@ -1,17 +1,17 @@
-import { announce } from '../announce.js'
-import { ApiError, messageOf } from '../api.js'
-import { readConfig, writeConfig } from '../config-file.js'
-import { h, newId, replace } from '../dom.js'
-import { moment } from '../format.js'
-import { lineOfPath } from '../yaml-lines.js'
+import { ApiError, messageOf } from '../data/api.js'
+import { readConfig, writeConfig } from '../data/config-file.js'
+import { moment } from '../data/format.js'
+import { lineOfPath } from '../data/yaml-lines.js'
+import { announce } from '../ui/announce.js'
+import { h, newId, replace } from '../ui/dom.js'
 
-/** @typedef {import('../api.js').Problem} Problem */
+/** @typedef {import('../data/api.js').Problem} Problem */
 
 const hidden = '[redacted]'
 
 /**
  * The configuration file: how it stands, and its text to be changed.
- * @param {{ live: import('../live.js').Live }} context
+ * @param {{ live: import('../data/live.js').Live }} context
  */
 export function configView({ live }) {
   const heading = h('h1', { tabindex: '-1' }, 'Configuration')
@@ -74,7 +74,7 @@ export function configView({ live }) {
     save.disabled = !isChanged
     revert.disabled = !isChanged
   }
-  /** @param {import('../config-file.js').ConfigFile} file */
+  /** @param {import('../data/config-file.js').ConfigFile} file */
   const take = (file) => {
     reloads = file.state.reloads
     errorAt = file.state.lastError?.at

@@ -1,15 +1,15 @@
-import { putEntry } from '../config-file.js'
-import { openFormDialog } from '../form-dialog.js'
-import { fromValues, settingsOf, toValues } from '../model-settings.js'
-import { testModel } from '../test-model.js'
+import { putEntry } from '../data/config-file.js'
+import { fromValues, settingsOf, toValues } from '../data/model-settings.js'
+import { testModel } from '../data/test-model.js'
+import { openFormDialog } from '../ui/form-dialog.js'
 
-/** @typedef {import('../model-settings.js').ModelEntry} ModelEntry */
+/** @typedef {import('../data/model-settings.js').ModelEntry} ModelEntry */
 
 /**
  * Asks for the settings of a model, and saves them.
  * @param {string | undefined} name Undefined: a new one; `''`: the current one, where the configuration has it in place.
  * @param {ModelEntry | undefined} entry
- * @param {{ config: any, save: import('./models.js').Save }} configuration
+ * @param {{ config: any, save: import('../data/config-file.js').Save }} configuration
  */
 export function openModelDialog(name, entry, { config, save }) {
   const values = toValues(entry)

@@ -1,21 +1,21 @@
-import { announce } from '../announce.js'
-import { ApiError, messageOf } from '../api.js'
-import { readConfig, writeConfig } from '../config-file.js'
-import { h, replace } from '../dom.js'
-import { describeModel, keyVariable, settingsOf } from '../model-settings.js'
-import { notice } from '../notice.js'
-import { action, replaceKeepingFocus } from '../refocus.js'
-import { testInto } from '../test-model.js'
+import { ApiError, messageOf } from '../data/api.js'
+import { readConfig, writeConfig } from '../data/config-file.js'
+import { describeModel, keyVariable, settingsOf } from '../data/model-settings.js'
+import { testInto } from '../data/test-model.js'
+import { announce } from '../ui/announce.js'
+import { h, replace } from '../ui/dom.js'
+import { notice } from '../ui/notice.js'
+import { action, replaceKeepingFocus } from '../ui/refocus.js'
 import { openModelDialog } from './model-dialog.js'
 import { keyLine, openProviderDialog, providerCards } from './providers.js'
 
-/** @typedef {import('../model-settings.js').ModelEntry} ModelEntry */
-/** @typedef {import('../config-file.js').ConfigFile} ConfigFile */
-/** @typedef {(change: (config: any) => void, said: string) => Promise<void>} Save Saves the configuration as `change` makes it. */
+/** @typedef {import('../data/model-settings.js').ModelEntry} ModelEntry */
+/** @typedef {import('../data/config-file.js').ConfigFile} ConfigFile */
+/** @typedef {import('../data/config-file.js').Save} Save */
 
 /**
  * Which model answers, which others there are, and what providers they come from.
- * @param {{ live: import('../live.js').Live }} context
+ * @param {{ live: import('../data/live.js').Live }} context
  */
 export function modelsView({ live }) {
   const heading = h('h1', { tabindex: '-1' }, 'Models and providers')

@@ -1,12 +1,12 @@
-import { putEntry } from '../config-file.js'
-import { h } from '../dom.js'
-import { openFormDialog } from '../form-dialog.js'
-import { settingsOf } from '../model-settings.js'
-import { action } from '../refocus.js'
-import { testModel } from '../test-model.js'
+import { putEntry } from '../data/config-file.js'
+import { settingsOf } from '../data/model-settings.js'
+import { testModel } from '../data/test-model.js'
+import { h } from '../ui/dom.js'
+import { openFormDialog } from '../ui/form-dialog.js'
+import { action } from '../ui/refocus.js'
 
 /** @typedef {Record<string, any>} ProviderSettings */
-/** @typedef {import('./models.js').Save} Save */
+/** @typedef {import('../data/config-file.js').Save} Save */
 /** @typedef {import('../types.js').Provider} Provider */
 
 const ownFields = ['driver', 'baseURL', 'apiKeyEnv', 'apiKeyOptional']
@@ -119,7 +119,7 @@ export function openProviderDialog(name, config, save) {
   /** @type {ProviderSettings} */
   const settings = (name === undefined ? undefined : config.providers?.[name]) ?? {}
   const others = Object.entries(settings).filter(([key]) => !ownFields.includes(key))
-  /** @type {import('../model-settings.js').ModelEntry[]} */
+  /** @type {import('../data/model-settings.js').ModelEntry[]} */
   const entries = Object.values(config.models ?? {})
   const models = entries.map(settingsOf).flatMap((one) => (one.provider === name && one.model ? [String(one.model)] : []))
   openFormDialog({

@@ -1,18 +1,18 @@
-import { messageOf, post } from '../api.js'
-import { DecisionList } from '../decision-list.js'
-import { h, newId, replace, setText } from '../dom.js'
-import { RunFollower } from '../follow-run.js'
-import { clock, count, duration, ending } from '../format.js'
-import { icon } from '../icons.js'
-import { itemsOf } from '../pending-items.js'
-import { Timeline } from '../timeline.js'
-import { showBadge } from './runs.js'
+import { messageOf, post } from '../data/api.js'
+import { RunFollower } from '../data/follow-run.js'
+import { clock, count, duration, ending } from '../data/format.js'
+import { itemsOf } from '../data/pending-items.js'
+import { DecisionList } from '../ui/decision-list.js'
+import { h, newId, replace, setText } from '../ui/dom.js'
+import { icon } from '../ui/icons.js'
+import { showBadge } from '../ui/run-badge.js'
+import { Timeline } from '../ui/timeline.js'
 
-/** @typedef {import('../follow-run.js').RunWithResult} RunWithResult */
+/** @typedef {import('../data/follow-run.js').RunWithResult} RunWithResult */
 
 /**
  * One run: what was asked, everything that happened, what it waits for, and ways to steer it.
- * @param {import('../live.js').Live} live
+ * @param {import('../data/live.js').Live} live
  * @param {string} id
  */
 export function runDetail(live, id) {

@@ -1,9 +1,10 @@
-import { callCard } from '../call-card.js'
-import { h, renderList, setText } from '../dom.js'
-import { clock, count, ending } from '../format.js'
+import { clock, count } from '../data/format.js'
+import { callCard } from '../ui/call-card.js'
+import { h, renderList, setText } from '../ui/dom.js'
+import { showBadge } from '../ui/run-badge.js'
 import { runDetail } from './run.js'
 
-/** @typedef {import('../live.js').Live} Live */
+/** @typedef {import('../data/live.js').Live} Live */
 /** @typedef {import('../types.js').Run} Run */
 
 /**
@@ -104,25 +105,6 @@ function updateItem(item, run, isSelected) {
 }
 
 /**
- * @param {Element} badge
- * @param {Pick<Run, 'status' | 'stopReason'>} run
- */
-export function showBadge(badge, { status, stopReason }) {
-  const kind =
-    status === 'done'
-      ? stopReason === 'answered' || stopReason === 'stopped'
-        ? 'good'
-        : stopReason === 'aborted'
-          ? 'off'
-          : 'bad'
-      : status === 'paused'
-        ? 'wait'
-        : status
-  badge.className = `badge ${kind}`
-  setText(badge, status === 'running' ? 'running' : status === 'paused' ? 'waiting' : ending(stopReason))
-}
-
-/**
  * The latest calls of all runs, as they happen.
  * @param {Live} live
  */
@@ -140,9 +122,9 @@ function activity(live) {
     empty,
     list,
   )
-  /** @type {WeakMap<HTMLElement, (call: import('../calls.js').Call) => void>} */
+  /** @type {WeakMap<HTMLElement, (call: import('../data/calls.js').Call) => void>} */
   const updates = new WeakMap()
-  /** @param {import('../calls.js').Call} call */
+  /** @param {import('../data/calls.js').Call} call */
   const linkTo = ({ topRunId }) => ({ href: `#/runs/${encodeURIComponent(topRunId)}`, words: live.run(topRunId)?.input || 'Its run' })
   const unsubscribe = live.onChange(() => {
     const calls = live.calls.latest

@@ -1,7 +1,7 @@
-import { ask, messageOf } from '../api.js'
-import { longText } from '../call-card.js'
-import { h, newId, renderList, replace, setText } from '../dom.js'
-import { count } from '../format.js'
+import { ask, messageOf } from '../data/api.js'
+import { count } from '../data/format.js'
+import { longText } from '../ui/call-card.js'
+import { h, newId, renderList, replace, setText } from '../ui/dom.js'
 
 /** @typedef {import('../types.js').Tool} Tool */
 /** @typedef {import('../types.js').Skill} Skill */
@@ -16,7 +16,7 @@ const sources = { configured: 'from the configuration', project: 'from the proje
 
 /**
  * The tools and skills of the agent, with what they take and what they say.
- * @param {{ live: import('../live.js').Live }} context
+ * @param {{ live: import('../data/live.js').Live }} context
  */
 export function toolsView({ live }) {
   const filterId = newId()

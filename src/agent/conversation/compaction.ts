@@ -1,0 +1,166 @@
+import { type MessageInput, toChatMessages } from '../../core/message-input.ts'
+import { type ChatMessage, isToolResult, type ToolResultMessage, textOf } from '../../core/messages.ts'
+import { estimateTokens } from '../../models/usage.ts'
+
+/** What is left out of a conversation when it is sent: nothing at first. Plain data. */
+export interface Compaction {
+  /** Messages before this position are left out, but for system messages and the task. */
+  from: number
+  /** Long results before this position are shortened. */
+  shortenBefore: number
+  /** What is said of the messages that are left out. */
+  summary?: string
+}
+
+/** How long a conversation may be, and how that is estimated. */
+export interface CompactionSize {
+  /** What is left should be at most so many tokens. */
+  tokens: number
+  /** Tokens of a message. Default: `estimateTokens`. */
+  estimate?(message: ChatMessage): number
+}
+
+export const noCompaction: Compaction = { from: 0, shortenBefore: 0 }
+
+/** Most characters an old result keeps when results are shortened. */
+const shortResult = 1_000
+
+/** The conversation as it is sent: calls and results whole, system messages kept, and the task that is being worked on. */
+export function compacted(messages: readonly ChatMessage[], { from, shortenBefore, summary }: Compaction): readonly ChatMessage[] {
+  if (from === 0 && shortenBefore === 0) return messages
+  const kept: ChatMessage[] = []
+  const task = taskBefore(messages, from)
+  let leftOut = 0
+  for (let at = 0; at < from; at++) {
+    const message = messages[at]
+    if (message === undefined || isKept(message, at, task)) continue
+    leftOut += readNotice(message)?.count ?? 1
+  }
+  for (let at = 0; at < from; at++) {
+    const message = messages[at]
+    if (message?.role === 'system') kept.push(message)
+  }
+  if (leftOut > 0) kept.push(notice(leftOut, summary))
+  const asked = task === undefined ? undefined : messages[task]
+  if (asked !== undefined) kept.push(asked)
+  for (let at = from; at < messages.length; at++) {
+    const message = messages[at]
+    if (message !== undefined) kept.push(at < shortenBefore && isToolResult(message) ? shortened(message) : message)
+  }
+  return kept
+}
+
+/**
+ * What more has to be left out so that the conversation fits: first old results are shortened, then the oldest rounds go. The last round
+ * stays, also where it alone is too long. Returns `current` when nothing more can be done.
+ */
+export function planCompaction(
+  messages: readonly ChatMessage[],
+  current: Compaction,
+  { tokens, estimate = estimateTokens }: CompactionSize,
+): Compaction {
+  const fits = (plan: Compaction) => sizeOf(compacted(messages, plan), estimate) <= tokens
+  const starts = roundStarts(messages)
+  const last = starts.at(-1) ?? 0
+  const shorter = shortensAny(messages, current, last) ? { ...current, shortenBefore: last } : current
+  if (fits(shorter)) return shorter
+  const cuts = starts.filter((start) => start > current.from && leavesOutMore(messages, current.from, start))
+  // Sizes only fall from cut to cut, so that the first that fits can be searched for by halves.
+  let [low, high] = [0, cuts.length - 1]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (fits({ ...shorter, from: cuts[middle] ?? 0 })) high = middle
+    else low = middle + 1
+  }
+  const cut = cuts[low]
+  return cut === undefined ? shorter : { ...shorter, from: cut }
+}
+
+/** The messages that `next` leaves out and `current` did not; what was said of those before comes first. */
+export function newlyLeftOut(messages: readonly ChatMessage[], current: Compaction, next: Compaction): ChatMessage[] {
+  const task = taskBefore(messages, next.from)
+  const out = messages.slice(current.from, next.from).filter((message, at) => !isKept(message, at + current.from, task))
+  return current.summary === undefined ? out : [notice(current.from, current.summary), ...out]
+}
+
+/** What notices among the messages say of those before them. */
+export function earlierSummary(messages: readonly ChatMessage[]): string | undefined {
+  const told = messages.flatMap((message) => readNotice(message)?.summary ?? [])
+  return told.length === 0 ? undefined : told.join('\n')
+}
+
+export function sizeOf(messages: readonly ChatMessage[], estimate: (message: ChatMessage) => number = estimateTokens): number {
+  return messages.reduce((sum, message) => sum + estimate(message), 0)
+}
+
+/**
+ * A conversation that fits into so many tokens, to be stored or passed on in place of the long one: old results shortened, then the oldest
+ * rounds left out, calls and results whole, system messages and the task kept. The whole conversation where it fits; done twice, it
+ * changes nothing more. The last round stays whole, also where it alone is too long. Throws `invalid_message`.
+ */
+export function compactMessages(given: readonly MessageInput[], size: CompactionSize): readonly ChatMessage[] {
+  const messages = toChatMessages(given)
+  if (sizeOf(messages, size.estimate) <= size.tokens) return messages
+  const plan = planCompaction(messages, noCompaction, size)
+  const summary = earlierSummary(messages.slice(0, plan.from))
+  return compacted(messages, summary === undefined ? plan : { ...plan, summary })
+}
+
+/** Where a cut parts nothing that belongs together: at every message but results. */
+function roundStarts(messages: readonly ChatMessage[]): number[] {
+  return messages.flatMap((message, at) => (isToolResult(message) || message.role === 'system' ? [] : [at]))
+}
+
+/** The user's message that the rounds after `from` are about, where it would be left out with what came before. */
+function taskBefore(messages: readonly ChatMessage[], from: number): number | undefined {
+  const isTask = (message: ChatMessage) => message.role === 'user' && readNotice(message) === undefined
+  if (messages.slice(from).some(isTask)) return undefined
+  const at = messages.slice(0, from).findLastIndex(isTask)
+  return at === -1 ? undefined : at
+}
+
+function isKept(message: ChatMessage, at: number, task: number | undefined): boolean {
+  return message.role === 'system' || at === task
+}
+
+function leavesOutMore(messages: readonly ChatMessage[], from: number, to: number): boolean {
+  const task = taskBefore(messages, to)
+  return messages.slice(from, to).some((message, at) => !isKept(message, at + from, task) && readNotice(message) === undefined)
+}
+
+function shortensAny(messages: readonly ChatMessage[], { from, shortenBefore }: Compaction, to: number): boolean {
+  return messages.slice(Math.max(from, shortenBefore), to).some((message) => isToolResult(message) && shortened(message) !== message)
+}
+
+const short = new WeakMap<ToolResultMessage, ToolResultMessage>()
+
+/** The same result with the middle of its text left out; the same object each time, so that it is converted for a provider once. */
+function shortened(message: ToolResultMessage): ToolResultMessage {
+  const known = short.get(message)
+  if (known !== undefined) return known
+  const text = textOf(message.content)
+  const isShort =
+    text.length <= shortResult && (typeof message.content === 'string' || message.content.every(({ type }) => type === 'text'))
+  const result = isShort ? message : Object.freeze({ ...message, content: shortText(text) })
+  if (Object.isFrozen(message)) short.set(message, result)
+  return result
+}
+
+function shortText(text: string): string {
+  if (text.length <= shortResult) return text
+  const half = shortResult / 2 - 50
+  const middle = `\n… [${text.length - 2 * half} characters left out] …\n`
+  return `${text.slice(0, half)}${middle}${text.slice(-half)}`.toWellFormed()
+}
+
+function notice(count: number, summary: string | undefined): ChatMessage {
+  const what = `[${count} earlier ${count === 1 ? 'message was' : 'messages were'} left out to save space.`
+  return Object.freeze({ role: 'user', content: summary === undefined ? `${what}]` : `${what} In short:]\n${summary}` })
+}
+
+function readNotice({ role, content }: ChatMessage): { count: number; summary?: string } | undefined {
+  if (role !== 'user' || typeof content !== 'string' || !content.startsWith('[')) return undefined
+  const found = /^\[(\d+) earlier messages? (?:was|were) left out to save space\.(?:\]$| In short:\]\n([\s\S]*)$)/.exec(content)
+  if (found === null) return undefined
+  return { count: Number(found[1]), ...(found[2] === undefined ? {} : { summary: found[2] }) }
+}

@@ -1,0 +1,227 @@
+import { frozenMessage, type MessageInput, toChatMessages } from '../../core/message-input.ts'
+import { type ChatMessage, type Content, hasToolCalls, isToolResult, type ToolCall, type ToolResultMessage } from '../../core/messages.ts'
+import { type Compaction, compacted, noCompaction } from './compaction.ts'
+
+/** What had to be put right in a conversation that was handed in. All zero for a valid one. */
+export interface Healing {
+  /** Calls without a result that were given one. */
+  answeredCalls: number
+  /** Results without a call, or second results of one call, that were left out. */
+  droppedResults: number
+  /** Results that stood elsewhere and were moved behind their call. */
+  movedResults: number
+  /** Calls whose id was missing or already taken. */
+  renamedCalls: number
+}
+
+const noResult = 'No result was recorded for this call.'
+
+/**
+ * The conversation of a run, and the one place that keeps its rule: every call has exactly one result, right behind the message that
+ * made it, in the order of the calls; ids are unique. Messages are frozen copies, so what was handed in or out can't change it.
+ */
+export class History {
+  readonly #messages: ChatMessage[] = []
+  /** The same list as `#messages` while nothing is left out. */
+  #visible = this.#messages
+  #compaction = noCompaction
+  readonly #ids = new Set<string>()
+  /** Calls of the last assistant message that have no result yet, by id. */
+  readonly #open = new Map<string, ToolCall>()
+  readonly healing: Healing = { answeredCalls: 0, droppedResults: 0, movedResults: 0, renamedCalls: 0 }
+  #prefix: number
+  #earlier = 0
+
+  /**
+   * `instructions` becomes the first message, unless the conversation already begins with it. Its first `earlier` messages are from
+   * before. Throws `invalid_message`.
+   */
+  constructor(given: readonly MessageInput[] = [], instructions?: string, earlier = 0) {
+    const conversation = toChatMessages(given)
+    const [first] = conversation
+    const isThere = first?.role === 'system' && first.content === instructions
+    if (instructions !== undefined && !isThere) this.#push(frozenMessage({ role: 'system', content: instructions }))
+    this.#prefix = this.#messages.length
+    this.#load(conversation, earlier)
+  }
+
+  /** How many messages of the list, without the instructions, are from earlier: not as many as were given, where those were healed. */
+  get earlier(): number {
+    return this.#earlier
+  }
+
+  /** The list to send to a model: grows as the run goes on, and is replaced by a shorter one when the conversation is compacted. */
+  get messages(): readonly ChatMessage[] {
+    return this.#visible
+  }
+
+  /** Every message, the instructions included, whatever is left out when it is sent. */
+  get whole(): readonly ChatMessage[] {
+    return this.#messages
+  }
+
+  /** What is left out of `messages`; positions are those of `whole`. */
+  get compaction(): Compaction {
+    return this.#compaction
+  }
+
+  compact(compaction: Compaction): void {
+    this.#compaction = compaction
+    this.#visible = [...compacted(this.#messages, compaction)]
+  }
+
+  get length(): number {
+    return this.#messages.length - this.#prefix
+  }
+
+  get healed(): boolean {
+    return Object.values(this.healing).some((count) => count > 0)
+  }
+
+  /** The messages from position `from` on, without the instructions, in a new list. */
+  slice(from = 0): ChatMessage[] {
+    return this.#messages.slice(this.#prefix + from)
+  }
+
+  /** Other instructions in place of those there are. */
+  instruct(instructions: string | undefined): void {
+    const first = instructions === undefined ? [] : [frozenMessage<ChatMessage>({ role: 'system', content: instructions })]
+    const shift = first.length - this.#prefix
+    this.#messages.splice(0, this.#prefix, ...first)
+    this.#prefix = first.length
+    const { from, shortenBefore } = this.#compaction
+    if (this.#visible !== this.#messages) {
+      this.compact({ ...this.#compaction, from: Math.max(0, from + shift), shortenBefore: Math.max(0, shortenBefore + shift) })
+    }
+  }
+
+  /** Takes over a message that holds no result, and freezes it. Calls still open are answered first, so the list stays valid. */
+  append(message: ChatMessage): void {
+    this.closeOpenCalls(noResult)
+    if (hasToolCalls(message)) {
+      for (const call of message.toolCalls) {
+        this.#ids.add(call.id)
+        this.#open.set(call.id, call)
+      }
+    }
+    this.#push(frozenMessage(message))
+  }
+
+  /** Takes over messages of any kind, put in order like those a conversation begins with. */
+  extend(messages: readonly MessageInput[]): void {
+    this.#load(toChatMessages(messages), 0)
+  }
+
+  /** Takes over the result of an open call; false, and nothing appended, when there is no such call. */
+  appendResult(result: ToolResultMessage): boolean {
+    if (!this.#open.delete(result.toolCallId)) return false
+    this.#push(frozenMessage(result))
+    return true
+  }
+
+  /** Gives every open call `content` as its result, but for those in `except`. */
+  closeOpenCalls(content: Content, except: ReadonlySet<string> = new Set()): void {
+    for (const {
+      id,
+      function: { name },
+    } of [...this.#open.values()]) {
+      if (!except.has(id)) this.appendResult({ role: 'tool', content, toolCallId: id, name, isError: true })
+    }
+  }
+
+  /** The calls with ids that are there, legal and not yet used in this conversation. The same calls always get the same ids. */
+  withUniqueIds<Call extends ToolCall>(calls: readonly Call[]): Call[] {
+    const taken = new Set<string>()
+    return calls.map((call, index) => {
+      const wanted = call.id === '' ? `call_${this.#messages.length}_${index}` : call.id
+      let id = wanted
+      for (let n = 2; this.#ids.has(id) || taken.has(id); n++) id = `${wanted}_${n}`
+      taken.add(id)
+      return id === call.id ? call : { ...call, id }
+    })
+  }
+
+  #push(message: ChatMessage): void {
+    this.#messages.push(message)
+    if (this.#visible !== this.#messages) this.#visible.push(message)
+  }
+
+  #load(conversation: readonly ChatMessage[], given: number): void {
+    const results = new ResultIndex(conversation)
+    const countEarlier = (position: number) => {
+      if (position < given) this.#earlier = this.length
+    }
+    conversation.forEach((message, position) => {
+      if (isToolResult(message)) return
+      if (!hasToolCalls(message)) {
+        this.append(message)
+        countEarlier(position)
+        return
+      }
+      const calls = this.withUniqueIds(message.toolCalls)
+      const renamed = calls.some((call, index) => call !== message.toolCalls[index])
+      this.append(renamed ? { ...message, toolCalls: calls } : message)
+      countEarlier(position)
+      message.toolCalls.forEach((given, index) => {
+        const call = calls[index] ?? given
+        if (call !== given) this.healing.renamedCalls++
+        const found = results.take(given.id, position, index)
+        if (found === undefined) {
+          this.healing.answeredCalls++
+          this.appendResult({ role: 'tool', content: noResult, toolCallId: call.id, name: call.function.name, isError: true })
+          return
+        }
+        if (found.moved) this.healing.movedResults++
+        this.appendResult(call.id === found.message.toolCallId ? found.message : { ...found.message, toolCallId: call.id })
+        countEarlier(found.position)
+      })
+    })
+    this.healing.droppedResults = results.left
+  }
+}
+
+/**
+ * Finds the result that belongs to a call: the first one with its id that stands behind it and before the id is used again. What stands
+ * before every use of its id was misplaced, and still belongs to the first.
+ */
+class ResultIndex {
+  readonly #byId = new Map<string, { message: ToolResultMessage; position: number }[]>()
+  readonly #callPositions = new Map<string, number[]>()
+  readonly #conversation: readonly ChatMessage[]
+  left = 0
+
+  constructor(conversation: readonly ChatMessage[]) {
+    this.#conversation = conversation
+    conversation.forEach((message, position) => {
+      if (isToolResult(message)) {
+        push(this.#byId, message.toolCallId, { message, position })
+        this.left++
+      } else if (hasToolCalls(message)) for (const { id } of message.toolCalls) push(this.#callPositions, id, position)
+    })
+  }
+
+  take(id: string, callPosition: number, callIndex: number): { message: ToolResultMessage; position: number; moved: boolean } | undefined {
+    const candidates = this.#byId.get(id)
+    if (candidates === undefined) return undefined
+    const uses = this.#callPositions.get(id) ?? []
+    const nextUse = uses.find((position) => position > callPosition) ?? Number.POSITIVE_INFINITY
+    const from = uses[0] === callPosition ? -1 : callPosition
+    const at = candidates.findIndex(({ position }) => position > from && position < nextUse)
+    const [found] = at === -1 ? [] : candidates.splice(at, 1)
+    if (found === undefined) return undefined
+    this.left--
+    return { ...found, moved: found.position !== this.#expectedPosition(callPosition, callIndex) }
+  }
+
+  /** Where the result of the call at `callIndex` stands in a valid conversation. */
+  #expectedPosition(callPosition: number, callIndex: number): number {
+    const expected = callPosition + 1 + callIndex
+    return this.#conversation[expected]?.role === 'tool' ? expected : Number.NaN
+  }
+}
+
+function push<T>(map: Map<string, T[]>, key: string, item: T): void {
+  const list = map.get(key)
+  if (list === undefined) map.set(key, [item])
+  else list.push(item)
+}

@@ -1,0 +1,58 @@
+import { InvalidOptionError } from '../../core/errors.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
+import type { PendingItem } from '../types.ts'
+
+/** What was decided on a pending item; made from it: `{ ...item, approved: true }`. Plain JSON. */
+export type Decision = Pick<PendingItem, 'toolCallId' | 'fingerprint'> & Verdict
+
+/** What was decided, by the kind of the item. */
+export type Verdict =
+  /** Run it; with other arguments, where `args` are given. `remember`: the same call needs no approval any more. */
+  | { approved: true; args?: JsonObject; remember?: boolean }
+  /** Don't; the model is told why. Also for questions nobody will answer, and calls the caller will not run. */
+  | { approved: false; reason?: string }
+  /** What the caller's own tool returned, or how it failed. */
+  | { result: Json; isError?: boolean }
+  /** The answer to a question: its tool is called again, with `ctx.answer`. */
+  | { answer: Json }
+
+/** Names one call of one run with its arguments: a decision made for another one doesn't bear it. */
+export function fingerprintOf(runId: string, { toolCallId, tool, args }: Pick<PendingItem, 'toolCallId' | 'tool' | 'args'>): string {
+  return hashOf([runId, toolCallId, tool, args])
+}
+
+/** Names a tool with arguments, whichever run calls it: what a remembered approval is good for. */
+export function approvalKey(tool: string, args: JsonObject): string {
+  return hashOf([tool, args])
+}
+
+/** The same for the same value, whatever the order of its keys. */
+export function hashOf(value: Json): string {
+  // Loaded when somebody has to decide: it is a good part of what importing this package costs.
+  const { createHash } = process.getBuiltinModule('node:crypto')
+  return createHash('sha256')
+    .update(JSON.stringify(sorted(value)))
+    .digest('base64url')
+}
+
+/** A copy in which the keys of every object are in order. `JSON.stringify` calls a function for each value several times as slowly. */
+export function sorted(value: Json): Json {
+  if (Array.isArray(value)) return value.map(sorted)
+  if (!isJsonObject(value)) return value
+  const fields = Object.entries(value).map(([key, item]): [string, Json] => [key, sorted(item)])
+  return Object.fromEntries(fields.sort(([a], [b]) => (a < b ? -1 : 1)))
+}
+
+/** Throws `invalid_option` for a decision that is none, or none on such an item. */
+export function checkDecision(decision: unknown, { kind }: Pick<PendingItem, 'kind'>, where: string): void {
+  const got = isJsonObject(decision) ? decision : {}
+  const { approved, args, reason } = got
+  if (reason !== undefined && typeof reason !== 'string') throw new InvalidOptionError(`${where}.reason`, 'a text', reason)
+  if (args !== undefined && !isJsonObject(args)) throw new InvalidOptionError(`${where}.args`, 'an object', args)
+  if (approved === false) return
+  if (kind === 'approval' && approved !== true) throw new InvalidOptionError(`${where}.approved`, 'true or false', approved)
+  if (kind === 'client_tool' && got.result === undefined) {
+    throw new InvalidOptionError(where, 'the `result` of the tool, or `approved: false`', decision)
+  }
+  if (kind === 'question' && got.answer === undefined) throw new InvalidOptionError(where, 'an `answer`, or `approved: false`', decision)
+}

@@ -1,0 +1,109 @@
+import { InvalidOptionError } from '../../core/errors.ts'
+import type { Logger } from '../../core/logger.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
+import { prepareArguments } from '../../tools/arguments.ts'
+import type { ToolSet } from '../../tools/registry.ts'
+import type { PendingItem } from '../types.ts'
+import { checkDecision, type Decision, fingerprintOf, type Verdict } from './decisions.ts'
+
+/** A paused run as plain JSON: to be stored, and given to `resume` in any process. What it holds is for no one's eyes but the program's. */
+export interface RunState {
+  version: 1
+  runId: string
+  /** What it was started with. */
+  input: Json
+  /** What its steps have come to, by key. */
+  steps: { [key: string]: Json }
+  /** What was decided so far, by the place in the run that waits for it. */
+  decisions: { [place: string]: Json }
+  /** Since when the run waits at a place, in milliseconds since 1970. */
+  waitingSince: { [place: string]: number }
+  pending: PendingItem[]
+}
+
+/** A copy of the state. Throws `invalid_option` for anything else. */
+export function readState(state: unknown): RunState {
+  const fail = (expected: string, got: unknown): never => {
+    throw new InvalidOptionError('state', `the \`state\` of a paused run's result${expected}`, got)
+  }
+  if (!isJsonObject(state)) return fail('', state)
+  const { version, runId, input, steps, decisions, waitingSince, pending } = state
+  if (version !== 1) fail(' of version 1', version)
+  const isWhole = typeof runId === 'string' && [input, steps, decisions, waitingSince].every(isJsonObject) && Array.isArray(pending)
+  if (!isWhole) fail(', whole', Object.keys(state))
+  return JSON.parse(JSON.stringify(state))
+}
+
+/** A state that is about to be gone on from. Whether something has waited too long is judged once, by the time of the decisions. */
+export interface DecidedState extends RunState {
+  asOf: number
+}
+
+export interface DecisionTerms {
+  registry: ToolSet
+  logger: Logger
+  /** How long a decision is waited for, in milliseconds. Default: for ever. */
+  timeoutMs?: number | undefined
+}
+
+/**
+ * The state with the decisions that are for it. One on a call that doesn't wait, was made for other arguments or another run, or comes
+ * after an earlier one or too late, is passed over and logged. Rejects with `invalid_option` for one that can't be carried out; nothing has
+ * happened then.
+ */
+export async function decide(
+  state: RunState,
+  decisions: readonly Decision[],
+  { registry, logger, timeoutMs = Number.POSITIVE_INFINITY }: DecisionTerms,
+): Promise<DecidedState> {
+  if (!Array.isArray(decisions)) throw new InvalidOptionError('decisions', 'an array', decisions)
+  const now = Date.now()
+  const taken: RunState['decisions'] = {}
+  for (const [at, decision] of decisions.entries()) {
+    const where = `decisions[${at}]`
+    if (typeof decision !== 'object' || decision === null) {
+      throw new InvalidOptionError(where, 'a pending item with what was decided', decision)
+    }
+    const item = state.pending.find(({ toolCallId }) => toolCallId === decision.toolCallId)
+    const isOpen = item !== undefined && !Object.hasOwn(taken, item.place) && decision.fingerprint === fingerprintOf(state.runId, item)
+    if (!isOpen || now - (state.waitingSince[item.place] ?? 0) >= timeoutMs) {
+      logger.warn({ runId: state.runId, toolCallId: String(decision.toolCallId) }, 'a decision was passed over: no call waits for it')
+      continue
+    }
+    checkDecision(decision, item, where)
+    await checkArguments(decision, item, registry, where)
+    taken[item.place] = JSON.parse(JSON.stringify(verdictOf(decision, item)))
+  }
+  return { ...state, decisions: { ...state.decisions, ...taken }, asOf: now }
+}
+
+/** Whether resuming carries anything out: something was decided, or has waited for longer than it may. */
+export function goesOn({ pending, decisions, waitingSince, asOf }: DecidedState, timeoutMs: number = Number.POSITIVE_INFINITY): boolean {
+  return pending.some(({ place }) => Object.hasOwn(decisions, place) || asOf - (waitingSince[place] ?? asOf) >= timeoutMs)
+}
+
+/** The arguments a call is to be run with instead of its own; undefined where nobody changed them. */
+function editedArguments(decision: Decision, { args }: PendingItem): JsonObject | undefined {
+  const given = 'args' in decision ? decision.args : undefined
+  const { isDeepStrictEqual } = process.getBuiltinModule('node:util')
+  return given === undefined || isDeepStrictEqual(given, args) ? undefined : given
+}
+
+async function checkArguments(decision: Decision, item: PendingItem, registry: ToolSet, where: string): Promise<void> {
+  const tool = registry.get(item.tool)
+  const args = editedArguments(decision, item)
+  if (tool === undefined || args === undefined) return
+  const prepared = await prepareArguments(tool, JSON.stringify(args))
+  if (!prepared.ok) throw new InvalidOptionError(`${where}.args`, `arguments of \`${item.tool}\` (${prepared.problem.message})`, args)
+}
+
+/** Without what was only copied from the pending item. */
+function verdictOf(decision: Decision, item: PendingItem): Verdict {
+  if ('approved' in decision && !decision.approved) {
+    return { approved: false, ...(decision.reason === undefined ? {} : { reason: decision.reason }) }
+  }
+  if ('result' in decision) return { result: decision.result, ...(decision.isError === true ? { isError: true } : {}) }
+  if ('answer' in decision) return { answer: decision.answer }
+  const args = editedArguments(decision, item)
+  return { approved: true, ...(args === undefined ? {} : { args }), ...(decision.remember === true ? { remember: true } : {}) }
+}

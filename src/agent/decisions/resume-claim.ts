@@ -1,0 +1,52 @@
+import { ToolloopError } from '../../core/errors.ts'
+import { hashOf } from './decisions.ts'
+import type { RunState } from './paused-run.ts'
+
+/** A paused state that is about to be gone on from. */
+export interface ResumeClaim {
+  runId: string
+  /** The same for every copy of this state, and for no other: a later pause of the same run has another one. */
+  key: string
+}
+
+/** Says whether this caller is the one that goes on: true for the first that asks with a key, false for every later one. */
+export type Claim = (claim: ResumeClaim) => boolean | Promise<boolean>
+
+/** The run that is about to go on. */
+interface ResumedRun {
+  readonly interruption: 'aborted' | 'deadline' | undefined
+  readonly abortError: ToolloopError | undefined
+  untilInterrupted<T>(work: Promise<T>): Promise<T | undefined>
+}
+
+/** States that are being gone on from in this process. */
+const claimed = new Set<string>()
+
+/**
+ * Does `work` unless somebody else goes on from the same state: in this process at the same time, or, where the host is asked, anywhere.
+ * Rejects with `already_resumed` then, with what `claim` throws, and when the run is interrupted meanwhile; nothing has happened then.
+ */
+export async function withClaim<T>(run: ResumedRun, state: RunState, claim: Claim | undefined, work: () => Promise<T>): Promise<T> {
+  const { runId } = state
+  const key = hashOf([runId, Object.keys(state.steps).sort(), Object.keys(state.decisions).sort()])
+  if (claimed.has(key)) throw alreadyResumed(runId)
+  claimed.add(key)
+  try {
+    if (claim !== undefined) {
+      const isFirst = await run.untilInterrupted(Promise.resolve(claim({ runId, key })))
+      if (run.interruption === 'deadline') throw new ToolloopError('deadline', 'The deadline passed before the state was claimed')
+      if (run.interruption !== undefined) throw run.abortError ?? new ToolloopError('aborted', 'The run was aborted')
+      if (isFirst !== true) throw alreadyResumed(runId)
+    }
+    return await work()
+  } finally {
+    claimed.delete(key)
+  }
+}
+
+function alreadyResumed(runId: string): ToolloopError {
+  return new ToolloopError(
+    'already_resumed',
+    `Expected to be the only one to resume this state of run \`${runId}\`, another caller was first`,
+  )
+}

@@ -1,0 +1,92 @@
+import { messageOf, ToolloopError } from '../../core/errors.ts'
+import { Event } from '../../core/events.ts'
+import { isJsonObject, type JsonObject } from '../../core/messages.ts'
+import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
+import type { ChatModel } from '../../models/chat-model.ts'
+import type { ToolSet } from '../../tools/registry.ts'
+import { type AnyTool, defineTool, type Tool, type ToolContext } from '../../tools/tool.ts'
+import { toToolSet } from '../options.ts'
+import { LiveRun } from '../run/run-context.ts'
+import type { RunRecord } from '../run/run-state.ts'
+import { usable } from '../turn/turn-request.ts'
+import type { RunnerOptions } from '../types.ts'
+
+/** An agent that a conversation can be handed to: an `AgentRunner` or a `CustomAgent`. */
+export interface ConversationTaker<Context = unknown> {
+  readonly model: ChatModel
+  readonly tools: ToolSet
+  readonly instructions?: RunnerOptions<Context>['instructions']
+}
+
+/** How an agent is offered to take the conversation over. */
+export interface HandoverOptions {
+  /** The agent's name, in the result's `agent` and in the tool's name, `hand_over_to_NAME`. `a-z A-Z 0-9 _ -`, at most 49 characters. */
+  name: string
+  /** What the agent is for: the model decides by it. */
+  description: string
+}
+
+const handoverOptionNames: OptionNames<HandoverOptions> = { name: true, description: true }
+
+/** As it is recorded. */
+export interface Handover {
+  tool: string
+  agent: string
+  instructions?: string
+}
+
+interface HandoverTool extends Tool<never> {
+  readonly handsTo: ConversationTaker<never>
+}
+
+/**
+ * A tool by which the model hands the conversation to another agent: from the next turn on it is that agent's model, instructions and tools
+ * that go on with it. Limits, hooks, guardrails and events stay those of the run, the history goes on, and the result's `agent` says who
+ * has the conversation at the end: the next run is best that agent's. `activeTools` is about the tools of the agent the run began with.
+ * Throws `invalid_tool`.
+ */
+export function handover<Context = unknown>(to: ConversationTaker<Context>, options: HandoverOptions): Tool<Context> {
+  checkOptionNames(options, handoverOptionNames, '`handover`')
+  const { name, description } = options
+  if (typeof to !== 'object' || to === null || to.model === undefined || to.tools === undefined)
+    throw new ToolloopError('invalid_tool', 'Expected `handover` to be given an AgentRunner or a CustomAgent')
+  const tool = defineTool({
+    name: `hand_over_to_${name}`,
+    description: `Hands the conversation to ${name}: ${description}`,
+    effect: 'read',
+    parallel: false,
+    toContent: () => `The conversation is now with ${name}.`,
+    execute: async (_args: JsonObject, { context, run, iteration }: ToolContext<Context>): Promise<Handover> => {
+      if (!(run instanceof LiveRun)) throw new TypeError('A conversation can be handed over only in a run')
+      const { provider, model } = usable(run, to.model)
+      toToolSet(to.tools)
+      const instructions = typeof to.instructions === 'function' ? await to.instructions({ context }) : to.instructions
+      run.emit(Event.HANDOVER, { agent: name, provider, model }, { iteration })
+      return { tool: `hand_over_to_${name}`, agent: name, ...(instructions === undefined ? {} : { instructions }) }
+    },
+  })
+  return Object.assign(tool, { handsTo: to })
+}
+
+export function handsOver(tool: AnyTool): tool is HandoverTool {
+  return 'handsTo' in tool
+}
+
+/** Makes the run go on as the agent that a call has handed it to. */
+export function handOver(run: LiveRun, record: RunRecord, { tool: name, agent, instructions }: Handover): void {
+  const tool = run.registry.get(name)
+  // Looked up by what is recorded: taken up again by a runner without the tool, the run stays with the agent it has.
+  if (tool === undefined || !handsOver(tool)) return
+  try {
+    run.handTo({ model: tool.handsTo.model, tools: toToolSet(tool.handsTo.tools) })
+  } catch (error) {
+    run.logger.error({ runId: run.runId, agent, error: messageOf(error) }, 'the agent’s tools can’t be had: the conversation stays')
+    return
+  }
+  record.handTo(agent, instructions)
+}
+
+/** Whether that is what such a tool returned, and not what a hook put in its place. */
+export function isHandover(value: unknown): value is Handover {
+  return isJsonObject(value) && typeof value.tool === 'string' && typeof value.agent === 'string'
+}

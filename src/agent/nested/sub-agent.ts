@@ -1,0 +1,174 @@
+import { InvalidOptionError, isSetupFault, ToolloopError } from '../../core/errors.ts'
+import { hasToolCalls, isJsonObject, type Json } from '../../core/messages.ts'
+import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
+import {
+  type ArgsOf,
+  ask,
+  defineTool,
+  type IsAnySchema,
+  type JsonSchema,
+  type ParametersSchema,
+  type Question,
+  type Tool,
+  type ToolContext,
+  type ToolEffect,
+} from '../../tools/tool.ts'
+import type { Decision } from '../decisions/decisions.ts'
+import type { RunState } from '../decisions/paused-run.ts'
+import { checkRunOptionNames } from '../option-names.ts'
+import { LiveRun } from '../run/run-context.ts'
+import type { PendingItem, ResumeOptions, RunInput, RunOptions, RunResult } from '../types.ts'
+
+/** An agent that can be run inside a tool call: an `AgentRunner` or a `CustomAgent`. */
+export interface RunnableAgent<Context = unknown> {
+  run(input: RunInput, options?: RunOptions<Context>): Promise<RunResult>
+  resume(state: RunState | undefined, options?: ResumeOptions<Context>): Promise<RunResult>
+}
+
+/** How an agent is offered to another as a tool. */
+export interface AsToolOptions<Context = unknown, S = TaskSchema> {
+  name: string
+  /** What the agent is for: the model decides by it. */
+  description: string
+  /** Its arguments. Default: one text, `task`. */
+  parameters?: S
+  /** What the agent is given, made of the arguments. Default: `task`, or the arguments as JSON. */
+  input?(args: TaskArgs<S>): RunInput
+  /** What the model is given of the agent's result. Default: its output. */
+  result?(result: RunResult): unknown
+  /** Options of the agent's run, such as limits of its own. */
+  options?: Omit<RunOptions<Context>, 'parent' | 'forwardEvents' | 'runId'>
+  /** Whether the stream of the run outside has the agent's events too. Default false. */
+  forwardEvents?: boolean
+  /** Time limit of the agent's run in milliseconds. Default: none but the limits of the runs. */
+  timeoutMs?: number
+  /** What the agent does to the world. Default `'unsafe'`. */
+  effect?: ToolEffect
+}
+
+const asToolOptionNames: OptionNames<AsToolOptions> = {
+  name: true,
+  description: true,
+  parameters: true,
+  input: true,
+  result: true,
+  options: true,
+  forwardEvents: true,
+  timeoutMs: true,
+  effect: true,
+}
+
+/**
+ * An agent as a tool of another. Its run draws on the budget of the run it is called in, ends with it, asks the same `approve` where it has
+ * none of its own, and its usage is added to the call and to that run's result. Hooks and guardrails are its own. One that does not come to
+ * an answer is a failed call, and the model is told how it ended.
+ *
+ * One that pauses asks its question through the call: the run outside pauses with an item of kind `question` whose `about.pending` holds the
+ * agent's items; its answer is `{ decisions: [{ ...item, approved: true }] }`.
+ */
+// No default for `S`: see `defineTool`.
+export function asTool<const S extends ParametersSchema, Context = unknown>(
+  agent: RunnableAgent<Context>,
+  options: AsToolOptions<Context, S>,
+): Tool<Context> {
+  if (typeof agent?.run !== 'function')
+    throw new ToolloopError('invalid_tool', 'Expected `asTool` to be given an AgentRunner or a CustomAgent')
+  checkOptionNames(options, asToolOptionNames, '`asTool`')
+  checkRunOptionNames(options.options ?? {}, 'options')
+  const {
+    name,
+    description,
+    parameters = taskOnly,
+    input = taskOf as (args: TaskArgs<S>) => RunInput,
+    forwardEvents = false,
+    effect,
+  } = options
+  const { timeoutMs = Number.POSITIVE_INFINITY } = options
+  return defineTool({
+    name,
+    description,
+    parameters,
+    timeoutMs,
+    ...(effect === undefined ? {} : { effect }),
+    execute: async (args: unknown, ctx: ToolContext<Context>): Promise<unknown> => {
+      const nested = { ...options.options, parent: ctx, forwardEvents }
+      const paused = isPaused(ctx.asked) ? ctx.asked : undefined
+      if (paused === undefined) {
+        try {
+          return conclude(await agent.run(input(args as TaskArgs<S>), nested), options)
+        } catch (error) {
+          // A missing key or package: no model can put that right, and none is told of it. The run outside ends with it.
+          const isMissing = isSetupFault(error) && error.code !== 'invalid_option'
+          if (isMissing && ctx.run instanceof LiveRun) ctx.run.interrupt('aborted', error)
+          throw error
+        }
+      }
+      try {
+        const result = await agent.resume(paused.state, { ...nested, decisions: decisionsIn(ctx.answer) })
+        return conclude(result, options)
+      } catch (error) {
+        // Decisions that can't be carried out have changed nothing: they are asked for again, or the agent's run would be lost.
+        if (!(error instanceof InvalidOptionError)) throw error
+        return questionOf(paused.agent, paused.pending, paused.state, error.message)
+      }
+    },
+  }) as Tool<Context>
+}
+
+/** The arguments of a call: the task, where the agent says nothing of its own. */
+type TaskArgs<S> = IsAnySchema<S> extends true ? ArgsOf<TaskSchema> : ArgsOf<S>
+
+/** The arguments of an agent that says nothing of its own. */
+type TaskSchema = typeof taskOnly
+
+const taskOnly = {
+  type: 'object',
+  properties: { task: { type: 'string', description: 'What the agent is to do, with all it needs to know: it sees nothing else.' } },
+  required: ['task'],
+  additionalProperties: false,
+} as const
+
+function taskOf(args: unknown): RunInput {
+  return isJsonObject(args) && typeof args.task === 'string' ? args.task : JSON.stringify(args)
+}
+
+function conclude(result: RunResult, { name, result: show }: Pick<AsToolOptions<never>, 'name' | 'result'>): unknown {
+  const { stopReason, output, text, error, pending, state } = result
+  if (stopReason === 'paused' && state !== undefined) return questionOf(name, pending, state)
+  if (stopReason === 'answered' || stopReason === 'stopped' || answeredAtLimit(result)) return show === undefined ? output : show(result)
+  const said = text === '' ? '' : ` It had come to: ${text}`
+  throw new Error(`The agent \`${name}\` ended without an answer (${stopReason})${error === undefined ? '.' : `: ${error.message}`}${said}`)
+}
+
+/** With `onLimit: 'answer'` a run ends by its limit and has an answer all the same: its last message is one. */
+function answeredAtLimit({ stopReason, error, messages }: RunResult): boolean {
+  const last = messages.at(-1)
+  const isLimit = stopReason === 'max_iterations' || stopReason === 'repeated_calls'
+  return isLimit && error === undefined && last?.role === 'assistant' && !hasToolCalls(last)
+}
+
+interface PausedAgent {
+  agent: string
+  pending: PendingItem[]
+  state: RunState
+}
+
+function questionOf(agent: string, pending: readonly PendingItem[], state: RunState, problem?: string): Question {
+  const about = { agent, pending, state, ...(problem === undefined ? {} : { problem }) }
+  return ask({ about: JSON.parse(JSON.stringify(about)), schema: decisionsSchema })
+}
+
+const decisionsSchema: JsonSchema = {
+  type: 'object',
+  properties: { decisions: { type: 'array', items: { type: 'object' } } },
+  required: ['decisions'],
+}
+
+/** What was asked comes from the run's record, so that its state is the one that was written there. */
+function isPaused(asked: unknown): asked is PausedAgent {
+  return isJsonObject(asked) && typeof asked.agent === 'string' && isJsonObject(asked.state) && Array.isArray(asked.pending)
+}
+
+function decisionsIn(answer: Json | undefined): readonly Decision[] {
+  return isJsonObject(answer) && Array.isArray(answer.decisions) ? (answer.decisions as never) : []
+}

@@ -1,0 +1,188 @@
+import type { StandardSchemaV1 } from '@standard-schema/spec'
+import pTimeout from 'p-timeout'
+import { InvalidOptionError } from '../../core/errors.ts'
+import { isJsonObject, type JsonObject } from '../../core/messages.ts'
+import type { ModelCapabilities } from '../../models/chat-model.ts'
+import { fitArguments, parseArguments } from '../../tools/arguments.ts'
+import type { ToolSet } from '../../tools/registry.ts'
+import type { FromSchema } from '../../tools/schema/infer.ts'
+import { isStandardSchema, jsonSchemaOf } from '../../tools/schema/json-schema.ts'
+import { compileSchema } from '../../tools/schema/schema.ts'
+import { type AnyTool, defineTool, type JsonSchema } from '../../tools/tool.ts'
+
+/** What `output` takes: a Standard Schema (zod, valibot, arktype, …) or a plain JSON Schema. */
+export type OutputSchema = StandardSchemaV1 | JsonSchema
+
+/** What the schema makes of an answer. */
+export type OutputOf<S> = S extends StandardSchemaV1 ? StandardSchemaV1.InferOutput<S> : FromSchema<S>
+
+/** The output of a run with such a schema: undefined where there was no answer that fits. */
+export type AnswerOf<S> = OutputOf<S> | undefined
+
+/** How the answer of a run is to be given, where it has a schema. */
+export interface OutputFormat {
+  /** Its schema in requests: always of an object, because providers take no other. */
+  readonly schema: JsonSchema
+  /** What is asked for is the object's `value`. */
+  readonly wrapped: boolean
+  /** Gives the answer, to models that can't be held to a schema otherwise. */
+  readonly tool: AnyTool
+}
+
+/** What an answer's text came to. */
+export type Answer = { ok: true; json: string } | { ok: false; problem: string }
+
+const wanted = 'final_answer'
+
+/** Throws `invalid_option` for what is no schema. `tools`: those of the run, whose names are taken. */
+export function openOutput(output: OutputSchema, tools: Pick<ToolSet, 'get'>): OutputFormat {
+  if (typeof output !== 'function' && !isJsonObject(output))
+    throw new InvalidOptionError('output', 'a Standard Schema or a JSON Schema', output)
+  const standard = isStandardSchema(output) ? output : undefined
+  const given = standard === undefined ? (output as JsonSchema) : jsonSchemaOf(standard, 'output')
+  const wrapped = given.type !== 'object'
+  const schema = wrapped ? wrap(given) : given
+  const name = freeName(tools)
+  try {
+    compileSchema(schema, name)
+  } catch (error) {
+    throw new InvalidOptionError('output', `a schema that compiles (${error instanceof Error ? error.message : String(error)})`, given)
+  }
+  const base = defineTool({
+    name,
+    description: 'Gives the final answer. Call it once, when you have the answer: only what you give here is read.',
+    parameters: schema,
+    effect: 'read',
+    final: true,
+    toContent: () => 'The answer was given.',
+    execute: () => null,
+  })
+  const tool: AnyTool = standard === undefined ? base : { ...base, schema: wrapped ? wrapStandard(standard) : standard }
+  return { schema, wrapped, tool }
+}
+
+/** The same, with a name for its tool that none of these has. */
+export function namedBeside(format: OutputFormat, tools: Pick<ToolSet, 'get'>): OutputFormat {
+  const name = freeName(tools)
+  return name === format.tool.name ? format : { ...format, tool: { ...format.tool, name } }
+}
+
+function freeName(tools: Pick<ToolSet, 'get'>): string {
+  let name = wanted
+  for (let n = 2; tools.get(name) !== undefined; n++) name = `${wanted}_${n}`
+  return name
+}
+
+/** Whether the model holds its text to the schema by its own means, in a request with or without tools. */
+export function takesSchema({ structuredOutput }: ModelCapabilities, hasTools: boolean): boolean {
+  return structuredOutput === 'with-tools' || (structuredOutput === 'alone' && !hasTools)
+}
+
+/** Reads the answer out of a text that should be JSON of the schema, in a code fence or bare. Never rejects. */
+export async function readAnswer(format: OutputFormat, text: string, terms: FittingTerms): Promise<Answer> {
+  const parsed = parseArguments(format.wrapped ? asWrapped(unfenced(text)) : unfenced(text))
+  const fitted = parsed.ok ? await fitInTime(format.tool, parsed.args, terms) : { problems: [parsed.problem] }
+  if (parsed.ok && 'input' in fitted) return { ok: true, json: jsonOf(format, parsed.args) }
+  const problems = 'problems' in fitted ? fitted.problems.join('; ') : ''
+  return { ok: false, problem: `The answer does not fit its schema: ${problems}.` }
+}
+
+/** The answer's JSON, out of the arguments of the tool that gives it. */
+export function jsonOf({ wrapped }: Pick<OutputFormat, 'wrapped'>, args: JsonObject): string {
+  return JSON.stringify(wrapped ? args.value : args)
+}
+
+/** The arguments of the tool that gives the answer, out of the answer's JSON. */
+export function argumentsFor({ wrapped }: Pick<OutputFormat, 'wrapped'>, json: string): string {
+  return wrapped ? `{"value":${json}}` : json
+}
+
+/** The answer as the schema makes it of its JSON. Undefined where it does not fit, as an answer can that no one has checked. */
+export async function outputOf(format: OutputFormat, json: string, terms: FittingTerms): Promise<{ value: unknown } | undefined> {
+  const { tool, wrapped } = format
+  const parsed = parseArguments(argumentsFor(format, json))
+  const fitted = parsed.ok ? await fitInTime(tool, parsed.args, terms) : { problems: [] }
+  if (!('input' in fitted)) return undefined
+  return { value: wrapped && isJsonObject(fitted.input) ? fitted.input.value : fitted.input }
+}
+
+/** A schema may check asynchronously, and so may never be done. */
+export interface FittingTerms {
+  timeoutMs: number
+  /** Ends the check when it is aborted. */
+  signal?: AbortSignal
+}
+
+async function fitInTime(tool: AnyTool, args: JsonObject, { timeoutMs, signal }: FittingTerms): ReturnType<typeof fitArguments> {
+  if (tool.schema === undefined) return fitArguments(tool, args)
+  try {
+    return await pTimeout(fitArguments(tool, args), { milliseconds: timeoutMs, ...(signal === undefined ? {} : { signal }) })
+  } catch {
+    // Fitting never rejects: it took too long, or the run is over.
+    return { problems: [`it could not be checked within ${timeoutMs} ms`] }
+  }
+}
+
+/** Models given the wrapped schema answer with the object, or with what is in it. */
+function asWrapped(json: string): string {
+  try {
+    const value: unknown = JSON.parse(json)
+    return isJsonObject(value) && Object.keys(value).length === 1 && 'value' in value ? json : `{"value":${json}}`
+  } catch {
+    return json // Not JSON: the problem is told by whoever reads it.
+  }
+}
+
+function unfenced(text: string): string {
+  const trimmed = text.trim()
+  if (!trimmed.startsWith('```') || !trimmed.endsWith('```')) return trimmed
+  const firstLine = trimmed.indexOf('\n')
+  return firstLine === -1 ? trimmed : trimmed.slice(firstLine + 1, -3).trim()
+}
+
+/** The schema as an object's `value`. Definitions stay at the top, where most references look for them; other references follow. */
+function wrap(whole: JsonSchema): JsonSchema {
+  const { $schema, $defs, definitions, $id, ...schema } = whole
+  const atTop = Object.entries({ $defs, definitions }).filter(([, value]) => value !== undefined)
+  const moved = (part: unknown) => withMovedReferences(part, typeof $id === 'string' ? $id.replace(/#$/, '') : '')
+  return {
+    ...($schema === undefined ? {} : { $schema }),
+    ...Object.fromEntries(atTop.map(([name, value]) => [name, moved(value)])),
+    type: 'object',
+    properties: { value: moved(schema) },
+    required: ['value'],
+    additionalProperties: false,
+  }
+}
+
+/** `id`: what the schema calls itself, and may begin references with. The wrapped one has no id. */
+function withMovedReferences(part: unknown, id: string): unknown {
+  if (Array.isArray(part)) return part.map((item) => withMovedReferences(item, id))
+  if (!isJsonObject(part)) return part
+  return Object.fromEntries(
+    Object.entries(part).map(([key, value]) => [
+      key,
+      key === '$ref' && typeof value === 'string' ? movedReference(value, id) : withMovedReferences(value, id),
+    ]),
+  )
+}
+
+function movedReference(reference: string, id: string): string {
+  const local = id !== '' && (reference === id || reference.startsWith(`${id}#`)) ? reference.slice(id.length) || '#' : reference
+  const isMoved = local === '#' || (local.startsWith('#/') && !/^#\/(\$defs|definitions)\//.test(local))
+  return isMoved ? `#/properties/value${local.slice(1)}` : local
+}
+
+function wrapStandard(inner: StandardSchemaV1): StandardSchemaV1 {
+  return {
+    '~standard': {
+      version: 1,
+      vendor: 'toolloop',
+      validate: async (object) => {
+        const result = await inner['~standard'].validate(isJsonObject(object) ? object.value : object)
+        if (result.issues === undefined) return { value: { value: result.value } }
+        return { issues: result.issues.map((issue) => ({ ...issue, path: ['value', ...(issue.path ?? [])] })) }
+      },
+    },
+  }
+}

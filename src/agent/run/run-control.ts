@@ -1,0 +1,96 @@
+import type { StopReason } from '../../core/events.ts'
+import type { ChatMessage } from '../../core/messages.ts'
+import type { ChatModel } from '../../models/chat-model.ts'
+import { type AnyModel, openModel } from '../../models/create-model.ts'
+import { History } from '../conversation/history.ts'
+import type { Durable } from '../durable/journal.ts'
+import { toMessages } from '../options.ts'
+import type { RunInput } from '../types.ts'
+import { checkedInput } from './execution.ts'
+import type { LiveRun } from './run-context.ts'
+import { type Ending, stoppedByGuardrail } from './run-state.ts'
+
+/**
+ * Steers a run from outside while it goes on; given to it as `control`, or taken from its stream. What is said here is taken up between two
+ * steps: when a turn's calls have ended, or the model has answered, and before it is asked again.
+ *
+ * What the run has not taken up when it ends is still here: give the control to the run that goes on from it.
+ */
+export class RunControl {
+  readonly #messages: ChatMessage[] = []
+  #model: ChatModel | undefined
+  #stops = false
+
+  /** Messages not taken up yet. */
+  get waiting(): readonly ChatMessage[] {
+    return this.#messages
+  }
+
+  /** What is to be asked from the next turn on, where it has not been taken up yet. */
+  get model(): ChatModel | undefined {
+    return this.#model
+  }
+
+  /** Adds a user's words, or messages, to the conversation. The run goes on with them even if the model has just answered. Throws `invalid_message`. */
+  send(input: RunInput): void {
+    this.#messages.push(...new History(toMessages(input)).messages)
+  }
+
+  /**
+   * Asks this model from the next turn on. Throws what `createModel` throws. Not stored: a run that is resumed begins with its runner's
+   * model, and is to be told again.
+   */
+  useModel(model: AnyModel): void {
+    this.#model = openModel(model)
+  }
+
+  /** Ends the run when the current step is done: stop reason `stopped`. */
+  stop(): void {
+    this.#stops = true
+  }
+
+  /** What is to be done now, each thing once. A run that ends takes no messages. */
+  take({ goesOn }: { goesOn: boolean }): Steering {
+    const stops = this.#stops
+    this.#stops = false
+    const messages = stops || !goesOn ? [] : this.#messages.splice(0)
+    return { messages, stops }
+  }
+
+  takeModel(): ChatModel | undefined {
+    const model = this.#model
+    this.#model = undefined
+    return model
+  }
+}
+
+export interface Steering {
+  messages: readonly ChatMessage[]
+  stops: boolean
+  /** Why a guardrail ends the run: its messages were not to be sent. */
+  refused?: string
+}
+
+const noSteering: Steering = { messages: [], stops: false }
+
+/** What the run is to do before it asks the model again. Recorded, because the next turn depends on it. */
+export async function takeSteering(durable: Durable, run: LiveRun, iteration: number, limit: StopReason | undefined): Promise<Steering> {
+  // In memory it costs nothing, and one that was started without a control may be resumed with one.
+  if (!run.steerable && durable.survivesCrashes) return noSteering
+  return durable.step(`${iteration}.steer`, async () => {
+    const taken = run.settings.control?.take({ goesOn: limit === undefined })
+    return taken === undefined || taken.messages.length === 0 ? (taken ?? noSteering) : checkedSteering(run, iteration, taken)
+  })
+}
+
+/** How the run ends, if it does. `answer`: how it would without steering, where the model has answered. */
+export function endingOfSteering({ messages, stops, refused }: Steering, answer: Ending | undefined): Ending | undefined {
+  if (refused !== undefined) return stoppedByGuardrail(refused)
+  if (answer !== undefined && messages.length === 0) return answer
+  return stops ? { stopReason: 'stopped' } : undefined
+}
+
+async function checkedSteering(run: LiveRun, iteration: number, taken: Steering): Promise<Steering> {
+  const { messages, refused } = await checkedInput(run, taken.messages, iteration)
+  return { ...taken, messages, ...(refused === undefined ? {} : { refused }) }
+}

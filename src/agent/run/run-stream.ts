@@ -1,0 +1,235 @@
+import { Event, type RunEvent } from '../../core/events.ts'
+import { TextBuffer } from '../../core/text-buffer.ts'
+import type { RunResult } from '../types.ts'
+import type { Watch } from './open-run.ts'
+import type { RunControl } from './run-control.ts'
+
+/**
+ * A run to be watched. Iterate it for events, or `.text` for the visible text alone; `.result` settles as `run()` does, whether or not
+ * anything is iterated. Leaving an iteration (`break`, `return`, an exception) aborts the run. Only one of the two can be iterated, once.
+ * What came before it is iterated is there still; by then, neighbouring pieces of a text are one, and of a tool's reports there is the latest.
+ */
+export class RunStream<Output = string> implements AsyncIterable<RunEvent> {
+  readonly result: Promise<RunResult<Output>>
+  /** Steers the run: adds messages, changes the model, stops it. */
+  readonly control: RunControl
+  readonly #consumer = new AbortController()
+  readonly #queue = new EventQueue(() => this.#consumer.abort(new DOMException('The consumer left the stream', 'AbortError')))
+
+  /** `start` begins the run, which is watched until it is done. */
+  constructor(start: (watch: Watch) => Promise<RunResult<Output>>, control: RunControl) {
+    this.control = control
+    this.result = start({ tap: (event) => this.#queue.push(event), left: this.#consumer.signal })
+    this.result.then(
+      () => this.#queue.end(),
+      (error: unknown) => this.#queue.fail(error),
+    )
+  }
+
+  [Symbol.asyncIterator](): AsyncIterableIterator<RunEvent, undefined> {
+    return this.#queue.iterate((event) => event)
+  }
+
+  /** The visible text as it arrives; pieces that came while the consumer was busy come as one. */
+  get text(): AsyncIterable<string> {
+    // What runs inside this one's calls say is no part of its text.
+    let runId: string | undefined
+    const select = (event: RunEvent) => {
+      runId ??= event.meta.runId
+      return event.type === Event.TEXT_DELTA && event.meta.runId === runId ? event.text : undefined
+    }
+    return { [Symbol.asyncIterator]: () => this.#queue.iterate(select, (text, more) => text + more) }
+  }
+}
+
+/**
+ * Events between a run that never waits and a consumer that may. Holds what the consumer has not taken yet. Its iterator is no generator:
+ * one of those can't be left while it waits for an event.
+ */
+class EventQueue {
+  readonly #onLeave: () => void
+  readonly #backlog = new Backlog()
+  #ended = false
+  #failure: { error: unknown } | undefined
+  /** Takes events, once somebody iterates. */
+  #consumer: Consumer | undefined
+
+  constructor(onLeave: () => void) {
+    this.#onLeave = onLeave
+  }
+
+  push(event: RunEvent): void {
+    if (this.#ended) return
+    if (this.#consumer === undefined) this.#backlog.add(event)
+    else this.#consumer.take(event)
+  }
+
+  end(): void {
+    this.#ended = true
+    this.#consumer?.answer()
+  }
+
+  fail(error: unknown): void {
+    if (!this.#ended) this.#failure = { error }
+    this.end()
+  }
+
+  /** What `select` makes of the events, without those it makes undefined. With `join`, all that is there at once comes as one. */
+  iterate<T>(select: (event: RunEvent) => T | undefined, join?: (earlier: T, later: T) => T): AsyncIterableIterator<T, undefined> {
+    if (this.#consumer !== undefined) throw new TypeError('A RunStream can be iterated only once, as events or as text')
+    const waiting: PromiseWithResolvers<IteratorResult<T, undefined>>[] = []
+    const ready = new Ready<T>(join)
+    const answer = () => {
+      while (waiting.length > 0) {
+        const value = ready.shift()
+        if (value !== undefined) waiting.shift()?.resolve({ value, done: false })
+        else if (!this.#ended) return
+        else if (this.#failure === undefined) waiting.shift()?.resolve({ value: undefined, done: true })
+        else {
+          waiting.shift()?.reject(this.#failure.error)
+          this.#failure = undefined
+        }
+      }
+    }
+    const take = (event: RunEvent) => {
+      const value = select(event)
+      if (value === undefined) return
+      ready.push(value)
+      if (waiting.length > 0) answer()
+    }
+    this.#consumer = { take, answer }
+    this.#backlog.drain().forEach(take)
+    return {
+      next: () => {
+        const step = Promise.withResolvers<IteratorResult<T, undefined>>()
+        waiting.push(step)
+        answer()
+        return step.promise
+      },
+      return: async () => {
+        ready.clear()
+        this.#leave()
+        return { value: undefined, done: true }
+      },
+      [Symbol.asyncIterator]() {
+        return this
+      },
+    }
+  }
+
+  #leave(): void {
+    const wasRunning = !this.#ended
+    this.#failure = undefined
+    this.end()
+    if (wasRunning) this.#onLeave()
+  }
+}
+
+type Delta = Extract<RunEvent, { type: 'TEXT_DELTA' | 'REASONING_DELTA' | 'TOOL_INPUT_DELTA' }>
+
+/**
+ * Events nobody iterates yet, and perhaps nobody ever will: neighbouring pieces of one text become one, and of a tool's reports only the
+ * latest stays. So it holds little more than the run's result does.
+ */
+class Backlog {
+  #events: RunEvent[] = []
+  /** The last event's pieces, where it is a delta. */
+  #pieces = new TextBuffer()
+  /** Where the latest report of each call is. */
+  readonly #reports = new Map<string, number>()
+
+  add(event: RunEvent): void {
+    const last = this.#events.at(-1)
+    if (isDelta(event)) {
+      if (last === undefined || !continues(last, event)) this.#begin(event)
+      this.#pieces.add(pieceOf(event))
+      return
+    }
+    if (event.type !== 'TOOL_PROGRESS') {
+      this.#begin(event)
+      return
+    }
+    const call = `${event.meta.runId} ${event.meta.toolCallId}`
+    const at = this.#reports.get(call)
+    if (at !== undefined) this.#events[at] = event
+    else {
+      this.#begin(event)
+      this.#reports.set(call, this.#events.length - 1)
+    }
+  }
+
+  drain(): RunEvent[] {
+    this.#join()
+    const events = this.#events
+    this.#events = []
+    this.#reports.clear()
+    return events
+  }
+
+  #begin(event: RunEvent): void {
+    this.#join()
+    this.#events.push(event)
+  }
+
+  #join(): void {
+    const last = this.#events.at(-1)
+    if (last === undefined || !isDelta(last)) return
+    const whole = this.#pieces.toString()
+    this.#pieces = new TextBuffer()
+    this.#events[this.#events.length - 1] = last.type === 'TOOL_INPUT_DELTA' ? { ...last, json: whole } : { ...last, text: whole }
+  }
+}
+
+function isDelta(event: RunEvent): event is Delta {
+  return event.type === 'TEXT_DELTA' || event.type === 'REASONING_DELTA' || event.type === 'TOOL_INPUT_DELTA'
+}
+
+/** The deltas of one kind in one turn share their meta. */
+function continues(last: RunEvent, delta: Delta): boolean {
+  if (last.type !== delta.type || last.meta !== delta.meta) return false
+  return last.type !== 'TOOL_INPUT_DELTA' || delta.type !== 'TOOL_INPUT_DELTA' || last.index === delta.index
+}
+
+function pieceOf(delta: Delta): string {
+  return delta.type === 'TOOL_INPUT_DELTA' ? delta.json : delta.text
+}
+
+interface Consumer {
+  take(event: RunEvent): void
+  /** Answers those who wait, as far as there is something to answer. */
+  answer(): void
+}
+
+/** Values not taken yet, in order; with `join`, as one. */
+class Ready<T> {
+  readonly #join: ((earlier: T, later: T) => T) | undefined
+  #values: T[] = []
+  #next = 0
+
+  constructor(join: ((earlier: T, later: T) => T) | undefined) {
+    this.#join = join
+  }
+
+  push(value: T): void {
+    const [first] = this.#values
+    if (this.#join === undefined || first === undefined) this.#values.push(value)
+    else this.#values[0] = this.#join(first, value)
+  }
+
+  shift(): T | undefined {
+    const value = this.#values[this.#next]
+    if (value === undefined) return undefined
+    this.#next++
+    // Dropping what was taken in batches keeps the list small at a constant cost a value.
+    if (this.#next === this.#values.length || this.#next === 1024) {
+      this.#values = this.#values.slice(this.#next)
+      this.#next = 0
+    }
+    return value
+  }
+
+  clear(): void {
+    this.#values = []
+    this.#next = 0
+  }
+}

@@ -1,0 +1,54 @@
+import { InvalidOptionError } from '../../core/errors.ts'
+import type { Dialect } from '../../dialects/dialect.ts'
+import { dialectNames } from '../../dialects/names.ts'
+import type { ChatModel } from '../../models/chat-model.ts'
+import type { RunSettings } from '../types.ts'
+import type { TextCallOptions, TextCalls } from './text-calls.ts'
+
+/** What is listened for beside native calls: `<tool_action>` tags, or those and calls that slipped into the text. */
+export type ListenFor = 'tags' | 'both'
+
+/** How a run's calls reach its model and come back: natively, listening for written ones beside them or not; or as text alone. */
+export type CallForm =
+  | { native: true; listenFor?: ListenFor }
+  /** With `reads: false` the model is told of the dialect, but what it answers is text, whatever it looks like. */
+  | { native: false; dialect: Dialect | string; reads: boolean }
+
+export type CallSettings = Pick<RunSettings<never>, 'toolCalling' | 'enableToolActionParsing' | 'fencedTags'>
+
+/** The form of calls that settings and model agree on. Throws `invalid_option`. */
+export function chooseCallForm(settings: CallSettings, { capabilities, provider, model }: ChatModel): CallForm {
+  const { toolCalling = 'auto', enableToolActionParsing = true } = settings
+  const { nativeTools, dialect } = capabilities
+  if (toolCalling === 'native' && !nativeTools) {
+    throw new InvalidOptionError(
+      'toolCalling',
+      `'auto', 'tags', 'json' or another dialect for \`${provider}/${model}\`, which takes no native calls`,
+      toolCalling,
+    )
+  }
+  if (toolCalling === 'native') return { native: true }
+  const reads = enableToolActionParsing
+  if (toolCalling !== 'auto') return { native: false, dialect: namedDialect('toolCalling', toolCalling), reads }
+  if (!nativeTools) return { native: false, dialect: namedDialect('model.dialect', dialect ?? 'tags'), reads }
+  const listenFor = reads ? (capabilities.salvageTextCalls ? 'both' : 'tags') : undefined
+  return listenFor === undefined ? { native: true } : { native: true, listenFor }
+}
+
+function namedDialect(option: string, dialect: Dialect | string): Dialect | string {
+  if (dialect === 'tags') return 'tool-action'
+  const isOwn = typeof dialect === 'object' && dialect !== null && Array.isArray(dialect.envelopes)
+  if (isOwn || (typeof dialect === 'string' && dialectNames.includes(dialect))) return dialect
+  throw new InvalidOptionError(option, `'auto', 'native', 'tags', a Dialect or one of ${dialectNames.join(', ')}`, dialect)
+}
+
+/** Whether a request with or without tools has anything to do with calls in text. */
+export function concernsText(form: CallForm, hasTools: boolean): boolean {
+  return !form.native || (form.listenFor !== undefined && hasTools)
+}
+
+/** Loads the dialects: whoever only has native calls, and no tags, needs none of them. */
+export async function openTextCalls(form: CallForm, options: TextCallOptions): Promise<TextCalls> {
+  const { TextCalls } = await import('./text-calls.ts')
+  return new TextCalls(form, options)
+}

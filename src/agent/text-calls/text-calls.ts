@@ -1,0 +1,83 @@
+import { type Dialect, findDialect, generateToolPrompt } from '../../dialects/index.ts'
+import type { ModelRequest, ModelResponse, ModelSink, ToolChoice } from '../../models/chat-model.ts'
+import type { ToolDefinition } from '../../tools/tool.ts'
+import type { CallForm, CallSettings, ListenFor } from './mode.ts'
+import { TextHistory } from './text-history.ts'
+import { type ReadResponse, TextReading } from './text-reading.ts'
+
+/** One request, as the model takes it, and how the response to it is read. */
+export interface TextExchange {
+  readonly request: ModelRequest
+  readonly sink: ModelSink | undefined
+  finish(response: ModelResponse): ReadResponse
+  /** What counts as said of a response that broke off after `text`. */
+  partOf(text: string): string
+}
+
+const toolAction = findDialect('tool-action')
+const salvage = findDialect('salvage')
+/** Both at once, for models that are listened to for either reason. */
+const anyMarked: Dialect = {
+  ...salvage,
+  envelopes: [...toolAction.envelopes, ...salvage.envelopes],
+  resultMarkers: [...toolAction.resultMarkers, ...salvage.resultMarkers],
+}
+
+const listened: Readonly<Record<ListenFor, Dialect>> = { tags: toolAction, both: anyMarked }
+
+export interface TextCallOptions extends Pick<CallSettings, 'fencedTags'> {
+  /** What becomes of what was meant as a call and can't be read. Default `'call'`: one that is refused, so that the model is told. */
+  unreadable?: 'call' | 'text'
+}
+
+/** Lets a dialect speak in the loop, which sees ordinary calls. One for a run, or for an agent: it remembers what it has written. */
+export class TextCalls {
+  /** The request has tools of its own beside what is written. */
+  readonly #native: boolean
+  readonly #reads: boolean
+  readonly #dialect: Dialect | undefined
+  readonly #options: Required<TextCallOptions>
+  readonly #history: TextHistory | undefined
+  #prompt: { tools: readonly ToolDefinition[]; text: string } | undefined
+
+  constructor(form: CallForm, { fencedTags = 'text', unreadable = 'call' }: TextCallOptions) {
+    this.#native = form.native
+    this.#reads = form.native || form.reads
+    this.#dialect = form.native ? form.listenFor && listened[form.listenFor] : findDialect(form.dialect)
+    this.#options = { fencedTags, unreadable }
+    this.#history = form.native || this.#dialect === undefined ? undefined : new TextHistory(this.#dialect)
+  }
+
+  /** Undefined for a request that goes out as it is, and whose response is not read. */
+  open(request: ModelRequest, live: ModelSink | undefined): TextExchange | undefined {
+    const { tools = [] } = request
+    const dialect = this.#dialect
+    if (dialect === undefined || (this.#native && tools.length === 0)) return undefined
+    const written = this.#native ? request : this.#write(request, tools, dialect)
+    if (tools.length === 0 || !this.#reads) return { request: written, sink: live, finish: (response) => response, partOf: (text) => text }
+    const reading = new TextReading({ ...this.#options, dialect, tools, besideNative: this.#native }, live)
+    return {
+      request: written,
+      sink: reading.sink,
+      finish: (response) => reading.finish(response),
+      partOf: (text) => reading.partOf(text),
+    }
+  }
+
+  /** The request in text alone: no tools, but a prompt that tells of them; no calls and results, but what they are in the dialect. */
+  #write(request: ModelRequest, tools: readonly ToolDefinition[], dialect: Dialect): ModelRequest {
+    const { tools: _tools, toolChoice = 'auto', parallelToolCalls, messages, ...rest } = request
+    const parts = tools.length === 0 ? [] : this.#promptFor(tools, dialect, toolChoice, parallelToolCalls)
+    return { ...rest, messages: this.#history?.write(messages, parts.join('\n\n')) ?? messages }
+  }
+
+  #promptFor(tools: readonly ToolDefinition[], dialect: Dialect, choice: ToolChoice, parallel: boolean | undefined): string[] {
+    if (choice === 'none') return ['Call no tool now: answer with what you know.']
+    if (this.#prompt?.tools !== tools) this.#prompt = { tools, text: generateToolPrompt(tools, dialect) }
+    const parts = [this.#prompt.text]
+    if (choice === 'required') parts.push('You must call a tool now: do not answer without a call.')
+    else if (choice !== 'auto') parts.push(`You must call the tool \`${choice.function.name}\` now: do not answer without that call.`)
+    if (parallel === false) parts.push('Write at most one call in an answer.')
+    return parts
+  }
+}

@@ -1,0 +1,144 @@
+import {
+  type AssistantToolCallMessage,
+  type ChatMessage,
+  type Content,
+  type ContentPart,
+  hasToolCalls,
+  isJsonObject,
+  isToolResult,
+  type StandardChatMessage,
+  type ToolCall,
+  type ToolResultMessage,
+  textOf,
+} from '../../core/messages.ts'
+import type { Dialect, PastCall, PastResult } from '../../dialects/index.ts'
+
+/** The name under which a call is kept whose text could not be read; its arguments are that text. */
+export const unreadableCall = 'unreadable_call'
+
+/** A message with calls and its results as text: an assistant message and a user message. */
+interface WrittenRound {
+  results: readonly ToolResultMessage[]
+  messages: readonly [assistant: ChatMessage, answers?: UserMessage]
+}
+
+type UserMessage = Extract<StandardChatMessage, { role: 'user' }>
+
+/**
+ * Writes conversations for a model without native calls: calls and results of the past in its dialect, `prompt` at the end of the system
+ * message. Messages are written once and used again: a long conversation costs no more each round than going through it.
+ */
+export class TextHistory {
+  readonly #dialect: Dialect
+  readonly #rounds = new WeakMap<AssistantToolCallMessage, WrittenRound>()
+  readonly #joined = new WeakMap<UserMessage, { answers: UserMessage; message: ChatMessage }>()
+  #system: { from: ChatMessage | undefined; prompt: string; message: ChatMessage } | undefined
+
+  constructor(dialect: Dialect) {
+    this.#dialect = dialect
+  }
+
+  write(messages: readonly ChatMessage[], prompt: string): ChatMessage[] {
+    const [first] = messages
+    const system = first?.role === 'system' ? first : undefined
+    const written: ChatMessage[] = []
+    if (prompt !== '') written.push(this.#withPrompt(system, prompt))
+    for (let at = prompt !== '' && system !== undefined ? 1 : 0; at < messages.length; at++) {
+      const message = messages[at]
+      if (message === undefined) continue
+      if (!hasToolCalls(message)) {
+        written.push(message)
+        continue
+      }
+      const results: ToolResultMessage[] = []
+      for (let next = messages[at + 1]; next !== undefined && isToolResult(next); next = messages[++at + 1]) results.push(next)
+      const [assistant, answers] = this.#round(message, results)
+      written.push(assistant)
+      if (answers === undefined) continue
+      const next = messages[at + 1]
+      if (next?.role === 'user') at++
+      written.push(next?.role === 'user' ? this.#join(answers, next) : answers)
+    }
+    return written
+  }
+
+  #withPrompt(system: ChatMessage | undefined, prompt: string): ChatMessage {
+    const known = this.#system
+    if (known !== undefined && known.from === system && known.prompt === prompt) return known.message
+    const instructions = system === undefined ? '' : textOf(system.content)
+    const content = instructions === '' ? prompt : `${instructions}\n\n${prompt}`
+    const message: ChatMessage = Object.freeze({ ...system, role: 'system', content })
+    this.#system = { from: system, prompt, message }
+    return message
+  }
+
+  /** Many models of one's own take user and assistant by turns alone: what the user says after results joins them. */
+  #join(answers: UserMessage, next: UserMessage): ChatMessage {
+    const known = this.#joined.get(next)
+    if (known?.answers === answers) return known.message
+    const content: Content =
+      typeof answers.content === 'string' && typeof next.content === 'string'
+        ? `${answers.content}\n\n${next.content}`
+        : [...partsOf(answers.content), ...partsOf(next.content)]
+    const message = Object.freeze({ ...next, content })
+    this.#joined.set(next, { answers, message })
+    return message
+  }
+
+  #round(message: AssistantToolCallMessage, results: readonly ToolResultMessage[]): WrittenRound['messages'] {
+    const known = this.#rounds.get(message)
+    if (known?.results.length === results.length && known.results.every((result, at) => result === results[at])) return known.messages
+    const { toolCalls, ...rest } = message
+    const content = [rest.content.trimEnd(), writeCalls(toolCalls, this.#dialect)].filter((text) => text !== '').join('\n')
+    const assistant: ChatMessage = Object.freeze({ ...rest, content })
+    const written: WrittenRound['messages'] =
+      results.length === 0
+        ? [assistant]
+        : [assistant, Object.freeze({ role: 'user', content: writeResults(message, results, this.#dialect) })]
+    this.#rounds.set(message, { results, messages: written })
+    return written
+  }
+}
+
+function partsOf(content: Content): readonly ContentPart[] {
+  return typeof content === 'string' ? [{ type: 'text', text: content }] : content
+}
+
+function writeCalls(calls: readonly ToolCall[], dialect: Dialect): string {
+  const texts: string[] = []
+  let row: PastCall[] = []
+  const endRow = () => {
+    if (row.length > 0) texts.push(dialect.renderCalls(row))
+    row = []
+  }
+  for (const { function: call } of calls) {
+    if (call.name === unreadableCall) {
+      endRow()
+      // What the model wrote, so that it sees what is spoken of.
+      texts.push(call.arguments)
+    } else row.push({ name: call.name, arguments: readArguments(call.arguments) })
+  }
+  endRow()
+  return texts.join('\n')
+}
+
+/** What is no JSON object can't be written in every dialect; the call's result says what was wrong with it. */
+function readArguments(json: string): PastCall['arguments'] {
+  try {
+    const value: unknown = JSON.parse(json)
+    return isJsonObject(value) ? value : {}
+  } catch {
+    return {}
+  }
+}
+
+/** All results of a turn are one message; pictures and files stand behind the text, which is all a dialect can hold. */
+function writeResults({ toolCalls }: AssistantToolCallMessage, results: readonly ToolResultMessage[], dialect: Dialect): Content {
+  const past = results.map(({ name, content, toolCallId, isError }): PastResult => {
+    const called = toolCalls.find(({ id }) => id === toolCallId)
+    return { name: name ?? called?.function.name ?? '', content: textOf(content), ...(isError ? { isError } : {}) }
+  })
+  const text = dialect.renderResults(past)
+  const parts = results.flatMap(({ content }) => (typeof content === 'string' ? [] : content.filter(({ type }) => type !== 'text')))
+  return parts.length === 0 ? text : [{ type: 'text', text }, ...parts]
+}

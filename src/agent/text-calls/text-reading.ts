@@ -1,0 +1,213 @@
+import type { ToolCall } from '../../core/messages.ts'
+import { TextBuffer } from '../../core/text-buffer.ts'
+import { type Dialect, type DialectParser, openTextToolParser, type ParserOptions } from '../../dialects/index.ts'
+import type { ModelResponse, ModelSink } from '../../models/chat-model.ts'
+import { unreadableCall } from './text-history.ts'
+
+/** A call as it was found in a response: native, or written as text. */
+export interface ReadCall extends ToolCall {
+  /** It was written as text, so that its arguments may be of the wrong type. */
+  asText?: true
+  /** What had to be put right in order to read it. */
+  repairs?: string[]
+  /** Why it can't be read, in words for the model. */
+  unreadable?: string
+  /** Text that stood behind it; shown when it has ended. */
+  textAfter?: string
+}
+
+export interface ReadResponse extends ModelResponse {
+  toolCalls: ReadCall[]
+}
+
+/** A stretch of the response that is no text: a call, or markup without meaning. */
+interface Markup {
+  from: number
+  to: number
+  call?: ReadCall
+}
+
+export interface ReadingOptions extends ParserOptions {
+  dialect: Dialect
+  /** Native calls were offered too: what is found counts only if none of those came, and is held back until that is known. */
+  besideNative: boolean
+  /** What becomes of what was meant as a call and can't be read. */
+  unreadable: 'call' | 'text'
+}
+
+/**
+ * Finds the calls in the text of one response. Text goes to `live` as it arrives, up to the first call; from there on it is kept with the
+ * call it stands behind. A response nobody watches is read when it is whole, by the same parser.
+ */
+export class TextReading {
+  readonly #options: ReadingOptions
+  readonly #live: ModelSink | undefined
+  readonly #markup: Markup[] = []
+  readonly #hints: Hints | undefined
+  /** What went by before there was anything to parse. */
+  readonly #passed = new TextBuffer()
+  /** Opened with the first character that a call could begin with: most responses have none. */
+  #parser: DialectParser | undefined
+  /** How much of the response was given to the parser, and how much of that has come out again. */
+  #fed = 0
+  #read = 0
+  /** How much of the response, and of its text, was shown. */
+  #shownTo = 0
+  #shown = 0
+  #holds = false
+
+  constructor(options: ReadingOptions, live: ModelSink | undefined) {
+    this.#options = options
+    this.#live = live
+    this.#hints = hintsOf(options.dialect)
+  }
+
+  /** What the model is to be given: undefined where nobody watches. */
+  get sink(): ModelSink | undefined {
+    if (this.#live?.text === undefined) return this.#live
+    return { ...this.#live, text: (delta) => this.#feed(delta) }
+  }
+
+  /** The response with the calls that were written in its text, and their markup taken out. */
+  finish(response: ModelResponse): ReadResponse {
+    const { text, finishReason, toolCalls } = response
+    if (this.#parser === undefined && this.#hints?.opener.test(text) === false) return response
+    this.#feed(text.slice(this.#fed))
+    const isCut = finishReason === 'length' || finishReason === 'content_filter' || finishReason === 'refusal'
+    this.#parser?.end(isCut ? 'length' : 'stop')
+    if (toolCalls.length > 0) {
+      // Native calls go first: then what looked like calls is text, in its place.
+      if (this.#shownTo < text.length) this.#live?.text?.(text.slice(this.#shownTo))
+      return response
+    }
+    const { before, whole, calls } = this.#divide(text)
+    if (before.length > this.#shown) this.#live?.text?.(before.slice(this.#shown))
+    calls.forEach(({ function: { name, arguments: json } }, index) => {
+      this.#live?.toolCallStart?.(index, '', name)
+      this.#live?.toolCallDelta?.(index, json)
+    })
+    // Blanks between text and a call only keep them apart.
+    return { ...response, text: calls.length === 0 ? whole : whole.trimEnd(), toolCalls: calls }
+  }
+
+  /** What counts as said of a response that broke off after `text`: all that stands before the first call, or what may become one. */
+  partOf(text: string): string {
+    this.#feed(text.slice(this.#fed))
+    return this.#parser === undefined ? text : this.#divide(text.slice(0, this.#read)).before
+  }
+
+  #feed(delta: string): void {
+    if (delta === '') return
+    this.#fed += delta.length
+    if (this.#parser === undefined) {
+      if (this.#hints?.start.test(delta) === false) {
+        this.#passed.add(delta)
+        this.#show(delta)
+        this.#shownTo = this.#fed
+        return
+      }
+      this.#parser = this.#open()
+      // It has to know what came before: a call in a code fence is none.
+      this.#parser.push(this.#passed.toString())
+    }
+    this.#parser.push(delta)
+  }
+
+  #open(): DialectParser {
+    const { besideNative, unreadable, ...options } = this.#options
+    return openTextToolParser(options, {
+      text: (text) => this.#addText(text),
+      call: ({ name, arguments: args, repairs }, raw) =>
+        this.#addCall(raw, {
+          ...writtenCall(name, JSON.stringify(args)),
+          ...(repairs === undefined || repairs.length === 0 ? {} : { repairs }),
+        }),
+      reject: (raw, reason) => {
+        if (unreadable === 'text') this.#addText(raw)
+        else this.#addCall(raw, { ...writtenCall(unreadableCall, raw), unreadable: reason })
+      },
+      skipped: (raw) => {
+        // Should native calls come, it is text after all.
+        if (besideNative) this.#holds = true
+        this.#add(raw)
+      },
+    })
+  }
+
+  #addText(text: string): void {
+    const from = this.#read
+    this.#read += text.length
+    if (this.#holds || this.#read <= this.#shownTo) return
+    this.#show(from < this.#shownTo ? text.slice(this.#shownTo - from) : text)
+    this.#shownTo = this.#read
+  }
+
+  #show(text: string): void {
+    this.#shown += text.length
+    this.#live?.text?.(text)
+  }
+
+  #addCall(raw: string, call: ReadCall): void {
+    this.#holds = true
+    this.#add(raw, call)
+  }
+
+  #add(raw: string, call?: ReadCall): void {
+    const from = this.#read
+    this.#read += raw.length
+    this.#markup.push({ from, to: this.#read, ...(call === undefined ? {} : { call }) })
+  }
+
+  /** The text before the first call, all the text there is, and the calls, each with the text behind it. */
+  #divide(text: string): { before: string; whole: string; calls: ReadCall[] } {
+    const calls: ReadCall[] = []
+    let before = ''
+    let whole = ''
+    let at = 0
+    let after = ''
+    const endCall = () => {
+      const call = calls.at(-1)
+      // Blanks alone only keep calls apart.
+      if (call !== undefined && after.trim() !== '') call.textAfter = after
+      after = ''
+    }
+    for (const { from, to, call } of [...this.#markup, { from: text.length, to: text.length, call: undefined }]) {
+      const piece = text.slice(at, from)
+      whole += piece
+      if (calls.length === 0) before += piece
+      else after += piece
+      at = to
+      if (call === undefined) continue
+      endCall()
+      calls.push({ ...call })
+    }
+    endCall()
+    return { before, whole, calls }
+  }
+}
+
+/** What tells at a glance that a text holds no call: the characters calls can begin with, and all that they begin with. */
+interface Hints {
+  start: RegExp
+  opener: RegExp
+}
+
+const hints = new WeakMap<Dialect, Hints>()
+
+/** Undefined for a dialect whose calls may begin without a marker. */
+function hintsOf(dialect: Dialect): Hints | undefined {
+  if (dialect.bare !== undefined) return undefined
+  const known = hints.get(dialect)
+  if (known !== undefined) return known
+  const openers = dialect.envelopes.flatMap(({ open }) => open).map((marker) => marker.replace(/[\\^$.*+?()[\]{}|-]/g, '\\$&'))
+  if (dialect.nameTag !== undefined) openers.push('<[^<>\\s]+>')
+  const starts = openers.map((marker) => (marker.startsWith('\\') ? marker.slice(0, 2) : marker.slice(0, 1)))
+  const made: Hints = { start: new RegExp(`[${[...new Set(starts)].join('')}]`), opener: new RegExp(openers.join('|')) }
+  hints.set(dialect, made)
+  return made
+}
+
+/** The history gives it an id. */
+function writtenCall(name: string, json: string): ReadCall {
+  return { id: '', type: 'function', function: { name, arguments: json }, asText: true }
+}

@@ -1,0 +1,294 @@
+import type { ErrorCode, ToolloopError } from '../core/errors.ts'
+import type { EventBus, FinishReason, StopReason } from '../core/events.ts'
+import type { Logger } from '../core/logger.ts'
+import type { MessageInput } from '../core/message-input.ts'
+import type { ChatMessage, Content, Json, JsonObject, Usage } from '../core/messages.ts'
+import type { Dialect } from '../dialects/dialect.ts'
+import type { Sampling, ToolChoice } from '../models/chat-model.ts'
+import type { AnyModel } from '../models/create-model.ts'
+import type { ToolSet } from '../tools/registry.ts'
+import type { AnyTool, JsonSchema, ToolContext } from '../tools/tool.ts'
+import type { Decision } from './decisions/decisions.ts'
+import type { RunState } from './decisions/paused-run.ts'
+import type { Claim } from './decisions/resume-claim.ts'
+import type { Journal } from './durable/journal.ts'
+import type { Guardrail } from './hooks/guardrails.ts'
+import type { Hooks } from './hooks/hooks.ts'
+import type { OutputSchema } from './output/output.ts'
+import type { Spent } from './run/limits.ts'
+import type { RunControl } from './run/run-control.ts'
+
+/** What a caller may bound. Several reached at once: the run ends with the first of deadline, budget, max_iterations, repeated_calls. */
+export interface RunLimits {
+  /** Milliseconds for the whole run. A running request or tool is aborted when they are over. Stop reason `deadline`. */
+  deadlineMs?: number
+  /** Tokens of all model requests together. Checked between steps. Stop reason `budget`, as for the next two. */
+  tokens?: number
+  /** US dollars of all model requests together; the model needs a price or must report its cost. */
+  costUsd?: number
+  /** Tool calls that may run. Calls beyond it are answered with "not run". */
+  toolCalls?: number
+  /**
+   * How often the very same call (name, arguments and result) may be repeated, turn after turn. Then the model is told once; if it repeats
+   * the call again the run ends with `repeated_calls`. A call whose result changes, as a poll's does, is no repeat. Default 3; `Infinity`
+   * switches the breaker off.
+   */
+  repeatedCalls?: number
+  /** How deep runs may be nested inside each other's tool calls. Of the outermost run; default 5. */
+  depth?: number
+}
+
+/** A call that needs an approval, as `approve` is asked about it. */
+export interface ApprovalRequest<Context = unknown> {
+  toolCallId: string
+  tool: string
+  args: JsonObject
+  runId: string
+  context: Context
+  signal: AbortSignal
+}
+/** What `approve` answers; a reason is told to the model. */
+export type ApprovalDecision = boolean | { approved: boolean; reason?: string }
+
+/**
+ * What is sent of a long conversation: old results are shortened, then the oldest rounds left out, calls and results whole; system messages
+ * and the task stay. Done when it is estimated to be too long, and when the provider says so.
+ */
+export interface CompactionOptions {
+  /** Most tokens of conversation that are sent. Default: three quarters of the model's context window; where that is not known, no limit. */
+  maxTokens?: number
+  /** Tokens of a message. Default: by its length, see `estimateTokens`. */
+  estimate?(message: ChatMessage): number
+  /** What is to be said in place of messages that are left out. One that throws is logged, and nothing is said. */
+  summarise?(messages: readonly ChatMessage[], options: { signal: AbortSignal }): string | Promise<string>
+}
+
+/**
+ * `'native'`: by the provider's own means. `'tags'`: as text, in `<tool_action>` tags. `'json'`, the name of another dialect of
+ * `toolloop/dialects`, or a dialect of your own: as text in that form. `'auto'`: natively where the model has native calls, and listening
+ * for tags beside them; else as the model's settings say (`dialect`), or in tags.
+ *
+ * As text, the request has no tools: the system prompt tells of them, and calls and results of the past are written into the messages.
+ */
+export type ToolCalling = 'auto' | 'native' | 'tags' | 'json' | (string & {}) | Dialect
+
+/** The options of the loop, by another name. */
+export type ReActOptions<Context = unknown> = RunSettings<Context>
+
+/** What a run can be given, and a runner for all its runs; the run's value wins. */
+export interface RunSettings<Context = unknown> extends Sampling {
+  /** Model requests a run may make, each with its tools. An integer ≥ 1. Default 5. */
+  maxIterations?: number
+  /** The same as `maxIterations`, under its older name. */
+  maxToolRounds?: number
+  /** Time limit of one tool attempt in milliseconds; a tool's own `timeoutMs` wins. Default 30 000. */
+  toolTimeoutMs?: number
+  /** Tools of one turn that run at once. Default 8; 1 for calls that were written as text. */
+  toolConcurrency?: number
+  /**
+   * Most bytes of text the model gets from one result; the middle of a longer one is cut. Pictures and documents of a result may have 320
+   * times as many together (base64), and a result 256 parts. Default 65 536.
+   */
+  maxResultBytes?: number
+  /** Longest silence in a model's stream, in milliseconds. Default 60 000. */
+  streamIdleTimeoutMs?: number
+  /** At the iteration limit: `'stop'`, or `'answer'`: one more request, without tools, so that there is an answer. Default `'stop'`. */
+  onLimit?: 'stop' | 'answer'
+  /** How tools reach the model, and its calls come back. Default `'auto'`. */
+  toolCalling?: ToolCalling
+  /**
+   * Whether what a model writes as text is searched for calls. True: where calls are written as text, and, with `toolCalling: 'auto'`, for
+   * `<tool_action>` tags beside native calls, which count where a response has no native call. False: text passes as it is in every mode
+   * and dialect, and nothing in it runs. Default true.
+   */
+  enableToolActionParsing?: boolean
+  /** What a call written in a code fence, or quoted in backticks, is. Default `'text'`. */
+  fencedTags?: 'text' | 'run'
+  /** Sent with every request. With `'required'`, or a tool by name, only a `final` tool or a bound ends the run. */
+  toolChoice?: ToolChoice
+  parallelToolCalls?: boolean
+  limits?: RunLimits
+  /** Keeps a conversation that grows long within the model's context window; the result has it whole. Default: not done. */
+  compaction?: CompactionOptions
+  /** False: asks the provider for whole responses instead of streams. Default true. */
+  stream?: boolean
+  /** Put into the provider's request body as they are. */
+  providerOptions?: JsonObject
+  /** Ends the run with `stopped` when it returns true after a step; must not throw. */
+  stopWhen?(state: { iteration: number; steps: readonly RunStep[]; messages: readonly ChatMessage[] }): boolean
+  /** How long a run waits for a decision on a pending call, in milliseconds; then the call is refused. Default: for ever. */
+  decisionTimeoutMs?: number
+  /** Approvals given earlier with `remember`, from a result's `remembered`: the same calls need none. */
+  remembered?: readonly string[]
+  /** Take part in the loop, in their order. */
+  hooks?: readonly Hooks<Context>[]
+  /** Checks of what goes in and out, in their order. */
+  guardrails?: readonly Guardrail<Context>[]
+  /** Names of the tools that are sent; the others can't be called. Default: all. */
+  activeTools?: readonly string[]
+  /** How often an answer that is not accepted may be given anew: one that does not fit `output`, or that a guardrail withheld. Default 2. */
+  outputRetries?: number
+  /**
+   * True: a run that ends with an error rejects with a `RunError`, which has the `result`. That is every result with an `error`: of stop
+   * reason `model_error`, `refused` or `aborted`, and one whose last answer at a limit failed. A limit that is reached (`deadline`,
+   * `budget`, `max_iterations`, `repeated_calls`), `stopped` and `paused` are no errors. Default false.
+   */
+  throwOnError?: boolean
+  /**
+   * Decides calls of tools that need approval while the run waits. Without it such a run ends `paused`; what is pending then is decided by
+   * `decisions` alone, also where `resume` is given an `approve`. Throwing means refused.
+   */
+  approve?(request: ApprovalRequest<Context>): ApprovalDecision | Promise<ApprovalDecision>
+}
+
+/** What an `AgentRunner` is made of; settings are the defaults of its runs. */
+export interface RunnerOptions<Context = unknown> extends RunSettings<Context> {
+  /** A model, or what `createModel` takes: `'openai/gpt-5.2'` or settings. Either this or `models`. */
+  model?: AnyModel
+  /** Several models: each turn asks the first, and when it fails before it has said anything, the next (see `fallbackModel`). */
+  models?: readonly AnyModel[]
+  tools?: readonly AnyTool[] | ToolSet
+  /** The system prompt, sent as the first message as it is. */
+  instructions?: string | ((input: { context: Context }) => string | undefined | Promise<string | undefined>)
+  /** Where events go. Default: a bus of the runner's own. */
+  bus?: EventBus
+  logger?: Logger
+  /** Where runs are recorded, so that they survive the process. Default: nowhere. */
+  journal?: Journal
+}
+
+/** What one run can be given: every setting of a runner, and what belongs to this run alone. */
+export interface RunOptions<Context = unknown> extends RunSettings<Context> {
+  signal?: AbortSignal
+  /** The conversation so far, such as an earlier result's `messages`. Not changed. */
+  messages?: readonly MessageInput[]
+  /** Handed to tools, approvals and instructions; never sent to a model, never stored. */
+  context?: Context
+  /** Replaces the runner's tools for this run. */
+  tools?: readonly AnyTool[] | ToolSet
+  /** Default: made at random. */
+  runId?: string
+  /** The visible text, piece by piece, as it arrives. One that throws is logged once, and the run goes on. */
+  onText?(delta: string): void
+  /** Steers the run while it goes on. */
+  control?: RunControl
+  /**
+   * The context of the tool call this run is made in: its signal and its budget are this run's too, events name it, and its caller's
+   * context and `approve` are the defaults. A nested run is a part of that call: it is kept in memory only.
+   */
+  parent?: ToolContext<Context>
+  /** Whether the stream of the run outside has this run's events as well; they have `meta.parentRunId`. Default false. */
+  forwardEvents?: boolean
+}
+
+/** Of a run, or one that is resumed, whose answer has a schema. */
+export interface OutputOptions<S extends OutputSchema = OutputSchema> {
+  /**
+   * The answer's schema: `result.output` is then what it makes of the answer. Asked for by the provider's own means where it has them beside
+   * tools, else through a tool that gives the answer. An answer that does not fit is sent back, see `outputRetries`; then the run ends
+   * `model_error` with code `invalid_output`. With an answer of a `final` tool of yours, which ends the run `stopped`, there is no such
+   * output. Not stored: to be given again to `resume`.
+   */
+  output: S
+}
+
+/** What a paused run goes on with; what is not given stays as it was. */
+export interface ResumeOptions<Context = unknown> extends Omit<RunOptions<Context>, 'messages' | 'runId'> {
+  /** On pending items, in any order: `{ ...item, approved: true }`. What is not decided stays pending. */
+  decisions?: readonly Decision[]
+  /**
+   * Asked once before anything is carried out: true lets this caller go on, false rejects with `already_resumed`. To be given where several
+   * processes may resume one state: an `INSERT … ON CONFLICT DO NOTHING` of `key`, say. Within one process no state is ever resumed twice at
+   * once. A claim outlives its process: where that dies, the host has to decide whether the state may be resumed again.
+   */
+  claim?: Claim
+}
+
+/** What a run is started with: a user's words, or messages to append to the conversation. */
+export type RunInput = string | MessageInput | readonly MessageInput[]
+
+/** How one call ended. `ok` is the only one whose `value` is there. */
+export type ToolCallOutcome = 'ok' | 'failed' | 'timeout' | 'rejected' | 'denied' | 'truncated' | 'cancelled' | 'uncertain'
+
+/** One call of a run: what the model asked for, what became of it, and what the model was told. */
+export interface ToolCallRecord {
+  id: string
+  tool: string
+  /** Parsed arguments; undefined when they could not be parsed. */
+  args?: JsonObject
+  /** The model's own text of the arguments. */
+  rawArguments: string
+  iteration: number
+  outcome: ToolCallOutcome
+  /** What the model was given. */
+  content: Content
+  /** What `execute` returned; kept in memory only, and only while the model saw it uncut. */
+  value?: unknown
+  errorCode?: ErrorCode
+  durationMs: number
+  attempts: number
+  /** What had to be put right before the call could be understood, such as values of another type than their schema's. */
+  repairs?: string[]
+  /** What runs made inside the call have used up. */
+  nested?: Spent
+}
+
+/** One model request. */
+export interface RunStep {
+  iteration: number
+  provider: string
+  model: string
+  usage?: Usage
+  finishReason: FinishReason
+  durationMs: number
+  /** From the request to the first piece of the response. Undefined for a response that came whole. */
+  timeToFirstTokenMs?: number
+  retries: number
+  warnings: string[]
+  toolCalls: string[]
+}
+
+/** A call the caller has to deal with before the run can go on. */
+export interface PendingItem {
+  kind: 'approval' | 'client_tool' | 'question'
+  toolCallId: string
+  tool: string
+  args: JsonObject
+  about?: Json
+  schema?: JsonSchema
+  /** Of run, call and arguments; a decision has to bear it. */
+  fingerprint: string
+  /** Where in the run it is waited for. */
+  place: string
+}
+
+/** What a run came to, however it ended. */
+export interface RunResult<Output = string> {
+  runId: string
+  /**
+   * The final answer; partial text when the run ended early; `''` when there was none. With `output: schema`, what the schema makes of the
+   * answer; undefined when there was none that fits.
+   */
+  output: Output
+  /** The answer as text: of an answer with a schema, its JSON. */
+  text: string
+  /** The whole conversation, without the instructions, ready to be passed back as `messages`. */
+  messages: ChatMessage[]
+  /** What this run added, its input included. */
+  newMessages: ChatMessage[]
+  stopReason: StopReason
+  usage: Usage
+  iterations: number
+  steps: RunStep[]
+  toolCalls: ToolCallRecord[]
+  /** Calls that wait for the caller; only with `paused`. */
+  pending: PendingItem[]
+  /** What `resume` needs to go on with a run that is `paused`; plain JSON. Not there under a journal, which keeps it. */
+  state?: RunState
+  /** Approvals that were to be remembered: for `remembered` of other runs. */
+  remembered?: string[]
+  /** The agent that has the conversation now, where it was handed over. */
+  agent?: string
+  /** Why the run did not end well: with `model_error`, `refused` and `aborted`, of which the caller's reason is the `cause`. */
+  error?: ToolloopError
+}

@@ -1,0 +1,151 @@
+import { messageOf } from '../../core/errors.ts'
+import { isJsonObject } from '../../core/messages.ts'
+import { readOwnPackage } from '../../core/own-package.ts'
+import { EXIT_FAILED, EXIT_OK } from '../exit-codes.ts'
+import { chooseModel, type ModelChoice } from '../setup/choose-model.ts'
+import { installedVersion } from '../setup/installed-packages.ts'
+import { type FoundServer, findServers, localServers } from '../setup/local-servers.ts'
+import { findKeys } from '../setup/provider-keys.ts'
+import { type CliIO, Terminal } from '../terminal/terminal.ts'
+
+/** What `toolloop doctor --json` prints. */
+export interface Diagnosis {
+  /** False when something that is needed is missing or broken; `problems` says what. */
+  ok: boolean
+  problems: string[]
+  toolloop: string
+  node: { version: string; required: string; ok: boolean }
+  /** Names of the variables that hold a provider's key; never their values. */
+  keys: { provider: string; variable: string }[]
+  servers: FoundServer[]
+  /** Optional peer dependencies; null: not installed. */
+  optionalPackages: { name: string; version: string | null; use: string }[]
+  /** What shuts scripts of Skills in; `why` it is not available. */
+  sandboxes: { name: string; available: boolean; runs: string; why?: string }[]
+  /** The model of a bare `toolloop run`; absent when choosing it failed. */
+  model?: { name: string; source: ModelChoice['source']; why: string }
+}
+
+export interface DoctorFlags {
+  model?: string
+  baseUrl?: string
+  json?: boolean
+}
+
+/** Longer than a run waits: whoever asks what there is can wait for a slow server. */
+const probeMs = 2_000
+/** What the optional packages are for. Which of them this version takes is in its package.json. */
+const uses = new Map([
+  ['@anthropic-ai/sdk', 'models of Anthropic'],
+  ['@google/genai', 'models of Google'],
+  ['@modelcontextprotocol/client', 'tools of MCP servers'],
+  ['@modelcontextprotocol/server', 'toolloop mcp'],
+  ['@apidevtools/json-schema-ref-parser', 'tools of OpenAPI documents'],
+  ['@opentelemetry/api', 'telemetry'],
+  ['langchain', "the backend 'langchain'"],
+  ['@langchain/core', "the backend 'langchain'"],
+  ['@langchain/langgraph', "the backend 'langchain'"],
+])
+
+/** `toolloop doctor`: what is here, what is missing, and which model a run would use. Resolves with the exit code. */
+export async function doctor(flags: DoctorFlags, io: CliIO): Promise<number> {
+  const terminal = new Terminal(io)
+  const diagnosis = await diagnose(flags, io)
+  if (flags.json) terminal.print(JSON.stringify(diagnosis))
+  else for (const line of describe(diagnosis, terminal)) terminal.print(line)
+  return diagnosis.ok ? EXIT_OK : EXIT_FAILED
+}
+
+async function diagnose({ model, baseUrl }: DoctorFlags, { env, cwd }: CliIO): Promise<Diagnosis> {
+  const own = readOwnPackage()
+  const problems = namesIn(own.dependencies)
+    .filter((name) => installedVersion(name) === undefined)
+    .map((name) => `the package ${name} is not installed; run npm install again`)
+  const servers = await findServers(localServers(env), probeMs)
+  const sandboxes = await findSandboxes()
+  let choice: ModelChoice | undefined
+  try {
+    choice = await chooseModel({
+      ...(model === undefined ? {} : { model }),
+      ...(baseUrl === undefined ? {} : { baseURL: baseUrl }),
+      env,
+      cwd,
+      servers,
+      probeMs,
+    })
+    const { openChoice } = await import('../setup/prepare-agent.ts')
+    openChoice(choice)
+  } catch (error) {
+    problems.push(messageOf(error))
+  }
+  const required = isJsonObject(own.engines) ? String(own.engines.node) : ''
+  return {
+    ok: problems.length === 0,
+    problems,
+    toolloop: String(own.version),
+    // main.ts refuses to start on any other.
+    node: { version: process.versions.node, required, ok: true },
+    keys: findKeys(env).map(({ provider, variable }) => ({ provider, variable })),
+    servers,
+    sandboxes,
+    optionalPackages: namesIn(own.peerDependencies).map((name) => ({
+      name,
+      version: installedVersion(name) ?? null,
+      use: uses.get(name) ?? 'one feature',
+    })),
+    ...(choice === undefined ? {} : { model: { name: choice.name, source: choice.source, why: choice.why } }),
+  }
+}
+
+async function findSandboxes(): Promise<Diagnosis['sandboxes']> {
+  const { SkillsSandboxExecutor } = await import('../../tools/sandbox/executor.ts')
+  const { vm, process } = await SkillsSandboxExecutor.available()
+  return [
+    { name: 'QuickJS', ...vm },
+    { name: 'bubblewrap', ...process },
+  ]
+}
+
+function namesIn(dependencies: unknown): string[] {
+  return isJsonObject(dependencies) ? Object.keys(dependencies) : []
+}
+
+function describe(
+  { problems, toolloop, node, keys, servers, sandboxes, optionalPackages, model }: Diagnosis,
+  terminal: Terminal,
+): string[] {
+  const good = terminal.paint('green', '✓', 'stdout')
+  const none = terminal.paint('dim', '-', 'stdout')
+  const width = Math.max(0, ...optionalPackages.map(({ name }) => name.length))
+  return [
+    `${good} toolloop ${toolloop} on Node.js ${node.version} (needed: ${node.required})`,
+    '',
+    'API keys in the environment',
+    ...(keys.length === 0 ? [`${none} none`] : keys.map(({ provider, variable }) => `${good} ${variable} (${provider})`)),
+    '',
+    'Model servers on this machine',
+    ...(servers.length === 0 ? [`${none} none`] : servers.map((server) => `${good} ${describeServer(server)}`)),
+    '',
+    'Sandboxes for scripts of Skills',
+    ...sandboxes.map(
+      ({ name, available, runs, why }) => `${available ? good : none} ${name} for ${runs}${why === undefined ? '' : `: ${why}`}`,
+    ),
+    '',
+    'Optional packages',
+    ...(optionalPackages.length === 0
+      ? [`${none} none`]
+      : optionalPackages.map(
+          ({ name, version, use }) => `${version === null ? none : good} ${name.padEnd(width)}  ${version ?? 'not installed'} (for ${use})`,
+        )),
+    '',
+    ...(model === undefined ? [] : [`A run uses ${terminal.paint('bold', model.name, 'stdout')}: ${model.why}`]),
+    ...(model?.source === 'demo' ? ["To use another model set a provider's key, start a model server, or name it with --model"] : []),
+    ...problems.map((problem) => `${terminal.paint('red', '✗', 'stdout')} ${problem}`),
+  ]
+}
+
+function describeServer({ provider, baseURL, models }: FoundServer): string {
+  const most = 5
+  const more = models.length > most ? `, and ${models.length - most} more` : ''
+  return `${provider} at ${baseURL}: ${models.length === 0 ? 'no model' : `${models.slice(0, most).join(', ')}${more}`}`
+}

@@ -1,0 +1,78 @@
+import type { RunResult } from '../../agent/types.ts'
+import { type BackendOptions, createAgentRunner } from '../../backends/index.ts'
+import { messageOf, ToolloopError } from '../../core/errors.ts'
+import { EventRedactor, resultAsJson } from '../../service/runs/event-redactor.ts'
+import { EXIT_FAILED, EXIT_OK, exitCodeOf } from '../exit-codes.ts'
+import type { RunFlags } from '../setup/agent-flags.ts'
+import { describeChoice, type PreparedAgent, prepareAgent } from '../setup/prepare-agent.ts'
+import { createApprove } from '../terminal/ask-approval.ts'
+import { Interrupts } from '../terminal/interrupts.ts'
+import { readPrompt } from '../terminal/read-prompt.ts'
+import { describeEnding, RunRenderer } from '../terminal/render.ts'
+import { type CliIO, Terminal } from '../terminal/terminal.ts'
+
+/** `toolloop run`: one prompt, one answer. Resolves with the exit code; rejects for options and files that are not usable. */
+export async function run(words: readonly string[], flags: RunFlags, io: CliIO): Promise<number> {
+  const terminal = new Terminal(io)
+  const interrupts = new Interrupts(io)
+  try {
+    const prompt = await readPrompt(words, io, interrupts.signal)
+    const agent = await prepareAgent(flags, terminal, interrupts.signal)
+    if (!flags.quiet) terminal.note(terminal.paint('dim', describeChoice(agent.choice)))
+    const result = await runAndShow(prompt, agent, flags, terminal, interrupts.signal)
+    const code = interrupts.exitCode
+    // Nobody reads stdout any more: there is nothing to explain, or it has been said.
+    if (code === EXIT_OK || code === EXIT_FAILED) return code
+    explainEnding(result, agent, terminal)
+    return result.stopReason === 'aborted' ? (code ?? exitCodeOf(result)) : exitCodeOf(result)
+  } catch (error) {
+    if (interrupts.exitCode !== undefined) return interrupts.exitCode
+    // A program that reads stdout gets its JSON object also when there was no run.
+    if (flags.json) terminal.print(JSON.stringify({ error: { code: codeOf(error), message: messageOf(error) } }))
+    throw error
+  } finally {
+    terminal.waitFor(undefined)
+    interrupts.release()
+  }
+}
+
+async function runAndShow(
+  prompt: string,
+  agent: PreparedAgent,
+  flags: RunFlags,
+  terminal: Terminal,
+  signal: AbortSignal,
+): Promise<RunResult> {
+  const approve = createApprove(terminal, flags.yes)
+  const options: BackendOptions = { ...agent.options, ...(approve === undefined ? {} : { approve }) }
+  const runner = await createAgentRunner(options)
+  const stream = runner.stream(prompt, { signal })
+  if (flags.events) {
+    const redactor = new EventRedactor(agent.tools)
+    for await (const event of stream) for (const shown of redactor.redact(event)) terminal.print(JSON.stringify(shown))
+    const result = await stream.result
+    terminal.print(JSON.stringify({ type: 'RESULT', result: await redactor.redactResult(result) }))
+    return result
+  }
+  const renderer = new RunRenderer(terminal, agent.tools, { quiet: flags.quiet === true, answer: !flags.json })
+  for await (const event of stream) renderer.show(event)
+  const result = await stream.result
+  renderer.finish(result)
+  if (flags.json) terminal.print(JSON.stringify(resultAsJson(result)))
+  return result
+}
+
+/** Says in one line why there is no answer, and what may help. */
+function explainEnding(result: RunResult, { choice }: PreparedAgent, terminal: Terminal): void {
+  const ending = describeEnding(result)
+  if (ending === undefined) return
+  const helps =
+    result.stopReason === 'model_error' && choice.source === 'key'
+      ? `; ${choice.name} is only a default: --model or TOOLLOOP_MODEL names another`
+      : ''
+  terminal.note(terminal.paint(result.stopReason === 'stopped' ? 'dim' : 'yellow', `${ending}${helps}`))
+}
+
+function codeOf(error: unknown): string {
+  return ToolloopError.isInstance(error) ? error.code : 'failed'
+}

@@ -1,0 +1,92 @@
+import { resolve } from 'node:path'
+import { messageOf, ToolloopError } from '../../core/errors.ts'
+import { createLogger } from '../../core/logger.ts'
+import type { Config } from '../../service/config/config.ts'
+import { findConfigFile, readConfigText } from '../../service/config/config-file.ts'
+import { parseConfig } from '../../service/config/parse-config.ts'
+import type { ListeningService } from '../../service/listen.ts'
+import { EXIT_OK } from '../exit-codes.ts'
+import type { AgentFlags } from '../setup/agent-flags.ts'
+import { chooseModel } from '../setup/choose-model.ts'
+import { loadTools } from '../setup/load-tools.ts'
+import { describeChoice, openChoice } from '../setup/prepare-agent.ts'
+import { Interrupts } from '../terminal/interrupts.ts'
+import { type CliIO, Terminal } from '../terminal/terminal.ts'
+
+export interface ServeFlags extends Pick<AgentFlags, 'model' | 'baseUrl' | 'tools' | 'verbose' | 'quiet'> {
+  config?: string
+  host?: string
+  port?: number
+}
+
+/**
+ * `toolloop serve`: the agent over HTTP, until SIGINT or SIGTERM; runs under way may finish then. Resolves with the exit code; rejects for
+ * options and files that are not usable.
+ */
+export async function serve(flags: ServeFlags, io: CliIO): Promise<number> {
+  const terminal = new Terminal(io)
+  const { cwd, env } = io
+  const interrupts = new Interrupts(io)
+  let listening: ListeningService | undefined
+  try {
+    const file = resolve(cwd, flags.config ?? (await findConfigFile(cwd)) ?? 'toolloop.yaml')
+    const text = await readConfigText(file)
+    if (text === undefined && flags.config !== undefined) {
+      throw new ToolloopError('invalid_option', `Expected \`--config\` to name a file, found none at ${file}`)
+    }
+    const { config } = await parseConfig(text ?? '', file, env)
+    const choice = await chooseModel({
+      config,
+      ...(flags.model === undefined ? {} : { model: flags.model }),
+      ...(flags.baseUrl === undefined ? {} : { baseURL: flags.baseUrl }),
+      env,
+      cwd,
+      signal: interrupts.signal,
+    })
+    const levelOf = ({ logging }: Config) => (flags.verbose ? 'debug' : flags.quiet ? 'error' : (logging?.level ?? 'info'))
+    const logger = createLogger({ level: levelOf(config), destination: { write: (line) => terminal.note(line.trimEnd()) } })
+    // An option goes over the file, as everywhere; the file's model can then not be changed while the service runs.
+    const isFixed = choice.source === 'option' || choice.source === 'environment' || flags.baseUrl !== undefined
+    const { createService, listen } = await import('../../service/index.ts')
+    const service = createService({
+      configFile: file,
+      model: openChoice(choice),
+      modelIsFixed: isFixed,
+      tools: await loadTools(flags.tools ?? [], cwd),
+      ...(env.TOOLLOOP_TOKEN ? { token: env.TOOLLOOP_TOKEN } : {}),
+      logger,
+      onReload: (_state, now) => {
+        logger.level = levelOf(now)
+      },
+      env,
+      cwd,
+    })
+    listening = await listen(service, {
+      ...(flags.host === undefined ? {} : { host: flags.host }),
+      ...(flags.port === undefined ? {} : { port: flags.port }),
+    })
+    if (!flags.quiet) terminal.note(terminal.paint('dim', describeChoice(choice)))
+    terminal.print(`Listening on ${listening.url}`)
+    terminal.print(`Admin page:  ${listening.url}/admin/`)
+    if (service.initialToken !== undefined && !service.limits.hasTokens) {
+      terminal.print(`Token:       ${service.initialToken}`)
+      if (!flags.quiet)
+        terminal.note(terminal.paint('dim', 'the token is for this start only; TOOLLOOP_TOKEN or `service.auth.tokens` sets your own'))
+    }
+    await aborted(interrupts.signal)
+    if (!flags.quiet) terminal.note('shutting down: runs under way may finish; once more ends them')
+    await listening.close()
+    listening = undefined
+    return EXIT_OK
+  } finally {
+    await listening?.close(0).catch((error: unknown) => terminal.note(`error: ${messageOf(error)}`))
+    interrupts.release()
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((done) => {
+    if (signal.aborted) done()
+    else signal.addEventListener('abort', () => done(), { once: true })
+  })
+}

@@ -1,0 +1,110 @@
+import { stat } from 'node:fs/promises'
+import { basename, dirname, resolve } from 'node:path'
+import { didYouMean } from '../../core/nearest-name.ts'
+import { ToolDispatcher } from '../../tools/dispatcher.ts'
+import type { SkillProblem } from '../../tools/skills/skill.ts'
+import { EXIT_FAILED, EXIT_OK, EXIT_USAGE } from '../exit-codes.ts'
+import { openSkills } from '../setup/tool-sources.ts'
+import { createCliLogger } from '../terminal/cli-logger.ts'
+import { Interrupts } from '../terminal/interrupts.ts'
+import { type CliIO, Terminal, withoutControls } from '../terminal/terminal.ts'
+import { printDispatched } from './print-dispatched.ts'
+import type { ToolsFlags } from './tools.ts'
+
+/** `toolloop skills list`: the Skills of `--skills`, the project and the user, and what is wrong with them. Resolves with the exit code. */
+export async function listSkills(flags: ToolsFlags, io: CliIO): Promise<number> {
+  const terminal = new Terminal(io)
+  const skills = await openSkills(flags, terminal)
+  const shown = [
+    ...skills.skills.map((skill) => ({ ...skill, trusted: true })),
+    ...skills.untrusted.map((skill) => ({ ...skill, trusted: false })),
+  ].map(({ name, description, folder, scope, trusted, scripts, tools }) => ({
+    name,
+    description,
+    folder,
+    scope,
+    trusted,
+    scripts,
+    tools: tools.map((tool) => tool.name),
+  }))
+  if (flags.json) {
+    terminal.print(JSON.stringify({ skills: shown, problems: skills.problems }))
+    return EXIT_OK
+  }
+  if (shown.length === 0)
+    terminal.note('no Skills in .agents/skills or .toolloop/skills of this folder or your home folder; --skills names others')
+  for (const { name, description, folder, scope, trusted } of shown) {
+    // What somebody else has written must not steer the terminal.
+    const where = withoutControls(`${scope}${trusted ? '' : ', not trusted'}: ${folder}`)
+    terminal.print(`${terminal.paint(trusted ? 'bold' : 'dim', withoutControls(name), 'stdout')} ${terminal.paint('dim', where, 'stdout')}`)
+    terminal.print(`  ${withoutControls(description)}`)
+  }
+  for (const problem of skills.problems) terminal.note(describe(problem, terminal))
+  return EXIT_OK
+}
+
+/** `toolloop skills validate PATH`: everything that is not as it should be with a Skill, or a folder of them. Exit code 1 for an error. */
+export async function validateSkills(path: string, flags: ToolsFlags, io: CliIO): Promise<number> {
+  const terminal = new Terminal(io)
+  const folder = resolve(io.cwd, basename(path) === 'SKILL.md' ? dirname(path) : path)
+  const { skills, problems } = await openSkills({ ...flags, skills: [folder] }, terminal, { project: false, user: false })
+  const ok = problems.every(({ severity }) => severity !== 'error')
+  if (flags.json) terminal.print(JSON.stringify({ ok, skills: skills.map(({ name }) => name), problems }))
+  else {
+    for (const problem of problems) terminal.print(describe(problem, terminal))
+    for (const { name, scripts, tools } of skills) {
+      terminal.print(
+        `${terminal.paint('green', '✓', 'stdout')} ${name}: ${count(scripts.length, 'script')}, ${count(tools.length, 'tool')}`,
+      )
+    }
+  }
+  return ok ? EXIT_OK : EXIT_FAILED
+}
+
+/**
+ * `toolloop skills run SKILL SCRIPT [args…]`: one script, as an agent would run it. SKILL is a name or a folder; whoever types it trusts it.
+ * Resolves with the exit code: 0 with what it printed or returned on stdout, 1 when it failed, 2 when there is no such Skill.
+ */
+export async function runSkill(name: string, script: string, args: readonly string[], flags: ToolsFlags, io: CliIO): Promise<number> {
+  const terminal = new Terminal(io)
+  const folder = resolve(io.cwd, name)
+  const isFolder = await stat(resolve(folder, 'SKILL.md')).then(
+    () => true,
+    () => false,
+  )
+  const paths = isFolder ? { paths: [folder], project: false as const, user: false as const } : { trust: [name] }
+  const skills = await openSkills(flags, terminal, paths)
+  const interrupts = new Interrupts(io)
+  try {
+    const skill = isFolder ? skills.skills[0] : skills.skills.find((one) => one.name === name)
+    if (skill === undefined) {
+      for (const problem of skills.problems) terminal.note(describe(problem, terminal))
+      terminal.note(
+        `error: there is no Skill \`${name}\`${didYouMean(
+          name,
+          skills.skills.map((one) => one.name),
+        )}; there are ${skills.skills.map((one) => one.name).join(', ') || 'none'}`,
+      )
+      return EXIT_USAGE
+    }
+    const dispatcher = new ToolDispatcher([{ kind: 'skill', tools: skills }], { logger: createCliLogger(terminal, flags) })
+    const result = await dispatcher.dispatch(
+      'run_skill_script',
+      { skill: skill.name, script, args: [...args] },
+      { signal: interrupts.signal, ...(flags.timeout === undefined ? {} : { timeoutMs: flags.timeout * 1_000 }) },
+    )
+    printDispatched(result, flags.json === true, terminal)
+    return interrupts.exitCode ?? (result.success ? EXIT_OK : EXIT_FAILED)
+  } finally {
+    interrupts.release()
+    await skills.close()
+  }
+}
+
+function describe({ path, severity, message }: SkillProblem, terminal: Terminal): string {
+  return `${terminal.paint(severity === 'error' ? 'red' : 'yellow', severity)} ${withoutControls(path)}: ${withoutControls(message, true)}`
+}
+
+function count(number: number, thing: string): string {
+  return `${number} ${thing}${number === 1 ? '' : 's'}`
+}

@@ -1,0 +1,80 @@
+import { type ChatMessage, hasToolCalls, textOf } from '../../core/messages.ts'
+import { didYouMean } from '../../core/nearest-name.ts'
+import type { AnyTool } from '../../tools/tool.ts'
+import { plural } from '../terminal/render.ts'
+import { shorten, withoutControls } from '../terminal/terminal.ts'
+
+/** What a slash command may see and change of a chat. */
+export interface ChatState {
+  readonly tools: readonly AnyTool[]
+  /** `provider/name` of the model that answers. */
+  readonly modelName: string
+  messages: readonly ChatMessage[]
+  /** Changes the model; rejects when it can't be made, and leaves the old one then. */
+  switchModel(name: string): Promise<void>
+  say(line: string): void
+}
+
+interface SlashCommand {
+  usage: string
+  help: string
+  /** Resolves with `'quit'` to end the chat. */
+  run(state: ChatState, argument: string): Promise<'quit' | undefined> | 'quit' | undefined
+}
+
+const lineLength = 100
+
+const commands = new Map<string, SlashCommand>([
+  ['tools', { usage: '/tools', help: 'list the tools', run: listTools }],
+  ['model', { usage: '/model [provider/name]', help: 'show the model, or change it', run: changeModel }],
+  ['history', { usage: '/history', help: 'show the conversation', run: showHistory }],
+  ['reset', { usage: '/reset', help: 'forget the conversation', run: reset }],
+  ['help', { usage: '/help', help: 'show this', run: showHelp }],
+  ['quit', { usage: '/quit', help: 'end the chat, as Ctrl-D does', run: () => 'quit' }],
+])
+
+/** Runs a line that begins with a slash. */
+export async function runSlashCommand(line: string, state: ChatState): Promise<'quit' | undefined> {
+  const [, name = '', argument = ''] = /^\/(\S*)\s*(.*)$/s.exec(line) ?? []
+  const command = commands.get(name)
+  if (command !== undefined) return command.run(state, argument.trim())
+  state.say(
+    `unknown command /${name}${didYouMean(
+      `/${name}`,
+      [...commands.keys()].map((key) => `/${key}`),
+    )}; /help lists them. To send a prompt that begins with a slash, put a space before it`,
+  )
+  return undefined
+}
+
+function listTools({ tools, say }: ChatState): undefined {
+  if (tools.length === 0) say('no tools')
+  for (const { name, description, approval } of tools) {
+    const [firstLine = ''] = description.split('\n')
+    say(shorten(withoutControls(`  ${name}${approval ? ' (needs approval)' : ''}  ${firstLine}`), lineLength))
+  }
+}
+
+async function changeModel(state: ChatState, name: string): Promise<undefined> {
+  if (name !== '') await state.switchModel(name)
+  state.say(`model: ${state.modelName}`)
+}
+
+function showHistory({ messages, say }: ChatState): undefined {
+  if (messages.length === 0) say('nothing said yet')
+  for (const message of messages) {
+    const calls = hasToolCalls(message) ? message.toolCalls.map((call) => `${call.function.name}(${call.function.arguments})`) : []
+    say(shorten(withoutControls(`  ${message.role}: ${[textOf(message.content), ...calls].filter(Boolean).join(' ')}`), lineLength))
+  }
+}
+
+function reset(state: ChatState): undefined {
+  state.say(`forgot ${plural(state.messages.length, 'message')}`)
+  state.messages = []
+}
+
+function showHelp({ say }: ChatState): undefined {
+  const width = Math.max(...[...commands.values()].map(({ usage }) => usage.length))
+  for (const { usage, help } of commands.values()) say(`  ${usage.padEnd(width)}  ${help}`)
+  say('  Ctrl-C ends the answer that is being given; at the prompt, twice, it ends the chat')
+}

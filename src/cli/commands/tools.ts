@@ -1,0 +1,89 @@
+import { isJsonObject } from '../../core/messages.ts'
+import { didYouMean } from '../../core/nearest-name.ts'
+import { fitArguments, parseArguments } from '../../tools/arguments.ts'
+import { parametersOf } from '../../tools/schema/json-schema.ts'
+import type { AnyTool } from '../../tools/tool.ts'
+import { EXIT_FAILED, EXIT_OK, EXIT_USAGE } from '../exit-codes.ts'
+import type { AgentFlags } from '../setup/agent-flags.ts'
+import { openToolSources } from '../setup/tool-sources.ts'
+import { createCliLogger } from '../terminal/cli-logger.ts'
+import { Interrupts } from '../terminal/interrupts.ts'
+import { type CliIO, Terminal, withoutControls } from '../terminal/terminal.ts'
+import { printDispatched } from './print-dispatched.ts'
+
+export type ToolsFlags = AgentFlags & { json?: boolean }
+
+/** `toolloop tools list`: the tools a run would have, and where they come from. Resolves with the exit code. */
+export async function listTools(flags: ToolsFlags, io: CliIO): Promise<number> {
+  const terminal = new Terminal(io)
+  const { dispatcher, skills } = await openToolSources(flags, terminal, createCliLogger(terminal, flags))
+  try {
+    const tools = dispatcher.getAllSpecs().map(({ function: { name, description = '', parameters = {} } }) => ({
+      name,
+      source: dispatcher.sourceOf(name) ?? 'registered',
+      description,
+      parameters,
+    }))
+    if (flags.json) {
+      terminal.print(JSON.stringify(tools))
+      return EXIT_OK
+    }
+    for (const { name, source, description, parameters } of tools) {
+      terminal.print(`${terminal.paint('bold', name, 'stdout')}(${signatureOf(parameters)}) ${terminal.paint('dim', source, 'stdout')}`)
+      terminal.print(`  ${withoutControls(description)}`)
+    }
+    return EXIT_OK
+  } finally {
+    await skills?.close()
+  }
+}
+
+/**
+ * `toolloop tools call NAME JSON`: one call, without a model. Whoever types it has approved it. Resolves with the exit code: 0 with what the
+ * tool returned on stdout, 1 when it failed, 2 when there is no such tool or it doesn't take these arguments.
+ */
+export async function callTool(name: string, args: string, flags: ToolsFlags, io: CliIO): Promise<number> {
+  const terminal = new Terminal(io)
+  const { dispatcher, skills } = await openToolSources(flags, terminal, createCliLogger(terminal, flags))
+  const interrupts = new Interrupts(io)
+  try {
+    const tool = dispatcher.get(name)
+    if (tool === undefined) {
+      const error = `Tool not found: ${name}${didYouMean(name, dispatcher.names())}. Available tools: ${dispatcher.names().join(', ') || 'none'}.`
+      printDispatched({ success: false, error }, flags.json === true, terminal)
+      return EXIT_USAGE
+    }
+    const error = await objectionTo(tool, args)
+    if (error !== undefined) {
+      printDispatched({ success: false, error }, flags.json === true, terminal)
+      return EXIT_USAGE
+    }
+    const result = await dispatcher.dispatch(name, args, {
+      signal: interrupts.signal,
+      approved: true,
+      ...(flags.timeout === undefined ? {} : { timeoutMs: flags.timeout * 1_000 }),
+    })
+    printDispatched(result, flags.json === true, terminal)
+    return interrupts.exitCode ?? (result.success ? EXIT_OK : EXIT_FAILED)
+  } finally {
+    interrupts.release()
+    await skills?.close()
+  }
+}
+
+/** What is wrong with arguments, for whoever typed them; undefined: nothing. What a call answers is worded for models. */
+async function objectionTo(tool: AnyTool, args: string): Promise<string | undefined> {
+  const parsed = parseArguments(args)
+  const takes = `\`${tool.name}\` takes (${signatureOf(parametersOf(tool))})`
+  if (!parsed.ok) return `Expected the arguments to be one JSON object in quotes, such as '{"name": "value"}': ${parsed.problem}. ${takes}`
+  const fitted = await fitArguments(tool, parsed.args)
+  if ('input' in fitted) return undefined
+  return `${fitted.problems.map((problem) => problem.replace(/^arguments: /, '')).join('; ')}. ${takes}`
+}
+
+/** `path, from?, to?` */
+function signatureOf({ properties, required }: Record<string, unknown>): string {
+  const needed = Array.isArray(required) ? required : []
+  const names = isJsonObject(properties) ? Object.keys(properties) : []
+  return names.map((name) => (needed.includes(name) ? name : `${name}?`)).join(', ')
+}

@@ -1,0 +1,122 @@
+import type { Backend } from '../../backends/index.ts'
+import { InvalidOptionError, messageOf, ToolloopError } from '../../core/errors.ts'
+import type { Providers } from '../../models/presets.ts'
+import type { ModelSettings } from '../../models/settings.ts'
+import { type Config, findModel } from '../../service/config/config.ts'
+import { readConfig } from '../../service/config/config-file.ts'
+import { type FoundServer, findServers, type LocalServer, listModels, localServers } from './local-servers.ts'
+import { findKeys } from './provider-keys.ts'
+
+/** What decided about the model. */
+type ModelSource = 'option' | 'environment' | 'file' | 'key' | 'server' | 'demo'
+
+export interface ModelChoice {
+  /** What `createModel` takes. */
+  model: string | ModelSettings
+  /** What the configuration file says of providers; for `createModel` too. */
+  providers?: Providers
+  /** The loop the configuration file names. */
+  backend?: Backend
+  /** `provider/model`, for people. */
+  name: string
+  source: ModelSource
+  /** Why this one, in a few words. */
+  why: string
+}
+
+interface ChooseModelOptions {
+  /** `--model` */
+  model?: string
+  /** `--base-url` */
+  baseURL?: string
+  env: Readonly<Record<string, string | undefined>>
+  /** The folder whose `toolloop.yaml` counts. */
+  cwd: string
+  /** What it says, where that is known already. */
+  config?: Config
+  signal?: AbortSignal
+  /** Local servers to look for. Default: those of the environment. */
+  servers?: readonly LocalServer[]
+  /** How long they have to answer, all together, in milliseconds. One that is not there refuses at once. Default 300. */
+  probeMs?: number
+}
+
+/** A configuration, and which file it is of. */
+type ConfigFile = Config & { file?: string }
+
+const listModelsMs = 5_000
+
+/**
+ * The model to use: the option's, else that of `TOOLLOOP_MODEL`, else that of `toolloop.yaml`, else that of the first API key in the
+ * environment, else the first model of a server on this machine, else the demo model. A base URL goes with a configured model; without
+ * one, its server is asked for its first model. Rejects with `invalid_option` for a configuration that is not usable.
+ */
+export async function chooseModel(options: ChooseModelOptions): Promise<ModelChoice> {
+  const { baseURL } = options
+  if (baseURL !== undefined && !/^https?:$/.test(URL.parse(baseURL)?.protocol ?? '')) {
+    throw new InvalidOptionError('--base-url', 'an http or https URL', baseURL)
+  }
+  const config = options.config ?? (await readConfig(options.cwd, options.env))
+  const choice = await chooseFrom(options, config)
+  const { providers, backend } = config ?? {}
+  return { ...choice, ...(providers === undefined ? {} : { providers }), ...(backend === undefined ? {} : { backend }) }
+}
+
+async function chooseFrom(options: ChooseModelOptions, config: ConfigFile | undefined): Promise<ModelChoice> {
+  const { baseURL, env, signal } = options
+  const configured = findConfigured(options, config)
+  if (configured !== undefined) return withBaseURL(configured, baseURL)
+  if (baseURL !== undefined) return firstModelAt(baseURL, signal)
+
+  const key = findKeys(env).find(({ defaultModel }) => defaultModel !== undefined)
+  if (key?.defaultModel !== undefined) return named(`${key.provider}/${key.defaultModel}`, 'key', `${key.variable} is set`)
+
+  const found = await findServers(options.servers ?? localServers(env), options.probeMs ?? 300, signal)
+  return chooseFromServers(found) ?? named('demo', 'demo', 'no key found')
+}
+
+/** The first model of the first server that has one. */
+function chooseFromServers(found: readonly FoundServer[]): ModelChoice | undefined {
+  for (const { provider, baseURL, models } of found) {
+    const [model] = models
+    if (model !== undefined)
+      return { model: { provider, model, baseURL }, name: `${provider}/${model}`, source: 'server', why: `running at ${baseURL}` }
+  }
+  return undefined
+}
+
+function findConfigured({ model, env }: ChooseModelOptions, config: ConfigFile | undefined): ModelChoice | undefined {
+  if (model !== undefined) return named(model, 'option', '--model')
+  if (env.TOOLLOOP_MODEL) return named(env.TOOLLOOP_MODEL, 'environment', 'TOOLLOOP_MODEL')
+  const chosen = config === undefined ? undefined : findModel(config)
+  return chosen === undefined ? undefined : named(chosen, 'file', config?.file ?? 'the configuration')
+}
+
+function named(model: string | ModelSettings, source: ModelSource, why: string): ModelChoice {
+  return { model, name: typeof model === 'string' ? model : `${model.provider}/${model.model}`, source, why }
+}
+
+function withBaseURL(choice: ModelChoice, baseURL: string | undefined): ModelChoice {
+  if (baseURL === undefined) return choice
+  const { model } = choice
+  const slash = typeof model === 'string' ? model.indexOf('/') : -1
+  const settings: ModelSettings =
+    typeof model !== 'string'
+      ? model
+      : slash < 0
+        ? { provider: 'custom', model }
+        : { provider: model.slice(0, slash), model: model.slice(slash + 1) }
+  return { ...named({ ...settings, baseURL }, choice.source, choice.why) }
+}
+
+async function firstModelAt(baseURL: string, signal: AbortSignal | undefined): Promise<ModelChoice> {
+  const models = await listModels(baseURL, listModelsMs, signal).catch((error: unknown) => {
+    throw new ToolloopError('connection_failed', `${baseURL} did not say which models it has: ${messageOf(error)}. Name one with --model`, {
+      cause: error,
+    })
+  })
+  const [model] = models
+  if (model === undefined)
+    throw new ToolloopError('invalid_option', `Expected ${baseURL} to have a model, got an empty list. Name one with --model`)
+  return named({ provider: 'custom', model, baseURL }, 'server', `the first model of ${baseURL}`)
+}

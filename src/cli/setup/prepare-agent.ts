@@ -1,0 +1,71 @@
+import { readFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import type { BackendOptions } from '../../backends/index.ts'
+import { messageOf, ToolloopError } from '../../core/errors.ts'
+import type { ChatModel } from '../../models/chat-model.ts'
+import { createModel } from '../../models/create-model.ts'
+import type { AnyTool } from '../../tools/tool.ts'
+import { createCliLogger } from '../terminal/cli-logger.ts'
+import type { Terminal } from '../terminal/terminal.ts'
+import type { AgentFlags } from './agent-flags.ts'
+import { chooseModel, type ModelChoice } from './choose-model.ts'
+import { openToolSources } from './tool-sources.ts'
+
+export interface PreparedAgent {
+  choice: ModelChoice
+  tools: AnyTool[]
+  /** Everything the runner is made of. */
+  options: BackendOptions
+}
+
+/**
+ * Makes of the command line what a runner takes. Rejects with an error of the programmer's fault for options, files and modules that
+ * are not usable, before anything is sent to a model.
+ */
+export async function prepareAgent(flags: AgentFlags, terminal: Terminal, signal: AbortSignal): Promise<PreparedAgent> {
+  const { cwd, env } = terminal.io
+  const own = await readInstructions(flags.instructions, cwd)
+  const logger = createCliLogger(terminal, flags)
+  const { dispatcher, skills } = await openToolSources(flags, terminal, logger)
+  const instructions = [own, skills?.catalogue()].filter((text) => text !== undefined && text !== '').join('\n\n') || undefined
+  const choice = await chooseModel({
+    ...(flags.model === undefined ? {} : { model: flags.model }),
+    ...(flags.baseUrl === undefined ? {} : { baseURL: flags.baseUrl }),
+    env,
+    cwd,
+    signal,
+  })
+  const options: BackendOptions = {
+    model: openChoice(choice),
+    tools: dispatcher,
+    logger,
+    ...(choice.backend === undefined ? {} : { backend: choice.backend }),
+    ...(instructions === undefined ? {} : { instructions }),
+    ...(flags.toolCalling === undefined ? {} : { toolCalling: flags.toolCalling }),
+    ...(flags.maxIterations === undefined ? {} : { maxIterations: flags.maxIterations }),
+    ...(flags.timeout === undefined ? {} : { toolTimeoutMs: flags.timeout * 1_000 }),
+    ...(flags.deadline === undefined ? {} : { limits: { deadlineMs: flags.deadline * 1_000 } }),
+    ...(flags.stream ? {} : { stream: false }),
+  }
+  return { choice, tools: dispatcher.list(), options }
+}
+
+/** Throws what `createModel` throws. */
+export function openChoice({ model, providers }: ModelChoice): ChatModel {
+  return createModel(model, providers === undefined ? {} : { providers })
+}
+
+/** The line that names the model. */
+export function describeChoice({ name, source, why }: ModelChoice): string {
+  return source === 'demo' ? 'demo model (no key found) — see toolloop doctor' : `model: ${name} (${why})`
+}
+
+async function readInstructions(given: string | undefined, cwd: string): Promise<string | undefined> {
+  if (given === undefined || !given.startsWith('@')) return given
+  const file = resolve(cwd, given.slice(1))
+  return readFile(file, 'utf8').catch((error: unknown) => {
+    throw new ToolloopError('invalid_option', `Expected \`--instructions\` to name a file after the @: ${messageOf(error)}`, {
+      cause: error,
+    })
+  })
+}

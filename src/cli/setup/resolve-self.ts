@@ -1,0 +1,46 @@
+import { existsSync } from 'node:fs'
+import { registerHooks } from 'node:module'
+import { fileURLToPath } from 'node:url'
+import { isJsonObject } from '../../core/messages.ts'
+import { readOwnPackage } from '../../core/own-package.ts'
+
+/** This package's folder: the parent of `src/` or `dist/`, whichever is running. */
+const packageUrl = new URL('../../../', import.meta.url)
+const runsFromSource = import.meta.url.endsWith('.ts')
+
+let registered = false
+
+/**
+ * Lets a tool module `import 'toolloop'` wherever it lies: when its own folder has no such package, and when that would be another
+ * build of this very package, it gets the one that is running. A package installed next to the module is left alone.
+ * See https://nodejs.org/api/module.html#moduleregisterhooksoptions.
+ */
+export function resolveSelfForTools(): void {
+  if (registered) return
+  registered = true
+  const { name, exports } = readOwnPackage()
+  registerHooks({
+    resolve(specifier, context, nextResolve) {
+      const own =
+        specifier === name || specifier.startsWith(`${name}/`) ? ownModule(`.${specifier.slice(String(name).length)}`, exports) : undefined
+      if (own === undefined) return nextResolve(specifier, context)
+      try {
+        const found = nextResolve(specifier, context)
+        return found.url.startsWith(packageUrl.href) ? { url: own, shortCircuit: true } : found
+      } catch {
+        // Not installed there, which is what this hook is for.
+        return { url: own, shortCircuit: true }
+      }
+    },
+  })
+}
+
+/** The URL of one of this package's `exports`, in the build that is running. */
+function ownModule(subpath: string, exports: unknown): string | undefined {
+  const entry = isJsonObject(exports) ? exports[subpath] : undefined
+  const target = isJsonObject(entry) ? entry.default : entry
+  if (typeof target !== 'string') return undefined
+  const source = target.replace(/^\.\/dist\//, './src/').replace(/\.js$/, '.ts')
+  const url = new URL(runsFromSource ? source : target, packageUrl)
+  return existsSync(fileURLToPath(url)) ? url.href : undefined
+}

@@ -1,0 +1,69 @@
+import { stat } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { ToolloopError } from '../../core/errors.ts'
+import type { Logger } from '../../core/logger.ts'
+import { ToolDispatcher } from '../../tools/dispatcher.ts'
+import type { Skills, SkillsOptions } from '../../tools/skills/skills.ts'
+import type { AnyTool } from '../../tools/tool.ts'
+import type { Terminal } from '../terminal/terminal.ts'
+import type { AgentFlags } from './agent-flags.ts'
+import { loadTools } from './load-tools.ts'
+
+export type ToolFlags = Pick<AgentFlags, 'tools' | 'builtinTools' | 'workspace' | 'skills' | 'unsandboxed' | 'quiet'>
+
+export interface ToolSources {
+  dispatcher: ToolDispatcher
+  /** With `--skills`. */
+  skills?: Skills
+}
+
+/** All the tools a command line names. Rejects with an error of the programmer's fault for modules and folders that are not usable. */
+export async function openToolSources(flags: ToolFlags, terminal: Terminal, logger: Logger): Promise<ToolSources> {
+  const { cwd } = terminal.io
+  const workspace = await checkFolder(resolve(cwd, flags.workspace ?? '.'))
+  const own = await loadTools(flags.tools ?? [], cwd)
+  const builtin = flags.builtinTools ? await loadBuiltinTools(workspace) : []
+  const names = new Set(own.map(({ name }) => name))
+  for (const { name } of builtin) {
+    if (names.has(name) && !flags.quiet) terminal.note(`your tool \`${name}\` takes the place of the built-in one`)
+  }
+  const skills = flags.skills === undefined ? undefined : await openSkills(flags, terminal, { project: false, user: false, logger })
+  const dispatcher = new ToolDispatcher(
+    [
+      { kind: 'registered', tools: own },
+      { kind: 'builtin', tools: builtin.filter(({ name }) => !names.has(name)) },
+      ...(skills === undefined ? [] : [{ kind: 'skill' as const, tools: skills }]),
+    ],
+    { logger },
+  )
+  return { dispatcher, ...(skills === undefined ? {} : { skills }) }
+}
+
+/** The Skills of `--skills`, and those of the project and the user unless `options` say otherwise. */
+export async function openSkills(flags: ToolFlags, { io: { cwd, env } }: Terminal, options: SkillsOptions = {}): Promise<Skills> {
+  const { loadSkills } = await import('../../tools/skills/skills.ts')
+  return loadSkills({
+    paths: (flags.skills ?? []).map((folder) => resolve(cwd, folder)),
+    project: cwd,
+    ...(env.HOME === undefined ? {} : { user: env.HOME }),
+    sandbox: {
+      ...(flags.workspace === undefined ? {} : { workspace: await checkFolder(resolve(cwd, flags.workspace)) }),
+      ...(flags.unsandboxed ? { allowUnsandboxed: true } : {}),
+    },
+    ...options,
+  })
+}
+
+async function loadBuiltinTools(workspace: string): Promise<AnyTool[]> {
+  const { builtinTools } = await import('../../tools/builtin/index.ts')
+  return builtinTools({ workspace })
+}
+
+async function checkFolder(folder: string): Promise<string> {
+  const isFolder = await stat(folder).then(
+    (found) => found.isDirectory(),
+    () => false,
+  )
+  if (!isFolder) throw new ToolloopError('invalid_option', `Expected \`--workspace\` to be a folder, found none at ${folder}`)
+  return folder
+}

@@ -1,0 +1,92 @@
+import { setImmediate } from 'node:timers/promises'
+import type { ApprovalDecision, ApprovalRequest, RunnerOptions } from '../../agent/types.ts'
+import type { JsonObject } from '../../core/messages.ts'
+import { plural } from './render.ts'
+import { isOnTerminal, type Terminal } from './terminal.ts'
+import { TerminalLines } from './terminal-lines.ts'
+import { isReordered, visible, wrap } from './visible.ts'
+
+/** What may stand around a call on the line that asks for it. */
+const questionCells = 40
+/** Rows of a screen that are not for a page of arguments: the question, and where the cursor goes behind it. */
+const otherRows = 3
+
+/**
+ * How calls that need an approval are decided: all granted with `--yes`; on a terminal whoever sits there is asked, one call after the
+ * other, and sees every character of the arguments that the call will run with; otherwise undefined, so that the run ends paused.
+ */
+export function createApprove(terminal: Terminal, yes: boolean | undefined, ask: Ask = askOnTerminal(terminal)): RunnerOptions['approve'] {
+  if (yes) return () => true
+  if (!isOnTerminal(terminal.io)) return undefined
+  let last: Promise<unknown> = Promise.resolve()
+  return (request) => {
+    const decision = last.then(() => decide(request, terminal, ask))
+    last = decision.catch(() => {})
+    return decision
+  }
+}
+
+/** Asks one question; resolves with the answer. Rejects when `signal` is aborted. */
+type Ask = (question: string, signal: AbortSignal) => Promise<string>
+
+async function decide({ tool, args, signal }: ApprovalRequest, terminal: Terminal, ask: Ask): Promise<ApprovalDecision> {
+  // What the model said comes first: it is on its way to the screen while the call is being prepared.
+  await setImmediate()
+  terminal.waitFor(undefined)
+  terminal.startLine()
+  const { columns = 80, rows = 24 } = terminal.io.stderr
+  const short = visible(asJson(args))
+  const fits = short.length + tool.length + questionCells <= columns && !isReordered(short)
+  if (!fits) {
+    terminal.note(terminal.paint('yellow', `${tool} is called with:`))
+    const lines = asJson(args, 2).split('\n').map(visible).join('\n')
+    const refusal = await showInPages(wrap(lines, Math.max(1, columns - 1)), Math.max(1, rows - otherRows), terminal, (question) =>
+      ask(`${terminal.paint('yellow', question)} `, signal),
+    )
+    if (refusal !== undefined) return refused(refusal)
+  }
+  const answer = await ask(`${terminal.paint('yellow', fits ? `run ${tool} ${short}?` : `run ${tool}?`)} [y/N, or why not] `, signal)
+  return /^\s*y(es)?\s*$/i.test(answer) ? true : refused(answer)
+}
+
+/** Nobody decides on what has scrolled past: after each screenful but the last, Enter shows the next. Resolves with another answer. */
+async function showInPages(
+  lines: readonly string[],
+  size: number,
+  terminal: Terminal,
+  ask: (question: string) => Promise<string>,
+): Promise<string | undefined> {
+  for (let shown = 0; ; ) {
+    const page = lines.slice(shown, shown + size)
+    for (const line of page) terminal.note(line)
+    shown += page.length
+    if (shown >= lines.length) return undefined
+    const answer = await ask(`${plural(lines.length - shown, 'more line')} of arguments: Enter shows them, or why not:`)
+    // A yes to what has not been seen yet is none.
+    if (!/^\s*(y(es)?)?\s*$/i.test(answer)) return answer
+  }
+}
+
+function refused(answer: string): ApprovalDecision {
+  return /^\s*(no?)?\s*$/i.test(answer) ? { approved: false } : { approved: false, reason: answer.trim() }
+}
+
+/** Numbers that JSON has no word for would be shown as `null`, or as another number. */
+function asJson(args: JsonObject, indent = 0): string {
+  const asItIs = (_key: string, value: unknown) =>
+    typeof value === 'number' && (!Number.isFinite(value) || Object.is(value, -0)) ? `‹${Object.is(value, -0) ? '-0' : value}›` : value
+  return JSON.stringify(args, asItIs, indent)
+}
+
+function askOnTerminal({ io }: Terminal): Ask {
+  return async (question, signal) => {
+    const lines = new TerminalLines(io, '')
+    // While it reads, it gets the Ctrl-C in place of the process.
+    lines.onInterrupt = () => process.kill(process.pid, 'SIGINT')
+    try {
+      return await lines.ask(question, signal)
+    } finally {
+      lines.close()
+    }
+  }
+}

@@ -1,0 +1,58 @@
+import { EXIT_FAILED, EXIT_OK, EXIT_SIGINT, EXIT_SIGTERM } from '../exit-codes.ts'
+import type { CliIO } from './terminal.ts'
+
+/**
+ * What ends a command from outside. The first SIGINT or SIGTERM aborts `signal`, so that the command ends in an orderly way; the second
+ * ends the process at once. When nobody reads stdout any more (`| head`) the command is aborted too, and ends without a word.
+ */
+export class Interrupts {
+  readonly #controller = new AbortController()
+  readonly #io: CliIO
+  #exitCode: number | undefined
+
+  constructor(io: CliIO) {
+    this.#io = io
+    process.on('SIGINT', this.#onSigint)
+    process.on('SIGTERM', this.#onSigterm)
+    io.stdout.on('error', this.#onStdoutError)
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal
+  }
+
+  /** The exit code for what has happened; undefined: nothing has. */
+  get exitCode(): number | undefined {
+    return this.#exitCode
+  }
+
+  /** Stops listening. */
+  release(): void {
+    process.off('SIGINT', this.#onSigint)
+    process.off('SIGTERM', this.#onSigterm)
+    this.#io.stdout.off('error', this.#onStdoutError)
+  }
+
+  readonly #onSigint = (): void => this.#interrupt(EXIT_SIGINT)
+  readonly #onSigterm = (): void => this.#interrupt(EXIT_SIGTERM)
+  readonly #onStdoutError = (error: NodeJS.ErrnoException): void => {
+    // The reader has what it wanted; any other failure to write is one, and told where the process ends.
+    this.#exitCode ??= isClosedPipe(error) ? EXIT_OK : EXIT_FAILED
+    this.#controller.abort()
+  }
+
+  #interrupt(exitCode: number): void {
+    if (this.#controller.signal.aborted) {
+      // No time for an orderly end; a status line left on the screen is erased, or the shell's prompt would follow it.
+      if (this.#io.stderr.isTTY) this.#io.stderr.write('\n')
+      process.exit(exitCode)
+    }
+    this.#exitCode = exitCode
+    this.#controller.abort()
+  }
+}
+
+/** Whether a write failed because its reader has gone. */
+export function isClosedPipe({ code }: NodeJS.ErrnoException): boolean {
+  return code === 'EPIPE' || code === 'ERR_STREAM_DESTROYED'
+}

@@ -1,0 +1,181 @@
+import type { RunResult } from '../../agent/types.ts'
+import { Event, type RunEvent } from '../../core/events.ts'
+import { redactText } from '../../core/logger.ts'
+import { EventRedactor } from '../../service/runs/event-redactor.ts'
+import type { AnyTool } from '../../tools/tool.ts'
+import { shorten, type Terminal, withoutControls } from './terminal.ts'
+
+/** Most characters of a call's arguments, and of a failure, on its line. */
+const mostArguments = 120
+const mostFailure = 200
+
+interface RenderOptions {
+  /** True: no lines about tools. */
+  quiet?: boolean
+  /** False: the answer is not written. */
+  answer?: boolean
+}
+
+/** Shows one run to a person: the answer's text as it comes, a line when a tool starts and one when it has ended. */
+export class RunRenderer {
+  readonly #terminal: Terminal
+  readonly #redactor: EventRedactor
+  readonly #showTools: boolean
+  readonly #showAnswer: boolean
+  readonly #running = new Map<string, string>()
+  #shownText = ''
+
+  constructor(terminal: Terminal, tools: Iterable<AnyTool>, { quiet = false, answer = true }: RenderOptions = {}) {
+    this.#terminal = terminal
+    this.#redactor = new EventRedactor(tools)
+    this.#showTools = !quiet
+    this.#showAnswer = answer
+  }
+
+  show(event: RunEvent): void {
+    switch (event.type) {
+      case Event.MODEL_START:
+        this.#shownText = ''
+        this.#terminal.waitFor(`waiting for ${event.model}`)
+        break
+      case Event.REASONING_DELTA:
+        this.#terminal.waitFor('the model is thinking')
+        break
+      case Event.TEXT_DELTA:
+        this.#showText(event.text)
+        break
+      case Event.TOOL_INPUT_START:
+        this.#terminal.waitFor(`the model is calling ${event.tool}`)
+        break
+      case Event.MODEL_END:
+        this.#terminal.waitFor(undefined)
+        this.#terminal.endAnswerLine()
+        break
+      case Event.TOOL_CALL_START:
+        this.#startCall(event)
+        break
+      case Event.TOOL_PROGRESS:
+        this.#terminal.waitFor(`${event.tool}: ${this.#oneLine(JSON.stringify(event.update), mostArguments)}`)
+        break
+      case Event.TOOL_CALL_END:
+        this.#endCall(event)
+        break
+      case Event.TOOL_CALL_REJECTED:
+        this.#rejectCall(event)
+        break
+      case Event.RUN_END:
+        this.#terminal.waitFor(undefined)
+        break
+      case Event.RUN_START:
+      case Event.TOOL_INPUT_DELTA:
+      case Event.LLM_SENTENCE:
+        break
+    }
+  }
+
+  /** Completes the answer on stdout: what was not streamed, such as a tool's result that is the answer, and the last line's end. */
+  finish(result: RunResult): void {
+    this.#terminal.waitFor(undefined)
+    if (this.#showAnswer && result.output.trim() !== this.#shownText.trim()) {
+      this.#terminal.endAnswerLine()
+      this.#terminal.answer(result.output)
+    }
+    this.#terminal.endAnswerLine()
+  }
+
+  #showText(text: string): void {
+    if (!this.#showAnswer) return
+    this.#shownText += text
+    this.#terminal.waitFor(undefined)
+    this.#terminal.answer(text)
+  }
+
+  #startCall({ tool, args, meta }: Extract<RunEvent, { type: 'TOOL_CALL_START' }>): void {
+    const shownArgs = this.#oneLine(JSON.stringify(this.#redactor.redactArguments(tool, args)), mostArguments)
+    this.#running.set(meta.toolCallId ?? tool, shownArgs)
+    this.#note(`${this.#terminal.paint('cyan', `→ ${tool}`)} ${this.#terminal.paint('dim', shownArgs)}`)
+    this.#terminal.waitFor(`running ${tool}`)
+  }
+
+  #endCall({ tool, result, meta }: Extract<RunEvent, { type: 'TOOL_CALL_END' }>): void {
+    const id = meta.toolCallId ?? tool
+    const args = this.#running.get(id)
+    // With other calls still running, the arguments tell which of them has ended.
+    const which = this.#running.size > 1 && args !== undefined ? ` ${this.#terminal.paint('dim', shorten(args, 60))}` : ''
+    this.#running.delete(id)
+    const took = meta.durationMs === undefined ? '' : ` ${formatDuration(meta.durationMs)}`
+    if (meta.ok === false) {
+      const failure = this.#oneLine(result, mostFailure)
+      this.#note(`${this.#terminal.paint('red', `✗ ${tool}`)}${which}${took} · ${failure}`)
+    } else {
+      this.#note(`${this.#terminal.paint('green', `✓ ${tool}`)}${which}${took} · ${formatBytes(Buffer.byteLength(result))}`)
+    }
+    const next = this.#running.size === 0 ? undefined : `running ${this.#running.size} more`
+    this.#terminal.waitFor(next)
+  }
+
+  #rejectCall({ tool, args, error }: Extract<RunEvent, { type: 'TOOL_CALL_REJECTED' }>): void {
+    // Only to learn the secrets that the error may quote.
+    if (typeof args !== 'string') this.#redactor.redactArguments(tool, args)
+    this.#note(`${this.#terminal.paint('red', `✗ ${this.#oneLine(tool, 64)}`)} not run · ${this.#oneLine(error, mostFailure)}`)
+  }
+
+  #oneLine(text: string, length: number): string {
+    return shorten(withoutControls(this.#redactor.redactText(text)), length)
+  }
+
+  #note(line: string): void {
+    if (this.#showTools) this.#terminal.note(line)
+  }
+}
+
+/** Why a run ended without an answer, in one line; undefined when it answered. */
+export function describeEnding(result: RunResult): string | undefined {
+  const ending = endingOf(result)
+  // Parts of it may be a provider's words.
+  return ending === undefined ? undefined : withoutControls(redactText(ending))
+}
+
+function endingOf(result: RunResult): string | undefined {
+  const { stopReason, error, pending, iterations, toolCalls } = result
+  switch (stopReason) {
+    case 'answered':
+      return undefined
+    case 'stopped':
+      return `ended by the result of \`${toolCalls.at(-1)?.tool ?? 'a tool'}\``
+    case 'max_iterations':
+      return `stopped: no answer after ${plural(iterations, 'iteration')}; --max-iterations allows more`
+    case 'deadline':
+      return 'stopped: the deadline passed; --deadline sets it'
+    case 'budget':
+      return 'stopped: a budget was used up'
+    case 'repeated_calls':
+      return `stopped: the model kept repeating the same call of \`${toolCalls.at(-1)?.tool ?? 'a tool'}\``
+    case 'paused':
+      return `paused: ${plural(pending.length, 'call')} to be decided: ${pending.map(({ tool, kind }) => `${tool} (${pendingWords[kind]})`).join(', ')}`
+    case 'aborted':
+      return 'aborted'
+    case 'refused':
+      return `refused: ${error?.message ?? 'the model declined to answer'}`
+    case 'model_error':
+      return `model error: ${error === undefined ? 'the model failed' : `${error.message} (${error.code})`}`
+  }
+}
+
+const pendingWords = { approval: 'needs an approval', client_tool: 'has no `execute`', question: 'asks a question' } as const
+
+export function formatDuration(milliseconds: number): string {
+  if (milliseconds < 1_000) return `${Math.round(milliseconds)} ms`
+  return milliseconds < 60_000
+    ? `${(milliseconds / 1_000).toFixed(1)} s`
+    : `${Math.floor(milliseconds / 60_000)} min ${Math.round((milliseconds % 60_000) / 1_000)} s`
+}
+
+export function formatBytes(bytes: number): string {
+  if (bytes < 1_024) return `${bytes} B`
+  return bytes < 1_048_576 ? `${(bytes / 1_024).toFixed(1)} KiB` : `${(bytes / 1_048_576).toFixed(1)} MiB`
+}
+
+export function plural(count: number, word: string): string {
+  return `${count} ${word}${count === 1 ? '' : 's'}`
+}

@@ -1,0 +1,183 @@
+import type { CallReading, ReadBody, Reading, Wait } from '../../dialect.ts'
+import { type MarkerSet, markerSet } from '../../reader/markers.ts'
+import { Blanks, Match, Peek, Until } from '../../reader/waits.ts'
+import { cutReason } from '../cut.ts'
+import { callsOfJson, finishCall, type JsonCalls } from './json-calls.ts'
+import { readJsonText } from './json-text.ts'
+import { repairQuotes } from './quote-repair.ts'
+import { ValueFrame } from './value-frame.ts'
+
+export interface JsonBodyOptions {
+  /** Markers that end the body. Without any it ends with its value. */
+  close: readonly string[]
+  /** Markers that begin the next call: one inside means this one was never a call. */
+  open?: readonly string[]
+}
+
+/** Longest text before the bracket at which a marked body must begin. */
+const longestLead = 256
+/** How a further value begins: a bracket alone may be a marker's. */
+const nextValues = markerSet(['{', '[{', '[ {', '[\n'])
+const separators = markerSet([',', ';'])
+
+/** Reads `{"name", "arguments"}`, one or several or a list of them, up to a closing marker. */
+export function jsonBody(options: JsonBodyOptions): ReadBody {
+  const lead = markerSet(leadMarkers(options))
+  return (reading) => readJsonBody(reading, options, lead)
+}
+
+function* readJsonBody(reading: CallReading, options: JsonBodyOptions, leads: MarkerSet): Reading {
+  const { cursor } = reading
+  const lead = new Until(leads, longestLead)
+  if (!lead.feed(cursor)) yield lead
+  if (lead.marker !== '{' && lead.marker !== '[') {
+    if (lead.marker !== undefined && options.close.includes(lead.marker)) {
+      if (lead.text.trim() === '') return 'text'
+      reading.reject('Expected a JSON object with "name" and "arguments" in the call, got text')
+      return 'done'
+    }
+    if (lead.marker !== undefined) cursor.unread(lead.marker)
+    return 'text'
+  }
+  cursor.unread(lead.marker)
+  return readJsonValues(reading, options, lead.text.trim() === '' ? [] : ['text before the call left out'])
+}
+
+/** What ends the text before a value. A marker that begins with a bracket is found by its bracket. */
+function leadMarkers({ close, open = [] }: JsonBodyOptions): string[] {
+  return ['{', '[', ...[...close, ...open].filter((marker) => !marker.startsWith('[') && !marker.startsWith('{'))]
+}
+
+/** Reads the calls whose first bracket stands at the cursor. */
+export function* readJsonValues(reading: CallReading, options: JsonBodyOptions, repairs: readonly string[]): Reading {
+  const { cursor, tools } = reading
+  for (;;) {
+    const frame = new ValueFrame()
+    if (!frame.feed(cursor)) yield frame
+    let { text } = frame
+    let read = readValue(text)
+    let closed = false
+    const found = [...repairs]
+    const report = (): void => {
+      if (!read.calls?.ok) return
+      for (const call of read.calls.calls) reading.call(finishCall(call.name, call.arguments, [...(call.repairs ?? []), ...found]))
+    }
+    let next = false
+    if (frame.state === 'complete' && read.calls?.ok) {
+      if (!read.strict) found.push('JSON that is not strict')
+      // Without a closing marker to come the call is complete now.
+      if (options.close.length === 0) report()
+      const after = { closed: false, extra: '' }
+      yield* readAfter(reading, options, after)
+      closed = after.closed
+      if (after.extra !== '') found.push(`extra "${after.extra}" left out`)
+      if (!closed) next = yield* standsAtNextCall(reading)
+      if (options.close.length === 0) {
+        if (next) continue
+        return 'done'
+      }
+    } else {
+      // Quotes or brackets don't match: only the closing marker can tell the end.
+      const open = options.open ?? []
+      const rest = new Until(markerSet([...options.close, ...open]))
+      if (frame.state !== 'open' && options.close.length > 0 && !rest.feed(cursor)) yield rest
+      text += rest.text
+      closed = rest.marker !== undefined && options.close.includes(rest.marker)
+      if (rest.marker !== undefined && !closed) cursor.unread(rest.marker)
+      if (frame.state === 'open') {
+        const whole = beforeClose(text, options.close)
+        closed = whole !== text
+        text = whole
+      }
+      if (reading.cut && !closed) {
+        reading.reject(cutReason)
+        return 'done'
+      }
+      read = readValue(text.trim())
+      if (!read.calls?.ok) {
+        const repaired = repairQuotes(text.trim(), tools)
+        if (repaired === undefined) return giveUp(reading, read, found, frame.state === 'open')
+        read = { strict: false, calls: { ok: true, calls: [repaired] }, problem: '' }
+        found.push('unescaped quotes')
+      } else if (!read.strict) found.push('JSON that is not strict')
+    }
+    if (!closed && !next) {
+      if (reading.cut) {
+        reading.reject(cutReason)
+        return 'done'
+      }
+      found.push('closing tag missing')
+    }
+    report()
+    if (closed || !next) return 'done'
+  }
+
+  function readValue(text: string): { strict: boolean; calls?: JsonCalls; problem: string } {
+    const value = readJsonText(text)
+    if (!value.ok) return { strict: false, problem: value.problem }
+    const calls = callsOfJson(value.value, tools, 'marked')
+    return { strict: value.strict, calls, problem: calls.ok ? '' : calls.problem }
+  }
+}
+
+function giveUp(reading: CallReading, read: { problem: string }, found: readonly string[], open: boolean): 'done' | 'text' {
+  if (found.length > 0) return 'text'
+  reading.reject(
+    open
+      ? 'The call was not finished. Send the whole call again.'
+      : `The call is not valid: ${read.problem}. Expected {"name": "…", "arguments": {…}} as JSON, quotes inside strings escaped.`,
+  )
+  return 'done'
+}
+
+const knownEnds = new WeakMap<JsonBodyOptions, MarkerSet>()
+
+function endsOf(options: JsonBodyOptions): MarkerSet {
+  let ends = knownEnds.get(options)
+  if (ends === undefined) {
+    ends = markerSet(['}', ']', ...options.close])
+    knownEnds.set(options, ends)
+  }
+  return ends
+}
+
+/** Reads what may follow a value: brackets too many, and the closing marker. */
+function* readAfter(
+  reading: CallReading,
+  options: JsonBodyOptions,
+  after: { closed: boolean; extra: string },
+): Generator<Blanks | Match, void> {
+  const { cursor } = reading
+  const ends = endsOf(options)
+  for (;;) {
+    const match = new Match(ends)
+    if (!match.feed(cursor)) yield match
+    if (match.matched === '}' || match.matched === ']') after.extra += match.matched
+    else {
+      // At the very end a closing tag that was begun is as good as one.
+      after.closed = match.matched !== undefined || (match.partial !== '' && !reading.cut)
+      return
+    }
+  }
+}
+
+/** True when another value comes next in the same body; what is between is then read. */
+function* standsAtNextCall(reading: CallReading): Generator<Wait, boolean> {
+  const { cursor } = reading
+  const match = new Match(separators)
+  if (!match.feed(cursor)) yield match
+  const blanks = new Blanks()
+  if (!blanks.feed(cursor)) yield blanks
+  const next = new Peek(nextValues, false)
+  if (!next.feed(cursor)) yield next
+  if (next.matched !== undefined) return true
+  cursor.unread(match.matched === undefined ? blanks.text : match.blanks + match.matched + blanks.text)
+  return false
+}
+
+/** A string that was never closed has swallowed the closing marker: the text up to the last one. */
+function beforeClose(text: string, close: readonly string[]): string {
+  let end = -1
+  for (const marker of close) end = Math.max(end, text.lastIndexOf(marker))
+  return end < 0 ? text : text.slice(0, end)
+}

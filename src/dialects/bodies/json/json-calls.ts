@@ -1,0 +1,126 @@
+import { type DeclaredTools, isRecord, setOwn, stripDecoration } from '../../declared-tools.ts'
+import type { TextToolCall } from '../../dialect.ts'
+import { readJsonText } from './json-text.ts'
+
+/** Under what a call's name and its arguments may stand, the likeliest first. */
+export const nameKeys: readonly string[] = [
+  'name',
+  'tool',
+  'tool_name',
+  'function',
+  'function_name',
+  'action',
+  'recipient_name',
+  'toolName',
+]
+export const argumentKeys: readonly string[] = [
+  'arguments',
+  'args',
+  'parameters',
+  'params',
+  'input',
+  'action_input',
+  'tool_input',
+  'kwargs',
+]
+/** Under what several calls may stand. */
+export const listKeys: readonly string[] = ['tool_calls', 'tool_uses', 'calls']
+
+export type JsonCalls = { ok: true; calls: TextToolCall[] } | { ok: false; problem: string }
+
+/** How much may be missing: an unmarked call must have a declared name and arguments, a marked one a name. */
+export type CallForm = 'marked' | 'bare'
+
+/** The calls a JSON value stands for: one object, or a list of them. All of them, or none. */
+export function callsOfJson(value: unknown, tools: DeclaredTools, form: CallForm): JsonCalls {
+  if (Array.isArray(value)) {
+    const calls: TextToolCall[] = []
+    for (const one of value) {
+      const read = callsOfJson(one, tools, form)
+      if (!read.ok) return read
+      calls.push(...read.calls)
+    }
+    return calls.length > 0 ? { ok: true, calls } : { ok: false, problem: 'the list of calls is empty' }
+  }
+  if (!isRecord(value)) return { ok: false, problem: 'expected an object with "name" and "arguments"' }
+  for (const key of listKeys) if (Object.hasOwn(value, key) && Array.isArray(value[key])) return callsOfJson(value[key], tools, form)
+  // OpenAI's shape, `{"function": {"name", "arguments"}}`, and the same under other names.
+  for (const key of ['function', 'tool', 'tool_call'])
+    if (Object.hasOwn(value, key) && isRecord(value[key])) return callsOfJson(value[key], tools, form)
+  const name = nameOf(value)
+  if (name === undefined) return callsByToolKey(value, tools, form)
+  return callOf(name, value, tools, form)
+}
+
+function callOf(written: string, value: Record<string, unknown>, tools: DeclaredTools, form: CallForm): JsonCalls {
+  const resolved = tools.resolve(written)
+  if (resolved === undefined && form === 'bare') return { ok: false, problem: `no tool is named "${written}"` }
+  const name = resolved ?? stripDecoration(written)
+  if (name === '') return { ok: false, problem: 'the call has no name' }
+  const key = argumentKeys.find((one) => Object.hasOwn(value, one))
+  const repairs: string[] = []
+  if (name !== written) repairs.push(`tool name read from "${written}"`)
+  if (key === undefined && form === 'bare') return { ok: false, problem: 'the call has no arguments' }
+  const args = readArguments(key === undefined ? undefined : value[key], name, tools, repairs)
+  if (args === undefined) return { ok: false, problem: `expected "${key}" to be an object` }
+  if (isDefinition(value, args, name, tools)) return { ok: false, problem: 'this is the definition of a tool, not a call' }
+  return { ok: true, calls: [finishCall(name, args, repairs)] }
+}
+
+/** `{"get_weather": {"city": "Oslo"}}`: the names of declared tools as keys. Unmarked, the arguments must be ones that those tools have. */
+function callsByToolKey(value: Record<string, unknown>, tools: DeclaredTools, form: CallForm): JsonCalls {
+  const calls: TextToolCall[] = []
+  for (const [key, args] of Object.entries(value)) {
+    const known = tools.has(key) && isRecord(args) && !isSchema(args) && (form === 'marked' || tools.declares(key, args))
+    if (!known) return { ok: false, problem: 'expected an object with "name" and "arguments"' }
+    calls.push(finishCall(key, args, []))
+  }
+  return calls.length > 0 ? { ok: true, calls } : { ok: false, problem: 'expected an object with "name" and "arguments"' }
+}
+
+export function finishCall(name: string, args: Record<string, unknown>, repairs: readonly string[]): TextToolCall {
+  return repairs.length > 0 ? { name, arguments: args, repairs: [...new Set(repairs)] } : { name, arguments: args }
+}
+
+function nameOf(value: Record<string, unknown>): string | undefined {
+  for (const key of nameKeys) {
+    const name = Object.hasOwn(value, key) ? value[key] : undefined
+    if (typeof name === 'string' && name.trim() !== '') return name
+  }
+  return undefined
+}
+
+/** Arguments as an object: from one, from its JSON text, from nothing, or from a bare value that can only be meant for one argument. */
+export function readArguments(value: unknown, name: string, tools: DeclaredTools, repairs: string[]): Record<string, unknown> | undefined {
+  if (isRecord(value)) return value
+  if (value === undefined || value === null || value === '') {
+    if (value === undefined) repairs.push('no arguments written')
+    return {}
+  }
+  if (typeof value === 'string') {
+    const read = readJsonText(value)
+    if (read.ok && isRecord(read.value)) {
+      repairs.push('arguments written as a JSON string')
+      return read.value
+    }
+    const only = tools.onlyArgument(name)
+    if (only !== undefined) {
+      repairs.push(`text taken as the argument "${only}"`)
+      const args: Record<string, unknown> = {}
+      setOwn(args, only, value)
+      return args
+    }
+  }
+  return undefined
+}
+
+/** A model that repeats a tool's definition writes its JSON Schema where arguments would be. */
+function isDefinition(value: Record<string, unknown>, args: Record<string, unknown>, name: string, tools: DeclaredTools): boolean {
+  if (isSchema(args) && !tools.declares(name, args)) return true
+  const described = Object.hasOwn(value, 'description') && typeof value.description === 'string'
+  return described && (Object.keys(args).length === 0 || !tools.declares(name, args))
+}
+
+function isSchema(args: Record<string, unknown>): boolean {
+  return isRecord(args.properties) && (args.type === undefined || args.type === 'object' || args.type === 'dict')
+}

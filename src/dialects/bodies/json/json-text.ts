@@ -1,0 +1,293 @@
+import { setOwn } from '../../declared-tools.ts'
+
+export type ReadValue = { ok: true; value: unknown; strict: boolean } | { ok: false; problem: string }
+
+/** Deeper nesting than any call has; keeps recursion, also that of whoever gets the value, within the stack. */
+export const deepest = 128
+
+/** Reads finished text as JSON: strictly if it is, else as what models write for it. Never throws. */
+export function readJsonText(text: string): ReadValue {
+  try {
+    return { ok: true, value: JSON.parse(text), strict: true }
+  } catch (error) {
+    const reader = new LooseReader(text)
+    const value = reader.readWhole()
+    if (reader.problem === undefined) return { ok: true, value, strict: false }
+    return { ok: false, problem: error instanceof Error ? error.message : reader.problem }
+  }
+}
+
+const backslash = 92
+const words: Readonly<Record<string, unknown>> = {
+  true: true,
+  True: true,
+  false: false,
+  False: false,
+  null: null,
+  None: null,
+  undefined: null,
+}
+const escapes: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', b: '\b', f: '\f', '0': '\0', a: '\u0007', v: '\v' }
+
+/** Letters, digits and `$ - . _`. */
+export function isPlainWordCode(code: number): boolean {
+  return (
+    (code >= 97 && code <= 122) ||
+    (code >= 65 && code <= 90) ||
+    (code >= 48 && code <= 57) ||
+    code === 95 ||
+    code === 45 ||
+    code === 46 ||
+    code === 36
+  )
+}
+
+/** The value of up to nine digits, which is what most numbers are; -1 for anything else. */
+function readSmallInteger(word: string): number {
+  if (word.length === 0 || word.length > 9) return -1
+  let value = 0
+  for (let i = 0; i < word.length; i++) {
+    const digit = word.charCodeAt(i) - 48
+    if (digit < 0 || digit > 9) return -1
+    value = value * 10 + digit
+  }
+  return value
+}
+
+function isQuote(code: number): boolean {
+  return code === 34 || code === 39
+}
+
+/** A bare key or word. */
+const bareWord = /[\p{L}\p{N}_$.-]*/uy
+
+/**
+ * JSON as models write it: single quotes, bare keys, python's literals, comments, commas too many, line breaks in strings.
+ * Python's own forms (tuples, triple quotes, string prefixes) are read too, so that call arguments need no reader of their own.
+ */
+export class LooseReader {
+  at = 0
+  problem: string | undefined
+  readonly text: string
+  /** Bare names were written as markdown has them, `get\\_weather`: then strings are too. */
+  #markdown = false
+
+  constructor(text: string) {
+    this.text = text
+  }
+
+  readWhole(): unknown {
+    const value = this.readValue(0)
+    this.skipBlanks()
+    if (this.at < this.text.length) this.fail('the end')
+    return value
+  }
+
+  fail(expected: string): undefined {
+    this.problem ??= `expected ${expected} at position ${this.at}`
+    // Nothing more can be read: every loop ends at the end of the text.
+    this.at = this.text.length
+    return undefined
+  }
+
+  /** Whether this character comes next. */
+  stands(char: string): boolean {
+    return this.code() === char.charCodeAt(0)
+  }
+
+  /** Whether this character comes next behind blanks. */
+  nextIs(char: string): boolean {
+    this.skipBlanks()
+    return this.stands(char)
+  }
+
+  /** The next character, or -1 at the end: past it `charCodeAt` is slow ever after. */
+  code(): number {
+    return this.at < this.text.length ? this.text.charCodeAt(this.at) : -1
+  }
+
+  /** Skips blanks and comments. */
+  skipBlanks(): void {
+    for (;;) {
+      const code = this.code()
+      if (code > 32 && code < 128 && code !== 47) return
+      if (code === 32) {
+        this.at++
+        continue
+      }
+      if (code < 0) return
+      const char = this.text.charAt(this.at)
+      if (char.trim() === '') this.at++
+      else if (char === '/' && this.text.charAt(this.at + 1) === '/') this.#skipTo('\n')
+      else if (char === '/' && this.text.charAt(this.at + 1) === '*') this.#skipTo('*/')
+      else return
+    }
+  }
+
+  standsAtQuote(): boolean {
+    return isQuote(this.code())
+  }
+
+  take(char: string): boolean {
+    this.skipBlanks()
+    if (!this.stands(char)) return false
+    this.at++
+    return true
+  }
+
+  readValue(depth: number): unknown {
+    this.skipBlanks()
+    if (depth > deepest) return this.fail('less nesting')
+    if (this.standsAtQuote()) return this.#readStrings()
+    if (this.stands('{')) return this.#readObject(depth)
+    if (this.stands('[')) return this.#readList(depth, ']')
+    if (this.stands('(')) return this.#readList(depth, ')')
+    if (isQuote(this.text.charCodeAt(this.at + 1)) && 'rRbBfFuU'.includes(this.text.charAt(this.at))) {
+      const raw = this.stands('r') || this.stands('R')
+      this.at++
+      return raw ? this.#readString(true) : this.#readStrings()
+    }
+    return this.#readWord()
+  }
+
+  #readObject(depth: number): unknown {
+    this.at++
+    const object: Record<string, unknown> = {}
+    for (;;) {
+      if (this.take('}') || this.problem !== undefined) return object
+      const key = this.readKey()
+      if (key === undefined) return undefined
+      if (!this.take(':')) return this.fail('":"')
+      setOwn(object, key, this.readValue(depth + 1))
+      if (!this.take(',') && !this.stands('}')) return this.fail('"," or "}"')
+    }
+  }
+
+  readKey(): string | undefined {
+    this.skipBlanks()
+    if (this.standsAtQuote()) return this.#readString(false)
+    const word = this.readName()
+    return word === '' ? this.fail('a key') : word
+  }
+
+  /** A bare name, `''` when none stands here; with markdown's escapes left out. */
+  readName(): string {
+    const { text } = this
+    const from = this.at
+    let end = this.#endOfName(from)
+    if (text.charAt(end) === '\\' && text.charAt(end + 1) === '_') {
+      while (text.charAt(end) === '\\' && text.charAt(end + 1) === '_') end = this.#endOfName(end + 2)
+      this.#markdown = true
+      this.at = end
+      return text.slice(from, end).replaceAll('\\_', '_')
+    }
+    this.at = end
+    return text.slice(from, end)
+  }
+
+  #endOfName(from: number): number {
+    const { text } = this
+    let end = from
+    while (end < text.length && isPlainWordCode(text.charCodeAt(end))) end++
+    // Most names are ASCII, for which a loop is faster than the expression.
+    if (end < text.length && text.charCodeAt(end) >= 128) {
+      bareWord.lastIndex = from
+      end = from + (bareWord.exec(text)?.[0] ?? '').length
+    }
+    return end
+  }
+
+  #readList(depth: number, end: string): unknown {
+    this.at++
+    const list: unknown[] = []
+    for (;;) {
+      if (this.take(end) || this.problem !== undefined) return list
+      list.push(this.readValue(depth + 1))
+      if (!this.take(',') && !this.stands(end)) return this.fail(`"," or "${end}"`)
+    }
+  }
+
+  /** One string, or python's several beside each other. */
+  #readStrings(): string | undefined {
+    let text = this.#readString(false)
+    for (;;) {
+      const at = this.at
+      this.skipBlanks()
+      if (text === undefined || !this.standsAtQuote()) {
+        this.at = at
+        return text
+      }
+      const more = this.#readString(false)
+      text = more === undefined ? undefined : text + more
+    }
+  }
+
+  #readString(raw: boolean): string | undefined {
+    const { text } = this
+    const char = text.charAt(this.at)
+    const quote = text.charAt(this.at + 1) === char && text.charAt(this.at + 2) === char ? char.repeat(3) : char
+    let from = this.at + quote.length
+    let read = ''
+    const quoteCode = char.charCodeAt(0)
+    for (let i = from; i < text.length; i++) {
+      const here = text.charCodeAt(i)
+      if (here === backslash) {
+        if (raw) {
+          i++
+          continue
+        }
+        read += text.slice(from, i)
+        const escaped = readEscape(text, i)
+        read += this.#markdown && escaped.text === '\\_' ? '_' : escaped.text
+        i = escaped.end - 1
+        from = escaped.end
+      } else if (here === quoteCode && (quote === char || text.startsWith(quote, i))) {
+        this.at = i + quote.length
+        return read + text.slice(from, i)
+      }
+    }
+    return this.fail('the end of a string')
+  }
+
+  #readWord(): unknown {
+    const from = this.at
+    if (this.stands('+')) this.at++
+    const word = this.readName()
+    const integer = readSmallInteger(word)
+    if (integer >= 0) return integer
+    if (Object.hasOwn(words, word)) return words[word]
+    // `1e+5`: the sign is no part of a name.
+    let written = word
+    if (this.stands('+') && /^-?[\d.]+[eE]$/.test(word)) {
+      this.at++
+      written = `${word}+${this.readName()}`
+    }
+    const digits = written.includes('_') ? written.replaceAll('_', '') : written
+    if (/^-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(digits)) {
+      const value = Number(digits)
+      if (Number.isFinite(value)) return value
+    } else if (/^-?0[xX][\da-fA-F]+$/.test(digits)) return digits.startsWith('-') ? -Number(digits.slice(1)) : Number(digits)
+    this.at = from
+    return this.fail('a value')
+  }
+
+  #skipTo(end: string): void {
+    const found = this.text.indexOf(end, this.at + 2)
+    this.at = found < 0 ? this.text.length : found + end.length
+  }
+}
+
+/** Reads the escape at a backslash. What is no escape is kept as it stands: a windows path more likely than a mistake. */
+export function readEscape(text: string, at: number): { text: string; end: number } {
+  const char = text.charAt(at + 1)
+  if (char === 'u' || char === 'x') {
+    const length = char === 'u' ? 4 : 2
+    const hex = text.slice(at + 2, at + 2 + length)
+    if (hex.length === length && /^[\da-fA-F]+$/.test(hex))
+      return { text: String.fromCharCode(Number.parseInt(hex, 16)), end: at + 2 + length }
+  }
+  if (char === '\n') return { text: '', end: at + 2 }
+  if ('"\'\\/`'.includes(char) && char !== '') return { text: char, end: at + 2 }
+  const known = Object.hasOwn(escapes, char) ? escapes[char] : undefined
+  return known === undefined ? { text: `\\${char}`, end: at + 1 + char.length } : { text: known, end: at + 2 }
+}

@@ -1,0 +1,172 @@
+import { type DeclaredTools, isRecord } from '../../declared-tools.ts'
+import type { CallReading, Reading, TextToolCall, Wait } from '../../dialect.ts'
+import { MarkerSet, markerSet } from '../../reader/markers.ts'
+import { Blanks, Match, Until } from '../../reader/waits.ts'
+import { readBareJson } from '../json/bare-json.ts'
+import { finishCall } from '../json/json-calls.ts'
+import { readJsonText } from '../json/json-text.ts'
+import { ValueFrame } from '../json/value-frame.ts'
+import { form, nameGap, Usual } from '../usual.ts'
+import { UsualArguments } from '../usual-arguments.ts'
+import { listsObjects } from './python-body.ts'
+import { readPythonCalls } from './python-calls.ts'
+
+const usualHead = form`[${nameGap}(`
+/** What may stand between a list's bracket and its first call: the quotes of one written as a string. */
+const listStarts = markerSet(['[', "['", '["', '[`', "[('", '[("'])
+const quotes = markerSet(['"', "'", '`'])
+const separators = markerSet([',', ';'])
+const nameEnds = markerSet(['(', '[', '{', '<', ',', ']', '"', "'", '=', ')', '`'])
+const lineEnd = markerSet(['\n'])
+/** How much is held back of a call that does not end. */
+export const longestCall: number = 16 * 1024 * 1024
+
+/**
+ * Reads `[f(a=1), g()]`, whose bracket stands at the cursor, if every name is a declared tool's and every argument has a name. A list of
+ * objects is read as JSON.
+ */
+export function* readBarePython(reading: CallReading): Reading {
+  const { cursor, tools } = reading
+  const usual = new Usual(usualHead)
+  if (!usual.feed(cursor)) yield usual
+  const named = usual.fits && reading.alone && tools.has(usual.name)
+  if (named) {
+    const given = new UsualArguments(longestCall)
+    if (!given.feed(cursor)) yield given
+    if (given.fits) {
+      reading.call({ name: usual.name, arguments: given.args })
+      return 'done'
+    }
+  }
+  if (usual.fits) cursor.unread(usual.whole)
+  else if (yield* listsObjects(reading)) return readBareJson(reading)
+  if (!named && !(yield* standsAtCall(reading))) return 'text'
+  const text = yield* readFrame(reading)
+  const calls = text === undefined ? undefined : namedCalls(text, tools)
+  for (const call of calls ?? []) reading.call(call)
+  return calls === undefined ? 'text' : 'done'
+}
+
+/** True when a list stands at the cursor that begins with a declared name; the cursor is then where it was. */
+function* standsAtCall({ cursor, tools, alone }: CallReading): Generator<Wait, boolean> {
+  const start = new Match(listStarts, false)
+  if (!start.feed(cursor)) yield start
+  const begun = start.matched ?? ''
+  if (!alone) return false
+  const name = new Until(nameEnds, 128)
+  if (!name.feed(cursor)) yield name
+  const { marker = '', text } = name
+  // `["f", {…}]`
+  const quoted = begun !== '[' && begun.endsWith(marker)
+  const stands = marker !== '' && (marker === '(' || quoted) && tools.resolve(text.trim()) !== undefined
+  cursor.unread(stands ? begun + text + marker : marker)
+  return stands
+}
+
+const knownStarts = new WeakMap<DeclaredTools, MarkerSet>()
+
+/** The declared names as models write them, each with its parenthesis, or at the end of a line. */
+function callStarts(tools: DeclaredTools): MarkerSet {
+  let starts = knownStarts.get(tools)
+  if (starts === undefined) {
+    const names = new Set(tools.names.flatMap((name) => [name, name.replaceAll('_', '\\_'), name.replace(/[^\p{L}\p{N}]/gu, '_')]))
+    starts = new MarkerSet([...names].flatMap((name) => [`${name}(`, `${name}\n`]))
+    knownStarts.set(tools, starts)
+  }
+  return starts
+}
+
+/**
+ * Reads a line that is nothing but calls of declared tools, at whose first letter or quote the cursor stands; or such a name alone in its
+ * line, and its arguments as JSON below.
+ */
+export function* readPythonLine(reading: CallReading): Reading {
+  const { cursor, tools } = reading
+  const quote = new Match(quotes, false)
+  if (!quote.feed(cursor)) yield quote
+  const name = new Match(callStarts(tools), false)
+  if (!name.feed(cursor)) yield name
+  if (name.matched === undefined) {
+    // One character goes out as text; the line is then past its head.
+    const first = new Until(lineEnd, 0)
+    if (quote.matched === undefined && name.partial === '' && !first.feed(cursor)) yield first
+    return 'text'
+  }
+  if (name.matched.endsWith('\n')) return quote.matched === undefined ? readArgumentsBelow(reading, name.matched.trim()) : 'text'
+  cursor.unread(name.matched)
+  const text = yield* readCallsOfLine(reading, quote.matched)
+  const calls = text === undefined ? undefined : namedCalls(text, tools)
+  for (const call of calls ?? []) reading.call(call)
+  return calls === undefined ? 'text' : 'done'
+}
+
+/** The text of calls that are alone in their line, quotes left out. Undefined when something else is in it. */
+function* readCallsOfLine(reading: CallReading, quote: string | undefined): Generator<Wait, string | undefined> {
+  const { cursor, tools } = reading
+  const closing = quote === undefined ? undefined : markerSet([quote])
+  let calls = ''
+  for (;;) {
+    const text = yield* readCallFrame(reading)
+    if (text === undefined) return undefined
+    calls += text
+    const closed = closing && new Match(closing, false)
+    if (closed && !closed.feed(cursor)) yield closed
+    if (closed && closed.matched === undefined) return undefined
+    const rest = new Until(lineEnd, 8)
+    if (!rest.feed(cursor)) yield rest
+    cursor.unread(rest.text + (rest.marker ?? ''))
+    if (/^[\s;,\\]*$/.test(rest.text) && (rest.marker !== undefined || (cursor.ended && !reading.cut))) return calls
+    const separator = new Match(separators)
+    if (!separator.feed(cursor)) yield separator
+    if (separator.matched === undefined) return undefined
+    const blanks = new Blanks()
+    if (!blanks.feed(cursor)) yield blanks
+    const next = new Match(callStarts(tools), false)
+    if (quote !== undefined || !next.feed(cursor)) yield next
+    if (next.matched === undefined) return undefined
+    cursor.unread(next.matched)
+    calls += ', '
+  }
+}
+
+/** Reads a name and what stands in parentheses behind it. */
+export function* readCallFrame(reading: CallReading): Generator<Wait, string | undefined> {
+  const name = new Until(markerSet(['(', '\n']), 256)
+  if (!name.feed(reading.cursor)) yield name
+  if (name.marker !== '(') {
+    reading.cursor.unread(name.marker ?? '')
+    return undefined
+  }
+  reading.cursor.unread('(')
+  const text = yield* readFrame(reading)
+  return text === undefined ? undefined : name.text + text
+}
+
+function* readFrame(reading: CallReading): Generator<Wait, string | undefined> {
+  const frame = new ValueFrame({ python: true, limit: longestCall })
+  if (!frame.feed(reading.cursor)) yield frame
+  return frame.state === 'complete' ? frame.text : undefined
+}
+
+function* readArgumentsBelow(reading: CallReading, written: string): Reading {
+  const { cursor, tools } = reading
+  const blanks = new Blanks()
+  if (!blanks.feed(cursor)) yield blanks
+  const name = tools.resolve(written)
+  if (blanks.next !== 123 || name === undefined) return 'text'
+  const frame = new ValueFrame({ limit: longestCall })
+  if (!frame.feed(cursor)) yield frame
+  const read = readJsonText(frame.text)
+  if (frame.state !== 'complete' || !read.ok || !isRecord(read.value)) return 'text'
+  const repairs = name === written ? [] : [`tool name read from "${written}"`]
+  reading.call(finishCall(name, read.value, read.strict ? repairs : [...repairs, 'JSON that is not strict']))
+  return 'done'
+}
+
+/** The calls in a finished text, if all are of declared tools, with arguments by name. */
+export function namedCalls(text: string, tools: DeclaredTools): TextToolCall[] | undefined {
+  const read = readPythonCalls(text, tools)
+  return read.ok && read.calls.every(({ name, repairs }) => tools.has(name) && !repairs?.includes('arguments by position'))
+    ? read.calls
+    : undefined
+}

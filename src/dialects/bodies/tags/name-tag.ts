@@ -1,0 +1,77 @@
+import { setOwn } from '../../declared-tools.ts'
+import type { CallReading, Reading, Wait } from '../../dialect.ts'
+import { MarkerSet, markerSet } from '../../reader/markers.ts'
+import { Match, Until } from '../../reader/waits.ts'
+import { readTypedValue } from '../../typed-values.ts'
+import { cutReason } from '../cut.ts'
+import { finishCall } from '../json/json-calls.ts'
+import { decodeEntities } from './entities.ts'
+
+const longestName = 128
+/** How much of a value is waited for behind words in its line: the tags may be no more than spoken of. */
+const longestInProse = 4096
+const longestValue = 2 ** 18
+const tagStart = markerSet(['<'])
+const tagEnd = markerSet(['>', '<', '\n'])
+
+/**
+ * Reads `<TOOL><PARAMETER>value</PARAMETER></TOOL>`, of which the first tag, a declared tool's name, has been read. It is a call only if it
+ * is closed and holds nothing but parameters that the tool has.
+ */
+export function* readNameTag(reading: CallReading): Reading {
+  const { cursor, tools } = reading
+  const name = reading.opener.slice(1, -1)
+  const args: Record<string, unknown> = {}
+  for (;;) {
+    const start = new Match(tagStart)
+    if (!start.feed(cursor)) yield start
+    if (start.matched === undefined) return 'text'
+    const tag = new Until(tagEnd, longestName)
+    if (!tag.feed(cursor)) yield tag
+    if (tag.marker === '>' && tag.text === `/${name}`) break
+    const property = tag.marker === '>' ? tools.property(name, tag.text) : undefined
+    if (property === undefined) {
+      // Another call may begin here.
+      cursor.unread(`<${tag.text}${tag.marker ?? ''}`)
+      return 'text'
+    }
+    const value = yield* readValue(reading, tag.text)
+    if (value === 'no call') return 'text'
+    if (value === undefined) {
+      reading.reject(reading.cut ? cutReason : `Expected </${tag.text}> and </${name}> behind the value of ${tag.text}`)
+      return 'done'
+    }
+    setOwn(args, tag.text, readTypedValue(decodeEntities(value.text), property))
+  }
+  reading.call(finishCall(name, args, []))
+  return 'done'
+}
+
+/**
+ * A value may hold any tag, its own closing tag included: that counts only if another tag, or the call's end, comes behind it. Undefined
+ * where the call breaks off.
+ */
+function* readValue({ cursor, tools, alone }: CallReading, parameter: string): Generator<Wait, { text: string } | 'no call' | undefined> {
+  const closing = `</${parameter}>`
+  const stops = new MarkerSet(alone ? [closing] : [closing, ...tools.names.map((name) => `<${name}>`)])
+  const longest = alone ? longestValue : longestInProse
+  let text = ''
+  for (;;) {
+    const until = new Until(stops, Math.max(longest - text.length, 0))
+    if (!until.feed(cursor)) yield until
+    text += until.text
+    if (until.marker !== closing) {
+      // In prose a real call may come behind it.
+      if (!alone) cursor.unread(text + (until.marker ?? ''))
+      return alone && text.length <= longest ? undefined : 'no call'
+    }
+    const next = new Match(tagStart)
+    if (!next.feed(cursor)) yield next
+    if (next.matched !== undefined) {
+      cursor.unread(`${next.blanks}<`)
+      return { text: text.replace(/^\r?\n|\r?\n$/g, '') }
+    }
+    if (cursor.atEnd) return undefined
+    text += closing
+  }
+}

@@ -1,0 +1,331 @@
+import { setOwn } from '../../declared-tools.ts'
+import type { CallReading, Reading, Verdict, Wait } from '../../dialect.ts'
+import { markerSet } from '../../reader/markers.ts'
+import { Match, Peek, Until } from '../../reader/waits.ts'
+import { readTypedValue } from '../../typed-values.ts'
+import { cutReason } from '../cut.ts'
+import { finishCall, readArguments } from '../json/json-calls.ts'
+import { readJsonText } from '../json/json-text.ts'
+import { ValueFrame } from '../json/value-frame.ts'
+import { Usual } from '../usual.ts'
+import type { CallTags } from './call-tags.ts'
+
+const longestHead = 4096
+/** Longest text between two parameters. */
+const longestOther = 512
+const commentEnd = markerSet(['-->'])
+/** A tag with its name and nothing else. */
+const nameOnly = /^\s+name="([^"]*)"$/
+const tagEnd = markerSet(['>'])
+const tagBorders = markerSet(['>', '<'])
+
+interface Head {
+  name: string | undefined
+  attributes: Record<string, string>
+  /** `<param … />` */
+  empty: boolean
+}
+
+interface TaggedCall {
+  readonly name: string
+  readonly args: Record<string, unknown>
+}
+
+/** Reads one call whose opening tag's beginning has been read: its name, its parameters, its end. */
+export function* readTaggedCall(reading: CallReading, tags: CallTags): Generator<Wait, Verdict, void> {
+  const { cursor, tools } = reading
+  const repairs: string[] = []
+  const usual = new Usual(tags.usualHead)
+  if (!usual.feed(cursor)) yield usual
+  const head = usual.fits ? { name: usual.name, empty: false } : yield* readHead(reading)
+  let written = head?.name
+  if (head !== undefined && written === undefined) {
+    // `<function>name</function>`: the name as content.
+    written = yield* readNameAsContent(reading, tags.closeCall)
+    repairs.push('name written as content')
+  }
+  if (written === undefined || written.trim() === '') return 'text'
+  const name = tools.resolve(written) ?? written.trim()
+  if (name !== written) repairs.push(`tool name read from "${written}"`)
+  const call: TaggedCall = { name, args: {} }
+  let closed = head?.empty ?? false
+  /** The tag that was read behind the last value. */
+  let next: string | undefined
+  while (!closed) {
+    const match = new Match(tags.between)
+    if (next === undefined && !match.feed(cursor)) yield match
+    const matched = next ?? match.matched
+    next = undefined
+    if (matched === undefined) {
+      // `</func` at the end of the text is as good as a closing tag, but nothing less is.
+      const begun = match.partial.length > 1 && tags.closeCall.some((tag) => tag.startsWith(match.partial))
+      if (match.partial === '' && (yield* skipOther(reading, tags))) {
+        repairs.push('text between parameters left out')
+        continue
+      }
+      if (!begun || reading.cut) return giveUp(reading)
+      closed = true
+      repairs.push('closing tag missing')
+    } else if (tags.closeCall.includes(matched)) closed = true
+    else if (matched === '{') {
+      cursor.unread('{')
+      const object = yield* readJsonArguments(reading, name, repairs)
+      if (object === undefined) return giveUp(reading)
+      for (const [key, value] of Object.entries(object)) setOwn(call.args, key, value)
+    } else if (tags.parameter.includes(matched)) {
+      const parameter = yield* readParameter(reading, tags, call)
+      // A value without an end may be cut anywhere: it is never run.
+      if (parameter === undefined || parameter.end === 'text') return giveUp(reading)
+      setOwn(call.args, parameter.name, parameter.value)
+      for (const repair of parameter.repairs) repairs.push(repair)
+      if (parameter.end === 'call') closed = true
+      next = parameter.next
+    } else if (tags.closeWrap.includes(matched)) {
+      // The wrapper closes: so does the call.
+      cursor.unread(matched)
+      closed = true
+      repairs.push('closing tag missing')
+    }
+  }
+  reading.call(finishCall(name, call.args, repairs))
+  return 'done'
+}
+
+/** Reads text or a comment between parameters, up to the call's next tag. False when none comes; nothing is read then. */
+function* skipOther({ cursor }: CallReading, tags: CallTags): Generator<Wait, boolean> {
+  const other = new Until(tags.behindOther, longestOther)
+  if (!other.feed(cursor)) yield other
+  const { text, marker = '' } = other
+  if (marker !== '<!--') {
+    const found = marker !== '' && !tags.call.includes(marker)
+    cursor.unread(found ? marker : text + marker)
+    return found
+  }
+  const comment = new Until(commentEnd, longestHead)
+  if (!comment.feed(cursor)) yield comment
+  if (comment.marker === undefined) cursor.unread(text + marker + comment.text)
+  return comment.marker !== undefined
+}
+
+function giveUp(reading: CallReading): 'done' {
+  reading.reject(reading.cut ? cutReason : 'The call could not be read: expected parameters and a closing tag. Send the whole call again.')
+  return 'done'
+}
+
+/** Reads a tag from behind its beginning to its `>`: `=name`, or attributes. Undefined when that is not what stands here. */
+function* readHead(reading: CallReading): Generator<Wait, Head | undefined> {
+  let text = ''
+  for (;;) {
+    const until = new Until(tagEnd, longestHead)
+    if (!until.feed(reading.cursor)) yield until
+    text += until.text
+    if (until.marker === undefined || text.length > longestHead) return undefined
+    const simple = nameOnly.exec(text)
+    if (simple !== null) return { name: simple[1], attributes: {}, empty: false }
+    // A `>` in a quoted attribute is part of it.
+    if (text.startsWith('=') || (text.split('"').length % 2 === 1 && text.split("'").length % 2 === 1)) break
+    text += '>'
+  }
+  const empty = text.endsWith('/')
+  if (empty) text = text.slice(0, -1)
+  if (text.startsWith('=')) return { name: unquote(text.slice(1)), attributes: {}, empty }
+  if (text !== '' && text.trimStart() === text) return undefined
+  const attributes: Record<string, string> = {}
+  for (const [, key = '', double, single, bare] of text.matchAll(/([\w:.-]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))/g)) {
+    setOwn(attributes, key, double ?? single ?? bare ?? '')
+  }
+  return { name: Object.hasOwn(attributes, 'name') ? attributes.name : undefined, attributes, empty }
+}
+
+function unquote(text: string): string {
+  return text.trim().replace(/^(["'])(.*)\1$/s, '$2')
+}
+
+function* readNameAsContent(reading: CallReading, close: readonly string[]): Generator<Wait, string | undefined> {
+  const until = new Until(markerSet(close), 128)
+  if (!until.feed(reading.cursor)) yield until
+  return until.marker === undefined || until.text.includes('<') ? undefined : until.text.trim()
+}
+
+function* readJsonArguments(reading: CallReading, name: string, repairs: string[]): Generator<Wait, Record<string, unknown> | undefined> {
+  const frame = new ValueFrame()
+  if (!frame.feed(reading.cursor)) yield frame
+  const read = readJsonText(frame.text)
+  if (frame.state !== 'complete' || !read.ok) return undefined
+  repairs.push('arguments written as JSON')
+  return readArguments(read.value, name, reading.tools, repairs)
+}
+
+const noAttributes: Readonly<Record<string, string>> = {}
+
+interface NamedParameter {
+  name: string
+  attributes: Readonly<Record<string, string>>
+  /** The name was written as content, and the value behind it. */
+  byContent: boolean
+  /** `<param … />` */
+  empty: boolean
+}
+
+interface Parameter {
+  name: string
+  value: unknown
+  repairs: string[]
+  /** What came behind the value: more of the call, its closing tag (read), or the end of the text. */
+  end: 'more' | 'call' | 'text'
+  /** The tag that has been read behind the value's end. */
+  next?: string | undefined
+}
+
+/** Reads a parameter, of whose tag the beginning has been read. */
+function* readParameter(reading: CallReading, tags: CallTags, call: TaggedCall): Generator<Wait, Parameter | undefined> {
+  const { cursor } = reading
+  const usual = new Usual(tags.usualHead)
+  if (!usual.feed(cursor)) yield usual
+  const named: NamedParameter | undefined = usual.fits
+    ? { name: usual.name, attributes: noAttributes, byContent: false, empty: false }
+    : yield* readParameterHead(reading, tags)
+  if (named === undefined) return undefined
+  if (named.empty) return finishParameter(reading, call, named, { text: named.attributes.value ?? '', repairs: [], end: 'more' })
+  const value = new Until(tags.inValue)
+  if (!value.feed(cursor)) yield value
+  if (value.marker !== undefined && tags.closeParameter.includes(value.marker)) {
+    const after = new Match(tags.afterValue)
+    if (!after.feed(cursor)) yield after
+    if (after.matched !== undefined)
+      return finishParameter(reading, call, named, { text: trimLines(value.text), repairs: [], end: 'more', next: after.matched })
+    if (after.partial !== '') cursor.unread(after.blanks + after.partial)
+  }
+  return yield* readValue(reading, tags, call, named, value)
+}
+
+/** Reads a parameter's tag from behind its beginning, and its name if that is not in it. */
+function* readParameterHead(reading: CallReading, tags: CallTags): Generator<Wait, NamedParameter | undefined> {
+  const head = yield* readHead(reading)
+  if (head === undefined) return undefined
+  const { attributes, empty } = head
+  const name = head.name ?? (yield* readNameAsContent(reading, tags.closeParameter))
+  return name === undefined || name === '' ? undefined : { name, attributes, empty, byContent: head.name === undefined }
+}
+
+/** Reads a parameter's value, of which the first part has been read, up to a tag that may end it. */
+function* readValue(
+  reading: CallReading,
+  tags: CallTags,
+  call: TaggedCall,
+  named: NamedParameter,
+  first: Until,
+): Generator<Wait, Parameter> {
+  const declared = (other: string): boolean =>
+    other !== named.name && reading.tools.property(call.name, other) !== undefined && !Object.hasOwn(call.args, other)
+  const value = yield* readRawValue(reading, tags, first, named.byContent, declared)
+  return finishParameter(reading, call, named, { ...value, text: trimLines(value.text) })
+}
+
+function finishParameter(reading: CallReading, call: TaggedCall, named: NamedParameter, raw: RawValue): Parameter {
+  const { name, attributes, byContent } = named
+  const schema =
+    reading.tools.property(call.name, name) ??
+    (attributes.string === 'false' ? {} : attributes.type === undefined ? undefined : { type: attributes.type })
+  const value = attributes.string === 'true' ? raw.text : readTypedValue(raw.text, schema)
+  return { name, value, repairs: byContent ? ['name written as content', ...raw.repairs] : raw.repairs, end: raw.end, next: raw.next }
+}
+
+/** One line break after the opening tag and one before the closing tag are the format's, not the value's. */
+function trimLines(text: string): string {
+  const from = text.startsWith('\r\n') ? 2 : text.startsWith('\n') ? 1 : 0
+  const to = text.length > from && text.endsWith('\n') ? text.length - (text.endsWith('\r\n') ? 2 : 1) : text.length
+  return text.slice(from, Math.max(to, from))
+}
+
+type RawValue = Pick<Parameter, 'repairs' | 'end' | 'next'> & { text: string }
+
+/**
+ * Reads a value that stands as it is, up to its closing tag. A value may hold the very tags that end it: a closing tag counts
+ * if a parameter or the call's end follows it.
+ */
+function* readRawValue(
+  reading: CallReading,
+  tags: CallTags,
+  first: Until,
+  byContent: boolean,
+  declared: (name: string) => boolean,
+): Generator<Wait, RawValue> {
+  const { cursor } = reading
+  let text = ''
+  /** A closing tag of the call inside the value: its end, unless the parameter is closed later. */
+  let early: { text: string; tag: string } | undefined
+  for (let until = first; ; ) {
+    const { marker } = until
+    const nextCall = marker !== undefined && tags.call.includes(marker)
+    if (marker === undefined || (nextCall && early !== undefined)) {
+      // Cut inside the value, it may have gone on.
+      if (early === undefined || (marker === undefined && reading.cut)) return { text: text + until.text, repairs: [], end: 'text' }
+      cursor.unread(text.slice(early.text.length + early.tag.length) + until.text + (marker ?? ''))
+      return { text: early.text, repairs: byContent ? [] : ['closing tag of a parameter missing'], end: 'call' }
+    }
+    text += until.text
+    if (tags.closeParameter.includes(marker)) {
+      const after = new Match(tags.afterValue)
+      if (!after.feed(cursor)) yield after
+      if (after.partial !== '') cursor.unread(after.blanks + after.partial)
+      if (after.matched !== undefined || cursor.atEnd || after.partial !== '')
+        return { text, repairs: [], end: 'more', next: after.matched }
+      text += marker
+    } else if (tags.closeCall.includes(marker)) {
+      const peek = new Peek(tags.afterCall)
+      if (!peek.feed(cursor)) yield peek
+      // With the wrapper's end or the next call behind it, it is the call's end.
+      if (peek.matched !== undefined) return { text, repairs: byContent ? [] : ['closing tag of a parameter missing'], end: 'call' }
+      early ??= { text, tag: marker }
+      text += marker
+    } else if (nextCall) text += marker
+    else {
+      const head = yield* peekHead(reading)
+      if (byContent || (head !== undefined && declared(head))) {
+        cursor.unread(marker)
+        return { text, repairs: byContent ? [] : ['closing tag of a parameter missing'], end: 'more' }
+      }
+      text += marker
+    }
+    until = new Until(tags.inValue)
+    if (!until.feed(cursor)) yield until
+  }
+}
+
+/** The name in the tag whose beginning has just been read, which is left to be read again. */
+function* peekHead(reading: CallReading): Generator<Wait, string | undefined> {
+  const until = new Until(tagBorders, 200)
+  if (!until.feed(reading.cursor)) yield until
+  reading.cursor.unread(until.text + (until.marker ?? ''))
+  if (until.marker !== '>') return undefined
+  const { text } = until
+  return text.startsWith('=') ? unquote(text.slice(1)) : /\bname\s*=\s*["']?([^"'\s>]+)/.exec(text)?.[1]
+}
+
+/** Reads calls one after another, from behind the beginning of the first tag to the end of their wrapper, if `wrapped`. */
+export function* readTaggedCalls(reading: CallReading, tags: CallTags, wrapped: boolean): Reading {
+  const { cursor } = reading
+  for (;;) {
+    const verdict = yield* readTaggedCall(reading, tags)
+    if (verdict === 'text') return 'text'
+    if (!wrapped) return 'done'
+    const match = new Match(tags.afterCall)
+    if (!match.feed(cursor)) yield match
+    if (match.matched === undefined) return 'done'
+    if (tags.closeWrap.includes(match.matched)) return 'done'
+  }
+}
+
+/** Reads what may stand in a wrapper before its first call; true when a call's tag has been read. */
+export function* readToFirstCall(reading: CallReading, tags: CallTags): Generator<Wait, boolean> {
+  for (;;) {
+    const match = new Match(tags.first)
+    if (!match.feed(reading.cursor)) yield match
+    if (match.matched === undefined) {
+      if (match.partial !== '') reading.cursor.unread(match.blanks + match.partial)
+      return false
+    }
+    if (tags.call.includes(match.matched)) return true
+  }
+}

@@ -1,0 +1,40 @@
+import { type NamedJsonOptions, readNamedJson, wrapperOf } from '../bodies/json/named-json.ts'
+import type { Envelope } from '../dialect.ts'
+
+/** Bars and joints as the tokens have them, and as servers print them. */
+const spellings = [
+  ['｜', '▁'],
+  ['｜', ' '],
+  ['|', '▁'],
+] as const
+
+/**
+ * `<｜tool▁call▁begin｜>NAME<｜tool▁sep｜>{…}<｜tool▁call▁end｜>` of DeepSeek V3.1, and V3's `function<｜tool▁sep｜>NAME` with the arguments
+ * in a fence; R1 leaves out the token before the first call. https://huggingface.co/deepseek-ai/DeepSeek-V3.1
+ */
+export const deepseekEnvelopes: readonly Envelope[] = spellings.flatMap(([bar, joint]): Envelope[] => {
+  const token = (name: string): string => `<${bar}${name.replaceAll(' ', joint)}${bar}>`
+  const begin = token('tool call begin')
+  const separator = token('tool sep')
+  const close = [token('tool call end'), token('tool calls end')]
+  const named: NamedJsonOptions = { separators: [separator], open: [begin], close, nameOf: (head) => nameIn(head, separator) }
+  const bareFunction = `function${separator}`
+  return [
+    {
+      open: [begin, bareFunction],
+      close: [...close, token('end of sentence')],
+      read: (reading) => {
+        if (reading.opener === bareFunction) reading.cursor.unread(bareFunction)
+        return readNamedJson(reading, named)
+      },
+    },
+    { open: [token('tool calls begin')], read: wrapperOf([begin, bareFunction]) },
+  ]
+})
+
+/** What stands behind the separator, if anything but a fence does; else what is before it. */
+function nameIn(head: string, separator: string): string {
+  const [before = '', behind = ''] = head.split(separator)
+  const name = behind.replace(/```\w*\s*$/, '').trim()
+  return name === '' ? before.trim() : name
+}

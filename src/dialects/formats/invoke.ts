@@ -1,0 +1,100 @@
+import { type CallTags, callTags } from '../bodies/tags/call-tags.ts'
+import { readTaggedCall, readTaggedCalls, readToFirstCall } from '../bodies/tags/tagged.ts'
+import { form, nameGap } from '../bodies/usual.ts'
+import type { CallReading, Dialect, Envelope, PastCall, Reading } from '../dialect.ts'
+import { defuse, describeTools, markersOf, writeText } from '../render.ts'
+
+/** Special tokens around Step-3's calls. */
+const stepTokens = { open: ['<｜tool_calls_begin｜>', '<｜tool_call_begin｜>'], close: ['<｜tool_call_end｜>', '<｜tool_calls_end｜>'] }
+
+function tagsWith(prefix: string, wrap: readonly string[] = [], closeWrap: readonly string[] = []): CallTags {
+  return callTags({
+    call: [`<${prefix}invoke`],
+    closeCall: [`</${prefix}invoke>`],
+    parameter: [`<${prefix}parameter`],
+    closeParameter: [`</${prefix}parameter>`],
+    wrap,
+    closeWrap: [...closeWrap, `</${prefix}function_calls>`, `</${prefix}tool_calls>`, ...(prefix === '' ? ['</minimax:tool_call>'] : [])],
+    usualHead: form` name="${nameGap}">`,
+  })
+}
+
+/** `<function name="x"><param name="a" …>` under `<functions>`. */
+const functionNameTags = callTags({
+  call: ['<function'],
+  closeCall: ['</function>'],
+  parameter: ['<parameter', '<param'],
+  closeParameter: ['</parameter>', '</param>'],
+  wrap: ['<params>', '<parameters>', '</params>', '</parameters>'],
+  closeWrap: ['</functions>'],
+  usualHead: form` name="${nameGap}">`,
+})
+
+/** A call's tag, alone and in its wrappers. */
+function taggedEnvelopes(tags: CallTags, wrappers: readonly string[], alone: readonly string[]): Envelope[] {
+  const [beginning = ''] = tags.call
+  return [
+    { open: wrappers, close: [...tags.closeWrap], read: wrapped },
+    { open: alone, close: tags.closeCall, read: single },
+  ]
+  function* wrapped(reading: CallReading): Reading {
+    return (yield* readToFirstCall(reading, tags)) ? readTaggedCalls(reading, tags, true) : 'text'
+  }
+  function single(reading: CallReading): Reading {
+    reading.cursor.unread(reading.opener.slice(beginning.length))
+    return readTaggedCall(reading, tags)
+  }
+}
+
+const plain = tagsWith('')
+
+/**
+ * `<invoke name="x"><parameter name="a">value</parameter></invoke>`: Anthropic's older format, MiniMax-M2, DeepSeek's DSML and Step-3.
+ * https://huggingface.co/MiniMaxAI/MiniMax-M2 · https://huggingface.co/deepseek-ai/DeepSeek-V3.2
+ */
+export const invoke: Dialect = {
+  name: 'invoke',
+  envelopes: [
+    ...taggedEnvelopes(plain, ['<function_calls>', '<minimax:tool_call>'], ['<invoke name']),
+    ...taggedEnvelopes(tagsWith('antml:'), ['<function_calls>'], ['<invoke name']),
+    ...taggedEnvelopes(tagsWith('｜DSML｜'), ['<｜DSML｜function_calls>', '<｜DSML｜tool_calls>'], ['<｜DSML｜invoke name']),
+    ...taggedEnvelopes(tagsWith('steptml:', [...stepTokens.open, 'function<｜tool_sep｜>'], stepTokens.close), stepTokens.open, [
+      '<steptml:invoke name',
+    ]),
+    ...taggedEnvelopes(functionNameTags, ['<functions>'], ['<function name']),
+  ],
+  resultMarkers: ['<function_results>', '<tool_response>'],
+  prompt: (tools) =>
+    tools.length === 0
+      ? describeTools(tools)
+      : `${describeTools(tools)}
+
+To call tools, write this, each value exactly as it is meant, unescaped:
+
+<function_calls>
+<invoke name="TOOL_NAME">
+<parameter name="PARAMETER_NAME">value</parameter>
+</invoke>
+</function_calls>
+
+Write lists and objects as JSON. Use one <invoke> for each call, not in a code block. Then stop and wait: the results come in the next message, in <function_results></function_results> tags. Never write those yourself.`,
+  renderCalls: (calls) => `<function_calls>\n${calls.map(renderCall).join('\n')}\n</function_calls>`,
+  renderResults: (results) =>
+    `<function_results>\n${results
+      .map(({ name, content, isError }) => {
+        const tag = isError ? 'error' : 'output'
+        return `<result name="${name}">\n<${tag}>${defuse(content, invoke).replaceAll('</result>', '&lt;/result>')}</${tag}>\n</result>`
+      })
+      .join('\n')}\n</function_results>`,
+}
+
+function renderCall({ name, arguments: args }: PastCall): string {
+  const values = Object.entries(args).map(([key, value]) => [key, writeText(value)] as const)
+  const markers = [...markersOf(invoke), '<parameter', '</parameter>']
+  const isPlain = values.every(
+    ([key, text]) => /^[^<>\s"'=]+$/.test(key) && !/^\r?\n|\r?\n$/.test(text) && !markers.some((marker) => text.includes(marker)),
+  )
+  // Nothing can be escaped in this form: what would be taken for a tag is written as JSON, which the tag may hold too.
+  if (!isPlain) return `<invoke name="${name}">\n${JSON.stringify(args).replaceAll('<', '\\u003c')}\n</invoke>`
+  return [`<invoke name="${name}">`, ...values.map(([key, text]) => `<parameter name="${key}">${text}</parameter>`), '</invoke>'].join('\n')
+}

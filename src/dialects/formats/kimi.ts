@@ -1,0 +1,22 @@
+import { type NamedJsonOptions, readNamedJson, wrapperOf } from '../bodies/json/named-json.ts'
+import type { Envelope } from '../dialect.ts'
+
+const begin = '<|tool_call_begin|>'
+const end = '<|tool_call_end|>'
+const sectionBegins = ['<|tool_calls_section_begin|>', '<|tool_call_section_begin|>']
+const sectionEnds = ['<|tool_calls_section_end|>', '<|tool_call_section_end|>']
+const named: NamedJsonOptions = { separators: ['<|tool_call_argument_begin|>'], open: [begin], close: [end, ...sectionEnds] }
+
+/**
+ * `<|tool_call_begin|>functions.NAME:0<|tool_call_argument_begin|>{…}<|tool_call_end|>`, in a section of its own,
+ * whose tokens are written in the plural or the singular.
+ * https://huggingface.co/moonshotai/Kimi-K2-Instruct/blob/main/docs/tool_call_guidance.md
+ */
+export const kimiEnvelopes: readonly Envelope[] = [
+  {
+    open: [begin],
+    close: [end, ...sectionEnds],
+    read: (reading) => readNamedJson(reading, named),
+  },
+  { open: sectionBegins, read: wrapperOf([begin]) },
+]

@@ -1,0 +1,52 @@
+import { functionEnds, functionStarts, readFunctionTag, readToolCallTag, readWrappedFunctions } from '../bodies/tags/tool-call-tag.ts'
+import type { Dialect, PastCall } from '../dialect.ts'
+import { defuse, describeTools, markersOf, writeJson, writeText } from '../render.ts'
+import { jsonEnvelope } from './hermes.ts'
+
+/**
+ * `<tool_call><function=NAME><parameter=KEY>value</parameter></function></tool_call>`, as Qwen3-Coder, Seed-OSS and Step write it,
+ * with and without the wrapper. Values stand as they are. https://huggingface.co/Qwen/Qwen3-Coder-480B-A35B-Instruct
+ */
+export const qwenCoder: Dialect = {
+  name: 'qwen-coder',
+  envelopes: [
+    { open: ['<tool_call>'], close: ['</tool_call>'], read: readToolCallTag },
+    { open: ['<seed:tool_call>'], close: ['</seed:tool_call>'], read: readWrappedFunctions },
+    { open: functionStarts, close: functionEnds, read: readFunctionTag },
+    jsonEnvelope('<tool_calls>', '</tool_calls>'),
+  ],
+  resultMarkers: ['<tool_response>'],
+  prompt: (tools) =>
+    tools.length === 0
+      ? describeTools(tools)
+      : `${describeTools(tools)}
+
+To call a tool, write this, each value on lines of its own, exactly as it is meant, unescaped:
+
+<tool_call>
+<function=TOOL_NAME>
+<parameter=PARAMETER_NAME>
+value
+</parameter>
+</function>
+</tool_call>
+
+Write lists and objects as JSON. Use one <tool_call> for each call, not in a code block. Then stop and wait: the results come in the next message, in <tool_response></tool_response> tags. Never write those yourself.`,
+  renderCalls: (calls) => calls.map(renderCall).join('\n'),
+  renderResults: (results) =>
+    results
+      .map(({ content, isError }) => `<tool_response>\n${isError ? 'Error: ' : ''}${defuse(content, qwenCoder)}\n</tool_response>`)
+      .join('\n'),
+}
+
+function renderCall({ name, arguments: args }: PastCall): string {
+  const values = Object.entries(args).map(([key, value]) => [key, writeText(value)] as const)
+  const markers = [...markersOf(qwenCoder), '<parameter', '</parameter>']
+  // Nothing can be escaped in this form: what would be taken for a tag is written as JSON, which the tag may hold too.
+  const plain = values.every(
+    ([key, text]) => /^[^<>\s"'=]+$/.test(key) && !text.includes('\r') && !markers.some((marker) => text.includes(marker)),
+  )
+  if (!plain) return `<tool_call>\n${writeJson({ name, arguments: args }, qwenCoder)}\n</tool_call>`
+  const parameters = values.map(([key, text]) => `<parameter=${key}>\n${text}\n</parameter>\n`).join('')
+  return `<tool_call>\n<function=${name}>\n${parameters}</function>\n</tool_call>`
+}

@@ -1,0 +1,66 @@
+import { jsonBody, readJsonValues } from '../bodies/json/json-body.ts'
+import { readNameTag } from '../bodies/tags/name-tag.ts'
+import type { CallReading, Dialect, Envelope, Reading } from '../dialect.ts'
+import { markerSet } from '../reader/markers.ts'
+import { Peek } from '../reader/waits.ts'
+import { renderJsonCalls, renderJsonResults } from '../render.ts'
+import { deepseekEnvelopes } from './deepseek.ts'
+import { functionaryEnvelopes } from './functionary.ts'
+import { gemmaEnvelopes } from './gemma.ts'
+import { harmonyEnvelopes } from './harmony.ts'
+import { hermes, jsonEnvelope } from './hermes.ts'
+import { invoke } from './invoke.ts'
+import { kimiEnvelopes } from './kimi.ts'
+import { mistral } from './mistral.ts'
+import { pythonic } from './pythonic.ts'
+import { qwenCoder } from './qwen-coder.ts'
+
+/** Markers of one model each that need no reader of their own: Cohere's, GigaChat's, InternLM's, Phi-4's. */
+const others: readonly Envelope[] = [
+  jsonEnvelope('<|START_ACTION|>', '<|END_ACTION|>'),
+  jsonEnvelope('<|tools_prefix|>', '<|tools_suffix|>'),
+  { open: ['Action: ```json', 'Action:```json'], close: ['```'], read: jsonBody({ close: ['```'] }), lineStart: true, inFence: true },
+  { open: ['<|function_call|>', 'function call<|role_sep|>'], read: jsonBody({ close: [] }) },
+  { open: ['function call{'], read: readFromBracket, lineStart: true },
+  jsonEnvelope('<|action_start|><|plugin|>', '<|action_end|>'),
+  { open: ['functools['], read: readFromBracket },
+]
+
+const values = markerSet(['{', '[{', '[ {', '[\n'])
+
+/** Reads a marker whose last character is the first of its value. */
+function* readFromBracket(reading: CallReading): Reading {
+  reading.cursor.unread(reading.opener.slice(-1))
+  const value = new Peek(values)
+  if (!value.feed(reading.cursor)) yield value
+  return value.matched === undefined ? 'text' : readJsonValues(reading, { close: [] }, [])
+}
+
+/**
+ * Every marked form there is, for replies of a model that was offered native calls and wrote one as text all the same: leaked special
+ * tokens of harmony, Gemma, DeepSeek and Kimi, and the tags of all other dialects. Nothing unmarked is taken for a call.
+ */
+export const salvage: Dialect = {
+  name: 'salvage',
+  prompt: hermes.prompt,
+  renderCalls: (calls) => renderJsonCalls(salvage, calls),
+  renderResults: (results) => renderJsonResults(salvage, results),
+  envelopes: [
+    ...harmonyEnvelopes,
+    ...gemmaEnvelopes,
+    ...deepseekEnvelopes,
+    ...kimiEnvelopes,
+    ...functionaryEnvelopes,
+    ...others,
+    ...[hermes, qwenCoder, invoke, mistral, pythonic].flatMap(({ envelopes }) => envelopes.filter(({ inFence }) => !inFence)),
+  ],
+  nameTag: readNameTag,
+  resultMarkers: [
+    ...hermes.resultMarkers,
+    ...mistral.resultMarkers,
+    '<｜tool▁outputs▁begin｜>',
+    '<|tool▁outputs▁begin|>',
+    '<|tool_response>',
+    '<start_function_response>',
+  ],
+}

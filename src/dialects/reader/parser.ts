@@ -1,0 +1,202 @@
+import type { ToolDefinition } from '../../tools/tool.ts'
+import { DeclaredTools } from '../declared-tools.ts'
+import type { CallReading, Dialect, EndReason, Envelope, Reading, TextToolCall, TextToolSink, Verdict, Wait } from '../dialect.ts'
+import { Cursor } from './cursor.ts'
+import { isControlToken } from './examples.ts'
+import { bareStart, type Lookout, nothing, TextScanner } from './scanner.ts'
+import { type Watch, watchFor } from './watch.ts'
+
+/** What a parser of text calls is told. */
+export interface ParserOptions {
+  /** The tools that were offered: unmarked calls need a declared name, and values written as text are read by their schemas. */
+  tools?: readonly ToolDefinition[]
+  /** What a call inside a code fence, or quoted in backticks, is. Default `'text'`. */
+  fencedTags?: 'text' | 'run'
+}
+
+/**
+ * One response of a model, read as it arrives. This is the form the loop uses: what is found goes into `sink` at once, in order.
+ * Text outside calls is not delayed; a call is reported by the very `push` that completes it. Neither method throws, and the time
+ * both take grows with the text alone, however it is cut.
+ */
+export class DialectParser {
+  readonly #sink: TextToolSink
+  readonly #watch: Watch
+  readonly #cursor: Cursor = new Cursor()
+  readonly #scanner: TextScanner
+  readonly #context: ReadingContext
+  readonly #fenced: boolean
+  readonly #lookout: Lookout
+  #reading: Reading | undefined
+  #wait: Wait | undefined
+  #thinking = false
+  #dropping = false
+  #over = false
+
+  constructor(dialect: Dialect, sink: TextToolSink, options: ParserOptions = {}) {
+    this.#sink = sink
+    this.#fenced = options.fencedTags === 'run'
+    const tools = new DeclaredTools(options.tools)
+    this.#watch = watchFor(dialect, tools.names)
+    this.#lookout = this.#watch.lookout(tools.names)
+    this.#scanner = new TextScanner((text) => sink.text(text), this.#lookout)
+    this.#context = new ReadingContext(this.#cursor, tools, sink, this.#scanner)
+  }
+
+  push(chunk: string): void {
+    if (chunk === '' || this.#over) return
+    this.#cursor.load(chunk)
+    this.#run()
+  }
+
+  end(reason: EndReason = 'stop'): void {
+    if (this.#over) return
+    this.#over = true
+    this.#context.cut = reason === 'length'
+    this.#cursor.ended = true
+    this.#run()
+    this.#scanner.end()
+  }
+
+  #run(): void {
+    const cursor = this.#cursor
+    for (;;) {
+      if (this.#reading !== undefined) {
+        if (!this.#read(this.#reading)) return
+      } else if (cursor.at >= cursor.chunk.length) {
+        if (!cursor.advance()) return
+      } else if (this.#dropping) {
+        this.#sink.skipped?.(cursor.chunk.slice(cursor.at))
+        cursor.at = cursor.chunk.length
+      } else {
+        const found = this.#scanner.scan(cursor)
+        if (found === bareStart) this.#startBare()
+        else if (found !== nothing) this.#startAt(found)
+      }
+    }
+  }
+
+  /** Goes on with a reading; false when it needs characters that are not there yet. */
+  #read(reading: Reading): boolean {
+    const cursor = this.#cursor
+    if (this.#wait !== undefined) {
+      while (!this.#wait.feed(cursor)) if (!cursor.advance()) return false
+      this.#wait = undefined
+    }
+    const step = reading.next()
+    if (!step.done) this.#wait = step.value
+    else if (typeof step.value === 'object') this.#reading = step.value
+    else {
+      this.#reading = undefined
+      this.#context.close(step.value)
+    }
+    return true
+  }
+
+  #startReading({ read, inExample }: Envelope, opener: string): void {
+    this.#scanner.rewindLine()
+    this.#context.open(opener, this.#scanner.foundAtHead, inExample === true || isControlToken(opener) || this.#fenced)
+    this.#reading = read(this.#context)
+  }
+
+  #startBare(): void {
+    const { cursor } = this.#context
+    const read = this.#watch.bare.get(cursor.chunk.charCodeAt(cursor.at)) ?? this.#watch.bareName
+    if (read === undefined) return
+    this.#context.open('', this.#scanner.alone, this.#fenced)
+    this.#reading = read(this.#context)
+  }
+
+  #startAt(index: number): void {
+    const scanner = this.#scanner
+    const { marker, envelope, role } = this.#thinking ? this.#watch.thinkingAt(index) : this.#watch.at(index)
+    const quoted = scanner.line.fence !== 0 || scanner.line.inCode
+    const stands = envelope !== undefined && (scanner.foundAtHead || !envelope.lineStart) && (!quoted || envelope.inFence || this.#fenced)
+    if (stands) {
+      this.#startReading(envelope, marker)
+      return
+    }
+    // Behind a call, and only there, its left-over closing tag means nothing, and a result is one that the model made up.
+    if (this.#context.called && !quoted) {
+      const result = role === 'result' || (role === 'result line' && scanner.foundAtHead)
+      if (result || role === 'close') {
+        this.#dropping = result
+        this.#sink.skipped?.(marker)
+        return
+      }
+    }
+    scanner.pass(marker)
+    if (role === 'think' && scanner.foundAtHead && scanner.line.fence === 0) this.#think(true)
+    else if (role === 'think end') this.#think(false)
+  }
+
+  /** While the model thinks aloud, nothing it writes is a call. */
+  #think(on: boolean): void {
+    this.#thinking = on
+    this.#scanner.watch(on ? this.#watch.thinkLookout : this.#lookout)
+    // The answer begins here.
+    if (!on) this.#scanner.line.startLine()
+  }
+}
+
+class ReadingContext implements CallReading {
+  readonly cursor: Cursor
+  readonly tools: DeclaredTools
+  opener = ''
+  alone = false
+  cut = false
+  called = false
+  readonly #sink: TextToolSink
+  readonly #scanner: TextScanner
+  /** Whether what is read is an example; undefined until something has been found. */
+  #example: boolean | undefined
+
+  constructor(cursor: Cursor, tools: DeclaredTools, sink: TextToolSink, scanner: TextScanner) {
+    this.cursor = cursor
+    this.tools = tools
+    this.#sink = sink
+    this.#scanner = scanner
+  }
+
+  /** With `evenExamples` a call counts also where the text announces an example. */
+  open(opener: string, alone: boolean, evenExamples: boolean): void {
+    this.opener = opener
+    this.alone = alone
+    this.#example = evenExamples ? false : undefined
+    this.cursor.mark(opener)
+  }
+
+  call(call: TextToolCall): void {
+    const raw = this.cursor.raw()
+    this.cursor.mark()
+    if (this.#passedExample(raw)) return
+    this.called = true
+    this.#scanner.passCall()
+    this.#sink.call(call, raw)
+  }
+
+  reject(reason: string): void {
+    const raw = this.cursor.raw()
+    if (raw === '') return
+    this.cursor.mark()
+    if (this.#passedExample(raw)) return
+    this.#scanner.passCall()
+    this.#sink.reject(raw, reason)
+  }
+
+  /** Gives out what was found, if it is an example. */
+  #passedExample(raw: string): boolean {
+    this.#example ??= this.#scanner.announcesExample
+    if (this.#example && raw !== '') this.#scanner.passExample(raw)
+    return this.#example
+  }
+
+  close(verdict: Verdict): void {
+    const raw = this.cursor.raw()
+    this.cursor.unmark()
+    if (raw === '') return
+    if (this.#example) this.#scanner.passExample(raw)
+    else if (verdict === 'text') this.#scanner.passRead(raw, this.opener === '' && this.alone)
+    else this.#sink.skipped?.(raw)
+  }
+}

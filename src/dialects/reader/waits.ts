@@ -1,0 +1,155 @@
+import type { Wait } from '../dialect.ts'
+import type { Cursor } from './cursor.ts'
+import { type MarkerNode, type MarkerSet, wide } from './markers.ts'
+import { Rope } from './rope.ts'
+
+/** Longer than any string. A small integer, since with `Infinity` all that is reckoned with it becomes floating point. */
+export const noLimit: number = 2 ** 30 - 1
+
+function isBlank(code: number): boolean {
+  return code === 32 || (code >= 9 && code <= 13) || code === 0xa0 || code === 0xfeff || code === 0x3000
+}
+
+/** Reads blanks. `next` is then the character behind them, not read, or -1 at the end. */
+export class Blanks implements Wait {
+  text = ''
+  next = -1
+
+  feed(cursor: Cursor): boolean {
+    const { chunk } = cursor
+    const from = cursor.at
+    let i = from
+    while (i < chunk.length && isBlank(chunk.charCodeAt(i))) i++
+    cursor.at = i
+    if (i > from) this.text += chunk.slice(from, i)
+    if (i < chunk.length) {
+      this.next = chunk.charCodeAt(i)
+      return true
+    }
+    return cursor.atEnd
+  }
+}
+
+/**
+ * Reads up to and past the first of the set's markers. `marker` is then which, `text` what was before it. Without one, at the end or when
+ * more than `limit` characters were read, `marker` is undefined.
+ */
+export class Until implements Wait {
+  marker: string | undefined
+  readonly #set: MarkerSet
+  readonly #read: Rope = new Rope()
+  #node: MarkerNode
+  /** How many more characters are read at most: a look-out with a limit must not search a long piece again and again. */
+  #room: number
+
+  constructor(set: MarkerSet, limit: number = noLimit) {
+    this.#set = set
+    this.#node = set.root
+    this.#room = limit + 1
+  }
+
+  get text(): string {
+    return this.#read.text
+  }
+
+  feed(cursor: Cursor): boolean {
+    const { chunk } = cursor
+    const from = cursor.at
+    const set = this.#set
+    const { root, starts } = set
+    const held = this.#node.path
+    const stop = Math.min(chunk.length, from + this.#room)
+    let node = this.#node
+    for (let i = from; i < stop; i++) {
+      if (node === root) {
+        while (i < stop && starts[Math.min(chunk.charCodeAt(i), wide)] === 0) i++
+        if (i === stop) break
+      }
+      node = set.step(node, chunk.charCodeAt(i))
+      if (node.end >= 0) {
+        this.#take(held, chunk, from, i + 1 - from - node.depth)
+        this.marker = set.markers[node.end]
+        cursor.at = i + 1
+        return true
+      }
+    }
+    this.#take(held, chunk, from, stop - from - node.depth)
+    this.#node = node
+    this.#room -= stop - from
+    cursor.at = stop
+    if (this.#room > 0 && !cursor.atEnd) return false
+    this.#read.add(node.path)
+    return true
+  }
+
+  #take(held: string, chunk: string, from: number, length: number): void {
+    if (length > 0) {
+      const part = from === 0 && length === chunk.length ? chunk : chunk.slice(from, from + length)
+      this.#read.add(held === '' ? part : held + part)
+    } else if (held.length + length > 0) this.#read.add(held.slice(0, held.length + length))
+  }
+}
+
+/**
+ * Reads blanks (unless told not to) and the longest marker of a set that stands there. `matched` is then which; if none does, nothing is
+ * read, except at the end of the text, where `partial` is what may have been the beginning of one.
+ */
+export class Match implements Wait {
+  matched: string | undefined
+  partial = ''
+  blanks = ''
+  readonly #set: MarkerSet
+  readonly #skipBlanks: boolean
+  #node: MarkerNode
+  #best = -1
+
+  constructor(set: MarkerSet, skipBlanks = true) {
+    this.#set = set
+    this.#skipBlanks = skipBlanks
+    this.#node = set.root
+  }
+
+  feed(cursor: Cursor): boolean {
+    const { chunk } = cursor
+    let at = cursor.at
+    let node = this.#node
+    if (this.#skipBlanks && node === this.#set.root) {
+      while (at < chunk.length && isBlank(chunk.charCodeAt(at))) at++
+      if (at > cursor.at) this.blanks += chunk.slice(cursor.at, at)
+    }
+    for (; at < chunk.length; at++) {
+      const next = this.#set.step(node, chunk.charCodeAt(at))
+      if (next.depth <= node.depth) return this.#finish(cursor, at, node)
+      node = next
+      if (node.end >= 0) {
+        this.#best = node.end
+        if (node.next.size === 0) return this.#finish(cursor, at + 1, node)
+      }
+    }
+    this.#node = node
+    cursor.at = at
+    if (!cursor.atEnd) return false
+    if (this.#best >= 0 || node.depth === 0) return this.#finish(cursor, at, node)
+    this.partial = node.path
+    return true
+  }
+
+  /** Gives back what was read beyond the match. */
+  #finish(cursor: Cursor, at: number, node: MarkerNode): true {
+    cursor.at = at
+    this.matched = this.#best < 0 ? undefined : this.#set.markers[this.#best]
+    const back = this.matched === undefined ? this.blanks + node.path : node.path.slice(this.matched.length)
+    if (back !== '') cursor.unread(back)
+    return true
+  }
+}
+
+/** A `Match` that gives back what it matched, too. */
+export class Peek extends Match {
+  override feed(cursor: Cursor): boolean {
+    if (!super.feed(cursor)) return false
+    if (this.matched !== undefined) cursor.unread(this.blanks + this.matched)
+    else if (this.partial !== '') cursor.unread(this.blanks + this.partial)
+    return true
+  }
+}

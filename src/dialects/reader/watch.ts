@@ -1,0 +1,112 @@
+import type { Dialect, Envelope, ReadBody } from '../dialect.ts'
+import { backtick, newline } from './line-state.ts'
+import { MarkerSet, wide } from './markers.ts'
+import type { Lookout } from './scanner.ts'
+
+/** What a marker that starts no call is for. */
+type MarkerRole = 'close' | 'result' | 'result line' | 'think' | 'think end'
+
+export interface Watched {
+  readonly marker: string
+  readonly envelope?: Envelope
+  readonly role?: MarkerRole
+}
+
+const thinking: readonly (readonly [string, string])[] = [
+  ['<think>', '</think>'],
+  ['<thinking>', '</thinking>'],
+  ['<seed:think>', '</seed:think>'],
+  ['[THINK]', '[/THINK]'],
+  ['<|START_THINKING|>', '<|END_THINKING|>'],
+]
+
+/** A call may be written as a string. */
+const quotes = [34, 39]
+
+/** A dialect, made ready for the scanner: what to look for and what each marker is for. */
+export class Watch {
+  /** What is looked for while the model thinks aloud. */
+  readonly thinkLookout: Lookout
+  readonly bare: ReadonlyMap<number, ReadBody>
+  /** Reads an unmarked call that begins with the name of a tool. */
+  readonly bareName: ReadBody | undefined
+  readonly #lookout: Lookout
+  readonly #watched: readonly Watched[]
+  readonly #thinkWatched: readonly Watched[]
+
+  constructor(dialect: Dialect, nameTags: readonly string[]) {
+    const bare = new Map<number, ReadBody>()
+    for (const form of dialect.bare ?? []) for (const start of form.starts ?? []) bare.set(start.charCodeAt(0), form.read)
+    this.bare = bare
+    const bareCodes = [...bare.keys()]
+    this.bareName = dialect.bare?.find(({ starts }) => starts === undefined)?.read
+    const watched = new Map<string, Watched>()
+    const add = (one: Watched): void => {
+      if (!watched.has(one.marker)) watched.set(one.marker, one)
+    }
+    for (const envelope of dialect.envelopes) for (const marker of envelope.open) add({ marker, envelope })
+    if (dialect.nameTag !== undefined) {
+      const envelope: Envelope = { open: nameTags, read: dialect.nameTag }
+      for (const marker of nameTags) add({ marker, envelope })
+    }
+    for (const envelope of dialect.envelopes) for (const marker of envelope.close ?? []) add({ marker, role: 'close' })
+    for (const marker of dialect.resultMarkers) add({ marker, role: marker.endsWith(':') ? 'result line' : 'result' })
+    // A character can't both begin an unmarked call and a marker.
+    for (const [open, close] of thinking) {
+      if (bareCodes.includes(open.charCodeAt(0))) continue
+      add({ marker: open, role: 'think' })
+      // The opening tag may have been part of the prompt.
+      add({ marker: close, role: 'think end' })
+    }
+    this.#watched = [...watched.values()]
+    this.#lookout = lookoutFor(this.#watched, bareCodes)
+    this.#thinkWatched = thinking.map(([, close]) => ({ marker: close, role: 'think end' }))
+    this.thinkLookout = lookoutFor(this.#thinkWatched, [])
+  }
+
+  /** What is looked for in an answer, when tools of these names were offered. */
+  lookout(names: readonly string[]): Lookout {
+    if (this.bareName === undefined || names.length === 0) return this.#lookout
+    return { ...this.#lookout, bareAtHead: new Set([...quotes, ...names.map((name) => name.charCodeAt(0))]) }
+  }
+
+  at(index: number): Watched {
+    return this.#watched[index] ?? { marker: '' }
+  }
+
+  thinkingAt(index: number): Watched {
+    return this.#thinkWatched[index] ?? { marker: '' }
+  }
+}
+
+function lookoutFor(watched: readonly Watched[], bare: readonly number[]): Lookout {
+  const starts = new Uint8Array(wide + 1)
+  for (const code of [newline, backtick, ...bare]) starts[Math.min(code, wide)] = 1
+  // Words that count at a line's head only begin with ordinary letters.
+  const anywhere = watched.filter(({ envelope, role }) => envelope?.lineStart === undefined && role !== 'result line')
+  for (const { marker } of anywhere) starts[Math.min(marker.charCodeAt(0), wide)] = 1
+  return { markers: new MarkerSet(watched.map(({ marker }) => marker)), starts, bare, bareAtHead: new Set() }
+}
+
+/** How many sets of tools one dialect is kept ready for. */
+const mostWatches = 8
+const watches = new WeakMap<Dialect, Map<string, Watch>>()
+
+/** The dialect made ready, for tools of these names if it looks for them. */
+export function watchFor(dialect: Dialect, names: readonly string[]): Watch {
+  const nameTags = dialect.nameTag === undefined ? [] : names.map((name) => `<${name}>`)
+  const key = nameTags.join('')
+  let known = watches.get(dialect)
+  if (known === undefined) {
+    known = new Map()
+    watches.set(dialect, known)
+  }
+  let watch = known.get(key)
+  if (watch === undefined) {
+    watch = new Watch(dialect, nameTags)
+    const [oldest] = known.keys()
+    if (known.size === mostWatches && oldest !== undefined) known.delete(oldest)
+    known.set(key, watch)
+  }
+  return watch
+}

@@ -1,0 +1,254 @@
+import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
+import type { ModelSink } from '../chat-model.ts'
+import type { ToolCallAccumulator } from '../streaming/accumulator.ts'
+import type { LayoutPiece } from '../streaming/response-layout.ts'
+
+type OpenBlock =
+  | { kind: 'text'; length: number; citations: Json[] }
+  | { kind: 'call'; number: number; hasInput: boolean; isClosed: boolean; fields: JsonObject }
+  | { kind: 'thinking'; thinking: string; signature: string; rest: JsonObject }
+  /** Not ours to read: what the provider's own tools did, redacted thinking, and what is not known yet. */
+  | { kind: 'kept'; block: JsonObject; json: string; isWhole: boolean }
+
+/**
+ * The content blocks of a response, in order, as they arrive: text and reasoning go to the sink, calls to the accumulator, and the rest
+ * is kept. Blocks are routed by their index, else to the last one.
+ */
+export class AnthropicBlocks {
+  readonly warnings: string[] = []
+  readonly #calls: ToolCallAccumulator
+  readonly #sink: ModelSink | undefined
+  readonly #all: OpenBlock[] = []
+  readonly #byIndex = new Map<number, OpenBlock>()
+  readonly #callsById = new Map<string, OpenBlock>()
+  #last: OpenBlock | undefined
+  #text = ''
+  #reasoning = ''
+
+  constructor(calls: ToolCallAccumulator, sink: ModelSink | undefined) {
+    this.#calls = calls
+    this.#sink = sink
+  }
+
+  get text(): string {
+    return this.#text
+  }
+
+  get reasoning(): string {
+    return this.#reasoning
+  }
+
+  open(index: Json | undefined, block: JsonObject): void {
+    const opened = this.#open(block, true)
+    if (typeof index === 'number') this.#byIndex.set(index, opened)
+    this.#last = opened
+  }
+
+  add(index: Json | undefined, delta: JsonObject): void {
+    const block = this.#at(index)
+    if (block === undefined) {
+      this.#addWithoutBlock(index, delta)
+      return
+    }
+    switch (delta.type) {
+      case 'text_delta':
+        if (block.kind === 'text') this.#addText(block, delta.text)
+        return
+      case 'input_json_delta':
+        this.#addInput(block, delta.partial_json)
+        return
+      case 'thinking_delta':
+        if (block.kind === 'thinking') this.#addThinking(block, delta.thinking)
+        return
+      case 'signature_delta':
+        if (block.kind === 'thinking' && typeof delta.signature === 'string') block.signature += delta.signature
+        return
+      case 'citations_delta':
+        if (block.kind === 'text' && delta.citation !== undefined) block.citations.push(delta.citation)
+        return
+      case 'compaction_delta':
+        if (block.kind === 'kept' && typeof delta.content === 'string') {
+          const { content } = block.block
+          block.block = { ...block.block, content: `${typeof content === 'string' ? content : ''}${delta.content}` }
+        }
+        return
+      default:
+        // Without it the block would go back changed.
+        if (block.kind === 'kept') block.isWhole = false
+    }
+  }
+
+  close(index: Json | undefined): void {
+    const block = this.#at(index)
+    if (block !== undefined) closeBlock(block, this.#calls, this.#sink)
+  }
+
+  /** A block of a whole message, or of one that a stream begins with. */
+  addWhole(block: JsonObject): void {
+    this.#last = this.#open(block, false)
+  }
+
+  /** To be called when no more will come: closes what the provider has left open. */
+  closeAll(): void {
+    for (const block of this.#all) closeBlock(block, this.#calls, this.#sink)
+  }
+
+  /** Text that no block of the response holds. */
+  addText(text: string): void {
+    if (text === '') return
+    const block: OpenBlock = { kind: 'text', length: 0, citations: [] }
+    this.#all.push(block)
+    this.#addText(block, text)
+  }
+
+  /** Indexes count from 0 again in what comes next. */
+  endMessage(): void {
+    this.#byIndex.clear()
+    this.#last = undefined
+  }
+
+  /** `calls`: the number of each call's block, in the order of the calls. `goesOn`: the provider has not done with its own tools yet. */
+  layout(calls: readonly (number | undefined)[], goesOn: boolean): LayoutPiece[] {
+    const answered = new Set(this.#all.map((block) => (block.kind === 'kept' ? block.block.tool_use_id : undefined)))
+    const piecesOf = (block: OpenBlock): LayoutPiece[] => {
+      switch (block.kind) {
+        case 'text': {
+          const { length, citations } = block
+          return length === 0 ? [] : [{ text: length, ...(citations.length === 0 ? {} : { fields: { citations } }) }]
+        }
+        case 'call': {
+          const call = calls.indexOf(block.number)
+          return call === -1 ? [] : [{ call, ...(Object.keys(block.fields).length === 0 ? {} : { fields: block.fields }) }]
+        }
+        case 'thinking':
+          // Unsigned thoughts, of compatible servers and cut responses, are not taken back.
+          return block.signature === '' ? [] : [{ block: { ...block.rest, thinking: block.thinking, signature: block.signature } }]
+        case 'kept': {
+          if (!block.isWhole) {
+            this.#warn(`A block of type \`${String(block.block.type)}\` was not kept: it came in a form that is not known`)
+            return []
+          }
+          // A use of the provider's own tool is not taken back without its result, unless it is still to come.
+          const isOrphan = block.block.type === 'server_tool_use' && !answered.has(block.block.id)
+          return isOrphan && !goesOn ? [] : [{ block: block.block }]
+        }
+      }
+    }
+    return this.#all.flatMap(piecesOf)
+  }
+
+  #open(block: JsonObject, mayBeKnown: boolean): OpenBlock {
+    const { type, id } = block
+    if (type === 'tool_use') {
+      const known = typeof id === 'string' ? this.#callsById.get(id) : undefined
+      // The start of a call that was in the message's own start already.
+      if (mayBeKnown && known !== undefined && ![...this.#byIndex.values()].includes(known)) return known
+      return this.#openCall(block, known !== undefined)
+    }
+    let opened: OpenBlock
+    if (type === 'text') {
+      const { citations } = block
+      opened = { kind: 'text', length: 0, citations: Array.isArray(citations) ? [...citations] : [] }
+      this.#addText(opened, block.text)
+    } else if (type === 'thinking') {
+      const { thinking, signature, ...rest } = block
+      opened = { kind: 'thinking', thinking: '', signature: typeof signature === 'string' ? signature : '', rest }
+      this.#addThinking(opened, thinking)
+    } else opened = { kind: 'kept', block, json: '', isWhole: true }
+    this.#all.push(opened)
+    return opened
+  }
+
+  #openCall({ type: _, id, name, input, ...rest }: JsonObject, isRepeated: boolean): OpenBlock {
+    const number = this.#all.length
+    const hasInput = !isEmpty(input)
+    const fields = isDirect(rest.caller) ? without(rest, 'caller') : rest
+    const block: OpenBlock = { kind: 'call', number, hasInput, isClosed: false, fields }
+    this.#all.push(block)
+    if (typeof id === 'string') this.#callsById.set(id, block)
+    this.#calls.add(
+      {
+        index: number,
+        // An id that is used twice would make one call of two.
+        id: isRepeated ? null : typeof id === 'string' || typeof id === 'number' ? id : null,
+        name: typeof name === 'string' ? name : null,
+        arguments: hasInput ? input : null,
+        extra: { block: number },
+      },
+      this.#sink,
+    )
+    return block
+  }
+
+  #at(index: Json | undefined): OpenBlock | undefined {
+    return typeof index === 'number' ? this.#byIndex.get(index) : this.#last
+  }
+
+  /** Some servers leave the start of a text block out. */
+  #addWithoutBlock(index: Json | undefined, delta: JsonObject): void {
+    if (delta.type === 'text_delta') this.open(index, { type: 'text', text: delta.text ?? '' })
+    else if (delta.type === 'thinking_delta') this.open(index, { type: 'thinking', thinking: delta.thinking ?? '' })
+  }
+
+  #addText(block: OpenBlock & { kind: 'text' }, delta: Json | undefined): void {
+    if (typeof delta !== 'string' || delta === '') return
+    block.length += delta.length
+    this.#text += delta
+    this.#sink?.text?.(delta)
+  }
+
+  #addThinking(block: OpenBlock & { kind: 'thinking' }, delta: Json | undefined): void {
+    if (typeof delta !== 'string' || delta === '') return
+    block.thinking += delta
+    this.#reasoning += delta
+    this.#sink?.reasoning?.(delta)
+  }
+
+  #addInput(block: OpenBlock, json: Json | undefined): void {
+    if (block.kind === 'kept' && typeof json === 'string') block.json += json
+    if (block.kind !== 'call' || json === '' || json === undefined || json === null) return
+    block.hasInput = true
+    this.#calls.add({ index: block.number, arguments: json }, this.#sink)
+  }
+
+  #warn(warning: string): void {
+    if (!this.warnings.includes(warning)) this.warnings.push(warning)
+  }
+}
+
+function closeBlock(block: OpenBlock, calls: ToolCallAccumulator, sink: ModelSink | undefined): void {
+  if (block.kind === 'call' && !block.isClosed) {
+    block.isClosed = true
+    // No arguments: the only piece was empty, or there was none.
+    if (!block.hasInput) calls.add({ index: block.number, arguments: '{}' }, sink)
+  }
+  if (block.kind === 'kept') closeKept(block)
+}
+
+/** The input of a tool of the provider's own comes in pieces as well. */
+function closeKept(block: OpenBlock & { kind: 'kept' }): void {
+  if (block.json === '') return
+  try {
+    block.block = { ...block.block, input: JSON.parse(block.json) }
+  } catch {
+    // Cut in the middle: there is no block to send back.
+    block.isWhole = false
+  }
+  block.json = ''
+}
+
+/** Called by the model itself, as opposed to by code it runs. */
+function isDirect(caller: Json | undefined): boolean {
+  return caller === undefined || caller === null || (isJsonObject(caller) && caller.type === 'direct')
+}
+
+/** Input that comes in pieces begins as an empty object. */
+function isEmpty(input: Json | undefined): boolean {
+  if (isJsonObject(input)) return Object.keys(input).length === 0
+  return input === undefined || input === null || input === ''
+}
+
+function without({ ...fields }: JsonObject, key: string): JsonObject {
+  delete fields[key]
+  return fields
+}

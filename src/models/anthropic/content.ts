@@ -1,0 +1,45 @@
+import type { JsonObject, ProviderData, ToolCall } from '../../core/messages.ts'
+import { isPlain, type LayoutPiece, laidOut, layoutJson, readLayout } from '../streaming/response-layout.ts'
+
+/**
+ * What this driver keeps in `providerData`: thinking with its signature, redacted thinking and the blocks of tools the provider runs
+ * itself, where they were. Nothing is kept of a response whose layout is plain.
+ * https://platform.claude.com/docs/en/build-with-claude/extended-thinking
+ */
+export function layoutData(provider: string, layout: readonly LayoutPiece[], container: string | undefined): ProviderData | undefined {
+  if (isPlain(layout) && container === undefined) return undefined
+  return { provider, data: { layout: layoutJson(layout), ...(container === undefined ? {} : { container }) } }
+}
+
+/**
+ * The content blocks of an assistant message, as the response had them. A message that was changed since keeps no more than the thinking
+ * it began with.
+ */
+export function blocksOf(
+  text: string,
+  calls: readonly ToolCall[],
+  data: JsonObject,
+  toBlock: (call: ToolCall) => JsonObject,
+): JsonObject[] {
+  const layout = readLayout(data.layout)
+  const blocks = laidOut(text, calls, layout, { text: textBlock, call: (call, fields) => ({ ...toBlock(call), ...fields }) })
+  return blocks ?? [...openingThoughts(layout), ...textBlock(text), ...calls.map(toBlock)]
+}
+
+/** The API refuses a text block without anything to read in it. */
+export function textBlock(text: string, fields?: JsonObject): JsonObject[] {
+  return text.trim() === '' ? [] : [{ type: 'text', text, ...fields }]
+}
+
+function openingThoughts(layout: readonly LayoutPiece[]): JsonObject[] {
+  const thoughts: JsonObject[] = []
+  for (const piece of layout) {
+    if (!('block' in piece) || !isThought(piece.block)) break
+    thoughts.push(piece.block)
+  }
+  return thoughts
+}
+
+export function isThought({ type }: JsonObject): boolean {
+  return type === 'thinking' || type === 'redacted_thinking'
+}

@@ -1,0 +1,31 @@
+import type { FilePart, ImagePart, JsonObject } from '../../core/messages.ts'
+import { bytesOf, type PartBytes } from '../conversion/part-bytes.ts'
+
+/** https://platform.claude.com/docs/en/build-with-claude/vision */
+const imageTypes = ['image/jpeg', 'image/png', 'image/gif', 'image/webp']
+
+/** An image or document block; undefined for what the API has no place for. */
+export function anthropicPart(part: ImagePart | FilePart): JsonObject | undefined {
+  const given = bytesOf(part)
+  return part.type === 'image' ? imageBlock(part, given) : fileBlock(part, given)
+}
+
+function imageBlock(part: ImagePart, given: PartBytes | undefined): JsonObject | undefined {
+  if (given === undefined) return 'url' in part ? { type: 'image', source: { type: 'url', url: part.url } } : undefined
+  // A type most tools get wrong.
+  const mediaType = given.mediaType === 'image/jpg' ? 'image/jpeg' : given.mediaType
+  if (!imageTypes.includes(mediaType)) return undefined
+  return { type: 'image', source: { type: 'base64', media_type: mediaType, data: given.base64 } }
+}
+
+/** PDF by address or as bytes, and plain text: https://platform.claude.com/docs/en/build-with-claude/pdf-support */
+function fileBlock(part: FilePart, given: PartBytes | undefined): JsonObject | undefined {
+  const title: JsonObject = part.name === undefined ? {} : { title: part.name }
+  if (given === undefined) return 'url' in part ? { type: 'document', source: { type: 'url', url: part.url }, ...title } : undefined
+  if (given.mediaType === 'application/pdf') {
+    return { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: given.base64 }, ...title }
+  }
+  if (!given.mediaType.startsWith('text/')) return undefined
+  const data = Buffer.from(given.base64, 'base64').toString('utf8')
+  return data.trim() === '' ? undefined : { type: 'document', source: { type: 'text', media_type: 'text/plain', data }, ...title }
+}

@@ -1,0 +1,62 @@
+import { isJsonObject, type JsonObject } from '../../core/messages.ts'
+import { isBoolean, isPositiveInteger, isStructuredOutput, listOf, mergeQuirks, oneOf, type QuirkCheck } from '../quirk-checks.ts'
+
+/** What differs between models and servers that speak Anthropic's Messages API. Set in `config/providers.yaml`, overridable by `settings.quirks`. */
+export interface AnthropicQuirks {
+  /** `max_tokens` of a request without `maxOutputTokens`: the API insists on the field. */
+  maxTokens: number
+  /** Marks what the provider is to cache: the tools, the system prompt and the last turn. `providerOptions: {promptCaching: false}` switches it off for a request. */
+  promptCaching: boolean
+  /** For each effort the body fields that ask for it. Efforts not listed are not passed on. */
+  reasoningEffort: { [effort: string]: JsonObject }
+  /** When it thinks. While it does, it refuses a temperature and a tool choice that forces a call. */
+  thinks: 'when-asked' | 'by-default' | 'always'
+  /** Takes a schema for its response's text: in requests without tools, beside tools as well, or not at all. */
+  structuredOutput: 'alone' | 'with-tools' | null
+  /** Sampling settings it refuses, besides those the API has no field for. */
+  unsupported: string[]
+  /** Takes `strict` in a tool's definition. */
+  strictTools: boolean
+  /** Parts it takes besides text, in user messages and in tools' results. */
+  contentParts: ('image' | 'file')[]
+  /** The `anthropic-version` header; null: the one of the SDK. */
+  apiVersion: string | null
+  /** What its keys begin with; another key is sent all the same, with a warning. */
+  keyPrefix: string | null
+}
+
+const defaults: AnthropicQuirks = {
+  maxTokens: 32_000,
+  promptCaching: true,
+  reasoningEffort: {},
+  thinks: 'when-asked',
+  structuredOutput: null,
+  unsupported: [],
+  strictTools: false,
+  contentParts: ['image', 'file'],
+  apiVersion: null,
+  keyPrefix: null,
+}
+
+const isTextOrNull: QuirkCheck = { expected: 'a text or null', passes: (value) => value === null || typeof value === 'string' }
+
+const checks: Record<keyof AnthropicQuirks, QuirkCheck> = {
+  maxTokens: isPositiveInteger,
+  promptCaching: isBoolean,
+  reasoningEffort: {
+    expected: 'an object of body fields for each effort',
+    passes: (value) => isJsonObject(value) && Object.values(value).every(isJsonObject),
+  },
+  thinks: oneOf('when-asked', 'by-default', 'always'),
+  structuredOutput: isStructuredOutput,
+  unsupported: listOf('temperature', 'topP', 'stop'),
+  strictTools: isBoolean,
+  contentParts: listOf('image', 'file'),
+  apiVersion: isTextOrNull,
+  keyPrefix: isTextOrNull,
+}
+
+/** The quirks of `layers`, later ones over earlier ones, over the defaults. Throws `invalid_option` for a key or value that is not one. */
+export function anthropicQuirks(...layers: readonly (JsonObject | undefined)[]): AnthropicQuirks {
+  return mergeQuirks(defaults, checks, layers)
+}

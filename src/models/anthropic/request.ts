@@ -1,0 +1,250 @@
+import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
+import type { ModelRequest, ToolChoice } from '../chat-model.ts'
+import { fitResponseSchema } from '../conversion/response-schema.ts'
+import type { AnthropicQuirks } from './quirks.ts'
+import { anthropicSchema } from './schema.ts'
+import { AnthropicWire, type WireMessage } from './wire.ts'
+
+export interface AnthropicRequest {
+  /** The whole body. */
+  json: string
+  warnings: string[]
+}
+
+/** A thought has to have room for so many tokens: https://platform.claude.com/docs/en/build-with-claude/extended-thinking */
+const leastBudget = 1024
+
+/** Builds request bodies for one model. */
+export class AnthropicRequests {
+  readonly #provider: string
+  readonly #model: string
+  readonly #quirks: AnthropicQuirks
+  readonly #providerOptions: JsonObject
+  readonly #wire: AnthropicWire
+
+  constructor(provider: string, model: string, quirks: AnthropicQuirks, providerOptions: JsonObject = {}) {
+    this.#provider = provider
+    this.#model = model
+    this.#quirks = quirks
+    this.#providerOptions = providerOptions
+    this.#wire = new AnthropicWire(provider, quirks)
+  }
+
+  build(request: ModelRequest): AnthropicRequest {
+    const warnings = new Set<string>()
+    const {
+      messages,
+      system,
+      tools: theirTools,
+      promptCaching,
+      output_config,
+      ...options
+    } = { ...this.#providerOptions, ...request.providerOptions }
+    if (messages !== undefined || system !== undefined) {
+      warnings.add('`messages` and `system` in `providerOptions` were left out: the conversation is the request’s')
+    }
+    const caches = typeof promptCaching === 'boolean' ? promptCaching : this.#quirks.promptCaching
+    const conversation = this.#converse(request, warnings)
+    const fields: JsonObject = {
+      model: this.#model,
+      max_tokens: request.maxOutputTokens ?? this.#quirks.maxTokens,
+      stream: request.stream !== false,
+      ...(conversation.container === undefined ? {} : { container: conversation.container }),
+    }
+    const own = this.#tools(request, conversation.toolNames, warnings)
+    const tools = [...own, ...(Array.isArray(theirTools) ? theirTools.map((tool) => JSON.stringify(tool)) : [])]
+    const asked = own.length > 0 && request.tools !== undefined && request.tools.length > 0
+    this.#setThinking(fields, options, request, asked, warnings)
+    this.#setSampling(fields, options, request, warnings)
+    if (asked) Object.assign(fields, this.#choice(request, { ...fields, ...options }, warnings))
+    // Stand-ins for tools that are no longer offered must not be called.
+    else if (own.length > 0) fields.tool_choice = { type: 'none' }
+    this.#setOutput(fields, output_config, request, tools.length > 0, warnings)
+    Object.assign(fields, options)
+
+    const parts = [JSON.stringify(fields).slice(1, -1)]
+    if (tools.length > 0) parts.push(`"tools":[${marked(tools.join(','), caches)}]`)
+    if (conversation.system !== '') parts.push(`"system":[${marked(conversation.system, caches)}]`)
+    parts.push(`"messages":[${this.#turns(conversation.turns, caches)}]`)
+    return { json: `{${parts.join(',')}}`, warnings: [...warnings] }
+  }
+
+  /** System messages in one place, the others in turns of one role each: a turn's tool results belong in one message. */
+  #converse({ messages }: ModelRequest, warnings: Set<string>): Conversation {
+    const system: string[] = []
+    const turns: Turn[] = []
+    const toolNames = new Set<string>()
+    let container: string | undefined
+    for (const message of messages) {
+      const wire = this.#wire.message(message)
+      for (const warning of wire.warnings) warnings.add(warning)
+      for (const name of wire.toolNames) toolNames.add(name)
+      container = wire.container ?? container
+      if (wire.blocks === '' && wire.results === '') continue
+      if (wire.role === 'system') system.push(wire.blocks)
+      else addTo(turns, wire.role, wire)
+    }
+    if (turns[0]?.role !== 'user') {
+      turns.unshift({ role: 'user', results: [], blocks: ['{"type":"text","text":"[the conversation begins here]"}'], cacheable: true })
+    }
+    return { system: system.join(','), turns, toolNames, container }
+  }
+
+  #turns(turns: readonly Turn[], caches: boolean): string {
+    return turns
+      .map(({ role, results, blocks, cacheable }, at) => {
+        const content = [...results, ...blocks].join(',')
+        return `{"role":"${role}","content":[${marked(content, caches && cacheable && at === turns.length - 1)}]}`
+      })
+      .join(',')
+  }
+
+  /** The tools offered. A history with calls is refused without any, so that those it has called stand in where none are offered. */
+  #tools({ tools = [] }: ModelRequest, called: ReadonlySet<string>, warnings: Set<string>): readonly string[] {
+    if (tools.length === 0) return [...called].map((name) => JSON.stringify({ name, input_schema: { type: 'object' } }))
+    const wire = this.#wire.tools(tools)
+    for (const warning of wire.warnings) warnings.add(warning)
+    return wire.json
+  }
+
+  #setThinking(fields: JsonObject, options: JsonObject, request: ModelRequest, hasTools: boolean, warnings: Set<string>): void {
+    const effort = request.reasoningEffort
+    const asked = effort === undefined ? {} : this.#quirks.reasoningEffort[effort]
+    const isForced = hasTools && forces(request.toolChoice)
+    if (asked === undefined) warnings.add(this.#leftOut(`reasoningEffort: '${effort}'`))
+    else {
+      const { thinking, ...others } = asked
+      Object.assign(fields, others)
+      if (thinking !== undefined) fields.thinking = thinking
+    }
+    if (isForced && options.thinking === undefined && this.#quirks.thinks !== 'always') {
+      if (isOn(fields.thinking)) {
+        delete fields.thinking
+        warnings.add('Thinking was left out: it does not go with a tool choice that forces a call')
+      }
+      if (this.#quirks.thinks === 'by-default') fields.thinking = { type: 'disabled' }
+    }
+    this.#fitBudget(fields, options, warnings)
+  }
+
+  /** The effort has its place here as well: https://platform.claude.com/docs/en/build-with-claude/structured-outputs */
+  #setOutput(fields: JsonObject, theirs: Json | undefined, request: ModelRequest, hasTools: boolean, warnings: Set<string>): void {
+    const given = isJsonObject(theirs) ? theirs : {}
+    const format = given.format === undefined ? this.#format(request, hasTools, warnings) : {}
+    const all = { ...(isJsonObject(fields.output_config) ? fields.output_config : {}), ...format, ...given }
+    if (Object.keys(all).length > 0) fields.output_config = all
+  }
+
+  #format(request: ModelRequest, hasTools: boolean, warnings: Set<string>): JsonObject {
+    const model = `${this.#provider}/${this.#model}`
+    const asked = fitResponseSchema(request, this.#quirks.structuredOutput, hasTools, model, warnings)
+    if (asked === undefined) return {}
+    const fitted = anthropicSchema(asked.schema)
+    if ('schema' in fitted) return { format: { type: 'json_schema', schema: fitted.schema } }
+    warnings.add(`\`responseSchema\` was left out: ${model} does not take one that ${fitted.problem}`)
+    return {}
+  }
+
+  /** The budget is a part of `max_tokens`, and the answer needs some of it. */
+  #fitBudget(fields: JsonObject, options: JsonObject, warnings: Set<string>): void {
+    const { thinking } = fields
+    const most = options.max_tokens ?? fields.max_tokens
+    if (!isJsonObject(thinking) || typeof thinking.budget_tokens !== 'number' || typeof most !== 'number') return
+    const budget = Math.min(thinking.budget_tokens, Math.floor(most * 0.8))
+    if (budget >= leastBudget) fields.thinking = { ...thinking, budget_tokens: budget }
+    else {
+      delete fields.thinking
+      warnings.add(`Thinking was left out: it takes at least ${leastBudget} tokens of \`max_tokens\`, which is ${most}`)
+    }
+  }
+
+  #setSampling(fields: JsonObject, options: JsonObject, request: ModelRequest, warnings: Set<string>): void {
+    const { unsupported, thinks } = this.#quirks
+    const { temperature, topP, stop } = request
+    for (const name of ['seed', 'frequencyPenalty', 'presencePenalty'] as const) {
+      if (request[name] !== undefined) warnings.add(this.#leftOut(name))
+    }
+    const thinking = options.thinking ?? fields.thinking
+    const isThinking = thinking === undefined ? thinks !== 'when-asked' : isOn(thinking)
+    if (temperature !== undefined) {
+      if (unsupported.includes('temperature')) warnings.add(this.#leftOut('temperature'))
+      else if (isThinking) warnings.add('`temperature` was left out: it does not go with thinking')
+      else {
+        fields.temperature = Math.min(temperature, 1)
+        if (temperature > 1) warnings.add(`\`temperature\` ${temperature} was sent as 1, the highest ${this.#provider} takes`)
+      }
+    }
+    if (topP !== undefined) {
+      if (unsupported.includes('topP')) warnings.add(this.#leftOut('topP'))
+      // https://platform.claude.com/docs/en/about-claude/models/migration-guide
+      else if (fields.temperature !== undefined) warnings.add('`topP` was left out: it does not go with `temperature`')
+      else if (isThinking && topP < 0.95) warnings.add('`topP` was left out: below 0.95 it does not go with thinking')
+      else fields.top_p = topP
+    }
+    if (stop === undefined) return
+    if (unsupported.includes('stop')) warnings.add(this.#leftOut('stop'))
+    else fields.stop_sequences = stop
+  }
+
+  #choice({ toolChoice, parallelToolCalls }: ModelRequest, body: JsonObject, warnings: Set<string>): JsonObject {
+    let choice = toolChoice
+    const thinks = this.#quirks.thinks === 'always' || isOn(body.thinking)
+    if (forces(choice) && thinks) {
+      warnings.add(`The tool choice ${JSON.stringify(choice)} was left out: it does not go with thinking`)
+      choice = undefined
+    }
+    if (choice === 'none') return { tool_choice: { type: 'none' } }
+    const single: JsonObject = parallelToolCalls === false ? { disable_parallel_tool_use: true } : {}
+    if (choice === undefined && parallelToolCalls !== false) return {}
+    return { tool_choice: { ...wireChoice(choice ?? 'auto'), ...single } }
+  }
+
+  #leftOut(setting: string): string {
+    return `\`${setting}\` was left out: ${this.#provider}/${this.#model} does not take it`
+  }
+}
+
+interface Turn {
+  role: 'user' | 'assistant'
+  results: string[]
+  blocks: string[]
+  cacheable: boolean
+}
+
+interface Conversation {
+  /** The system blocks as JSON, joined. */
+  system: string
+  turns: Turn[]
+  toolNames: ReadonlySet<string>
+  container: string | undefined
+}
+
+function addTo(turns: Turn[], role: Turn['role'], { results, blocks, cacheable }: WireMessage): void {
+  let turn = turns.at(-1)
+  if (turn?.role !== role) {
+    turn = { role, results: [], blocks: [], cacheable }
+    turns.push(turn)
+  }
+  if (results !== '') turn.results.push(results)
+  if (blocks !== '') turn.blocks.push(blocks)
+  turn.cacheable = cacheable
+}
+
+/** https://platform.claude.com/docs/en/agents-and-tools/tool-use/define-tools#controlling-claudes-output */
+function wireChoice(choice: Exclude<ToolChoice, 'none'>): JsonObject {
+  if (typeof choice === 'object') return { type: 'tool', name: choice.function.name }
+  return { type: choice === 'required' ? 'any' : 'auto' }
+}
+
+function forces(choice: ToolChoice | undefined): boolean {
+  return choice === 'required' || typeof choice === 'object'
+}
+
+function isOn(thinking: Json | undefined): boolean {
+  return isJsonObject(thinking) && thinking.type !== 'disabled'
+}
+
+/** JSON objects joined by commas, the last one marked as the end of what is to be cached: https://platform.claude.com/docs/en/build-with-claude/prompt-caching */
+function marked(objects: string, marks: boolean): string {
+  return marks ? `${objects.slice(0, -1)},"cache_control":{"type":"ephemeral"}}` : objects
+}

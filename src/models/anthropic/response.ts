@@ -1,0 +1,232 @@
+import { ModelError } from '../../core/errors.ts'
+import type { FinishReason } from '../../core/events.ts'
+import { addUsage, type ChatMessage, isJsonObject, type Json, type JsonObject, type Usage } from '../../core/messages.ts'
+import type { ModelResponse, ModelSink } from '../chat-model.ts'
+import { ToolCallAccumulator } from '../streaming/accumulator.ts'
+import { JsonTemplate, type TextPlace } from '../streaming/json-template.ts'
+import { type ErrorContext, providerError, responseError } from '../transport/provider-error.ts'
+import type { FinishableReader } from '../transport/receive-response.ts'
+import { AnthropicBlocks } from './blocks.ts'
+import { layoutData } from './content.ts'
+import { AnthropicUsage } from './usage.ts'
+
+/**
+ * Puts a Messages response together: the events of a stream, or one whole message. Throws a `ModelError` for what is no response.
+ * Format: https://platform.claude.com/docs/en/build-with-claude/streaming
+ */
+export class AnthropicResponse implements FinishableReader {
+  readonly #json = new JsonTemplate(pieceOf)
+  readonly #context: ErrorContext
+  readonly #sink: ModelSink | undefined
+  readonly #calls = new ToolCallAccumulator()
+  readonly #blocks: AnthropicBlocks
+  readonly #warnings: string[] = []
+  #usage = new AnthropicUsage()
+  /** Of the messages before the pauses. */
+  #spent: Usage | undefined
+  #stop: string | undefined
+  #explanation = ''
+  #id: string | undefined
+  /** The id of the message that is arriving: each request after a pause is answered with one of its own. */
+  #message: string | undefined
+  #model: string | undefined
+  #container: string | undefined
+  #done = false
+
+  constructor(context: ErrorContext, sink: ModelSink | undefined) {
+    this.#context = context
+    this.#sink = sink
+    this.#blocks = new AnthropicBlocks(this.#calls, sink)
+  }
+
+  get isDone(): boolean {
+    return this.#done
+  }
+
+  get hasFinished(): boolean {
+    return this.#stop !== undefined || (this.#done && (this.#blocks.text !== '' || !this.#calls.isEmpty))
+  }
+
+  /** The provider has stopped in the middle of its own tools' work and waits to be asked on. */
+  get isPaused(): boolean {
+    return this.#stop === 'pause_turn' && this.#calls.isEmpty
+  }
+
+  /** What has arrived, for an error that ends the response here. */
+  context(): ErrorContext {
+    const { text, reasoning } = this.#blocks
+    const usage = this.#totalUsage()
+    if (text === '' && reasoning === '' && usage === undefined) return this.#context
+    return { ...this.#context, partial: { text, ...(reasoning === '' ? {} : { reasoning }), ...(usage === undefined ? {} : { usage }) } }
+  }
+
+  readEvent(data: string): void {
+    if (this.#done) return
+    // Compatible servers may close as Chat Completions does, or keep a connection alive with empty lines.
+    if (data.charCodeAt(0) !== 123 && (data.trim() === '' || data.startsWith('[DONE]'))) return
+    let event: unknown
+    try {
+      event = this.#json.parse(data)
+    } catch (cause) {
+      const got = `a data line that is not JSON: ${data.slice(0, 200)}`
+      throw responseError('bad_response', 'events of a message', got, this.context(), { retryable: true, cause })
+    }
+    if (!isJsonObject(event)) throw responseError('bad_response', 'a JSON object', data.slice(0, 200), this.context(), { retryable: false })
+    this.#readEvent(event)
+  }
+
+  readWhole(value: unknown): void {
+    if (!isJsonObject(value) || !Array.isArray(value.content)) {
+      if (isJsonObject(value) && isError(value)) throw providerError({ body: value }, this.context())
+      const got = JSON.stringify(value)?.slice(0, 200) ?? String(value)
+      throw responseError('bad_response', 'a message', got, this.context(), { retryable: false })
+    }
+    this.#readMessage(value)
+    this.#done = true
+  }
+
+  /** The message so far, to be sent back so that the provider goes on with it. Readies the reader for what comes next. */
+  pause(): ChatMessage {
+    const { text } = this.#blocks
+    const providerData = layoutData(this.#context.provider, this.#blocks.layout([], true), this.#container)
+    this.#spent = this.#totalUsage()
+    this.#usage = new AnthropicUsage()
+    this.#message = undefined
+    this.#blocks.endMessage()
+    this.#stop = undefined
+    this.#done = false
+    return { role: 'assistant', content: text, ...(providerData === undefined ? {} : { providerData }) }
+  }
+
+  /** The response, whole. To be called once, when `hasFinished`. */
+  finish(): ModelResponse {
+    this.#blocks.closeAll()
+    const cut = this.#calls.isCut()
+    const calls = this.#calls.finish(this.#sink)
+    if (this.#stop === 'refusal' && calls.length > 0) this.#warnings.push(`${calls.length} tool call(s) of a refused response were dropped`)
+    const toolCalls = this.#stop === 'refusal' ? [] : calls
+    if (this.#stop === 'refusal' && this.#blocks.text === '') this.#blocks.addText(this.#explanation)
+    const { text, reasoning, warnings } = this.#blocks
+    const finishReason = this.#finishReason(toolCalls.length > 0, cut)
+    const positions = this.#calls.extras.map((extra) => (typeof extra?.block === 'number' ? extra.block : undefined))
+    const layout = this.#blocks.layout(toolCalls.length === 0 ? [] : positions, toolCalls.length > 0)
+    const providerData = layoutData(this.#context.provider, layout, this.#container)
+    const usage = this.#totalUsage()
+    const oddities = [...this.#warnings, ...warnings, ...this.#calls.warnings]
+    return {
+      text,
+      ...(reasoning === '' ? {} : { reasoning }),
+      toolCalls,
+      finishReason,
+      ...(this.#stop === undefined ? {} : { rawFinishReason: this.#stop }),
+      ...(usage === undefined ? {} : { usage }),
+      ...(providerData === undefined ? {} : { providerData }),
+      ...(this.#model === undefined ? {} : { model: this.#model }),
+      ...(this.#id === undefined ? {} : { responseId: this.#id }),
+      ...(oddities.length === 0 ? {} : { warnings: oddities }),
+    }
+  }
+
+  #readEvent(event: JsonObject): void {
+    switch (event.type) {
+      case 'content_block_delta':
+        if (isJsonObject(event.delta)) this.#blocks.add(event.index, event.delta)
+        return
+      case 'content_block_start':
+        if (isJsonObject(event.content_block)) this.#blocks.open(event.index, event.content_block)
+        return
+      case 'content_block_stop':
+        this.#blocks.close(event.index)
+        return
+      case 'message_start':
+        if (isJsonObject(event.message)) this.#readMessage(event.message)
+        return
+      case 'message_delta':
+        if (isJsonObject(event.delta)) this.#readStop(event.delta)
+        this.#usage.read(event.usage)
+        return
+      case 'message_stop':
+        this.#done = true
+        return
+      default:
+        // Pings, and events of a time to come.
+        if (isError(event)) throw providerError({ body: event }, this.context())
+    }
+  }
+
+  /** A whole message, or what of it is there when a stream begins: calls made by the provider's own code come in it. */
+  #readMessage(message: JsonObject): void {
+    if (typeof message.id === 'string' && message.id !== '') {
+      if (this.#message !== undefined && this.#message !== message.id) {
+        throw responseError('stream_cut', 'the rest of a message', 'the start of another', this.context(), { retryable: true })
+      }
+      this.#message = message.id
+      this.#id ??= message.id
+    }
+    if (typeof message.model === 'string' && message.model !== '') this.#model ??= message.model
+    for (const block of Array.isArray(message.content) ? message.content : []) if (isJsonObject(block)) this.#blocks.addWhole(block)
+    this.#readStop(message)
+    this.#usage.read(message.usage)
+  }
+
+  #readStop({ stop_reason: reason, stop_details: details, container }: JsonObject): void {
+    if (typeof reason === 'string' && reason !== '') this.#stop = reason
+    if (isJsonObject(details) && typeof details.explanation === 'string') this.#explanation = details.explanation
+    if (isJsonObject(container) && typeof container.id === 'string') this.#container = container.id
+  }
+
+  #totalUsage(): Usage | undefined {
+    const usage = this.#usage.total()
+    return this.#spent === undefined ? usage : addUsage(this.#spent, usage)
+  }
+
+  #finishReason(hasCalls: boolean, cut: boolean): FinishReason {
+    const reason = finishReasons.get(this.#stop ?? 'end_turn') ?? 'stop'
+    if (this.#stop === undefined) this.#warnings.push('The response ended without a stop reason')
+    if (this.#stop === 'model_context_window_exceeded') {
+      if (!hasCalls && this.#blocks.text.trim() === '') throw this.#overflow()
+      this.#warnings.push('The response was cut because the context window is full')
+    }
+    if (reason === 'length' || reason === 'refusal') return reason
+    if (!hasCalls) return reason === 'tool_calls' ? 'stop' : reason
+    if (cut) this.#warnings.push(`The last tool call was cut off, though the stop reason is \`${this.#stop}\``)
+    return cut ? 'length' : 'tool_calls'
+  }
+
+  #overflow(): ModelError {
+    const { provider, model, partial } = this.context()
+    const message = `Expected a response from \`${provider}/${model}\`, got none: the conversation fills its context window`
+    return new ModelError('context_overflow', message, {
+      provider,
+      model,
+      providerCode: 'model_context_window_exceeded',
+      retryable: false,
+      ...(partial === undefined ? {} : { partial }),
+    })
+  }
+}
+
+/** Everything else is an ordinary end. https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons */
+const finishReasons = new Map<string, FinishReason>([
+  ['tool_use', 'tool_calls'],
+  ['max_tokens', 'length'],
+  ['model_context_window_exceeded', 'length'],
+  // Only where it was asked on as often as it is allowed to be, so that the answer is not whole.
+  ['pause_turn', 'length'],
+  ['refusal', 'refusal'],
+  // Of compatible servers.
+  ['length', 'length'],
+  ['content_filter', 'content_filter'],
+  ['sensitive', 'content_filter'],
+])
+
+function isError({ type, error }: { [key: string]: Json }): boolean {
+  return type === 'error' || (type === undefined && error !== undefined && error !== null)
+}
+
+/** Where the piece of text, of thinking or of a call's arguments stands in an event. */
+function pieceOf({ delta }: JsonObject): TextPlace | undefined {
+  if (!isJsonObject(delta)) return undefined
+  const key = ['text', 'partial_json', 'thinking'].find((name) => typeof delta[name] === 'string')
+  return key === undefined ? undefined : { in: delta, key }
+}

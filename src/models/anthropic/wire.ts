@@ -1,0 +1,147 @@
+import { type ChatMessage, type ContentPart, hasToolCalls, type JsonObject, type ToolCall } from '../../core/messages.ts'
+import type { ToolDefinition } from '../../tools/tool.ts'
+import { argumentsObject } from '../conversion/arguments-object.ts'
+import { fitCallId, fitToolName } from '../conversion/call-id.ts'
+import { ConvertedMessages, ConvertedTools } from '../conversion/conversion-cache.ts'
+import { objectSchema } from '../conversion/object-schema.ts'
+import { blocksOf, isThought, textBlock } from './content.ts'
+import { anthropicPart } from './parts.ts'
+import type { AnthropicQuirks } from './quirks.ts'
+
+/** A message's content blocks as JSON, joined by commas, and what was lost on the way. */
+export interface WireMessage {
+  role: 'system' | 'user' | 'assistant'
+  /** Its tool results, which have to come first in a turn. */
+  results: string
+  blocks: string
+  /** Whether its last block may carry `cache_control`. */
+  cacheable: boolean
+  /** Names of the tools it calls. */
+  toolNames: readonly string[]
+  /** The provider's code container to go on in. */
+  container: string | undefined
+  warnings: readonly string[]
+}
+
+export interface WireTools {
+  /** Each tool as JSON. */
+  json: readonly string[]
+  warnings: readonly string[]
+}
+
+/** What the API takes as a call's id, and ours in its place. The API names no limit; other providers end at 64 characters. */
+const callId = { pattern: /^[a-zA-Z0-9_-]{1,64}$/, length: 32 }
+
+/**
+ * Turns messages and tools into the Messages format. Frozen messages are converted and serialised once. Format: https://platform.claude.com/docs/en/api/messages
+ */
+export class AnthropicWire {
+  readonly #provider: string
+  readonly #quirks: AnthropicQuirks
+  readonly #messages = new ConvertedMessages((message) => this.#convert(message))
+  readonly #tools = new ConvertedTools((tools) => this.#convertTools(tools))
+
+  constructor(provider: string, quirks: AnthropicQuirks) {
+    this.#provider = provider
+    this.#quirks = quirks
+  }
+
+  message(message: ChatMessage): WireMessage {
+    return this.#messages.of(message)
+  }
+
+  tools(tools: readonly ToolDefinition[]): WireTools {
+    return this.#tools.of(tools)
+  }
+
+  #convertTools(tools: readonly ToolDefinition[]): WireTools {
+    const warnings: string[] = []
+    const json = tools.map(({ function: { name, description, parameters, strict } }) => {
+      if (strict !== undefined && !this.#quirks.strictTools) {
+        warnings.push(`\`strict\` of tool \`${name}\` was left out: ${this.#provider} does not take it`)
+      }
+      const { schema, joined } = objectSchema(parameters)
+      if (joined)
+        warnings.push(`The alternatives in the parameters of tool \`${name}\` were sent joined: ${this.#provider} takes none there`)
+      return JSON.stringify({
+        name,
+        ...(description === undefined ? {} : { description }),
+        input_schema: schema,
+        ...(strict !== undefined && this.#quirks.strictTools ? { strict } : {}),
+      })
+    })
+    return { json, warnings }
+  }
+
+  #convert(message: ChatMessage): WireMessage {
+    const warnings: string[] = []
+    const none = { results: '', blocks: '', cacheable: true, toolNames: [], container: undefined, warnings }
+    switch (message.role) {
+      case 'system':
+        return { ...none, role: 'system', blocks: listed(textBlock(message.content)) }
+      case 'user': {
+        const blocks = this.#contentBlocks(message.content, warnings)
+        // A turn has to say something; leaving it out would join its neighbours.
+        return { ...none, role: 'user', blocks: listed(blocks.length > 0 ? blocks : [{ type: 'text', text: '[empty message]' }]) }
+      }
+      case 'tool':
+        return { ...none, role: 'user', results: JSON.stringify(this.#result(message, warnings)) }
+      case 'assistant': {
+        const calls = hasToolCalls(message) ? message.toolCalls : []
+        const data = message.providerData?.provider === this.#provider ? message.providerData.data : {}
+        const blocks = blocksOf(message.content, calls, data, callBlock)
+        const last = blocks.at(-1)
+        return {
+          ...none,
+          role: 'assistant',
+          blocks: listed(blocks),
+          cacheable: last !== undefined && !isThought(last),
+          toolNames: calls.map(({ function: { name } }) => fitToolName(name)),
+          container: typeof data.container === 'string' ? data.container : undefined,
+        }
+      }
+    }
+  }
+
+  #result({ toolCallId, content, isError }: ChatMessage & { role: 'tool' }, warnings: string[]): JsonObject {
+    const blocks = this.#contentBlocks(content, warnings)
+    const [only] = blocks
+    const isText = blocks.length === 1 && only?.type === 'text' && typeof only.text === 'string'
+    return {
+      type: 'tool_result',
+      tool_use_id: fitCallId(toolCallId, callId),
+      ...(blocks.length === 0 ? {} : { content: isText ? (only.text ?? '') : blocks }),
+      ...(isError === true ? { is_error: true } : {}),
+    }
+  }
+
+  #contentBlocks(content: string | readonly ContentPart[], warnings: string[]): JsonObject[] {
+    if (typeof content === 'string') return textBlock(content)
+    return content.flatMap((part) => {
+      if (part.type === 'text') return textBlock(part.text)
+      const block = this.#quirks.contentParts.includes(part.type) ? anthropicPart(part) : undefined
+      if (block !== undefined) return [block]
+      warnings.push(`A part of type '${part.type}' was replaced by a note: ${this.#provider} does not take it`)
+      return textBlock(`[${part.type} not shown]`)
+    })
+  }
+}
+
+/** The API takes only an object as input: what the model wrote instead stays in our records. */
+function callBlock({ id, function: { name, arguments: json } }: ToolCall): JsonObject {
+  return { type: 'tool_use', id: fitCallId(id, callId), name: fitToolName(name), input: argumentsObject(json) }
+}
+
+function listed(blocks: readonly JsonObject[]): string {
+  return blocks.map(written).join(',')
+}
+
+function written(block: JsonObject): string {
+  try {
+    return JSON.stringify(block)
+  } catch (error) {
+    // Arguments may be nested too deep to be written, though not to be read.
+    if (block.type === 'tool_use') return JSON.stringify({ ...block, input: {} })
+    throw error
+  }
+}

@@ -1,0 +1,169 @@
+import { ModelError, messageOf, type ToolloopError } from '../core/errors.ts'
+import type { FinishReason } from '../core/events.ts'
+import type { ChatMessage, JsonObject, ProviderData, ToolCall, Usage } from '../core/messages.ts'
+import type { OptionNames } from '../core/option-names.ts'
+import type { JsonSchema, ToolDefinition } from '../tools/tool.ts'
+
+/** Whether a model may, must or must not call tools, or which one it must call. */
+export type ToolChoice = 'auto' | 'none' | 'required' | { type: 'function'; function: { name: string } }
+
+/** Sampling settings. One a model does not take is left out and named in `response.warnings`. */
+export interface Sampling {
+  temperature?: number
+  topP?: number
+  /** Most tokens the response may have, reasoning included. */
+  maxOutputTokens?: number
+  stop?: string[]
+  seed?: number
+  frequencyPenalty?: number
+  presencePenalty?: number
+  reasoningEffort?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh'
+}
+
+export const samplingNames: OptionNames<Sampling> = {
+  temperature: true,
+  topP: true,
+  maxOutputTokens: true,
+  stop: true,
+  seed: true,
+  frequencyPenalty: true,
+  presencePenalty: true,
+  reasoningEffort: true,
+}
+
+/** One request to a model. */
+export interface ModelRequest extends Sampling {
+  /** The conversation. Frozen messages are converted to the wire's format once and remembered. */
+  messages: readonly ChatMessage[]
+  /** Absent or empty: the request has no tools and no tool choice. */
+  tools?: readonly ToolDefinition[]
+  /** Default `'auto'`. */
+  toolChoice?: ToolChoice
+  /** False: at most one call a response, where the provider can be told so. */
+  parallelToolCalls?: boolean
+  /**
+   * The response's text is to be JSON of this schema, an object schema. A driver whose model does not take it leaves it out and says so
+   * in `warnings`.
+   */
+  responseSchema?: { name: string; schema: JsonSchema }
+  /** False: ask for one whole response. Default true. The response is the same either way. */
+  stream?: boolean
+  /** Aborts the request; `generate` then rejects with code `aborted`. */
+  signal?: AbortSignal
+  /** Longest silence between two pieces of the stream, in milliseconds. Default 60 000; `Infinity` waits for ever. */
+  streamIdleTimeoutMs?: number
+  /** Fields put into the provider's request body as they are. */
+  providerOptions?: JsonObject
+}
+
+/** One whole response of a model. */
+export interface ModelResponse {
+  /** The whole visible text; `''` when none. */
+  text: string
+  reasoning?: string
+  /** All calls, in the response's order, arguments unparsed. Ids may be missing (`''`) or repeat: the loop makes them unique. */
+  toolCalls: ToolCall[]
+  /** `'tool_calls'` whenever there are complete calls, whatever the provider's word is; `'length'` when the response was cut. */
+  finishReason: FinishReason
+  /** The provider's own word. */
+  rawFinishReason?: string
+  usage?: Usage
+  /** What must be sent back with this message to the same provider. */
+  providerData?: ProviderData
+  /** The provider that answered, where it may be another than the model's own. */
+  provider?: string
+  /** The model that answered, as the provider names it. */
+  model?: string
+  /** The provider's id of this response. */
+  responseId?: string
+  /** Settings that were not passed on, parts that were replaced, oddities that were put right. */
+  warnings?: string[]
+  /** How many failed requests came before this one. */
+  retries?: number
+  /** Milliseconds from the request to the first piece of a streamed response. */
+  timeToFirstTokenMs?: number
+}
+
+/**
+ * Where a response goes while it arrives. Called synchronously, in order; the same pieces, joined, are in the response.
+ * A sink must not throw. `index` counts the calls of this response from 0; `toolCallStart` comes once for each, before its deltas.
+ */
+export interface ModelSink {
+  text?(delta: string): void
+  reasoning?(delta: string): void
+  toolCallStart?(index: number, id: string, name: string): void
+  toolCallDelta?(index: number, json: string): void
+  /**
+   * Asked before a response that broke off is asked for anew. True: no piece of it was shown to anybody, and what was given is forgotten, for
+   * the response begins again. False: it is not asked for again. Default: false once the sink was given a piece.
+   */
+  restart?(): boolean
+}
+
+/** US dollars for a million tokens. */
+export interface ModelPrice {
+  input: number
+  output: number
+  cacheRead?: number
+  cacheWrite?: number
+}
+
+/** What a model can do, known before it is asked. */
+export interface ModelCapabilities {
+  /** Takes tools and answers with tool calls of its own. False: calls have to be written as text. */
+  nativeTools: boolean
+  /** The dialect it writes calls in, by its name in `toolloop/dialects`. Default `'tool-action'`. Only without native calls. */
+  dialect?: string
+  /** Offered native calls, it writes some as text all the same: those are read out of its replies. */
+  salvageTextCalls?: boolean
+  /** What of its settings is deprecated, and what to write instead. */
+  deprecated?: string
+  /** Holds its text to a JSON Schema by its own means: only in requests without tools, or beside tools as well. Absent: it does not. */
+  structuredOutput?: 'alone' | 'with-tools'
+  /** Tokens of its context window, when known. */
+  contextWindow?: number
+  /** For the cost budget and `usage.costUsd`. */
+  price?: ModelPrice
+  /** True when the provider reports what a request cost. */
+  reportsCost?: boolean
+}
+
+/**
+ * A provider's model behind one interface. `generate` makes one request (retries of a failed one aside) and either resolves with
+ * the whole response or rejects with a `ModelError`; for a request whose `signal` was aborted, with code `aborted`.
+ * It never runs tools, never parses arguments, and never resolves with a response that was cut unseen.
+ */
+export interface ChatModel {
+  readonly provider: string
+  readonly model: string
+  readonly capabilities: ModelCapabilities
+  generate(request: ModelRequest, sink?: ModelSink): Promise<ModelResponse>
+  /**
+   * Makes it ready to be asked; sends nothing to the provider. Rejects with `missing_api_key`, `missing_dependency`, `unknown_provider` or
+   * `invalid_option` for a model that can't be asked as it is set up. Called before a run begins. Absent: there is nothing to check.
+   */
+  prepare?(): Promise<void>
+  /** The model to ask throughout one turn, where that may change from turn to turn. */
+  forTurn?(): ChatModel
+}
+
+/** The error `generate` rejects with when its signal is aborted. */
+export function abortedError(provider: string, cause?: unknown): ModelError {
+  return new ModelError('aborted', 'The request was aborted', { provider, retryable: false, cause })
+}
+
+/** Also one of another installed copy of this package. */
+export function isModelError(error: unknown): error is ModelError {
+  return ModelError.isInstance(error) && 'retryable' in error
+}
+
+/** Any thrown value as the `ModelError` the contract promises; one that is none was not foreseen by the driver. */
+export function toModelError(thrown: unknown, provider: string, model: string): ModelError | ToolloopError {
+  if (ModelError.isInstance(thrown)) return thrown
+  return new ModelError('provider_error', messageOf(thrown), {
+    provider,
+    model,
+    retryable: false,
+    cause: thrown,
+  })
+}

@@ -1,0 +1,80 @@
+import { type ChatMessage, hasToolCalls, type ToolCall } from '../../core/messages.ts'
+import { abortedError, type ChatModel, type ModelRequest, type ModelResponse, type ModelSink, type Sampling } from '../chat-model.ts'
+import { estimateUsage } from '../usage.ts'
+import { nextStep } from './conversation.ts'
+import type { WantedCall } from './plans.ts'
+
+/**
+ * The built-in model that needs neither a key nor a network. There is no language model behind it but rules: it reads English requests of a
+ * few families, calls the tools that answer them, and words what they said. It goes through the same loop as any other model, one step at a
+ * time, and keeps nothing between two requests: what to do next follows from the conversation alone.
+ *
+ * It understands counting, listing, comparing and reading files (“How many TypeScript files are in src, which is the longest, and what is its
+ * line count times 37?”), searching (“Which files mention TODO?”), what package.json says (“Which version is this?”), arithmetic (“What is 15%
+ * of 240?”), date and time (“What time is it in Tokyo?”), web pages (“Fetch https://example.com”), tools by their names (`call weather with
+ * {"city": "Oslo"}`), two of these joined, and follow-ups (“And in tests?”, “Double that”, “Read the second one”).
+ *
+ * It answers a request only if it understands every word of it; any other it declines, saying what it is and what works. It calls only tools
+ * that the request offers. Its `usage` is an estimate by length. `generate` rejects only with code `aborted`.
+ */
+export function demoModel(): ChatModel {
+  return { provider, model: 'demo', capabilities: { nativeTools: true }, generate }
+}
+
+const provider = 'demo'
+
+async function generate(request: ModelRequest, sink?: ModelSink): Promise<ModelResponse> {
+  if (request.signal?.aborted) throw abortedError(provider, request.signal.reason)
+  const { calls, text } = stepFor(request)
+  const toolCalls = callsOf(request.messages, request.parallelToolCalls === false ? calls.slice(0, 1) : calls)
+  const said = { text: toolCalls.length > 0 ? '' : text, toolCalls }
+  const finishReason = toolCalls.length > 0 ? 'tool_calls' : 'stop'
+  const response: ModelResponse = { ...said, finishReason, usage: estimateUsage(request, said), model: 'demo' }
+  const warnings = warningsFor(request, toolCalls)
+  if (warnings.length > 0) response.warnings = warnings
+  if (sink !== undefined) show(response, sink, request)
+  return response
+}
+
+/** The calls that are still needed and may be made, or the answer. */
+function stepFor({ messages, tools = [], toolChoice }: ModelRequest): { calls: WantedCall[]; text: string } {
+  const { calls, text } = nextStep(messages, tools)
+  const allowed = calls.filter(({ tool }) => toolChoice !== 'none' && (typeof toolChoice !== 'object' || toolChoice.function.name === tool))
+  const [needed] = calls
+  if (needed === undefined || allowed.length > 0) return { calls: allowed, text }
+  return { calls: [], text: `I would need the tool \`${needed.tool}\` for that, and may not call it here.` }
+}
+
+/** Ids that no call of the conversation has: counted on, so that the same conversation always gets the same ones. */
+function callsOf(messages: readonly ChatMessage[], wanted: readonly WantedCall[]): ToolCall[] {
+  const taken = new Set(messages.flatMap((message) => (hasToolCalls(message) ? message.toolCalls.map(({ id }) => id) : [])))
+  let count = taken.size
+  return wanted.map(({ tool, args }) => {
+    do count++
+    while (taken.has(`call_${count}`))
+    return { id: `call_${count}`, type: 'function', function: { name: tool, arguments: JSON.stringify(args) } }
+  })
+}
+
+function warningsFor(request: ModelRequest, toolCalls: readonly ToolCall[]): string[] {
+  const { temperature, topP, maxOutputTokens, stop, seed, frequencyPenalty, presencePenalty, reasoningEffort } = request
+  const settings: Sampling = { temperature, topP, maxOutputTokens, stop, seed, frequencyPenalty, presencePenalty, reasoningEffort }
+  const given = Object.entries(settings).filter(([, value]) => value !== undefined)
+  const warnings = given.map(([name]) => `\`${name}\` was left out: the demo model does not take it`)
+  const mustCall = request.toolChoice === 'required' || typeof request.toolChoice === 'object'
+  if (mustCall && toolCalls.length === 0) warnings.push('`toolChoice` asks for a call, and there is none left that the demo model needs')
+  return warnings
+}
+
+/** Gives a response out in pieces, as it would arrive from afar. Throws when the request is aborted meanwhile. */
+function show({ text, toolCalls }: ModelResponse, sink: ModelSink, { signal, stream }: ModelRequest): void {
+  const give = (push: (() => void) | undefined): void => {
+    push?.()
+    if (signal?.aborted) throw abortedError(provider, signal.reason)
+  }
+  for (const piece of stream === false ? [text] : (text.match(/\s*\S+|\s+$/g) ?? [])) if (piece !== '') give(() => sink.text?.(piece))
+  toolCalls.forEach(({ id, function: { name, arguments: json } }, index) => {
+    give(() => sink.toolCallStart?.(index, id, name))
+    for (const piece of stream === false ? [json] : (json.match(/[\s\S]{1,12}/g) ?? [])) give(() => sink.toolCallDelta?.(index, piece))
+  })
+}

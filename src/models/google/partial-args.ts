@@ -1,0 +1,96 @@
+import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
+
+/** Where a value stands: in an object by name or in a list by number. */
+interface Place {
+  holder: JsonObject | Json[]
+  key: string | number
+  /** More of the same text is to come. */
+  goesOn: boolean
+}
+
+/** `.name`, `[0]`, `['name']`: the paths of https://www.rfc-editor.org/rfc/rfc9535 that name one value. */
+const step = /\.([^.[\]'"]+)|\[(\d+)\]|\[(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")\]/y
+
+/**
+ * The arguments of a call that come value by value, texts in pieces: Vertex AI's `partialArgs`.
+ * https://docs.cloud.google.com/vertex-ai/generative-ai/docs/multimodal/function-calling
+ */
+export class PartialArgs {
+  readonly #root: JsonObject = {}
+  readonly #places = new Map<string, Place>()
+  #unreadable: string | undefined
+
+  add(pieces: Json | undefined): void {
+    for (const piece of Array.isArray(pieces) ? pieces : []) if (isJsonObject(piece)) this.#add(piece)
+  }
+
+  /** The arguments, or a text that is no JSON when a piece of them made no sense: nothing is guessed. */
+  get value(): JsonObject | string {
+    return this.#unreadable === undefined ? this.#root : `unreadable arguments at ${this.#unreadable}`
+  }
+
+  #add(piece: JsonObject): void {
+    const path = typeof piece.jsonPath === 'string' ? piece.jsonPath : ''
+    const place = this.#places.get(path) ?? locate(this.#root, path)
+    if (place === undefined) {
+      this.#unreadable ??= path
+      return
+    }
+    this.#places.set(path, place)
+    const value = givenValue(piece)
+    const before = place.goesOn ? read(place.holder, place.key) : undefined
+    if (value !== undefined)
+      write(place.holder, place.key, typeof before === 'string' && typeof value === 'string' ? before + value : value)
+    place.goesOn = piece.willContinue === true
+  }
+}
+
+function givenValue({ stringValue, numberValue, boolValue, nullValue }: JsonObject): Json | undefined {
+  return stringValue ?? numberValue ?? boolValue ?? (nullValue === undefined ? undefined : null)
+}
+
+/** Makes what is on the way. Undefined for a path that leads nowhere, or over the end of a list. */
+function locate(root: JsonObject, path: string): Place | undefined {
+  const keys = keysOf(path)
+  const last = keys?.pop()
+  if (keys === undefined || last === undefined) return undefined
+  let holder: JsonObject | Json[] = root
+  for (const [at, key] of keys.entries()) {
+    if (!fits(holder, key)) return undefined
+    let next = read(holder, key)
+    if (next === undefined) {
+      next = typeof (keys[at + 1] ?? last) === 'number' ? [] : {}
+      write(holder, key, next)
+    }
+    if (typeof next !== 'object' || next === null) return undefined
+    holder = next
+  }
+  return fits(holder, last) ? { holder, key: last, goesOn: false } : undefined
+}
+
+function keysOf(path: string): (string | number)[] | undefined {
+  if (!path.startsWith('$')) return undefined
+  const keys: (string | number)[] = []
+  step.lastIndex = 1
+  while (step.lastIndex < path.length) {
+    const found = step.exec(path)
+    if (found === null) return undefined
+    const [, name, index, single, double] = found
+    keys.push(index === undefined ? (name ?? (single ?? double ?? '').replace(/\\(.)/g, '$1')) : Number(index))
+  }
+  return keys
+}
+
+function fits(holder: JsonObject | Json[], key: string | number): boolean {
+  return Array.isArray(holder) ? typeof key === 'number' && key <= holder.length : typeof key === 'string'
+}
+
+function read(holder: JsonObject | Json[], key: string | number): Json | undefined {
+  if (Array.isArray(holder)) return typeof key === 'number' ? holder[key] : undefined
+  return Object.hasOwn(holder, key) ? holder[key] : undefined
+}
+
+function write(holder: JsonObject | Json[], key: string | number, value: Json): void {
+  // `__proto__` is a name like any other; assigning it would be something else.
+  Object.defineProperty(holder, key, { value, enumerable: true, configurable: true, writable: true })
+}

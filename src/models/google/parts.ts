@@ -1,0 +1,48 @@
+import type { FilePart, ImagePart, JsonObject } from '../../core/messages.ts'
+import { bytesOf } from '../conversion/part-bytes.ts'
+
+/** Of an address without a media type, what its ending says; Vertex AI insists on one. */
+const byEnding: Readonly<Record<string, string>> = {
+  png: 'image/png',
+  jpg: 'image/jpeg',
+  jpeg: 'image/jpeg',
+  webp: 'image/webp',
+  gif: 'image/gif',
+  heic: 'image/heic',
+  pdf: 'application/pdf',
+  txt: 'text/plain',
+  md: 'text/markdown',
+  csv: 'text/csv',
+  html: 'text/html',
+  json: 'application/json',
+  mp3: 'audio/mpeg',
+  wav: 'audio/wav',
+  mp4: 'video/mp4',
+  mov: 'video/quicktime',
+  webm: 'video/webm',
+}
+
+/** An image or a file, as bytes or by its address: https://ai.google.dev/api/caching#Part */
+export function googlePart(part: ImagePart | FilePart): JsonObject {
+  const bytes = bytesOf(part)
+  if (bytes !== undefined) return inlineData(bytes.mediaType, bytes.base64)
+  const { url: fileUri = '', mediaType: mimeType } = 'url' in part ? part : {}
+  const known = mimeType ?? typeByEnding(fileUri)
+  return { fileData: { fileUri, ...(known === undefined ? {} : { mimeType: known }) } }
+}
+
+/** The same in a tool's result, where only bytes have a place; undefined for an address: https://ai.google.dev/gemini-api/docs/function-calling */
+export function googleResultPart(part: ImagePart | FilePart): JsonObject | undefined {
+  const bytes = bytesOf(part)
+  return bytes === undefined ? undefined : inlineData(bytes.mediaType, bytes.base64)
+}
+
+function inlineData(mediaType: string, data: string): JsonObject {
+  // A type most tools get wrong.
+  return { inlineData: { mimeType: mediaType === 'image/jpg' ? 'image/jpeg' : mediaType, data } }
+}
+
+function typeByEnding(address: string): string | undefined {
+  const path = URL.parse(address)?.pathname ?? address
+  return byEnding[path.slice(path.lastIndexOf('.') + 1).toLowerCase()]
+}

@@ -1,0 +1,157 @@
+import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
+import type { ModelRequest, ToolChoice } from '../chat-model.ts'
+import { fitResponseSchema } from '../conversion/response-schema.ts'
+import type { GoogleQuirks } from './quirks.ts'
+import { openAPISchema } from './schema.ts'
+import { GoogleWire, type WireTools, wireName } from './wire.ts'
+
+export interface GoogleRequest {
+  /** The whole body. */
+  json: string
+  /** Our name of a tool by the one it is sent under, where they differ. */
+  names: ReadonlyMap<string, string>
+  warnings: string[]
+}
+
+/** https://ai.google.dev/api/generate-content#generationconfig */
+const mostStops = 5
+
+/** Builds request bodies for one model. */
+export class GoogleRequests {
+  readonly #provider: string
+  readonly #model: string
+  readonly #quirks: GoogleQuirks
+  readonly #providerOptions: JsonObject
+  readonly #wire: GoogleWire
+
+  constructor(provider: string, model: string, quirks: GoogleQuirks, providerOptions: JsonObject = {}) {
+    this.#provider = provider
+    this.#model = model
+    this.#quirks = quirks
+    this.#providerOptions = providerOptions
+    this.#wire = new GoogleWire(provider, quirks)
+  }
+
+  /** `continuationToken`: of a response that is to be gone on with. */
+  build(request: ModelRequest, continuationToken?: string): GoogleRequest {
+    const warnings = new Set<string>()
+    const options = { ...this.#providerOptions, ...request.providerOptions }
+    const { contents, systemInstruction, tools: theirTools, generationConfig, toolConfig, ...others } = options
+    if (contents !== undefined || systemInstruction !== undefined) {
+      warnings.add('`contents` and `systemInstruction` in `providerOptions` were left out: the conversation is the request’s')
+    }
+    const hasTools = (request.tools?.length ?? 0) > 0 || (Array.isArray(theirTools) && theirTools.length > 0)
+    const fields: JsonObject = {
+      ...optional('generationConfig', this.#generationConfig(request, generationConfig, hasTools, warnings)),
+      ...optional('toolConfig', { ...this.#toolConfig(request, warnings), ...plain(toolConfig) }),
+      ...others,
+      ...(continuationToken === undefined ? {} : { continuationToken }),
+    }
+    const own = this.#tools(request, warnings)
+    const tools = Array.isArray(theirTools) ? theirTools.map((tool) => JSON.stringify(tool)) : []
+    if (own.json.length > 0) tools.unshift(`{"functionDeclarations":[${own.json.join(',')}]}`)
+    const conversation = this.#converse(request, warnings)
+    const parts = Object.keys(fields).length === 0 ? [] : [JSON.stringify(fields).slice(1, -1)]
+    if (tools.length > 0) parts.push(`"tools":[${tools.join(',')}]`)
+    if (conversation.system !== '') parts.push(`"systemInstruction":{"parts":[${conversation.system}]}`)
+    parts.push(`"contents":[${conversation.contents}]`)
+    return { json: `{${parts.join(',')}}`, names: own.names, warnings: [...warnings] }
+  }
+
+  /**
+   * System messages in one place. All results of one turn are one content, and so is what the model said in a row: a content with calls
+   * has to follow on one of the user's.
+   */
+  #converse({ messages }: ModelRequest, warnings: Set<string>): { system: string; contents: string } {
+    const system: string[] = []
+    const contents: string[] = []
+    let open: { kind: 'user' | 'model' | 'results'; parts: string[] } | undefined
+    let callNames: ReadonlyMap<string, string> | undefined
+    const close = () => {
+      if (open !== undefined) contents.push(`{"role":"${open.kind === 'model' ? 'model' : 'user'}","parts":[${open.parts.join(',')}]}`)
+    }
+    for (const message of messages) {
+      const wire = this.#wire.message(message, callNames)
+      for (const warning of wire.warnings) warnings.add(warning)
+      if (wire.kind === 'model') callNames = wire.callNames
+      if (wire.parts === '') continue
+      if (wire.kind === 'system') system.push(wire.parts)
+      else if (open !== undefined && open.kind === wire.kind && wire.kind !== 'user') open.parts.push(wire.parts)
+      else {
+        close()
+        if (open === undefined && wire.kind !== 'user') contents.push('{"role":"user","parts":[{"text":"[the conversation begins here]"}]}')
+        open = { kind: wire.kind, parts: [wire.parts] }
+      }
+    }
+    close()
+    return { system: system.join(','), contents: contents.join(',') }
+  }
+
+  #tools({ tools = [] }: ModelRequest, warnings: Set<string>): WireTools {
+    const wire = this.#wire.tools(tools)
+    for (const warning of wire.warnings) warnings.add(warning)
+    return wire
+  }
+
+  /** https://ai.google.dev/gemini-api/docs/function-calling#function_calling_modes */
+  #toolConfig({ tools = [], toolChoice, parallelToolCalls }: ModelRequest, warnings: Set<string>): JsonObject {
+    if (tools.length === 0) return {}
+    if (parallelToolCalls === false) warnings.add(this.#leftOut('parallelToolCalls'))
+    return toolChoice === undefined ? {} : { functionCallingConfig: wireChoice(toolChoice) }
+  }
+
+  #generationConfig(request: ModelRequest, given: Json | undefined, hasTools: boolean, warnings: Set<string>): JsonObject {
+    const { temperature, topP, seed, frequencyPenalty, presencePenalty, stop, maxOutputTokens } = request
+    const theirs = plain(given)
+    const fields: JsonObject = maxOutputTokens === undefined ? {} : { maxOutputTokens }
+    for (const [name, value] of Object.entries({ temperature, topP, seed, frequencyPenalty, presencePenalty, stop })) {
+      if (value === undefined) continue
+      if (this.#quirks.unsupported.includes(name)) warnings.add(this.#leftOut(name))
+      else if (Array.isArray(value)) fields.stopSequences = this.#stops(value, warnings)
+      else fields[name] = value
+    }
+    const thinking = theirs.thinkingConfig === undefined ? this.#thinking(request, warnings) : {}
+    return { ...fields, ...optional('thinkingConfig', thinking), ...this.#responseFormat(request, theirs, hasTools, warnings), ...theirs }
+  }
+
+  /** https://ai.google.dev/gemini-api/docs/structured-output */
+  #responseFormat(request: ModelRequest, theirs: JsonObject, hasTools: boolean, warnings: Set<string>): JsonObject {
+    const isJson = theirs.responseMimeType === undefined || theirs.responseMimeType === 'application/json'
+    if (!isJson || theirs.responseSchema !== undefined || theirs.responseJsonSchema !== undefined) return {}
+    const { structuredOutput, toolSchema } = this.#quirks
+    const format = fitResponseSchema(request, structuredOutput, hasTools, `${this.#provider}/${this.#model}`, warnings)
+    if (format === undefined) return {}
+    const schema = toolSchema === 'json-schema' ? format.schema : openAPISchema(format.schema)
+    const field = toolSchema === 'json-schema' ? 'responseJsonSchema' : 'responseSchema'
+    return { responseMimeType: 'application/json', ...(schema === undefined ? {} : { [field]: schema }) }
+  }
+
+  #thinking({ reasoningEffort: effort }: ModelRequest, warnings: Set<string>): JsonObject {
+    const asked = effort === undefined ? {} : this.#quirks.reasoningEffort[effort]
+    if (asked === undefined) warnings.add(this.#leftOut(`reasoningEffort: '${effort}'`))
+    return { ...(this.#quirks.includeThoughts ? { includeThoughts: true } : {}), ...asked }
+  }
+
+  #stops(stop: readonly string[], warnings: Set<string>): string[] {
+    if (stop.length > mostStops)
+      warnings.add(`Of ${stop.length} \`stop\` texts the first ${mostStops} were sent, the most ${this.#provider} takes`)
+    return stop.slice(0, mostStops)
+  }
+
+  #leftOut(setting: string): string {
+    return `\`${setting}\` was left out: ${this.#provider}/${this.#model} does not take it`
+  }
+}
+
+function wireChoice(choice: ToolChoice): JsonObject {
+  if (typeof choice === 'object') return { mode: 'ANY', allowedFunctionNames: [wireName(choice.function.name)] }
+  return { mode: choice === 'required' ? 'ANY' : choice === 'none' ? 'NONE' : 'AUTO' }
+}
+
+function optional(name: string, fields: JsonObject): JsonObject {
+  return Object.keys(fields).length === 0 ? {} : { [name]: fields }
+}
+
+function plain(value: Json | undefined): JsonObject {
+  return isJsonObject(value) ? value : {}
+}

@@ -1,0 +1,204 @@
+import type { ModelError } from '../../core/errors.ts'
+import type { FinishReason } from '../../core/events.ts'
+import { addUsage, isJsonObject, type Json, type JsonObject, type Usage } from '../../core/messages.ts'
+import type { ModelResponse, ModelSink } from '../chat-model.ts'
+import { ToolCallAccumulator } from '../streaming/accumulator.ts'
+import { JsonTemplate, type TextPlace } from '../streaming/json-template.ts'
+import { isPlain, layoutJson } from '../streaming/response-layout.ts'
+import { type ErrorContext, providerError, responseError } from '../transport/provider-error.ts'
+import type { FinishableReader } from '../transport/receive-response.ts'
+import { GoogleContent } from './content.ts'
+import { GoogleUsage } from './usage.ts'
+
+/**
+ * Puts a generateContent response together: the chunks of a stream, or a whole one. Throws a `ModelError` for what is no response.
+ * Format: https://ai.google.dev/api/generate-content#generatecontentresponse
+ */
+export class GoogleResponse implements FinishableReader {
+  /** The stream has no end mark. */
+  readonly isDone = false
+  readonly #json = new JsonTemplate(pieceOf)
+  readonly #context: ErrorContext
+  readonly #sink: ModelSink | undefined
+  readonly #calls = new ToolCallAccumulator()
+  readonly #content: GoogleContent
+  readonly #warnings: string[] = []
+  #usage = new GoogleUsage()
+  /** Of the responses that were gone on with. */
+  #spent: Usage | undefined
+  #finish: string | undefined
+  /** Why the prompt was not even answered. */
+  #blocked: string | undefined
+  #explanation = ''
+  #continuationToken: string | undefined
+  #isWhole = false
+  #id: string | undefined
+  #model: string | undefined
+
+  /** `names`: our name of a tool by the one it has on the wire, where they differ. */
+  constructor(context: ErrorContext, sink: ModelSink | undefined, names: ReadonlyMap<string, string> = new Map()) {
+    this.#context = context
+    this.#sink = sink
+    this.#content = new GoogleContent(this.#calls, sink, names)
+  }
+
+  get hasFinished(): boolean {
+    return (
+      this.#finish !== undefined || this.#blocked !== undefined || (this.#isWhole && (this.#content.text !== '' || !this.#calls.isEmpty))
+    )
+  }
+
+  /** The provider has stopped at a limit of its own for one request, and waits to be asked on. */
+  get isPaused(): boolean {
+    return this.#finish === 'CONTINUATION' && this.#continuationToken !== undefined
+  }
+
+  /** What has arrived, for an error that ends the response here. */
+  context(): ErrorContext {
+    const { text, reasoning } = this.#content
+    const usage = this.#totalUsage()
+    if (text === '' && reasoning === '' && usage === undefined) return this.#context
+    return { ...this.#context, partial: { text, ...(reasoning === '' ? {} : { reasoning }), ...(usage === undefined ? {} : { usage }) } }
+  }
+
+  readEvent(data: string): void {
+    // Gateways may close as Chat Completions does, or keep a connection alive with empty lines.
+    if (data.charCodeAt(0) !== 123 && (data.trim() === '' || data.startsWith('[DONE]'))) return
+    let chunk: unknown
+    try {
+      chunk = this.#json.parse(data)
+    } catch (cause) {
+      const got = `a data line that is not JSON: ${data.slice(0, 200)}`
+      throw responseError('bad_response', 'chunks of a response', got, this.context(), { retryable: true, cause })
+    }
+    if (!isJsonObject(chunk)) throw responseError('bad_response', 'a JSON object', data.slice(0, 200), this.context(), { retryable: false })
+    this.#read(chunk)
+  }
+
+  readWhole(value: unknown): void {
+    // Without `alt=sse`, which a gateway may lose, a stream is one list.
+    const chunks = Array.isArray(value) && value.length > 0 ? value : [value]
+    for (const chunk of chunks) {
+      if (!isJsonObject(chunk) || !['candidates', 'promptFeedback', 'usageMetadata', 'error'].some((key) => key in chunk)) {
+        const got = JSON.stringify(value)?.slice(0, 200) ?? String(value)
+        throw responseError('bad_response', 'a response', got, this.context(), { retryable: false })
+      }
+      this.#read(chunk)
+    }
+    this.#isWhole = true
+  }
+
+  /** What the next request has to carry so that the provider goes on. Readies the reader for what comes next. */
+  pause(): string {
+    const token = this.#continuationToken ?? ''
+    this.#spent = this.#totalUsage()
+    this.#usage = new GoogleUsage()
+    this.#finish = undefined
+    this.#continuationToken = undefined
+    return token
+  }
+
+  /** The response, whole. To be called once, when `hasFinished`. Throws for one that the provider calls botched itself. */
+  finish(): ModelResponse {
+    const cut = this.#content.isOpen
+    const calls = this.#calls.finish(this.#sink)
+    const finishReason = this.#finishReason(calls.length > 0, cut)
+    const isFiltered = finishReason === 'content_filter'
+    if (isFiltered && calls.length > 0) this.#warnings.push(`${calls.length} tool call(s) of a filtered response were dropped`)
+    const toolCalls = isFiltered ? [] : calls
+    const { text, reasoning, warnings } = this.#content
+    const positions = this.#calls.extras.map((extra) => (typeof extra?.piece === 'number' ? extra.piece : undefined))
+    const layout = this.#content.layout(toolCalls.length === 0 ? [] : positions)
+    const usage = this.#totalUsage()
+    const rawFinishReason = this.#finish ?? this.#blocked
+    const oddities = [...this.#warnings, ...warnings, ...this.#calls.warnings]
+    return {
+      text,
+      ...(reasoning === '' ? {} : { reasoning }),
+      toolCalls,
+      finishReason,
+      ...(rawFinishReason === undefined ? {} : { rawFinishReason }),
+      ...(usage === undefined ? {} : { usage }),
+      ...(isPlain(layout) ? {} : { providerData: { provider: this.#context.provider, data: { layout: layoutJson(layout) } } }),
+      ...(this.#model === undefined ? {} : { model: this.#model }),
+      ...(this.#id === undefined ? {} : { responseId: this.#id }),
+      ...(oddities.length === 0 ? {} : { warnings: oddities }),
+    }
+  }
+
+  #read(chunk: JsonObject): void {
+    const { candidates, promptFeedback, usageMetadata, modelVersion, responseId, error } = chunk
+    if (error !== undefined && error !== null) throw providerError({ body: chunk }, this.context())
+    this.#usage.read(usageMetadata)
+    if (typeof modelVersion === 'string' && modelVersion !== '') this.#model ??= modelVersion
+    if (typeof responseId === 'string' && responseId !== '') this.#id ??= responseId
+    if (isJsonObject(promptFeedback)) this.#readFeedback(promptFeedback)
+    for (const candidate of Array.isArray(candidates) ? candidates : []) {
+      // Others are alternatives to the first.
+      if (isJsonObject(candidate) && (candidate.index === undefined || candidate.index === 0)) this.#readCandidate(candidate)
+    }
+  }
+
+  #readCandidate({ content, finishReason, finishMessage, continuationToken }: JsonObject): void {
+    if (isJsonObject(content) && Array.isArray(content.parts)) for (const part of content.parts) this.#content.add(part)
+    if (typeof finishReason === 'string' && finishReason !== '' && finishReason !== 'FINISH_REASON_UNSPECIFIED') this.#finish = finishReason
+    if (typeof finishMessage === 'string') this.#explanation = finishMessage
+    if (typeof continuationToken === 'string' && continuationToken !== '') this.#continuationToken = continuationToken
+  }
+
+  #readFeedback({ blockReason, blockReasonMessage }: JsonObject): void {
+    if (typeof blockReason === 'string' && blockReason !== '') this.#blocked = blockReason
+    if (typeof blockReasonMessage === 'string') this.#explanation = blockReasonMessage
+  }
+
+  #totalUsage(): Usage | undefined {
+    const usage = this.#usage.total()
+    return this.#spent === undefined ? usage : addUsage(this.#spent, usage)
+  }
+
+  #finishReason(hasCalls: boolean, cut: boolean): FinishReason {
+    const word = this.#finish ?? (this.#blocked === undefined ? 'STOP' : 'SAFETY')
+    if (botched.has(word)) throw this.#botched(word)
+    const reason = finishReasons.get(word) ?? 'error'
+    if (this.#finish === undefined && this.#blocked === undefined) this.#warnings.push('The response ended without a finish reason')
+    if (reason !== 'stop' && this.#explanation !== '') this.#warnings.push(`The provider says of its response: ${this.#explanation}`)
+    if (this.#blocked !== undefined) this.#warnings.push(`The prompt was blocked: \`${this.#blocked}\``)
+    if (reason === 'length' || reason === 'content_filter' || !hasCalls) return reason
+    if (cut) this.#warnings.push(`The last tool call was cut off, though the finish reason is \`${word}\``)
+    return cut ? 'length' : 'tool_calls'
+  }
+
+  /** Asked again, the model nearly always does better. */
+  #botched(word: string): ModelError {
+    const told = this.#explanation === '' ? '' : `: ${this.#explanation}`
+    return responseError('bad_response', 'a response', `${word}${told}`, this.context(), { retryable: true, providerCode: word })
+  }
+}
+
+/** The model tried to call a tool and did not manage, or what it wrote is broken. */
+const botched = new Set(['MALFORMED_FUNCTION_CALL', 'UNEXPECTED_TOOL_CALL', 'TOO_MANY_TOOL_CALLS', 'MALFORMED_RESPONSE'])
+
+/** Every other word is an end that was not to be expected. https://ai.google.dev/api/generate-content#FinishReason */
+const finishReasons = new Map<string, FinishReason>([
+  ['STOP', 'stop'],
+  ['MAX_TOKENS', 'length'],
+  // Only where it was asked on as often as it is allowed to be, so that the answer is not whole.
+  ['CONTINUATION', 'length'],
+  ['SAFETY', 'content_filter'],
+  ['RECITATION', 'content_filter'],
+  ['BLOCKLIST', 'content_filter'],
+  ['PROHIBITED_CONTENT', 'content_filter'],
+  ['SPII', 'content_filter'],
+  ['MODEL_ARMOR', 'content_filter'],
+  ['IMAGE_SAFETY', 'content_filter'],
+  ['IMAGE_PROHIBITED_CONTENT', 'content_filter'],
+  ['IMAGE_RECITATION', 'content_filter'],
+])
+
+/** Where the text stands in a chunk that has but one. */
+function pieceOf({ candidates }: JsonObject): TextPlace | undefined {
+  const [candidate] = Array.isArray(candidates) && candidates.length === 1 ? candidates : []
+  const parts: Json | undefined = isJsonObject(candidate) && isJsonObject(candidate.content) ? candidate.content.parts : undefined
+  const [part] = Array.isArray(parts) && parts.length === 1 ? parts : []
+  return isJsonObject(part) && typeof part.text === 'string' ? { in: part, key: 'text' } : undefined
+}

@@ -1,0 +1,194 @@
+import { InvalidOptionError, isSetupFault, ModelError, type ToolloopError } from '../../core/errors.ts'
+import type { Usage } from '../../core/messages.ts'
+import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
+import {
+  type ChatModel,
+  isModelError,
+  type ModelCapabilities,
+  type ModelRequest,
+  type ModelResponse,
+  type ModelSink,
+  toModelError,
+} from '../chat-model.ts'
+import { knowsCost, withCost } from '../cost.ts'
+import { type AnyModel, openModel } from '../create-model.ts'
+import { sumOfUsage, usageOfFailure, wholeUsage, withUsage, withWholeUsage } from '../usage.ts'
+import { restartable } from './retry.ts'
+
+/** How `fallbackModel` treats a model that failed. */
+export interface FallbackOptions {
+  /**
+   * How long a model that could not be reached, or refused for now, is asked after the others, in milliseconds; a longer `retry-after`
+   * of the provider goes first. Default 30 000.
+   */
+  cooldownMs?: number
+}
+
+const fallbackOptionNames: OptionNames<FallbackOptions> = { cooldownMs: true }
+
+/** A model of the list, and until when it comes after the others, by the process's clock. */
+interface Candidate {
+  model: ChatModel
+  restsUntil: number
+}
+
+/** Failures that say something of the provider's state, and not of the one request. */
+const restingCodes: ReadonlySet<string> = new Set([
+  'connection_failed',
+  'missing_api_key',
+  'provider_error',
+  'rate_limited',
+  'stream_idle',
+  'unauthorized',
+])
+
+/**
+ * Several models as one: each request goes to the first, and when that fails before a piece of its response was shown, to the next. What
+ * failed is in the response's `warnings`; who answered is in its `provider` and `model`. When all have failed, rejects with the last one's
+ * error. An abort ends it at once. Throws `invalid_option` for an empty list, or for models that are not told of tools in one way.
+ */
+export function fallbackModel(models: readonly AnyModel[], options: FallbackOptions = {}): ChatModel {
+  checkOptionNames(options, fallbackOptionNames, '`fallbackModel`')
+  const { cooldownMs = 30_000 } = options
+  if (!Array.isArray(models) || models.length === 0) throw new InvalidOptionError('models', 'an array of models, not empty', models)
+  if (!(cooldownMs >= 0)) throw new InvalidOptionError('cooldownMs', 'a number of milliseconds ≥ 0', cooldownMs)
+  const opened = models.map((model) => openModel(model))
+  const [first] = opened
+  if (first === undefined || !opened.every(({ capabilities }) => isLike(capabilities, first.capabilities))) {
+    throw new InvalidOptionError('models', 'models that all take native calls, or all write them in one dialect', opened.map(nameOf))
+  }
+  return new FallbackModel(opened, first, cooldownMs)
+}
+
+function isLike(one: ModelCapabilities, other: ModelCapabilities): boolean {
+  return one.nativeTools === other.nativeTools && one.dialect === other.dialect
+}
+
+class FallbackModel implements ChatModel {
+  readonly #candidates: readonly Candidate[]
+  readonly #first: ChatModel
+  readonly #cooldownMs: number
+
+  constructor(models: readonly ChatModel[], first: ChatModel, cooldownMs: number) {
+    this.#candidates = models.map((model) => ({ model, restsUntil: 0 }))
+    this.#first = first
+    this.#cooldownMs = cooldownMs
+  }
+
+  get provider(): string {
+    return this.#first.provider
+  }
+
+  get model(): string {
+    return this.#first.model
+  }
+
+  /** What all of them can do: the smallest context window, a cost only where each one's is known, a schema only where each one takes it. */
+  get capabilities(): ModelCapabilities {
+    const all = this.#candidates.map(({ model }) => model.capabilities)
+    const windows = all.flatMap(({ contextWindow }) => (contextWindow === undefined ? [] : [contextWindow]))
+    const schemas = all.map(({ structuredOutput }) => structuredOutput)
+    const structuredOutput = schemas.find((one) => one !== 'with-tools') ?? 'with-tools'
+    const { nativeTools, dialect } = this.#first.capabilities
+    const deprecated = all.find((one) => one.deprecated !== undefined)?.deprecated
+    return {
+      nativeTools,
+      ...(dialect === undefined ? {} : { dialect }),
+      ...(all.some(({ salvageTextCalls }) => salvageTextCalls) ? { salvageTextCalls: true } : {}),
+      ...(schemas.includes(undefined) ? {} : { structuredOutput }),
+      ...(deprecated === undefined ? {} : { deprecated }),
+      ...(windows.length === 0 ? {} : { contextWindow: Math.min(...windows) }),
+      ...(all.every(knowsCost) ? { reportsCost: true } : {}),
+    }
+  }
+
+  /** One that can be asked is enough, and no other is loaded; what is wrong with those before it is told by the responses given in their place. */
+  async prepare(): Promise<void> {
+    const failures: unknown[] = []
+    for (const { model } of this.#inOrder()) {
+      try {
+        await model.prepare?.()
+        return
+      } catch (error) {
+        failures.push(error)
+      }
+    }
+    throw failures[0]
+  }
+
+  async generate(request: ModelRequest, sink?: ModelSink): Promise<ModelResponse> {
+    const watched = sink && restartable(sink)
+    const failures: (ModelError | ToolloopError)[] = []
+    let spent: Usage | undefined
+    for (const [at, candidate] of this.#inOrder().entries()) {
+      const { model } = candidate
+      try {
+        const response = await model.generate(request, watched)
+        candidate.restsUntil = 0
+        return answered(spent === undefined ? response : withWholeUsage(request, response), model, failures, spent)
+      } catch (thrown) {
+        const error = toModelError(thrown, model.provider, model.model)
+        const reported = usageOfFailure(error)
+        const usage = reported && withCost(reported, model.capabilities)
+        const isFinal = error.code === 'aborted' || error.code === 'invalid_option'
+        const isLast = at === this.#candidates.length - 1
+        if (isFinal || (!isLast && watched?.restart() === false)) throw withUsage(error, sumOfUsage(spent, usage))
+        if (restingCodes.has(error.code)) candidate.restsUntil = performance.now() + Math.max(this.#cooldownMs, retryAfterOf(error))
+        spent = sumOfUsage(spent, usage)
+        failures.push(error)
+      }
+    }
+    throw allFailed(failures, this, spent)
+  }
+
+  /** Those that failed a moment ago come last, and are still asked when no other is left. */
+  #inOrder(): readonly Candidate[] {
+    const now = performance.now()
+    const rests = ({ restsUntil }: Candidate) => restsUntil > now
+    return [...this.#candidates.filter((candidate) => !rests(candidate)), ...this.#candidates.filter(rests)]
+  }
+}
+
+function answered(
+  response: ModelResponse,
+  { provider, model, capabilities }: ChatModel,
+  failures: readonly ToolloopError[],
+  spent: Usage | undefined,
+): ModelResponse {
+  const own = wholeUsage(response.usage)
+  const usage = sumOfUsage(spent, own && withCost(own, capabilities))
+  const warnings = [
+    ...failures.map(({ message }) => `Answered by \`${provider}/${model}\` instead: ${message}`),
+    ...(response.warnings ?? []),
+  ]
+  return {
+    ...response,
+    provider: response.provider ?? provider,
+    model: response.model ?? model,
+    ...(usage === undefined ? {} : { usage }),
+    ...(warnings.length === 0 ? {} : { warnings }),
+  }
+}
+
+function allFailed(failures: readonly ToolloopError[], { provider, model }: ChatModel, usage: Usage | undefined): ToolloopError {
+  // One that could not be asked at all does not say why those that were have failed.
+  const last = failures.findLast((failure) => !isSetupFault(failure)) ?? failures[0]
+  const others = failures.filter((failure) => failure !== last).map(({ message }) => message)
+  if (!isModelError(last) || others.length === 0) return last ?? toModelError('No model was asked', provider, model)
+  const { code, message, cause: _, partial, ...fields } = last
+  return new ModelError(code, `${message}. The other models: ${others.join('; ')}`, {
+    ...fields,
+    ...(partial === undefined && usage === undefined
+      ? {}
+      : { partial: { text: '', ...partial, ...(usage === undefined ? {} : { usage }) } }),
+    cause: last,
+  })
+}
+
+function retryAfterOf(error: ToolloopError): number {
+  return (isModelError(error) && error.retryAfterMs) || 0
+}
+
+function nameOf({ provider, model }: ChatModel): string {
+  return `${provider}/${model}`
+}

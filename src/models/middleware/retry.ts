@@ -1,0 +1,123 @@
+import { InvalidOptionError, ModelError } from '../../core/errors.ts'
+import { addUsage, type Usage } from '../../core/messages.ts'
+import { abortedError, type ChatModel, isModelError, type ModelRequest, type ModelResponse, type ModelSink } from '../chat-model.ts'
+import { sumOfUsage, usageOfFailure, withUsage, withWholeUsage } from '../usage.ts'
+
+export interface RetryOptions {
+  /** How often a failed request is made again. Default 2. */
+  maxRetries?: number
+  /** Longest wait between two tries, in milliseconds. Default 30 000. */
+  maxRetryDelayMs?: number
+  /** The first wait, in milliseconds; each further one is twice as long. Up to a quarter is taken off at random. Default 500. */
+  firstDelayMs?: number
+}
+
+/**
+ * The same model, whose failed requests are made again where that may help: those whose error is `retryable`, and never after a piece of the
+ * response was shown (see `ModelSink.restart`), since it would be shown twice. A provider's `retry-after` is waited for; one that is longer
+ * than `maxRetryDelayMs` ends it at once. Aborting ends a wait at once. The usage of the response, or of the error, is that of all tries.
+ * Throws `invalid_option` for options out of range.
+ */
+export function withRetry(model: ChatModel, options: RetryOptions = {}): ChatModel {
+  const { maxRetries = 2, maxRetryDelayMs = 30_000, firstDelayMs = 500 } = options
+  if (!(Number.isInteger(maxRetries) && maxRetries >= 0)) throw new InvalidOptionError('maxRetries', 'an integer ≥ 0', maxRetries)
+  if (!(maxRetryDelayMs >= 0)) throw new InvalidOptionError('maxRetryDelayMs', 'a number of milliseconds ≥ 0', maxRetryDelayMs)
+  if (!(firstDelayMs >= 0)) throw new InvalidOptionError('firstDelayMs', 'a number of milliseconds ≥ 0', firstDelayMs)
+
+  return {
+    provider: model.provider,
+    model: model.model,
+    get capabilities() {
+      return model.capabilities
+    },
+    async prepare(): Promise<void> {
+      await model.prepare?.()
+    },
+    async generate(request: ModelRequest, sink?: ModelSink): Promise<ModelResponse> {
+      const watched = sink && restartable(sink)
+      let spent: Usage | undefined
+      for (let retries = 0; ; retries++) {
+        try {
+          const response = await model.generate(request, watched)
+          return retries === 0 ? response : afterFailures(request, response, retries, spent)
+        } catch (error) {
+          const told = (last: unknown) => (spent === undefined ? last : withUsage(last, sumOfUsage(spent, usageOfFailure(last))))
+          if (!isModelError(error) || !error.retryable || retries >= maxRetries) throw told(error)
+          if ((error.retryAfterMs ?? 0) > maxRetryDelayMs) throw told(tooLong(error, maxRetryDelayMs))
+          if (watched?.restart() === false) throw told(error)
+          spent = sumOfUsage(spent, usageOfFailure(error))
+          const backoff = Math.min(firstDelayMs * 2 ** retries, maxRetryDelayMs) * (1 - Math.random() / 4)
+          const waited = await wait(error.retryAfterMs ?? backoff, request.signal)
+          if (!waited) throw told(abortedError(model.provider, request.signal?.reason))
+        }
+      }
+    },
+  }
+}
+
+function afterFailures(request: ModelRequest, response: ModelResponse, failed: number, spent: Usage | undefined): ModelResponse {
+  const retries = failed + (response.retries ?? 0)
+  if (spent === undefined) return { ...response, retries }
+  const whole = withWholeUsage(request, response)
+  return { ...whole, usage: addUsage(spent, whole.usage), retries }
+}
+
+/** The same sink, which can always say whether its response may be asked for anew. */
+export function restartable(sink: ModelSink): RestartableSink {
+  if (sink.restart !== undefined) return sink as RestartableSink
+  let isShown = false
+  const watched: RestartableSink = { restart: () => !isShown }
+  if (sink.text) {
+    watched.text = (delta) => {
+      isShown = true
+      sink.text?.(delta)
+    }
+  }
+  if (sink.reasoning) {
+    watched.reasoning = (delta) => {
+      isShown = true
+      sink.reasoning?.(delta)
+    }
+  }
+  if (sink.toolCallStart) {
+    watched.toolCallStart = (index, id, name) => {
+      isShown = true
+      sink.toolCallStart?.(index, id, name)
+    }
+  }
+  if (sink.toolCallDelta) {
+    watched.toolCallDelta = (index, json) => {
+      isShown = true
+      sink.toolCallDelta?.(index, json)
+    }
+  }
+  return watched
+}
+
+export type RestartableSink = ModelSink & { restart(): boolean }
+
+/** False when it was aborted before the end. */
+function wait(ms: number, signal: AbortSignal | undefined): Promise<boolean> {
+  return new Promise((resolve) => {
+    const onAbort = () => {
+      clearTimeout(timer)
+      resolve(false)
+    }
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', onAbort)
+      resolve(true)
+    }, ms)
+    if (signal?.aborted) onAbort()
+    else signal?.addEventListener('abort', onAbort, { once: true })
+  })
+}
+
+function tooLong(error: ModelError, maxRetryDelayMs: number): ModelError {
+  const { code, message, retryAfterMs, cause, ...fields } = error
+  const note = `it asks to wait ${retryAfterMs} ms, longer than \`maxRetryDelayMs\` (${maxRetryDelayMs})`
+  return new ModelError(code, `${message}. Not tried again: ${note}`, {
+    ...fields,
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    cause: error,
+  })
+}

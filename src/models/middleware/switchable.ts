@@ -1,0 +1,41 @@
+import type { ChatModel, ModelCapabilities, ModelRequest, ModelResponse, ModelSink } from '../chat-model.ts'
+import { type AnyModel, openModel } from '../create-model.ts'
+
+/** A model that can be replaced by another while runs are in flight. */
+export interface SwitchableModel extends ChatModel {
+  /** The model that the next turn asks. */
+  readonly current: ChatModel
+  /** From the next turn on, `model` is asked; a turn in flight keeps the one it began with. Throws what `createModel` throws; nothing is changed then. */
+  switchTo(model: AnyModel): void
+}
+
+/** Throws what `createModel` throws. */
+export function switchableModel(initial: AnyModel): SwitchableModel {
+  let current = openModel(initial)
+  return {
+    get current(): ChatModel {
+      return current
+    },
+    get provider(): string {
+      return current.provider
+    },
+    get model(): string {
+      return current.model
+    },
+    get capabilities(): ModelCapabilities {
+      return current.capabilities
+    },
+    switchTo(model: AnyModel): void {
+      current = openModel(model)
+    },
+    async prepare(): Promise<void> {
+      await current.prepare?.()
+    },
+    forTurn(): ChatModel {
+      return current.forTurn?.() ?? current
+    },
+    generate(request: ModelRequest, sink?: ModelSink): Promise<ModelResponse> {
+      return current.generate(request, sink)
+    },
+  }
+}

@@ -1,0 +1,79 @@
+import type { OpenAI } from 'openai'
+import { capabilitiesOf } from '../capabilities.ts'
+import type { ChatModel, ModelCapabilities, ModelRequest, ModelResponse, ModelSink } from '../chat-model.ts'
+import { openAIClient } from '../openai/client.ts'
+import { findPreset, type ProviderPreset, presetQuirks } from '../presets.ts'
+import type { ModelSettings } from '../settings.ts'
+import type { ErrorContext } from '../transport/provider-error.ts'
+import { receiveResponse } from '../transport/receive-response.ts'
+import { type SdkClient, sdkError, withWarnings } from '../transport/sdk-client.ts'
+import { responsesQuirks } from './quirks.ts'
+import { ResponsesRequests } from './request.ts'
+import { ResponsesResponse } from './response.ts'
+
+/** `ModelSettings`, and for a provider that is not in `config/providers.yaml`, what would stand there. */
+export type ResponsesModelSettings = ModelSettings & { preset?: ProviderPreset }
+
+/**
+ * A model behind OpenAI's Responses API, or any server that speaks it, through the `openai` package (imported at the first request).
+ * `generate` makes exactly one request; `createModel` adds the retries.
+ *
+ * Nothing depends on what the server remembers: each request holds the whole conversation and says `store: false`; reasoning comes
+ * encrypted, is kept in `providerData`, and goes back to the same provider. So do the items of tools that the provider runs itself
+ * (given in `providerOptions.tools`). A custom tool's call has the one argument `input`, its text.
+ *
+ * - `providerOptions.reasoning` and `.include` are added to what is sent anyway, such as `{reasoning: {summary: 'auto'}}`, without which
+ *   there is no `reasoning` in the response; other options replace it.
+ * - What a refusal says is the response's text, with `finishReason: 'refusal'`.
+ * - A response that has nothing in it but a tool of the provider's own, which waits for an approval or a result that can't be given here:
+ *   `finishReason: 'error'`, and `warnings` names it.
+ * - A response that was cut, by its limit of tokens or otherwise, has `finishReason: 'length'`; by the content filter, `'content_filter'`.
+ *
+ * Throws `invalid_option` for quirks that are none, `unknown_provider` for a provider without preset.
+ */
+export function openaiResponsesModel(settings: ResponsesModelSettings): ChatModel {
+  return new ResponsesModel(settings, settings.preset ?? findPreset(settings.provider))
+}
+
+class ResponsesModel implements ChatModel {
+  readonly provider: string
+  readonly model: string
+  readonly capabilities: ModelCapabilities
+  readonly #settings: ModelSettings
+  readonly #requests: ResponsesRequests
+  readonly #client: SdkClient<OpenAI>
+
+  constructor(settings: ModelSettings, preset: ProviderPreset) {
+    const { provider, model } = settings
+    const quirks = responsesQuirks(...presetQuirks(preset, model), settings.quirks)
+    this.provider = provider
+    this.model = model
+    this.#settings = settings
+    this.#client = openAIClient(settings, preset)
+    this.#requests = new ResponsesRequests(provider, model, quirks, settings.providerOptions)
+    this.capabilities = capabilitiesOf(settings, quirks)
+  }
+
+  prepare(): Promise<void> {
+    return this.#client.prepare()
+  }
+
+  async generate(request: ModelRequest, sink?: ModelSink): Promise<ModelResponse> {
+    const { context, open } = this.#client.start(request.signal)
+    const body = this.#requests.build(request)
+    const response = new ResponsesResponse(context, sink, body.toolNames)
+    const oddities = await receiveResponse(response, request, this.#settings, async (inner) =>
+      this.#send(await open(), body.json, request.stream !== false, inner, context),
+    )
+    return withWarnings(response.finish(), [...body.warnings, ...oddities])
+  }
+
+  async #send(sdk: OpenAI, body: string, stream: boolean, signal: AbortSignal, context: ErrorContext): Promise<Response> {
+    try {
+      // The body is ours; of its own parameters the SDK needs to know no more than whether a stream comes back.
+      return await sdk.responses.create({ stream }, { signal, body, headers: { 'Content-Type': 'application/json' } }).asResponse()
+    } catch (error) {
+      throw sdkError(error, context)
+    }
+  }
+}

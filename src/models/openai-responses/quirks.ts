@@ -1,0 +1,79 @@
+import type { JsonObject } from '../../core/messages.ts'
+import type { MalformedArguments } from '../conversion/arguments-object.ts'
+import {
+  isBoolean,
+  isEffortMap,
+  isPositiveInteger,
+  isStructuredOutput,
+  listOf,
+  mergeQuirks,
+  oneOf,
+  type QuirkCheck,
+} from '../quirk-checks.ts'
+
+/** What differs between models and servers that speak the Responses API. Set in `config/providers.yaml`, overridable by `settings.quirks`. */
+export interface ResponsesQuirks {
+  /** System messages are sent with the role `developer`. False: as `system`. */
+  developerRole: boolean
+  /** Takes `store: false` and, of models that reason, gives out their reasoning encrypted. */
+  stateless: boolean
+  /** When it reasons. While it does, it refuses `temperature` and `topP`. `never`: it refuses to be asked for an effort, too. */
+  reasons: 'never' | 'when-asked' | 'by-default' | 'always'
+  /** For each effort the body fields that ask for it; `true`: as `reasoning.effort`, word for word. Efforts not listed are not passed on. */
+  reasoningEffort: boolean | { [effort: string]: JsonObject }
+  /** Takes `parallel_tool_calls`. */
+  parallelToolCalls: boolean
+  /** What it gets back of arguments that are not a JSON object. `'empty'`: `{}`, because it may refuse the whole history for the text itself. */
+  malformedArguments: MalformedArguments
+  /** Takes `strict` in a tool's definition, and takes a tool without it for a strict one. */
+  strictTools: boolean
+  /** The tool choices it takes; others are sent as the nearest one it does. */
+  toolChoice: ('auto' | 'none' | 'required' | 'named')[]
+  /** Takes a schema for its response's text: in requests without tools, beside tools as well, or not at all. */
+  structuredOutput: 'alone' | 'with-tools' | null
+  /** Sampling settings it refuses, besides those the API has no field for. */
+  unsupported: string[]
+  /** Fewest tokens it may be limited to. */
+  leastOutputTokens: number
+  /** Parts it takes besides text. */
+  contentParts: ('image' | 'file')[]
+  /** Takes these parts in a tool's result as well. False: results are text. */
+  toolContentParts: boolean
+}
+
+const defaults: ResponsesQuirks = {
+  developerRole: false,
+  stateless: false,
+  reasons: 'when-asked',
+  reasoningEffort: true,
+  parallelToolCalls: true,
+  malformedArguments: 'empty',
+  strictTools: false,
+  toolChoice: ['auto', 'none', 'required', 'named'],
+  structuredOutput: null,
+  unsupported: [],
+  leastOutputTokens: 1,
+  contentParts: ['image'],
+  toolContentParts: false,
+}
+
+const checks: Record<keyof ResponsesQuirks, QuirkCheck> = {
+  developerRole: isBoolean,
+  stateless: isBoolean,
+  reasons: oneOf('never', 'when-asked', 'by-default', 'always'),
+  reasoningEffort: isEffortMap,
+  parallelToolCalls: isBoolean,
+  malformedArguments: oneOf('keep', 'empty'),
+  strictTools: isBoolean,
+  toolChoice: listOf('auto', 'none', 'required', 'named'),
+  structuredOutput: isStructuredOutput,
+  unsupported: listOf('temperature', 'topP', 'maxOutputTokens'),
+  leastOutputTokens: isPositiveInteger,
+  contentParts: listOf('image', 'file'),
+  toolContentParts: isBoolean,
+}
+
+/** The quirks of `layers`, later ones over earlier ones, over the defaults. Throws `invalid_option` for a key or value that is not one. */
+export function responsesQuirks(...layers: readonly (JsonObject | undefined)[]): ResponsesQuirks {
+  return mergeQuirks(defaults, checks, layers)
+}

@@ -1,0 +1,168 @@
+import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
+import type { ModelRequest, ToolChoice } from '../chat-model.ts'
+import { fitResponseSchema } from '../conversion/response-schema.ts'
+import { isStrictSchema } from '../conversion/strict-schema.ts'
+import { choiceWarning, fitToolChoice } from '../conversion/tool-choice.ts'
+import type { ResponsesQuirks } from './quirks.ts'
+import { ResponsesWire } from './wire.ts'
+
+export interface ResponsesRequest {
+  /** The whole body. */
+  json: string
+  /** The tools that the model may call and the caller is to run. */
+  toolNames: ReadonlySet<string>
+  warnings: string[]
+}
+
+/** What would put a second conversation beside the request's. */
+const conversationFields = ['input', 'previous_response_id', 'conversation']
+
+/** Builds request bodies for one model. */
+export class ResponsesRequests {
+  readonly #provider: string
+  readonly #model: string
+  readonly #quirks: ResponsesQuirks
+  readonly #providerOptions: JsonObject
+  readonly #wire: ResponsesWire
+
+  constructor(provider: string, model: string, quirks: ResponsesQuirks, providerOptions: JsonObject = {}) {
+    this.#provider = provider
+    this.#model = model
+    this.#quirks = quirks
+    this.#providerOptions = providerOptions
+    this.#wire = new ResponsesWire(provider, quirks)
+  }
+
+  build(request: ModelRequest): ResponsesRequest {
+    const warnings = new Set<string>()
+    const { tools: theirTools, reasoning, include, text, ...options } = { ...this.#providerOptions, ...request.providerOptions }
+    for (const field of conversationFields) {
+      if (options[field] !== undefined) warnings.add(`\`${field}\` in \`providerOptions\` was left out: the conversation is the request’s`)
+      delete options[field]
+    }
+    const fields: JsonObject = { model: this.#model, stream: request.stream !== false }
+    if (this.#quirks.stateless) fields.store = false
+    this.#setReasoning(fields, reasoning, include, request, warnings)
+    this.#setSampling(fields, request, warnings)
+
+    const own = request.tools === undefined || request.tools.length === 0 ? undefined : this.#wire.tools(request.tools)
+    for (const warning of own?.warnings ?? []) warnings.add(warning)
+    let tools = [...(own?.json ?? []), ...(Array.isArray(theirTools) ? theirTools.map((tool) => JSON.stringify(tool)) : [])]
+    if (tools.length > 0 && !this.#setToolFields(fields, request, warnings)) tools = []
+    this.#setText(fields, text, request, tools.length > 0, warnings)
+    Object.assign(fields, options)
+
+    const parts = [JSON.stringify(fields).slice(1, -1), `"input":[${this.#input(request, warnings)}]`]
+    if (tools.length > 0) parts.push(`"tools":[${tools.join(',')}]`)
+    const toolNames = new Set([...(request.tools ?? []).map((tool) => tool.function.name), ...namesOf(theirTools)])
+    return { json: `{${parts.join(',')}}`, toolNames, warnings: [...warnings] }
+  }
+
+  #input({ messages }: ModelRequest, warnings: Set<string>): string {
+    const jsons: string[] = []
+    const resultFields = new Map<string, JsonObject>()
+    for (const message of messages) {
+      const items = this.#wire.message(message, resultFields)
+      for (const warning of items.warnings) warnings.add(warning)
+      for (const [id, fields] of items.resultFields) resultFields.set(id, fields)
+      if (items.json !== '') jsons.push(items.json)
+    }
+    return jsons.join(',')
+  }
+
+  /** The reasoning has to be asked for in a form that can be sent back: the server keeps nothing of it. */
+  #setReasoning(
+    fields: JsonObject,
+    theirs: Json | undefined,
+    include: Json | undefined,
+    request: ModelRequest,
+    warnings: Set<string>,
+  ): void {
+    const { reasons, stateless, reasoningEffort: known } = this.#quirks
+    const effort = request.reasoningEffort
+    if (effort !== undefined) {
+      const asked = reasons === 'never' || known === false ? undefined : known === true ? { reasoning: { effort } } : known[effort]
+      if (asked === undefined) warnings.add(this.#leftOut(`reasoningEffort: '${effort}'`))
+      else Object.assign(fields, asked)
+    }
+    if (isJsonObject(theirs)) fields.reasoning = { ...(isJsonObject(fields.reasoning) ? fields.reasoning : {}), ...theirs }
+    const asked = Array.isArray(include) ? include : []
+    const all = stateless && reasons !== 'never' ? ['reasoning.encrypted_content', ...asked] : asked
+    if (all.length > 0) fields.include = [...new Set(all)]
+  }
+
+  /** https://platform.openai.com/docs/guides/structured-outputs. Without `strict` the API makes the schema a strict one itself. */
+  #setText(fields: JsonObject, theirs: Json | undefined, request: ModelRequest, hasTools: boolean, warnings: Set<string>): void {
+    const own: JsonObject = {}
+    if (!isJsonObject(theirs) || theirs.format === undefined) {
+      const format = fitResponseSchema(request, this.#quirks.structuredOutput, hasTools, `${this.#provider}/${this.#model}`, warnings)
+      if (format !== undefined) own.format = { type: 'json_schema', ...format, strict: isStrictSchema(format.schema) }
+    }
+    if (isJsonObject(theirs) || own.format !== undefined) fields.text = { ...own, ...(isJsonObject(theirs) ? theirs : {}) }
+  }
+
+  #setSampling(fields: JsonObject, request: ModelRequest, warnings: Set<string>): void {
+    const { unsupported, leastOutputTokens } = this.#quirks
+    for (const name of ['stop', 'seed', 'frequencyPenalty', 'presencePenalty'] as const) {
+      if (request[name] !== undefined) warnings.add(this.#leftOut(name))
+    }
+    const isReasoning = this.#isReasoning(fields.reasoning)
+    for (const [name, field] of [
+      ['temperature', 'temperature'],
+      ['topP', 'top_p'],
+    ] as const) {
+      const value = request[name]
+      if (value === undefined) continue
+      if (unsupported.includes(name)) warnings.add(this.#leftOut(name))
+      else if (isReasoning) warnings.add(`\`${name}\` was left out: it does not go with reasoning`)
+      else fields[field] = value
+    }
+    const most = request.maxOutputTokens
+    if (most === undefined) return
+    if (unsupported.includes('maxOutputTokens')) warnings.add(this.#leftOut('maxOutputTokens'))
+    else fields.max_output_tokens = Math.max(most, leastOutputTokens)
+    if (most < leastOutputTokens)
+      warnings.add(`\`maxOutputTokens\` ${most} was sent as ${leastOutputTokens}, the least ${this.#provider} takes`)
+  }
+
+  /** An effort of `none` switches it off, where it can be. */
+  #isReasoning(reasoning: Json | undefined): boolean {
+    const { reasons } = this.#quirks
+    if (reasons === 'never' || reasons === 'always') return reasons === 'always'
+    const effort = isJsonObject(reasoning) ? (reasoning.effort ?? undefined) : undefined
+    return effort === undefined ? reasons === 'by-default' : effort !== 'none'
+  }
+
+  /** Returns false where the tools themselves have to be left out. */
+  #setToolFields(fields: JsonObject, { toolChoice, parallelToolCalls }: ModelRequest, warnings: Set<string>): boolean {
+    const { toolChoice: taken, parallelToolCalls: takesParallel } = this.#quirks
+    if (toolChoice === 'none' && !taken.includes('none')) {
+      warnings.add(`The tools were left out: ${this.#provider} does not take the tool choice 'none'`)
+      return false
+    }
+    if (toolChoice !== undefined) {
+      const sent = fitToolChoice(toolChoice, taken)
+      if (sent !== toolChoice) warnings.add(choiceWarning(toolChoice, sent, this.#provider))
+      if (sent !== undefined) fields.tool_choice = wireChoice(sent)
+    }
+    if (parallelToolCalls !== undefined) {
+      if (takesParallel) fields.parallel_tool_calls = parallelToolCalls
+      else if (!parallelToolCalls) warnings.add(this.#leftOut('parallelToolCalls'))
+    }
+    return true
+  }
+
+  #leftOut(setting: string): string {
+    return `\`${setting}\` was left out: ${this.#provider}/${this.#model} does not take it`
+  }
+}
+
+function wireChoice(choice: ToolChoice): Json {
+  return typeof choice === 'object' ? { type: 'function', name: choice.function.name } : choice
+}
+
+/** A namespace has tools of its own. */
+function namesOf(tools: Json | undefined): string[] {
+  const given = Array.isArray(tools) ? tools.filter(isJsonObject) : []
+  return given.flatMap(({ name, tools: inner }) => [...(typeof name === 'string' ? [name] : []), ...namesOf(inner)])
+}

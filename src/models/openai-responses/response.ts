@@ -1,0 +1,202 @@
+import type { FinishReason } from '../../core/events.ts'
+import { isJsonObject, type Json, type JsonObject, type Usage } from '../../core/messages.ts'
+import type { ModelResponse, ModelSink } from '../chat-model.ts'
+import { ToolCallAccumulator } from '../streaming/accumulator.ts'
+import { type ErrorContext, providerError, responseError } from '../transport/provider-error.ts'
+import type { FinishableReader } from '../transport/receive-response.ts'
+import { itemsData } from './items.ts'
+import { ResponsesOutput } from './output.ts'
+
+/**
+ * Puts a response of the Responses API together: the events of a stream, or one whole response. Throws a `ModelError` for what is none.
+ * Events and items that are not known are passed over, but items are kept, to be sent back. No `JsonTemplate` here: each event has a
+ * number of its own and, from OpenAI, a padding of random length.
+ * Format: https://platform.openai.com/docs/api-reference/responses-streaming
+ */
+export class ResponsesResponse implements FinishableReader {
+  readonly #context: ErrorContext
+  readonly #sink: ModelSink | undefined
+  readonly #calls = new ToolCallAccumulator()
+  readonly #output: ResponsesOutput
+  readonly #warnings: string[] = []
+  #status: string | undefined
+  #incomplete: string | undefined
+  #isStored = false
+  #usage: Usage | undefined
+  #id: string | undefined
+  #model: string | undefined
+
+  /** `toolNames`: the tools of the request. */
+  constructor(context: ErrorContext, sink: ModelSink | undefined, toolNames: ReadonlySet<string>) {
+    this.#context = context
+    this.#sink = sink
+    this.#output = new ResponsesOutput(this.#calls, sink, toolNames)
+  }
+
+  get isDone(): boolean {
+    return this.hasFinished
+  }
+
+  get hasFinished(): boolean {
+    return this.#status !== undefined
+  }
+
+  /** What has arrived, for an error that ends the response here. */
+  context(): ErrorContext {
+    const { text, reasoning } = this.#output
+    const usage = this.#usage
+    if (text === '' && reasoning === '' && usage === undefined) return this.#context
+    return { ...this.#context, partial: { text, ...(reasoning === '' ? {} : { reasoning }), ...(usage === undefined ? {} : { usage }) } }
+  }
+
+  readEvent(data: string, name?: string): void {
+    if (this.hasFinished) return
+    // Compatible servers may close as Chat Completions does, or keep a connection alive with empty lines.
+    if (data.charCodeAt(0) !== 123 && (data.trim() === '' || data.startsWith('[DONE]'))) return
+    let event: unknown
+    try {
+      event = JSON.parse(data)
+    } catch (cause) {
+      const got = `a data line that is not JSON: ${data.slice(0, 200)}`
+      throw responseError('bad_response', 'events of a response', got, this.context(), { retryable: true, cause })
+    }
+    if (!isJsonObject(event)) throw responseError('bad_response', 'a JSON object', data.slice(0, 200), this.context(), { retryable: false })
+    if (name === 'error' || isError(event)) throw providerError({ body: event }, this.context())
+    this.#readEvent(event)
+  }
+
+  readWhole(value: unknown): void {
+    if (isJsonObject(value) && isError(value)) throw providerError({ body: value }, this.context())
+    if (!isJsonObject(value) || !Array.isArray(value.output)) {
+      const got = JSON.stringify(value)?.slice(0, 200) ?? String(value)
+      throw responseError('bad_response', 'a response', got, this.context(), { retryable: false })
+    }
+    this.#readEnd(value)
+  }
+
+  /** The response, whole. To be called once, when `hasFinished`. */
+  finish(): ModelResponse {
+    const cut = this.#calls.isCut()
+    const toolCalls = this.#calls.finish(this.#sink)
+    const { text, reasoning } = this.#output
+    const positions = this.#calls.extras.map((extra) => (typeof extra?.item === 'number' ? extra.item : undefined))
+    const providerData = itemsData(this.#context.provider, this.#output.layout(positions, this.#isStored))
+    const finishReason = this.#finishReason(toolCalls.length > 0, cut)
+    const warnings = [...this.#warnings, ...this.#output.warnings, ...this.#calls.warnings]
+    const rawFinishReason = this.#incomplete ?? this.#status
+    return {
+      text,
+      ...(reasoning === '' ? {} : { reasoning }),
+      toolCalls,
+      finishReason,
+      ...(rawFinishReason === undefined ? {} : { rawFinishReason }),
+      ...(this.#usage === undefined ? {} : { usage: this.#usage }),
+      ...(providerData === undefined ? {} : { providerData }),
+      ...(this.#model === undefined ? {} : { model: this.#model }),
+      ...(this.#id === undefined ? {} : { responseId: this.#id }),
+      ...(warnings.length === 0 ? {} : { warnings }),
+    }
+  }
+
+  #readEvent(event: JsonObject): void {
+    const { delta, item, response } = event
+    switch (event.type) {
+      case 'response.output_text.delta':
+        this.#output.addText(event, event.content_index, delta, false)
+        return
+      case 'response.refusal.delta':
+        this.#output.addText(event, event.content_index, delta, true)
+        return
+      case 'response.function_call_arguments.delta':
+      case 'response.custom_tool_call_input.delta':
+        this.#output.addArguments(event, delta)
+        return
+      case 'response.reasoning_summary_text.delta':
+        this.#output.addReasoning(event, `summary ${Number(event.summary_index ?? 0)}`, delta)
+        return
+      case 'response.reasoning_text.delta':
+        this.#output.addReasoning(event, `content ${Number(event.content_index ?? 0)}`, delta)
+        return
+      case 'response.output_item.added':
+        if (isJsonObject(item)) this.#output.open(event, item)
+        return
+      case 'response.output_item.done':
+        if (isJsonObject(item)) this.#output.close(event, item)
+        return
+      case 'response.completed':
+      case 'response.incomplete':
+      case 'response.failed':
+        this.#readEnd({ status: event.type.slice('response.'.length), ...(isJsonObject(response) ? response : {}) })
+        return
+      default:
+        // Its beginning, progress of the provider's own tools, and events of a time to come.
+        if (isJsonObject(response)) this.#readHead(response)
+    }
+  }
+
+  #readHead({ id, model, store, usage }: JsonObject): void {
+    if (typeof id === 'string' && id !== '') this.#id ??= id
+    if (typeof model === 'string' && model !== '') this.#model ??= model
+    if (store === true) this.#isStored = true
+    if (isJsonObject(usage)) this.#usage = usageOf(usage)
+  }
+
+  #readEnd(response: JsonObject): void {
+    this.#readHead(response)
+    const { status = 'completed', error, incomplete_details: details, output } = response
+    if (error || status === 'failed') throw providerError({ body: { error: error || { message: 'The response failed' } } }, this.context())
+    if (status !== 'completed' && status !== 'incomplete') {
+      const got = `one that is \`${String(status)}\``
+      throw responseError('bad_response', 'a response that is complete', got, this.context(), { retryable: status === 'cancelled' })
+    }
+    // Some servers leave it out at the end of a stream.
+    if (Array.isArray(output)) this.#output.closeAll(output)
+    this.#status = status
+    if (isJsonObject(details) && typeof details.reason === 'string') this.#incomplete = details.reason
+  }
+
+  #finishReason(hasCalls: boolean, cut: boolean): FinishReason {
+    if (this.#status === 'incomplete') {
+      const isFiltered = this.#incomplete === 'content_filter'
+      if (isFiltered && hasCalls) this.#warnings.push('The response was cut by the content filter, so that its tool calls are not complete')
+      // Calls of a response that was cut are not to be run, whatever cut it.
+      return isFiltered && !hasCalls ? 'content_filter' : 'length'
+    }
+    if (hasCalls) {
+      if (cut) this.#warnings.push('The last tool call was cut off, though the response is `completed`')
+      return cut ? 'length' : 'tool_calls'
+    }
+    // Asking again would bring no more; the warnings say what is waited for.
+    if (this.#output.isWaiting && this.#output.text === '') return 'error'
+    return this.#output.isRefusal ? 'refusal' : 'stop'
+  }
+}
+
+/** An event of that type, or an error in place of events or of a response. */
+function isError({ type, error, output, object }: { [key: string]: Json }): boolean {
+  if (type === 'error' || object === 'error') return true
+  return type === undefined && output === undefined && error !== undefined && error !== null
+}
+
+/** Tokens in our terms. Where the total is more than its two parts, the difference is reasoning that the server does not count as output. */
+function usageOf(usage: JsonObject): Usage {
+  const inputTokens = count(usage.input_tokens) ?? 0
+  const outputTokens = Math.max(count(usage.output_tokens) ?? 0, (count(usage.total_tokens) ?? 0) - inputTokens)
+  const input = isJsonObject(usage.input_tokens_details) ? usage.input_tokens_details : {}
+  const output = isJsonObject(usage.output_tokens_details) ? usage.output_tokens_details : {}
+  const reasoningTokens = count(output.reasoning_tokens)
+  const cacheReadTokens = count(input.cached_tokens)
+  const cacheWriteTokens = count(input.cache_write_tokens)
+  return {
+    inputTokens,
+    outputTokens,
+    totalTokens: inputTokens + outputTokens,
+    ...(reasoningTokens === undefined ? {} : { reasoningTokens }),
+    ...(cacheReadTokens === undefined ? {} : { cacheReadTokens }),
+    ...(cacheWriteTokens === undefined ? {} : { cacheWriteTokens }),
+  }
+}
+
+function count(value: Json | undefined): number | undefined {
+  return typeof value === 'number' && value >= 0 ? value : undefined
+}

@@ -1,0 +1,68 @@
+import type { OpenAI } from 'openai'
+import { capabilitiesOf } from '../capabilities.ts'
+import type { ChatModel, ModelCapabilities, ModelRequest, ModelResponse, ModelSink } from '../chat-model.ts'
+import { findPreset, type ProviderPreset, presetQuirks } from '../presets.ts'
+import type { ModelSettings } from '../settings.ts'
+import type { ErrorContext } from '../transport/provider-error.ts'
+import { receiveResponse } from '../transport/receive-response.ts'
+import { type SdkClient, sdkError, withWarnings } from '../transport/sdk-client.ts'
+import { openAIClient } from './client.ts'
+import { openAIQuirks } from './quirks.ts'
+import { type OpenAIRequest, OpenAIRequests } from './request.ts'
+import { OpenAIResponse } from './response.ts'
+
+/** `ModelSettings`, and for a provider that is not in `config/providers.yaml`, what would stand there. */
+export type OpenAIModelSettings = ModelSettings & { preset?: ProviderPreset }
+
+/**
+ * A model behind OpenAI's Chat Completions API, or any server that speaks it, through the `openai` package (imported at the first
+ * request). `generate` makes exactly one request; `createModel` adds the retries.
+ *
+ * What a refusal says is the response's text, with `finishReason: 'refusal'`. Reasoning is given out as `reasoning` and kept in
+ * `providerData`. Throws `invalid_option` for quirks that are none, `unknown_provider` for a provider without preset.
+ */
+export function openaiModel(settings: OpenAIModelSettings): ChatModel {
+  return new OpenAIModel(settings, settings.preset ?? findPreset(settings.provider))
+}
+
+class OpenAIModel implements ChatModel {
+  readonly provider: string
+  readonly model: string
+  readonly capabilities: ModelCapabilities
+  readonly #settings: ModelSettings
+  readonly #requests: OpenAIRequests
+  readonly #client: SdkClient<OpenAI>
+
+  constructor(settings: ModelSettings, preset: ProviderPreset) {
+    const { provider, model } = settings
+    const quirks = openAIQuirks(...presetQuirks(preset, model), settings.quirks)
+    this.provider = provider
+    this.model = model
+    this.#settings = settings
+    this.#client = openAIClient(settings, preset)
+    this.#requests = new OpenAIRequests(provider, model, quirks, settings.providerOptions)
+    this.capabilities = { ...capabilitiesOf(settings, quirks), ...(quirks.reportsCost ? { reportsCost: true } : {}) }
+  }
+
+  prepare(): Promise<void> {
+    return this.#client.prepare()
+  }
+
+  async generate(request: ModelRequest, sink?: ModelSink): Promise<ModelResponse> {
+    const { context, open } = this.#client.start(request.signal)
+    const body = this.#requests.build(request)
+    const response = new OpenAIResponse(context, sink, this.capabilities.reportsCost ?? false)
+    const oddities = await receiveResponse(response, request, this.#settings, async (inner) =>
+      this.#send(await open(), body, inner, context),
+    )
+    return withWarnings(response.finish(), [...body.warnings, ...oddities])
+  }
+
+  async #send(sdk: OpenAI, { params, json }: OpenAIRequest, signal: AbortSignal, context: ErrorContext): Promise<Response> {
+    try {
+      return await sdk.chat.completions.create(params, { signal, body: json, headers: { 'Content-Type': 'application/json' } }).asResponse()
+    } catch (error) {
+      throw sdkError(error, context)
+    }
+  }
+}

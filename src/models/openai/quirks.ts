@@ -1,0 +1,115 @@
+import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
+import type { MalformedArguments } from '../conversion/arguments-object.ts'
+import { isBoolean, isEffortMap, isStructuredOutput, listOf, mergeQuirks, oneOf, type QuirkCheck } from '../quirk-checks.ts'
+
+/** What differs between servers that speak Chat Completions. Set for each provider in `config/providers.yaml`, overridable by `settings.quirks`. */
+export interface OpenAIQuirks {
+  /** The field for `maxOutputTokens`. */
+  maxTokensField: 'max_tokens' | 'max_completion_tokens'
+  /** The field for `seed`. */
+  seedField: 'seed' | 'random_seed'
+  /** Takes messages of the role `developer`. False: they are sent as `system`. */
+  developerRole: boolean
+  /** Takes `parallel_tool_calls`. */
+  parallelToolCalls: boolean
+  /** Takes `stream_options: {include_usage: true}`. False: it reports usage without being asked, or not at all. */
+  streamOptions: boolean
+  /** Answers without a stream. False: is asked for a stream whatever the request says, and the response is put together from it. */
+  wholeResponses: boolean
+  /** Takes `strict` in a tool's definition. */
+  strictTools: boolean
+  /** The tool choices it takes; others are sent as the nearest one it does. */
+  toolChoice: ('auto' | 'none' | 'required' | 'named')[]
+  /** False: refuses `required` and named choices while it thinks. */
+  forcedChoiceWhileThinking: boolean
+  /** For each effort the body fields that ask for it; `true`: as `reasoning_effort`, word for word. Efforts not listed are not passed on. */
+  reasoningEffort: boolean | { [effort: string]: JsonObject }
+  /** Wants the reasoning of an assistant message with tool calls sent back, under the field it came in. */
+  sendReasoningBack: boolean
+  /** What it gets as `reasoning_content` on assistant messages with tool calls that have none, because it insists on the field. */
+  missingReasoning: string | null
+  /** What it gets back of arguments that are not a JSON object. `'empty'`: `{}`, because it may refuse the whole history for the text itself. */
+  malformedArguments: MalformedArguments
+  /** Which call ids it takes, as a regular expression. Others are replaced, on call and result alike, by a hash of `length` letters and digits. */
+  toolCallId: { pattern: string; length: number } | null
+  /** Takes a schema for its response's text: in requests without tools, beside tools as well, or not at all. */
+  structuredOutput: 'alone' | 'with-tools' | null
+  /** Sampling settings it refuses. */
+  unsupported: string[]
+  /** Parts of a user message it takes besides text. */
+  contentParts: ('image' | 'file')[]
+  /** Takes a tool message's content as a list of text parts. False: the texts are joined. */
+  toolContentParts: boolean
+  /** Reports what a request cost, in US dollars, as `usage.cost`. */
+  reportsCost: boolean
+  /** Lets calls through as text now and then, because it does not know the model's format or the model left it. */
+  salvageTextCalls: boolean
+}
+
+const defaults: OpenAIQuirks = {
+  maxTokensField: 'max_tokens',
+  seedField: 'seed',
+  developerRole: false,
+  parallelToolCalls: true,
+  streamOptions: true,
+  wholeResponses: true,
+  strictTools: false,
+  toolChoice: ['auto', 'none', 'required', 'named'],
+  forcedChoiceWhileThinking: true,
+  reasoningEffort: true,
+  sendReasoningBack: false,
+  missingReasoning: null,
+  malformedArguments: 'empty',
+  toolCallId: null,
+  structuredOutput: null,
+  unsupported: [],
+  contentParts: ['image'],
+  toolContentParts: false,
+  reportsCost: false,
+  salvageTextCalls: false,
+}
+
+const checks: Record<keyof OpenAIQuirks, QuirkCheck> = {
+  maxTokensField: oneOf('max_tokens', 'max_completion_tokens'),
+  seedField: oneOf('seed', 'random_seed'),
+  developerRole: isBoolean,
+  parallelToolCalls: isBoolean,
+  streamOptions: isBoolean,
+  wholeResponses: isBoolean,
+  strictTools: isBoolean,
+  toolChoice: listOf('auto', 'none', 'required', 'named'),
+  forcedChoiceWhileThinking: isBoolean,
+  reasoningEffort: isEffortMap,
+  sendReasoningBack: isBoolean,
+  missingReasoning: { expected: 'a text or null', passes: (value) => value === null || typeof value === 'string' },
+  malformedArguments: oneOf('keep', 'empty'),
+  toolCallId: {
+    expected: 'null or an object with a `pattern` that is a regular expression and a `length` from 8 to 40',
+    passes: (value) => value === null || (isJsonObject(value) && isPattern(value.pattern) && isLength(value.length)),
+  },
+  structuredOutput: isStructuredOutput,
+  unsupported: listOf('temperature', 'topP', 'maxOutputTokens', 'stop', 'seed', 'frequencyPenalty', 'presencePenalty', 'reasoningEffort'),
+  contentParts: listOf('image', 'file'),
+  toolContentParts: isBoolean,
+  reportsCost: isBoolean,
+  salvageTextCalls: isBoolean,
+}
+
+/** The quirks of `layers`, later ones over earlier ones, over the defaults. Throws `invalid_option` for a key or value that is not one. */
+export function openAIQuirks(...layers: readonly (JsonObject | undefined)[]): OpenAIQuirks {
+  return mergeQuirks(defaults, checks, layers)
+}
+
+function isPattern(value: Json | undefined): boolean {
+  if (typeof value !== 'string') return false
+  try {
+    return new RegExp(value).source !== ''
+  } catch {
+    // Not a regular expression, which is the answer.
+    return false
+  }
+}
+
+function isLength(value: Json | undefined): boolean {
+  return typeof value === 'number' && Number.isInteger(value) && value >= 8 && value <= 40
+}

@@ -1,0 +1,145 @@
+import type { ChatCompletionCreateParams } from 'openai/resources/chat/completions'
+import type { Json, JsonObject } from '../../core/messages.ts'
+import type { OpenAIMessage } from '../../core/openai-messages.ts'
+import type { ToolDefinition } from '../../tools/tool.ts'
+import type { ModelRequest, Sampling, ToolChoice } from '../chat-model.ts'
+import { fitResponseSchema } from '../conversion/response-schema.ts'
+import { isStrictSchema } from '../conversion/strict-schema.ts'
+import { choiceWarning, fitToolChoice } from '../conversion/tool-choice.ts'
+import type { OpenAIQuirks } from './quirks.ts'
+import { OpenAIWire } from './wire.ts'
+
+export interface OpenAIRequest {
+  /** What the SDK's `create` takes. */
+  params: ChatCompletionCreateParams
+  /** The same as JSON. The SDK's own serialiser calls a function for each value of the history, ours joins texts that are there. */
+  json: string
+  warnings: string[]
+}
+
+/** Builds request bodies for one model. */
+export class OpenAIRequests {
+  readonly #provider: string
+  readonly #model: string
+  readonly #quirks: OpenAIQuirks
+  readonly #providerOptions: JsonObject
+  readonly #wire: OpenAIWire
+
+  constructor(provider: string, model: string, quirks: OpenAIQuirks, providerOptions: JsonObject = {}) {
+    this.#provider = provider
+    this.#model = model
+    this.#quirks = quirks
+    this.#providerOptions = providerOptions
+    this.#wire = new OpenAIWire(provider, quirks)
+  }
+
+  build(request: ModelRequest): OpenAIRequest {
+    const warnings = new Set<string>()
+    const { messages: theirMessages, tools: theirTools, ...options } = { ...this.#providerOptions, ...request.providerOptions }
+    if (theirMessages !== undefined) warnings.add('`messages` in `providerOptions` were left out: the conversation is the request’s')
+
+    const wires: OpenAIMessage[] = []
+    const jsons: string[] = []
+    for (const message of request.messages) {
+      const { wire, json, warnings: lost } = this.#wire.message(message)
+      wires.push(wire)
+      jsons.push(json)
+      for (const warning of lost) warnings.add(warning)
+    }
+
+    const stream = request.stream !== false || !this.#quirks.wholeResponses
+    const fields: { [key: string]: Json } = { model: this.#model, stream }
+    if (stream && this.#quirks.streamOptions) fields.stream_options = { include_usage: true }
+    this.#setSampling(fields, request, warnings)
+    const tools = this.#setTools(fields, request, options, theirTools, warnings)
+    if (options.response_format === undefined) this.#setResponseFormat(fields, request, tools !== undefined, warnings)
+    Object.assign(fields, options)
+
+    const json = `${JSON.stringify(fields).slice(0, -1)},"messages":[${jsons.join(',')}]${tools === undefined ? '' : `,"tools":${tools.json}`}}`
+    const params = { ...fields, messages: wires, ...(tools === undefined ? {} : { tools: tools.wire }) }
+    return { params: params as ChatCompletionCreateParams, json, warnings: [...warnings] }
+  }
+
+  #setSampling(fields: { [key: string]: Json }, request: ModelRequest, warnings: Set<string>): void {
+    const { maxTokensField, seedField } = this.#quirks
+    const set = (setting: keyof Sampling, field: string): void => {
+      const value = request[setting]
+      if (value === undefined) return
+      if (this.#quirks.unsupported.includes(setting)) warnings.add(this.#leftOut(setting))
+      else fields[field] = value
+    }
+    set('temperature', 'temperature')
+    set('topP', 'top_p')
+    set('maxOutputTokens', maxTokensField)
+    set('stop', 'stop')
+    set('seed', seedField)
+    set('frequencyPenalty', 'frequency_penalty')
+    set('presencePenalty', 'presence_penalty')
+    const effort = request.reasoningEffort
+    if (effort === undefined) return
+    const known = this.#quirks.reasoningEffort
+    const asked = known === true ? { reasoning_effort: effort } : known === false ? undefined : known[effort]
+    if (asked === undefined || this.#quirks.unsupported.includes('reasoningEffort'))
+      warnings.add(this.#leftOut(`reasoningEffort: '${effort}'`))
+    else Object.assign(fields, asked)
+  }
+
+  /** https://platform.openai.com/docs/guides/structured-outputs */
+  #setResponseFormat(fields: { [key: string]: Json }, request: ModelRequest, hasTools: boolean, warnings: Set<string>): void {
+    const format = fitResponseSchema(request, this.#quirks.structuredOutput, hasTools, `${this.#provider}/${this.#model}`, warnings)
+    if (format === undefined) return
+    fields.response_format = { type: 'json_schema', json_schema: { ...format, strict: isStrictSchema(format.schema) } }
+  }
+
+  /** No tools: no key that speaks of tools. */
+  #setTools(
+    fields: { [key: string]: Json },
+    request: ModelRequest,
+    options: JsonObject,
+    theirTools: Json | undefined,
+    warnings: Set<string>,
+  ): { wire: (ToolDefinition | Json)[]; json: string } | undefined {
+    const own = request.tools !== undefined && request.tools.length > 0 ? this.#wire.tools(request.tools) : undefined
+    for (const warning of own?.warnings ?? []) warnings.add(warning)
+    // Tools the provider runs itself; they have no place in ours.
+    const theirs = Array.isArray(theirTools) ? theirTools : []
+    if (own === undefined && theirs.length === 0) return undefined
+
+    if (request.toolChoice === 'none' && !this.#quirks.toolChoice.includes('none')) {
+      warnings.add(`The tools were left out: ${this.#provider} does not take the tool choice 'none'`)
+      return undefined
+    }
+    if (request.toolChoice !== undefined) {
+      const choice = this.#fitChoice(request.toolChoice, { ...fields, ...options })
+      if (choice !== request.toolChoice) warnings.add(choiceWarning(request.toolChoice, choice, this.#provider))
+      if (choice !== undefined) fields.tool_choice = typeof choice === 'string' ? choice : { ...choice }
+    }
+    if (request.parallelToolCalls !== undefined) {
+      if (this.#quirks.parallelToolCalls) fields.parallel_tool_calls = request.parallelToolCalls
+      else if (!request.parallelToolCalls) warnings.add(this.#leftOut('parallelToolCalls'))
+    }
+    if (theirs.length === 0) return own
+    const wire = [...(own?.wire ?? []), ...theirs]
+    return { wire, json: JSON.stringify(wire) }
+  }
+
+  #fitChoice(choice: ToolChoice, body: JsonObject): ToolChoice | undefined {
+    const { toolChoice: taken, forcedChoiceWhileThinking } = this.#quirks
+    const isForced = choice === 'required' || typeof choice === 'object'
+    if (isForced && !forcedChoiceWhileThinking && !isThinkingOff(body)) return undefined
+    return fitToolChoice(choice, taken)
+  }
+
+  #leftOut(setting: string): string {
+    return `\`${setting}\` was left out: ${this.#provider}/${this.#model} does not take it`
+  }
+}
+
+/**
+ * Thinking is switched by `thinking: {type}` (https://platform.moonshot.ai/docs/guide/use-kimi-k2-thinking-model) or by `enable_thinking`
+ * (https://help.aliyun.com/zh/model-studio/deep-thinking).
+ */
+function isThinkingOff({ thinking, enable_thinking: enabled }: JsonObject): boolean {
+  if (enabled === false) return true
+  return typeof thinking === 'object' && thinking !== null && 'type' in thinking && thinking.type === 'disabled'
+}

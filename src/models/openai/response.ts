@@ -1,0 +1,316 @@
+import type { FinishReason } from '../../core/events.ts'
+import { isJsonObject, type Json, type JsonObject, type Usage } from '../../core/messages.ts'
+import { TextBuffer } from '../../core/text-buffer.ts'
+import type { ModelResponse, ModelSink } from '../chat-model.ts'
+import { ToolCallAccumulator } from '../streaming/accumulator.ts'
+import { JsonTemplate, type TextPlace } from '../streaming/json-template.ts'
+import { type ErrorContext, providerError, responseError } from '../transport/provider-error.ts'
+import type { ResponseReader } from '../transport/response-body.ts'
+
+/** The names reasoning text goes by; a server that sends it under two sends the same text twice. */
+const reasoningFields = ['reasoning_content', 'reasoning', 'reasoning_text'] as const
+
+/** What this driver keeps in `providerData` and sends back to the same provider. */
+interface OpenAIProviderData {
+  /** The reasoning, and the field it came under. */
+  reasoning?: { field: string; text: string }
+  /** OpenRouter's reasoning blocks, signatures included. */
+  reasoningDetails?: JsonObject[]
+  /** Fields that came with calls, such as Gemini's thought signature: by the call's id, or by its position where it has none. */
+  calls?: { id: string; position: number; fields: JsonObject }[]
+}
+
+/**
+ * Puts a Chat Completions response together: chunks of a stream, or one whole completion. Throws a `ModelError` for what is no response.
+ * Format: https://platform.openai.com/docs/api-reference/chat-streaming
+ */
+export class OpenAIResponse implements ResponseReader {
+  readonly #context: ErrorContext
+  readonly #sink: ModelSink | undefined
+  readonly #reportsCost: boolean
+  readonly #json = new JsonTemplate(pieceOf)
+  readonly #calls = new ToolCallAccumulator()
+  readonly #warnings: string[] = []
+  readonly #text = new TextBuffer()
+  #reasoning = ''
+  #reasoningField: string | undefined
+  readonly #reasoningDetails: JsonObject[] = []
+  #refused = false
+  #finish: string | undefined
+  #usage: Usage | undefined
+  #id: string | undefined
+  #model: string | undefined
+  #done = false
+
+  constructor(context: ErrorContext, sink: ModelSink | undefined, reportsCost: boolean) {
+    this.#context = context
+    this.#sink = sink
+    this.#reportsCost = reportsCost
+  }
+
+  get isDone(): boolean {
+    return this.#done
+  }
+
+  get hasFinished(): boolean {
+    return this.#finish !== undefined || (this.#done && (!this.#text.isEmpty || !this.#calls.isEmpty))
+  }
+
+  /** What has arrived, for an error that ends the response here. */
+  context(): ErrorContext {
+    if (this.#text.isEmpty && this.#reasoning === '' && this.#usage === undefined) return this.#context
+    const reasoning = this.#reasoning === '' ? {} : { reasoning: this.#reasoning }
+    const usage = this.#usage === undefined ? {} : { usage: this.#usage }
+    return { ...this.#context, partial: { text: this.#text.toString(), ...reasoning, ...usage } }
+  }
+
+  readEvent(data: string, event?: string): void {
+    if (this.#done) return
+    // Nearly every event begins with a brace; the end mark and the empty lines some servers keep a connection alive with do not.
+    if (data.charCodeAt(0) !== 123) {
+      this.#done = data.startsWith('[DONE]')
+      if (this.#done || data.trim() === '') return
+    }
+    let value: unknown
+    try {
+      value = this.#json.parse(data)
+    } catch (cause) {
+      const got = `a data line that is not JSON: ${data.slice(0, 200)}`
+      throw responseError('bad_response', 'chunks of a chat completion', got, this.context(), { retryable: true, cause })
+    }
+    if (event === 'error') throw providerError({ body: value }, this.context())
+    this.#read(value, 'delta')
+  }
+
+  readWhole(value: unknown): void {
+    this.#read(value, 'message')
+    if (this.#finish === undefined && this.#text.isEmpty && this.#reasoning === '' && this.#calls.isEmpty) {
+      const got = JSON.stringify(value)?.slice(0, 200) ?? String(value)
+      throw responseError('bad_response', 'a chat completion', got, this.context(), { retryable: false })
+    }
+    this.#done = true
+  }
+
+  /** The response, whole. To be called once, when `hasFinished`. */
+  finish(): ModelResponse {
+    const cut = this.#calls.isCut()
+    const toolCalls = this.#calls.finish(this.#sink)
+    const finishReason = this.#finishReason(toolCalls.length > 0, cut)
+    if (this.#finish === undefined) this.#warnings.push('The response ended without a finish reason')
+    const providerData = this.#providerData(toolCalls.map(({ id }) => id))
+    const warnings = [...this.#warnings, ...this.#calls.warnings]
+    return {
+      text: this.#text.toString(),
+      ...(this.#reasoning === '' ? {} : { reasoning: this.#reasoning }),
+      toolCalls,
+      finishReason,
+      ...(this.#finish === undefined ? {} : { rawFinishReason: this.#finish }),
+      ...(this.#usage === undefined ? {} : { usage: this.#usage }),
+      ...(providerData === undefined ? {} : { providerData: { provider: this.#context.provider, data: providerData } }),
+      ...(this.#model === undefined ? {} : { model: this.#model }),
+      ...(this.#id === undefined ? {} : { responseId: this.#id }),
+      ...(warnings.length === 0 ? {} : { warnings }),
+    }
+  }
+
+  #read(value: unknown, part: 'delta' | 'message'): void {
+    if (!isJsonObject(value)) {
+      throw responseError('bad_response', 'a JSON object', JSON.stringify(value), this.context(), { retryable: false })
+    }
+    const choices = Array.isArray(value.choices) ? value.choices : []
+    if (value.error || (choices.length === 0 && isBareError(value))) throw providerError({ body: value }, this.context())
+    if (typeof value.id === 'string' && value.id !== '') this.#id ??= value.id
+    if (typeof value.model === 'string' && value.model !== '') this.#model ??= value.model
+    for (const choice of choices) if (isJsonObject(choice) && (choice.index ?? 0) === 0) this.#readChoice(choice, part)
+    const groq = isJsonObject(value.x_groq) ? value.x_groq.usage : undefined
+    this.#readUsage(value.usage ?? groq)
+  }
+
+  #readChoice(choice: JsonObject, part: 'delta' | 'message'): void {
+    if (choice.error) throw providerError({ body: choice }, this.context())
+    const { delta, message } = choice
+    const own = part === 'delta' ? delta : message
+    const other = part === 'delta' ? message : delta
+    if (isJsonObject(own)) this.#readPart(own, part)
+    // A closing `message` that repeats the whole stream counts only where nothing came before it.
+    else if (isJsonObject(other) && this.#text.isEmpty && this.#calls.isEmpty) this.#readPart(other, part === 'delta' ? 'message' : 'delta')
+    if (typeof choice.finish_reason === 'string' && choice.finish_reason !== '') this.#finish = choice.finish_reason
+    this.#readUsage(choice.usage)
+  }
+
+  #readPart(delta: JsonObject, part: 'delta' | 'message'): void {
+    // By name, not in a loop over the names: this runs for each piece of a text, and a look-up by a variable name costs ten times as much.
+    if (delta.reasoning_content || delta.reasoning || delta.reasoning_text) this.#readReasoning(delta)
+    if (Array.isArray(delta.reasoning_details)) this.#addReasoningDetails(delta.reasoning_details)
+    const { content } = delta
+    if (typeof content === 'string') this.#addText(content)
+    else if (Array.isArray(content)) this.#readParts(content)
+    if (typeof delta.refusal === 'string' && delta.refusal !== '') {
+      this.#refused = true
+      this.#addText(delta.refusal)
+    }
+    if (Array.isArray(delta.tool_calls)) {
+      const calls = delta.tool_calls
+      for (let at = 0; at < calls.length; at++) this.#readCall(calls[at], part === 'message' ? at : undefined)
+    } else if (isJsonObject(delta.function_call)) {
+      this.#calls.add({ index: 0, name: text(delta.function_call.name), arguments: delta.function_call.arguments }, this.#sink)
+    }
+  }
+
+  #readReasoning(delta: JsonObject): void {
+    const field = reasoningFields.find((name) => typeof delta[name] === 'string' && delta[name] !== '')
+    if (field !== undefined) this.#addReasoning(text(delta[field]), field)
+  }
+
+  #readCall(call: Json | undefined, position: number | undefined): void {
+    if (!isJsonObject(call)) return
+    const body = isJsonObject(call.function) ? call.function : isJsonObject(call.custom) ? call.custom : {}
+    const delta = {
+      index: position ?? (typeof call.index === 'number' ? call.index : null),
+      id: typeof call.id === 'string' || typeof call.id === 'number' ? call.id : null,
+      name: text(body.name),
+      arguments: body.arguments ?? body.input,
+    }
+    const extra = isJsonObject(call.extra_content) ? { extra: { extra_content: call.extra_content } } : undefined
+    this.#calls.add(extra === undefined ? delta : { ...delta, ...extra }, this.#sink)
+  }
+
+  /** Content as parts: text, and Mistral's thinking. https://docs.mistral.ai/capabilities/reasoning/ */
+  #readParts(parts: readonly Json[]): void {
+    for (const part of parts) {
+      if (typeof part === 'string') this.#addText(part)
+      if (!isJsonObject(part)) continue
+      if (typeof part.text === 'string') this.#addText(part.text)
+      else if (typeof part.refusal === 'string') {
+        this.#refused = true
+        this.#addText(part.refusal)
+      } else if (Array.isArray(part.thinking)) {
+        for (const thought of part.thinking) if (isJsonObject(thought)) this.#addReasoning(text(thought.text), 'thinking')
+      }
+    }
+  }
+
+  #addText(delta: string): void {
+    if (delta === '') return
+    this.#text.add(delta)
+    this.#sink?.text?.(delta)
+  }
+
+  #addReasoning(delta: string, field: string): void {
+    if (delta === '') return
+    this.#reasoningField ??= field
+    this.#reasoning += delta
+    this.#sink?.reasoning?.(delta)
+  }
+
+  /** Pieces of one block are joined; the list must go back as it was, in order. https://openrouter.ai/docs/use-cases/reasoning-tokens */
+  #addReasoningDetails(details: readonly Json[]): void {
+    for (const detail of details) {
+      if (!isJsonObject(detail)) continue
+      const last = this.#reasoningDetails.at(-1)
+      const joins = last !== undefined && last.type === detail.type && last.index !== undefined && last.index === detail.index
+      if (!joins) {
+        this.#reasoningDetails.push({ ...detail })
+        continue
+      }
+      for (const [key, value] of Object.entries(detail)) {
+        const before = last[key]
+        const grows = (key === 'text' || key === 'summary' || key === 'data') && typeof before === 'string' && typeof value === 'string'
+        if (grows) last[key] = before + value
+        else if (value !== null) last[key] = value
+      }
+    }
+  }
+
+  #readUsage(usage: Json | undefined): void {
+    if (isJsonObject(usage)) this.#usage = usageOf(usage, this.#reportsCost)
+  }
+
+  #finishReason(hasCalls: boolean, cut: boolean): FinishReason {
+    const reason = finishReasons.get(this.#finish ?? 'stop') ?? 'stop'
+    if (reason === 'error') {
+      const got = `the finish reason \`${this.#finish}\``
+      throw responseError('stream_cut', 'a complete response', got, this.context(), { retryable: true })
+    }
+    if (hasCalls) {
+      if (reason !== 'length' && cut) this.#warnings.push(`The last tool call was cut off, though the finish reason is \`${this.#finish}\``)
+      return reason === 'length' || cut ? 'length' : 'tool_calls'
+    }
+    return this.#refused ? 'refusal' : reason === 'tool_calls' ? 'stop' : reason
+  }
+
+  #providerData(ids: readonly string[]): JsonObject | undefined {
+    const calls = this.#calls.extras.flatMap((fields, position) =>
+      fields === undefined ? [] : [{ id: ids[position] ?? '', position, fields }],
+    )
+    const data: OpenAIProviderData = {}
+    if (this.#reasoningField !== undefined) data.reasoning = { field: this.#reasoningField, text: this.#reasoning }
+    if (this.#reasoningDetails.length > 0) data.reasoningDetails = this.#reasoningDetails
+    if (calls.length > 0) data.calls = calls
+    return Object.keys(data).length === 0 ? undefined : { ...data }
+  }
+}
+
+/** Where the piece of text, or of a call's arguments, stands in a chunk. */
+function pieceOf({ choices }: JsonObject): TextPlace | undefined {
+  const choice = Array.isArray(choices) ? choices[0] : undefined
+  const delta = isJsonObject(choice) ? choice.delta : undefined
+  if (!isJsonObject(delta)) return undefined
+  if (delta.content) return { in: delta, key: 'content' }
+  const call = Array.isArray(delta.tool_calls) ? delta.tool_calls[0] : undefined
+  return isJsonObject(call) && isJsonObject(call.function) ? { in: call.function, key: 'arguments' } : undefined
+}
+
+/** Everything else is an ordinary end. */
+const finishReasons = new Map<string, FinishReason>([
+  ['length', 'length'],
+  ['max_tokens', 'length'],
+  ['model_length', 'length'],
+  ['tool_calls', 'tool_calls'],
+  ['content_filter', 'content_filter'],
+  ['sensitive', 'content_filter'],
+  ['refusal', 'refusal'],
+  ['error', 'error'],
+  ['abort', 'error'],
+  ['network_error', 'error'],
+  ['insufficient_system_resource', 'error'],
+])
+
+function text(value: Json | undefined): string {
+  return typeof value === 'string' ? value : ''
+}
+
+/** An error without the `error` field around it, as some servers send: `{"object": "error", "message": …}`. */
+function isBareError(value: JsonObject): boolean {
+  if (value.object === 'error') return true
+  return typeof value.message === 'string' && (value.code !== undefined || value.type !== undefined || value.status !== undefined)
+}
+
+/**
+ * Tokens in our terms. Where the total is more than its two parts, the difference is reasoning that the provider does not count as
+ * completion (xAI, Gemini's compatible endpoint): it was written all the same.
+ */
+function usageOf(usage: JsonObject, reportsCost: boolean): Usage {
+  const inputTokens = count(usage.prompt_tokens) ?? 0
+  const completion = count(usage.completion_tokens) ?? 0
+  const outputTokens = Math.max(completion, (count(usage.total_tokens) ?? 0) - inputTokens)
+  const prompt = isJsonObject(usage.prompt_tokens_details) ? usage.prompt_tokens_details : {}
+  const output = isJsonObject(usage.completion_tokens_details) ? usage.completion_tokens_details : {}
+  const reasoningTokens = count(output.reasoning_tokens)
+  const cacheReadTokens = count(prompt.cached_tokens) ?? count(usage.prompt_cache_hit_tokens) ?? count(usage.cached_tokens)
+  const cacheWriteTokens = count(prompt.cache_write_tokens)
+  const costUsd = reportsCost ? count(usage.cost) : undefined
+  return {
+    inputTokens,
+    outputTokens,
+    totalTokens: inputTokens + outputTokens,
+    ...(reasoningTokens === undefined ? {} : { reasoningTokens }),
+    ...(cacheReadTokens === undefined ? {} : { cacheReadTokens }),
+    ...(cacheWriteTokens === undefined ? {} : { cacheWriteTokens }),
+    ...(costUsd === undefined ? {} : { costUsd }),
+  }
+}
+
+function count(value: Json | undefined): number | undefined {
+  return typeof value === 'number' && value >= 0 ? value : undefined
+}

@@ -1,0 +1,224 @@
+import { InvalidOptionError, ModelError, ToolloopError } from '../core/errors.ts'
+import { isJsonObject, type JsonObject } from '../core/messages.ts'
+import { didYouMean } from '../core/nearest-name.ts'
+import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
+import { stoppedAfter } from '../core/stopped-after.ts'
+import type { ModelPrice } from './chat-model.ts'
+import type { ModelSettings } from './settings.ts'
+
+/** What is known of a provider; `config/providers.yaml` says what the fields mean. */
+export interface ProviderPreset {
+  driver: string
+  /** The one model it has, so that the provider's name is enough. */
+  onlyModel?: string
+  baseURL?: string
+  baseURLEnv?: string
+  /** Appended to a base URL from the settings or the environment that has no path of its own. */
+  baseURLPath?: string
+  /** Of several the first that is set. */
+  apiKeyEnv?: string | string[]
+  /** Sent without a key as well: the servers of one's own machine. */
+  apiKeyOptional?: boolean
+  /** The header for the key; default `Authorization: Bearer`. */
+  apiKeyHeader?: string
+  /** The provider's SDK may read its own further environment variables (organisation, project, headers). */
+  sdkEnvironment?: boolean
+  quirks?: JsonObject
+  /** What is true of the models whose name matches the regular expression; later entries go over earlier ones. */
+  models?: ModelPreset[]
+}
+
+/** What is known of a provider's models whose name matches. */
+export interface ModelPreset {
+  match: string
+  /** Over the provider's, key by key. */
+  quirks?: JsonObject
+  price?: ModelPrice
+  contextWindow?: number
+}
+
+/**
+ * Further providers, and changes to those of `config/providers.yaml`, by name: quirks go over the ones there key by key, `models` come
+ * after them, any other field replaces the one there.
+ */
+export type Providers = Readonly<Record<string, Partial<ProviderPreset>>>
+
+const presetNames: OptionNames<ProviderPreset> = {
+  driver: true,
+  onlyModel: true,
+  baseURL: true,
+  baseURLEnv: true,
+  baseURLPath: true,
+  apiKeyEnv: true,
+  apiKeyOptional: true,
+  apiKeyHeader: true,
+  sdkEnvironment: true,
+  quirks: true,
+  models: true,
+}
+const modelNames: OptionNames<ModelPreset> = { match: true, quirks: true, price: true, contextWindow: true }
+
+const file = new URL('../../config/providers.yaml', import.meta.url)
+let presets: ReadonlyMap<string, ProviderPreset> | undefined
+const bundledPatterns = new Set<string>()
+
+/** The preset of a provider. Throws `unknown_provider`, with the names there are, or `invalid_option` for `own` that are none. */
+export function findPreset(provider: string, own: Providers = {}): ProviderPreset {
+  const bundled = allPresets().get(provider)
+  const added = Object.hasOwn(own, provider) ? own[provider] : undefined
+  if (added !== undefined) return checked(`providers.${provider}`, merged(bundled, added))
+  if (bundled === undefined) {
+    const names = [...new Set([...providerNames(), ...Object.keys(own)])]
+    throw new ToolloopError(
+      'unknown_provider',
+      `Expected a known provider, got \`${provider}\`${didYouMean(provider, names)}. There are: ${names.join(', ')}. Any other server that speaks \
+the Chat Completions API is provider \`custom\` with a \`baseURL\``,
+    )
+  }
+  return bundled
+}
+
+function merged(bundled: ProviderPreset | undefined, added: Partial<ProviderPreset>): Partial<ProviderPreset> {
+  if (typeof added !== 'object' || added === null) return added
+  const models = [bundled?.models, added.models].flatMap((entries) => entries ?? [])
+  const quirks = isJsonObject(added.quirks) ? { ...bundled?.quirks, ...added.quirks } : added.quirks
+  return { ...bundled, ...added, ...(quirks === undefined ? {} : { quirks }), ...(models.length === 0 ? {} : { models }) }
+}
+
+export function providerNames(): string[] {
+  return [...allPresets().keys()]
+}
+
+/** The model a provider's name alone stands for. */
+export function findOnlyModel(provider: string): string | undefined {
+  return allPresets().get(provider)?.onlyModel
+}
+
+/** The provider's quirks, then those of its models that `model` is one of. */
+export function presetQuirks(preset: ProviderPreset, model: string): (JsonObject | undefined)[] {
+  return [preset.quirks, ...entriesOf(preset, model).map(({ quirks }) => quirks)]
+}
+
+/** What is known of the model besides its quirks. */
+export function presetFacts(preset: ProviderPreset, model: string): Pick<ModelPreset, 'price' | 'contextWindow'> {
+  const entries = entriesOf(preset, model)
+  const price = entries.findLast((entry) => entry.price !== undefined)?.price
+  const contextWindow = entries.findLast((entry) => entry.contextWindow !== undefined)?.contextWindow
+  return { ...(price === undefined ? {} : { price }), ...(contextWindow === undefined ? {} : { contextWindow }) }
+}
+
+function entriesOf({ models = [] }: ProviderPreset, model: string): ModelPreset[] {
+  return models.filter(({ match }) => matches(match, model))
+}
+
+const mostMatchMs = 20
+
+/** Throws `invalid_option` for a pattern that takes too long: it may come from someone who may name models, but not stop everybody's runs. */
+function matches(match: string, model: string): boolean {
+  const pattern = new RegExp(match, 'i')
+  if (bundledPatterns.has(match)) return pattern.test(model)
+  const tested = stoppedAfter(mostMatchMs, () => pattern.test(model))
+  if (tested === undefined) throw new InvalidOptionError('providers.models[].match', 'a regular expression that is matched in time', match)
+  return tested.value
+}
+
+/**
+ * The key of the settings, else of the provider's environment variable; empty ones count as absent. Throws `missing_api_key`
+ * when a request is made, not before: the environment may be filled later.
+ */
+export function findAPIKey({ provider, model, apiKey }: ModelSettings, { apiKeyEnv, apiKeyOptional }: ProviderPreset): string {
+  const variables = [apiKeyEnv ?? []].flat()
+  const key = [apiKey, ...variables.map((name) => process.env[name])].map((given) => given?.trim()).find(Boolean)
+  if (key) return key
+  // Client libraries insist on a key; such servers ignore it.
+  if (apiKeyOptional) return 'none'
+  const variable = variables.length === 0 ? '' : ` or the environment variable ${variables.join(' or ')}`
+  throw new ModelError('missing_api_key', `Expected \`apiKey\`${variable} to hold a key for \`${provider}/${model}\`, got none`, {
+    provider,
+    model,
+    retryable: false,
+  })
+}
+
+/**
+ * Whether the environment has a provider's key, and in which variable: the first that may hold it where none does. `keyEnv` null: there is
+ * no such variable; `hasKey` null: there is no key, and none is needed.
+ */
+export function describeKey({ apiKeyEnv, apiKeyOptional }: ProviderPreset): { keyEnv: string | null; hasKey: boolean | null } {
+  const variables = [apiKeyEnv ?? []].flat()
+  const found = variables.find((name) => process.env[name]?.trim())
+  if (found !== undefined) return { keyEnv: found, hasKey: true }
+  const [first = null] = variables
+  return { keyEnv: first, hasKey: apiKeyOptional ? null : false }
+}
+
+/** The base URL of the settings, else of the environment variable, else of the preset. Throws `invalid_option` when there is none. */
+export function findBaseURL({ provider, baseURL }: ModelSettings, preset: ProviderPreset): string {
+  const given = baseURL?.trim() || (preset.baseURLEnv === undefined ? undefined : process.env[preset.baseURLEnv]?.trim())
+  const found = given || preset.baseURL
+  if (!found) {
+    const variable = preset.baseURLEnv === undefined ? '' : `, or the environment variable ${preset.baseURLEnv}`
+    throw new InvalidOptionError('baseURL', `the address of \`${provider}\`${variable}`, baseURL)
+  }
+  const url = URL.parse(found)
+  if (url === null || !/^https?:$/.test(url.protocol)) throw new InvalidOptionError('baseURL', 'an http or https URL', found)
+  return url.pathname === '/' && preset.baseURLPath !== undefined && given ? `${url.origin}${preset.baseURLPath}` : found
+}
+
+function allPresets(): ReadonlyMap<string, ProviderPreset> {
+  if (presets === undefined) {
+    // Loaded on first use: whoever brings a model of their own needs neither the file nor a parser for it.
+    const { parse } = process.getBuiltinModule('node:module').createRequire(import.meta.url)('yaml') as typeof import('yaml')
+    // Importing `node:fs` loads all of it, streams and all, which costs more than this whole package.
+    const { readFileSync } = process.getBuiltinModule('node:fs')
+    const parsed: unknown = parse(readFileSync(file, 'utf8'))
+    if (!isJsonObject(parsed)) throw new InvalidOptionError('config/providers.yaml', 'a map of providers', parsed)
+    presets = new Map(Object.entries(parsed).map(([name, preset]) => [name, checked(`config/providers.yaml: ${name}`, preset)]))
+    for (const { models = [] } of presets.values()) for (const { match } of models) bundledPatterns.add(match)
+  }
+  return presets
+}
+
+function checked(where: string, preset: unknown): ProviderPreset {
+  if (!isJsonObject(preset) || typeof preset.driver !== 'string') throw new InvalidOptionError(where, 'a map with a `driver`', preset)
+  checkOptionNames(preset, presetNames, 'a provider', where)
+  const { quirks = {}, models = [] } = preset
+  if (!isJsonObject(quirks)) throw new InvalidOptionError(`${where}.quirks`, 'a map', quirks)
+  if (!Array.isArray(models)) throw new InvalidOptionError(`${where}.models`, 'a list', models)
+  for (const [at, entry] of models.entries()) checkModel(`${where}.models[${at}]`, entry)
+  return { ...preset, driver: preset.driver }
+}
+
+function checkModel(where: string, entry: unknown): void {
+  if (!isJsonObject(entry) || typeof entry.match !== 'string' || !isPattern(entry.match)) {
+    throw new InvalidOptionError(where, 'a map with a regular expression `match`', entry)
+  }
+  checkOptionNames(entry, modelNames, "a provider's model", where)
+  checkFacts(entry, where)
+}
+
+/** Throws `invalid_option` for a price or a context window that is none. */
+export function checkFacts({ price, contextWindow }: { price?: unknown; contextWindow?: unknown }, where?: string): void {
+  const path = (name: string) => (where === undefined ? name : `${where}.${name}`)
+  if (price !== undefined && !isPrice(price)) {
+    throw new InvalidOptionError(path('price'), 'US dollars for a million tokens, `{input, output}` with numbers ≥ 0', price)
+  }
+  if (contextWindow !== undefined && !(Number.isInteger(contextWindow) && Number(contextWindow) > 0)) {
+    throw new InvalidOptionError(path('contextWindow'), 'a number of tokens > 0', contextWindow)
+  }
+}
+
+function isPrice(price: unknown): boolean {
+  if (!isJsonObject(price)) return false
+  const { input, output, cacheRead = 0, cacheWrite = 0 } = price
+  return [input, output, cacheRead, cacheWrite].every((dollars) => typeof dollars === 'number' && dollars >= 0)
+}
+
+function isPattern(match: string): boolean {
+  try {
+    new RegExp(match, 'i')
+    return true
+  } catch {
+    return false
+  }
+}

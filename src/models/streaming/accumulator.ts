@@ -1,0 +1,344 @@
+import type { JsonObject, ToolCall } from '../../core/messages.ts'
+import type { ModelSink } from '../chat-model.ts'
+import { isJsonSpace, isSameJson, JsonEnd, type JsonState } from './json-end.ts'
+
+/** A piece of a call, as loosely as servers send it: any field may be missing, empty, null, late, or repeated. */
+export interface ToolCallDelta {
+  index?: number | null
+  id?: string | number | null
+  name?: string | null
+  /** Text to append, or the whole arguments as a value. */
+  arguments?: unknown
+  /** What the provider attached to the call; found again in `extras`. */
+  extra?: JsonObject
+}
+
+/** Told of calls while they arrive. */
+export type ToolCallSink = Pick<ModelSink, 'toolCallStart' | 'toolCallDelta'>
+
+interface OpenCall {
+  id: string
+  name: string
+  index: number | undefined
+  extra: JsonObject | undefined
+  /** The arguments so far. Joined once, at the end: a rope that is looked into between two appends is flattened each time. */
+  pieces: string[]
+  length: number
+  /** The last character of the arguments that is not white space. */
+  lastCode: number
+  end: JsonEnd | undefined
+  scanned: number
+  /** Pieces at the beginning that are joined ones. */
+  joinedPieces: number
+  /** Pieces the sink has had. */
+  sent: number
+  /** False while the arguments hold nothing but braces, and so may be a `{}` in place of the real ones. */
+  flowing: boolean
+  /** Its number for the sink; -1 before it was announced. */
+  position: number
+  /** The call that was open in the same place before, while this one has neither name nor arguments. */
+  before: OpenCall | undefined
+  /** The complete call whose arguments this may be sending again. */
+  repeats: OpenCall | undefined
+  /** A repeat that came with the function's name: a call of its own, if its arguments turn out to be others. */
+  named: boolean
+  /** Where a resolved repeat's further deltas belong. */
+  mergedInto: OpenCall | undefined
+}
+
+/**
+ * Makes whole calls of deltas in any shape, in order. A delta is routed by its id, else by its index, else to the last open call.
+ * Every rule below is there for a server that needs it:
+ * - a new id at a used index is a new call, unless it has no name and the call there is unfinished (a fresh id for each chunk);
+ * - the first non-empty id and name win; a call is announced to the sink once its name is known, in the order of the calls;
+ * - `{}` before the real arguments is a placeholder; the same arguments sent once more count once; different ones after complete
+ *   ones are appended, so that they fail to parse: nothing is guessed.
+ * Cost is linear: arguments are only read where a delta begins with `{` after a text that ends with `}`, and then each character once.
+ */
+export class ToolCallAccumulator {
+  /** Oddities that were put right. */
+  readonly warnings: string[] = []
+  /** What came with the calls as `extra`, position for position; filled by `finish`. */
+  extras: (JsonObject | undefined)[] = []
+  #calls: OpenCall[] = []
+  #startedCalls = 0
+  readonly #byId = new Map<string, OpenCall>()
+  readonly #byIndex = new Map<number, OpenCall>()
+  #last: OpenCall | undefined
+
+  /** Whether any delta came. */
+  get isEmpty(): boolean {
+    return this.#calls.length === 0
+  }
+
+  add(delta: ToolCallDelta, sink?: ToolCallSink): void {
+    const last = this.#last
+    // Nearly every delta is the next piece of the call that is being written, and says no more than that.
+    if (last !== undefined && continues(last, delta)) {
+      append(last, delta.arguments)
+      flow(last, sink)
+      return
+    }
+    const id = typeof delta.id === 'number' ? String(delta.id) : typeof delta.id === 'string' ? delta.id : ''
+    const name = typeof delta.name === 'string' ? delta.name : ''
+    const index = typeof delta.index === 'number' ? delta.index : undefined
+    const json = textOf(delta.arguments)
+    const call = this.#repeatOf(this.#route(id, name, index, json), id, name, json)
+    if (id !== '') {
+      if (call.id === '') call.id = id
+      this.#byId.set(id, call)
+    }
+    if (index !== undefined) {
+      call.index ??= index
+      this.#byIndex.set(index, call)
+    }
+    if (call.name === '') call.name = name
+    call.extra ??= delta.extra
+    if (json !== '') append(call, json)
+    this.#last = call
+    if (call.repeats !== undefined && stateOf(call) === 'complete') this.#resolve(call, sink)
+    if (call.position >= 0) flow(call, sink)
+    else this.#start(sink, false)
+  }
+
+  /**
+   * The arguments as they are in the end, where they are not those that came: they take their place if the sink has had nothing of those.
+   * Otherwise both stay, so that they fail to parse: nobody sees another call than the one that runs.
+   */
+  correct(index: number, json: string, sink?: ToolCallSink): void {
+    const call = this.#byIndex.get(index)
+    if (call === undefined || isSameJson(joined(call), json)) return
+    this.warnings.push(`Tool call \`${call.name}\` came with two different sets of arguments`)
+    if (call.sent === 0 || sink?.toolCallDelta === undefined) {
+      clear(call)
+      call.sent = 0
+    }
+    append(call, json)
+    if (call.position >= 0) flow(call, sink)
+  }
+
+  /** The calls, whole. Tells the sink what was still held back. To be called once, after the last delta. */
+  finish(sink?: ToolCallSink): ToolCall[] {
+    for (const call of [...this.#calls]) if (call.repeats !== undefined) this.#resolve(call, sink)
+    const kept = this.#calls.filter((call) => call.name !== '' || call.length > 0)
+    const dropped = this.#calls.length - kept.length
+    if (dropped > 0) this.warnings.push(`Dropped ${dropped} tool call(s) that had neither a name nor arguments`)
+    this.#calls = kept
+    this.#start(sink, true)
+    for (const call of kept) {
+      call.flowing = true
+      flow(call, sink)
+    }
+    const inOrder = this.#ordered()
+    this.extras = inOrder.map((call) => call.extra)
+    return inOrder.map((call) => ({ id: call.id, type: 'function', function: { name: call.name, arguments: joined(call) } }))
+  }
+
+  /** Whether the last call's arguments stop in the middle: the sign of a response that was cut, whatever its finish reason says. */
+  isCut(): boolean {
+    const last = this.#calls.at(-1)
+    // A look at the last character first: reading the arguments to the end is only for those that look wrong.
+    return last !== undefined && last.length > 0 && last.lastCode !== 125 && stateOf(last) === 'open'
+  }
+
+  #route(id: string, name: string, index: number | undefined, json: string): OpenCall {
+    const known = id === '' ? undefined : this.#byId.get(id)
+    if (known !== undefined) {
+      const call = settled(known)
+      const elsewhere = name !== '' && index !== undefined && call.index !== undefined && index !== call.index
+      return elsewhere && (name !== call.name || isComplete(call)) ? this.#open(undefined) : call
+    }
+    let at = index === undefined ? this.#last : this.#byIndex.get(index)
+    // The index may come late, too.
+    if (at === undefined && id === '' && name === '' && this.#last?.index === undefined) at = this.#last
+    if (at === undefined) return this.#open(undefined)
+    at = settled(at)
+    if (name !== '') {
+      if (at.name === '' && (id === '' || at.id === '')) return at
+      if (id !== '' && at.id !== '') return this.#open(at)
+      if (name !== at.name || (id !== '' && isComplete(at))) return this.#open(at)
+      return at
+    }
+    if (id === '' || at.id === '') return at
+    if (json === '') return this.#open(at)
+    // A fresh id for each chunk: calls that got nothing but an id are not calls.
+    while (at.before !== undefined && at.name === '' && at.length === 0) {
+      this.#remove(at)
+      at = settled(at.before)
+    }
+    return isComplete(at) ? this.#open(at) : at
+  }
+
+  /** The call itself, or, where its arguments seem to begin once more, a place to collect them until it is known what they are. */
+  #repeatOf(call: OpenCall, id: string, name: string, json: string): OpenCall {
+    if (call.lastCode !== 125) return call
+    // Without ids, a name alone may begin a second call or close the first.
+    const header = json === '' && name !== '' && id === '' && call.name !== ''
+    if (!header && firstCode(json) !== 123) return call
+    if (!isComplete(call)) return call
+    if (!call.flowing && /^\s*\{\s*\}\s*$/.test(joined(call))) {
+      if (!header) clear(call)
+      return call
+    }
+    const repeat = this.#open(undefined)
+    repeat.repeats = call
+    repeat.named = name !== ''
+    repeat.name = call.name
+    repeat.id = call.id
+    repeat.index = call.index
+    if (call.id !== '') this.#byId.set(call.id, repeat)
+    if (call.index !== undefined) this.#byIndex.set(call.index, repeat)
+    return repeat
+  }
+
+  #resolve(repeat: OpenCall, sink: ToolCallSink | undefined): void {
+    const first = repeat.repeats
+    if (first === undefined) return
+    repeat.repeats = undefined
+    const again = repeat.length === 0 || sameArguments(first, repeat)
+    if (!again && repeat.named) return
+    this.#remove(repeat)
+    repeat.mergedInto = first
+    first.extra ??= repeat.extra
+    if (again) return
+    this.warnings.push(`Tool call \`${first.name}\` came with two different sets of arguments`)
+    append(first, joined(repeat))
+    if (first.position >= 0) flow(first, sink)
+  }
+
+  #open(before: OpenCall | undefined): OpenCall {
+    const call: OpenCall = {
+      id: '',
+      name: '',
+      index: undefined,
+      extra: undefined,
+      pieces: [],
+      length: 0,
+      lastCode: 0,
+      end: undefined,
+      scanned: 0,
+      joinedPieces: 0,
+      sent: 0,
+      flowing: false,
+      position: -1,
+      before,
+      repeats: undefined,
+      named: false,
+      mergedInto: undefined,
+    }
+    this.#calls.push(call)
+    return call
+  }
+
+  #remove(call: OpenCall): void {
+    const at = this.#calls.lastIndexOf(call)
+    if (at !== -1) this.#calls.splice(at, 1)
+  }
+
+  /** Announces calls in their order: as far as their names are known, at the end all of them. */
+  #start(sink: ToolCallSink | undefined, atEnd: boolean): void {
+    for (let call = this.#calls[this.#startedCalls]; call !== undefined; call = this.#calls[this.#startedCalls]) {
+      if (!atEnd && (call.name === '' || call.repeats !== undefined)) return
+      call.position = this.#startedCalls++
+      sink?.toolCallStart?.(call.position, call.id, call.name)
+      flow(call, sink)
+    }
+  }
+
+  /** By index where the provider numbers its calls, else as they came. */
+  #ordered(): OpenCall[] {
+    const indexes = new Set(this.#calls.map((call) => call.index))
+    if (indexes.has(undefined) || indexes.size < this.#calls.length) return this.#calls
+    return this.#calls.toSorted((a, b) => (a.index ?? 0) - (b.index ?? 0))
+  }
+}
+
+function continues(call: OpenCall, delta: ToolCallDelta): delta is ToolCallDelta & { arguments: string } {
+  const { id, name, index, extra, arguments: json } = delta
+  if (id || name || extra !== undefined || typeof json !== 'string' || json === '' || (index !== call.index && index !== null)) return false
+  // What begins after a closing brace may be another copy of the arguments.
+  return call.flowing && call.position >= 0 && call.lastCode !== 125 && call.repeats === undefined && call.mergedInto === undefined
+}
+
+/** Where deltas for `call` belong now. */
+function settled(call: OpenCall): OpenCall {
+  let at = call
+  while (at.mergedInto !== undefined) at = at.mergedInto
+  return at
+}
+
+function append(call: OpenCall, json: string): void {
+  call.pieces.push(json)
+  call.length += json.length
+  let at = json.length - 1
+  while (at >= 0 && isJsonSpace(json.charCodeAt(at))) at--
+  if (at >= 0) call.lastCode = json.charCodeAt(at)
+  if (!call.flowing) call.flowing = !/^[\s{}]*$/.test(json)
+}
+
+function clear(call: OpenCall): void {
+  call.pieces = []
+  call.length = 0
+  call.lastCode = 0
+  call.end = undefined
+  call.scanned = 0
+  call.joinedPieces = 0
+}
+
+/** Pieces that may wait to be joined into one. */
+const mostPieces = 512
+
+/** Joins pieces the sink has had: many small ones that stay are slow to live with. Those half read by the scanner are left alone. */
+function tidy(call: OpenCall): void {
+  const { pieces, joinedPieces, scanned } = call
+  if (pieces.length - joinedPieces < mostPieces || (scanned > joinedPieces && scanned < pieces.length)) return
+  const wasRead = scanned === pieces.length
+  pieces.push(pieces.splice(joinedPieces).join(''))
+  call.joinedPieces = pieces.length
+  call.sent = pieces.length
+  if (wasRead) call.scanned = pieces.length
+}
+
+/** Gives the sink what it has not had yet. */
+function flow(call: OpenCall, sink: ToolCallSink | undefined): void {
+  if (!call.flowing || call.sent === call.pieces.length) return
+  if (sink?.toolCallDelta !== undefined) {
+    const fresh = call.sent === call.pieces.length - 1 ? call.pieces[call.sent] : call.pieces.slice(call.sent).join('')
+    if (fresh !== undefined) sink.toolCallDelta(call.position, fresh)
+  }
+  call.sent = call.pieces.length
+  tidy(call)
+}
+
+/** Reads only what was appended since it was last asked. */
+function stateOf(call: OpenCall): JsonState {
+  call.end ??= new JsonEnd()
+  while (call.scanned < call.pieces.length) call.end.push(call.pieces[call.scanned++] ?? '')
+  return call.end.state
+}
+
+function isComplete(call: OpenCall): boolean {
+  return call.length > 0 && stateOf(call) === 'complete'
+}
+
+function joined(call: OpenCall): string {
+  return call.pieces.join('')
+}
+
+/** The same text, or the same object written otherwise. Costs no more than the second one's length. */
+function sameArguments(first: OpenCall, second: OpenCall): boolean {
+  if (first.length > 4 * second.length || second.length > 4 * first.length) return false
+  return isSameJson(joined(first), joined(second))
+}
+
+function firstCode(json: string): number {
+  let at = 0
+  while (at < json.length && isJsonSpace(json.charCodeAt(at))) at++
+  return at < json.length ? json.charCodeAt(at) : 0
+}
+
+/** Most servers send text; some send the object itself. */
+function textOf(given: unknown): string {
+  if (typeof given === 'string') return given
+  return given === undefined || given === null ? '' : JSON.stringify(given)
+}

@@ -1,0 +1,288 @@
+import { resolve } from 'node:path'
+import { AgentRunner } from '../../agent/agent-runner.ts'
+import { runnerOptionNames } from '../../agent/option-names.ts'
+import { warnOfDeprecated } from '../../agent/options.ts'
+import type { RunLimits, RunnerOptions } from '../../agent/types.ts'
+import { InvalidOptionError, messageOf } from '../../core/errors.ts'
+import type { EventBus } from '../../core/events.ts'
+import type { Logger } from '../../core/logger.ts'
+import type { OptionNames } from '../../core/option-names.ts'
+import type { ChatModel } from '../../models/chat-model.ts'
+import { type AnyModel, createModel } from '../../models/create-model.ts'
+import { type SwitchableModel, switchableModel } from '../../models/middleware/switchable.ts'
+import { findPreset } from '../../models/presets.ts'
+import { workspaceOf } from '../../tools/builtin/files/workspace.ts'
+import { ToolRegistry, type ToolSet, ToolView } from '../../tools/registry.ts'
+import { parametersOf } from '../../tools/schema/json-schema.ts'
+import { compileUntrusted } from '../../tools/schema/schema.ts'
+import type { AnyTool } from '../../tools/tool.ts'
+import { type Config, findModel, type PreparedConfig } from '../config/config.ts'
+import { ConfigError } from '../config/parse-config.ts'
+import { blamingRequest, HttpProblem, pointerTo } from '../http/problem.ts'
+import { type FoundSkills, type OpenedTools, openTools, toolsKey } from './open-tools.ts'
+import { ToolSources } from './tool-sources.ts'
+
+/** The agent on the current model, as clients name it. */
+export const defaultAgent = 'toolloop'
+
+/** What of a runner the embedding program may give; the rest is the service's. */
+export type AgentOptions = Omit<RunnerOptions, 'model' | 'models' | 'tools' | 'bus' | 'logger' | 'journal' | 'approve'>
+
+const {
+  model: _model,
+  models: _models,
+  tools: _tools,
+  bus: _bus,
+  logger: _logger,
+  journal: _journal,
+  approve: _approve,
+  ...names
+} = runnerOptionNames
+export const agentOptionNames: OptionNames<AgentOptions> = names
+
+/** One agent: the tools and instructions on one of the models. */
+export interface Agent {
+  readonly name: string
+  readonly model: SwitchableModel
+  readonly runner: AgentRunner
+}
+
+interface HostedAgent extends Agent {
+  /** What its model was made of: the same again is the same model. */
+  modelKey: unknown
+  settingsKey: string
+}
+
+/** Absent: the runner's own default, or no bound. */
+export type RunBoundsOfAll = Pick<RunnerOptions, 'maxIterations'> & RunLimits
+
+interface HostParts {
+  /** The model where the configuration names none. */
+  model: AnyModel
+  /** It is the current one even where the configuration names another. */
+  modelIsFixed: boolean
+  registry: ToolRegistry
+  options: AgentOptions
+  bus: EventBus
+  logger: Logger
+  cwd: string
+  /** The configuration file's path. */
+  configFile?: string
+}
+
+/**
+ * The agents of the service, by a configuration that may change while runs go on. Registry, event bus and every part that a change does not
+ * concern stay the very same objects; a run keeps the model it began with.
+ */
+export class AgentHost {
+  /** The program's own tools and those of the configuration. */
+  readonly tools: ToolSources
+  readonly #parts: HostParts
+  /** The folder of the runs, which is read at the start only; null: nothing was read yet. */
+  #runsFolder: string | undefined | null = null
+  #agents = new Map<string, HostedAgent>()
+  #bounds: RunBoundsOfAll = {}
+  #opened: { key: string; tools: OpenedTools; users: number; retired: boolean } | undefined
+
+  constructor(parts: HostParts) {
+    this.#parts = parts
+    this.tools = new ToolSources(parts.registry, parts.logger)
+  }
+
+  get agents(): readonly Agent[] {
+    return [...this.#agents.values()]
+  }
+
+  /** What bounds every run, by the configuration or else by the program; a request can only ask for less. */
+  get bounds(): RunBoundsOfAll {
+    return this.#bounds
+  }
+
+  /** The Skills of the configuration. */
+  get skills(): FoundSkills {
+    return this.#opened?.tools.skills ?? { skills: [], problems: [] }
+  }
+
+  /** Throws an `HttpProblem` 404. */
+  agent(name: string): Agent {
+    const agent = this.#agents.get(name)
+    if (agent !== undefined) return agent
+    const names = [...this.#agents.keys()].join(', ')
+    throw new HttpProblem(404, 'model_not_found', `There is no such model. There are: ${names}`, { param: 'model' })
+  }
+
+  /** Makes ready what a configuration asks for. Rejects with a `ConfigError`, or on abort, and nothing has changed then. */
+  async prepare(config: Config, signal: AbortSignal): Promise<PreparedConfig> {
+    const { cwd, configFile, logger } = this.#parts
+    // What costs nothing is checked before anything is started.
+    this.#prepareAgents(config, '')
+    const { folder } = config.service?.keepRuns ?? {}
+    const runsFolder = folder === undefined ? undefined : resolve(cwd, folder)
+    // The one of the start goes on being used, and the one asked for is after the next.
+    const ownFiles = [...new Set([configFile, this.#runsFolder, runsFolder])].filter((path) => typeof path === 'string')
+    this.#checkOwnTools(ownFiles)
+    const key = toolsKey(config, ownFiles)
+    const tools = key === this.#opened?.key ? undefined : await openTools(config, { cwd, ownFiles, logger, signal })
+    let agents: (() => HostedAgent)[]
+    try {
+      agents = this.#prepareAgents(config, (tools ?? this.#opened?.tools)?.instructions ?? '')
+    } catch (error) {
+      await tools?.close()
+      throw error
+    }
+    return {
+      commit: () => {
+        if (this.#runsFolder === null) this.#runsFolder = runsFolder
+        if (tools !== undefined) this.#replaceTools(key, tools)
+        const { maxIterations, limits } = this.#optionsOf(config, '')
+        this.#bounds = { ...limits, ...(maxIterations === undefined ? {} : { maxIterations }) }
+        this.#agents = new Map(agents.map((commit) => commit()).map((agent) => [agent.name, agent]))
+      },
+      discard: async () => tools?.close(),
+    }
+  }
+
+  /** Keeps the tools of now from being closed until the function returned is called. */
+  leaseTools(): () => void {
+    const opened = this.#opened
+    if (opened === undefined) return () => {}
+    opened.users++
+    return () => {
+      opened.users--
+      this.#closeUnused(opened)
+    }
+  }
+
+  /** The agent's tools, and those of a client's own, which take the place of others of their names. Throws an `HttpProblem` 400. */
+  toolsFor(clientTools: readonly AnyTool[]): ToolSet {
+    if (clientTools.length === 0) return this.tools
+    const client = blamingRequest(() => {
+      for (const tool of clientTools) compileUntrusted(parametersOf(tool), tool.name)
+      return new ToolRegistry(clientTools)
+    })
+    return new ToolView(this.tools, { only: this.tools.names().filter((name) => !client.has(name)), also: client.list() })
+  }
+
+  /** Closes the tools of the configuration, whoever still uses them. */
+  async close(): Promise<void> {
+    await this.#opened?.tools.close()
+  }
+
+  /** Throws `invalid_option` where a tool of the program could read the service's own files. */
+  #checkOwnTools(ownFiles: readonly string[]): void {
+    for (const tool of this.#parts.registry.list()) {
+      const open = ownFiles.find((path) => workspaceOf(tool)?.exposes(path))
+      if (open !== undefined)
+        throw new InvalidOptionError(
+          'tools',
+          `file tools that refuse the service's own files: \`refused\` names them`,
+          `${tool.name}, which can read ${open}`,
+        )
+    }
+  }
+
+  #prepareAgents(config: Config, ofTools: string): (() => HostedAgent)[] {
+    // Also those that no model uses yet.
+    for (const name of Object.keys(config.providers ?? {}))
+      inConfig(pointerTo('/providers', name), () => findPreset(name, config.providers))
+    const options = this.#optionsOf(config, ofTools)
+    const { logger } = this.#parts
+    const settingsKey = JSON.stringify([config.limits, config.instructions, ofTools])
+    const wanted: [name: string, model: AnyModel, path: string][] = [
+      [defaultAgent, (this.#parts.modelIsFixed ? undefined : findModel(config)) ?? this.#parts.model, '/model'],
+      ...Object.entries(config.models ?? {}).map(([name, model]): [string, AnyModel, string] => [name, model, `/models/${name}`]),
+    ]
+    return wanted.map(([name, given, path]) => {
+      const modelKey = modelKeyOf(given, config)
+      const current = this.#agents.get(name)
+      const keepsModel = current !== undefined && current.modelKey === modelKey
+      return inConfig(path, () => {
+        const model = keepsModel ? current.model.current : openModelOf(given, config)
+        if (keepsModel && current.settingsKey === settingsKey) return () => current
+        // Settings and model have to go together: this is where they are checked.
+        new AgentRunner({ ...options, model }, undefined, { warns: false })
+        if (current !== undefined && current.settingsKey === settingsKey) {
+          return () => {
+            current.model.switchTo(model)
+            warnOfDeprecated(model, logger)
+            return { ...current, modelKey }
+          }
+        }
+        return () => {
+          const switchable = current?.model ?? switchableModel(model)
+          switchable.switchTo(model)
+          return { name, model: switchable, runner: new AgentRunner({ ...options, model: switchable }), modelKey, settingsKey }
+        }
+      })
+    })
+  }
+
+  #optionsOf({ limits = {}, instructions: own }: Config, ofTools: string): RunnerOptions {
+    const { deadlineMs, tokens, costUsd, toolCalls, repeatedCalls, ...bounds } = limits
+    const { options, bus, logger } = this.#parts
+    const instructions = withInstructions(own ?? options.instructions, ofTools)
+    const given = Object.entries({ deadlineMs, tokens, costUsd, toolCalls, repeatedCalls }).filter(([, limit]) => limit !== undefined)
+    return {
+      ...options,
+      ...bounds,
+      limits: { ...options.limits, ...Object.fromEntries(given) },
+      ...(instructions === undefined ? {} : { instructions }),
+      tools: this.tools,
+      bus,
+      logger,
+    }
+  }
+
+  #replaceTools(key: string, tools: OpenedTools): void {
+    const old = this.#opened
+    this.tools.replace(tools.sources)
+    this.#opened = { key, tools, users: 0, retired: false }
+    if (old !== undefined) this.#retire(old)
+  }
+
+  #retire(opened: { tools: OpenedTools; users: number; retired: boolean }): void {
+    opened.retired = true
+    this.#closeUnused(opened)
+  }
+
+  #closeUnused({ retired, users, tools }: { tools: OpenedTools; users: number; retired: boolean }): void {
+    if (!retired || users > 0) return
+    tools.close().catch((error: unknown) => this.#parts.logger.error({ error }, 'tools could not be closed'))
+  }
+}
+
+/** The model's settings and the section of its provider: what it would be made of. */
+function modelKeyOf(model: AnyModel, { providers = {} }: Config): unknown {
+  if (typeof model === 'object' && 'generate' in model) return model
+  const provider = typeof model === 'string' ? (model.split('/')[0] ?? '') : model.provider
+  return JSON.stringify([model, Object.hasOwn(providers, provider) ? providers[provider] : null])
+}
+
+function openModelOf(model: AnyModel, { providers }: Config): ChatModel {
+  if (typeof model === 'object' && 'generate' in model) return model
+  return createModel(model, providers === undefined ? {} : { providers })
+}
+
+/** What `make` makes of the part of the configuration at `path`. Throws a `ConfigError`. */
+function inConfig<T>(path: string, make: () => T): T {
+  try {
+    return make()
+  } catch (error) {
+    throw new ConfigError('The configuration', [{ path: pathOf(error, path), message: messageOf(error) }], error)
+  }
+}
+
+/** Which part of the configuration an error of a model or a runner is about. */
+function pathOf(error: unknown, otherwise: string): string {
+  const [, option = ''] = /^Expected `([\w.]+)/.exec(messageOf(error)) ?? []
+  if (option.startsWith('providers.')) return `/${option.split('.').slice(0, 2).join('/')}`
+  if (option.startsWith('limits.')) return `/${option.replace('.', '/')}`
+  return otherwise
+}
+
+/** The agent's own instructions, and behind them what is to be known of its tools. */
+function withInstructions(own: RunnerOptions['instructions'], ofTools: string): RunnerOptions['instructions'] {
+  if (ofTools === '' || own === undefined) return own ?? (ofTools === '' ? undefined : ofTools)
+  if (typeof own === 'string') return `${own}\n\n${ofTools}`
+  return async (input) => [await own(input), ofTools].filter((text) => text !== undefined && text !== '').join('\n\n')
+}

@@ -1,0 +1,15 @@
+import type { JsonObject } from '../../core/messages.ts'
+import type { AnyTool } from '../../tools/tool.ts'
+
+/** A tool in OpenAI's shape, as a request has it; its body's schema has been checked. */
+export interface ClientTool {
+  function: { name: string; description?: string | null; parameters?: JsonObject | null; strict?: boolean | null }
+}
+
+/** Tools without `execute`: their calls go back to the client. */
+export function toClientTools(tools: readonly ClientTool[] | null | undefined): AnyTool[] {
+  return (tools ?? []).map(({ function: { name, description, parameters: given, strict } }) => {
+    const parameters = { type: 'object', properties: {}, ...given }
+    return { name, description: description ?? '', parameters, ...(typeof strict === 'boolean' ? { strict } : {}) }
+  })
+}

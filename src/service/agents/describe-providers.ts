@@ -1,0 +1,36 @@
+import { describeKey, findPreset, type ProviderPreset, type Providers } from '../../models/presets.ts'
+import { type Config, findModel } from '../config/config.ts'
+import type { Agent } from './agent-host.ts'
+
+/** A provider as an admin sees it; never its key. */
+export interface ProviderState {
+  name: string
+  /** The variable its key is in, or would be; null: it has none. */
+  keyEnv: string | null
+  /** Whether the environment, or every model of it in the configuration, has a key; null: it needs none. */
+  hasKey: boolean | null
+}
+
+/** The providers that models use, then those that only the configuration names. */
+export function describeProviders(agents: readonly Agent[], config: Config): ProviderState[] {
+  const { models = {}, providers = {} } = config
+  const used = agents.map(({ model }) => model.provider)
+  const settings = [findModel(config), ...Object.values(models)].filter((model) => typeof model === 'object')
+  return [...new Set([...used, ...Object.keys(providers)])].map((name) => {
+    const preset = presetOf(name, providers)
+    if (preset === undefined) return { name, keyEnv: null, hasKey: null }
+    const { keyEnv, hasKey } = describeKey(preset)
+    const own = settings.filter(({ provider }) => provider === name)
+    const bringTheirOwn = own.length > 0 && own.every(({ apiKey }) => apiKey?.trim())
+    return bringTheirOwn && !hasKey ? { name, keyEnv: null, hasKey: true } : { name, keyEnv, hasKey }
+  })
+}
+
+/** A model that the program made itself may name a provider of its own. */
+function presetOf(name: string, providers: Providers): ProviderPreset | undefined {
+  try {
+    return findPreset(name, providers)
+  } catch {
+    return undefined
+  }
+}

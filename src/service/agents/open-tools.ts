@@ -1,0 +1,142 @@
+import { resolve } from 'node:path'
+import { messageOf } from '../../core/errors.ts'
+import type { Logger } from '../../core/logger.ts'
+import { isJsonObject, type JsonObject } from '../../core/messages.ts'
+import { isWithin, realOrPlanned } from '../../tools/builtin/files/private-files.ts'
+import type { ToolSource } from '../../tools/dispatcher.ts'
+import type { McpOptions } from '../../tools/mcp/index.ts'
+import type { Skill, SkillProblem } from '../../tools/skills/index.ts'
+import type { AnyTool } from '../../tools/tool.ts'
+import type { Config, McpConfig, SkillsConfig } from '../config/config.ts'
+import { ConfigError } from '../config/parse-config.ts'
+
+/** The tools a configuration asks for. */
+export interface OpenedTools {
+  sources: readonly ToolSource[]
+  /** What a model has to know of them from the start; `''`: nothing. */
+  instructions: string
+  /** The Skills among them, to be shown. */
+  skills: FoundSkills
+  /** Ends what stands behind them; called when no run uses them any more. */
+  close(): Promise<void>
+}
+
+/** Skills that can be used, and what is wrong with those that can't. */
+export interface FoundSkills {
+  readonly skills: readonly Skill[]
+  readonly problems: readonly SkillProblem[]
+}
+
+interface Surroundings {
+  /** Where relative paths begin. */
+  cwd: string
+  /** The service's own files and folders, which no tool may read. */
+  ownFiles: readonly string[]
+  logger: Logger
+  /** Gives up what takes long to open. */
+  signal: AbortSignal
+}
+
+/** One kind of tools, opened. */
+type Opened = { source: ToolSource; instructions?: string; skills?: FoundSkills; close?(): Promise<void> }
+
+/** What of a configuration tools are opened by: they are opened anew when it changes. */
+export function toolsKey({ tools, skills, mcp }: Config, ownFiles: readonly string[]): string {
+  return JSON.stringify([tools, skills, mcp, ownFiles])
+}
+
+/**
+ * Opens the tools of a configuration. The one place where kinds of tools come in: another one is opened here, from a section of its own.
+ * Rejects with a `ConfigError`; nothing is left open then.
+ */
+export async function openTools({ tools, skills, mcp }: Config, surroundings: Surroundings): Promise<OpenedTools> {
+  const opened: Opened[] = []
+  const close = async () => {
+    await Promise.all(opened.map((one) => one.close?.()))
+  }
+  try {
+    opened.push(await openBuiltin(tools, surroundings))
+    if (skills !== undefined) opened.push(await openSkills(skills, surroundings))
+    if (mcp !== undefined) opened.push(await openMcp(mcp, surroundings))
+  } catch (error) {
+    await close()
+    throw error
+  }
+  const instructions = opened.map((one) => one.instructions ?? '').filter((text) => text !== '')
+  const found = opened.find((one) => one.skills !== undefined)?.skills ?? { skills: [], problems: [] }
+  return { sources: opened.map(({ source }) => source), instructions: instructions.join('\n\n'), skills: found, close }
+}
+
+function unusable(path: string, message: string, cause?: unknown): ConfigError {
+  return new ConfigError('The configuration', [{ path, message }], cause)
+}
+
+/** Without a word about tools: those that see nothing of the machine. */
+const byDefault: readonly string[] = ['calculate', 'current_time']
+
+async function openBuiltin(
+  { builtin = byDefault, workspace, approval = [] }: Config['tools'] = {},
+  { cwd, ownFiles }: Surroundings,
+): Promise<Opened> {
+  const { builtinTools } = await import('../../tools/builtin/index.ts')
+  let all: AnyTool[]
+  try {
+    all = builtinTools({ workspace: resolve(cwd, workspace ?? '.'), refused: ownFiles })
+  } catch (error) {
+    throw unusable('/tools/workspace', 'is not a folder there is', error)
+  }
+  const names = new Set(builtin === true ? all.map(({ name }) => name) : builtin === false ? [] : builtin)
+  const unknown = approval.findIndex((name) => !names.has(name))
+  if (unknown >= 0) throw unusable(`/tools/approval/${unknown}`, 'is not among the built-in tools that are offered')
+  const tools = all.filter(({ name }) => names.has(name)).map((tool) => (approval.includes(tool.name) ? { ...tool, approval: true } : tool))
+  return { source: { kind: 'builtin', tools } }
+}
+
+async function openSkills({ paths = [], ...options }: SkillsConfig, { cwd, logger, ownFiles }: Surroundings): Promise<Opened> {
+  const { loadSkills } = await import('../../tools/skills/index.ts')
+  checkSandbox(options, ownFiles)
+  try {
+    const skills = await loadSkills({ project: false, user: false, ...options, paths: paths.map((path) => resolve(cwd, path)), logger })
+    const [failed] = skills.problems.filter(({ severity, path }) => severity === 'error' && paths.some((one) => resolve(cwd, one) === path))
+    if (failed !== undefined) throw new Error(failed.message)
+    for (const { folder } of skills.skills) checkFolder(folder, ownFiles, '/skills/paths')
+    return {
+      source: { kind: 'skill', tools: skills },
+      instructions: skills.catalogue(),
+      skills,
+      close: () => skills[Symbol.asyncDispose](),
+    }
+  } catch (error) {
+    if (error instanceof ConfigError) throw error
+    throw unusable('/skills', `could not be opened: ${messageOf(error)}`, error)
+  }
+}
+
+/** Scripts see a folder as it is: nothing in it can be kept from them. Throws a `ConfigError`. */
+function checkSandbox(options: object, ownFiles: readonly string[]): void {
+  const { workspace, readable }: JsonObject = 'sandbox' in options && isJsonObject(options.sandbox) ? options.sandbox : {}
+  const folders = Object.entries({ workspace: [workspace], readable: Array.isArray(readable) ? readable : [] })
+  for (const [name, paths] of folders) {
+    for (const path of paths) {
+      if (typeof path === 'string') checkFolder(path, ownFiles, `/skills/sandbox/${name}`)
+    }
+  }
+}
+
+/** Throws a `ConfigError` for a folder that contains one of the service's own files, or is in one of its folders. */
+function checkFolder(folder: string, ownFiles: readonly string[], path: string): void {
+  const real = realOrPlanned(resolve(folder))
+  const meets = (own: string) => isWithin(real, own) || isWithin(own, real)
+  if (ownFiles.some((file) => meets(realOrPlanned(file))))
+    throw unusable(path, "must not contain the service's own files, its runs and its configuration, or be in their folder")
+}
+
+async function openMcp({ servers = {}, ...options }: McpConfig, { logger, signal }: Surroundings): Promise<Opened> {
+  const { connectMcpServers } = await import('../../tools/mcp/index.ts')
+  try {
+    const tools = await connectMcpServers(servers, { ...(options as McpOptions), logger, signal })
+    return { source: { kind: 'mcp', tools }, close: () => tools.close() }
+  } catch (error) {
+    throw unusable('/mcp', `could not be opened: ${messageOf(error)}`, error)
+  }
+}

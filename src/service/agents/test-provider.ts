@@ -1,0 +1,67 @@
+import { messageOf, ToolloopError } from '../../core/errors.ts'
+import { redactText } from '../../core/logger.ts'
+import type { JsonObject } from '../../core/messages.ts'
+import { createModel } from '../../models/create-model.ts'
+import type { ModelSettings } from '../../models/settings.ts'
+import type { ConfigSource } from '../config/config-source.ts'
+
+export interface TestedProvider {
+  ok: boolean
+  provider?: string
+  model?: string
+  durationMs: number
+  /** What it answered. */
+  text?: string
+  error?: { code: string; message: string; path?: string }
+}
+
+interface TestOrder {
+  /** A name of the configuration's `models`, `provider/model`, or settings. */
+  model: string | JsonObject
+  /** Sections of providers, over those of the configuration. */
+  providers?: JsonObject
+  /** Default 15 000. */
+  timeoutMs?: number
+}
+
+/** Asks a model one tiny question, once. Never rejects: what goes wrong is what was to be found out. */
+export async function testProvider(
+  { model: given, providers: unsaved = {}, timeoutMs = 15_000 }: TestOrder,
+  config: ConfigSource,
+  signal: AbortSignal,
+): Promise<TestedProvider> {
+  const started = performance.now()
+  const duration = () => Math.round(performance.now() - started)
+  const fail = (code: string, message: string, path?: string): TestedProvider => ({
+    ok: false,
+    durationMs: duration(),
+    error: { code, message: redactText(message), ...(path === undefined ? {} : { path }) },
+  })
+  const { models = {}, providers } = config.config
+  const { value, problems } = config.resolve({ model: given, providers: unsaved })
+  const [problem] = problems
+  if (problem !== undefined) return fail('invalid_option', `The setting ${problem.message}`, problem.path)
+  const wanted = typeof given === 'string' ? (Object.hasOwn(models, given) ? models[given] : given) : value.model
+  const timeout = AbortSignal.timeout(timeoutMs)
+  try {
+    const model = createModel(askedOnce(wanted as string | ModelSettings), {
+      providers: { ...providers, ...(value.providers as NonNullable<typeof providers>) },
+    })
+    const asked = await model.generate({
+      messages: [{ role: 'user', content: 'Answer with the one word: ready' }],
+      maxOutputTokens: 64,
+      signal: AbortSignal.any([signal, timeout]),
+    })
+    return { ok: true, provider: model.provider, model: asked.model ?? model.model, durationMs: duration(), text: asked.text.slice(0, 200) }
+  } catch (error) {
+    if (timeout.aborted) return fail('timeout', `The model did not answer within ${timeoutMs} ms`)
+    return fail(ToolloopError.isInstance(error) ? error.code : 'failed', messageOf(error))
+  }
+}
+
+/** The same model, whose request is not made again when it fails. */
+function askedOnce(model: string | ModelSettings): string | ModelSettings {
+  if (typeof model !== 'string') return { ...model, maxRetries: 0 }
+  const slash = model.indexOf('/')
+  return slash < 1 ? model : { provider: model.slice(0, slash), model: model.slice(slash + 1), maxRetries: 0 }
+}

@@ -1,0 +1,295 @@
+import { messageOf, send } from '../data/api.js'
+import { json } from '../data/format.js'
+import { announce } from './announce.js'
+import { h, newId } from './dom.js'
+import { escapedJson, hiddenPart, visible } from './visible.js'
+
+/** @typedef {import('../data/pending-items.js').Item} Item */
+
+/**
+ * Decides on a pending item; resolves when the run goes on. Throws an `ApiError`.
+ * @param {Item} item
+ * @param {Record<string, unknown>} verdict
+ */
+async function decide(item, verdict) {
+  const response = await send(`v1/runs/${encodeURIComponent(item.runId)}/decisions`, {
+    method: 'POST',
+    body: { decisions: [item.decide(verdict)] },
+    // Otherwise the answer would come when the run has ended.
+    headers: { accept: 'text/event-stream' },
+  })
+  await response.body?.cancel()
+}
+
+/** @type {Record<Item['kind'], string>} */
+const titles = { approval: 'Approve this call?', client_tool: 'Result wanted', question: 'Question' }
+
+/**
+ * A pending item, to be decided on.
+ * @param {Item} item
+ * @param {{ onDecided: () => void, link?: boolean }} options `onDecided`: the card has done its work, the focus needs another place.
+ */
+export function decisionCard(item, { onDecided, link = false }) {
+  const error = h('p', { className: 'error-text', role: 'alert', id: newId() }, item.problem)
+  const place = h('div', { className: 'decision-form' })
+  const heading = newId()
+  const card = h(
+    'article',
+    { className: 'decision', 'aria-labelledby': heading },
+    h(
+      'header',
+      { className: 'decision-head' },
+      h('h3', { id: heading }, titles[item.kind], ' ', h('code', {}, item.tool)),
+      link && h('a', { href: `#/runs/${encodeURIComponent(item.runId)}` }, 'Open run'),
+    ),
+    link && item.input !== '' && h('p', { className: 'muted decision-input' }, 'Asked: ', h('q', {}, visible(item.input))),
+    item.agents.length > 0 && h('p', { className: 'muted' }, 'From the agent ', h('code', {}, visible(item.agents.join(' › ')))),
+    place,
+    error,
+  )
+  let busy = false
+  /**
+   * @param {Record<string, unknown>} verdict
+   * @param {string} said
+   */
+  const submit = async (verdict, said) => {
+    if (busy) return
+    busy = true
+    error.textContent = ''
+    card.setAttribute('aria-busy', 'true')
+    try {
+      await decide(item, verdict)
+      announce(`${said}: ${item.tool}`)
+      card.dataset.decided = said
+      onDecided()
+    } catch (thrown) {
+      error.textContent = messageOf(thrown)
+    } finally {
+      busy = false
+      card.removeAttribute('aria-busy')
+    }
+  }
+  const show = { approval: showApproval, client_tool: showClientTool, question: showQuestion }[item.kind]
+  show(item, { place, error, submit })
+  return card
+}
+
+/** @typedef {{ place: HTMLElement, error: HTMLElement, submit(verdict: Record<string, unknown>, said: string): Promise<void> }} Parts */
+
+/**
+ * @param {Item} item
+ * @param {Parts} parts
+ */
+function showApproval({ args: asked, about }, { place, error, submit }) {
+  /** @param {'approve' | 'edit' | 'reject' | undefined} [focus] */
+  const showChoice = (focus) => {
+    const buttons = {
+      approve: button('Approve', 'primary', () => submit({ approved: true }, 'Approved')),
+      edit: button('Edit arguments', '', showEdit),
+      reject: button('Reject', 'danger', showReject),
+    }
+    // What isn't shown can't be approved. Other arguments can: whoever writes them knows them.
+    const isHidden = hiddenPart(JSON.stringify([asked, about])) !== undefined
+    const shown = isHidden ? [buttons.edit, buttons.reject] : Object.values(buttons)
+    const note = isHidden && h('p', { className: 'muted' }, 'Part of this call is hidden, so it can’t be approved here as it is.')
+    place.replaceChildren(...subject(about), block('Arguments', json(asked)), ...(note ? [note] : []), row(...shown))
+    if (focus === undefined) return
+    error.textContent = ''
+    buttons[focus].focus()
+  }
+  const showEdit = () => {
+    const field = textField('Arguments, as JSON', { value: escapedJson(JSON.stringify(asked, null, 2)), describedBy: error.id, mono: true })
+    const save = () => {
+      const args = parseObject(field.input, error)
+      if (args === undefined) return
+      const isSame = JSON.stringify(args) === JSON.stringify(asked)
+      void submit({ approved: true, ...(isSame ? {} : { args }) }, 'Approved')
+    }
+    showForm(field, button('Approve with these', 'primary', save), () => showChoice('edit'))
+  }
+  const showReject = () => {
+    const field = textField('Reason, which the model is told', { describedBy: error.id })
+    const reject = () => {
+      const reason = field.input.value.trim()
+      void submit({ approved: false, ...(reason === '' ? {} : { reason }) }, 'Rejected')
+    }
+    showForm(field, button('Reject the call', 'danger', reject), () => showChoice('reject'))
+  }
+  /**
+   * @param {{ input: HTMLElement, element: HTMLElement }} field
+   * @param {HTMLButtonElement} send
+   * @param {() => void} back
+   */
+  const showForm = (field, send, back) => {
+    place.replaceChildren(form([field.element, row(send, button('Back', 'quiet', back))], send, back))
+    error.textContent = ''
+    field.input.focus()
+  }
+  showChoice()
+}
+
+/**
+ * A call whose result the client has.
+ * @param {Item} item
+ * @param {Parts} parts
+ */
+function showClientTool({ args, about }, { place, error, submit }) {
+  const field = textField('Result, as JSON or text', { describedBy: error.id })
+  const give = button('Give result', 'primary', () => submit({ result: jsonOrText(field.input.value) }, 'Result given'))
+  place.replaceChildren(
+    ...subject(about),
+    block('Arguments', json(args)),
+    form([field.element, row(give, decline(submit))], give, () => field.input.blur()),
+  )
+}
+
+/** Of more than these the answer is written. */
+const mostChoices = 8
+
+/**
+ * A question to be answered: by a button for each of a few answers, else in words.
+ * @param {Item} item
+ * @param {Parts} parts
+ */
+function showQuestion({ about, schema, args }, { place, error, submit }) {
+  const context = [...subject(about), Object.keys(args).length > 0 && block('Arguments of the call', json(args))].filter(
+    (part) => part !== false,
+  )
+  const choices = choicesOf(schema)
+  if (choices.length > 0) {
+    const buttons = choices.map((answer) => button(visible(wordsOf(answer)), '', () => submit({ answer }, 'Answered')))
+    place.replaceChildren(...context, row(...buttons, decline(submit)))
+    return
+  }
+  const field = textField('Answer', { describedBy: error.id })
+  const answer = button('Answer', 'primary', () => {
+    const text = field.input.value.trim()
+    error.textContent = text === '' ? 'Write an answer first' : ''
+    if (text === '') return field.input.focus()
+    return submit({ answer: schema?.type === 'string' ? text : jsonOrText(text) }, 'Answered')
+  })
+  place.replaceChildren(
+    ...context,
+    form([field.element, row(answer, decline(submit))], answer, () => field.input.blur()),
+  )
+}
+
+/**
+ * The answers a schema leaves, where those are few.
+ * @param {any} schema
+ * @returns {unknown[]}
+ */
+function choicesOf(schema) {
+  if (schema?.type === 'boolean') return [true, false]
+  return Array.isArray(schema?.enum) && schema.enum.length <= mostChoices ? schema.enum : []
+}
+
+/** @param {unknown} answer */
+function wordsOf(answer) {
+  if (answer === true) return 'Yes'
+  if (answer === false) return 'No'
+  return typeof answer === 'string' ? answer : JSON.stringify(answer)
+}
+
+/**
+ * What a tool says of the matter: words, or data it has put together.
+ * @param {unknown} about
+ */
+function subject(about) {
+  if (about === undefined || about === null) return []
+  return [typeof about === 'string' ? h('p', { className: 'decision-about' }, visible(about)) : block('What is asked', json(about))]
+}
+
+/**
+ * Fields that are sent by Ctrl+Enter and left by Esc.
+ * @param {HTMLElement[]} content
+ * @param {HTMLButtonElement} send
+ * @param {() => void} leave
+ */
+function form(content, send, leave) {
+  const onkeydown = (/** @type {KeyboardEvent} */ event) => {
+    if (event.key === 'Escape') {
+      event.stopPropagation()
+      leave()
+    } else if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) send.click()
+  }
+  return h('div', { className: 'decision-form', onkeydown }, ...content)
+}
+
+/**
+ * @param {HTMLTextAreaElement} input
+ * @param {HTMLElement} error
+ */
+function parseObject(input, error) {
+  error.textContent = ''
+  input.removeAttribute('aria-invalid')
+  try {
+    const value = JSON.parse(input.value)
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new Error('Expected a JSON object')
+    const hidden = hiddenPart(input.value)
+    if (hidden !== undefined) throw new Error(`Replace ${hidden} by the value it hides`)
+    return value
+  } catch (thrown) {
+    error.textContent = messageOf(thrown)
+    input.setAttribute('aria-invalid', 'true')
+    input.focus()
+    return undefined
+  }
+}
+
+/** @param {string} text */
+function jsonOrText(text) {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
+/**
+ * @param {string} label
+ * @param {{ value?: string, describedBy: string, mono?: boolean }} options
+ */
+function textField(label, { value = '', describedBy, mono = false }) {
+  const id = newId()
+  const input = h('textarea', {
+    id,
+    rows: value === '' ? 2 : Math.min(14, value.split('\n').length + 1),
+    className: mono ? 'code' : '',
+    spellcheck: mono ? 'false' : 'true',
+    'aria-describedby': describedBy,
+  })
+  input.value = value
+  return { input, element: h('div', { className: 'field' }, h('label', { for: id }, label), input) }
+}
+
+/**
+ * @param {string} label
+ * @param {string} text
+ */
+function block(label, text) {
+  // Each text on its own: letters written from right to left would change the order of what is beside them.
+  const parts = visible(text)
+    .split(/("[^"\\]*(?:\\.[^"\\]*)*")/)
+    .map((part, at) => (at % 2 === 1 ? h('bdi', {}, part) : part))
+  return h('pre', { className: 'code', tabindex: '0', role: 'group', 'aria-label': label }, parts)
+}
+
+/** @param {Parts['submit']} submit */
+function decline(submit) {
+  return button('Decline', 'danger', () => submit({ approved: false }, 'Declined'))
+}
+
+/**
+ * @param {string} label
+ * @param {string} kind
+ * @param {() => unknown} act
+ */
+function button(label, kind, act) {
+  return h('button', { type: 'button', className: kind, onclick: () => void act() }, label)
+}
+
+/** @param {...HTMLElement} buttons */
+function row(...buttons) {
+  return h('div', { className: 'buttons' }, ...buttons)
+}

@@ -1,0 +1,51 @@
+import type { JsonSchema } from '../../tools/tool.ts'
+import { errorSchema } from '../http/schemas.ts'
+import type { Route } from './route.ts'
+
+/** The OpenAPI 3.1 document of the routes. https://spec.openapis.org/oas/v3.1.1.html */
+export function openApiDocument(routes: readonly Route[]): object {
+  const paths: Record<string, Record<string, object>> = {}
+  for (const route of routes) paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: operationOf(route) }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'toolloop',
+      version: '1',
+      description: 'Runs of a tool-using agent. Errors have the shape of OpenAI’s.',
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    servers: [{ url: '/' }],
+    paths,
+    components: { schemas: { Error: errorSchema }, securitySchemes: { token: { type: 'http', scheme: 'bearer' } } },
+    security: [{ token: [] }],
+  }
+}
+
+function operationOf({ method, path, access, summary, body, responses, query = [], headers = [] }: Route): object {
+  const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({ name, in: 'path', required: true, schema: { type: 'string' } }))
+  const inQuery = query.map((field) => ({ ...field, in: 'query', schema: { type: 'string' } }))
+  const inHeader = headers.map((header) => ({ ...header, in: 'header', schema: { type: 'string' } }))
+  return {
+    operationId: `${method.toLowerCase()}${path.replace(/[^a-zA-Z]+(\w?)/g, (_whole, first: string) => first.toUpperCase())}`,
+    summary,
+    ...(access === 'open' ? { security: [] } : { description: `Needs a token with the role \`${access}\`.` }),
+    parameters: [...inPath, ...inQuery, ...inHeader],
+    ...(body === undefined ? {} : { requestBody: { required: true, content: { 'application/json': { schema: body } } } }),
+    responses: {
+      ...Object.fromEntries(
+        Object.entries(responses).map(([status, { description, schema, types = [] }]) => [
+          status,
+          { description, content: contentOf(schema, types) },
+        ]),
+      ),
+      default: { description: 'An error', content: contentOf({ $ref: '#/components/schemas/Error' }, []) },
+    },
+  }
+}
+
+function contentOf(schema: JsonSchema | undefined, types: readonly string[]): object {
+  return {
+    ...(schema === undefined ? {} : { 'application/json': { schema } }),
+    ...Object.fromEntries(types.map((type) => [type, { schema: { type: 'string' } }])),
+  }
+}

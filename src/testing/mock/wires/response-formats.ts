@@ -1,0 +1,65 @@
+import { isJsonObject, type Json, type JsonObject } from '../../../core/messages.ts'
+
+/** What OpenAI's APIs refuse of a format with a schema: https://platform.openai.com/docs/guides/structured-outputs#supported-schemas */
+export function refuseJsonSchemaFormat({ name, schema, strict }: JsonObject, path: string): string | undefined {
+  if (typeof name !== 'string' || !/^[a-zA-Z0-9_-]{1,64}$/.test(name)) {
+    return `Invalid '${path}.name': string does not match pattern '^[a-zA-Z0-9_-]+$' of at most 64 characters.`
+  }
+  if (!isJsonObject(schema)) return `Missing required parameter: '${path}.schema'.`
+  if (strict !== true) return undefined
+  const problem = schema.type === 'object' ? findOpen(schema, true) : `schema must be a JSON Schema of 'type: "object"'`
+  return problem && `Invalid schema for response_format '${name}': ${problem}.`
+}
+
+/** What Anthropic's refuses: https://platform.claude.com/docs/en/build-with-claude/structured-outputs#json-schema-limitations */
+export function refuseOutputConfig(config: Json | undefined): string | undefined {
+  if (config === undefined) return undefined
+  if (!isJsonObject(config)) return 'output_config: Input should be a valid dictionary'
+  const { format } = config
+  if (format === undefined || format === null) return undefined
+  if (!isJsonObject(format) || format.type !== 'json_schema') return "output_config.format.type: Input should be 'json_schema'"
+  if (!isJsonObject(format.schema)) return 'output_config.format.schema: Field required'
+  const problem = findOpen(format.schema, false) ?? findKeyword(format.schema)
+  return problem && `output_config.format.schema: ${problem}`
+}
+
+/** What Gemini's refuses: https://ai.google.dev/api/generate-content#generationconfig */
+export function refuseResponseSchema(config: JsonObject): string | undefined {
+  const { responseMimeType: type, responseSchema, responseJsonSchema } = config
+  if (responseSchema === undefined && responseJsonSchema === undefined) return undefined
+  if (responseSchema !== undefined && responseJsonSchema !== undefined)
+    return 'Only one of response_schema and response_json_schema may be set.'
+  if (!isJsonObject(responseSchema ?? responseJsonSchema)) return "Invalid value at 'generation_config.response_json_schema'"
+  return type === 'application/json' ? undefined : 'A response schema takes the response mime type application/json.'
+}
+
+/** An object that is open or, where all its properties are to be required, has one that is not. */
+function findOpen(schema: JsonObject, allRequired: boolean): string | undefined {
+  for (const one of schemasIn(schema)) {
+    if (one.type !== 'object') continue
+    if (one.additionalProperties !== false) return "'additionalProperties' is required to be supplied and to be false"
+    const names = Object.keys(isJsonObject(one.properties) ? one.properties : {})
+    const missing = names.find((name) => !Array.isArray(one.required) || !one.required.includes(name))
+    if (allRequired && missing !== undefined) return `'required' is required to include every key in properties. Missing '${missing}'`
+  }
+  return undefined
+}
+
+const refused = ['minimum', 'maximum', 'multipleOf', 'minLength', 'maxLength', 'maxItems', 'oneOf', 'uniqueItems']
+
+function findKeyword(schema: JsonObject): string | undefined {
+  for (const one of schemasIn(schema)) {
+    const keyword = refused.find((name) => one[name] !== undefined)
+    if (keyword !== undefined) return `For '${String(one.type)}' type, property '${keyword}' is not supported`
+    if (Object.keys(one).length === 0) return 'Empty schema is not supported'
+  }
+  return undefined
+}
+
+/** The schema and all those inside it. */
+function schemasIn(schema: JsonObject): JsonObject[] {
+  const { properties, $defs, definitions, items, anyOf } = schema
+  const groups = [properties, $defs, definitions].flatMap((group) => (isJsonObject(group) ? Object.values(group) : []))
+  const inside = [...groups, ...(items === undefined ? [] : [items]), ...(Array.isArray(anyOf) ? anyOf : [])]
+  return [schema, ...inside.filter(isJsonObject).flatMap(schemasIn)]
+}

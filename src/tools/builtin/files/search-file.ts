@@ -1,0 +1,129 @@
+import type { Pauses } from '../../yield-to-event-loop.ts'
+import type { LineFinder } from './line-finder.ts'
+import type { FoundLine } from './regex-worker.ts'
+import { countNewlines, looksBinary, readLineBlocks } from './text-file.ts'
+import type { WalkEntry } from './walk.ts'
+import type { Workspace } from './workspace.ts'
+
+/** One line that `search_files` found. */
+export interface FileMatch {
+  /** From the workspace's folder. */
+  path: string
+  /** Counted from 1. */
+  line: number
+  /** At most 500 characters of the line, around the match. */
+  text: string
+  /** The lines just before and after, as many as were asked for and are there. */
+  before?: string[]
+  after?: string[]
+}
+
+export interface FileMatches {
+  /** Matching lines, also those not in `matches`. */
+  count: number
+  matches: FileMatch[]
+}
+
+export interface FileSearch {
+  finder: LineFinder
+  /** Lines of context on either side. */
+  context: number
+  /** How many matches to keep. */
+  most: number
+  signal: AbortSignal
+  /** Shared by the files of one search: several are looked through at once. */
+  pauses: Pauses
+}
+
+const mostLineCharacters = 500
+
+/** Searches one file, block by block; a binary file has no matches. Rejects as `Workspace.open` does. */
+export async function searchFile(workspace: Workspace, entry: WalkEntry, search: FileSearch): Promise<FileMatches> {
+  const { handle, stats } = await workspace.open(entry)
+  try {
+    const matches = new MatchCollector(entry.path, search)
+    let first = true
+    for await (const bytes of readLineBlocks(handle, stats.size, search.signal)) {
+      if (first && looksBinary(bytes)) break
+      first = false
+      const text = new TextDecoder().decode(bytes)
+      await search.pauses.take(search.signal)
+      matches.add(text, await search.finder.find(text), countNewlines(bytes))
+    }
+    return { count: matches.count, matches: matches.kept }
+  } finally {
+    await handle.close()
+  }
+}
+
+/** Turns found lines, which count from their block, into matches of the file with their context, which may lie in other blocks. */
+class MatchCollector {
+  readonly kept: FileMatch[] = []
+  count = 0
+  readonly #path: string
+  readonly #context: number
+  readonly #most: number
+  /** Lines before the block. */
+  #linesBefore = 0
+  #lastMatch = -1
+  /** The last lines seen, for the next match's `before`. */
+  #tail: string[] = []
+  /** Matches whose `after` is not full yet. */
+  #open: FileMatch[] = []
+
+  constructor(path: string, { context, most }: FileSearch) {
+    this.#path = path
+    this.#context = context
+    this.#most = most
+  }
+
+  /** Takes the next block: its text, the lines found in it, and how many line breaks it has. */
+  add(text: string, found: readonly FoundLine[], newlines: number): void {
+    if (found.length > 0 || this.#context > 0) this.#take(text, found)
+    this.#linesBefore += newlines
+  }
+
+  #take(text: string, found: readonly FoundLine[]): void {
+    const lines = text.split('\n')
+    if (lines.at(-1) === '') lines.pop()
+    if (this.#context > 0) for (const match of this.#open) this.#fillAfter(match, lines, 0)
+    for (const { line, at } of found) {
+      const number = this.#linesBefore + line
+      // A line longer than a block comes in pieces and counts once.
+      if (number === this.#lastMatch) continue
+      this.#lastMatch = number
+      this.count++
+      if (this.kept.length < this.#most) this.#keep(lines, line, at)
+    }
+    if (this.#context > 0) {
+      this.#open = this.#open.filter(({ after = [] }) => after.length < this.#context)
+      this.#tail = [...this.#tail, ...lines.slice(-this.#context)].slice(-this.#context)
+    }
+  }
+
+  #keep(lines: readonly string[], line: number, at: number): void {
+    const match: FileMatch = { path: this.#path, line: this.#linesBefore + line + 1, text: shorten(lines[line] ?? '', at) }
+    this.kept.push(match)
+    if (this.#context === 0) return
+    const before = [...this.#tail, ...lines.slice(Math.max(0, line - this.#context), line)].slice(-this.#context)
+    if (before.length > 0) match.before = before.map((text) => shorten(text, 0))
+    this.#fillAfter(match, lines, line + 1)
+    if ((match.after?.length ?? 0) < this.#context) this.#open.push(match)
+  }
+
+  #fillAfter(match: FileMatch, lines: readonly string[], from: number): void {
+    const missing = this.#context - (match.after?.length ?? 0)
+    const more = lines.slice(from, from + missing)
+    if (more.length > 0) match.after = [...(match.after ?? []), ...more.map((text) => shorten(text, 0))]
+  }
+}
+
+/** At most 500 characters of a line, with the match that begins at `at` in them. */
+function shorten(raw: string, at: number): string {
+  const line = raw.endsWith('\r') ? raw.slice(0, -1) : raw
+  if (line.length <= mostLineCharacters) return line
+  const from = Math.max(0, Math.min(at - 100, line.length - mostLineCharacters + 1))
+  const start = from > 0 ? '…' : ''
+  const room = mostLineCharacters - start.length
+  return from + room >= line.length ? `${start}${line.slice(from)}` : `${start}${line.slice(from, from + room - 1)}…`
+}

@@ -1,0 +1,204 @@
+import { constants, realpathSync, type Stats, statSync } from 'node:fs'
+import { type FileHandle, lstat, open, readlink, realpath } from 'node:fs/promises'
+import { isAbsolute, relative, resolve, sep } from 'node:path'
+import { InvalidOptionError, show, ToolloopError } from '../../../core/errors.ts'
+import type { AnyTool } from '../../tool.ts'
+import { leadsOutside } from './links.ts'
+import { isWithin, PrivateFiles, realOrPlanned } from './private-files.ts'
+
+/** A file or folder that was found inside the workspace. */
+export interface Place {
+  /** From the workspace's folder, `/` separators; `.` for the folder itself. Links are resolved. */
+  path: string
+  /** Absolute, for the file system; never shown to a model. */
+  real: string
+  isFolder: boolean
+}
+
+/**
+ * The folder that tools may read. A path from a model is taken relative to it and refused when it leads outside: absolute, through `..`,
+ * or through a symbolic link. Mounts are the file system's business and are followed. Private files in it are refused, by whatever path or
+ * link.
+ *
+ * Errors are worded for a model: they name paths as the model gave them or relative to the workspace.
+ */
+export class Workspace {
+  readonly #root: string
+  /** The root as it was given, so that absolute paths spelled that way are understood. */
+  readonly #given: string
+  readonly #private: PrivateFiles
+
+  /** `refused`: files and folders that are private besides those that always are. Throws `invalid_option` unless `folder` is a folder that exists. */
+  constructor(folder: string = process.cwd(), refused: readonly string[] = []) {
+    this.#given = resolve(folder)
+    try {
+      this.#root = realpathSync(this.#given)
+    } catch {
+      throw new InvalidOptionError('workspace', 'a folder that exists', folder)
+    }
+    if (!statSync(this.#root).isDirectory()) throw new InvalidOptionError('workspace', 'a folder', folder)
+    this.#private = new PrivateFiles(this.#root, refused)
+  }
+
+  /** The folder, all links resolved. */
+  get root(): string {
+    return this.#root
+  }
+
+  /** Finds the file or folder `path` names. Throws `tool_denied` for what is outside, `tool_failed` for what is not there. */
+  async locate(path: string): Promise<Place> {
+    const real = await this.#resolve(path)
+    const stats = await lstat(real).catch((error: unknown) => {
+      throw fileProblem(error, path)
+    })
+    refuseSpecial(stats, path)
+    return { path: this.pathOf(real), real, isFolder: stats.isDirectory() }
+  }
+
+  /** A path of the workspace, from its real absolute one. */
+  pathOf(real: string): string {
+    const path = relative(this.#root, real)
+    return path === '' ? '.' : path.split(sep).join('/')
+  }
+
+  /**
+   * Opens a file for reading; the caller closes it. What was opened is checked, not what was named: a link put in the file's place, or in
+   * a folder's place above it, since the path was resolved is refused.
+   */
+  async open(place: Pick<Place, 'real' | 'path'>): Promise<{ handle: FileHandle; stats: Stats }> {
+    let handle: FileHandle
+    try {
+      // O_NONBLOCK, so that a pipe without a writer can't hold the call. Windows has neither flag.
+      handle = await open(place.real, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0))
+    } catch (error) {
+      throw fileProblem(error, place.path)
+    }
+    try {
+      const stats = await handle.stat()
+      refuseSpecial(stats, place.path)
+      if (stats.isDirectory()) throw new ToolloopError('tool_failed', `Expected a file, got the folder ${show(place.path)}`)
+      const opened = await openedPath(handle, place.real)
+      if (!this.#contains(opened)) throw outside(place.path)
+      if (this.#private.includes(opened) || (await this.#private.isLinkTo(stats))) throw isPrivate(place.path)
+      return { handle, stats }
+    } catch (error) {
+      await handle.close()
+      throw error instanceof ToolloopError ? error : fileProblem(error, place.path)
+    }
+  }
+
+  /** True while `real`, a folder found earlier, is still that folder and not a link to another. */
+  async isUnmoved(real: string): Promise<boolean> {
+    return (await realpath(real)) === real
+  }
+
+  /** Whether a file or folder, which need not be there yet, is in the workspace, or has it inside, and could be read. */
+  exposes(absolute: string): boolean {
+    const real = realOrPlanned(absolute)
+    return isWithin(real, this.#root) || (isWithin(this.#root, real) && !this.#private.includes(real))
+  }
+
+  /** Whether `real` is a file or folder that is not to be read, nor told of. */
+  refuses(real: string): boolean {
+    return this.#private.includes(real)
+  }
+
+  async #resolve(path: string): Promise<string> {
+    if (path.includes('\0')) throw new ToolloopError('invalid_arguments', `Expected \`path\` without NUL characters, got ${show(path)}`)
+    if (path.includes('\\')) {
+      throw new ToolloopError('invalid_arguments', `Expected \`path\` with \`/\` between folders, got ${show(path)}`)
+    }
+    const asGiven = isAbsolute(path) && isWithin(this.#given, path)
+    const absolute = resolve(this.#root, asGiven ? relative(this.#given, path) : path)
+    // Refused before the disk is asked, so that nothing is said about what is outside.
+    if (!this.#contains(absolute)) throw outside(path)
+    if (this.#private.includes(absolute)) throw isPrivate(path)
+    let real: string
+    try {
+      real = await realpath(absolute)
+    } catch (error) {
+      // Else a link would tell what there is outside, and what is not.
+      throw leadsOutside(this.#root, absolute) ? outside(path) : fileProblem(error, path)
+    }
+    if (!this.#contains(real)) throw outside(path)
+    if (this.#private.includes(real)) throw isPrivate(path)
+    return real
+  }
+
+  #contains(absolute: string): boolean {
+    return isWithin(this.#root, absolute)
+  }
+}
+
+/** Enumerable on a tool, so that a copy by `{ ...tool }` has it, too. */
+const workspaceKey: unique symbol = Symbol('workspace')
+type FileTool = AnyTool & { [workspaceKey]?: Workspace }
+
+/** The workspace a file tool, or a copy of one, reads; undefined for any other tool. */
+export function workspaceOf(tool: FileTool): Workspace | undefined {
+  return tool[workspaceKey]
+}
+
+/** The tool, which is known to read that workspace. */
+export function inWorkspace(tool: AnyTool, workspace: Workspace): FileTool {
+  return { ...tool, [workspaceKey]: workspace }
+}
+
+/** Where an open file really is: as the kernel tells where it does, else by asking for the path again. */
+async function openedPath(handle: FileHandle, real: string): Promise<string> {
+  try {
+    return await readlink(`/proc/self/fd/${handle.fd}`)
+  } catch {
+    return realpath(real)
+  }
+}
+
+function outside(path: string): ToolloopError {
+  return new ToolloopError('tool_denied', `Expected a path inside the workspace, got ${show(path)}, which is outside it`)
+}
+
+function isPrivate(path: string): ToolloopError {
+  return new ToolloopError('tool_denied', `Expected a file that tools may read, got ${show(path)}, which may hold secrets`)
+}
+
+function refuseSpecial(stats: Stats, path: string): void {
+  if (stats.isFile() || stats.isDirectory()) return
+  const kind = stats.isFIFO()
+    ? 'a pipe'
+    : stats.isSocket()
+      ? 'a socket'
+      : stats.isSymbolicLink()
+        ? 'a link that has just changed'
+        : 'a device'
+  throw new ToolloopError('tool_denied', `Expected a regular file or a folder, got ${show(path)}, which is ${kind}`)
+}
+
+/** What went wrong with a path, in words for the model: the system's own messages hold absolute paths. */
+export function fileProblem(error: unknown, path: string): ToolloopError {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error'
+  const problem = problems[code] ?? `could not be read (${code})`
+  return new ToolloopError('tool_failed', `${show(path)} ${problem}`, { cause: error })
+}
+
+/** True for what `Workspace` throws and what the file system does: one file's trouble, not a fault of the code or of the call. */
+export function isFileProblem(error: unknown): boolean {
+  if (ToolloopError.isInstance(error)) return error.code === 'tool_failed' || error.code === 'tool_denied'
+  return error instanceof Error && 'syscall' in error
+}
+
+/** Whether it was this the system said of a file, such as `ENOENT`. */
+export function isFileProblemCode(error: unknown, code: string): boolean {
+  const cause = error instanceof Error ? error.cause : undefined
+  return cause instanceof Error && 'code' in cause && cause.code === code
+}
+
+const problems: Readonly<Record<string, string>> = {
+  ENOENT: 'does not exist in the workspace; `list_files` shows what does',
+  ENOTDIR: 'leads through a file as if it were a folder',
+  EACCES: 'may not be read: permission denied',
+  EPERM: 'may not be read: permission denied',
+  ELOOP: 'is a link that leads back to itself or was put in place of a file',
+  ENAMETOOLONG: 'is longer than a path can be',
+  ENXIO: 'is a pipe or a device, not a regular file',
+  EISDIR: 'is a folder, not a file',
+}

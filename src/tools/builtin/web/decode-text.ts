@@ -1,0 +1,45 @@
+import { TextDecoder } from 'node:util'
+import { looksBinary } from '../files/text-file.ts'
+
+/** How far into a document its own word about its encoding is looked for: https://html.spec.whatwg.org/multipage/semantics.html#charset */
+const sniffedBytes = 1024
+
+/** The text of a body by the encoding it or its content type names, UTF-8 by default; undefined if it is not text. */
+export function decodeText(body: Buffer, contentType: string): string | undefined {
+  const label = bomOf(body) ?? /charset\s*=\s*["']?([\w.:-]+)/i.exec(contentType)?.[1] ?? declaredEncoding(body) ?? 'utf-8'
+  const decoder = decoderFor(label)
+  // UTF-16 text is full of zero bytes.
+  if (!decoder.encoding.startsWith('utf-16') && looksBinary(body)) return undefined
+  // `stream`: a body that was cut may end within a character.
+  return decoder.decode(body, { stream: true })
+}
+
+export function isHtml(contentType: string, text: string): boolean {
+  const type = contentType.split(';')[0]?.trim().toLowerCase() ?? ''
+  if (type === '' || type === 'application/octet-stream') return /^\s*<(!doctype html|html)\b/i.test(text.slice(0, sniffedBytes))
+  return type === 'text/html' || type === 'application/xhtml+xml'
+}
+
+function bomOf(body: Buffer): string | undefined {
+  if (body[0] === 0xfe && body[1] === 0xff) return 'utf-16be'
+  if (body[0] === 0xff && body[1] === 0xfe) return 'utf-16le'
+  return body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? 'utf-8' : undefined
+}
+
+/** What `<meta charset>` or an XML declaration says. */
+function declaredEncoding(body: Buffer): string | undefined {
+  const start = body.toString('latin1', 0, sniffedBytes)
+  return (
+    /<meta[^>]{0,500}?charset\s{0,9}=\s{0,9}["']?([\w.:-]{1,40})/i.exec(start)?.[1] ??
+    /^<\?xml[^>]{0,200}?encoding=["']([\w.:-]{1,40})/.exec(start)?.[1]
+  )
+}
+
+function decoderFor(label: string): TextDecoder {
+  try {
+    return new TextDecoder(label)
+  } catch {
+    // An encoding nobody knows: most of it will be readable all the same.
+    return new TextDecoder('utf-8')
+  }
+}

@@ -1,0 +1,225 @@
+import { TextBuffer } from '../../../core/text-buffer.ts'
+import { Pauses } from '../../yield-to-event-loop.ts'
+
+/** What a page says, for reading: its title, and its text with headings, list items and table cells marked as in Markdown. */
+export interface PageText {
+  title: string
+  text: string
+}
+
+/** What these hold is no text of the page. */
+const unread = new Set(['script', 'style', 'template', 'svg', 'iframe', 'object', 'canvas', 'math'])
+const blocks = new Set(
+  (
+    'address article aside blockquote dd details dialog div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 header hr ' +
+    'legend li main nav ol option p pre section select summary table tbody tfoot thead tr ul'
+  ).split(' '),
+)
+/** Those with an empty line around them, beside headings. */
+const spaced = new Set(['p', 'ul', 'ol', 'dl', 'table', 'blockquote', 'pre'])
+
+/** Longer than any title, and than any stretch that is worth an own turn of the event loop. */
+const maxTitle = 4_096
+const maxStretch = 65_536
+
+/**
+ * Strips HTML of its tags. Goes through the text once and never back, whatever the page is made of, lets others in between, and does not
+ * claim to be a browser: what a page draws with scripts or hides with styles is not known. Rejects with the signal's reason.
+ */
+export async function htmlToText(html: string, signal?: AbortSignal): Promise<PageText> {
+  const pauses = new Pauses()
+  const out = new TextBuilder()
+  const addText = async (from: number, to: number) => {
+    for (let start = from; start < to; ) {
+      const end = endOfStretch(html, start, to)
+      out.text(html.slice(start, end))
+      start = end
+      await pauses.take(signal)
+    }
+  }
+  let title = ''
+  let at = 0
+  for (let tags = 0; at < html.length; tags++) {
+    if (tags % 256 === 0) await pauses.take(signal)
+    const open = html.indexOf('<', at)
+    if (open === -1) break
+    if (open - at > maxStretch) await addText(at, open)
+    else out.text(html.slice(at, open))
+    const tag = readTag(html, open)
+    at = tag.end
+    if (tag.name === '') {
+      out.text(tag.text)
+    } else if (tag.name === 'title' && !tag.closing) {
+      const end = endOfElement(html, tag.end, 'title')
+      if (title === '')
+        title = decodeEntities(html.slice(tag.end, Math.min(end, tag.end + maxTitle)))
+          .replace(/\s+/g, ' ')
+          .trim()
+      at = end
+    } else if (unread.has(tag.name) && !tag.closing) {
+      at = endOfElement(html, tag.end, tag.name)
+    } else {
+      out.tag(tag.name, tag.closing)
+    }
+  }
+  await addText(at, html.length)
+  return { title, text: await out.toText(pauses, signal) }
+}
+
+/** Where a part of a long text can be cut without cutting an entity, or a run of white space, in two. */
+function endOfStretch(html: string, from: number, to: number): number {
+  const end = from + maxStretch
+  if (end >= to) return to
+  const entity = html.lastIndexOf('&', end)
+  return entity > end - 40 && entity > from ? entity : end
+}
+
+interface Tag {
+  /** Lower case; `''` for what is no tag. */
+  name: string
+  closing: boolean
+  /** What to take as text, where it is no tag. */
+  text: string
+  end: number
+}
+
+function readTag(html: string, open: number): Tag {
+  const comment = html.startsWith('<!--', open)
+  if (comment || html[open + 1] === '!' || html[open + 1] === '?') {
+    const close = html.indexOf(comment ? '-->' : '>', open + 2)
+    return { name: '', closing: false, text: '', end: close === -1 ? html.length : close + (comment ? 3 : 1) }
+  }
+  const closing = html[open + 1] === '/'
+  tagName.lastIndex = open + (closing ? 2 : 1)
+  const name = tagName.exec(html)?.[0].toLowerCase()
+  // A lone `<`, as in `a < b`.
+  if (name === undefined) return { name: '', closing, text: '<', end: open + 1 }
+  return { name, closing, text: '', end: endOfTag(html, tagName.lastIndex) }
+}
+
+const tagName = /[a-z][a-z0-9:-]{0,60}/iy
+
+/** Just after the `>` that is not within quotes. */
+function endOfTag(html: string, from: number): number {
+  let isAfterEquals = false
+  for (let at = from; at < html.length; at++) {
+    const code = html.charCodeAt(at)
+    if (code === greaterThan) return at + 1
+    if ((code === doubleQuote || code === singleQuote) && isAfterEquals) {
+      const close = html.indexOf(html.charAt(at), at + 1)
+      if (close === -1) return html.length
+      at = close
+    }
+    if (code > space) isAfterEquals = code === equalsSign
+  }
+  return html.length
+}
+
+const [space, doubleQuote, singleQuote, equalsSign, greaterThan] = [0x20, 0x22, 0x27, 0x3d, 0x3e]
+
+/** Where the closing tag of an element begins whose content is not looked into. */
+function endOfElement(html: string, from: number, name: string): number {
+  const closing = new RegExp(`</${name}(?=[\\s/>])`, 'gi')
+  closing.lastIndex = from
+  return closing.exec(html)?.index ?? html.length
+}
+
+/** Collects text as it is read: white space becomes one space, outside of `<pre>`; blocks begin on lines of their own. */
+class TextBuilder {
+  readonly #pieces = new TextBuffer()
+  #preformatted = 0
+  /** White space that comes now is dropped. */
+  #lineStart = true
+  /** Line breaks since the last text. */
+  #breaks = 2
+  #cells = 0
+
+  text(raw: string): void {
+    if (raw === '') return
+    const decoded = decodeEntities(raw)
+    if (this.#preformatted > 0) {
+      this.#pieces.add(decoded)
+      this.#lineStart = decoded.endsWith('\n')
+      this.#breaks = this.#lineStart ? 1 : 0
+      return
+    }
+    const plain = decoded.replace(/\s+/g, ' ')
+    const piece = this.#lineStart ? plain.trimStart() : plain
+    if (piece === '') return
+    this.#pieces.add(piece)
+    this.#lineStart = piece.endsWith(' ')
+    this.#breaks = 0
+  }
+
+  tag(name: string, closing: boolean): void {
+    if (name === 'pre') this.#preformatted = Math.max(0, this.#preformatted + (closing ? -1 : 1))
+    if (name === 'tr') this.#cells = 0
+    if ((name === 'td' || name === 'th') && !closing && this.#cells++ > 0) this.#mark(' | ')
+    if (name === 'br') this.#break(this.#breaks + 1)
+    if (!blocks.has(name)) return
+    const heading = /^h\d$/.test(name)
+    this.#break(heading || spaced.has(name) ? 2 : 1)
+    if (closing) return
+    if (name === 'li') this.#mark('- ')
+    if (heading) this.#mark(`${'#'.repeat(Number(name.slice(1)))} `)
+  }
+
+  /** Makes sure that there are so many line breaks since the last text. */
+  #break(least: number): void {
+    if (this.#breaks < least) this.#pieces.add('\n'.repeat(least - this.#breaks))
+    this.#breaks = Math.max(this.#breaks, least)
+    this.#lineStart = true
+  }
+
+  #mark(mark: string): void {
+    this.#pieces.add(mark)
+    this.#lineStart = true
+    this.#breaks = 0
+  }
+
+  /** Lines without spaces at their ends, never more than one empty line in a row. */
+  async toText(pauses: Pauses, signal: AbortSignal | undefined): Promise<string> {
+    const whole = this.#pieces.toString()
+    const lines: string[] = []
+    for (let start = 0, count = 0; start <= whole.length; count++) {
+      if (count % 4_096 === 0) await pauses.take(signal)
+      const newline = whole.indexOf('\n', start)
+      const end = newline === -1 ? whole.length : newline
+      const line = whole.slice(start, end).trimEnd()
+      if (line !== '' || (lines.length > 0 && lines.at(-1) !== '')) lines.push(line)
+      start = end + 1
+    }
+    return lines.join('\n').trimEnd()
+  }
+}
+
+/** Characters 160 to 255 in order, then the commonest others: https://html.spec.whatwg.org/multipage/named-characters.html */
+const latin =
+  'nbsp iexcl cent pound curren yen brvbar sect uml copy ordf laquo not shy reg macr deg plusmn sup2 sup3 acute micro para middot cedil sup1 ' +
+  'ordm raquo frac14 frac12 frac34 iquest Agrave Aacute Acirc Atilde Auml Aring AElig Ccedil Egrave Eacute Ecirc Euml Igrave Iacute Icirc ' +
+  'Iuml ETH Ntilde Ograve Oacute Ocirc Otilde Ouml times Oslash Ugrave Uacute Ucirc Uuml Yacute THORN szlig agrave aacute acirc atilde auml ' +
+  'aring aelig ccedil egrave eacute ecirc euml igrave iacute icirc iuml eth ntilde ograve oacute ocirc otilde ouml divide oslash ugrave ' +
+  'uacute ucirc uuml yacute thorn yuml'
+const others =
+  'amp & lt < gt > quot " apos \' hellip … mdash — ndash – lsquo ‘ rsquo ’ sbquo ‚ ldquo “ rdquo ” bdquo „ lsaquo ‹ rsaquo › bull • euro € ' +
+  'trade ™ larr ← uarr ↑ rarr → darr ↓ harr ↔ minus − infin ∞ ne ≠ le ≤ ge ≥ asymp ≈ radic √ sum ∑ prod ∏ part ∂ int ∫ alpha α beta β ' +
+  'gamma γ delta δ epsilon ε lambda λ mu μ pi π sigma σ phi φ omega ω Delta Δ Sigma Σ Omega Ω dagger † permil ‰ prime ′ Prime ″ check ✓ ' +
+  'hearts ♥ star ☆ OElig Œ oelig œ Scaron Š scaron š'
+const entities = new Map<string, string>(latin.split(' ').map((name, index) => [name, String.fromCharCode(160 + index)]))
+for (const [, name = '', character = ''] of others.matchAll(/(\w+) (\S)/g)) entities.set(name, character)
+
+function decodeEntities(text: string): string {
+  if (!text.includes('&')) return text
+  return text.replace(/&(?:#x([\da-f]{1,6})|#(\d{1,7})|([a-z][a-z\d]{1,30}));?/gi, (whole, hex: string, decimal: string, name: string) =>
+    name === undefined ? characterOf(hex === undefined ? Number(decimal) : Number.parseInt(hex, 16)) : (entities.get(name) ?? whole),
+  )
+}
+
+/** What windows-1252 has at 0x80 to 0x9f. */
+const windows1252 = '€\x81‚ƒ„…†‡ˆ‰Š‹Œ\x8dŽ\x8f\x90‘’“”•–—˜™š›œ\x9džŸ'
+
+function characterOf(code: number): string {
+  // Written by people who took windows-1252 for Unicode; HTML reads it their way.
+  if (code >= 0x80 && code <= 0x9f) return windows1252.charAt(code - 0x80)
+  return code === 0 || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff) ? '\ufffd' : String.fromCodePoint(code)
+}

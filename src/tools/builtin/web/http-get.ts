@@ -1,0 +1,204 @@
+import type { LookupAddress } from 'node:dns'
+import { lookup } from 'node:dns/promises'
+import { type IncomingMessage, request as requestHttp } from 'node:http'
+import { request as requestHttps } from 'node:https'
+import { isIP, type LookupFunction } from 'node:net'
+import { pipeline, type Readable } from 'node:stream'
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
+import { show, ToolloopError } from '../../../core/errors.ts'
+import { networkWords } from '../../describe-network-error.ts'
+import type { AddressRule } from './public-address.ts'
+
+export interface GetOptions {
+  url: string
+  /** Default: what a page may be. */
+  headers?: Readonly<Record<string, string>>
+  /** Most bytes of the body to read, unpacked. */
+  maxBytes: number
+  /** Whether a body of this content type is worth reading. */
+  wants(contentType: string): boolean
+  /** Which addresses may be connected to. */
+  rule: AddressRule
+  /** Finds the addresses of a host. Default: the system's resolver. */
+  resolveHost?: (host: string) => Promise<LookupAddress[]>
+  signal: AbortSignal
+}
+
+export interface HttpAnswer {
+  /** Where the last redirect led. */
+  url: string
+  status: number
+  /** As sent; `''` when none was. */
+  contentType: string
+  /** Where a redirect leads that was not followed. */
+  location?: string
+  /** Undefined when the content type was not wanted. */
+  body?: Buffer
+  /** The body's length as announced, if it was. */
+  announcedBytes?: number
+  truncated: boolean
+}
+
+const mostRedirects = 5
+const redirectStatuses = new Set([301, 302, 303, 307, 308])
+const accept = 'text/html, application/xhtml+xml, application/json;q=0.9, text/*;q=0.9, application/xml;q=0.8, */*;q=0.1'
+
+/**
+ * One GET, redirects followed. Every host on the way is held against `rule` by the very addresses that are then connected to: a
+ * name is resolved once, by the lookup the socket uses, so that it can't answer one thing to the check and another to the socket.
+ * Proxies set in the environment are not used. Throws `invalid_arguments`, `tool_denied` or `tool_failed`, or the signal's reason.
+ */
+export async function get(options: GetOptions): Promise<HttpAnswer> {
+  let url = checkUrl(options.url, options)
+  for (let redirects = 0; ; redirects++) {
+    const { response, close } = await send(url, options)
+    try {
+      const { statusCode: status = 0, headers } = response
+      if (!redirectStatuses.has(status) || headers.location === undefined) return await answer(url, status, response, options)
+      if (redirects === mostRedirects) {
+        throw new ToolloopError('tool_failed', `${show(options.url)} was redirected more than ${mostRedirects} times`)
+      }
+      url = checkUrl(headers.location, options, url)
+    } finally {
+      close()
+    }
+  }
+}
+
+/** One request of any method, as `get` makes them, but redirects are not followed. */
+export async function requestOnce(options: GetOptions & { method: string; body?: string }): Promise<HttpAnswer> {
+  const url = checkUrl(options.url, options)
+  const { response, close } = await send(url, options)
+  try {
+    return await answer(url, response.statusCode ?? 0, response, options)
+  } finally {
+    close()
+  }
+}
+
+/** Refuses what must not be asked for. Addresses behind names are checked when they are known: in `guardedLookup`. */
+function checkUrl(text: string, { rule }: GetOptions, base?: URL): URL {
+  const where = base === undefined ? '`url`' : `the redirect from ${show(base.href)}`
+  if (!URL.canParse(text, base?.href))
+    throw new ToolloopError('invalid_arguments', `Expected ${where} to be an absolute URL, got ${show(text)}`)
+  const url = new URL(text, base)
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') {
+    throw new ToolloopError('invalid_arguments', `Expected ${where} to be an http or https URL, got ${show(text)}`)
+  }
+  if (url.username !== '' || url.password !== '') {
+    throw new ToolloopError('invalid_arguments', `Expected ${where} to be a URL without a user name or password in it`)
+  }
+  // A host that is an address is never looked up. By now it is in its usual form, however it was written: 0x7f.1, 2130706433, ①②⑦.1.
+  const host = hostOf(url)
+  if (isIP(host) !== 0 && !rule.allows(host)) throw privateAddress(host)
+  return url
+}
+
+function hostOf(url: URL): string {
+  return url.hostname.replace(/^\[|\]$/g, '')
+}
+
+/** The address itself is not told: it may be of this network. */
+function privateAddress(host: string): ToolloopError {
+  return new ToolloopError(
+    'tool_denied',
+    `Expected a host on the public internet, got ${show(host)}, which has a private or reserved address`,
+  )
+}
+
+function send(
+  url: URL,
+  { rule, resolveHost, signal, headers = { accept }, method = 'GET', body }: GetOptions & { method?: string; body?: string },
+): Promise<{ response: IncomingMessage; close(): void }> {
+  const request = (url.protocol === 'https:' ? requestHttps : requestHttp)(url, {
+    // No shared agent: no connection is kept, and no proxy taken from the environment.
+    agent: false,
+    method,
+    signal,
+    lookup: guardedLookup(resolveHost ?? ((host) => lookup(host, { all: true })), rule),
+    headers: { 'accept-encoding': 'gzip, br', 'user-agent': 'toolloop', ...headers },
+  })
+  const close = () => void request.destroy()
+  return new Promise((resolve, reject) => {
+    request.on('response', (response) => resolve({ response, close }))
+    // Stays for as long as the request lives: a late error without a listener would end the process.
+    request.on('error', (error) => reject(networkProblem(error, url, signal)))
+    request.end(body)
+  })
+}
+
+function guardedLookup(resolveHost: (host: string) => Promise<LookupAddress[]>, rule: AddressRule): LookupFunction {
+  return (host, { all, family }, callback) => {
+    const find = async () => {
+      const addresses = (await resolveHost(host)).filter((found) => (family === 4 || family === 6 ? found.family === family : true))
+      // One private address among public ones is refused too: nobody has that by chance.
+      if (!addresses.every(({ address }) => rule.allows(address))) throw privateAddress(host)
+      const [first] = addresses
+      if (first === undefined) throw new ToolloopError('tool_failed', `The host ${show(host)} has no address`)
+      return { addresses, first }
+    }
+    find().then(
+      ({ addresses, first }) => (all ? callback(null, addresses) : callback(null, first.address, first.family)),
+      (error) => callback(error, ''),
+    )
+  }
+}
+
+async function answer(url: URL, status: number, response: IncomingMessage, options: GetOptions): Promise<HttpAnswer> {
+  const contentType = response.headers['content-type'] ?? ''
+  const length = Number(response.headers['content-length'] ?? Number.NaN)
+  const { location } = response.headers
+  const head = {
+    url: url.href,
+    status,
+    contentType,
+    ...(location === undefined ? {} : { location }),
+    ...(Number.isSafeInteger(length) ? { announcedBytes: length } : {}),
+  }
+  if (!options.wants(contentType)) return { ...head, truncated: false }
+  try {
+    return { ...head, ...(await readBody(unpack(response, url), options.maxBytes)) }
+  } catch (error) {
+    throw networkProblem(error, url, options.signal)
+  }
+}
+
+/** At most `maxBytes`; leaving the loop ends the stream, so that an endless or bomb-like body costs no more than that. */
+async function readBody(stream: Readable, maxBytes: number): Promise<{ body: Buffer; truncated: boolean }> {
+  const chunks: Buffer[] = []
+  let left = maxBytes
+  let truncated = false
+  for await (const chunk of stream) {
+    if (!Buffer.isBuffer(chunk)) continue
+    chunks.push(chunk.subarray(0, left))
+    truncated = chunk.length > left
+    left -= Math.min(chunk.length, left)
+    if (truncated) break
+  }
+  return { body: Buffer.concat(chunks), truncated }
+}
+
+function unpack(response: IncomingMessage, url: URL): Readable {
+  const encoding = (response.headers['content-encoding'] ?? '').trim().toLowerCase()
+  if (encoding === '' || encoding === 'identity') return response
+  const decoder = decoders.get(encoding)?.()
+  if (decoder === undefined)
+    throw new ToolloopError('tool_failed', `${show(url.href)} came packed as ${show(encoding)}, which is not supported`)
+  // Errors of either stream come out of the decoder, which is being read.
+  pipeline(response, decoder, () => {})
+  return decoder
+}
+
+const decoders = new Map<string, () => ReturnType<typeof createGunzip> | ReturnType<typeof createBrotliDecompress>>([
+  ['gzip', createGunzip],
+  ['x-gzip', createGunzip],
+  ['deflate', createInflate],
+  ['br', createBrotliDecompress],
+])
+
+/** In words for the model: the system's own messages hold addresses of this network. */
+function networkProblem(error: unknown, url: URL, signal: AbortSignal): unknown {
+  if (signal.aborted) return signal.reason
+  if (ToolloopError.isInstance(error)) return error
+  return new ToolloopError('tool_failed', `Could not fetch ${show(url.href)}: ${networkWords(error)}`, { cause: error })
+}

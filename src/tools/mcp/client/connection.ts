@@ -1,0 +1,177 @@
+import type { Client, Transport } from '@modelcontextprotocol/client'
+import { messageOf } from '../../../core/errors.ts'
+import { ownVersion } from '../../../core/own-package.ts'
+import { httpTransport } from '../transport/http-transport.ts'
+import type { McpClientSdk } from '../transport/load-sdk.ts'
+import { ProcessTransport } from '../transport/process-transport.ts'
+import { type ListedTool, listTools, noTimeoutMs } from './list-tools.ts'
+import type { McpServer } from './server-config.ts'
+import { UnaskedMessages } from './unasked.ts'
+
+/** What a server does that nobody asked it for just now. None of these may throw. */
+export interface ServerEvents {
+  /** The connection is of no more use; called once, and not for a connection closed from here. */
+  onLost(problem: string): void
+  onToolsChanged(): void
+  onStderr(line: string): void
+  onLog(level: string, data: unknown): void
+  /** Something was wrong that the connection survives. */
+  onError(error: Error): void
+}
+
+/** A server that has been shaken hands with. */
+export interface Connection {
+  readonly client: Client
+  /** Why it ended by itself; undefined while it hasn't. */
+  readonly problem: string | undefined
+  listTools(signal: AbortSignal, onProblem: (tool: string, problem: string) => void): Promise<ListedTool[]>
+  /** Resolves when nothing of it is left: no process, socket or timer. */
+  close(): Promise<void>
+}
+
+const mostMessageBytes = 10 * 1024 * 1024
+/** How long an HTTP server is given to forget the session. */
+const farewellMs = 1_000
+
+/** Rejects with the signal's reason when that is aborted. Whatever was started for a connection that fails is gone when this rejects. */
+export async function openConnection(sdk: McpClientSdk, server: McpServer, events: ServerEvents, signal: AbortSignal): Promise<Connection> {
+  try {
+    return await open(sdk, server, events, signal, 'legacy')
+  } catch (error) {
+    if (signal.aborted || !isRefusedHandshake(sdk, error)) throw error
+    // Nearly every server takes the handshake; one that doesn't may speak only the protocol that has none, of 2026-07-28.
+    return open(sdk, server, events, signal, 'auto').catch(() => {
+      signal.throwIfAborted()
+      throw error
+    })
+  }
+}
+
+async function open(
+  sdk: McpClientSdk,
+  server: McpServer,
+  events: ServerEvents,
+  signal: AbortSignal,
+  mode: 'legacy' | 'auto',
+): Promise<Connection> {
+  signal.throwIfAborted()
+  let isOver = false
+  const lose = (problem: string) => {
+    if (isOver) return
+    isOver = true
+    events.onLost(problem)
+  }
+  const { transport, problem, farewell, end } = makeTransport(sdk, server, events, lose)
+  const unasked = new UnaskedMessages()
+  // The client keeps this one, and calls it first.
+  transport.onmessage = (message) => {
+    const flood = unasked.received(message)
+    if (flood !== undefined) end(flood)
+  }
+  const send = transport.send.bind(transport)
+  transport.send = (message, options) => {
+    unasked.sent(message)
+    return send(message, options)
+  }
+  const tools = { autoRefresh: false, debounceMs: 0, onChanged: () => events.onToolsChanged() }
+  const client = new sdk.Client({ name: 'toolloop', version: ownVersion() }, { versionNegotiation: { mode }, listChanged: { tools } })
+  // Also from servers that did not announce it.
+  client.setNotificationHandler('notifications/tools/list_changed', () => events.onToolsChanged())
+  client.setNotificationHandler('notifications/message', ({ params }) => events.onLog(params.level, params.data))
+  client.onerror = (error) => events.onError(error)
+  const aborted = Promise.withResolvers<never>()
+  const abort = () => aborted.reject(signal.reason)
+  signal.addEventListener('abort', abort, { once: true })
+  try {
+    await Promise.race([client.connect(transport, { signal, timeout: noTimeoutMs }), aborted.promise])
+  } catch (error) {
+    isOver = true
+    await transport.close()
+    signal.throwIfAborted()
+    throw problem() === undefined ? error : new Error(problem(), { cause: error })
+  } finally {
+    signal.removeEventListener('abort', abort)
+  }
+  client.onclose = () => lose(problem() ?? 'the connection was closed')
+  return {
+    client,
+    get problem() {
+      return problem()
+    },
+    listTools: (limit, onProblem) => listTools(client, limit, onProblem),
+    close: async () => {
+      isOver = true
+      await farewell()
+      await client.close()
+    },
+  }
+}
+
+interface OpenTransport {
+  transport: Transport
+  problem(): string | undefined
+  /** What a server should be told before it is left. Never rejects. */
+  farewell(): Promise<void>
+  /** Ends a server that is of no use any more, at once. */
+  end(problem: string): void
+}
+
+function makeTransport(sdk: McpClientSdk, server: McpServer, events: ServerEvents, onLost: (problem: string) => void): OpenTransport {
+  if ('url' in server) {
+    const transport = httpTransport(sdk, server, { maxMessageBytes: mostMessageBytes, onLost })
+    let flood: string | undefined
+    const end = (problem: string) => {
+      flood ??= problem
+      onLost(problem)
+      transport.close().catch((error: unknown) => events.onError(new Error(messageOf(error))))
+    }
+    return { transport, problem: () => flood, farewell: () => terminate(transport, events), end }
+  }
+  const { command, args = [], cwd } = server
+  const env = { ...sdk.getDefaultEnvironment(), ...server.env }
+  const farewell = () => Promise.resolve()
+  if (process.platform === 'win32') {
+    // There are no process groups, and programs such as `npx` are scripts, which the SDK knows how to start.
+    const transport = new sdk.StdioClientTransport({
+      command,
+      args: [...args],
+      env,
+      stderr: 'ignore',
+      ...(cwd === undefined ? {} : { cwd }),
+    })
+    const end = (problem: string) => {
+      onLost(problem)
+      transport.close().catch((error: unknown) => events.onError(new Error(messageOf(error))))
+    }
+    return { transport, problem: () => undefined, farewell, end }
+  }
+  const transport = new ProcessTransport({
+    command,
+    args,
+    env,
+    ...(cwd === undefined ? {} : { cwd }),
+    maxMessageBytes: mostMessageBytes,
+    parse: (line) => sdk.deserializeMessage(line),
+    onStderr: (line) => events.onStderr(line),
+  })
+  return { transport, problem: () => transport.problem, farewell, end: (problem) => transport.end(problem) }
+}
+
+async function terminate(transport: { terminateSession(): Promise<void> }, events: ServerEvents): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const enough = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, farewellMs)
+  })
+  const ended = transport.terminateSession().catch((error: unknown) => events.onError(new Error(messageOf(error))))
+  try {
+    await Promise.race([ended, enough])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** The server answered, but not to this handshake: it knows no such method, or none of the protocol's versions that have it. */
+function isRefusedHandshake(sdk: McpClientSdk, error: unknown): boolean {
+  if (error instanceof sdk.ProtocolError) return true
+  return error instanceof sdk.SdkHttpError && error.status === 400
+}

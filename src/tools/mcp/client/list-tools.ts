@@ -1,0 +1,79 @@
+import type { Client } from '@modelcontextprotocol/client'
+import type { StandardSchemaV1 } from '@standard-schema/spec'
+import { clip, messageOf } from '../../../core/errors.ts'
+import { isJsonObject, type JsonObject } from '../../../core/messages.ts'
+import { compileUntrusted } from '../../schema/schema.ts'
+import { Pauses } from '../../yield-to-event-loop.ts'
+import { type DescribedTool, fingerprintOf } from './fingerprint.ts'
+
+/** A tool as its server describes it, found usable. */
+export interface ListedTool extends DescribedTool {
+  fingerprint: string
+}
+
+/** A server that has more pages than this is not listing tools. */
+const mostPages = 100
+/** Of one description and schema together, as JSON: all of it is sent to the model with every request. */
+const mostCharacters = 256 * 1024
+
+// Not the SDK's schema for the list: one tool that doesn't fit it would take all others with it.
+const anyObject: StandardSchemaV1<unknown, JsonObject> = {
+  '~standard': {
+    version: 1,
+    vendor: 'toolloop',
+    validate: (value) => (isJsonObject(value) ? { value } : { issues: [{ message: 'expected an object' }] }),
+  },
+}
+
+/**
+ * The tools of a server that can be used, in its order. `onProblem` is told of each that can't: it is left out, and the others stay.
+ * Rejects when the server doesn't answer with lists.
+ */
+export async function listTools(
+  client: Client,
+  signal: AbortSignal,
+  onProblem: (tool: string, problem: string) => void,
+): Promise<ListedTool[]> {
+  if (client.getServerCapabilities()?.tools === undefined) return []
+  const tools = new Map<string, ListedTool>()
+  const pauses = new Pauses()
+  let cursor: string | undefined
+  for (let page = 1; page <= mostPages; page++) {
+    const params = cursor === undefined ? {} : { cursor }
+    const result = await client.request({ method: 'tools/list', params }, anyObject, { signal, timeout: noTimeoutMs })
+    if (!Array.isArray(result.tools)) throw new Error('it answered `tools/list` without a list of tools')
+    for (const given of result.tools) {
+      // A server may list more than can be compiled in the time it has, and is not alone here.
+      await pauses.take(signal)
+      const name = isJsonObject(given) && typeof given.name === 'string' ? given.name : ''
+      try {
+        const tool = usable(given)
+        if (tools.has(tool.name)) throw new Error('there is another tool of that name')
+        tools.set(tool.name, tool)
+      } catch (error) {
+        onProblem(clip(name), messageOf(error))
+      }
+    }
+    if (typeof result.nextCursor !== 'string' || result.nextCursor === cursor) return [...tools.values()]
+    cursor = result.nextCursor
+  }
+  throw new Error(`its list of tools has more than ${mostPages} pages`)
+}
+
+/** The SDK's own time limits are put out of the way: a call's and a start's are ours. */
+export const noTimeoutMs: number = 2 ** 31 - 1
+
+function usable(given: unknown): ListedTool {
+  if (!isJsonObject(given)) throw new Error('it is not an object')
+  const { name, title, description = title ?? '', inputSchema, annotations } = given
+  if (typeof name !== 'string' || name === '') throw new Error('it has no name')
+  if (typeof description !== 'string') throw new Error('its description is not a text')
+  if (!isJsonObject(inputSchema)) throw new Error('its `inputSchema` is not an object')
+  if (inputSchema.type !== undefined && inputSchema.type !== 'object') throw new Error('its `inputSchema` is not one of an object')
+  if (JSON.stringify([name, description, inputSchema]).length > mostCharacters) {
+    throw new Error(`its description and schema have more than ${mostCharacters} characters`)
+  }
+  compileUntrusted(inputSchema, name)
+  const tool = { name, description, inputSchema, annotations: isJsonObject(annotations) ? annotations : {} }
+  return { ...tool, fingerprint: fingerprintOf(tool) }
+}

@@ -1,0 +1,105 @@
+import { InvalidOptionError } from '../../../core/errors.ts'
+import { checkOptionNames, type OptionNames } from '../../../core/option-names.ts'
+import type { ToolEffect } from '../../tool.ts'
+
+/** What can be set for every MCP server, however it is reached. */
+export interface McpServerOptions {
+  /** Stands before each of its tools' names, with `__` in between. Default: the server's name. `''`: nothing stands there. */
+  prefix?: string
+  /** The tools to take, by the server's names for them. Default: all. */
+  tools?: readonly string[]
+  /** Which calls need an approval: all, none, or those of the tools named. Default: of tools that the server itself calls destructive. */
+  approval?: boolean | readonly string[]
+  /** What its tools do to the world, by the server's names for them. Default: `'unsafe'`, or what its annotations say, if they are trusted. */
+  effects?: Readonly<Record<string, ToolEffect>>
+  /**
+   * Believes the server that a tool only reads or may be repeated. Default false: these are hints, and a server may lie
+   * (https://modelcontextprotocol.io/specification/2025-11-25/server/tools#tool).
+   */
+  trustAnnotations?: boolean
+  /** For starting it, the handshake and the list of its tools, in milliseconds. Default 30,000. */
+  startTimeoutMs?: number
+  /** Time limit of one call in milliseconds. Default: the run's. */
+  toolTimeoutMs?: number
+  /** True: when it can't be started, the others work without it, and it is tried again in the background. Default false. */
+  optional?: boolean
+}
+
+/** A server that is a program on this machine, spoken to over its standard input and output. */
+export interface McpCommand extends McpServerOptions {
+  command: string
+  args?: readonly string[]
+  /** Added to the few variables it inherits: HOME, LOGNAME, PATH, SHELL, TERM and USER; nothing else of this process's environment. */
+  env?: Readonly<Record<string, string>>
+  /** Default: the current folder. */
+  cwd?: string
+}
+
+/** A server at a web address, spoken to over streamable HTTP. */
+export interface McpUrl extends McpServerOptions {
+  url: string | URL
+  /** Sent with every request. A function is asked for each, so that a token can be renewed; what it throws fails that request. */
+  headers?: Readonly<Record<string, string>> | (() => Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>>)
+  /** Default: the global `fetch`. */
+  fetch?: (url: string | URL, init?: RequestInit) => Promise<Response>
+}
+
+/** An MCP server: a program to start, or an address. */
+export type McpServer = McpCommand | McpUrl
+
+const optionNames: OptionNames<McpServerOptions> = {
+  prefix: true,
+  tools: true,
+  approval: true,
+  effects: true,
+  trustAnnotations: true,
+  startTimeoutMs: true,
+  toolTimeoutMs: true,
+  optional: true,
+}
+const commandNames: OptionNames<McpCommand> = { ...optionNames, command: true, args: true, env: true, cwd: true }
+const urlNames: OptionNames<McpUrl> = { ...optionNames, url: true, headers: true, fetch: true }
+
+/** Throws `invalid_option` for a configuration that can't be meant. */
+export function checkServer(name: string, server: McpServer): void {
+  const at = `servers.${name}`
+  const expect = (holds: boolean, key: string, expected: string, got: unknown) => {
+    if (!holds) throw new InvalidOptionError(key === '' ? at : `${at}.${key}`, expected, got)
+  }
+  expect(typeof server === 'object' && server !== null, '', 'a mapping with `command` or `url`', server)
+  if ('command' in server) {
+    const { command, args, env, cwd } = server
+    expect(!('url' in server), '', 'a mapping with one of `command` and `url`', 'both')
+    checkOptionNames(server, commandNames, 'an MCP server with a `command`', at)
+    expect(typeof command === 'string' && command !== '', 'command', 'the name or path of a program', command)
+    expect(args === undefined || isTexts(args), 'args', 'a list of texts', args)
+    expect(env === undefined || isTexts(Object.values(env)), 'env', 'a mapping of texts', 'another value')
+    expect(cwd === undefined || typeof cwd === 'string', 'cwd', 'a folder', cwd)
+  } else {
+    expect('url' in server, '', 'a mapping with `command` or `url`', Object.keys(server))
+    checkOptionNames(server, urlNames, 'an MCP server with a `url`', at)
+    // What is not a URL may still hold a key: it is not shown.
+    expect(isWebAddress(server.url), 'url', 'an http or https URL', 'another value')
+    const { headers } = server
+    const isHeaders = headers === undefined || typeof headers === 'function' || isTexts(Object.values(headers))
+    expect(isHeaders, 'headers', 'a mapping of texts, or a function that returns one', 'another value')
+  }
+  const { prefix, tools, approval, startTimeoutMs, toolTimeoutMs, effects } = server
+  expect(prefix === undefined || typeof prefix === 'string', 'prefix', 'a text', prefix)
+  expect(tools === undefined || isTexts(tools), 'tools', 'a list of names', tools)
+  expect(approval === undefined || typeof approval === 'boolean' || isTexts(approval), 'approval', 'a boolean or a list of names', approval)
+  for (const [key, value] of Object.entries({ startTimeoutMs, toolTimeoutMs })) {
+    expect(value === undefined || (typeof value === 'number' && value > 0), key, 'a number of milliseconds > 0', value)
+  }
+  for (const [tool, effect] of Object.entries(effects ?? {})) {
+    expect(['read', 'idempotent', 'unsafe'].includes(effect), `effects.${tool}`, "'read', 'idempotent' or 'unsafe'", effect)
+  }
+}
+
+function isTexts(value: unknown): boolean {
+  return Array.isArray(value) && value.every((item) => typeof item === 'string')
+}
+
+function isWebAddress(url: unknown): boolean {
+  return (typeof url === 'string' || url instanceof URL) && URL.canParse(String(url)) && /^https?:$/.test(new URL(url).protocol)
+}

@@ -1,0 +1,319 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { clip, messageOf, ToolloopError } from '../../../core/errors.ts'
+import { type Logger, redactText, secretTexts } from '../../../core/logger.ts'
+import type { JsonObject } from '../../../core/messages.ts'
+import { networkWords } from '../../describe-network-error.ts'
+import type { ToolContext } from '../../tool.ts'
+import { withCallStream } from '../transport/http-transport.ts'
+import type { McpClientSdk } from '../transport/load-sdk.ts'
+import { failureText, type McpToolResult, readCallResult } from './call-result.ts'
+import { type Connection, openConnection, type ServerEvents } from './connection.ts'
+import { type ListedTool, noTimeoutMs } from './list-tools.ts'
+import type { McpServer } from './server-config.ts'
+
+/** `down`: it ended or can't be reached, and is tried again; its tools stay, and say so. */
+export type McpServerState = 'starting' | 'ready' | 'down' | 'closed'
+
+const defaultStartTimeoutMs = 30_000
+const firstRestartMs = 500
+const longestRestartMs = 30_000
+/** Between two lists of a server whose tools keep changing. */
+const refreshPauseMs = 250
+/** A server that has been up for so long has not failed again, but anew. */
+const steadyMs = 60_000
+
+/** One server: started, kept running, called, and closed. */
+export class ServerLink {
+  readonly name: string
+  readonly server: McpServer
+  readonly #sdk: McpClientSdk
+  readonly #logger: Logger
+  readonly #secrets: string[]
+  readonly #onChange: () => void
+  readonly #closing = new AbortController()
+  #connection: Connection | undefined
+  #connecting: Promise<void> | undefined
+  /** The end of the connection before. */
+  #leaving: Promise<void> = Promise.resolve()
+  #state: McpServerState = 'starting'
+  #problem: string | undefined
+  /** The last line of its standard error: for logs and whoever has configured it, not for a model. */
+  #lastWords: string | undefined
+  #tools: readonly ListedTool[] = []
+  #upSince = 0
+  #failures = 0
+  #restart: NodeJS.Timeout | undefined
+  #refreshing = false
+  #isStale = false
+
+  /** `onChange` is called when the tools are others than before, and when the state has changed. */
+  constructor(name: string, server: McpServer, { sdk, logger, onChange }: { sdk: McpClientSdk; logger: Logger; onChange: () => void }) {
+    this.name = name
+    this.server = server
+    this.#sdk = sdk
+    this.#logger = logger
+    this.#onChange = onChange
+    this.#secrets = secretsOf(server)
+  }
+
+  get state(): McpServerState {
+    return this.#state
+  }
+
+  /** What is wrong with it, for logs and people. */
+  get problem(): string | undefined {
+    return this.#state === 'down' ? this.#problem : undefined
+  }
+
+  /** As it listed them last. */
+  get tools(): readonly ListedTool[] {
+    return this.#tools
+  }
+
+  /** Rejects with `mcp_server_failed` when it can't be started; one that is optional is then tried again in the background. */
+  async start(signal: AbortSignal): Promise<void> {
+    try {
+      await this.#connect(signal)
+    } catch (error) {
+      if (!this.server.optional || signal.aborted || this.#closing.signal.aborted) throw error
+      this.#fallDown()
+    }
+  }
+
+  async call(tool: ListedTool, args: JsonObject, { signal, progress }: Pick<ToolContext, 'signal' | 'progress'>): Promise<McpToolResult> {
+    const connection = this.#connection
+    if (connection === undefined) throw this.#failed(`is not running (${this.#problem ?? 'closed'}). ${this.#outlook()}`)
+    const request = { name: tool.name, arguments: args }
+    const options = {
+      signal,
+      timeout: noTimeoutMs,
+      onprogress: (update: { progress: number; total?: number; message?: string }) => progress({ ...update }),
+      toolDefinition: { name: tool.name, inputSchema: { ...tool.inputSchema, type: 'object' as const } },
+    }
+    try {
+      const result = await withCallStream(streamEnded, () => connection.client.callTool(request, options))
+      if (result.isError) throw new ToolloopError('tool_failed', this.#clean(failureText(result)))
+      return readCallResult(result)
+    } catch (error) {
+      signal.throwIfAborted()
+      throw ToolloopError.isInstance(error) ? error : this.#callFailure(error, connection)
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#state = 'closed'
+    this.#closing.abort(new Error('closed'))
+    clearTimeout(this.#restart)
+    const connection = this.#connection
+    this.#connection = undefined
+    await Promise.allSettled([connection?.close(), this.#connecting, this.#leaving])
+  }
+
+  #connect(signal?: AbortSignal): Promise<void> {
+    this.#connecting = this.#open(signal).finally(() => {
+      this.#connecting = undefined
+    })
+    return this.#connecting
+  }
+
+  async #open(signal: AbortSignal | undefined): Promise<void> {
+    const { startTimeoutMs = defaultStartTimeoutMs } = this.server
+    this.#lastWords = undefined
+    const late = () => new Error(`it was not ready within ${startTimeoutMs} ms`)
+    const signals = [this.#closing.signal, ...(signal === undefined ? [] : [signal])]
+    let connection: Connection | undefined
+    let problem: string | undefined
+    const events = this.#events((lost) => {
+      problem = lost
+      if (connection !== undefined && this.#connection === connection) this.#lose(lost)
+    })
+    try {
+      const tools = await within(startTimeoutMs, late, signals, async (limit) => {
+        connection = await openConnection(this.#sdk, this.server, events, limit)
+        return connection.listTools(limit, this.#onToolProblem)
+      })
+      if (problem !== undefined) throw new Error(problem)
+      this.#closing.signal.throwIfAborted()
+      this.#connection = connection
+      this.#tools = tools
+    } catch (error) {
+      await connection?.close()
+      signal?.throwIfAborted()
+      this.#problem = problem ?? this.#words(error)
+      const words = this.#lastWords === undefined ? '' : ` (its last words: ${clip(this.#lastWords)})`
+      throw this.#failed(`could not be started: ${this.#problem}${words}`, error, 'mcp_server_failed')
+    }
+    this.#state = 'ready'
+    this.#upSince = performance.now()
+    this.#onChange()
+    // The list may have changed while it was on its way.
+    if (this.#isStale) this.#refresh()
+  }
+
+  #events(onLost: (problem: string) => void): ServerEvents {
+    return {
+      onLost: (problem) => onLost(this.#clean(problem)),
+      onToolsChanged: () => this.#refresh(),
+      onStderr: (line) => {
+        this.#lastWords = this.#clean(line)
+        this.#log('debug', { stderr: this.#lastWords }, 'MCP server wrote to its standard error')
+      },
+      onLog: (level, data) => this.#log('debug', { level, data: this.#clean(JSON.stringify(data) ?? '') }, 'MCP server logged'),
+      onError: (error) => this.#log('debug', { error: this.#clean(messageOf(error)) }, 'MCP server did something unexpected'),
+    }
+  }
+
+  readonly #onToolProblem = (tool: string, problem: string): void => {
+    this.#log('warn', { tool, problem: this.#clean(problem) }, 'a tool of an MCP server is left out: it is not usable')
+  }
+
+  /** Lists the tools anew; once more if they change meanwhile, however often they do. */
+  #refresh(): void {
+    this.#isStale = true
+    if (!this.#refreshing && this.#connection !== undefined) void this.#listAgain(this.#connection)
+  }
+
+  async #listAgain(connection: Connection): Promise<void> {
+    const { startTimeoutMs = defaultStartTimeoutMs } = this.server
+    const late = () => new Error(`it did not list its tools within ${startTimeoutMs} ms`)
+    this.#refreshing = true
+    try {
+      while (this.#isStale && this.#connection === connection) {
+        this.#isStale = false
+        const list = (limit: AbortSignal) => connection.listTools(limit, this.#onToolProblem)
+        const tools = await within(startTimeoutMs, late, [this.#closing.signal], list)
+        if (this.#connection !== connection) return
+        this.#tools = tools
+        this.#onChange()
+        // A server that says so each time it is asked is not to keep us busy.
+        if (this.#isStale) await pause(refreshPauseMs, undefined, { signal: this.#closing.signal, ref: false })
+      }
+    } catch (error) {
+      if (this.#closing.signal.aborted) return
+      this.#log('warn', { error: this.#words(error) }, 'an MCP server did not list its changed tools; those it had before stay')
+    } finally {
+      this.#refreshing = false
+    }
+  }
+
+  /** The connection is of no use any more. */
+  #lose(problem: string): void {
+    const connection = this.#connection
+    if (connection === undefined) return
+    this.#connection = undefined
+    if (performance.now() - this.#upSince > steadyMs) this.#failures = 0
+    this.#leaving = connection.close().catch((error: unknown) => {
+      this.#log('debug', { error: this.#words(error) }, 'the connection to an MCP server was not closed in peace')
+    })
+    this.#problem = problem
+    this.#fallDown()
+  }
+
+  #fallDown(): void {
+    if (this.#closing.signal.aborted) return
+    const delayMs = Math.min(firstRestartMs * 2 ** this.#failures++, longestRestartMs)
+    this.#state = 'down'
+    const words = this.#lastWords === undefined ? {} : { lastWords: this.#lastWords }
+    this.#log('warn', { problem: this.#problem, ...words, restartInMs: delayMs }, 'an MCP server is down')
+    this.#restart = setTimeout(() => void this.#startAgain(), delayMs)
+    // There is nothing to wait for in a process that has nothing else to do.
+    this.#restart.unref()
+    this.#onChange()
+  }
+
+  async #startAgain(): Promise<void> {
+    try {
+      // Not beside what is left of it.
+      await this.#leaving
+      await this.#connect()
+      this.#log('info', {}, 'an MCP server is back')
+    } catch {
+      // What was wrong is in `#problem`, and logged.
+      this.#fallDown()
+    }
+  }
+
+  #callFailure(error: unknown, connection: Connection): ToolloopError {
+    const { ProtocolError, SdkHttpError, SdkError, SdkErrorCode } = this.#sdk
+    const unknown = 'Whether the call took effect is not known.'
+    if (error instanceof ProtocolError) return this.#failed(`refused the call: ${this.#words(error)}`, error)
+    if (error instanceof SdkHttpError) {
+      // It answers, but not to this session: https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#session-management
+      if (error.status === 404) this.#lose('it has forgotten the session')
+      const again = error.status === 404 || (error.status ?? 0) >= 500 ? ` ${this.#outlook()}` : ''
+      return this.#failed(`answered with HTTP status ${error.status ?? 'unknown'}.${again}`, error)
+    }
+    if (error instanceof SdkError && error.code === SdkErrorCode.InvalidResult) {
+      return this.#failed('answered with something that is no result of a tool.', error)
+    }
+    const { problem } = connection
+    if (problem !== undefined)
+      return this.#failed(`stopped during the call (${this.#clean(problem)}). ${unknown} ${this.#outlook()}`, error)
+    const words = this.#words(error)
+    // Over HTTP a connection is lost when a request is.
+    if ('url' in this.server && !(error instanceof SdkError)) this.#lose(words)
+    return this.#failed(`did not answer (${words}). ${unknown} ${this.#outlook()}`, error)
+  }
+
+  #outlook(): string {
+    return this.#closing.signal.aborted ? 'It has been closed.' : 'It is being restarted: try again later, or go on without it.'
+  }
+
+  #failed(what: string, cause?: unknown, code: 'tool_failed' | 'mcp_server_failed' = 'tool_failed'): ToolloopError {
+    return new ToolloopError(code, `The MCP server \`${this.name}\` ${what}`, cause === undefined ? {} : { cause })
+  }
+
+  #words(error: unknown): string {
+    // What `fetch` rejects with says only that it failed; why is in its cause.
+    const cause = error instanceof TypeError && error.message === 'fetch failed' ? error.cause : undefined
+    const isNetwork = cause instanceof Error && 'code' in cause
+    return this.#clean(isNetwork ? networkWords(cause) : messageOf(cause ?? error))
+  }
+
+  #clean(text: string): string {
+    return redactText(text, this.#secrets)
+  }
+
+  #log(level: keyof Logger, fields: object, message: string): void {
+    this.#logger[level]({ server: this.name, ...fields }, message)
+  }
+}
+
+function streamEnded(): Error {
+  return new Error('the connection ended before the answer came')
+}
+
+/** What no log line and no error may quote: what it is given under the names of secrets, and every header but the shortest. */
+function secretsOf(server: McpServer): string[] {
+  if (!('url' in server)) return secretTexts(server.env ?? {}, new Set())
+  const headers = typeof server.headers === 'object' ? Object.values(server.headers) : []
+  const { username, password, searchParams, pathname } = new URL(server.url)
+  // Some services have a key in the path.
+  const keys = pathname.split('/').filter((segment) => segment.length >= 16)
+  // `Bearer x` is known by its `x` too.
+  const texts = [...headers.flatMap((value) => [value, ...value.split(' ')]), username, password, ...searchParams.values(), ...keys]
+  return texts.filter((text) => text.length >= 8)
+}
+
+/** What is longer ends at once. */
+const longestTimerMs = 2 ** 31 - 1
+
+/** Runs `work`, which heeds its signal: aborted when one of `signals` is, or with `late()` when the time is up. Rejects with the reason then. */
+async function within<T>(
+  milliseconds: number,
+  late: () => Error,
+  signals: readonly AbortSignal[],
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const controller = new AbortController()
+  const timer = setTimeout(() => controller.abort(late()), Math.min(milliseconds, longestTimerMs))
+  const limit = AbortSignal.any([controller.signal, ...signals])
+  try {
+    limit.throwIfAborted()
+    return await work(limit)
+  } catch (error) {
+    throw limit.aborted ? limit.reason : error
+  } finally {
+    clearTimeout(timer)
+  }
+}

@@ -1,0 +1,134 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import type { Transport } from '@modelcontextprotocol/client'
+import type { McpUrl } from '../client/server-config.ts'
+import type { McpClientSdk } from './load-sdk.ts'
+
+/** One call on its way, as far as its HTTP request is concerned. */
+interface CallStream {
+  /** Aborted when the call is over, however: its response is not read any further. */
+  signal: AbortSignal
+  /** The server has ended the response. Unless the answer was in it, it will never come. */
+  onEnd(): void
+}
+
+const currentCall = new AsyncLocalStorage<CallStream>()
+
+/** How often a broken stream of notifications is opened again before the connection counts as lost. */
+const mostReopenings = 3
+
+export interface HttpTransportOptions {
+  /** Most bytes of one message. */
+  maxMessageBytes: number
+  /** The stream of the server's own messages broke, and could not be opened again. */
+  onLost(problem: string): void
+}
+
+/** A connection over streamable HTTP (https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#streamable-http). */
+export function httpTransport(
+  sdk: McpClientSdk,
+  server: McpUrl,
+  { maxMessageBytes, onLost }: HttpTransportOptions,
+): Transport & HttpSession {
+  /** As the SDK has it, but the request of a call ends with the call: else its response would stay open until the server ends it. */
+  class CallTransport extends sdk.StreamableHTTPClientTransport {
+    override send(...[message, options]: Parameters<InstanceType<McpClientSdk['StreamableHTTPClientTransport']>['send']>): Promise<void> {
+      const call = currentCall.getStore()
+      if (call === undefined || Array.isArray(message) || !('method' in message) || !('id' in message)) return super.send(message, options)
+      return super.send(message, {
+        ...options,
+        requestSignal: options?.requestSignal === undefined ? call.signal : AbortSignal.any([options.requestSignal, call.signal]),
+        onRequestStreamEnd: () => {
+          options?.onRequestStreamEnd?.()
+          call.onEnd()
+        },
+      })
+    }
+  }
+  return new CallTransport(new URL(server.url), {
+    fetch: boundedFetch(server, maxMessageBytes),
+    reconnectionScheduler: (reopen, delay, attempt) => {
+      if (attempt >= mostReopenings) {
+        onLost('its event stream broke')
+        return
+      }
+      const timer = setTimeout(reopen, delay)
+      return () => clearTimeout(timer)
+    },
+  })
+}
+
+interface HttpSession {
+  /** Tells the server that its session may be forgotten. */
+  terminateSession(): Promise<void>
+}
+
+/**
+ * Makes a call whose HTTP request, if it is one of its own, ends with it. Rejects with `ended()` when the server ended the response without an
+ * answer in it.
+ */
+export async function withCallStream<T>(ended: () => Error, call: () => Promise<T>): Promise<T> {
+  const over = new AbortController()
+  const broken = Promise.withResolvers<never>()
+  // An answer at the very end of the stream is still on its way through the promises of the SDK.
+  const onEnd = () => void setImmediate(() => broken.reject(ended()))
+  broken.promise.catch(() => {})
+  try {
+    return await Promise.race([currentCall.run({ signal: over.signal, onEnd }, call), broken.promise])
+  } finally {
+    over.abort()
+  }
+}
+
+function boundedFetch({ headers, fetch: own = fetch }: McpUrl, maxBytes: number): typeof own {
+  return async (url, init) => {
+    const sent = new Headers(init?.headers)
+    const given = typeof headers === 'function' ? await headers() : (headers ?? {})
+    for (const [name, value] of Object.entries(given)) sent.set(name, value)
+    const response = await own(url, { ...init, headers: sent })
+    if (response.body === null) return response
+    const isEvents = /^\s*text\/event-stream/i.test(response.headers.get('content-type') ?? '')
+    const bound = response.ok ? bounded(maxBytes, isEvents) : cutAt(mostProblemBytes)
+    const { status, statusText } = response
+    return new Response(response.body.pipeThrough(bound), { status, statusText, headers: response.headers })
+  }
+}
+
+/** Of what a server says to a status that is none of success: it is read to its end before anything is said of it. */
+const mostProblemBytes = 64 * 1024
+
+type ByteStream = TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>
+
+function cutAt(maxBytes: number): ByteStream {
+  let left = maxBytes
+  return new TransformStream({
+    transform(chunk, controller) {
+      controller.enqueue(chunk.subarray(0, left))
+      left -= chunk.length
+      if (left <= 0) controller.terminate()
+    },
+  })
+}
+
+/** Lets bytes through until there are too many of them: in all, or of events in one. */
+function bounded(maxBytes: number, isEvents: boolean): ByteStream {
+  let bytes = 0
+  /** The end of the chunk before: an empty line may lie between two. */
+  let before = Buffer.alloc(0)
+  return new TransformStream({
+    transform(chunk, controller) {
+      const seen = isEvents ? Buffer.concat([before, chunk]) : before
+      const end = isEvents ? lastEventEnd(seen) : -1
+      bytes = end === -1 ? bytes + chunk.length : seen.length - end
+      before = seen.subarray(-longestLineEnd)
+      if (bytes > maxBytes) controller.error(new Error(`the server sent a message of more than ${maxBytes} bytes`))
+      else controller.enqueue(chunk)
+    },
+  })
+}
+
+const longestLineEnd = 3
+
+/** Where the last empty line is. */
+function lastEventEnd(bytes: Buffer): number {
+  return Math.max(bytes.lastIndexOf('\n\n'), bytes.lastIndexOf('\r\n\r\n'), bytes.lastIndexOf('\r\r'))
+}

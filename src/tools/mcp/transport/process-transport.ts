@@ -1,0 +1,260 @@
+import { type ChildProcessByStdio, spawn } from 'node:child_process'
+import type { Readable, Writable } from 'node:stream'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client'
+import { clip } from '../../../core/errors.ts'
+import { LineReader } from './line-reader.ts'
+
+export interface ProcessTransportOptions {
+  command: string
+  args: readonly string[]
+  /** The whole of its environment. */
+  env: Record<string, string>
+  cwd?: string
+  /** Most bytes of one message. */
+  maxMessageBytes: number
+  /** Makes a message of a line. Throws for what is none. */
+  parse(line: string): JSONRPCMessage
+  /** Takes each line of its standard error. */
+  onStderr(line: string): void
+}
+
+/** What a server may print to its standard output between two messages: a greeting, not a flood. */
+const mostNoiseBytes = 1024 * 1024
+/** How much may wait to be read by it. */
+const mostUnreadBytes = 64 * 1024 * 1024
+/** More notifications at once are left in the pipe until these have been delivered. */
+const mostUnreadMessages = 1_000
+const mostStderrLineBytes = 8 * 1024
+/** How long it is given to end by itself once its input has ended, and again once it was asked to by a signal. */
+const graceMs = 1_000
+/** How long a pipe may stay open, held by something it has left behind, after the server itself is gone. */
+const drainMs = 250
+
+type Child = ChildProcessByStdio<Writable, Readable, Readable>
+
+/**
+ * An MCP server as a child process: messages are lines of its standard input and output. It is the leader of a process group, so that
+ * whatever it starts (`npx` starts a shell, which starts the server) ends with it, and nothing of it outlives this process's own end.
+ * Not for Windows, which has no process groups.
+ */
+export class ProcessTransport implements Transport {
+  onclose?: () => void
+  onerror?: (error: Error) => void
+  onmessage?: Transport['onmessage']
+  readonly #options: ProcessTransportOptions
+  readonly #gone: PromiseWithResolvers<void> = Promise.withResolvers()
+  #child: Child | undefined
+  #closing: Promise<void> | undefined
+  #noiseBytes = 0
+  readonly #unread: JSONRPCMessage[] = []
+  #isDelivering = false
+  #delivered: Promise<void> = Promise.resolve()
+  #problem: string | undefined
+
+  constructor(options: ProcessTransportOptions) {
+    this.#options = options
+  }
+
+  /** Why it is no longer there; undefined while it is, and when it was closed from here. */
+  get problem(): string | undefined {
+    return this.#problem
+  }
+
+  start(): Promise<void> {
+    const { command, args, env, cwd, maxMessageBytes, onStderr } = this.#options
+    const options = { env, detached: true, ...(cwd === undefined ? {} : { cwd }) }
+    const child: Child = spawn(command, args, { ...options, stdio: ['pipe', 'pipe', 'pipe'] })
+    this.#child = child
+    const messages = new LineReader(
+      maxMessageBytes,
+      (line) => this.#read(line),
+      () => this.end(`it sent a message of more than ${maxMessageBytes} bytes`),
+    )
+    child.stdout.on('data', (chunk: Buffer) => messages.push(chunk))
+    const words = new LineReader(
+      mostStderrLineBytes,
+      (line) => {
+        if (line.trim() !== '') onStderr(line)
+      },
+      () => onStderr(`(a line of more than ${mostStderrLineBytes} bytes)`),
+    )
+    child.stderr.on('data', (chunk: Buffer) => words.push(chunk))
+    // What is written to a server that has just ended: its end is told by `exit`.
+    for (const stream of [child.stdin, child.stdout, child.stderr]) stream.on('error', (error: Error) => this.onerror?.(error))
+    child.on('exit', (code, signal) => this.#ended(child, code === null ? `it was ended by ${signal}` : `it exited with code ${code}`))
+    return new Promise((resolve, reject) => {
+      child.once('spawn', () => {
+        killAtExit.add(child)
+        resolve()
+      })
+      child.on('error', (error: NodeJS.ErrnoException) => {
+        if (child.pid !== undefined) return this.onerror?.(error)
+        this.#problem ??= startProblem(error, this.#options)
+        this.#gone.resolve()
+        reject(new Error(this.#problem, { cause: error }))
+      })
+    })
+  }
+
+  send(message: JSONRPCMessage): Promise<void> {
+    const stdin = this.#child?.stdin
+    if (stdin === undefined || !stdin.writable) return Promise.reject(new Error('the server is not running'))
+    // What it asks is answered, also if it asks without end and never reads the answers.
+    if (stdin.writableLength > mostUnreadBytes) this.end(`it has left more than ${mostUnreadBytes} bytes unread`)
+    return new Promise((resolve, reject) => {
+      stdin.write(`${JSON.stringify(message)}\n`, async (error) => {
+        if (!error) return resolve()
+        // It reads no more because it is ending: how it ends says more than that it does not read.
+        await settlesWithin(graceMs, this.#gone.promise)
+        reject(error)
+      })
+    })
+  }
+
+  /** Ends its input, then asks it to end, then ends it. Resolves when it and everything it started is gone. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  async #close(): Promise<void> {
+    const child = this.#child
+    if (child?.pid === undefined) return
+    child.stdin.end()
+    for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
+      if (await settlesWithin(graceMs, this.#gone.promise)) return
+      killGroup(child, signal)
+    }
+    await this.#gone.promise
+  }
+
+  #read(line: string): void {
+    if (this.#problem !== undefined) return
+    const message = this.#parse(line)
+    if (message !== undefined) {
+      this.#noiseBytes = 0
+      this.#unread.push(message)
+      if (!this.#isDelivering) this.#delivered = this.#deliver()
+      return
+    }
+    if (this.#noiseBytes === 0) this.onerror?.(new Error(`it printed what is no message: ${clip(line)}`))
+    this.#noiseBytes += line.length + 1
+    if (this.#noiseBytes > mostNoiseBytes) this.end(`it printed more than ${mostNoiseBytes} bytes that are no message`)
+  }
+
+  /**
+   * One after another, a notification given the time to be taken note of: the SDK does that a moment later, but takes an answer at once, and then
+   * has no ear any more for the progress of its request that came right before.
+   */
+  async #deliver(): Promise<void> {
+    this.#isDelivering = true
+    for (let message = this.#unread.shift(); message !== undefined; message = this.#unread.shift()) {
+      try {
+        this.onmessage?.(message)
+      } catch (error) {
+        this.onerror?.(error instanceof Error ? error : new Error(String(error)))
+      }
+      if ('id' in message) continue
+      if (this.#unread.length > mostUnreadMessages) this.#child?.stdout.pause()
+      await nextTurn()
+    }
+    this.#isDelivering = false
+    this.#child?.stdout.resume()
+  }
+
+  #parse(line: string): JSONRPCMessage | undefined {
+    // Most of what is no message is seen at once, which counts when there is much of it.
+    if (!line.trimStart().startsWith('{')) return undefined
+    try {
+      return this.#options.parse(line)
+    } catch {
+      return refusedAnswer(line)
+    }
+  }
+
+  /** Ends it at once: it can't be spoken with any more, and might go on for ever. What it has sent and nobody has read is dropped. */
+  end(problem: string): void {
+    if (this.#child === undefined || this.#problem !== undefined) return
+    this.#problem = problem
+    this.#unread.length = 0
+    this.#child.stdout.destroy()
+    killGroup(this.#child, 'SIGKILL')
+  }
+
+  #ended(child: Child, how: string): void {
+    if (this.#closing === undefined) this.#problem ??= how
+    // Whatever it started.
+    killGroup(child, 'SIGKILL')
+    const destroy = () => {
+      for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy()
+    }
+    const late = setTimeout(destroy, drainMs)
+    child.once('close', async () => {
+      clearTimeout(late)
+      destroy()
+      killAtExit.delete(child)
+      // Its last words may be an answer.
+      await this.#delivered
+      this.#gone.resolve()
+      this.onclose?.()
+    })
+  }
+}
+
+/** For a line that is no message, but says which request it is to answer: that request would else wait for ever. */
+function refusedAnswer(line: string): JSONRPCMessage | undefined {
+  try {
+    const { id, method }: Record<string, unknown> = JSON.parse(line)
+    if (method !== undefined || (typeof id !== 'number' && typeof id !== 'string')) return undefined
+    return { jsonrpc: '2.0', id, error: { code: internalError, message: 'the server answered with something that is no response' } }
+  } catch {
+    return undefined // Not even JSON.
+  }
+}
+
+/** https://www.jsonrpc.org/specification#error_object */
+const internalError = -32603
+
+function startProblem({ code, message }: NodeJS.ErrnoException, { command, cwd }: ProcessTransportOptions): string {
+  if (code !== 'ENOENT') return `it could not be started: ${message}`
+  return cwd === undefined ? `there is no program \`${command}\`` : `there is no program \`${command}\`, or no folder ${cwd}`
+}
+
+function killGroup({ pid }: Child, signal: NodeJS.Signals): void {
+  if (pid === undefined) return
+  try {
+    process.kill(-pid, signal)
+  } catch {
+    // Nobody of the group is left.
+  }
+}
+
+/** Ends what is still running when this process does; listens only while there is something. */
+const killAtExit = {
+  running: new Set<Child>(),
+  add(child: Child): void {
+    if (this.running.size === 0) process.on('exit', killAll)
+    this.running.add(child)
+  },
+  delete(child: Child): void {
+    this.running.delete(child)
+    if (this.running.size === 0) process.off('exit', killAll)
+  },
+}
+
+function killAll(): void {
+  for (const child of killAtExit.running) killGroup(child, 'SIGKILL')
+}
+
+async function settlesWithin(milliseconds: number, promise: Promise<void>): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<false>((resolve) => {
+    timer = setTimeout(() => resolve(false), milliseconds)
+  })
+  try {
+    return await Promise.race([promise.then(() => true), late])
+  } finally {
+    clearTimeout(timer)
+  }
+}

@@ -1,0 +1,293 @@
+import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
+import { accessSync, constants, lstatSync, readlinkSync, statSync } from 'node:fs'
+import { delimiter, dirname, resolve } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { messageOf } from '../../../core/errors.ts'
+import { Cgroup, cgroupSettings, findDelegatedCgroup } from './cgroup.ts'
+import { FolderCopy } from './folder-copy.ts'
+import { isFiltered, seccompFilter } from './seccomp-filter.ts'
+
+/** Whether processes can be shut in on this machine, and with what. */
+export type Isolation =
+  | {
+      available: true
+      /** The program that looks for pipes and sockets in folders. */
+      find: string
+      /** Starts a program: shut in, bounded, behind the rest. */
+      start(command: readonly string[], view: View, limits: ProcessLimits): ShutIn
+    }
+  | { available: false; why: string }
+
+/** A process that is shut in. Its standard input, output and error are pipes; it leads a group of its own. */
+export interface ShutIn {
+  child: ChildProcess
+  /** What bounds all of its processes together, where there is such a thing. Whoever started it closes it. */
+  cgroup?: Cgroup
+  /** The first process inside, with which all others end. Undefined if it has not come to that. */
+  first: Promise<FirstProcess | undefined>
+}
+
+/** By its number outside; the namespace tells it from another that gets its number later. */
+export interface FirstProcess {
+  pid: number
+  namespace: string
+}
+
+/** Where a process that is shut in finds things. */
+export const inside = {
+  folder: '/skill',
+  workspace: '/workspace',
+  scratch: '/tmp',
+  node: '/run/node',
+  path: '/usr/local/bin:/usr/bin:/bin',
+}
+
+/** A process without any rights but those everybody has. */
+const nobody = 65_534
+const probeMs = 10_000
+const mebibyte = 1_048_576
+let probed: Promise<Isolation> | undefined
+
+/** Tries it once a process: nothing but trying tells whether a kernel or a container lets namespaces be made. */
+export function findIsolation(): Promise<Isolation> {
+  probed ??= probe()
+  return probed
+}
+
+async function probe(): Promise<Isolation> {
+  if (process.platform !== 'linux') return { available: false, why: `bubblewrap is there for Linux only, this is ${process.platform}` }
+  const { arch } = process
+  if (!isFiltered(arch)) return { available: false, why: `the filter of system calls is there for x64 and arm64 only, this is ${arch}` }
+  const found = { bwrap: findProgram('bwrap'), prlimit: findProgram('prlimit'), nice: findProgram('nice'), find: findProgram('find') }
+  const { bwrap, prlimit, nice, find } = found
+  if (bwrap === undefined || prlimit === undefined || nice === undefined || find === undefined) {
+    const missing = Object.entries(found).flatMap(([name, path]) => (path === undefined ? [`\`${name}\``] : []))
+    return {
+      available: false,
+      why: `${missing.join(' and ')} not found; install bubblewrap and util-linux (apt-get install bubblewrap util-linux)`,
+    }
+  }
+  const bash = findProgram('bash', inside.path)
+  const closing = bash === undefined ? [] : [bash, '-c', closeInherited, 'bash']
+  const startIn = (parent: string | undefined) => (command: readonly string[], view: View, limits: ProcessLimits) => {
+    const hostFolders = view.workspace !== undefined || (view.readable ?? []).length > 0
+    const bounded = [...closing, nice, '-n', '10', prlimit, ...limitArguments(limits), '--', ...command]
+    const cgroup = parent === undefined ? undefined : new Cgroup(parent, cgroupSettings(limits))
+    try {
+      return enter(bwrap, view, seccompFilter(arch, { hostFolders }), bounded, cgroup)
+    } catch (error) {
+      void cgroup?.close()
+      throw error
+    }
+  }
+  const view = { folder: dirname(bwrap), scratchBytes: mebibyte }
+  const limits = { memoryBytes: 256 * mebibyte, processes: 32, seconds: 10, scratchBytes: mebibyte }
+  const tryIn = (parent: string | undefined) => whyItFails(() => startIn(parent)(['/bin/sh', '-c', 'exit 0'], view, limits))
+  const parent = findDelegatedCgroup()
+  if (parent !== undefined && (await tryIn(parent)) === undefined) return { available: true, find, start: startIn(parent) }
+  const problem = await tryIn(undefined)
+  if (problem === undefined) return { available: true, find, start: startIn(undefined) }
+  return {
+    available: false,
+    why: `bubblewrap does not work here (${problem}); it needs version 0.8, user namespaces and seccomp, which a container may have to be allowed`,
+  }
+}
+
+/** What it says when it can't start a program; undefined if it can. */
+async function whyItFails(start: () => ShutIn): Promise<string | undefined> {
+  try {
+    const { child, cgroup } = start()
+    const timer = setTimeout(() => child.kill('SIGKILL'), probeMs)
+    try {
+      child.stdin?.end()
+      child.stdout?.resume()
+      const [said, code] = await Promise.all([child.stderr === null ? '' : text(child.stderr), exitCode(child)])
+      return code === 0 ? undefined : said.trim().split('\n')[0] || `it ended with ${code ?? 'a signal'}`
+    } finally {
+      clearTimeout(timer)
+      await cgroup?.close()
+    }
+  } catch (error) {
+    return messageOf(error).split('\n')[0]
+  }
+}
+
+function exitCode(child: ChildProcess): Promise<number | null> {
+  return new Promise((resolve, reject) => child.on('error', reject).on('close', resolve))
+}
+
+/** Which of its files bubblewrap finds what in: as arguments they could be read from inside. */
+const descriptors = { view: 3, filter: 4, info: 5, firstCopied: 6 }
+
+/** Throws what `spawn` throws. */
+function enter(bwrap: string, view: View, filter: Buffer, command: readonly string[], cgroup: Cgroup | undefined): ShutIn {
+  const copied = typeof view.folder === 'string' ? [] : view.folder.files.map(({ descriptor }) => descriptor)
+  const stdio = [...Array<'pipe'>(descriptors.firstCopied).fill('pipe'), ...copied]
+  const options: SpawnOptions = { cwd: '/', env: {}, detached: true, stdio, ...identity() }
+  const child = spawn(bwrap, ['--args', String(descriptors.view), '--', ...command], options)
+  try {
+    // It reads what it is told before it starts anything.
+    if (child.pid !== undefined) cgroup?.add(child.pid)
+  } catch (error) {
+    child.kill('SIGKILL')
+    throw error
+  }
+  const words = [...viewArguments(view), '--seccomp', String(descriptors.filter), '--info-fd', String(descriptors.info)]
+  write(child, descriptors.view, words.map((word) => `${word}\0`).join(''))
+  write(child, descriptors.filter, filter)
+  return { child, first: firstProcess(child.stdio[descriptors.info]), ...(cgroup === undefined ? {} : { cgroup }) }
+}
+
+function write(child: ChildProcess, descriptor: number, content: string | Buffer): void {
+  const pipe = child.stdio[descriptor]
+  if (pipe == null || !('end' in pipe)) return
+  // What does not start reads nothing. That it did not start is told elsewhere.
+  pipe.on('error', () => {})
+  pipe.end(content)
+}
+
+function firstProcess(info: ChildProcess['stdio'][number] | undefined): Promise<FirstProcess | undefined> {
+  return new Promise((resolve) => {
+    if (info == null || !('read' in info)) return resolve(undefined)
+    let said = ''
+    info.on('data', (chunk: Buffer) => {
+      said += chunk.toString('latin1')
+      const pid = /"child-pid": (\d+)/.exec(said)?.[1]
+      const namespace = /"pid-namespace": (\d+)/.exec(said)?.[1]
+      if (pid !== undefined && namespace !== undefined) resolve({ pid: Number(pid), namespace })
+    })
+    info.on('error', () => resolve(undefined)).on('close', () => resolve(undefined))
+  })
+}
+
+/**
+ * Ends all processes inside. Killing bubblewrap is not enough: what it has just started may not yet have asked to be ended with it, and lives on.
+ */
+export function endSandbox({ pid, namespace }: FirstProcess): void {
+  try {
+    if (readlinkSync(`/proc/${pid}/ns/pid`) === `pid:[${namespace}]`) process.kill(pid, 'SIGKILL')
+  } catch {
+    // It has gone, and its number may be another's.
+  }
+}
+
+/** As whom the process starts: root's own processes escape the limit of their number. */
+export function identity(): { uid?: number; gid?: number } {
+  return process.getuid?.() === 0 ? { uid: nobody, gid: nobody } : {}
+}
+
+/** Absolute, or undefined when it is not on the `PATH`. */
+export function findProgram(name: string, path: string = process.env.PATH ?? ''): string | undefined {
+  return path
+    .split(delimiter)
+    .filter((folder) => folder !== '')
+    .map((folder) => resolve(folder, name))
+    .find(isExecutable)
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK)
+    return statSync(file).isFile()
+  } catch {
+    return false
+  }
+}
+
+interface View {
+  /** Shown read-only as `/skill`: a copy, or a folder of the machine, and then where it lies there can be read in `/proc`. */
+  folder: string | FolderCopy
+  workspace?: { folder: string; writable: boolean }
+  /** Further files and folders that are shown read-only where they are. */
+  readable?: readonly string[]
+  /** The program this process runs on is shown too. Where it lies on the machine can be read in `/proc`. */
+  node?: boolean
+  /** How much may be written to `/tmp`, and to `/dev/shm`: both are memory, and gone with the process. */
+  scratchBytes: number
+  env?: Readonly<Record<string, string>>
+}
+
+/**
+ * What the process sees and is: programs of `/usr`, its folder, an empty `/tmp`; no network, no other processes, no environment, no rights, and
+ * no way to make a world of its own. See https://github.com/containers/bubblewrap.
+ */
+function viewArguments({ folder, workspace, readable = [], node = false, scratchBytes, env = {} }: View): string[] {
+  return [
+    ['--unshare-all', '--unshare-user', '--disable-userns', '--die-with-parent', '--new-session', '--hostname', 'sandbox', '--clearenv'],
+    Object.entries({
+      PATH: inside.path,
+      HOME: inside.scratch,
+      TMPDIR: inside.scratch,
+      LANG: 'C.UTF-8',
+      SKILL_DIR: inside.folder,
+      ...env,
+    }).flatMap(([name, value]) => ['--setenv', name, value]),
+    ['--ro-bind', '/usr', '/usr', ...['/bin', '/sbin', '/lib', '/lib32', '/lib64'].flatMap(systemFolder)],
+    ['--perms', '0755', '--dir', '/etc', '--perms', '0755', '--dir', '/run'],
+    ['/etc/alternatives', '/etc/ld.so.cache', '/etc/localtime'].flatMap((path) => ['--ro-bind-try', path, path]),
+    ['--proc', '/proc', '--dev', '/dev'],
+    // Memory under another name. What has no size may grow to half of the machine's.
+    [inside.scratch, '/dev/shm'].flatMap((path) => ['--perms', '1777', '--size', String(scratchBytes), '--tmpfs', path]),
+    ['--remount-ro', '/dev'],
+    typeof folder === 'string' ? ['--ro-bind', folder, inside.folder] : copyArguments(folder),
+    node ? ['--ro-bind-try', process.execPath, inside.node] : [],
+    readable.flatMap((path) => ['--ro-bind', path, path]),
+    workspace === undefined ? [] : [workspace.writable ? '--bind' : '--ro-bind', workspace.folder, inside.workspace],
+    ['--chdir', workspace === undefined ? inside.folder : inside.workspace, '--remount-ro', '/'],
+  ].flat()
+}
+
+/** Links come last, so that nothing is written through one. */
+function copyArguments({ folders, files, links }: FolderCopy): string[] {
+  const at = (path: string) => `${inside.folder}/${path}`
+  return [
+    ['--perms', '0755', '--size', String(FolderCopy.bytes), '--tmpfs', inside.folder],
+    folders.flatMap((path) => ['--dir', at(path)]),
+    files.flatMap(({ path, isProgram }, index) => {
+      const descriptor = String(descriptors.firstCopied + index)
+      return ['--perms', isProgram ? '0555' : '0444', '--file', descriptor, at(path)]
+    }),
+    links.flatMap(({ path, target }) => ['--symlink', target, at(path)]),
+    ['--remount-ro', inside.folder],
+  ].flat()
+}
+
+/** On most systems a link into `/usr`. */
+function systemFolder(path: string): string[] {
+  try {
+    return lstatSync(path).isSymbolicLink() ? ['--symlink', readlinkSync(path), path] : ['--ro-bind', path, path]
+  } catch {
+    return []
+  }
+}
+
+interface ProcessLimits {
+  memoryBytes: number
+  processes: number
+  /** Of work, on one processor. */
+  seconds: number
+  scratchBytes: number
+  /** The program is Node.js. */
+  node?: boolean
+}
+
+/** Files that whoever started this process has left open to it, and which Node.js does not know of. */
+const closeInherited =
+  'cd /proc/self/fd; for n in *; do [ "$n" -gt 2 ] && eval "exec $n>&-"; done; cd "$OLDPWD"; unset OLDPWD SHLVL; exec "$@"'
+
+/**
+ * Of prlimit, for every process the script starts. Addresses are bounded because memory that processes share counts as nothing else. Node.js
+ * reserves 512 MiB for code, which counts as its data from the start.
+ */
+function limitArguments(limits: ProcessLimits): string[] {
+  const { memoryBytes, node = false } = limits
+  return [
+    `--data=${memoryBytes + (node ? 640 * mebibyte : 0)}`,
+    `--as=${2 * memoryBytes + (node ? 2_048 : 512) * mebibyte}`,
+    `--nproc=${limits.processes}`,
+    `--cpu=${limits.seconds}`,
+    `--fsize=${limits.scratchBytes}`,
+    '--nofile=256',
+    '--core=0',
+  ]
+}

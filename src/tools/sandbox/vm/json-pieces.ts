@@ -1,0 +1,157 @@
+import { Pauses } from '../../yield-to-event-loop.ts'
+
+/**
+ * A value as JSON in pieces, each of which is written and read in a millisecond or two: a whole of 1 MiB may keep a thread busy for a tenth of a
+ * second. Undefined is the empty text.
+ */
+export type JsonPieces =
+  | { json: string }
+  /** Of an array: several items as the JSON of an array of them, or one that is in pieces itself. */
+  | { items: ({ json: string } | { item: JsonPieces })[] }
+  /** Of an object: several entries as the JSON of an object of them, or one that is in pieces itself. */
+  | { entries: ({ json: string } | { key: string; value: JsonPieces })[] }
+
+/** Of one piece, as `weightOf` counts. */
+const mostWeight = 10_000
+/** A character takes about as much less to read than a value. */
+const charactersAValue = 200
+
+/** How many values there are in `value`, long texts counted as several. Counting stops beyond `most`. */
+export function weightOf(value: unknown, most: number = mostWeight): number {
+  const left = [value]
+  let weight = 0
+  while (left.length > 0 && weight <= most) {
+    const next = left.pop()
+    weight += 1
+    if (typeof next === 'string') weight += next.length / charactersAValue
+    if (typeof next !== 'object' || next === null) continue
+    if (Array.isArray(next)) {
+      if (next.length > most - weight) return most + 1
+      for (const item of next) left.push(item)
+      continue
+    }
+    for (const key in next) {
+      weight += key.length / charactersAValue
+      left.push(Reflect.get(next, key))
+      if (left.length > most) return most + 1
+    }
+  }
+  return weight
+}
+
+/**
+ * Writes `value` as `JSON.stringify` does; after each piece it yields how many characters that has. Throws for what leads back to itself, and what is
+ * nested deeper than `deepest`.
+ */
+export function* toPieces(value: unknown, deepest: number, above: ReadonlySet<unknown> = new Set()): Generator<number, JsonPieces> {
+  if (!isSplittable(value) || weightOf(value) <= mostWeight) {
+    const json = JSON.stringify(value) ?? ''
+    yield json.length
+    return { json }
+  }
+  if (above.has(value)) throw new TypeError('A value that leads back to itself is no JSON.')
+  if (above.size >= deepest) throw new RangeError('A value that is nested so deeply is no JSON.')
+  const within = new Set(above).add(value)
+  if (Array.isArray(value)) {
+    const items: Extract<JsonPieces, { items: unknown }>['items'] = []
+    for (const group of grouped(value, (item) => item)) {
+      if (group.large === undefined) {
+        const json = JSON.stringify(group.small)
+        yield json.length
+        items.push({ json })
+      } else items.push({ item: yield* toPieces(group.large, deepest, within) })
+    }
+    return { items }
+  }
+  const entries: Extract<JsonPieces, { entries: unknown }>['entries'] = []
+  for (const group of grouped(Object.entries(value), ([, item]) => item)) {
+    if (group.large === undefined) {
+      const json = JSON.stringify(Object.fromEntries(group.small))
+      yield json.length
+      entries.push({ json })
+    } else {
+      const [key, item] = group.large
+      entries.push({ key, value: yield* toPieces(item, deepest, within) })
+    }
+  }
+  return { entries }
+}
+
+/** What is small in groups of about the weight of a piece, what is larger and can be split by itself. */
+function* grouped<T>(all: readonly T[], contentOf: (one: T) => unknown): Generator<{ small: T[]; large?: T }> {
+  let [small, weight]: [T[], number] = [[], 0]
+  for (const one of all) {
+    const value = contentOf(one)
+    const own = weightOf(value)
+    const isLarge = own > mostWeight && isSplittable(value)
+    if (small.length > 0 && (isLarge || weight + own > mostWeight)) {
+      yield { small }
+      small = []
+      weight = 0
+    }
+    if (isLarge) yield { small: [], large: one }
+    else {
+      small.push(one)
+      weight += own
+    }
+  }
+  if (small.length > 0) yield { small }
+}
+
+/** Arrays and plain objects. What others are as JSON, they say themselves. */
+function isSplittable(value: unknown): value is readonly unknown[] | Readonly<Record<string, unknown>> {
+  if (typeof value !== 'object' || value === null || typeof Reflect.get(value, 'toJSON') === 'function') return false
+  if (Array.isArray(value)) return true
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === null
+}
+
+/** The pieces as one text. */
+export function textOfPieces(pieces: JsonPieces): string {
+  if ('json' in pieces) return pieces.json
+  if ('items' in pieces)
+    return `[${pieces.items.map((part) => ('json' in part ? part.json.slice(1, -1) : textOfPieces(part.item))).join()}]`
+  const inner = pieces.entries.map((part) =>
+    'json' in part ? part.json.slice(1, -1) : `${JSON.stringify(part.key)}:${textOfPieces(part.value)}`,
+  )
+  return `{${inner.filter((text) => text !== '').join()}}`
+}
+
+/** The value that is in pieces, read piece by piece. Rejects with the signal's reason. */
+export async function readPieces(pieces: JsonPieces, pauses: Pauses, signal: AbortSignal): Promise<unknown> {
+  await pauses.take(signal)
+  if ('json' in pieces) return pieces.json === '' ? undefined : JSON.parse(pieces.json)
+  if ('items' in pieces) {
+    const items: unknown[] = []
+    for (const part of pieces.items) {
+      await pauses.take(signal)
+      if ('json' in part) for (const item of JSON.parse(part.json)) items.push(item)
+      else items.push(await readPieces(part.item, pauses, signal))
+    }
+    return items
+  }
+  const object: Record<string, unknown> = {}
+  for (const part of pieces.entries) {
+    await pauses.take(signal)
+    const some =
+      'json' in part ? Object.entries(JSON.parse(part.json)) : [[part.key, await readPieces(part.value, pauses, signal)] as const]
+    for (const [key, value] of some) setOwn(object, key, value)
+  }
+  return object
+}
+
+/** Also `__proto__`, which is a key like any other in JSON. */
+function setOwn(object: Record<string, unknown>, key: string, value: unknown): void {
+  if (key === '__proto__') Object.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true })
+  else object[key] = value
+}
+
+const pauses = new Pauses()
+let last: Promise<unknown> = Promise.resolve()
+
+/** Does work in parts, one after another in this process: what each of many may take at once would be long together. */
+export function inTurn<T>(work: (pauses: Pauses) => Promise<T>): Promise<T> {
+  const done = last.then(() => work(pauses))
+  last = done.catch(() => {}) // Told to whoever asked for it.
+  return done
+}

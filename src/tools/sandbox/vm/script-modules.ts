@@ -1,0 +1,74 @@
+import { readFileSync, realpathSync, statSync } from 'node:fs'
+import * as nodeModule from 'node:module'
+import { dirname, extname, isAbsolute, join, posix, sep } from 'node:path'
+import { clip } from '../../../core/errors.ts'
+import { leadsOutside } from '../../builtin/files/links.ts'
+
+const mostBytes = 1_048_576
+const mostPathCharacters = 4_096
+
+/** The modules a script in the VM may import: its Skill's own files, by relative paths. Errors are worded for the script's author and a model. */
+export class ScriptModules {
+  readonly #folder: string
+  #isSpoiled = false
+
+  constructor(folder: string) {
+    this.#folder = realpathSync(folder)
+  }
+
+  /** What takes types away broke down over a module, and may go on to break down over any other in this thread. */
+  get isSpoiled(): boolean {
+    return this.#isSpoiled
+  }
+
+  /** From the folder, for an import in the module `from`. */
+  resolve(from: string, specifier: string): string {
+    if (/^\.\.?\//.test(specifier) && specifier.length <= mostPathCharacters) return posix.normalize(posix.join(dirname(from), specifier))
+    throw new Error(
+      `"${clip(specifier)}" can't be imported in the VM: it has the Skill's own files alone, by relative paths. ` +
+        'A script that needs Node.js or packages is to be declared with `runtime: node`.',
+    )
+  }
+
+  /** The module's source as JavaScript. */
+  load(path: string): string {
+    const source = this.#read(path)
+    // Parsed in the VM, where `__proto__` is then a key like any other.
+    if (extname(path) === '.json') return `const value = JSON.parse(${JSON.stringify(source)})\nexport { value as default }`
+    return ['.ts', '.mts'].includes(extname(path)) ? this.#withoutTypes(source, path) : source
+  }
+
+  /** Throws for TypeScript that is more than types, such as enums. See https://nodejs.org/api/module.html#modulestriptypescripttypescode-options */
+  #withoutTypes(source: string, path: string): string {
+    const strip: ((code: string) => string) | undefined = nodeModule.stripTypeScriptTypes
+    if (strip === undefined)
+      throw new Error(`"${clip(path)}" is TypeScript, which this version of Node.js can't run here; write it as JavaScript`)
+    try {
+      return strip(source)
+    } catch (error) {
+      if (error instanceof Error && 'code' in error && /_TYPESCRIPT_SYNTAX$/.test(String(error.code))) throw error
+      this.#isSpoiled = true
+      throw new Error(`"${clip(path)}" can't be read as TypeScript; it may be nested too deeply`)
+    }
+  }
+
+  #read(path: string): string {
+    // Refused before the disk is asked, so that nothing is said about what is outside.
+    if (path === '..' || path.startsWith('../') || isAbsolute(path)) throw outside(path)
+    const absolute = join(this.#folder, path)
+    let real: string
+    try {
+      real = realpathSync(absolute)
+    } catch {
+      throw leadsOutside(this.#folder, absolute) ? outside(path) : new Error(`"${clip(path)}" is not there`)
+    }
+    if (!real.startsWith(this.#folder + sep)) throw outside(path)
+    const stats = statSync(real)
+    if (!stats.isFile() || stats.size > mostBytes) throw new Error(`"${clip(path)}" is not a file of at most ${mostBytes} bytes`)
+    return readFileSync(real, 'utf8')
+  }
+}
+
+function outside(path: string): Error {
+  return new Error(`"${clip(path)}" is outside of the Skill's folder`)
+}

@@ -1,0 +1,240 @@
+import { parentPort, workerData } from 'node:worker_threads'
+import { EvalFlags, type JSValueHandle, QuickJS } from 'quickjs-wasi'
+import { messageOf } from '../../../core/errors.ts'
+import { isJsonObject } from '../../../core/messages.ts'
+import { isDeeperThan } from '../../nesting.ts'
+import { type JsonPieces, textOfPieces, toPieces, weightOf } from './json-pieces.ts'
+import { ScriptModules } from './script-modules.ts'
+import { guestSource } from './vm-guest.ts'
+import type { CompiledModule } from './web-assembly.ts'
+
+/** What the thread is started with. */
+export interface VmWorkerData {
+  /** QuickJS, compiled once for all threads. */
+  engine: CompiledModule
+}
+
+/** To the thread: a script to run, or the answer to a call it made. Values go as JSON. */
+export type ToVm =
+  | {
+      kind: 'run'
+      folder: string
+      script: string
+      input: JsonPieces
+      timeoutMs: number
+      memoryBytes: number
+      outputBytes: number
+      /** How many calls of host tools it may make; 0 without such tools. */
+      mostCalls: number
+    }
+  | { kind: 'answer'; call: number; ok: true; value: JsonPieces }
+  | { kind: 'answer'; call: number; ok: false; problem: string }
+
+export type FromVm =
+  /** The first of all. */
+  | { kind: 'ready' }
+  /** `json`: an object of few values. */
+  | { kind: 'call'; call: number; name: string; json: string }
+  | {
+      kind: 'end'
+      /** What was returned, not nested too deeply; or what went wrong in words. */
+      result: { ok: true; value: JsonPieces } | { ok: false; problem: string }
+      output: string
+      overTime: boolean
+      /** The thread may have been damaged: it is not to be used again. */
+      spoiled: boolean
+    }
+
+const mostNameCharacters = 256
+/** Of what goes wrong, in words. */
+const mostProblemCharacters = 2_001
+/** Of the arguments of one call: they are read, checked and written again where everything else waits. */
+const mostCallValues = 10_000
+/** How many times what one call may have all calls may have together. */
+const callsTogether = 4
+const deepestValue = 512
+
+type GuestMemory = { readonly buffer: ArrayBuffer }
+type Run = Extract<ToVm, { kind: 'run' }>
+
+const { engine } = workerData as VmWorkerData
+const send = (message: FromVm) => parentPort?.postMessage(message)
+
+/** One script in a VM of its own. The thread behind it runs one at a time. */
+class GuestRun {
+  readonly #run: Run
+  readonly #deadline: number
+  #vm: QuickJS | undefined
+  #settle: JSValueHandle | undefined
+  #output = ''
+  #calls = 0
+  #callCharacters = 0
+  #waiting = 0
+  #overTime = false
+  #ended = false
+  #modules: ScriptModules | undefined
+
+  constructor(run: Run) {
+    this.#run = run
+    this.#deadline = Date.now() + run.timeoutMs
+  }
+
+  async start(): Promise<void> {
+    try {
+      const { folder, script, memoryBytes, input, outputBytes } = this.#run
+      const modules = new ScriptModules(folder)
+      this.#modules = modules
+      const vm = await QuickJS.create({
+        wasm: engine,
+        memoryLimit: memoryBytes,
+        maxStackSize: 256 * 1024,
+        timezoneOffset: 0,
+        interruptHandler: () => {
+          this.#overTime ||= Date.now() > this.#deadline
+          return this.#overTime
+        },
+        moduleLoader: {
+          normalize: (from: string, specifier: string) => (specifier === script ? script : modules.resolve(from, specifier)),
+          load: (path: string) => modules.load(path),
+        },
+        // The engine's own messages go nowhere: they must not appear among the host's.
+        wasi: (memory: GuestMemory) => ({
+          fd_write: (_fd: number, list: number, count: number, written: number) => skipWritten(memory, list, count, written),
+        }),
+      })
+      this.#vm = vm
+      const begin = vm.evalCode(guestSource, 'toolloop', EvalFlags.TYPE_GLOBAL)
+      this.#settle = vm.callFunction(
+        begin,
+        vm.undefined,
+        vm.newFunction('print', (line) => this.#print(vm, line)),
+        vm.newFunction('callOut', (id, name, json) => this.#callOut(vm, id, name, json)),
+        vm.newFunction('finish', (ok, text) => this.#finish(vm, ok, text)),
+        vm.newString(script),
+        vm.newString(textOfPieces(input)),
+        vm.newNumber(outputBytes),
+      )
+      this.#goOn(vm)
+    } catch (error) {
+      this.#break(error)
+    }
+  }
+
+  answer(answer: Extract<ToVm, { kind: 'answer' }>): void {
+    const [vm, settle] = [this.#vm, this.#settle]
+    if (this.#ended || vm === undefined || settle === undefined) return
+    this.#waiting--
+    try {
+      const text = answer.ok ? textOfPieces(answer.value) : answer.problem
+      vm.callFunction(settle, vm.undefined, vm.newNumber(answer.call), answer.ok ? vm.true : vm.false, vm.newString(text)).dispose()
+      this.#goOn(vm)
+    } catch (error) {
+      this.#break(error)
+    }
+  }
+
+  #goOn(vm: QuickJS): void {
+    vm.executePendingJobs()
+    if (this.#ended || this.#waiting > 0) return
+    this.#fail('The script waits for something that never comes: it has no timers and no events, only `host.call` to wait for.')
+  }
+
+  #print(vm: QuickJS, line: JSValueHandle | undefined): JSValueHandle {
+    const { outputBytes } = this.#run
+    const room = outputBytes - this.#output.length
+    if (room > 0 && line?.isString && lengthOf(line) <= outputBytes) this.#output += `${line.toString().slice(0, room)}\n`
+    return vm.undefined
+  }
+
+  #callOut(vm: QuickJS, id: JSValueHandle | undefined, name: JSValueHandle | undefined, json: JSValueHandle | undefined): JSValueHandle {
+    const { mostCalls, outputBytes } = this.#run
+    if (mostCalls === 0) throw new Error('This script may call no tools of the host.')
+    // A flood of messages would keep the host from its work.
+    if (++this.#calls > mostCalls) throw new Error(`This script may call at most ${mostCalls} tools of the host.`)
+    if (!id?.isNumber || !name?.isString || !json?.isString) throw new Error('Expected a name and arguments.')
+    if (lengthOf(name) > mostNameCharacters) throw new Error(`The name of a tool has at most ${mostNameCharacters} characters.`)
+    if (lengthOf(json) > outputBytes) throw new Error(`The arguments of a call may have at most ${outputBytes} characters of JSON.`)
+    this.#callCharacters += lengthOf(json)
+    if (this.#callCharacters > callsTogether * outputBytes)
+      throw new Error(`The arguments of all calls may have at most ${callsTogether * outputBytes} characters of JSON.`)
+    const [tool, text] = [name.toString(), json.toString()]
+    const args: unknown = JSON.parse(text)
+    if (!isJsonObject(args)) throw new TypeError(`Expected the arguments of \`${tool}\` to be an object`)
+    if (weightOf(args, mostCallValues) > mostCallValues || isDeeperThan(deepestValue, args))
+      throw new Error(`The arguments of a call may hold at most ${mostCallValues} values, nested ${deepestValue} levels deep.`)
+    this.#waiting++
+    send({ kind: 'call', call: id.toNumber(), name: tool, json: text })
+    return vm.undefined
+  }
+
+  #finish(vm: QuickJS, ok: JSValueHandle | undefined, text: JSValueHandle | undefined): JSValueHandle {
+    const { outputBytes } = this.#run
+    const isDone = ok?.toBoolean() === true
+    const characters = text?.isString ? lengthOf(text) : 0
+    // The script's own code may have left it longer than it should be.
+    if (characters > (isDone ? outputBytes : mostProblemCharacters))
+      this.#fail(`The script ended with ${characters} characters; at most ${outputBytes} are allowed.`)
+    else if (!isDone) this.#fail(text?.isString ? text.toString() : '')
+    else this.#return(text?.isString ? text.toString() : '')
+    return vm.undefined
+  }
+
+  #return(json: string): void {
+    const value: unknown = json === '' ? undefined : JSON.parse(json)
+    if (isDeeperThan(deepestValue, value)) {
+      this.#fail(`The script returned something nested deeper than ${deepestValue} levels.`)
+      return
+    }
+    const pieces = toPieces(value, deepestValue)
+    let next = pieces.next()
+    while (next.done !== true) next = pieces.next()
+    this.#end({ ok: true, value: next.value })
+  }
+
+  #fail(problem: string, spoiled = false): void {
+    this.#end({ ok: false, problem: problem.slice(0, mostProblemCharacters) }, spoiled)
+  }
+
+  /** Something left the VM that should not have: the end of its time, of its memory, of the stack of this thread, or a fault of the engine. */
+  #break(error: unknown): void {
+    const spoiled = error instanceof RangeError || (error instanceof Error && error.name === 'RuntimeError')
+    this.#fail(error instanceof RangeError ? 'The script nests too deeply.' : `The script failed: ${messageOf(error)}`, spoiled)
+  }
+
+  #end(result: Extract<FromVm, { kind: 'end' }>['result'], spoiled = false): void {
+    if (this.#ended) return
+    this.#ended = true
+    current = undefined
+    const isSpoiled = spoiled || this.#modules?.isSpoiled === true
+    send({ kind: 'end', result, output: this.#output, overTime: this.#overTime, spoiled: isSpoiled })
+    // Not disposed of: what a script leaves behind would have to be taken apart. The memory goes with the instance.
+    this.#vm = undefined
+    this.#settle = undefined
+  }
+}
+
+/** Of a text that is still in the VM: asked before it is taken out, which a script could make very long. */
+function lengthOf(text: JSValueHandle): number {
+  const length = text.getProp('length')
+  const characters = length.toNumber()
+  length.dispose()
+  return characters
+}
+
+/** Tells the writer that everything was written. */
+function skipWritten(memory: GuestMemory, list: number, count: number, written: number): number {
+  const view = new DataView(memory.buffer)
+  let bytes = 0
+  for (let at = 0; at < count; at++) bytes += view.getUint32(list + at * 8 + 4, true)
+  view.setUint32(written, bytes, true)
+  return 0
+}
+
+let current: GuestRun | undefined
+
+parentPort?.on('message', (message: ToVm) => {
+  if (message.kind === 'answer') return current?.answer(message)
+  current = new GuestRun(message)
+  void current.start()
+})
+send({ kind: 'ready' })

@@ -1,0 +1,47 @@
+import type { Json, JsonObject } from '../../core/messages.ts'
+
+/**
+ * The type of what a JSON Schema literal accepts, for the keywords tools are written with: `type`, `properties`, `required`, `items`,
+ * `enum`, `const`, `anyOf`, `oneOf`. Whatever else there is widens the type to `Json`, never to something that can't be.
+ */
+export type FromSchema<S> = S extends { const: infer C }
+  ? C
+  : S extends { enum: readonly (infer E)[] }
+    ? E
+    : S extends { anyOf: readonly (infer A)[] }
+      ? FromSchema<A>
+      : S extends { oneOf: readonly (infer O)[] }
+        ? FromSchema<O>
+        : S extends { type: infer T }
+          ? FromType<T extends readonly (infer U)[] ? U : T, S>
+          : Json
+
+type FromType<T, S> = T extends 'string'
+  ? string
+  : T extends 'number' | 'integer'
+    ? number
+    : T extends 'boolean'
+      ? boolean
+      : T extends 'null'
+        ? null
+        : T extends 'array'
+          ? S extends { items: infer I }
+            ? FromSchema<I>[]
+            : Json[]
+          : T extends 'object'
+            ? FromObjectSchema<S>
+            : Json
+
+/** The arguments of a tool with this schema; a schema whose literal type is not known gives `JsonObject`. */
+export type FromObjectSchema<S> = S extends { properties: infer P extends object }
+  ? keyof P extends never
+    ? JsonObject
+    : Flat<
+        { -readonly [K in keyof P as K extends Required<S> ? K : never]: FromSchema<P[K]> } & {
+          -readonly [K in keyof P as K extends Required<S> ? never : K]?: FromSchema<P[K]>
+        }
+      >
+  : JsonObject
+
+type Required<S> = S extends { required: readonly (infer R)[] } ? R : never
+type Flat<T> = { [K in keyof T]: T[K] }

@@ -1,0 +1,227 @@
+import type { Ajv, ErrorObject, ValidateFunction } from 'ajv'
+import { clip, messageOf, show, ToolloopError } from '../../core/errors.ts'
+import { stoppedAfter } from '../../core/stopped-after.ts'
+import type { JsonSchema } from '../tool.ts'
+import { schemaText } from './schema-text.ts'
+
+/** A compiled schema: the problems of a value in words for the model, or none. */
+export type Validator = (value: unknown) => string[]
+
+const compiled = new WeakMap<JsonSchema, Validator>()
+/**
+ * The same by text, the oldest first: whoever makes an agent anew for each request would otherwise compile the schemas of all its tools
+ * each time, at a millisecond each. Nothing that came from elsewhere is among them, so that nobody else can fill it.
+ */
+const compiledTexts = new Map<string, Validator>()
+const mostTexts = 256
+const longestText = 20_000
+/** Enough to correct a call; more would only drown it. */
+const mostProblems = 8
+
+/** What a schema of somebody else has to be compiled in, and a value to be checked in, in milliseconds. */
+const mostCompileMs = 500
+const mostCheckMs = 250
+/** How long nothing is checked by a schema of somebody else that could not be checked by in time. */
+const restMs = 10_000
+
+let instances: { draft7: Ajv; draft2020: Ajv } | undefined
+let compilations = 0
+/** An instance keeps a piece of every schema it has compiled: after so many there is a fresh one, and the old one goes with its last schema. */
+const mostCompilations = 100
+
+function openInstances(): { draft7: Ajv; draft2020: Ajv } {
+  if (instances !== undefined) return instances
+  // Loaded on first use: it is half of what importing this package may cost.
+  const require = process.getBuiltinModule('node:module').createRequire(import.meta.url)
+  const { Ajv: Draft7 } = require('ajv') as typeof import('ajv')
+  const { Ajv2020: Draft2020 } = require('ajv/dist/2020.js') as typeof import('ajv/dist/2020.js')
+  const { default: addFormats } = require('ajv-formats') as typeof import('ajv-formats')
+  const options = {
+    strict: false,
+    strictNumbers: true,
+    // A required `constructor` or `toString` is not there because every object inherits one.
+    ownProperties: true,
+    allErrors: true,
+    verbose: true,
+    logger: false,
+    // Tools are checked a few times, and compiled by the thousand: this takes half the time.
+    code: { optimize: false },
+  } as const
+  const opened = { draft7: new Draft7(options), draft2020: new Draft2020(options) as Ajv }
+  addFormats.default(opened.draft7)
+  addFormats.default(opened.draft2020)
+  instances = opened
+  return opened
+}
+
+/** The dialects a schema may be written in, the likeliest first. */
+function dialectsOf({ $schema }: JsonSchema): Ajv[] {
+  if (++compilations % mostCompilations === 0) instances = undefined
+  const { draft7, draft2020 } = openInstances()
+  // Tuples are written differently in the two, and many schemas don't say which they are.
+  if ($schema === undefined) return [draft2020, draft7]
+  return /draft-0\d/.test(String($schema)) ? [draft7] : [draft2020]
+}
+
+let ids = 0
+
+function compileIn(ajv: Ajv, schema: JsonSchema): ValidateFunction {
+  if (typeof schema !== 'object' || schema === null || Array.isArray(schema)) throw new Error('it is not an object')
+  // `$schema` has chosen the dialect, and ajv refuses those it doesn't know. Without an id it can't resolve `$ref: '#'`.
+  const { $schema: _, $id, ...rest } = schema
+  const id = $id === undefined || $id === '' ? `urn:toolloop:schema:${++ids}` : $id
+  if (typeof id !== 'string') throw new Error('its `$id` is not a text')
+  const key = id.replace(/#\/?$/, '')
+  if (ajv.refs[key] !== undefined || ajv.schemas[key] !== undefined) throw new Error(`its \`$id\` is that of a dialect, \`${id}\``)
+  const own: JsonSchema = { ...rest, $id: id }
+  try {
+    const validate = ajv.compile(own)
+    if ('$async' in validate) throw new Error('`$async` schemas are not supported')
+    return validate
+  } finally {
+    // Or ajv would keep every schema for ever, and refuse a second one of its `$id`.
+    ajv.removeSchema(own)
+  }
+}
+
+function compileInAny(dialects: Ajv[], schema: JsonSchema): ValidateFunction {
+  const failures: unknown[] = []
+  for (const ajv of dialects) {
+    try {
+      return compileIn(ajv, schema)
+    } catch (error) {
+      failures.push(error)
+    }
+  }
+  throw failures[0]
+}
+
+/** Compiles a schema, once for each schema object and mostly once for equal ones. Throws `invalid_tool` for one that is not usable. */
+export function compileSchema(schema: JsonSchema, toolName: string): Validator {
+  const validator = compiled.get(schema) ?? compileEqual(schema, toolName)
+  compiled.set(schema, validator)
+  return validator
+}
+
+/** The validator of an equal schema, where there is one. */
+function compileEqual(schema: JsonSchema, toolName: string): Validator {
+  const text = schemaText(schema)
+  if (text === undefined || text.length > longestText) return compileOwn(schema, toolName)
+  // Compiled from the text: what others share must not change with any one object.
+  const validator = compiledTexts.get(text) ?? compileOwn(JSON.parse(text), toolName)
+  compiledTexts.delete(text)
+  compiledTexts.set(text, validator)
+  const [oldest] = compiledTexts.keys()
+  if (oldest !== undefined && compiledTexts.size > mostTexts) compiledTexts.delete(oldest)
+  return validator
+}
+
+/** The schema may be one's own, but what it is held against is written by a model, which others can talk into anything. */
+function compileOwn(schema: JsonSchema, toolName: string): Validator {
+  const check = compileNew(schema, toolName)
+  return mayTakeLong(schema) ? (value) => stoppedAfter(mostCheckMs, () => check(value))?.value ?? [tooSlow] : check
+}
+
+/**
+ * Whether a small value can take long. Every branch of a union is checked to its end: where the branches lead back to the union, each level of
+ * the value doubles the work, and its errors fill the memory. Being stopped costs a quarter of a
+ * millisecond, so that all others are not.
+ */
+function mayTakeLong(schema: JsonSchema): boolean {
+  return /"(?:pattern|patternProperties|uniqueItems|\$ref|\$dynamicRef)":/.test(JSON.stringify(schema))
+}
+
+const tooSlow = 'arguments: could not be checked in time, because of a `pattern`, `uniqueItems` or a union in their schema'
+
+/**
+ * The same for a schema that came from elsewhere: a regular expression, or a union of references, can keep whoever checks a value busy for
+ * years, and everybody else waiting. Compiling it and each check are stopped in time; what can't be checked in time does not fit. Throws
+ * `invalid_tool` for one that takes too long, too. From then on `compileSchema` has this validator for it.
+ */
+export function compileUntrusted(schema: JsonSchema, toolName: string): Validator {
+  const known = compiled.get(schema)
+  if (known !== undefined) return known
+  // Not within the time: a module whose loading is stopped in the middle stays half loaded, for everybody.
+  openInstances()
+  const compiling = stoppedAfter(mostCompileMs, () => compileNew(schema, toolName))
+  if (compiling === undefined) {
+    // It was stopped in the middle of its work.
+    instances = undefined
+    throw new ToolloopError('invalid_tool', `Tool \`${toolName}\`: its parameters are too large a JSON Schema`)
+  }
+  const check = compiling.value
+  let restsUntil = 0
+  const validator: Validator = (value) => {
+    if (performance.now() < restsUntil) return [tooSlow]
+    const checked = stoppedAfter(mostCheckMs, () => check(value))
+    if (checked !== undefined) return checked.value
+    restsUntil = performance.now() + restMs
+    return [tooSlow]
+  }
+  compiled.set(schema, validator)
+  return validator
+}
+
+function compileNew(schema: JsonSchema, toolName: string): Validator {
+  let validate: ValidateFunction
+  try {
+    validate = compileInAny(dialectsOf(schema), schema)
+  } catch (error) {
+    throw new ToolloopError('invalid_tool', `Tool \`${toolName}\`: its parameters are not a usable JSON Schema: ${messageOf(error)}`, {
+      cause: error,
+    })
+  }
+  return (value) => {
+    try {
+      return validate(value) ? [] : describe(validate.errors ?? [])
+    } finally {
+      validate.errors = null // They hold on to the value.
+    }
+  }
+}
+
+function describe(errors: ErrorObject[]): string[] {
+  return firstProblems(new Set(errors.map(inWords)))
+}
+
+/** As many problems as help, and how many there are more. */
+export function firstProblems(problems: Iterable<string>): string[] {
+  const all = [...problems]
+  return all.length <= mostProblems ? all : [...all.slice(0, mostProblems), `and ${all.length - mostProblems} more`]
+}
+
+/** One violation as the model can act on it: the field, what was expected, what came. */
+function inWords({ instancePath, keyword, params, message, data }: ErrorObject): string {
+  const at = instancePath === '' ? 'arguments' : `\`${clip(fieldName(instancePath))}\``
+  switch (keyword) {
+    case 'required':
+      return `${at}: missing required \`${params.missingProperty}\``
+    case 'additionalProperties':
+      return `${at}: unknown \`${clip(params.additionalProperty)}\``
+    case 'unevaluatedProperties':
+      return `${at}: unknown \`${clip(params.unevaluatedProperty)}\``
+    case 'type':
+      return `${at}: expected ${[params.type].flat().join(' or ')}, got ${kindOf(data)}${data === null ? '' : ` ${show(data)}`}`
+    case 'enum':
+      return `${at}: expected one of ${show(params.allowedValues)}, got ${show(data)}`
+    case 'const':
+      return `${at}: expected ${show(params.allowedValue)}, got ${show(data)}`
+    default:
+      return `${at}: ${message ?? `violates \`${keyword}\``}, got ${show(data)}`
+  }
+}
+
+/** `/items/0/na~1me` → `items[0].na/me`. */
+function fieldName(pointer: string): string {
+  let name = ''
+  for (const raw of pointer.slice(1).split('/')) {
+    const key = raw.replaceAll('~1', '/').replaceAll('~0', '~')
+    name += /^\d+$/.test(key) ? `[${key}]` : name === '' ? key : `.${key}`
+  }
+  return name
+}
+
+function kindOf(value: unknown): string {
+  if (value === null) return 'null'
+  return Array.isArray(value) ? 'array' : typeof value
+}
