@@ -1,7 +1,7 @@
 import { token } from './session.js'
 
 /** The service's address: the page may be mounted anywhere. */
-const base = new URL('../', import.meta.url)
+const base = new URL('../../', import.meta.url)
 
 /** @typedef {{ path: string, message: string }} Problem */
 
