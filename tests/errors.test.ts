@@ -44,7 +44,7 @@ describe('ToolloopError', () => {
   )
 
   it('isInstance knows the errors of another copy of this package, where instanceof does not', async () => {
-    const path = '../src/errors.ts?another-copy'
+    const path = '../src/core/errors.ts?another-copy'
     const copy: { ToolloopError: typeof ToolloopError } = await import(path)
     const foreign = new copy.ToolloopError('aborted', 'x')
     expect(copy.ToolloopError).not.toBe(ToolloopError)

@@ -19,7 +19,7 @@ describe('many files', () => {
     [
       'How many TypeScript files are under src, which is the longest, and what is its line count times 37?',
       'list_files list_files calculate',
-      'There are 7 TypeScript files in src. The longest TypeScript file in src is src/agent/agent-runner.ts, 48 lines. 48 × 37 = 1776.',
+      'There are 7 TypeScript files in src. The longest TypeScript file in src is src/agent/runner.ts, 48 lines. 48 × 37 = 1776.',
     ],
     ['How many files are there?', 'list_files', `There are ${all} files in this project.`],
     ['how many ts files does src/tools have', 'list_files', 'There are 2 .ts files in src/tools.'],
@@ -41,7 +41,7 @@ describe('many files', () => {
     [
       'what is in src/tools',
       'list_files list_files',
-      'src/tools has 0 folders and 3 files:\n- src/tools/tool-runner.ts\n- src/tools/tool.ts\n- src/tools/view.tsx',
+      'src/tools has 0 folders and 3 files:\n- src/tools/runner.ts\n- src/tools/tool.ts\n- src/tools/view.tsx',
     ],
     ['Which file has the most lines?', 'list_files', 'The longest file in this project is tests/agent/runner.test.ts, 77 lines.'],
     [
@@ -74,20 +74,16 @@ describe('one file', () => {
     ['How many words are in docs/guide.md?', 'list_files read_file', 'docs/guide.md has 122 words.'],
     ['when was README.md last changed?', 'list_files', 'README.md was last changed on 2026-01-01 at 10:30 UTC.'],
     [
-      'show me the first 2 lines of src/agent/turn/turn.ts',
+      'show me the first 2 lines of src/agent/turn.ts',
       'list_files read_file',
-      'src/agent/turn/turn.ts, lines 1 to 2 of 31:\n\n```\n// TODO first\nexport function startTurn() {}\n```',
+      'src/agent/turn.ts, lines 1 to 2 of 31:\n\n```\n// TODO first\nexport function startTurn() {}\n```',
     ],
     ['tail -2 config/c.json', 'list_files read_file', 'config/c.json, lines 1 to 2 of 2:\n\n```\nline 1\nline 2\n```'],
     ['show lines 3 to 4 of src/index.ts', 'list_files read_file', /lines 3 to 4 of 12:\n\n```\nline 3\nline 4\n```$/],
     ['cat scripts/empty.py', 'list_files', 'scripts/empty.py is empty.'],
     ['What does the README say?', 'list_files read_file', /^README\.md, lines 1 to 24 of 24:\n\n```\n# Sample/],
-    [
-      'what is the size of the longest file in src?',
-      'list_files',
-      `src/agent/agent-runner.ts has ${bytesOf('src/agent/agent-runner.ts')} bytes.`,
-    ],
-    ['where is runner.ts?', 'list_files', 'There is src/agent/agent-runner.ts and src/tools/tool-runner.ts.'],
+    ['what is the size of the longest file in src?', 'list_files', `src/agent/runner.ts has ${bytesOf('src/agent/runner.ts')} bytes.`],
+    ['where is runner.ts?', 'list_files', 'There is src/agent/runner.ts and src/tools/runner.ts.'],
     ['is there a Dockerfile?', 'list_files', 'There is no file Dockerfile in this project.'],
     ['how long is docs/logo.png', 'list_files', /^docs\/logo\.png is not a text file/],
     [
@@ -104,13 +100,13 @@ describe('text', () => {
     [
       'search for TODO in src',
       'search_files',
-      '“TODO” is found on 2 lines in 1 file in src:\n- src/agent/turn/turn.ts:1: // TODO first\n- src/agent/turn/turn.ts:3: startTurn() // TODO twice TODO',
+      '“TODO” is found on 2 lines in 1 file in src:\n- src/agent/turn.ts:1: // TODO first\n- src/agent/turn.ts:3: startTurn() // TODO twice TODO',
     ],
     ['grep startTurn docs', 'search_files', /^“startTurn” is found on 1 line in 1 file in docs:/],
     [
       'Which files mention startTurn?',
       'search_files',
-      '“startTurn” is found on 3 lines in 2 files in this project:\n- src/agent/turn/turn.ts\n- docs/guide.md',
+      '“startTurn” is found on 3 lines in 2 files in this project:\n- src/agent/turn.ts\n- docs/guide.md',
     ],
     ['Where is startTurn defined?', 'search_files', /^A definition of “startTurn” is found on 1 line in 1 file in this project:/],
     ['how many files contain "line 20"?', 'search_files', /^“line 20” is found on \d+ lines in \d+ files in this project\.$/],

@@ -35,7 +35,7 @@ describe('the demo with the built-in tools', () => {
   it.each<[string, string | RegExp, tools: string]>([
     [
       'How many TypeScript files are under src, which is the longest, and what is its line count times 37?',
-      'There are 8 TypeScript files in src. The longest TypeScript file in src is src/agent/agent-runner.ts, 48 lines. 48 × 37 = 1776.',
+      'There are 8 TypeScript files in src. The longest TypeScript file in src is src/agent/runner.ts, 48 lines. 48 × 37 = 1776.',
       'list_files list_files calculate',
     ],
     ['How long is the README?', /^README\.md has 24 lines and \d+ bytes\.$/, 'list_files'],
