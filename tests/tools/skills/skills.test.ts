@@ -379,7 +379,7 @@ it('a script that needs a process is refused where none can be shut in, with wha
     'csv-tools/scripts/endless.cjs': 'for (;;);',
     // What it leaves behind has a group of its own, and holds its pipes.
     'csv-tools/scripts/leaves.cjs': `
-      require('node:child_process').spawn('/bin/sleep', ['3'], { detached: true, stdio: 'inherit' }).unref()
+      require('node:child_process').spawn('/bin/sleep', ['30'], { detached: true, stdio: 'inherit' }).unref()
       console.log('has left')`,
   }
   const folder = await skillFolders(csvTools, odd)
@@ -387,17 +387,17 @@ it('a script that needs a process is refused where none can be shut in, with wha
   const script = `
     import { loadSkills } from ${JSON.stringify(source)}
     for (const allowUnsandboxed of [false, true]) {
-      const sandbox = { allowUnsandboxed, limits: { timeoutMs: 1_000 } }
-      await using skills = await loadSkills({ paths: [${JSON.stringify(folder)}], project: false, user: false, sandbox })
-      const run = skills.get('run_skill_script')
-      const signal = new AbortController().signal
-      const path = process.env.PATH
-      process.env.PATH = '/nowhere'
-      for (const script of ['node-info.js', 'endless.cjs', 'leaves.cjs'].map((name) => 'scripts/' + name)) {
-        const args = { skill: 'csv-tools', script, args: ['x'] }
+      for (const [name, timeoutMs] of [['node-info.js', 20_000], ['endless.cjs', 1_000], ['leaves.cjs', 20_000]]) {
+        const sandbox = { allowUnsandboxed, limits: { timeoutMs } }
+        await using skills = await loadSkills({ paths: [${JSON.stringify(folder)}], project: false, user: false, sandbox })
+        const run = skills.get('run_skill_script')
+        const signal = new AbortController().signal
+        const path = process.env.PATH
+        process.env.PATH = '/nowhere'
+        const args = { skill: 'csv-tools', script: 'scripts/' + name, args: ['x'] }
         console.log(await run.execute(args, { signal }).catch((error) => error.code + ' ' + error.message))
+        process.env.PATH = path
       }
-      process.env.PATH = path
     }`
   const { execFile } = await import('node:child_process')
   const { promisify } = await import('node:util')
