@@ -121,10 +121,9 @@ function showNotices(config) {
   const notices = []
   if (lastError !== null) {
     const problems = lastError.problems.map(({ path, message }) => `${path} ${message}`.trim()).join('; ')
-    notices.push(['error', `The configuration file is not usable; what was read before it holds. ${problems}`])
+    notices.push(['error', `The configuration file is invalid; the previous configuration stays in use. ${problems}`])
   }
-  if (needsRestart.length > 0)
-    notices.push(['wait', `Changed in the configuration, but in use only after a restart: ${needsRestart.join(', ')}`])
+  if (needsRestart.length > 0) notices.push(['wait', `Changed in the configuration, in effect after a restart: ${needsRestart.join(', ')}`])
   const bar = byId('notices', HTMLElement)
   const key = JSON.stringify(notices)
   if (bar.dataset.shown === key) return
@@ -135,7 +134,7 @@ function showNotices(config) {
 /** What a screen reader is told of: not everything that happens, but what somebody may want to act upon. @param {any} event */
 function tell({ type, meta, tool, stopReason }) {
   if (meta?.parentRunId !== undefined) return
-  if (type === 'DECISION_NEEDED') announce(`A call of ${tool} waits for approval`)
+  if (type === 'DECISION_NEEDED') announce(`A call to ${tool} is waiting for a decision`)
   else if (type === 'RUN_END' && stopReason !== 'paused')
     announce(stopReason === 'answered' ? 'A run has ended' : `A run has ended: ${stopReason}`)
 }
@@ -199,7 +198,7 @@ signIn.querySelector('form')?.addEventListener('submit', async (event) => {
     await enter()
   } catch (error) {
     const status = error instanceof ApiError ? error.status : 0
-    failSignIn(status === 401 ? 'This token is not known.' : status === 403 ? 'This token has not the role admin.' : messageOf(error))
+    failSignIn(status === 401 ? 'This token is not valid.' : status === 403 ? 'This token lacks the admin role.' : messageOf(error))
     tokenInput.select()
   }
 })
@@ -232,7 +231,7 @@ document.querySelector('.skip')?.addEventListener('click', (event) => {
 addEventListener('hashchange', () => route())
 // Changes of the configuration file are not among the events: whoever has just edited it sees them on coming back.
 addEventListener('focus', () => session?.live.refresh())
-whenSignedOut(() => showSignIn('The token is not accepted any more.'))
+whenSignedOut(() => showSignIn('The token is no longer accepted.'))
 listenForShortcuts()
 if (token() === null) showSignIn()
 else void enter()

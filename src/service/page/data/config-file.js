@@ -33,7 +33,7 @@ export function writeConfig(change, etag) {
 export function putEntry(config, section, { from, to, value }) {
   const before = Object.entries(config[section] ?? {})
   const names = before.map(([name]) => name)
-  if (to !== from && names.includes(to)) throw new Error(`There is a ${section === 'models' ? 'model' : 'provider'} ${to} already`)
+  if (to !== from && names.includes(to)) throw new Error(`A ${section === 'models' ? 'model' : 'provider'} named ${to} already exists`)
   const isNew = from === undefined || !names.includes(from)
   const entries = before.map(([name, old]) => (name === from ? [to, value] : [name, old]))
   config[section] = Object.fromEntries(isNew ? [...entries, [to, value]] : entries)

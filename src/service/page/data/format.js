@@ -86,7 +86,7 @@ const endings = {
   paused: 'waiting',
   stopped: 'stopped',
   repeated_calls: 'repeated itself',
-  refused: 'refused by the model',
+  refused: 'refused',
   model_error: 'model error',
 }
 

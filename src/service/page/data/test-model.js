@@ -11,7 +11,7 @@ import { duration } from './format.js'
  */
 export async function testModel(model, providers) {
   const { ok, durationMs, text, error } = await post('admin/api/providers/test', { model, ...(providers && { providers }) })
-  if (ok) return { text: `It answers, after ${duration(durationMs)}: ${text}`, kind: 'good' }
+  if (ok) return { text: `Answered in ${duration(durationMs)}: ${text}`, kind: 'good' }
   return { text: `${error.path === undefined ? '' : `${error.path} `}${error.message}`, kind: 'bad' }
 }
 
@@ -25,6 +25,6 @@ export async function testInto(place, ...order) {
     place.className = `test-result ${kind}`
     place.textContent = text
   }
-  say({ text: 'Asking…', kind: '' })
+  say({ text: 'Testing…', kind: '' })
   say(await testModel(...order).catch((thrown) => ({ text: messageOf(thrown), kind: 'bad' })))
 }

@@ -14,9 +14,9 @@ const slackLines = 4
 const longestLength = 200_000
 
 /** @type {Record<Exclude<Call['state'], 'waiting'>, string>} */
-const words = { writing: 'being written', running: 'running', ok: 'succeeded', failed: 'failed', rejected: 'not run' }
+const words = { writing: 'receiving arguments', running: 'running', ok: 'succeeded', failed: 'failed', rejected: 'not run' }
 /** @type {Record<Call['waitsFor'], string>} */
-const waitWords = { approval: 'waits for approval', client_tool: 'waits for its result', question: 'waits for an answer' }
+const waitWords = { approval: 'waiting for approval', client_tool: 'waiting for a result', question: 'waiting for an answer' }
 /** @type {Record<Call['state'], import('./icons.js').IconName>} */
 const icons = { writing: 'dots', waiting: 'hand', running: 'dots', ok: 'check', failed: 'cross', rejected: 'cross' }
 
@@ -37,7 +37,7 @@ export function callCard(call, { linkTo } = {}) {
   const where = call.within === '' ? '' : ` inside ${call.within}`
   const element = h(
     'article',
-    { className: 'call', 'aria-label': `Call of ${call.tool}${where}` },
+    { className: 'call', 'aria-label': `Call to ${call.tool}${where}` },
     h(
       'header',
       { className: 'call-head' },

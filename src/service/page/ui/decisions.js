@@ -22,7 +22,7 @@ async function decide(item, verdict) {
 }
 
 /** @type {Record<Item['kind'], string>} */
-const titles = { approval: 'Approve this call?', client_tool: 'Result wanted', question: 'Question' }
+const titles = { approval: 'Approve this call?', client_tool: 'Waiting for a result', question: 'Question' }
 
 /**
  * A pending item, to be decided on.
@@ -42,8 +42,8 @@ export function decisionCard(item, { onDecided, link = false }) {
       h('h3', { id: heading }, titles[item.kind], ' ', h('code', {}, item.tool)),
       link && h('a', { href: `#/runs/${encodeURIComponent(item.runId)}` }, 'Open run'),
     ),
-    link && item.input !== '' && h('p', { className: 'muted decision-input' }, 'Asked: ', h('q', {}, visible(item.input))),
-    item.agents.length > 0 && h('p', { className: 'muted' }, 'From the agent ', h('code', {}, visible(item.agents.join(' › ')))),
+    link && item.input !== '' && h('p', { className: 'muted decision-input' }, 'Input: ', h('q', {}, visible(item.input))),
+    item.agents.length > 0 && h('p', { className: 'muted' }, 'From agent ', h('code', {}, visible(item.agents.join(' › ')))),
     place,
     error,
   )
@@ -91,7 +91,7 @@ function showApproval({ args: asked, about }, { place, error, submit }) {
     // What isn't shown can't be approved. Other arguments can: whoever writes them knows them.
     const isHidden = hiddenPart(JSON.stringify([asked, about])) !== undefined
     const shown = isHidden ? [buttons.edit, buttons.reject] : Object.values(buttons)
-    const note = isHidden && h('p', { className: 'muted' }, 'Part of this call is hidden, so it can’t be approved here as it is.')
+    const note = isHidden && h('p', { className: 'muted' }, 'Part of this call is redacted, so you can’t approve it here unchanged.')
     place.replaceChildren(...subject(about), block('Arguments', json(asked)), ...(note ? [note] : []), row(...shown))
     if (focus === undefined) return
     error.textContent = ''
@@ -105,10 +105,10 @@ function showApproval({ args: asked, about }, { place, error, submit }) {
       const isSame = JSON.stringify(args) === JSON.stringify(asked)
       void submit({ approved: true, ...(isSame ? {} : { args }) }, 'Approved')
     }
-    showForm(field, button('Approve with these', 'primary', save), () => showChoice('edit'))
+    showForm(field, button('Approve with these arguments', 'primary', save), () => showChoice('edit'))
   }
   const showReject = () => {
-    const field = textField('Reason, which the model is told', { describedBy: error.id })
+    const field = textField('Reason, sent to the model', { describedBy: error.id })
     const reject = () => {
       const reason = field.input.value.trim()
       void submit({ approved: false, ...(reason === '' ? {} : { reason }) }, 'Rejected')
@@ -135,7 +135,7 @@ function showApproval({ args: asked, about }, { place, error, submit }) {
  */
 function showClientTool({ args, about }, { place, error, submit }) {
   const field = textField('Result, as JSON or text', { describedBy: error.id })
-  const give = button('Give result', 'primary', () => submit({ result: jsonOrText(field.input.value) }, 'Result given'))
+  const give = button('Send result', 'primary', () => submit({ result: jsonOrText(field.input.value) }, 'Result sent'))
   place.replaceChildren(
     ...subject(about),
     block('Arguments', json(args)),
@@ -164,7 +164,7 @@ function showQuestion({ about, schema, args }, { place, error, submit }) {
   const field = textField('Answer', { describedBy: error.id })
   const answer = button('Answer', 'primary', () => {
     const text = field.input.value.trim()
-    error.textContent = text === '' ? 'Write an answer first' : ''
+    error.textContent = text === '' ? 'Enter an answer' : ''
     if (text === '') return field.input.focus()
     return submit({ answer: schema?.type === 'string' ? text : jsonOrText(text) }, 'Answered')
   })
@@ -197,7 +197,7 @@ function wordsOf(answer) {
  */
 function subject(about) {
   if (about === undefined || about === null) return []
-  return [typeof about === 'string' ? h('p', { className: 'decision-about' }, visible(about)) : block('What is asked', json(about))]
+  return [typeof about === 'string' ? h('p', { className: 'decision-about' }, visible(about)) : block('Details', json(about))]
 }
 
 /**
@@ -227,7 +227,7 @@ function parseObject(input, error) {
     const value = JSON.parse(input.value)
     if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new Error('Expected a JSON object')
     const hidden = hiddenPart(input.value)
-    if (hidden !== undefined) throw new Error(`Replace ${hidden} by the value it hides`)
+    if (hidden !== undefined) throw new Error(`Replace ${hidden} with the actual value`)
     return value
   } catch (thrown) {
     error.textContent = messageOf(thrown)

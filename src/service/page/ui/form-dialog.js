@@ -102,7 +102,7 @@ export function openFormDialog({ title, fields, onSave, fieldOfPath, test }) {
   })
   testButton.addEventListener('click', () => {
     void attempt(async () => {
-      say({ text: 'Asking…', kind: '' })
+      say({ text: 'Testing…', kind: '' })
       say(await test(values()))
     })
   })
@@ -153,7 +153,7 @@ function readField(input) {
  * @param {string} value
  */
 function objectionTo({ kind, required, label }, value) {
-  if (required && value === '') return `${label} is needed`
+  if (required && value === '') return `${label} is required`
   if (kind !== 'json' || value === '') return ''
   try {
     const parsed = JSON.parse(value)

@@ -14,11 +14,11 @@ const list = [
   [['g', 'm'], 'Models and providers'],
   [['g', 't'], 'Tools and skills'],
   [['g', 'f'], 'Configuration file'],
-  [['j'], 'Next run of the list'],
-  [['k'], 'Previous run of the list'],
+  [['j'], 'Next run in the list'],
+  [['k'], 'Previous run in the list'],
   [['/'], 'Filter, or write a message'],
-  [['Esc'], 'Close, or back to the list'],
-  [['?'], 'This list'],
+  [['Esc'], 'Close, or go back to the list'],
+  [['?'], 'Keyboard shortcuts'],
 ]
 
 /** Keys that work wherever nothing is being written. They can be switched off, for those whose tools send letters of their own. */
@@ -64,7 +64,7 @@ export function showShortcuts() {
       { className: 'shortcuts' },
       ...list.map(([keys, words]) => h('div', {}, h('dt', {}, ...keys.map((one) => h('kbd', {}, one))), h('dd', {}, words))),
     ),
-    h('p', { className: 'check-row' }, box, h('label', { for: 'shortcuts-on' }, 'Use keys without Ctrl as shortcuts')),
+    h('p', { className: 'check-row' }, box, h('label', { for: 'shortcuts-on' }, 'Enable single-key shortcuts')),
     h('form', { method: 'dialog', className: 'buttons' }, h('button', { className: 'primary' }, 'Close')),
   )
   dialog.addEventListener('close', () => dialog.remove())

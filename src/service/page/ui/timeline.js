@@ -46,7 +46,7 @@ export class Timeline {
           `Guardrail ${event.guardrail} (${event.place}): ${event.verdict}${event.reason === undefined ? '' : `, ${event.reason}`}`,
         )
       case 'HANDOVER':
-        return this.note(`Handed over to ${event.agent}`)
+        return this.note(`Handed off to ${event.agent}`)
       case 'RUN_END':
         for (const call of this.#calls.settle(event.meta.runId)) this.#cards.get(call.key)?.update(call)
         return
@@ -68,7 +68,7 @@ export class Timeline {
    * @param {number} events
    */
   gap(events) {
-    this.note(`${count(events, 'event')} at this place ${events === 1 ? 'is' : 'are'} not kept any more`)
+    this.note(`${count(events, 'event')} ${events === 1 ? 'is' : 'are'} no longer stored`)
   }
 
   /**
@@ -111,7 +111,7 @@ export class Timeline {
     const { text } = this.#saying
     if (text.length >= mostTextLength) return
     text.appendData(piece)
-    if (text.length >= mostTextLength) text.appendData(' … (there is more than is shown here)')
+    if (text.length >= mostTextLength) text.appendData(' … (truncated)')
   }
 
   /**

@@ -19,7 +19,7 @@ export function approvalsView({ live }) {
   const empty = h(
     'p',
     { className: 'empty' },
-    'Nothing waits for you. Calls of tools that need an approval appear here; their runs pause until it is given.',
+    'Nothing is waiting for you. Calls that need an approval, a result or an answer appear here.',
   )
   const element = h(
     'div',
@@ -28,7 +28,7 @@ export function approvalsView({ live }) {
       'div',
       { className: 'view-head' },
       heading,
-      h('p', { className: 'muted' }, 'Runs that wait for a decision go on as soon as it is made.'),
+      h('p', { className: 'muted' }, 'A paused run continues once all of its pending calls are decided.'),
     ),
     empty,
     list.element,

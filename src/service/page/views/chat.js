@@ -47,7 +47,7 @@ export class Chat {
     this.#empty = h(
       'div',
       { className: 'chat-empty' },
-      h('p', { className: 'muted' }, 'Try the agent with its tools: every call is shown as it happens.'),
+      h('p', { className: 'muted' }, 'Try the agent and its tools. Each tool call is shown as it happens.'),
       h('div', { className: 'buttons' }, ...this.#examples()),
     )
     const fresh = h('button', { type: 'button', className: 'quiet', onclick: () => this.#restart() }, 'New conversation')
@@ -62,7 +62,7 @@ export class Chat {
         { className: 'composer-row' },
         h('label', { for: this.#model.id }, 'Model'),
         this.#model,
-        h('span', { className: 'hint' }, 'Enter sends, Shift+Enter begins a line'),
+        h('span', { className: 'hint' }, 'Enter sends, Shift+Enter adds a line'),
         this.#stop,
         this.#send,
       ),
@@ -168,7 +168,7 @@ export class Chat {
       },
       onGap: (events) => this.#timeline.gap(events),
       onGone: () => {
-        this.#timeline.note('The run is not known any more', 'error')
+        this.#timeline.note('This run is no longer stored', 'error')
         this.#settle()
       },
     })

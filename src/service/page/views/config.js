@@ -31,11 +31,11 @@ export function configView({ live }) {
     disabled: true,
   })
   const save = h('button', { type: 'submit', className: 'primary', disabled: true }, 'Save')
-  const revert = h('button', { type: 'button', className: 'quiet', disabled: true }, 'Undo changes')
+  const revert = h('button', { type: 'button', className: 'quiet', disabled: true }, 'Discard changes')
   const form = h(
     'form',
     { className: 'config-form' },
-    h('label', { for: id }, 'The file, as YAML'),
+    h('label', { for: id }, 'Configuration file, as YAML'),
     problems,
     h('div', { className: 'editor' }, numbers, editor),
     h(
@@ -43,7 +43,7 @@ export function configView({ live }) {
       { className: 'buttons' },
       save,
       revert,
-      h('span', { className: 'hint' }, 'Holds from the next request on; runs under way finish as they began. Ctrl+S saves.'),
+      h('span', { className: 'hint' }, 'Changes apply from the next request; running runs keep the old configuration. Ctrl+S saves.'),
     ),
   )
   const element = h(
@@ -53,7 +53,7 @@ export function configView({ live }) {
       'div',
       { className: 'view-head' },
       heading,
-      h('p', { className: 'muted' }, 'Keys are never in the file: it names the variables that hold them.'),
+      h('p', { className: 'muted' }, 'The file contains no keys. It names the environment variables that hold them.'),
     ),
     state,
     form,
@@ -114,7 +114,7 @@ export function configView({ live }) {
         h(
           'p',
           { className: 'error-text' },
-          `Something is hidden as ${hidden}. Put the name of a variable in its place, such as \${NAME}, before you save.`,
+          `The file contains ${hidden}. Replace it with an environment variable, such as \${NAME}, before you save.`,
         ),
       )
       return
@@ -123,7 +123,7 @@ export function configView({ live }) {
     try {
       take(await writeConfig({ text: editor.value }, etag))
       announce('Saved')
-      state.prepend(h('p', { className: 'saved' }, 'Saved. It holds from the next request on.'))
+      state.prepend(h('p', { className: 'saved' }, 'Saved. The changes apply from the next request.'))
       live.refresh()
     } catch (thrown) {
       save.disabled = false
@@ -179,18 +179,18 @@ export function configView({ live }) {
  */
 function stateOf({ file, loadedAt, reloads, lastError, needsRestart }, showLine) {
   if (file === null)
-    return [h('p', { className: 'notice' }, 'The service was started without a configuration file: there is nothing to change here.')]
+    return [h('p', { className: 'notice' }, 'The service was started without a configuration file, so there is nothing to edit.')]
   return [
     h(
       'dl',
       { className: 'facts' },
       h('div', {}, h('dt', {}, 'File'), h('dd', {}, file)),
-      h('div', {}, h('dt', {}, 'In use since'), h('dd', {}, moment(loadedAt))),
+      h('div', {}, h('dt', {}, 'Loaded'), h('dd', {}, moment(loadedAt))),
       h(
         'div',
         {},
-        h('dt', {}, 'Changed'),
-        h('dd', {}, reloads === 0 ? 'not since the start' : reloads === 1 ? 'once since the start' : `${reloads} times since the start`),
+        h('dt', {}, 'Reloaded'),
+        h('dd', {}, reloads === 0 ? 'not since startup' : reloads === 1 ? 'once since startup' : `${reloads} times since startup`),
       ),
       h(
         'div',
@@ -199,7 +199,7 @@ function stateOf({ file, loadedAt, reloads, lastError, needsRestart }, showLine)
         h(
           'dd',
           {},
-          h('span', { className: `badge ${lastError === null ? 'good' : 'bad'}` }, lastError === null ? 'in use' : 'file not usable'),
+          h('span', { className: `badge ${lastError === null ? 'good' : 'bad'}` }, lastError === null ? 'in use' : 'invalid file'),
         ),
       ),
     ),
@@ -207,13 +207,13 @@ function stateOf({ file, loadedAt, reloads, lastError, needsRestart }, showLine)
       h(
         'p',
         { className: 'notice wait' },
-        h('span', {}, 'In use only after a restart: ', ...needsRestart.flatMap((path, at) => [at > 0 && ', ', h('code', {}, path)])),
+        h('span', {}, 'Takes effect after a restart: ', ...needsRestart.flatMap((path, at) => [at > 0 && ', ', h('code', {}, path)])),
       ),
     lastError !== null &&
       h(
         'div',
         { className: 'error-box', role: 'alert' },
-        h('p', {}, h('strong', {}, 'The file is not usable.'), ` Found at ${moment(lastError.at)}; what was read before it holds.`),
+        h('p', {}, h('strong', {}, 'The file is invalid.'), ` Detected ${moment(lastError.at)}. The previous configuration stays in use.`),
         problemList(lastError.problems, '', showLine),
       ),
   ]
@@ -227,12 +227,12 @@ function stateOf({ file, loadedAt, reloads, lastError, needsRestart }, showLine)
  */
 function failure(thrown, text, showLine, reload) {
   if (thrown instanceof ApiError && thrown.status === 412) {
-    const button = h('button', { type: 'button', onclick: reload }, 'Reload, and lose my changes')
+    const button = h('button', { type: 'button', onclick: reload }, 'Reload and discard my changes')
     return [
       h(
         'div',
         { className: 'error-box' },
-        h('p', {}, h('strong', {}, 'Somebody else has changed it'), ' since you opened it. Nothing was saved.'),
+        h('p', {}, h('strong', {}, 'Someone else changed the file'), ' since you opened it. Nothing was saved.'),
         button,
       ),
     ]
@@ -242,7 +242,7 @@ function failure(thrown, text, showLine, reload) {
       h(
         'div',
         { className: 'error-box' },
-        h('p', {}, h('strong', {}, 'Not saved.'), ' Nothing has changed.'),
+        h('p', {}, h('strong', {}, 'Not saved.'), ' The configuration is unchanged.'),
         problemList(thrown.problems, text, showLine),
       ),
     ]

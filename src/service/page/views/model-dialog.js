@@ -28,15 +28,15 @@ export function openModelDialog(name, entry, { config, save }) {
         value: values.provider ?? '',
         required: true,
         suggestions: [...known],
-        hint: 'Such as openai, anthropic, google, ollama; custom with an address of your own',
+        hint: 'For example openai, anthropic, google or ollama; custom for a server of your own',
       },
-      { name: 'model', label: 'Model', value: values.model ?? '', hint: 'As the provider calls it' },
-      { name: 'baseURL', label: 'Address', value: values.baseURL ?? '', hint: 'Only where it is another than the provider’s' },
+      { name: 'model', label: 'Model', value: values.model ?? '', hint: 'The provider’s name for it' },
+      { name: 'baseURL', label: 'Base URL', value: values.baseURL ?? '', hint: 'Only if it differs from the provider’s' },
       {
         name: 'apiKey',
-        label: 'Variable with the key',
+        label: 'API key variable',
         value: values.apiKey ?? '',
-        hint: 'Its name, never the key; empty: the provider’s usual one',
+        hint: 'The environment variable’s name, not the key; empty: the provider’s default',
       },
       {
         name: 'functionCalling',
@@ -44,13 +44,13 @@ export function openModelDialog(name, entry, { config, save }) {
         kind: 'select',
         value: values.functionCalling ?? '',
         options: [
-          ['', 'As the provider does it'],
-          ['true', 'Natively'],
+          ['', 'Provider default'],
+          ['true', 'Native'],
           ['false', 'As text'],
         ],
       },
       { name: 'contextWindow', label: 'Context window', kind: 'number', value: values.contextWindow ?? '', hint: 'In tokens' },
-      { name: 'others', label: 'Further settings, as JSON', kind: 'json', value: values.others ?? '' },
+      { name: 'others', label: 'More settings, as JSON', kind: 'json', value: values.others ?? '' },
     ],
     fieldOfPath: (path) => {
       const [root, second, third] = path.split('/').slice(1)

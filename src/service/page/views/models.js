@@ -53,7 +53,7 @@ export function modelsView({ live }) {
     save(change, said).catch((thrown) => {
       const reload = h('button', { type: 'button', onclick: () => void load().then(() => notices.replaceChildren()) }, 'Reload')
       const isConflict = thrown instanceof ApiError && thrown.status === 412
-      const words = isConflict ? 'Somebody else has changed the configuration since. Nothing was saved.' : messageOf(thrown)
+      const words = isConflict ? 'Someone else changed the configuration. Nothing was saved.' : messageOf(thrown)
       replace(notices, notice('error', words, ...(isConflict ? [reload] : [])))
     })
 
@@ -69,14 +69,14 @@ export function modelsView({ live }) {
     if (state.file === null)
       return [
         currentSection({}),
-        h('p', { className: 'notice' }, 'The service was started without a configuration file: models can’t be changed here.'),
+        h('p', { className: 'notice' }, 'The service was started without a configuration file, so models can’t be changed here.'),
       ]
     if (config === null)
       return [
         h(
           'div',
           { className: 'error-box' },
-          h('p', {}, 'The configuration file is not usable as it is. ', h('a', { href: '#/config' }, 'Put it right'), ' first.'),
+          h('p', {}, 'The configuration file is invalid. ', h('a', { href: '#/config' }, 'Fix it'), ' first.'),
         ),
       ]
     const models = Object.entries(config.models ?? {})
@@ -85,18 +85,18 @@ export function modelsView({ live }) {
       currentSection(config),
       section(
         'Models',
-        'Clients ask for one of them by its name, and for the current one as toolloop.',
+        'Clients select a model by its name, or the current one as toolloop.',
         action('Add model', 'add-model', () => editModel(undefined)),
         models.length === 0
-          ? h('p', { className: 'empty' }, 'None are configured beside the current one.')
+          ? h('p', { className: 'empty' }, 'No models are configured besides the current one.')
           : h('ul', { className: 'cards' }, ...models.map(([name, entry]) => modelCard(name, /** @type {ModelEntry} */ (entry), config))),
       ),
       section(
         'Providers',
-        'Those that models come from. Keys stay in the environment; here are the names of their variables.',
+        'Where models are served. Keys stay in the environment; only the names of their variables are shown.',
         action('Add provider', 'add-provider', () => openProviderDialog(undefined, config, save)),
         providers.length === 0
-          ? h('p', { className: 'empty' }, 'None are configured: the built-in ones are used as they are.')
+          ? h('p', { className: 'empty' }, 'No providers are configured. The built-in ones are used unchanged.')
           : h('ul', { className: 'cards' }, ...providers),
       ),
     ]
@@ -129,12 +129,12 @@ export function modelsView({ live }) {
           'p',
           { className: 'muted' },
           config.model === undefined
-            ? 'Chosen at the start: the configuration names none.'
+            ? 'Chosen at startup: the configuration names no model.'
             : isFixed
-              ? 'Chosen at the start, whatever the configuration names.'
+              ? 'Chosen at startup. It overrides the configuration.'
               : isNamed
-                ? `Named ${config.model} below.`
-                : 'Written in the configuration itself.',
+                ? `Listed below as ${config.model}.`
+                : 'Defined by “model” in the configuration.',
         ),
         result,
       ),
@@ -184,8 +184,8 @@ export function modelsView({ live }) {
             saveNow(
               (changed) => Object.assign(changed, { model: name }),
               isFixed
-                ? `${name} is the model of the configuration now; the one chosen at the start still answers.`
-                : `${name} is the current model from the next request on.`,
+                ? `The configuration now names ${name}; the model chosen at startup stays in use.`
+                : `${name} becomes the current model with the next request.`,
             ),
           { 'aria-label': `Use ${name}`, disabled: isCurrent },
         ),

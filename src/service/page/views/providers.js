@@ -11,7 +11,7 @@ import { action } from '../ui/refocus.js'
 
 const ownFields = ['driver', 'baseURL', 'apiKeyEnv', 'apiKeyOptional']
 const drivers = [
-  ['', 'As the built-in one of this name'],
+  ['', 'Same as the built-in provider of this name'],
   ['openai', 'OpenAI Chat Completions'],
   ['openai-responses', 'OpenAI Responses'],
   ['anthropic', 'Anthropic Messages'],
@@ -63,7 +63,7 @@ function providerCard(name, config, state, { save, saveNow }) {
       ),
       baseURL !== undefined && h('p', { className: 'muted card-line' }, String(baseURL)),
       keyOf(state, [settings?.apiKeyEnv ?? []].flat()),
-      further.length > 0 && h('p', { className: 'muted card-line' }, `Further settings: ${further.join(', ')}`),
+      further.length > 0 && h('p', { className: 'muted card-line' }, `More settings: ${further.join(', ')}`),
     ),
     h(
       'div',
@@ -91,7 +91,7 @@ function keyOf(state, variables) {
   if (state === undefined) return variables.length > 0 && keyLine(variables, undefined)
   const { hasKey, keyEnv } = state
   if (hasKey === null) return h('p', { className: 'muted card-line' }, 'No key needed')
-  if (hasKey && keyEnv === null) return h('p', { className: 'muted card-line' }, 'Its models name variables of their own for the key')
+  if (hasKey && keyEnv === null) return h('p', { className: 'muted card-line' }, 'Each of its models names its own key variable')
   return keyLine(hasKey || variables.length === 0 ? [keyEnv ?? []].flat() : variables, hasKey)
 }
 
@@ -104,7 +104,7 @@ export function keyLine(variables, isSet) {
   return h(
     'p',
     { className: 'muted card-line key-line' },
-    variables.length === 0 ? 'Key: no variable named' : 'Key in ',
+    variables.length === 0 ? 'Key: no variable set' : 'Key in ',
     ...variables.flatMap((one, at) => [at > 0 && ' or ', h('code', {}, one)]),
     isSet !== undefined && h('span', { className: `badge ${isSet ? 'good' : 'bad'}` }, isSet ? 'has key' : 'no key'),
   )
@@ -125,26 +125,26 @@ export function openProviderDialog(name, config, save) {
   openFormDialog({
     title: name === undefined ? 'Add a provider' : `Provider ${name}`,
     fields: [
-      { name: 'name', label: 'Name', value: name ?? '', required: true, hint: 'What models are named by: NAME/model' },
-      { name: 'driver', label: 'Speaks', kind: 'select', value: settings.driver ?? '', options: drivers },
-      { name: 'baseURL', label: 'Address', value: settings.baseURL ?? '', hint: 'Such as https://llm.example.com/v1' },
+      { name: 'name', label: 'Name', value: name ?? '', required: true, hint: 'Used in model names: NAME/model' },
+      { name: 'driver', label: 'Driver', kind: 'select', value: settings.driver ?? '', options: drivers },
+      { name: 'baseURL', label: 'Base URL', value: settings.baseURL ?? '', hint: 'For example https://llm.example.com/v1' },
       {
         name: 'apiKeyEnv',
-        label: 'Variable with the key',
+        label: 'API key variable',
         value: [settings.apiKeyEnv ?? []].flat().join(', '),
-        hint: 'Its name, never the key; several with commas: the first that is set',
+        hint: 'The environment variable’s name, not the key; of several, separated by commas, the first one set is used',
       },
       {
         name: 'testedModel',
         label: 'Model to test with',
         value: models[0] ?? '',
         suggestions: models,
-        hint: 'As the provider calls it; it is not saved',
+        hint: 'The provider’s name for it; not saved',
       },
       { name: 'apiKeyOptional', label: 'Works without a key', kind: 'checkbox', value: String(settings.apiKeyOptional === true) },
       {
         name: 'others',
-        label: 'Further settings, as JSON',
+        label: 'More settings, as JSON',
         kind: 'json',
         value: others.length === 0 ? '' : JSON.stringify(Object.fromEntries(others), null, 2),
       },
@@ -158,7 +158,7 @@ export function openProviderDialog(name, config, save) {
         putEntry(changed, 'providers', { from: name, to: values.name ?? '', value: fromValues(values) })
       }, `${values.name} was saved.`),
     test: async (values) => {
-      if (!values.testedModel) return { text: 'Name a model to test with', kind: 'bad' }
+      if (!values.testedModel) return { text: 'Enter a model to test with', kind: 'bad' }
       return testModel(`${values.name}/${values.testedModel}`, { [values.name ?? '']: fromValues(values) })
     },
   })

@@ -70,7 +70,7 @@ export function runDetail(live, id) {
     },
     onGap: (events) => timeline.gap(events),
     onGone() {
-      replace(outcome, h('p', { className: 'empty' }, 'This run is not known any more: finished ones are kept for a while only.'))
+      replace(outcome, h('p', { className: 'empty' }, 'This run is no longer stored. Finished runs are kept for a limited time.'))
     },
   })
   decideNow.addEventListener('click', () => {
@@ -109,14 +109,14 @@ function factsOf(run) {
     ['Model', run.model === 'toolloop' ? undefined : run.model],
     ['Token', run.owner],
     ['Started', clock(createdAt)],
-    [run.status === 'paused' ? 'Until the pause' : 'Took', took === undefined ? undefined : duration(took)],
+    [run.status === 'paused' ? 'Before the pause' : 'Duration', took === undefined ? undefined : duration(took)],
     ['Turns', run.iterations === undefined ? undefined : String(run.iterations)],
     [
       'Tokens',
       usage && usage.totalTokens > 0 ? `${usage.inputTokens.toLocaleString()} in, ${usage.outputTokens.toLocaleString()} out` : undefined,
     ],
     ['Cost', usage?.costUsd === undefined ? undefined : `$${usage.costUsd.toFixed(4)}`],
-    ['Id', run.id],
+    ['ID', run.id],
   ]
   return rows.flatMap(([name, value]) => (value === undefined ? [] : [h('div', {}, h('dt', {}, name), h('dd', {}, value))]))
 }
@@ -149,13 +149,13 @@ function steerForm(path, error, onSent) {
     type: 'text',
     autocomplete: 'off',
     required: true,
-    placeholder: 'Taken up before the model is asked again',
+    placeholder: 'Delivered before the next model request',
     'aria-describedby': error.id,
   })
   const form = h(
     'form',
     { className: 'steer', hidden: true },
-    h('label', { for: id }, 'Say something to this run'),
+    h('label', { for: id }, 'Send a message to this run'),
     h('div', { className: 'input-row' }, input, h('button', { type: 'submit' }, 'Send')),
   )
   form.addEventListener('submit', async (event) => {

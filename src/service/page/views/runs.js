@@ -14,7 +14,7 @@ import { runDetail } from './run.js'
  */
 export function runsView({ live }, selected) {
   const list = h('ul', { className: 'run-list' })
-  const empty = h('p', { className: 'empty' }, 'No runs yet. They appear here as soon as a client, or the chat, starts one.')
+  const empty = h('p', { className: 'empty' }, 'No runs yet. Runs started by a client or in the chat appear here.')
   const summary = h('p', { className: 'muted' })
   const side = h('div', { className: 'split-side' })
   const element = h(
@@ -77,7 +77,7 @@ function runItem({ id, input, createdAt }) {
     h(
       'a',
       { className: 'run-item', href: `#/runs/${encodeURIComponent(id)}` },
-      h('span', { className: 'run-input' }, input === '' ? 'Without words' : input),
+      h('span', { className: 'run-input' }, input === '' ? 'No text' : input),
       h(
         'span',
         { className: 'run-line' },
@@ -110,22 +110,18 @@ function updateItem(item, run, isSelected) {
  */
 function activity(live) {
   const list = h('div', { className: 'feed', role: 'feed', 'aria-label': 'Tool calls' })
-  const empty = h(
-    'p',
-    { className: 'empty' },
-    'No tool calls yet. Each one is shown here while it happens, with its arguments, its result and how long it took.',
-  )
+  const empty = h('p', { className: 'empty' }, 'No tool calls yet. Calls appear here live, with their arguments, result and duration.')
   const element = h(
     'section',
     { className: 'panel' },
-    h('div', { className: 'panel-head' }, h('h2', {}, 'Tool calls'), h('p', { className: 'muted' }, 'of all runs, the latest first')),
+    h('div', { className: 'panel-head' }, h('h2', {}, 'Tool calls'), h('p', { className: 'muted' }, 'of all runs, latest first')),
     empty,
     list,
   )
   /** @type {WeakMap<HTMLElement, (call: import('../data/calls.js').Call) => void>} */
   const updates = new WeakMap()
   /** @param {import('../data/calls.js').Call} call */
-  const linkTo = ({ topRunId }) => ({ href: `#/runs/${encodeURIComponent(topRunId)}`, words: live.run(topRunId)?.input || 'Its run' })
+  const linkTo = ({ topRunId }) => ({ href: `#/runs/${encodeURIComponent(topRunId)}`, words: live.run(topRunId)?.input || 'Run' })
   const unsubscribe = live.onChange(() => {
     const calls = live.calls.latest
     empty.hidden = calls.length > 0

@@ -8,11 +8,11 @@ import { h, newId, renderList, replace, setText } from '../ui/dom.js'
 /** @typedef {{ path: string, severity: 'error' | 'warning', message: string }} SkillProblem */
 
 /** @type {Record<Tool['effect'], string>} */
-const effects = { read: 'only reads', idempotent: 'may be repeated', unsafe: 'changes things' }
+const effects = { read: 'read-only', idempotent: 'safe to repeat', unsafe: 'may have side effects' }
 /** @type {Record<Tool['approval'], string>} */
 const approvals = { never: '', always: 'needs approval', depends: 'may need approval' }
 /** @type {Record<Skill['source'], string>} */
-const sources = { configured: 'from the configuration', project: 'from the project', user: 'from the user’s folder' }
+const sources = { configured: 'from the configuration', project: 'from the project', user: 'from the home folder' }
 
 /**
  * The tools and skills of the agent, with what they take and what they say.
@@ -135,7 +135,7 @@ function toolCard({ function: { name, description, parameters }, effect, approva
     ],
     [
       properties.length === 0
-        ? h('p', { className: 'muted' }, 'It takes no arguments.')
+        ? h('p', { className: 'muted' }, 'No arguments.')
         : h('dl', { className: 'parameters' }, ...properties.flatMap(([key, schema]) => parameter(key, schema, required.has(key)))),
       h(
         'details',
@@ -156,8 +156,8 @@ function skillCard({ name, description, source, folder, allowedTools, tools, scr
   /** @type {[string, string[]][]} */
   const lists = [
     ['Folder', [folder]],
-    ['Tools it names as needed', allowedTools],
-    ['Tools of its own', tools],
+    ['Allowed tools', allowedTools],
+    ['Its own tools', tools],
     ['Scripts', scripts],
   ]
   return openable(
@@ -193,7 +193,7 @@ function problemBox(problems) {
       h(
         'li',
         {},
-        h('span', { className: severity === 'error' ? 'error-text' : 'muted' }, severity === 'error' ? 'Left out: ' : 'Note: '),
+        h('span', { className: severity === 'error' ? 'error-text' : 'muted' }, severity === 'error' ? 'Skipped: ' : 'Note: '),
         h('code', {}, path),
         ` ${message}`,
       ),
