@@ -87,12 +87,12 @@ function reportFailure(error: unknown, io: CliIO, verbose: boolean): number {
 
 function createProgram(io: CliIO, done: (code: number) => void): Command {
   const program = new Command('toolloop')
-    .description('Runs a tool-using agent: asks a model, runs the tools it calls, until it answers or a bound is reached.')
+    .description('Runs a tool-using agent: asks a model and runs the tools it calls until it answers or a limit is reached.')
     .version(ownVersion(), '-V, --version')
     .usage('[options] [prompt…]\n       toolloop chat|serve|tools|skills|mcp|doctor [options]')
     .argument(
       '[prompt...]',
-      'what to ask; `-`, or nothing when input is piped in: read it from standard input; nothing on a terminal: toolloop chat',
+      'what to ask; `-`, or no prompt with piped input, reads it from standard input; no prompt on a terminal starts a chat',
     )
     .configureOutput({ writeOut: (text) => void io.stdout.write(text), writeErr: (text) => void io.stderr.write(text) })
     .showHelpAfterError('(toolloop --help lists the options)')
@@ -108,20 +108,20 @@ function createProgram(io: CliIO, done: (code: number) => void): Command {
   addCommand(program, 'run', 'answer one prompt (the default command)')
     .argument('[prompt...]', 'what to ask')
     .action(async (words: string[]) => done(await startRun(words, program, io)))
-  addCommand(program, 'chat', 'a conversation, one prompt a line').action(async () => {
+  addCommand(program, 'chat', 'hold a conversation, one prompt per line').action(async () => {
     done(await startChat(program, io))
   })
-  addCommand(program, 'mcp', 'serve the tools as an MCP server, on standard input and output').action(async () => {
+  addCommand(program, 'mcp', 'serve the tools to MCP clients over standard input and output').action(async () => {
     checkOptions(program, 'mcp')
     const { mcp } = await import('./commands/mcp.ts')
     done(await mcp(program.opts<AgentFlags>(), io))
   })
-  addCommand(program, 'serve', "the agent over HTTP: an API compatible with OpenAI's, runs, administration").action(async () => {
+  addCommand(program, 'serve', 'serve the agent over HTTP: an OpenAI-compatible API, runs and an admin page').action(async () => {
     checkOptions(program, 'serve')
     const { serve } = await import('./commands/serve.ts')
     done(await serve(program.opts<ServeFlags>(), io))
   })
-  addCommand(program, 'doctor', 'say what is set up, and which model a run would use').action(async () => {
+  addCommand(program, 'doctor', 'check what is set up and which model a run would use').action(async () => {
     checkOptions(program, 'doctor')
     const { doctor } = await import('./commands/doctor.ts')
     done(await doctor(program.opts<DoctorFlags>(), io))
@@ -138,33 +138,33 @@ function addToolCommands(program: Command, io: CliIO, done: (code: number) => vo
     checkOptions(program, name)
     return program.opts<ToolsFlags>()
   }
-  const tools = group('tools', 'the tools a run would have')
-  add(tools, 'list', 'say which there are').action(async () => {
+  const tools = group('tools', 'list tools, or call one without a model')
+  add(tools, 'list', 'list the tools a run would have').action(async () => {
     const flags = flagsFor('tools list')
     done(await (await import('./commands/tools.ts')).listTools(flags, io))
   })
-  add(tools, 'call', 'call one')
+  add(tools, 'call', 'call a tool')
     .argument('<name>', 'the tool')
-    .argument('[json]', 'its arguments, a JSON object', '{}')
+    .argument('[json]', 'its arguments, as a JSON object', '{}')
     .action(async (name: string, json: string) => {
       const flags = flagsFor('tools call')
       done(await (await import('./commands/tools.ts')).callTool(name, json, flags, io))
     })
-  const skills = group('skills', 'Agent Skills: those of --skills, of the project and of yours')
-  add(skills, 'list', 'say which there are').action(async () => {
+  const skills = group('skills', 'list, validate or run Agent Skills: from --skills, the project and your home folder')
+  add(skills, 'list', 'list the Skills that were found').action(async () => {
     const flags = flagsFor('skills list')
     done(await (await import('./commands/skills.ts')).listSkills(flags, io))
   })
-  add(skills, 'validate', 'say what is wrong with a Skill')
+  add(skills, 'validate', 'report what is wrong with a Skill')
     .argument('<path>', 'its folder, or a folder of Skills')
     .action(async (path: string) => {
       const flags = flagsFor('skills validate')
       done(await (await import('./commands/skills.ts')).validateSkills(path, flags, io))
     })
-  add(skills, 'run', 'run one of its scripts, in its sandbox')
-    .argument('<skill>', 'its name or folder')
-    .argument('<script>', 'from its folder, such as scripts/convert.py')
-    .argument('[args...]', 'of the script; behind `--` when they begin with a hyphen')
+  add(skills, 'run', 'run a script of a Skill in the sandbox')
+    .argument('<skill>', 'the name of the Skill, or its folder')
+    .argument('<script>', 'a path inside its folder, such as scripts/convert.py')
+    .argument('[args...]', 'arguments of the script; put them after `--` if they begin with a hyphen')
     .action(async (skill: string, script: string, args: string[]) => {
       const flags = flagsFor('skills run')
       done(await (await import('./commands/skills.ts')).runSkill(skill, script, args, flags, io))
@@ -219,31 +219,31 @@ function checkOptions(program: Command, name: string): void {
 
 function createOptions(): Option[] {
   return [
-    new Option('-m, --model <provider/name>', 'the model (default: what toolloop doctor says)'),
+    new Option('-m, --model <provider/name>', 'the model (default: toolloop doctor shows it)'),
     new Option('--base-url <url>', 'where the model is served, such as http://localhost:8080/v1'),
-    new Option('-t, --tools <file>', 'a module that exports tools, .ts or .js; may be repeated').argParser(
+    new Option('-t, --tools <file>', 'a .ts or .js module that exports tools; may be repeated').argParser(
       (file: string, earlier: string[] | undefined) => [...(earlier ?? []), file],
     ),
-    new Option('--no-builtin-tools', 'without the built-in tools'),
-    new Option('-w, --workspace <folder>', 'the folder the built-in tools may see (default: the current one)'),
-    new Option('-s, --skills <folder>', 'a folder with Agent Skills, which are trusted; may be repeated').argParser(
+    new Option('--no-builtin-tools', 'leave out the built-in tools'),
+    new Option('-w, --workspace <folder>', 'the folder the built-in tools may read (default: the current folder)'),
+    new Option('-s, --skills <folder>', 'a folder of Agent Skills to trust and use; may be repeated').argParser(
       (folder: string, earlier: string[] | undefined) => [...(earlier ?? []), folder],
     ),
-    new Option('--unsandboxed', 'run scripts of Skills unprotected where bubblewrap can not shut them in'),
-    new Option('-n, --max-iterations <n>', 'most requests to the model (default: 5)').argParser(parseCount),
-    new Option('--tool-calling <form>', 'how the model is told of tools: auto, native, tags, json or another dialect (default: auto)'),
+    new Option('--unsandboxed', 'run scripts of Skills without a sandbox where bubblewrap is not available'),
+    new Option('-n, --max-iterations <n>', 'limit on model requests per run (default: 5)').argParser(parseCount),
+    new Option('--tool-calling <form>', 'how the model calls tools: auto, native, tags, json or another dialect (default: auto)'),
     new Option('-i, --instructions <text>', 'the system prompt; @file reads it from a file'),
-    new Option('--deadline <seconds>', 'time for the whole run').argParser(parseSeconds),
-    new Option('--timeout <seconds>', 'time for one tool call (default: 30)').argParser(parseSeconds),
-    new Option('-c, --config <file>', 'the configuration (default: ./toolloop.yaml or ./config/toolloop.yaml)'),
+    new Option('--deadline <seconds>', 'time limit of the whole run').argParser(parseSeconds),
+    new Option('--timeout <seconds>', 'time limit of one tool call (default: 30)').argParser(parseSeconds),
+    new Option('-c, --config <file>', 'the configuration file (default: ./toolloop.yaml or ./config/toolloop.yaml)'),
     new Option('--host <address>', 'the address to listen on (default: 127.0.0.1)'),
-    new Option('--port <n>', 'the port; 0: one that is free (default: 8787)').argParser(parsePort),
-    new Option('--no-stream', 'ask the model for whole responses'),
+    new Option('--port <n>', 'the port; 0 picks a free one (default: 8787)').argParser(parsePort),
+    new Option('--no-stream', 'request whole responses instead of streams'),
     new Option('--json', 'print the result as one JSON object'),
-    new Option('--events', 'print every event as a line of JSON, and at last the result'),
-    new Option('-y, --yes', 'approve every call that asks for it'),
+    new Option('--events', 'print every event, then the result, each as a line of JSON'),
+    new Option('-y, --yes', 'approve every call that needs an approval'),
     new Option('-v, --verbose', 'log everything to standard error'),
-    new Option('-q, --quiet', 'nothing but the answer, and errors'),
+    new Option('-q, --quiet', 'print only the answer and errors'),
   ]
 }
 
@@ -278,16 +278,16 @@ const examples = `Examples
   toolloop mcp --tools ./my-tools.ts --no-builtin-tools
   toolloop serve --port 8080
   toolloop doctor
-  toolloop run chart       a prompt of one word that is nearly a command
+  toolloop run chart       # a one-word prompt that looks like a mistyped command
 
-The answer goes to standard output, everything about it to standard error.
+The answer goes to standard output, everything else to standard error.
 
-Without --model, the first of these decides: TOOLLOOP_MODEL, \`model\` in ./toolloop.yaml or ./config/toolloop.yaml, a provider's API
-key in the environment, a model server on this machine (Ollama, LM Studio, vLLM), the demo model. \`toolloop doctor\` says which it is.
+Without --model, the first of these that is set or found decides: TOOLLOOP_MODEL, \`model\` in ./toolloop.yaml or ./config/toolloop.yaml, a provider's API
+key in the environment, a model server on this machine (Ollama, LM Studio, vLLM), the demo model. \`toolloop doctor\` shows which one.
 
 Environment
   TOOLLOOP_MODEL   the model to use without --model
-  OPENAI_API_KEY…  a provider's key; config/providers.yaml has all names
-  OLLAMA_HOST, LMSTUDIO_HOST, VLLM_HOST   where these servers are, when not at their usual ports of this machine
-  TOOLLOOP_TOKEN   the token of toolloop serve; without it one is made up and printed
-  NO_COLOR, FORCE_COLOR   without colours, with colours`
+  OPENAI_API_KEY…  a provider's key; config/providers.yaml lists all names
+  OLLAMA_HOST, LMSTUDIO_HOST, VLLM_HOST   the addresses of these servers, if not the default ports on this machine
+  TOOLLOOP_TOKEN   the token of toolloop serve; without it a random one is printed
+  NO_COLOR, FORCE_COLOR   turn colours off or on`
