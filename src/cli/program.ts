@@ -282,8 +282,9 @@ const examples = `Examples
 
 The answer goes to standard output, everything else to standard error.
 
-Without --model, the first of these that is set or found decides: TOOLLOOP_MODEL, \`model\` in ./toolloop.yaml or ./config/toolloop.yaml, a provider's API
-key in the environment, a model server on this machine (Ollama, LM Studio, vLLM), the demo model. \`toolloop doctor\` shows which one.
+Without --model, the first of these that is set or found decides: TOOLLOOP_MODEL, \`model\` in ./toolloop.yaml or
+./config/toolloop.yaml, a provider's API key in the environment, a model server on this machine (Ollama, LM Studio,
+vLLM), the demo model. \`toolloop doctor\` shows which one.
 
 Environment
   TOOLLOOP_MODEL   the model to use without --model
