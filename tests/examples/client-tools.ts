@@ -1,9 +1,9 @@
 import { AgentRunner, ask, defineTool } from '../../src/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 
-// A tool without `execute` is yours to run, in a browser for example.
+// A tool without `execute` runs on your side, in a browser for example.
 const pickFile = defineTool({ name: 'pick_file', description: 'Lets the user choose a file.' })
-// A tool that asks before it goes on.
+// A tool that asks a question before it continues.
 const book = defineTool({
   name: 'book_table',
   description: 'Books a table.',

@@ -12,5 +12,5 @@ const model = scriptedModel(({ messages }, index) => {
 const { messages } = await new AgentRunner({ model, tools: [page] }).run('Read everything.', {
   compaction: { maxTokens: 3_000, summarise: (left) => `${left.length} messages with numbers` },
 })
-// Each request fits; the result has the whole conversation, and `compactMessages` makes a shorter one to store.
+// Each request fits. The result has the whole conversation, and `compactMessages` makes a shorter one to store.
 console.log(Math.max(...sent) <= 3_000, sizeOf(messages) > 3_000, sizeOf(compactMessages(messages, { tokens: 3_000 })) <= 3_000)

@@ -2,7 +2,7 @@ import { type Dialect, findDialect } from '../../src/dialects/index.ts'
 import { AgentRunner, defineTool } from '../../src/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 
-// A family of models that writes Hermes' JSON, but has to be told about it in its own language.
+// A model family that writes calls as Hermes does, but needs a prompt in its own language.
 const hermes = findDialect('hermes')
 const dialect: Dialect = { ...hermes, name: 'hermes-de', prompt: (tools) => `Du hast Werkzeuge.\n${hermes.prompt(tools)}` }
 

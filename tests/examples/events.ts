@@ -1,7 +1,7 @@
 import { AgentRunner, Event, EventBus } from '../../src/index.ts'
 import { builtinTools } from '../../src/tools/builtin/index.ts'
 
-// One bus for any number of runners. What a listener does wrong is reported once, and changes nothing.
+// One bus for any number of runners. A failing listener is reported once and changes nothing else.
 const bus = new EventBus((error, event) => console.log(`a listener of ${event} failed: ${error}`))
 bus.on(Event.TOOL_CALL_END, ({ tool }, { ok }) => console.log(`${tool}: ${ok ? 'ok' : 'failed'}`))
 bus.on(Event.RUN_END, () => {

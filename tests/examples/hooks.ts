@@ -8,14 +8,14 @@ const mail = defineTool({
   execute: ({ to, text }) => `sent to ${to}: ${text}`,
 })
 
-/** Middleware: takes part in every turn and every call. */
+/** A hook: it runs in every turn and around every call. */
 const signature: Hooks = {
   name: 'signature',
   beforeModel: ({ iteration }) => (iteration > 3 ? { tools: [], toolChoice: 'none' } : undefined),
   beforeTool: ({ args }) => ({ args: { ...args, text: `${args.text} – The shop` } }),
 }
 
-/** A rule that must hold: when the check itself fails, the call is refused. */
+/** A rule that must hold: if the check itself fails, the call is refused. */
 const ownDomain: Guardrail = {
   name: 'own domain only',
   call: ({ args }) => (String(args.to).endsWith('@example.com') ? undefined : { refuse: 'mail goes to example.com only' }),

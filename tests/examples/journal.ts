@@ -9,7 +9,7 @@ const insert = database.prepare('INSERT INTO steps VALUES (?, ?, ?)')
 
 const died = Promise.withResolvers<void>()
 
-/** Records steps in SQLite. A real one also lists unfinished runs, delivers decisions, and lets only one process execute a run. */
+/** Records steps in SQLite. A real journal also lists unfinished runs, delivers decisions, and lets only one process execute a run. */
 function sqliteJournal({ dieAt }: { dieAt?: string } = {}): Journal {
   return {
     connect(body) {
@@ -24,14 +24,14 @@ function sqliteJournal({ dieAt }: { dieAt?: string } = {}): Journal {
             if (row !== undefined) return JSON.parse(String(row.value))
             if (key === dieAt) {
               died.resolve()
-              return new Promise(() => {}) // The process is gone: nothing settles any more.
+              return new Promise(() => {}) // The process has died: nothing settles any more.
             }
             const value = await work({ idempotencyKey: `${runId}/${key}`, signal: new AbortController().signal })
             insert.run(runId, key, JSON.stringify(value))
             return value
           },
           all: (steps) => Promise.all(steps),
-          wait: async () => undefined, // Nothing waits here: a call that needs a decision pauses the run.
+          wait: async () => undefined, // This journal can't wait: a call that needs a decision pauses the run.
         }
         return body(durable, input)
       }
@@ -51,12 +51,12 @@ const model = scriptedModel(({ messages }) =>
   messages.at(-1)?.role === 'tool' ? 'Your card was charged.' : { toolCalls: [{ name: 'charge' }] },
 )
 
-// The process dies before the second request to the model, after the call was recorded.
+// The process dies before the second model request, after the tool call was recorded.
 const first = new AgentRunner({ model, tools: [charge], journal: sqliteJournal({ dieAt: '2.model' }) })
 void first.run('Charge my card.', { runId: 'order-17' })
 await died.promise
 
-// Another process continues the run under its id: what is recorded does not run again.
+// Another process continues the run under the same id. Recorded steps do not run again.
 const second = new AgentRunner({ model, tools: [charge], journal: sqliteJournal() })
 const { output, toolCalls } = await second.run('Charge my card.', { runId: 'order-17' })
 console.log(output, toolCalls.length)

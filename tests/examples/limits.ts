@@ -14,7 +14,7 @@ const search = defineTool({
   },
 })
 
-// A model that never stops calling: the run ends all the same, and says how.
+// This model never stops calling tools. The run ends anyway and says why.
 const model = scriptedModel((_request, index) => ({ toolCalls: [{ name: 'search', args: { query: `try ${index}` } }] }))
 const runner = new AgentRunner({
   model,
@@ -27,6 +27,6 @@ const runner = new AgentRunner({
 const result = await runner.run('Find me something to read.')
 console.log(result.stopReason, result.toolCalls.length)
 
-// Nothing is lost: the conversation goes on where it stopped.
+// Nothing is lost: the conversation continues where it stopped.
 const next = await runner.run('Stop searching.', { messages: result.messages, maxIterations: 1 })
 console.log(next.stopReason, next.messages.length > result.messages.length)

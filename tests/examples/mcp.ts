@@ -7,7 +7,7 @@ await using tools = await connectMcpServers({
     command: 'node',
     args: ['node_modules/@modelcontextprotocol/server-everything/dist/index.js', 'stdio'],
     tools: ['echo', 'get-sum'],
-    // What it may be trusted with is yours to say.
+    // You decide what to trust.
     effects: { 'get-sum': 'read' },
     approval: ['echo'],
   },
@@ -19,5 +19,5 @@ const model = scriptedModel([{ toolCalls: [{ name: 'everything__get-sum', args: 
 const { output, toolCalls } = await new AgentRunner({ model, tools }).run('How much is 2 + 40?')
 console.log(toolCalls[0]?.content, output)
 
-// Keep these: given as `allowed` the next time, they hold back every tool that is new or no longer what it was.
+// Save these. Passed as `allowed` the next time, they hold back every tool that is new or has changed.
 console.log(Object.keys(tools.fingerprints()).length)

@@ -4,7 +4,7 @@ import { fromLangChainTools } from '../../src/backends/index.ts'
 import { AgentRunner } from '../../src/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 
-// A tool as it is today.
+// An existing LangChain tool.
 const weather = tool(async ({ city }) => `sunny in ${city}`, {
   name: 'weather',
   description: 'The weather in a city.',

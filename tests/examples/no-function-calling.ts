@@ -8,7 +8,7 @@ const add = defineTool({
   execute: ({ a, b }) => a + b,
 })
 
-// A server without function calling: this model writes its calls as Hermes and Qwen do.
+// A server without function calling. This model writes calls in the format of Hermes and Qwen.
 const server = await startMockProvider({
   script: ['Let me see.\n<tool_call>\n{"name": "add", "arguments": {"a": "2", "b": 3}}\n</tool_call>', 'It is 5.'],
 })

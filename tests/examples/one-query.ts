@@ -18,7 +18,7 @@ const tools = [
   { type: 'function' as const, function: { name: 'time_in', parameters: { type: 'object', properties: { city: { type: 'string' } } } } },
 ]
 
-// One request a query: what the model wants called is handed back, and the loop is yours.
+// One request per query: you get the tool calls back and run the loop yourself.
 const first = await driver.query('Where is it later, Oslo or Lima?', { tools })
 const calls = first.toolCalls ?? []
 const results = await Promise.all(

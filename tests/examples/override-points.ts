@@ -19,7 +19,7 @@ class NoteKeeper extends CustomAgent<Visitor> {
     return `You keep a note for ${context.name}.`
   }
 
-  /** Visitors who may not write are not told that one can. */
+  /** Hides the writing tool from visitors who may not write. */
   protected override prepareTurn({ context }: ModelTurn<Visitor>) {
     return context.mayWrite ? undefined : { tools: ['read_note'] }
   }

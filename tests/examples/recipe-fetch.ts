@@ -3,7 +3,7 @@ import { builtinTools } from '../../src/tools/builtin/index.ts'
 
 const runner = new AgentRunner({ model: process.env.MODEL ?? 'demo', tools: builtinTools(), limits: { deadlineMs: 60_000 } })
 
-/** Answers with the text while it arrives. A client that stops reading aborts the run. */
+/** Streams the text as it arrives. If the client stops reading, the run is aborted. */
 export async function POST(request: Request): Promise<Response> {
   const { text } = runner.stream(await request.text(), { signal: request.signal })
   const body = ReadableStream.from(text).pipeThrough(new TextEncoderStream())

@@ -11,7 +11,7 @@ app.post('/ask', async (c) => {
   const run = runner.stream(prompt, { signal: c.req.raw.signal })
   return streamSSE(c, async (stream) => {
     for await (const event of run) {
-      if (stream.aborted) break // The client has gone away; leaving the iteration aborts the run.
+      if (stream.aborted) break // The client has disconnected. Leaving the loop aborts the run.
       await stream.writeSSE({ event: event.type, data: JSON.stringify(event) })
     }
     const { stopReason, output } = await run.result

@@ -10,7 +10,7 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
     prompt += chunk
     if (prompt.length > 10_000) return void response.writeHead(413).end()
   }
-  // A client that disconnects aborts the run.
+  // If the client disconnects, abort the run.
   const connection = new AbortController()
   response.on('close', () => connection.abort())
   const run = runner.stream(prompt, { signal: connection.signal })

@@ -2,7 +2,7 @@ import { isMainThread, parentPort, Worker } from 'node:worker_threads'
 import { AgentRunner } from '../../src/index.ts'
 import { builtinTools } from '../../src/tools/builtin/index.ts'
 
-// Tools that compute for seconds hold up the event loop they run on: give the agent a thread of its own.
+// Tools that compute for seconds block their event loop, so the agent gets a thread of its own.
 if (isMainThread) {
   const worker = new Worker(new URL(import.meta.url))
   worker.on('message', (event) => {

@@ -10,7 +10,7 @@ const weather = defineTool({
   execute: ({ city }) => ({ city, sky: 'clear', celsius: 21 }),
 })
 
-// Your program knows its users; without `authenticate` there are bearer tokens.
+// Your program identifies its users. Without `authenticate`, the service uses bearer tokens.
 const service = createService({
   model: process.env.MODEL ?? 'demo',
   tools: [weather],
@@ -18,7 +18,7 @@ const service = createService({
 })
 await service.ready
 
-// `service.fetch` takes a Request and gives a Response: it mounts in any server that does.
+// `service.fetch` takes a Request and returns a Response, so it mounts in any server that does the same.
 const app = new Hono()
 app.mount('/agent', service.fetch)
 

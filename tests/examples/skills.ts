@@ -5,7 +5,7 @@ import { AgentRunner, ToolDispatcher } from '../../src/index.ts'
 import { builtinTools } from '../../src/tools/builtin/index.ts'
 import { loadSkills } from '../../src/tools/skills/index.ts'
 
-// A Skill as it lies in a folder: instructions, and a script declared as a tool with typed arguments.
+// The files of a Skill: instructions, and a script declared as a tool with typed arguments.
 const folder = await mkdtemp(join(tmpdir(), 'skills-'))
 const files = {
   'SKILL.md': `---
@@ -37,7 +37,7 @@ const runner = new AgentRunner({ model: process.env.MODEL ?? 'demo', tools, inst
 runner.on('TOOL_CALL_END', ({ tool, result }) => console.log(`${tool} (${tools.sourceOf(tool)}): ${result}`))
 await runner.run('call circle_area with {"radius": 10}')
 
-// One call without a model, and a name that is not there.
+// A call without a model, and a call to a tool that does not exist.
 console.log(await tools.dispatch('circle_area', { radius: 1 }), await tools.dispatch('square_area'))
 await skills.close()
 await rm(folder, { recursive: true })

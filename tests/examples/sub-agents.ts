@@ -4,7 +4,7 @@ import { scriptedModel } from '../../src/testing/index.ts'
 const search = defineTool({ name: 'search', description: 'Searches.', execute: () => 'The bridge is 2,460 m long.' })
 const usage = { inputTokens: 100, outputTokens: 20 }
 
-// An agent as a tool: it is given a task, and its answer is the call's result.
+// An agent as a tool: it gets a task, and its answer is the result of the call.
 const researcher = new AgentRunner({
   model: scriptedModel([
     { toolCalls: [{ name: 'search' }], usage },
@@ -12,7 +12,7 @@ const researcher = new AgentRunner({
   ]),
   tools: [search],
 })
-// An agent that takes the conversation over, with its own instructions and tools.
+// An agent that takes over the conversation, with its own instructions and tools.
 const billing = new AgentRunner({
   model: scriptedModel([{ text: 'I am billing. You owe nothing.', usage }]),
   instructions: 'You answer questions about bills.',
@@ -27,7 +27,7 @@ const desk = new AgentRunner({
     asTool(researcher, { name: 'research', description: 'Finds things out.', effect: 'read' }),
     handover(billing, { name: 'billing', description: 'Knows the bills.' }),
   ],
-  // For all of them together.
+  // For all three agents together.
   limits: { tokens: 10_000, deadlineMs: 60_000 },
 })
 const result = await desk.run('How long is the bridge, and what do I owe?')

@@ -8,7 +8,7 @@ const add = defineTool({
   execute: ({ a, b }) => a + b,
 })
 
-// A provider on 127.0.0.1 that fails once, then calls a tool, then answers in pieces of one byte.
+// A provider on 127.0.0.1 that fails once, then calls a tool, then sends its answer byte by byte.
 const server = await startMockProvider({
   script: [
     { text: 'never sent', fault: { status: 429, headers: { 'retry-after': '0' } } },

@@ -18,11 +18,11 @@ const transfer = defineTool({
     progress({ percent: 50 })
     return { to, euros, receipt: idempotencyKey.length > 0 }
   },
-  // The application has the whole value, the model a sentence.
+  // Your program gets the value, the model gets a sentence.
   toContent: ({ to, euros }) => `${euros} euros are on their way to ${to}.`,
 })
 
-// The model's first call does not fit the schema: it is told why, and corrects itself.
+// The model's first call does not fit the schema. The model is told why and corrects itself.
 const model = scriptedModel([
   { toolCalls: [{ name: 'transfer', args: { to: 'NO99', euros: '50', pin: '1234' } }] },
   { toolCalls: [{ name: 'transfer', args: { to: 'NO99', euros: 50, pin: '1234' } }] },

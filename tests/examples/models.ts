@@ -1,0 +1,9 @@
+import { createModel } from '../../src/index.ts'
+
+// Nothing is sent yet, and no SDK is loaded.
+const models = [
+  createModel('ollama/qwen3:8b'),
+  createModel({ provider: 'openai', model: 'gpt-5.2', maxRetries: 5 }),
+  createModel({ provider: 'custom', model: 'my-model', baseURL: 'http://localhost:8000/v1', contextWindow: 32_768 }),
+]
+for (const { provider, model } of models) console.log(`${provider}/${model}`)
