@@ -1,6 +1,6 @@
 import { createModel } from '../../src/index.ts'
 
-// Nothing is sent yet, and no SDK is loaded.
+// Creating a model sends nothing and loads no SDK.
 const models = [
   createModel('ollama/qwen3:8b'),
   createModel({ provider: 'openai', model: 'gpt-5.2', maxRetries: 5 }),

@@ -2,10 +2,10 @@ import { createTextToolParser } from '../../src/dialects/index.ts'
 
 // A model without function calling writes calls as text. They are found live, wherever the stream is cut.
 const parser = createTextToolParser({ dialect: 'tool-action' })
-const pieces = ['Let me look. <tool_act', 'ion name="weather"><city value="Os', 'lo" /></tool_action>', 'Done.']
+const chunks = ['Let me look. <tool_act', 'ion name="weather"><city value="Os', 'lo" /></tool_action>', 'Done.']
 
-for (const piece of pieces) {
-  for (const event of parser.push(piece)) {
+for (const chunk of chunks) {
+  for (const event of parser.push(chunk)) {
     if (event.type === 'text') console.log('text', event.text)
     if (event.type === 'call') console.log('call', event.name, JSON.stringify(event.arguments))
   }
