@@ -67,6 +67,10 @@ describe('calculate', () => {
     ['3 × 4 ÷ 2 − 1', 5],
     ['2**10', 1024],
     ['√(16)', 4],
+    ['2 (3) 4', 24],
+    ['2 * 3 (4)', 24],
+    ['(1 + 2) (3)^2', 27],
+    ['1 +\n 2', 3],
   ])('%s = %d', async (expression, expected) => {
     expect(await calculate(expression)).toBe(expected)
   })
@@ -81,6 +85,13 @@ describe('calculate', () => {
     ['200 + 5% * 2', 200.1],
     ['5% - 3', -2.95],
     ['20%+1', 1.2],
+    ['200 + (5%)', 200.05],
+    ['200 + -5%', 199.95],
+    ['50%% of 200', 1],
+    ['5 % of 80', 4],
+    ['5% % 3', 0.05],
+    ['-20% ^ 2', -0.04],
+    ['π% + 3', 3 + Math.PI / 100],
     ['(1 + 2)%', 0.03],
     ['max(5%, 1%)', 0.05],
   ])('understands percent: %s = %d', async (expression, expected) => {
@@ -141,9 +152,16 @@ describe('calculate', () => {
     ['5 cm', 'Unknown name `cm`; units and variables are not supported'],
     ['sqrt 4', 'Expected `sqrt` to be followed by its arguments'],
     ['round()', 'Expected `round` to have 1 or 2 arguments, got 0'],
-    ['sqrt(1, 2)', 'Expected `sqrt` to have 1 arguments, got 2'],
+    ['sqrt(1, 2)', 'Expected `sqrt` to have 1 argument, got 2'],
     ['[1, 2]', 'Expected a number, got a list'],
     ['1e5.5', 'Expected `expression` to be arithmetic'],
+    ['2 3', 'Unexpected "3" at character 3'],
+    ['5 of 80', 'Unknown name `of`'],
+    ['1 $ 2', 'which has a "$"'],
+    ['(1 + 2', 'Unexpected end of expression'],
+    ['1/2 pi', '`a / b c` can be read in two ways: write `a / b * c` or `a / (b * c)`'],
+    ['6 / 2(1 + 2)', '`a / b c` can be read in two ways'],
+    ['17 % 5(2)', '`a % b c` can be read in two ways'],
     ['', 'expression'],
     ['  ', 'Expected a number'],
   ])('refuses %j in words', async (expression, words) => {

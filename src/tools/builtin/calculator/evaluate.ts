@@ -1,264 +1,247 @@
 import { show } from '../../../core/errors.ts'
-import {
-  add,
-  compare,
-  decimalOf,
-  divide,
-  double,
-  type ExactNumber,
-  floor,
-  fraction,
-  greatestDivisor,
-  isExact,
-  multiply,
-  negate,
-  power,
-  problem,
-  squareRoot,
-  toDouble,
-} from './exact-number.ts'
+import { add, divide, type ExactNumber, fraction, modulo, multiply, negate, power, problem } from './exact-number.ts'
+import { constants, factorial, functionNamed } from './functions.ts'
 
-/** What is read of a parsed expression's nodes; which fields are there depends on the type. */
-export interface ExpressionNode {
-  readonly type: string
-  readonly value?: unknown
-  readonly name?: unknown
-  readonly op?: unknown
-  readonly fn?: unknown
-  readonly content?: ExpressionNode
-  readonly args?: readonly ExpressionNode[]
-  readonly items?: readonly ExpressionNode[]
+/** `5%`: after `+` and `-` that part of what stands before, elsewhere 5/100. */
+interface Percent {
+  percent: ExactNumber
 }
-
-/** The operator that stands for percent in a parsed expression. */
-export const percentOperator = "'"
 
 /** Lists are taken by functions only. */
-type Value = ExactNumber | Value[]
+type Operand = ExactNumber | Percent | Operand[]
+
+interface Token {
+  kind: 'number' | 'name' | 'sign'
+  text: string
+  /** Where it begins in the expression. */
+  at: number
+  /** Whether white space stands before it. */
+  spaced: boolean
+}
+
+const digits = String.raw`\d+(?:_\d+)*`
+const tokenPattern = new RegExp(
+  String.raw`(\s*)(?:(0x[\da-f]+|0o[0-7]+|0b[01]+|(?:${digits}\.?(?:${digits})?|\.${digits})(?:e[+-]?\d+)?)|([a-z_]\w*|π)|(\*\*|[+\-*/^%!(),[\]×·÷−–√]))`,
+  'iy',
+)
+const otherSpellings: Readonly<Record<string, string>> = {
+  '**': '^',
+  '×': '*',
+  '·': '*',
+  '÷': '/',
+  '−': '-',
+  '–': '-',
+  '√': 'sqrt',
+  π: 'pi',
+}
+
+/** How tightly operators bind. */
+const strengths = new Map([
+  ['+', 1],
+  ['-', 1],
+  ['*', 2],
+  ['of', 2],
+  ['/', 2],
+  ['%', 2],
+  ['mod', 2],
+  ['^', 4],
+])
+/** `-3^2` is -9, and `-3 * 2` a product of -3. */
+const signStrength = 3
+
+/** The parser goes as deep as parentheses do, and its stack is not endless. */
+const maxNesting = 50
 
 /**
- * The value of a parsed expression. Only the tree is the parser's: nodes not known here are refused, and every operation is one of ours
- * and bounded, so that an expression costs time in proportion to its length. Throws `invalid_arguments`.
+ * The value of an arithmetic expression, worked out while it is read. Nothing is known but numbers, operators and functions of ours, each of
+ * them bounded, so that an expression costs time in proportion to its length. Throws `invalid_arguments`.
  */
-export function evaluate(node: ExpressionNode): ExactNumber {
-  const value = reduce(node)
-  if (Array.isArray(value)) throw problem('Expected a number, got a list; `sum`, `mean`, `min` or `max` make one number of it')
-  return value
+export function evaluate(expression: string): ExactNumber {
+  const tokens = tokenize(expression)
+  if (tokens.length === 0) throw problem('Expected a number, got an empty expression')
+  return new Evaluation(expression, tokens).result()
 }
 
-function reduce(node: ExpressionNode): Value {
-  const { type, content, items, args, fn } = node
-  if (type === 'ConstantNode') return literal(node.value)
-  if (type === 'ParenthesisNode' && content !== undefined) return reduce(content)
-  if (type === 'SymbolNode') return constant(String(node.name))
-  if (type === 'ArrayNode' && items !== undefined) return items.map(reduce)
-  if (type === 'OperatorNode' && args !== undefined) return operate(String(node.op), args)
-  if (type === 'FunctionNode' && args !== undefined && isNode(fn) && fn.type === 'SymbolNode') return call(String(fn.name), args)
-  throw problem(`Expected numbers, operators and functions, got something else (${type.replace(/Node$/, '').toLowerCase()})`)
-}
-
-function isNode(value: unknown): value is ExpressionNode {
-  return typeof value === 'object' && value !== null && 'type' in value
-}
-
-/** Numbers are parsed as fractions: sign, numerator, denominator. */
-function literal(value: unknown): ExactNumber {
-  if (typeof value === 'object' && value !== null && 's' in value && 'n' in value && 'd' in value) {
-    const { s, n, d } = value
-    if (typeof s === 'bigint' && typeof n === 'bigint' && typeof d === 'bigint') return fraction(s * n, d)
+function tokenize(expression: string): Token[] {
+  const text = expression.trimEnd()
+  const tokens: Token[] = []
+  for (let at = 0; at < text.length; at = tokenPattern.lastIndex) {
+    tokenPattern.lastIndex = at
+    const [, space = '', number, name, sign] = tokenPattern.exec(text) ?? []
+    const found = number ?? name ?? sign
+    if (found === undefined) {
+      const unknown = [...text.slice(at).trimStart()][0]
+      throw problem(`Expected \`expression\` to be arithmetic, got ${show(expression)}, which has a ${show(unknown)}`)
+    }
+    const kind = number !== undefined ? 'number' : name !== undefined || found === '√' ? 'name' : 'sign'
+    tokens.push({ kind, text: otherSpellings[found] ?? found, at: at + space.length, spaced: space !== '' })
   }
-  throw problem(`Expected a number, got ${show(value)}`)
+  return tokens
 }
 
-const constants = new Map<string, number>([
-  ['pi', Math.PI],
-  ['tau', 2 * Math.PI],
-  ['e', Math.E],
-])
+/** A Pratt parser that calculates instead of building a tree. */
+class Evaluation {
+  readonly #expression: string
+  readonly #tokens: readonly Token[]
+  #at = 0
+  #nesting = 0
 
-function constant(name: string): ExactNumber {
-  const known = constants.get(name)
-  if (known !== undefined) return known
-  if (functions.has(name)) throw problem(`Expected \`${name}\` to be followed by its arguments in parentheses`)
-  throw unknownName(name)
-}
-
-function unknownName(name: string): Error {
-  const names = [...constants.keys(), ...functions.keys()].join(', ')
-  return problem(`Unknown name \`${name}\`; units and variables are not supported. Known names: ${names}`)
-}
-
-function operate(op: string, [left, right]: readonly ExpressionNode[]): ExactNumber {
-  if (left === undefined) throw problem('Expected an operand')
-  if (right === undefined) {
-    const value = evaluate(left)
-    if (op === '-') return negate(value)
-    if (op === '+') return value
-    if (op === '!') return factorial(value)
-    if (op === percentOperator) return divide(value, fraction(100n))
-    throw problem(`Unknown operator \`${op}\``)
+  constructor(expression: string, tokens: readonly Token[]) {
+    this.#expression = expression
+    this.#tokens = tokens
   }
-  const base = evaluate(left)
-  if ((op === '+' || op === '-') && right.op === percentOperator) {
-    // `200 + 5%` is five percent more than 200, as on every pocket calculator.
-    const part = evaluate(right)
-    return multiply(base, add(fraction(1n), op === '+' ? part : negate(part)))
+
+  result(): ExactNumber {
+    const value = numberOf(this.#operand(0))
+    if (this.#ahead !== undefined) throw this.#unexpected()
+    return value
   }
-  const other = evaluate(right)
-  switch (op) {
+
+  get #ahead(): Token | undefined {
+    return this.#tokens[this.#at]
+  }
+
+  get #behind(): Token | undefined {
+    return this.#tokens[this.#at - 1]
+  }
+
+  /** A value, and all operators behind it that bind more tightly than `strength`. */
+  #operand(strength: number): Operand {
+    let left = this.#value()
+    let before = ''
+    for (;;) {
+      if (this.#take('!')) {
+        left = factorial(numberOf(left))
+      } else if (this.#isPercent()) {
+        this.#at++
+        left = { percent: divide(numberOf(left), fraction(100n)) }
+      } else {
+        const operator = this.#operator()
+        const own = strengths.get(operator ?? '')
+        if (operator === undefined || own === undefined || own <= strength) return left
+        // One person reads `1/2 pi` as half of pi, the next as one over two pi.
+        if (!this.#take(operator) && isDivision(before)) {
+          throw problem(`\`a ${before} b c\` can be read in two ways: write \`a ${before} b * c\` or \`a ${before} (b * c)\``)
+        }
+        before = operator
+        // Powers are the only ones taken from the right: 2^3^2 is 2^9.
+        left = operate(operator, numberOf(left), this.#operand(operator === '^' ? own - 1 : own))
+      }
+    }
+  }
+
+  /** The operator that comes next; a product without a sign has none to be taken. */
+  #operator(): string | undefined {
+    const [next, last] = [this.#ahead, this.#behind]
+    if (next?.text === 'mod' || (next?.text === 'of' && last?.text === '%')) return next.text
+    if (next?.kind === 'sign' && next.text !== '(') return next.text
+    // Between two numbers in a row, a sign is more likely to be missing.
+    return next === undefined || (next.kind === 'number' && last?.kind === 'number') ? undefined : '*'
+  }
+
+  /** Percent where no operand follows, else modulo: `5% - 3` is percent, `5 % -3` modulo. */
+  #isPercent(): boolean {
+    if (this.#ahead?.text !== '%') return false
+    const next = this.#tokens[this.#at + 1]
+    if (next === undefined || next.text === 'of') return true
+    if (next.text === '+' || next.text === '-') return !this.#ahead.spaced
+    return next.kind === 'sign' && next.text !== '(' && next.text !== '['
+  }
+
+  #value(): Operand {
+    const token = this.#ahead
+    if (token === undefined) throw this.#unexpected()
+    this.#at++
+    if (token.kind === 'number') return numberFrom(token.text)
+    if (token.kind === 'name') return this.#named(token.text)
+    if (token.text === '+') return numberOf(this.#operand(signStrength))
+    if (token.text === '-') return negate(numberOf(this.#operand(signStrength)))
+    if (token.text === '[') return this.#list(']')
+    if (token.text !== '(') throw this.#unexpected(token)
+    const value = this.#within(')', () => this.#operand(0))
+    // A percentage in parentheses is a number like any other.
+    return Array.isArray(value) ? value : numberOf(value)
+  }
+
+  #named(name: string): ExactNumber {
+    const constant = constants.get(name)
+    if (constant !== undefined) return constant
+    const run = functionNamed(name)
+    if (!this.#take('(')) throw problem(`Expected \`${name}\` to be followed by its arguments in parentheses`)
+    return run(this.#list(')').flatMap(numbersOf))
+  }
+
+  /** Values between brackets, of which the first has been taken. */
+  #list(close: string): Operand[] {
+    return this.#within(close, () => {
+      const all: Operand[] = []
+      if (this.#ahead?.text === close) return all
+      do all.push(this.#operand(0))
+      while (this.#take(','))
+      return all
+    })
+  }
+
+  #within<T>(close: string, read: () => T): T {
+    if (++this.#nesting > maxNesting) throw problem(`Expected at most ${maxNesting} parentheses inside one another`)
+    const inside = read()
+    if (!this.#take(close)) throw this.#unexpected()
+    this.#nesting--
+    return inside
+  }
+
+  #take(text: string): boolean {
+    if (this.#ahead?.text !== text) return false
+    this.#at++
+    return true
+  }
+
+  #unexpected(token: Token | undefined = this.#ahead): Error {
+    const found = token === undefined ? 'Unexpected end of expression' : `Unexpected ${show(token.text)} at character ${token.at + 1}`
+    const hint = /\d,\d{3}(?!\d)/.test(this.#expression) ? '. Write numbers without thousands separators' : ''
+    return problem(`Expected \`expression\` to be arithmetic, got ${show(this.#expression)}: ${found}${hint}`)
+  }
+}
+
+function isDivision(operator: string): boolean {
+  return operator === '/' || operator === '%' || operator === 'mod'
+}
+
+function numberFrom(written: string): ExactNumber {
+  const text = written.replaceAll('_', '')
+  if (/^0[xob]/i.test(text)) return fraction(BigInt(text))
+  const [mantissa = '', exponent] = text.toLowerCase().split('e')
+  const [whole = '', decimals = ''] = mantissa.split('.')
+  const value = fraction(BigInt(whole + decimals), 10n ** BigInt(decimals.length))
+  return exponent === undefined ? value : multiply(value, power(fraction(10n), fraction(BigInt(exponent))))
+}
+
+function numberOf(operand: Operand): ExactNumber {
+  if (Array.isArray(operand)) throw problem('Expected a number, got a list; `sum`, `mean`, `min` or `max` make one number of it')
+  return typeof operand === 'object' && 'percent' in operand ? operand.percent : operand
+}
+
+function numbersOf(operand: Operand): ExactNumber[] {
+  return Array.isArray(operand) ? operand.flatMap(numbersOf) : [numberOf(operand)]
+}
+
+function operate(operator: string, left: ExactNumber, given: Operand): ExactNumber {
+  const right = numberOf(given)
+  switch (operator) {
     case '+':
-      return add(base, other)
-    case '-':
-      return add(base, negate(other))
+    case '-': {
+      const part = operator === '+' ? right : negate(right)
+      // `200 + 5%` is five percent more than 200, as on every pocket calculator.
+      return typeof given === 'object' && 'percent' in given ? multiply(left, add(fraction(1n), part)) : add(left, part)
+    }
     case '*':
-      return multiply(base, other)
+    case 'of':
+      return multiply(left, right)
     case '/':
-      return divide(base, other)
-    case '%':
-    case 'mod':
-      return modulo(base, other)
+      return divide(left, right)
     case '^':
-      return power(base, other)
+      return power(left, right)
     default:
-      throw problem(`Unknown operator \`${op}\`; known are + - * / ^ % ! and parentheses`)
+      return modulo(left, right)
   }
-}
-
-interface CalculatorFunction {
-  least: number
-  most: number
-  run(args: ExactNumber[]): ExactNumber
-}
-
-const zero = fraction(0n)
-
-/** A function of one number. */
-const unary = (run: (x: ExactNumber) => ExactNumber): CalculatorFunction => ({ least: 1, most: 1, run: ([x = zero]) => run(x) })
-/** A function of one number whose value has no end as a decimal: as exact as a double. */
-const real = (run: (x: number) => number): CalculatorFunction => unary((x) => double(run(toDouble(x))))
-const binary = (run: (x: ExactNumber, y: ExactNumber) => ExactNumber): CalculatorFunction => ({
-  least: 2,
-  most: 2,
-  run: ([x = zero, y = zero]) => run(x, y),
-})
-/** A function of any number of numbers, or of a list of them. */
-const overList = (run: (all: ExactNumber[]) => ExactNumber): CalculatorFunction => ({ least: 1, most: Number.POSITIVE_INFINITY, run })
-
-const sum = (all: ExactNumber[]): ExactNumber => all.reduce(add, zero)
-const mean = (all: ExactNumber[]): ExactNumber => divide(sum(all), fraction(BigInt(all.length)))
-const least = (all: ExactNumber[]): ExactNumber => all.reduce((a, b) => (compare(b, a) < 0 ? b : a))
-const greatest = (all: ExactNumber[]): ExactNumber => all.reduce((a, b) => (compare(b, a) > 0 ? b : a))
-const ceiling = (x: ExactNumber): ExactNumber => negate(floor(negate(x)))
-const absolute = (x: ExactNumber): ExactNumber => (compare(x, zero) < 0 ? negate(x) : x)
-const log: CalculatorFunction = {
-  least: 1,
-  most: 2,
-  run: ([x = zero, base]) => logarithm(Math.log, x, base),
-}
-const meanOf = overList(mean)
-
-const functions = new Map<string, CalculatorFunction>(
-  Object.entries({
-    sqrt: unary(squareRoot),
-    cbrt: real(Math.cbrt),
-    abs: unary(absolute),
-    round: { least: 1, most: 2, run: ([x = zero, places]) => round(x, places) },
-    floor: unary(floor),
-    ceil: unary(ceiling),
-    trunc: unary((x) => (compare(x, zero) < 0 ? ceiling(x) : floor(x))),
-    sign: unary((x) => fraction(BigInt(Math.sign(compare(x, zero))))),
-    min: overList(least),
-    max: overList(greatest),
-    sum: overList(sum),
-    mean: meanOf,
-    avg: meanOf,
-    average: meanOf,
-    median: overList(median),
-    mod: binary(modulo),
-    pow: binary(power),
-    gcd: overList((all) => fraction(all.map(whole).reduce(greatestDivisor))),
-    lcm: overList((all) => all.reduce(commonMultiple)),
-    factorial: unary(factorial),
-    exp: real(Math.exp),
-    log,
-    ln: { ...log, most: 1 },
-    log10: unary((x) => logarithm(Math.log10, x)),
-    log2: unary((x) => logarithm(Math.log2, x)),
-    sin: real((x) => withoutNoise(Math.sin(x), x)),
-    cos: real((x) => withoutNoise(Math.cos(x), x)),
-    tan: real((x) => withoutNoise(Math.tan(x), x)),
-    asin: real(Math.asin),
-    acos: real(Math.acos),
-    atan: real(Math.atan),
-  }),
-)
-
-function call(name: string, args: readonly ExpressionNode[]): ExactNumber {
-  const known = functions.get(name)
-  if (known === undefined) throw unknownName(name)
-  const values = args.flatMap((arg) => flatten(reduce(arg)))
-  if (values.length < known.least || values.length > known.most) {
-    const expected = known.least === known.most ? `${known.least}` : `${known.least} or more`
-    throw problem(
-      `Expected \`${name}\` to have ${known.most === 2 && known.least === 1 ? '1 or 2' : expected} arguments, got ${values.length}`,
-    )
-  }
-  return known.run(values)
-}
-
-function flatten(value: Value): ExactNumber[] {
-  return Array.isArray(value) ? value.flatMap(flatten) : [value]
-}
-
-/** With the sign of the divisor: -7 mod 3 is 2. */
-function modulo(x: ExactNumber, y: ExactNumber): ExactNumber {
-  return add(x, negate(multiply(y, floor(divide(x, y)))))
-}
-
-/** Halves away from zero. */
-function round(x: ExactNumber, places: ExactNumber = zero): ExactNumber {
-  const digits = Number(whole(places))
-  if (digits < -300 || digits > 300) throw problem(`Expected \`round\` to be given -300 to 300 decimal places, got ${digits}`)
-  // A double is rounded as the decimal it shows.
-  const shown = isExact(x) ? x : decimalOf(x)
-  const scale = power(fraction(10n), fraction(BigInt(digits)))
-  const rounded = divide(floor(add(multiply(absolute(shown), scale), fraction(1n, 2n))), scale)
-  return compare(shown, zero) < 0 ? negate(rounded) : rounded
-}
-
-function median(all: ExactNumber[]): ExactNumber {
-  const sorted = all.toSorted(compare)
-  return mean(sorted.slice((sorted.length - 1) >> 1, (sorted.length >> 1) + 1))
-}
-
-function whole(x: ExactNumber): bigint {
-  if (isExact(x) && x.d === 1n) return x.n
-  if (!isExact(x) && Number.isInteger(x)) return BigInt(x)
-  throw problem(`Expected a whole number, got ${toDouble(x)}`)
-}
-
-function commonMultiple(a: ExactNumber, b: ExactNumber): ExactNumber {
-  const [x, y] = [whole(a), whole(b)]
-  return x === 0n || y === 0n ? zero : absolute(fraction((x / greatestDivisor(x, y)) * y))
-}
-
-function factorial(x: ExactNumber): ExactNumber {
-  const n = whole(x)
-  // 300! is the last that is kept exact; 170! the last that fits a double.
-  if (n < 0n || n > 300n) throw problem(`Expected the factorial of a whole number from 0 to 300, got ${toDouble(x)}`)
-  let product = 1n
-  for (let factor = 2n; factor <= n; factor++) product *= factor
-  return fraction(product)
-}
-
-function logarithm(log: (x: number) => number, x: ExactNumber, base?: ExactNumber): ExactNumber {
-  for (const number of [x, ...(base === undefined ? [] : [base])]) {
-    if (compare(number, zero) <= 0) throw problem(`Expected the logarithm of a number above 0, got ${toDouble(number)}`)
-  }
-  return base === undefined ? double(log(toDouble(x))) : divide(double(log(toDouble(x))), double(log(toDouble(base))))
-}
-
-/** π is not exactly what the constant says, so sin(pi) comes out as 1.2e-16 where 0 is meant. */
-function withoutNoise(result: number, of: number): number {
-  return Math.abs(result) < 1e-15 && Math.abs(of) > 1 ? 0 : result
 }

@@ -78,6 +78,11 @@ export function divide(a: ExactNumber, b: ExactNumber): ExactNumber {
   return isExact(a) && isExact(b) ? fraction(a.n * b.d, a.d * b.n) : double(toDouble(a) / toDouble(b))
 }
 
+/** What is left of `a` in whole `b`s, with the sign of `b`: -7 modulo 3 is 2. */
+export function modulo(a: ExactNumber, b: ExactNumber): ExactNumber {
+  return add(a, negate(multiply(b, floor(divide(a, b)))))
+}
+
 /** Below 0, 0 or above 0 as `a` is less than, the same as, or greater than `b`. */
 export function compare(a: ExactNumber, b: ExactNumber): number {
   if (!isExact(a) || !isExact(b)) return toDouble(a) - toDouble(b)

@@ -1,0 +1,164 @@
+import {
+  add,
+  compare,
+  decimalOf,
+  divide,
+  double,
+  type ExactNumber,
+  floor,
+  fraction,
+  greatestDivisor,
+  isExact,
+  modulo,
+  multiply,
+  negate,
+  power,
+  problem,
+  squareRoot,
+  toDouble,
+} from './exact-number.ts'
+
+export const constants: ReadonlyMap<string, number> = new Map([
+  ['pi', Math.PI],
+  ['tau', 2 * Math.PI],
+  ['e', Math.E],
+])
+
+interface CalculatorFunction {
+  least: number
+  most: number
+  run(args: ExactNumber[]): ExactNumber
+}
+
+const zero = fraction(0n)
+
+/** A function of one number. */
+const unary = (run: (x: ExactNumber) => ExactNumber): CalculatorFunction => ({ least: 1, most: 1, run: ([x = zero]) => run(x) })
+/** A function of one number whose value has no end as a decimal: as exact as a double. */
+const real = (run: (x: number) => number): CalculatorFunction => unary((x) => double(run(toDouble(x))))
+const binary = (run: (x: ExactNumber, y: ExactNumber) => ExactNumber): CalculatorFunction => ({
+  least: 2,
+  most: 2,
+  run: ([x = zero, y = zero]) => run(x, y),
+})
+/** A function of any number of numbers, or of a list of them. */
+const overList = (run: (all: ExactNumber[]) => ExactNumber): CalculatorFunction => ({ least: 1, most: Number.POSITIVE_INFINITY, run })
+
+const sum = (all: ExactNumber[]): ExactNumber => all.reduce(add, zero)
+const mean = (all: ExactNumber[]): ExactNumber => divide(sum(all), fraction(BigInt(all.length)))
+const least = (all: ExactNumber[]): ExactNumber => all.reduce((a, b) => (compare(b, a) < 0 ? b : a))
+const greatest = (all: ExactNumber[]): ExactNumber => all.reduce((a, b) => (compare(b, a) > 0 ? b : a))
+const ceiling = (x: ExactNumber): ExactNumber => negate(floor(negate(x)))
+const absolute = (x: ExactNumber): ExactNumber => (compare(x, zero) < 0 ? negate(x) : x)
+const log: CalculatorFunction = {
+  least: 1,
+  most: 2,
+  run: ([x = zero, base]) => logarithm(Math.log, x, base),
+}
+const meanOf = overList(mean)
+
+const functions = new Map<string, CalculatorFunction>(
+  Object.entries({
+    sqrt: unary(squareRoot),
+    cbrt: real(Math.cbrt),
+    abs: unary(absolute),
+    round: { least: 1, most: 2, run: ([x = zero, places]) => round(x, places) },
+    floor: unary(floor),
+    ceil: unary(ceiling),
+    trunc: unary((x) => (compare(x, zero) < 0 ? ceiling(x) : floor(x))),
+    sign: unary((x) => fraction(BigInt(Math.sign(compare(x, zero))))),
+    min: overList(least),
+    max: overList(greatest),
+    sum: overList(sum),
+    mean: meanOf,
+    avg: meanOf,
+    average: meanOf,
+    median: overList(median),
+    mod: binary(modulo),
+    pow: binary(power),
+    gcd: overList((all) => fraction(all.map(whole).reduce(greatestDivisor))),
+    lcm: overList((all) => all.reduce(commonMultiple)),
+    factorial: unary(factorial),
+    exp: real(Math.exp),
+    log,
+    ln: { ...log, most: 1 },
+    log10: unary((x) => logarithm(Math.log10, x)),
+    log2: unary((x) => logarithm(Math.log2, x)),
+    sin: real((x) => withoutNoise(Math.sin(x), x)),
+    cos: real((x) => withoutNoise(Math.cos(x), x)),
+    tan: real((x) => withoutNoise(Math.tan(x), x)),
+    asin: real(Math.asin),
+    acos: real(Math.acos),
+    atan: real(Math.atan),
+  }),
+)
+
+/** The function of that name, which checks how many arguments it is given. Throws for a name that has no meaning. */
+export function functionNamed(name: string): (args: ExactNumber[]) => ExactNumber {
+  const known = functions.get(name)
+  if (known === undefined) {
+    const names = [...constants.keys(), ...functions.keys()].join(', ')
+    throw problem(`Unknown name \`${name}\`; units and variables are not supported. Known names: ${names}`)
+  }
+  const { least, most, run } = known
+  return (args) => {
+    if (args.length >= least && args.length <= most) return run(args)
+    const expected =
+      most === Number.POSITIVE_INFINITY
+        ? `${least} or more arguments`
+        : most === 1
+          ? '1 argument'
+          : least < most
+            ? `${least} or ${most} arguments`
+            : `${most} arguments`
+    throw problem(`Expected \`${name}\` to have ${expected}, got ${args.length}`)
+  }
+}
+
+/** Halves away from zero. */
+function round(x: ExactNumber, places: ExactNumber = zero): ExactNumber {
+  const digits = Number(whole(places))
+  if (digits < -300 || digits > 300) throw problem(`Expected \`round\` to be given -300 to 300 decimal places, got ${digits}`)
+  // A double is rounded as the decimal it shows.
+  const shown = isExact(x) ? x : decimalOf(x)
+  const scale = power(fraction(10n), fraction(BigInt(digits)))
+  const rounded = divide(floor(add(multiply(absolute(shown), scale), fraction(1n, 2n))), scale)
+  return compare(shown, zero) < 0 ? negate(rounded) : rounded
+}
+
+function median(all: ExactNumber[]): ExactNumber {
+  const sorted = all.toSorted(compare)
+  return mean(sorted.slice((sorted.length - 1) >> 1, (sorted.length >> 1) + 1))
+}
+
+function whole(x: ExactNumber): bigint {
+  if (isExact(x) && x.d === 1n) return x.n
+  if (!isExact(x) && Number.isInteger(x)) return BigInt(x)
+  throw problem(`Expected a whole number, got ${toDouble(x)}`)
+}
+
+function commonMultiple(a: ExactNumber, b: ExactNumber): ExactNumber {
+  const [x, y] = [whole(a), whole(b)]
+  return x === 0n || y === 0n ? zero : absolute(fraction((x / greatestDivisor(x, y)) * y))
+}
+
+export function factorial(x: ExactNumber): ExactNumber {
+  const n = whole(x)
+  // 300! is the last that is kept exact; 170! the last that fits a double.
+  if (n < 0n || n > 300n) throw problem(`Expected the factorial of a whole number from 0 to 300, got ${toDouble(x)}`)
+  let product = 1n
+  for (let factor = 2n; factor <= n; factor++) product *= factor
+  return fraction(product)
+}
+
+function logarithm(log: (x: number) => number, x: ExactNumber, base?: ExactNumber): ExactNumber {
+  for (const number of [x, ...(base === undefined ? [] : [base])]) {
+    if (compare(number, zero) <= 0) throw problem(`Expected the logarithm of a number above 0, got ${toDouble(number)}`)
+  }
+  return base === undefined ? double(log(toDouble(x))) : divide(double(log(toDouble(x))), double(log(toDouble(base))))
+}
+
+/** π is not exactly what the constant says, so sin(pi) comes out as 1.2e-16 where 0 is meant. */
+function withoutNoise(result: number, of: number): number {
+  return Math.abs(result) < 1e-15 && Math.abs(of) > 1 ? 0 : result
+}
