@@ -1,3 +1,4 @@
+import { decodeHTML } from 'entities/decode'
 import { TextBuffer } from '../../../core/text-buffer.ts'
 import { Pauses } from '../../yield-to-event-loop.ts'
 
@@ -52,7 +53,7 @@ export async function htmlToText(html: string, signal?: AbortSignal): Promise<Pa
     } else if (tag.name === 'title' && !tag.closing) {
       const end = endOfElement(html, tag.end, 'title')
       if (title === '')
-        title = decodeEntities(html.slice(tag.end, Math.min(end, tag.end + maxTitle)))
+        title = decodeHTML(html.slice(tag.end, Math.min(end, tag.end + maxTitle)))
           .replace(/\s+/g, ' ')
           .trim()
       at = end
@@ -136,7 +137,7 @@ class TextBuilder {
 
   text(raw: string): void {
     if (raw === '') return
-    const decoded = decodeEntities(raw)
+    const decoded = decodeHTML(raw)
     if (this.#preformatted > 0) {
       this.#pieces.add(decoded)
       this.#lineStart = decoded.endsWith('\n')
@@ -191,35 +192,4 @@ class TextBuilder {
     }
     return lines.join('\n').trimEnd()
   }
-}
-
-/** Characters 160 to 255 in order, then the commonest others: https://html.spec.whatwg.org/multipage/named-characters.html */
-const latin =
-  'nbsp iexcl cent pound curren yen brvbar sect uml copy ordf laquo not shy reg macr deg plusmn sup2 sup3 acute micro para middot cedil sup1 ' +
-  'ordm raquo frac14 frac12 frac34 iquest Agrave Aacute Acirc Atilde Auml Aring AElig Ccedil Egrave Eacute Ecirc Euml Igrave Iacute Icirc ' +
-  'Iuml ETH Ntilde Ograve Oacute Ocirc Otilde Ouml times Oslash Ugrave Uacute Ucirc Uuml Yacute THORN szlig agrave aacute acirc atilde auml ' +
-  'aring aelig ccedil egrave eacute ecirc euml igrave iacute icirc iuml eth ntilde ograve oacute ocirc otilde ouml divide oslash ugrave ' +
-  'uacute ucirc uuml yacute thorn yuml'
-const others =
-  'amp & lt < gt > quot " apos \' hellip … mdash — ndash – lsquo ‘ rsquo ’ sbquo ‚ ldquo “ rdquo ” bdquo „ lsaquo ‹ rsaquo › bull • euro € ' +
-  'trade ™ larr ← uarr ↑ rarr → darr ↓ harr ↔ minus − infin ∞ ne ≠ le ≤ ge ≥ asymp ≈ radic √ sum ∑ prod ∏ part ∂ int ∫ alpha α beta β ' +
-  'gamma γ delta δ epsilon ε lambda λ mu μ pi π sigma σ phi φ omega ω Delta Δ Sigma Σ Omega Ω dagger † permil ‰ prime ′ Prime ″ check ✓ ' +
-  'hearts ♥ star ☆ OElig Œ oelig œ Scaron Š scaron š'
-const entities = new Map<string, string>(latin.split(' ').map((name, index) => [name, String.fromCharCode(160 + index)]))
-for (const [, name = '', character = ''] of others.matchAll(/(\w+) (\S)/g)) entities.set(name, character)
-
-function decodeEntities(text: string): string {
-  if (!text.includes('&')) return text
-  return text.replace(/&(?:#x([\da-f]{1,6})|#(\d{1,7})|([a-z][a-z\d]{1,30}));?/gi, (whole, hex: string, decimal: string, name: string) =>
-    name === undefined ? characterOf(hex === undefined ? Number(decimal) : Number.parseInt(hex, 16)) : (entities.get(name) ?? whole),
-  )
-}
-
-/** What windows-1252 has at 0x80 to 0x9f. */
-const windows1252 = '€\x81‚ƒ„…†‡ˆ‰Š‹Œ\x8dŽ\x8f\x90‘’“”•–—˜™š›œ\x9džŸ'
-
-function characterOf(code: number): string {
-  // Written by people who took windows-1252 for Unicode; HTML reads it their way.
-  if (code >= 0x80 && code <= 0x9f) return windows1252.charAt(code - 0x80)
-  return code === 0 || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff) ? '\ufffd' : String.fromCodePoint(code)
 }
