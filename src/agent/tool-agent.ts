@@ -6,7 +6,7 @@ import { type ChatModel, type ModelSink, type Sampling, samplingNames, type Tool
 import { parseArguments } from '../tools/arguments.ts'
 import { ToolRegistry, type ToolSet } from '../tools/registry.ts'
 import { coerceArguments } from '../tools/schema/coerce.ts'
-import { parametersOf } from '../tools/schema/json-schema.ts'
+import { parametersOf } from '../tools/schema/schema.ts'
 import type { AnyTool } from '../tools/tool.ts'
 import { History } from './conversation/history.ts'
 import { checkRunnerOptionNames } from './option-names.ts'

@@ -9,3 +9,15 @@ export function toJson(value: unknown): Json {
     return show(value)
   }
 }
+
+/** The JSON type of a value: `'null'`, `'array'`, `'object'`, `'string'`, `'number'` or `'boolean'`. */
+export function jsonType(value: unknown): string {
+  if (value === null) return 'null'
+  return Array.isArray(value) ? 'array' : typeof value
+}
+
+/** Whether a value is nested more than so many levels deep. Looks no deeper, so that it can be asked of anything. */
+export function isDeeperThan(levels: number, value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  return levels === 0 || Object.values(value).some((item) => isDeeperThan(levels - 1, item))
+}

@@ -1,10 +1,9 @@
 import type { ErrorCode } from '../core/errors.ts'
 import { clip, messageOf, show } from '../core/errors.ts'
+import { isDeeperThan } from '../core/json.ts'
 import { copyJson, isJsonObject, type JsonObject } from '../core/messages.ts'
-import { isDeeperThan } from './nesting.ts'
 import { coerceArguments, coercions } from './schema/coerce.ts'
-import { parametersOf, standardSchemaOf } from './schema/json-schema.ts'
-import { compileSchema, firstProblems } from './schema/schema.ts'
+import { compileSchema, firstProblems, parametersOf, standardSchemaOf } from './schema/schema.ts'
 import type { AnyTool } from './tool.ts'
 
 /** Nothing sensible nests deeper, and code that recurses into arguments can rely on it. */

@@ -1,5 +1,4 @@
-import { parametersOf } from './schema/json-schema.ts'
-import { compileSchema } from './schema/schema.ts'
+import { compileSchema, parametersOf } from './schema/schema.ts'
 import { type AnyTool, checkTool, convertToOpenAITool, refuseSecond, type ToolDefinition } from './tool.ts'
 
 /** Tools by name, wherever they come from: what a run finds its tools in. May change while a run goes on; each turn sees it as it is then. */

@@ -4,9 +4,9 @@ import type { Logger } from '../core/logger.ts'
 import type { Content, Json, JsonObject } from '../core/messages.ts'
 import { checkMistypedNames, checkOptionNames, isPlainObject, type OptionNames } from '../core/option-names.ts'
 import type { FromObjectSchema } from './schema/infer.ts'
-import { isStandardSchema, type JsonSchema, jsonSchemaOf, parametersOf } from './schema/json-schema.ts'
+import { isStandardSchema, type JsonSchema, jsonSchemaOf, parametersOf } from './schema/schema.ts'
 
-export type { JsonSchema } from './schema/json-schema.ts'
+export type { JsonSchema } from './schema/schema.ts'
 
 /** A function's definition in OpenAI's shape. */
 export interface ToolFunction {

@@ -163,6 +163,13 @@ describe('schemas that are taken', () => {
     )
   })
 
+  it.each<[string, unknown]>([
+    ['a BigInt', 10n],
+    ['what throws as JSON', { toJSON: () => JSON.parse('no JSON') }],
+  ])('refuses a schema that no model can be sent: %s as a default', (_, value) => {
+    expect(refusalOf(object({ n: { type: 'integer', default: value } })).code).toBe('invalid_tool')
+  })
+
   it('an $id that is that of a meta-schema breaks no other schema', () => {
     for (const $id of ['https://json-schema.org/draft/2020-12/schema', 'http://json-schema.org/draft-07/schema']) {
       try {

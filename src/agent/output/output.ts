@@ -6,8 +6,7 @@ import type { ModelCapabilities } from '../../models/chat-model.ts'
 import { fitArguments, parseArguments } from '../../tools/arguments.ts'
 import type { ToolSet } from '../../tools/registry.ts'
 import type { FromSchema } from '../../tools/schema/infer.ts'
-import { isStandardSchema, jsonSchemaOf } from '../../tools/schema/json-schema.ts'
-import { compileSchema } from '../../tools/schema/schema.ts'
+import { compileSchema, isStandardSchema, jsonSchemaOf } from '../../tools/schema/schema.ts'
 import { type AnyTool, defineTool, type JsonSchema } from '../../tools/tool.ts'
 
 /** What `output` takes: a Standard Schema (zod, valibot, arktype, …) or a plain JSON Schema. */

@@ -1,7 +1,7 @@
 import { isJsonObject } from '../../core/messages.ts'
 import { didYouMean } from '../../core/nearest-name.ts'
 import { fitArguments, parseArguments } from '../../tools/arguments.ts'
-import { parametersOf } from '../../tools/schema/json-schema.ts'
+import { parametersOf } from '../../tools/schema/schema.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import { EXIT_FAILED, EXIT_OK, EXIT_USAGE } from '../exit-codes.ts'
 import type { AgentFlags } from '../setup/agent-flags.ts'

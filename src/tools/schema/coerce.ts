@@ -1,4 +1,5 @@
 import { clip } from '../../core/errors.ts'
+import { jsonType } from '../../core/json.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 import type { JsonSchema } from '../tool.ts'
 
@@ -32,7 +33,7 @@ function changedIn(before: Json, after: Json, path: string): { path: string; kin
   }
   if (Array.isArray(before) && Array.isArray(after))
     return after.flatMap((value, at) => changedIn(before[at] ?? null, value, `${path}[${at}]`))
-  return before === after ? [] : [{ path, kind: typeName(after) }]
+  return before === after ? [] : [{ path, kind: jsonType(after) }]
 }
 
 function coerce(value: Json, given: unknown, root: JsonSchema, depth: number): Json {
@@ -93,8 +94,8 @@ function typesOf(schema: JsonSchema, root: JsonSchema, depth: number): ReadonlyS
   const { type } = schema
   if (typeof type === 'string') return new Set([type])
   if (Array.isArray(type)) return new Set(type.filter((one) => typeof one === 'string'))
-  if ('const' in schema) return new Set([typeName(schema.const)])
-  if (Array.isArray(schema.enum)) return new Set(schema.enum.map(typeName))
+  if ('const' in schema) return new Set([jsonType(schema.const)])
+  if (Array.isArray(schema.enum)) return new Set(schema.enum.map(jsonType))
   const branches = schema.anyOf ?? schema.oneOf
   if (!Array.isArray(branches) || depth > deepest) return undefined
   const types = new Set<string>()
@@ -107,26 +108,17 @@ function typesOf(schema: JsonSchema, root: JsonSchema, depth: number): ReadonlyS
   return types
 }
 
-function typeName(value: unknown): string {
-  if (value === null) return 'null'
-  return Array.isArray(value) ? 'array' : typeof value
-}
-
 /** The schema itself, or the one of the same document it refers to. */
 function resolveReference(given: unknown, root: JsonSchema): JsonSchema | undefined {
   let schema = given
-  for (let hops = 0; isSchema(schema) && typeof schema.$ref === 'string'; hops++) {
+  for (let hops = 0; isJsonObject(schema) && typeof schema.$ref === 'string'; hops++) {
     if (hops > deepest || !schema.$ref.startsWith('#')) return undefined
     schema = schema.$ref
       .slice(1)
       .split('/')
       .slice(1)
       .map((raw) => decodeURIComponent(raw).replaceAll('~1', '/').replaceAll('~0', '~'))
-      .reduce<unknown>((at, key) => (isSchema(at) && Object.hasOwn(at, key) ? at[key] : undefined), root)
+      .reduce<unknown>((at, key) => (isJsonObject(at) && Object.hasOwn(at, key) ? at[key] : undefined), root)
   }
-  return isSchema(schema) ? schema : undefined
-}
-
-function isSchema(value: unknown): value is JsonSchema {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+  return isJsonObject(schema) ? schema : undefined
 }

@@ -1,8 +1,61 @@
+import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec'
 import type { Ajv, ErrorObject, ValidateFunction } from 'ajv'
 import { clip, messageOf, show, ToolloopError } from '../../core/errors.ts'
+import { jsonType } from '../../core/json.ts'
 import { stoppedAfter } from '../../core/stopped-after.ts'
-import type { JsonSchema } from '../tool.ts'
-import { schemaText } from './schema-text.ts'
+
+/** A JSON Schema object (2020-12 or draft-07). */
+export type JsonSchema = Record<string, unknown>
+
+/** Whether it is a schema of zod, valibot, arktype, … */
+export function isStandardSchema(value: unknown): value is StandardSchemaV1 {
+  return (typeof value === 'object' || typeof value === 'function') && value !== null && '~standard' in value
+}
+
+const converted = new WeakMap<StandardSchemaV1, JsonSchema>()
+
+/** The JSON Schema of a tool's `parameters`; that of a Standard Schema is made once. Throws `invalid_tool` for one that can't give its own. */
+export function parametersOf({ name, parameters }: { name: string; parameters: JsonSchema | StandardSchemaV1 }): JsonSchema {
+  if (!isStandardSchema(parameters)) return parameters
+  const schema = converted.get(parameters) ?? jsonSchemaOf(parameters, name, 'give it as `schema` beside a JSON Schema as `parameters`')
+  converted.set(parameters, schema)
+  return schema
+}
+
+/** What checks a tool's arguments after the JSON Schema, and may transform them. */
+export function standardSchemaOf(tool: {
+  parameters: JsonSchema | StandardSchemaV1
+  schema?: StandardSchemaV1
+}): StandardSchemaV1 | undefined {
+  return tool.schema ?? (isStandardSchema(tool.parameters) ? tool.parameters : undefined)
+}
+
+/**
+ * The JSON Schema of a Standard Schema's input: from the schema itself, where its library implements Standard JSON Schema
+ * (https://standardschema.dev/json-schema). Throws `invalid_tool` with the way out where it does not.
+ */
+export function jsonSchemaOf(schema: StandardSchemaV1, toolName: string, wayOut = 'pass `jsonSchema`'): JsonSchema {
+  const { vendor, jsonSchema } = schema['~standard'] as StandardSchemaV1.Props & Partial<StandardJSONSchemaV1.Props>
+  if (jsonSchema === undefined) {
+    const hint =
+      vendor === 'valibot'
+        ? 'wrap it in `toStandardJsonSchema` of @valibot/to-json-schema'
+        : `use a version of ${vendor} that implements Standard JSON Schema`
+    throw new ToolloopError('invalid_tool', `Tool \`${toolName}\`: its ${vendor} schema can't give a JSON Schema; ${hint}, or ${wayOut}`)
+  }
+  try {
+    return withoutDialect(jsonSchema.input({ target: 'draft-2020-12' }))
+  } catch (error) {
+    throw new ToolloopError('invalid_tool', `Tool \`${toolName}\`: its ${vendor} schema has no JSON Schema: ${messageOf(error)}`, {
+      cause: error,
+    })
+  }
+}
+
+/** `$schema` says nothing to a model, and some providers refuse it. */
+function withoutDialect({ $schema: _, ...schema }: Record<string, unknown>): JsonSchema {
+  return schema
+}
 
 /** A compiled schema: the problems of a value in words for the model, or none. */
 export type Validator = (value: unknown) => string[]
@@ -13,21 +66,21 @@ const compiled = new WeakMap<JsonSchema, Validator>()
  * each time, at a millisecond each. Nothing that came from elsewhere is among them, so that nobody else can fill it.
  */
 const compiledTexts = new Map<string, Validator>()
-const mostTexts = 256
-const longestText = 20_000
+const maxTexts = 256
+const maxTextLength = 20_000
 /** Enough to correct a call; more would only drown it. */
-const mostProblems = 8
+const maxProblems = 8
 
 /** What a schema of somebody else has to be compiled in, and a value to be checked in, in milliseconds. */
-const mostCompileMs = 500
-const mostCheckMs = 250
+const maxCompileMs = 500
+const maxCheckMs = 250
 /** How long nothing is checked by a schema of somebody else that could not be checked by in time. */
-const restMs = 10_000
+const pauseMs = 10_000
 
 let instances: { draft7: Ajv; draft2020: Ajv } | undefined
 let compilations = 0
 /** An instance keeps a piece of every schema it has compiled: after so many there is a fresh one, and the old one goes with its last schema. */
-const mostCompilations = 100
+const maxCompilations = 100
 
 function openInstances(): { draft7: Ajv; draft2020: Ajv } {
   if (instances !== undefined) return instances
@@ -55,12 +108,12 @@ function openInstances(): { draft7: Ajv; draft2020: Ajv } {
 }
 
 /** The dialects a schema may be written in, the likeliest first. */
-function dialectsOf({ $schema }: JsonSchema): Ajv[] {
-  if (++compilations % mostCompilations === 0) instances = undefined
+function dialectsOf(schema: JsonSchema): Ajv[] {
+  if (++compilations % maxCompilations === 0) instances = undefined
   const { draft7, draft2020 } = openInstances()
   // Tuples are written differently in the two, and many schemas don't say which they are.
-  if ($schema === undefined) return [draft2020, draft7]
-  return /draft-0\d/.test(String($schema)) ? [draft7] : [draft2020]
+  if (schema?.$schema === undefined) return [draft2020, draft7]
+  return /draft-0\d/.test(String(schema.$schema)) ? [draft7] : [draft2020]
 }
 
 let ids = 0
@@ -84,18 +137,6 @@ function compileIn(ajv: Ajv, schema: JsonSchema): ValidateFunction {
   }
 }
 
-function compileInAny(dialects: Ajv[], schema: JsonSchema): ValidateFunction {
-  const failures: unknown[] = []
-  for (const ajv of dialects) {
-    try {
-      return compileIn(ajv, schema)
-    } catch (error) {
-      failures.push(error)
-    }
-  }
-  throw failures[0]
-}
-
 /** Compiles a schema, once for each schema object and mostly once for equal ones. Throws `invalid_tool` for one that is not usable. */
 export function compileSchema(schema: JsonSchema, toolName: string): Validator {
   const validator = compiled.get(schema) ?? compileEqual(schema, toolName)
@@ -106,29 +147,56 @@ export function compileSchema(schema: JsonSchema, toolName: string): Validator {
 /** The validator of an equal schema, where there is one. */
 function compileEqual(schema: JsonSchema, toolName: string): Validator {
   const text = schemaText(schema)
-  if (text === undefined || text.length > longestText) return compileOwn(schema, toolName)
+  if (text === undefined || text.length > maxTextLength) return compileOwn(schema, toolName)
   // Compiled from the text: what others share must not change with any one object.
   const validator = compiledTexts.get(text) ?? compileOwn(JSON.parse(text), toolName)
   compiledTexts.delete(text)
   compiledTexts.set(text, validator)
   const [oldest] = compiledTexts.keys()
-  if (oldest !== undefined && compiledTexts.size > mostTexts) compiledTexts.delete(oldest)
+  if (oldest !== undefined && compiledTexts.size > maxTexts) compiledTexts.delete(oldest)
   return validator
+}
+
+/** A schema as JSON that says all it says; undefined where JSON leaves something out or writes it otherwise. Never throws. */
+function schemaText(schema: JsonSchema): string | undefined {
+  let isExact = true
+  function check(this: unknown, key: string, value: unknown): unknown {
+    // The first is what `toJSON` has made something else of.
+    isExact &&= (this as JsonSchema)[key] === value && isPlain(value)
+    return isExact ? value : null
+  }
+  try {
+    const text = JSON.stringify(schema, check)
+    return isExact ? text : undefined
+  } catch {
+    // Circular, or too deep: whether it can be used is for the compiler to say.
+    return undefined
+  }
+}
+
+function isPlain(value: unknown): boolean {
+  if (typeof value === 'number') return Number.isFinite(value)
+  if (typeof value !== 'object' || value === null) return value === null || typeof value === 'string' || typeof value === 'boolean'
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === null || Array.isArray(value)
 }
 
 /** The schema may be one's own, but what it is held against is written by a model, which others can talk into anything. */
 function compileOwn(schema: JsonSchema, toolName: string): Validator {
   const check = compileNew(schema, toolName)
-  return mayTakeLong(schema) ? (value) => stoppedAfter(mostCheckMs, () => check(value))?.value ?? [tooSlow] : check
+  return mayTakeLong(schema, toolName) ? (value) => stoppedAfter(maxCheckMs, () => check(value))?.value ?? [tooSlow] : check
 }
 
 /**
  * Whether a small value can take long. Every branch of a union is checked to its end: where the branches lead back to the union, each level of
- * the value doubles the work, and its errors fill the memory. Being stopped costs a quarter of a
- * millisecond, so that all others are not.
+ * the value doubles the work, and its errors fill the memory. Being stopped costs a quarter of a millisecond, so that all others are not.
  */
-function mayTakeLong(schema: JsonSchema): boolean {
-  return /"(?:pattern|patternProperties|uniqueItems|\$ref|\$dynamicRef)":/.test(JSON.stringify(schema))
+function mayTakeLong(schema: JsonSchema, toolName: string): boolean {
+  try {
+    return /"(?:pattern|patternProperties|uniqueItems|\$ref|\$dynamicRef)":/.test(JSON.stringify(schema))
+  } catch (error) {
+    throw unusable(toolName, error)
+  }
 }
 
 const tooSlow = 'arguments: could not be checked in time, because of a `pattern`, `uniqueItems` or a union in their schema'
@@ -143,19 +211,19 @@ export function compileUntrusted(schema: JsonSchema, toolName: string): Validato
   if (known !== undefined) return known
   // Not within the time: a module whose loading is stopped in the middle stays half loaded, for everybody.
   openInstances()
-  const compiling = stoppedAfter(mostCompileMs, () => compileNew(schema, toolName))
+  const compiling = stoppedAfter(maxCompileMs, () => compileNew(schema, toolName))
   if (compiling === undefined) {
     // It was stopped in the middle of its work.
     instances = undefined
     throw new ToolloopError('invalid_tool', `Tool \`${toolName}\`: its parameters are too large a JSON Schema`)
   }
   const check = compiling.value
-  let restsUntil = 0
+  let pausedUntil = 0
   const validator: Validator = (value) => {
-    if (performance.now() < restsUntil) return [tooSlow]
-    const checked = stoppedAfter(mostCheckMs, () => check(value))
+    if (performance.now() < pausedUntil) return [tooSlow]
+    const checked = stoppedAfter(maxCheckMs, () => check(value))
     if (checked !== undefined) return checked.value
-    restsUntil = performance.now() + restMs
+    pausedUntil = performance.now() + pauseMs
     return [tooSlow]
   }
   compiled.set(schema, validator)
@@ -163,31 +231,33 @@ export function compileUntrusted(schema: JsonSchema, toolName: string): Validato
 }
 
 function compileNew(schema: JsonSchema, toolName: string): Validator {
-  let validate: ValidateFunction
-  try {
-    validate = compileInAny(dialectsOf(schema), schema)
-  } catch (error) {
-    throw new ToolloopError('invalid_tool', `Tool \`${toolName}\`: its parameters are not a usable JSON Schema: ${messageOf(error)}`, {
-      cause: error,
-    })
-  }
-  return (value) => {
+  const failures: unknown[] = []
+  for (const ajv of dialectsOf(schema)) {
     try {
-      return validate(value) ? [] : describe(validate.errors ?? [])
-    } finally {
-      validate.errors = null // They hold on to the value.
+      const validate = compileIn(ajv, schema)
+      return (value) => {
+        try {
+          return validate(value) ? [] : firstProblems(new Set(validate.errors?.map(inWords)))
+        } finally {
+          validate.errors = null // They hold on to the value.
+        }
+      }
+    } catch (error) {
+      failures.push(error)
     }
   }
+  throw unusable(toolName, failures[0])
 }
 
-function describe(errors: ErrorObject[]): string[] {
-  return firstProblems(new Set(errors.map(inWords)))
+function unusable(toolName: string, cause: unknown): ToolloopError {
+  const message = `Tool \`${toolName}\`: its parameters are not a usable JSON Schema: ${messageOf(cause)}`
+  return new ToolloopError('invalid_tool', message, { cause })
 }
 
 /** As many problems as help, and how many there are more. */
 export function firstProblems(problems: Iterable<string>): string[] {
   const all = [...problems]
-  return all.length <= mostProblems ? all : [...all.slice(0, mostProblems), `and ${all.length - mostProblems} more`]
+  return all.length <= maxProblems ? all : [...all.slice(0, maxProblems), `and ${all.length - maxProblems} more`]
 }
 
 /** One violation as the model can act on it: the field, what was expected, what came. */
@@ -201,7 +271,7 @@ function inWords({ instancePath, keyword, params, message, data }: ErrorObject):
     case 'unevaluatedProperties':
       return `${at}: unknown \`${clip(params.unevaluatedProperty)}\``
     case 'type':
-      return `${at}: expected ${[params.type].flat().join(' or ')}, got ${kindOf(data)}${data === null ? '' : ` ${show(data)}`}`
+      return `${at}: expected ${[params.type].flat().join(' or ')}, got ${jsonType(data)}${data === null ? '' : ` ${show(data)}`}`
     case 'enum':
       return `${at}: expected one of ${show(params.allowedValues)}, got ${show(data)}`
     case 'const':
@@ -219,9 +289,4 @@ function fieldName(pointer: string): string {
     name += /^\d+$/.test(key) ? `[${key}]` : name === '' ? key : `.${key}`
   }
   return name
-}
-
-function kindOf(value: unknown): string {
-  if (value === null) return 'null'
-  return Array.isArray(value) ? 'array' : typeof value
 }
