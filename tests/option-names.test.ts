@@ -164,7 +164,7 @@ describe('a mistyped option is refused, with the name that was meant', () => {
       '`options.limits.tokn` to be an option of a run; did you mean `options.limits.tokens`?',
     ],
     ['handover', () => handover(runner(), loose({ name: 'n', desription: 'd' })), 'did you mean `description`?'],
-    ['deferTools', () => deferTools(new ToolRegistry(), loose({ mostfound: 5 })), 'did you mean `mostFound`?'],
+    ['deferTools', () => deferTools(new ToolRegistry(), loose({ mostfound: 5 })), 'did you mean `maxFound`?'],
     ['ToolDispatcher', () => new ToolDispatcher([], loose({ loger: null })), 'did you mean `logger`?'],
     [
       'its sources',

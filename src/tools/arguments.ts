@@ -7,7 +7,7 @@ import { compileSchema, firstProblems, parametersOf, standardSchemaOf } from './
 import type { AnyTool } from './tool.ts'
 
 /** Nothing sensible nests deeper, and code that recurses into arguments can rely on it. */
-const deepestNesting = 512
+const maxDepth = 512
 
 /** A call that may run: its tool, the arguments as JSON, and as the tool takes them (the same, or what its schema made of a copy of them). */
 export interface PreparedCall {
@@ -40,8 +40,8 @@ export function parseArguments(raw: string): { ok: true; args: JsonObject } | { 
     if (isCutJson(raw)) return { ok: false, code: 'tool_call_truncated', problem: 'the text ends before the JSON object does' }
     return { ok: false, code: 'invalid_arguments_json', problem: `not valid JSON (${messageOf(error)})` }
   }
-  if (isDeeperThan(deepestNesting, value)) {
-    return { ok: false, code: 'invalid_arguments_json', problem: `nested deeper than ${deepestNesting} levels` }
+  if (isDeeperThan(maxDepth, value)) {
+    return { ok: false, code: 'invalid_arguments_json', problem: `nested deeper than ${maxDepth} levels` }
   }
   if (isJsonObject(value)) return { ok: true, args: value }
   const kind = value === null ? 'null' : Array.isArray(value) ? 'an array' : `a ${typeof value}`

@@ -12,10 +12,10 @@ export interface DeferOptions {
   /** Names of tools the model is told of from the start. Default: none. */
   keep?: Iterable<string>
   /** Most tools one search gives. Default 5. */
-  mostFound?: number
+  maxFound?: number
 }
 
-const deferOptionNames: OptionNames<DeferOptions> = { keep: true, mostFound: true }
+const deferOptionNames: OptionNames<DeferOptions> = { keep: true, maxFound: true }
 
 /** What `search_tools` returns. */
 export interface FoundTools {
@@ -31,22 +31,22 @@ export interface FoundTools {
  * What has been found is nowhere but in the conversation. So the definitions a provider is sent never change and stay in its cache, any
  * number of runs share the set, and a run that is resumed knows what it has found. A `call_tool` is opened before anything is planned: the
  * call it stands for has its own schema, approval, effect and time limit, and its own name in events and history. A found tool that is called
- * by its own name runs as well. Throws `invalid_option` for `mostFound` out of range or a set that has tools of these two names.
+ * by its own name runs as well. Throws `invalid_option` for `maxFound` out of range or a set that has tools of these two names.
  */
 export function deferTools(tools: ToolSet, options: DeferOptions = {}): ToolSet {
   checkOptionNames(options, deferOptionNames, '`deferTools`')
-  const { keep = [], mostFound = 5 } = options
-  if (!(Number.isInteger(mostFound) && mostFound > 0)) throw new InvalidOptionError('mostFound', 'an integer ≥ 1', mostFound)
+  const { keep = [], maxFound = 5 } = options
+  if (!(Number.isInteger(maxFound) && maxFound > 0)) throw new InvalidOptionError('maxFound', 'an integer ≥ 1', maxFound)
   if (typeof tools?.getAllSpecs !== 'function') throw new InvalidOptionError('tools', 'a set of tools, such as a `ToolRegistry`', tools)
   for (const name of [searchName, callName]) {
     if (tools.get(name) !== undefined) throw new InvalidOptionError('tools', `a set without a tool \`${name}\``, name)
   }
-  return new DeferredTools(tools, new Set(keep), mostFound)
+  return new DeferredTools(tools, new Set(keep), maxFound)
 }
 
 /** What a search looks at. Each word is held against every tool. */
-const mostWords = 24
-const longestQuery = 1_000
+const maxWords = 24
+const maxQueryLength = 1_000
 
 const searchName = 'search_tools'
 const callName = 'call_tool'
@@ -63,7 +63,7 @@ class DeferredTools implements ToolSet {
   /** What a model is to see of values that found tools returned: each tool has its own way. */
   readonly #contents = new WeakMap<object, Content>()
 
-  constructor(tools: ToolSet, keep: ReadonlySet<string>, mostFound: number) {
+  constructor(tools: ToolSet, keep: ReadonlySet<string>, maxFound: number) {
     this.#tools = tools
     this.#keep = keep
     this.#search = defineTool({
@@ -76,7 +76,7 @@ class DeferredTools implements ToolSet {
         additionalProperties: false,
       },
       effect: 'read',
-      execute: ({ query }): FoundTools => this.#find(query, mostFound),
+      execute: ({ query }): FoundTools => this.#find(query, maxFound),
     })
     this.#call = defineTool({
       name: callName,
@@ -162,7 +162,7 @@ class DeferredTools implements ToolSet {
 
   #find(query: string, most: number): FoundTools {
     this.getAllSpecs()
-    const words = new Set(wordsOf(query.slice(0, longestQuery)).slice(0, mostWords))
+    const words = new Set(wordsOf(query.slice(0, maxQueryLength)).slice(0, maxWords))
     const exact = query.trim().toLowerCase()
     const fits = this.#index
       .map((tool) => ({ tool, score: tool.name.toLowerCase() === exact ? Number.POSITIVE_INFINITY : scoreOf(tool, words) }))

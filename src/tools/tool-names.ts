@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { toolName } from './tool.ts'
 
-const mostCharacters = 64
+const maxCharacters = 64
 
 /**
  * Legal, unique tool names for names that come from elsewhere, in the same order. A name that is legal keeps its own; in others the characters that
@@ -17,7 +17,7 @@ export function legalToolNames(wanted: readonly string[]): string[] {
     if (legal !== name && toolName.test(legal) && claim(taken, legal)) return legal
     for (let turn = 0; ; turn++) {
       const digest = createHash('sha256').update(`${turn}:${name}`).digest('hex').slice(0, 8)
-      const hashed = `${legal.slice(0, mostCharacters - digest.length - 1)}_${digest}`
+      const hashed = `${legal.slice(0, maxCharacters - digest.length - 1)}_${digest}`
       if (claim(taken, hashed)) return hashed
     }
   })

@@ -54,7 +54,7 @@ describe('deferTools', () => {
   })
 
   it('gives the best and says how many more there are', async () => {
-    const dispatcher = new ToolDispatcher([{ kind: 'mcp', tools: deferTools(registry(), { mostFound: 2 }) }])
+    const dispatcher = new ToolDispatcher([{ kind: 'mcp', tools: deferTools(registry(), { maxFound: 2 }) }])
     const found = await dispatcher.dispatch('search_tools', { query: 'something' })
     expect(found).toMatchObject({ success: true, result: { more: 298 } })
     expect(await dispatcher.dispatch('search_tools', { query: 'xyzzy' })).toEqual({ success: true, result: { tools: [], more: 0 } })
@@ -206,7 +206,7 @@ describe('deferTools', () => {
     const tools = deferTools(set, { keep: ['late'] })
     set.register(defineTool({ name: 'late', description: 'l', execute: () => 1 }))
     expect(tools.names()).toEqual(['late', 'search_tools', 'call_tool'])
-    expect(() => deferTools(set, { mostFound: 0 })).toThrow('mostFound')
+    expect(() => deferTools(set, { maxFound: 0 })).toThrow('maxFound')
     expect(() => deferTools(deferTools(set))).toThrow('search_tools')
     expect(() => deferTools([clock] as never)).toThrow('Expected `tools` to be a set of tools, such as a `ToolRegistry`')
   })

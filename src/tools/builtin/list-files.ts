@@ -48,10 +48,10 @@ export interface ListFilesOptions {
   /** Files and folders in it that are refused, besides git's own, dot-env files and `.toolloop/runs`. Default: none. */
   refused?: readonly string[]
   /** How many files and folders are looked at before the tool gives up. Default 200,000. */
-  mostEntries?: number
+  maxEntries?: number
 }
 
-const optionNames: OptionNames<ListFilesOptions> = { workspace: true, refused: true, mostEntries: true }
+const optionNames: OptionNames<ListFilesOptions> = { workspace: true, refused: true, maxEntries: true }
 
 const parameters = {
   type: 'object',
@@ -77,7 +77,7 @@ const parameters = {
 /** `list_files`: which files there are, how big, and how long. Leaves out what git ignores. */
 export function listFilesTool(options: ListFilesOptions = {}): AnyTool {
   checkOptionNames(options, optionNames, '`listFilesTool`')
-  const { workspace: folder, refused, mostEntries } = options
+  const { workspace: folder, refused, maxEntries } = options
   const workspace = new Workspace(folder, refused)
   const tool = defineTool({
     name: 'list_files',
@@ -91,7 +91,7 @@ export function listFilesTool(options: ListFilesOptions = {}): AnyTool {
       const lines = (args.lines === true || sort === 'lines') && !folders
       const start = await workspace.locate(path)
       const kind = folders ? 'folders' : 'files'
-      const walk = new Walk(workspace, start, { ...(pattern === undefined ? {} : { pattern }), recursive, kind, mostEntries, signal })
+      const walk = new Walk(workspace, start, { ...(pattern === undefined ? {} : { pattern }), recursive, kind, maxEntries, signal })
       const list: FileList = { path: start.path, count: 0, totalBytes: 0, ...(lines ? { totalLines: 0 } : {}), files: [] }
       const shown = new FirstFew(limit, compareBy(sort, order))
       let unreadable = 0

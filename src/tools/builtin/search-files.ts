@@ -36,12 +36,12 @@ export interface SearchFilesOptions {
   /** Files and folders in it that are refused, besides git's own, dot-env files and `.toolloop/runs`. Default: none. */
   refused?: readonly string[]
   /** How many files and folders are looked at before the tool gives up. Default 200,000. */
-  mostEntries?: number
+  maxEntries?: number
   /** How long a regular expression may take over one piece of a file (at most 256 KiB), in milliseconds. Default 5,000. */
   regexTimeoutMs?: number
 }
 
-const optionNames: OptionNames<SearchFilesOptions> = { workspace: true, refused: true, mostEntries: true, regexTimeoutMs: true }
+const optionNames: OptionNames<SearchFilesOptions> = { workspace: true, refused: true, maxEntries: true, regexTimeoutMs: true }
 
 /** Files searched at once: enough to keep the disk busy, few enough to keep open. */
 const filesAtOnce = 8
@@ -64,7 +64,7 @@ const parameters = {
 /** `search_files`: the lines of text files that hold a text or match a regular expression. Leaves out what git ignores. */
 export function searchFilesTool(options: SearchFilesOptions = {}): AnyTool {
   checkOptionNames(options, optionNames, '`searchFilesTool`')
-  const { workspace: folder, refused, mostEntries, regexTimeoutMs = 5_000 } = options
+  const { workspace: folder, refused, maxEntries, regexTimeoutMs = 5_000 } = options
   const workspace = new Workspace(folder, refused)
   const tool = defineTool({
     name: 'search_files',
@@ -77,7 +77,7 @@ export function searchFilesTool(options: SearchFilesOptions = {}): AnyTool {
       const { query, regex = false, path = '.', pattern, ignoreCase = false, context = 0, limit = 50 } = args
       signal.throwIfAborted()
       const start = await workspace.locate(path)
-      const walk = new Walk(workspace, start, { ...(pattern === undefined ? {} : { pattern }), mostEntries, signal })
+      const walk = new Walk(workspace, start, { ...(pattern === undefined ? {} : { pattern }), maxEntries, signal })
       const result: SearchResult = { query, count: 0, files: 0, matches: [] }
       const pauses = new Pauses()
       let unreadable = 0

@@ -90,10 +90,10 @@ function describe({ summary, description }: JsonObject, method: Method, path: st
   const said = [summary, description].filter((text): text is string => typeof text === 'string' && text.trim() !== '')
   const place = `${method.toUpperCase()} ${path}`
   const text = [...new Set(said.map((part) => part.trim())), place].join('\n\n')
-  return text.length <= mostCharacters ? text : `${text.slice(0, mostCharacters - place.length - 3)}…\n\n${place}`
+  return text.length <= maxCharacters ? text : `${text.slice(0, maxCharacters - place.length - 3)}…\n\n${place}`
 }
 
-const mostCharacters = 1024
+const maxCharacters = 1024
 
 function parametersOf(document: OpenApiDocument, { parameters = [] }: JsonObject): Operation['parameters'] {
   if (!Array.isArray(parameters)) throw problem('Expected `parameters` to be a list')

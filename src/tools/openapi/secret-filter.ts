@@ -2,9 +2,9 @@ import { REDACTED } from '../../core/logger.ts'
 import { isJsonObject, type Json } from '../../core/messages.ts'
 
 /** Most characters one character of a secret is written as: `\\\\ud83d\\\\ude00` with two more backslashes each. */
-const longestForm = 18
+const maxFormLength = 18
 /** A random secret of 4,000 characters needs fewer. */
-const mostLooks = 10_000
+const maxLooks = 10_000
 
 /**
  * Takes secrets out of what a server answers, however it writes them: as they are, with the escapes of JSON (also of JSON inside of JSON), of
@@ -82,13 +82,13 @@ function startOfBeginning(text: string, secret: readonly WrittenCharacter[]): nu
   let looks = 0
   /** Where what has been found of the secret ends, and the earliest place where that starts. */
   let found = new Map<number, number>()
-  for (let at = Math.max(0, text.length - secret.length * longestForm); at < text.length; at++) found.set(at, at)
+  for (let at = Math.max(0, text.length - secret.length * maxFormLength); at < text.length; at++) found.set(at, at)
   for (const { whole, beginning } of secret) {
     const longer = new Map<number, number>()
     for (const [end, start] of found) {
       if (start >= first || !beginning.test(text.charAt(end))) continue
-      if (++looks > mostLooks) return [...found.values()].reduce((one, other) => Math.min(one, other), first)
-      const rest = text.slice(end, end + longestForm)
+      if (++looks > maxLooks) return [...found.values()].reduce((one, other) => Math.min(one, other), first)
+      const rest = text.slice(end, end + maxFormLength)
       if (end + rest.length === text.length && beginning.test(rest)) first = Math.min(first, start)
       for (let length = 1; length <= rest.length; length++) {
         if (whole.test(rest.slice(0, length))) longer.set(end + length, Math.min(start, longer.get(end + length) ?? start))

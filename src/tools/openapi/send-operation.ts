@@ -108,7 +108,7 @@ function bodyValue({ body }: OperationArguments, args: JsonObject, isRequired: b
   return given.length === 0 && !isRequired ? undefined : Object.fromEntries(given)
 }
 
-const mostExcerpt = 2_000
+const maxExcerpt = 2_000
 
 function resultOf(answer: HttpAnswer, filter: SecretFilter): OpenApiResult {
   const { status, body = Buffer.alloc(0), contentType, truncated, location } = answer
@@ -119,7 +119,7 @@ function resultOf(answer: HttpAnswer, filter: SecretFilter): OpenApiResult {
       : redactText(truncated ? filter.cleanCut(decoded) : filter.clean(decoded))
   if (status < 200 || status > 299) {
     const where = location === undefined ? '' : ` It points to ${location}, which is not followed.`
-    const excerpt = text.length > mostExcerpt ? `${text.slice(0, mostExcerpt)}… (${text.length} characters)` : text
+    const excerpt = text.length > maxExcerpt ? `${text.slice(0, maxExcerpt)}… (${text.length} characters)` : text
     const said = excerpt.trim() === '' ? '' : `\n${excerpt}`
     const name = STATUS_CODES[status] === undefined ? '' : ` ${STATUS_CODES[status]}`
     throw new ToolloopError('tool_failed', `HTTP ${status}${name}.${where}${said}`)

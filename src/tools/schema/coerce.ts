@@ -4,7 +4,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts
 import type { JsonSchema } from '../tool.ts'
 
 /** Arguments nest no deeper than this; a schema that refers to itself could. */
-const deepest = 64
+const maxDepth = 64
 
 /**
  * A copy of arguments that were written as text, with values put into the type their schema asks for where exactly one reading is
@@ -38,7 +38,7 @@ function changedIn(before: Json, after: Json, path: string): { path: string; kin
 
 function coerce(value: Json, given: unknown, root: JsonSchema, depth: number): Json {
   const schema = resolveReference(given, root)
-  if (schema === undefined || depth > deepest) return value
+  if (schema === undefined || depth > maxDepth) return value
   const read = readAs(value, typesOf(schema, root, depth), schema)
   if (Array.isArray(read)) return read.map((item) => coerce(item, schema.items, root, depth + 1))
   if (!isJsonObject(read)) return read
@@ -97,7 +97,7 @@ function typesOf(schema: JsonSchema, root: JsonSchema, depth: number): ReadonlyS
   if ('const' in schema) return new Set([jsonType(schema.const)])
   if (Array.isArray(schema.enum)) return new Set(schema.enum.map(jsonType))
   const branches = schema.anyOf ?? schema.oneOf
-  if (!Array.isArray(branches) || depth > deepest) return undefined
+  if (!Array.isArray(branches) || depth > maxDepth) return undefined
   const types = new Set<string>()
   for (const given of branches) {
     const branch = resolveReference(given, root)
@@ -112,7 +112,7 @@ function typesOf(schema: JsonSchema, root: JsonSchema, depth: number): ReadonlyS
 function resolveReference(given: unknown, root: JsonSchema): JsonSchema | undefined {
   let schema = given
   for (let hops = 0; isJsonObject(schema) && typeof schema.$ref === 'string'; hops++) {
-    if (hops > deepest || !schema.$ref.startsWith('#')) return undefined
+    if (hops > maxDepth || !schema.$ref.startsWith('#')) return undefined
     schema = schema.$ref
       .slice(1)
       .split('/')

@@ -5,27 +5,27 @@ import { messageOf, show, ToolloopError } from '../../core/errors.ts'
 import { isFileProblem, Workspace } from '../builtin/files/workspace.ts'
 import { readSkillText } from './frontmatter.ts'
 import { readScriptTools, toolsKey } from './script-tools.ts'
-import type { ScriptTool, Skill, SkillProblem, SkillScope } from './skill.ts'
+import type { Report, ScriptTool, Skill, SkillProblem, SkillScope } from './skill.ts'
 
-const mostBytes = 1_048_576
-/** Of a file with tools: their schemas are compiled, and told to the model, and both cost more than reading. */
-const mostToolsBytes = 65_536
-/** The name it has to have, and one that others take as well. */
+const maxBytes = 1_048_576
+/** Of a file with tools: their schemas are compiled and sent to the model, which costs more than reading. */
+const maxToolsBytes = 65_536
+/** The name it should have, and one that other programs accept. */
 const names = ['SKILL.md', 'skill.md']
-/** A folder of Skills may sort them into folders; nothing sensible is deeper, and nothing there is meant. */
-const deepest = 4
-const mostFolders = 2_000
+/** A folder of Skills may sort them into folders, but not deeper than this. */
+const maxDepth = 4
+const maxFolders = 2_000
 const passedOver = new Set(['.git', 'node_modules', '__pycache__'])
 const runnable = new Set(['.js', '.mjs', '.cjs', '.ts', '.mts', '.py', '.sh', '.bash'])
 
-/** Folders with a `SKILL.md`, in a folder of Skills or that folder itself; sorted. Empty for one that is not there. */
+/** Folders with a `SKILL.md`: the folder itself, or those in it; sorted. Empty if it does not exist. */
 export async function findSkillFolders(folder: string): Promise<string[]> {
   const found: string[] = []
   const seen = new Set<string>()
   const look = async (path: string, depth: number): Promise<void> => {
     const real = await realpath(path).catch(() => undefined)
-    // Links may lead back to where they are.
-    if (real === undefined || seen.has(real) || seen.size >= mostFolders) return
+    // Links may lead in a circle.
+    if (real === undefined || seen.has(real) || seen.size >= maxFolders) return
     seen.add(real)
     const entries = await readdir(real, { withFileTypes: true }).catch(() => [])
     if (entries.some(({ name }) => names.includes(name))) {
@@ -38,34 +38,34 @@ export async function findSkillFolders(folder: string): Promise<string[]> {
       await look(join(path, entry.name), depth - 1)
     }
   }
-  await look(folder, deepest)
+  await look(folder, maxDepth)
   return found
 }
 
-/** Reads one Skill; undefined, with an error among the problems, for one that can't be used. Never rejects. */
+/** Reads one Skill; for one that can't be used, only problems, an error among them. */
 export async function loadSkill(folder: string, scope: SkillScope): Promise<{ skill?: Skill; problems: SkillProblem[] }> {
   const problems: SkillProblem[] = []
-  const report =
-    (path: string) =>
-    (severity: SkillProblem['severity'], message: string): void =>
+  const reportOn =
+    (path: string): Report =>
+    (severity, message) =>
       void problems.push({ path, severity, message })
   let file = join(folder, 'SKILL.md')
   try {
     const workspace = new Workspace(folder)
     const name = (await readdir(workspace.root)).filter((entry) => names.includes(entry)).sort()[0] ?? 'SKILL.md'
     file = join(folder, name)
-    if (name !== 'SKILL.md') report(file)('warning', 'Expected the file to be named `SKILL.md`; rename it')
-    const text = await readSkillText(await readText(workspace, name), basename(workspace.root), report(file))
+    if (name !== 'SKILL.md') reportOn(file)('warning', 'Expected the file to be named `SKILL.md`; rename it')
+    const text = await readSkillText(await readText(workspace, name), basename(workspace.root), reportOn(file))
     if (text === undefined) return { problems }
-    if (text.body === '') report(file)('warning', 'Expected instructions behind the frontmatter, got none; say how the Skill is used')
+    if (text.body === '') reportOn(file)('warning', 'Expected instructions after the frontmatter, got none; say how the Skill is used')
     const files = await listFiles(workspace.root)
-    // They belong into `scripts/`, and are seen elsewhere; one without an ending says in its first line what runs it.
+    // They belong in `scripts/`, but some are elsewhere; the first line of one without an extension says what runs it.
     const scripts = files.filter((path) => runnable.has(extname(path)) || (path.startsWith('scripts/') && extname(path) === ''))
-    const tools = await declaredTools(workspace, text.metadata[toolsKey], text.name, new Set(files), report)
+    const tools = await declaredTools(workspace, text.metadata[toolsKey], text.name, new Set(files), reportOn)
     return { skill: { ...text, folder: workspace.root, scope, scripts, tools }, problems }
   } catch (error) {
     if (!isFileProblem(error) && !ToolloopError.isInstance(error)) throw error
-    report(file)('error', messageOf(error))
+    reportOn(file)('error', messageOf(error))
     return { problems }
   }
 }
@@ -75,22 +75,22 @@ async function declaredTools(
   path: string | undefined,
   skillName: string,
   files: ReadonlySet<string>,
-  report: (path: string) => (severity: SkillProblem['severity'], message: string) => void,
+  reportOn: (path: string) => Report,
 ): Promise<ScriptTool[]> {
   if (path === undefined) return []
   const file = join(workspace.root, path)
   try {
-    return await readScriptTools(await readText(workspace, path, mostToolsBytes), skillName, files, (message) =>
-      report(file)('error', message),
+    return await readScriptTools(await readText(workspace, path, maxToolsBytes), skillName, files, (message) =>
+      reportOn(file)('error', message),
     )
   } catch (error) {
     if (!ToolloopError.isInstance(error)) throw error
-    report(file)('error', `Expected \`metadata.${toolsKey}\` to name a file of the Skill: ${error.message}`)
+    reportOn(file)('error', `Expected \`metadata.${toolsKey}\` to name a file of the Skill: ${error.message}`)
     return []
   }
 }
 
-async function readText(workspace: Workspace, path: string, most: number = mostBytes): Promise<string> {
+async function readText(workspace: Workspace, path: string, most: number = maxBytes): Promise<string> {
   const { handle, stats } = await workspace.open(await workspace.locate(path))
   try {
     if (stats.size > most) throw new ToolloopError('tool_failed', `Expected ${show(path)} to have at most ${most} bytes, got ${stats.size}`)
@@ -100,7 +100,7 @@ async function readText(workspace: Workspace, path: string, most: number = mostB
   }
 }
 
-/** The Skill's files from its folder, sorted, without `SKILL.md`; at most 1000, hidden ones and those outside of it left out. */
+/** The Skill's files relative to its folder, sorted, without `SKILL.md`, hidden ones and links out of it; at most 1,000. */
 export async function listFiles(folder: string): Promise<string[]> {
   const files: string[] = []
   const root = await realpath(folder).catch(() => folder)
@@ -116,11 +116,11 @@ export async function listFiles(folder: string): Promise<string[]> {
       else if (kind?.isFile() && !names.includes(inner)) files.push(inner)
     }
   }
-  await look('', deepest)
+  await look('', maxDepth)
   return files
 }
 
-/** What a link inside a folder leads to; undefined for what is outside, and for a folder a link has led to before: many links could lead round. */
+/** What a link leads to; undefined for what is outside of the folder, and for a folder that a link has led to before, as links can go round. */
 async function linkedKind(root: string, path: string, seen: Set<string>): Promise<Stats | undefined> {
   try {
     const real = await realpath(join(root, path))

@@ -1,20 +1,20 @@
 import { messageOf, show } from '../../core/errors.ts'
 import { isJsonObject } from '../../core/messages.ts'
-import type { Skill, SkillProblem } from './skill.ts'
+import type { Report, Skill } from './skill.ts'
 
-/** What stands in `SKILL.md`. */
+// `yaml` reads the frontmatter; the rest are rules of Agent Skills, which no library knows.
+
+/** What `SKILL.md` contains. */
 export type SkillText = Pick<Skill, 'name' | 'description' | 'license' | 'compatibility' | 'metadata' | 'allowedTools' | 'body'>
 
-type Report = (severity: SkillProblem['severity'], message: string) => void
-
-/** Far more than any has. What reads YAML takes a time that grows with the square of some texts, and these come before anybody trusts the Skill. */
-const mostCharacters = 16_384
+/** Far more than any needs. Parsing YAML takes quadratic time for some texts, and this happens before anybody trusts the Skill. */
+const maxCharacters = 16_384
 
 const skeleton = '---\nname: my-skill\ndescription: What it does, and when to use it.\n---'
 
 /**
- * Reads `SKILL.md`. Lenient where the meaning is clear, as the same files are written for many programs; undefined, and an error reported, where
- * it is not. `folderName` is what the Skill has to be named after.
+ * Reads `SKILL.md`. Lenient where the meaning is clear, as the same files are written for many programs; where it is not, reports an error and
+ * returns undefined. `folderName` is what the Skill should be named after.
  */
 export async function readSkillText(source: string, folderName: string, report: Report): Promise<SkillText | undefined> {
   const [whole, frontmatter] = /^\s*---[ \t]*\r?\n([\s\S]*?)(?:^|\r?\n)---[ \t]*(?:\r?\n|$)/.exec(source.replace(/^\uFEFF/, '')) ?? []
@@ -22,8 +22,8 @@ export async function readSkillText(source: string, folderName: string, report: 
     report('error', `Expected the file to begin with a frontmatter between lines of \`---\`, such as:\n${skeleton}`)
     return undefined
   }
-  if (frontmatter.length > mostCharacters) {
-    report('error', `Expected the frontmatter to have at most ${mostCharacters} characters, got ${frontmatter.length}`)
+  if (frontmatter.length > maxCharacters) {
+    report('error', `Expected the frontmatter to have at most ${maxCharacters} characters, got ${frontmatter.length}`)
     return undefined
   }
   const fields = await readYaml(frontmatter, report)
@@ -55,7 +55,7 @@ export async function readSkillText(source: string, folderName: string, report: 
   }
 }
 
-/** Parsed as it is; or else with texts put into quotes that have a colon in them, which is what is wrong with most. */
+/** Parsed as it is, else with quotes around texts that contain a colon, which is the most common mistake. */
 async function readYaml(text: string, report: Report): Promise<Record<string, unknown> | undefined> {
   const { parse } = await import('yaml')
   const read = (source: string): unknown => parse(source, { logLevel: 'error' })
@@ -80,14 +80,14 @@ async function readYaml(text: string, report: Report): Promise<Record<string, un
   return undefined
 }
 
-/** A line `key: text` with the text in quotes, unless that is more than a plain one. */
+/** A line `key: text` with the text in quotes, if that is plain text. */
 function withQuotes(line: string): string {
   const [, key, rest = ''] = /^(\w[\w-]*):(?=[ \t])(.*)$/.exec(line.trimEnd()) ?? []
   const value = rest.trim()
   return key === undefined || /^(?:$|["'|>[{&*!])/.test(value) ? line : `${key}: ${JSON.stringify(value)}`
 }
 
-/** What a text and a call can carry. */
+/** What the catalogue and a call can carry. */
 const usableName = /^[\p{L}\p{N} ._-]{1,128}$/u
 
 function nameOf(given: unknown, folderName: string, report: Report): string | undefined {
@@ -95,10 +95,10 @@ function nameOf(given: unknown, folderName: string, report: Report): string | un
   const rule = 'at most 64 lower-case letters, digits and single hyphens, not at its ends'
   if (name === undefined || name === '') {
     if (!usableName.test(folderName)) {
-      report('error', `Expected a \`name\` with ${rule}, got none; that of the folder, ${show(folderName)}, can't be taken`)
+      report('error', `Expected a \`name\` with ${rule}, got none; the folder's, ${show(folderName)}, can't be used`)
       return undefined
     }
-    report('warning', `Expected a \`name\`; the folder's was taken. Add \`name: ${folderName}\``)
+    report('warning', `Expected a \`name\`; the folder's is used. Add \`name: ${folderName}\``)
     return folderName
   }
   if (name.length > 64 || !/^[\p{Ll}\p{Lo}\p{N}]+(-[\p{Ll}\p{Lo}\p{N}]+)*$/u.test(name)) {
@@ -127,7 +127,7 @@ function metadataOf(given: unknown, report: Report): Record<string, string> {
   return Object.fromEntries(texts)
 }
 
-/** A text, separated by spaces or commas (not those within brackets), or a list. */
+/** A list, or a text separated by spaces or commas (not those within brackets). */
 function toolNames(given: unknown, report: Report): string[] {
   if (given === undefined || given === null) return []
   if (typeof given === 'string') return given.match(/[^\s,(]+(?:\([^)]*\))?/g) ?? []
@@ -136,7 +136,7 @@ function toolNames(given: unknown, report: Report): string[] {
   return []
 }
 
-/** YAML reads `1.0` as a number and `yes` as a truth, where a text was meant. */
+/** YAML reads `1.0` as a number and `true` as a boolean where a text was meant. */
 function textOf(value: unknown): string | undefined {
   if (typeof value === 'string') return value.trim()
   return typeof value === 'number' || typeof value === 'boolean' ? String(value) : undefined

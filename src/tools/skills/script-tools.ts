@@ -5,7 +5,7 @@ import { compileUntrusted } from '../schema/schema.ts'
 import { checkTool, type ToolEffect } from '../tool.ts'
 import type { ScriptTool } from './skill.ts'
 
-/** The key of `metadata`, a mapping of texts by the standard, that names a file with tools. */
+/** The key of `metadata` that names a file with tools. */
 export const toolsKey = 'toolloop-tools'
 
 const runtimes: readonly string[] = ['vm', 'node', 'python', 'shell'] satisfies Runtime[]
@@ -13,8 +13,8 @@ const effects: readonly string[] = ['read', 'idempotent', 'unsafe'] satisfies To
 const known = ['name', 'description', 'script', 'parameters', 'runtime', 'pass', 'positional', 'effect', 'timeoutMs', 'calls']
 
 /**
- * Reads the file that declares a Skill's tools: YAML or JSON, `{ tools: [{ name, description, script, parameters, … }] }`. One without a name has
- * the Skill's. What is not usable is reported and left out.
+ * Reads the file that declares a Skill's tools: YAML or JSON, `{ tools: [{ name, description, script, parameters, … }] }`. The name
+ * defaults to the Skill's. An invalid entry is reported and left out.
  */
 export async function readScriptTools(
   source: string,
@@ -54,31 +54,26 @@ function readTool(entry: unknown, skillName: string, scripts: ReadonlySet<string
   const { name = skillName, description, script, parameters = { type: 'object', properties: {}, additionalProperties: false } } = entry
   const { runtime, pass = 'json', positional = [], effect = 'unsafe', timeoutMs, calls = [] } = entry
   const path = typeof script === 'string' ? script.replace(/^\.\//, '') : ''
-  if (!scripts.has(path))
-    throw new TypeError(`Expected \`script\` to be a file of the Skill (${[...scripts].join(', ') || 'it has none'}), got ${show(script)}`)
-  if (runtime !== undefined && !isOne(runtime, runtimes))
-    throw new TypeError(`Expected \`runtime\` to be one of ${runtimes.join(', ')}, got ${show(runtime)}`)
-  if (pass !== 'json' && pass !== 'flags') throw new TypeError(`Expected \`pass\` to be json or flags, got ${show(pass)}`)
-  if (!isTexts(positional) || (positional.length > 0 && pass === 'json'))
-    throw new TypeError('Expected `positional` to be a list of names, beside `pass: flags`')
-  if (!isOne(effect, effects)) throw new TypeError(`Expected \`effect\` to be one of ${effects.join(', ')}, got ${show(effect)}`)
-  if (!isTexts(calls)) throw new TypeError(`Expected \`calls\` to be a list of names, got ${show(calls)}`)
+  const demand = (isMet: boolean, expected: string, got: unknown): void => {
+    if (!isMet) throw new TypeError(`Expected ${expected}, got ${show(got)}`)
+  }
+  demand(scripts.has(path), `\`script\` to be a file of the Skill (${[...scripts].join(', ') || 'it has none'})`, script)
+  demand(runtime === undefined || isOne(runtime, runtimes), `\`runtime\` to be one of ${runtimes.join(', ')}`, runtime)
+  demand(pass === 'json' || pass === 'flags', '`pass` to be json or flags', pass)
+  demand(
+    isTexts(positional) && (positional.length === 0 || pass === 'flags'),
+    '`positional` to be a list of names, with `pass: flags`',
+    positional,
+  )
+  demand(isOne(effect, effects), `\`effect\` to be one of ${effects.join(', ')}`, effect)
+  demand(isTexts(calls), '`calls` to be a list of names', calls)
   const tool = { name, description, parameters, ...(timeoutMs === undefined ? {} : { timeoutMs }) }
   checkTool(tool as never)
   compileUntrusted(parameters as JsonObject, String(name))
-  const shared = tool as Pick<ScriptTool, 'name' | 'description' | 'parameters' | 'timeoutMs'>
-  return {
-    ...shared,
-    script: path,
-    pass,
-    positional,
-    calls,
-    effect: effect as ToolEffect,
-    ...(runtime === undefined ? {} : { runtime: runtime as Runtime }),
-  }
+  return { ...tool, script: path, pass, positional, calls, effect, ...(runtime === undefined ? {} : { runtime }) } as ScriptTool
 }
 
-function isOne(value: unknown, words: readonly string[]): value is string {
+function isOne(value: unknown, words: readonly string[]): boolean {
   return typeof value === 'string' && words.includes(value)
 }
 
@@ -86,7 +81,7 @@ function isTexts(value: unknown): value is string[] {
   return Array.isArray(value) && value.every((item) => typeof item === 'string')
 }
 
-/** The arguments of a call as those of a command line. */
+/** The arguments of a call as a command line. */
 export function toCommandLine(args: JsonObject, positional: readonly string[]): string[] {
   const words = positional.flatMap((name) => (Object.hasOwn(args, name) && args[name] !== undefined ? valuesOf(args[name]) : []))
   const flags = Object.entries(args).flatMap(([name, value]): string[] => {

@@ -19,12 +19,12 @@ export interface SkillToolsOptions {
   hostTools: ToolSet
 }
 
-const mostListed = 100
-const mostOfStderr = 2_000
+const maxListed = 100
+const maxOfStderr = 2_000
 
 const skillToolNames = { activate: 'activate_skill', read: 'read_skill_file', run: 'run_skill_script' } as const
 
-/** The tools every set of Skills has: one that gives a Skill's instructions, one that reads its files, one that runs its scripts. */
+/** The tools for all Skills: one gives a Skill's instructions, one reads its files, and one runs its scripts. */
 export function sharedTools(skills: ReadonlyMap<string, Skill>, options: SkillToolsOptions): AnyTool[] {
   const all = [...skills.values()]
   if (all.length === 0) return []
@@ -80,7 +80,7 @@ export function sharedTools(skills: ReadonlyMap<string, Skill>, options: SkillTo
   return [activate, read, run]
 }
 
-/** A script of a Skill under a name and with arguments of its own. */
+/** A script that a Skill declares as a tool. */
 export function scriptTool(skill: Skill, declared: ScriptTool, { executor, hostTools }: SkillToolsOptions): AnyTool {
   const { name, description, parameters, effect, timeoutMs, script, runtime, pass, positional, calls } = declared
   const granted = calls.filter((call) => hostTools.get(call) !== undefined)
@@ -105,7 +105,7 @@ export function scriptTool(skill: Skill, declared: ScriptTool, { executor, hostT
   })
 }
 
-/** What a model gets that calls a Skill by its name as if it were a tool: its main script is run, or its instructions are given. */
+/** A Skill called by its name as if it were a tool: runs its main script, or gives its instructions. */
 export function skillAsTool(skill: Skill, options: SkillToolsOptions): AnyTool {
   return defineTool({
     name: skill.name,
@@ -128,18 +128,14 @@ function mainScript({ name, scripts }: Skill): string | undefined {
 async function instructionsOf(skill: Skill): Promise<string> {
   const { name, body, folder, tools, scripts } = skill
   const files = await listFiles(folder)
-  const more = files.length > mostListed ? [`… and ${files.length - mostListed} more`] : []
+  const more = files.length > maxListed ? [`… and ${files.length - maxListed} more`] : []
   const parts = [
     `<skill_content name="${name}">`,
     body,
     '</skill_content>',
     ...(files.length === 0
       ? []
-      : [
-          `Files of this Skill, to be read with ${skillToolNames.read}:`,
-          ...files.slice(0, mostListed).map((file) => `- ${file}`),
-          ...more,
-        ]),
+      : [`Files of this Skill, to be read with ${skillToolNames.read}:`, ...files.slice(0, maxListed).map((file) => `- ${file}`), ...more]),
     ...(scripts.length === 0 ? [] : [`Where the instructions run a script, call ${skillToolNames.run} with its path and arguments.`]),
     ...(tools.length === 0 ? [] : [`Tools of this Skill: ${tools.map((tool) => tool.name).join(', ')}.`]),
   ]
@@ -174,28 +170,28 @@ async function runUndeclared(
 }
 
 async function notThere(skill: string, folder: string, path: string): Promise<ToolloopError> {
-  const files = (await listFiles(folder)).slice(0, mostListed).join(', ')
+  const files = (await listFiles(folder)).slice(0, maxListed).join(', ')
   return new ToolloopError('tool_failed', `${show(path)} does not exist in the Skill ${clip(skill)}. Its files: ${files || 'none'}.`)
 }
 
 const texts = new WeakMap<object, string>()
 
-/** What a model sees of `resultOf`: the text there is already. */
+/** What a model sees of `resultOf`: its JSON as the script wrote it, where there is one. */
 function contentOf(result: unknown): string {
   return texts.get(Object(result)) ?? resultText(result)
 }
 
-/** A returned value; else what was printed. */
+/** What the script returned, else what it printed. */
 function resultOf({ value, json, stdout, stderr }: ScriptEnd): unknown {
   if (typeof value === 'object' && value !== null && json !== undefined) texts.set(value, json)
   if (value !== undefined) return value
-  const notes = stderr.trim().slice(-mostOfStderr)
+  const notes = stderr.trim().slice(-maxOfStderr)
   const printed = stdout.trimEnd()
   if (printed === '') return notes === '' ? 'The script printed nothing.' : notes
   return notes === '' ? printed : `${printed}\n\nOn standard error:\n${notes}`
 }
 
-/** What a script calls runs as any call does, and with the same end in sight; what needs somebody's consent is refused. */
+/** Runs a script's call like any other, within the time of the call that runs the script; one that needs an approval is refused. */
 function callOnly(granted: readonly string[], tools: ToolSet, ctx: ToolContext): HostCall {
   const runner = new ToolRunner({ get: (name) => (granted.includes(name) ? tools.get(name) : undefined), names: () => [...granted] })
   let calls = 0
@@ -203,7 +199,7 @@ function callOnly(granted: readonly string[], tools: ToolSet, ctx: ToolContext):
     const id = `${ctx.toolCallId}.${++calls}`
     const { end } = await runner.run(
       { id, type: 'function', function: { name, arguments: JSON.stringify(args) } },
-      // No model reads it: a result is given whole, or said to be too long by what runs the script.
+      // No model reads it: the sandbox bounds it.
       { ...callWithin(ctx, calls), maxResultBytes: Number.POSITIVE_INFINITY, signal: AbortSignal.any([ctx.signal, signal]) },
     )
     if (end.outcome === 'ok') return end.value ?? null

@@ -1,7 +1,7 @@
 import type { Runtime } from '../sandbox/sandbox.ts'
 import type { JsonSchema, ToolEffect } from '../tool.ts'
 
-/** Where a Skill was found. What lies in a project came with the project, and is not trusted because of that. */
+/** Where a Skill was found. One in a project came with the checkout, and is not trusted for that. */
 export type SkillScope = 'configured' | 'project' | 'user'
 
 /** A folder with a `SKILL.md`, as https://agentskills.io/specification has it. */
@@ -13,14 +13,14 @@ export interface Skill {
   /** What it needs, in words. */
   readonly compatibility?: string
   readonly metadata: Readonly<Record<string, string>>
-  /** Tools it names as needed. Nothing here is allowed or forbidden by it. */
+  /** Tools it says it needs. Informational: it allows and forbids nothing. */
   readonly allowedTools: readonly string[]
-  /** The instructions: all of `SKILL.md` behind the frontmatter. */
+  /** The instructions: all of `SKILL.md` after the frontmatter. */
   readonly body: string
   /** Absolute, links resolved. */
   readonly folder: string
   readonly scope: SkillScope
-  /** Files that can be run, from the folder. */
+  /** Files that can be run, relative to the folder. */
   readonly scripts: readonly string[]
   readonly tools: readonly ScriptTool[]
 }
@@ -38,15 +38,15 @@ export interface ScriptTool {
    * input; or `flags`, as `--name value` on the command line.
    */
   readonly pass: 'json' | 'flags'
-  /** With `flags`: arguments that go first, in this order and without a name. */
+  /** With `flags`: arguments that come first, in this order and without a name. */
   readonly positional: readonly string[]
   readonly effect: ToolEffect
   readonly timeoutMs?: number
-  /** Tools of the host that the script wants to call; it may call those of them it is granted. */
+  /** Tools of the host that the script wants to call; it may call those it is granted. */
   readonly calls: readonly string[]
 }
 
-/** Something about a Skill that is not as it should be, in words that say what to do. */
+/** Something wrong with a Skill, in words that say what to do. */
 export interface SkillProblem {
   /** The file or folder. */
   path: string
@@ -54,3 +54,6 @@ export interface SkillProblem {
   severity: 'error' | 'warning'
   message: string
 }
+
+/** Takes a problem with one file. */
+export type Report = (severity: SkillProblem['severity'], message: string) => void

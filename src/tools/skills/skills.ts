@@ -5,29 +5,29 @@ import type { Logger } from '../../core/logger.ts'
 import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import { ToolRegistry, type ToolSet } from '../registry.ts'
 import { type SandboxOptions, SkillsSandboxExecutor } from '../sandbox/executor.ts'
-import type { AnyTool, ToolDefinition } from '../tool.ts'
+import { type AnyTool, type ToolDefinition, toolName } from '../tool.ts'
 import { findSkillFolders, loadSkill } from './discover.ts'
 import type { Skill, SkillProblem, SkillScope } from './skill.ts'
 import { scriptTool, sharedTools, skillAsTool } from './skill-tools.ts'
 
 /** Where Skills are found, which are trusted, and how their scripts run. */
 export interface SkillsOptions {
-  /** Skill folders, or folders of them, that are trusted because they are named here. They go before those of the project and the user. */
+  /** Skill folders, or folders of them. They are trusted, and win over those of the project and the user. */
   paths?: readonly string[]
-  /** The project, whose `.agents/skills` and `.toolloop/skills` are looked through. False: none. Default: the current folder. */
+  /** The project, whose `.agents/skills` and `.toolloop/skills` are searched. False: none. Default: the current folder. */
   project?: string | false
-  /** The folder of the user, whose `.agents/skills` and `.toolloop/skills` are looked through. False: none. Default: the home folder. */
+  /** The user's folder, whose `.agents/skills` and `.toolloop/skills` are searched. False: none. Default: the home folder. */
   user?: string | false
   /**
-   * Which Skills of the project may be used: all, or those named. They come with whatever was checked out, and their text instructs the model.
-   * Default: none; they are among `untrusted`.
+   * Which Skills of the project may be used: all, or those named. They come with the checkout, and their text instructs the model. Default:
+   * none; they are listed in `untrusted`.
    */
   trust?: boolean | readonly string[]
-  /** What runs scripts, or options for one that these Skills then close themselves. */
+  /** What runs scripts, or options for one that these Skills create, and close with themselves. */
   sandbox?: SkillsSandboxExecutor | SandboxOptions
-  /** Tools that scripts may call from the VM, those of them that they declare in `calls`. Default: none. */
+  /** Tools that scripts in the VM may call, if they declare them in `calls`. Default: none. */
   hostTools?: readonly AnyTool[] | ToolSet
-  /** Told of every problem. Default: nobody; they are in `problems`. */
+  /** Gets every problem as a warning. Default: none; problems are listed in `problems`. */
   logger?: Logger
 }
 
@@ -42,9 +42,8 @@ const optionNames: OptionNames<SkillsOptions> = {
 }
 
 const folders = [join('.agents', 'skills'), join('.toolloop', 'skills')]
-const legalToolName = /^[a-zA-Z0-9_-]{1,64}$/
 
-/** Finds and reads Skills. Rejects with `invalid_option` for options that are not allowed; a Skill that can't be used is among `problems`. */
+/** Finds and reads Skills. Rejects with `invalid_option` for invalid options; a Skill that can't be used is listed in `problems`. */
 export async function loadSkills(options: SkillsOptions = {}): Promise<Skills> {
   const skills = new Skills(options)
   await skills.reload()
@@ -52,9 +51,9 @@ export async function loadSkills(options: SkillsOptions = {}): Promise<Skills> {
 }
 
 /**
- * Agent Skills as a source of tools, by https://agentskills.io/specification. A model is told of names and descriptions (`catalogue`), gets the
- * instructions of those it activates, and reads and runs further files when it needs them. Tools that a Skill declares are tools like any other;
- * a Skill that is called by its own name runs its main script, or gives its instructions.
+ * Agent Skills as a source of tools, by https://agentskills.io/specification. The model knows names and descriptions (`catalogue`), gets the
+ * instructions of a Skill when it activates it, and reads and runs further files when it needs them. Tools that a Skill declares are tools like
+ * any other; a Skill called by its own name runs its main script, or gives its instructions.
  */
 export class Skills implements ToolSet, AsyncDisposable {
   readonly #options: SkillsOptions
@@ -66,7 +65,7 @@ export class Skills implements ToolSet, AsyncDisposable {
   #untrusted: readonly Skill[] = []
   #problems: readonly SkillProblem[] = []
 
-  /** Without Skills until `reload`. Throws `invalid_option`. */
+  /** Empty until `reload`. Throws `invalid_option`. */
   constructor(options: SkillsOptions = {}) {
     checkOptionNames(options, optionNames, '`Skills`')
     const { trust, paths, sandbox = {}, hostTools = [] } = options
@@ -75,19 +74,20 @@ export class Skills implements ToolSet, AsyncDisposable {
     if (paths !== undefined && !Array.isArray(paths)) throw new InvalidOptionError('paths', 'a list of folders', paths)
     this.#options = options
     this.#executor = 'run' in sandbox ? sandbox : new SkillsSandboxExecutor(sandbox)
-    this.#hostTools = isList(hostTools) ? new ToolRegistry(hostTools) : hostTools
+    this.#hostTools = 'getAllSpecs' in hostTools ? hostTools : new ToolRegistry(hostTools)
   }
 
-  /** Those that can be used, by the order they were found in. */
+  /** Those that can be used, in the order they were found. */
   get skills(): readonly Skill[] {
     return [...this.#skills.values()]
   }
 
-  /** Skills of the project that nobody has allowed. */
+  /** Skills of the project that `trust` does not allow. */
   get untrusted(): readonly Skill[] {
     return this.#untrusted
   }
 
+  /** What was wrong when they were last loaded. */
   get problems(): readonly SkillProblem[] {
     return this.#problems
   }
@@ -108,7 +108,7 @@ export class Skills implements ToolSet, AsyncDisposable {
     return this.#registry.list()
   }
 
-  /** Skills can be called by their names, but are no tools the model is told of. */
+  /** Skills can be called by their names, but the model is not told of them as tools. */
   hidden(): string[] {
     return [...this.#byName.keys()]
   }
@@ -117,7 +117,7 @@ export class Skills implements ToolSet, AsyncDisposable {
     return this.#registry.getAllSpecs()
   }
 
-  /** What a model has to know from the start, for its instructions: name and description of every Skill. Empty without Skills. */
+  /** Name and description of every Skill, for the model's instructions. Empty without Skills. */
   catalogue(): string {
     if (this.#skills.size === 0) return ''
     const entries = this.skills.map(
@@ -132,19 +132,15 @@ export class Skills implements ToolSet, AsyncDisposable {
     ].join('\n')
   }
 
-  /** Looks again. Runs that go on see what is new with their next turn. */
+  /** Finds and reads the Skills again. Runs under way see the change with their next turn. */
   async reload(): Promise<void> {
     const problems: SkillProblem[] = []
+    const report = (path: string, severity: SkillProblem['severity'], message: string) => void problems.push({ path, severity, message })
     const usable = new Map<string, Skill>()
     const untrusted: Skill[] = []
     for (const { folder, scope, named } of this.#places()) {
       const found = await findSkillFolders(folder)
-      if (named && found.length === 0)
-        problems.push({
-          path: folder,
-          severity: 'error',
-          message: 'Expected a folder with a `SKILL.md`, or one of such folders; found none',
-        })
+      if (named && found.length === 0) report(folder, 'error', 'Expected a folder with a `SKILL.md`, or one of such folders; found none')
       for (const path of found) {
         const { skill, problems: own } = await loadSkill(path, scope)
         problems.push(...own)
@@ -153,18 +149,9 @@ export class Skills implements ToolSet, AsyncDisposable {
         if (earlier?.folder === skill.folder) continue
         if (scope === 'project' && !this.#trusts(skill)) {
           untrusted.push(skill)
-          problems.push({
-            path,
-            severity: 'warning',
-            message: `The Skill came with the project and is not used; allow it with \`trust: ['${skill.name}']\``,
-          })
+          report(path, 'warning', `The Skill came with the project and is not used; allow it with \`trust: ['${skill.name}']\``)
         } else if (earlier === undefined) usable.set(skill.name, skill)
-        else
-          problems.push({
-            path,
-            severity: 'warning',
-            message: `A second Skill named \`${skill.name}\`; the one in ${earlier.folder} is used`,
-          })
+        else report(path, 'warning', `A second Skill named \`${skill.name}\`; the one in ${earlier.folder} is used`)
       }
     }
     this.#use(usable, problems)
@@ -173,6 +160,7 @@ export class Skills implements ToolSet, AsyncDisposable {
     for (const { path, severity, message } of problems) this.#options.logger?.warn({ path, severity }, message)
   }
 
+  /** Closes the executor, unless it was handed in. */
   async close(): Promise<void> {
     if (this.#options.sandbox !== this.#executor) await this.#executor.close()
   }
@@ -193,10 +181,9 @@ export class Skills implements ToolSet, AsyncDisposable {
     }
     this.#byName = new Map(
       [...skills.values()].flatMap((skill) =>
-        legalToolName.test(skill.name) && !registry.has(skill.name) ? [[skill.name, skillAsTool(skill, options)]] : [],
+        toolName.test(skill.name) && !registry.has(skill.name) ? [[skill.name, skillAsTool(skill, options)]] : [],
       ),
     )
-    // A run in its turn keeps what it has; the next turn asks anew.
     this.#registry = registry
     this.#skills = skills
   }
@@ -212,7 +199,7 @@ export class Skills implements ToolSet, AsyncDisposable {
       root === false ? [] : folders.map((folder) => ({ folder: join(root, folder), scope, named: false }))
     return [
       ...paths.map((path) => ({ folder: resolve(path), scope: 'configured' as const, named: true })),
-      // What lies in the home folder is the user's own, also when that is where one works.
+      // What is in the home folder is the user's own, also when that is the current folder.
       ...(project !== false && user !== false && resolve(project) === resolve(user) ? [] : within(project, 'project')),
       ...within(user, 'user'),
     ]
@@ -221,8 +208,4 @@ export class Skills implements ToolSet, AsyncDisposable {
 
 function escaped(text: string): string {
   return text.replace(/[&<>]/g, (character) => `&#${character.charCodeAt(0)};`)
-}
-
-function isList(tools: readonly AnyTool[] | ToolSet): tools is readonly AnyTool[] {
-  return Array.isArray(tools)
 }

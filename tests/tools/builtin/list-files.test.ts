@@ -121,7 +121,7 @@ describe('list_files', () => {
 
   it('says when it gave up', async () => {
     const folder = makeTree({ 'a.txt': '', 'b.txt': '', 'c.txt': '' })
-    const found = await callTool<FileList>(listFilesTool({ workspace: folder, mostEntries: 2 }), {})
+    const found = await callTool<FileList>(listFilesTool({ workspace: folder, maxEntries: 2 }), {})
     expect(found).toMatchObject({ count: 2, truncated: true, note: expect.stringContaining('too many files') })
   })
 

@@ -123,7 +123,7 @@ describe('Walk', () => {
   it('gives up at a number of entries and says so', async () => {
     const folder = makeTree(Object.fromEntries(Array.from({ length: 20 }, (_, index) => [`f${index}.txt`, ''])))
     const workspace = new Workspace(folder)
-    const walk = new Walk(workspace, await workspace.locate('.'), { mostEntries: 7, signal: new AbortController().signal })
+    const walk = new Walk(workspace, await workspace.locate('.'), { maxEntries: 7, signal: new AbortController().signal })
     let seen = 0
     for await (const batch of walk) seen += batch.length
     expect(seen).toBe(7)

@@ -58,7 +58,7 @@ it('a Skill without a name is not called after a folder whose name no text can c
   expect(problems).toMatchObject([
     {
       severity: 'error',
-      message: `Expected a \`name\` with at most 64 lower-case letters, digits and single hyphens, not at its ends, got none; that of the folder, "a\\"><b", can't be taken`,
+      message: `Expected a \`name\` with at most 64 lower-case letters, digits and single hyphens, not at its ends, got none; the folder's, "a\\"><b", can't be used`,
     },
   ])
 })

@@ -253,7 +253,7 @@ describe('what is wrong with a Skill is told in words that say what to do', () =
     ],
     ['capitals', '---\nname: My Skill\ndescription: x\n---\nx', ['My Skill', /^warning: Expected `name` to have at most 64 lower-case/]],
     ['a name that leads elsewhere', '---\nname: ../../x\ndescription: x\n---\nx', [undefined, /^error: Expected `name`/]],
-    ['no name', '---\ndescription: x\n---\nx', ['my-skill', /^warning: Expected a `name`; the folder's was taken/]],
+    ['no name', '---\ndescription: x\n---\nx', ['my-skill', /^warning: Expected a `name`; the folder's is used/]],
     [
       'a description too long',
       `---\nname: my-skill\ndescription: ${'x'.repeat(1025)}\n---\nx`,

@@ -10,9 +10,9 @@ export interface Fraction {
 export type ExactNumber = Fraction | number
 
 /** Numerators and denominators beyond this are given up for a double: 2048 bits are 616 digits. */
-const mostBits = 2048
+const maxBits = 2048
 /** Decimals with more digits than this are shown as a double; https://en.wikipedia.org/wiki/Decimal128_floating-point_format has as many. */
-const mostDecimalDigits = 34
+const maxDecimalDigits = 34
 
 export function isExact(value: ExactNumber): value is Fraction {
   return typeof value === 'object'
@@ -31,7 +31,7 @@ export function fraction(n: bigint, d = 1n): ExactNumber {
   if (d === 0n) throw problem('Division by zero')
   const divisor = greatestDivisor(n, d) * (d < 0n ? -1n : 1n)
   const exact = { n: n / divisor, d: d / divisor }
-  return bitLength(exact.n) > mostBits || bitLength(exact.d) > mostBits ? double(toDouble(exact)) : exact
+  return bitLength(exact.n) > maxBits || bitLength(exact.d) > maxBits ? double(toDouble(exact)) : exact
 }
 
 /** A double that is a number. Throws for what is too large or not real. */
@@ -103,7 +103,7 @@ export function power(base: ExactNumber, exponent: ExactNumber): ExactNumber {
     // 0, 1 and -1 stay small however high the power.
     const bits = BigInt(Math.max(bitLength(base.n), bitLength(base.d)) - 1)
     if (bits === 0n) return fraction(base.n === -1n && size % 2n === 0n ? 1n : size === 0n ? 1n : base.n)
-    if (size * bits <= BigInt(mostBits)) {
+    if (size * bits <= BigInt(maxBits)) {
       return exponent.n < 0n ? fraction(base.d ** size, base.n ** size) : fraction(base.n ** size, base.d ** size)
     }
   }
@@ -186,6 +186,6 @@ function decimalText({ n, d }: Fraction): string | undefined {
   if (rest !== 1n) return undefined
   const digits = ((n < 0n ? -n : n) * 10n ** BigInt(places)) / d
   const text = digits.toString().padStart(places + 1, '0')
-  if (digits.toString().length > mostDecimalDigits) return undefined
+  if (digits.toString().length > maxDecimalDigits) return undefined
   return `${n < 0n ? '-' : ''}${text.slice(0, -places)}.${text.slice(-places)}`
 }

@@ -2,12 +2,14 @@ import { Pauses } from '../../yield-to-event-loop.ts'
 import { compileName, type NamePattern, splitNames } from './name-pattern.ts'
 import { PathPattern } from './path-pattern.ts'
 
+// Our own reader: the package `ignore` makes regular expressions of rules, and one of `**/a/` ten times takes it more than a minute.
+
 interface IgnoreRule {
   negated: boolean
   foldersOnly: boolean
   /** A name anywhere below the rule's file, or a path from there. */
   target: NamePattern | PathPattern
-  /** Characters of the rule: what trying it costs, in the worst case for each character of a name. */
+  /** Characters of the rule: what a try costs at worst, for each character of a name. */
   length: number
 }
 
@@ -22,7 +24,7 @@ interface RuleFile {
  * What git ignores (https://git-scm.com/docs/gitignore), as a chain of rule files from the repository down to one folder. Immutable:
  * every folder with a file of its own gets a longer chain. Paths are absolute with `/` separators.
  *
- * A path below an ignored folder is not asked about its parents: a walk does not go there.
+ * The parents of a path are not checked: a walk does not enter an ignored folder.
  */
 export class IgnoreRules {
   static readonly none: IgnoreRules = new IgnoreRules(undefined)
@@ -32,7 +34,7 @@ export class IgnoreRules {
     this.#last = last
   }
 
-  /** These rules and those of one more file, which win over them. Lets others in between. */
+  /** These rules and those of one more file, which win over them. Yields to the event loop. */
   async with(folder: string, text: string, pauses: Pauses = new Pauses()): Promise<IgnoreRules> {
     const rules: IgnoreRule[] = []
     for (const [at, line] of asBytes(text.replace(/^\uFEFF/, ''))
@@ -45,7 +47,7 @@ export class IgnoreRules {
     return rules.length === 0 ? this : new IgnoreRules({ folder, rules, above: this.#last })
   }
 
-  /** Whether a path is ignored. Yields now and then, for there may be very many rules. */
+  /** Whether a path is ignored. Yields now and then, as there may be very many rules. */
   *check(path: string, isFolder: boolean): Generator<undefined, boolean> {
     if (this.#last === undefined) return false
     const name = asBytes(path.slice(path.lastIndexOf('/') + 1))
@@ -73,7 +75,7 @@ export class IgnoreRules {
   }
 }
 
-/** No path is longer, so that no longer rule can be meant. */
+/** No path is longer, so a longer rule matches nothing. */
 const maxRuleLength = 4_096
 
 /** git matches bytes: `?` is half an `é`. So every byte becomes one character. */

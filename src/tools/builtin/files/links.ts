@@ -1,18 +1,19 @@
 import { readlinkSync } from 'node:fs'
-import { isAbsolute, join, relative, resolve, sep } from 'node:path'
+import { join, relative, resolve, sep } from 'node:path'
+import { isWithin } from './private-files.ts'
 
-const mostLinks = 40
+const maxLinks = 40
 /** No system opens a longer one. */
-const mostCharacters = 4_096
+const maxCharacters = 4_096
 
 /**
  * Whether a path in `folder` leads out of it through a link. Looks at nothing outside: whether what a link leads to is there must not be told from
  * the answer. `folder` has its own links resolved; the path is absolute.
  */
 export function leadsOutside(folder: string, path: string): boolean {
-  if (path.length > mostCharacters) return false
+  if (path.length > maxCharacters) return false
   let [at, left] = [folder, parts(folder, path)]
-  for (let links = 0; links <= mostLinks; ) {
+  for (let links = 0; links <= maxLinks; ) {
     const [next, ...rest] = left
     if (next === undefined) return false
     const target = linkTarget(join(at, next))
@@ -43,9 +44,4 @@ function parts(folder: string, path: string): string[] {
   return relative(folder, path)
     .split(sep)
     .filter((part) => part !== '')
-}
-
-function isWithin(folder: string, absolute: string): boolean {
-  const path = relative(folder, absolute)
-  return path !== '..' && !path.startsWith(`..${sep}`) && !isAbsolute(path)
 }

@@ -14,11 +14,11 @@ interface CharacterSet {
 }
 
 /**
- * Compiles one name of a pattern: `*`, `?`, `[a-z]`, `[!a-z]`, `[[:digit:]]`, `\` before a character that is meant as itself. With
- * `hidden: false` a name that starts with a dot is matched only by a pattern that spells the dot out. Undefined for a pattern without
- * meaning (a bracket that does not close, a `\` at the end).
+ * Compiles one name of a pattern: `*`, `?`, `[a-z]`, `[!a-z]`, `[[:digit:]]`, and `\` before a literal character. With `hidden: false` a
+ * name that starts with a dot is matched only by a pattern that spells the dot out. Undefined for an invalid pattern (a bracket that does
+ * not close, a `\` at the end).
  *
- * No regular expression is made of it: patterns come from models and from the repositories they look at, and `*a*a*a*a*b` as a regular
+ * It does not become a regular expression: patterns come from models and from the repositories they look at, and `*a*a*a*a*b` as a regular
  * expression takes longer than a day on a long name. Here the worst case is pattern length × name length.
  */
 export function compileName(source: string, { hidden }: { hidden: boolean }): NamePattern | undefined {

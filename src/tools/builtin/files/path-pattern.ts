@@ -1,6 +1,8 @@
 import { show, ToolloopError } from '../../../core/errors.ts'
 import { compileName, type NamePattern, splitNames } from './name-pattern.ts'
 
+// Our own globs: picomatch and its like make regular expressions of them, and one of `*a` fourteen times keeps those busy for seconds.
+
 const anyFolders = Symbol('**')
 const end = Symbol('end')
 /** One name, any number of folders, or the end of one alternative. */
@@ -10,8 +12,8 @@ type Step = NamePattern | typeof anyFolders | typeof end
 export type PatternState = readonly number[]
 
 /**
- * A pattern over whole paths, matched name by name from the top, so that a walk carries its state down the folders, asks each name
- * once, and never enters a folder below which nothing can match.
+ * A pattern over whole paths, matched name by name from the top: a walk carries the state down the folders, tests each name once, and never
+ * enters a folder below which nothing can match.
  */
 export class PathPattern {
   readonly #steps: readonly Step[]
@@ -92,19 +94,19 @@ export class PathPattern {
 }
 
 /** More alternatives than anyone writes by hand. */
-const mostAlternatives = 128
+const maxAlternatives = 128
 
 /**
  * Compiles a glob given by a model: `*`, `?`, `[abc]`, `**`, `{a,b}`. Without a `/` it is matched against the name at any depth, with one
- * against the path below the folder that is looked at. Names that start with a dot match only where the pattern spells the dot out.
- * Throws `invalid_arguments` for a pattern that can't mean anything.
+ * against the path below the folder that is searched. Names that start with a dot match only where the pattern spells the dot out.
+ * Throws `invalid_arguments` for an invalid pattern.
  */
 export function compileGlob(pattern: string): PathPattern {
   const refuse = (expected: string): never => {
     throw new ToolloopError('invalid_arguments', `Expected \`pattern\` to be ${expected}, got ${show(pattern)}`)
   }
   if (/\\[^*?[\]{}!,\\]/.test(pattern)) refuse('a glob with `/` between folders')
-  const alternatives = expandBraces(pattern, mostAlternatives) ?? refuse(`a glob of at most ${mostAlternatives} alternatives in braces`)
+  const alternatives = expandBraces(pattern, maxAlternatives) ?? refuse(`a glob of at most ${maxAlternatives} alternatives in braces`)
   const paths = alternatives.map((alternative) => {
     const names = splitNames(alternative).filter((name) => name !== '' && name !== '.')
     if (names.length === 0) refuse('a glob such as `*.ts` or `src/**/*.json`')

@@ -35,7 +35,7 @@ export interface FileSearch {
   pauses: Pauses
 }
 
-const mostLineCharacters = 500
+const maxLineCharacters = 500
 
 /** Searches one file, block by block; a binary file has no matches. Rejects as `Workspace.open` does. */
 export async function searchFile(workspace: Workspace, entry: WalkEntry, search: FileSearch): Promise<FileMatches> {
@@ -121,9 +121,9 @@ class MatchCollector {
 /** At most 500 characters of a line, with the match that begins at `at` in them. */
 function shorten(raw: string, at: number): string {
   const line = raw.endsWith('\r') ? raw.slice(0, -1) : raw
-  if (line.length <= mostLineCharacters) return line
-  const from = Math.max(0, Math.min(at - 100, line.length - mostLineCharacters + 1))
+  if (line.length <= maxLineCharacters) return line
+  const from = Math.max(0, Math.min(at - 100, line.length - maxLineCharacters + 1))
   const start = from > 0 ? '…' : ''
-  const room = mostLineCharacters - start.length
+  const room = maxLineCharacters - start.length
   return from + room >= line.length ? `${start}${line.slice(from)}` : `${start}${line.slice(from, from + room - 1)}…`
 }

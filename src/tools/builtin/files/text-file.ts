@@ -42,12 +42,12 @@ export async function countLines(handle: FileHandle, signal: AbortSignal): Promi
 }
 
 const blockBytes = 256 * 1024
-const leastBlockBytes = 4096
+const minBlockBytes = 4096
 
 /** A file's bytes in pieces of whole lines; a line longer than 256 KiB comes in several. A piece is overwritten by the next one. */
 export async function* readLineBlocks(handle: FileHandle, size: number, signal: AbortSignal): AsyncGenerator<Buffer> {
   // One byte more than the file should have, so that one read tells whether it is all.
-  const buffer = Buffer.allocUnsafe(Math.max(leastBlockBytes, Math.min(size + 1, blockBytes)))
+  const buffer = Buffer.allocUnsafe(Math.max(minBlockBytes, Math.min(size + 1, blockBytes)))
   let held = 0
   for (;;) {
     signal.throwIfAborted()

@@ -14,7 +14,7 @@ export interface WalkOptions {
   /** Default `'files'`. */
   kind?: 'files' | 'folders'
   /** How many files and folders are looked at before the walk gives up. Default 200,000. */
-  mostEntries?: number
+  maxEntries?: number
   signal: AbortSignal
 }
 
@@ -30,7 +30,7 @@ const batchSize = 64
 /** How long the walk may keep the event loop to itself. */
 const sliceMs = 8
 /** No list of patterns is as long; a file that is, is something else. */
-const mostRuleBytes = 1024 * 1024
+const maxRuleBytes = 1024 * 1024
 /** Never listed, besides what is private: the one folder that is never meant and often enormous. */
 const skippedName = 'node_modules'
 
@@ -54,10 +54,10 @@ export class Walk implements AsyncIterable<WalkEntry[]> {
     this.#start = start
     this.#options = options
     this.#pattern = compileGlob(options.pattern ?? '**')
-    this.#left = options.mostEntries ?? 200_000
+    this.#left = options.maxEntries ?? 200_000
   }
 
-  /** True once the walk has given up at `mostEntries`. */
+  /** True once the walk has given up at `maxEntries`. */
   get truncated(): boolean {
     return this.#truncated
   }
@@ -192,7 +192,7 @@ async function withRules(rules: IgnoreRules, folder: string, file: string): Prom
     const handle = await open(file, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0))
     try {
       const stats = await handle.stat()
-      if (!stats.isFile() || stats.size > mostRuleBytes) return rules
+      if (!stats.isFile() || stats.size > maxRuleBytes) return rules
       return await rules.with(slashes(folder), await handle.readFile('utf8'))
     } finally {
       await handle.close()

@@ -2,13 +2,15 @@ import { decodeHTML } from 'entities/decode'
 import { TextBuffer } from '../../../core/text-buffer.ts'
 import { Pauses } from '../../yield-to-event-loop.ts'
 
+// Our own reader: htmlparser2 comes with four more packages, and parse5 keeps the event loop to itself for as long as a page takes.
+
 /** What a page says, for reading: its title, and its text with headings, list items and table cells marked as in Markdown. */
 export interface PageText {
   title: string
   text: string
 }
 
-/** What these hold is no text of the page. */
+/** Elements whose content is not text of the page. */
 const unread = new Set(['script', 'style', 'template', 'svg', 'iframe', 'object', 'canvas', 'math'])
 const blocks = new Set(
   (
@@ -16,16 +18,16 @@ const blocks = new Set(
     'legend li main nav ol option p pre section select summary table tbody tfoot thead tr ul'
   ).split(' '),
 )
-/** Those with an empty line around them, beside headings. */
+/** Blocks with an empty line around them, besides headings. */
 const spaced = new Set(['p', 'ul', 'ol', 'dl', 'table', 'blockquote', 'pre'])
 
-/** Longer than any title, and than any stretch that is worth an own turn of the event loop. */
 const maxTitle = 4_096
+/** How much text is read in one turn of the event loop. */
 const maxStretch = 65_536
 
 /**
- * Strips HTML of its tags. Goes through the text once and never back, whatever the page is made of, lets others in between, and does not
- * claim to be a browser: what a page draws with scripts or hides with styles is not known. Rejects with the signal's reason.
+ * Strips HTML of its tags. Reads the text once, in time linear in its length whatever it contains, and yields to the event loop. It is not a
+ * browser: what a page draws with scripts or hides with styles is not known. Rejects with the signal's reason.
  */
 export async function htmlToText(html: string, signal?: AbortSignal): Promise<PageText> {
   const pauses = new Pauses()
@@ -67,7 +69,7 @@ export async function htmlToText(html: string, signal?: AbortSignal): Promise<Pa
   return { title, text: await out.toText(pauses, signal) }
 }
 
-/** Where a part of a long text can be cut without cutting an entity, or a run of white space, in two. */
+/** Where a part of a long text can be cut without splitting an entity. */
 function endOfStretch(html: string, from: number, to: number): number {
   const end = from + maxStretch
   if (end >= to) return to
@@ -76,10 +78,10 @@ function endOfStretch(html: string, from: number, to: number): number {
 }
 
 interface Tag {
-  /** Lower case; `''` for what is no tag. */
+  /** Lower case; `''` if it is not a tag. */
   name: string
   closing: boolean
-  /** What to take as text, where it is no tag. */
+  /** The text it stands for if it is not a tag. */
   text: string
   end: number
 }
@@ -118,18 +120,18 @@ function endOfTag(html: string, from: number): number {
 
 const [space, doubleQuote, singleQuote, equalsSign, greaterThan] = [0x20, 0x22, 0x27, 0x3d, 0x3e]
 
-/** Where the closing tag of an element begins whose content is not looked into. */
+/** Where the closing tag of an element begins whose content is not parsed. */
 function endOfElement(html: string, from: number, name: string): number {
   const closing = new RegExp(`</${name}(?=[\\s/>])`, 'gi')
   closing.lastIndex = from
   return closing.exec(html)?.index ?? html.length
 }
 
-/** Collects text as it is read: white space becomes one space, outside of `<pre>`; blocks begin on lines of their own. */
+/** Collects text as it is read: outside of `<pre>` white space becomes one space; blocks begin on lines of their own. */
 class TextBuilder {
   readonly #pieces = new TextBuffer()
   #preformatted = 0
-  /** White space that comes now is dropped. */
+  /** Whether leading white space is dropped now. */
   #lineStart = true
   /** Line breaks since the last text. */
   #breaks = 2
@@ -165,10 +167,10 @@ class TextBuilder {
     if (heading) this.#mark(`${'#'.repeat(Number(name.slice(1)))} `)
   }
 
-  /** Makes sure that there are so many line breaks since the last text. */
-  #break(least: number): void {
-    if (this.#breaks < least) this.#pieces.add('\n'.repeat(least - this.#breaks))
-    this.#breaks = Math.max(this.#breaks, least)
+  /** Ensures at least so many line breaks since the last text. */
+  #break(min: number): void {
+    if (this.#breaks < min) this.#pieces.add('\n'.repeat(min - this.#breaks))
+    this.#breaks = Math.max(this.#breaks, min)
     this.#lineStart = true
   }
 

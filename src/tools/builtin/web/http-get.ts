@@ -39,7 +39,7 @@ export interface HttpAnswer {
   truncated: boolean
 }
 
-const mostRedirects = 5
+const maxRedirects = 5
 const redirectStatuses = new Set([301, 302, 303, 307, 308])
 const accept = 'text/html, application/xhtml+xml, application/json;q=0.9, text/*;q=0.9, application/xml;q=0.8, */*;q=0.1'
 
@@ -55,8 +55,8 @@ export async function get(options: GetOptions): Promise<HttpAnswer> {
     try {
       const { statusCode: status = 0, headers } = response
       if (!redirectStatuses.has(status) || headers.location === undefined) return await answer(url, status, response, options)
-      if (redirects === mostRedirects) {
-        throw new ToolloopError('tool_failed', `${show(options.url)} was redirected more than ${mostRedirects} times`)
+      if (redirects === maxRedirects) {
+        throw new ToolloopError('tool_failed', `${show(options.url)} was redirected more than ${maxRedirects} times`)
       }
       url = checkUrl(headers.location, options, url)
     } finally {
