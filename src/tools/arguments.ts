@@ -6,10 +6,10 @@ import { coerceArguments, coercions } from './schema/coerce.ts'
 import { compileSchema, firstProblems, parametersOf, standardSchemaOf } from './schema/schema.ts'
 import type { AnyTool } from './tool.ts'
 
-/** Nothing sensible nests deeper, and code that recurses into arguments can rely on it. */
+/** How deeply arguments may nest, so that code can recurse into them. */
 const maxDepth = 512
 
-/** A call that may run: its tool, the arguments as JSON, and as the tool takes them (the same, or what its schema made of a copy of them). */
+/** A call that may run: its tool, the arguments as JSON, and the tool's input (the same, or what its Standard Schema made of a copy). */
 export interface PreparedCall {
   tool: AnyTool
   args: JsonObject
@@ -24,12 +24,12 @@ interface ArgumentsProblem {
   args?: JsonObject
 }
 
-/** `repairs`: what had to be put right in the arguments. */
+/** `repairs`: what was corrected in the arguments. */
 export type Preparation = { ok: true; call: PreparedCall; repairs?: string[] } | { ok: false; problem: ArgumentsProblem }
 
 /**
- * Parses a call's arguments. Strictly: they are a JSON object or they are refused, nothing is guessed. Empty text means no arguments,
- * as several providers send it for a tool that takes none.
+ * Parses a call's arguments strictly: they are a JSON object, or refused; nothing is guessed. Empty text means no arguments, as several
+ * providers send it for a tool that takes none.
  */
 export function parseArguments(raw: string): { ok: true; args: JsonObject } | { ok: false; code: ErrorCode; problem: string } {
   if (raw.trim() === '') return { ok: true, args: {} }
@@ -66,7 +66,7 @@ export function isCutJson(text: string): boolean {
 
 /**
  * Parses and validates: first the JSON Schema, then the tool's own schema, which may transform. Values of a call that was written as text
- * are put into the schema's types before. Never throws.
+ * (`asText`) are first converted to the schema's types. Never throws.
  */
 export async function prepareArguments(tool: AnyTool, raw: string, { asText = false }: { asText?: boolean } = {}): Promise<Preparation> {
   const parsed = parseArguments(raw)
@@ -84,7 +84,7 @@ export async function prepareArguments(tool: AnyTool, raw: string, { asText = fa
   return { ok: false, problem: { code: 'invalid_arguments', message, args } }
 }
 
-/** What the tool's schemas make of an object, or what in it does not fit. Never throws. */
+/** The tool's input for these arguments, or what in them is not valid. Never throws. */
 export async function fitArguments(tool: AnyTool, args: JsonObject): Promise<{ input: unknown } | { problems: string[] }> {
   try {
     const problems = compileSchema(parametersOf(tool), tool.name)(args)

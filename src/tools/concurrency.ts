@@ -1,4 +1,4 @@
-/** Lets calls start in the order they ask, a bounded number at once; one that must be alone waits for all before it and holds back all behind. */
+/** Starts calls in order, a bounded number at once; one that must run alone waits for all before it and holds back all after it. */
 export class Lanes {
   readonly #most: number
   readonly #waiting: { alone: boolean; enter: () => void }[] = []

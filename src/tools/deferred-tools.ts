@@ -9,9 +9,9 @@ import { callWithin, ToolRunner } from './tool-runner.ts'
 
 /** Which tools a model is told about at once, and how many a search finds. */
 export interface DeferOptions {
-  /** Names of tools the model is told of from the start. Default: none. */
+  /** Names of tools that the model is told of from the start. Default: none. */
   keep?: Iterable<string>
-  /** Most tools one search gives. Default 5. */
+  /** How many tools one search returns at most. Default 5. */
   maxFound?: number
 }
 
@@ -19,19 +19,19 @@ const deferOptionNames: OptionNames<DeferOptions> = { keep: true, maxFound: true
 
 /** What `search_tools` returns. */
 export interface FoundTools {
+  /** The best matches first. */
   tools: { name: string; description: string; parameters: object }[]
-  /** How many more fit less well. */
+  /** How many more match, less well. */
   more: number
 }
 
 /**
- * A set of very many tools of which a model is told only a few: those to `keep`, `search_tools`, which gives the definitions of those that
- * fit a query, and `call_tool`, which calls one of them.
+ * A set of very many tools of which a model is told only a few: those to `keep`, `search_tools`, which returns the definitions that match a
+ * query, and `call_tool`, which calls one of them.
  *
- * What has been found is nowhere but in the conversation. So the definitions a provider is sent never change and stay in its cache, any
- * number of runs share the set, and a run that is resumed knows what it has found. A `call_tool` is opened before anything is planned: the
- * call it stands for has its own schema, approval, effect and time limit, and its own name in events and history. A found tool that is called
- * by its own name runs as well. Throws `invalid_option` for `maxFound` out of range or a set that has tools of these two names.
+ * What was found is kept only in the conversation. So the definitions sent to a provider never change and stay in its cache, any number of
+ * runs share the set, and a resumed run knows what it has found. A `call_tool` is opened before anything else: the call it stands for has its
+ * own schema, approval, effect and time limit, and its own name in events and history. A found tool called by its own name runs as well. Throws `invalid_option` for `maxFound` out of range or a set that has tools of these two names.
  */
 export function deferTools(tools: ToolSet, options: DeferOptions = {}): ToolSet {
   checkOptionNames(options, deferOptionNames, '`deferTools`')
@@ -44,7 +44,7 @@ export function deferTools(tools: ToolSet, options: DeferOptions = {}): ToolSet 
   return new DeferredTools(tools, new Set(keep), maxFound)
 }
 
-/** What a search looks at. Each word is held against every tool. */
+/** Bounds of a search, which compares each word with every tool. */
 const maxWords = 24
 const maxQueryLength = 1_000
 
@@ -56,11 +56,11 @@ class DeferredTools implements ToolSet {
   readonly #keep: ReadonlySet<string>
   readonly #search: AnyTool
   readonly #call: AnyTool
-  /** What the set's definitions were when the rest was made of them. */
+  /** The set's definitions that `#specs` and `#index` were made of. */
   #from: readonly ToolDefinition[] | undefined
   #specs: readonly ToolDefinition[] = []
   #index: IndexedTool[] = []
-  /** What a model is to see of values that found tools returned: each tool has its own way. */
+  /** What the model sees of values that found tools returned: each tool may have its own `toContent`. */
   readonly #contents = new WeakMap<object, Content>()
 
   constructor(tools: ToolSet, keep: ReadonlySet<string>, maxFound: number) {
@@ -90,7 +90,7 @@ class DeferredTools implements ToolSet {
         required: ['name', 'arguments'],
         additionalProperties: false,
       },
-      // Where calls are not planned, as when a caller runs them itself, or where this one could not be opened.
+      // Only for callers that don't open calls, or if this one can't be opened.
       execute: async (args, ctx) => {
         const call = this.opened({ name: callName, arguments: JSON.stringify(args) })
         if (call === undefined || tools.get(call.name) === undefined) {
@@ -98,7 +98,7 @@ class DeferredTools implements ToolSet {
         }
         const { end } = await new ToolRunner(tools).run(
           { id: `${ctx.toolCallId}.1`, type: 'function', function: call },
-          // Bounded once, as the result of this call.
+          // Bounded as the result of this call.
           { ...callWithin(ctx, 1), maxResultBytes: Number.POSITIVE_INFINITY },
         )
         if (end.outcome === 'ok') return this.#remember(end)
@@ -140,7 +140,7 @@ class DeferredTools implements ToolSet {
     const parsed = parseArguments(call.arguments)
     if (!parsed.ok) return undefined
     const { name, arguments: given = {} } = parsed.args
-    // Never itself: what is opened is not opened again.
+    // What was opened is not opened again.
     if (typeof name !== 'string' || name === callName) return undefined
     if (typeof given === 'string') return { name, arguments: given }
     return isJsonObject(given) ? { name, arguments: JSON.stringify(given) } : undefined

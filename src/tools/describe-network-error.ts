@@ -1,5 +1,5 @@
-/** Why a connection failed, in words for the model: the system's own messages hold addresses of this network. */
-export function networkWords(error: unknown): string {
+/** Why a connection failed, in words for the model: the system's own messages contain addresses of this network. */
+export function describeNetworkError(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error'
   return problems[code] ?? (/CERT|SIGNATURE/.test(code) ? `its certificate is not trusted (${code})` : `the request failed (${code})`)
 }

@@ -6,43 +6,46 @@ import { ToolRegistry, type ToolSet } from './registry.ts'
 import type { AnyTool, ToolDefinition } from './tool.ts'
 import { ToolRunner } from './tool-runner.ts'
 
-/** Where tools come from, in the order in which a name is looked for: the caller's own go first, what strangers offer goes last. */
+/** Where tools come from, in order of precedence: the caller's own first, those of strangers last. */
 const kinds = ['registered', 'builtin', 'skill', 'mcp'] as const
-/** The kind of a source, which decides the order in which names are looked for. */
+/** The kind of a source, which decides its precedence. */
 export type ToolSourceKind = (typeof kinds)[number]
 
 /** One place where tools come from. */
 export interface ToolSource {
   kind: ToolSourceKind
-  /** A list, or a set that may change while runs go on: what it is then is seen by their next turn. */
+  /** A list, or a set that may change during runs: their next turn sees the change. */
   tools: readonly AnyTool[] | ToolSet
 }
 
 /** What a `ToolDispatcher` takes besides its sources. */
 export interface DispatcherOptions {
-  /** Told of names that two sources have. Default: the package's own logger. */
+  /** Gets a warning for each name that two sources have. Default: the package's own logger. */
   logger?: Logger
 }
 
-/** What one call made without a model is given. */
+/** Options of a call made without a model. */
 export interface DispatchOptions {
   /** Handed to the tool, see `ToolContext.context`. */
   context?: unknown
+  /** Cancels the call. */
   signal?: AbortSignal
-  /** Of a tool that has no limit of its own, in milliseconds. Default 30,000. */
+  /** Time limit in milliseconds for a tool without its own. Default 30,000. */
   timeoutMs?: number
-  /** Whoever calls has consented: a tool that asks for an approval is run as well. Default false: it is refused. */
+  /** The caller has approved the call, so a tool that needs an approval runs. Default false: it is refused. */
   approved?: boolean
+  /** Default: the dispatcher's. */
   logger?: Logger
-  /** Default: made up. */
+  /** Default: `dispatch_1`, `dispatch_2`, … */
   toolCallId?: string
+  /** Default: `toolCallId`. */
   runId?: string
 }
 
 const dispatcherOptionNames: OptionNames<DispatcherOptions> = { logger: true }
 const sourceNames: OptionNames<ToolSource> = { kind: true, tools: true }
 
-/** How a call ended: what the tool returned, or why there is no such value, in words. */
+/** How a call ended: what the tool returned, or in words why there is no value. */
 export type DispatchResult = { success: true; result: unknown } | { success: false; error: string }
 
 interface Source {
@@ -51,8 +54,8 @@ interface Source {
 }
 
 /**
- * All tools of an agent, whichever source they come from, as one set: `new AgentRunner({ tools: dispatcher })`. Of two tools with one name
- * the one of the earlier source is there, and the other is not; that is logged once a name. Sources may change at any time.
+ * All tools of an agent as one set, whatever their source: `new AgentRunner({ tools: dispatcher })`. If two tools share a name, the one of the
+ * earlier source is used, which is logged once a name. Sources may change at any time.
  */
 export class ToolDispatcher implements ToolSet {
   readonly #sources: readonly Source[]
@@ -64,7 +67,7 @@ export class ToolDispatcher implements ToolSet {
   #specs: readonly ToolDefinition[] = Object.freeze([])
   #calls = 0
 
-  /** Sources of one kind keep their order. Throws `invalid_option` for what is no source, `invalid_tool` for a tool of a list that is not usable. */
+  /** Sources of one kind keep their order. Throws `invalid_option` for an invalid source, `invalid_tool` for an invalid tool in a list. */
   constructor(sources: Iterable<ToolSource>, options: DispatcherOptions = {}) {
     checkOptionNames(options, dispatcherOptionNames, '`ToolDispatcher`')
     const { logger = defaultLogger } = options
@@ -81,7 +84,7 @@ export class ToolDispatcher implements ToolSet {
     return this.#owner(name)?.tools.get(name)
   }
 
-  /** Which kind of source a call to `name` goes to; undefined for a name no source has. */
+  /** Which kind of source a call to `name` goes to; undefined for an unknown name. */
   sourceOf(name: string): ToolSourceKind | undefined {
     return this.#owner(name)?.kind
   }
@@ -102,7 +105,7 @@ export class ToolDispatcher implements ToolSet {
     return this.#owner(call.name)?.tools.opened?.(call)
   }
 
-  /** The same array until a source changes: providers cache what does not change. Costs a comparison for each source, not for each tool. */
+  /** The same array until a source changes, as providers cache by it. Costs a comparison for each source, not for each tool. */
   getAllSpecs(): readonly ToolDefinition[] {
     const parts = this.#sources.map(({ tools }) => tools.getAllSpecs())
     if (parts.length !== this.#parts.length || parts.some((part, at) => part !== this.#parts[at])) {
@@ -116,7 +119,7 @@ export class ToolDispatcher implements ToolSet {
   }
 
   /**
-   * Runs one call outside of a loop: validated, with a time limit, cancelled by `signal`. Never rejects; a name that is not there gives
+   * Runs one call outside of a run: validated, with a time limit, cancelled by `signal`. Never rejects; an unknown name gives
    * `{ success: false, error: 'Tool not found: …' }`.
    */
   async dispatch(name: string, args: JsonObject | string = {}, options: DispatchOptions = {}): Promise<DispatchResult> {
@@ -155,7 +158,7 @@ export class ToolDispatcher implements ToolSet {
     return undefined
   }
 
-  /** Whether calls to `name` go to this source; if not, whoever reads the log is told which tool they won't get. */
+  /** Whether calls to `name` go to this source; if not, warns that this one is not used. */
   #wins(source: Source, name: string): boolean {
     const owner = this.#owner(name)
     if (owner === undefined || owner === source) return owner !== undefined

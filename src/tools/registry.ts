@@ -1,8 +1,9 @@
 import { compileSchema, parametersOf } from './schema/schema.ts'
-import { type AnyTool, checkTool, convertToOpenAITool, refuseSecond, type ToolDefinition } from './tool.ts'
+import { type AnyTool, checkTool, convertToOpenAITool, type ToolDefinition, throwDuplicateName } from './tool.ts'
 
-/** Tools by name, wherever they come from: what a run finds its tools in. May change while a run goes on; each turn sees it as it is then. */
+/** Tools by name, whatever their source. May change during a run; each turn uses its current state. */
 export interface ToolSet {
+  /** How many tools a model is told of. */
   readonly size: number
   get(name: string): AnyTool | undefined
   names(): string[]
@@ -12,20 +13,20 @@ export interface ToolSet {
   /** Names that `get` finds although no model is told of them. Default: none. */
   hidden?(): string[]
   /**
-   * The call that a call to one of these tools stands for, arguments as JSON text: it is planned, run and kept in the place of the other.
-   * Undefined for one that stands for itself. Must not throw. Default: they all do.
+   * The call that a call to one of these tools stands for, arguments as JSON text: it is prepared, run and recorded in place of the other.
+   * Undefined for a call that stands for itself. Must not throw. Default: every call does.
    */
   opened?(call: { name: string; arguments: string }): { name: string; arguments: string } | undefined
 }
 
 export interface ToolViewOptions {
-  /** Names of the tools that are seen; others are not there. Default: all. A name that no tool has is passed over. */
+  /** Names of the tools to show; unknown names are ignored. Default: all. */
   only?: readonly string[]
-  /** Tools that are there besides, behind the others. */
+  /** Further tools, after the others. */
   also?: readonly AnyTool[]
 }
 
-/** A part of a set, or more than it: changes as the set does. */
+/** A set with some tools left out or added; follows the set's changes. */
 export class ToolView implements ToolSet {
   readonly #set: ToolSet
   readonly #only: ReadonlySet<string> | undefined
@@ -87,10 +88,10 @@ export class ToolRegistry implements ToolSet {
     for (const tool of tools) this.register(tool)
   }
 
-  /** Adds a tool. Throws `invalid_tool` for a bad name, a name already taken, or a schema that does not compile. */
+  /** Adds a tool. Throws `invalid_tool` for an invalid name, one already taken, or a schema that does not compile. */
   register(tool: AnyTool): this {
     checkTool(tool)
-    if (this.#tools.has(tool.name)) refuseSecond(tool.name)
+    if (this.#tools.has(tool.name)) throwDuplicateName(tool.name)
     compileSchema(parametersOf(tool), tool.name)
     this.#tools.set(tool.name, tool)
     this.#specs = undefined

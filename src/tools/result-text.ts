@@ -76,13 +76,13 @@ export interface CappedContent {
 
 /** Base64 of a picture or document above this size is not passed on: no provider takes it. */
 const maxMediaBytes = 20 * 1024 * 1024
-/** What pictures and documents of one result may have together, for each byte of text it may have: 20 MiB by default. */
+/** How many bytes pictures and documents of one result may have for each byte of text it may have: 20 MiB by default. */
 const mediaBytesPerByte = 320
 const maxParts = 256
 
 /**
- * Keeps at most `maxBytes` of text (UTF-8), head and tail, with a note in between that says how much was cut; of pictures and documents those
- * that fit into 320 times as much; and of parts the first 256.
+ * Keeps at most `maxBytes` of text (UTF-8), head and tail, with a note in between of how much was cut; pictures and documents up to 320 times as
+ * much; and the first 256 parts.
  */
 export function capContent(content: Content, maxBytes: number): CappedContent {
   if (typeof content === 'string') {
@@ -129,8 +129,8 @@ function capText(text: string, maxBytes: number): { text: string; cutBytes: numb
   const total = Buffer.byteLength(text)
   if (total <= maxBytes) return { text, cutBytes: 0 }
   const headBytes = Math.floor((maxBytes * 2) / 3)
-  // Encoding only as many units as can matter keeps the cost that of the cap, not of the text; the copy through bytes
-  // also lets go of the long original, which a slice would keep alive.
+  // Encoding no more units than can matter makes the cost that of the cap, not of the text; and a copy, unlike a slice, does not keep the
+  // long original alive.
   const head = Buffer.from(text.slice(0, headBytes)).subarray(0, headBytes)
   const tailBytes = maxBytes - headBytes
   const tail = Buffer.from(text.slice(-Math.max(tailBytes, 1)))

@@ -4,8 +4,8 @@ import { toolName } from './tool.ts'
 const maxCharacters = 64
 
 /**
- * Legal, unique tool names for names that come from elsewhere, in the same order. A name that is legal keeps its own; in others the characters that
- * are not become `_`, and what is then too long or taken ends in a digest of the whole, so that it is the same every time.
+ * Legal, unique tool names for names from elsewhere, in the same order. A legal name is kept; in others illegal characters become `_`, and a
+ * name that is then too long or taken ends in a digest of the whole, so that it is the same every time.
  */
 export function legalToolNames(wanted: readonly string[]): string[] {
   const taken = new Set<string>()

@@ -13,7 +13,9 @@ export interface ToolFunction {
   /** `a-z A-Z 0-9 _ -`, at most 64 characters. */
   name: string
   description?: string
+  /** JSON Schema of the arguments. */
   parameters?: Record<string, unknown>
+  /** Asks the provider to hold the model to the schema, where it can. */
   strict?: boolean
 }
 
@@ -24,17 +26,18 @@ export interface ToolDefinition {
 }
 
 /**
- * What running a tool does to the world, which decides what happens to a call that was in flight when the process died:
- * `read` and `idempotent` calls are run again (with the same idempotency key), an `unsafe` one only after a decision.
+ * The side effects of a tool. They decide what happens to a call that was in flight when the process died: `read` and `idempotent` calls run
+ * again (with the same idempotency key), an `unsafe` one only after a decision.
  */
 export type ToolEffect = 'read' | 'idempotent' | 'unsafe'
 
-/** What a tool is given besides its arguments. */
+/** What `execute` gets besides its arguments. */
 export interface ToolContext<Context = unknown> {
   /** The object given to `run(input, { context })`. Never sent to a model, never stored. */
   readonly context: Context
   /** Aborted when the call times out or the run ends. A tool that ignores it is abandoned. */
   readonly signal: AbortSignal
+  /** Id of the call, as in the conversation. */
   readonly toolCallId: string
   readonly runId: string
   /** The model request this call came from, counted from 1. */
@@ -43,47 +46,50 @@ export interface ToolContext<Context = unknown> {
   readonly idempotencyKey: string
   /** 1 on the first try; counts up with `retries`. */
   readonly attempt: number
-  /** What was answered to this tool's `ask`, when it is called again. */
+  /** The answer to this tool's `ask`, when it is called again. */
   readonly answer?: Json
-  /** What the tool had asked (`Question.about`), when it is called again. */
+  /** What the tool asked (`Question.about`), when it is called again. */
   readonly asked?: Json
   /** The run the call belongs to: a run made inside the tool with `parent: ctx` shares its budget. Absent outside of a run. */
   readonly run?: RunScope
+  /** The run's logger; redacts secrets. */
   readonly logger: Logger
-  /** Publishes `TOOL_PROGRESS`. */
+  /** Publishes `TOOL_PROGRESS`; ignored once the attempt has ended. */
   progress(update: Json): void
 }
 
 /** A run, as the tools it calls see it. */
 export interface RunScope {
   readonly runId: string
-  /** How many runs it is inside of: 0 for one that was not started by a tool. */
+  /** How many runs it is nested in: 0 for one that no tool started. */
   readonly depth: number
 }
 
-/** Tells the runner that a tool can't go on before someone has answered; made by `ask()`. */
+/** Says that a tool can't go on before someone has answered; made by `ask()`. */
 export interface Question {
-  /** What is asked, for whoever answers. */
+  /** The question, for whoever answers. */
   about: Json
   /** JSON Schema of the answer. */
   schema?: JsonSchema
 }
 
 /**
- * A tool: what the model is told (`name`, `description`, `parameters`), how it runs, and what its result means.
+ * A tool: what the model sees (`name`, `description`, `parameters`), how it runs, and what its result means.
  * `defineTool` makes one from functions, `BaseTool` from a class; both are plain objects of this shape.
  */
 export interface Tool<Context = never> {
+  /** 1 to 64 of `a-z A-Z 0-9 _ -`. */
   readonly name: string
+  /** What it does and when to call it, for the model. */
   readonly description: string
   /**
    * JSON Schema of the arguments, an object schema, or a Standard Schema (zod, valibot, arktype, …) that can give one. Every call is
-   * validated against it before anything runs; `execute` and `reconcile` are given what a Standard Schema makes of the arguments.
+   * validated against it before anything runs; `execute` and `reconcile` get the output of a Standard Schema.
    */
   readonly parameters: ParametersSchema
   /** Asks the provider to hold the model to the schema, where it can. */
   readonly strict?: boolean
-  /** Default `'unsafe'`. */
+  /** Side effects. Default `'unsafe'`. */
   readonly effect?: ToolEffect
   /** Time limit of one attempt in milliseconds; overrides the run's `toolTimeoutMs`. */
   readonly timeoutMs?: number
@@ -95,20 +101,19 @@ export interface Tool<Context = never> {
   readonly parallel?: boolean
   /** True: its result is the run's output and ends the run, unless another call of its turn waits for the caller. */
   readonly final?: boolean
-  /** Names of arguments, at any depth, that must appear in no log line and no dump. */
+  /** Names of arguments, at any depth, that are redacted in logs and dumps. */
   readonly secrets?: readonly string[]
-  /** A further check after the JSON Schema, which may also transform. Default: `parameters`, where they are a Standard Schema. */
+  /** Validates after the JSON Schema, and may transform. Default: `parameters`, if they are a Standard Schema. */
   readonly schema?: StandardSchemaV1
-  /** What the model sees of a value. Default: a stable text of it. May throw: the call then counts as failed. */
+  /** What the model sees of a value. Default: a stable text of it. If it throws, the call has failed. */
   toContent?(value: never): Content
   /**
-   * Does the work. May return anything, throw anything, and return or reject late. Absent: the caller runs this tool;
-   * the run pauses with the call pending.
+   * Runs the tool. May return or throw anything, sync or async. Absent: the caller runs this tool; the run pauses with the call pending.
    */
   execute?(args: never, ctx: ToolContext<Context>): unknown
   /**
-   * For `unsafe` tools: finds out whether a call that was in flight when the process died took effect. `undefined` means it can't tell.
-   * May throw, which means the same.
+   * For `unsafe` tools: finds out whether a call that was in flight when the process died took effect. `undefined`, or an error, means that
+   * it can't tell.
    */
   reconcile?(args: never, ctx: ToolContext<Context>): Reconciled | undefined | Promise<Reconciled | undefined>
 }
@@ -116,12 +121,12 @@ export interface Tool<Context = never> {
 /** What `reconcile` found: the call took effect and this is its value, or it did not and may run again. */
 export type Reconciled = { ran: true; value: unknown } | { ran: false }
 
-/** A tool whose argument and context types are not known here. */
+/** A tool of any argument and context types. */
 export type AnyTool = Tool<never>
 
 /**
  * Base class for tools written as classes. Subclasses give the four abstract members and override what else they need. With a Standard
- * Schema as `parameters`, `Args` is what it makes of the arguments.
+ * Schema as `parameters`, `Args` is its output.
  *
  * ```ts
  * const forecastArgs = z.object({ city: z.string(), days: z.int().default(3) })
@@ -154,7 +159,7 @@ export abstract class BaseTool<Args = JsonObject, Context = unknown> implements 
 /** What a tool's `parameters` may be. */
 export type ParametersSchema = StandardSchemaV1 | JsonSchema
 
-/** Arguments as `execute` gets them: what the schema makes of what the model wrote. */
+/** Arguments as `execute` gets them: the schema's output. */
 export type ArgsOf<S> =
   IsAnySchema<S> extends true ? JsonObject : S extends StandardSchemaV1 ? StandardSchemaV1.InferOutput<S> : FromObjectSchema<S>
 
@@ -162,7 +167,7 @@ export type ArgsOf<S> =
 type InputOf<S> =
   IsAnySchema<S> extends true ? JsonObject : S extends StandardSchemaV1 ? StandardSchemaV1.InferInput<S> : FromObjectSchema<S>
 
-/** True where nothing is known of the schema, as there is none. */
+/** True if there is no schema to infer from. */
 export type IsAnySchema<S> = [ParametersSchema] extends [S] ? true : false
 
 type SharedOptions = 'name' | 'description' | 'strict' | 'effect' | 'timeoutMs' | 'retries' | 'parallel' | 'final' | 'secrets'
@@ -175,8 +180,11 @@ export interface ToolOptions<S, Value, Context> extends Pick<Tool<Context>, Shar
   jsonSchema?: JsonSchema
   /** See `Tool.approval`. */
   approval?: boolean | ((args: InputOf<S>, ctx: { context: Context }) => boolean | Promise<boolean>)
+  /** See `Tool.toContent`. */
   toContent?(value: Awaited<NoInfer<Value>>): Content
+  /** See `Tool.execute`. */
   execute?(args: ArgsOf<S>, ctx: ToolContext<Context>): Value
+  /** See `Tool.reconcile`. */
   reconcile?(args: ArgsOf<S>, ctx: ToolContext<Context>): Reconciled | undefined | Promise<Reconciled | undefined>
 }
 
@@ -204,21 +212,21 @@ const toolNames: OptionNames<Tool> = {
   reconcile: true,
 }
 
-/** Those of a tool as well: one may be defined out of another. */
+/** Those of a tool as well: a tool may be defined from another. */
 const definitionNames: OptionNames<Tool & ToolOptions<unknown, unknown, unknown>> = { ...toolNames, jsonSchema: true }
 
 const emptyParameters: JsonSchema = { type: 'object', properties: {}, additionalProperties: false }
 
 /**
- * Defines a tool. Throws `invalid_tool` at once for a bad name or something that is no schema, `invalid_option` for an option out of
- * range. A JSON Schema is compiled, and refused if that fails, when the tool is registered.
+ * Defines a tool. Throws `invalid_tool` for an invalid name or schema, `invalid_option` for an option out of range. A JSON Schema is compiled,
+ * and refused if that fails, when the tool is registered.
  *
  * ```ts
  * const add = defineTool({ name: 'add', description: 'Adds two numbers.', parameters: z.object({ a: z.number(), b: z.number() }),
  *   effect: 'read', execute: ({ a, b }) => a + b })
  * ```
  */
-// Without a default for `S`, which would be what the compiler holds `parameters` against when another option is mistyped.
+// Without a default for `S`: the compiler would check `parameters` against it when another option is mistyped.
 export function defineTool<const S extends ParametersSchema, Value = unknown, Context = unknown>(
   options: ToolOptions<S, Value, Context>,
 ): DefinedTool<ArgsOf<S>, Value, Context> {
@@ -242,8 +250,7 @@ function checkToolName(name: unknown): void {
   throw new ToolloopError('invalid_tool', `Expected a tool's \`name\` to be 1 to 64 characters of a-z A-Z 0-9 _ -, got \`${show(name)}\``)
 }
 
-/** Throws `invalid_tool` for a second tool of one name. */
-export function refuseSecond(name: string): never {
+export function throwDuplicateName(name: string): never {
   throw new ToolloopError('invalid_tool', `Expected tool names to be unique, got a second tool \`${name}\``)
 }
 
@@ -251,7 +258,7 @@ export function refuseSecond(name: string): never {
 export function checkTool(tool: AnyTool): void {
   if (typeof tool !== 'object' || tool === null) throw new ToolloopError('invalid_tool', `Expected a tool, got \`${show(tool)}\``)
   checkToolName(tool.name)
-  // What a class has besides is its own affair.
+  // A class may have members of its own.
   if (isPlainObject(tool)) checkMistypedNames(tool, toolNames, 'a tool', tool.name)
   const wrong = (what: string): never => {
     throw new ToolloopError('invalid_tool', `Expected tool \`${tool.name}\` to have ${what}`)
@@ -282,7 +289,7 @@ export function convertToOpenAITool(tool: Pick<AnyTool, 'name' | 'description' |
   return { type: 'function', function: { name, description, parameters: parametersOf(tool), ...(strict === undefined ? {} : { strict }) } }
 }
 
-/** The definitions of tools; definitions are taken as they are. The same list where there are only those. Throws `invalid_tool`. */
+/** The definitions of tools and definitions; the same list if it has only definitions. Throws `invalid_tool`. */
 export function definitionsOf(tools: readonly (AnyTool | ToolDefinition)[]): readonly ToolDefinition[] {
   return tools.every((tool) => definitionOf(tool) === tool) ? (tools as readonly ToolDefinition[]) : tools.map(definitionOf)
 }
@@ -294,7 +301,7 @@ function definitionOf(tool: AnyTool | ToolDefinition): ToolDefinition {
   return isStandardSchema(parameters) ? { ...tool, function: { ...tool.function, parameters: parametersOf({ name, parameters }) } } : tool
 }
 
-/** The same, for a request. Throws `invalid_tool` for a bad name, or one that comes twice, as a registry does. */
+/** The same, for a request. Throws `invalid_tool` for an invalid name, or one that occurs twice, as a registry does. */
 export function checkedDefinitions(tools: readonly (AnyTool | ToolDefinition)[]): readonly ToolDefinition[] {
   const definitions = definitionsOf(tools)
   const names = new Set<string>()
@@ -302,18 +309,18 @@ export function checkedDefinitions(tools: readonly (AnyTool | ToolDefinition)[])
     function: { name },
   } of definitions) {
     checkToolName(name)
-    if (names.has(name)) refuseSecond(name)
+    if (names.has(name)) throwDuplicateName(name)
     names.add(name)
   }
   return definitions
 }
 
-/** Known to every installed copy of this package; JSON can't carry it. */
+/** The same in every installed copy of this package; JSON can't forge it. */
 const question: symbol = Symbol.for('toolloop.question')
 
 /**
- * Returned from `execute`, ends the call with a question: the run pauses, and the tool is called again with `ctx.answer`. The answer's
- * schema is shown to whoever answers, as JSON Schema; the answer itself is not checked. Throws `invalid_tool` for a Standard Schema that
+ * Returned from `execute`, ends the call with a question: the run pauses, and the tool is called again with `ctx.answer`. The schema is shown
+ * to whoever answers, as JSON Schema; the answer is not validated. Throws `invalid_tool` for a Standard Schema that
  * can't give its JSON Schema.
  */
 export function ask({ schema, ...asked }: Omit<Question, 'schema'> & { schema?: JsonSchema | StandardSchemaV1 }): Question {

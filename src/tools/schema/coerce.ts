@@ -3,23 +3,23 @@ import { jsonType } from '../../core/json.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 import type { JsonSchema } from '../tool.ts'
 
-/** Arguments nest no deeper than this; a schema that refers to itself could. */
+/** A schema may refer to itself. */
 const maxDepth = 64
 
 /**
- * A copy of arguments that were written as text, with values put into the type their schema asks for where exactly one reading is
- * possible: `"5"` for an integer, `"true"` for a boolean, `'["a"]'` for an array, `5` for a text. What doesn't fit stays as it is, for the
- * validator to speak of. Arguments of native calls are never coerced.
+ * A copy of arguments that were written as text, with values converted to the type their schema asks for where exactly one reading is
+ * possible: `"5"` for an integer, `"true"` for a boolean, `'["a"]'` for an array, `5` for a text. Other values stay as they are, for the
+ * validator to report. Arguments of native calls are never coerced.
  */
 export function coerceArguments(args: JsonObject, schema: JsonSchema): JsonObject {
   const coerced = coerce(args, schema, schema, 0)
   return isJsonObject(coerced) ? coerced : args
 }
 
-/** How many of the values that were coerced are named. */
+/** How many coerced values are named. */
 const maxNamed = 10
 
-/** What coercing has changed, for who reads what was put right in a call. */
+/** What coercion has changed, in words. */
 export function coercions(before: JsonObject, after: JsonObject): string[] {
   const changed = changedIn(before, after, '')
   const named = changed.slice(0, maxNamed).map(({ path, kind }) => `\`${clip(path)}\` read as ${kind}`)
@@ -79,12 +79,12 @@ function parse(text: string): Json | undefined {
   try {
     return JSON.parse(text)
   } catch {
-    // Not JSON: it stays the text it was.
+    // Not JSON, so it stays text.
     return undefined
   }
 }
 
-/** A long number that would be another one once it is read stays text. */
+/** A long integer that parsing would round stays text. */
 function isExact(value: Json, text: string): boolean {
   return typeof value !== 'number' || Number.isSafeInteger(value) || !/^-?\d+$/.test(text)
 }

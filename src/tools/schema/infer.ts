@@ -2,7 +2,7 @@ import type { Json, JsonObject } from '../../core/messages.ts'
 
 /**
  * The type of what a JSON Schema literal accepts, for the keywords tools are written with: `type`, `properties`, `required`, `items`,
- * `enum`, `const`, `anyOf`, `oneOf`. Whatever else there is widens the type to `Json`, never to something that can't be.
+ * `enum`, `const`, `anyOf`, `oneOf`. Any other keyword widens the type to `Json`.
  */
 export type FromSchema<S> = S extends { const: infer C }
   ? C

@@ -14,7 +14,7 @@ export function isStandardSchema(value: unknown): value is StandardSchemaV1 {
 
 const converted = new WeakMap<StandardSchemaV1, JsonSchema>()
 
-/** The JSON Schema of a tool's `parameters`; that of a Standard Schema is made once. Throws `invalid_tool` for one that can't give its own. */
+/** The JSON Schema of a tool's `parameters`; of a Standard Schema it is made once. Throws `invalid_tool` for one that has none. */
 export function parametersOf({ name, parameters }: { name: string; parameters: JsonSchema | StandardSchemaV1 }): JsonSchema {
   if (!isStandardSchema(parameters)) return parameters
   const schema = converted.get(parameters) ?? jsonSchemaOf(parameters, name, 'give it as `schema` beside a JSON Schema as `parameters`')
@@ -22,7 +22,7 @@ export function parametersOf({ name, parameters }: { name: string; parameters: J
   return schema
 }
 
-/** What checks a tool's arguments after the JSON Schema, and may transform them. */
+/** What validates a tool's arguments after the JSON Schema, and may transform them. */
 export function standardSchemaOf(tool: {
   parameters: JsonSchema | StandardSchemaV1
   schema?: StandardSchemaV1
@@ -32,7 +32,7 @@ export function standardSchemaOf(tool: {
 
 /**
  * The JSON Schema of a Standard Schema's input: from the schema itself, where its library implements Standard JSON Schema
- * (https://standardschema.dev/json-schema). Throws `invalid_tool` with the way out where it does not.
+ * (https://standardschema.dev/json-schema). Throws `invalid_tool` with a way out where it does not.
  */
 export function jsonSchemaOf(schema: StandardSchemaV1, toolName: string, wayOut = 'pass `jsonSchema`'): JsonSchema {
   const { vendor, jsonSchema } = schema['~standard'] as StandardSchemaV1.Props & Partial<StandardJSONSchemaV1.Props>
@@ -57,29 +57,29 @@ function withoutDialect({ $schema: _, ...schema }: Record<string, unknown>): Jso
   return schema
 }
 
-/** A compiled schema: the problems of a value in words for the model, or none. */
+/** A compiled schema: returns a value's problems in words for the model; none if it is valid. */
 export type Validator = (value: unknown) => string[]
 
 const compiled = new WeakMap<JsonSchema, Validator>()
 /**
- * The same by text, the oldest first: whoever makes an agent anew for each request would otherwise compile the schemas of all its tools
- * each time, at a millisecond each. Nothing that came from elsewhere is among them, so that nobody else can fill it.
+ * The same by the schema's text, least recently used first: a program that builds an agent for each request would otherwise compile all its
+ * schemas each time, at a millisecond each. Untrusted schemas are not cached here, so that nobody can fill it.
  */
 const compiledTexts = new Map<string, Validator>()
 const maxTexts = 256
 const maxTextLength = 20_000
-/** Enough to correct a call; more would only drown it. */
+/** Enough to correct a call. */
 const maxProblems = 8
 
-/** What a schema of somebody else has to be compiled in, and a value to be checked in, in milliseconds. */
+/** How long an untrusted schema may take to compile, and a value to be validated, in milliseconds. */
 const maxCompileMs = 500
 const maxCheckMs = 250
-/** How long nothing is checked by a schema of somebody else that could not be checked by in time. */
+/** How long an untrusted schema is not used after a validation that took too long. */
 const pauseMs = 10_000
 
 let instances: { draft7: Ajv; draft2020: Ajv } | undefined
 let compilations = 0
-/** An instance keeps a piece of every schema it has compiled: after so many there is a fresh one, and the old one goes with its last schema. */
+/** An instance keeps a piece of every schema it has compiled: after so many a new one is made, and the old one goes with its last schema. */
 const maxCompilations = 100
 
 function openInstances(): { draft7: Ajv; draft2020: Ajv } {
@@ -92,12 +92,12 @@ function openInstances(): { draft7: Ajv; draft2020: Ajv } {
   const options = {
     strict: false,
     strictNumbers: true,
-    // A required `constructor` or `toString` is not there because every object inherits one.
+    // Else an inherited `constructor` or `toString` would count as given.
     ownProperties: true,
     allErrors: true,
     verbose: true,
     logger: false,
-    // Tools are checked a few times, and compiled by the thousand: this takes half the time.
+    // Halves the time to compile, which counts more than the time to validate.
     code: { optimize: false },
   } as const
   const opened = { draft7: new Draft7(options), draft2020: new Draft2020(options) as Ajv }
@@ -111,7 +111,7 @@ function openInstances(): { draft7: Ajv; draft2020: Ajv } {
 function dialectsOf(schema: JsonSchema): Ajv[] {
   if (++compilations % maxCompilations === 0) instances = undefined
   const { draft7, draft2020 } = openInstances()
-  // Tuples are written differently in the two, and many schemas don't say which they are.
+  // The two write tuples differently, and many schemas don't say which they are.
   if (schema?.$schema === undefined) return [draft2020, draft7]
   return /draft-0\d/.test(String(schema.$schema)) ? [draft7] : [draft2020]
 }
@@ -132,23 +132,23 @@ function compileIn(ajv: Ajv, schema: JsonSchema): ValidateFunction {
     if ('$async' in validate) throw new Error('`$async` schemas are not supported')
     return validate
   } finally {
-    // Or ajv would keep every schema for ever, and refuse a second one of its `$id`.
+    // Else ajv would keep every schema for ever, and refuse a second one of its `$id`.
     ajv.removeSchema(own)
   }
 }
 
-/** Compiles a schema, once for each schema object and mostly once for equal ones. Throws `invalid_tool` for one that is not usable. */
+/** Compiles a schema, once for each object and mostly once for equal ones. Throws `invalid_tool` for an invalid one. */
 export function compileSchema(schema: JsonSchema, toolName: string): Validator {
   const validator = compiled.get(schema) ?? compileEqual(schema, toolName)
   compiled.set(schema, validator)
   return validator
 }
 
-/** The validator of an equal schema, where there is one. */
+/** Uses the validator of an equal schema, if there is one. */
 function compileEqual(schema: JsonSchema, toolName: string): Validator {
   const text = schemaText(schema)
   if (text === undefined || text.length > maxTextLength) return compileOwn(schema, toolName)
-  // Compiled from the text: what others share must not change with any one object.
+  // Compiled from the text: a shared validator must not change with any one object.
   const validator = compiledTexts.get(text) ?? compileOwn(JSON.parse(text), toolName)
   compiledTexts.delete(text)
   compiledTexts.set(text, validator)
@@ -157,11 +157,11 @@ function compileEqual(schema: JsonSchema, toolName: string): Validator {
   return validator
 }
 
-/** A schema as JSON that says all it says; undefined where JSON leaves something out or writes it otherwise. Never throws. */
+/** A schema as JSON; undefined if JSON leaves something out or changes it. Never throws. */
 function schemaText(schema: JsonSchema): string | undefined {
   let isExact = true
   function check(this: unknown, key: string, value: unknown): unknown {
-    // The first is what `toJSON` has made something else of.
+    // They differ where `toJSON` has changed the value.
     isExact &&= (this as JsonSchema)[key] === value && isPlain(value)
     return isExact ? value : null
   }
@@ -169,7 +169,7 @@ function schemaText(schema: JsonSchema): string | undefined {
     const text = JSON.stringify(schema, check)
     return isExact ? text : undefined
   } catch {
-    // Circular, or too deep: whether it can be used is for the compiler to say.
+    // Circular or too deep: the compiler decides whether it is usable.
     return undefined
   }
 }
@@ -181,15 +181,15 @@ function isPlain(value: unknown): boolean {
   return prototype === Object.prototype || prototype === null || Array.isArray(value)
 }
 
-/** The schema may be one's own, but what it is held against is written by a model, which others can talk into anything. */
+/** The schema is the program's own, but values come from a model, which others can talk into anything. */
 function compileOwn(schema: JsonSchema, toolName: string): Validator {
   const check = compileNew(schema, toolName)
   return mayTakeLong(schema, toolName) ? (value) => stoppedAfter(maxCheckMs, () => check(value))?.value ?? [tooSlow] : check
 }
 
 /**
- * Whether a small value can take long. Every branch of a union is checked to its end: where the branches lead back to the union, each level of
- * the value doubles the work, and its errors fill the memory. Being stopped costs a quarter of a millisecond, so that all others are not.
+ * Whether a small value can take long to validate. All branches of a union are checked: where they lead back to the union, each level of the
+ * value doubles the work, and its errors fill the memory. A watchdog costs a quarter of a millisecond, so the others have none.
  */
 function mayTakeLong(schema: JsonSchema, toolName: string): boolean {
   try {
@@ -202,19 +202,18 @@ function mayTakeLong(schema: JsonSchema, toolName: string): boolean {
 const tooSlow = 'arguments: could not be checked in time, because of a `pattern`, `uniqueItems` or a union in their schema'
 
 /**
- * The same for a schema that came from elsewhere: a regular expression, or a union of references, can keep whoever checks a value busy for
- * years, and everybody else waiting. Compiling it and each check are stopped in time; what can't be checked in time does not fit. Throws
- * `invalid_tool` for one that takes too long, too. From then on `compileSchema` has this validator for it.
+ * The same for an untrusted schema: a regular expression, or a union of references, could block the process for years. Compiling and each
+ * validation are stopped in time; a value that can't be checked in time is not valid. Also throws `invalid_tool` for a schema that takes too
+ * long. From then on `compileSchema` returns this validator for it.
  */
 export function compileUntrusted(schema: JsonSchema, toolName: string): Validator {
   const known = compiled.get(schema)
   if (known !== undefined) return known
-  // Not within the time: a module whose loading is stopped in the middle stays half loaded, for everybody.
+  // Before the clock starts: a module stopped while it loads would stay half loaded for everybody.
   openInstances()
   const compiling = stoppedAfter(maxCompileMs, () => compileNew(schema, toolName))
   if (compiling === undefined) {
-    // It was stopped in the middle of its work.
-    instances = undefined
+    instances = undefined // It was stopped in the middle of its work.
     throw new ToolloopError('invalid_tool', `Tool \`${toolName}\`: its parameters are too large a JSON Schema`)
   }
   const check = compiling.value
@@ -254,7 +253,7 @@ function unusable(toolName: string, cause: unknown): ToolloopError {
   return new ToolloopError('invalid_tool', message, { cause })
 }
 
-/** As many problems as help, and how many there are more. */
+/** The first problems, and how many more there are. */
 export function firstProblems(problems: Iterable<string>): string[] {
   const all = [...problems]
   return all.length <= maxProblems ? all : [...all.slice(0, maxProblems), `and ${all.length - maxProblems} more`]

@@ -6,7 +6,7 @@ import { isIP, type LookupFunction } from 'node:net'
 import { pipeline, type Readable } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import { show, ToolloopError } from '../../../core/errors.ts'
-import { networkWords } from '../../describe-network-error.ts'
+import { describeNetworkError } from '../../describe-network-error.ts'
 import type { AddressRule } from './public-address.ts'
 
 export interface GetOptions {
@@ -200,5 +200,5 @@ const decoders = new Map<string, () => ReturnType<typeof createGunzip> | ReturnT
 function networkProblem(error: unknown, url: URL, signal: AbortSignal): unknown {
   if (signal.aborted) return signal.reason
   if (ToolloopError.isInstance(error)) return error
-  return new ToolloopError('tool_failed', `Could not fetch ${show(url.href)}: ${networkWords(error)}`, { cause: error })
+  return new ToolloopError('tool_failed', `Could not fetch ${show(url.href)}: ${describeNetworkError(error)}`, { cause: error })
 }

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { clip, messageOf, ToolloopError } from '../../../core/errors.ts'
 import { type Logger, redactText, secretTexts } from '../../../core/logger.ts'
 import type { JsonObject } from '../../../core/messages.ts'
-import { networkWords } from '../../describe-network-error.ts'
+import { describeNetworkError } from '../../describe-network-error.ts'
 import type { ToolContext } from '../../tool.ts'
 import { withCallStream } from '../transport/http-transport.ts'
 import type { McpClientSdk } from '../transport/load-sdk.ts'
@@ -267,7 +267,7 @@ export class ServerLink {
     // What `fetch` rejects with says only that it failed; why is in its cause.
     const cause = error instanceof TypeError && error.message === 'fetch failed' ? error.cause : undefined
     const isNetwork = cause instanceof Error && 'code' in cause
-    return this.#clean(isNetwork ? networkWords(cause) : messageOf(cause ?? error))
+    return this.#clean(isNetwork ? describeNetworkError(cause) : messageOf(cause ?? error))
   }
 
   #clean(text: string): string {
