@@ -4,6 +4,7 @@ import { toText } from './calculator/exact-number.ts'
 
 /** What `calculate` returns. */
 export interface Calculation {
+  /** As it was given. */
   expression: string
   /** A text where a JavaScript number would lose digits. */
   result: number | string

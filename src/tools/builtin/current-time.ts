@@ -14,8 +14,11 @@ const optionNames: OptionNames<CurrentTimeOptions> = { now: true }
 export interface CurrentTime {
   /** ISO 8601 with the zone's offset: `2026-02-03T04:05:06+01:00`. */
   iso: string
+  /** `2026-02-03`. */
   date: string
+  /** `04:05:06`. */
   time: string
+  /** In English. */
   weekday: string
   /** The zone's IANA name. */
   timeZone: string
@@ -51,7 +54,7 @@ export function currentTimeTool(options: CurrentTimeOptions = {}): AnyTool {
       const part = (type: Intl.DateTimeFormatPartTypes) => parts.get(type) ?? ''
       const date = `${part('year').padStart(4, '0')}-${part('month')}-${part('day')}`
       const time = `${part('hour')}:${part('minute')}:${part('second')}`
-      // `GMT` alone is an offset of none.
+      // `GMT` alone means no offset.
       const utcOffset = part('timeZoneName').slice('GMT'.length) || '+00:00'
       return {
         iso: `${date}T${time}${utcOffset}`,

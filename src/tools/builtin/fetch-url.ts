@@ -12,9 +12,9 @@ export interface FetchUrlOptions {
    * Default false: a model could otherwise reach what only you should.
    */
   allowPrivateAddresses?: boolean | readonly string[]
-  /** For everything together, in milliseconds. Default 20,000. */
+  /** Time limit for everything, redirects included, in milliseconds. Default 20,000. */
   timeoutMs?: number
-  /** Finds the addresses of a host. Default: the system's resolver. What it returns is checked and then connected to. */
+  /** Resolves a host's addresses, which are checked and then connected to. Default: the system's resolver. */
   resolveHost?: (host: string) => Promise<LookupAddress[]>
 }
 
@@ -24,12 +24,15 @@ const optionNames: OptionNames<FetchUrlOptions> = { allowPrivateAddresses: true,
 export interface FetchedPage {
   /** After redirects. */
   url: string
+  /** HTTP status. */
   status: number
+  /** As sent; `''` if none was. */
   contentType: string
-  /** Of HTML the readable text, its title first; of what is not text a note. */
+  /** The body's text; of HTML the readable text, title first; a note if it is not text. */
   text: string
-  /** Of the body, unpacked, as far as it was read; of what is not text as announced. */
+  /** Size of the body as far as it was read, decompressed; as announced if it is not text. */
   bytes: number
+  /** The body was longer than `maxBytes`. */
   truncated?: true
 }
 
@@ -43,7 +46,7 @@ const parameters = {
   additionalProperties: false,
 } as const
 
-/** `fetch_url`: what is at a web address, as text. Throws `invalid_option` for ranges that are none. */
+/** `fetch_url`: what is at a web address, as text. Throws `invalid_option` for invalid ranges. */
 export function fetchUrlTool(options: FetchUrlOptions = {}): AnyTool {
   checkOptionNames(options, optionNames, '`fetchUrlTool`')
   const { allowPrivateAddresses = false, timeoutMs = 20_000, resolveHost } = options
@@ -96,7 +99,7 @@ async function pageOf(
   return { url, status, contentType, text: title === '' ? text : `Title: ${title}\n\n${text}`, bytes: body.length, ...cut }
 }
 
-/** False for what is known not to be text, so that its body need not be read. */
+/** False for types that are not text, so that the body need not be read. */
 function mayBeText(contentType: string): boolean {
   const type = contentType.split(';')[0]?.trim().toLowerCase() ?? ''
   return !/^(image\/(?!svg)|audio\/|video\/|font\/|model\/|application\/(pdf|zip|gzip|x-(tar|7z|bzip|xz|rar).*|msword|vnd\.(ms-|open)|wasm|java-archive))/.test(

@@ -15,12 +15,13 @@ export { type FileList, type ListedFile, type ListFilesOptions, listFilesTool } 
 export { type FileText, type ReadFileOptions, readFileTool } from './read-file.ts'
 export { type SearchFilesOptions, type SearchResult, searchFilesTool } from './search-files.ts'
 
-/** What the built-in tools may see. */
+/** What the built-in tools may read. */
 export interface BuiltinToolsOptions {
   /** The folder that the file tools may read; nothing outside of it. Default: the current one. */
   workspace?: string
-  /** Files and folders in it that the file tools refuse, besides git's own, dot-env files and `.toolloop/runs`. Default: none. */
+  /** Files and folders in it to refuse, besides git's own, dot-env files and `.toolloop/runs`. Default: none. */
   refused?: readonly string[]
+  /** Options of `fetch_url`. */
   fetch?: FetchUrlOptions
   /** Where the time comes from. Default: the system's clock. */
   now?: () => Date

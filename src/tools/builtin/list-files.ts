@@ -18,11 +18,11 @@ type ListFilesArgs = {
 
 /** One file or folder that `list_files` found. */
 export interface ListedFile {
-  /** From the workspace's folder. */
+  /** Relative to the workspace. */
   path: string
   /** 0 for a folder. */
   bytes: number
-  /** Only when asked for, and only of text files. */
+  /** If asked for, of text files. */
   lines?: number
   /** ISO 8601, UTC. */
   modified: string
@@ -30,14 +30,17 @@ export interface ListedFile {
 
 /** What `list_files` returns. */
 export interface FileList {
+  /** The folder, relative to the workspace. */
   path: string
-  /** All that matched, also what is not shown; so are the totals. */
+  /** How many matched, including those not shown; the totals include them too. */
   count: number
   totalBytes: number
+  /** If lines were counted. */
   totalLines?: number
   files: ListedFile[]
+  /** Some are not shown, or the search stopped early. */
   truncated?: true
-  /** What the list may lack, in words. */
+  /** What the list may be missing, in words. */
   note?: string
 }
 
@@ -45,9 +48,9 @@ export interface FileList {
 export interface ListFilesOptions {
   /** The folder that may be read. Default: the current one. */
   workspace?: string
-  /** Files and folders in it that are refused, besides git's own, dot-env files and `.toolloop/runs`. Default: none. */
+  /** Files and folders in it to refuse, besides git's own, dot-env files and `.toolloop/runs`. Default: none. */
   refused?: readonly string[]
-  /** How many files and folders are looked at before the tool gives up. Default 200,000. */
+  /** How many files and folders are visited before the tool gives up. Default 200,000. */
   maxEntries?: number
 }
 
@@ -74,7 +77,7 @@ const parameters = {
   additionalProperties: false,
 } as const
 
-/** `list_files`: which files there are, how big, and how long. Leaves out what git ignores. */
+/** `list_files`: the files of a folder with size, time of change and number of lines; without what git ignores. */
 export function listFilesTool(options: ListFilesOptions = {}): AnyTool {
   checkOptionNames(options, optionNames, '`listFilesTool`')
   const { workspace: folder, refused, maxEntries } = options
@@ -119,7 +122,7 @@ export function listFilesTool(options: ListFilesOptions = {}): AnyTool {
   return inWorkspace(tool, workspace)
 }
 
-/** Undefined for a file that has gone since the walk saw it. */
+/** Undefined for a file deleted since the walk saw it. */
 async function describe(
   workspace: Workspace,
   entry: WalkEntry,
@@ -153,7 +156,7 @@ function compareBy(sort: NonNullable<ListFilesArgs['sort']>, order: 'asc' | 'des
     name: (a, b) => direction * byName(a, b),
     size: (a, b) => direction * (a.bytes - b.bytes),
     modified: (a, b) => direction * (a.modified < b.modified ? -1 : a.modified > b.modified ? 1 : 0),
-    // What has no lines comes last either way.
+    // Files without a count come last either way.
     lines: (a, b) =>
       a.lines === undefined || b.lines === undefined
         ? Number(a.lines === undefined) - Number(b.lines === undefined)
@@ -162,7 +165,7 @@ function compareBy(sort: NonNullable<ListFilesArgs['sort']>, order: 'asc' | 'des
   return (a, b) => by[sort](a, b) || byName(a, b)
 }
 
-/** The first few of many in an order, without keeping or sorting all of them at once. */
+/** The first few of many in an order, without keeping or sorting all at once. */
 class FirstFew {
   readonly #few: number
   readonly #compare: Compare

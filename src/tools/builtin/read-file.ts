@@ -13,14 +13,17 @@ type ReadFileArgs = {
 
 /** What `read_file` returns. */
 export interface FileText {
+  /** Relative to the workspace. */
   path: string
   /** First and last line in `text`, counted from 1; 1 and 0 for an empty file. */
   from: number
   to: number
+  /** Of the whole file. */
   totalLines: number
   /** Of the whole file. */
   bytes: number
   text: string
+  /** `text` was cut at `maxBytes`. */
   truncated?: true
 }
 
@@ -28,13 +31,13 @@ export interface FileText {
 export interface ReadFileOptions {
   /** The folder that may be read. Default: the current one. */
   workspace?: string
-  /** Files and folders in it that are refused, besides git's own, dot-env files and `.toolloop/runs`. Default: none. */
+  /** Files and folders in it to refuse, besides git's own, dot-env files and `.toolloop/runs`. Default: none. */
   refused?: readonly string[]
 }
 
 const optionNames: OptionNames<ReadFileOptions> = { workspace: true, refused: true }
 
-/** JSON may need a third more for its escapes: the result still fits a run's default `maxResultBytes`. */
+/** With a third more for JSON's escapes, the result still fits a run's default `maxResultBytes`. */
 const defaultBytes = 49_152
 
 const parameters = {

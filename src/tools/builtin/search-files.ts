@@ -19,11 +19,12 @@ type SearchFilesArgs = {
 /** What `search_files` returns. */
 export interface SearchResult {
   query: string
-  /** All matching lines, also those not shown. */
+  /** Number of matching lines, including those not shown. */
   count: number
   /** Files with at least one matching line. */
   files: number
   matches: FileMatch[]
+  /** Some matches are not shown, or the search stopped early. */
   truncated?: true
   /** What the search may have missed, in words. */
   note?: string
@@ -33,9 +34,9 @@ export interface SearchResult {
 export interface SearchFilesOptions {
   /** The folder that may be read. Default: the current one. */
   workspace?: string
-  /** Files and folders in it that are refused, besides git's own, dot-env files and `.toolloop/runs`. Default: none. */
+  /** Files and folders in it to refuse, besides git's own, dot-env files and `.toolloop/runs`. Default: none. */
   refused?: readonly string[]
-  /** How many files and folders are looked at before the tool gives up. Default 200,000. */
+  /** How many files and folders are visited before the tool gives up. Default 200,000. */
   maxEntries?: number
   /** How long a regular expression may take over one piece of a file (at most 256 KiB), in milliseconds. Default 5,000. */
   regexTimeoutMs?: number
@@ -43,7 +44,7 @@ export interface SearchFilesOptions {
 
 const optionNames: OptionNames<SearchFilesOptions> = { workspace: true, refused: true, maxEntries: true, regexTimeoutMs: true }
 
-/** Files searched at once: enough to keep the disk busy, few enough to keep open. */
+/** How many files are searched at once. */
 const filesAtOnce = 8
 
 const parameters = {
@@ -61,7 +62,7 @@ const parameters = {
   additionalProperties: false,
 } as const
 
-/** `search_files`: the lines of text files that hold a text or match a regular expression. Leaves out what git ignores. */
+/** `search_files`: lines of text files that contain a text or match a regular expression; without what git ignores. */
 export function searchFilesTool(options: SearchFilesOptions = {}): AnyTool {
   checkOptionNames(options, optionNames, '`searchFilesTool`')
   const { workspace: folder, refused, maxEntries, regexTimeoutMs = 5_000 } = options
@@ -100,9 +101,9 @@ export function searchFilesTool(options: SearchFilesOptions = {}): AnyTool {
   return inWorkspace(tool, workspace)
 }
 
-/** Adds what the files have to the result, in their order. Returns how many of them could not be read; rejects for any other trouble. */
+/** Adds the files' matches to the result, in order. Returns how many files could not be read; rejects for any other failure. */
 async function searchSome(workspace: Workspace, entries: WalkEntry[], search: FileSearch, result: SearchResult): Promise<number> {
-  // All are waited for, so that no file is still open when one of them ends the search.
+  // Waits for all, so that no file is still open when one of them ends the search.
   const searched = await Promise.allSettled(entries.map((entry) => searchFile(workspace, entry, search)))
   let room = search.most
   let unreadable = 0

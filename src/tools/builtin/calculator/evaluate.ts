@@ -2,12 +2,12 @@ import { show } from '../../../core/errors.ts'
 import { add, divide, type ExactNumber, fraction, modulo, multiply, negate, power, problem } from './exact-number.ts'
 import { constants, factorial, functionNamed } from './functions.ts'
 
-/** `5%`: after `+` and `-` that part of what stands before, elsewhere 5/100. */
+/** `5%`: after `+` and `-` a part of the left operand, elsewhere 5/100. */
 interface Percent {
   percent: ExactNumber
 }
 
-/** Lists are taken by functions only. */
+/** Only functions take lists. */
 type Operand = ExactNumber | Percent | Operand[]
 
 interface Token {
@@ -53,8 +53,8 @@ const signStrength = 3
 const maxNesting = 50
 
 /**
- * The value of an arithmetic expression, worked out while it is read. Nothing is known but numbers, operators and functions of ours, each of
- * them bounded, so that an expression costs time in proportion to its length. Throws `invalid_arguments`.
+ * The value of an arithmetic expression, calculated while it is parsed. It knows only numbers, operators and our own functions, each of them
+ * bounded, so that an expression takes time in proportion to its length. Throws `invalid_arguments`.
  */
 export function evaluate(expression: string): ExactNumber {
   const tokens = tokenize(expression)
@@ -105,7 +105,7 @@ class Evaluation {
     return this.#tokens[this.#at - 1]
   }
 
-  /** A value, and all operators behind it that bind more tightly than `strength`. */
+  /** A value and all following operators that bind more tightly than `strength`. */
   #operand(strength: number): Operand {
     let left = this.#value()
     let before = ''
@@ -124,18 +124,18 @@ class Evaluation {
           throw problem(`\`a ${before} b c\` can be read in two ways: write \`a ${before} b * c\` or \`a ${before} (b * c)\``)
         }
         before = operator
-        // Powers are the only ones taken from the right: 2^3^2 is 2^9.
+        // Only powers associate to the right: 2^3^2 is 2^9.
         left = operate(operator, numberOf(left), this.#operand(operator === '^' ? own - 1 : own))
       }
     }
   }
 
-  /** The operator that comes next; a product without a sign has none to be taken. */
+  /** The next operator; `*` also where two operands follow each other without one. */
   #operator(): string | undefined {
     const [next, last] = [this.#ahead, this.#behind]
     if (next?.text === 'mod' || (next?.text === 'of' && last?.text === '%')) return next.text
     if (next?.kind === 'sign' && next.text !== '(') return next.text
-    // Between two numbers in a row, a sign is more likely to be missing.
+    // Two numbers in a row are more likely a mistake than a product.
     return next === undefined || (next.kind === 'number' && last?.kind === 'number') ? undefined : '*'
   }
 

@@ -6,10 +6,10 @@ export interface Fraction {
   readonly d: bigint
 }
 
-/** A number of the calculator: exact for as long as it can be, then a double. Never NaN or infinite. */
+/** A number of the calculator: exact as long as possible, else a double. Never NaN or infinite. */
 export type ExactNumber = Fraction | number
 
-/** Numerators and denominators beyond this are given up for a double: 2048 bits are 616 digits. */
+/** Fractions with a longer numerator or denominator become doubles: 2048 bits are 616 digits. */
 const maxBits = 2048
 /** Decimals with more digits than this are shown as a double; https://en.wikipedia.org/wiki/Decimal128_floating-point_format has as many. */
 const maxDecimalDigits = 34
@@ -26,7 +26,7 @@ function tooSmall(): ToolloopError {
   return problem('A number in this calculation is too small: closer to 0 than 5e-324')
 }
 
-/** The fraction n/d. A double instead where it would be too long to carry on with. Throws for a denominator of 0. */
+/** The fraction n/d, or a double if it would be too long. Throws for a denominator of 0. */
 export function fraction(n: bigint, d = 1n): ExactNumber {
   if (d === 0n) throw problem('Division by zero')
   const divisor = greatestDivisor(n, d) * (d < 0n ? -1n : 1n)
@@ -34,7 +34,7 @@ export function fraction(n: bigint, d = 1n): ExactNumber {
   return bitLength(exact.n) > maxBits || bitLength(exact.d) > maxBits ? double(toDouble(exact)) : exact
 }
 
-/** A double that is a number. Throws for what is too large or not real. */
+/** Throws for a double that is infinite or not a number. */
 export function double(value: number): number {
   if (Number.isNaN(value)) throw problem('The result is not a real number')
   if (!Number.isFinite(value))
@@ -42,7 +42,7 @@ export function double(value: number): number {
   return value
 }
 
-/** Rounded to the nearest double, which is infinite for what is too large. Throws for what is too small to be told from 0. */
+/** Rounded to the nearest double, infinite for numbers too large. Throws for a number too small to tell from 0. */
 export function toDouble(value: ExactNumber): number {
   if (!isExact(value)) return value
   const { n, d } = value
@@ -150,11 +150,11 @@ function bitLength(value: bigint): number {
  */
 export function toText(value: ExactNumber): number | string {
   const nearest = toDouble(value)
-  // -0 would only puzzle.
+  // Not -0.
   if (!isExact(value)) return nearest === 0 ? 0 : nearest
   const text = decimalText(value)
   if (text === undefined) return double(nearest)
-  // Such a double may be shown as the very integer and still be another one.
+  // Such a double may be shown as the same integer and still be another.
   if (value.d === 1n && !Number.isSafeInteger(nearest)) return text
   return Number.isFinite(nearest) && (isDouble(value) || decimalText(decimalOf(nearest)) === text) ? nearest : text
 }

@@ -34,7 +34,7 @@ const zero = fraction(0n)
 
 /** A function of one number. */
 const unary = (run: (x: ExactNumber) => ExactNumber): CalculatorFunction => ({ least: 1, most: 1, run: ([x = zero]) => run(x) })
-/** A function of one number whose value has no end as a decimal: as exact as a double. */
+/** A function of one number, as exact as a double. */
 const real = (run: (x: number) => number): CalculatorFunction => unary((x) => double(run(toDouble(x))))
 const binary = (run: (x: ExactNumber, y: ExactNumber) => ExactNumber): CalculatorFunction => ({
   least: 2,
@@ -93,7 +93,7 @@ const functions = new Map<string, CalculatorFunction>(
   }),
 )
 
-/** The function of that name, which checks how many arguments it is given. Throws for a name that has no meaning. */
+/** The function of that name; it checks the number of its arguments. Throws for an unknown name. */
 export function functionNamed(name: string): (args: ExactNumber[]) => ExactNumber {
   const known = functions.get(name)
   if (known === undefined) {

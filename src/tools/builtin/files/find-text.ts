@@ -1,12 +1,12 @@
-/** Where a text stands in another from a position on; -1 for nowhere. */
+/** Where a query begins in a text from a position on; -1 if it does not occur. */
 export type FindText = (text: string, from: number) => number
 
 /** Up to this length the engine's own search, which is by far the fastest, is fast enough in the worst case too. */
 const maxSimple = 64
 
 /**
- * Finds `query` in time that grows with the text alone, whatever both are: texts that repeat themselves make searches that look at each place
- * anew slow (https://en.wikipedia.org/wiki/Knuth–Morris–Pratt_algorithm). `ignoreCase` is by character, as in `/…/iu`.
+ * Finds `query` in time linear in the text, whatever both are; a naive search is slow in texts that repeat themselves
+ * (https://en.wikipedia.org/wiki/Knuth–Morris–Pratt_algorithm). `ignoreCase` is by character, as in `/…/iu`.
  */
 export function textFinder(query: string, ignoreCase: boolean): FindText {
   if (!ignoreCase && query.length <= maxSimple) return (text, from) => text.indexOf(query, from)
@@ -27,7 +27,7 @@ export function textFinder(query: string, ignoreCase: boolean): FindText {
   }
 }
 
-/** For each beginning of the text, how long the longest shorter one is that it ends with. */
+/** For each prefix of the text, the length of its longest proper prefix that is also its suffix. */
 function bordersOf(text: Uint16Array): Uint16Array {
   const borders = new Uint16Array(text.length)
   for (let at = 1, border = 0; at < text.length; at++) {
@@ -38,10 +38,10 @@ function bordersOf(text: Uint16Array): Uint16Array {
   return borders
 }
 
-/** By UTF-16 unit; 0 for one that has not been looked at. */
+/** By UTF-16 unit; 0 if not yet known. */
 const folds = new Uint16Array(0x1_0000)
 
-/** One unit for all cases of a character; itself where the others are no single unit. */
+/** The same unit for all cases of a character; the unit itself if they are not single units. */
 function folded(unit: number): number {
   const single = (text: string, otherwise: string) => (text.length === 1 ? text : otherwise)
   const character = String.fromCharCode(unit)

@@ -60,7 +60,7 @@ interface Waiting {
   reject(error: unknown): void
 }
 
-/** Matches in a thread of its own: `(a+)+$` may run for days, and only a thread can be stopped from outside. */
+/** Matches in its own thread: `(a+)+$` may run for days, and only a thread can be stopped from outside. */
 class RegexFinder implements LineFinder {
   readonly #worker: Worker
   readonly #signal: AbortSignal
@@ -84,7 +84,7 @@ class RegexFinder implements LineFinder {
       this.#restartTimer(this.#waiting.length > 1)
       this.#waiting.shift()?.resolve(found)
     })
-    // Out of memory or stack, or no thread at all; the system's own words may hold paths.
+    // Out of memory or stack, or no thread at all; the system's own message may contain paths.
     this.#worker.on('error', (cause) => this.#fail(new ToolloopError('tool_failed', `${show(query)} could not be searched for`, { cause })))
     signal.addEventListener('abort', this.#abort, { once: true })
   }
@@ -116,7 +116,7 @@ class RegexFinder implements LineFinder {
   #fail(error: unknown): void {
     this.#failure ??= error
     for (const { reject } of this.#waiting.splice(0)) reject(this.#failure)
-    // The rejections above tell the caller, who closes; until then the thread must not go on either.
+    // The caller closes upon the rejections above, but the thread must stop at once.
     void this.close()
   }
 }

@@ -7,8 +7,7 @@ const maxLinks = 40
 const maxCharacters = 4_096
 
 /**
- * Whether a path in `folder` leads out of it through a link. Looks at nothing outside: whether what a link leads to is there must not be told from
- * the answer. `folder` has its own links resolved; the path is absolute.
+ * Whether a path in `folder` leads out of it through a link. Looks at nothing outside: the answer must not depend on what exists there. `folder` has its own links resolved; the path is absolute.
  */
 export function leadsOutside(folder: string, path: string): boolean {
   if (path.length > maxCharacters) return false
@@ -31,7 +30,7 @@ export function leadsOutside(folder: string, path: string): boolean {
   return false
 }
 
-/** Undefined for what is no link, or is not there. */
+/** Undefined if it is not a link or does not exist. */
 function linkTarget(path: string): string | undefined {
   try {
     return readlinkSync(path)

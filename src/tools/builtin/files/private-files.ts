@@ -2,23 +2,22 @@ import { realpathSync, type Stats, statSync } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { basename, dirname, extname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 
-/** How long it is remembered which files are private: a search opens very many. */
+/** How long the private files are remembered, as a search opens very many files. */
 const rememberedMs = 1_000
 
 /**
- * Which files of a workspace no tool may read: git's own, dot-env files, stored passwords, runs that a service keeps, and those that are named
- * besides, with copies beside them.
- * Known by their names in any spelling that a file system takes for the same, and by hard links to them, where they have the links' other
- * names: of dot-env files and of git's configuration those right in the workspace's folder.
+ * The files of a workspace that no tool may read: git's own, dot-env files, stored passwords, runs that a service keeps, and those named
+ * besides, with copies beside them. Recognised by name, in any spelling that a file system treats as the same, and by hard links; of dot-env
+ * files and git's configuration only those directly in the workspace's folder.
  */
 export class PrivateFiles {
   readonly #root: string
   readonly #named: readonly string[]
-  /** Named files in small letters: editors and people keep old versions beside them. */
+  /** Named files in lower case: editors and people keep old versions beside them. */
   readonly #copied: readonly { folder: string; name: string }[]
   #links: { at: number; files: Promise<ReadonlySet<string>> } | undefined
 
-  /** `named`: files and folders, absolute or from the working directory; they need not be there yet. */
+  /** `named`: files and folders, absolute or relative to the working directory; they need not exist yet. */
   constructor(root: string, named: readonly string[] = []) {
     this.#root = root
     this.#named = named.map((path) => realOrPlanned(resolve(path)))
@@ -27,14 +26,14 @@ export class PrivateFiles {
       .map((path) => ({ folder: dirname(path).toLowerCase(), name: nameOfOriginal(basename(path).toLowerCase()) }))
   }
 
-  /** Whether an absolute path, which is in the workspace, is that of a private file or folder, or inside of one. */
+  /** Whether an absolute path in the workspace is a private file or folder, or inside one. */
   includes(absolute: string): boolean {
     const names = relative(this.#root, absolute).split(sep).map(plainName)
     if (names.some((name, at) => isPrivateName(name) || (name === 'runs' && names[at - 1] === '.toolloop'))) return true
     return this.protects(absolute)
   }
 
-  /** Whether it is one of those that were named besides, or lies beside such a file as its copy. */
+  /** Whether it is one of those named besides, or a copy beside one. */
   protects(absolute: string): boolean {
     const lower = absolute.toLowerCase()
     if (this.#named.some((path) => isWithin(path.toLowerCase(), lower))) return true
@@ -43,7 +42,7 @@ export class PrivateFiles {
     )
   }
 
-  /** Whether an open file is a private one by another name. */
+  /** Whether an open file is a private one under another name. */
   async isLinkTo({ nlink, dev, ino }: Pick<Stats, 'nlink' | 'dev' | 'ino'>): Promise<boolean> {
     if (nlink < 2) return false
     const now = performance.now()
@@ -72,7 +71,7 @@ export function isWithin(folder: string, absolute: string): boolean {
   return path === '' || (path !== '..' && !path.startsWith(`..${sep}`) && !isAbsolute(path))
 }
 
-/** The path with all links resolved, as far as it is there. */
+/** The path with all links resolved, as far as it exists. */
 export function realOrPlanned(absolute: string): string {
   try {
     return realpathSync(absolute)
@@ -82,7 +81,7 @@ export function realOrPlanned(absolute: string): string {
   }
 }
 
-/** Dot-env files that are made to be read: they show which variables there are. */
+/** Dot-env files meant to be read: they show which variables there are. */
 const example = /^\.env.*\.(example|sample|template|dist)$/
 /** Dot-env files, their copies and folders of them, and where git and others keep passwords. */
 const secret = /^\.env|.\.env$|^\.git-credentials|^[._]netrc/
@@ -93,17 +92,17 @@ function isPrivateName(name: string): boolean {
   return name === '.git' || name === 'git~1' || unfinished.test(name) || (secret.test(name) && !example.test(name))
 }
 
-/** Of one that is not there yet the name tells. */
+/** If it does not exist yet, by its name. */
 function isFile(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isFile() ?? extname(path) !== ''
 }
 
-/** Without what editors put before the name of a file for a copy of it: `.toolloop.yaml.swp`, `.#toolloop.yaml`, `#toolloop.yaml#`. */
+/** Without what editors put before a file's name for a copy: `.toolloop.yaml.swp`, `.#toolloop.yaml`, `#toolloop.yaml#`. */
 function nameOfOriginal(name: string): string {
   return plainName(name).replace(/^[.#~]+/, '')
 }
 
-/** A name as file systems compare it: some don't tell cases apart, drop characters that can't be seen, dots and spaces at its end, or a stream's name. */
+/** A name as file systems compare it: some ignore case, invisible characters, dots and spaces at the end, or a stream's name. */
 function plainName(name: string): string {
   return name
     .normalize('NFKC')

@@ -12,11 +12,11 @@ export interface FoundLine {
   at: number
 }
 
-/** The thread behind a search by regular expression: gets texts, answers each with the lines that match, in order. */
+/** The thread of a search by regular expression: gets texts, answers each with the matching lines, in order. */
 function findLines(regex: RegExp, text: string): FoundLine[] {
   const found: FoundLine[] = []
   const lines = text.split('\n')
-  // What follows the last line break is no line.
+  // After the last line break there is no further line.
   if (lines.at(-1) === '') lines.pop()
   for (const [line, content] of lines.entries()) {
     const match = regex.exec(content.endsWith('\r') ? content.slice(0, -1) : content)

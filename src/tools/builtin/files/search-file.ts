@@ -7,14 +7,15 @@ import type { Workspace } from './workspace.ts'
 
 /** One line that `search_files` found. */
 export interface FileMatch {
-  /** From the workspace's folder. */
+  /** Relative to the workspace. */
   path: string
   /** Counted from 1. */
   line: number
   /** At most 500 characters of the line, around the match. */
   text: string
-  /** The lines just before and after, as many as were asked for and are there. */
+  /** The lines before the match, as many as were asked for and exist. */
   before?: string[]
+  /** The lines after it. */
   after?: string[]
 }
 
@@ -31,7 +32,7 @@ export interface FileSearch {
   /** How many matches to keep. */
   most: number
   signal: AbortSignal
-  /** Shared by the files of one search: several are looked through at once. */
+  /** Shared by the files of a search, as several are searched at once. */
   pauses: Pauses
 }
 
@@ -56,7 +57,7 @@ export async function searchFile(workspace: Workspace, entry: WalkEntry, search:
   }
 }
 
-/** Turns found lines, which count from their block, into matches of the file with their context, which may lie in other blocks. */
+/** Turns lines found in a block into matches of the file, with their context, which may be in other blocks. */
 class MatchCollector {
   readonly kept: FileMatch[] = []
   count = 0

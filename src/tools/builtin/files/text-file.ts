@@ -2,7 +2,7 @@ import type { FileHandle } from 'node:fs/promises'
 
 const newline = 10
 const chunkBytes = 64 * 1024
-/** git looks at as many bytes to tell binary files from text ones: https://git-scm.com/docs/gitattributes#_marking_files_as_binary */
+/** As many bytes as git looks at to tell binary files from text: https://git-scm.com/docs/gitattributes#_marking_files_as_binary */
 const sniffedBytes = 8000
 
 export function looksBinary(start: Uint8Array): boolean {
@@ -46,7 +46,7 @@ const minBlockBytes = 4096
 
 /** A file's bytes in pieces of whole lines; a line longer than 256 KiB comes in several. A piece is overwritten by the next one. */
 export async function* readLineBlocks(handle: FileHandle, size: number, signal: AbortSignal): AsyncGenerator<Buffer> {
-  // One byte more than the file should have, so that one read tells whether it is all.
+  // One byte more than the file should have, so that one read shows whether that is all.
   const buffer = Buffer.allocUnsafe(Math.max(minBlockBytes, Math.min(size + 1, blockBytes)))
   let held = 0
   for (;;) {
@@ -67,7 +67,7 @@ export async function* readLineBlocks(handle: FileHandle, size: number, signal: 
   }
 }
 
-/** One piece of text read by line numbers. */
+/** Some lines of a file. */
 export interface LineRange {
   text: string
   /** The last line that is in `text`. */

@@ -13,7 +13,7 @@ export interface WalkOptions {
   recursive?: boolean
   /** Default `'files'`. */
   kind?: 'files' | 'folders'
-  /** How many files and folders are looked at before the walk gives up. Default 200,000. */
+  /** How many files and folders are visited before the walk gives up. Default 200,000. */
   maxEntries?: number
   signal: AbortSignal
 }
@@ -25,17 +25,17 @@ interface Folder extends WalkEntry {
   rules: IgnoreRules
 }
 
-/** Entries handed out together, so that a consumer can work on several at once. */
+/** Entries are yielded in batches, so that a consumer can work on several at once. */
 const batchSize = 64
-/** How long the walk may keep the event loop to itself. */
+/** How long the walk may block the event loop. */
 const sliceMs = 8
-/** No list of patterns is as long; a file that is, is something else. */
+/** A larger file is not a list of patterns. */
 const maxRuleBytes = 1024 * 1024
-/** Never listed, besides what is private: the one folder that is never meant and often enormous. */
+/** Never listed: nobody asks for it, and it is often enormous. */
 const skippedName = 'node_modules'
 
 /**
- * Goes through a folder, top down, names in order, in batches. Leaves out what git ignores, hidden names the pattern does not spell out,
+ * Walks a folder top down, names in order, in batches. Leaves out what git ignores, hidden names the pattern does not spell out,
  * private files, `node_modules`, symbolic links and special files. Rejects with the signal's reason as soon as it is aborted.
  */
 export class Walk implements AsyncIterable<WalkEntry[]> {
@@ -48,7 +48,7 @@ export class Walk implements AsyncIterable<WalkEntry[]> {
   #unreadable = 0
   #sliceStart = performance.now()
 
-  /** Throws `invalid_arguments` for a pattern that can't be used. */
+  /** Throws `invalid_arguments` for an invalid pattern. */
   constructor(workspace: Workspace, start: Place, options: WalkOptions) {
     this.#workspace = workspace
     this.#start = start
@@ -62,7 +62,7 @@ export class Walk implements AsyncIterable<WalkEntry[]> {
     return this.#truncated
   }
 
-  /** What the walk could not see, and how many of its files could not be read, in words; empty when nothing was missed. */
+  /** In words what the walk could not read, `unreadableFiles` included; empty if nothing was missed. */
   gaps(unreadableFiles: number): string {
     const notes: string[] = []
     if (this.#truncated) notes.push('Stopped early: there are too many files here; give a narrower `path`.')
@@ -110,12 +110,12 @@ export class Walk implements AsyncIterable<WalkEntry[]> {
     while (below.length > 0) stack.push(...below.splice(-1))
   }
 
-  /** The entries of a folder in order of their names; undefined if it has gone, was replaced by a link, or can't be read. */
+  /** The entries of a folder, sorted by name; undefined if it is gone, was replaced by a link, or can't be read. */
   async #read(folder: Folder): Promise<Dirent[] | undefined> {
     const children: Dirent[] = []
     try {
       if (!(await this.#workspace.isUnmoved(folder.real))) return undefined
-      // Not readdir, which would bring in a folder of millions at once.
+      // Not readdir, which would read a folder of millions at once.
       for await (const child of await opendir(folder.real, { bufferSize: 256 })) {
         if (this.#left === 0) {
           this.#truncated = true
@@ -127,7 +127,7 @@ export class Walk implements AsyncIterable<WalkEntry[]> {
       }
     } catch (error) {
       this.#options.signal.throwIfAborted()
-      // Folders come and go while the walk is on its way; only one that is there and can't be read is worth a word.
+      // Folders come and go during the walk; only one that exists and can't be read is reported.
       if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) this.#unreadable++
       if (children.length === 0) return undefined
     }
@@ -147,7 +147,7 @@ export class Walk implements AsyncIterable<WalkEntry[]> {
     return performance.now() - this.#sliceStart >= sliceMs
   }
 
-  /** Lets others run. */
+  /** Yields to the event loop. */
   async #rest(): Promise<void> {
     await setImmediate()
     this.#sliceStart = performance.now()
@@ -156,15 +156,15 @@ export class Walk implements AsyncIterable<WalkEntry[]> {
 
   async #rulesOf(folder: Folder, children: readonly Dirent[]): Promise<IgnoreRules> {
     let rules = folder.rules
-    // A repository of its own: the rules of the one around it end here.
+    // A nested repository: the rules of the outer one end here.
     if (children.some(({ name }) => name === '.git')) rules = await repositoryRules(folder.real)
     if (children.some(({ name }) => name === '.gitignore')) rules = await withRules(rules, folder.real, join(folder.real, '.gitignore'))
     return rules
   }
 
   /**
-   * The rules that come from above the start: from its repository's folder down, also where that is above the workspace, because git
-   * ignores by them too; without a repository, from the workspace down.
+   * The rules from above the start: from its repository's folder down, even above the workspace, as git uses them too; without a repository,
+   * from the workspace down.
    */
   async #rulesAbove(): Promise<IgnoreRules> {
     const { root } = this.#workspace
@@ -186,7 +186,7 @@ function repositoryRules(folder: string): Promise<IgnoreRules> {
   return withRules(IgnoreRules.none, folder, join(folder, '.git', 'info', 'exclude'))
 }
 
-/** Adds the rules in `file`, if it is a regular file: like git, without following a link. */
+/** Adds the rules in `file`, if it is a regular file; like git, does not follow a link. */
 async function withRules(rules: IgnoreRules, folder: string, file: string): Promise<IgnoreRules> {
   try {
     const handle = await open(file, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0))
@@ -198,7 +198,7 @@ async function withRules(rules: IgnoreRules, folder: string, file: string): Prom
       await handle.close()
     }
   } catch {
-    // Rules that are not there or can't be read are no rules, as for git.
+    // Like git, without rules if the file does not exist or can't be read.
     return rules
   }
 }

@@ -8,7 +8,7 @@ import { isWithin, PrivateFiles, realOrPlanned } from './private-files.ts'
 
 /** A file or folder that was found inside the workspace. */
 export interface Place {
-  /** From the workspace's folder, `/` separators; `.` for the folder itself. Links are resolved. */
+  /** Relative to the workspace, with `/`; `.` for its folder. Links are resolved. */
   path: string
   /** Absolute, for the file system; never shown to a model. */
   real: string
@@ -17,18 +17,17 @@ export interface Place {
 
 /**
  * The folder that tools may read. A path from a model is taken relative to it and refused when it leads outside: absolute, through `..`,
- * or through a symbolic link. Mounts are the file system's business and are followed. Private files in it are refused, by whatever path or
- * link.
+ * or through a symbolic link. Mounts are followed. Private files in it are refused, by whatever path or link.
  *
  * Errors are worded for a model: they name paths as the model gave them or relative to the workspace.
  */
 export class Workspace {
   readonly #root: string
-  /** The root as it was given, so that absolute paths spelled that way are understood. */
+  /** The root as it was given, for absolute paths spelled that way. */
   readonly #given: string
   readonly #private: PrivateFiles
 
-  /** `refused`: files and folders that are private besides those that always are. Throws `invalid_option` unless `folder` is a folder that exists. */
+  /** `refused`: further private files and folders. Throws `invalid_option` unless `folder` is an existing folder. */
   constructor(folder: string = process.cwd(), refused: readonly string[] = []) {
     this.#given = resolve(folder)
     try {
@@ -45,7 +44,7 @@ export class Workspace {
     return this.#root
   }
 
-  /** Finds the file or folder `path` names. Throws `tool_denied` for what is outside, `tool_failed` for what is not there. */
+  /** Finds the file or folder `path` names. Throws `tool_denied` if it is outside, `tool_failed` if it does not exist. */
   async locate(path: string): Promise<Place> {
     const real = await this.#resolve(path)
     const stats = await lstat(real).catch((error: unknown) => {
@@ -55,7 +54,7 @@ export class Workspace {
     return { path: this.pathOf(real), real, isFolder: stats.isDirectory() }
   }
 
-  /** A path of the workspace, from its real absolute one. */
+  /** The workspace path of a real absolute path. */
   pathOf(real: string): string {
     const path = relative(this.#root, real)
     return path === '' ? '.' : path.split(sep).join('/')
@@ -92,13 +91,13 @@ export class Workspace {
     return (await realpath(real)) === real
   }
 
-  /** Whether a file or folder, which need not be there yet, is in the workspace, or has it inside, and could be read. */
+  /** Whether a file or folder, which need not exist yet, is in the workspace or contains it, and could be read. */
   exposes(absolute: string): boolean {
     const real = realOrPlanned(absolute)
     return isWithin(real, this.#root) || (isWithin(this.#root, real) && !this.#private.includes(real))
   }
 
-  /** Whether `real` is a file or folder that is not to be read, nor told of. */
+  /** Whether `real` is private: not to be read or listed. */
   refuses(real: string): boolean {
     return this.#private.includes(real)
   }
@@ -110,14 +109,14 @@ export class Workspace {
     }
     const asGiven = isAbsolute(path) && isWithin(this.#given, path)
     const absolute = resolve(this.#root, asGiven ? relative(this.#given, path) : path)
-    // Refused before the disk is asked, so that nothing is said about what is outside.
+    // Refused before the disk is read, so that nothing is revealed about what is outside.
     if (!this.#contains(absolute)) throw outside(path)
     if (this.#private.includes(absolute)) throw isPrivate(path)
     let real: string
     try {
       real = await realpath(absolute)
     } catch (error) {
-      // Else a link would tell what there is outside, and what is not.
+      // Else a link would reveal what exists outside.
       throw leadsOutside(this.#root, absolute) ? outside(path) : fileProblem(error, path)
     }
     if (!this.#contains(real)) throw outside(path)
@@ -130,7 +129,7 @@ export class Workspace {
   }
 }
 
-/** Enumerable on a tool, so that a copy by `{ ...tool }` has it, too. */
+/** Enumerable on a tool, so that a copy by `{ ...tool }` has it too. */
 const workspaceKey: unique symbol = Symbol('workspace')
 type FileTool = AnyTool & { [workspaceKey]?: Workspace }
 
@@ -139,12 +138,12 @@ export function workspaceOf(tool: FileTool): Workspace | undefined {
   return tool[workspaceKey]
 }
 
-/** The tool, which is known to read that workspace. */
+/** Marks a tool as one that reads that workspace. */
 export function inWorkspace(tool: AnyTool, workspace: Workspace): FileTool {
   return { ...tool, [workspaceKey]: workspace }
 }
 
-/** Where an open file really is: as the kernel tells where it does, else by asking for the path again. */
+/** Where an open file really is: from the kernel if it says so, else by resolving the path again. */
 async function openedPath(handle: FileHandle, real: string): Promise<string> {
   try {
     return await readlink(`/proc/self/fd/${handle.fd}`)
@@ -173,20 +172,20 @@ function refuseSpecial(stats: Stats, path: string): void {
   throw new ToolloopError('tool_denied', `Expected a regular file or a folder, got ${show(path)}, which is ${kind}`)
 }
 
-/** What went wrong with a path, in words for the model: the system's own messages hold absolute paths. */
+/** What went wrong with a path, in words for the model: the system's own messages contain absolute paths. */
 export function fileProblem(error: unknown, path: string): ToolloopError {
   const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error'
   const problem = problems[code] ?? `could not be read (${code})`
   return new ToolloopError('tool_failed', `${show(path)} ${problem}`, { cause: error })
 }
 
-/** True for what `Workspace` throws and what the file system does: one file's trouble, not a fault of the code or of the call. */
+/** True for errors of `Workspace` and of the file system: a problem of one file, not of the code or the call. */
 export function isFileProblem(error: unknown): boolean {
   if (ToolloopError.isInstance(error)) return error.code === 'tool_failed' || error.code === 'tool_denied'
   return error instanceof Error && 'syscall' in error
 }
 
-/** Whether it was this the system said of a file, such as `ENOENT`. */
+/** Whether the file system's error had this code, such as `ENOENT`. */
 export function isFileProblemCode(error: unknown, code: string): boolean {
   const cause = error instanceof Error ? error.cause : undefined
   return cause instanceof Error && 'code' in cause && cause.code === code

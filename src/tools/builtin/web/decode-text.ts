@@ -1,10 +1,10 @@
 import { TextDecoder } from 'node:util'
 import { looksBinary } from '../files/text-file.ts'
 
-/** How far into a document its own word about its encoding is looked for: https://html.spec.whatwg.org/multipage/semantics.html#charset */
+/** How far into a document a declaration of its encoding is looked for: https://html.spec.whatwg.org/multipage/semantics.html#charset */
 const sniffedBytes = 1024
 
-/** The text of a body by the encoding it or its content type names, UTF-8 by default; undefined if it is not text. */
+/** Decodes a body by the encoding that it or its content type names, UTF-8 by default; undefined if it is not text. */
 export function decodeText(body: Buffer, contentType: string): string | undefined {
   const label = bomOf(body) ?? /charset\s*=\s*["']?([\w.:-]+)/i.exec(contentType)?.[1] ?? declaredEncoding(body) ?? 'utf-8'
   const decoder = decoderFor(label)
@@ -39,7 +39,7 @@ function decoderFor(label: string): TextDecoder {
   try {
     return new TextDecoder(label)
   } catch {
-    // An encoding nobody knows: most of it will be readable all the same.
+    // An unknown encoding: most of it will be readable.
     return new TextDecoder('utf-8')
   }
 }

@@ -11,15 +11,15 @@ import type { AddressRule } from './public-address.ts'
 
 export interface GetOptions {
   url: string
-  /** Default: what a page may be. */
+  /** Default: `accept` for pages. */
   headers?: Readonly<Record<string, string>>
-  /** Most bytes of the body to read, unpacked. */
+  /** How much of the body to read, decompressed. */
   maxBytes: number
   /** Whether a body of this content type is worth reading. */
   wants(contentType: string): boolean
   /** Which addresses may be connected to. */
   rule: AddressRule
-  /** Finds the addresses of a host. Default: the system's resolver. */
+  /** Resolves a host's addresses. Default: the system's resolver. */
   resolveHost?: (host: string) => Promise<LookupAddress[]>
   signal: AbortSignal
 }
@@ -44,8 +44,8 @@ const redirectStatuses = new Set([301, 302, 303, 307, 308])
 const accept = 'text/html, application/xhtml+xml, application/json;q=0.9, text/*;q=0.9, application/xml;q=0.8, */*;q=0.1'
 
 /**
- * One GET, redirects followed. Every host on the way is held against `rule` by the very addresses that are then connected to: a
- * name is resolved once, by the lookup the socket uses, so that it can't answer one thing to the check and another to the socket.
+ * One GET, following redirects. Every host on the way is checked against `rule` by the very addresses that are then connected to: a name is
+ * resolved once, by the socket's lookup, so that the check and the socket can't get different answers.
  * Proxies set in the environment are not used. Throws `invalid_arguments`, `tool_denied` or `tool_failed`, or the signal's reason.
  */
 export async function get(options: GetOptions): Promise<HttpAnswer> {
@@ -65,7 +65,7 @@ export async function get(options: GetOptions): Promise<HttpAnswer> {
   }
 }
 
-/** One request of any method, as `get` makes them, but redirects are not followed. */
+/** One request of any method, like `get` but without following redirects. */
 export async function requestOnce(options: GetOptions & { method: string; body?: string }): Promise<HttpAnswer> {
   const url = checkUrl(options.url, options)
   const { response, close } = await send(url, options)
@@ -76,7 +76,7 @@ export async function requestOnce(options: GetOptions & { method: string; body?:
   }
 }
 
-/** Refuses what must not be asked for. Addresses behind names are checked when they are known: in `guardedLookup`. */
+/** Refuses URLs that must not be requested. Addresses behind names are checked when they are known, in `guardedLookup`. */
 function checkUrl(text: string, { rule }: GetOptions, base?: URL): URL {
   const where = base === undefined ? '`url`' : `the redirect from ${show(base.href)}`
   if (!URL.canParse(text, base?.href))
@@ -88,7 +88,7 @@ function checkUrl(text: string, { rule }: GetOptions, base?: URL): URL {
   if (url.username !== '' || url.password !== '') {
     throw new ToolloopError('invalid_arguments', `Expected ${where} to be a URL without a user name or password in it`)
   }
-  // A host that is an address is never looked up. By now it is in its usual form, however it was written: 0x7f.1, 2130706433, ①②⑦.1.
+  // A host that is an address is never looked up. `URL` has normalised it, however it was written: 0x7f.1, 2130706433, ①②⑦.1.
   const host = hostOf(url)
   if (isIP(host) !== 0 && !rule.allows(host)) throw privateAddress(host)
   return url
@@ -98,7 +98,7 @@ function hostOf(url: URL): string {
   return url.hostname.replace(/^\[|\]$/g, '')
 }
 
-/** The address itself is not told: it may be of this network. */
+/** Without the address: it may be of this network. */
 function privateAddress(host: string): ToolloopError {
   return new ToolloopError(
     'tool_denied',
@@ -121,7 +121,7 @@ function send(
   const close = () => void request.destroy()
   return new Promise((resolve, reject) => {
     request.on('response', (response) => resolve({ response, close }))
-    // Stays for as long as the request lives: a late error without a listener would end the process.
+    // Stays as long as the request: a late error without a listener would end the process.
     request.on('error', (error) => reject(networkProblem(error, url, signal)))
     request.end(body)
   })
@@ -131,7 +131,7 @@ function guardedLookup(resolveHost: (host: string) => Promise<LookupAddress[]>, 
   return (host, { all, family }, callback) => {
     const find = async () => {
       const addresses = (await resolveHost(host)).filter((found) => (family === 4 || family === 6 ? found.family === family : true))
-      // One private address among public ones is refused too: nobody has that by chance.
+      // One private address among public ones is refused too: nobody has that by accident.
       if (!addresses.every(({ address }) => rule.allows(address))) throw privateAddress(host)
       const [first] = addresses
       if (first === undefined) throw new ToolloopError('tool_failed', `The host ${show(host)} has no address`)
@@ -163,7 +163,7 @@ async function answer(url: URL, status: number, response: IncomingMessage, optio
   }
 }
 
-/** At most `maxBytes`; leaving the loop ends the stream, so that an endless or bomb-like body costs no more than that. */
+/** At most `maxBytes`; leaving the loop ends the stream, so an endless body or a zip bomb costs no more. */
 async function readBody(stream: Readable, maxBytes: number): Promise<{ body: Buffer; truncated: boolean }> {
   const chunks: Buffer[] = []
   let left = maxBytes
@@ -184,7 +184,7 @@ function unpack(response: IncomingMessage, url: URL): Readable {
   const decoder = decoders.get(encoding)?.()
   if (decoder === undefined)
     throw new ToolloopError('tool_failed', `${show(url.href)} came packed as ${show(encoding)}, which is not supported`)
-  // Errors of either stream come out of the decoder, which is being read.
+  // The decoder, which is being read, reports the errors of both streams.
   pipeline(response, decoder, () => {})
   return decoder
 }
@@ -196,7 +196,6 @@ const decoders = new Map<string, () => ReturnType<typeof createGunzip> | ReturnT
   ['br', createBrotliDecompress],
 ])
 
-/** In words for the model: the system's own messages hold addresses of this network. */
 function networkProblem(error: unknown, url: URL, signal: AbortSignal): unknown {
   if (signal.aborted) return signal.reason
   if (ToolloopError.isInstance(error)) return error

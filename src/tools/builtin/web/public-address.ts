@@ -1,53 +1,43 @@
-import { createRequire } from 'node:module'
 import { isIP } from 'node:net'
-import type { IPv4, IPv6 } from 'ipaddr.js'
+import ipaddr, { type IPv4, type IPv6 } from 'ipaddr.js'
 import { InvalidOptionError } from '../../../core/errors.ts'
-
-type Library = typeof import('ipaddr.js')
-let library: Library | undefined
-
-/** Loaded on first use, like everything that is not needed to define a tool. */
-function ipaddr(): Library {
-  library ??= createRequire(import.meta.url)('ipaddr.js') as Library
-  return library
-}
 
 /** Azure's control address, public by its number: https://learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16 */
 const alsoPrivate = new Set(['168.63.129.16'])
 
 /**
- * Whether an IP address is one that anyone on the internet could have: not of this machine, this network, a carrier, a group or a test,
- * and no IPv6 form that carries an IPv4 address (6to4, NAT64, Teredo); the mapped form counts as the IPv4 address it stands for.
+ * Whether an IP address is public: not reserved for this machine, a private network, a carrier, multicast or tests, and not an IPv6 form that
+ * carries an IPv4 address (6to4, NAT64, Teredo); the mapped form counts as the IPv4 address it stands for.
  */
 export function isPublicAddress(address: string): boolean {
   // The library also takes forms that no socket does, such as `1.2.3`.
   if (isIP(address) === 0) return false
-  const ip = ipaddr().process(address)
+  const ip = ipaddr.process(address)
   if (ip.range() !== 'unicast' || alsoPrivate.has(ip.toString())) return false
   // Of IPv6 only this part is handed out: https://www.iana.org/assignments/ipv6-address-space
   return ip.kind() === 'ipv4' || ((ip.toByteArray()[0] ?? 0) & 0xe0) === 0x20
 }
 
-/** Decides which addresses may be connected to: public ones, and those that were allowed besides. */
+/** Decides which addresses may be connected to: public ones, and those allowed besides. */
 export class AddressRule {
   readonly #all: boolean
   readonly #ranges: [IPv4 | IPv6, number][]
 
-  /** `true` allows every address, a list those in its ranges (`127.0.0.1/32`, `10.1.0.0/16`). Throws `invalid_option` for what is no range. */
+  /** `true` allows every address, a list those in its ranges (`127.0.0.1/32`, `10.1.0.0/16`). Throws `invalid_option` for an invalid range. */
   constructor(allowed: boolean | readonly string[]) {
     this.#all = allowed === true
     this.#ranges = (typeof allowed === 'boolean' ? [] : allowed).map((range) => {
-      if (!ipaddr().isValidCIDR(range)) {
+      if (!ipaddr.isValidCIDR(range)) {
         throw new InvalidOptionError('allowPrivateAddresses', 'true, false, or a list of ranges such as `10.1.0.0/16`', range)
       }
-      return ipaddr().parseCIDR(range)
+      return ipaddr.parseCIDR(range)
     })
   }
 
   allows(address: string): boolean {
     if (this.#all || isPublicAddress(address)) return true
     if (isIP(address) === 0) return false
-    const ip = ipaddr().process(address)
+    const ip = ipaddr.process(address)
     return this.#ranges.some(([range, bits]) => range.kind() === ip.kind() && ip.match(range, bits))
   }
 }
