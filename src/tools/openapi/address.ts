@@ -6,22 +6,25 @@ import { problem } from './document.ts'
 import type { Operation } from './operations.ts'
 import { type ParameterStyle, pathText, queryPairs } from './serialise.ts'
 
-/** Throws `invalid_option` for a path of a document that leads out of the API's own address, such as `/../admin`. */
+/** Throws `invalid_option` for a path of the document that leaves the API's base address, such as `/../admin`. */
 export function checkPath(base: URL, path: string): void {
   if (!isBelow(base, addressWith(base, path.replace(/\{[^{}]+\}/g, 'x')))) {
     throw problem(`Expected the path ${path} to stay below ${base.href}`)
   }
 }
 
-/** Where a request goes. Throws `tool_failed` for a path without its parameters, `invalid_arguments` for one that leads elsewhere. */
-export function addressOf(
-  base: URL,
-  { path }: Operation,
-  { parameters }: OperationArguments,
-  args: JsonObject,
-  { query }: Credentials,
-): string {
-  const given = parameters.flatMap(([argument, parameter]): { parameter: ParameterStyle; value: Json }[] => {
+/** One call of an operation. */
+export interface OperationCall {
+  base: URL
+  operation: Operation
+  mapping: OperationArguments
+  args: JsonObject
+  credentials: Credentials
+}
+
+/** A request's URL. Throws `tool_failed` if a path parameter is missing, `invalid_arguments` if the arguments lead out of the base address. */
+export function addressOf({ base, operation: { path }, mapping, args, credentials }: OperationCall): string {
+  const given = mapping.parameters.flatMap(([argument, parameter]): { parameter: ParameterStyle; value: Json }[] => {
     const value = own(args, argument)
     return value === undefined ? [] : [{ parameter, value }]
   })
@@ -33,7 +36,7 @@ export function addressOf(
   const address = addressWith(base, filled)
   if (!isBelow(base, address)) throw new ToolloopError('invalid_arguments', `Expected the arguments to name a place below ${base.href}`)
   const pairs = given.flatMap(({ parameter, value }) => (parameter.place === 'query' ? queryPairs(parameter, value) : []))
-  const search = [...pairs, ...query].join('&')
+  const search = [...pairs, ...credentials.query].join('&')
   return new URL(search === '' ? address : `${address}${address.includes('?') ? '&' : '?'}${search}`).href
 }
 
@@ -41,7 +44,7 @@ function addressWith(base: URL, path: string): string {
   return `${base.href.replace(/\/+$/, '')}/${path.replace(/^\//, '')}`
 }
 
-/** By what a URL makes of it: `..` may be written in many ways. */
+/** As `URL` reads it, as `..` can be written in many ways. */
 function isBelow(base: URL, address: string): boolean {
   if (!URL.canParse(address)) return false
   const { origin, pathname } = new URL(address)

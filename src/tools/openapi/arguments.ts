@@ -5,20 +5,20 @@ import type { Operation } from './operations.ts'
 import { OperationSchemas } from './schemas.ts'
 import type { ParameterStyle } from './serialise.ts'
 
-/** What the model is asked for, and where each argument goes. */
+/** The arguments of an operation's tool, and where each goes in the request. */
 export interface OperationArguments {
   schema: JsonSchema
-  /** Parameters by the names of their arguments. */
+  /** Parameters by argument name. */
   parameters: [argument: string, parameter: ParameterStyle][]
-  /** The body: one argument, or properties of it by the names of their arguments. */
+  /** The body: one argument, or its properties by argument name. */
   body: { argument: string } | { properties: [argument: string, property: string][] } | undefined
-  /** Arguments that are passwords. */
+  /** Names of arguments that are passwords. */
   secrets: string[]
 }
 
 /**
- * Parameters and body as one object schema. A name that comes twice stays with the first of path, query, header, cookie and body; the others have
- * their place in front (`query_id`). The properties of a body that is a plain object are arguments of their own; any other body is `body`.
+ * Parameters and body as one object schema. A name that occurs twice belongs to the first of path, query, header, cookie and body; the others
+ * get their place as a prefix (`query_id`). The properties of a body that is a plain object become arguments; any other body is `body`.
  * Throws `invalid_option` for a bad reference.
  */
 export function operationArguments(document: OpenApiDocument, { parameters, body }: Operation): OperationArguments {
@@ -39,22 +39,23 @@ export function operationArguments(document: OpenApiDocument, { parameters, body
     const isSecret = schemas.resolved(parameter.schema).format === 'password'
     return [add(parameter.name, parameter.place, schema, parameter.isRequired, isSecret), parameter]
   })
-  const result = { parameters: named, secrets }
-  if (body === undefined) return { ...result, body, schema: objectSchema(properties, required, schemas) }
-  const resolved = schemas.resolved(body.schema)
-  if (!isPlainObject(resolved, body)) {
-    const argument = add('body', 'request', described(schemas.convert(body.schema), body.description), body.isRequired, false)
-    return { ...result, body: { argument }, schema: objectSchema(properties, required, schemas) }
+  const addBody = (given: NonNullable<Operation['body']>): OperationArguments['body'] => {
+    const resolved = schemas.resolved(given.schema)
+    if (!isPlainObject(resolved, given)) {
+      return { argument: add('body', 'request', described(schemas.convert(given.schema), given.description), given.isRequired, false) }
+    }
+    const converted = schemas.convert(resolved) as JsonObject
+    const needed = Array.isArray(converted.required) ? converted.required : []
+    const own = Object.entries(isJsonObject(converted.properties) ? converted.properties : {})
+    return {
+      properties: own.map(([property, schema]): [string, string] => {
+        const isSecret = isJsonObject(resolved.properties) && schemas.resolved(resolved.properties[property]).format === 'password'
+        return [add(property, 'body', schema, needed.includes(property), isSecret), property]
+      }),
+    }
   }
-  const converted = schemas.convert(resolved) as JsonObject
-  const needed = Array.isArray(converted.required) ? converted.required : []
-  const ofBody = Object.entries(isJsonObject(converted.properties) ? converted.properties : {}).map(
-    ([property, schema]): [string, string] => {
-      const isSecret = isJsonObject(resolved.properties) && schemas.resolved(resolved.properties[property]).format === 'password'
-      return [add(property, 'body', schema, needed.includes(property), isSecret), property]
-    },
-  )
-  return { ...result, body: { properties: ofBody }, schema: objectSchema(properties, required, schemas) }
+  const bodyArguments = body && addBody(body)
+  return { schema: objectSchema(properties, required, schemas), parameters: named, body: bodyArguments, secrets }
 }
 
 const places = ['path', 'query', 'header', 'cookie'] as const
@@ -69,7 +70,7 @@ function objectSchema(properties: ReadonlyMap<string, Json>, required: string[],
   }
 }
 
-/** Its properties can be asked for one by one: nothing but them is allowed, and leaving all out means that there is no body, where that is allowed. */
+/** Whether its properties can be arguments: it allows no others, and leaving out all of them can mean that there is no body. */
 function isPlainObject(schema: JsonObject, { isRequired, form }: { isRequired: boolean; form: string }): boolean {
   if (form === 'text' || !isJsonObject(schema.properties) || (schema.type !== undefined && schema.type !== 'object')) return false
   if (schema.nullable === true || (schema.additionalProperties !== undefined && schema.additionalProperties !== false)) return false
@@ -87,7 +88,7 @@ function described(schema: Json, description: string): Json {
   return { ...schema, description }
 }
 
-/** Not every provider takes other characters in the name of an argument, or longer ones. */
+/** Some providers take only these characters in an argument's name, and no longer names. */
 function argumentName(name: string, place: string, taken: ReadonlyMap<string, unknown>): string {
   const legal =
     name
@@ -102,7 +103,7 @@ function argumentName(name: string, place: string, taken: ReadonlyMap<string, un
   return other
 }
 
-/** An argument that was given: every object has a `constructor`. */
+/** An argument, if it was given; not an inherited `constructor`. */
 export function own(args: JsonObject, name: string): Json | undefined {
   return Object.hasOwn(args, name) ? args[name] : undefined
 }

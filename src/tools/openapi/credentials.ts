@@ -3,28 +3,27 @@ import { isJsonObject, type JsonObject } from '../../core/messages.ts'
 import { type OpenApiDocument, problem } from './document.ts'
 import { encode } from './serialise.ts'
 
-/** What a request carries to be let in. */
+/** The credentials of one request. */
 export interface Credentials {
   headers: Record<string, string>
-  /** Encoded pairs. */
+  /** `name=value`, encoded. */
   query: string[]
   cookies: string[]
-  /** Texts no answer and no error may quote. */
+  /** Texts that no answer and no error may quote. */
   secrets: string[]
 }
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** How a security scheme is met: by what a variable of the environment holds. */
+/** How a security scheme is met: with the secret in an environment variable. */
 interface Scheme {
-  name: string
   variable: string
   apply(secret: string, to: Credentials): void
 }
 
 /**
- * The document's security schemes that `auth` names a variable for. Throws `invalid_option` for one that the document doesn't have or whose kind
- * can't be met.
+ * The document's security schemes that `auth` names a variable for. Throws `invalid_option` for one that the document doesn't have or whose type
+ * is not supported.
  */
 export class Security {
   readonly #schemes = new Map<string, Scheme>()
@@ -40,11 +39,11 @@ export class Security {
         const names = Object.keys(schemes).map((known) => `\`${known}\``)
         throw problem(`Expected \`auth\` to name security schemes of the document (${names.join(', ') || 'it has none'}), got \`${name}\``)
       }
-      this.#schemes.set(name, { name, variable, apply: applying(name, given) })
+      this.#schemes.set(name, { variable, apply: applying(name, given) })
     }
   }
 
-  /** Whether requests that need one of these alternatives can be made. */
+  /** Whether one of these alternatives can be met. */
   covers(alternatives: readonly string[][]): boolean {
     return alternatives.length === 0 || alternatives.some((names) => names.every((name) => this.#schemes.has(name)))
   }
@@ -52,7 +51,7 @@ export class Security {
   /** The credentials for the first alternative that can be met. Throws `tool_failed` when a variable is not set. */
   forRequest(alternatives: readonly string[][]): Credentials {
     const credentials: Credentials = { headers: {}, query: [], cookies: [], secrets: [] }
-    // Without being asked to, no server is told who asks; being asked, it is better told than not.
+    // No credentials go to a server that doesn't ask; where they are optional, they are sent.
     const able = alternatives.filter((names) => names.every((name) => this.#schemes.has(name)))
     const chosen = able.find((names) => names.length > 0) ?? []
     for (const name of chosen) {
@@ -88,7 +87,7 @@ function applying(name: string, scheme: JsonObject): Scheme['apply'] {
   if (type === 'http' && /^basic$/i.test(String(http))) {
     return authorization((secret) => `Basic ${Buffer.from(secret).toString('base64')}`)
   }
-  // What OAuth and OpenID Connect give is sent like this; getting it is not ours.
+  // Tokens of OAuth and OpenID Connect are sent like this; obtaining them is the caller's part.
   if ((type === 'http' && /^bearer$/i.test(String(http))) || type === 'oauth2' || type === 'openIdConnect') {
     return authorization((secret) => `Bearer ${secret}`)
   }

@@ -17,33 +17,34 @@ import type { OpenApiResult } from './send-operation.ts'
 
 /** Which operations become tools, and how their requests are sent. */
 export interface OpenApiOptions {
-  /** Where requests go: nothing else is asked. Default: the first of the document's servers. */
+  /** The only address requests go to. Default: the first of the document's servers. */
   baseURL?: string | URL
   /** Which operations become tools, by `operationId`, or by method and path (`get /pets`). Default: all. */
   operations?: readonly string[]
-  /** Only operations that have one of these tags. */
+  /** Only operations with one of these tags. Default: all. */
   tags?: readonly string[]
   /** Only operations with one of these methods. Default: all of `get`, `head`, `put`, `delete`, `post`, `patch`. */
   methods?: readonly Method[]
-  /** Stands before each tool's name, with `__` in between. Default: nothing does. */
+  /** Prefix of each tool's name, followed by `__`. Default: none. */
   prefix?: string
   /**
-   * For each security scheme of the document that is to be met, the environment variable that holds its secret: a key, a token, or `user:password`.
-   * Read for each request, so that it may change.
+   * For security schemes of the document, by name, the environment variable that holds the secret: a key, a token, or `user:password`. It is read
+   * for each request, so that it may change.
    */
   auth?: Readonly<Record<string, string>>
-  /** Default: this process's. */
+  /** The environment variables. Default: `process.env`. */
   env?: Readonly<Record<string, string | undefined>>
-  /** Sent with every request. What the model gives as a header of the same name doesn't count then. */
+  /** Sent with every request. They win over headers of the same name that the model gives. */
   headers?: Readonly<Record<string, string>>
-  /** Which calls need an approval: all, none, or those of the operations named. Default: none. */
+  /** Which calls need an approval: all, none, or those of the operations named by id. Default: none. */
   approval?: boolean | readonly string[]
-  /** Also ask servers on this machine and private networks: `true`, or a list of ranges. Default: only where `baseURL` was given. */
+  /** Allow servers on this machine and private networks: `true`, or a list of ranges. Default: only if `baseURL` is given. */
   allowPrivateAddresses?: boolean | readonly string[]
   /** Time limit of one call in milliseconds. Default: the run's. */
   timeoutMs?: number
-  /** Most bytes of a response that are read. Default 1,048,576. */
+  /** How many bytes of a response are read. Default 1,048,576. */
   maxResponseBytes?: number
+  /** Gets a warning for each operation left out. Default: the package's own logger. */
   logger?: Logger
 }
 
@@ -64,11 +65,11 @@ const optionNames: OptionNames<OpenApiOptions> = {
 }
 
 /**
- * Makes a tool of each operation of an OpenAPI 3.0 or 3.1 document: an object, its text as JSON or YAML, or the path of a file. An operation that
- * can't be one (its body has a form that can't be written, its schema is not usable) is left out with a warning.
+ * Makes a tool of each operation of an OpenAPI 3.0 or 3.1 document: an object, its text as JSON or YAML, or the path of a file. An unsupported
+ * operation (its body has no form that can be written, or its schema is not usable) is left out with a warning.
  *
- * Rejects with `invalid_option` for a document or options that are not usable, `missing_dependency` without `@apidevtools/json-schema-ref-parser`.
- * A call fails with status and text of a response that is not 200 to 299.
+ * Rejects with `invalid_option` for an invalid document or options, `missing_dependency` without `@apidevtools/json-schema-ref-parser`. A call
+ * fails with status and text of a response outside of 200 to 299.
  */
 export async function openApiTools(source: string | URL | object, options: OpenApiOptions = {}): Promise<AnyTool[]> {
   checkOptionNames(options, optionNames, '`openApiTools`')
@@ -138,16 +139,16 @@ function operationTool(
         : resultText(body)
     },
     execute: async (args: JsonObject, { signal }) => {
-      // HTTP, TLS and zlib are loaded by the first call.
+      // The first call loads HTTP, TLS and zlib.
       const { sendOperation } = await import('./send-operation.ts')
       const credentials = security.forRequest(operation.security)
-      return sendOperation(operation, mapping, args, credentials, { base, headers, rule, maxResponseBytes }, signal)
+      return sendOperation({ operation, mapping, args, credentials, base, headers, rule, maxResponseBytes, signal })
     },
   }
   return tool as AnyTool
 }
 
-/** What HTTP says of a method (https://www.rfc-editor.org/rfc/rfc9110.html#section-9.2). */
+/** By the semantics of HTTP's methods (https://www.rfc-editor.org/rfc/rfc9110.html#section-9.2). */
 function effectOf(method: Method): ToolEffect {
   if (method === 'get' || method === 'head') return 'read'
   return method === 'put' || method === 'delete' ? 'idempotent' : 'unsafe'
@@ -173,7 +174,7 @@ function isCalled({ id, method, path }: Operation, name: string): boolean {
   return id === name || `${method} ${path}` === name
 }
 
-/** Throws `invalid_option` for a server that is none, or that is only known relative to where the document came from. */
+/** Throws `invalid_option` for an invalid server, or one given relative to where the document came from. */
 function baseOf(servers: Json | undefined, { baseURL }: OpenApiOptions): URL {
   if (baseURL !== undefined) return checkedBase(String(baseURL), '`baseURL`')
   const [first] = [servers].flat()
@@ -193,7 +194,7 @@ function withVariables(url: string, variables: Json | undefined): string {
 function checkedBase(text: string, what: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url === undefined || !/^https?:$/.test(url.protocol)) {
-    // What is not a URL may still hold a key: ours is not shown.
+    // An invalid `baseURL` may still contain a key, so it is not shown.
     throw problem(`Expected ${what} to be an http or https URL${what === '`baseURL`' ? '' : `, got \`${text}\`: give \`baseURL\``}`)
   }
   if (url.username !== '' || url.password !== '') throw problem(`Expected ${what} to be a URL without a user name or password in it`)

@@ -7,7 +7,7 @@ import type { ParameterStyle, Place } from './serialise.ts'
 export type Method = 'get' | 'head' | 'put' | 'delete' | 'post' | 'patch'
 export const methods: readonly Method[] = ['get', 'head', 'put', 'delete', 'post', 'patch']
 
-/** One operation of a document, its references followed. */
+/** One operation of a document, references resolved. */
 export interface Operation {
   /** Its `operationId`, or method and path. */
   id: string
@@ -20,7 +20,7 @@ export interface Operation {
   body: OperationBody | undefined
   /** Alternatives, each a set of security schemes by name; empty: none is needed. */
   security: string[][]
-  /** Its own servers, if it has any. */
+  /** Its own servers, if any. */
   servers: Json | undefined
 }
 
@@ -32,10 +32,10 @@ interface OperationBody {
   isRequired: boolean
 }
 
-/** Parameters of these names are not the caller's: the specification has them ignored, or they are about the connection. */
+/** Headers that are not arguments: the specification ignores them, or they belong to the connection. */
 const notParameters = /^(accept|content-type|authorization|host|connection|content-length|transfer-encoding|expect|upgrade|proxy-.*)$/i
 
-/** All operations, in the document's order. `onProblem` is told of those that can't be used and why; they are left out. */
+/** All operations, in the document's order. Those that can't be used are left out and reported to `onProblem`. */
 export function listOperations(document: OpenApiDocument, onProblem: (operation: string, reason: string) => void): Operation[] {
   const operations: Operation[] = []
   for (const [path, given] of Object.entries(document.root.paths ?? {})) {
@@ -65,7 +65,7 @@ interface GivenOperation {
 }
 
 function readOperation(document: OpenApiDocument, { id, method, path, item, operation }: GivenOperation): Operation {
-  // Those of the operation take the place of those of its path.
+  // Parameters of the operation replace those of its path.
   const all = [...parametersOf(document, item), ...parametersOf(document, operation)]
   const parameters = [...new Map(all.map((parameter) => [`${parameter.place} ${parameter.name}`, parameter])).values()]
   for (const [, name] of path.matchAll(/\{([^{}]+)\}/g)) {
@@ -85,7 +85,7 @@ function readOperation(document: OpenApiDocument, { id, method, path, item, oper
   }
 }
 
-/** What a model should know of it; longer descriptions are not taken by every provider. */
+/** The tool's description; some providers take none longer than 1,024 characters. */
 function describe({ summary, description }: JsonObject, method: Method, path: string): string {
   const said = [summary, description].filter((text): text is string => typeof text === 'string' && text.trim() !== '')
   const place = `${method.toUpperCase()} ${path}`
@@ -126,7 +126,7 @@ function schemaOf(mediaType: Json | undefined): Json | undefined {
   return isJsonObject(mediaType) ? mediaType.schema : undefined
 }
 
-/** The body in the form we write best. Throws when there is none that could be written. */
+/** The body in the best supported form. Throws if none is supported. */
 function bodyOf(document: OpenApiDocument, { requestBody }: JsonObject): OperationBody | undefined {
   const body = document.resolve(requestBody)
   if (!isJsonObject(body) || !isJsonObject(body.content)) return undefined

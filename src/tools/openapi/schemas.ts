@@ -7,12 +7,12 @@ const oneSchema = new Set([
 ])
 const severalSchemas = new Set(['allOf', 'anyOf', 'oneOf', 'prefixItems', 'items'])
 const namedSchemas = new Set(['properties', 'patternProperties', 'dependentSchemas', '$defs', 'definitions'])
-/** Says nothing of what is valid, or not in a way JSON Schema knows. */
+/** Keywords without a meaning in JSON Schema, or with another one. */
 const leftOut = new Set(['example', 'examples', 'xml', 'externalDocs', 'discriminator', 'nullable', '$schema'])
 
 /**
- * The schemas of one operation as JSON Schema. What they refer to is put beside them once, as `$defs`, not in the place of each reference:
- * that would make every tool longer, and never end where a schema refers to itself.
+ * The schemas of one operation as JSON Schema. What they refer to becomes `$defs` once and is not put in the place of each reference: that would
+ * make every tool longer, and never end for a schema that refers to itself.
  */
 export class OperationSchemas {
   readonly #document: OpenApiDocument
@@ -23,19 +23,19 @@ export class OperationSchemas {
     this.#document = document
   }
 
-  /** A schema for what is sent: properties that only a server may set are left out of it. Throws `invalid_option` for a bad reference. */
+  /** A schema of what is sent, so without read-only properties. Throws `invalid_option` for a bad reference. */
   convert(schema: Json | undefined): Json {
     if (!isJsonObject(schema)) return schema === false ? false : {}
     if (isReference(schema)) {
       const reference = { $ref: `#/$defs/${this.#define(schema.$ref)}` }
-      // Beside a reference everything else counts only since 3.1.
+      // Keywords beside a reference count only since 3.1.
       const { $ref: _, ...rest } = schema
       return this.#document.is30 || Object.keys(rest).length === 0 ? reference : { ...this.#keywords(rest), ...reference }
     }
     return this.#document.is30 ? asNullable(this.#keywords(withNumericBounds(schema)), schema) : this.#keywords(schema)
   }
 
-  /** What a schema is at its place, its references followed. */
+  /** A schema, its reference resolved. */
   resolved(schema: Json | undefined): JsonObject {
     const found = this.#document.resolve(schema)
     return isJsonObject(found) ? found : {}
@@ -49,7 +49,7 @@ export class OperationSchemas {
     let name = base
     for (let turn = 2; Object.hasOwn(this.defs, name); turn++) name = `${base}_${turn}`
     this.#names.set(pointer, name)
-    // Taken before it is made: it may refer to itself.
+    // Reserved before it is converted, as it may refer to itself.
     Object.defineProperty(this.defs, name, { value: {}, enumerable: true, configurable: true, writable: true })
     this.defs[name] = this.convert(target as Json)
     return name
@@ -90,7 +90,7 @@ function withNumericBounds(schema: JsonObject): JsonObject {
   return result
 }
 
-/** `nullable` of 3.0 becomes a type more. It says nothing where there is no type. */
+/** `nullable` of 3.0 adds the type `null`. Without a type it has no meaning. */
 function asNullable(converted: JsonObject, { nullable, type, enum: values }: JsonObject): JsonObject {
   if (nullable !== true || typeof type !== 'string') return converted
   return {

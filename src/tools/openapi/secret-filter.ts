@@ -1,21 +1,21 @@
 import { REDACTED } from '../../core/logger.ts'
 import { isJsonObject, type Json } from '../../core/messages.ts'
 
-/** Most characters one character of a secret is written as: `\\\\ud83d\\\\ude00` with two more backslashes each. */
+/** The longest form of one character of a secret: `\\\\ud83d\\\\ude00` with two more backslashes each. */
 const maxFormLength = 18
 /** A random secret of 4,000 characters needs fewer. */
 const maxLooks = 10_000
 
 /**
- * Takes secrets out of what a server answers, however it writes them: as they are, with the escapes of JSON (also of JSON inside of JSON), of
- * addresses and of HTML.
+ * Removes secrets from a server's answers, however they are written: as they are, or with the escapes of JSON (also of JSON within JSON), URLs
+ * and HTML.
  */
 export class SecretFilter {
   readonly #pattern: RegExp | undefined
   readonly #secrets: readonly (readonly WrittenCharacter[])[]
 
   constructor(secrets: readonly string[]) {
-    // The longest first, lest a part of one be taken out and the rest be left.
+    // The longest first: else a part of one might be removed and the rest left.
     const texts = [...new Set(secrets)].filter((secret) => secret !== '').sort((a, b) => b.length - a.length)
     this.#secrets = texts.map((secret) => [...secret].map(writtenCharacter))
     const patterns = this.#secrets.map((characters) => characters.map(({ pattern }) => pattern).join(''))
@@ -26,17 +26,17 @@ export class SecretFilter {
     return this.#pattern === undefined ? text : text.replace(this.#pattern, REDACTED)
   }
 
-  /** A text whose end was cut off, perhaps in the middle of a secret: what may be the beginning of one is left out. */
+  /** For a text cut off perhaps in the middle of a secret: also removes what may be the beginning of one. */
   cleanCut(text: string): string {
     if (this.#pattern === undefined) return text
-    // Of a character that was cut in two, this is left.
+    // What is left of a character that was cut in two.
     const whole = text.replace(/\ufffd{1,3}$/, '')
     let end = whole.length
     for (const secret of this.#secrets) end = Math.min(end, startOfBeginning(whole, secret))
     let cleaned = ''
     let at = 0
     for (const { index, 0: found } of whole.matchAll(this.#pattern)) {
-      // A secret may end like it begins: no part of one that is there as a whole may be left.
+      // A secret may end as it begins: no part of a whole one may be left.
       if (index + found.length > end) {
         end = Math.min(end, index)
         break
@@ -47,7 +47,7 @@ export class SecretFilter {
     return cleaned + whole.slice(at, end)
   }
 
-  /** The same value with its texts cleaned, names included. */
+  /** The same value with all texts cleaned, including names. */
   cleanJson(value: Json): Json {
     if (this.#pattern === undefined) return value
     if (typeof value === 'string') return this.clean(value)
@@ -57,12 +57,12 @@ export class SecretFilter {
   }
 }
 
-/** A secret's character in all ways it may be written. */
+/** One character of a secret in all forms. */
 interface WrittenCharacter {
   pattern: string
-  /** Holds for a text that is the character, and nothing else. */
+  /** Matches the whole character. */
   whole: RegExp
-  /** Holds for a text the character, as it may be written, begins with. */
+  /** Matches every beginning of a form of it. */
   beginning: RegExp
 }
 
@@ -74,13 +74,13 @@ function writtenCharacter(character: string): WrittenCharacter {
 }
 
 /**
- * Where the longest beginning of a secret starts with which `text` ends; without one, the text's end. A longer text takes no longer: no more of
- * its end than a secret can fill is looked at, and where that has very many places which may be one it is left out as a whole.
+ * Where the longest beginning of a secret starts that `text` ends with; else the text's end. The time does not grow with the text: only as much
+ * of its end as a secret can fill is searched, and if very many places there could begin one, all of it is left out.
  */
 function startOfBeginning(text: string, secret: readonly WrittenCharacter[]): number {
   let first = text.length
   let looks = 0
-  /** Where what has been found of the secret ends, and the earliest place where that starts. */
+  /** Where each part of the secret found so far ends, and the earliest place where it starts. */
   let found = new Map<number, number>()
   for (let at = Math.max(0, text.length - secret.length * maxFormLength); at < text.length; at++) found.set(at, at)
   for (const { whole, beginning } of secret) {
@@ -104,8 +104,7 @@ const named: Readonly<Record<string, string>> = { '&': 'amp', '<': 'lt', '>': 'g
 const short: Readonly<Record<string, string>> = { '\b': 'b', '\f': 'f', '\n': 'n', '\r': 'r', '\t': 't' }
 
 /**
- * Patterns of one character in all ways it may be written, in parts of at least one character where they are not left out. At most four
- * backslashes: with any number the search would not be linear.
+ * Patterns of one character in all forms, each as a list of parts. At most four backslashes: with any number the search would not be linear.
  */
 function formsOf(character: string): string[][] {
   const code = character.codePointAt(0) ?? 0

@@ -5,15 +5,14 @@ import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts
 import { decodeText } from '../builtin/web/decode-text.ts'
 import { type HttpAnswer, requestOnce } from '../builtin/web/http-get.ts'
 import type { AddressRule } from '../builtin/web/public-address.ts'
-import { addressOf } from './address.ts'
+import { addressOf, type OperationCall } from './address.ts'
 import { type OperationArguments, own } from './arguments.ts'
-import type { Credentials } from './credentials.ts'
-import type { Operation } from './operations.ts'
 import { SecretFilter } from './secret-filter.ts'
 import { encode, headerText, queryPairs } from './serialise.ts'
 
 /** A response with a status of 200 to 299. */
 export interface OpenApiResult {
+  /** HTTP status. */
   status: number
   /** JSON as a value, anything else as text; undefined when there was none. Integers too long for a number are texts. */
   body?: Json
@@ -21,30 +20,26 @@ export interface OpenApiResult {
   truncated?: true
 }
 
-export interface SendOptions {
-  base: URL
+/** How a call is sent. */
+export interface OperationRequest extends OperationCall {
+  /** Of every request to the API. */
   headers: Readonly<Record<string, string>>
   rule: AddressRule
   maxResponseBytes: number
+  signal: AbortSignal
 }
 
-/** Makes one request. Throws `tool_failed` with status and text for any status but 200 to 299; redirects are not followed. */
-export async function sendOperation(
-  operation: Operation,
-  mapping: OperationArguments,
-  args: JsonObject,
-  credentials: Credentials,
-  { base, headers, rule, maxResponseBytes }: SendOptions,
-  signal: AbortSignal,
-): Promise<OpenApiResult> {
+/** Sends one request, without following redirects. Throws `tool_failed` with status and text for a status outside of 200 to 299. */
+export async function sendOperation(request: OperationRequest): Promise<OpenApiResult> {
+  const { operation, credentials, rule, maxResponseBytes, signal } = request
   const filter = new SecretFilter(credentials.secrets)
-  const url = addressOf(base, operation, mapping, args, credentials)
+  const url = addressOf(request)
   try {
-    const body = bodyText(operation, mapping, args)
+    const body = bodyText(request)
     const answer = await requestOnce({
       url,
       method: operation.method.toUpperCase(),
-      headers: { ...headersOf(operation, mapping, args, headers, credentials, body), ...credentials.headers },
+      headers: headersOf(request, body),
       ...(body === undefined ? {} : { body }),
       maxBytes: maxResponseBytes,
       wants: () => operation.method !== 'head',
@@ -55,46 +50,38 @@ export async function sendOperation(
   } catch (error) {
     signal.throwIfAborted()
     const code = ToolloopError.isInstance(error) ? error.code : 'tool_failed'
-    // Without the query, a part of a secret in which might be cut off; and not with the cause, which may hold the whole request.
+    // Without the query, where a secret might be cut in two, and without the cause, which may contain the whole request.
     const message = messageOf(error).replaceAll(show(url), show(url.split('?')[0]))
     throw new ToolloopError(code, filter.clean(redactText(message)))
   }
 }
 
-function headersOf(
-  { body }: Operation,
-  { parameters }: OperationArguments,
-  args: JsonObject,
-  configured: Readonly<Record<string, string>>,
-  credentials: Credentials,
-  text: string | undefined,
-): Record<string, string> {
+function headersOf(request: OperationRequest, body: string | undefined): Record<string, string> {
+  const { operation, mapping, args, credentials } = request
   const headers: Record<string, string> = { accept: 'application/json, text/*;q=0.8, */*;q=0.1' }
   const cookies: string[] = []
-  for (const [argument, parameter] of parameters) {
+  for (const [argument, parameter] of mapping.parameters) {
     const value = own(args, argument)
     if (value === undefined) continue
     if (parameter.place === 'header') headers[parameter.name.toLowerCase()] = headerText(parameter, value)
     if (parameter.place === 'cookie') cookies.push(...queryPairs(parameter, value))
   }
-  for (const [name, value] of Object.entries(configured)) headers[name.toLowerCase()] = value
+  for (const [name, value] of Object.entries(request.headers)) headers[name.toLowerCase()] = value
   const all = [...cookies, ...credentials.cookies]
   if (all.length > 0) headers.cookie = all.join('; ')
-  if (text !== undefined && body !== undefined) {
-    headers['content-type'] = body.mediaType
-    headers['content-length'] = String(Buffer.byteLength(text))
+  if (body !== undefined && operation.body !== undefined) {
+    headers['content-type'] = operation.body.mediaType
+    headers['content-length'] = String(Buffer.byteLength(body))
   }
-  return headers
+  return { ...headers, ...credentials.headers }
 }
 
-function bodyText({ body }: Operation, mapping: OperationArguments, args: JsonObject): string | undefined {
+function bodyText({ operation: { body }, mapping, args }: OperationRequest): string | undefined {
   const value = body === undefined ? undefined : bodyValue(mapping, args, body.isRequired)
   if (body === undefined || value === undefined) return undefined
   if (body.form === 'text') return typeof value === 'string' ? value : JSON.stringify(value)
   if (body.form === 'json' || !isJsonObject(value)) return JSON.stringify(value)
-  const fields = Object.entries(value).flatMap(([name, item]) =>
-    (Array.isArray(item) ? item : [item]).map((one): [string, Json] => [name, one]),
-  )
+  const fields = Object.entries(value).flatMap(([name, item]) => [item].flat().map((one) => [name, one] as const))
   return fields.map(([name, item]) => `${encode(name)}=${encode(typeof item === 'string' ? item : JSON.stringify(item))}`).join('&')
 }
 
@@ -129,7 +116,7 @@ function resultOf(answer: HttpAnswer, filter: SecretFilter): OpenApiResult {
   return { status, body: /[/+]json\b/i.test(contentType) ? filter.cleanJson(parsed(text)) : text }
 }
 
-/** A server may say that it is JSON, and be wrong. */
+/** Text that claims to be JSON may not be. */
 function parsed(text: string): Json {
   try {
     return JSON.parse(text, keepingLongIntegers)
@@ -138,7 +125,7 @@ function parsed(text: string): Json {
   }
 }
 
-/** An id of 19 digits would else come back as another one. */
+/** Else an id of 19 digits would be rounded to another. */
 function keepingLongIntegers(_key: string, value: unknown, context?: { source?: string }): unknown {
   const isRounded = typeof value === 'number' && Number.isInteger(value) && !Number.isSafeInteger(value)
   return isRounded ? (context?.source ?? value) : value

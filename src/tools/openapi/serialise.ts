@@ -15,7 +15,7 @@ export interface ParameterStyle {
   allowReserved: boolean
 }
 
-/** What stands in the place of `{name}` in a path. Throws `invalid_arguments` for a value that would make it another path. */
+/** What replaces `{name}` in a path. Throws `invalid_arguments` for a value that would change the path. */
 export function pathText(parameter: ParameterStyle, value: Json): string {
   const { name, style, explode } = parameter
   const separator = style === 'label' ? '.' : style === 'matrix' ? ';' : ','
@@ -38,7 +38,7 @@ export function pathText(parameter: ParameterStyle, value: Json): string {
   return text
 }
 
-/** The pairs of a query, both sides encoded. */
+/** The `name=value` pairs of a query, encoded. */
 export function queryPairs(parameter: ParameterStyle, value: Json): string[] {
   const { style, explode, allowReserved } = parameter
   const write = allowReserved ? encodeLoosely : encode
@@ -73,7 +73,7 @@ export function headerText({ explode, isJson }: ParameterStyle, value: Json): st
   return explode ? pairs.map((pair) => pair.join('=')).join(',') : pairs.flat().join(',')
 }
 
-/** A value inside another: texts as they are, everything else as JSON has it. */
+/** A nested value: texts as they are, others as JSON. */
 function plain(value: Json): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
@@ -85,7 +85,7 @@ export function encode(text: string): string {
   )
 }
 
-/** What has a meaning of its own in a query stays encoded: else a value could add parameters. */
+/** Separators of a query stay encoded, else a value could add parameters. */
 function encodeLoosely(text: string): string {
   return encodeURIComponent(text.toWellFormed()).replace(/%(3A|2F|3F|5B|5D|40|24|2C|3B)/g, (code) => decodeURIComponent(code))
 }
