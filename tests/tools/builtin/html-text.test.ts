@@ -27,6 +27,7 @@ describe('htmlToText', () => {
     ['caf&eacute; &uuml;&Uuml;&szlig;&yuml;&nbsp;x', 'café üÜßÿ x'],
     ['&copy; 2026 &ndash; &hellip; &euro;5 &rarr;', '© 2026 – … €5 →'],
     ['&#150; &#x1F600;', '– 😀'],
+    ['&lbrace;&check;&NotEqualTilde;&rbrace; &copy2026', '{✓≂̸} ©2026'],
     ['&#0; &#xD800; &#x110000;', '\ufffd \ufffd \ufffd'],
     ['&nosuch; AT&T a&b', '&nosuch; AT&T a&b'],
     ['&amp;lt;', '&lt;'],

@@ -20,10 +20,11 @@ interface Token {
 }
 
 const digits = String.raw`\d+(?:_\d+)*`
-const tokenPattern = new RegExp(
-  String.raw`(\s*)(?:(0x[\da-f]+|0o[0-7]+|0b[01]+|(?:${digits}\.?(?:${digits})?|\.${digits})(?:e[+-]?\d+)?)|([a-z_]\w*|π)|(\*\*|[+\-*/^%!(),[\]×·÷−–√]))`,
-  'iy',
-)
+const number = String.raw`0x[\da-f]+|0o[0-7]+|0b[01]+|(?:${digits}\.?(?:${digits})?|\.${digits})(?:e[+-]?\d+)?`
+const name = String.raw`[a-z_]\w*|[π√]`
+const sign = String.raw`\*\*|[+\-*/^%!(),[\]×·÷−–]`
+const tokenPattern = new RegExp(String.raw`(\s*)(?:(${number})|(${name})|(${sign}))`, 'iy')
+
 const otherSpellings: Readonly<Record<string, string>> = {
   '**': '^',
   '×': '*',
@@ -73,7 +74,7 @@ function tokenize(expression: string): Token[] {
       const unknown = [...text.slice(at).trimStart()][0]
       throw problem(`Expected \`expression\` to be arithmetic, got ${show(expression)}, which has a ${show(unknown)}`)
     }
-    const kind = number !== undefined ? 'number' : name !== undefined || found === '√' ? 'name' : 'sign'
+    const kind = number !== undefined ? 'number' : name !== undefined ? 'name' : 'sign'
     tokens.push({ kind, text: otherSpellings[found] ?? found, at: at + space.length, spaced: space !== '' })
   }
   return tokens

@@ -25,24 +25,24 @@ export const constants: ReadonlyMap<string, number> = new Map([
 ])
 
 interface CalculatorFunction {
-  least: number
-  most: number
+  minArgs: number
+  maxArgs: number
   run(args: ExactNumber[]): ExactNumber
 }
 
 const zero = fraction(0n)
 
 /** A function of one number. */
-const unary = (run: (x: ExactNumber) => ExactNumber): CalculatorFunction => ({ least: 1, most: 1, run: ([x = zero]) => run(x) })
+const unary = (run: (x: ExactNumber) => ExactNumber): CalculatorFunction => ({ minArgs: 1, maxArgs: 1, run: ([x = zero]) => run(x) })
 /** A function of one number, as exact as a double. */
 const real = (run: (x: number) => number): CalculatorFunction => unary((x) => double(run(toDouble(x))))
 const binary = (run: (x: ExactNumber, y: ExactNumber) => ExactNumber): CalculatorFunction => ({
-  least: 2,
-  most: 2,
+  minArgs: 2,
+  maxArgs: 2,
   run: ([x = zero, y = zero]) => run(x, y),
 })
 /** A function of any number of numbers, or of a list of them. */
-const overList = (run: (all: ExactNumber[]) => ExactNumber): CalculatorFunction => ({ least: 1, most: Number.POSITIVE_INFINITY, run })
+const overList = (run: (all: ExactNumber[]) => ExactNumber): CalculatorFunction => ({ minArgs: 1, maxArgs: Number.POSITIVE_INFINITY, run })
 
 const sum = (all: ExactNumber[]): ExactNumber => all.reduce(add, zero)
 const mean = (all: ExactNumber[]): ExactNumber => divide(sum(all), fraction(BigInt(all.length)))
@@ -51,8 +51,8 @@ const greatest = (all: ExactNumber[]): ExactNumber => all.reduce((a, b) => (comp
 const ceiling = (x: ExactNumber): ExactNumber => negate(floor(negate(x)))
 const absolute = (x: ExactNumber): ExactNumber => (compare(x, zero) < 0 ? negate(x) : x)
 const log: CalculatorFunction = {
-  least: 1,
-  most: 2,
+  minArgs: 1,
+  maxArgs: 2,
   run: ([x = zero, base]) => logarithm(Math.log, x, base),
 }
 const meanOf = overList(mean)
@@ -62,7 +62,7 @@ const functions = new Map<string, CalculatorFunction>(
     sqrt: unary(squareRoot),
     cbrt: real(Math.cbrt),
     abs: unary(absolute),
-    round: { least: 1, most: 2, run: ([x = zero, places]) => round(x, places) },
+    round: { minArgs: 1, maxArgs: 2, run: ([x = zero, places]) => round(x, places) },
     floor: unary(floor),
     ceil: unary(ceiling),
     trunc: unary((x) => (compare(x, zero) < 0 ? ceiling(x) : floor(x))),
@@ -81,7 +81,7 @@ const functions = new Map<string, CalculatorFunction>(
     factorial: unary(factorial),
     exp: real(Math.exp),
     log,
-    ln: { ...log, most: 1 },
+    ln: { ...log, maxArgs: 1 },
     log10: unary((x) => logarithm(Math.log10, x)),
     log2: unary((x) => logarithm(Math.log2, x)),
     sin: real((x) => withoutNoise(Math.sin(x), x)),
@@ -100,18 +100,12 @@ export function functionNamed(name: string): (args: ExactNumber[]) => ExactNumbe
     const names = [...constants.keys(), ...functions.keys()].join(', ')
     throw problem(`Unknown name \`${name}\`; units and variables are not supported. Known names: ${names}`)
   }
-  const { least, most, run } = known
+  const { minArgs, maxArgs, run } = known
   return (args) => {
-    if (args.length >= least && args.length <= most) return run(args)
-    const expected =
-      most === Number.POSITIVE_INFINITY
-        ? `${least} or more arguments`
-        : most === 1
-          ? '1 argument'
-          : least < most
-            ? `${least} or ${most} arguments`
-            : `${most} arguments`
-    throw problem(`Expected \`${name}\` to have ${expected}, got ${args.length}`)
+    if (args.length >= minArgs && args.length <= maxArgs) return run(args)
+    const count =
+      minArgs === maxArgs ? `${minArgs}` : maxArgs === Number.POSITIVE_INFINITY ? `${minArgs} or more` : `${minArgs} or ${maxArgs}`
+    throw problem(`Expected \`${name}\` to have ${count} argument${maxArgs === 1 ? '' : 's'}, got ${args.length}`)
   }
 }
 
