@@ -163,6 +163,11 @@ describe('schemas that are taken', () => {
     )
   })
 
+  it('a `$schema` that is not even a text does no harm', () => {
+    const schema = JSON.parse('{ "$schema": { "toString": 1, "valueOf": 1 }, "type": "object", "required": ["a"] }')
+    expect(compileUntrusted(schema, 't')({})).toEqual(['arguments: missing required `a`'])
+  })
+
   it.each<[string, unknown]>([
     ['a BigInt', 10n],
     ['what throws as JSON', { toJSON: () => JSON.parse('no JSON') }],

@@ -113,7 +113,7 @@ function dialectsOf(schema: JsonSchema): Ajv[] {
   const { draft7, draft2020 } = openInstances()
   // The two write tuples differently, and many schemas don't say which they are.
   if (schema?.$schema === undefined) return [draft2020, draft7]
-  return /draft-0\d/.test(String(schema.$schema)) ? [draft7] : [draft2020]
+  return typeof schema.$schema === 'string' && /draft-0\d/.test(schema.$schema) ? [draft7] : [draft2020]
 }
 
 let ids = 0
