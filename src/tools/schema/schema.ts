@@ -211,9 +211,11 @@ export function compileUntrusted(schema: JsonSchema, toolName: string): Validato
   if (known !== undefined) return known
   // Before the clock starts: a module stopped while it loads would stay half loaded for everybody.
   openInstances()
-  const compiling = stoppedAfter(maxCompileMs, () => compileNew(schema, toolName))
+  const forget = () => {
+    instances = undefined // They were stopped in the middle of their work.
+  }
+  const compiling = stoppedAfter(maxCompileMs, () => compileNew(schema, toolName), forget)
   if (compiling === undefined) {
-    instances = undefined // It was stopped in the middle of its work.
     throw new ToolloopError('invalid_tool', `Tool \`${toolName}\`: its parameters are too large a JSON Schema`)
   }
   const check = compiling.value
