@@ -8,6 +8,7 @@ import { type SandboxOptions, SkillsSandboxExecutor } from '../../../src/tools/s
 import { deniedCalls } from '../../../src/tools/sandbox/process/denied-calls.ts'
 import { isOpenToAll } from '../../../src/tools/sandbox/process/host-folders.ts'
 import { findIsolation, findProgram, inside } from '../../../src/tools/sandbox/process/isolation.ts'
+import { watchScratch } from '../../../src/tools/sandbox/process/scratch-watch.ts'
 import { tempFolder } from '../../cli/temp-folder.ts'
 
 const isolation = await findIsolation()
@@ -234,6 +235,51 @@ except OSError as error: print(errno.errorcode[error.errno])`
     expect(mounts).not.toContain('/run/node')
     expect(mounts).toContain('/skill')
   })
+})
+
+/** What a program that is started by `command` is told of the sandbox, and what its script came to. */
+async function toldIn(command: string, ...args: string[]): Promise<[unknown, string]> {
+  const folder = await folderWith({ 'files.sh': manyFiles })
+  const program = `import { SkillsSandboxExecutor } from ${JSON.stringify(new URL('../../../src/tools/skills/index.ts', import.meta.url).href)}
+    const executor = new SkillsSandboxExecutor({ limits: { memoryBytes: 64 << 20 } })
+    const run = { folder: ${JSON.stringify(folder)}, script: 'files.sh', args: [], signal: new AbortController().signal }
+    console.log(JSON.stringify([(await SkillsSandboxExecutor.available()).process, await executor.run(run).then(() => 'ran', ({ message }) => message)]))`
+  const node = [process.execPath, '--no-warnings', '--input-type=module', '-e', program]
+  const { stdout } = await promisify(execFile)(command, [...args, ...node], { cwd: '/' })
+  return JSON.parse(stdout)
+}
+
+describe.skipIf(!isRoot || !isSeenByAll || !isolation.available)('where a sandbox can’t be looked into', () => {
+  it('a process is refused beforehand, and why is said', async () => {
+    const [found, told] = await toldIn('setpriv', '--bounding-set=-sys_ptrace')
+    expect(found).toMatchObject({ available: false, why: expect.stringMatching(/can't be counted here: .* CAP_SYS_PTRACE/) })
+    expect(told).toMatch(/^The script was not run: .*can't be counted here/)
+  })
+
+  it('an ordinary user, whose own processes are never hidden, has the sandbox and its bounds', async () => {
+    const hidden = 'mount -t proc -o hidepid=2 proc /proc && exec setpriv --reuid 12345 --regid 12345 --clear-groups "$@"'
+    const [found, told] = await toldIn('unshare', '--mount', 'sh', '-c', hidden, 'sh')
+    expect(found).toMatchObject({ available: true })
+    expect(told).toBe('The script made more than 16384 files in /tmp and /dev/shm and was stopped.')
+  })
+
+  it('nobody waits for a sandbox that never starts', async () => {
+    // Processes have other numbers there than /proc says.
+    const [found] = await toldIn('unshare', '--pid', '--fork', '--kill-child')
+    expect(found).toMatchObject({ available: false, why: expect.stringContaining('bubblewrap does not work here') })
+  })
+})
+
+it('a watch that sees no files, or no process, tells so', async () => {
+  const gone = 2 ** 22 + 1
+  const told = [process.pid, gone].map(
+    (pid) =>
+      new Promise((tell) => {
+        const watch = watchScratch(Promise.resolve({ pid }), 1 << 20, tell)
+        onTestFinished(() => watch[Symbol.dispose]())
+      }),
+  )
+  expect(await Promise.all(told)).toEqual(Array(2).fill('The script was stopped: the files it makes can not be counted here.'))
 })
 
 it('a process is refused where there is no filter for the machine, and why is said', async () => {

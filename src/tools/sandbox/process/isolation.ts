@@ -2,9 +2,11 @@ import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
 import { accessSync, constants, lstatSync, readlinkSync, statSync } from 'node:fs'
 import { delimiter, dirname, resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
+import { setTimeout as wait } from 'node:timers/promises'
 import { messageOf } from '../../../core/errors.ts'
 import { Cgroup, cgroupSettings, findDelegatedCgroup } from './cgroup.ts'
 import { FolderCopy } from './folder-copy.ts'
+import { countScratch } from './scratch-watch.ts'
 import { isFiltered, seccompFilter } from './seccomp-filter.ts'
 
 /** Whether processes can be shut in on this machine, and with what. */
@@ -82,27 +84,41 @@ async function probe(): Promise<Isolation> {
   }
   const view = { folder: dirname(bwrap), scratchBytes: mebibyte }
   const limits = { memoryBytes: 256 * mebibyte, processes: 32, seconds: 10, scratchBytes: mebibyte }
-  const tryIn = (parent: string | undefined) => whyItFails(() => startIn(parent)(['/bin/sh', '-c', 'exit 0'], view, limits))
+  const tryIn = (parent: string | undefined) => whyItFails(() => startIn(parent)(['/bin/sh', '-c', 'read -r _; exit 0'], view, limits))
   const parent = findDelegatedCgroup()
   if (parent !== undefined && (await tryIn(parent)) === undefined) return { available: true, find, start: startIn(parent) }
   const problem = await tryIn(undefined)
   if (problem === undefined) return { available: true, find, start: startIn(undefined) }
-  return {
-    available: false,
-    why: `bubblewrap does not work here (${problem}); it needs version 0.8, user namespaces and seccomp, which a container may have to be allowed`,
-  }
+  const why =
+    problem === notCounted
+      ? notCounted
+      : `bubblewrap does not work here (${problem}); it needs version 0.8, user namespaces and seccomp, which a container may have to be allowed`
+  return { available: false, why }
 }
 
-/** What it says when it can't start a program; undefined if it can. */
+const notCounted =
+  "the files a script makes in memory can't be counted here: this process may not look into the sandbox through `/proc`, as root without " +
+  'CAP_SYS_PTRACE may not; start it as an ordinary user'
+
+/** What keeps a program from being started, or its files from being counted; undefined: nothing does. The program ends when its input does. */
 async function whyItFails(start: () => ShutIn): Promise<string | undefined> {
   try {
-    const { child, cgroup } = start()
-    const timer = setTimeout(() => child.kill('SIGKILL'), probeMs)
+    const { child, cgroup, first } = start()
+    const stop = () => {
+      // What it has started may hold its pipes.
+      killGroup(child)
+      for (const stream of child.stdio) stream?.destroy()
+    }
+    const timer = setTimeout(stop, probeMs)
     try {
-      child.stdin?.end()
       child.stdout?.resume()
-      const [said, code] = await Promise.all([child.stderr === null ? '' : text(child.stderr), exitCode(child)])
-      return code === 0 ? undefined : said.trim().split('\n')[0] || `it ended with ${code ?? 'a signal'}`
+      const [said, code, isCounted] = await Promise.all([
+        child.stderr === null ? '' : text(child.stderr).catch(() => ''),
+        exitCode(child),
+        first.then((known) => isWatchable(known, child)).finally(() => child.stdin?.end()),
+      ])
+      if (code === 0) return isCounted ? undefined : notCounted
+      return said.trim().split('\n')[0] || `it ended with ${code ?? 'a signal'}`
     } finally {
       clearTimeout(timer)
       await cgroup?.close()
@@ -110,6 +126,15 @@ async function whyItFails(start: () => ShutIn): Promise<string | undefined> {
   } catch (error) {
     return messageOf(error).split('\n')[0]
   }
+}
+
+/** Whether the files of the sandbox that is tried can be counted, once it has been made. */
+async function isWatchable(first: FirstProcess | undefined, child: ChildProcess): Promise<boolean> {
+  for (let tries = 0; first !== undefined && tries < 60 && child.exitCode === null && child.signalCode === null; tries++) {
+    if ((await countScratch(first.pid, mebibyte)) !== undefined) return true
+    await wait(50)
+  }
+  return false
 }
 
 function exitCode(child: ChildProcess): Promise<number | null> {
@@ -168,6 +193,22 @@ export function endSandbox({ pid, namespace }: FirstProcess): void {
     if (readlinkSync(`/proc/${pid}/ns/pid`) === `pid:[${namespace}]`) process.kill(pid, 'SIGKILL')
   } catch {
     // It has gone, and its number may be another's.
+  }
+}
+
+/** Ends a process and all it started, but for what has left its group. */
+export function killGroup(child: ChildProcess): void {
+  const { pid } = child
+  if (pid === undefined) return
+  if (process.platform === 'win32') {
+    child.kill('SIGKILL')
+    return
+  }
+  try {
+    process.kill(-pid, 'SIGKILL')
+  } catch (error) {
+    // All of it has gone already.
+    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error
   }
 }
 

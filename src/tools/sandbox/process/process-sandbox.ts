@@ -1,11 +1,11 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ToolloopError } from '../../../core/errors.ts'
 import type { Runtime, SandboxLimits, ScriptEnd, ScriptRun, ScriptSandbox } from '../sandbox.ts'
 import { FolderCopy } from './folder-copy.ts'
 import { isOpenToAll, refuseWaysOut } from './host-folders.ts'
-import { endSandbox, findIsolation, findProgram, type Isolation, identity, inside, type ShutIn } from './isolation.ts'
+import { endSandbox, findIsolation, findProgram, type Isolation, identity, inside, killGroup, type ShutIn } from './isolation.ts'
 import { watchScratch } from './scratch-watch.ts'
 
 export interface ProcessSandboxOptions {
@@ -221,21 +221,6 @@ function collect(stream: NodeJS.ReadableStream | null, most: number, tooMuch: ()
     else chunks.push(chunk)
   })
   return () => Buffer.concat(chunks).toString('utf8')
-}
-
-function killGroup(child: ChildProcess): void {
-  const { pid } = child
-  if (pid === undefined) return
-  if (process.platform === 'win32') {
-    child.kill('SIGKILL')
-    return
-  }
-  try {
-    process.kill(-pid, 'SIGKILL')
-  } catch (error) {
-    // All of it has gone already.
-    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error
-  }
 }
 
 /** The last of what it printed: there the reason stands. */
