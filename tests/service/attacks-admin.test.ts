@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { describe, expect, it } from 'vitest'
 import { Guesses } from '../../src/service/http/guesses.ts'
 import { createService } from '../../src/service/index.ts'
@@ -50,11 +51,14 @@ describe('what an admin’s token can’t reach', () => {
       ['/mcp/servers/search', { ...others, mcp }],
       ['/instructions', { ...others, instructions: `\${DATABASE_URL}` }],
       ['/models/a', { ...others, models: { a: { provider: 'inhouse', model: 'm', baseURL: 'http://127.0.0.1:9/v1' } } }],
-      ['/service', { ...others, service: { ...known.service, auth: { tokens: [{ name: 'a', roles: ['admin'], env: 'DATABASE_URL' }] } } }],
+      [
+        '/service/auth/tokens /service',
+        { ...others, service: { ...known.service, auth: { tokens: [{ name: 'a', roles: ['admin'], env: 'DATABASE_URL' }] } } },
+      ],
     ] as const) {
       const refused = await ask('/admin/api/config', put(config))
       const { error } = await json(refused)
-      expect([path, refused.status, error.problems.map((problem) => problem.path)]).toEqual([path, 422, [path]])
+      expect([path, refused.status, error.problems.map((problem) => problem.path).join(' ')]).toEqual([path, 422, path])
       expect(JSON.stringify(error)).not.toContain('hunter22')
     }
     expect(provider.requests).toEqual([])
@@ -97,28 +101,94 @@ describe('what an admin’s token can’t reach', () => {
     expect((await ask('/admin/api/config', put({ ...known, model: 'named', instructions: 'be kind' }))).status).toBe(200)
   })
 
+  const search = { url: 'http://127.0.0.1:9/mcp', optional: true, tools: ['find', 'drop'], approval: ['drop'] }
+  const base = {
+    tools: { builtin: ['calculate', 'read_file'], approval: ['calculate'] },
+    mcp: { allowed: { search__find: `sha256:${'0'.repeat(64)}` }, servers: { search } },
+    service: {
+      hosts: ['a.example', 'b.example'],
+      origins: ['https://a.example'],
+      variables: ['LISTED_API_KEY'],
+      auth: { tokens: ['a', 'b'].map((name) => ({ name, roles: ['run'], env: `${name.toUpperCase()}_TOKEN` })) },
+    },
+  }
+  const withSearch = (changed: object) => ({ mcp: { ...base.mcp, servers: { search: { ...search, ...changed } } } })
+  const inService = (changed: object) => ({ service: { ...base.service, ...changed } })
+  const inTools = (changed: object) => ({ tools: { ...base.tools, ...changed } })
+  const tokenOf = (name: string, roles: string[]) => ({ name, roles, hash: `sha256:${'0'.repeat(64)}` })
+
   it.each([
-    ['/tools/builtin', { tools: { approval: ['calculate'], builtin: true } }],
-    ['/tools/builtin', { tools: { builtin: ['calculate', 'read_file'], approval: ['calculate'] } }],
-    ['/tools/workspace', { tools: { approval: ['calculate'], builtin: ['calculate'], workspace: '/' } }],
+    // What is opened.
+    ['/tools/builtin', inTools({ builtin: true })],
+    ['/tools/builtin', inTools({ builtin: ['calculate', 'read_file', 'list_files'] })],
+    ['/tools/workspace', inTools({ workspace: '/' })],
     ['/skills', { skills: { paths: ['/'] } }],
-    ['/mcp', { mcp: { servers: { a: { command: 'sh' } } } }],
-    ['/service/keepRuns/folder', { service: { keepRuns: { folder: '/tmp/x' } } }],
-    ['/service/variables', { service: { variables: ['DATABASE_URL'] } }],
+    ['/service/keepRuns/folder', inService({ keepRuns: { folder: '/tmp/x' } })],
+    ['/mcp/servers/a', { mcp: { ...base.mcp, servers: { search, a: { command: 'sh' } } } }],
+    ['/mcp/servers/a', { mcp: { ...base.mcp, servers: { search, a: { url: 'http://127.0.0.1:9/mcp', optional: true } } } }],
+    ['/mcp/servers/search', withSearch({ url: 'http://127.0.0.1:9/other' })],
+    ['/mcp/servers/search', withSearch({ headers: { 'x-to': 'elsewhere' } })],
+    ['/mcp/servers/search', withSearch({ tools: ['find', 'drop', 'pay'] })],
+    ['/mcp/servers/search', withSearch({ tools: undefined })],
+    ['/mcp/servers/search', withSearch({ command: 'sh', url: undefined })],
+    // Who is asked.
+    ['/mcp/servers/search', withSearch({ approval: false })],
+    ['/mcp/servers/search', withSearch({ approval: [] })],
+    ['/mcp/servers/search', withSearch({ approval: undefined })],
+    ['/mcp/servers/search', withSearch({ trustAnnotations: true })],
+    ['/mcp/servers/search', withSearch({ effects: { drop: 'read' } })],
+    ['/mcp/servers/search', withSearch({ prefix: '' })],
+    ['/mcp/unknownTools', { mcp: { ...base.mcp, unknownTools: 'ask' } }],
+    ['/mcp/unknownTools', { mcp: { allowed: base.mcp.allowed, unknownTools: 'ask' } }],
+    ['/mcp/allowed', { mcp: { servers: base.mcp.servers } }],
+    ['/mcp/allowed', { mcp: { ...base.mcp, allowed: {} } }],
+    ['/tools/approval', inTools({ approval: [] })],
+    // Who is let in, and what is logged of it.
+    ['/service/auth/tokens', inService({ auth: { tokens: [...base.service.auth.tokens, tokenOf('c', ['admin'])] } })],
+    ['/service/auth/tokens', inService({ auth: { tokens: [tokenOf('a', ['run'])] } })],
+    ['/service/host', inService({ host: '0.0.0.0' })],
+    ['/service/hosts', inService({ hosts: ['*'] })],
+    ['/service/origins', inService({ origins: ['https://evil.example'] })],
+    ['/service/trustedProxies', inService({ trustedProxies: ['127.0.0.1'] })],
+    ['/logging/level', { logging: { level: 'silent' } }],
+    // What may be sent, and what is held against a model's words.
+    ['/service/variables', inService({ variables: ['LISTED_API_KEY', 'DATABASE_URL'] })],
     ['/providers/*/sdkEnvironment', { providers: { google: { sdkEnvironment: true } } }],
-    ['/tools/approval', { tools: { builtin: ['calculate'], approval: [] } }],
-    ['/service/trustedProxies', { service: { trustedProxies: ['127.0.0.1'] } }],
     ['/providers/*/quirks/toolCallId', { providers: { openai: { quirks } } }],
     ['/providers/*/models/*/quirks/toolCallId', { providers: { openai: { models: [{ match: '.', quirks }] } } }],
     ['/model/quirks/toolCallId', { model: { provider: 'openai', model: 'm', quirks } }],
     ['/models/*/quirks/toolCallId', { models: { a: { provider: 'openai', model: 'm', quirks } } }],
-  ])('what opens files, names programs or says what may be changed is changed in the file alone: %s', async (path, config) => {
-    const { file } = await configFile('tools: { builtin: [calculate], approval: [calculate] }\n')
+  ])('what opens something, lets somebody in or asks nobody is changed in the file alone: %s', async (path, config) => {
+    const { file } = await configFile(JSON.stringify(base))
     const { ask } = await startService({ configFile: file, env })
-    const tools = { builtin: ['calculate'], approval: ['calculate'] }
-    const refused = await ask('/admin/api/config', put({ tools, ...config }))
-    expect([refused.status, (await json(refused)).error.problems]).toEqual([422, [{ path, message: 'can be changed in the file alone' }]])
-    expect((await ask('/admin/api/config', put({ tools: { ...tools, builtin: ['calculate', 'fetch_url'] } }))).status).toBe(200)
+    const refused = await ask('/admin/api/config', put({ ...base, ...config }))
+    const { error } = await json(refused)
+    expect([refused.status, error.problems]).toEqual([
+      422,
+      [{ path, message: expect.stringContaining('can be changed in the file alone') }],
+    ])
+    expect(JSON.parse(await readFile(file, 'utf8'))).toEqual(base)
+  })
+
+  it.each([
+    ['a server', { mcp: { ...base.mcp, servers: {} } }],
+    ['all servers', { mcp: undefined }],
+    ['a tool of a server', withSearch({ tools: ['find'] })],
+    ['a file tool', inTools({ builtin: ['calculate'] })],
+    ['a token', inService({ auth: { tokens: base.service.auth.tokens.slice(1) } })],
+    ['a host, an origin and a variable', inService({ hosts: ['a.example'], origins: [], variables: [] })],
+    ['what is not asked about', { ...withSearch({ approval: true }), ...inTools({ approval: ['calculate', 'read_file'] }) }],
+  ])('what is open can be taken away over the API, and not be put back: %s', async (_, config) => {
+    const { file } = await configFile(JSON.stringify(base))
+    const { ask } = await startService({ configFile: file, env })
+    const less = { ...base, ...config }
+    expect((await ask('/admin/api/config', put(less))).status).toBe(200)
+    expect(await json(ask('/admin/api/config'))).toMatchObject({
+      config: JSON.parse(JSON.stringify(less)),
+      fileOnly: expect.arrayContaining(['/mcp']),
+    })
+    expect((await ask('/admin/api/config', put(base))).status).toBe(422)
+    expect((await ask('/admin/api/config', put({ ...less, model: 'demo', limits: { tokens: 9 } }))).status).toBe(200)
   })
 
   it('patterns that take for ever are refused, and keep nobody waiting', async () => {

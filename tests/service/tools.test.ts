@@ -84,7 +84,7 @@ describe('tools of the configuration', () => {
         headers: { 'content-type': 'application/json', 'if-match': '*' },
       })
     const refused = await put({ mcp: { servers: { x: { command: 'touch', args: ['/tmp/owned'] } } } })
-    expect([refused.status, (await json(refused)).error.param]).toEqual([422, '/mcp'])
+    expect([refused.status, (await json(refused)).error.param]).toEqual([422, '/mcp/servers/x'])
     const root = await put({ tools: { builtin: ['read_file'], workspace: '/' } })
     expect([root.status, (await json(root)).error.message]).toEqual([
       422,

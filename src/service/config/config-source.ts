@@ -8,9 +8,10 @@ import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts
 import { HttpProblem, type Problem, pointerTo } from '../http/problem.ts'
 import type { Sender } from '../routes/route.ts'
 import { readAtStart } from '../service-limits.ts'
-import { type Config, fileOnlyFields, type PreparedConfig } from './config.ts'
+import type { Config, PreparedConfig } from './config.ts'
 import { etagOf, readConfigText } from './config-file.ts'
 import { editDocument } from './edit-document.ts'
+import { fileOnlyPaths, fileOnlyProblems } from './file-only.ts'
 import { findInlineSecrets, redactFile } from './inline-secrets.ts'
 import { interpolate } from './interpolate.ts'
 import { overlaid, unlistedVariables } from './named-variables.ts'
@@ -39,6 +40,8 @@ export interface ShownConfig {
   text: string
   /** What the text says, where it can be read. */
   config: Json
+  /** What can be changed in the file alone, by JSON Pointers in which `*` stands for any key. */
+  fileOnly: readonly string[]
 }
 
 /** Someone's change: the whole configuration, or the whole text of the file. */
@@ -143,7 +146,7 @@ export class ConfigSource {
       ({ raw }) => raw,
       () => null,
     )
-    return { etag: etagOf(text), text: redactFile(text ?? ''), config }
+    return { etag: etagOf(text), text: redactFile(text ?? ''), config, fileOnly: fileOnlyPaths }
   }
 
   /**
@@ -276,10 +279,8 @@ export class ConfigSource {
 
   /** Throws a `ConfigError` for what a change that comes over the network must not contain. */
   #checkChange(config: Config, raw: Json): void {
-    const known = fileOnlyFields(this.#config)
-    const changed = Object.entries(fileOnlyFields(config)).filter(([path, value]) => value !== known[path])
-    const message = 'can be changed in the file alone'
-    const problems = [...changed.map(([path]) => ({ path, message })), ...this.#unlisted(isJsonObject(raw) ? raw : {})]
+    const wanted = { config, raw: isJsonObject(raw) ? raw : {} }
+    const problems = [...fileOnlyProblems(wanted, { config: this.#config, raw: this.#raw }), ...this.#unlisted(wanted.raw)]
     if (problems.length > 0) throw new ConfigError(this.#shownName, problems)
   }
 

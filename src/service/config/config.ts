@@ -1,4 +1,3 @@
-import type { Json, JsonObject } from '../../core/messages.ts'
 import type { Providers } from '../../models/presets.ts'
 import type { ModelSettings } from '../../models/settings.ts'
 import type { McpServer } from '../../tools/mcp/client/server-config.ts'
@@ -90,50 +89,3 @@ export interface PreparedConfig {
   /** Gives up what was opened for it. */
   discard(): Promise<void>
 }
-
-/**
- * What of a configuration opens files, names programs or folders, or says what may be changed, by the fields' JSON Pointers. It can be changed
- * in the file alone: whoever has an admin's token decides about models and bounds, not about what runs on the machine and what is read there.
- */
-export function fileOnlyFields({
-  model,
-  models = {},
-  skills,
-  mcp,
-  tools,
-  service,
-  providers = {},
-}: Config): Readonly<Record<string, string>> {
-  const commands = Object.entries(mcp?.servers ?? {}).filter(([, server]) => 'command' in server)
-  const { builtin = [] } = tools ?? {}
-  const sections = Object.entries(providers)
-  const ofModels = sections.flatMap(([name, section]) => (section.models ?? []).map((one) => [name, one] as const))
-  const fields = {
-    '/skills': skills,
-    '/mcp': commands,
-    '/tools/builtin': fileTools.filter((name) => builtin === true || (Array.isArray(builtin) && builtin.includes(name))),
-    '/tools/workspace': tools?.workspace ?? '.',
-    '/tools/approval': tools?.approval ?? [],
-    '/service/keepRuns/folder': service?.keepRuns?.folder,
-    '/service/variables': service?.variables,
-    '/service/trustedProxies': service?.trustedProxies,
-    // An SDK that looks around finds credentials in variables and files.
-    '/providers/*/sdkEnvironment': sections.flatMap(([name, { sdkEnvironment }]) => (sdkEnvironment ? [name] : [])),
-    // Held against what a model writes.
-    '/model/quirks/toolCallId': callIdRules([['', model]]),
-    '/models/*/quirks/toolCallId': callIdRules(Object.entries(models)),
-    '/providers/*/quirks/toolCallId': callIdRules(sections),
-    '/providers/*/models/*/quirks/toolCallId': callIdRules(ofModels),
-  }
-  return Object.fromEntries(Object.entries(fields).map(([path, value]) => [path, JSON.stringify(value) ?? '']))
-}
-
-/** Of things that may have quirks, by name, the rules for call ids: regular expressions. */
-function callIdRules(named: readonly (readonly [string, string | { quirks?: JsonObject } | undefined])[]): Json {
-  return named.flatMap(([name, one]) => {
-    const rule = typeof one === 'object' ? one.quirks?.toolCallId : undefined
-    return rule === undefined ? [] : [[name, rule]]
-  })
-}
-
-const fileTools = ['list_files', 'read_file', 'search_files']

@@ -19,7 +19,8 @@ export function unlistedVariables(wanted: JsonObject, known: JsonObject, listed:
       problems.push({ path, message: `must not name the variable ${name}: \`service.variables\` in the file doesn't list it` })
     }
   }
-  const { providers: _, model, models = {}, mcp = {}, ...others } = wanted
+  // Servers of tools are changed in the file alone.
+  const { providers: _, model, models = {}, mcp: __, ...others } = wanted
   const [providers, knownProviders] = [objectAt(wanted, 'providers'), objectAt(known, 'providers')]
   const knownModels = [known.model, ...Object.values(objectAt(known, 'models'))]
   /** The same model at the same provider: what it sends goes where it went. */
@@ -40,12 +41,11 @@ export function unlistedVariables(wanted: JsonObject, known: JsonObject, listed:
     if (isJsonObject(settings) && named(settings.provider ?? '').length > 0)
       problems.push({ path: `${path}/provider`, message: 'must name a provider without variables' })
   }
-  const servers = objectAt(objectAt(known, 'mcp'), 'servers')
-  for (const [name, server] of entriesOf(isJsonObject(mcp) ? (mcp.servers ?? {}) : {})) {
-    if (!isDeepStrictEqual(server, servers[name])) check(pointerTo('/mcp/servers', name), named(server))
+  for (const [name, section] of Object.entries(others)) {
+    const before = named(known[name] ?? {})
+    const added = named(section).filter((variable) => !before.includes(variable))
+    check(pointerTo('', name), added)
   }
-  for (const [name, section] of Object.entries(others))
-    if (!isDeepStrictEqual(section, known[name])) check(pointerTo('', name), named(section))
   return problems
 }
 

@@ -289,6 +289,11 @@ export const configSchemaOfResponse: JsonSchema = object({
   etag: text,
   text,
   config: { type: ['object', 'null'] },
+  fileOnly: {
+    type: 'array',
+    items: text,
+    description: 'What can be changed in the file alone, as JSON Pointers in which `*` stands for any key.',
+  },
   state: configStateSchema,
 })
 export const configChangeSchema: JsonSchema = {

@@ -3,7 +3,7 @@ import { ownVersion } from '../../core/own-package.ts'
 import { describeProviders } from '../agents/describe-providers.ts'
 import type { FoundSkills } from '../agents/open-tools.ts'
 import { testProvider } from '../agents/test-provider.ts'
-import type { ConfigChange } from '../config/config-source.ts'
+import type { ConfigChange, ShownConfig } from '../config/config-source.ts'
 import { configSchema } from '../config/parse-config.ts'
 import { HttpProblem } from '../http/problem.ts'
 import {
@@ -156,6 +156,6 @@ async function changeConfig({ request, body, sender }: Call, parts: ServiceParts
   return shown(await parts.config.change(body as ConfigChange, etag, sender), parts)
 }
 
-function shown({ etag, text, config }: { etag: string; text: string; config: unknown }, parts: ServiceParts): Response {
-  return Response.json({ etag, text, config, state: parts.config.state }, { headers: { etag } })
+function shown(config: ShownConfig, parts: ServiceParts): Response {
+  return Response.json({ ...config, state: parts.config.state }, { headers: { etag: config.etag } })
 }

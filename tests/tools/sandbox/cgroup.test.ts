@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { accessSync, constants } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { describe, expect, it } from 'vitest'
 import { Cgroup, cgroupSettings, findDelegatedCgroup } from '../../../src/tools/sandbox/process/cgroup.ts'
 import { tempFolder } from '../../cli/temp-folder.ts'
@@ -33,6 +34,26 @@ describe('a control group for scripts', () => {
 
   it('is bounded in memory and processes', async () => {
     expect(cgroupSettings({ memoryBytes: 1 << 28, processes: 32 })).toMatchObject({ 'memory.max': '1073741824', 'pids.max': '40' })
+  })
+
+  const delegated = findDelegatedCgroup()
+  it.skipIf(delegated === undefined)('lets its processes have no more memory and no more processes than it says', async () => {
+    const run = async (script: string) => {
+      const cgroup = new Cgroup(String(delegated), cgroupSettings({ memoryBytes: 4 << 20, processes: 4 }))
+      const child = spawn('sh', ['-c', `read go; ${script}`], { detached: true })
+      cgroup.add(Number(child.pid))
+      child.stdin.end('go\n')
+      const [said] = await Promise.all([text(child.stderr), once(child, 'close')])
+      try {
+        return [child.exitCode, child.signalCode, said]
+      } finally {
+        await cgroup.close()
+      }
+    }
+    expect(await run('exit 0')).toEqual([0, null, ''])
+    expect(await run('head -c 64m /dev/zero | tail -c 60m')).toEqual([null, 'SIGKILL', ''])
+    const [, , said] = await run('for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do sleep 0.2 >&2 & done; wait')
+    expect(said).toMatch(/fork/)
   })
 
   it.skipIf(mounted === undefined)(

@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest'
 import { type SandboxOptions, SkillsSandboxExecutor } from '../../../src/tools/sandbox/executor.ts'
+import { findDelegatedCgroup } from '../../../src/tools/sandbox/process/cgroup.ts'
 import { deniedCalls } from '../../../src/tools/sandbox/process/denied-calls.ts'
 import { isOpenToAll } from '../../../src/tools/sandbox/process/host-folders.ts'
 import { findIsolation, findProgram, inside } from '../../../src/tools/sandbox/process/isolation.ts'
@@ -229,6 +230,27 @@ except OSError as error: print(errno.errorcode[error.errno])`
       'The script made more than 16384 files in /tmp and /dev/shm and was stopped.',
     ])
   })
+
+  it.skipIf(!hasPython || findDelegatedCgroup() === undefined)(
+    'has so much memory in all, with its files, where groups may be made',
+    async () => {
+      const source = `import os, sys, time
+for _ in range(int(sys.argv[1])):
+  if os.fork() == 0: held = bytearray(40 << 20); time.sleep(3); os._exit(0)
+with open('/dev/shm/a', 'wb') as file: file.write(bytes(int(sys.argv[2]) << 20))
+while True:
+  try: os.wait()
+  except ChildProcessError: break
+print('fitted')`
+      const limits = { memoryBytes: 64 << 20 }
+      expect(await runScript('a.py', source, { limits }, ['3', '30'])).toBe('fitted\n')
+      for (const [children, megabytes] of [
+        ['7', '1'],
+        ['5', '62'],
+      ] as const)
+        await expect(runScript('a.py', source, { limits }, [children, megabytes])).rejects.toThrow('was ended by the system')
+    },
+  )
 
   it('is not told where the program of this process lies, unless that runs it', async () => {
     const mounts = await runScript('a.sh', 'cat /proc/self/mountinfo')

@@ -1,0 +1,129 @@
+import { isDeepStrictEqual } from 'node:util'
+import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
+import { type Problem, pointerTo } from '../http/problem.ts'
+import type { Config } from './config.ts'
+
+/** What was parsed of a configuration, and how it is written. */
+interface ReadConfig {
+  config: Config
+  raw: JsonObject
+}
+
+/** What can be changed in the file alone, by JSON Pointers in which `*` stands for any key. */
+export const fileOnlyPaths: readonly string[] = [
+  '/skills',
+  '/mcp',
+  '/tools/builtin',
+  '/tools/workspace',
+  '/tools/approval',
+  '/service/host',
+  '/service/hosts',
+  '/service/origins',
+  '/service/auth/tokens',
+  '/service/variables',
+  '/service/trustedProxies',
+  '/service/keepRuns/folder',
+  '/logging/level',
+  '/providers/*/sdkEnvironment',
+  '/model/quirks/toolCallId',
+  '/models/*/quirks/toolCallId',
+  '/providers/*/quirks/toolCallId',
+  '/providers/*/models/*/quirks/toolCallId',
+]
+
+const fileTools = ['list_files', 'read_file', 'search_files']
+const inFile = 'can be changed in the file alone'
+
+/**
+ * What is wrong with a change that comes over the network. Whoever has an admin's token decides about models and bounds, not about what runs on
+ * the machine, what is read there, whose tools are called, who is asked, who is let in, and what is logged. Of that it can only be made less.
+ */
+export function fileOnlyProblems(wanted: ReadConfig, known: ReadConfig): Problem[] {
+  const [newLists, oldLists] = [openedBy(wanted.config), openedBy(known.config)]
+  const added = Object.keys(newLists).filter((path) => !isPartOf(newLists[path], oldLists[path]))
+  const [newFields, oldFields] = [fixedIn(wanted.config), fixedIn(known.config)]
+  const changed = Object.keys(newFields).filter((path) => !isDeepStrictEqual(newFields[path], oldFields[path]))
+  // What needs an approval goes on needing it.
+  const fewer = isPartOf(known.config.tools?.approval, wanted.config.tools?.approval) ? [] : ['/tools/approval']
+  return [
+    ...[...added, ...changed, ...fewer].map((path) => ({ path, message: inFile })),
+    ...(wanted.raw.mcp === undefined ? [] : mcpProblems(objectAt(wanted.raw, 'mcp'), objectAt(known.raw, 'mcp'))),
+  ]
+}
+
+/** Each entry lets somebody in, or something be opened; entries may be taken away over the network. */
+function openedBy({ skills, tools = {}, service = {}, providers = {} }: Config): Readonly<Record<string, readonly unknown[]>> {
+  const { builtin = [] } = tools
+  return {
+    '/skills': skills === undefined ? [] : [skills],
+    '/tools/builtin': fileTools.filter((name) => builtin === true || (Array.isArray(builtin) && builtin.includes(name))),
+    '/service/hosts': service.hosts ?? [],
+    '/service/origins': service.origins ?? [],
+    '/service/auth/tokens': service.auth?.tokens ?? [],
+    '/service/variables': service.variables ?? [],
+    // An SDK that looks around finds credentials in variables and files.
+    '/providers/*/sdkEnvironment': Object.entries(providers).flatMap(([name, { sdkEnvironment }]) => (sdkEnvironment ? [name] : [])),
+  }
+}
+
+function fixedIn({ model, models = {}, tools, service, logging, providers = {} }: Config): Readonly<Record<string, unknown>> {
+  const sections = Object.entries(providers)
+  const ofModels = sections.flatMap(([name, section]) => (section.models ?? []).map((one) => [name, one] as const))
+  return {
+    '/tools/workspace': tools?.workspace ?? '.',
+    '/service/host': service?.host ?? '127.0.0.1',
+    '/service/trustedProxies': service?.trustedProxies ?? [],
+    '/service/keepRuns/folder': service?.keepRuns?.folder,
+    '/logging/level': logging?.level ?? 'info',
+    // Held against what a model writes.
+    '/model/quirks/toolCallId': callIdRules([['', model]]),
+    '/models/*/quirks/toolCallId': callIdRules(Object.entries(models)),
+    '/providers/*/quirks/toolCallId': callIdRules(sections),
+    '/providers/*/models/*/quirks/toolCallId': callIdRules(ofModels),
+  }
+}
+
+/** A server may be left out, lose tools, or ask for an approval of all calls. Compared as it is written: its variables stay in their place. */
+function mcpProblems(wanted: JsonObject, known: JsonObject): Problem[] {
+  const knownServers = objectAt(known, 'servers')
+  const servers = Object.entries(objectAt(wanted, 'servers')).filter(([name, server]) => !isNarrowed(server, knownServers[name]))
+  const others = [...new Set([...Object.keys(wanted), ...Object.keys(known)])].filter((name) => name !== 'servers')
+  const changed = others.filter((name) => !isDeepStrictEqual(wanted[name], known[name]))
+  return [
+    ...changed.map((name) => ({ path: pointerTo('/mcp', name), message: inFile })),
+    ...servers.map(([name]) => ({
+      path: pointerTo('/mcp/servers', name),
+      message: `${inFile}; over the API it can be left out, lose \`tools\`, or get \`approval: true\``,
+    })),
+  ]
+}
+
+function isNarrowed(wanted: Json, known: Json | undefined): boolean {
+  if (!isJsonObject(wanted) || !isJsonObject(known)) return false
+  const { tools, approval, ...server } = wanted
+  const { tools: knownTools, approval: knownApproval, ...knownServer } = known
+  const losesTools =
+    Array.isArray(tools) && (knownTools === undefined ? !JSON.stringify(tools).includes('${') : isPartOf(tools, knownTools))
+  return (
+    isDeepStrictEqual(server, knownServer) &&
+    (losesTools || isDeepStrictEqual(tools, knownTools)) &&
+    (approval === true || isDeepStrictEqual(approval, knownApproval))
+  )
+}
+
+function isPartOf(part: unknown = [], whole: unknown = []): boolean {
+  return Array.isArray(part) && Array.isArray(whole) && part.every((entry) => whole.some((one) => isDeepStrictEqual(one, entry)))
+}
+
+function objectAt(value: JsonObject, key: string): JsonObject {
+  const found = value[key]
+  return isJsonObject(found) ? found : {}
+}
+
+/** Of things that may have quirks, by name, the rules for call ids: regular expressions. */
+function callIdRules(named: readonly (readonly [string, string | { quirks?: JsonObject } | undefined])[]): Json {
+  return named.flatMap(([name, one]) => {
+    const rule = typeof one === 'object' ? one.quirks?.toolCallId : undefined
+    return rule === undefined ? [] : [[name, rule]]
+  })
+}
