@@ -109,6 +109,15 @@ export async function allFrames(response: Response): Promise<SseFrame[]> {
   return frames
 }
 
+interface Pending {
+  toolCallId: string
+  fingerprint: string
+  args: Record<string, unknown>
+  hidden?: string[]
+  /** Of an agent inside a call. */
+  about: { pending: [Pending] }
+}
+
 /** What any of the service's answers may have; a test looks at what it is about. */
 export interface Answer {
   id: string
@@ -119,7 +128,7 @@ export interface Answer {
   config: Record<string, unknown>
   state: ConfigState
   models: { name: string; provider: string }[]
-  pending: [{ toolCallId: string; fingerprint: string; runId: string }]
+  pending: [Pending & { runId: string }]
   events: { first: number; last: number }
   result: { messages: { role: string }[]; toolCalls: { outcome: string }[]; state?: unknown }
   data: [Answer]

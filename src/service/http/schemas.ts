@@ -51,6 +51,7 @@ const pending: JsonSchema = object(
     args: anyObject,
     fingerprint: text,
     place: text,
+    hidden: { type: 'array', items: text, description: 'What of it is hidden, as JSON Pointers into it. Absent: nothing is.' },
   },
   ['kind', 'toolCallId', 'tool', 'args', 'fingerprint'],
 )
@@ -132,6 +133,10 @@ export const decisionsSchema: JsonSchema = {
             result: {},
             isError: { type: 'boolean' },
             answer: {},
+            acknowledgeHidden: {
+              type: 'boolean',
+              description: 'Approves arguments of which a part is hidden, as they are. Without it such an approval is refused.',
+            },
           },
           ['toolCallId', 'fingerprint'],
         ),

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import type { Decision } from '../../agent/decisions/decisions.ts'
 import type { RunInput, RunLimits, RunOptions } from '../../agent/types.ts'
 import type { ChatMessage } from '../../core/messages.ts'
 import { type ClientTool, toClientTools } from '../agents/client-tools.ts'
+import { checkDecisions, type GivenDecision } from '../hidden-arguments.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { decisionsSchema, runListSchema, runSchema, startRunSchema, steeringSchema } from '../http/schemas.ts'
 import { respondWithText } from '../http/text-response.ts'
@@ -233,13 +233,14 @@ async function steer(run: ServiceRun, call: Call, parts: ServiceParts): Promise<
 }
 
 async function decide(run: ServiceRun, call: Call, parts: ServiceParts): Promise<Response> {
-  const { decisions } = call.body as { decisions: Decision[] }
-  const { waitsFor = [] } = run.outcome ?? {}
-  const unknown = decisions.findIndex(
+  const { decisions: given } = call.body as { decisions: GivenDecision[] }
+  const { waitsFor = [], summary } = run.outcome ?? {}
+  const unknown = given.findIndex(
     ({ toolCallId, fingerprint }) => !waitsFor.some((item) => item.toolCallId === toolCallId && item.fingerprint === fingerprint),
   )
   if (run.status === 'paused' && unknown >= 0)
     throw new HttpProblem(409, 'not_pending', 'No call waits for this decision', { param: `decisions.${unknown}` })
+  const decisions = checkDecisions(given, summary?.pending ?? [])
   const after = run.log.lastId
   const resume = async () => {
     await parts.runs.resume(run, decisions)

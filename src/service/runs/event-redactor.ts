@@ -13,6 +13,7 @@ import {
 import { SecretTexts } from '../../core/secret-texts.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import { Pauses } from '../../tools/yield-to-event-loop.ts'
+import { hiddenParts } from '../hidden-arguments.ts'
 import { hideSecretValues } from './json-secrets.ts'
 import { StreamedText } from './streamed-text.ts'
 
@@ -134,7 +135,11 @@ export class EventRedactor {
         rawArguments: this.#hideJson(call.tool, call.rawArguments),
         content: this.#cleanContent(call.content, call.tool),
       })),
-      pending: await inTurn(result.pending, (item) => this.#cleanFields(item)),
+      pending: await inTurn(result.pending, (item) => {
+        const shown = this.#cleanFields(item)
+        const hidden = hiddenParts(item, shown)
+        return hidden.length === 0 ? shown : { ...shown, hidden }
+      }),
       steps: result.steps.map((step) => ({ ...step, warnings: step.warnings.map(hide) })),
       ...(result.error === undefined ? {} : { error: { code: result.error.code, message: hide(result.error.message) } }),
     }
