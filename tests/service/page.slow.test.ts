@@ -659,6 +659,29 @@ models:
     ])
   })
 
+  it('what can be changed in the file alone is marked in it, and a change of it is refused with a word why', async () => {
+    const text =
+      'model: demo\nmcp:\n  servers:\n    search:\n      url: http://127.0.0.1:9/mcp\n      optional: true\nlimits:\n  maxIterations: 3\n'
+    const { file } = await configFile(text)
+    const { url } = await startService({ configFile: file })
+    const page = await open(url, { path: '#/config' })
+    const editor = page.getByLabel('The file, as YAML')
+    await expect.poll(() => editor.inputValue(), { timeout: 10_000 }).toBe(text)
+    expect(await page.locator('.line-numbers i').allInnerTexts()).toEqual(
+      ['2', '3', '4', '5', '6'].map((line) => expect.stringContaining(line)),
+    )
+    await see(page, 'Lines with a struck number are read-only here')
+    await editor.fill(text.replace('optional: true', 'optional: true\n      approval: false'))
+    await page.getByRole('button', { name: 'Save' }).click()
+    await see(page, 'Not saved.')
+    await see(page, /\/mcp\/servers\/search can be changed in the file alone; over the API it can be left out/)
+    await page.getByRole('button', { name: 'Line 4' }).click()
+    await editor.fill('model: demo\n')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await see(page, 'Saved. It holds from the next request on.')
+    await page.getByText('Lines with a struck number').waitFor({ state: 'hidden' })
+  })
+
   it('S4-27 a configuration that is not usable is refused with the failing paths, and the state says what is wrong with the file', async () => {
     const { file, write } = await configFile('model: demo\nlimits:\n  maxIterations: 3\n')
     const { url, ask } = await startService({ configFile: file, times: { debounceMs: 5 } })

@@ -237,7 +237,8 @@ except OSError as error: print(errno.errorcode[error.errno])`
       const source = `import os, sys, time
 for _ in range(int(sys.argv[1])):
   if os.fork() == 0: held = bytearray(40 << 20); time.sleep(3); os._exit(0)
-with open('/dev/shm/a', 'wb') as file: file.write(bytes(int(sys.argv[2]) << 20))
+with open('/dev/shm/a', 'wb') as file:
+  for _ in range(int(sys.argv[2])): file.write(bytes(1 << 20))
 while True:
   try: os.wait()
   except ChildProcessError: break

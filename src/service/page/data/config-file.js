@@ -5,6 +5,7 @@ import { ask } from './api.js'
  * @property {string} etag
  * @property {string} text
  * @property {any} config What the text says; null where it can't be read.
+ * @property {string[]} fileOnly JSON Pointers of what can be changed in the file alone; `*` stands for any key.
  * @property {import('../types.js').ConfigState} state
  */
 /** @typedef {(change: (config: any) => void, said: string) => Promise<void>} Save Saves the configuration as `change` makes it. */

@@ -5,19 +5,37 @@
  * @param {string} path
  */
 export function lineOfPath(text, path) {
-  const lines = text.split('\n')
+  return locate(text.split('\n'), path).line
+}
+
+/**
+ * All lines of a value, counted from 0; none where not all of its path is found.
+ * @param {string} text
+ * @param {string} path
+ */
+export function linesOfPath(text, path) {
+  const { line = 0, end } = locate(text.split('\n'), path)
+  return end === undefined ? [] : Array.from({ length: end - line }, (_, at) => line + at)
+}
+
+/**
+ * @param {string[]} lines
+ * @param {string} path
+ * @returns {{ line?: number, end?: number }} `end`: the line behind the value; absent: not all of the path was found.
+ */
+function locate(lines, path) {
   let from = 0
   let to = lines.length
-  let found
+  let line
   for (const part of path.split('/').slice(1)) {
     const name = part.replaceAll('~1', '/').replaceAll('~0', '~')
     const at = findPart(lines, name, from, to)
-    if (at === undefined) return found
-    found = at
+    if (at === undefined) return { line }
+    line = at
     from = at + 1
     to = endOf(lines, at)
   }
-  return found
+  return { line, end: to }
 }
 
 /**

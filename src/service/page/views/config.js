@@ -1,7 +1,7 @@
 import { ApiError, messageOf } from '../data/api.js'
 import { readConfig, writeConfig } from '../data/config-file.js'
 import { moment } from '../data/format.js'
-import { lineOfPath } from '../data/yaml-lines.js'
+import { lineOfPath, linesOfPath } from '../data/yaml-lines.js'
 import { announce } from '../ui/announce.js'
 import { h, newId, replace } from '../ui/dom.js'
 
@@ -32,12 +32,19 @@ export function configView({ live }) {
   })
   const save = h('button', { type: 'submit', className: 'primary', disabled: true }, 'Save')
   const revert = h('button', { type: 'button', className: 'quiet', disabled: true }, 'Discard changes')
+  const note = h(
+    'p',
+    { className: 'hint', hidden: true },
+    'Lines with a struck number are read-only here: what they open, whom they let in and who is asked is decided in the file itself. ',
+    'Here it can only be taken away.',
+  )
   const form = h(
     'form',
     { className: 'config-form' },
     h('label', { for: id }, 'Configuration file, as YAML'),
     problems,
     h('div', { className: 'editor' }, numbers, editor),
+    note,
     h(
       'div',
       { className: 'buttons' },
@@ -65,10 +72,21 @@ export function configView({ live }) {
   let errorAt = live.state?.config.lastError?.at
   /** Lines something is wrong with. @type {Set<number>} */
   let bad = new Set()
+  /** Paths that are read-only here. @type {readonly string[]} */
+  let fileOnly = []
 
   const showLines = () => {
     const lines = editor.value.split('\n').length
-    replace(numbers, ...Array.from({ length: lines }, (_, at) => (bad.has(at) ? h('b', {}, `${at + 1}\n`) : `${at + 1}\n`)))
+    // Where a path stands for several keys the service says so when it is saved.
+    const locked = new Set(fileOnly.flatMap((path) => (path.includes('*') ? [] : linesOfPath(editor.value, path))))
+    replace(
+      numbers,
+      ...Array.from({ length: lines }, (_, at) => {
+        if (bad.has(at)) return h('b', {}, `${at + 1}\n`)
+        return locked.has(at) ? h('i', { title: 'Changed in the file alone' }, `${at + 1}\n`) : `${at + 1}\n`
+      }),
+    )
+    note.hidden = locked.size === 0
     editor.rows = Math.min(Math.max(lines + 1, 12), 26)
     const isChanged = editor.value !== saved
     save.disabled = !isChanged
@@ -79,6 +97,7 @@ export function configView({ live }) {
     reloads = file.state.reloads
     errorAt = file.state.lastError?.at
     etag = file.etag
+    fileOnly = file.fileOnly
     saved = file.text
     editor.value = file.text
     editor.disabled = false
