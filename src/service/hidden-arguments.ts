@@ -11,6 +11,10 @@ export type GivenDecision = Decision & {
 }
 
 const maxPaths = 100
+/** Of one path, in characters. A model chooses the keys: of what has a longer path, what it is in is named. */
+const maxLength = 500
+/** In an error. */
+const maxNamed = 5
 
 /** What of a pending item is not shown, and of those of agents inside it: JSON Pointers into what is shown. At most 100. */
 export function hiddenParts(item: object, shown: object): string[] {
@@ -37,9 +41,18 @@ function* differences(value: unknown, shown: unknown, path: string): Iterable<st
   for (const [at, [key, entry]] of entries.entries()) {
     const [shownKey, shownEntry] = shownEntries[at] ?? ['']
     const inner = pointerTo(path, shownKey)
-    if (key === shownKey) yield* differences(entry, shownEntry, inner)
-    else yield inner
+    const parts = key === shownKey ? differences(entry, shownEntry, inner) : [inner]
+    if (inner.length <= maxLength) yield* parts
+    else if (!isNone(parts)) {
+      yield path
+      return
+    }
   }
+}
+
+function isNone(parts: Iterable<string>): boolean {
+  for (const _ of parts) return false
+  return true
 }
 
 function isHolder(value: unknown): value is object {
@@ -57,7 +70,7 @@ function pendingIn({ about }: JsonObject): readonly Json[] {
  */
 export function checkDecisions(given: readonly GivenDecision[], pending: readonly unknown[]): Decision[] {
   return given.map((decision, at) => {
-    const item = pending.find((one) => isJsonObject(one) && one.toolCallId === decision.toolCallId)
+    const item = pending.find((one) => isAbout(decision as JsonObject, one))
     const hidden = isJsonObject(item) && Array.isArray(item.hidden) ? item.hidden.map(String) : []
     return checkDecision(decision as JsonObject, item, { hidden, path: '', param: `decisions.${at}` }) as Decision
   })
@@ -79,7 +92,7 @@ function checkDecision({ acknowledgeHidden, ...decision }: JsonObject, item: unk
   if (!isJsonObject(answer) || !Array.isArray(answer.decisions)) return decision
   const inner = pendingIn(item)
   const decisions = answer.decisions.map((one, at) => {
-    const index = isJsonObject(one) ? inner.findIndex((each) => isJsonObject(each) && each.toolCallId === one.toolCallId) : -1
+    const index = isJsonObject(one) ? inner.findIndex((each) => isAbout(one, each)) : -1
     const place = { hidden, path: `${path}/about/pending/${index}`, param: `${param}.answer.decisions.${at}` }
     return isJsonObject(one) ? checkDecision(one, inner[index], place) : one
   })
@@ -94,7 +107,7 @@ function checkApproval({ acknowledgeHidden, ...decision }: JsonObject, item: Jso
     // The call's own arguments are meant, not what stands for them.
     if (acknowledgeHidden === true) return approval
     const words =
-      `Part of this call is hidden (${paths.join(', ')}), and was not seen by whoever approves it: give other \`args\`, reject the call, ` +
+      `Part of this call is hidden (${paths.slice(0, maxNamed).join(', ')}), and was not seen by whoever approves it: give other \`args\`, reject the call, ` +
       'or say `acknowledgeHidden: true`'
     throw new HttpProblem(400, 'hidden_arguments', words, { param })
   }
@@ -104,6 +117,10 @@ function checkApproval({ acknowledgeHidden, ...decision }: JsonObject, item: Jso
       throw new HttpProblem(400, 'hidden_arguments', `Expected the value that is hidden at ${one}, got what stands for it`, { param })
   }
   return decision
+}
+
+function isAbout({ toolCallId, fingerprint }: JsonObject, item: unknown): boolean {
+  return isJsonObject(item) && item.toolCallId === toolCallId && item.fingerprint === fingerprint
 }
 
 function valueAt(whole: Json | undefined, pointer: string): Json | undefined {

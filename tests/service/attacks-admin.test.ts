@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { Guesses } from '../../src/service/http/guesses.ts'
 import { createService } from '../../src/service/index.ts'
 import { startMockProvider } from '../../src/testing/index.ts'
@@ -99,6 +99,38 @@ describe('what an admin’s token can’t reach', () => {
     expect(await (await post('/admin/api/providers/test', { model: indirect })).text()).toContain('must name a provider without variables')
     expect(provider.requests).toEqual([])
     expect((await ask('/admin/api/config', put({ ...known, model: 'named', instructions: 'be kind' }))).status).toBe(200)
+  })
+
+  it('what an SDK finds in the environment is sent to no other address, unless the file lists it', async () => {
+    for (const name of ['OPENAI_CUSTOM_HEADERS', 'ANTHROPIC_CUSTOM_HEADERS']) vi.stubEnv(name, 'x-internal: internal-1234')
+    vi.stubEnv('OPENAI_ORG_ID', 'org-1234')
+    onTestFinished(() => void vi.unstubAllEnvs())
+    await using provider = await startMockProvider({ script: ['ready', 'ready'] })
+    const { baseURL } = provider
+    const apiKey = `\${LISTED_KEY}`
+    const { file } = await configFile('service: { variables: [LISTED_KEY] }\n')
+    const { ask, post } = await startService({ configFile: file, env: { LISTED_KEY: 'listed-key-1234' } })
+    for (const [variable, model, providers] of [
+      ['OPENAI_CUSTOM_HEADERS', 'openai/m', { openai: { baseURL, apiKeyEnv: [], apiKeyOptional: true } }],
+      ['OPENAI_CUSTOM_HEADERS', 'openai-responses/m', { 'openai-responses': { baseURL, apiKeyEnv: [], apiKeyOptional: true } }],
+      ['OPENAI_CUSTOM_HEADERS', { provider: 'openai', model: 'm', baseURL, apiKey }, {}],
+      ['ANTHROPIC_CUSTOM_HEADERS', 'anthropic/m', { anthropic: { baseURL, apiKeyEnv: [], apiKeyOptional: true } }],
+      ['ANTHROPIC_CUSTOM_HEADERS', { provider: 'anthropic', model: 'm', baseURL, apiKey }, {}],
+    ] as const) {
+      expect(await (await post('/admin/api/providers/test', { model, providers })).text()).toContain(
+        `must not name the variable ${variable}`,
+      )
+      const saved = await ask('/admin/api/config', put({ model, providers, service: { variables: ['LISTED_KEY'] } }))
+      expect([model, saved.status]).toEqual([model, 422])
+    }
+    expect(provider.requests).toEqual([])
+    // Where the SDK doesn't look there is nothing to send.
+    for (const order of [
+      { model: { provider: 'custom', model: 'm', baseURL, apiKey } },
+      { model: 'openai/m', providers: { openai: { baseURL, apiKeyEnv: [], apiKeyOptional: true, sdkEnvironment: false } } },
+    ])
+      expect(await json(post('/admin/api/providers/test', order))).toMatchObject({ ok: true })
+    expect(JSON.stringify(provider.requests.map(({ headers }) => headers))).not.toMatch(/internal-1234|org-1234/)
   })
 
   const search = { url: 'http://127.0.0.1:9/mcp', optional: true, tools: ['find', 'drop'], approval: ['drop'] }

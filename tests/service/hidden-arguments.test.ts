@@ -57,6 +57,21 @@ describe('an approval over the API', () => {
     expect([(await state()).status, paid]).toEqual(['paused', []])
   })
 
+  it('says where, in few words, whatever the model calls its arguments', async () => {
+    const long = 'k'.repeat(200_000)
+    const many = Object.fromEntries(Array.from({ length: 500 }, (_, at) => [`password${at}`, 'hunter22-hunter22']))
+    for (const [to, hidden] of [
+      [{ [long]: many }, ['/args/to']],
+      [{ a: { [long]: { b: 1 } }, c: { api_key: 'x' } }, ['/args/to/c/api_key']],
+      [many, Array.from({ length: 100 }, (_, at) => `/args/to/password${at}`)],
+    ] as const) {
+      const { item, decide, paid } = await pausedRun({ toolCalls: [{ name: 'pay', args: { to } }] })
+      expect(item.hidden).toEqual(hidden)
+      const { error } = await decide({ approved: true, args: undefined })
+      expect([error.code, error.message.length < 3_000, paid]).toEqual(['hidden_arguments', true, []])
+    }
+  })
+
   it('that acknowledges what is hidden runs the call as it was asked for, not with what stands for the hidden', async () => {
     const { decide, paid } = await pausedRun()
     expect(await decide({ approved: true, acknowledgeHidden: true })).toMatchObject({ status: 200, stopReason: 'answered' })

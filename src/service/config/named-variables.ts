@@ -57,20 +57,32 @@ export function overlaid({ model, providers }: { model: Json; providers: JsonObj
 }
 
 function ofProvider(name: string, section: Json): string[] {
-  const preset = presetOf(name, {})
-  const ownKeys = [preset?.apiKeyEnv ?? []].flat()
+  const ownKeys = [presetOf(name, {})?.apiKeyEnv ?? []].flat()
   const isElsewhere = isJsonObject(section) && addressFields.some((field) => Object.hasOwn(section, field))
   // A provider's own key may be sent to its own address.
-  return isElsewhere
-    ? [...named(section), ...(Object.hasOwn(section, 'apiKeyEnv') ? [] : ownKeys)]
-    : named(section).filter((one) => !ownKeys.includes(one))
+  if (!isElsewhere) return named(section).filter((one) => !ownKeys.includes(one))
+  const keys = Object.hasOwn(section, 'apiKeyEnv') ? [] : ownKeys
+  return [...named(section), ...keys, ...ofSdk(presetOf(name, { [name]: section }))]
 }
 
 function ofModel(settings: Json, providers: JsonObject): string[] {
   if (!isJsonObject(settings) || typeof settings.provider !== 'string') return named(settings)
-  const sendsKey = Object.hasOwn(settings, 'baseURL') && !settings.apiKey
-  const preset = sendsKey ? presetOf(settings.provider, providers) : undefined
-  return [...named(settings), ...[preset?.apiKeyEnv ?? []].flat()]
+  if (!Object.hasOwn(settings, 'baseURL')) return named(settings)
+  const preset = presetOf(settings.provider, providers)
+  return [...named(settings), ...(settings.apiKey ? [] : [preset?.apiKeyEnv ?? []].flat()), ...ofSdk(preset)]
+}
+
+/** What SDKs send besides the key, by driver. */
+const sdkVariables: Readonly<Record<string, readonly string[]>> = {
+  openai: ['OPENAI_CUSTOM_HEADERS', 'OPENAI_ORG_ID', 'OPENAI_PROJECT_ID'],
+  'openai-responses': ['OPENAI_CUSTOM_HEADERS', 'OPENAI_ORG_ID', 'OPENAI_PROJECT_ID'],
+  anthropic: ['ANTHROPIC_CUSTOM_HEADERS'],
+}
+
+/** Those of them that are set, where the SDK may look for them. It reads the environment of the process. */
+function ofSdk(preset: ProviderPreset | undefined): string[] {
+  if (preset?.sdkEnvironment !== true) return []
+  return (sdkVariables[preset.driver] ?? []).filter((name) => process.env[name])
 }
 
 /** Every variable a value names: in braces, or in a field that holds the name of one. */
