@@ -59,11 +59,11 @@ describe('an approval over the API', () => {
 
   it('says where, in few words, whatever the model calls its arguments', async () => {
     const long = 'k'.repeat(200_000)
-    const many = Object.fromEntries(Array.from({ length: 500 }, (_, at) => [`password${at}`, 'hunter22-hunter22']))
+    const many = Object.fromEntries(Array.from({ length: 500 }, (_, at) => [`k${at}_password`, 'hunter22-hunter22']))
     for (const [to, hidden] of [
       [{ [long]: many }, ['/args/to']],
       [{ a: { [long]: { b: 1 } }, c: { api_key: 'x' } }, ['/args/to/c/api_key']],
-      [many, Array.from({ length: 100 }, (_, at) => `/args/to/password${at}`)],
+      [many, Array.from({ length: 100 }, (_, at) => `/args/to/k${at}_password`)],
     ] as const) {
       const { item, decide, paid } = await pausedRun({ toolCalls: [{ name: 'pay', args: { to } }] })
       expect(item.hidden).toEqual(hidden)
