@@ -114,7 +114,7 @@ describe('redact', () => {
   const secret = 'hunter22'
 
   it.each(
-    `apiKey api_key API-KEY apikey x-api-key authorization Authorization proxy-authorization cookie Set-Cookie password passwd passphrase pwd secret client_secret clientSecret token access_token accessToken refreshToken id_token sessionToken credentials privateKey private_key secretAccessKey AWS_SECRET_ACCESS_KEY connectionString OPENAI_API_KEY openaiApiKey dbPassword DB_PASSWORD githubToken GITHUB_TOKEN slack.token webhookSecret signing_key encryptionKey`.split(
+    `apiKey api_key API-KEY apikey x-api-key authorization Authorization proxy-authorization cookie Set-Cookie password passwd passphrase pwd secret client_secret clientSecret token access_token accessToken refreshToken id_token sessionToken credentials privateKey private_key secretAccessKey AWS_SECRET_ACCESS_KEY connectionString OPENAI_API_KEY openaiApiKey dbPassword DB_PASSWORD githubToken GITHUB_TOKEN slack.token webhookSecret signing_key encryptionKey password1 OPENAI_API_KEY_2 apiKey2 github-token-10`.split(
       ' ',
     ),
   )('H16 hides what stands under `%s`', (key) => {
@@ -124,7 +124,7 @@ describe('redact', () => {
   })
 
   it.each(
-    `tokens maxTokens max_tokens totalTokens inputTokens tokenCount token_type author authority authorized key primaryKey publicKey keys passed bypass secretary passwordless cookies_enabled idempotencyKey stack message toolCallId`.split(
+    `tokens maxTokens max_tokens totalTokens inputTokens tokenCount token_type author authority authorized key primaryKey publicKey keys passed bypass secretary passwordless cookies_enabled idempotencyKey stack message toolCallId tokens2 key1 step1`.split(
       ' ',
     ),
   )('shows what stands under `%s`', (key) => {

@@ -109,7 +109,9 @@ const longestKnown = 100
 function lookAtKey(key: string): { isSecret: boolean; shown: string } {
   const known = knownKeys.get(key)
   if (known !== undefined) return known
-  const isSecret = secretKey.test(key) || secretEnding.test(key.replace(/([a-z0-9])([A-Z])/g, '$1_$2').toLowerCase())
+  // One of several: `OPENAI_API_KEY_2`.
+  const name = key.replace(/[-_. ]?\d{1,3}$/, '')
+  const isSecret = secretKey.test(name) || secretEnding.test(name.replace(/([a-z0-9])([A-Z])/g, '$1_$2').toLowerCase())
   const found = { isSecret, shown: redactText(key) }
   if (knownKeys.size < mostKnown && key.length <= longestKnown) knownKeys.set(key, found)
   return found
