@@ -74,6 +74,8 @@ const calls: Record<string, Call> = {
     answer(id, text('changed'))
   },
   /** Keeps its client busy without end, and never answers. */
+  notices: () => pour('{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}\n'.repeat(1_000)),
+  unknown: () => pour('{"jsonrpc":"2.0","method":"notifications/nothing"}\n'.repeat(1_000)),
   pings: () => pour(Array.from({ length: 1_000 }, (_, n) => `{"jsonrpc":"2.0","id":"p${n}","method":"ping"}\n`).join('')),
   answers: () => pour('{"jsonrpc":"2.0","id":4711,"result":{}}\n'.repeat(1_000)),
   /** As many requests as a lively server may have, and then the answer. */

@@ -227,6 +227,8 @@ describe.concurrent('an MCP server over stdio', () => {
   })
 
   it.each([
+    ['notices', /stopped during the call \(it sent more than 5000 notifications at once\)/],
+    ['unknown', /stopped during the call \(it sent more than 5000 notifications at once\)/],
     ['pings', /stopped during the call \(it asked more than 100 things at once\)/],
     ['answers', /stopped during the call \(it sent more than 100 answers to nothing\)/],
   ])('that floods its client with %s is ended at once; the calls of others go on meanwhile', async (name, problem) => {

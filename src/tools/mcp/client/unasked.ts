@@ -1,19 +1,19 @@
 import type { JSONRPCMessage } from '@modelcontextprotocol/client'
 
-/** A server may ask something now and then: so many at once, and then so many a second. */
-const maxBurst = 100
-const maxPerSecond = 20
+/** A server may ask something now and then, and tell of progress often: so many at once, and then so many a second. */
+const requests = { burst: 100, perSecond: 20 }
+const notifications = { burst: 5_000, perSecond: 500 }
 /** Answers to nothing: none of them is of any use. */
 const maxAnswers = 100
 /** Requests that are remembered as not answered yet: some never are, such as those that were cancelled. */
 const maxOpen = 10_000
 
-/** Notices a server that keeps its client busy with requests and answers nobody asked it for. */
+/** Notices a server that keeps its client busy with requests, notifications and answers nobody asked it for. */
 export class UnaskedMessages {
   readonly #asked = new Set<string | number>()
+  readonly #requests = new Rate(requests)
+  readonly #notifications = new Rate(notifications)
   #answers = 0
-  #requests = 0
-  #since = performance.now()
 
   /** Takes note of what the client sends. */
   sent(message: JSONRPCMessage | readonly JSONRPCMessage[]): void {
@@ -26,14 +26,34 @@ export class UnaskedMessages {
 
   /** Takes note of what the server sends; says what is wrong once there is too much of it. */
   received(message: JSONRPCMessage): string | undefined {
-    if (!('id' in message) || message.id === undefined) return undefined
-    if (!('method' in message)) {
-      if (this.#asked.delete(message.id)) return undefined
+    const isAnswer = !('method' in message)
+    const id = 'id' in message ? message.id : undefined
+    if (isAnswer) {
+      if (id !== undefined && this.#asked.delete(id)) return undefined
       return ++this.#answers > maxAnswers ? `it sent more than ${maxAnswers} answers to nothing` : undefined
     }
+    if (id === undefined)
+      return this.#notifications.isExceeded() ? `it sent more than ${notifications.burst} notifications at once` : undefined
+    return this.#requests.isExceeded() ? `it asked more than ${requests.burst} things at once` : undefined
+  }
+}
+
+/** So many at once, and then so many a second. */
+class Rate {
+  readonly #bound: { burst: number; perSecond: number }
+  #count = 0
+  #since = performance.now()
+
+  constructor(bound: { burst: number; perSecond: number }) {
+    this.#bound = bound
+  }
+
+  /** Counts one more. */
+  isExceeded(): boolean {
+    const { burst, perSecond } = this.#bound
     const now = performance.now()
-    this.#requests = Math.max(0, this.#requests - ((now - this.#since) / 1_000) * maxPerSecond) + 1
+    this.#count = Math.max(0, this.#count - ((now - this.#since) / 1_000) * perSecond) + 1
     this.#since = now
-    return this.#requests > maxBurst ? `it asked more than ${maxBurst} things at once` : undefined
+    return this.#count > burst
   }
 }
