@@ -665,7 +665,7 @@ models:
     const { file } = await configFile(text)
     const { url } = await startService({ configFile: file })
     const page = await open(url, { path: '#/config' })
-    const editor = page.getByLabel('The file, as YAML')
+    const editor = page.getByLabel('Configuration file, as YAML')
     await expect.poll(() => editor.inputValue(), { timeout: 10_000 }).toBe(text)
     expect(await page.locator('.line-numbers i').allInnerTexts()).toEqual(
       ['2', '3', '4', '5', '6'].map((line) => expect.stringContaining(line)),
@@ -678,7 +678,7 @@ models:
     await page.getByRole('button', { name: 'Line 4' }).click()
     await editor.fill('model: demo\n')
     await page.getByRole('button', { name: 'Save' }).click()
-    await see(page, 'Saved. It holds from the next request on.')
+    await see(page, 'Saved. The changes apply from the next request.')
     await page.getByText('Lines with a struck number').waitFor({ state: 'hidden' })
   })
 
