@@ -189,7 +189,8 @@ export class ProcessTransport implements Transport {
     const destroy = () => {
       for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy()
     }
-    const late = setTimeout(destroy, drainMs)
+    // A loop that was busy meanwhile comes to its timers first: what lies in the pipes is read before they are given up.
+    const late = setTimeout(() => nextTurn().then(destroy), drainMs)
     child.once('close', async () => {
       clearTimeout(late)
       destroy()
