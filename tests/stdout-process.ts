@@ -2,7 +2,7 @@
 
 import { createAgentRunner } from '../src/backends/index.ts'
 import { AgentRunner, createModel, defineTool, Event, ToolDispatcher } from '../src/index.ts'
-import { startMockProvider } from '../src/testing/index.ts'
+import { startStrictProvider } from './models/rules/strict-provider.ts'
 
 const broken = defineTool({
   name: 'broken',
@@ -16,7 +16,7 @@ const calls = { toolCalls: [{ name: 'broken', arguments: {} }] }
 
 console.log('row 1')
 for (const provider of ['openai', 'openai-responses', 'anthropic', 'google']) {
-  await using server = await startMockProvider({ script: [calls, 'Done.'], faults: [{ status: 500 }] })
+  await using server = await startStrictProvider({ script: [calls, 'Done.'], faults: [{ status: 500 }] })
   const baseURL = provider.startsWith('openai') ? server.baseURL : server.url
   const model = createModel({ provider, model: 'some-model', apiKey: 'test', baseURL, maxRetryDelayMs: 1 })
   const runner = new AgentRunner({ model, tools: [broken] })
@@ -25,7 +25,7 @@ for (const provider of ['openai', 'openai-responses', 'anthropic', 'google']) {
   })
   await runner.run('Go.', { messages: [{ role: 'tool', content: 'to no call', toolCallId: 'x' }] })
 }
-await using server = await startMockProvider({ script: [calls, 'Done.'] })
+await using server = await startStrictProvider({ script: [calls, 'Done.'] })
 const model = createModel({ provider: 'custom', model: 'some-model', baseURL: server.baseURL })
 const other = await createAgentRunner({ model, tools: [broken], backend: 'langchain' })
 await other.run('Go.')

@@ -6,6 +6,7 @@ import { requestCases } from './contract/requests.ts'
 import { responseCases } from './contract/responses.ts'
 import type { WireName } from './mock/wires/wire.ts'
 import { findWire } from './mock/wires.ts'
+import type { MockProviderOptions } from './mock-provider.ts'
 
 /**
  * What a contract suite needs of a test runner. Vitest's and Jest's globals fit as they are; for `node:test` two assertions do:
@@ -23,6 +24,8 @@ export interface TestApi {
 export interface TestModelOptions {
   /** The wire format the model speaks. Default `'chat-completions'`. */
   wire?: WireName
+  /** What the provider refuses, as in `MockProviderOptions`: every case then proves its requests legal as well. Default: nothing. */
+  refuse?: MockProviderOptions['refuse']
   /**
    * Cases that are left out, by name, each with the reason: what a model can't do because of the format it speaks.
    * Throws at once for a name that is no case's, so that the list can't outlive what it excuses.
@@ -45,14 +48,14 @@ const cases: readonly ModelCase[] = [...responseCases, ...requestCases, ...failu
  * ```
  */
 export function testModel(name: string, create: CreateModel, api: TestApi, options: TestModelOptions = {}): void {
-  const { wire: wireName = 'chat-completions', skip = {} } = options
+  const { wire: wireName = 'chat-completions', refuse, skip = {} } = options
   const wire = findWire(wireName)
   const unknown = Object.keys(skip).find((skipped) => !cases.some((known) => known.name === skipped))
   if (unknown !== undefined) throw new InvalidOptionError('skip', 'names of cases', unknown)
   api.describe(name, () => {
     for (const { name: promise, run } of cases) {
       if (promise in skip) continue
-      api.it(promise, () => withKit(api.expect, wire, create, run))
+      api.it(promise, () => withKit({ expect: api.expect, wire, refuse }, create, run))
     }
   })
 }

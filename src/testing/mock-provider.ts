@@ -22,8 +22,11 @@ export interface MockProviderOptions {
   faults?: MockFaults
   /** Ids listed by `GET /v1/models`, and by Ollama's `GET /api/tags`. Any model may be asked for. Default `['mock-model']`. */
   models?: readonly string[]
-  /** False: answers also requests the real provider would refuse, such as one with a call that has no result. Default true. */
-  strict?: boolean
+  /**
+   * Says what the provider refuses about a request, which is then answered with status 400 and these words as its error; undefined: nothing.
+   * Asked before any fault and the script, which keeps its turn. Default: every request is answered whose body is a JSON object.
+   */
+  refuse?: (request: MockScriptRequest) => string | undefined
   /** Length of the streamed pieces of texts and arguments, in UTF-16 units. Default 4. */
   pieceLength?: number
   /** Default `'127.0.0.1'`. */
@@ -37,7 +40,7 @@ const optionNames: OptionNames<MockProviderOptions> = {
   recordings: true,
   faults: true,
   models: true,
-  strict: true,
+  refuse: true,
   pieceLength: true,
   host: true,
   port: true,
@@ -95,11 +98,11 @@ class LoopbackProvider implements MockProvider {
   #isClosing = false
   #closed: Promise<void> | undefined
 
-  constructor({ script, recordings, faults, models = ['mock-model'], strict = true, pieceLength = 4 }: MockProviderOptions) {
+  constructor({ script, recordings, faults, models = ['mock-model'], refuse, pieceLength = 4 }: MockProviderOptions) {
     if (script !== undefined && recordings !== undefined)
       throw new InvalidOptionError('recordings', 'absent when there is a `script`', recordings)
     const replies = script ?? recordings?.map((recording) => ({ recording })) ?? []
-    this.#answers = new ScriptedAnswers({ script: replies, faults, models, strict, pieceLength })
+    this.#answers = new ScriptedAnswers({ script: replies, faults, models, refuse, pieceLength })
     this.#server = createServer({ keepAliveTimeout: 0, requestTimeout: 0, headersTimeout: 0 }, (req, res) => {
       void this.#serve(req, { res, signal: this.#signalOf(req, res), brokenOff: false })
     })

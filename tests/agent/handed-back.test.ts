@@ -16,12 +16,12 @@ import {
 } from '../../src/index.ts'
 import { AIDriver } from '../../src/models/ai-driver.ts'
 import { LLMPipeline } from '../../src/pipeline/index.ts'
-import { startMockProvider } from '../../src/testing/mock-provider.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { ToolRegistry } from '../../src/tools/registry.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { ToolRunner } from '../../src/tools/tool-runner.ts'
 import { recordingLogger } from '../hazards/stage.ts'
+import { startStrictProvider } from '../models/rules/strict-provider.ts'
 
 const { logger } = recordingLogger()
 const look = defineTool({
@@ -102,7 +102,7 @@ describe('a reply of `generate` is taken back', () => {
   })
 
   it('by a model itself, and goes out in its provider’s format', async () => {
-    await using server = await startMockProvider({ script: ['A cloud.'] })
+    await using server = await startStrictProvider({ script: ['A cloud.'] })
     const { conversation } = await replied()
     const model = createModel({ provider: 'custom', model: 'm', baseURL: server.baseURL })
     await model.generate({ messages: conversation as ChatMessage[] })

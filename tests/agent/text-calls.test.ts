@@ -11,11 +11,12 @@ import { createModel } from '../../src/models/create-model.ts'
 import type { ModelSettings } from '../../src/models/settings.ts'
 import type { MockScriptRequest } from '../../src/testing/mock/answers.ts'
 import type { MockReply } from '../../src/testing/mock/reply.ts'
-import { type MockProvider, startMockProvider } from '../../src/testing/mock-provider.ts'
+import type { MockProvider } from '../../src/testing/mock-provider.ts'
 import type { Script } from '../../src/testing/script.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { recordingLogger } from '../hazards/stage.ts'
+import { startStrictProvider } from '../models/rules/strict-provider.ts'
 
 class Concierge extends CustomAgent {}
 
@@ -28,7 +29,7 @@ interface Opened extends AsyncDisposable {
 }
 
 async function open(script: Script<MockScriptRequest, MockReply>, settings: Partial<ModelSettings> = {}): Promise<Opened> {
-  const provider = await startMockProvider({ script })
+  const provider = await startStrictProvider({ script })
   const bodies = () => provider.requests.map(({ body }) => body)
   return {
     provider,

@@ -5,10 +5,10 @@ import { TextReading } from '../../src/agent/text-calls/text-reading.ts'
 import { Event } from '../../src/core/events.ts'
 import { findDialect } from '../../src/dialects/index.ts'
 import type { ModelResponse } from '../../src/models/chat-model.ts'
-import { startMockProvider } from '../../src/testing/mock-provider.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { recordingLogger } from '../hazards/stage.ts'
+import { startStrictProvider } from '../models/rules/strict-provider.ts'
 
 const parameters = { type: 'object', properties: { a: { type: 'integer' } } }
 const tools = [{ type: 'function' as const, function: { name: 'add', parameters } }]
@@ -117,7 +117,7 @@ describe('a response that breaks off', () => {
   const open = '<tool_call>\n{"name": "add", "argum'
 
   it.each(['watched', 'unwatched'])('H40 %s: what was said before the call is kept, the markup is not', async (how) => {
-    const server = await startMockProvider({ script: [{ text: `Half an answer. ${open}`, fault: { cutAfterBytes: 'content' } }] })
+    const server = await startStrictProvider({ script: [{ text: `Half an answer. ${open}`, fault: { cutAfterBytes: 'content' } }] })
     const { logger } = recordingLogger()
     const model = { provider: 'custom', model: 'mock', baseURL: server.baseURL, maxRetries: 0, dialect: 'hermes' }
     const runner = new AgentRunner({ model, tools: [add], logger })

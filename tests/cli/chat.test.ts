@@ -2,7 +2,8 @@ import { setImmediate } from 'node:timers/promises'
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest'
 import { chat } from '../../src/cli/commands/chat.ts'
 import { runCommand } from '../../src/cli/program.ts'
-import { type MockProviderOptions, startMockProvider } from '../../src/testing/index.ts'
+import type { MockProviderOptions } from '../../src/testing/index.ts'
+import { startStrictProvider } from '../models/rules/strict-provider.ts'
 import { type FakeIO, fakeIO } from './fake-io.ts'
 import { runCli } from './start-cli.ts'
 import { tempFolder } from './temp-folder.ts'
@@ -11,7 +12,7 @@ const ctrlC = '\x03'
 const ctrlD = '\x04'
 
 async function provider(options: MockProviderOptions) {
-  const mock = await startMockProvider(options)
+  const mock = await startStrictProvider(options)
   onTestFinished(() => mock.close())
   return { mock, args: ['chat', '--no-builtin-tools', '-m', 'custom/mock-model', '--base-url', mock.baseURL] }
 }

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { expect, it, onTestFinished } from 'vitest'
 import type { Diagnosis } from '../../src/cli/commands/doctor.ts'
 import { runCommand } from '../../src/cli/program.ts'
-import { startMockProvider } from '../../src/testing/index.ts'
+import { startStrictProvider } from '../models/rules/strict-provider.ts'
 import { fakeIO } from './fake-io.ts'
 import { runCli } from './start-cli.ts'
 import { tempFolder } from './temp-folder.ts'
@@ -10,7 +10,7 @@ import { tempFolder } from './temp-folder.ts'
 const key = 'sk-not-a-real-key-0123456789abcdef'
 
 it('doctor --json says what is set up, and never a key’s value', async () => {
-  const mock = await startMockProvider({ models: ['llama3.2'] })
+  const mock = await startStrictProvider({ models: ['llama3.2'] })
   onTestFinished(() => mock.close())
   const env = { OPENAI_API_KEY: key, OLLAMA_HOST: mock.url }
   const { code, stdout } = await runCli(['doctor', '--json'], { cwd: await tempFolder(), env })

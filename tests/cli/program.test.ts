@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { describeExitCodes } from '../../src/cli/exit-codes.ts'
 import { runCommand } from '../../src/cli/program.ts'
-import { startMockProvider } from '../../src/testing/index.ts'
+import { startStrictProvider } from '../models/rules/strict-provider.ts'
 import { fakeIO } from './fake-io.ts'
 import { runCli } from './start-cli.ts'
 import { tempFolder } from './temp-folder.ts'
@@ -62,7 +62,7 @@ describe('a prompt that looks like a command', () => {
     ['skill trees'],
   ]
   it.each(prompts.map((words) => [words]))('is sent: %j', async (words) => {
-    await using mock = await startMockProvider({ script: ['ok'] })
+    await using mock = await startStrictProvider({ script: ['ok'] })
     const { code } = await run([...words, '--no-builtin-tools', '-m', 'custom/m', '--base-url', mock.baseURL])
     expect(code).toBe(0)
     const prompt = words.join(' ').replace(/^run /, '')

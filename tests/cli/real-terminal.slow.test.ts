@@ -1,12 +1,13 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { type MockProviderOptions, startMockProvider } from '../../src/testing/index.ts'
+import type { MockProviderOptions } from '../../src/testing/index.ts'
+import { startStrictProvider } from '../models/rules/strict-provider.ts'
 import { hasTerminal, startOnTerminal } from './pseudo-terminal.ts'
 import { tempFolder } from './temp-folder.ts'
 
 const pasted = (text: string) => `\x1b[200~${text}\x1b[201~`
 
 async function provider(options: MockProviderOptions) {
-  const mock = await startMockProvider(options)
+  const mock = await startStrictProvider(options)
   onTestFinished(() => mock.close())
   const prompts = () => mock.requests.map(({ body }) => (body.messages as { content: string }[]).at(-1)?.content)
   return { mock, prompts, model: ['--no-builtin-tools', '-m', 'custom/mock-model', '--base-url', mock.baseURL] }

@@ -1,6 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { runCommand } from '../../src/cli/program.ts'
-import { type MockProviderOptions, startMockProvider } from '../../src/testing/index.ts'
+import type { MockProviderOptions } from '../../src/testing/index.ts'
+import { startStrictProvider } from '../models/rules/strict-provider.ts'
 import { fakeIO } from './fake-io.ts'
 import { type FinishedCli, runCli, startCli } from './start-cli.ts'
 import { tempFolder } from './temp-folder.ts'
@@ -24,7 +25,7 @@ async function runHere(args: readonly string[], { cwd, env = {} }: { cwd: string
 }
 
 async function provider(options: MockProviderOptions) {
-  const mock = await startMockProvider(options)
+  const mock = await startStrictProvider(options)
   onTestFinished(() => mock.close())
   return { mock, env: { TOOLLOOP_MODEL: 'custom/mock-model' }, url: ['--base-url', mock.baseURL] }
 }

@@ -141,8 +141,8 @@ describe('what waits for somebody', () => {
   })
 
   it('H34 another process takes it up: kill the first, and hand over nothing but JSON', async () => {
-    const { startMockProvider } = await import('../../src/testing/mock-provider.ts')
-    await using server = await startMockProvider({ script: [{ toolCalls: [{ id: 'c', name: 'pay', arguments: { n: 1 } }] }, 'done'] })
+    const { startStrictProvider } = await import('../models/rules/strict-provider.ts')
+    await using server = await startStrictProvider({ script: [{ toolCalls: [{ id: 'c', name: 'pay', arguments: { n: 1 } }] }, 'done'] })
     const { createModel } = await import('../../src/models/create-model.ts')
     const pay = countingTool('pay')
     const model = createModel({ provider: 'custom', model: 'mock', baseURL: server.baseURL, apiKey: 'k' })

@@ -4,9 +4,10 @@ import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import type { ChatModel } from '../../src/models/chat-model.ts'
 import { createModel } from '../../src/models/create-model.ts'
 import type { MockReply } from '../../src/testing/mock/reply.ts'
-import { type MockProvider, startMockProvider } from '../../src/testing/mock-provider.ts'
+import type { MockProvider } from '../../src/testing/mock-provider.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { defineTool } from '../../src/tools/tool.ts'
+import { startStrictProvider } from '../models/rules/strict-provider.ts'
 
 const logger = { debug() {}, info() {}, warn() {}, error() {} }
 const callsDeaf = { toolCalls: [{ name: 'deaf' }, { name: 'deaf' }] }
@@ -30,7 +31,7 @@ function aborting(): { tool: ReturnType<typeof defineTool>; signal: AbortSignal;
 const deaf = defineTool({ name: 'deaf', description: 'hears nothing', execute: () => new Promise(() => {}) })
 
 async function overHttp(reply: MockReply, run: (model: ChatModel, provider: MockProvider) => Promise<void>): Promise<void> {
-  const provider = await startMockProvider({ script: [reply] })
+  const provider = await startStrictProvider({ script: [reply] })
   await run(createModel({ provider: 'custom', model: 'mock', baseURL: provider.baseURL, apiKey: 'test', maxRetries: 0 }), provider)
   await provider.close()
 }

@@ -8,9 +8,10 @@ import type { MockFaults } from '../../src/testing/mock/fault.ts'
 import type { MockReply } from '../../src/testing/mock/reply.ts'
 import type { WireName } from '../../src/testing/mock/wires/wire.ts'
 import { findWire } from '../../src/testing/mock/wires.ts'
-import { type MockProvider, startMockProvider } from '../../src/testing/mock-provider.ts'
+import type { MockProvider } from '../../src/testing/mock-provider.ts'
 import type { Script } from '../../src/testing/script.ts'
 import type { ToolDefinition } from '../../src/tools/tool.ts'
+import { startStrictProvider } from '../models/rules/strict-provider.ts'
 import { inText } from './text-modes.ts'
 
 export type ModeScript = Script<MockScriptRequest, MockReply>
@@ -96,7 +97,7 @@ function modeOf({ name, wire, settings }: Driver, streaming: boolean): Mode {
     wire,
     streaming,
     async open(script, { faults, settings: more } = {}) {
-      const provider = await startMockProvider({ script, ...(faults === undefined ? {} : { faults }) })
+      const provider = await startStrictProvider({ script, ...(faults === undefined ? {} : { faults }) })
       return {
         // Waits between retries are cut short: what they wait for is the server's word, not the clock.
         model: createModel({ maxRetries: 0, maxRetryDelayMs: 1, ...settings(provider), ...more }),

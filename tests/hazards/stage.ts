@@ -5,9 +5,9 @@ import { Event, type EventMeta, type EventName } from '../../src/core/events.ts'
 import type { Logger, LogLevel } from '../../src/core/logger.ts'
 import { type ChatMessage, hasToolCalls, isJsonObject, isToolResult, type JsonObject, textOf } from '../../src/core/messages.ts'
 import { messagesToOpenAI } from '../../src/core/openai-messages.ts'
-import { chatCompletionsWire } from '../../src/testing/mock/wires/chat-completions.ts'
 import { findWire } from '../../src/testing/mock/wires.ts'
 import type { MockProvider } from '../../src/testing/mock-provider.ts'
+import { refuseChatCompletion } from '../models/rules/chat-completions.ts'
 import type { Mode, ModeScript, OpenOptions, SentRequest } from './modes.ts'
 
 export interface SeenEvent {
@@ -101,7 +101,7 @@ export function expectValidHistory(messages: readonly ChatMessage[]): void {
     }
   }
   const wire: JsonObject = JSON.parse(JSON.stringify({ model: 'any', messages: messagesToOpenAI(messages) }))
-  if (messages.length > 0) expect(chatCompletionsWire.refuse(wire)).toBeUndefined()
+  if (messages.length > 0) expect(refuseChatCompletion(wire)).toBeUndefined()
 }
 
 /** START comes before END, one END or REJECTED for each call, START only with END; nothing outside RUN_START and RUN_END. */

@@ -3,7 +3,7 @@ import type { ChatMessage, JsonObject } from '../../src/core/messages.ts'
 import { anthropicModel } from '../../src/models/anthropic/driver.ts'
 import { createModel } from '../../src/models/create-model.ts'
 import type { ModelSettings } from '../../src/models/settings.ts'
-import { startMockProvider } from '../../src/testing/index.ts'
+import { startStrictProvider } from './rules/strict-provider.ts'
 
 const hello: ChatMessage[] = [{ role: 'user', content: 'Hello' }]
 const secret = 'sk-ant-abcdefghijklmnop'
@@ -40,7 +40,7 @@ describe('errors of the Messages API', () => {
     it(`H39 ${name}: ${status} ${type}`, async () => {
       const body: JsonObject = { type: 'error', error: { type, message }, request_id: 'req_1' }
       const faults = { status, body, headers: { 'request-id': 'req_1' } }
-      await using server = await startMockProvider({ faults })
+      await using server = await startStrictProvider({ faults })
       const asked = createModel({ ...settings, baseURL: server.url }).generate({ messages: hello })
       const error = await asked.then(
         () => expect.unreachable(),
@@ -60,7 +60,7 @@ describe('errors of the Messages API', () => {
     const types = { overloaded_error: true, api_error: true, rate_limit_error: true, timeout_error: true, invalid_request_error: false }
     for (const [type, retryable] of Object.entries(types)) {
       const errorInStream = { type: 'error', error: { type, message: 'x' } }
-      await using server = await startMockProvider({ script: ['Hello'], faults: { errorInStream } })
+      await using server = await startStrictProvider({ script: ['Hello'], faults: { errorInStream } })
       const asked = createModel({ ...settings, baseURL: server.url }).generate({ messages: hello })
       await expect(asked, type).rejects.toMatchObject({ providerCode: type, retryable, partial: { text: 'Hello' } })
     }
@@ -73,7 +73,7 @@ describe('errors of the Messages API', () => {
       [{ events: ['data: {"type":\n\n'] }],
       [{ events: ['data: 7\n\n'] }],
     ]) {
-      await using server = await startMockProvider({ script })
+      await using server = await startStrictProvider({ script })
       const asked = createModel({ ...settings, baseURL: server.url }).generate({ messages: hello, stream: 'events' in (script[0] ?? {}) })
       await expect(asked).rejects.toMatchObject({ code: 'bad_response' })
     }
@@ -84,13 +84,13 @@ describe('keys, headers and addresses', () => {
   async function headersOf(
     given: Partial<ModelSettings>,
   ): Promise<{ headers: Readonly<Record<string, string>>; warnings: string[]; path: string }> {
-    await using server = await startMockProvider({ script: ['ok'] })
+    await using server = await startStrictProvider({ script: ['ok'] })
     const { warnings = [] } = await createModel({ ...settings, baseURL: server.url, ...given }).generate({ messages: hello })
     return { headers: server.requests[0]?.headers ?? {}, path: server.requests[0]?.path ?? '', warnings }
   }
 
   it('S4-20 a key without its usual beginning only warns, once', async () => {
-    await using server = await startMockProvider({ script: () => 'ok' })
+    await using server = await startStrictProvider({ script: () => 'ok' })
     const model = createModel({ ...settings, apiKey: 'gateway-key', baseURL: server.url })
     const first = await model.generate({ messages: hello })
     expect(first.warnings).toEqual([expect.stringContaining('`sk-ant-`')])
@@ -125,7 +125,7 @@ describe('keys, headers and addresses', () => {
   })
 
   it('the address may be written with or without the version', async () => {
-    await using server = await startMockProvider({ script: () => 'ok' })
+    await using server = await startStrictProvider({ script: () => 'ok' })
     for (const path of ['', '/', '/v1', '/v1/', '/anthropic', '/anthropic/v1']) {
       await createModel({ ...settings, baseURL: `${server.url}${path}` }).generate({ messages: hello })
     }
@@ -142,7 +142,7 @@ describe('keys, headers and addresses', () => {
   })
 
   it('the driver can be had without `createModel`, and takes a preset of its own', async () => {
-    await using server = await startMockProvider({ script: ['ok'] })
+    await using server = await startStrictProvider({ script: ['ok'] })
     const model = anthropicModel({ provider: 'mine', model: 'm', apiKey: 'k', baseURL: server.url, preset: { driver: 'anthropic' } })
     expect(await model.generate({ messages: hello })).toMatchObject({ text: 'ok' })
     expect(model).toMatchObject({ provider: 'mine', model: 'm', capabilities: { nativeTools: true } })

@@ -5,11 +5,12 @@ import { hasToolCalls } from '../../src/core/messages.ts'
 import type { ChatModel, ModelResponse } from '../../src/models/chat-model.ts'
 import { createModel } from '../../src/models/create-model.ts'
 import type { MockReply } from '../../src/testing/mock/reply.ts'
-import { type MockProvider, startMockProvider } from '../../src/testing/mock-provider.ts'
+import type { MockProvider } from '../../src/testing/mock-provider.ts'
 import { countingTool } from '../hazards/tools.ts'
 import { readRecording } from './local-server.ts'
 import { hello } from './one-request.ts'
 import { ask, replay } from './replay.ts'
+import { startStrictProvider } from './rules/strict-provider.ts'
 
 const weather = { type: 'function' as const, function: { name: 'get_weather', arguments: '{"city":"東京"}' } }
 const time = { type: 'function' as const, function: { name: 'get_time', arguments: '{"timezone":"JST"}' } }
@@ -42,7 +43,7 @@ function wholeOf(recording: string): JsonObject {
 }
 
 async function whole(recording: string): Promise<ModelResponse> {
-  await using server = await startMockProvider({ script: [{ body: wholeOf(recording) }] })
+  await using server = await startStrictProvider({ script: [{ body: wholeOf(recording) }] })
   return await ask(modelAt(server), { stream: false })
 }
 
@@ -142,7 +143,7 @@ describe('responses of the Messages API, whole and cut, streamed and not', () =>
     const response = await replay(modelAt, 'q22-pause', 'q22-after-pause')
     expect(response).toMatchObject({ text: 'I search. It rains.', toolCalls: [], finishReason: 'stop', rawFinishReason: 'end_turn' })
     expect(response.usage).toEqual({ inputTokens: 150, outputTokens: 45, totalTokens: 195, cacheReadTokens: 10 })
-    await using server = await startMockProvider({ recordings: ['q22-pause', 'q22-after-pause'].map(readRecording) })
+    await using server = await startStrictProvider({ recordings: ['q22-pause', 'q22-after-pause'].map(readRecording) })
     await ask(modelAt(server))
     const [first, second] = server.requests.map(({ body }) => body.messages as JsonObject[])
     expect(first).toMatchObject([{ role: 'user', content: [{ text: 'Hello' }] }])
@@ -156,7 +157,7 @@ describe('responses of the Messages API, whole and cut, streamed and not', () =>
   })
 
   it('Q22 a turn that is paused for ever is left unfinished, and says so', async () => {
-    await using server = await startMockProvider({ script: () => ({ text: 'on ', rawFinishReason: 'pause_turn' }) })
+    await using server = await startStrictProvider({ script: () => ({ text: 'on ', rawFinishReason: 'pause_turn' }) })
     const response = await ask(modelAt(server), { stream: false })
     expect(server.requests).toHaveLength(17)
     expect(response).toMatchObject({ text: 'on '.repeat(17), finishReason: 'length', rawFinishReason: 'pause_turn' })
@@ -164,7 +165,7 @@ describe('responses of the Messages API, whole and cut, streamed and not', () =>
   })
 
   it('Q22 an abort in the second request of a paused turn ends it', async () => {
-    await using server = await startMockProvider({ script: [{ text: 'a', rawFinishReason: 'pause_turn' }, { hang: true }] })
+    await using server = await startStrictProvider({ script: [{ text: 'a', rawFinishReason: 'pause_turn' }, { hang: true }] })
     const controller = new AbortController()
     const asked = ask(modelAt(server), { signal: controller.signal })
     void server.waitForRequest(2).then(() => controller.abort())
@@ -176,14 +177,14 @@ describe('responses of the Messages API, whole and cut, streamed and not', () =>
     expect(response).toMatchObject({ text: 'I could ', toolCalls: [], finishReason: 'refusal', rawFinishReason: 'refusal' })
     expect(response.warnings).toEqual(['1 tool call(s) of a refused response were dropped'])
     const body = { ...wholeOf('q22-refusal'), content: [] }
-    await using server = await startMockProvider({ script: [{ body }] })
+    await using server = await startStrictProvider({ script: [{ body }] })
     expect(await ask(modelAt(server), { stream: false })).toMatchObject({ text: 'This was declined.', finishReason: 'refusal' })
   })
 
   it('Q22 a full context window: a part of an answer is cut, none is context_overflow', async () => {
     const rawFinishReason = 'model_context_window_exceeded'
     for (const stream of [true, false]) {
-      await using server = await startMockProvider({ script: [{ text: 'Half', rawFinishReason }, { rawFinishReason }] })
+      await using server = await startStrictProvider({ script: [{ text: 'Half', rawFinishReason }, { rawFinishReason }] })
       const model = modelAt(server)
       expect(await ask(model, { stream })).toMatchObject({ text: 'Half', finishReason: 'length', rawFinishReason })
       await expect(ask(model, { stream })).rejects.toMatchObject({ code: 'context_overflow', retryable: false })
@@ -191,10 +192,10 @@ describe('responses of the Messages API, whole and cut, streamed and not', () =>
   })
 
   it('Q23 overloaded_error inside a stream is tried again, unless something was shown', async () => {
-    await using server = await startMockProvider({ recordings: [readRecording('q23-overloaded'), readRecording('q24-usage')] })
+    await using server = await startStrictProvider({ recordings: [readRecording('q23-overloaded'), readRecording('q24-usage')] })
     const model = createModel({ provider: 'anthropic', model: 'claude-x', apiKey: 'sk-ant-t', baseURL: server.url, maxRetryDelayMs: 1 })
     expect(await model.generate({ messages: hello })).toMatchObject({ text: 'Hi', retries: 1 })
-    await using other = await startMockProvider({ recordings: [readRecording('q23-overloaded')] })
+    await using other = await startStrictProvider({ recordings: [readRecording('q23-overloaded')] })
     const shown = ask(createModel({ provider: 'anthropic', model: 'claude-x', apiKey: 'sk-ant-t', baseURL: other.url }))
     await expect(shown).rejects.toMatchObject({
       code: 'provider_error',
@@ -231,7 +232,7 @@ describe('responses of the Messages API, whole and cut, streamed and not', () =>
   ]
   const lines = (...events: JsonObject[]) => events.map((event) => JSON.stringify(event))
   const answer = async (...events: JsonObject[]) => {
-    await using server = await startMockProvider({ recordings: [lines(...events)] })
+    await using server = await startStrictProvider({ recordings: [lines(...events)] })
     return await ask(modelAt(server))
   }
 
@@ -279,7 +280,7 @@ describe('responses of the Messages API, whole and cut, streamed and not', () =>
     const summary = { type: 'compaction', content: 'They met in Oslo.' }
     const content = [summary, { type: 'text', text: 'Hi' }]
     const body = { id: 'msg_1', type: 'message', role: 'assistant', model: 'claude-x', content, stop_reason: 'end_turn', usage }
-    await using server = await startMockProvider({ script: [{ body }, 'ok'] })
+    await using server = await startStrictProvider({ script: [{ body }, 'ok'] })
     const model = modelAt(server)
     const whole = await ask(model, { stream: false })
     expect(streamed).toEqual(whole)
@@ -324,7 +325,7 @@ describe('responses of the Messages API, whole and cut, streamed and not', () =>
       ],
     }
     const look = countingTool('look')
-    await using server = await startMockProvider({ script: [events, 'done'] })
+    await using server = await startStrictProvider({ script: [events, 'done'] })
     const result = await new AgentRunner({ model: modelAt(server), tools: [look.tool] }).run('go')
     expect(result).toMatchObject({ stopReason: 'answered', output: 'done' })
     expect(look.calls).toEqual([{ a: 1 }, { a: 2 }, { a: 3 }, {}])
@@ -333,14 +334,14 @@ describe('responses of the Messages API, whole and cut, streamed and not', () =>
 
   it('H15 arguments cut short, whatever the stop reason says: a cut response', async () => {
     const cut = { toolCalls: [{ name: 'look', arguments: '{"a":' }], rawFinishReason: 'tool_use' }
-    await using server = await startMockProvider({ script: [cut] })
+    await using server = await startStrictProvider({ script: [cut] })
     expect(await ask(modelAt(server))).toMatchObject({ finishReason: 'length', warnings: [expect.stringContaining('cut off')] })
   })
 })
 
 /** What of a response is sent to the provider in the next round, with results for its calls. */
 async function sentBack(response: ModelResponse): Promise<{ assistant: JsonObject[]; body: JsonObject }> {
-  await using server = await startMockProvider({ script: ['ok'] })
+  await using server = await startStrictProvider({ script: ['ok'] })
   const { text, toolCalls, providerData } = response
   const message: ChatMessage = {
     role: 'assistant',

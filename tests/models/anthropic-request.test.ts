@@ -3,7 +3,8 @@ import type { ChatMessage, JsonObject } from '../../src/core/messages.ts'
 import type { ModelRequest } from '../../src/models/chat-model.ts'
 import { createModel } from '../../src/models/create-model.ts'
 import type { ModelSettings } from '../../src/models/settings.ts'
-import { type MockRequest, startMockProvider } from '../../src/testing/index.ts'
+import type { MockRequest } from '../../src/testing/index.ts'
+import { startStrictProvider } from './rules/strict-provider.ts'
 
 const hello: ChatMessage[] = [{ role: 'user', content: 'Hello' }]
 const tool = (name: string, parameters: JsonObject = { type: 'object', properties: {} }) => ({
@@ -24,7 +25,7 @@ async function sent(
   request: Partial<ModelRequest>,
   settings: Partial<ModelSettings> = {},
 ): Promise<{ body: JsonObject; warnings: string[]; request: MockRequest }> {
-  await using server = await startMockProvider({ script: ['ok'] })
+  await using server = await startStrictProvider({ script: ['ok'] })
   const all = { provider: 'anthropic', model: 'claude-opus-4-8', apiKey: 'sk-ant-test', baseURL: server.url, maxRetries: 0, ...settings }
   const { warnings = [] } = await createModel(all).generate({ messages: hello, ...request })
   const [only] = server.requests
@@ -235,7 +236,7 @@ describe('messages', () => {
   })
 
   it('a frozen history is sent the same in every request', async () => {
-    await using server = await startMockProvider({ script: () => 'ok' })
+    await using server = await startStrictProvider({ script: () => 'ok' })
     const model = createModel({ provider: 'anthropic', model: 'claude-x', apiKey: 'sk-ant-test', baseURL: server.url })
     const messages = [...hello, calls(call('a')), result('a'), ...hello].map((message) => Object.freeze(message))
     for (let round = 0; round < 2; round++) await model.generate({ messages })

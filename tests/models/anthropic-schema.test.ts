@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { JsonObject } from '../../src/core/messages.ts'
 import { anthropicSchema } from '../../src/models/anthropic/schema.ts'
-import { refuseOutputConfig } from '../../src/testing/mock/wires/response-formats.ts'
+import { refuseOutputConfig } from './rules/response-formats.ts'
 import { anySchema, closed } from './schemas.ts'
 
 const text = { type: 'string' }

@@ -3,8 +3,9 @@ import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import type { JsonObject } from '../../src/core/messages.ts'
 import { createModel } from '../../src/models/create-model.ts'
 import { findPreset, providerNames } from '../../src/models/presets.ts'
-import { type MockProvider, startMockProvider } from '../../src/testing/index.ts'
+import type { MockProvider } from '../../src/testing/index.ts'
 import { defineTool } from '../../src/tools/tool.ts'
+import { startStrictProvider } from './rules/strict-provider.ts'
 
 /** Where a driver finds the mock's wire. */
 const addresses: Record<string, (server: MockProvider) => string> = {
@@ -29,7 +30,7 @@ describe('every provider of config/providers.yaml', () => {
     async (provider, stream) => {
       const address = addresses[findPreset(provider).driver]
       if (address === undefined) throw new Error(`No address for the driver of ${provider}`)
-      await using server = await startMockProvider({
+      await using server = await startStrictProvider({
         script: [{ text: 'I add. ', toolCalls: [{ id: 'call_1', name: 'add', arguments: { a: 2, b: 3 } }] }, 'It is 5.'],
       })
       const model = createModel({ provider, model: 'some-model', apiKey: 'sk-ant-test-key', baseURL: address(server), maxRetries: 0 })

@@ -5,8 +5,9 @@ import { ModelError } from '../../src/core/errors.ts'
 import type { ChatModel } from '../../src/models/chat-model.ts'
 import { createModel } from '../../src/models/create-model.ts'
 import { fallbackModel } from '../../src/models/middleware/fallback.ts'
-import { type MockProvider, startMockProvider } from '../../src/testing/index.ts'
+import type { MockProvider } from '../../src/testing/index.ts'
 import type { MockFault } from '../../src/testing/mock/fault.ts'
+import { startStrictProvider } from './rules/strict-provider.ts'
 
 afterEach(() => {
   vi.useRealTimers()
@@ -56,8 +57,8 @@ describe('several models as one', () => {
 
   it('a model that is down is asked after the others for a while, and is first again afterwards', async () => {
     vi.useFakeTimers({ toFake: ['performance'] })
-    await using one = await startMockProvider({ script: () => 'one', faults: ({ index }) => (index === 0 ? { status: 503 } : undefined) })
-    await using two = await startMockProvider({ script: () => 'two' })
+    await using one = await startStrictProvider({ script: () => 'one', faults: ({ index }) => (index === 0 ? { status: 503 } : undefined) })
+    await using two = await startStrictProvider({ script: () => 'two' })
     const model = fallbackModel([open(one), open(two, 'b')], { cooldownMs: 1000 })
     const answers = []
     for (const pause of [0, 0, 999, 1]) {
@@ -71,8 +72,8 @@ describe('several models as one', () => {
   it('a longer retry-after is kept to', async () => {
     vi.useFakeTimers({ toFake: ['performance'] })
     const limited: MockFault = { status: 429, headers: { 'retry-after': '5' } }
-    await using one = await startMockProvider({ script: () => 'one', faults: ({ index }) => (index === 0 ? limited : undefined) })
-    await using two = await startMockProvider({ script: () => 'two' })
+    await using one = await startStrictProvider({ script: () => 'one', faults: ({ index }) => (index === 0 ? limited : undefined) })
+    await using two = await startStrictProvider({ script: () => 'two' })
     const model = fallbackModel([open(one), open(two, 'b')], { cooldownMs: 1000 })
     const answers = []
     for (const pause of [0, 4999, 1]) {
@@ -84,19 +85,19 @@ describe('several models as one', () => {
 
   it('one that is down is still asked when no other is left', async () => {
     const fault = ({ index }: { index: number }): MockFault | undefined => (index === 0 ? { status: 503 } : undefined)
-    await using one = await startMockProvider({ script: () => 'one', faults: fault })
-    await using two = await startMockProvider({ script: () => 'two', faults: fault })
+    await using one = await startStrictProvider({ script: () => 'one', faults: fault })
+    await using two = await startStrictProvider({ script: () => 'two', faults: fault })
     const model = fallbackModel([open(one), open(two, 'b')])
     await expect(model.generate(ask)).rejects.toMatchObject({ code: 'provider_error', status: 503 })
     expect((await model.generate(ask)).text).toBe('one')
   })
 
   it('a request that only this model refuses does not send it to the end of the list', async () => {
-    await using one = await startMockProvider({
+    await using one = await startStrictProvider({
       script: () => 'one',
       faults: ({ index }) => (index === 0 ? { contextOverflow: true } : undefined),
     })
-    await using two = await startMockProvider({ script: () => 'two' })
+    await using two = await startStrictProvider({ script: () => 'two' })
     const model = fallbackModel([open(one), open(two, 'b')])
     expect((await model.generate(ask)).text).toBe('two')
     expect((await model.generate(ask)).text).toBe('one')
@@ -104,8 +105,8 @@ describe('several models as one', () => {
 
   it('says who answered, at whose price, and counts what the failed ones used', async () => {
     const usage = { inputTokens: 1_000_000, outputTokens: 100_000 }
-    await using one = await startMockProvider({ script: [{ text: 'cut', usage, finishReason: 'error' }] })
-    await using two = await startMockProvider({ script: [{ text: 'two', usage }] })
+    await using one = await startStrictProvider({ script: [{ text: 'cut', usage, finishReason: 'error' }] })
+    await using two = await startStrictProvider({ script: [{ text: 'two', usage }] })
     const runner = new AgentRunner({
       models: [open(one, 'a', { price }), open(two, 'b', { price: { input: 2, output: 20 } })],
       limits: { costUsd: 100 },
@@ -120,8 +121,8 @@ describe('several models as one', () => {
   it('counts what failed ones used also when it ends with an error, or the one that answers tells nothing', async () => {
     const usage = { inputTokens: 1_000_000, outputTokens: 100_000 }
     const cut = { text: 'cut', usage, finishReason: 'error' as const }
-    await using one = await startMockProvider({ script: () => cut })
-    await using two = await startMockProvider({ script: [cut, { text: 'two' }] })
+    await using one = await startStrictProvider({ script: () => cut })
+    await using two = await startStrictProvider({ script: [cut, { text: 'two' }] })
     const silent: ChatModel = {
       provider: 'p',
       model: 'm',

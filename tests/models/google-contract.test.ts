@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { createModel } from '../../src/models/create-model.ts'
 import { testModel } from '../../src/testing/index.ts'
+import { refuseIllegal } from './rules/strict-provider.ts'
 
-const wire = 'gemini-generate-content'
+const options = { wire: 'gemini-generate-content', refuse: refuseIllegal } as const
 const settings = { provider: 'google', model: 'gemini-mock', apiKey: 'key-for-tests', maxRetryDelayMs: 2000 }
 
 // Some cases wait for a second: the others go on meanwhile.
@@ -12,12 +13,12 @@ testModel(
   'S2-57 the Google driver, Gemini API',
   (server, { maxRetries }) => createModel({ ...settings, baseURL: server.url, maxRetries }),
   runner,
-  { wire },
+  options,
 )
 
 testModel(
   'S2-57 the Google driver, Vertex AI, over the built-in fetch',
   (server, { maxRetries }) => createModel({ ...settings, provider: 'vertex', baseURL: server.url, maxRetries, fetch }),
   runner,
-  { wire },
+  options,
 )

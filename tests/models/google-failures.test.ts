@@ -9,9 +9,9 @@ import type { JsonObject } from '../../src/core/messages.ts'
 import { createModel } from '../../src/models/create-model.ts'
 import { googleModel } from '../../src/models/google/driver.ts'
 import type { ModelSettings } from '../../src/models/settings.ts'
-import { startMockProvider } from '../../src/testing/index.ts'
 import { closeServer } from '../close-server.ts'
 import { hello } from './google-replay.ts'
+import { startStrictProvider } from './rules/strict-provider.ts'
 
 const secret = 'AIzaSyabcdefghijklmnop'
 const settings = { provider: 'google', model: 'gemini-3.5-flash', apiKey: secret, maxRetries: 0 }
@@ -69,7 +69,7 @@ describe('errors of generateContent', () => {
   for (const [name, status, body, expected] of cases) {
     it(`H39 ${name}: ${status}`, async () => {
       for (const stream of [true, false]) {
-        await using server = await startMockProvider({ faults: { status, body, headers: { 'x-request-id': 'req_1' } } })
+        await using server = await startStrictProvider({ faults: { status, body, headers: { 'x-request-id': 'req_1' } } })
         const error: unknown = await createModel({ ...settings, baseURL: server.url })
           .generate({ messages: hello, stream })
           .then(
@@ -85,7 +85,7 @@ describe('errors of generateContent', () => {
 
   it('H39 the wait that the error names is waited for', async () => {
     const body = failure(429, 'RESOURCE_EXHAUSTED', 'Slow down', [retryInfo])
-    await using server = await startMockProvider({ script: ['ok'], faults: [{ status: 429, body }] })
+    await using server = await startStrictProvider({ script: ['ok'], faults: [{ status: 429, body }] })
     const model = createModel({ ...settings, maxRetries: 1, baseURL: server.url })
     expect(await model.generate({ messages: hello })).toMatchObject({ text: 'ok', retries: 1 })
     const [first, second] = server.requests.map(({ receivedAt }) => receivedAt)
@@ -99,7 +99,7 @@ describe('errors of generateContent', () => {
       [429, 'RESOURCE_EXHAUSTED', { code: 'rate_limited', retryable: true }],
       [400, 'INVALID_ARGUMENT', { code: 'provider_error', retryable: false }],
     ] as const) {
-      await using server = await startMockProvider({ script: ['Hello'], faults: { errorInStream: failure(code, word, 'x') } })
+      await using server = await startStrictProvider({ script: ['Hello'], faults: { errorInStream: failure(code, word, 'x') } })
       const asked = createModel({ ...settings, baseURL: server.url }).generate({ messages: hello })
       await expect(asked, word).rejects.toMatchObject({ ...expected, providerCode: word, partial: { text: 'Hello' } })
     }
@@ -113,7 +113,7 @@ describe('errors of generateContent', () => {
       [{ events: ['data: {"a":\r\n\r\n'] }],
       [{ events: ['data: 7\n\n'] }],
     ]) {
-      await using server = await startMockProvider({ script })
+      await using server = await startStrictProvider({ script })
       const asked = createModel({ ...settings, baseURL: server.url }).generate({ messages: hello, stream: 'events' in (script[0] ?? {}) })
       await expect(asked).rejects.toMatchObject({ code: 'bad_response' })
     }
@@ -121,7 +121,7 @@ describe('errors of generateContent', () => {
 })
 
 async function sentWith(given: Partial<ModelSettings>): Promise<{ headers: Readonly<Record<string, string>>; path: string }> {
-  await using server = await startMockProvider({ script: ['ok'] })
+  await using server = await startStrictProvider({ script: ['ok'] })
   await createModel({ ...settings, baseURL: server.url, ...given }).generate({ messages: hello })
   const [{ headers, path } = { headers: {}, path: '' }] = server.requests
   return { headers, path }
@@ -152,7 +152,7 @@ describe('keys, headers and addresses of the Gemini API', () => {
 
   it('the address may be written with or without a version; previews are asked for at the beta', async () => {
     const found: string[] = []
-    await using server = await startMockProvider({ script: () => 'ok' })
+    await using server = await startStrictProvider({ script: () => 'ok' })
     for (const path of ['', '/', '/v1beta', '/v1beta/', '/proxy', '/proxy/v1alpha']) {
       await createModel({ ...settings, baseURL: `${server.url}${path}` }).generate({ messages: hello, stream: false })
     }
@@ -162,7 +162,7 @@ describe('keys, headers and addresses of the Gemini API', () => {
   })
 
   it('a key that changes in the environment is used from the next request on', async () => {
-    await using server = await startMockProvider({ script: () => 'ok' })
+    await using server = await startStrictProvider({ script: () => 'ok' })
     vi.stubEnv('GEMINI_API_KEY', 'first')
     vi.stubEnv('GOOGLE_GEMINI_BASE_URL', server.url)
     const model = createModel('google/gemini-3.5-flash')
@@ -184,7 +184,7 @@ describe('keys, headers and addresses of the Gemini API', () => {
   })
 
   it('the driver can be had without `createModel`, and takes a preset of its own', async () => {
-    await using server = await startMockProvider({ script: ['ok'] })
+    await using server = await startStrictProvider({ script: ['ok'] })
     const model = googleModel({ provider: 'mine', model: 'm', apiKey: 'k', baseURL: server.url, preset: { driver: 'google' } })
     expect(await model.generate({ messages: hello })).toMatchObject({ text: 'ok' })
     expect(model).toMatchObject({ provider: 'mine', model: 'm', capabilities: { nativeTools: true } })
@@ -229,7 +229,7 @@ describe('Vertex AI', () => {
     vi.stubEnv('GOOGLE_CLOUD_LOCATION', 'europe-west4')
     vi.stubEnv('GOOGLE_API_KEY', 'not-this-one')
     vi.stubEnv('GOOGLE_APPLICATION_CREDENTIALS', tokens.credentials)
-    await using server = await startMockProvider({ script: () => 'ok' })
+    await using server = await startStrictProvider({ script: () => 'ok' })
     const model = createModel({ ...settings, ...vertex, baseURL: server.url })
     for (let round = 0; round < 3; round++) await model.generate({ messages: hello })
     expect(server.requests.map(({ path, headers }) => [path, headers.authorization])).toEqual(Array(3).fill([inProject, 'Bearer token-1']))
@@ -240,7 +240,7 @@ describe('Vertex AI', () => {
     await using tokens = await startTokens({ expiresIn: 1 })
     vi.stubEnv('GOOGLE_CLOUD_PROJECT', 'my-project')
     vi.stubEnv('GOOGLE_APPLICATION_CREDENTIALS', tokens.credentials)
-    await using server = await startMockProvider({ script: () => 'ok' })
+    await using server = await startStrictProvider({ script: () => 'ok' })
     const model = createModel({ ...settings, ...vertex, baseURL: server.url })
     for (let round = 0; round < 2; round++) await model.generate({ messages: hello })
     expect(server.requests.map(({ headers }) => headers.authorization)).toEqual(['Bearer token-1', 'Bearer token-2'])

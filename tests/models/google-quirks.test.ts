@@ -3,10 +3,10 @@ import { describe, expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import { copyJson, type Json, type JsonObject } from '../../src/core/messages.ts'
 import { PartialArgs } from '../../src/models/google/partial-args.ts'
-import { startMockProvider } from '../../src/testing/mock-provider.ts'
 import { countingTool } from '../hazards/tools.ts'
 import { ask, both, hello, modelAt, replay, sentBack } from './google-replay.ts'
 import { readRecording } from './local-server.ts'
+import { startStrictProvider } from './rules/strict-provider.ts'
 
 const weather = { type: 'function' as const, function: { name: 'get_weather', arguments: '{"city":"東京"}' } }
 const time = { type: 'function' as const, function: { name: 'get_time', arguments: '{"timezone":"JST"}' } }
@@ -45,7 +45,7 @@ describe('responses of generateContent, whole and cut, streamed and not', () => 
       { functionCall: { name: 'look' } },
     ]
     const events = [{ candidates: [{ content: { parts: calls }, finishReason: 'STOP' }] }]
-    await using server = await startMockProvider({ script: [{ events }, 'done'] })
+    await using server = await startStrictProvider({ script: [{ events }, 'done'] })
     const result = await new AgentRunner({ model: modelAt(server), tools: [look.tool] }).run('go')
     expect(result).toMatchObject({ stopReason: 'answered', output: 'done' })
     expect(look.calls).toEqual([{ a: 1 }, { a: 2 }, {}])
@@ -54,17 +54,17 @@ describe('responses of generateContent, whole and cut, streamed and not', () => 
 
   it.each(['q26-malformed', 'q26-unexpected'])('Q26 %s: asked again, unless something was shown', async (recording) => {
     const recordings = [readRecording(recording), readRecording('q26-usage')]
-    await using server = await startMockProvider({ recordings })
+    await using server = await startStrictProvider({ recordings })
     const model = modelAt(server, { maxRetries: 1, maxRetryDelayMs: 1 })
     expect(await model.generate({ messages: hello })).toMatchObject({ text: 'Hi there', retries: 1 })
-    await using other = await startMockProvider({ recordings })
+    await using other = await startStrictProvider({ recordings })
     const code = { 'q26-malformed': 'MALFORMED_FUNCTION_CALL', 'q26-unexpected': 'UNEXPECTED_TOOL_CALL' }[recording]
     const partial = recording === 'q26-unexpected' ? { text: 'Let me call' } : { usage: { inputTokens: 20 } }
     await expect(ask(modelAt(other))).rejects.toMatchObject({ code: 'bad_response', providerCode: code, retryable: true, partial })
   })
 
   it('Q26 a malformed call is told in the provider’s words', async () => {
-    await using server = await startMockProvider({ recordings: [readRecording('q26-malformed')] })
+    await using server = await startStrictProvider({ recordings: [readRecording('q26-malformed')] })
     await expect(ask(modelAt(server))).rejects.toThrow('MALFORMED_FUNCTION_CALL: Malformed function call: print(default_api')
   })
 
@@ -77,7 +77,7 @@ describe('responses of generateContent, whole and cut, streamed and not', () => 
       warnings: ['1 tool call(s) of a filtered response were dropped'],
     })
     for (const rawFinishReason of ['RECITATION', 'BLOCKLIST', 'PROHIBITED_CONTENT', 'SPII', 'IMAGE_SAFETY']) {
-      await using server = await startMockProvider({ script: [{ text: 'a', rawFinishReason }] })
+      await using server = await startStrictProvider({ script: [{ text: 'a', rawFinishReason }] })
       expect(await ask(modelAt(server))).toMatchObject({ finishReason: 'content_filter', rawFinishReason })
     }
   })
@@ -90,14 +90,14 @@ describe('responses of generateContent, whole and cut, streamed and not', () => 
       'The provider says of its response: It holds forbidden words.',
       'The prompt was blocked: `PROHIBITED_CONTENT`',
     ])
-    await using server = await startMockProvider({ recordings: [readRecording('q26-prompt-blocked')] })
+    await using server = await startStrictProvider({ recordings: [readRecording('q26-prompt-blocked')] })
     const result = await new AgentRunner({ model: modelAt(server) }).run('go')
     expect(result).toMatchObject({ stopReason: 'refused', error: { code: 'content_filter' } })
   })
 
   it('Q26 other ends: OTHER is an error, MAX_TOKENS a cut, whatever was called', async () => {
     const toolCalls = [{ name: 'look' }]
-    await using server = await startMockProvider({
+    await using server = await startStrictProvider({
       script: [
         { text: 'a', rawFinishReason: 'OTHER' },
         { toolCalls, rawFinishReason: 'MAX_TOKENS' },
@@ -117,12 +117,12 @@ describe('responses of generateContent, whole and cut, streamed and not', () => 
     const response = await replay('q26-continuation', 'q26-after-continuation')
     expect(response).toMatchObject({ text: 'The first half, then the second.', finishReason: 'stop', rawFinishReason: 'STOP' })
     expect(response.usage).toEqual({ inputTokens: 120, outputTokens: 120, totalTokens: 240 })
-    await using server = await startMockProvider({ recordings: ['q26-continuation', 'q26-after-continuation'].map(readRecording) })
+    await using server = await startStrictProvider({ recordings: ['q26-continuation', 'q26-after-continuation'].map(readRecording) })
     await ask(modelAt(server))
     const [first, second] = server.requests.map(({ body }) => body)
     expect(second).toEqual({ ...first, continuationToken: 'tok-1' })
     const endless = { text: 'on ', rawFinishReason: 'CONTINUATION', providerData: { provider: 'x', data: { continuationToken: 't' } } }
-    await using stuck = await startMockProvider({ script: () => endless })
+    await using stuck = await startStrictProvider({ script: () => endless })
     const unfinished = await ask(modelAt(stuck), { stream: false })
     expect(stuck.requests).toHaveLength(17)
     expect(unfinished).toMatchObject({ finishReason: 'length', warnings: [expect.stringContaining('16 times')] })
@@ -182,7 +182,7 @@ describe('responses of generateContent, whole and cut, streamed and not', () => 
     const events: JsonObject[] = [
       { candidates: [{ content: { parts: [{ text: 'Look: ' }, { inlineData, thoughtSignature: 'UGlj' }] }, finishReason: 'STOP' }] },
     ]
-    await using server = await startMockProvider({ script: [{ events }] })
+    await using server = await startStrictProvider({ script: [{ events }] })
     const response = await ask(modelAt(server))
     expect(response).toMatchObject({ text: 'Look: ', warnings: [expect.stringContaining('`inlineData`')] })
     expect(await sentBack(response)).toEqual([{ text: 'Look: ' }, { inlineData, thoughtSignature: 'UGlj' }])
@@ -210,13 +210,13 @@ describe('responses of generateContent, whole and cut, streamed and not', () => 
 
   it('Q28 H15 arguments that never come to their end: a cut response, whatever its finish reason says', async () => {
     const lines = readRecording('q28-partial-args')
-    await using server = await startMockProvider({ recordings: [[...lines.slice(0, 4), ...lines.slice(-1)]] })
+    await using server = await startStrictProvider({ recordings: [[...lines.slice(0, 4), ...lines.slice(-1)]] })
     expect(await ask(modelAt(server))).toMatchObject({ finishReason: 'length', warnings: [expect.stringContaining('cut off')] })
   })
 
   it('Q28 other framings: LF, no event names, a list in place of a stream', async () => {
     const whole = `[${readRecording('q26-usage').join(',\r\n')}]`
-    await using server = await startMockProvider({ script: [{ body: whole }] })
+    await using server = await startStrictProvider({ script: [{ body: whole }] })
     expect(await ask(modelAt(server))).toMatchObject({ text: 'Hi there', finishReason: 'stop', usage: { inputTokens: 4350 } })
   })
 })

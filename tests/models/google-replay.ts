@@ -3,8 +3,9 @@ import { type ChatMessage, hasToolCalls, type JsonObject } from '../../src/core/
 import type { ChatModel, ModelRequest, ModelResponse } from '../../src/models/chat-model.ts'
 import { createModel } from '../../src/models/create-model.ts'
 import type { ModelSettings } from '../../src/models/settings.ts'
-import { type MockProvider, startMockProvider } from '../../src/testing/mock-provider.ts'
+import type { MockProvider } from '../../src/testing/mock-provider.ts'
 import { readRecording } from './local-server.ts'
+import { startStrictProvider } from './rules/strict-provider.ts'
 
 export const hello: ChatMessage[] = [{ role: 'user', content: 'Hello' }]
 
@@ -45,7 +46,7 @@ export async function replay(...recordings: string[]): Promise<ModelResponse> {
   const found: ModelResponse[] = []
   for (const splitBytes of [undefined, 1, 7, 'random'] as const) {
     const faults = splitBytes === undefined ? {} : { splitBytes }
-    await using server = await startMockProvider({ recordings: recordings.map(readRecording), faults })
+    await using server = await startStrictProvider({ recordings: recordings.map(readRecording), faults })
     found.push(await ask(modelAt(server)))
     expect(server.requests).toHaveLength(recordings.length)
   }
@@ -67,14 +68,14 @@ function wholeOf(recording: string): JsonObject {
 /** Streamed and not, which have to give the same. */
 export async function both(recording: string): Promise<ModelResponse> {
   const streamed = await replay(recording)
-  await using server = await startMockProvider({ script: [{ body: wholeOf(recording) }] })
+  await using server = await startStrictProvider({ script: [{ body: wholeOf(recording) }] })
   expect(await ask(modelAt(server), { stream: false })).toEqual(streamed)
   return streamed
 }
 
 /** What of a response is sent to the provider in the next round, with results for its calls. */
 export async function sentBack(response: ModelResponse, settings: Partial<ModelSettings> = {}): Promise<JsonObject[]> {
-  await using server = await startMockProvider({ script: ['ok'] })
+  await using server = await startStrictProvider({ script: ['ok'] })
   const { text, toolCalls, providerData } = response
   const message: ChatMessage = {
     role: 'assistant',

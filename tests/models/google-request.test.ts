@@ -2,9 +2,9 @@ import { describe, expect, it } from 'vitest'
 import type { ChatMessage, Json, JsonObject } from '../../src/core/messages.ts'
 import type { ModelRequest, ModelResponse } from '../../src/models/chat-model.ts'
 import type { ModelSettings } from '../../src/models/settings.ts'
-import { startMockProvider } from '../../src/testing/mock-provider.ts'
 import type { ToolDefinition } from '../../src/tools/tool.ts'
 import { ask, hello, modelAt } from './google-replay.ts'
+import { startStrictProvider } from './rules/strict-provider.ts'
 
 interface Sent {
   body: JsonObject & { contents: { role: string; parts: JsonObject[] }[]; generationConfig?: JsonObject; toolConfig?: JsonObject }
@@ -14,7 +14,7 @@ interface Sent {
 
 /** What arrived at the provider, which refuses what the real one would. */
 async function send(request: Partial<ModelRequest>, settings: Partial<ModelSettings> = {}): Promise<Sent> {
-  await using server = await startMockProvider({ script: ['ok'] })
+  await using server = await startStrictProvider({ script: ['ok'] })
   const response = await ask(modelAt(server, settings), request)
   const [{ body, path } = { body: {}, path: '' }] = server.requests
   return { body: { contents: [], ...body } as Sent['body'], path, response }
@@ -142,7 +142,7 @@ describe('tools', () => {
   })
 
   it('Q30 names the API takes no function by are changed on the way, and changed back', async () => {
-    await using server = await startMockProvider({ script: [{ toolCalls: [{ name: '_2fa', arguments: { city: 'Rome' } }] }, 'ok'] })
+    await using server = await startStrictProvider({ script: [{ toolCalls: [{ name: '_2fa', arguments: { city: 'Rome' } }] }, 'ok'] })
     const model = modelAt(server)
     const choice = { type: 'function', function: { name: '2fa' } } as const
     const { toolCalls } = await ask(model, { tools: [tool('2fa', city)], toolChoice: choice })

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { createModel } from '../../src/models/create-model.ts'
 import { testModel } from '../../src/testing/index.ts'
+import { refuseIllegal } from './rules/strict-provider.ts'
 
 // Some cases wait for a second: the others go on meanwhile.
 const runner = { describe, it: it.concurrent, expect }
@@ -10,6 +11,7 @@ testModel(
   (server, { maxRetries }) =>
     createModel({ provider: 'custom', model: 'mock-model', baseURL: server.baseURL, maxRetries, maxRetryDelayMs: 2000 }),
   runner,
+  { refuse: refuseIllegal },
 )
 
 testModel(
@@ -17,4 +19,5 @@ testModel(
   (server, { maxRetries }) =>
     createModel({ provider: 'custom', model: 'mock-model', baseURL: server.baseURL, maxRetries, maxRetryDelayMs: 2000, fetch }),
   runner,
+  { refuse: refuseIllegal },
 )

@@ -1,18 +1,19 @@
 import { describe, expect, it } from 'vitest'
 import { createModel } from '../../src/models/create-model.ts'
 import { testModel } from '../../src/testing/index.ts'
+import { refuseIllegal } from './rules/strict-provider.ts'
 
-const wire = 'responses'
+const options = { wire: 'responses', refuse: refuseIllegal } as const
 const settings = { provider: 'openai-responses', model: 'gpt-mock', apiKey: 'test-key', maxRetryDelayMs: 2000 }
 
 // Some cases wait for a second: the others go on meanwhile.
 const runner = { describe, it: it.concurrent, expect }
 
-testModel('the Responses driver', ({ baseURL }, { maxRetries }) => createModel({ ...settings, baseURL, maxRetries }), runner, { wire })
+testModel('the Responses driver', ({ baseURL }, { maxRetries }) => createModel({ ...settings, baseURL, maxRetries }), runner, options)
 
 testModel(
   'the Responses driver over the built-in fetch',
   ({ baseURL }, { maxRetries }) => createModel({ ...settings, provider: 'responses-compatible', baseURL, maxRetries, fetch }),
   runner,
-  { wire },
+  options,
 )

@@ -5,8 +5,8 @@ import { openaiResponsesModel } from '../../src/models/openai-responses/driver.t
 import type { ModelSettings } from '../../src/models/settings.ts'
 import type { MockFault } from '../../src/testing/mock/fault.ts'
 import type { MockReply } from '../../src/testing/mock/reply.ts'
-import { startMockProvider } from '../../src/testing/mock-provider.ts'
 import { failure, hello, secret } from './one-request.ts'
+import { startStrictProvider } from './rules/strict-provider.ts'
 
 const settings = { provider: 'openai-responses', model: 'gpt-5.2' }
 
@@ -15,7 +15,7 @@ afterEach(() => {
 })
 
 async function failureOf(faults: MockFault, script: MockReply[] = ['Hello'], stream = true) {
-  await using server = await startMockProvider({ script, faults })
+  await using server = await startStrictProvider({ script, faults })
   return await failure(server.baseURL, { stream }, settings)
 }
 
@@ -59,7 +59,7 @@ describe('errors of the Responses API', () => {
 
   it('H39 a rate limit is waited out, and the request made again', async () => {
     const faults = [{ status: 429, headers: { 'retry-after': '0' } }]
-    await using server = await startMockProvider({ script: ['Hello'], faults })
+    await using server = await startStrictProvider({ script: ['Hello'], faults })
     const model = createModel({ ...settings, apiKey: 'k', baseURL: server.baseURL, maxRetries: 1 })
     expect(await model.generate({ messages: hello })).toMatchObject({ text: 'Hello', retries: 1 })
   })
@@ -90,7 +90,7 @@ describe('errors of the Responses API', () => {
 
 describe('access', () => {
   async function headersOf(given: Partial<ModelSettings>): Promise<Readonly<Record<string, string>>> {
-    await using server = await startMockProvider({ script: ['ok'] })
+    await using server = await startStrictProvider({ script: ['ok'] })
     await createModel({ ...settings, baseURL: server.baseURL, ...given }).generate({ messages: hello })
     return server.requests[0]?.headers ?? {}
   }
@@ -110,7 +110,7 @@ describe('access', () => {
   })
 
   it('the driver can be had without `createModel`, and takes a preset of its own', async () => {
-    await using server = await startMockProvider({ script: ['ok'] })
+    await using server = await startStrictProvider({ script: ['ok'] })
     const preset = { driver: 'openai-responses' }
     const model = openaiResponsesModel({ provider: 'mine', model: 'm', apiKey: 'k', baseURL: server.baseURL, preset })
     expect(await model.generate({ messages: hello })).toMatchObject({ text: 'ok' })

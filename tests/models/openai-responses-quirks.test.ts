@@ -5,13 +5,14 @@ import type { ChatModel, ModelResponse } from '../../src/models/chat-model.ts'
 import { createModel } from '../../src/models/create-model.ts'
 import type { ModelSettings } from '../../src/models/settings.ts'
 import type { MockReply } from '../../src/testing/mock/reply.ts'
-import { type MockProvider, startMockProvider } from '../../src/testing/mock-provider.ts'
+import type { MockProvider } from '../../src/testing/mock-provider.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { recordingLogger } from '../hazards/stage.ts'
 import { countingTool } from '../hazards/tools.ts'
 import { readRecording } from './local-server.ts'
 import { hello } from './one-request.ts'
 import { ask, replay, replayCut } from './replay.ts'
+import { startStrictProvider } from './rules/strict-provider.ts'
 
 function modelAt({ baseURL }: Pick<MockProvider, 'baseURL'>, settings: Partial<ModelSettings> = {}): ChatModel {
   return createModel({ provider: 'openai-responses', model: 'gpt-5.2', apiKey: 'test-key', baseURL, maxRetries: 0, ...settings })
@@ -29,14 +30,14 @@ function wholeOf(recording: string): JsonObject {
 /** Streamed and not, which have to give the same. */
 async function both(recording: string, settings: Partial<ModelSettings> = {}): Promise<ModelResponse> {
   const streamed = await replayCut((server) => modelAt(server, settings), [7, 'random'], [recording])
-  await using server = await startMockProvider({ script: [{ body: wholeOf(recording) }] })
+  await using server = await startStrictProvider({ script: [{ body: wholeOf(recording) }] })
   expect(await ask(modelAt(server, settings), { stream: false })).toEqual(streamed)
   return streamed
 }
 
 /** The items that are sent when the conversation goes on with the response. */
 async function sentBack({ text, toolCalls, providerData }: ModelResponse, settings: Partial<ModelSettings> = {}): Promise<JsonObject[]> {
-  await using server = await startMockProvider({ script: ['ok'] })
+  await using server = await startStrictProvider({ script: ['ok'] })
   const said: ChatMessage = {
     role: 'assistant',
     content: text,
@@ -135,7 +136,7 @@ describe('responses of the Responses API, whole and cut, streamed and not', () =
     const caller = { type: 'program', caller_id: 'prog_1' }
     const program = { id: 'pg_1', type: 'program', call_id: 'prog_1', code: 'await look()', fingerprint: 'f' }
     const call = { id: 'fc_1', type: 'function_call', call_id: 'call_1', name: 'look', arguments: '{}', caller }
-    await using server = await startMockProvider({ script: [{ body: { ...wholeOf('responses-refusal'), output: [program, call] } }] })
+    await using server = await startStrictProvider({ script: [{ body: { ...wholeOf('responses-refusal'), output: [program, call] } }] })
     const response = await ask(modelAt(server), { stream: false })
     expect(response).not.toHaveProperty('warnings')
     expect(await sentBack(response)).toEqual([program, call, { type: 'function_call_output', call_id: 'call_1', output: 'done', caller }])
@@ -156,7 +157,7 @@ describe('responses of the Responses API, whole and cut, streamed and not', () =
   const said = (text: string): JsonObject => ({ id: 'msg', type: 'message', role: 'assistant', content: [{ type: 'output_text', text }] })
   const completed: JsonObject = { type: 'response.completed', response: { id: 'resp_1', status: 'completed', output: [] } }
   const answer = async (...events: JsonObject[]) => {
-    await using server = await startMockProvider({ recordings: [[...events, completed].map((event) => JSON.stringify(event))] })
+    await using server = await startStrictProvider({ recordings: [[...events, completed].map((event) => JSON.stringify(event))] })
     return await ask(modelAt(server))
   }
 
@@ -187,7 +188,7 @@ describe('responses of the Responses API, whole and cut, streamed and not', () =
       [shell, 'An item of type `local_shell_call` was not kept: it waits for a result'],
     ] as const) {
       const recording = [...item(0, waiting), completed].map((event) => JSON.stringify(event))
-      await using server = await startMockProvider({ recordings: [recording] })
+      await using server = await startStrictProvider({ recordings: [recording] })
       const { error, stopReason } = await new AgentRunner({ model: modelAt(server), logger: recordingLogger().logger }).run('go')
       expect(stopReason).toBe('model_error')
       expect(error).toMatchObject({ code: 'provider_error', message: expect.stringContaining(named) })
@@ -207,7 +208,7 @@ describe('responses of the Responses API, whole and cut, streamed and not', () =
     const other = item(0, begun, said('It ran in the box, and well.'), delta('It ran well.'))
     const warnings = ['The text at the end of the response is not the one that was streamed']
     expect(await answer(...other)).toMatchObject({ text: 'It ran well.', warnings })
-    await using server = await startMockProvider({ recordings: [[...other, completed].map((event) => JSON.stringify(event))] })
+    await using server = await startStrictProvider({ recordings: [[...other, completed].map((event) => JSON.stringify(event))] })
     expect(await modelAt(server).generate({ messages: hello })).toMatchObject({ text: 'It ran in the box, and well.', warnings })
 
     const call = { id: 'fc_1', type: 'function_call', call_id: 'call_1', name: 'look', arguments: '' }
@@ -227,7 +228,7 @@ describe('responses of the Responses API, whole and cut, streamed and not', () =
     const warnings = ['Tool call `look` came with two different sets of arguments']
     const tools = [{ type: 'function' as const, function: { name: 'look', description: '', parameters: {} } }]
     const request = { messages: hello, tools }
-    await using server = await startMockProvider({ recordings: [1, 2].map(() => events.map((one) => JSON.stringify(one))) })
+    await using server = await startStrictProvider({ recordings: [1, 2].map(() => events.map((one) => JSON.stringify(one))) })
     expect(await modelAt(server).generate(request)).toMatchObject({ toolCalls: [{ function: { arguments: whole } }], warnings })
 
     const shown: string[] = []
@@ -240,7 +241,7 @@ describe('responses of the Responses API, whole and cut, streamed and not', () =
     const response = await both('responses-cut-in-a-call')
     expect(response).toMatchObject({ finishReason: 'length', rawFinishReason: 'max_output_tokens', text: 'I write it.' })
     const write = countingTool('write_file')
-    await using server = await startMockProvider({ script: [{ recording: readRecording('responses-cut-in-a-call') }, 'Again.'] })
+    await using server = await startStrictProvider({ script: [{ recording: readRecording('responses-cut-in-a-call') }, 'Again.'] })
     const result = await new AgentRunner({ model: modelAt(server), tools: [write.tool] }).run('go')
     expect(write.calls).toEqual([])
     expect(result).toMatchObject({ output: 'Again.', toolCalls: [{ errorCode: 'tool_call_truncated' }] })
@@ -250,7 +251,7 @@ describe('responses of the Responses API, whole and cut, streamed and not', () =
     expect(await both('responses-filtered')).toMatchObject({ finishReason: 'content_filter', text: 'The first  words' })
     const call = { type: 'function_call', id: 'fc_1', call_id: 'c', name: 'look', arguments: '{}' }
     const body = { ...wholeOf('responses-filtered'), output: [call] }
-    await using server = await startMockProvider({ script: [{ body }] })
+    await using server = await startStrictProvider({ script: [{ body }] })
     const response = await ask(modelAt(server), { stream: false })
     // What came with it is not to be run either.
     expect(response).toMatchObject({
@@ -270,10 +271,10 @@ describe('responses of the Responses API, whole and cut, streamed and not', () =
     ] as const
     for (const [recording, expected] of cases) {
       for (const splitBytes of [undefined, 7] as const) {
-        await using server = await startMockProvider({ recordings: [readRecording(recording)], faults: splitBytes ? { splitBytes } : {} })
+        await using server = await startStrictProvider({ recordings: [readRecording(recording)], faults: splitBytes ? { splitBytes } : {} })
         await expect(ask(modelAt(server)), recording).rejects.toMatchObject(expected)
       }
-      await using server = await startMockProvider({ script: [{ body: wholeOf(recording) }] })
+      await using server = await startStrictProvider({ script: [{ body: wholeOf(recording) }] })
       await expect(ask(modelAt(server), { stream: false })).rejects.toMatchObject({ code: expected.code })
     }
   })
@@ -315,7 +316,7 @@ describe('responses of the Responses API, whole and cut, streamed and not', () =
     const lines = readRecording('responses-reasoning-and-calls')
     const found: ModelResponse[] = []
     for (const recording of [lines, lines.map((line) => line.replace(/"output_index":\d/, '"output_index":0'))]) {
-      await using server = await startMockProvider({ recordings: [recording] })
+      await using server = await startStrictProvider({ recordings: [recording] })
       found.push(await ask(modelAt(server)))
     }
     expect(found[1]).toEqual(found[0])
@@ -332,7 +333,7 @@ describe('responses of the Responses API, whole and cut, streamed and not', () =
     const recording = [...lines.slice(0, 5), ...odd, ...lines.slice(5), '{"type":"response.output_text.delta","delta":"late"}']
     const found: ModelResponse[] = []
     for (const events of [lines, recording]) {
-      await using server = await startMockProvider({ recordings: [events] })
+      await using server = await startStrictProvider({ recordings: [events] })
       found.push(await ask(modelAt(server)))
     }
     expect(found[1]).toEqual(found[0])
@@ -344,7 +345,7 @@ describe('reasoning between the rounds of a run', () => {
   const round = (text: string): MockReply => ({ reasoning: `thought of ${text}`, text, toolCalls: [{ name: 'look' }] })
 
   it.each([true, false])('goes back sealed, each before what followed it (streaming: %s)', async (stream) => {
-    await using server = await startMockProvider({ script: [round('first'), round('second'), 'Done.'] })
+    await using server = await startStrictProvider({ script: [round('first'), round('second'), 'Done.'] })
     const result = await new AgentRunner({ model: modelAt(server), tools: [look], stream }).run('go')
     expect(result.output).toBe('Done.')
     const items = server.requests[2]?.body.input as JsonObject[]
@@ -358,7 +359,7 @@ describe('reasoning between the rounds of a run', () => {
   })
 
   it('is not sent with a message that was changed since, nor to another provider', async () => {
-    await using server = await startMockProvider({ script: [round('first')] })
+    await using server = await startStrictProvider({ script: [round('first')] })
     const { text, toolCalls, providerData } = await ask(modelAt(server))
     expect(providerData?.provider).toBe('openai-responses')
     const response = { text, toolCalls, ...(providerData === undefined ? {} : { providerData }), finishReason: 'tool_calls' as const }
@@ -374,7 +375,7 @@ describe('reasoning between the rounds of a run', () => {
 
   it('that nothing followed is left out, so that the conversation can go on', async () => {
     const reply: MockReply = { reasoning: 'thinking for too long', finishReason: 'length' }
-    await using server = await startMockProvider({ script: [reply] })
+    await using server = await startStrictProvider({ script: [reply] })
     const response = await ask(modelAt(server))
     expect(response).toMatchObject({ finishReason: 'length', text: '', reasoning: 'thinking for too long' })
     expect(response).not.toHaveProperty('providerData')
@@ -384,7 +385,7 @@ describe('reasoning between the rounds of a run', () => {
     const settings = { providerOptions: { store: true } }
     const kept = { ...wholeOf('responses-changing-ids'), store: true, output: outputs('responses-waiting-item').slice(0, 2) }
     const unsealed = (kept.output as JsonObject[]).map((item) => (item.type === 'reasoning' ? { ...item, encrypted_content: null } : item))
-    await using server = await startMockProvider({ script: [{ body: { ...kept, output: unsealed } }] })
+    await using server = await startStrictProvider({ script: [{ body: { ...kept, output: unsealed } }] })
     const response = await ask(modelAt(server, settings), { stream: false })
     expect(server.requests[0]?.body.store).toBe(true)
     expect((await sentBack(response, settings)).map(({ type, id }) => [type, id])).toEqual([
@@ -395,7 +396,7 @@ describe('reasoning between the rounds of a run', () => {
 
   it('H18 calls with the same id keep their own results, and their own items', async () => {
     const calls = ['a', 'b'].map((at) => ({ id: 'same', name: 'look', arguments: { at } }))
-    await using server = await startMockProvider({ script: [{ reasoning: 'Hm.', toolCalls: calls }, 'Done.'] })
+    await using server = await startStrictProvider({ script: [{ reasoning: 'Hm.', toolCalls: calls }, 'Done.'] })
     const result = await new AgentRunner({ model: modelAt(server), tools: [look] }).run('go')
     expect(result.messages.flatMap((message) => (hasToolCalls(message) ? message.toolCalls.map(({ id }) => id) : []))).toHaveLength(2)
     const items = server.requests[1]?.body.input as JsonObject[]

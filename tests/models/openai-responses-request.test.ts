@@ -4,16 +4,16 @@ import type { ModelRequest } from '../../src/models/chat-model.ts'
 import { createModel } from '../../src/models/create-model.ts'
 import type { ModelSettings } from '../../src/models/settings.ts'
 import type { MockRequest } from '../../src/testing/mock/recorder.ts'
-import { startMockProvider } from '../../src/testing/mock-provider.ts'
 import type { ToolDefinition } from '../../src/tools/tool.ts'
 import { hello } from './one-request.ts'
+import { startStrictProvider } from './rules/strict-provider.ts'
 
 /** Makes one request, which has to be one the API takes. */
 async function sent(
   request: Partial<ModelRequest>,
   settings: Partial<ModelSettings> = {},
 ): Promise<{ body: JsonObject; items: JsonObject[]; request: MockRequest; warnings: string[] }> {
-  await using server = await startMockProvider({ script: ['ok'] })
+  await using server = await startStrictProvider({ script: ['ok'] })
   const model = createModel({ provider: 'openai-responses', model: 'gpt-5.2', apiKey: 'test-key', baseURL: server.baseURL, ...settings })
   const { warnings = [] } = await model.generate({ messages: hello, ...request })
   const [seen] = server.requests
@@ -132,7 +132,7 @@ describe('requests of the Responses API', () => {
   })
 
   it('frozen messages are converted once, and sent the same each time', async () => {
-    await using server = await startMockProvider({ script: () => 'ok' })
+    await using server = await startStrictProvider({ script: () => 'ok' })
     const model = createModel({ provider: 'openai-responses', model: 'gpt-5.2', apiKey: 'k', baseURL: server.baseURL })
     const messages = [...hello, calls(call('a')), result('a'), ...hello].map((message) => Object.freeze({ ...message }))
     for (let round = 0; round < 2; round++) await model.generate({ messages })

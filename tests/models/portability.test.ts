@@ -3,11 +3,12 @@ import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import type { ChatMessage, JsonObject } from '../../src/core/messages.ts'
 import type { ChatModel } from '../../src/models/chat-model.ts'
 import { createModel } from '../../src/models/create-model.ts'
-import { type MockProvider, startMockProvider, type WireName } from '../../src/testing/index.ts'
+import type { MockProvider, WireName } from '../../src/testing/index.ts'
 import type { MockReply } from '../../src/testing/mock/reply.ts'
 import { findWire } from '../../src/testing/mock/wires.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { expectValidHistory, recordingLogger } from '../hazards/stage.ts'
+import { startStrictProvider } from './rules/strict-provider.ts'
 
 interface Driver {
   name: string
@@ -78,7 +79,7 @@ function busyRound(name: string): MockReply[] {
 
 /** One part of the conversation, with one provider; the mock refuses what the real one would. */
 async function talk({ wire, open }: Driver, replies: MockReply[], messages: ChatMessage[], stream: boolean) {
-  await using provider = await startMockProvider({ script: replies })
+  await using provider = await startStrictProvider({ script: replies })
   const runner = new AgentRunner({ model: open(provider), tools: [look], stream, logger: recordingLogger().logger })
   const said: ChatMessage = {
     role: 'user',
@@ -140,7 +141,7 @@ describe('the loop over the Messages API', () => {
   it('S4-11 S4-12 S4-13 runs while stop_reason is tool_use, and sends tool_result blocks', async () => {
     const [, , , anthropic] = drivers
     if (anthropic === undefined) throw new Error('no driver')
-    await using provider = await startMockProvider({
+    await using provider = await startStrictProvider({
       script: [{ text: 'I look.', toolCalls: [{ id: 'toolu_1', name: 'look', arguments: { place: 'Rome' } }] }, 'Sunny.'],
     })
     const result = await new AgentRunner({ model: anthropic.open(provider), tools: [look] }).run('Rome?')

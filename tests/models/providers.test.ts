@@ -2,14 +2,14 @@ import { describe, expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import { createModel } from '../../src/models/create-model.ts'
 import { findPreset, type Providers, presetQuirks } from '../../src/models/presets.ts'
-import { startMockProvider } from '../../src/testing/index.ts'
+import { startStrictProvider } from './rules/strict-provider.ts'
 
 const price = { input: 2, output: 10 }
 const ask = { messages: [{ role: 'user' as const, content: 'go' }] }
 
 describe('providers of one’s own', () => {
   it('S4-16 a further one is data, reached by its base URL, with its own key and quirks', async () => {
-    await using server = await startMockProvider({ script: ['hello'] })
+    await using server = await startStrictProvider({ script: ['hello'] })
     const providers: Providers = {
       inhouse: { driver: 'openai', baseURL: server.baseURL, apiKeyOptional: true, quirks: { maxTokensField: 'max_completion_tokens' } },
     }
@@ -49,7 +49,7 @@ describe('providers of one’s own', () => {
     expect(capabilities('big-2', { price, contextWindow: 9 })).toEqual({ nativeTools: true, price, contextWindow: 9 })
     expect(capabilities('small')).toEqual({ nativeTools: true })
 
-    await using server = await startMockProvider({ script: [{ text: 'hi', usage: { inputTokens: 1_000_000, outputTokens: 100_000 } }] })
+    await using server = await startStrictProvider({ script: [{ text: 'hi', usage: { inputTokens: 1_000_000, outputTokens: 100_000 } }] })
     const model = createModel({ ...at, baseURL: server.baseURL, model: 'big-1' }, { providers })
     const { usage } = await new AgentRunner({ model, limits: { costUsd: 5 } }).run('go')
     expect(usage.costUsd).toBeCloseTo(3, 9)

@@ -1,9 +1,10 @@
 import { expect } from 'vitest'
 import type { ChatMessage } from '../../src/core/messages.ts'
 import type { ChatModel, ModelRequest, ModelResponse } from '../../src/models/chat-model.ts'
-import { type MockProvider, startMockProvider } from '../../src/testing/mock-provider.ts'
+import type { MockProvider } from '../../src/testing/mock-provider.ts'
 import { readRecording } from './local-server.ts'
 import { hello } from './one-request.ts'
+import { startStrictProvider } from './rules/strict-provider.ts'
 
 /** One response, whose pieces in the sink must add up to it. */
 export async function ask(model: ChatModel, request: Partial<ModelRequest> & { messages?: ChatMessage[] } = {}): Promise<ModelResponse> {
@@ -46,7 +47,7 @@ export async function replayCut(open: Open, cuts: readonly (number | 'random')[]
   const found: ModelResponse[] = []
   for (const splitBytes of [undefined, ...cuts]) {
     const faults = splitBytes === undefined ? {} : { splitBytes }
-    await using server = await startMockProvider({ recordings: recordings.map(readRecording), faults })
+    await using server = await startStrictProvider({ recordings: recordings.map(readRecording), faults })
     found.push(await ask(open(server)))
     expect(server.requests).toHaveLength(recordings.length)
   }

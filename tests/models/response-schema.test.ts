@@ -6,8 +6,9 @@ import { createModel } from '../../src/models/create-model.ts'
 import { fallbackModel } from '../../src/models/middleware/fallback.ts'
 import { switchableModel } from '../../src/models/middleware/switchable.ts'
 import type { ModelSettings } from '../../src/models/settings.ts'
-import { type MockProvider, startMockProvider } from '../../src/testing/index.ts'
+import type { MockProvider } from '../../src/testing/index.ts'
 import { hello } from './one-request.ts'
+import { startStrictProvider } from './rules/strict-provider.ts'
 import { closed } from './schemas.ts'
 
 const schema = closed({ city: { type: 'string' }, degrees: { type: 'number' } })
@@ -19,7 +20,7 @@ const addresses: Record<string, (server: MockProvider) => string> = { anthropic:
 
 /** What a request looks like on the wire, and what the response warns of. The mock provider refuses what the API would. */
 async function sent(model: string, request: Partial<ModelRequest>, settings: Partial<ModelSettings> = {}) {
-  await using server = await startMockProvider({ script: ['{}'] })
+  await using server = await startStrictProvider({ script: ['{}'] })
   const provider = model.slice(0, model.indexOf('/'))
   const baseURL = (addresses[provider] ?? (({ baseURL }) => baseURL))(server)
   const all = { provider, model: model.slice(provider.length + 1), apiKey: 'sk-ant-test', baseURL, maxRetries: 0, ...settings }

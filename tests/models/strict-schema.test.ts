@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Json, JsonObject } from '../../src/core/messages.ts'
 import { isStrictSchema } from '../../src/models/conversion/strict-schema.ts'
-import { refuseJsonSchemaFormat } from '../../src/testing/mock/wires/response-formats.ts'
+import { refuseJsonSchemaFormat } from './rules/response-formats.ts'
 import { anySchema, closed } from './schemas.ts'
 
 const text = { type: 'string' }

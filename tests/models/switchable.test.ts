@@ -3,15 +3,16 @@ import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import { Event } from '../../src/core/events.ts'
 import { createModel } from '../../src/models/create-model.ts'
 import { switchableModel } from '../../src/models/middleware/switchable.ts'
-import { type MockProvider, startMockProvider } from '../../src/testing/index.ts'
+import type { MockProvider } from '../../src/testing/index.ts'
 import { call, countingTool } from '../hazards/tools.ts'
+import { startStrictProvider } from './rules/strict-provider.ts'
 
 const open = ({ baseURL }: MockProvider, model: string) => createModel({ provider: 'custom', model, baseURL, apiKey: 'k', maxRetries: 0 })
 
 describe('a model that can be replaced while runs are in flight', () => {
   it('a turn in flight keeps the one it began with, the next turn asks the new one', async () => {
-    await using one = await startMockProvider({ script: [{ text: 'I look.', toolCalls: [call('look')] }] })
-    await using two = await startMockProvider({ script: ['done'] })
+    await using one = await startStrictProvider({ script: [{ text: 'I look.', toolCalls: [call('look')] }] })
+    await using two = await startStrictProvider({ script: ['done'] })
     const model = switchableModel(open(one, 'one'))
     const runner = new AgentRunner({ model, tools: [countingTool('look').tool] })
     const asked: string[] = []
@@ -29,8 +30,8 @@ describe('a model that can be replaced while runs are in flight', () => {
   })
 
   it('the second question of a turn goes to the same model: an empty response is asked for once more', async () => {
-    await using one = await startMockProvider({ script: [{ text: '' }, 'one after all'] })
-    await using two = await startMockProvider({ script: ['never'] })
+    await using one = await startStrictProvider({ script: [{ text: '' }, 'one after all'] })
+    await using two = await startStrictProvider({ script: ['never'] })
     const model = switchableModel(open(one, 'one'))
     const runner = new AgentRunner({ model })
     runner.on(Event.MODEL_START, () => model.switchTo(open(two, 'two')))
@@ -39,8 +40,10 @@ describe('a model that can be replaced while runs are in flight', () => {
   })
 
   it('the new one may write its calls as text: each turn is read in its model’s own form', async () => {
-    await using one = await startMockProvider({ script: [{ toolCalls: [call('look', { n: 1 }, 'call_1')] }] })
-    await using two = await startMockProvider({ script: ['Again. <tool_call>{"name": "look", "arguments": {"n": 2}}</tool_call>', 'done'] })
+    await using one = await startStrictProvider({ script: [{ toolCalls: [call('look', { n: 1 }, 'call_1')] }] })
+    await using two = await startStrictProvider({
+      script: ['Again. <tool_call>{"name": "look", "arguments": {"n": 2}}</tool_call>', 'done'],
+    })
     const look = countingTool('look')
     const model = switchableModel(open(one, 'one'))
     const runner = new AgentRunner({ model, tools: [look.tool] })

@@ -4,7 +4,7 @@ import { Event, EventBus, type EventMeta, type EventName } from '../../src/core/
 import { createModel } from '../../src/models/create-model.ts'
 import { switchableModel } from '../../src/models/middleware/switchable.ts'
 import { AnthropicPipeline, createPipeline, LLMPipeline, type PipelineOptions } from '../../src/pipeline/index.ts'
-import { type MockProvider, startMockProvider } from '../../src/testing/index.ts'
+import type { MockProvider } from '../../src/testing/index.ts'
 import { findWire } from '../../src/testing/mock/wires.ts'
 import { ToolRegistry } from '../../src/tools/registry.ts'
 import { type AnyTool, defineTool } from '../../src/tools/tool.ts'
@@ -12,6 +12,7 @@ import { type Mode, type ModeScript, modes, type OpenOptions, streamingModes } f
 import { recordingLogger } from '../hazards/stage.ts'
 import { call } from '../hazards/tools.ts'
 import { failOnUnhandledRejections } from '../hazards/unhandled.ts'
+import { startStrictProvider } from '../models/rules/strict-provider.ts'
 
 failOnUnhandledRejections()
 
@@ -314,7 +315,7 @@ describe('AnthropicPipeline', () => {
   const script = () => [{ text: 'I look.', toolCalls: [asksWeather] }, 'It is clear. Bye']
 
   it('S4-21 S4-22 with tools bound it asks for whole responses, and publishes the final text all the same', async () => {
-    await using server = await startMockProvider({ script: script() })
+    await using server = await startStrictProvider({ script: script() })
     const bus = new EventBus()
     const spoken: string[] = []
     bus.on(Event.LLM_SENTENCE, ({ text }) => void spoken.push(text))
@@ -333,7 +334,7 @@ describe('AnthropicPipeline', () => {
     ['the call', {}, { stream: true }],
     ['the call, over the pipeline', { stream: false }, { stream: true }],
   ])('S4-21 `stream: true` of %s switches it', async (_, options, runOptions) => {
-    await using server = await startMockProvider({ script: script() })
+    await using server = await startStrictProvider({ script: script() })
     const pipeline = new AnthropicPipeline({ model: anthropic(server), tools: [weather], ...options })
     expect(await pipeline.generate('Oslo?', runOptions)).toMatchObject({ output: 'It is clear. Bye' })
     expect(asked(server).map(({ stream }) => stream)).toEqual([true, true])
@@ -341,7 +342,7 @@ describe('AnthropicPipeline', () => {
 
   it('S4-6 without tools it streams, sentence by sentence', async () => {
     const heard = Promise.withResolvers<void>()
-    await using server = await startMockProvider({ script: [{ chunks: ['One. T', heard.promise, 'wo.'] }] })
+    await using server = await startStrictProvider({ script: [{ chunks: ['One. T', heard.promise, 'wo.'] }] })
     const pipeline = new AnthropicPipeline({ model: anthropic(server) })
     pipeline.on(Event.LLM_SENTENCE, () => heard.resolve())
     expect(await pipeline.generate('go')).toMatchObject({ output: 'One. Two.' })
@@ -363,7 +364,7 @@ describe('AnthropicPipeline', () => {
     ['one of createPipeline', (options: PipelineOptions) => createPipeline(options)],
     ['an AnthropicPipeline', (options: PipelineOptions) => new AnthropicPipeline(options)],
   ])('S4-21 S4-23 %s speaks as the model it has then, whichever it was made with', async (_, make) => {
-    await using server = await startMockProvider({ script: ['One.', 'Two.', 'Three.', 'Four.', 'Five.', 'Six.'] })
+    await using server = await startStrictProvider({ script: ['One.', 'Two.', 'Three.', 'Four.', 'Five.', 'Six.'] })
     const other = createModel({ provider: 'custom', model: 'm', apiKey: 'none', baseURL: server.baseURL })
     for (const [first, second] of [
       [other, anthropic(server)],

@@ -1,9 +1,10 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { createModel } from '../../src/models/create-model.ts'
 import { compileCheck } from '../../src/service/agents/check-schema.ts'
-import { scriptedModel, startMockProvider } from '../../src/testing/index.ts'
+import { scriptedModel } from '../../src/testing/index.ts'
 import type { JsonSchema } from '../../src/tools/tool.ts'
 import { countingTool } from '../hazards/tools.ts'
+import { startStrictProvider } from '../models/rules/strict-provider.ts'
 import { openSocket } from './raw-http.ts'
 import { allFrames, configFile, framesOf, json, startService, token } from './start-service.ts'
 
@@ -159,9 +160,9 @@ providers:
   })
 
   it('a provider is tested with one question, and what failed is told', async () => {
-    await using good = await startMockProvider({ script: ['ready', 'ready'] })
-    await using bad = await startMockProvider({ faults: [{ status: 401 }] })
-    await using dead = await startMockProvider({ script: [{ text: '', hang: true }] })
+    await using good = await startStrictProvider({ script: ['ready', 'ready'] })
+    await using bad = await startStrictProvider({ faults: [{ status: 401 }] })
+    await using dead = await startStrictProvider({ script: [{ text: '', hang: true }] })
     const { post } = await startService({})
     const test = async ({ baseURL }: { baseURL: string }, more = {}) =>
       (await post('/admin/api/providers/test', { model: { provider: 'custom', model: 'm', baseURL }, ...more })).json()
@@ -183,7 +184,7 @@ providers:
   })
 
   it('a model of the configuration is tested with its key, and asked once', async () => {
-    await using provider = await startMockProvider({ script: ['ready'], faults: [{}, { status: 500 }] })
+    await using provider = await startStrictProvider({ script: ['ready'], faults: [{}, { status: 500 }] })
     const { file } = await configFile(
       `model: demo
 models:

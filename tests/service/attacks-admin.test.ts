@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { Guesses } from '../../src/service/http/guesses.ts'
 import { createService } from '../../src/service/index.ts'
-import { startMockProvider } from '../../src/testing/index.ts'
+import { startStrictProvider } from '../models/rules/strict-provider.ts'
 import { longestStallMs, measuredService } from './measured-service.ts'
 import { configFile, json, startService, token } from './start-service.ts'
 
@@ -18,7 +18,7 @@ const put = (config: object) => ({
 
 describe('what an admin’s token can’t reach', () => {
   it('variables that the file doesn’t list are sent nowhere, by a test or by a change', async () => {
-    await using provider = await startMockProvider({ script: Array.from({ length: 50 }, () => 'ready') })
+    await using provider = await startStrictProvider({ script: Array.from({ length: 50 }, () => 'ready') })
     const { baseURL } = provider
     const known = {
       model: 'demo',
@@ -70,7 +70,7 @@ describe('what an admin’s token can’t reach', () => {
   })
 
   it('a known model’s variables are sent nowhere else by a change of its provider’s section', async () => {
-    await using provider = await startMockProvider({ script: Array.from({ length: 20 }, () => 'ready') })
+    await using provider = await startStrictProvider({ script: Array.from({ length: 20 }, () => 'ready') })
     const key = `\${CORP_KEY}`
     const corp = { driver: 'openai', baseURL: 'http://127.0.0.1:9/v1' }
     const model = { provider: 'corp', model: 'x', apiKey: key }

@@ -1,8 +1,9 @@
 import OpenAI from 'openai'
 import { describe, expect, it } from 'vitest'
-import { scriptedModel, startMockProvider } from '../../src/testing/index.ts'
+import { scriptedModel } from '../../src/testing/index.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { countingTool } from '../hazards/tools.ts'
+import { startStrictProvider } from '../models/rules/strict-provider.ts'
 import { json, startService, token } from './start-service.ts'
 
 const weather = {
@@ -163,7 +164,7 @@ describe('POST /v1/chat/completions, by the official client', () => {
   })
 
   it('tells what kind of failure the model’s was, in the words of OpenAI', async () => {
-    await using provider = await startMockProvider({ faults: [{ status: 429, headers: { 'retry-after': '7' } }] })
+    await using provider = await startStrictProvider({ faults: [{ status: 429, headers: { 'retry-after': '7' } }] })
     const model = { provider: 'custom', model: 'm', baseURL: provider.baseURL, maxRetries: 0 }
     const { client } = await startWithClient({ model })
     const asked = client.chat.completions.create({ model: 'toolloop', messages: [{ role: 'user', content: 'x' }] })
@@ -226,7 +227,7 @@ describe('POST /v1/chat/completions, by the official client', () => {
   })
 
   it('ends the run when whoever waits for the whole answer goes', async () => {
-    await using provider = await startMockProvider({ script: [{ text: '', hang: true }] })
+    await using provider = await startStrictProvider({ script: [{ text: '', hang: true }] })
     const { client, service } = await startWithClient({ model: { provider: 'custom', model: 'm', baseURL: provider.baseURL } })
     const ended = new Promise((resolve) => service.bus.on('RUN_END', ({ stopReason }) => resolve(stopReason)))
     const leave = new AbortController()

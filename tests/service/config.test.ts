@@ -10,7 +10,7 @@ import { editDocument } from '../../src/service/config/edit-document.ts'
 import { redactFile } from '../../src/service/config/inline-secrets.ts'
 import { parseConfig } from '../../src/service/config/parse-config.ts'
 import { createService } from '../../src/service/index.ts'
-import { startMockProvider } from '../../src/testing/index.ts'
+import { startStrictProvider } from '../models/rules/strict-provider.ts'
 import { configFile, json, reloads, startService } from './start-service.ts'
 
 const times = { debounceMs: 5, pollMs: 3_600_000 }
@@ -31,8 +31,8 @@ function isRunning(pid: number): boolean {
 
 describe('the configuration while the service runs', () => {
   it('S4-23 another provider in the file is used from the next request on, without a restart', async () => {
-    await using one = await startMockProvider({ script: ['from one'] })
-    await using two = await startMockProvider({ script: ['from two', 'from two again'] })
+    await using one = await startStrictProvider({ script: ['from one'] })
+    await using two = await startStrictProvider({ script: ['from two', 'from two again'] })
     const { file, write } = await configFile(local(one.baseURL))
     const reloaded = reloads()
     const { post } = await startService({ configFile: file, times, onReload: reloaded.onReload })
@@ -43,8 +43,8 @@ describe('the configuration while the service runs', () => {
   })
 
   it('S4-23 S4-26 another provider saved through the admin API is used too; the registry, listeners and runs stay', async () => {
-    await using one = await startMockProvider({ script: ['from one'] })
-    await using two = await startMockProvider({ script: ['from two'] })
+    await using one = await startStrictProvider({ script: ['from one'] })
+    await using two = await startStrictProvider({ script: ['from two'] })
     const { file } = await configFile(`# mine\n${local(one.baseURL)}limits: { maxIterations: 3 } # few\n`)
     const { post, ask, service } = await startService({ configFile: file, times })
     const heard: string[] = []
@@ -89,10 +89,10 @@ describe('the configuration while the service runs', () => {
 
   it('S4-25 a run under way is finished by the model it began with, also in its later turns', async () => {
     const held = Promise.withResolvers<void>()
-    await using one = await startMockProvider({
+    await using one = await startStrictProvider({
       script: [{ before: held.promise, toolCalls: [{ name: 'calculate', arguments: { expression: '1+1' } }] }, 'one to the end'],
     })
-    await using two = await startMockProvider({ script: ['two'] })
+    await using two = await startStrictProvider({ script: ['two'] })
     const { file, write } = await configFile(local(one.baseURL))
     const reloaded = reloads()
     const { post } = await startService({ configFile: file, times, onReload: reloaded.onReload })

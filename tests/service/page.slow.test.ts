@@ -6,8 +6,9 @@ import type { Locator, Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import { visible } from '../../src/cli/terminal/visible.ts'
 import { AgentRunner, ask as askSomebody, asTool, type JsonSchema } from '../../src/index.ts'
-import { scriptedModel, startMockProvider } from '../../src/testing/index.ts'
+import { scriptedModel } from '../../src/testing/index.ts'
 import { defineTool } from '../../src/tools/tool.ts'
+import { startStrictProvider } from '../models/rules/strict-provider.ts'
 import { hasBrowser, useBrowser } from './page-browser.ts'
 import { configFile, json, payTool, startService, token } from './start-service.ts'
 
@@ -176,8 +177,8 @@ describe.skipIf(!hasBrowser)('the admin page, in a browser', () => {
 
   it('S4-23 S4-25 another model is used from the next request on, and a run under way ends on the old one', async () => {
     const held = Promise.withResolvers<void>()
-    await using one = await startMockProvider({ script: [{ before: held.promise, text: 'from one' }] })
-    await using two = await startMockProvider({ script: ['from two'] })
+    await using one = await startStrictProvider({ script: [{ before: held.promise, text: 'from one' }] })
+    await using two = await startStrictProvider({ script: ['from two'] })
     const { file } = await configFile(`# mine
 model: first
 models:
@@ -201,7 +202,7 @@ models:
   })
 
   it('models and providers are tested, edited and saved; what is refused is said at its field; keys that are missing and fields that need a restart are told of', async () => {
-    await using provider = await startMockProvider({ script: ['ready', 'ready'] })
+    await using provider = await startStrictProvider({ script: ['ready', 'ready'] })
     const { file, write } = await configFile(
       `model: away/m\nmodels: { main: { provider: custom, model: m, baseURL: '${provider.baseURL}' } }\nproviders: { away: { driver: openai, baseURL: "http://127.0.0.1:9/v1", apiKeyEnv: AWAY_KEY } }\n`,
     )

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, expect, it } from 'vitest'
 import { testModel } from '../../src/testing/index.ts'
+import { refuseIllegal } from '../models/rules/strict-provider.ts'
 import { type Defect, fetchModel } from './fetch-model.ts'
 
 testModel(
@@ -8,6 +9,7 @@ testModel(
   (server, { maxRetries }) => fetchModel({ baseURL: server.baseURL, maxRetries }),
   // Some cases wait for a second: the others go on meanwhile.
   { describe, it: it.concurrent, expect },
+  { refuse: refuseIllegal },
 )
 
 /** The suite's cases by name, run against a driver with a defect. */

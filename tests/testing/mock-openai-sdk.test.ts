@@ -1,10 +1,11 @@
 import OpenAI from 'openai'
 import { afterEach, describe, expect, it } from 'vitest'
-import { type Framing, type MockFault, type MockProvider, type MockProviderOptions, startMockProvider } from '../../src/testing/index.ts'
+import type { Framing, MockFault, MockProvider, MockProviderOptions } from '../../src/testing/index.ts'
+import { startStrictProvider } from '../models/rules/strict-provider.ts'
 
 const open: MockProvider[] = []
 async function connect(options: MockProviderOptions, maxRetries = 0): Promise<{ provider: MockProvider; client: OpenAI }> {
-  const provider = await startMockProvider(options)
+  const provider = await startStrictProvider(options)
   open.push(provider)
   return { provider, client: new OpenAI({ apiKey: 'test', baseURL: provider.baseURL, maxRetries }) }
 }

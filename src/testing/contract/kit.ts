@@ -50,13 +50,17 @@ interface Failed {
 }
 
 /** Runs `body` with a kit, and closes its servers afterwards. */
-export async function withKit(expect: Expect, wire: MockWire, create: CreateModel, body: (kit: ModelKit) => Promise<void>): Promise<void> {
+export async function withKit(
+  { expect, wire, refuse }: Pick<ModelKit, 'expect' | 'wire'> & Pick<MockProviderOptions, 'refuse'>,
+  create: CreateModel,
+  body: (kit: ModelKit) => Promise<void>,
+): Promise<void> {
   const servers: MockProvider[] = []
   const kit: ModelKit = {
     expect,
     wire,
     async start(options) {
-      const server = await startMockProvider(options)
+      const server = await startMockProvider({ refuse, ...options })
       servers.push(server)
       return server
     },

@@ -22,7 +22,7 @@ const history: readonly ChatMessage[] = [
   { role: 'user', content: 'Thanks. And now?' },
 ]
 
-/** What a request has to say. The mock provider refuses what the real one refuses, so every case proves its request legal as well. */
+/** What a request has to say. */
 export const requestCases: readonly ModelCase[] = [
   {
     name: 'without tools the request has no tools and no tool choice',

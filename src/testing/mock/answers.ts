@@ -8,7 +8,7 @@ import { faultOf, type MockReply, type PreparedResponse, prepareError, prepareFa
 import type { MockWire, WireName, WireRequest } from './wires/wire.ts'
 import { chooseWire } from './wires.ts'
 
-/** What a script's function is told of the request it answers. */
+/** A request for an answer, as `refuse` and a script's function see it. */
 export interface MockScriptRequest {
   body: JsonObject
   /** Counts the requests for an answer from 0; those a fault has answered are counted too. */
@@ -32,11 +32,11 @@ export interface AnswerOptions {
   script: Script<MockScriptRequest, MockReply>
   faults: MockFaults | undefined
   models: readonly string[]
-  strict: boolean
+  refuse: ((request: MockScriptRequest) => string | undefined) | undefined
   pieceLength: number
 }
 
-/** Decides how requests are answered: by the wire's rules, by a fault, or by the script's next turn. */
+/** Decides how requests are answered: by a refusal, by a fault, or by the script's next turn. */
 export class ScriptedAnswers {
   readonly #options: AnswerOptions
   readonly #ids = new CallIds()
@@ -57,16 +57,16 @@ export class ScriptedAnswers {
 
     const index = this.#asked++
     if (Object.keys(body).length === 0) return refuse(wire, 400, `Expected the request's body to be a JSON object, got ${show(rawBody)}`)
-    const refusal = this.#options.strict ? wire.refuse(body) : undefined
+    const readRequest = (): WireRequest => wire.readRequest(body)
+    const asked: MockScriptRequest = { body, index, path: request.path, headers, wire: wire.name, readRequest }
+    const refusal = this.#options.refuse?.(asked)
     if (refusal !== undefined) return refuse(wire, 400, refusal)
 
     const chosen = chooseFault(this.#options.faults, { index, body, path: request.path })
     checkFault(chosen)
     if (replacesTurn(chosen)) return { response: prepareFault(chosen, wire), fault: chosen }
 
-    const readRequest = (): WireRequest => wire.readRequest(body)
-    const told: MockScriptRequest = { body, index, path: request.path, headers, wire: wire.name, readRequest }
-    const deciding = takeTurn(this.#options.script, this.#turnsTaken++, told, index)
+    const deciding = takeTurn(this.#options.script, this.#turnsTaken++, asked, index)
     if (deciding instanceof Promise && !(await settlesBeforeAbort(deciding, signal))) return undefined
     const reply = await deciding
     const fault = { ...chosen, ...faultOf(reply) }

@@ -2,7 +2,6 @@ import type { FinishReason } from '../../../core/events.ts'
 import { isJsonObject, type Json, type JsonObject, type ToolCall, type Usage } from '../../../core/messages.ts'
 import type { TurnPlan, TurnStep } from '../../script.ts'
 import { readAnthropicRequest } from './anthropic-messages-request.ts'
-import { refuseAnthropicMessage } from './anthropic-messages-rules.ts'
 import type { MockWire, ReplyContext, StreamEncoder, WireFailure } from './wire.ts'
 
 /**
@@ -20,7 +19,6 @@ export const anthropicMessagesWire: MockWire = {
   },
   route: (method, path) => (method === 'POST' && path.endsWith('/messages') ? 'generate' : undefined),
   streams: (body) => body.stream === true,
-  refuse: refuseAnthropicMessage,
   readRequest: readAnthropicRequest,
   encodeStream: (plan, about) => new MessageStream(plan, about),
   encodeWhole: (plan, about) => ({

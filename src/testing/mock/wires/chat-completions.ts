@@ -4,7 +4,6 @@ import { messagesFromOpenAI } from '../../../core/openai-messages.ts'
 import type { ToolChoice } from '../../../models/chat-model.ts'
 import type { ToolDefinition } from '../../../tools/tool.ts'
 import type { TurnPlan, TurnStep } from '../../script.ts'
-import { refuseChatCompletion } from './chat-completions-rules.ts'
 import type { MockWire, ReplyContext, StreamEncoder, WireFailure, WireRequest } from './wire.ts'
 
 /**
@@ -20,7 +19,6 @@ export const chatCompletionsWire: MockWire = {
     return method === 'GET' && (path.endsWith('/models') || path.endsWith(ollamaTags)) ? 'models' : undefined
   },
   streams: (body) => body.stream === true,
-  refuse: refuseChatCompletion,
   readRequest,
   encodeStream,
   encodeWhole,

@@ -2,7 +2,6 @@ import type { FinishReason } from '../../../core/events.ts'
 import { isJsonObject, type Json, type JsonObject, type ToolCall, type Usage } from '../../../core/messages.ts'
 import type { TurnPlan, TurnStep } from '../../script.ts'
 import { readGeminiRequest } from './gemini-generate-content-request.ts'
-import { refuseGeminiRequest } from './gemini-generate-content-rules.ts'
 import type { MockWire, ReplyContext, StreamEncoder, WireFailure } from './wire.ts'
 
 const address = /\/(models|tunedModels|endpoints)\/[^/:]+:(generateContent|streamGenerateContent)$/
@@ -18,7 +17,6 @@ export const geminiGenerateContentWire: MockWire = {
   layout: { contentType: 'text/event-stream', lineEnd: '\r\n', eventName: () => undefined },
   route: (method, path) => (method === 'POST' && address.test(path) ? 'generate' : undefined),
   streams: (_body, path) => path.endsWith(':streamGenerateContent'),
-  refuse: refuseGeminiRequest,
   readRequest: readGeminiRequest,
   encodeStream: (plan, about) => new ChunkStream(plan, about),
   encodeWhole: (plan, about) => {

@@ -1,7 +1,6 @@
 import { isJsonObject, type Json, type JsonObject, type Usage } from '../../../core/messages.ts'
 import type { TurnPlan, TurnStep } from '../../script.ts'
 import { readResponsesRequest } from './responses-request.ts'
-import { refuseResponse } from './responses-rules.ts'
 import type { MockWire, ReplyContext, StreamEncoder, WireFailure } from './wire.ts'
 
 /**
@@ -19,7 +18,6 @@ export const responsesWire: MockWire = {
   },
   route: (method, path) => (method === 'POST' && path.endsWith('/responses') ? 'generate' : undefined),
   streams: (body) => body.stream === true,
-  refuse: refuseResponse,
   readRequest: readResponsesRequest,
   encodeStream: (plan, about) => new ResponseStream(plan, about),
   encodeWhole: (plan, about) => wholeResponse(plan, about, itemsOf(plan, about)),

@@ -76,8 +76,6 @@ export interface MockWire {
   route(method: string, path: string): 'generate' | 'models' | undefined
   /** Whether the client asked for a stream. */
   streams(body: JsonObject, path: string): boolean
-  /** What the real provider would refuse with status 400, in words; undefined for a legal request. */
-  refuse(body: JsonObject): string | undefined
   readRequest(body: JsonObject): WireRequest
   encodeStream(plan: TurnPlan, about: ReplyContext): StreamEncoder
   encodeWhole(plan: TurnPlan, about: ReplyContext): JsonObject

@@ -1,5 +1,5 @@
-import { isJsonObject, type Json, type JsonObject } from '../../../core/messages.ts'
-import { refuseGeminiTools, unknownName } from './gemini-generate-content-tools.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../../src/core/messages.ts'
+import { refuseGeminiTools, unknownName } from './gemini-tools.ts'
 import { refuseResponseSchema } from './response-formats.ts'
 
 /**

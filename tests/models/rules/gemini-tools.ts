@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '../../../core/messages.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../../src/core/messages.ts'
 
 /** What Gemini would refuse of a request's tools and their schemas. Source: https://ai.google.dev/api/caching#Tool */
 export function refuseGeminiTools({ tools, toolConfig }: JsonObject): string | undefined {

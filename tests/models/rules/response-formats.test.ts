@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import type { JsonObject } from '../../src/core/messages.ts'
-import { startMockProvider } from '../../src/testing/index.ts'
+import type { JsonObject } from '../../../src/core/messages.ts'
+import { startStrictProvider } from './strict-provider.ts'
 
 const messages = [{ role: 'user', content: 'Hello' }]
 const closed = { type: 'object', properties: { a: { type: 'string' } }, required: ['a'], additionalProperties: false }
@@ -45,7 +45,7 @@ it.each([
   [400, gemini({ responseMimeType: 'application/json', responseJsonSchema: openOne, responseSchema: openOne })],
   [400, gemini({ responseMimeType: 'application/json', responseSchema: 'x' })],
 ])('%i for %j', async (status, [path, body]) => {
-  await using server = await startMockProvider({ script: ['{}'] })
+  await using server = await startStrictProvider({ script: ['{}'] })
   const response = await fetch(`${server.url}${path}`, { method: 'POST', body: JSON.stringify(body) })
   expect([response.status, status === 400 ? await response.text() : '']).toEqual([
     status,

@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '../../../core/messages.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../../src/core/messages.ts'
 
 /** What OpenAI's APIs refuse of a format with a schema: https://platform.openai.com/docs/guides/structured-outputs#supported-schemas */
 export function refuseJsonSchemaFormat({ name, schema, strict }: JsonObject, path: string): string | undefined {

@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '../../../core/messages.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../../src/core/messages.ts'
 import { refuseJsonSchemaFormat } from './response-formats.ts'
 
 /**
