@@ -30,11 +30,11 @@ export function exitCodeOf({ stopReason }: RunResult): number {
 
 /** The exit codes as lines of `--help`. */
 export function describeExitCodes(): string {
-  const meanings = new Map<number, string[]>([[EXIT_OK, []]])
-  meanings.set(EXIT_FAILED, ['the command itself failed'])
-  meanings.set(EXIT_USAGE, ['wrong options, tools or configuration; nothing was sent'])
-  for (const { code, help } of Object.values(byStopReason)) {
-    meanings.set(code, [...(meanings.get(code) ?? []), help])
-  }
+  const meanings = new Map([
+    [EXIT_OK, [] as string[]],
+    [EXIT_FAILED, ['the command itself failed']],
+    [EXIT_USAGE, ['wrong options, tools or configuration; nothing was sent']],
+  ])
+  for (const { code, help } of Object.values(byStopReason)) meanings.set(code, [...(meanings.get(code) ?? []), help])
   return [...meanings].map(([code, helps]) => `  ${String(code).padStart(3)}  ${helps.join('; ')}`).join('\n')
 }

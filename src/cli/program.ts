@@ -1,44 +1,97 @@
-import { Command, CommanderError, Help, InvalidArgumentError, Option } from 'commander'
+import { Command, CommanderError, Help, type Option } from 'commander'
 import { messageOf, ToolloopError } from '../core/errors.ts'
 import { redactText } from '../core/logger.ts'
 import { nearestName } from '../core/nearest-name.ts'
 import { ownVersion } from '../core/own-package.ts'
-import type { DoctorFlags } from './commands/doctor.ts'
-import type { ServeFlags } from './commands/serve.ts'
-import type { ToolsFlags } from './commands/tools.ts'
 import { describeExitCodes, EXIT_FAILED, EXIT_OK, EXIT_USAGE } from './exit-codes.ts'
-import type { AgentFlags, RunFlags } from './setup/agent-flags.ts'
+import { createOptions, type Flags } from './flags.ts'
 import { isClosedPipe } from './terminal/interrupts.ts'
 import type { CliIO } from './terminal/terminal.ts'
 
-/** Which options a command takes, by the names commander gives them. All are the program's, so that they may stand before the command too. */
-const toolOptions = ['tools', 'builtinTools', 'workspace', 'skills', 'unsandboxed']
-const agentOptions = [
-  'model',
-  'baseUrl',
-  ...toolOptions,
-  'maxIterations',
-  'toolCalling',
-  'instructions',
-  'deadline',
-  'timeout',
-  'stream',
-  'yes',
-  'verbose',
-  'quiet',
-]
-const optionsOf: Record<string, ReadonlySet<string>> = {
-  run: new Set([...agentOptions, 'json', 'events']),
-  chat: new Set(agentOptions),
-  mcp: new Set([...toolOptions, 'timeout', 'verbose', 'quiet']),
-  serve: new Set(['model', 'baseUrl', 'tools', 'config', 'host', 'port', 'verbose', 'quiet']),
-  doctor: new Set(['model', 'baseUrl', 'json']),
-  'tools list': new Set([...toolOptions, 'json', 'verbose', 'quiet']),
-  'tools call': new Set([...toolOptions, 'timeout', 'json', 'verbose', 'quiet']),
-  'skills list': new Set(['skills', 'json']),
-  'skills validate': new Set(['json']),
-  'skills run': new Set(['skills', 'workspace', 'unsandboxed', 'timeout', 'json', 'verbose', 'quiet']),
+interface CommandSpec {
+  description: string
+  arguments?: readonly [name: string, description: string][]
+  /** The options it takes. */
+  options: readonly (keyof Flags)[]
+  /** Resolves with the exit code. A command's module is loaded only when it runs. */
+  run(flags: Flags, io: CliIO, args: readonly string[]): Promise<number>
 }
+
+const logging = ['verbose', 'quiet'] as const
+const sources = ['tools', 'builtinTools', 'workspace', 'skills', 'unsandboxed'] as const
+const bounds = ['maxIterations', 'toolCalling', 'instructions', 'deadline', 'timeout', 'stream', 'yes'] as const
+const agent = ['model', 'baseUrl', ...sources, ...bounds, ...logging] as const
+
+/** Every command by its name; `tools list` is the command `list` of the group `tools`. */
+const commands = {
+  run: {
+    description: 'answer one prompt (the default command)',
+    arguments: [['[prompt...]', 'what to ask']],
+    options: [...agent, 'json', 'events'],
+    run: async (flags, io, words) => (await import('./commands/run.ts')).run(words, flags, io),
+  },
+  chat: {
+    description: 'hold a conversation, one prompt per line',
+    options: agent,
+    run: async (flags, io) => (await import('./commands/chat.ts')).chat(flags, io),
+  },
+  mcp: {
+    description: 'serve the tools to MCP clients over standard input and output',
+    options: [...sources, 'timeout', ...logging],
+    run: async (flags, io) => (await import('./commands/mcp.ts')).mcp(flags, io),
+  },
+  serve: {
+    description: 'serve the agent over HTTP: an OpenAI-compatible API, runs and an admin page',
+    options: ['model', 'baseUrl', 'tools', 'config', 'host', 'port', ...logging],
+    run: async (flags, io) => (await import('./commands/serve.ts')).serve(flags, io),
+  },
+  doctor: {
+    description: 'check what is set up and which model a run would use',
+    options: ['model', 'baseUrl', 'json'],
+    run: async (flags, io) => (await import('./commands/doctor.ts')).doctor(flags, io),
+  },
+  'tools list': {
+    description: 'list the tools a run would have',
+    options: [...sources, 'json', ...logging],
+    run: async (flags, io) => (await import('./commands/tools.ts')).listTools(flags, io),
+  },
+  'tools call': {
+    description: 'call a tool',
+    arguments: [
+      ['<name>', 'the tool'],
+      ['[json]', 'its arguments, as a JSON object (default: {})'],
+    ],
+    options: [...sources, 'timeout', 'json', ...logging],
+    run: async (flags, io, [name = '', json = '{}']) => (await import('./commands/tools.ts')).callTool(name, json, flags, io),
+  },
+  'skills list': {
+    description: 'list the Skills that were found',
+    options: ['skills', 'json'],
+    run: async (flags, io) => (await import('./commands/skills.ts')).listSkills(flags, io),
+  },
+  'skills validate': {
+    description: 'report what is wrong with a Skill',
+    arguments: [['<path>', 'its folder, or a folder of Skills']],
+    options: ['json'],
+    run: async (flags, io, [path = '']) => (await import('./commands/skills.ts')).validateSkills(path, flags, io),
+  },
+  'skills run': {
+    description: 'run a script of a Skill in the sandbox',
+    arguments: [
+      ['<skill>', 'the name of the Skill, or its folder'],
+      ['<script>', 'a path inside its folder, such as scripts/convert.py'],
+      ['[args...]', 'arguments of the script; put them after `--` if they begin with a hyphen'],
+    ],
+    options: ['skills', 'workspace', 'unsandboxed', 'timeout', 'json', ...logging],
+    run: async (flags, io, [skill = '', script = '', ...args]) =>
+      (await import('./commands/skills.ts')).runSkill(skill, script, args, flags, io),
+  },
+} satisfies Record<string, CommandSpec>
+
+const groups = new Map([
+  ['tools', 'list tools, or call one without a model'],
+  ['skills', 'list, validate or run Agent Skills: from --skills, the project and your home folder'],
+])
 
 /** Runs the command line on this process and ends it, with the command's exit code. */
 export async function runProgram(args: readonly string[]): Promise<void> {
@@ -73,7 +126,7 @@ export async function runCommand(args: readonly string[], io: CliIO): Promise<nu
     return code
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_OK : EXIT_USAGE
-    return reportFailure(error, io, program.opts<AgentFlags>().verbose === true)
+    return reportFailure(error, io, program.opts<Flags>().verbose === true)
   }
 }
 
@@ -100,80 +153,32 @@ function createProgram(io: CliIO, done: (code: number) => void): Command {
     .exitOverride()
     .action(async (words: string[]) => {
       refuseMistypedCommand(words, program)
-      done(await (opensChat(words, program, io) ? startChat(program, io) : startRun(words, program, io)))
+      await (opensChat(words, program, io) ? start('chat', commands.chat, []) : start('run', commands.run, words))
     })
+  const start = async (name: string, command: CommandSpec, args: readonly string[]): Promise<void> => {
+    checkOptions(program, name, command)
+    done(await command.run(program.opts<Flags>(), io, args))
+  }
   for (const option of createOptions()) program.addOption(option)
   program.addHelpText('after', `\n${examples}\n\nExit codes\n${describeExitCodes()}`)
-
-  addCommand(program, 'run', 'answer one prompt (the default command)')
-    .argument('[prompt...]', 'what to ask')
-    .action(async (words: string[]) => done(await startRun(words, program, io)))
-  addCommand(program, 'chat', 'hold a conversation, one prompt per line').action(async () => {
-    done(await startChat(program, io))
-  })
-  addCommand(program, 'mcp', 'serve the tools to MCP clients over standard input and output').action(async () => {
-    checkOptions(program, 'mcp')
-    const { mcp } = await import('./commands/mcp.ts')
-    done(await mcp(program.opts<AgentFlags>(), io))
-  })
-  addCommand(program, 'serve', 'serve the agent over HTTP: an OpenAI-compatible API, runs and an admin page').action(async () => {
-    checkOptions(program, 'serve')
-    const { serve } = await import('./commands/serve.ts')
-    done(await serve(program.opts<ServeFlags>(), io))
-  })
-  addCommand(program, 'doctor', 'check what is set up and which model a run would use').action(async () => {
-    checkOptions(program, 'doctor')
-    const { doctor } = await import('./commands/doctor.ts')
-    done(await doctor(program.opts<DoctorFlags>(), io))
-  })
-  addToolCommands(program, io, done)
+  for (const [name, spec] of Object.entries<CommandSpec>(commands)) {
+    const [group = '', own] = name.split(' ')
+    const command = own === undefined ? program.command(name) : groupOf(program, group).command(own)
+    command.description(spec.description)
+    for (const [argument, about] of spec.arguments ?? []) command.argument(argument, about)
+    const visibleOptions = (of: Command) => [...program.options.filter((option) => takes(spec, option)), ...new Help().visibleOptions(of)]
+    command.configureHelp({ visibleOptions }).action(() => start(name, spec, command.args))
+  }
   return program
 }
 
-/** Commands on tools and Skills alone, without a model. */
-function addToolCommands(program: Command, io: CliIO, done: (code: number) => void): void {
-  const group = (name: string, description: string) => program.command(name).description(description)
-  const add = (parent: Command, name: string, description: string): Command => addCommand(program, name, description, parent)
-  const flagsFor = (name: string): ToolsFlags => {
-    checkOptions(program, name)
-    return program.opts<ToolsFlags>()
-  }
-  const tools = group('tools', 'list tools, or call one without a model')
-  add(tools, 'list', 'list the tools a run would have').action(async () => {
-    const flags = flagsFor('tools list')
-    done(await (await import('./commands/tools.ts')).listTools(flags, io))
-  })
-  add(tools, 'call', 'call a tool')
-    .argument('<name>', 'the tool')
-    .argument('[json]', 'its arguments, as a JSON object', '{}')
-    .action(async (name: string, json: string) => {
-      const flags = flagsFor('tools call')
-      done(await (await import('./commands/tools.ts')).callTool(name, json, flags, io))
-    })
-  const skills = group('skills', 'list, validate or run Agent Skills: from --skills, the project and your home folder')
-  add(skills, 'list', 'list the Skills that were found').action(async () => {
-    const flags = flagsFor('skills list')
-    done(await (await import('./commands/skills.ts')).listSkills(flags, io))
-  })
-  add(skills, 'validate', 'report what is wrong with a Skill')
-    .argument('<path>', 'its folder, or a folder of Skills')
-    .action(async (path: string) => {
-      const flags = flagsFor('skills validate')
-      done(await (await import('./commands/skills.ts')).validateSkills(path, flags, io))
-    })
-  add(skills, 'run', 'run a script of a Skill in the sandbox')
-    .argument('<skill>', 'the name of the Skill, or its folder')
-    .argument('<script>', 'a path inside its folder, such as scripts/convert.py')
-    .argument('[args...]', 'arguments of the script; put them after `--` if they begin with a hyphen')
-    .action(async (skill: string, script: string, args: string[]) => {
-      const flags = flagsFor('skills run')
-      done(await (await import('./commands/skills.ts')).runSkill(skill, script, args, flags, io))
-    })
+function groupOf(program: Command, name: string): Command {
+  return program.commands.find((one) => one.name() === name) ?? program.command(name).description(groups.get(name) ?? '')
 }
 
 /** With nothing to answer and somebody there to ask, a bare `toolloop` is `toolloop chat`. */
 function opensChat(words: readonly string[], program: Command, { stdin, stdout, stderr }: CliIO): boolean {
-  const { json, events } = program.opts<RunFlags>()
+  const { json, events } = program.opts<Flags>()
   return words.length === 0 && !json && !events && [stdin, stdout, stderr].every(({ isTTY }) => isTTY)
 }
 
@@ -187,83 +192,18 @@ function refuseMistypedCommand(words: readonly string[], program: Command): void
   program.error(`error: unknown command '${word}'\n(Did you mean ${meant}? To send it as a prompt: toolloop run ${words.join(' ')})`)
 }
 
-async function startChat(program: Command, io: CliIO): Promise<number> {
-  checkOptions(program, 'chat')
-  const { chat } = await import('./commands/chat.ts')
-  return chat(program.opts<AgentFlags>(), io)
-}
-
-async function startRun(words: readonly string[], program: Command, io: CliIO): Promise<number> {
-  checkOptions(program, 'run')
-  const { run } = await import('./commands/run.ts')
-  return run(words, program.opts<RunFlags>(), io)
-}
-
-function addCommand(program: Command, name: string, description: string, parent: Command = program): Command {
-  const command = parent.command(name).description(description)
-  const key = parent === program ? name : `${parent.name()} ${name}`
-  const taken = (option: Option) => optionsOf[key]?.has(option.attributeName()) === true
-  return command.configureHelp({ visibleOptions: (of) => [...program.options.filter(taken), ...new Help().visibleOptions(of)] })
-}
-
 /** Refuses options that mean nothing to the command, instead of ignoring them. */
-function checkOptions(program: Command, name: string): void {
+function checkOptions(program: Command, name: string, command: CommandSpec): void {
   for (const option of program.options) {
-    const key = option.attributeName()
-    if (program.getOptionValueSource(key) !== 'cli' || optionsOf[name]?.has(key)) continue
-    program.error(`error: \`toolloop ${name}\` does not take ${option.flags}`)
+    if (program.getOptionValueSource(option.attributeName()) === 'cli' && !takes(command, option))
+      program.error(`error: \`toolloop ${name}\` does not take ${option.flags}`)
   }
-  if (program.opts<RunFlags>().json && program.opts<RunFlags>().events)
-    program.error('error: expected one of --json and --events, got both')
+  const { json, events } = program.opts<Flags>()
+  if (json && events) program.error('error: expected one of --json and --events, got both')
 }
 
-function createOptions(): Option[] {
-  return [
-    new Option('-m, --model <provider/name>', 'the model (default: toolloop doctor shows it)'),
-    new Option('--base-url <url>', 'where the model is served, such as http://localhost:8080/v1'),
-    new Option('-t, --tools <file>', 'a .ts or .js module that exports tools; may be repeated').argParser(
-      (file: string, earlier: string[] | undefined) => [...(earlier ?? []), file],
-    ),
-    new Option('--no-builtin-tools', 'leave out the built-in tools'),
-    new Option('-w, --workspace <folder>', 'the folder the built-in tools may read (default: the current folder)'),
-    new Option('-s, --skills <folder>', 'a folder of Agent Skills to trust and use; may be repeated').argParser(
-      (folder: string, earlier: string[] | undefined) => [...(earlier ?? []), folder],
-    ),
-    new Option('--unsandboxed', 'run scripts of Skills without a sandbox where bubblewrap is not available'),
-    new Option('-n, --max-iterations <n>', 'limit on model requests per run (default: 5)').argParser(parseCount),
-    new Option('--tool-calling <form>', 'how the model calls tools: auto, native, tags, json or another dialect (default: auto)'),
-    new Option('-i, --instructions <text>', 'the system prompt; @file reads it from a file'),
-    new Option('--deadline <seconds>', 'time limit of the whole run').argParser(parseSeconds),
-    new Option('--timeout <seconds>', 'time limit of one tool call (default: 30)').argParser(parseSeconds),
-    new Option('-c, --config <file>', 'the configuration file (default: ./toolloop.yaml or ./config/toolloop.yaml)'),
-    new Option('--host <address>', 'the address to listen on (default: 127.0.0.1)'),
-    new Option('--port <n>', 'the port; 0 picks a free one (default: 8787)').argParser(parsePort),
-    new Option('--no-stream', 'request whole responses instead of streams'),
-    new Option('--json', 'print the result as one JSON object'),
-    new Option('--events', 'print every event, then the result, each as a line of JSON'),
-    new Option('-y, --yes', 'approve every call that needs an approval'),
-    new Option('-v, --verbose', 'log everything to standard error'),
-    new Option('-q, --quiet', 'print only the answer and errors'),
-  ]
-}
-
-function parseCount(text: string): number {
-  const count = Number(text)
-  if (!Number.isInteger(count) || count < 1) throw new InvalidArgumentError(`Expected an integer ≥ 1, got \`${text}\`.`)
-  return count
-}
-
-function parsePort(text: string): number {
-  const port = text.trim() === '' ? Number.NaN : Number(text)
-  if (!Number.isInteger(port) || port < 0 || port > 65_535)
-    throw new InvalidArgumentError(`Expected a port from 0 to 65535, got \`${text}\`.`)
-  return port
-}
-
-function parseSeconds(text: string): number {
-  const seconds = text.trim() === '' ? Number.NaN : Number(text)
-  if (!(seconds > 0)) throw new InvalidArgumentError(`Expected a number of seconds > 0, got \`${text}\`.`)
-  return seconds
+function takes({ options }: CommandSpec, option: Option): boolean {
+  return options.some((name) => name === option.attributeName())
 }
 
 const examples = `Examples

@@ -4,13 +4,12 @@ import { createAgentRunner } from '../../backends/index.ts'
 import { isSetupFault, messageOf } from '../../core/errors.ts'
 import type { ChatMessage } from '../../core/messages.ts'
 import { EXIT_FAILED, EXIT_OK, EXIT_SIGINT, EXIT_USAGE, exitCodeOf } from '../exit-codes.ts'
-import type { AgentFlags } from '../setup/agent-flags.ts'
+import type { Flags } from '../flags.ts'
 import { chooseModel, type ModelChoice } from '../setup/choose-model.ts'
 import { describeChoice, openChoice, type PreparedAgent, prepareAgent } from '../setup/prepare-agent.ts'
 import { createApprove } from '../terminal/ask-approval.ts'
 import { Interrupts } from '../terminal/interrupts.ts'
-import type { Lines } from '../terminal/lines.ts'
-import { PipedLines } from '../terminal/piped-lines.ts'
+import { type Lines, PipedLines } from '../terminal/lines.ts'
 import { describeEnding, RunRenderer } from '../terminal/render.ts'
 import { type CliIO, isOnTerminal, Terminal } from '../terminal/terminal.ts'
 import { TerminalLines } from '../terminal/terminal-lines.ts'
@@ -20,7 +19,7 @@ import { type ChatState, runSlashCommand } from './slash-commands.ts'
  * `toolloop chat`: a conversation, one prompt a line, until the end of the input. Resolves with the exit code: that of the last run
  * that did not answer, when nobody sits there to read why; rejects for options and files that are not usable.
  */
-export async function chat(flags: AgentFlags, io: CliIO): Promise<number> {
+export async function chat(flags: Flags, io: CliIO): Promise<number> {
   const terminal = new Terminal(io)
   const interrupts = new Interrupts(io)
   let lines: Lines | undefined
@@ -41,7 +40,7 @@ export async function chat(flags: AgentFlags, io: CliIO): Promise<number> {
 class Chat implements ChatState {
   messages: readonly ChatMessage[] = []
   readonly #agent: PreparedAgent
-  readonly #flags: AgentFlags
+  readonly #flags: Flags
   readonly #terminal: Terminal
   readonly #lines: Lines
   readonly #interrupts: Interrupts
@@ -54,7 +53,7 @@ class Chat implements ChatState {
   readonly #quit = new AbortController()
   #exitCode = EXIT_OK
 
-  constructor(agent: PreparedAgent, flags: AgentFlags, terminal: Terminal, lines: Lines, interrupts: Interrupts) {
+  constructor(agent: PreparedAgent, flags: Flags, terminal: Terminal, lines: Lines, interrupts: Interrupts) {
     this.#agent = agent
     this.#flags = flags
     this.#terminal = terminal
@@ -77,8 +76,7 @@ class Chat implements ChatState {
 
   async switchModel(name: string): Promise<void> {
     const { env, cwd } = this.#terminal.io
-    const { baseUrl } = this.#flags
-    const choice = await chooseModel({ model: name, ...(baseUrl === undefined ? {} : { baseURL: baseUrl }), env, cwd })
+    const choice = await chooseModel({ model: name, baseURL: this.#flags.baseUrl, env, cwd })
     this.#runner = await this.#createRunner(choice)
     this.#choice = choice
   }
@@ -129,11 +127,7 @@ class Chat implements ChatState {
   }
 
   #createRunner(choice: ModelChoice): Promise<AgentRunner> {
-    return createAgentRunner({
-      ...this.#agent.options,
-      model: openChoice(choice),
-      ...(this.#approve === undefined ? {} : { approve: this.#approve }),
-    })
+    return createAgentRunner({ ...this.#agent.options, model: openChoice(choice), approve: this.#approve })
   }
 
   #interrupt(typed: boolean): void {

@@ -1,9 +1,12 @@
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
 import { messageOf } from '../../core/errors.ts'
 import { isJsonObject } from '../../core/messages.ts'
 import { readOwnPackage } from '../../core/own-package.ts'
 import { EXIT_FAILED, EXIT_OK } from '../exit-codes.ts'
+import type { Flags } from '../flags.ts'
 import { chooseModel, type ModelChoice } from '../setup/choose-model.ts'
-import { installedVersion } from '../setup/installed-packages.ts'
 import { type FoundServer, findServers, localServers } from '../setup/local-servers.ts'
 import { findKeys } from '../setup/provider-keys.ts'
 import { type CliIO, Terminal } from '../terminal/terminal.ts'
@@ -26,12 +29,6 @@ export interface Diagnosis {
   model?: { name: string; source: ModelChoice['source']; why: string }
 }
 
-export interface DoctorFlags {
-  model?: string
-  baseUrl?: string
-  json?: boolean
-}
-
 /** Longer than a run waits: whoever asks what there is can wait for a slow server. */
 const probeMs = 2_000
 /** What the optional packages are for. Which of them this version takes is in its package.json. */
@@ -48,7 +45,7 @@ const uses = new Map([
 ])
 
 /** `toolloop doctor`: what is here, what is missing, and which model a run would use. Resolves with the exit code. */
-export async function doctor(flags: DoctorFlags, io: CliIO): Promise<number> {
+export async function doctor(flags: Flags, io: CliIO): Promise<number> {
   const terminal = new Terminal(io)
   const diagnosis = await diagnose(flags, io)
   if (flags.json) terminal.print(JSON.stringify(diagnosis))
@@ -56,7 +53,7 @@ export async function doctor(flags: DoctorFlags, io: CliIO): Promise<number> {
   return diagnosis.ok ? EXIT_OK : EXIT_FAILED
 }
 
-async function diagnose({ model, baseUrl }: DoctorFlags, { env, cwd }: CliIO): Promise<Diagnosis> {
+async function diagnose({ model, baseUrl }: Flags, { env, cwd }: CliIO): Promise<Diagnosis> {
   const own = readOwnPackage()
   const problems = namesIn(own.dependencies)
     .filter((name) => installedVersion(name) === undefined)
@@ -66,8 +63,8 @@ async function diagnose({ model, baseUrl }: DoctorFlags, { env, cwd }: CliIO): P
   let choice: ModelChoice | undefined
   try {
     choice = await chooseModel({
-      ...(model === undefined ? {} : { model }),
-      ...(baseUrl === undefined ? {} : { baseURL: baseUrl }),
+      model,
+      baseURL: baseUrl,
       env,
       cwd,
       servers,
@@ -145,7 +142,23 @@ function describe(
 }
 
 function describeServer({ provider, baseURL, models }: FoundServer): string {
-  const most = 5
-  const more = models.length > most ? `, and ${models.length - most} more` : ''
-  return `${provider} at ${baseURL}: ${models.length === 0 ? 'no model' : `${models.slice(0, most).join(', ')}${more}`}`
+  const maxShown = 5
+  const more = models.length > maxShown ? `, and ${models.length - maxShown} more` : ''
+  return `${provider} at ${baseURL}: ${models.length === 0 ? 'no model' : `${models.slice(0, maxShown).join(', ')}${more}`}`
+}
+
+/**
+ * The version of a package as this one would import it; undefined when it is not installed. Its package.json is read from disk, because
+ * many packages do not export it.
+ */
+function installedVersion(name: string): string | undefined {
+  for (const folder of createRequire(import.meta.url).resolve.paths(name) ?? []) {
+    try {
+      const found: unknown = JSON.parse(readFileSync(join(folder, name, 'package.json'), 'utf8'))
+      if (isJsonObject(found) && typeof found.version === 'string') return found.version
+    } catch {
+      // Not in this folder; Node.js looks in the next one too.
+    }
+  }
+  return undefined
 }

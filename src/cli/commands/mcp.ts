@@ -1,13 +1,14 @@
 import { Console } from 'node:console'
 import { EXIT_OK } from '../exit-codes.ts'
-import type { AgentFlags } from '../setup/agent-flags.ts'
+import type { Flags } from '../flags.ts'
+import { inMilliseconds } from '../setup/prepare-agent.ts'
 import { openToolSources } from '../setup/tool-sources.ts'
 import { createCliLogger } from '../terminal/cli-logger.ts'
 import { Interrupts } from '../terminal/interrupts.ts'
 import { type CliIO, Terminal } from '../terminal/terminal.ts'
 
 /** `toolloop mcp`: serves the tools over standard input and output until the client goes. Resolves with the exit code. */
-export async function mcp(flags: AgentFlags, io: CliIO): Promise<number> {
+export async function mcp(flags: Flags, io: CliIO): Promise<number> {
   const terminal = new Terminal(io)
   const interrupts = new Interrupts(io)
   const { console: before } = globalThis
@@ -26,7 +27,7 @@ export async function mcp(flags: AgentFlags, io: CliIO): Promise<number> {
       output: io.stdout,
       signal: interrupts.signal,
       logger,
-      ...(flags.timeout === undefined ? {} : { toolTimeoutMs: flags.timeout * 1_000 }),
+      toolTimeoutMs: inMilliseconds(flags.timeout),
     })
     await service.closed
     await skills?.close()

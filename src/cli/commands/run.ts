@@ -1,18 +1,18 @@
+import { addAbortSignal } from 'node:stream'
 import type { RunResult } from '../../agent/types.ts'
-import { type BackendOptions, createAgentRunner } from '../../backends/index.ts'
+import { createAgentRunner } from '../../backends/index.ts'
 import { messageOf, ToolloopError } from '../../core/errors.ts'
 import { EventRedactor, resultAsJson } from '../../service/runs/event-redactor.ts'
 import { EXIT_FAILED, EXIT_OK, exitCodeOf } from '../exit-codes.ts'
-import type { RunFlags } from '../setup/agent-flags.ts'
+import type { Flags } from '../flags.ts'
 import { describeChoice, type PreparedAgent, prepareAgent } from '../setup/prepare-agent.ts'
 import { createApprove } from '../terminal/ask-approval.ts'
 import { Interrupts } from '../terminal/interrupts.ts'
-import { readPrompt } from '../terminal/read-prompt.ts'
 import { describeEnding, RunRenderer } from '../terminal/render.ts'
 import { type CliIO, Terminal } from '../terminal/terminal.ts'
 
 /** `toolloop run`: one prompt, one answer. Resolves with the exit code; rejects for options and files that are not usable. */
-export async function run(words: readonly string[], flags: RunFlags, io: CliIO): Promise<number> {
+export async function run(words: readonly string[], flags: Flags, io: CliIO): Promise<number> {
   const terminal = new Terminal(io)
   const interrupts = new Interrupts(io)
   try {
@@ -36,16 +36,8 @@ export async function run(words: readonly string[], flags: RunFlags, io: CliIO):
   }
 }
 
-async function runAndShow(
-  prompt: string,
-  agent: PreparedAgent,
-  flags: RunFlags,
-  terminal: Terminal,
-  signal: AbortSignal,
-): Promise<RunResult> {
-  const approve = createApprove(terminal, flags.yes)
-  const options: BackendOptions = { ...agent.options, ...(approve === undefined ? {} : { approve }) }
-  const runner = await createAgentRunner(options)
+async function runAndShow(prompt: string, agent: PreparedAgent, flags: Flags, terminal: Terminal, signal: AbortSignal): Promise<RunResult> {
+  const runner = await createAgentRunner({ ...agent.options, approve: createApprove(terminal, flags.yes) })
   const stream = runner.stream(prompt, { signal })
   if (flags.events) {
     const redactor = new EventRedactor(agent.tools)
@@ -75,4 +67,32 @@ function explainEnding(result: RunResult, { choice }: PreparedAgent, terminal: T
 
 function codeOf(error: unknown): string {
   return ToolloopError.isInstance(error) ? error.code : 'failed'
+}
+
+/**
+ * The prompt: the words of the command line, or stdin when they are `-`, or when there are none and stdin is not a terminal. Input is read
+ * as UTF-8 up to its end. Rejects with `invalid_option`, and examples, when there is no prompt.
+ */
+async function readPrompt(words: readonly string[], { stdin, env }: Pick<CliIO, 'stdin' | 'env'>, signal: AbortSignal): Promise<string> {
+  const fromStdin = words.length === 1 && words[0] === '-'
+  if (words.length > 0 && !fromStdin) return checkPrompt(words.join(' '), 'an empty text', env)
+  if (!fromStdin && stdin.isTTY) return checkPrompt('', 'none', env)
+  let text = ''
+  const input = addAbortSignal(signal, stdin)
+  input.setEncoding('utf8')
+  for await (const chunk of input) text += chunk
+  return checkPrompt(text.replace(/\r?\n$/, ''), 'nothing on standard input', env)
+}
+
+function checkPrompt(prompt: string, otherwise: string, env: CliIO['env']): string {
+  if (prompt.trim() !== '') return prompt
+  const command = commandOf(env)
+  const examples = [`${command} "What is 17 * 23?"`, `echo "What time is it in Tokyo?" | ${command.replace(/ --$/, '')}`]
+  throw new ToolloopError('invalid_option', `Expected a prompt, got ${otherwise}. Try:\n${examples.map((line) => `  ${line}`).join('\n')}`)
+}
+
+/** How this program was started, so that the examples work as they stand. */
+function commandOf({ npm_lifecycle_event: script }: CliIO['env']): string {
+  if (script === 'start') return 'npm start --'
+  return script === 'npx' ? 'npx toolloop' : 'toolloop'
 }

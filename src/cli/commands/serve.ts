@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { resolve } from 'node:path'
 import { messageOf, ToolloopError } from '../../core/errors.ts'
 import { createLogger } from '../../core/logger.ts'
@@ -6,24 +7,18 @@ import { findConfigFile, readConfigText } from '../../service/config/config-file
 import { parseConfig } from '../../service/config/parse-config.ts'
 import type { ListeningService } from '../../service/listen.ts'
 import { EXIT_OK } from '../exit-codes.ts'
-import type { AgentFlags } from '../setup/agent-flags.ts'
+import type { Flags } from '../flags.ts'
 import { chooseModel } from '../setup/choose-model.ts'
 import { loadTools } from '../setup/load-tools.ts'
 import { describeChoice, openChoice } from '../setup/prepare-agent.ts'
 import { Interrupts } from '../terminal/interrupts.ts'
 import { type CliIO, Terminal } from '../terminal/terminal.ts'
 
-export interface ServeFlags extends Pick<AgentFlags, 'model' | 'baseUrl' | 'tools' | 'verbose' | 'quiet'> {
-  config?: string
-  host?: string
-  port?: number
-}
-
 /**
  * `toolloop serve`: the agent over HTTP, until SIGINT or SIGTERM; runs under way may finish then. Resolves with the exit code; rejects for
  * options and files that are not usable.
  */
-export async function serve(flags: ServeFlags, io: CliIO): Promise<number> {
+export async function serve(flags: Flags, io: CliIO): Promise<number> {
   const terminal = new Terminal(io)
   const { cwd, env } = io
   const interrupts = new Interrupts(io)
@@ -37,8 +32,8 @@ export async function serve(flags: ServeFlags, io: CliIO): Promise<number> {
     const { config } = await parseConfig(text ?? '', file, env)
     const choice = await chooseModel({
       config,
-      ...(flags.model === undefined ? {} : { model: flags.model }),
-      ...(flags.baseUrl === undefined ? {} : { baseURL: flags.baseUrl }),
+      model: flags.model,
+      baseURL: flags.baseUrl,
       env,
       cwd,
       signal: interrupts.signal,
@@ -53,7 +48,7 @@ export async function serve(flags: ServeFlags, io: CliIO): Promise<number> {
       model: openChoice(choice),
       modelIsFixed: isFixed,
       tools: await loadTools(flags.tools ?? [], cwd),
-      ...(env.TOOLLOOP_TOKEN ? { token: env.TOOLLOOP_TOKEN } : {}),
+      token: env.TOOLLOOP_TOKEN || undefined,
       logger,
       onReload: (_state, now) => {
         logger.level = levelOf(now)
@@ -61,10 +56,7 @@ export async function serve(flags: ServeFlags, io: CliIO): Promise<number> {
       env,
       cwd,
     })
-    listening = await listen(service, {
-      ...(flags.host === undefined ? {} : { host: flags.host }),
-      ...(flags.port === undefined ? {} : { port: flags.port }),
-    })
+    listening = await listen(service, { host: flags.host, port: flags.port })
     if (!flags.quiet) terminal.note(terminal.paint('dim', describeChoice(choice)))
     terminal.print(`Listening on ${listening.url}`)
     terminal.print(`Admin page:  ${listening.url}/admin/`)
@@ -73,7 +65,7 @@ export async function serve(flags: ServeFlags, io: CliIO): Promise<number> {
       if (!flags.quiet)
         terminal.note(terminal.paint('dim', 'the token is for this start only; TOOLLOOP_TOKEN or `service.auth.tokens` sets your own'))
     }
-    await aborted(interrupts.signal)
+    if (!interrupts.signal.aborted) await once(interrupts.signal, 'abort')
     if (!flags.quiet) terminal.note('shutting down: runs under way may finish; once more ends them')
     await listening.close()
     listening = undefined
@@ -82,11 +74,4 @@ export async function serve(flags: ServeFlags, io: CliIO): Promise<number> {
     await listening?.close(0).catch((error: unknown) => terminal.note(`error: ${messageOf(error)}`))
     interrupts.release()
   }
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((done) => {
-    if (signal.aborted) done()
-    else signal.addEventListener('abort', () => done(), { once: true })
-  })
 }

@@ -4,15 +4,17 @@ import { didYouMean } from '../../core/nearest-name.ts'
 import { ToolDispatcher } from '../../tools/dispatcher.ts'
 import type { SkillProblem } from '../../tools/skills/skill.ts'
 import { EXIT_FAILED, EXIT_OK, EXIT_USAGE } from '../exit-codes.ts'
+import type { Flags } from '../flags.ts'
+import { inMilliseconds } from '../setup/prepare-agent.ts'
 import { openSkills } from '../setup/tool-sources.ts'
 import { createCliLogger } from '../terminal/cli-logger.ts'
 import { Interrupts } from '../terminal/interrupts.ts'
+import { plural } from '../terminal/render.ts'
 import { type CliIO, Terminal, withoutControls } from '../terminal/terminal.ts'
-import { printDispatched } from './print-dispatched.ts'
-import type { ToolsFlags } from './tools.ts'
+import { printDispatched } from './tools.ts'
 
 /** `toolloop skills list`: the Skills of `--skills`, the project and the user, and what is wrong with them. Resolves with the exit code. */
-export async function listSkills(flags: ToolsFlags, io: CliIO): Promise<number> {
+export async function listSkills(flags: Flags, io: CliIO): Promise<number> {
   const terminal = new Terminal(io)
   const skills = await openSkills(flags, terminal)
   const shown = [
@@ -44,7 +46,7 @@ export async function listSkills(flags: ToolsFlags, io: CliIO): Promise<number> 
 }
 
 /** `toolloop skills validate PATH`: everything that is not as it should be with a Skill, or a folder of them. Exit code 1 for an error. */
-export async function validateSkills(path: string, flags: ToolsFlags, io: CliIO): Promise<number> {
+export async function validateSkills(path: string, flags: Flags, io: CliIO): Promise<number> {
   const terminal = new Terminal(io)
   const folder = resolve(io.cwd, basename(path) === 'SKILL.md' ? dirname(path) : path)
   const { skills, problems } = await openSkills({ ...flags, skills: [folder] }, terminal, { project: false, user: false })
@@ -54,7 +56,7 @@ export async function validateSkills(path: string, flags: ToolsFlags, io: CliIO)
     for (const problem of problems) terminal.print(describe(problem, terminal))
     for (const { name, scripts, tools } of skills) {
       terminal.print(
-        `${terminal.paint('green', '✓', 'stdout')} ${name}: ${count(scripts.length, 'script')}, ${count(tools.length, 'tool')}`,
+        `${terminal.paint('green', '✓', 'stdout')} ${name}: ${plural(scripts.length, 'script')}, ${plural(tools.length, 'tool')}`,
       )
     }
   }
@@ -65,7 +67,7 @@ export async function validateSkills(path: string, flags: ToolsFlags, io: CliIO)
  * `toolloop skills run SKILL SCRIPT [args…]`: one script, as an agent would run it. SKILL is a name or a folder; whoever types it trusts it.
  * Resolves with the exit code: 0 with what it printed or returned on stdout, 1 when it failed, 2 when there is no such Skill.
  */
-export async function runSkill(name: string, script: string, args: readonly string[], flags: ToolsFlags, io: CliIO): Promise<number> {
+export async function runSkill(name: string, script: string, args: readonly string[], flags: Flags, io: CliIO): Promise<number> {
   const terminal = new Terminal(io)
   const folder = resolve(io.cwd, name)
   const isFolder = await stat(resolve(folder, 'SKILL.md')).then(
@@ -76,22 +78,18 @@ export async function runSkill(name: string, script: string, args: readonly stri
   const skills = await openSkills(flags, terminal, paths)
   const interrupts = new Interrupts(io)
   try {
-    const skill = isFolder ? skills.skills[0] : skills.skills.find((one) => one.name === name)
-    if (skill === undefined) {
+    const names = skills.skills.map((skill) => skill.name)
+    const known = isFolder ? names[0] : names.find((one) => one === name)
+    if (known === undefined) {
       for (const problem of skills.problems) terminal.note(describe(problem, terminal))
-      terminal.note(
-        `error: there is no Skill \`${name}\`${didYouMean(
-          name,
-          skills.skills.map((one) => one.name),
-        )}; there are ${skills.skills.map((one) => one.name).join(', ') || 'none'}`,
-      )
+      terminal.note(`error: there is no Skill \`${name}\`${didYouMean(name, names)}; there are ${names.join(', ') || 'none'}`)
       return EXIT_USAGE
     }
     const dispatcher = new ToolDispatcher([{ kind: 'skill', tools: skills }], { logger: createCliLogger(terminal, flags) })
     const result = await dispatcher.dispatch(
       'run_skill_script',
-      { skill: skill.name, script, args: [...args] },
-      { signal: interrupts.signal, ...(flags.timeout === undefined ? {} : { timeoutMs: flags.timeout * 1_000 }) },
+      { skill: known, script, args: [...args] },
+      { signal: interrupts.signal, timeoutMs: inMilliseconds(flags.timeout) },
     )
     printDispatched(result, flags.json === true, terminal)
     return interrupts.exitCode ?? (result.success ? EXIT_OK : EXIT_FAILED)
@@ -103,8 +101,4 @@ export async function runSkill(name: string, script: string, args: readonly stri
 
 function describe({ path, severity, message }: SkillProblem, terminal: Terminal): string {
   return `${terminal.paint(severity === 'error' ? 'red' : 'yellow', severity)} ${withoutControls(path)}: ${withoutControls(message, true)}`
-}
-
-function count(number: number, thing: string): string {
-  return `${number} ${thing}${number === 1 ? '' : 's'}`
 }

@@ -1,20 +1,19 @@
 import { isJsonObject } from '../../core/messages.ts'
 import { didYouMean } from '../../core/nearest-name.ts'
 import { fitArguments, parseArguments } from '../../tools/arguments.ts'
+import type { DispatchResult } from '../../tools/dispatcher.ts'
 import { parametersOf } from '../../tools/schema/schema.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import { EXIT_FAILED, EXIT_OK, EXIT_USAGE } from '../exit-codes.ts'
-import type { AgentFlags } from '../setup/agent-flags.ts'
+import type { Flags } from '../flags.ts'
+import { inMilliseconds } from '../setup/prepare-agent.ts'
 import { openToolSources } from '../setup/tool-sources.ts'
 import { createCliLogger } from '../terminal/cli-logger.ts'
 import { Interrupts } from '../terminal/interrupts.ts'
 import { type CliIO, Terminal, withoutControls } from '../terminal/terminal.ts'
-import { printDispatched } from './print-dispatched.ts'
-
-export type ToolsFlags = AgentFlags & { json?: boolean }
 
 /** `toolloop tools list`: the tools a run would have, and where they come from. Resolves with the exit code. */
-export async function listTools(flags: ToolsFlags, io: CliIO): Promise<number> {
+export async function listTools(flags: Flags, io: CliIO): Promise<number> {
   const terminal = new Terminal(io)
   const { dispatcher, skills } = await openToolSources(flags, terminal, createCliLogger(terminal, flags))
   try {
@@ -42,18 +41,16 @@ export async function listTools(flags: ToolsFlags, io: CliIO): Promise<number> {
  * `toolloop tools call NAME JSON`: one call, without a model. Whoever types it has approved it. Resolves with the exit code: 0 with what the
  * tool returned on stdout, 1 when it failed, 2 when there is no such tool or it doesn't take these arguments.
  */
-export async function callTool(name: string, args: string, flags: ToolsFlags, io: CliIO): Promise<number> {
+export async function callTool(name: string, args: string, flags: Flags, io: CliIO): Promise<number> {
   const terminal = new Terminal(io)
   const { dispatcher, skills } = await openToolSources(flags, terminal, createCliLogger(terminal, flags))
   const interrupts = new Interrupts(io)
   try {
     const tool = dispatcher.get(name)
-    if (tool === undefined) {
-      const error = `Tool not found: ${name}${didYouMean(name, dispatcher.names())}. Available tools: ${dispatcher.names().join(', ') || 'none'}.`
-      printDispatched({ success: false, error }, flags.json === true, terminal)
-      return EXIT_USAGE
-    }
-    const error = await objectionTo(tool, args)
+    const error =
+      tool === undefined
+        ? `Tool not found: ${name}${didYouMean(name, dispatcher.names())}. Available tools: ${dispatcher.names().join(', ') || 'none'}.`
+        : await problemWith(args, tool)
     if (error !== undefined) {
       printDispatched({ success: false, error }, flags.json === true, terminal)
       return EXIT_USAGE
@@ -61,7 +58,7 @@ export async function callTool(name: string, args: string, flags: ToolsFlags, io
     const result = await dispatcher.dispatch(name, args, {
       signal: interrupts.signal,
       approved: true,
-      ...(flags.timeout === undefined ? {} : { timeoutMs: flags.timeout * 1_000 }),
+      timeoutMs: inMilliseconds(flags.timeout),
     })
     printDispatched(result, flags.json === true, terminal)
     return interrupts.exitCode ?? (result.success ? EXIT_OK : EXIT_FAILED)
@@ -72,7 +69,7 @@ export async function callTool(name: string, args: string, flags: ToolsFlags, io
 }
 
 /** What is wrong with arguments, for whoever typed them; undefined: nothing. What a call answers is worded for models. */
-async function objectionTo(tool: AnyTool, args: string): Promise<string | undefined> {
+async function problemWith(args: string, tool: AnyTool): Promise<string | undefined> {
   const parsed = parseArguments(args)
   const takes = `\`${tool.name}\` takes (${signatureOf(parametersOf(tool))})`
   if (!parsed.ok) return `Expected the arguments to be one JSON object in quotes, such as '{"name": "value"}': ${parsed.problem}. ${takes}`
@@ -86,4 +83,11 @@ function signatureOf({ properties, required }: Record<string, unknown>): string 
   const needed = Array.isArray(required) ? required : []
   const names = isJsonObject(properties) ? Object.keys(properties) : []
   return names.map((name) => (needed.includes(name) ? name : `${name}?`)).join(', ')
+}
+
+/** Prints what one call without a model returned on standard output, as text or JSON; why it failed, on standard error. */
+export function printDispatched(result: DispatchResult, json: boolean, terminal: Terminal): void {
+  if (json) terminal.print(JSON.stringify(result))
+  else if (result.success) terminal.print(typeof result.result === 'string' ? result.result : (JSON.stringify(result.result) ?? ''))
+  if (!result.success) terminal.note(`error: ${result.error}`)
 }

@@ -57,9 +57,7 @@ export async function chooseModel(options: ChooseModelOptions): Promise<ModelCho
     throw new InvalidOptionError('--base-url', 'an http or https URL', baseURL)
   }
   const config = options.config ?? (await readConfig(options.cwd, options.env))
-  const choice = await chooseFrom(options, config)
-  const { providers, backend } = config ?? {}
-  return { ...choice, ...(providers === undefined ? {} : { providers }), ...(backend === undefined ? {} : { backend }) }
+  return { ...(await chooseFrom(options, config)), providers: config?.providers, backend: config?.backend }
 }
 
 async function chooseFrom(options: ChooseModelOptions, config: ConfigFile | undefined): Promise<ModelChoice> {
@@ -79,8 +77,7 @@ async function chooseFrom(options: ChooseModelOptions, config: ConfigFile | unde
 function chooseFromServers(found: readonly FoundServer[]): ModelChoice | undefined {
   for (const { provider, baseURL, models } of found) {
     const [model] = models
-    if (model !== undefined)
-      return { model: { provider, model, baseURL }, name: `${provider}/${model}`, source: 'server', why: `running at ${baseURL}` }
+    if (model !== undefined) return named({ provider, model, baseURL }, 'server', `running at ${baseURL}`)
   }
   return undefined
 }
@@ -98,15 +95,13 @@ function named(model: string | ModelSettings, source: ModelSource, why: string):
 
 function withBaseURL(choice: ModelChoice, baseURL: string | undefined): ModelChoice {
   if (baseURL === undefined) return choice
-  const { model } = choice
-  const slash = typeof model === 'string' ? model.indexOf('/') : -1
-  const settings: ModelSettings =
-    typeof model !== 'string'
-      ? model
-      : slash < 0
-        ? { provider: 'custom', model }
-        : { provider: model.slice(0, slash), model: model.slice(slash + 1) }
-  return { ...named({ ...settings, baseURL }, choice.source, choice.why) }
+  const settings = typeof choice.model === 'string' ? settingsOf(choice.model) : choice.model
+  return named({ ...settings, baseURL }, choice.source, choice.why)
+}
+
+function settingsOf(name: string): ModelSettings {
+  const slash = name.indexOf('/')
+  return slash < 0 ? { provider: 'custom', model: name } : { provider: name.slice(0, slash), model: name.slice(slash + 1) }
 }
 
 async function firstModelAt(baseURL: string, signal: AbortSignal | undefined): Promise<ModelChoice> {

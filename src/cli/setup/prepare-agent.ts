@@ -5,9 +5,9 @@ import { messageOf, ToolloopError } from '../../core/errors.ts'
 import type { ChatModel } from '../../models/chat-model.ts'
 import { createModel } from '../../models/create-model.ts'
 import type { AnyTool } from '../../tools/tool.ts'
+import type { Flags } from '../flags.ts'
 import { createCliLogger } from '../terminal/cli-logger.ts'
 import type { Terminal } from '../terminal/terminal.ts'
-import type { AgentFlags } from './agent-flags.ts'
 import { chooseModel, type ModelChoice } from './choose-model.ts'
 import { openToolSources } from './tool-sources.ts'
 
@@ -22,37 +22,36 @@ export interface PreparedAgent {
  * Makes of the command line what a runner takes. Rejects with an error of the programmer's fault for options, files and modules that
  * are not usable, before anything is sent to a model.
  */
-export async function prepareAgent(flags: AgentFlags, terminal: Terminal, signal: AbortSignal): Promise<PreparedAgent> {
+export async function prepareAgent(flags: Flags, terminal: Terminal, signal: AbortSignal): Promise<PreparedAgent> {
   const { cwd, env } = terminal.io
   const own = await readInstructions(flags.instructions, cwd)
   const logger = createCliLogger(terminal, flags)
   const { dispatcher, skills } = await openToolSources(flags, terminal, logger)
   const instructions = [own, skills?.catalogue()].filter((text) => text !== undefined && text !== '').join('\n\n') || undefined
-  const choice = await chooseModel({
-    ...(flags.model === undefined ? {} : { model: flags.model }),
-    ...(flags.baseUrl === undefined ? {} : { baseURL: flags.baseUrl }),
-    env,
-    cwd,
-    signal,
-  })
+  const choice = await chooseModel({ model: flags.model, baseURL: flags.baseUrl, env, cwd, signal })
   const options: BackendOptions = {
     model: openChoice(choice),
+    backend: choice.backend,
     tools: dispatcher,
     logger,
-    ...(choice.backend === undefined ? {} : { backend: choice.backend }),
-    ...(instructions === undefined ? {} : { instructions }),
-    ...(flags.toolCalling === undefined ? {} : { toolCalling: flags.toolCalling }),
-    ...(flags.maxIterations === undefined ? {} : { maxIterations: flags.maxIterations }),
-    ...(flags.timeout === undefined ? {} : { toolTimeoutMs: flags.timeout * 1_000 }),
-    ...(flags.deadline === undefined ? {} : { limits: { deadlineMs: flags.deadline * 1_000 } }),
-    ...(flags.stream ? {} : { stream: false }),
+    instructions,
+    toolCalling: flags.toolCalling,
+    maxIterations: flags.maxIterations,
+    toolTimeoutMs: inMilliseconds(flags.timeout),
+    limits: { deadlineMs: inMilliseconds(flags.deadline) },
+    stream: flags.stream,
   }
   return { choice, tools: dispatcher.list(), options }
 }
 
+/** An option in seconds, as runners and tools take it. */
+export function inMilliseconds(seconds: number | undefined): number | undefined {
+  return seconds === undefined ? undefined : seconds * 1_000
+}
+
 /** Throws what `createModel` throws. */
 export function openChoice({ model, providers }: ModelChoice): ChatModel {
-  return createModel(model, providers === undefined ? {} : { providers })
+  return createModel(model, { providers })
 }
 
 /** The line that names the model. */

@@ -5,11 +5,9 @@ import type { Logger } from '../../core/logger.ts'
 import { ToolDispatcher } from '../../tools/dispatcher.ts'
 import type { Skills, SkillsOptions } from '../../tools/skills/skills.ts'
 import type { AnyTool } from '../../tools/tool.ts'
+import type { Flags } from '../flags.ts'
 import type { Terminal } from '../terminal/terminal.ts'
-import type { AgentFlags } from './agent-flags.ts'
 import { loadTools } from './load-tools.ts'
-
-export type ToolFlags = Pick<AgentFlags, 'tools' | 'builtinTools' | 'workspace' | 'skills' | 'unsandboxed' | 'quiet'>
 
 export interface ToolSources {
   dispatcher: ToolDispatcher
@@ -18,7 +16,7 @@ export interface ToolSources {
 }
 
 /** All the tools a command line names. Rejects with an error of the programmer's fault for modules and folders that are not usable. */
-export async function openToolSources(flags: ToolFlags, terminal: Terminal, logger: Logger): Promise<ToolSources> {
+export async function openToolSources(flags: Flags, terminal: Terminal, logger: Logger): Promise<ToolSources> {
   const { cwd } = terminal.io
   const workspace = await checkFolder(resolve(cwd, flags.workspace ?? '.'))
   const own = await loadTools(flags.tools ?? [], cwd)
@@ -36,19 +34,19 @@ export async function openToolSources(flags: ToolFlags, terminal: Terminal, logg
     ],
     { logger },
   )
-  return { dispatcher, ...(skills === undefined ? {} : { skills }) }
+  return { dispatcher, skills }
 }
 
 /** The Skills of `--skills`, and those of the project and the user unless `options` say otherwise. */
-export async function openSkills(flags: ToolFlags, { io: { cwd, env } }: Terminal, options: SkillsOptions = {}): Promise<Skills> {
+export async function openSkills(flags: Flags, { io: { cwd, env } }: Terminal, options: SkillsOptions = {}): Promise<Skills> {
   const { loadSkills } = await import('../../tools/skills/skills.ts')
   return loadSkills({
     paths: (flags.skills ?? []).map((folder) => resolve(cwd, folder)),
     project: cwd,
-    ...(env.HOME === undefined ? {} : { user: env.HOME }),
+    user: env.HOME,
     sandbox: {
-      ...(flags.workspace === undefined ? {} : { workspace: await checkFolder(resolve(cwd, flags.workspace)) }),
-      ...(flags.unsandboxed ? { allowUnsandboxed: true } : {}),
+      workspace: flags.workspace === undefined ? undefined : await checkFolder(resolve(cwd, flags.workspace)),
+      allowUnsandboxed: flags.unsandboxed,
     },
     ...options,
   })

@@ -5,9 +5,9 @@ import { EventRedactor } from '../../service/runs/event-redactor.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import { shorten, type Terminal, withoutControls } from './terminal.ts'
 
-/** Most characters of a call's arguments, and of a failure, on its line. */
-const mostArguments = 120
-const mostFailure = 200
+/** How many characters of a call's arguments, and of a failure, are on its line. */
+const maxArgumentsLength = 120
+const maxFailureLength = 200
 
 interface RenderOptions {
   /** True: no lines about tools. */
@@ -55,7 +55,7 @@ export class RunRenderer {
         this.#startCall(event)
         break
       case Event.TOOL_PROGRESS:
-        this.#terminal.waitFor(`${event.tool}: ${this.#oneLine(JSON.stringify(event.update), mostArguments)}`)
+        this.#terminal.waitFor(`${event.tool}: ${this.#oneLine(JSON.stringify(event.update), maxArgumentsLength)}`)
         break
       case Event.TOOL_CALL_END:
         this.#endCall(event)
@@ -91,7 +91,7 @@ export class RunRenderer {
   }
 
   #startCall({ tool, args, meta }: Extract<RunEvent, { type: 'TOOL_CALL_START' }>): void {
-    const shownArgs = this.#oneLine(JSON.stringify(this.#redactor.redactArguments(tool, args)), mostArguments)
+    const shownArgs = this.#oneLine(JSON.stringify(this.#redactor.redactArguments(tool, args)), maxArgumentsLength)
     this.#running.set(meta.toolCallId ?? tool, shownArgs)
     this.#note(`${this.#terminal.paint('cyan', `→ ${tool}`)} ${this.#terminal.paint('dim', shownArgs)}`)
     this.#terminal.waitFor(`running ${tool}`)
@@ -105,19 +105,18 @@ export class RunRenderer {
     this.#running.delete(id)
     const took = meta.durationMs === undefined ? '' : ` ${formatDuration(meta.durationMs)}`
     if (meta.ok === false) {
-      const failure = this.#oneLine(result, mostFailure)
+      const failure = this.#oneLine(result, maxFailureLength)
       this.#note(`${this.#terminal.paint('red', `✗ ${tool}`)}${which}${took} · ${failure}`)
     } else {
       this.#note(`${this.#terminal.paint('green', `✓ ${tool}`)}${which}${took} · ${formatBytes(Buffer.byteLength(result))}`)
     }
-    const next = this.#running.size === 0 ? undefined : `running ${this.#running.size} more`
-    this.#terminal.waitFor(next)
+    this.#terminal.waitFor(this.#running.size === 0 ? undefined : `running ${this.#running.size} more`)
   }
 
   #rejectCall({ tool, args, error }: Extract<RunEvent, { type: 'TOOL_CALL_REJECTED' }>): void {
     // Only to learn the secrets that the error may quote.
     if (typeof args !== 'string') this.#redactor.redactArguments(tool, args)
-    this.#note(`${this.#terminal.paint('red', `✗ ${this.#oneLine(tool, 64)}`)} not run · ${this.#oneLine(error, mostFailure)}`)
+    this.#note(`${this.#terminal.paint('red', `✗ ${this.#oneLine(tool, 64)}`)} not run · ${this.#oneLine(error, maxFailureLength)}`)
   }
 
   #oneLine(text: string, length: number): string {

@@ -1,0 +1,85 @@
+import { InvalidArgumentError, Option } from 'commander'
+
+/** The options of a command line, as commander gives them. One that was not given is absent, but for the two that default to true. */
+export interface Flags {
+  model?: string
+  baseUrl?: string
+  /** Paths of tool modules. */
+  tools?: string[]
+  /** False with `--no-builtin-tools`. */
+  builtinTools: boolean
+  workspace?: string
+  /** Folders with Skills. */
+  skills?: string[]
+  /** Scripts of Skills may run unprotected where they can't be shut in. */
+  unsandboxed?: boolean
+  maxIterations?: number
+  /** How calls reach the model and come back: `auto`, `native`, or a dialect. */
+  toolCalling?: string
+  /** The text itself, or `@file`. */
+  instructions?: string
+  /** Seconds for a whole run. */
+  deadline?: number
+  /** Seconds for one tool call. */
+  timeout?: number
+  config?: string
+  host?: string
+  port?: number
+  /** False with `--no-stream`. */
+  stream: boolean
+  json?: boolean
+  events?: boolean
+  yes?: boolean
+  verbose?: boolean
+  quiet?: boolean
+}
+
+/** Every option there is. All are the program's, so that they may stand before the command too. */
+export function createOptions(): Option[] {
+  return [
+    new Option('-m, --model <provider/name>', 'the model (default: toolloop doctor shows it)'),
+    new Option('--base-url <url>', 'where the model is served, such as http://localhost:8080/v1'),
+    new Option('-t, --tools <file>', 'a .ts or .js module that exports tools; may be repeated').argParser(addToList),
+    new Option('--no-builtin-tools', 'leave out the built-in tools'),
+    new Option('-w, --workspace <folder>', 'the folder the built-in tools may read (default: the current folder)'),
+    new Option('-s, --skills <folder>', 'a folder of Agent Skills to trust and use; may be repeated').argParser(addToList),
+    new Option('--unsandboxed', 'run scripts of Skills without a sandbox where bubblewrap is not available'),
+    new Option('-n, --max-iterations <n>', 'limit on model requests per run (default: 5)').argParser(parseCount),
+    new Option('--tool-calling <form>', 'how the model calls tools: auto, native, tags, json or another dialect (default: auto)'),
+    new Option('-i, --instructions <text>', 'the system prompt; @file reads it from a file'),
+    new Option('--deadline <seconds>', 'time limit of the whole run').argParser(parseSeconds),
+    new Option('--timeout <seconds>', 'time limit of one tool call (default: 30)').argParser(parseSeconds),
+    new Option('-c, --config <file>', 'the configuration file (default: ./toolloop.yaml or ./config/toolloop.yaml)'),
+    new Option('--host <address>', 'the address to listen on (default: 127.0.0.1)'),
+    new Option('--port <n>', 'the port; 0 picks a free one (default: 8787)').argParser(parsePort),
+    new Option('--no-stream', 'request whole responses instead of streams'),
+    new Option('--json', 'print the result as one JSON object'),
+    new Option('--events', 'print every event, then the result, each as a line of JSON'),
+    new Option('-y, --yes', 'approve every call that needs an approval'),
+    new Option('-v, --verbose', 'log everything to standard error'),
+    new Option('-q, --quiet', 'print only the answer and errors'),
+  ]
+}
+
+function addToList(one: string, earlier: string[] = []): string[] {
+  return [...earlier, one]
+}
+
+function parseCount(text: string): number {
+  const count = Number(text)
+  if (!Number.isInteger(count) || count < 1) throw new InvalidArgumentError(`Expected an integer ≥ 1, got \`${text}\`.`)
+  return count
+}
+
+function parsePort(text: string): number {
+  const port = text.trim() === '' ? Number.NaN : Number(text)
+  if (!Number.isInteger(port) || port < 0 || port > 65_535)
+    throw new InvalidArgumentError(`Expected a port from 0 to 65535, got \`${text}\`.`)
+  return port
+}
+
+function parseSeconds(text: string): number {
+  const seconds = text.trim() === '' ? Number.NaN : Number(text)
+  if (!(seconds > 0)) throw new InvalidArgumentError(`Expected a number of seconds > 0, got \`${text}\`.`)
+  return seconds
+}
