@@ -71,7 +71,8 @@ export function scriptedModel(turns: Script<ModelRequest, ScriptedTurn | string>
     if (turn instanceof Promise && !(await settlesBeforeAbort(turn, signal))) throw abortedError(provider, signal?.reason)
     const plan = planTurn(await turn, ids, pieceLength)
     await play(plan, provider, request.stream === false ? undefined : sink, signal)
-    return responseOf(plan, model)
+    const { before: _before, steps: _steps, end: _end, ...response } = plan
+    return { ...response, model }
   }
   return { provider, model, capabilities, requests, generate }
 }
@@ -109,20 +110,5 @@ function push(step: Exclude<TurnStep, { type: 'wait' }>, sink: ModelSink): void 
       break
     case 'arguments':
       sink.toolCallDelta?.(step.index, step.json)
-  }
-}
-
-function responseOf(plan: TurnPlan, model: string): ModelResponse {
-  const { text, reasoning, toolCalls, finishReason, rawFinishReason, usage, providerData, warnings } = plan
-  return {
-    text,
-    toolCalls,
-    finishReason,
-    model,
-    ...(reasoning === undefined ? {} : { reasoning }),
-    ...(rawFinishReason === undefined ? {} : { rawFinishReason }),
-    ...(usage === undefined ? {} : { usage }),
-    ...(providerData === undefined ? {} : { providerData }),
-    ...(warnings === undefined ? {} : { warnings }),
   }
 }

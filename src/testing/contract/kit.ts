@@ -66,17 +66,20 @@ export async function withKit(
     },
     connect: async (server, settings) => create(server, { maxRetries: 0, ...settings }),
     async ask(options, request, settings) {
-      const server = await kit.start(options)
-      const model = await kit.connect(server, settings)
-      const seen = new SeenPieces()
-      return { server, seen, response: await model.generate({ messages: greeting, ...request }, seen.sink) }
+      const { server, seen, generating } = await send(options, request, settings)
+      return { server, seen, response: await generating }
     },
     async fail(options, request, settings) {
-      const server = await kit.start(options)
-      const model = await kit.connect(server, settings)
-      const seen = new SeenPieces()
-      return { server, seen, error: await failureOf(model.generate({ messages: greeting, ...request }, seen.sink)) }
+      const { server, seen, generating } = await send(options, request, settings)
+      return { server, seen, error: await failureOf(generating) }
     },
+  }
+  async function send(options: MockProviderOptions, request?: Partial<ModelRequest>, settings?: Partial<ModelTestSettings>) {
+    const server = await kit.start(options)
+    const model = await kit.connect(server, settings)
+    const seen = new SeenPieces()
+    // In an object: it is not to be awaited here.
+    return { server, seen, generating: model.generate({ messages: greeting, ...request }, seen.sink) }
   }
   try {
     await body(kit)

@@ -9,26 +9,25 @@ import {
 } from '../../../core/messages.ts'
 import type { ToolChoice } from '../../../models/chat-model.ts'
 import type { ToolDefinition } from '../../../tools/tool.ts'
-import type { WireRequest } from './wire.ts'
+import { objectsIn, stringOf, type WireRequest } from './wire.ts'
 
 /** A Messages request in our own words. Of a turn joined from several user messages every text is a message again. */
 export function readAnthropicRequest(body: JsonObject): WireRequest {
-  const toolChoice = readChoice(body.tool_choice)
   return {
-    ...(typeof body.model === 'string' ? { model: body.model } : {}),
-    messages: [...readSystem(body.system), ...blocksIn(body.messages).flatMap(readMessage)],
-    ...(Array.isArray(body.tools) ? { tools: blocksIn(body.tools).flatMap(readTool) } : {}),
-    ...(toolChoice === undefined ? {} : { toolChoice }),
+    model: stringOf(body.model),
+    messages: [...readSystem(body.system), ...objectsIn(body.messages).flatMap(readMessage)],
+    tools: Array.isArray(body.tools) ? objectsIn(body.tools).flatMap(readTool) : undefined,
+    toolChoice: readChoice(body.tool_choice),
   }
 }
 
 function readSystem(system: Json | undefined): ChatMessage[] {
   if (typeof system === 'string') return [{ role: 'system', content: system }]
-  return blocksIn(system).map(({ text }) => ({ role: 'system', content: String(text) }))
+  return objectsIn(system).map(({ text }) => ({ role: 'system', content: String(text) }))
 }
 
 function readMessage({ role, content }: JsonObject): ChatMessage[] {
-  const blocks = typeof content === 'string' ? [{ type: 'text', text: content }] : blocksIn(content)
+  const blocks = typeof content === 'string' ? [{ type: 'text', text: content }] : objectsIn(content)
   return role === 'assistant' ? [readAssistant(blocks)] : readUser(blocks)
 }
 
@@ -54,7 +53,7 @@ function readUser(blocks: readonly JsonObject[]): ChatMessage[] {
 }
 
 function readContent(content: Json | undefined): Content {
-  return typeof content === 'string' ? content : content === undefined ? '' : blocksIn(content).map(readPart)
+  return typeof content === 'string' ? content : content === undefined ? '' : objectsIn(content).map(readPart)
 }
 
 function readPart(block: JsonObject): ContentPart {
@@ -86,8 +85,4 @@ function readChoice(choice: Json | undefined): ToolChoice | undefined {
     default:
       return undefined
   }
-}
-
-function blocksIn(value: Json | undefined): JsonObject[] {
-  return Array.isArray(value) ? value.filter(isJsonObject) : []
 }

@@ -1,8 +1,17 @@
 import type { FinishReason } from '../../../core/events.ts'
-import { isJsonObject, type Json, type JsonObject, type ToolCall, type Usage } from '../../../core/messages.ts'
-import type { TurnPlan, TurnStep } from '../../script.ts'
+import type { JsonObject, ToolCall, Usage } from '../../../core/messages.ts'
+import type { TurnPlan } from '../../script.ts'
 import { readAnthropicRequest } from './anthropic-messages-request.ts'
-import type { MockWire, ReplyContext, StreamEncoder, WireFailure } from './wire.ts'
+import {
+  argumentsObject,
+  CallPieces,
+  type MockWire,
+  objectsIn,
+  type ReplyContext,
+  type StreamEncoder,
+  type TurnPiece,
+  type WireFailure,
+} from './wire.ts'
 
 /**
  * Anthropic's Messages API. A turn's `providerData.data.content` are blocks that come before its own (thinking, the provider's own tools);
@@ -40,14 +49,11 @@ export const anthropicMessagesWire: MockWire = {
 /** The API always reports usage; zeroes stand for a turn that names none. */
 const noUsage: JsonObject = { input_tokens: 0, output_tokens: 0 }
 
-type Piece = Exclude<TurnStep, { type: 'wait' }>
-
 /** One turn as events: every block is started, filled and stopped; blocks of calls whose pieces are sent in turns stay open together. */
 class MessageStream implements StreamEncoder {
   readonly #plan: TurnPlan
   readonly #about: ReplyContext
-  /** How many pieces of each call are still to come. */
-  readonly #toCome = new Map<number, number>()
+  readonly #pieces: CallPieces
   /** The block of each call. */
   readonly #callBlocks = new Map<number, number>()
   #open: { type: 'text' | 'reasoning'; block: number } | undefined
@@ -56,9 +62,7 @@ class MessageStream implements StreamEncoder {
   constructor(plan: TurnPlan, about: ReplyContext) {
     this.#plan = plan
     this.#about = about
-    for (const step of plan.steps) {
-      if (step.type === 'call' || step.type === 'arguments') this.#toCome.set(step.index, (this.#toCome.get(step.index) ?? 0) + 1)
-    }
+    this.#pieces = new CallPieces(plan)
   }
 
   open(): JsonObject[] {
@@ -72,7 +76,7 @@ class MessageStream implements StreamEncoder {
     return [{ type: 'message_start', message }, { type: 'ping' }, ...kept]
   }
 
-  step(step: Piece): JsonObject[] {
+  step(step: TurnPiece): JsonObject[] {
     switch (step.type) {
       case 'reasoning':
       case 'text':
@@ -123,9 +127,8 @@ class MessageStream implements StreamEncoder {
 
   /** One piece of the call has been sent; its block ends with the last. */
   #count(call: number): JsonObject[] {
-    const left = (this.#toCome.get(call) ?? 1) - 1
-    this.#toCome.set(call, left)
-    return left === 0 ? [stop(this.#callBlocks.get(call) ?? 0)] : []
+    this.#pieces.send(call)
+    return this.#pieces.isComplete(call) ? [stop(this.#callBlocks.get(call) ?? 0)] : []
   }
 }
 
@@ -147,8 +150,7 @@ function messageOf({ providerData }: TurnPlan, { id, model }: ReplyContext): Jso
 }
 
 function keptBlocks({ providerData }: TurnPlan): JsonObject[] {
-  const content = providerData?.data.content
-  return Array.isArray(content) ? content.filter(isJsonObject) : []
+  return objectsIn(providerData?.data.content)
 }
 
 function contentOf(plan: TurnPlan): JsonObject[] {
@@ -166,20 +168,7 @@ function signatureOf({ reasoning = '' }: TurnPlan): string {
 }
 
 function encodeCall({ id, function: { name, arguments: json } }: ToolCall): JsonObject {
-  return { type: 'tool_use', ...(id === '' ? {} : { id }), name, input: inputOf(json) }
-}
-
-/** What is not an object is sent as its text, as a careless gateway would; the API itself never does. */
-function inputOf(json: string): Json {
-  if (json.trim() === '') return {}
-  try {
-    const value: unknown = JSON.parse(json)
-    // Written again to see that it can be: what is nested too deep can only be read.
-    return isJsonObject(value) && JSON.stringify(value) !== '' ? value : json
-  } catch {
-    // Broken on purpose by the script.
-    return json
-  }
+  return { type: 'tool_use', ...(id === '' ? {} : { id }), name, input: argumentsObject(json) }
 }
 
 const stopWords: Record<FinishReason, string> = {

@@ -3,8 +3,18 @@ import { isJsonObject, type Json, type JsonObject, type ToolCall, type Usage } f
 import { messagesFromOpenAI } from '../../../core/openai-messages.ts'
 import type { ToolChoice } from '../../../models/chat-model.ts'
 import type { ToolDefinition } from '../../../tools/tool.ts'
-import type { TurnPlan, TurnStep } from '../../script.ts'
-import type { MockWire, ReplyContext, StreamEncoder, WireFailure, WireRequest } from './wire.ts'
+import type { TurnPlan } from '../../script.ts'
+import {
+  createdAt,
+  type MockWire,
+  objectsIn,
+  type ReplyContext,
+  type StreamEncoder,
+  stringOf,
+  type TurnPiece,
+  type WireFailure,
+  type WireRequest,
+} from './wire.ts'
 
 /**
  * OpenAI's Chat Completions API, spoken by most compatible servers as well.
@@ -27,7 +37,7 @@ export const chatCompletionsWire: MockWire = {
   encodeModels: (models, path): JsonObject =>
     path.endsWith(ollamaTags)
       ? { models: models.map(encodeOllamaModel) }
-      : { object: 'list', data: models.map((id) => ({ id, object: 'model', created, owned_by: 'mock' })) },
+      : { object: 'list', data: models.map((id) => ({ id, object: 'model', created: createdAt, owned_by: 'mock' })) },
 }
 
 /** Where Ollama, which speaks this format, lists its models in one of its own. Source: https://docs.ollama.com/api/tags */
@@ -53,21 +63,17 @@ function encodeOllamaModel(name: string): JsonObject {
   }
 }
 
-/** Fixed, so that the same script gives the same bytes. */
-const created = 1_700_000_000
-
 function readRequest(body: JsonObject): WireRequest {
-  const messages = Array.isArray(body.messages) ? body.messages.filter(isJsonObject) : []
   return {
-    ...(typeof body.model === 'string' ? { model: body.model } : {}),
+    model: stringOf(body.model),
     // Provider data only says how the wire's form differed from ours; without it equal conversations are equal.
-    messages: messagesFromOpenAI(messages).map(({ providerData: _, ...message }) => message),
-    ...(Array.isArray(body.tools) ? { tools: body.tools.flatMap((tool) => (isToolDefinition(tool) ? [tool] : [])) } : {}),
-    ...(isToolChoice(body.tool_choice) ? { toolChoice: body.tool_choice } : {}),
+    messages: messagesFromOpenAI(objectsIn(body.messages)).map(({ providerData: _, ...message }) => message),
+    tools: Array.isArray(body.tools) ? body.tools.filter(isToolDefinition) : undefined,
+    toolChoice: isToolChoice(body.tool_choice) ? body.tool_choice : undefined,
   }
 }
 
-function isToolDefinition(tool: unknown): tool is ToolDefinition {
+function isToolDefinition(tool: Json): tool is ToolDefinition & Json {
   return isJsonObject(tool) && tool.type === 'function' && isJsonObject(tool.function) && typeof tool.function.name === 'string'
 }
 
@@ -78,7 +84,7 @@ function isToolChoice(choice: Json | undefined): choice is ToolChoice & Json {
 
 function encodeStream(plan: TurnPlan, { id, model, body }: ReplyContext): StreamEncoder {
   const withUsage = isJsonObject(body.stream_options) && body.stream_options.include_usage === true
-  const base = { id: `chatcmpl-${id}`, object: 'chat.completion.chunk', created, model }
+  const base = { id: `chatcmpl-${id}`, object: 'chat.completion.chunk', created: createdAt, model }
   const chunk = (delta: JsonObject, finishReason: string | null = null): JsonObject => ({
     ...base,
     choices: [{ index: 0, delta, logprobs: null, finish_reason: finishReason }],
@@ -94,7 +100,7 @@ function encodeStream(plan: TurnPlan, { id, model, body }: ReplyContext): Stream
   }
 }
 
-function deltaOf(step: Exclude<TurnStep, { type: 'wait' }>, plan: TurnPlan): JsonObject {
+function deltaOf(step: TurnPiece, plan: TurnPlan): JsonObject {
   switch (step.type) {
     case 'reasoning':
       return { reasoning_content: step.text }
@@ -123,7 +129,7 @@ function encodeWhole(plan: TurnPlan, { id, model }: ReplyContext): JsonObject {
   return {
     id: `chatcmpl-${id}`,
     object: 'chat.completion',
-    created,
+    created: createdAt,
     model,
     choices: [{ index: 0, message, logprobs: null, finish_reason: finishWord(plan) }],
     ...(plan.usage === undefined ? {} : { usage: encodeUsage(plan.usage) }),

@@ -1,15 +1,14 @@
 import { type ChatMessage, type ContentPart, isJsonObject, type Json, type JsonObject, type ToolCall } from '../../../core/messages.ts'
 import type { ToolChoice } from '../../../models/chat-model.ts'
 import type { ToolDefinition } from '../../../tools/tool.ts'
-import type { WireRequest } from './wire.ts'
+import { objectsIn, type WireRequest } from './wire.ts'
 
 /** A generateContent request in our own words. The model's name is in the path, not in the body. */
 export function readGeminiRequest(body: JsonObject): WireRequest {
-  const toolChoice = readChoice(body.toolConfig)
   return {
     messages: [...readSystem(body.systemInstruction), ...objectsIn(body.contents).flatMap(readContent)],
-    ...(Array.isArray(body.tools) ? { tools: objectsIn(body.tools).flatMap(readTools) } : {}),
-    ...(toolChoice === undefined ? {} : { toolChoice }),
+    tools: Array.isArray(body.tools) ? objectsIn(body.tools).flatMap(readTools) : undefined,
+    toolChoice: readChoice(body.toolConfig),
   }
 }
 
@@ -92,8 +91,4 @@ function readChoice(config: Json | undefined): ToolChoice | undefined {
 
 function idOf({ id }: JsonObject): string {
   return typeof id === 'string' ? id : ''
-}
-
-function objectsIn(value: Json | undefined): JsonObject[] {
-  return Array.isArray(value) ? value.filter(isJsonObject) : []
 }

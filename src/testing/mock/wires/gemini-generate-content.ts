@@ -1,8 +1,17 @@
 import type { FinishReason } from '../../../core/events.ts'
-import { isJsonObject, type Json, type JsonObject, type ToolCall, type Usage } from '../../../core/messages.ts'
-import type { TurnPlan, TurnStep } from '../../script.ts'
+import type { JsonObject, ToolCall, Usage } from '../../../core/messages.ts'
+import type { TurnPlan } from '../../script.ts'
 import { readGeminiRequest } from './gemini-generate-content-request.ts'
-import type { MockWire, ReplyContext, StreamEncoder, WireFailure } from './wire.ts'
+import {
+  argumentsObject,
+  CallPieces,
+  type MockWire,
+  objectsIn,
+  type ReplyContext,
+  type StreamEncoder,
+  type TurnPiece,
+  type WireFailure,
+} from './wire.ts'
 
 const address = /\/(models|tunedModels|endpoints)\/[^/:]+:(generateContent|streamGenerateContent)$/
 
@@ -30,22 +39,17 @@ export const geminiGenerateContentWire: MockWire = {
   encodeModels: (models) => ({ models: models.map((id) => ({ name: `models/${id}`, supportedGenerationMethods: ['generateContent'] })) }),
 }
 
-type Piece = Exclude<TurnStep, { type: 'wait' }>
-
 /** One turn as chunks. A call is a part of its own, whole, and comes when it and those before it are complete. */
 class ChunkStream implements StreamEncoder {
   readonly #plan: TurnPlan
   readonly #about: ReplyContext
-  /** How many pieces of each call are still to come. */
-  readonly #toCome = new Map<number, number>()
+  readonly #pieces: CallPieces
   #sentCalls = 0
 
   constructor(plan: TurnPlan, about: ReplyContext) {
     this.#plan = plan
     this.#about = about
-    for (const step of plan.steps) {
-      if (step.type === 'call' || step.type === 'arguments') this.#toCome.set(step.index, (this.#toCome.get(step.index) ?? 0) + 1)
-    }
+    this.#pieces = new CallPieces(plan)
   }
 
   open(): JsonObject[] {
@@ -53,12 +57,12 @@ class ChunkStream implements StreamEncoder {
     return kept.length === 0 ? [] : [chunkOf(this.#about, kept)]
   }
 
-  step(step: Piece): JsonObject[] {
+  step(step: TurnPiece): JsonObject[] {
     if (step.type === 'text') return [chunkOf(this.#about, [{ text: step.text }])]
     if (step.type === 'reasoning') return [chunkOf(this.#about, [{ text: step.text, thought: true }])]
-    this.#toCome.set(step.index, (this.#toCome.get(step.index) ?? 1) - 1)
+    this.#pieces.send(step.index)
     const chunks: JsonObject[] = []
-    for (let at = this.#sentCalls; this.#toCome.get(at) === 0; at++) {
+    for (let at = this.#sentCalls; this.#pieces.isComplete(at); at++) {
       const call = this.#plan.toolCalls[at]
       if (call !== undefined) chunks.push(chunkOf(this.#about, [encodeCall(call, this.#plan, at)]))
       this.#sentCalls = at + 1
@@ -82,8 +86,7 @@ function candidateFields(plan: TurnPlan): JsonObject {
 }
 
 function keptParts({ providerData }: TurnPlan): JsonObject[] {
-  const parts = providerData?.data.parts
-  return Array.isArray(parts) ? parts.filter(isJsonObject) : []
+  return objectsIn(providerData?.data.parts)
 }
 
 /** A turn that was thought about is signed: on its first call, else on a last part of its own. */
@@ -98,20 +101,7 @@ function signatureOf({ reasoning = '' }: TurnPlan): string {
 
 function encodeCall({ id, function: { name, arguments: json } }: ToolCall, plan: TurnPlan, at: number): JsonObject {
   const signed: JsonObject = plan.reasoning === undefined || at > 0 ? {} : { thoughtSignature: signatureOf(plan) }
-  return { functionCall: { ...(id === '' ? {} : { id }), name, args: argsOf(json) }, ...signed }
-}
-
-/** What is not an object is sent as its text, as a careless gateway would; the API itself never does. */
-function argsOf(json: string): Json {
-  if (json.trim() === '') return {}
-  try {
-    const value: unknown = JSON.parse(json)
-    // Written again to see that it can be: what is nested too deep can only be read.
-    return isJsonObject(value) && JSON.stringify(value) !== '' ? value : json
-  } catch {
-    // Broken on purpose by the script.
-    return json
-  }
+  return { functionCall: { ...(id === '' ? {} : { id }), name, args: argumentsObject(json) }, ...signed }
 }
 
 const stopWords: Record<FinishReason, string> = {

@@ -10,18 +10,17 @@ import {
 } from '../../../core/messages.ts'
 import type { ToolChoice } from '../../../models/chat-model.ts'
 import type { ToolDefinition } from '../../../tools/tool.ts'
-import type { WireRequest } from './wire.ts'
+import { objectsIn, stringOf, type WireRequest } from './wire.ts'
 
 /** A request of the Responses API in our own words. The assistant's items in a row are one message. */
 export function readResponsesRequest(body: JsonObject): WireRequest {
-  const toolChoice = readChoice(body.tool_choice)
   const items = typeof body.input === 'string' ? [{ role: 'user', content: body.input }] : objectsIn(body.input)
   const instructions: ChatMessage[] = typeof body.instructions === 'string' ? [{ role: 'system', content: body.instructions }] : []
   return {
-    ...(typeof body.model === 'string' ? { model: body.model } : {}),
+    model: stringOf(body.model),
     messages: items.reduce(addItem, instructions),
-    ...(Array.isArray(body.tools) ? { tools: objectsIn(body.tools).flatMap(readTool) } : {}),
-    ...(toolChoice === undefined ? {} : { toolChoice }),
+    tools: Array.isArray(body.tools) ? objectsIn(body.tools).flatMap(readTool) : undefined,
+    toolChoice: readChoice(body.tool_choice),
   }
 }
 
@@ -78,8 +77,4 @@ function readChoice(choice: Json | undefined): ToolChoice | undefined {
   if (choice === 'auto' || choice === 'none' || choice === 'required') return choice
   if (!isJsonObject(choice) || choice.type !== 'function') return undefined
   return { type: 'function', function: { name: String(choice.name) } }
-}
-
-function objectsIn(value: Json | undefined): JsonObject[] {
-  return Array.isArray(value) ? value.filter(isJsonObject) : []
 }

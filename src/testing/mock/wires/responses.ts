@@ -1,7 +1,16 @@
-import { isJsonObject, type Json, type JsonObject, type Usage } from '../../../core/messages.ts'
-import type { TurnPlan, TurnStep } from '../../script.ts'
+import type { Json, JsonObject, Usage } from '../../../core/messages.ts'
+import type { TurnPlan } from '../../script.ts'
 import { readResponsesRequest } from './responses-request.ts'
-import type { MockWire, ReplyContext, StreamEncoder, WireFailure } from './wire.ts'
+import {
+  CallPieces,
+  createdAt,
+  type MockWire,
+  objectsIn,
+  type ReplyContext,
+  type StreamEncoder,
+  type TurnPiece,
+  type WireFailure,
+} from './wire.ts'
 
 /**
  * OpenAI's Responses API. A turn's `providerData.data.output` are items that come before its own (what the provider's own tools did);
@@ -29,10 +38,6 @@ export const responsesWire: MockWire = {
   }),
 }
 
-/** Fixed, so that the same script gives the same bytes. */
-const createdAt = 1_700_000_000
-
-type Piece = Exclude<TurnStep, { type: 'wait' }>
 type TextKind = 'text' | 'reasoning'
 
 /** One turn as events: each item is added, filled and done; those of calls whose pieces are sent in turns stay open together. */
@@ -42,8 +47,7 @@ class ResponseStream implements StreamEncoder {
   /** As they will be in the end, in order; those that are kept come first. */
   readonly #items: readonly JsonObject[]
   readonly #calls: number
-  /** How many pieces of each call are still to come. */
-  readonly #toCome = new Map<number, number>()
+  readonly #pieces: CallPieces
   #open: { kind: TextKind; at: number; text: string } | undefined
   #next = 0
   #sequence = 0
@@ -53,9 +57,7 @@ class ResponseStream implements StreamEncoder {
     this.#about = about
     this.#items = itemsOf(plan, about)
     this.#calls = this.#items.length - plan.toolCalls.length
-    for (const step of plan.steps) {
-      if (step.type === 'call' || step.type === 'arguments') this.#toCome.set(step.index, (this.#toCome.get(step.index) ?? 0) + 1)
-    }
+    this.#pieces = new CallPieces(plan)
   }
 
   open(): JsonObject[] {
@@ -68,7 +70,7 @@ class ResponseStream implements StreamEncoder {
     return [...opening, ...kept]
   }
 
-  step(step: Piece): JsonObject[] {
+  step(step: TurnPiece): JsonObject[] {
     switch (step.type) {
       case 'reasoning':
       case 'text':
@@ -126,9 +128,8 @@ class ResponseStream implements StreamEncoder {
 
   /** One piece of the call has been sent; its item is done with the last. */
   #count(call: number): JsonObject[] {
-    const left = (this.#toCome.get(call) ?? 1) - 1
-    this.#toCome.set(call, left)
-    if (left > 0) return []
+    this.#pieces.send(call)
+    if (!this.#pieces.isComplete(call)) return []
     const at = this.#calls + call
     const item = this.#item(at)
     return [
@@ -203,8 +204,7 @@ function isRefusal({ finishReason }: TurnPlan): boolean {
 }
 
 function keptItems({ providerData }: TurnPlan): JsonObject[] {
-  const output = providerData?.data.output
-  return Array.isArray(output) ? output.filter(isJsonObject) : []
+  return objectsIn(providerData?.data.output)
 }
 
 function responseOf({ providerData }: TurnPlan, { id, model, body }: ReplyContext): JsonObject {

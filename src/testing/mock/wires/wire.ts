@@ -1,4 +1,4 @@
-import type { ChatMessage, JsonObject } from '../../../core/messages.ts'
+import { type ChatMessage, isJsonObject, type Json, type JsonObject } from '../../../core/messages.ts'
 import type { ToolChoice } from '../../../models/chat-model.ts'
 import type { ToolDefinition } from '../../../tools/tool.ts'
 import type { TurnPlan, TurnStep } from '../../script.ts'
@@ -27,11 +27,14 @@ export interface ReplyContext {
   body: JsonObject
 }
 
+/** What a streamed turn sends, pauses aside. */
+export type TurnPiece = Exclude<TurnStep, { type: 'wait' }>
+
 /** Turns the pieces of one streamed turn into payloads; may keep state, as it is made anew for each reply. */
 export interface StreamEncoder {
   /** Comes before any piece. */
   open(): JsonObject[]
-  step(step: Exclude<TurnStep, { type: 'wait' }>): JsonObject[]
+  step(step: TurnPiece): JsonObject[]
   /** Says that the response is complete. */
   finish(): JsonObject[]
 }
@@ -85,4 +88,49 @@ export interface MockWire {
   encodeStreamError(failure: WireFailure): JsonObject
   /** The body of the answer to `models`, as it is sent from `path`. */
   encodeModels(models: readonly string[], path: string): JsonObject
+}
+
+/** Counts the pieces of each call of a turn, which may be sent in turns. */
+export class CallPieces {
+  readonly #left = new Map<number, number>()
+
+  constructor({ steps }: TurnPlan) {
+    for (const step of steps) {
+      if (step.type === 'call' || step.type === 'arguments') this.#left.set(step.index, (this.#left.get(step.index) ?? 0) + 1)
+    }
+  }
+
+  /** Takes note that one more piece of a call has been sent. */
+  send(call: number): void {
+    this.#left.set(call, (this.#left.get(call) ?? 1) - 1)
+  }
+
+  isComplete(call: number): boolean {
+    return this.#left.get(call) === 0
+  }
+}
+
+/** Fixed, so that the same script gives the same bytes; in seconds since 1970. */
+export const createdAt: number = 1_700_000_000
+
+/** A call's arguments where the format has an object: what is none is sent as its text, as a careless gateway would. */
+export function argumentsObject(json: string): Json {
+  if (json.trim() === '') return {}
+  try {
+    const value: unknown = JSON.parse(json)
+    // Written again to see that it can be: what is nested too deep can only be read.
+    return isJsonObject(value) && JSON.stringify(value) !== '' ? value : json
+  } catch {
+    // Broken on purpose by the script.
+    return json
+  }
+}
+
+/** The objects of a list; none of anything else. */
+export function objectsIn(value: Json | undefined): JsonObject[] {
+  return Array.isArray(value) ? value.filter(isJsonObject) : []
+}
+
+export function stringOf(value: Json | undefined): string | undefined {
+  return typeof value === 'string' ? value : undefined
 }
