@@ -14,6 +14,11 @@ export function describeToolsAsJson(tools: readonly ToolDefinition[]): string {
   return `# Available tools\n\n<tools>\n${tools.map((tool) => JSON.stringify(tool)).join('\n')}\n</tools>`
 }
 
+/** Writes a dialect's prompt: the tools, and, where there are any, how one is called. */
+export function promptWith(describe: (tools: readonly ToolDefinition[]) => string, instructions: string): Dialect['prompt'] {
+  return (tools) => (tools.length === 0 ? noTools : `${describe(tools)}\n\n${instructions}`)
+}
+
 const noTools = '# Available tools\n\n(none)\n\nNo tool is available.'
 
 function describeTool({ name, description, parameters }: ToolDefinition['function']): string {
@@ -114,6 +119,13 @@ export function renderTaggedResults(dialect: Dialect, results: readonly PastResu
     .join('\n')
 }
 
+/** Results as `<tool_response>` elements that hold text. */
+export function renderTextResults(dialect: Dialect, results: readonly PastResult[]): string {
+  return results
+    .map(({ content, isError }) => `<tool_response>\n${isError ? 'Error: ' : ''}${defuse(content, dialect)}\n</tool_response>`)
+    .join('\n')
+}
+
 /** Results as `<tool_response>` elements that hold JSON. */
 export function renderJsonResults(dialect: Dialect, results: readonly PastResult[]): string {
   return results
@@ -126,5 +138,28 @@ export function renderJsonResults(dialect: Dialect, results: readonly PastResult
 
 /** Calls as `<tool_call>` elements that hold JSON. */
 export function renderJsonCalls(dialect: Dialect, calls: readonly PastCall[]): string {
-  return calls.map(({ name, arguments: args }) => `<tool_call>\n${writeJson({ name, arguments: args }, dialect)}\n</tool_call>`).join('\n')
+  return calls.map((call) => renderJsonCall(dialect, call)).join('\n')
 }
+
+export function renderJsonCall(dialect: Dialect, { name, arguments: args }: PastCall): string {
+  return `<tool_call>\n${writeJson({ name, arguments: args }, dialect)}\n</tool_call>`
+}
+
+/**
+ * A call's arguments as texts, for a form in which nothing can be escaped. Undefined where one doesn't fit, or holds one of the dialect's
+ * markers or of `tags`: such a call has to be written as JSON, which the form may hold too.
+ */
+export function plainTexts(
+  dialect: Dialect,
+  { arguments: args }: PastCall,
+  tags: readonly string[],
+  fits: (key: string, text: string) => boolean,
+): [key: string, text: string][] | undefined {
+  const texts = Object.entries(args).map(([key, value]): [string, string] => [key, writeText(value)])
+  const markers = [...markersOf(dialect), ...tags]
+  const isPlain = (text: string): boolean => !markers.some((marker) => text.includes(marker))
+  return texts.every(([key, text]) => fits(key, text) && isPlain(key) && isPlain(text)) ? texts : undefined
+}
+
+/** A key that can stand in a tag as it is. */
+export const plainKey: RegExp = /^[^<>\s"'=]+$/

@@ -2,7 +2,7 @@ import { unmarkedJson } from '../bodies/json/bare-json.ts'
 import { jsonBody } from '../bodies/json/json-body.ts'
 import { readToolCallTag } from '../bodies/tags/tool-call-tag.ts'
 import type { Dialect, Envelope } from '../dialect.ts'
-import { describeToolsAsJson, renderJsonCalls, renderJsonResults } from '../render.ts'
+import { describeToolsAsJson, promptWith, renderJsonCalls, renderJsonResults } from '../render.ts'
 
 /** An envelope around JSON calls. */
 export function jsonEnvelope(open: string, close: string): Envelope {
@@ -25,18 +25,16 @@ export const hermes: Dialect = {
   ],
   bare: unmarkedJson,
   resultMarkers: ['<tool_response>'],
-  prompt: (tools) =>
-    tools.length === 0
-      ? describeToolsAsJson(tools)
-      : `${describeToolsAsJson(tools)}
-
-To call a tool, write a JSON object with its name and arguments in <tool_call></tool_call> tags, like this:
+  prompt: promptWith(
+    describeToolsAsJson,
+    `To call a tool, write a JSON object with its name and arguments in <tool_call></tool_call> tags, like this:
 
 <tool_call>
 {"name": "tool name", "arguments": {"parameter": "value"}}
 </tool_call>
 
 Use the tags as they are, not in a code block; one pair for each call. Then stop and wait: the results come in the next message, in <tool_response></tool_response> tags. Never write those yourself.`,
+  ),
   renderCalls: (calls) => renderJsonCalls(hermes, calls),
   renderResults: (results) => renderJsonResults(hermes, results),
 }

@@ -2,7 +2,7 @@ import { type CallTags, callTags } from '../bodies/tags/call-tags.ts'
 import { readTaggedCall, readTaggedCalls, readToFirstCall } from '../bodies/tags/tagged.ts'
 import { form, nameGap } from '../bodies/usual.ts'
 import type { CallReading, Dialect, Envelope, PastCall, Reading } from '../dialect.ts'
-import { defuse, describeTools, markersOf, writeText } from '../render.ts'
+import { defuse, describeTools, plainKey, plainTexts, promptWith } from '../render.ts'
 
 /** Special tokens around Step-3's calls. */
 const stepTokens = { open: ['<｜tool_calls_begin｜>', '<｜tool_call_begin｜>'], close: ['<｜tool_call_end｜>', '<｜tool_calls_end｜>'] }
@@ -64,12 +64,9 @@ export const invoke: Dialect = {
     ...taggedEnvelopes(functionNameTags, ['<functions>'], ['<function name']),
   ],
   resultMarkers: ['<function_results>', '<tool_response>'],
-  prompt: (tools) =>
-    tools.length === 0
-      ? describeTools(tools)
-      : `${describeTools(tools)}
-
-To call tools, write this, each value exactly as it is meant, unescaped:
+  prompt: promptWith(
+    describeTools,
+    `To call tools, write this, each value exactly as it is meant, unescaped:
 
 <function_calls>
 <invoke name="TOOL_NAME">
@@ -78,6 +75,7 @@ To call tools, write this, each value exactly as it is meant, unescaped:
 </function_calls>
 
 Write lists and objects as JSON. Use one <invoke> for each call, not in a code block. Then stop and wait: the results come in the next message, in <function_results></function_results> tags. Never write those yourself.`,
+  ),
   renderCalls: (calls) => `<function_calls>\n${calls.map(renderCall).join('\n')}\n</function_calls>`,
   renderResults: (results) =>
     `<function_results>\n${results
@@ -88,13 +86,10 @@ Write lists and objects as JSON. Use one <invoke> for each call, not in a code b
       .join('\n')}\n</function_results>`,
 }
 
-function renderCall({ name, arguments: args }: PastCall): string {
-  const values = Object.entries(args).map(([key, value]) => [key, writeText(value)] as const)
-  const markers = [...markersOf(invoke), '<parameter', '</parameter>']
-  const isPlain = values.every(
-    ([key, text]) => /^[^<>\s"'=]+$/.test(key) && !/^\r?\n|\r?\n$/.test(text) && !markers.some((marker) => text.includes(marker)),
-  )
-  // Nothing can be escaped in this form: what would be taken for a tag is written as JSON, which the tag may hold too.
-  if (!isPlain) return `<invoke name="${name}">\n${JSON.stringify(args).replaceAll('<', '\\u003c')}\n</invoke>`
-  return [`<invoke name="${name}">`, ...values.map(([key, text]) => `<parameter name="${key}">${text}</parameter>`), '</invoke>'].join('\n')
+function renderCall(call: PastCall): string {
+  const { name, arguments: args } = call
+  const fits = (key: string, text: string) => plainKey.test(key) && !/^\r?\n|\r?\n$/.test(text)
+  const texts = plainTexts(invoke, call, ['<parameter', '</parameter>'], fits)
+  if (texts === undefined) return `<invoke name="${name}">\n${JSON.stringify(args).replaceAll('<', '\\u003c')}\n</invoke>`
+  return [`<invoke name="${name}">`, ...texts.map(([key, text]) => `<parameter name="${key}">${text}</parameter>`), '</invoke>'].join('\n')
 }

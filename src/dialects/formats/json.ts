@@ -1,7 +1,7 @@
 import { fencedJson, readBareJson } from '../bodies/json/bare-json.ts'
 import { jsonBody } from '../bodies/json/json-body.ts'
 import type { Dialect } from '../dialect.ts'
-import { describeToolsAsJson, renderJsonResults, writeJson } from '../render.ts'
+import { describeToolsAsJson, promptWith, renderJsonResults, writeJson } from '../render.ts'
 import { jsonEnvelope } from './hermes.ts'
 
 /**
@@ -17,16 +17,14 @@ export const json: Dialect = {
   ],
   bare: [{ starts: ['{', '['], read: readBareJson }],
   resultMarkers: ['<tool_response>'],
-  prompt: (tools) =>
-    tools.length === 0
-      ? describeToolsAsJson(tools)
-      : `${describeToolsAsJson(tools)}
-
-To call a tool, answer with a JSON object of its name and arguments, and nothing else:
+  prompt: promptWith(
+    describeToolsAsJson,
+    `To call a tool, answer with a JSON object of its name and arguments, and nothing else:
 
 {"name": "tool name", "arguments": {"parameter": "value"}}
 
 To call several, answer with a list of such objects. Then stop and wait: the results come in the next message. To answer without a tool, write plain text.`,
+  ),
   renderCalls: (calls) => {
     const written = calls.map(({ name, arguments: args }) => writeJson({ name, arguments: args }, json))
     return written.length === 1 ? (written[0] ?? '') : `[${written.join(',\n')}]`

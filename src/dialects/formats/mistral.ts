@@ -3,7 +3,7 @@ import { type NamedJsonOptions, readNamedJson } from '../bodies/json/named-json.
 import type { CallReading, Dialect, Reading } from '../dialect.ts'
 import { markerSet } from '../reader/markers.ts'
 import { Blanks, Peek } from '../reader/waits.ts'
-import { describeToolsAsJson, writeJson } from '../render.ts'
+import { describeToolsAsJson, promptWith, writeJson } from '../render.ts'
 
 const open = '[TOOL_CALLS]'
 const close = '[/TOOL_CALLS]'
@@ -19,16 +19,14 @@ export const mistral: Dialect = {
   name: 'mistral',
   envelopes: [{ open: [open], close: [close], read: readToolCalls }],
   resultMarkers: ['[TOOL_RESULTS]'],
-  prompt: (tools) =>
-    tools.length === 0
-      ? describeToolsAsJson(tools)
-      : `${describeToolsAsJson(tools)}
-
-To call tools, write [TOOL_CALLS] and a JSON list of calls, like this:
+  prompt: promptWith(
+    describeToolsAsJson,
+    `To call tools, write [TOOL_CALLS] and a JSON list of calls, like this:
 
 [TOOL_CALLS][{"name": "tool name", "arguments": {"parameter": "value"}}]
 
 Write it as it is, not in a code block. Then stop and wait: the results come in the next message, as [TOOL_RESULTS]. Never write those yourself.`,
+  ),
   renderCalls: (calls) => `${open}[${calls.map(({ name, arguments: args }) => writeJson({ name, arguments: args }, mistral)).join(', ')}]`,
   renderResults: (results) =>
     results

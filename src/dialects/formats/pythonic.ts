@@ -3,7 +3,7 @@ import { readBarePython, readPythonLine } from '../bodies/python/bare-python.ts'
 import { pythonBody } from '../bodies/python/python-body.ts'
 import { readPythonFence } from '../bodies/python/python-fence.ts'
 import type { Dialect, Envelope, PastCall } from '../dialect.ts'
-import { describeTools, markersOf, renderJsonResults } from '../render.ts'
+import { describeTools, markersOf, promptWith, renderJsonResults } from '../render.ts'
 
 function pythonEnvelope(open: string, close: string): Envelope {
   return { open: [open], close: [close], read: pythonBody([close]) }
@@ -25,16 +25,14 @@ export const pythonic: Dialect = {
   ],
   bare: [{ starts: ['['], read: readBarePython }, ...unmarkedJson, { read: readPythonLine }],
   resultMarkers: ['<tool_response>', '<|tool_response_start|>'],
-  prompt: (tools) =>
-    tools.length === 0
-      ? describeTools(tools)
-      : `${describeTools(tools)}
-
-To call tools, answer with a list of python calls, every argument by name with a python literal, and nothing else:
+  prompt: promptWith(
+    describeTools,
+    `To call tools, answer with a list of python calls, every argument by name with a python literal, and nothing else:
 
 [tool_name(parameter="value", other=1)]
 
 Write it as it is, not in a code block. Then stop and wait: the results come in the next message. Never write those yourself.`,
+  ),
   renderCalls: (calls) => `[${calls.map(renderCall).join(', ')}]`,
   renderResults: (results) => renderJsonResults(pythonic, results),
 }

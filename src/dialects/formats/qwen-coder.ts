@@ -1,6 +1,6 @@
 import { functionEnds, functionStarts, readFunctionTag, readToolCallTag, readWrappedFunctions } from '../bodies/tags/tool-call-tag.ts'
 import type { Dialect, PastCall } from '../dialect.ts'
-import { defuse, describeTools, markersOf, writeJson, writeText } from '../render.ts'
+import { describeTools, plainKey, plainTexts, promptWith, renderJsonCall, renderTextResults } from '../render.ts'
 import { jsonEnvelope } from './hermes.ts'
 
 /**
@@ -16,12 +16,9 @@ export const qwenCoder: Dialect = {
     jsonEnvelope('<tool_calls>', '</tool_calls>'),
   ],
   resultMarkers: ['<tool_response>'],
-  prompt: (tools) =>
-    tools.length === 0
-      ? describeTools(tools)
-      : `${describeTools(tools)}
-
-To call a tool, write this, each value on lines of its own, exactly as it is meant, unescaped:
+  prompt: promptWith(
+    describeTools,
+    `To call a tool, write this, each value on lines of its own, exactly as it is meant, unescaped:
 
 <tool_call>
 <function=TOOL_NAME>
@@ -32,21 +29,15 @@ value
 </tool_call>
 
 Write lists and objects as JSON. Use one <tool_call> for each call, not in a code block. Then stop and wait: the results come in the next message, in <tool_response></tool_response> tags. Never write those yourself.`,
+  ),
   renderCalls: (calls) => calls.map(renderCall).join('\n'),
-  renderResults: (results) =>
-    results
-      .map(({ content, isError }) => `<tool_response>\n${isError ? 'Error: ' : ''}${defuse(content, qwenCoder)}\n</tool_response>`)
-      .join('\n'),
+  renderResults: (results) => renderTextResults(qwenCoder, results),
 }
 
-function renderCall({ name, arguments: args }: PastCall): string {
-  const values = Object.entries(args).map(([key, value]) => [key, writeText(value)] as const)
-  const markers = [...markersOf(qwenCoder), '<parameter', '</parameter>']
-  // Nothing can be escaped in this form: what would be taken for a tag is written as JSON, which the tag may hold too.
-  const plain = values.every(
-    ([key, text]) => /^[^<>\s"'=]+$/.test(key) && !text.includes('\r') && !markers.some((marker) => text.includes(marker)),
-  )
-  if (!plain) return `<tool_call>\n${writeJson({ name, arguments: args }, qwenCoder)}\n</tool_call>`
-  const parameters = values.map(([key, text]) => `<parameter=${key}>\n${text}\n</parameter>\n`).join('')
-  return `<tool_call>\n<function=${name}>\n${parameters}</function>\n</tool_call>`
+function renderCall(call: PastCall): string {
+  const fits = (key: string, text: string) => plainKey.test(key) && !text.includes('\r')
+  const texts = plainTexts(qwenCoder, call, ['<parameter', '</parameter>'], fits)
+  if (texts === undefined) return renderJsonCall(qwenCoder, call)
+  const parameters = texts.map(([key, text]) => `<parameter=${key}>\n${text}\n</parameter>\n`).join('')
+  return `<tool_call>\n<function=${call.name}>\n${parameters}</function>\n</tool_call>`
 }

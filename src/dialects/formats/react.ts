@@ -6,7 +6,7 @@ import { isRecord } from '../declared-tools.ts'
 import type { CallReading, Dialect, Reading } from '../dialect.ts'
 import { markerSet } from '../reader/markers.ts'
 import { Blanks, Match, Until } from '../reader/waits.ts'
-import { describeTools, writeJson } from '../render.ts'
+import { describeTools, promptWith, writeJson } from '../render.ts'
 
 const input = 'Action Input:'
 const inputLabel = markerSet([input])
@@ -22,12 +22,9 @@ export const react: Dialect = {
   name: 'react',
   envelopes: [{ open: ['Action:'], read: readAction, lineStart: true }],
   resultMarkers: ['Observation:'],
-  prompt: (tools) =>
-    tools.length === 0
-      ? describeTools(tools)
-      : `${describeTools(tools)}
-
-To call a tool, write these lines, then stop and wait:
+  prompt: promptWith(
+    describeTools,
+    `To call a tool, write these lines, then stop and wait:
 
 Thought: why the tool is needed
 Action: tool name
@@ -36,6 +33,7 @@ Action Input: {"parameter": "value"}
 The result comes in the next message as "Observation:". Never write one yourself. When you know the answer, write:
 
 Final Answer: the answer`,
+  ),
   renderCalls: (calls) => calls.map(({ name, arguments: args }) => `Action: ${name}\nAction Input: ${writeJson(args, react)}`).join('\n'),
   renderResults: (results) =>
     results.map(({ content, isError }) => `Observation: ${isError ? 'Error: ' : ''}${defuseLines(content)}`).join('\n'),

@@ -85,12 +85,12 @@ export interface LastLine {
 }
 
 /** How many lines are looked back, blank ones and those of fences included. */
-const mostLines = 4
+const maxLines = 4
 
 /** The last line of a text that is not blank; the opening line of a code fence aside. */
 export function lastLineOf(text: string): LastLine {
   let end = text.length
-  for (let count = 0; count < mostLines && end >= 0; count++) {
+  for (let count = 0; count < maxLines && end >= 0; count++) {
     const start = text.lastIndexOf('\n', end - 1) + 1
     const line = start < end ? text.slice(start, end).trim() : ''
     const own = end === text.length

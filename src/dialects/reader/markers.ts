@@ -89,3 +89,16 @@ export function markerSet(markers: readonly string[]): MarkerSet {
   }
   return set
 }
+
+/** `make`, which is asked only once for each object. */
+export function onceForEach<Key extends object>(make: (key: Key) => MarkerSet): (key: Key) => MarkerSet {
+  const known = new WeakMap<Key, MarkerSet>()
+  return (key) => {
+    let set = known.get(key)
+    if (set === undefined) {
+      set = make(key)
+      known.set(key, set)
+    }
+    return set
+  }
+}

@@ -89,7 +89,7 @@ function lookoutFor(watched: readonly Watched[], bare: readonly number[]): Looko
 }
 
 /** How many sets of tools one dialect is kept ready for. */
-const mostWatches = 8
+const maxWatches = 8
 const watches = new WeakMap<Dialect, Map<string, Watch>>()
 
 /** The dialect made ready, for tools of these names if it looks for them. */
@@ -105,7 +105,7 @@ export function watchFor(dialect: Dialect, names: readonly string[]): Watch {
   if (watch === undefined) {
     watch = new Watch(dialect, nameTags)
     const [oldest] = known.keys()
-    if (known.size === mostWatches && oldest !== undefined) known.delete(oldest)
+    if (known.size === maxWatches && oldest !== undefined) known.delete(oldest)
     known.set(key, watch)
   }
   return watch

@@ -1,5 +1,5 @@
 import type { CallReading, ReadBody, Reading, Wait } from '../../dialect.ts'
-import { type MarkerSet, markerSet } from '../../reader/markers.ts'
+import { type MarkerSet, markerSet, onceForEach } from '../../reader/markers.ts'
 import { Blanks, Match, Peek, Until } from '../../reader/waits.ts'
 import { cutReason } from '../cut.ts'
 import { callsOfJson, finishCall, type JsonCalls } from './json-calls.ts'
@@ -130,16 +130,8 @@ function giveUp(reading: CallReading, read: { problem: string }, found: readonly
   return 'done'
 }
 
-const knownEnds = new WeakMap<JsonBodyOptions, MarkerSet>()
-
-function endsOf(options: JsonBodyOptions): MarkerSet {
-  let ends = knownEnds.get(options)
-  if (ends === undefined) {
-    ends = markerSet(['}', ']', ...options.close])
-    knownEnds.set(options, ends)
-  }
-  return ends
-}
+/** What may stand behind a value. */
+const endsOf = onceForEach(({ close }: JsonBodyOptions) => markerSet(['}', ']', ...close]))
 
 /** Reads what may follow a value: brackets too many, and the closing marker. */
 function* readAfter(

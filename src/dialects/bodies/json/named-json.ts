@@ -1,6 +1,6 @@
 import { stripDecoration } from '../../declared-tools.ts'
 import type { CallReading, ReadBody, Reading } from '../../dialect.ts'
-import { type MarkerSet, markerSet } from '../../reader/markers.ts'
+import { markerSet, onceForEach } from '../../reader/markers.ts'
 import { Match, Until } from '../../reader/waits.ts'
 import { cutReason } from '../cut.ts'
 import { finishCall, readArguments } from './json-calls.ts'
@@ -24,30 +24,10 @@ export interface NamedJsonOptions {
 
 const longestHead = 512
 
-const knownStops = new WeakMap<NamedJsonOptions, MarkerSet>()
-
 /** What ends the head of a call. */
-function stopsOf(options: NamedJsonOptions): MarkerSet {
-  let stops = knownStops.get(options)
-  if (stops === undefined) {
-    const { separators, close, open = [] } = options
-    stops = markerSet(['{', ...separators, ...close, ...open])
-    knownStops.set(options, stops)
-  }
-  return stops
-}
-
-const knownEnds = new WeakMap<readonly string[], MarkerSet>()
-
+const stopsOf = onceForEach(({ separators, close, open = [] }: NamedJsonOptions) => markerSet(['{', ...separators, ...close, ...open]))
 /** What may stand behind the arguments. */
-function endsOf(close: readonly string[]): MarkerSet {
-  let ends = knownEnds.get(close)
-  if (ends === undefined) {
-    ends = markerSet(['```', ...close])
-    knownEnds.set(close, ends)
-  }
-  return ends
-}
+const endsOf = onceForEach((close: readonly string[]) => markerSet(['```', ...close]))
 
 /** Reads a name, a separator, and the arguments as JSON: `get_weather[ARGS]{"city": "Oslo"}`. */
 export function* readNamedJson(reading: CallReading, options: NamedJsonOptions): Reading {

@@ -1,6 +1,6 @@
 import { type DeclaredTools, isRecord } from '../../declared-tools.ts'
 import type { CallReading, Reading, TextToolCall, Wait } from '../../dialect.ts'
-import { MarkerSet, markerSet } from '../../reader/markers.ts'
+import { MarkerSet, markerSet, onceForEach } from '../../reader/markers.ts'
 import { Blanks, Match, Until } from '../../reader/waits.ts'
 import { readBareJson } from '../json/bare-json.ts'
 import { finishCall } from '../json/json-calls.ts'
@@ -63,18 +63,11 @@ function* standsAtCall({ cursor, tools, alone }: CallReading): Generator<Wait, b
   return stands
 }
 
-const knownStarts = new WeakMap<DeclaredTools, MarkerSet>()
-
 /** The declared names as models write them, each with its parenthesis, or at the end of a line. */
-function callStarts(tools: DeclaredTools): MarkerSet {
-  let starts = knownStarts.get(tools)
-  if (starts === undefined) {
-    const names = new Set(tools.names.flatMap((name) => [name, name.replaceAll('_', '\\_'), name.replace(/[^\p{L}\p{N}]/gu, '_')]))
-    starts = new MarkerSet([...names].flatMap((name) => [`${name}(`, `${name}\n`]))
-    knownStarts.set(tools, starts)
-  }
-  return starts
-}
+const callStarts = onceForEach((tools: DeclaredTools) => {
+  const names = new Set(tools.names.flatMap((name) => [name, name.replaceAll('_', '\\_'), name.replace(/[^\p{L}\p{N}]/gu, '_')]))
+  return new MarkerSet([...names].flatMap((name) => [`${name}(`, `${name}\n`]))
+})
 
 /**
  * Reads a line that is nothing but calls of declared tools, at whose first letter or quote the cursor stands; or such a name alone in its
