@@ -171,19 +171,19 @@ export class ModelError extends ToolloopError {
   }
 }
 
-const mostShown = 200
+const maxShown = 200
 
 /** A short, safe rendering of any value for a message: never throws, never long. */
 export function show(value: unknown): string {
   // Cut before it is quoted: what a model sends may be megabytes.
-  if (typeof value === 'string') return clip(JSON.stringify(value.slice(0, mostShown + 1)), value.length)
+  if (typeof value === 'string') return clip(JSON.stringify(value.slice(0, maxShown + 1)), value.length)
   const text = rendered(value)
   return clip(text, text.length)
 }
 
 /** At most 200 characters of `text`, and how many there are of what it stands for. */
 export function clip(text: string, length: number = text.length): string {
-  return text.length > mostShown ? `${text.slice(0, mostShown).toWellFormed()}… (${length} characters)` : text
+  return text.length > maxShown ? `${text.slice(0, maxShown).toWellFormed()}… (${length} characters)` : text
 }
 
 function rendered(value: unknown): string {

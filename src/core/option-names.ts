@@ -1,14 +1,14 @@
 import { clip, InvalidOptionError } from './errors.ts'
 import { nearestName } from './nearest-name.ts'
 
-/** The names of a type's options, as data: the compiler complains of one that is missing, and of one that is none. */
+/** The names of a type's options, as data: the compiler rejects a missing name and an unknown one. */
 export type OptionNames<Options> = Readonly<Record<keyof Options, true>>
 
 type Names = Readonly<Record<string, true>>
 
 /**
- * Throws `invalid_option` for an option that is not known: a mistyped one would be ignored in silence. One that is undefined is not there.
- * `of`: whose options they are; `at`: what they are the value of.
+ * Throws `invalid_option` for an unknown option: a mistyped one would be ignored in silence. One that is undefined counts as absent.
+ * `of`: whose options they are; `at`: the option they are the value of.
  */
 export function checkOptionNames(options: object, names: Names, of: string, at?: string): void {
   if (typeof options !== 'object' || options === null) throw new InvalidOptionError(at ?? 'options', 'an object', options)
@@ -50,7 +50,7 @@ export function checkCallbackNames(taker: object, names: Names, of: string, at: 
   checkedTakers.add(taker)
 }
 
-/** Whether it is no instance of a class. */
+/** Whether it is an object literal, not an instance of a class. */
 export function isPlainObject(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value)
   return prototype === null || prototype === Object.prototype
@@ -67,7 +67,7 @@ function functionNames(taker: object): string[] {
   return [...own, ...inherited]
 }
 
-/** Those of the options that are known. */
+/** A copy with the known options only. */
 export function knownOptions<Options extends object>(options: Options, names: OptionNames<Options>): Options {
   return Object.fromEntries(Object.entries(options).filter(([name]) => Object.hasOwn(names, name))) as Options
 }

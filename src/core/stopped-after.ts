@@ -2,13 +2,12 @@ import type { Script } from 'node:vm'
 
 let timed: { script: Script; context: { work?: () => unknown } } | undefined
 
-/** How often work is begun again that was stopped because the machine was busy with something else. */
+/** How often work is started again that was stopped while the machine was busy with something else. */
 const maxTries = 4
 
 /**
- * What `work` returns; undefined when it took longer. It is stopped wherever it is then: no `finally` of its is run. Stopping goes by the
- * clock, and so work that had little of the processor meanwhile is begun again. `clean` is called each time it was stopped, to put right
- * what is half done.
+ * What `work` returns; undefined if it took longer. It is stopped wherever it is: its `finally` blocks don't run. The limit is wall-clock
+ * time, so work that got little processor time is started again. `clean` is called each time it was stopped, to mend what is half done.
  */
 export function stoppedAfter<T>(ms: number, work: () => T, clean?: () => void): { value: T } | undefined {
   for (let tried = 1; ; tried++) {

@@ -1,5 +1,5 @@
 /** Pieces that are joined into one before they have lived long: a garbage collector is slow on many small things that stay. */
-const mostPieces = 512
+const maxPieces = 512
 
 /** A text that arrives in very many small pieces. Adding is cheap, and what is kept is few and large. */
 export class TextBuffer {
@@ -14,7 +14,7 @@ export class TextBuffer {
   add(piece: string): void {
     if (piece === '') return
     this.#pieces.push(piece)
-    if (this.#pieces.length < mostPieces) return
+    if (this.#pieces.length < maxPieces) return
     this.#parts.push(this.#pieces.join(''))
     this.#pieces = []
   }

@@ -14,8 +14,8 @@ export type StopMeaning =
   /** An end, unless what follows is in lower case. */
   | 'end'
 
-/** Longer ones are in no list, and nobody's initials. */
-const longestWord = 24
+/** A longer word is in no list, and is no initial. */
+const maxWordLength = 24
 
 /** The words of a sentence as far as it has been read: what is needed to judge a full stop. Constant in size. */
 export class WordContext {
@@ -59,7 +59,7 @@ export class WordContext {
     const belongs = kind === 'lower' || kind === 'upper' || kind === 'digit'
     if (belongs || (this.#word !== '' && (kind === 'stop' || character === "'" || character === '’'))) {
       if (this.#word === '') this.#before = this.#last
-      if (this.#word.length < longestWord) this.#word += character
+      if (this.#word.length < maxWordLength) this.#word += character
     } else {
       if (this.#beginsAddress(character)) this.#isAddress = true
       this.#finishWord()
@@ -89,7 +89,7 @@ export class WordContext {
   meaningOfStop(lists: WordLists): StopMeaning {
     const word = this.#word.toLowerCase()
     const joined = this.#previous.endsWith('.') ? this.#previous + word : word
-    if (word === '' || word.length >= longestWord) return 'end'
+    if (word === '' || word.length >= maxWordLength) return 'end'
     if (lists.inside.has(word) || lists.inside.has(joined)) return 'inside'
     // The number of an item of a list, which is spoken with it; or an initial.
     if (this.#count === 0 && /^(\d{1,2}|\p{L})$/u.test(word)) return 'inside'
@@ -105,7 +105,7 @@ export class WordContext {
   #finishWord(): void {
     if (this.#word === '') return
     const word = this.#word.toLowerCase()
-    const continues = word.endsWith('.') && this.#previous.endsWith('.') && this.#previous.length < longestWord
+    const continues = word.endsWith('.') && this.#previous.endsWith('.') && this.#previous.length < maxWordLength
     this.#previous = continues ? this.#previous + word : word
     this.#word = ''
     this.#behindColon = false

@@ -21,13 +21,13 @@ interface SpeechSettings {
   speakInterim?: boolean
 }
 
-/** What a pipeline is made of: the options of a runner, and how it speaks. */
+/** Options of a pipeline: those of a runner, and how it speaks. */
 export interface PipelineOptions<Context = unknown> extends RunnerOptions<Context>, SpeechSettings {
   /** How the text is cut into sentences. */
   sentences?: SentenceOptions
 }
 
-/** What one `generate` can be given. */
+/** Options of one `generate`. */
 export interface PipelineRunOptions<Context = unknown> extends RunOptions<Context>, SpeechSettings {}
 
 export const pipelineOptionNames: OptionNames<PipelineOptions> = { ...runnerOptionNames, speakInterim: true, sentences: true }
@@ -102,7 +102,7 @@ export class LLMPipeline<Context = unknown> {
     const hasTools = holdsTools(registry)
     const { runId = `run_${randomUUID()}`, stream = this.#stream ?? this.streamsByDefault(hasTools), signal } = options
     const splitter = new SentenceSplitter(this.#splitter)
-    const speaker = new Speaker({ bus: this.bus, runId, splitter, ...(signal === undefined ? {} : { signal }) })
+    const speaker = new Speaker({ bus: this.bus, runId, splitter, signal })
     const isHeld = hasTools && !speakInterim
     const isLive = !isHeld && this.bus.hasListeners(Event.LLM_SENTENCE)
     const unfollow = isLive ? this.#liveSpeech.follow(speaker) : undefined

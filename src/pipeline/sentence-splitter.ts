@@ -35,8 +35,8 @@ interface PossibleEnd {
 
 type Verdict = 'ends' | 'goes-on' | 'read-word'
 
-/** Longer words are in no list. */
-const longestFollower = 24
+/** A longer word is in no list. */
+const maxFollowerLength = 24
 
 /**
  * Cuts a text into sentences while it arrives.
@@ -151,7 +151,7 @@ export class SentenceSplitter {
   #follow(end: PossibleEnd, character: string, kind: CharacterKind): Verdict | 'takes' | 'waits' {
     if (end.word !== undefined) {
       if (kind !== 'lower' && kind !== 'upper' && kind !== 'letter' && kind !== 'joiner') return this.#judgeWord(end, character)
-      if (end.word.length < longestFollower) end.word += character
+      if (end.word.length < maxFollowerLength) end.word += character
       return 'waits'
     }
     if (kind === 'newline') return 'ends'

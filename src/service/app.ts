@@ -24,7 +24,7 @@ export interface AppParts extends ServiceParts {
 const anyBody = {}
 const nobody: Caller = { name: '', roles: [] }
 
-/** All there is under the service's address: every request passes the same checks, in the same order, and none of them throws. */
+/** Every path of the service. Each request passes the same checks in the same order; the function never rejects. */
 export function createApp(parts: AppParts): (request: Request, address: string | undefined) => Promise<Response> {
   const app = new Hono()
   const routes: Route[] = []
@@ -57,10 +57,10 @@ export function createApp(parts: AppParts): (request: Request, address: string |
     const { pathname } = new URL(request.url)
     const found = routes.filter(({ path }) => matches(path, pathname))
     const isProbe = found.some(({ probe }) => probe === true)
-    // What is thrown and no Error comes past the application's own net.
+    // `onError` is not asked about a thrown value that is not an Error.
     const response = await respond(app, request, isProbe, parts).catch((error: unknown) => respondToFailure(error, request, parts.logger))
     const { status } = response
-    // Methods come from outside: only those that there are have a series of their own.
+    // Methods come from outside: only known ones get a series of their own.
     const method = found.some((one) => one.method === request.method) ? request.method : 'any'
     const route = found[0]?.path ?? (pathname.startsWith('/admin/') ? '/admin/' : 'none')
     count({ route, method, status: String(status) })
@@ -74,7 +74,7 @@ const origins = new WeakMap<Request, { requestId: string; address: string | unde
 
 async function respond(app: Hono, request: Request, isProbe: boolean, { limits }: AppParts): Promise<Response> {
   if (request.method === 'OPTIONS') return preflight(request, limits())
-  // A stream nobody reads would stay open; whoever wants to know whether there is something here, asks for it.
+  // HEAD on a stream would leave it open with no reader.
   if (request.method === 'HEAD' && !isProbe) return errorResponse(new HttpProblem(405, 'method_not_allowed', 'HEAD is not answered'))
   return app.fetch(request)
 }
@@ -103,14 +103,14 @@ async function answer(route: Route, check: SchemaCheck, { req }: Context, parts:
   }
   const caller = route.access === 'open' ? nobody : await admit(request, route.access, parts)
   const body = route.body === undefined ? undefined : await readBody(request, { maxBytes: limits.maxBodyBytes, check })
-  // Who was let in before may have come with the body only now.
+  // A request admitted before the shutdown may have sent its body only now.
   if (!route.probe) checkDraining(request, parts)
   const { requestId = '', address } = origins.get(request) ?? {}
   const sender = { requestId, caller: caller.name, address }
   return route.answer({ request, url: new URL(req.url), params: req.param(), caller, body, requestId, sender })
 }
 
-/** What has come of a run can be asked for to the last. */
+/** A run's result can be read until the end. */
 function checkDraining({ method }: Request, { isDraining }: AppParts): void {
   if (isDraining() && method !== 'GET')
     throw new HttpProblem(503, 'shutting_down', 'The service is shutting down', { headers: { 'retry-after': '5', connection: 'close' } })
@@ -146,7 +146,7 @@ function isCaller({ name, roles }: Partial<Caller>): boolean {
   return typeof name === 'string' && Array.isArray(roles)
 }
 
-/** The request's own, if it can be written into a log as it is. */
+/** The request's own id if it is safe to log, otherwise a new one. */
 function requestIdOf(request: Request): string {
   const given = request.headers.get('x-request-id') ?? ''
   return /^[\w.-]{1,64}$/.test(given) ? given : randomUUID()
@@ -165,7 +165,7 @@ const always = { 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-ref
 
 function withHeaders(response: Response, headers: Readonly<Record<string, string>>): Response {
   const all = { ...always, ...(response.headers.has('cache-control') ? {} : { 'cache-control': 'no-store' }), ...headers }
-  // A response that was made elsewhere may have headers that can't be changed.
+  // The headers of a response made elsewhere may be immutable.
   const fresh = new Response(response.body, { status: response.status, headers: response.headers })
   for (const [name, value] of Object.entries(all)) fresh.headers.set(name, value)
   return fresh

@@ -11,7 +11,7 @@ export interface ListenOptions {
   host?: string
   /** Default: that of the configuration, else 8787; 0: one that is free. */
   port?: number
-  /** How long a client may take nothing of a response that waits for it, in milliseconds; then its connection is closed. Default 30,000. */
+  /** How long a client may read nothing of a response that is ready, in milliseconds; then its connection is closed. Default 30,000. */
   writeTimeoutMs?: number
 }
 
@@ -30,7 +30,7 @@ export interface ListeningService {
   close(drainMs?: number): Promise<void>
 }
 
-/** What connections may do before there is a request to answer; event streams are bounded where they are made. */
+/** Bounds on connections before there is a request; event streams have bounds of their own. */
 const serverOptions = {
   maxHeaderSize: 16_384,
   headersTimeout: 10_000,
@@ -38,8 +38,8 @@ const serverOptions = {
   keepAliveTimeout: 10_000,
   connectionsCheckingInterval: 2_000,
 }
-const mostConnections = 10_000
-/** What responses under way have to be sent to their end. */
+const maxConnections = 10_000
+/** How long responses under way may take to be sent. */
 const lastWordsMs = 1_000
 
 /**
@@ -53,8 +53,8 @@ export async function listen(service: Service, options: ListenOptions = {}): Pro
   try {
     checkAddress(service, host)
     const server = createAdaptorServer({ fetch: service.fetch, overrideGlobalObjects: false, serverOptions }) as Server
-    server.maxConnections = mostConnections
-    // Whoever waits for an answer is silent for long, too; but nothing waits to be sent to them.
+    server.maxConnections = maxConnections
+    // A client that waits for an answer is silent too, but has nothing left to read.
     server.setTimeout(writeTimeoutMs, (socket) => {
       if (socket.writableLength > 0) socket.destroy()
     })
@@ -87,7 +87,7 @@ function listening(server: Server, host: string, port: number): Promise<void> {
   })
 }
 
-/** Connections are taken until all runs have ended, so that whoever asks in the meantime is told why there is no answer. */
+/** Connections are accepted until all runs have ended, so that new requests are told that the service is shutting down. */
 async function close(service: Service, server: Server, drainMs: number | undefined): Promise<void> {
   await service.drain(drainMs)
   const closed = new Promise<void>((resolve) => server.close(() => resolve()))

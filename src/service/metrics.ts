@@ -1,7 +1,7 @@
 /** Seconds: from a demo's answer to a long run. */
 const buckets = [0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
-/** Values of labels come from outside: one metric keeps so many series, the rest are one more. */
-const mostSeries = 500
+/** Label values come from outside: a metric keeps this many series, all others share one more. */
+const maxSeries = 500
 
 type Labels = Readonly<Record<string, string>>
 
@@ -9,7 +9,7 @@ interface Metric {
   help: string
   type: 'counter' | 'gauge' | 'histogram'
   series: Map<string, { value: number; buckets?: number[] }>
-  /** Asked when it is read, for a value nobody has to count. */
+  /** Gives the value when the metrics are read. */
   read?(): number
 }
 
@@ -63,9 +63,7 @@ export class Metrics {
 function seriesOf({ series }: Metric, labels: Labels): { value: number; buckets?: number[] } {
   const asked = labelText(labels)
   const key =
-    series.has(asked) || series.size < mostSeries
-      ? asked
-      : labelText(Object.fromEntries(Object.keys(labels).map((name) => [name, 'other'])))
+    series.has(asked) || series.size < maxSeries ? asked : labelText(Object.fromEntries(Object.keys(labels).map((name) => [name, 'other'])))
   const known = series.get(key)
   if (known !== undefined) return known
   const fresh = { value: 0 }

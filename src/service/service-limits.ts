@@ -3,7 +3,7 @@ import type { OriginRules } from './http/check-origin.ts'
 import type { RateLimits } from './http/rate-limit.ts'
 import type { RunBounds } from './runs/run-store.ts'
 
-/** The bounds of the service, every one decided. */
+/** The bounds of the service, defaults filled in. */
 export interface ServiceLimits extends RateLimits, OriginRules {
   host: string
   port: number
@@ -16,7 +16,7 @@ export interface ServiceLimits extends RateLimits, OriginRules {
   hasTokens: boolean
 }
 
-/** What the configuration says, and the default for what it does not. */
+/** The limits of a configuration, with defaults for those it leaves out. */
 export function readLimits({ service = {} }: Config): ServiceLimits {
   const { keepRuns = {} } = service
   return {
@@ -40,13 +40,13 @@ export function readLimits({ service = {} }: Config): ServiceLimits {
       eventsOfRun: 5_000,
       charactersOfRun: 2_000_000,
     },
-    ...(keepRuns.folder === undefined ? {} : { runsFolder: keepRuns.folder }),
+    runsFolder: keepRuns.folder,
     drainMs: (service.drainSeconds ?? 20) * 1_000,
     hasTokens: (service.auth?.tokens ?? []).length > 0,
   }
 }
 
-/** What is read at the start only, by the fields' JSON Pointers. */
+/** Settings that are read at the start only, by their JSON Pointers. */
 export function readAtStart(config: Config): Readonly<Record<string, unknown>> {
   const { host, port, runsFolder } = readLimits(config)
   return { '/service/host': host, '/service/port': port, '/service/keepRuns/folder': runsFolder }

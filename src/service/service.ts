@@ -23,7 +23,7 @@ import { observeRuns } from './observe-runs.ts'
 import { RunStore } from './runs/run-store.ts'
 import { readLimits, type ServiceLimits } from './service-limits.ts'
 
-/** What a service is made of. */
+/** Options of `createService`. */
 export interface ServiceOptions {
   /** The configuration file; it need not be there yet. Default: none, and nothing is watched. */
   configFile?: string
@@ -31,22 +31,22 @@ export interface ServiceOptions {
   config?: Config
   /** The model where the configuration names none. Default `'demo'`. */
   model?: AnyModel
-  /** The model of `model` holds even where the configuration names another. Default false. */
+  /** True: `model` is used even if the configuration names another. Default false. */
   modelIsFixed?: boolean
   /** Tools besides those of the configuration. A registry may be changed while the service runs. */
   tools?: readonly AnyTool[] | ToolRegistry
-  /** Hooks, guardrails and whatever else a runner takes; `limits` and `instructions` of the configuration go over them. */
+  /** Hooks, guardrails and other options of the runner; the configuration's `limits` and `instructions` override them. */
   agent?: AgentOptions
   /** A token with both roles, besides those of the configuration: at least 16 characters. */
   token?: string
   /**
-   * Finds out who sent a request, instead of tokens: for a program that knows its users already. Undefined or null: nobody, the answer is
-   * 401. May throw or reject, which means the same and is logged. The body is not to be read: it is the request's own.
+   * Identifies the sender of a request, in place of tokens: for a program that knows its users already. Undefined or null: unknown, the
+   * answer is 401. If it throws or rejects, the answer is 401 too, and the error is logged. It must not read the body.
    */
   authenticate?(request: Request): Caller | undefined | null | Promise<Caller | undefined | null>
   /**
-   * Names and other sites besides those of the configuration's `service.hosts` and `service.origins`. A service that is reached by a name
-   * other than localhost has to know it; `*` where the server it is mounted in knows its names already.
+   * Host names and allowed origins, besides the configuration's `service.hosts` and `service.origins`. A service that is reached by a name
+   * other than localhost has to know it; `*` if the server it is mounted in checks names itself.
    */
   hosts?: readonly string[]
   origins?: readonly string[]
@@ -57,8 +57,8 @@ export interface ServiceOptions {
   /** Where relative paths begin. Default: the working directory. */
   cwd?: string
   /**
-   * Told when the configuration was changed, or could not be; `config` is what holds now, variables of the environment in it. What it throws
-   * is logged.
+   * Called when the configuration has changed, or a change was rejected. `config` is the one in force, environment variables filled in.
+   * What it throws is logged.
    */
   onReload?(state: ConfigState, config: Config): void
   /** Milliseconds; for tests. */
@@ -95,7 +95,7 @@ const timeNames: OptionNames<ServiceTimes> = { debounceMs: true, pollMs: true, h
 
 /** A running service, to be mounted in any server that speaks `fetch`, or given to `listen`. */
 export interface Service {
-  /** Answers a request. `from`: what a server knows of its connection, as Hono's has it; its address is logged. Never rejects. */
+  /** Answers a request; never rejects. `from`: the server's own view of the connection, as Hono passes it; its address is logged. */
   readonly fetch: (request: Request, from?: unknown) => Promise<Response>
   /** Rejects when the configuration is not usable: nothing is served then. */
   readonly ready: Promise<void>
@@ -107,7 +107,7 @@ export interface Service {
   readonly logger: Logger
   /** What the configuration says now, defaults filled in. */
   readonly limits: ServiceLimits
-  /** The token that was made up because none was configured; undefined when there is one. */
+  /** The token that was generated because none was configured; undefined if one was. */
   readonly initialToken: string | undefined
   /** Refuses new work, lets runs finish for at most so many milliseconds, aborts the others, closes streams and files. */
   drain(timeoutMs?: number): Promise<void>
@@ -115,7 +115,7 @@ export interface Service {
 
 /**
  * Makes a service of an agent: an API compatible with OpenAI's, one for runs, and one for administration; `/openapi.json` has it all.
- * Configuration may change while it runs. Throws `invalid_option` or `invalid_tool`; what is wrong with the file, `ready` tells.
+ * The configuration may change while it runs. Throws `invalid_option` or `invalid_tool`; a broken configuration file rejects `ready`.
  *
  * ```ts
  * const service = createService({ model: 'openai/gpt-5.2', tools: [weather], token: process.env.MY_TOKEN })
@@ -123,8 +123,8 @@ export interface Service {
  * app.mount('/agent', service.fetch)
  * ```
  *
- * The paths of requests begin with `/v1`, `/admin` and so on: what it is mounted at has to be taken off, as `mount` does. Name the host in
- * `hosts`. When the program ends, `drain`.
+ * Request paths begin with `/v1`, `/admin` and so on: strip the prefix that it is mounted at, as `mount` does. Name the host in `hosts`.
+ * Call `drain` when the program ends.
  */
 export function createService(options: ServiceOptions = {}): Service {
   checkOptionNames(options, optionNames, '`createService`')
@@ -134,7 +134,7 @@ export function createService(options: ServiceOptions = {}): Service {
 }
 
 const defaultTimes: ServiceTimes = { debounceMs: 100, pollMs: 5_000, heartbeatMs: 15_000, stallMs: 30_000 }
-/** What an aborted run has to settle, and its last words to be sent. */
+/** How long aborted runs may take to settle and send their last events. */
 const afterAbortMs = 2_000
 
 class AgentService implements Service {
@@ -185,7 +185,7 @@ class AgentService implements Service {
       bus: this.bus,
       logger: this.logger,
       cwd,
-      ...(file === undefined ? {} : { configFile: file }),
+      configFile: file,
     })
     this.#runs = new RunStore({
       host: this.#host,
@@ -196,12 +196,12 @@ class AgentService implements Service {
     })
     this.#config = new ConfigSource({
       file,
-      ...(config === undefined ? {} : { text: asText(config) }),
+      text: config === undefined ? undefined : asText(config),
       env: this.#env,
       times: watchTimes,
       logger: this.logger,
       prepare: (config, signal) => this.#prepare(config, signal),
-      ...(options.onReload === undefined ? {} : { onReload: options.onReload }),
+      onReload: options.onReload,
     })
     metrics.gauge('toolloop_runs_running', 'Runs that are going on.', () => this.#runs.running)
     metrics.gauge('toolloop_runs_paused', 'Runs that wait for a decision.', () => this.#runs.paused)
@@ -220,10 +220,10 @@ class AgentService implements Service {
       isDraining: () => this.#draining,
       limits: () => this.#limits,
       logger: this.logger,
-      ...(options.authenticate === undefined ? {} : { authenticate: options.authenticate }),
+      authenticate: options.authenticate,
     })
     this.ready = this.#start(cwd, file)
-    // Whoever awaits it is told; nobody has to.
+    // Those who await it see the rejection; unawaited, it must not end the process.
     this.ready.catch(() => {})
   }
 
@@ -307,7 +307,7 @@ class AgentService implements Service {
   }
 }
 
-/** Throws `invalid_option` for what can't be in a file. */
+/** Throws `invalid_option` for a value that can't be written to a file. */
 function asText(config: Config): string {
   const plain = (key: string, value: unknown): unknown => {
     if (typeof value === 'function' || typeof value === 'bigint' || typeof value === 'symbol')

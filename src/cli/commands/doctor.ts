@@ -29,7 +29,7 @@ export interface Diagnosis {
   model?: { name: string; source: ModelChoice['source']; why: string }
 }
 
-/** Longer than a run waits: whoever asks what there is can wait for a slow server. */
+/** Longer than a run waits: a diagnosis may wait for a slow server. */
 const probeMs = 2_000
 /** What the optional packages are for. Which of them this version takes is in its package.json. */
 const uses = new Map([

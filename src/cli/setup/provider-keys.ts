@@ -36,8 +36,7 @@ export function findKeys(env: Readonly<Record<string, string | undefined>>): Fou
     const variable = [findPreset(provider).apiKeyEnv ?? []].flat().find((name) => (env[name] ?? '').trim() !== '')
     // Several providers may share a variable; it is the first one's.
     if (variable === undefined || found.has(variable)) continue
-    const defaultModel = defaultModels.get(provider)
-    found.set(variable, { provider, variable, ...(defaultModel === undefined ? {} : { defaultModel }) })
+    found.set(variable, { provider, variable, defaultModel: defaultModels.get(provider) })
   }
   return [...found.values()]
 }

@@ -49,7 +49,7 @@ async function decide({ tool, args, signal }: ApprovalRequest, terminal: Termina
   return /^\s*y(es)?\s*$/i.test(answer) ? true : refused(answer)
 }
 
-/** Nobody decides on what has scrolled past: after each screenful but the last, Enter shows the next. Resolves with another answer. */
+/** Shows all arguments, a screenful at a time, before they can be approved. Resolves with an answer that is neither Enter nor yes. */
 async function showInPages(
   lines: readonly string[],
   size: number,
@@ -62,7 +62,7 @@ async function showInPages(
     shown += page.length
     if (shown >= lines.length) return undefined
     const answer = await ask(`${plural(lines.length - shown, 'more line')} of arguments: Enter shows them, or why not:`)
-    // A yes to what has not been seen yet is none.
+    // A yes to arguments that were not shown yet doesn't count.
     if (!/^\s*(y(es)?)?\s*$/i.test(answer)) return answer
   }
 }

@@ -2,7 +2,7 @@ import { EXIT_FAILED, EXIT_OK, EXIT_SIGINT, EXIT_SIGTERM } from '../exit-codes.t
 import type { CliIO } from './terminal.ts'
 
 /**
- * What ends a command from outside. The first SIGINT or SIGTERM aborts `signal`, so that the command ends in an orderly way; the second
+ * Signals that end a command. The first SIGINT or SIGTERM aborts `signal`, so that the command ends in an orderly way; the second
  * ends the process at once. When nobody reads stdout any more (`| head`) the command is aborted too, and ends without a word.
  */
 export class Interrupts {
@@ -36,7 +36,7 @@ export class Interrupts {
   readonly #onSigint = (): void => this.#interrupt(EXIT_SIGINT)
   readonly #onSigterm = (): void => this.#interrupt(EXIT_SIGTERM)
   readonly #onStdoutError = (error: NodeJS.ErrnoException): void => {
-    // The reader has what it wanted; any other failure to write is one, and told where the process ends.
+    // A closed pipe is no failure: its reader has what it wanted. Others are reported when the process ends.
     this.#exitCode ??= isClosedPipe(error) ? EXIT_OK : EXIT_FAILED
     this.#controller.abort()
   }

@@ -88,7 +88,7 @@ function lookoutFor(watched: readonly Watched[], bare: readonly number[]): Looko
   return { markers: new MarkerSet(watched.map(({ marker }) => marker)), starts, bare, bareAtHead: new Set() }
 }
 
-/** How many sets of tools one dialect is kept ready for. */
+/** For how many sets of tools a dialect is kept prepared. */
 const maxWatches = 8
 const watches = new WeakMap<Dialect, Map<string, Watch>>()
 

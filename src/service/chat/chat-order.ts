@@ -47,7 +47,7 @@ export function orderOfChat(request: ChatRequest, caller: Caller): RunOrder {
   }
 }
 
-/** Throws an `HttpProblem` 400 for a part that a model would be told of, but not shown. */
+/** Throws an `HttpProblem` 400 for a part that the model would not see. */
 function checkParts(message: object, at: number): void {
   const { role, content } = message as { role?: Json; content?: Json }
   if (role !== 'user' || !Array.isArray(content)) return
@@ -96,7 +96,7 @@ function optionsOf(request: ChatRequest): RunOptions {
   return {
     ...Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined && value !== null)),
     ...(wantsJson(request) ? { output: outputOf(request) } : {}),
-    // There is no place in this API for somebody's consent.
+    // This API has no way to ask for an approval.
     approve: () => ({ approved: false, reason: 'this call needs an approval, which cannot be given here' }),
   }
 }

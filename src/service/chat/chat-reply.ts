@@ -16,8 +16,8 @@ export interface ChatReplyOptions {
   includeUsage: boolean
 }
 
-/** Characters that may wait for a reader; a run can't be slowed down, so one that has more waiting has lost its reader. */
-const mostWaiting = 4_000_000
+/** Characters that may wait for a reader. A run can't be slowed down, so a reader with more than that waiting is dropped. */
+const maxWaiting = 4_000_000
 
 /**
  * A run as a chat completion: in chunks while it goes on, or whole when it has ended. Both say the same. What the model says in several
@@ -68,7 +68,7 @@ export class ChatReply implements RunWatcher, SseSource {
     return text
   }
 
-  /** Its readers know chunks and errors, and no other frames. */
+  /** As an error: clients of this API know no other frame for it. */
   lastWords(reason: string): string {
     return `data: ${JSON.stringify(errorBody(new HttpProblem(503, 'shutting_down', reason)))}\n\n`
   }
@@ -135,7 +135,7 @@ export class ChatReply implements RunWatcher, SseSource {
 
   #push(frame: string): void {
     if (!this.#streams || this.#closed) return
-    if (this.#waiting > mostWaiting) {
+    if (this.#waiting > maxWaiting) {
       const problem = new HttpProblem(503, 'reader_too_slow', 'The reader is too slow')
       this.#frames = [`data: ${JSON.stringify(errorBody(problem))}\n\n`]
       this.#closed = true

@@ -8,7 +8,7 @@ import type { MockWire, WireName } from './wires/wire.ts'
 /** Every wire format the mock provider speaks. A request is the first one's that routes it. */
 const wires: readonly MockWire[] = [chatCompletionsWire, responsesWire, anthropicMessagesWire, geminiGenerateContentWire]
 
-/** The wire a request is for, by its path, and what it is for. A request that is nobody's gets its error in the first wire's words. */
+/** The wire a request is for, by its path, and what it is for. An unknown path gets its error in the first wire's words. */
 export function chooseWire(method: string, path: string): { wire: MockWire; purpose: 'generate' | 'models' | undefined; path: string } {
   const bare = path.replace(/\?.*$/s, '')
   for (const wire of wires) {
