@@ -1,5 +1,5 @@
 import { cutReason } from '../bodies/cut.ts'
-import { finishCall, readArguments } from '../bodies/json/json-calls.ts'
+import { finishCall, looseJson, nameRepairs, readArguments } from '../bodies/json/json-calls.ts'
 import { readJsonText } from '../bodies/json/json-text.ts'
 import { ValueFrame } from '../bodies/json/value-frame.ts'
 import { isRecord } from '../declared-tools.ts'
@@ -59,7 +59,7 @@ function* readAction(reading: CallReading): Reading {
   if (label.matched === undefined) return 'text'
   const blanks = new Blanks()
   if (!blanks.feed(cursor)) yield blanks
-  const repairs: string[] = name === written ? [] : [`tool name read from "${written}"`]
+  const repairs = nameRepairs(written, name)
   let value: unknown
   if (blanks.next === 123) {
     const frame = new ValueFrame()
@@ -69,7 +69,7 @@ function* readAction(reading: CallReading): Reading {
       reading.reject(reading.cut ? cutReason : `The action input is not valid JSON: ${read.ok ? 'unfinished' : read.problem}`)
       return 'done'
     }
-    if (!read.strict) repairs.push('JSON that is not strict')
+    if (!read.strict) repairs.push(looseJson)
     value = read.value
   } else {
     const rest = new Until(ends)

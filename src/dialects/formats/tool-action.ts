@@ -1,4 +1,4 @@
-import { finishCall, readArguments } from '../bodies/json/json-calls.ts'
+import { finishCall, nameRepairs, readArguments } from '../bodies/json/json-calls.ts'
 import { readJsonText } from '../bodies/json/json-text.ts'
 import { readAttributes } from '../bodies/tags/attributes.ts'
 import { decodeEntities, encodeEntities } from '../bodies/tags/entities.ts'
@@ -73,8 +73,7 @@ function* readToolAction(reading: CallReading): Reading {
   // Quotes in a name mean that its own closing quote is somewhere else.
   if (written === '' || /["<>\n]/.test(written)) return 'text'
   const name = tools.resolve(written) ?? written
-  const repairs: string[] = [...head.repairs]
-  if (name !== written) repairs.push(`tool name read from "${written}"`)
+  const repairs = [...head.repairs, ...nameRepairs(written, name)]
   const args: Record<string, unknown> = {}
   while (!head.empty) {
     const tag = new Match(tags)

@@ -2,7 +2,7 @@ import type { BareForm, CallReading, Envelope, Reading, TextToolCall, Wait } fro
 import { markerSet } from '../../reader/markers.ts'
 import { Blanks, Match, Until } from '../../reader/waits.ts'
 import { blankGap, form, nameGap, Usual } from '../usual.ts'
-import { argumentKeys, callsOfJson, listKeys, nameKeys } from './json-calls.ts'
+import { argumentKeys, callsOfJson, listKeys, looseJson, nameKeys } from './json-calls.ts'
 import { readJsonText } from './json-text.ts'
 import { repairQuotes } from './quote-repair.ts'
 import { ValueFrame } from './value-frame.ts'
@@ -77,7 +77,7 @@ export function* readJsonCalls(reading: CallReading): Generator<Wait, TextToolCa
   const calls = read.ok ? callsOfJson(read.value, tools, 'bare') : undefined
   if (!read.ok || !calls?.ok) return undefined
   if (read.strict) return calls.calls
-  return calls.calls.map((call) => ({ ...call, repairs: [...(call.repairs ?? []), 'JSON that is not strict'] }))
+  return calls.calls.map((call) => ({ ...call, repairs: [...(call.repairs ?? []), looseJson] }))
 }
 
 /**

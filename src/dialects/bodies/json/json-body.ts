@@ -2,7 +2,7 @@ import type { CallReading, ReadBody, Reading, Wait } from '../../dialect.ts'
 import { type MarkerSet, markerSet, onceForEach } from '../../reader/markers.ts'
 import { Blanks, Match, Peek, Until } from '../../reader/waits.ts'
 import { cutReason } from '../cut.ts'
-import { callsOfJson, finishCall, type JsonCalls } from './json-calls.ts'
+import { callsOfJson, finishCall, type JsonCalls, looseJson } from './json-calls.ts'
 import { readJsonText } from './json-text.ts'
 import { repairQuotes } from './quote-repair.ts'
 import { ValueFrame } from './value-frame.ts'
@@ -64,7 +64,7 @@ export function* readJsonValues(reading: CallReading, options: JsonBodyOptions, 
     }
     let next = false
     if (frame.state === 'complete' && read.calls?.ok) {
-      if (!read.strict) found.push('JSON that is not strict')
+      if (!read.strict) found.push(looseJson)
       // Without a closing marker to come the call is complete now.
       if (options.close.length === 0) report()
       const after = { closed: false, extra: '' }
@@ -99,7 +99,7 @@ export function* readJsonValues(reading: CallReading, options: JsonBodyOptions, 
         if (repaired === undefined) return giveUp(reading, read, found, frame.state === 'open')
         read = { strict: false, calls: { ok: true, calls: [repaired] }, problem: '' }
         found.push('unescaped quotes')
-      } else if (!read.strict) found.push('JSON that is not strict')
+      } else if (!read.strict) found.push(looseJson)
     }
     if (!closed && !next) {
       if (reading.cut) {

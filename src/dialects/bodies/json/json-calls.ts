@@ -58,8 +58,7 @@ function callOf(written: string, value: Record<string, unknown>, tools: Declared
   const name = resolved ?? stripDecoration(written)
   if (name === '') return { ok: false, problem: 'the call has no name' }
   const key = argumentKeys.find((one) => Object.hasOwn(value, one))
-  const repairs: string[] = []
-  if (name !== written) repairs.push(`tool name read from "${written}"`)
+  const repairs = nameRepairs(written, name)
   if (key === undefined && form === 'bare') return { ok: false, problem: 'the call has no arguments' }
   const args = readArguments(key === undefined ? undefined : value[key], name, tools, repairs)
   if (args === undefined) return { ok: false, problem: `expected "${key}" to be an object` }
@@ -77,6 +76,14 @@ function callsByToolKey(value: Record<string, unknown>, tools: DeclaredTools, fo
   }
   return calls.length > 0 ? { ok: true, calls } : { ok: false, problem: 'expected an object with "name" and "arguments"' }
 }
+
+/** The repairs of a call whose name was not written as the tool is named. */
+export function nameRepairs(written: string, name: string): string[] {
+  return name === written ? [] : [`tool name read from "${written}"`]
+}
+
+/** The repair of arguments in JSON with comments, single quotes and the like. */
+export const looseJson = 'JSON that is not strict'
 
 export function finishCall(name: string, args: Record<string, unknown>, repairs: readonly string[]): TextToolCall {
   return repairs.length > 0 ? { name, arguments: args, repairs: [...new Set(repairs)] } : { name, arguments: args }

@@ -3,7 +3,7 @@ import type { CallReading, ReadBody, Reading } from '../../dialect.ts'
 import { markerSet, onceForEach } from '../../reader/markers.ts'
 import { Match, Until } from '../../reader/waits.ts'
 import { cutReason } from '../cut.ts'
-import { finishCall, readArguments } from './json-calls.ts'
+import { finishCall, looseJson, nameRepairs, readArguments } from './json-calls.ts'
 import { readJsonText } from './json-text.ts'
 import { ValueFrame } from './value-frame.ts'
 
@@ -79,7 +79,7 @@ export function* readNamedArguments(reading: CallReading, written: string, close
     )
     return 'done'
   }
-  return closeNamedCall(reading, written, read.value, close, read.strict ? [] : ['JSON that is not strict'])
+  return closeNamedCall(reading, written, read.value, close, read.strict ? [] : [looseJson])
 }
 
 /** Reads what closes a call whose name and arguments have been read, and reports it. */
@@ -122,8 +122,7 @@ export function* closeNamedCall(
     reading.reject(args === undefined ? 'Expected the arguments to be a JSON object' : `Expected the name of a tool, got "${written}"`)
     return 'done'
   }
-  if (name !== stripped) repairs.push(`tool name read from "${written}"`)
-  reading.call(finishCall(name, args, repairs))
+  reading.call(finishCall(name, args, name === stripped ? repairs : [...repairs, ...nameRepairs(written, name)]))
   return 'done'
 }
 

@@ -3,7 +3,7 @@ import type { CallReading, Reading, TextToolCall, Wait } from '../../dialect.ts'
 import { MarkerSet, markerSet, onceForEach } from '../../reader/markers.ts'
 import { Blanks, Match, Until } from '../../reader/waits.ts'
 import { readBareJson } from '../json/bare-json.ts'
-import { finishCall } from '../json/json-calls.ts'
+import { finishCall, looseJson, nameRepairs } from '../json/json-calls.ts'
 import { readJsonText } from '../json/json-text.ts'
 import { ValueFrame } from '../json/value-frame.ts'
 import { form, nameGap, Usual } from '../usual.ts'
@@ -151,8 +151,8 @@ function* readArgumentsBelow(reading: CallReading, written: string): Reading {
   if (!frame.feed(cursor)) yield frame
   const read = readJsonText(frame.text)
   if (frame.state !== 'complete' || !read.ok || !isRecord(read.value)) return 'text'
-  const repairs = name === written ? [] : [`tool name read from "${written}"`]
-  reading.call(finishCall(name, read.value, read.strict ? repairs : [...repairs, 'JSON that is not strict']))
+  const repairs = nameRepairs(written, name)
+  reading.call(finishCall(name, read.value, read.strict ? repairs : [...repairs, looseJson]))
   return 'done'
 }
 

@@ -1,6 +1,6 @@
 import { type DeclaredTools, isRecord, setOwn } from '../../declared-tools.ts'
 import type { TextToolCall } from '../../dialect.ts'
-import { finishCall } from '../json/json-calls.ts'
+import { finishCall, nameRepairs } from '../json/json-calls.ts'
 import { LooseReader } from '../json/json-text.ts'
 import { readPythonValue } from './python-values.ts'
 
@@ -72,7 +72,7 @@ function readCall(reader: LooseReader, tools: DeclaredTools): TextToolCall | und
     return reader.take(')') ? printed : reader.fail('")"')
   }
   const name = tools.resolve(written) ?? written
-  const repairs: string[] = name === written ? [] : [`tool name read from "${written}"`]
+  const repairs = nameRepairs(written, name)
   const args: Record<string, unknown> = {}
   for (let position = 0; !reader.take(')'); position++) {
     if (reader.problem !== undefined) return undefined

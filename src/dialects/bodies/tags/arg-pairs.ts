@@ -4,7 +4,7 @@ import { markerSet } from '../../reader/markers.ts'
 import { Match, Until } from '../../reader/waits.ts'
 import { readTypedValue } from '../../typed-values.ts'
 import { cutReason } from '../cut.ts'
-import { finishCall } from '../json/json-calls.ts'
+import { finishCall, nameRepairs } from '../json/json-calls.ts'
 import { blankGap, form, nameGap, Usual } from '../usual.ts'
 
 const key = '<arg_key>'
@@ -22,7 +22,7 @@ const pairEnds = markerSet([key, close])
 export function* readArgPairs(reading: CallReading, written: string): Reading {
   const { cursor, tools } = reading
   const name = tools.resolve(written) ?? written
-  const repairs: string[] = name === written ? [] : [`tool name read from "${written}"`]
+  const repairs = nameRepairs(written, name)
   const args: Record<string, unknown> = {}
   const giveUp = (): 'done' => {
     reading.reject(reading.cut ? cutReason : 'The call could not be read: expected <arg_key> and <arg_value> pairs and a closing tag')

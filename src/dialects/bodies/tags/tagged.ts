@@ -4,7 +4,7 @@ import { markerSet } from '../../reader/markers.ts'
 import { Match, Peek, Until } from '../../reader/waits.ts'
 import { readTypedValue } from '../../typed-values.ts'
 import { cutReason } from '../cut.ts'
-import { finishCall, readArguments } from '../json/json-calls.ts'
+import { finishCall, nameRepairs, readArguments } from '../json/json-calls.ts'
 import { readJsonText } from '../json/json-text.ts'
 import { ValueFrame } from '../json/value-frame.ts'
 import { Usual } from '../usual.ts'
@@ -46,7 +46,7 @@ export function* readTaggedCall(reading: CallReading, tags: CallTags): Generator
   }
   if (written === undefined || written.trim() === '') return 'text'
   const name = tools.resolve(written) ?? written.trim()
-  if (name !== written) repairs.push(`tool name read from "${written}"`)
+  repairs.push(...nameRepairs(written, name))
   const call: TaggedCall = { name, args: {} }
   let closed = head?.empty ?? false
   /** The tag that was read behind the last value. */

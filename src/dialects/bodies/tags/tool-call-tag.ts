@@ -2,7 +2,7 @@ import type { CallReading, Reading } from '../../dialect.ts'
 import { markerSet } from '../../reader/markers.ts'
 import { Until } from '../../reader/waits.ts'
 import { readJsonValues } from '../json/json-body.ts'
-import { finishCall } from '../json/json-calls.ts'
+import { finishCall, nameRepairs } from '../json/json-calls.ts'
 import { form, nameGap } from '../usual.ts'
 import { readArgPairs } from './arg-pairs.ts'
 import { callTags, type Tags } from './call-tags.ts'
@@ -55,7 +55,7 @@ export function* readToolCallTag(reading: CallReading): Reading {
     case close: {
       const name = tools.resolve(text)
       if (name !== undefined) {
-        reading.call(finishCall(name, {}, name === text ? [] : [`tool name read from "${text}"`]))
+        reading.call(finishCall(name, {}, nameRepairs(text, name)))
         return 'done'
       }
       // Between tags within a line, words are more likely a sentence about the tag than a call.
