@@ -1,6 +1,6 @@
 import { readToolCallTag } from '../bodies/tags/tool-call-tag.ts'
 import type { Dialect, PastCall } from '../dialect.ts'
-import { describeToolsAsJson, plainTexts, promptWith, renderJsonCall, renderTextResults } from '../render.ts'
+import { describeToolsAsJson, plainTexts, promptWith, renderTextResults, writeJson } from '../render.ts'
 
 /**
  * `<tool_call>NAME<arg_key>KEY</arg_key><arg_value>value</arg_value></tool_call>`, as GLM-4.5 and later write it.
@@ -27,7 +27,8 @@ Write text as it is, everything else as JSON. Use one <tool_call> for each call,
 
 function renderCall(call: PastCall): string {
   const texts = plainTexts(glm, call, ['<arg_key>', '</arg_key>', '<arg_value>'], (key) => key !== '' && key.trim() === key)
-  if (texts === undefined || texts.length === 0) return renderJsonCall(glm, call)
+  if (texts === undefined || texts.length === 0)
+    return `<tool_call>${writeJson({ name: call.name, arguments: call.arguments }, glm)}</tool_call>`
   const pairs = texts.map(([key, text]) => `<arg_key>${key}</arg_key>\n<arg_value>${text}</arg_value>\n`).join('')
   return `<tool_call>${call.name}\n${pairs}</tool_call>`
 }
