@@ -105,7 +105,7 @@ describe('what an admin’s token can’t reach', () => {
     for (const name of ['OPENAI_CUSTOM_HEADERS', 'ANTHROPIC_CUSTOM_HEADERS']) vi.stubEnv(name, 'x-internal: internal-1234')
     vi.stubEnv('OPENAI_ORG_ID', 'org-1234')
     onTestFinished(() => void vi.unstubAllEnvs())
-    await using provider = await startMockProvider({ script: ['ready', 'ready'] })
+    await using provider = await startStrictProvider({ script: ['ready', 'ready'] })
     const { baseURL } = provider
     const apiKey = `\${LISTED_KEY}`
     const { file } = await configFile('service: { variables: [LISTED_KEY] }\n')
