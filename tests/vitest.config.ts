@@ -21,6 +21,7 @@ export default defineConfig(({ mode }) => ({
     root: fileURLToPath(new URL('..', import.meta.url)),
     include: mode === 'slow' ? [slow] : ['tests/**/*.test.ts'],
     exclude: mode === 'slow' ? [] : [slow],
+    setupFiles: ['tests/real-connections.ts'],
     testTimeout: 20_000,
     // Starting a process and loading the SDKs anew for each file costs more than the tests: no test may leave anything behind.
     isolate: false,

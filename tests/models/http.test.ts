@@ -1,165 +1,256 @@
 import { execFile } from 'node:child_process'
-import { getEventListeners } from 'node:events'
+import { getEventListeners, once } from 'node:events'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
-import { NodeResponse, nodeFetch } from '../../src/models/transport/http.ts'
-import { startServer } from './local-server.ts'
+import { createModel } from '../../src/models/create-model.ts'
+import type { ModelSettings } from '../../src/models/settings.ts'
+import { eventStream, startServer, textEvents } from './local-server.ts'
+import { hello, secret } from './one-request.ts'
 
-const text = 'Grüße aus 東京 🗼 '.repeat(500)
+const modelAt = (baseURL: string, settings: Partial<ModelSettings> = {}) =>
+  createModel({ provider: 'custom', model: 'm', apiKey: secret, baseURL, maxRetries: 0, ...settings })
 
-describe('nodeFetch', () => {
-  it('sends method, headers and body as they are and reads the answer', async () => {
-    await using server = await startServer((response) =>
-      response.writeHead(201, 'Made', { 'x-a': ['1', '2'], 'content-type': 'text/plain' }).end(text),
-    )
-    const response = await nodeFetch(`${server.baseURL}/things?q=1`, { method: 'POST', headers: { 'X-Own': 'yes' }, body: 'Grüße' })
-    expect(response).toBeInstanceOf(NodeResponse)
-    expect([response.ok, response.status, response.statusText, response.url]).toEqual([true, 201, 'Made', `${server.baseURL}/things?q=1`])
-    expect(response.headers.get('X-A')).toBe('1, 2')
-    expect(response.headers.has('X-b')).toBe(false)
-    expect(new Headers([...response.headers]).get('content-type')).toBe('text/plain')
-    expect(response.bodyUsed).toBe(false)
-    expect(await response.text()).toBe(text)
-    expect(response.bodyUsed).toBe(true)
-    await expect(response.text()).rejects.toThrow('not read yet')
-    expect(server.requests[0]).toMatchObject({ method: 'POST', url: '/v1/things?q=1', text: 'Grüße' })
-    expect(server.requests[0]?.headers).toMatchObject({
-      'x-own': 'yes',
-      'content-length': String(Buffer.byteLength('Grüße')),
-      host: new URL(server.baseURL).host,
+/** A server that answers each request, known by its blank line, with the bytes it is told to, and sees its sockets. */
+async function startRawServer(answer: (socket: Socket, index: number) => void) {
+  const sockets: Socket[] = []
+  let requests = 0
+  const server = createServer({ allowHalfOpen: true }, (socket) => {
+    sockets.push(socket)
+    socket.on('error', () => {})
+    socket.on('data', (bytes) => {
+      if (bytes.includes('POST ')) answer(socket, requests++)
     })
   })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    baseURL: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
+    sockets,
+    count: () => requests,
+    [Symbol.asyncDispose]: async () => {
+      for (const socket of sockets) socket.destroy()
+      server.close()
+      await once(server, 'close')
+    },
+  }
+}
 
-  it('reads a body as JSON, bytes, blob, form or web stream', async () => {
-    await using server = await startServer((response, { url }) => {
-      if (url.endsWith('form')) response.writeHead(200, { 'content-type': 'application/x-www-form-urlencoded' }).end('a=1')
-      else response.writeHead(200, { 'content-type': 'application/json' }).end('{"a":1}')
-    })
-    const get = (path = '') => nodeFetch(new URL(`${server.baseURL}/${path}`))
-    expect(await (await get()).json()).toEqual({ a: 1 })
-    expect(Buffer.from(await (await get()).arrayBuffer()).toString()).toBe('{"a":1}')
-    expect(Buffer.from(await (await get()).bytes()).toString()).toBe('{"a":1}')
-    expect((await (await get()).blob()).type).toBe('application/json')
-    expect((await (await get('form')).formData()).get('a')).toBe('1')
-    const response = await get()
-    const pieces: Uint8Array[] = []
-    for await (const piece of response.body ?? []) pieces.push(piece)
-    expect(Buffer.concat(pieces).toString()).toBe('{"a":1}')
-    expect(() => response.clone()).toThrow('no clone')
-  })
+const head = (headers = '') => `HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n${headers}\r\n`
+const chunked = (text: string) => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`
 
-  it('leaves a body alone that is only looked at: whoever reads the Node stream gets all of it', async () => {
-    const large = Buffer.alloc(4_000_000, 'x')
-    await using server = await startServer((response) => response.end(large))
-    const response = await nodeFetch(server.baseURL)
-    expect(response.body).toBe(response.body)
-    let length = 0
-    if (!(response instanceof NodeResponse)) throw new Error('not ours')
-    for await (const piece of response.stream) length += piece.length
-    expect(length).toBe(large.length)
-  })
+describe('a compressed body', () => {
+  const text = 'Grüße aus 東京 🗼 '.repeat(500)
+  const body = textEvents(text)
+  const encodings = { gzip: gzipSync, 'x-gzip': gzipSync, deflate: deflateSync, br: brotliCompressSync, zstd: zstdCompressSync }
 
-  it('closes the connection when a reader of its web stream leaves', async () => {
-    await using server = await startServer((response) => response.write('first'))
-    const response = await nodeFetch(server.baseURL)
-    for await (const piece of response.body ?? []) {
-      expect(Buffer.from(piece).toString()).toBe('first')
-      break
-    }
-    await server.firstClosed
-  })
-
-  it('decompresses gzip, deflate, br and zstd, also while it is being sent', async () => {
-    const encodings = {
-      gzip: gzipSync(text),
-      'x-gzip': gzipSync(text),
-      deflate: deflateSync(text),
-      br: brotliCompressSync(text),
-      zstd: zstdCompressSync(text),
-    }
-    await using server = await startServer((response, { url }) => {
-      const encoding = url.split('/').at(-1) as keyof typeof encodings
-      const bytes = encodings[encoding]
-      response.writeHead(200, { 'content-encoding': encoding })
+  it.each(Object.entries(encodings))('of %s is read, also in pieces, and was not asked for', async (encoding, compress) => {
+    const bytes = compress(body)
+    await using server = await startServer((response) => {
+      response.writeHead(200, { 'content-encoding': encoding.toUpperCase() })
       response.write(bytes.subarray(0, 20))
       setImmediate(() => response.end(bytes.subarray(20)))
     })
-    for (const encoding of Object.keys(encodings)) expect(await (await nodeFetch(`${server.baseURL}/${encoding}`)).text()).toBe(text)
+    expect((await modelAt(server.baseURL).generate({ messages: hello })).text).toBe(text)
     expect(server.requests[0]?.headers['accept-encoding']).toBeUndefined()
   })
 
-  it('uses a connection again, and keeps no process alive for it', async () => {
-    await using server = await startServer((response) => response.end('x'))
-    for (let i = 0; i < 5; i++) await (await nodeFetch(server.baseURL)).text()
+  it('that ends itself, but not its connection, is waited for no longer, and neither is anything behind it', async () => {
+    await using server = await startServer((response) => {
+      response.writeHead(200, { 'content-encoding': 'gzip' }).write(gzipSync(textEvents('ok')))
+      setImmediate(() => response.write('and more'))
+    })
+    expect((await modelAt(server.baseURL).generate({ messages: hello })).text).toBe('ok')
+    await server.firstClosed
+  })
+
+  it('that is broken, or larger than what can be taken at once, ends as it should', async () => {
+    const large = 'x'.repeat(8_000_000)
+    await using server = await startServer((response, _request, index) => {
+      response.writeHead(200, { 'content-encoding': 'gzip' }).end(index === 0 ? Buffer.from('no gzip at all') : gzipSync(textEvents(large)))
+    })
+    const model = modelAt(server.baseURL)
+    await expect(model.generate({ messages: hello })).rejects.toMatchObject({ code: 'stream_cut', retryable: true })
+    expect((await model.generate({ messages: hello })).text.length).toBe(large.length)
+  })
+})
+
+describe('connections', () => {
+  it('are used again, one for requests that follow each other at once', async () => {
+    await using server = await startServer((response) => eventStream(response).end(textEvents('ok')))
+    const model = modelAt(server.baseURL)
+    for (let i = 0; i < 20; i++) await model.generate({ messages: hello })
     expect(server.sockets.size).toBe(1)
-    const module = fileURLToPath(new URL('../../src/models/transport/http.ts', import.meta.url))
-    const script = `import { NodeResponse, nodeFetch } from ${JSON.stringify(module)}; console.log(await (await nodeFetch(${JSON.stringify(server.baseURL)})).text())`
+    await Promise.all(Array.from({ length: 10 }, () => model.generate({ messages: hello })))
+    expect(server.sockets.size).toBe(10)
+  })
+
+  it('keep no process alive; a request that waits for its answer does', async () => {
+    await using server = await startServer((response) => setTimeout(() => eventStream(response).end(textEvents('ok')), 50))
+    const module = fileURLToPath(new URL('../../src/models/create-model.ts', import.meta.url))
+    const script = `import { createModel } from ${JSON.stringify(module)}
+      const model = createModel({ provider: 'custom', model: 'm', apiKey: 'k', baseURL: ${JSON.stringify(server.baseURL)}, streamIdleTimeoutMs: Infinity })
+      model.generate({ messages: [{ role: 'user', content: 'go' }] }).then(({ text }) => console.log(text))`
     const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], { timeout: 15_000 })
-    expect(stdout).toBe('x\n')
+    expect(stdout).toBe('ok\n')
   })
 
-  it('sends a request once more when the idle connection it used turns out to be closed', async () => {
-    await using server = await startServer((response, _request, index) => (index === 1 ? response.destroy() : response.end(String(index))))
-    expect(await (await nodeFetch(server.baseURL)).text()).toBe('0')
-    expect(await (await nodeFetch(server.baseURL)).text()).toBe('2')
+  it('that turn out to be closed when a request goes over them are replaced, once; a fresh one that is closed is an error', async () => {
+    await using server = await startServer((response, _request, index) =>
+      index === 1 ? response.destroy() : eventStream(response).end(textEvents(String(index))),
+    )
+    const model = modelAt(server.baseURL)
+    expect((await model.generate({ messages: hello })).text).toBe('0')
+    expect((await model.generate({ messages: hello })).text).toBe('2')
+    expect(server.requests[2]?.text).toBe(server.requests[1]?.text)
     await using closing = await startServer((response) => response.destroy())
-    await expect(nodeFetch(closing.baseURL)).rejects.toMatchObject({ code: 'ECONNRESET' })
+    await expect(modelAt(closing.baseURL).generate({ messages: hello })).rejects.toMatchObject({ providerCode: 'ECONNRESET' })
     expect(closing.requests).toHaveLength(1)
+    await using worse = await startServer((response, _request, index) =>
+      index === 0 ? eventStream(response).end(textEvents('0')) : response.destroy(),
+    )
+    const again = modelAt(worse.baseURL)
+    await again.generate({ messages: hello })
+    await expect(again.generate({ messages: hello })).rejects.toMatchObject({ code: 'connection_failed' })
+    expect(worse.requests).toHaveLength(3)
   })
 
-  it('hands redirects, forms, streams and requests to the built-in fetch', async () => {
-    await using server = await startServer((response, { url }) => {
-      if (url.endsWith('/old')) response.writeHead(307, { location: '/v1/new' }).end()
-      else response.end('new')
+  it('that were closed as their request was being answered are not asked again', async () => {
+    await using server = await startServer((response, _request, index) => {
+      if (index === 0) eventStream(response).end(textEvents('0'))
+      else eventStream(response).write('data: {', () => response.destroy())
     })
-    const redirected = await nodeFetch(`${server.baseURL}/old`, { method: 'POST', body: 'again' })
-    expect([redirected.redirected, redirected.url, await redirected.text()]).toEqual([true, `${server.baseURL}/new`, 'new'])
-    expect(server.requests.at(-1)?.text).toBe('again')
-    expect((await nodeFetch(`${server.baseURL}/old`, { redirect: 'manual' })).status).toBe(307)
-    await expect(nodeFetch(`${server.baseURL}/old`, { redirect: 'error' })).rejects.toThrow()
-
-    await nodeFetch(server.baseURL, { method: 'POST', body: new URLSearchParams({ a: '1' }) })
-    expect(server.requests.at(-1)?.text).toBe('a=1')
-    await nodeFetch(new Request(server.baseURL, { method: 'POST', body: 'from a request' }))
-    expect(server.requests.at(-1)?.text).toBe('from a request')
-    await nodeFetch(server.baseURL, { method: 'POST', body: Buffer.from('bytes') })
-    expect(server.requests.at(-1)?.text).toBe('bytes')
-    expect(await (await nodeFetch('data:,inline')).text()).toBe('inline')
+    const model = modelAt(server.baseURL)
+    await model.generate({ messages: hello })
+    await expect(model.generate({ messages: hello })).rejects.toMatchObject({ code: 'stream_cut' })
+    expect(server.requests).toHaveLength(2)
   })
 
-  it('rejects with Node’s error when there is no connection', async () => {
-    const server = await startServer((response) => response.end())
-    await server[Symbol.asyncDispose]()
-    await expect(nodeFetch(server.baseURL)).rejects.toMatchObject({ code: 'ECONNREFUSED' })
+  it('that a server closes while they are idle are not used any more', async () => {
+    await using server = await startServer((response) => eventStream(response).end(textEvents('ok')))
+    const model = modelAt(server.baseURL)
+    for (let i = 0; i < 5; i++) {
+      await model.generate({ messages: hello })
+      const closed = [...server.sockets].map((socket) => once(socket, 'close'))
+      for (const socket of server.sockets) socket.end()
+      await Promise.all(closed)
+    }
+    expect(server.requests).toHaveLength(5)
   })
 
-  it('is aborted before, while waiting for the answer, and in the middle of it; then nothing listens any more', async () => {
-    const waiting = Promise.withResolvers<void>()
-    await using server = await startServer((response, { url }) => {
-      if (url.endsWith('/wait')) waiting.resolve()
-      else if (url.endsWith('/short')) response.end('short')
-      else response.writeHead(200).write('first')
+  it('carry 1,000 requests at once, and are there for the next 1,000', async () => {
+    await using server = await startServer((response, { text }) => eventStream(response).end(textEvents(String(text.length))))
+    const model = modelAt(server.baseURL)
+    const round = () => Promise.all(Array.from({ length: 1000 }, () => model.generate({ messages: hello })))
+    for (const answers of [await round(), await round()]) expect(new Set(answers.map(({ text }) => text)).size).toBe(1)
+    expect(server.requests).toHaveLength(2000)
+    expect(server.sockets.size).toBeLessThanOrEqual(1000)
+  })
+})
+
+describe('a server that lies', () => {
+  const events = textEvents('ok')
+  const generate = async (bytes: string | string[], end = true) => {
+    await using server = await startRawServer((socket) => {
+      for (const piece of [bytes].flat()) socket.write(piece)
+      if (end) socket.end()
     })
-    const reason = new Error('no longer wanted')
-    await expect(nodeFetch(server.baseURL, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason)
+    return await modelAt(server.baseURL, { streamIdleTimeoutMs: 2000 }).generate({ messages: hello })
+  }
 
-    const before = new AbortController()
-    const answer = nodeFetch(`${server.baseURL}/wait`, { signal: before.signal })
-    await waiting.promise
-    before.abort(reason)
-    await expect(answer).rejects.toBe(reason)
+  it('about the length of its body, or breaks its chunks, has given no response, unless it was whole', async () => {
+    const half = events.slice(0, 60)
+    await expect(generate(`${head('content-length: 5000\r\n')}${half}`)).rejects.toMatchObject({ code: 'stream_cut' })
+    await expect(generate(`${head('transfer-encoding: chunked\r\n')}${chunked(half)}zz\r\n`)).rejects.toMatchObject({ code: 'stream_cut' })
+    await expect(generate(`${head('transfer-encoding: chunked\r\n')}${chunked(half)}`)).rejects.toMatchObject({ code: 'stream_cut' })
+    for (const headers of ['content-length: 5000\r\n', '']) expect((await generate(`${head(headers)}${events}`)).text).toBe('ok')
+    expect((await generate(`${head('transfer-encoding: chunked\r\n')}${chunked(events)}zz\r\n`)).text).toBe('ok')
+    expect((await generate(`${head(`content-length: ${Buffer.byteLength(events)}\r\n`)}${events}HTTP/1.1 500 Oops\r\n\r\n`)).text).toBe(
+      'ok',
+    )
+  })
 
-    const during = new AbortController()
-    const response = await nodeFetch(server.baseURL, { signal: during.signal })
-    const whole = response.text()
-    expect(getEventListeners(during.signal, 'abort')).toHaveLength(1)
-    during.abort()
-    await expect(whole).rejects.toMatchObject({ name: 'AbortError' })
+  it('with headers without end, words that are no HTTP, or a status from nowhere is told of', async () => {
+    const many = `x: ${'y'.repeat(1000)}\r\n`.repeat(100)
+    await expect(generate(head(many), false)).rejects.toMatchObject({ code: 'connection_failed' })
+    await expect(generate('SMTP ready\r\n', false)).rejects.toMatchObject({ code: 'connection_failed' })
+    await expect(generate('HTTP/1.1 999 Odd\r\ncontent-length: 2\r\n\r\nno')).rejects.toMatchObject({ code: 'provider_error', status: 999 })
+    await expect(generate(`HTTP/1.1 304 Not Modified\r\n\r\n`)).rejects.toMatchObject({ code: 'provider_error', status: 304 })
+    expect((await generate(`HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n${head()}${events}`)).text).toBe('ok')
+  })
 
-    const finished = new AbortController()
-    await (await nodeFetch(`${server.baseURL}/short`, { signal: finished.signal })).text()
-    expect(getEventListeners(finished.signal, 'abort')).toHaveLength(0)
+  it('with an error whose body never ends, or has no end, is told of by its status', async () => {
+    const error = JSON.stringify({ error: { message: 'too much', code: 'quota' } })
+    const failed = { code: 'rate_limited', status: 429 }
+    const found = generate(`HTTP/1.1 429 Slow\r\nretry-after: 3\r\ncontent-length: 500\r\n\r\n${error}`, false)
+    await expect(found).rejects.toMatchObject({ ...failed, message: expect.stringContaining('too much'), retryAfterMs: 3000 })
+    const endless = ['HTTP/1.1 429 Slow\r\n\r\n', ...Array.from({ length: 40 }, () => 'x'.repeat(50_000))]
+    await expect(generate(endless, false)).rejects.toMatchObject(failed)
+  })
+
+  it('and closes its half of the connection at once, or answers before the request was sent, is heard all the same', async () => {
+    expect((await generate(`${head('connection: close\r\n')}${events}`)).text).toBe('ok')
+    const messages = [{ role: 'user', content: 'x'.repeat(20_000_000) }] as const
+    await using server = await startRawServer((socket) => {
+      socket.write(`${head(`content-length: ${Buffer.byteLength(events)}\r\n`)}${events}`)
+    })
+    const model = modelAt(server.baseURL)
+    for (let i = 0; i < 2; i++) expect((await model.generate({ messages })).text).toBe('ok')
+    await using refusing = await startRawServer((socket) => {
+      socket.end('HTTP/1.1 413 Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n')
+    })
+    await expect(modelAt(refusing.baseURL).generate({ messages })).rejects.toMatchObject({ status: 413 })
+  })
+
+  it('and sends its body byte by byte is read to the end', async () => {
+    await using server = await startRawServer(async (socket) => {
+      socket.setNoDelay(true)
+      for (const byte of Buffer.from(`${head('content-length: 600\r\n')}${textEvents('Grüße 🗼').padEnd(598)}`)) {
+        socket.write(Buffer.of(byte))
+        await new Promise((resolve) => setImmediate(resolve))
+      }
+    })
+    expect((await modelAt(server.baseURL).generate({ messages: hello })).text).toBe('Grüße 🗼')
+  })
+})
+
+describe('an abort', () => {
+  it('from within a sink, or before there is a connection, ends the request at once and frees its connection', async () => {
+    await using server = await startServer((response) => eventStream(response).write(textEvents('ok').slice(0, -20)))
+    const model = modelAt(server.baseURL)
+    const inside = new AbortController()
+    const answer = model.generate({ messages: hello, signal: inside.signal }, { text: () => inside.abort() })
+    await expect(answer).rejects.toMatchObject({ code: 'aborted' })
+    expect(getEventListeners(inside.signal, 'abort')).toHaveLength(0)
+    await server.firstClosed
+
+    const early = new AbortController()
+    const unsent = model.generate({ messages: hello, signal: early.signal })
+    queueMicrotask(() => early.abort())
+    await expect(unsent).rejects.toMatchObject({ code: 'aborted' })
+    expect(getEventListeners(early.signal, 'abort')).toHaveLength(0)
+  })
+
+  it('of many requests in many states leaves no socket and no listener', async () => {
+    await using server = await startServer((response, _request, index) => {
+      if (index % 3 === 0) return
+      const stream = eventStream(response)
+      if (index % 3 === 1) stream.write(textEvents('ok').slice(0, 40))
+      else stream.end(textEvents('ok'))
+    })
+    const model = modelAt(server.baseURL)
+    const controller = new AbortController()
+    const requests = Array.from({ length: 60 }, (_, index) => {
+      const own = index % 2 === 0 ? controller.signal : AbortSignal.timeout(5 + index * 3)
+      return model.generate({ messages: hello, signal: own })
+    })
+    setTimeout(() => controller.abort(), 60)
+    const ends = await Promise.allSettled(requests)
+    for (const end of ends) if (end.status === 'rejected') expect(end.reason).toMatchObject({ code: 'aborted' })
+    expect(getEventListeners(controller.signal, 'abort')).toHaveLength(0)
+    const answered = ends.filter(({ status }) => status === 'fulfilled').length
+    await expect.poll(() => server.sockets.size).toBeLessThanOrEqual(answered)
   })
 })

@@ -143,13 +143,13 @@ describe('a body that is not ended after its end mark', () => {
 })
 
 /** A proxy as Node's own client uses it: one tunnel for each connection. */
-async function startProxy() {
+async function startProxy(to?: string) {
   const tunnels: string[] = []
   const sockets = new Set<Socket>()
   const server = createServer()
   server.on('connect', (request, socket: Socket) => {
     tunnels.push(request.url ?? '')
-    const { hostname, port } = new URL(`http://${request.url}`)
+    const { hostname, port } = new URL(to ?? `http://${request.url}`)
     const upstream = connect(Number(port), hostname, () => {
       socket.write('HTTP/1.1 200 Connection established\r\n\r\n')
       upstream.pipe(socket).pipe(upstream)
@@ -207,9 +207,40 @@ describe('a proxy of the environment', () => {
   })
 })
 
+describe('HTTP_PROXY and HTTPS_PROXY without more', () => {
+  const run = async (baseURL: string, env: Record<string, string>) => {
+    const script = `
+      import { createModel } from ${JSON.stringify(fileURLToPath(new URL('../../src/models/create-model.ts', import.meta.url)))}
+      const model = createModel({ provider: 'custom', model: 'm', apiKey: 'k', baseURL: ${JSON.stringify(baseURL)}, maxRetries: 0 })
+      const ask = () => model.generate({ messages: [{ role: 'user', content: 'x' }] }).then(({ text }) => text, ({ code }) => code)
+      console.log([await ask(), await ask(), await ask()].join())`
+    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], {
+      env: { PATH: process.env.PATH, ...env },
+      timeout: 15_000,
+    })
+    return stdout.trim()
+  }
+
+  it.each(['HTTP_PROXY', 'http_proxy'])('%s is gone through, but not to hosts of NO_PROXY, nor to this machine', async (name) => {
+    await using server = await startServer((response) => eventStream(response).end(textEvents('ok')))
+    await using proxy = await startProxy(server.baseURL)
+    const env = { [name]: proxy.url }
+    expect(await run('http://provider.test/v1', env)).toBe('ok,ok,ok')
+    expect(new Set(proxy.tunnels)).toEqual(new Set(['provider.test:80']))
+    expect(await run(server.baseURL, env)).toBe('ok,ok,ok')
+    expect(await run('http://provider.test/v1', { ...env, NO_PROXY: '.test' })).toContain('connection_failed')
+    expect(new Set(proxy.tunnels)).toEqual(new Set(['provider.test:80']))
+  })
+
+  it('that can’t be reached is an error that may pass', async () => {
+    expect(await run('http://provider.test/v1', { HTTP_PROXY: 'http://127.0.0.1:1' })).toBe(Array(3).fill('connection_failed').join())
+  })
+})
+
 type Dispatch = (options: object, handler: object) => boolean
 interface Dispatcher {
   dispatch: Dispatch
+  on(event: string, listener: () => void): unknown
   compose(around: (dispatch: Dispatch) => Dispatch): Dispatcher
 }
 const globals = globalThis as { [key: symbol]: Dispatcher | undefined }
@@ -235,9 +266,10 @@ describe('undici’s global dispatcher', () => {
         return dispatch(options, handler)
       }
     const Agent = original.constructor as new (options: object) => Dispatcher
+    let connected = 0
     const configured = new Agent({ connect: { timeout: 1000 } })
+    configured.on('connect', () => connected++)
     const own = { dispatch: counting((options, handler) => original.dispatch(options, handler)) } as Dispatcher
-    const viaFetch = () => server.requests.at(-1)?.headers['sec-fetch-mode'] === 'cors'
     for (const [dispatcher, count] of [
       [original, 0],
       [original.compose(counting), 1],
@@ -246,7 +278,7 @@ describe('undici’s global dispatcher', () => {
     ] as const) {
       globals[slot] = dispatcher
       expect((await model.generate({ messages: hello })).text).toBe('ok')
-      expect([dispatched, viaFetch()]).toEqual([count, dispatcher !== original])
+      expect([dispatched, connected]).toEqual([count, dispatcher === configured ? 1 : 0])
     }
   })
 })

@@ -1,12 +1,10 @@
-import type { Anthropic, ClientOptions } from '@anthropic-ai/sdk'
+import type { Anthropic } from '@anthropic-ai/sdk'
 import { capabilitiesOf } from '../capabilities.ts'
 import type { ChatModel, ModelCapabilities, ModelRequest, ModelResponse, ModelSink } from '../chat-model.ts'
 import { findPreset, type ProviderPreset, presetQuirks } from '../presets.ts'
 import type { ModelSettings } from '../settings.ts'
-import type { ErrorContext } from '../transport/provider-error.ts'
-import { receiveResponse } from '../transport/receive-response.ts'
-import { type Access, noTimeoutMs, SdkClient, sdkError, withoutEnvironmentHeaders, withWarnings } from '../transport/sdk-client.ts'
-import { leanAnthropic } from './lean-client.ts'
+import { type SdkClient, withWarnings } from '../transport/sdk-client.ts'
+import { anthropicClient, hasCredentials } from './client.ts'
 import { type AnthropicQuirks, anthropicQuirks } from './quirks.ts'
 import { AnthropicRequests } from './request.ts'
 import { AnthropicResponse } from './response.ts'
@@ -40,7 +38,6 @@ class AnthropicModel implements ChatModel {
   readonly model: string
   readonly capabilities: ModelCapabilities
   readonly #settings: ModelSettings
-  readonly #preset: ProviderPreset
   readonly #quirks: AnthropicQuirks
   readonly #requests: AnthropicRequests
   readonly #client: SdkClient<Anthropic>
@@ -51,9 +48,8 @@ class AnthropicModel implements ChatModel {
     this.provider = provider
     this.model = model
     this.#settings = settings
-    this.#preset = hasCredentials(settings) ? { ...preset, apiKeyOptional: true } : preset
     this.#quirks = anthropicQuirks(...presetQuirks(preset, model), settings.quirks)
-    this.#client = new SdkClient(settings, this.#preset, (access) => this.#open(access))
+    this.#client = anthropicClient(settings, preset, this.#quirks.apiVersion)
     this.#requests = new AnthropicRequests(provider, model, this.#quirks, settings.providerOptions)
     this.capabilities = capabilitiesOf(settings, this.#quirks)
   }
@@ -63,14 +59,16 @@ class AnthropicModel implements ChatModel {
   }
 
   async generate(request: ModelRequest, sink?: ModelSink): Promise<ModelResponse> {
-    const { access, context, open } = this.#client.start(request.signal)
+    const { access, context, send } = this.#client.start(request)
     const response = new AnthropicResponse(context, sink)
     const warnings = new Set(this.#keyWarnings(access.apiKey))
+    const stream = request.stream !== false
     let { messages } = request
     for (let pauses = 0; ; pauses++) {
       const body = this.#requests.build({ ...request, messages })
-      const send = async (inner: AbortSignal) => this.#send(await open(), body.json, request.stream !== false, inner, context)
-      const oddities = await receiveResponse(response, request, this.#settings, send)
+      // The body is ours. In its own parameters the SDK looks for what it warns of on the console, and for its own tools' marks.
+      const params = { model: '', max_tokens: 1, messages: [], stream }
+      const oddities = await send(body.json, response, (sdk, options) => sdk.messages.create(params, options))
       for (const warning of [...body.warnings, ...oddities]) warnings.add(warning)
       if (!response.isPaused) break
       if (pauses === mostPauses) {
@@ -82,42 +80,6 @@ class AnthropicModel implements ChatModel {
     return withWarnings(response.finish(), warnings)
   }
 
-  async #send(sdk: Anthropic, body: string, stream: boolean, signal: AbortSignal, context: ErrorContext): Promise<Response> {
-    try {
-      // The body is ours. In its own parameters the SDK looks for what it warns of on the console, and for its own tools' marks.
-      const params = { model: '', max_tokens: 1, messages: [], stream }
-      return await sdk.messages.create(params, { signal, body, headers: { 'Content-Type': 'application/json' } }).asResponse()
-    } catch (error) {
-      throw sdkError(error, context)
-    }
-  }
-
-  async #open({ apiKey, baseURL }: Access): Promise<Anthropic> {
-    const { Anthropic } = await import('@anthropic-ai/sdk')
-    const { headers, fetch } = this.#settings
-    const { apiKeyHeader, sdkEnvironment } = this.#preset
-    const version = this.#quirks.apiVersion
-    const options: ClientOptions = {
-      apiKey,
-      // The SDK appends `/v1/messages`; addresses are also written with what it appends.
-      baseURL: baseURL.replace(/\/(v1\/?)?$/, ''),
-      webhookKey: null,
-      maxRetries: 0,
-      timeout: noTimeoutMs,
-      logLevel: 'off',
-      openTelemetry: false,
-      defaultHeaders: {
-        ...(sdkEnvironment ? {} : withoutEnvironmentHeaders('ANTHROPIC_CUSTOM_HEADERS', apiKey)),
-        'X-Stainless-Timeout': null,
-        ...(version === null ? {} : { 'anthropic-version': version }),
-        ...(hasCredentials(this.#settings) ? { Authorization: null } : {}),
-        ...(apiKeyHeader === undefined ? {} : { [apiKeyHeader]: apiKey, Authorization: null }),
-        ...headers,
-      },
-    }
-    return leanAnthropic(Anthropic, options, fetch)
-  }
-
   /** Once for each key. */
   #keyWarnings(apiKey: string): string[] {
     const prefix = this.#quirks.keyPrefix
@@ -125,9 +87,4 @@ class AnthropicModel implements ChatModel {
     this.#warnedOf = apiKey
     return [`Expected the API key of \`${this.provider}\` to begin with \`${prefix}\`; it was sent as it is`]
   }
-}
-
-/** Compatible servers may be given their key as one of the headers. */
-function hasCredentials({ headers }: ModelSettings): boolean {
-  return Object.keys(headers ?? {}).some((name) => ['x-api-key', 'authorization'].includes(name.toLowerCase()))
 }

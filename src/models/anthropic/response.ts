@@ -3,9 +3,9 @@ import type { FinishReason } from '../../core/events.ts'
 import { addUsage, type ChatMessage, isJsonObject, type Json, type JsonObject, type Usage } from '../../core/messages.ts'
 import type { ModelResponse, ModelSink } from '../chat-model.ts'
 import { ToolCallAccumulator } from '../streaming/accumulator.ts'
-import { JsonTemplate, type TextPlace } from '../streaming/json-template.ts'
+import type { TextPlace } from '../streaming/json-template.ts'
+import type { ResponseReader } from '../streaming/response-body.ts'
 import { type ErrorContext, providerError, responseError } from '../transport/provider-error.ts'
-import type { FinishableReader } from '../transport/receive-response.ts'
 import { AnthropicBlocks } from './blocks.ts'
 import { layoutData } from './content.ts'
 import { AnthropicUsage } from './usage.ts'
@@ -14,8 +14,8 @@ import { AnthropicUsage } from './usage.ts'
  * Puts a Messages response together: the events of a stream, or one whole message. Throws a `ModelError` for what is no response.
  * Format: https://platform.claude.com/docs/en/build-with-claude/streaming
  */
-export class AnthropicResponse implements FinishableReader {
-  readonly #json = new JsonTemplate(pieceOf)
+export class AnthropicResponse implements ResponseReader {
+  readonly pieceOf: typeof pieceOf = pieceOf
   readonly #context: ErrorContext
   readonly #sink: ModelSink | undefined
   readonly #calls = new ToolCallAccumulator()
@@ -58,21 +58,6 @@ export class AnthropicResponse implements FinishableReader {
     const usage = this.#totalUsage()
     if (text === '' && reasoning === '' && usage === undefined) return this.#context
     return { ...this.#context, partial: { text, ...(reasoning === '' ? {} : { reasoning }), ...(usage === undefined ? {} : { usage }) } }
-  }
-
-  readEvent(data: string): void {
-    if (this.#done) return
-    // Compatible servers may close as Chat Completions does, or keep a connection alive with empty lines.
-    if (data.charCodeAt(0) !== 123 && (data.trim() === '' || data.startsWith('[DONE]'))) return
-    let event: unknown
-    try {
-      event = this.#json.parse(data)
-    } catch (cause) {
-      const got = `a data line that is not JSON: ${data.slice(0, 200)}`
-      throw responseError('bad_response', 'events of a message', got, this.context(), { retryable: true, cause })
-    }
-    if (!isJsonObject(event)) throw responseError('bad_response', 'a JSON object', data.slice(0, 200), this.context(), { retryable: false })
-    this.#readEvent(event)
   }
 
   readWhole(value: unknown): void {
@@ -127,7 +112,7 @@ export class AnthropicResponse implements FinishableReader {
     }
   }
 
-  #readEvent(event: JsonObject): void {
+  readEvent(event: JsonObject): void {
     switch (event.type) {
       case 'content_block_delta':
         if (isJsonObject(event.delta)) this.#blocks.add(event.index, event.delta)

@@ -3,10 +3,10 @@ import type { FinishReason } from '../../core/events.ts'
 import { addUsage, isJsonObject, type Json, type JsonObject, type Usage } from '../../core/messages.ts'
 import type { ModelResponse, ModelSink } from '../chat-model.ts'
 import { ToolCallAccumulator } from '../streaming/accumulator.ts'
-import { JsonTemplate, type TextPlace } from '../streaming/json-template.ts'
+import type { TextPlace } from '../streaming/json-template.ts'
+import type { ResponseReader } from '../streaming/response-body.ts'
 import { isPlain, layoutJson } from '../streaming/response-layout.ts'
 import { type ErrorContext, providerError, responseError } from '../transport/provider-error.ts'
-import type { FinishableReader } from '../transport/receive-response.ts'
 import { GoogleContent } from './content.ts'
 import { GoogleUsage } from './usage.ts'
 
@@ -14,10 +14,10 @@ import { GoogleUsage } from './usage.ts'
  * Puts a generateContent response together: the chunks of a stream, or a whole one. Throws a `ModelError` for what is no response.
  * Format: https://ai.google.dev/api/generate-content#generatecontentresponse
  */
-export class GoogleResponse implements FinishableReader {
+export class GoogleResponse implements ResponseReader {
   /** The stream has no end mark. */
   readonly isDone = false
-  readonly #json = new JsonTemplate(pieceOf)
+  readonly pieceOf: typeof pieceOf = pieceOf
   readonly #context: ErrorContext
   readonly #sink: ModelSink | undefined
   readonly #calls = new ToolCallAccumulator()
@@ -61,17 +61,7 @@ export class GoogleResponse implements FinishableReader {
     return { ...this.#context, partial: { text, ...(reasoning === '' ? {} : { reasoning }), ...(usage === undefined ? {} : { usage }) } }
   }
 
-  readEvent(data: string): void {
-    // Gateways may close as Chat Completions does, or keep a connection alive with empty lines.
-    if (data.charCodeAt(0) !== 123 && (data.trim() === '' || data.startsWith('[DONE]'))) return
-    let chunk: unknown
-    try {
-      chunk = this.#json.parse(data)
-    } catch (cause) {
-      const got = `a data line that is not JSON: ${data.slice(0, 200)}`
-      throw responseError('bad_response', 'chunks of a response', got, this.context(), { retryable: true, cause })
-    }
-    if (!isJsonObject(chunk)) throw responseError('bad_response', 'a JSON object', data.slice(0, 200), this.context(), { retryable: false })
+  readEvent(chunk: JsonObject): void {
     this.#read(chunk)
   }
 

@@ -4,9 +4,7 @@ import type { ChatModel, ModelCapabilities, ModelRequest, ModelResponse, ModelSi
 import { openAIClient } from '../openai/client.ts'
 import { findPreset, type ProviderPreset, presetQuirks } from '../presets.ts'
 import type { ModelSettings } from '../settings.ts'
-import type { ErrorContext } from '../transport/provider-error.ts'
-import { receiveResponse } from '../transport/receive-response.ts'
-import { type SdkClient, sdkError, withWarnings } from '../transport/sdk-client.ts'
+import { type SdkClient, withWarnings } from '../transport/sdk-client.ts'
 import { responsesQuirks } from './quirks.ts'
 import { ResponsesRequests } from './request.ts'
 import { ResponsesResponse } from './response.ts'
@@ -39,7 +37,6 @@ class ResponsesModel implements ChatModel {
   readonly provider: string
   readonly model: string
   readonly capabilities: ModelCapabilities
-  readonly #settings: ModelSettings
   readonly #requests: ResponsesRequests
   readonly #client: SdkClient<OpenAI>
 
@@ -48,7 +45,6 @@ class ResponsesModel implements ChatModel {
     const quirks = responsesQuirks(...presetQuirks(preset, model), settings.quirks)
     this.provider = provider
     this.model = model
-    this.#settings = settings
     this.#client = openAIClient(settings, preset)
     this.#requests = new ResponsesRequests(provider, model, quirks, settings.providerOptions)
     this.capabilities = capabilitiesOf(settings, quirks)
@@ -59,21 +55,10 @@ class ResponsesModel implements ChatModel {
   }
 
   async generate(request: ModelRequest, sink?: ModelSink): Promise<ModelResponse> {
-    const { context, open } = this.#client.start(request.signal)
-    const body = this.#requests.build(request)
-    const response = new ResponsesResponse(context, sink, body.toolNames)
-    const oddities = await receiveResponse(response, request, this.#settings, async (inner) =>
-      this.#send(await open(), body.json, request.stream !== false, inner, context),
-    )
-    return withWarnings(response.finish(), [...body.warnings, ...oddities])
-  }
-
-  async #send(sdk: OpenAI, body: string, stream: boolean, signal: AbortSignal, context: ErrorContext): Promise<Response> {
-    try {
-      // The body is ours; of its own parameters the SDK needs to know no more than whether a stream comes back.
-      return await sdk.responses.create({ stream }, { signal, body, headers: { 'Content-Type': 'application/json' } }).asResponse()
-    } catch (error) {
-      throw sdkError(error, context)
-    }
+    const { context, send } = this.#client.start(request)
+    const { json, toolNames, warnings } = this.#requests.build(request)
+    const response = new ResponsesResponse(context, sink, toolNames)
+    const oddities = await send(json, response, (sdk, options) => sdk.responses.create({ stream: request.stream !== false }, options))
+    return withWarnings(response.finish(), [...warnings, ...oddities])
   }
 }

@@ -2,8 +2,8 @@ import type { FinishReason } from '../../core/events.ts'
 import { isJsonObject, type Json, type JsonObject, type Usage } from '../../core/messages.ts'
 import type { ModelResponse, ModelSink } from '../chat-model.ts'
 import { ToolCallAccumulator } from '../streaming/accumulator.ts'
+import type { ResponseReader } from '../streaming/response-body.ts'
 import { type ErrorContext, providerError, responseError } from '../transport/provider-error.ts'
-import type { FinishableReader } from '../transport/receive-response.ts'
 import { itemsData } from './items.ts'
 import { ResponsesOutput } from './output.ts'
 
@@ -13,7 +13,7 @@ import { ResponsesOutput } from './output.ts'
  * number of its own and, from OpenAI, a padding of random length.
  * Format: https://platform.openai.com/docs/api-reference/responses-streaming
  */
-export class ResponsesResponse implements FinishableReader {
+export class ResponsesResponse implements ResponseReader {
   readonly #context: ErrorContext
   readonly #sink: ModelSink | undefined
   readonly #calls = new ToolCallAccumulator()
@@ -49,18 +49,7 @@ export class ResponsesResponse implements FinishableReader {
     return { ...this.#context, partial: { text, ...(reasoning === '' ? {} : { reasoning }), ...(usage === undefined ? {} : { usage }) } }
   }
 
-  readEvent(data: string, name?: string): void {
-    if (this.hasFinished) return
-    // Compatible servers may close as Chat Completions does, or keep a connection alive with empty lines.
-    if (data.charCodeAt(0) !== 123 && (data.trim() === '' || data.startsWith('[DONE]'))) return
-    let event: unknown
-    try {
-      event = JSON.parse(data)
-    } catch (cause) {
-      const got = `a data line that is not JSON: ${data.slice(0, 200)}`
-      throw responseError('bad_response', 'events of a response', got, this.context(), { retryable: true, cause })
-    }
-    if (!isJsonObject(event)) throw responseError('bad_response', 'a JSON object', data.slice(0, 200), this.context(), { retryable: false })
+  readEvent(event: JsonObject, name?: string): void {
     if (name === 'error' || isError(event)) throw providerError({ body: event }, this.context())
     this.#readEvent(event)
   }

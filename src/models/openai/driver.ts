@@ -3,12 +3,10 @@ import { capabilitiesOf } from '../capabilities.ts'
 import type { ChatModel, ModelCapabilities, ModelRequest, ModelResponse, ModelSink } from '../chat-model.ts'
 import { findPreset, type ProviderPreset, presetQuirks } from '../presets.ts'
 import type { ModelSettings } from '../settings.ts'
-import type { ErrorContext } from '../transport/provider-error.ts'
-import { receiveResponse } from '../transport/receive-response.ts'
-import { type SdkClient, sdkError, withWarnings } from '../transport/sdk-client.ts'
+import { type SdkClient, withWarnings } from '../transport/sdk-client.ts'
 import { openAIClient } from './client.ts'
 import { openAIQuirks } from './quirks.ts'
-import { type OpenAIRequest, OpenAIRequests } from './request.ts'
+import { OpenAIRequests } from './request.ts'
 import { OpenAIResponse } from './response.ts'
 
 /** `ModelSettings`, and for a provider that is not in `config/providers.yaml`, what would stand there. */
@@ -29,7 +27,6 @@ class OpenAIModel implements ChatModel {
   readonly provider: string
   readonly model: string
   readonly capabilities: ModelCapabilities
-  readonly #settings: ModelSettings
   readonly #requests: OpenAIRequests
   readonly #client: SdkClient<OpenAI>
 
@@ -38,7 +35,6 @@ class OpenAIModel implements ChatModel {
     const quirks = openAIQuirks(...presetQuirks(preset, model), settings.quirks)
     this.provider = provider
     this.model = model
-    this.#settings = settings
     this.#client = openAIClient(settings, preset)
     this.#requests = new OpenAIRequests(provider, model, quirks, settings.providerOptions)
     this.capabilities = { ...capabilitiesOf(settings, quirks), ...(quirks.reportsCost ? { reportsCost: true } : {}) }
@@ -49,20 +45,10 @@ class OpenAIModel implements ChatModel {
   }
 
   async generate(request: ModelRequest, sink?: ModelSink): Promise<ModelResponse> {
-    const { context, open } = this.#client.start(request.signal)
-    const body = this.#requests.build(request)
+    const { context, send } = this.#client.start(request)
+    const { params, json, warnings } = this.#requests.build(request)
     const response = new OpenAIResponse(context, sink, this.capabilities.reportsCost ?? false)
-    const oddities = await receiveResponse(response, request, this.#settings, async (inner) =>
-      this.#send(await open(), body, inner, context),
-    )
-    return withWarnings(response.finish(), [...body.warnings, ...oddities])
-  }
-
-  async #send(sdk: OpenAI, { params, json }: OpenAIRequest, signal: AbortSignal, context: ErrorContext): Promise<Response> {
-    try {
-      return await sdk.chat.completions.create(params, { signal, body: json, headers: { 'Content-Type': 'application/json' } }).asResponse()
-    } catch (error) {
-      throw sdkError(error, context)
-    }
+    const oddities = await send(json, response, (sdk, options) => sdk.chat.completions.create(params, options))
+    return withWarnings(response.finish(), [...warnings, ...oddities])
   }
 }

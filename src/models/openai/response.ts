@@ -3,9 +3,9 @@ import { isJsonObject, type Json, type JsonObject, type Usage } from '../../core
 import { TextBuffer } from '../../core/text-buffer.ts'
 import type { ModelResponse, ModelSink } from '../chat-model.ts'
 import { ToolCallAccumulator } from '../streaming/accumulator.ts'
-import { JsonTemplate, type TextPlace } from '../streaming/json-template.ts'
+import type { TextPlace } from '../streaming/json-template.ts'
+import type { ResponseReader } from '../streaming/response-body.ts'
 import { type ErrorContext, providerError, responseError } from '../transport/provider-error.ts'
-import type { ResponseReader } from '../transport/response-body.ts'
 
 /** The names reasoning text goes by; a server that sends it under two sends the same text twice. */
 const reasoningFields = ['reasoning_content', 'reasoning', 'reasoning_text'] as const
@@ -25,10 +25,10 @@ interface OpenAIProviderData {
  * Format: https://platform.openai.com/docs/api-reference/chat-streaming
  */
 export class OpenAIResponse implements ResponseReader {
+  readonly pieceOf: typeof pieceOf = pieceOf
   readonly #context: ErrorContext
   readonly #sink: ModelSink | undefined
   readonly #reportsCost: boolean
-  readonly #json = new JsonTemplate(pieceOf)
   readonly #calls = new ToolCallAccumulator()
   readonly #warnings: string[] = []
   readonly #text = new TextBuffer()
@@ -64,25 +64,19 @@ export class OpenAIResponse implements ResponseReader {
     return { ...this.#context, partial: { text: this.#text.toString(), ...reasoning, ...usage } }
   }
 
-  readEvent(data: string, event?: string): void {
-    if (this.#done) return
-    // Nearly every event begins with a brace; the end mark and the empty lines some servers keep a connection alive with do not.
-    if (data.charCodeAt(0) !== 123) {
-      this.#done = data.startsWith('[DONE]')
-      if (this.#done || data.trim() === '') return
-    }
-    let value: unknown
-    try {
-      value = this.#json.parse(data)
-    } catch (cause) {
-      const got = `a data line that is not JSON: ${data.slice(0, 200)}`
-      throw responseError('bad_response', 'chunks of a chat completion', got, this.context(), { retryable: true, cause })
-    }
-    if (event === 'error') throw providerError({ body: value }, this.context())
-    this.#read(value, 'delta')
+  readEvent(event: JsonObject, name?: string): void {
+    if (name === 'error') throw providerError({ body: event }, this.context())
+    this.#read(event, 'delta')
+  }
+
+  readEndMark(): void {
+    this.#done = true
   }
 
   readWhole(value: unknown): void {
+    if (!isJsonObject(value)) {
+      throw responseError('bad_response', 'a JSON object', JSON.stringify(value), this.context(), { retryable: false })
+    }
     this.#read(value, 'message')
     if (this.#finish === undefined && this.#text.isEmpty && this.#reasoning === '' && this.#calls.isEmpty) {
       const got = JSON.stringify(value)?.slice(0, 200) ?? String(value)
@@ -113,10 +107,7 @@ export class OpenAIResponse implements ResponseReader {
     }
   }
 
-  #read(value: unknown, part: 'delta' | 'message'): void {
-    if (!isJsonObject(value)) {
-      throw responseError('bad_response', 'a JSON object', JSON.stringify(value), this.context(), { retryable: false })
-    }
+  #read(value: JsonObject, part: 'delta' | 'message'): void {
     const choices = Array.isArray(value.choices) ? value.choices : []
     if (value.error || (choices.length === 0 && isBareError(value))) throw providerError({ body: value }, this.context())
     if (typeof value.id === 'string' && value.id !== '') this.#id ??= value.id

@@ -1,99 +1,197 @@
 import { Readable } from 'node:stream'
-import { InvalidOptionError } from '../../core/errors.ts'
+import { InvalidOptionError, type ModelError } from '../../core/errors.ts'
 import { abortedError } from '../chat-model.ts'
-import { NodeResponse } from './http.ts'
+import { ResponseBody, type ResponseReader } from '../streaming/response-body.ts'
+import { connectionError, providerError, responseError } from './provider-error.ts'
+import { type Receiver, send } from './send.ts'
 
 export interface ExchangeOptions {
+  reader: ResponseReader
   provider: string
   /** The caller's signal. */
   signal: AbortSignal | undefined
   /** Longest silence, from the request on, in milliseconds; `Infinity` waits for ever. */
   idleMs: number
-  /** Makes the request. Its signal is aborted when the exchange is over before the response is. */
-  send(signal: AbortSignal): Promise<Response>
-  /** Called synchronously with each piece of the body; may throw, which ends the exchange. Returns true when no more is needed. */
-  read(bytes: Uint8Array): boolean
+  /** The caller's own, in place of undici. */
+  fetch: typeof globalThis.fetch | undefined
 }
 
-/** How an exchange ended: its body came whole, fell silent, or broke off. */
-export type ExchangeEnd = { how: 'whole' } | { how: 'silent'; idleMs: number } | { how: 'broken'; cause: unknown }
+/** An answer that is no response: an HTTP error. */
+interface Refusal {
+  status: number
+  headers: Pick<Headers, 'get'>
+  pieces: Uint8Array[]
+  length: number
+}
 
 /** How long a body may take to end after its reader has all it needs, in milliseconds. */
 const graceMs = 250
 const longestTimerMs = 2 ** 31 - 1
+/** Longest part of an error's body that is read, in bytes. */
+const mostErrorBytes = 1 << 20
 
 /**
- * One HTTP request and its body, piece by piece, under the caller's signal and an idle timer. Rejects at once when aborted, with what
- * `send` rejected with, or with what `read` threw; resolves for every other end. When it settles, no listener, timer or open body is left,
- * but for a body whose reader needs no more of it: nobody waits for that one's end, which leaves the connection to the next request.
+ * One HTTP request and its response, fed piece by piece to a reader, under the caller's signal and an idle timer. When it has settled no
+ * listener, timer or open body is left, but for a body whose reader needs no more of it: nobody waits for that one's end, which leaves the
+ * connection to the next request.
  */
-export function exchange(options: ExchangeOptions): Promise<ExchangeEnd> {
-  return new Promise((resolve, reject) => {
-    const { provider, signal, idleMs, send, read } = options
-    const inner = new AbortController()
-    let stream: Readable | undefined
-    let settled = false
-    let timer: NodeJS.Timeout | undefined
+export class HttpExchange implements Receiver {
+  readonly #options: ExchangeOptions
+  readonly #body: ResponseBody
+  readonly #outcome = Promise.withResolvers<string[]>()
+  readonly #onAbort = (): void => this.#reject(abortedError(this.#options.provider, this.#options.signal?.reason))
+  #timer: NodeJS.Timeout | undefined
+  #stop: (() => void) | undefined
+  #settled = false
+  #hasBegun = false
+  #refusal: Refusal | undefined
 
-    const close = () => {
-      inner.abort()
-      stream?.destroy()
-    }
-    const settle = (finish: () => void, isEnding = false) => {
-      if (settled) return
-      settled = true
-      clearTimeout(timer)
-      signal?.removeEventListener('abort', onAbort)
-      if (!isEnding) close()
-      finish()
-    }
-    const fail = (error: unknown) => settle(() => reject(error))
-    const onAbort = () => fail(abortedError(provider, signal?.reason))
-    const onSilence = () => settle(() => resolve({ how: 'silent', idleMs }))
+  constructor(options: ExchangeOptions) {
+    this.#options = options
+    this.#body = new ResponseBody(options.reader)
+  }
 
-    if (signal?.aborted) {
-      reject(abortedError(provider, signal.reason))
+  /**
+   * `make` has the request made, which comes back through `fetch`. Resolves with warnings. Rejects with what `make` or the reader threw, or
+   * with a `ModelError`: `aborted`, `connection_failed`, what the provider refused it with, `stream_idle`, or `stream_cut` for a response
+   * that never finished.
+   */
+  run(make: () => Promise<unknown>): Promise<string[]> {
+    const { signal, idleMs } = this.#options
+    if (signal?.aborted) this.#onAbort()
+    else {
+      signal?.addEventListener('abort', this.#onAbort, { once: true })
+      // It is also what keeps the process alive: a connection doesn't.
+      this.#timer = idleMs > longestTimerMs ? setInterval(() => {}, longestTimerMs) : setTimeout(() => this.#settle('silent'), idleMs)
+      make().catch((error: unknown) => this.#reject(error))
+    }
+    return this.#outcome.promise
+  }
+
+  /** Sends what an SDK gives to its `fetch`. */
+  fetch(url: string, init: RequestInit): void {
+    if (this.#settled) return
+    const { fetch } = this.#options
+    if (fetch !== undefined) void this.#fetchWith(fetch, url, init)
+    else {
+      try {
+        this.#stop = send(url, init.headers, String(init.body), this)
+      } catch (error) {
+        this.fail(error)
+      }
+    }
+  }
+
+  begin(status: number, headers: Pick<Headers, 'get'>): void {
+    this.#hasBegun = true
+    this.#timer?.refresh()
+    if (status < 200 || status > 299) this.#refusal = { status, headers, pieces: [], length: 0 }
+  }
+
+  take(bytes: Uint8Array): void {
+    if (this.#settled) return
+    this.#timer?.refresh()
+    if (this.#refusal !== undefined) {
+      this.#refusal.pieces.push(bytes)
+      this.#refusal.length += bytes.length
+      if (this.#refusal.length > mostErrorBytes) this.#settle('broken')
       return
     }
-    signal?.addEventListener('abort', onAbort, { once: true })
-    if (idleMs < longestTimerMs) timer = setTimeout(onSilence, idleMs)
-    const receive = (response: Response) => {
-      const body = streamOf(response)
-      stream = body
-      // Whatever ends the exchange destroys the stream, whose error then has nobody else to go to.
-      body.on('error', (cause) => settle(() => resolve({ how: 'broken', cause })))
-      if (settled) {
-        body.destroy()
-        return
-      }
-      timer?.refresh()
-      body.on('data', (bytes: Uint8Array) => {
-        if (settled) return
-        timer?.refresh()
-        try {
-          if (!read(bytes)) return
-        } catch (error) {
-          fail(error)
-          return
-        }
-        settle(() => resolve({ how: 'whole' }), true)
-        const late = setTimeout(close, graceMs)
-        // A process that has nothing else to do need not wait for it either.
-        late.unref()
-        if (response instanceof NodeResponse) response.unref()
-        body.once('close', () => clearTimeout(late))
-      })
-      body.once('end', () => settle(() => resolve({ how: 'whole' }), true))
-      body.once('close', () => settle(() => resolve({ how: 'broken', cause: new Error('The connection was closed') })))
+    try {
+      if (!this.#body.push(bytes)) return
+    } catch (error) {
+      this.#reject(error)
+      return
     }
-    send(inner.signal).then(receive).catch(fail)
-  })
+    this.#settle('whole')
+    this.#timer = setTimeout(() => this.#stop?.(), graceMs)
+    // A process that has nothing else to do need not wait for it either.
+    this.#timer.unref()
+  }
+
+  end(): void {
+    this.#stop = undefined
+    // The one that waits for the end, if it has settled before.
+    clearTimeout(this.#timer)
+    this.#settle('whole')
+  }
+
+  fail(cause: unknown): void {
+    clearTimeout(this.#timer)
+    this.#settle('broken', cause)
+  }
+
+  async #fetchWith(fetch: typeof globalThis.fetch, url: string, init: RequestInit): Promise<void> {
+    const controller = new AbortController()
+    this.#stop = () => controller.abort()
+    try {
+      const response = await fetch(url, { ...init, signal: controller.signal })
+      const stream = streamOf(response)
+      // The loop throws it, if it is still read.
+      stream.on('error', () => {})
+      this.#stop = () => {
+        controller.abort()
+        stream.destroy()
+      }
+      if (this.#settled) this.#stop()
+      this.begin(response.status, response.headers)
+      for await (const piece of stream) this.take(piece)
+      this.end()
+    } catch (error) {
+      if (error instanceof InvalidOptionError) this.#reject(error)
+      else this.fail(error)
+    }
+  }
+
+  #reject(error: unknown): void {
+    if (this.#release()) this.#outcome.reject(error)
+    this.#stop?.()
+  }
+
+  #settle(how: 'whole' | 'silent' | 'broken', cause?: unknown): void {
+    if (!this.#release()) return
+    if (how !== 'whole') this.#stop?.()
+    const { reader } = this.#options
+    try {
+      if (this.#refusal !== undefined) throw this.#refused(this.#refusal)
+      if (how === 'whole') this.#body.end()
+      if (!reader.hasFinished) throw this.#unfinished(how, cause)
+      this.#outcome.resolve(how === 'whole' ? [] : ['The connection did not end properly after the response was complete'])
+    } catch (error) {
+      this.#outcome.reject(error)
+    }
+  }
+
+  /** False when it had settled before. */
+  #release(): boolean {
+    if (this.#settled) return false
+    this.#settled = true
+    clearTimeout(this.#timer)
+    this.#options.signal?.removeEventListener('abort', this.#onAbort)
+    return true
+  }
+
+  #refused({ status, headers, pieces }: Refusal): ModelError {
+    return providerError({ status, headers, body: parsed(Buffer.concat(pieces).toString()) }, this.#options.reader.context())
+  }
+
+  #unfinished(how: 'whole' | 'silent' | 'broken', cause: unknown): ModelError {
+    const expected = 'the rest of a response'
+    const context = this.#options.reader.context()
+    if (how === 'broken' && !this.#hasBegun) return connectionError(cause, context)
+    const before = context.partial === undefined ? 'before anything came' : 'after a part of it'
+    if (how === 'silent') {
+      return responseError('stream_idle', expected, `nothing for ${this.#options.idleMs} ms, ${before}`, context, { retryable: true })
+    }
+    if (how === 'broken') {
+      return responseError('stream_cut', expected, `a broken connection ${before}`, context, { retryable: true, cause })
+    }
+    return responseError('stream_cut', expected, `its end without a finish reason, ${before}`, context, { retryable: true })
+  }
 }
 
 /** Throws `invalid_option` for what a `fetch` of the caller's may resolve with and nobody can read. */
-function streamOf(response: Response): Readable {
-  if (response instanceof NodeResponse) return response.stream
-  const body: unknown = response.body
+function streamOf({ body }: { body: unknown }): Readable {
   if (body === null) return Readable.from([])
   // Other `fetch` implementations have a Node stream for a body, or a web stream of their own.
   if (body instanceof Readable) return body
@@ -104,4 +202,13 @@ function streamOf(response: Response): Readable {
 
 function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
   return typeof value === 'object' && value !== null && Symbol.asyncIterator in value
+}
+
+/** An error's body is JSON, a page of a proxy, or a plain text. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
 }

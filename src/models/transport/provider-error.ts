@@ -57,7 +57,9 @@ export function providerError(failure: ProviderFailure, context: ErrorContext): 
 /** The `ModelError` for a request that got no answer: refused, not found, reset, no TLS. */
 export function connectionError(cause: unknown, context: ErrorContext): ModelError {
   const root = rootCause(cause)
-  const code = typeof root === 'object' && root !== null && 'code' in root && typeof root.code === 'string' ? root.code : undefined
+  const own = typeof root === 'object' && root !== null && 'code' in root && typeof root.code === 'string' ? root.code : undefined
+  // undici's word for a server that has closed the connection.
+  const code = own === 'UND_ERR_SOCKET' ? 'ECONNRESET' : own
   const message = root instanceof Error && root.message !== '' ? root.message : String(root)
   return new ModelError('connection_failed', clean(`Expected a connection to ${nameOf(context)}, got: ${message}`, context), {
     ...fieldsOf(context),

@@ -1,25 +1,51 @@
-import type { ModelError } from '../../core/errors.ts'
-import { abortedError, type ModelResponse } from '../chat-model.ts'
+import { abortedError, type ModelRequest, type ModelResponse } from '../chat-model.ts'
 import { findAPIKey, findBaseURL, type ProviderPreset } from '../presets.ts'
 import type { ModelSettings } from '../settings.ts'
-import { connectionError, type ErrorContext, providerError } from './provider-error.ts'
+import type { ResponseReader } from '../streaming/response-body.ts'
+import { HttpExchange } from './http-exchange.ts'
+import { connectionError, type ErrorContext } from './provider-error.ts'
 
 /** An SDK's own timeout is put out of the way: it does not cover a stream's body, ours does. */
 export const noTimeoutMs: number = 2 ** 31 - 1
 
-/** With which key to ask where. */
+/** Longest silence by default, in milliseconds. A whole response is silent until it is written. */
+const defaultIdleMs = 60_000
+const defaultWholeMs = 600_000
+
+/** API key and base URL. */
 export interface Access {
   apiKey: string
   baseURL: string
 }
 
+/** What an SDK's method takes besides its parameters. */
+interface SentOptions {
+  /** The parameters as JSON: the SDK's own serialiser calls a function for each value of the history, ours joins texts that are there. */
+  body: string
+  headers: Record<string, string>
+  fetchOptions: Carrier
+}
+
+/** What the SDKs hand from a request's options to their `fetch` carries the exchange there. */
+interface Carrier {
+  exchange: HttpExchange
+  redirect: 'follow'
+}
+
 /** A request that may be made. */
-interface Started<Sdk> {
+export interface SdkRequest<Sdk> {
   access: Access
   /** For the errors of this request. */
   context: ErrorContext
-  /** The client for it. */
-  open(): Promise<Sdk>
+  /**
+   * Has `call` make a request with `body`, whose response is fed to `reader`. Resolves with warnings; rejects with a `ModelError`. May be
+   * called again.
+   */
+  send(body: string, reader: ResponseReader, call: (sdk: Sdk, options: SentOptions) => SdkPromise): Promise<string[]>
+}
+
+interface SdkPromise {
+  asResponse(): Promise<Response>
 }
 
 /** A provider's SDK client, made anew when key or address have changed, so that either may come or be replaced later through the environment. */
@@ -36,18 +62,35 @@ export class SdkClient<Sdk> {
     this.#make = make
   }
 
-  /** Throws `aborted`, `missing_api_key`, or `invalid_option` for an address that is none. */
-  start(signal: AbortSignal | undefined): Started<Sdk> {
+  /** Throws `aborted`, `missing_api_key`, or `invalid_option` for an invalid address. */
+  start(request: Pick<ModelRequest, 'signal' | 'stream' | 'streamIdleTimeoutMs'>): SdkRequest<Sdk> {
     const { provider, model, headers } = this.#settings
+    const { signal } = request
     if (signal?.aborted) throw abortedError(provider, signal.reason)
     const access = { apiKey: findAPIKey(this.#settings, this.#preset), baseURL: findBaseURL(this.#settings, this.#preset) }
     const context = { provider, model, secrets: secretsOf(access.apiKey, headers) }
-    return { access, context, open: () => this.#open(access) }
+    return {
+      access,
+      context,
+      send: async (body, reader, call) => {
+        // Before the exchange: the time a package takes to load is no silence of the provider's.
+        const sdk = await this.#open(access)
+        const exchange = openExchange(reader, request, this.#settings)
+        const options = { body, headers: { 'Content-Type': 'application/json' }, fetchOptions: { exchange, redirect: 'follow' } } as const
+        return exchange.run(async () => {
+          try {
+            await call(sdk, options).asResponse()
+          } catch (error) {
+            throw connectionError(error, context)
+          }
+        })
+      },
+    }
   }
 
   /** Makes the client. Rejects with what `start` throws, and for a package that is not installed. */
   async prepare(): Promise<void> {
-    await this.start(undefined).open()
+    await this.#open(this.start({}).access)
   }
 
   async #open(access: Access): Promise<Sdk> {
@@ -55,6 +98,52 @@ export class SdkClient<Sdk> {
     const sdk = await this.#make(access)
     this.#known = { ...access, sdk }
     return sdk
+  }
+}
+
+/** A request's exchange, with the time-outs and the `fetch` that are set. */
+export function openExchange(
+  reader: ResponseReader,
+  { signal, stream, streamIdleTimeoutMs }: Pick<ModelRequest, 'signal' | 'stream' | 'streamIdleTimeoutMs'>,
+  { provider, fetch, streamIdleTimeoutMs: usualIdleMs }: ModelSettings,
+): HttpExchange {
+  const idleMs = streamIdleTimeoutMs ?? usualIdleMs ?? (stream === false ? defaultWholeMs : defaultIdleMs)
+  return new HttpExchange({ reader, provider, signal, idleMs, fetch })
+}
+
+/**
+ * The `fetch` of an SDK's client: gives the request to its exchange, which takes the answer from there on. What the SDK is told is that it
+ * was sent.
+ */
+export async function fetchBySdk(
+  url: string | URL | Request,
+  { exchange, ...init }: RequestInit & { exchange?: HttpExchange } = {},
+): Promise<Response> {
+  if (exchange === undefined) throw new TypeError('Expected a request of an exchange')
+  exchange.fetch(String(url), init)
+  return new Response(null)
+}
+
+/** A request as the SDKs' `buildRequest` makes it, and what it is made of. */
+interface BuiltRequest {
+  req: { body?: unknown }
+}
+interface GivenRequest {
+  path: string
+  body?: unknown
+  fetchOptions?: object | undefined
+}
+
+/** Has an SDK build its first request; later ones to the same path differ in their bodies alone. */
+export class RequestBuilder<Built extends BuiltRequest> {
+  #first: (Built & { path: string }) | undefined
+
+  /** `build`: the SDK's own `buildRequest`. */
+  async build({ path, body, fetchOptions }: GivenRequest, build: () => Promise<Built>): Promise<Built> {
+    if (this.#first?.path === path) return { ...this.#first, req: { ...this.#first.req, body, ...fetchOptions } }
+    const built = await build()
+    this.#first = { ...built, path }
+    return built
   }
 }
 
@@ -75,19 +164,4 @@ export function withoutEnvironmentHeaders(variable: string, apiKey: string): Rec
   const lines = (process.env[variable] ?? '').split('\n').filter((line) => line.includes(':'))
   const names = lines.map((line) => line.slice(0, line.indexOf(':')).trim().toLowerCase())
   return Object.fromEntries(names.map((name) => [name, name === 'authorization' ? `Bearer ${apiKey}` : null]))
-}
-
-/** What an SDK rejects with, by its fields: an answer has a status, anything else never came that far. */
-export function sdkError(error: unknown, context: ErrorContext): ModelError {
-  if (typeof error === 'object' && error !== null && 'status' in error && typeof error.status === 'number') {
-    const headers = 'headers' in error && hasGet(error.headers) ? { headers: error.headers } : {}
-    const told =
-      'error' in error && error.error !== undefined ? error.error : error instanceof Error ? error.message.replace(/^\d{3} /, '') : ''
-    return providerError({ status: error.status, body: told, ...headers }, context)
-  }
-  return connectionError(error, context)
-}
-
-function hasGet(headers: unknown): headers is Pick<Headers, 'get'> {
-  return typeof headers === 'object' && headers !== null && 'get' in headers && typeof headers.get === 'function'
 }

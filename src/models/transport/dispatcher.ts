@@ -1,0 +1,110 @@
+import { Socket } from 'node:net'
+import type { buildConnector, Dispatcher } from 'undici'
+// One by one: the package's entry also loads its `fetch`, WebSockets, caches and mocks, and sets Node's global dispatcher.
+import buildConnect from 'undici/lib/core/connect.js'
+import Client from 'undici/lib/dispatcher/client.js'
+
+/** How long an idle connection is kept for the next request, in milliseconds, unless its server asks for less. */
+const keepAliveTimeout = 30_000
+/** Where Node's `fetch` looks for its dispatcher, and undici's `setGlobalDispatcher` puts one. */
+const globalSlot = Symbol.for('undici.globalDispatcher.1')
+
+let connect: buildConnector.connector | undefined
+/** By origin; the one that was used last is the last. */
+const idle = new Map<string, Connection[]>()
+
+/**
+ * A connection of ours, for one request at a time. It keeps no process alive: a request that waits for its response does, by its timer.
+ * undici's own pool opens a second one for a request that comes as soon as the one before has its response, as they do in a tool loop.
+ */
+export class Connection extends Client {
+  /** Whether a response has come over it since it was opened. */
+  isUsed = false
+  readonly #origin: string
+
+  constructor(origin: string) {
+    // One for all, because it remembers TLS sessions. How long to wait for a connection is its request's to say.
+    connect ??= unreferenced(buildConnect({ timeout: 0 }))
+    super(origin, { connect, keepAliveTimeout })
+    this.#origin = origin
+    this.on('connect', () => {
+      this.isUsed = false
+    })
+    this.on('disconnect', () => this.#leave())
+  }
+
+  /** Keeps it for the next request. */
+  release(): void {
+    const connections = idle.get(this.#origin)
+    if (connections === undefined) idle.set(this.#origin, [this])
+    else connections.push(this)
+  }
+
+  #leave(): void {
+    const connections = idle.get(this.#origin) ?? []
+    const at = connections.indexOf(this)
+    if (at === -1) return
+    connections.splice(at, 1)
+    if (connections.length === 0) idle.delete(this.#origin)
+    void this.destroy()
+  }
+}
+
+/** Opens connections that keep no process alive. */
+function unreferenced(open: buildConnector.connector): buildConnector.connector {
+  const unref = (socket: unknown): void => {
+    if (socket instanceof Socket) Object.assign(socket.unref(), { ref: () => socket })
+  }
+  return (options, callback) => {
+    // Also while it is being opened: undici's own returns the socket at once, though its type doesn't say so.
+    const opening: unknown = open(options, (...result) => {
+      unref(result[1])
+      callback(...result)
+    })
+    unref(opening)
+  }
+}
+
+let proxied: Promise<Dispatcher> | undefined
+
+/**
+ * What a request to `url` goes over: the dispatcher that the application has set for the whole process, which Node does itself with
+ * `NODE_USE_ENV_PROXY`; else the proxy in `HTTP_PROXY` or `HTTPS_PROXY`, as they are at the first request, except to those in `NO_PROXY` and to this
+ * machine; else a connection of ours. https://nodejs.org/api/globals.html#custom-dispatcher
+ */
+export function dispatcherFor(url: URL): Dispatcher | Promise<Dispatcher> {
+  const set: unknown = Reflect.get(globalThis, globalSlot)
+  if (isDispatcher(set) && set !== plainGlobal && !isPlain(set)) return set
+  if (hasProxy() && !isThisMachine(url.hostname)) {
+    proxied ??= import('undici').then(({ EnvHttpProxyAgent }) => new EnvHttpProxyAgent({ keepAliveTimeout }))
+    return proxied
+  }
+  return idle.get(url.origin)?.pop() ?? new Connection(url.origin)
+}
+
+function hasProxy({ http_proxy, HTTP_PROXY, https_proxy, HTTPS_PROXY } = process.env): boolean {
+  return Boolean(http_proxy || HTTP_PROXY || https_proxy || HTTPS_PROXY)
+}
+
+function isThisMachine(hostname: string): boolean {
+  return /^(.+\.)?localhost$|^127\.|^\[::1\]$/.test(hostname)
+}
+
+/** The global dispatcher that was last seen to be Node's own. */
+let plainGlobal: unknown
+
+/** Whether it is what Node or undici sets where nobody has set anything: an `Agent` without options or interceptors. */
+function isPlain(dispatcher: Dispatcher): boolean {
+  // An interceptor stands before its own `dispatch`.
+  if (dispatcher.constructor.name !== 'Agent' || dispatcher.dispatch !== dispatcher.constructor.prototype.dispatch) return false
+  const field = Object.getOwnPropertySymbols(dispatcher).find(({ description }) => description === 'options')
+  const options: unknown = field && Reflect.get(dispatcher, field)
+  if (typeof options !== 'object' || options === null) return false
+  if (Object.values(options).some((option) => option !== undefined && option !== Number.POSITIVE_INFINITY)) return false
+  plainGlobal = dispatcher
+  return true
+}
+
+function isDispatcher(value: unknown): value is Dispatcher {
+  return typeof value === 'object' && value !== null && 'dispatch' in value && typeof value.dispatch === 'function'
+}

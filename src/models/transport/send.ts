@@ -1,0 +1,195 @@
+import type { Transform } from 'node:stream'
+import type { Dispatcher } from 'undici'
+import { decoderFor } from './decoder.ts'
+import { Connection, dispatcherFor } from './dispatcher.ts'
+
+/** Is told of an answer, synchronously, while it arrives. After `end` or `fail` nothing more comes. */
+export interface Receiver {
+  begin(status: number, headers: Pick<Headers, 'get'>): void
+  /** Takes a piece of the body. */
+  take(bytes: Uint8Array): void
+  /** The body has ended. */
+  end(): void
+  /** There was no connection, or it broke. */
+  fail(cause: unknown): void
+}
+
+/** Where a request goes and what it says of itself. */
+interface Target {
+  url: URL
+  /** Names and values in turn. */
+  headers: readonly string[]
+}
+
+/** How long a compressed body may take to end behind its own end mark, in milliseconds. */
+const graceMs = 250
+const mostRedirects = 20
+const secretHeaders = /auth|key|token|secret|cookie/i
+/** What a request comes to when the idle connection it used turns out to be closed. */
+const staleCodes = new Set<unknown>(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
+
+/**
+ * Posts `body`, as `fetch` would: over the proxies and the dispatcher that are set, following redirects that ask for the same request,
+ * without the headers that hold keys where those lead to another server. Returns what ends it, after which nothing more is told.
+ * A request is sent once more where the server had closed the idle connection it went over, so that it can't have been read.
+ */
+export function send(url: string, headers: RequestInit['headers'], body: string, receiver: Receiver): () => void {
+  const hop = new Hop(targetOf(url, headers), body, receiver, 0)
+  hop.start()
+  return () => hop.abort()
+}
+
+/** One way there and back: what undici tells of a request. Redirects and a second try are hops of their own. */
+class Hop implements Dispatcher.DispatchHandler {
+  readonly #target: Target
+  readonly #body: string
+  readonly #receiver: Receiver
+  readonly #redirects: number
+  #connection: Connection | undefined
+  #next: Hop | undefined
+  #abort: ((error: Error) => void) | undefined
+  #decoder: Transform | undefined
+  #isOver = false
+  #hasAnswer = false
+  #wasUsed = false
+
+  constructor(target: Target, body: string, receiver: Receiver, redirects: number) {
+    this.#target = target
+    this.#body = body
+    this.#receiver = receiver
+    this.#redirects = redirects
+  }
+
+  start(dispatcher: Dispatcher | Promise<Dispatcher> = dispatcherFor(this.#target.url)): void {
+    if (dispatcher instanceof Promise) dispatcher.then((loaded) => this.#dispatch(loaded)).catch((error: unknown) => this.onError(error))
+    else this.#dispatch(dispatcher)
+  }
+
+  abort(): void {
+    this.#next?.abort()
+    this.#decoder?.destroy()
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#abort?.(new Error('The request was aborted'))
+    void this.#connection?.destroy()
+  }
+
+  // These names are older than those undici writes of now, and the ones that all its versions know, which an application's dispatcher may be of.
+
+  onConnect(abort: (error?: Error) => void): void {
+    this.#abort = abort
+    this.#wasUsed = this.#connection?.isUsed ?? false
+    if (this.#isOver) abort(new Error('The request was aborted'))
+  }
+
+  onHeaders(status: number, raw: readonly (Buffer | string)[], resume: () => void): boolean {
+    if (this.#isOver || status < 200) return true
+    this.#hasAnswer = true
+    if (this.#connection !== undefined) this.#connection.isUsed = true
+    const next = status === 307 || status === 308 ? this.#redirected(headerOf(raw, 'location')) : undefined
+    if (next !== undefined) {
+      this.abort()
+      this.#next = new Hop(next, this.#body, this.#receiver, this.#redirects + 1)
+      this.#next.start()
+      return true
+    }
+    this.#receiver.begin(status, { get: (name) => headerOf(raw, name) })
+    this.#decode(headerOf(raw, 'content-encoding') ?? '', resume)
+    return true
+  }
+
+  onData(bytes: Buffer): boolean {
+    if (this.#isOver) return true
+    if (this.#decoder === undefined) this.#receiver.take(bytes)
+    else if (!this.#decoder.readableEnded && !this.#decoder.destroyed) return this.#decoder.write(bytes)
+    return true
+  }
+
+  onComplete(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#connection?.release()
+    if (this.#decoder === undefined) this.#receiver.end()
+    else if (!this.#decoder.readableEnded) this.#decoder.end()
+  }
+
+  onError(error: unknown): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#decoder?.destroy()
+    void this.#connection?.destroy()
+    const isStale = this.#wasUsed && !this.#hasAnswer && error instanceof Error && 'code' in error && staleCodes.has(error.code)
+    if (isStale) {
+      this.#next = new Hop(this.#target, this.#body, this.#receiver, this.#redirects)
+      this.#next.start(new Connection(this.#target.url.origin))
+    } else this.#receiver.fail(error)
+  }
+
+  #dispatch(dispatcher: Dispatcher): void {
+    if (this.#isOver) return
+    const { url, headers } = this.#target
+    if (dispatcher instanceof Connection) this.#connection = dispatcher
+    // Silence is the receiver's to end.
+    const times = { headersTimeout: 0, bodyTimeout: 0 }
+    const path = `${url.pathname}${url.search}`
+    try {
+      dispatcher.dispatch({ origin: url.origin, path, method: 'POST', headers: [...headers], body: this.#body, ...times }, this)
+    } catch (error) {
+      this.onError(error)
+    }
+  }
+
+  #decode(encoding: string, resume: () => void): void {
+    const decoder = decoderFor(encoding.trim().toLowerCase())
+    if (decoder === undefined) return
+    this.#decoder = decoder
+    decoder.on('drain', resume)
+    decoder.on('data', (bytes: Buffer) => this.#receiver.take(bytes))
+    decoder.on('error', (error) => {
+      this.abort()
+      this.#receiver.fail(error)
+    })
+    decoder.once('end', () => {
+      this.#receiver.end()
+      if (!this.#isOver) setTimeout(() => this.abort(), graceMs).unref()
+    })
+  }
+
+  #redirected(location: string | null): Target | undefined {
+    const { url, headers } = this.#target
+    const to = location === null || this.#redirects === mostRedirects ? null : URL.parse(location, url.href)
+    if (to === null || !isAddress(to)) return undefined
+    const isElsewhere = to.origin !== url.origin
+    const kept = headers.filter((_, at) => !(isElsewhere && secretHeaders.test(headers[at - (at % 2)] ?? '')))
+    return { url: to, headers: kept }
+  }
+}
+
+const targets = new WeakMap<object, Target>()
+
+/** An SDK gives the same headers, to the same address, with nearly every request. */
+function targetOf(address: string, headers: RequestInit['headers'] = {}): Target {
+  const known = targets.get(headers)
+  if (known?.url.href === address) return known
+  const url = new URL(address)
+  if (!isAddress(url)) throw new TypeError('Expected an http or https URL without a user name')
+  const raw: string[] = []
+  for (const [name, value] of headers instanceof Headers ? headers : new Headers(headers)) {
+    if (name !== 'content-length' && name !== 'host') raw.push(name, value)
+  }
+  const target = { url, headers: raw }
+  targets.set(headers, target)
+  return target
+}
+
+function isAddress({ protocol, username, password }: URL): boolean {
+  return /^https?:$/.test(protocol) && username === '' && password === ''
+}
+
+/** The value of a header; `name` is in small letters. */
+function headerOf(raw: readonly (Buffer | string)[], name: string): string | null {
+  for (let at = 0; at < raw.length; at += 2) {
+    if (raw[at]?.length === name.length && String(raw[at]).toLowerCase() === name) return String(raw[at + 1])
+  }
+  return null
+}
