@@ -127,8 +127,10 @@ function matches(match: string, model: string): boolean {
  * when a request is made, not before: the environment may be filled later.
  */
 export function findAPIKey({ provider, model, apiKey }: ModelSettings, { apiKeyEnv, apiKeyOptional }: ProviderPreset): string {
+  const own = apiKey?.trim()
+  if (own) return own
   const variables = [apiKeyEnv ?? []].flat()
-  const key = [apiKey, ...variables.map((name) => process.env[name])].map((given) => given?.trim()).find(Boolean)
+  const key = variables.map((name) => process.env[name]?.trim()).find(Boolean)
   if (key) return key
   // Client libraries insist on a key; such servers ignore it.
   if (apiKeyOptional) return 'none'
@@ -152,9 +154,15 @@ export function describeKey({ apiKeyEnv, apiKeyOptional }: ProviderPreset): { ke
   return { keyEnv: first, hasKey: apiKeyOptional ? null : false }
 }
 
+/** The base URL of the settings, else of the environment variable. */
+export function givenBaseURL({ baseURL }: ModelSettings, { baseURLEnv }: ProviderPreset): string | undefined {
+  return baseURL?.trim() || (baseURLEnv === undefined ? undefined : process.env[baseURLEnv]?.trim())
+}
+
 /** The base URL of the settings, else of the environment variable, else of the preset. Throws `invalid_option` when there is none. */
-export function findBaseURL({ provider, baseURL }: ModelSettings, preset: ProviderPreset): string {
-  const given = baseURL?.trim() || (preset.baseURLEnv === undefined ? undefined : process.env[preset.baseURLEnv]?.trim())
+export function findBaseURL(settings: ModelSettings, preset: ProviderPreset): string {
+  const { provider, baseURL } = settings
+  const given = givenBaseURL(settings, preset)
   const found = given || preset.baseURL
   if (!found) {
     const variable = preset.baseURLEnv === undefined ? '' : `, or the environment variable ${preset.baseURLEnv}`

@@ -26,6 +26,8 @@ const UNTELLING = new Set([9, 10, 13, 32, 0xef, 0xbb, 0xbf])
 /** What lines of an event stream begin with: a colon, `data`, `event`, `id`, `retry`. */
 const EVENT_STARTS = new Set([...':deir'].map((char) => char.charCodeAt(0)))
 const BRACE = 123
+/** So many events are parsed whole before their form is learnt: in a short response that costs more than it saves. */
+const warmUp = 8
 
 /**
  * Feeds a body to its reader as what it is, server-sent events or one JSON value, whatever was asked for and whatever its content type
@@ -33,16 +35,16 @@ const BRACE = 123
  */
 export class ResponseBody {
   readonly #reader: ResponseReader
-  readonly #template: JsonTemplate | undefined
+  #template: JsonTemplate | undefined
   readonly #onEvent = (data: string, name?: string): void => this.#readEvent(data, name)
   #events: SseDecoder | undefined
+  #parsed = 0
   #whole: Uint8Array[] | undefined
   /** What came before the first character that tells: white space, or pieces of a byte order mark. */
   #start: Uint8Array[] = []
 
   constructor(reader: ResponseReader) {
     this.#reader = reader
-    this.#template = reader.pieceOf && new JsonTemplate(reader.pieceOf)
   }
 
   /** Returns true when the reader needs no more. */
@@ -84,12 +86,19 @@ export class ResponseBody {
     }
     let event: unknown
     try {
-      event = this.#template === undefined ? JSON.parse(data) : this.#template.parse(data)
+      event = this.#parse(data)
     } catch (cause) {
       throw this.#bad('events of JSON', `a data line that is not JSON: ${data.slice(0, 200)}`, true, cause)
     }
     if (!isJsonObject(event)) throw this.#bad('a JSON object', data.slice(0, 200), false)
     this.#reader.readEvent(event, name)
+  }
+
+  #parse(data: string): unknown {
+    const { pieceOf } = this.#reader
+    if (pieceOf === undefined || this.#parsed++ < warmUp) return JSON.parse(data)
+    this.#template ??= new JsonTemplate(pieceOf)
+    return this.#template.parse(data)
   }
 
   #parseWhole(bytes: Buffer): unknown {

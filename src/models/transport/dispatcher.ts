@@ -65,6 +65,9 @@ function unreferenced(open: buildConnector.connector): buildConnector.connector 
   }
 }
 
+let usesProxy: boolean | undefined
+/** The global dispatcher that was last seen to be Node's own. */
+let plainGlobal: unknown
 let proxied: Promise<Dispatcher> | undefined
 
 /**
@@ -75,7 +78,9 @@ let proxied: Promise<Dispatcher> | undefined
 export function dispatcherFor(url: URL): Dispatcher | Promise<Dispatcher> {
   const set: unknown = Reflect.get(globalThis, globalSlot)
   if (isDispatcher(set) && set !== plainGlobal && !isPlain(set)) return set
-  if (hasProxy() && !isThisMachine(url.hostname)) {
+  // Looked up once: reading the environment is slow.
+  usesProxy ??= hasProxy()
+  if (usesProxy && !isThisMachine(url.hostname)) {
     proxied ??= import('undici').then(({ EnvHttpProxyAgent }) => new EnvHttpProxyAgent({ keepAliveTimeout }))
     return proxied
   }
@@ -89,9 +94,6 @@ function hasProxy({ http_proxy, HTTP_PROXY, https_proxy, HTTPS_PROXY } = process
 function isThisMachine(hostname: string): boolean {
   return /^(.+\.)?localhost$|^127\.|^\[::1\]$/.test(hostname)
 }
-
-/** The global dispatcher that was last seen to be Node's own. */
-let plainGlobal: unknown
 
 /** Whether it is what Node or undici sets where nobody has set anything: an `Agent` without options or interceptors. */
 function isPlain(dispatcher: Dispatcher): boolean {

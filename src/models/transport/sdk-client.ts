@@ -1,5 +1,5 @@
 import { abortedError, type ModelRequest, type ModelResponse } from '../chat-model.ts'
-import { findAPIKey, findBaseURL, type ProviderPreset } from '../presets.ts'
+import { findAPIKey, findBaseURL, givenBaseURL, type ProviderPreset } from '../presets.ts'
 import type { ModelSettings } from '../settings.ts'
 import type { ResponseReader } from '../streaming/response-body.ts'
 import { HttpExchange } from './http-exchange.ts'
@@ -53,7 +53,8 @@ export class SdkClient<Sdk> {
   readonly #settings: ModelSettings
   readonly #preset: ProviderPreset
   readonly #make: (access: Access) => Promise<Sdk>
-  #known: (Access & { sdk: Sdk }) | undefined
+  #access: (Access & { secrets: string[]; givenURL: string | undefined }) | undefined
+  #known: { access: Access; sdk: Sdk } | undefined
 
   /** `make` imports the SDK: nothing is loaded before the first request. */
   constructor(settings: ModelSettings, preset: ProviderPreset, make: (access: Access) => Promise<Sdk>) {
@@ -64,11 +65,11 @@ export class SdkClient<Sdk> {
 
   /** Throws `aborted`, `missing_api_key`, or `invalid_option` for an invalid address. */
   start(request: Pick<ModelRequest, 'signal' | 'stream' | 'streamIdleTimeoutMs'>): SdkRequest<Sdk> {
-    const { provider, model, headers } = this.#settings
+    const { provider, model } = this.#settings
     const { signal } = request
     if (signal?.aborted) throw abortedError(provider, signal.reason)
-    const access = { apiKey: findAPIKey(this.#settings, this.#preset), baseURL: findBaseURL(this.#settings, this.#preset) }
-    const context = { provider, model, secrets: secretsOf(access.apiKey, headers) }
+    const access = this.#findAccess()
+    const context = { provider, model, secrets: access.secrets }
     return {
       access,
       context,
@@ -93,10 +94,21 @@ export class SdkClient<Sdk> {
     await this.#open(this.start({}).access)
   }
 
+  /** The same object as long as nothing has changed in it. */
+  #findAccess(): Access & { secrets: string[] } {
+    const apiKey = findAPIKey(this.#settings, this.#preset)
+    const givenURL = givenBaseURL(this.#settings, this.#preset)
+    if (this.#access?.apiKey !== apiKey || this.#access.givenURL !== givenURL) {
+      const secrets = secretsOf(apiKey, this.#settings.headers)
+      this.#access = { apiKey, baseURL: findBaseURL(this.#settings, this.#preset), secrets, givenURL }
+    }
+    return this.#access
+  }
+
   async #open(access: Access): Promise<Sdk> {
-    if (this.#known?.apiKey === access.apiKey && this.#known.baseURL === access.baseURL) return this.#known.sdk
+    if (this.#known?.access === access) return this.#known.sdk
     const sdk = await this.#make(access)
-    this.#known = { ...access, sdk }
+    this.#known = { access, sdk }
     return sdk
   }
 }
@@ -121,8 +133,12 @@ export async function fetchBySdk(
 ): Promise<Response> {
   if (exchange === undefined) throw new TypeError('Expected a request of an exchange')
   exchange.fetch(String(url), init)
-  return new Response(null)
+  sent ??= new Response(null)
+  return sent
 }
+
+/** One for all, because making one costs more than sending a request. */
+let sent: Response | undefined
 
 /** A request as the SDKs' `buildRequest` makes it, and what it is made of. */
 interface BuiltRequest {

@@ -17,8 +17,10 @@ export interface Receiver {
 /** Where a request goes and what it says of itself. */
 interface Target {
   url: URL
+  origin: string
+  path: string
   /** Names and values in turn. */
-  headers: readonly string[]
+  headers: string[]
 }
 
 /** How long a compressed body may take to end behind its own end mark, in milliseconds. */
@@ -121,19 +123,17 @@ class Hop implements Dispatcher.DispatchHandler {
     const isStale = this.#wasUsed && !this.#hasAnswer && error instanceof Error && 'code' in error && staleCodes.has(error.code)
     if (isStale) {
       this.#next = new Hop(this.#target, this.#body, this.#receiver, this.#redirects)
-      this.#next.start(new Connection(this.#target.url.origin))
+      this.#next.start(new Connection(this.#target.origin))
     } else this.#receiver.fail(error)
   }
 
   #dispatch(dispatcher: Dispatcher): void {
     if (this.#isOver) return
-    const { url, headers } = this.#target
     if (dispatcher instanceof Connection) this.#connection = dispatcher
-    // Silence is the receiver's to end.
-    const times = { headersTimeout: 0, bodyTimeout: 0 }
-    const path = `${url.pathname}${url.search}`
+    const { origin, path, headers } = this.#target
     try {
-      dispatcher.dispatch({ origin: url.origin, path, method: 'POST', headers: [...headers], body: this.#body, ...times }, this)
+      // Silence is the receiver's to end.
+      dispatcher.dispatch({ origin, path, method: 'POST', headers, body: this.#body, headersTimeout: 0, bodyTimeout: 0 }, this)
     } catch (error) {
       this.onError(error)
     }
@@ -159,9 +159,9 @@ class Hop implements Dispatcher.DispatchHandler {
     const { url, headers } = this.#target
     const to = location === null || this.#redirects === mostRedirects ? null : URL.parse(location, url.href)
     if (to === null || !isAddress(to)) return undefined
-    const isElsewhere = to.origin !== url.origin
+    const isElsewhere = to.origin !== this.#target.origin
     const kept = headers.filter((_, at) => !(isElsewhere && secretHeaders.test(headers[at - (at % 2)] ?? '')))
-    return { url: to, headers: kept }
+    return target(to, kept)
   }
 }
 
@@ -177,9 +177,13 @@ function targetOf(address: string, headers: RequestInit['headers'] = {}): Target
   for (const [name, value] of headers instanceof Headers ? headers : new Headers(headers)) {
     if (name !== 'content-length' && name !== 'host') raw.push(name, value)
   }
-  const target = { url, headers: raw }
-  targets.set(headers, target)
-  return target
+  const made = target(url, raw)
+  targets.set(headers, made)
+  return made
+}
+
+function target(url: URL, headers: string[]): Target {
+  return { url, origin: url.origin, path: `${url.pathname}${url.search}`, headers }
 }
 
 function isAddress({ protocol, username, password }: URL): boolean {
