@@ -27,7 +27,7 @@ const UNTELLING = new Set([9, 10, 13, 32, 0xef, 0xbb, 0xbf])
 const EVENT_STARTS = new Set([...':deir'].map((char) => char.charCodeAt(0)))
 const BRACE = 123
 /** So many events are parsed whole before their form is learnt: in a short response that costs more than it saves. */
-const warmUp = 8
+const warmUp = 32
 
 /**
  * Feeds a body to its reader as what it is, server-sent events or one JSON value, whatever was asked for and whatever its content type
