@@ -1,16 +1,15 @@
-import type { Anthropic } from '@anthropic-ai/sdk'
 import { capabilitiesOf } from '../capabilities.ts'
-import type { ChatModel, ModelCapabilities, ModelRequest, ModelResponse, ModelSink } from '../chat-model.ts'
+import type { ChatModel, ModelRequest, ModelResponse, ModelSink } from '../chat-model.ts'
 import { findPreset, type ProviderPreset, presetQuirks } from '../presets.ts'
 import type { ModelSettings } from '../settings.ts'
-import { type SdkClient, withWarnings } from '../transport/sdk-client.ts'
+import { withWarnings } from '../transport/sdk-client.ts'
 import { anthropicClient, hasCredentials } from './client.ts'
-import { type AnthropicQuirks, anthropicQuirks } from './quirks.ts'
+import { anthropicQuirks } from './quirks.ts'
 import { AnthropicRequests } from './request.ts'
 import { AnthropicResponse } from './response.ts'
 
-/** How often a turn that the provider has paused is sent back to be gone on with. Each time it has done up to ten steps of its own. */
-const mostPauses = 16
+/** How often a turn that the provider has paused is continued. Each time it has done up to ten steps of its own. */
+const maxPauses = 16
 
 /** `ModelSettings`, and for a provider that is not in `config/providers.yaml`, what would stand there. */
 export type AnthropicModelSettings = ModelSettings & { preset?: ProviderPreset }
@@ -30,61 +29,42 @@ export type AnthropicModelSettings = ModelSettings & { preset?: ProviderPreset }
  * Throws `invalid_option` for quirks that are none, `unknown_provider` for a provider without preset.
  */
 export function anthropicModel(settings: AnthropicModelSettings): ChatModel {
-  return new AnthropicModel(settings, settings.preset ?? findPreset(settings.provider))
-}
-
-class AnthropicModel implements ChatModel {
-  readonly provider: string
-  readonly model: string
-  readonly capabilities: ModelCapabilities
-  readonly #settings: ModelSettings
-  readonly #quirks: AnthropicQuirks
-  readonly #requests: AnthropicRequests
-  readonly #client: SdkClient<Anthropic>
-  #warnedOf: string | undefined
-
-  constructor(settings: ModelSettings, preset: ProviderPreset) {
-    const { provider, model } = settings
-    this.provider = provider
-    this.model = model
-    this.#settings = settings
-    this.#quirks = anthropicQuirks(...presetQuirks(preset, model), settings.quirks)
-    this.#client = anthropicClient(settings, preset, this.#quirks.apiVersion)
-    this.#requests = new AnthropicRequests(provider, model, this.#quirks, settings.providerOptions)
-    this.capabilities = capabilitiesOf(settings, this.#quirks)
-  }
-
-  prepare(): Promise<void> {
-    return this.#client.prepare()
-  }
-
-  async generate(request: ModelRequest, sink?: ModelSink): Promise<ModelResponse> {
-    const { access, context, send } = this.#client.start(request)
-    const response = new AnthropicResponse(context, sink)
-    const warnings = new Set(this.#keyWarnings(access.apiKey))
-    const stream = request.stream !== false
-    let { messages } = request
-    for (let pauses = 0; ; pauses++) {
-      const body = this.#requests.build({ ...request, messages })
-      // The body is ours. In its own parameters the SDK looks for what it warns of on the console, and for its own tools' marks.
-      const params = { model: '', max_tokens: 1, messages: [], stream }
-      const oddities = await send(body.json, response, (sdk, options) => sdk.messages.create(params, options))
-      for (const warning of [...body.warnings, ...oddities]) warnings.add(warning)
-      if (!response.isPaused) break
-      if (pauses === mostPauses) {
-        warnings.add(`The turn was paused once more after it was gone on with ${mostPauses} times, and was left unfinished`)
-        break
-      }
-      messages = [...request.messages, response.pause()]
-    }
-    return withWarnings(response.finish(), warnings)
-  }
-
+  const { provider, model, preset = findPreset(provider) } = settings
+  const quirks = anthropicQuirks(...presetQuirks(preset, model), settings.quirks)
+  const client = anthropicClient(settings, preset, quirks.apiVersion)
+  const requests = new AnthropicRequests(provider, model, quirks, settings.providerOptions)
+  let warnedOf: string | undefined
   /** Once for each key. */
-  #keyWarnings(apiKey: string): string[] {
-    const prefix = this.#quirks.keyPrefix
-    if (prefix === null || apiKey === this.#warnedOf || apiKey.startsWith(prefix) || hasCredentials(this.#settings)) return []
-    this.#warnedOf = apiKey
-    return [`Expected the API key of \`${this.provider}\` to begin with \`${prefix}\`; it was sent as it is`]
+  const keyWarnings = (apiKey: string): string[] => {
+    const prefix = quirks.keyPrefix
+    if (prefix === null || apiKey === warnedOf || apiKey.startsWith(prefix) || hasCredentials(settings)) return []
+    warnedOf = apiKey
+    return [`Expected the API key of \`${provider}\` to begin with \`${prefix}\`; it was sent as it is`]
+  }
+  return {
+    provider,
+    model,
+    capabilities: capabilitiesOf(settings, quirks),
+    prepare: () => client.prepare(),
+    async generate(request: ModelRequest, sink?: ModelSink): Promise<ModelResponse> {
+      const { access, context, send } = client.start(request)
+      const response = new AnthropicResponse(context, sink)
+      const warnings = new Set(keyWarnings(access.apiKey))
+      // The body is ours. In its own parameters the SDK looks for what it warns of on the console, and for its own tools' marks.
+      const params = { model: '', max_tokens: 1, messages: [], stream: request.stream !== false }
+      let { messages } = request
+      for (let pauses = 0; ; pauses++) {
+        const body = requests.build({ ...request, messages })
+        const oddities = await send(body.json, response, (sdk, options) => sdk.messages.create(params, options))
+        for (const warning of [...body.warnings, ...oddities]) warnings.add(warning)
+        if (!response.isPaused) break
+        if (pauses === maxPauses) {
+          warnings.add(`The turn was paused again after being continued ${maxPauses} times, and was left unfinished`)
+          break
+        }
+        messages = [...request.messages, response.pause()]
+      }
+      return withWarnings(response.finish(), warnings)
+    },
   }
 }

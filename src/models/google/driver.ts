@@ -1,15 +1,15 @@
 import { capabilitiesOf } from '../capabilities.ts'
-import type { ChatModel, ModelCapabilities, ModelRequest, ModelResponse, ModelSink } from '../chat-model.ts'
+import type { ChatModel, ModelRequest, ModelResponse, ModelSink } from '../chat-model.ts'
 import { findPreset, type ProviderPreset, presetQuirks } from '../presets.ts'
 import type { ModelSettings } from '../settings.ts'
 import { withWarnings } from '../transport/sdk-client.ts'
 import { GoogleClient } from './client.ts'
-import { type GoogleQuirks, googleQuirks } from './quirks.ts'
+import { googleQuirks } from './quirks.ts'
 import { GoogleRequests } from './request.ts'
 import { GoogleResponse } from './response.ts'
 
-/** How often a response that the provider has paused is gone on with. */
-const mostPauses = 16
+/** How often a response that the provider has paused is continued. */
+const maxPauses = 16
 
 /** `ModelSettings`, and for a provider that is not in `config/providers.yaml`, what would stand there. */
 export type GoogleModelSettings = ModelSettings & { preset?: ProviderPreset }
@@ -29,44 +29,30 @@ export type GoogleModelSettings = ModelSettings & { preset?: ProviderPreset }
  * `unknown_provider` for a provider without preset.
  */
 export function googleModel(settings: GoogleModelSettings): ChatModel {
-  return new GoogleModel(settings, settings.preset ?? findPreset(settings.provider))
-}
-
-class GoogleModel implements ChatModel {
-  readonly provider: string
-  readonly model: string
-  readonly capabilities: ModelCapabilities
-  readonly #requests: GoogleRequests
-  readonly #client: GoogleClient
-
-  constructor(settings: ModelSettings, preset: ProviderPreset) {
-    const { provider, model } = settings
-    this.provider = provider
-    this.model = model
-    const quirks: GoogleQuirks = googleQuirks(...presetQuirks(preset, model), settings.quirks)
-    this.#client = new GoogleClient(settings, preset, quirks)
-    this.#requests = new GoogleRequests(provider, model, quirks, settings.providerOptions)
-    this.capabilities = capabilitiesOf(settings, quirks)
-  }
-
-  prepare(): Promise<void> {
-    return this.#client.prepare()
-  }
-
-  async generate(request: ModelRequest, sink?: ModelSink): Promise<ModelResponse> {
-    const { context, send } = this.#client.start(request)
-    let body = this.#requests.build(request)
-    const warnings = new Set(body.warnings)
-    const response = new GoogleResponse(context, sink, body.names)
-    for (let pauses = 0; ; pauses++) {
-      for (const oddity of await send(body.json, response)) warnings.add(oddity)
-      if (!response.isPaused) break
-      if (pauses === mostPauses) {
-        warnings.add(`The response was paused once more after it was gone on with ${mostPauses} times, and was left unfinished`)
-        break
+  const { provider, model, preset = findPreset(provider) } = settings
+  const quirks = googleQuirks(...presetQuirks(preset, model), settings.quirks)
+  const client = new GoogleClient(settings, preset, quirks)
+  const requests = new GoogleRequests(provider, model, quirks, settings.providerOptions)
+  return {
+    provider,
+    model,
+    capabilities: capabilitiesOf(settings, quirks),
+    prepare: () => client.prepare(),
+    async generate(request: ModelRequest, sink?: ModelSink): Promise<ModelResponse> {
+      const { context, send } = client.start(request)
+      let body = requests.build(request)
+      const warnings = new Set(body.warnings)
+      const response = new GoogleResponse(context, sink, body.names)
+      for (let pauses = 0; ; pauses++) {
+        for (const oddity of await send(body.json, response)) warnings.add(oddity)
+        if (!response.isPaused) break
+        if (pauses === maxPauses) {
+          warnings.add(`The response was paused again after being continued ${maxPauses} times, and was left unfinished`)
+          break
+        }
+        body = requests.build(request, response.pause())
       }
-      body = this.#requests.build(request, response.pause())
-    }
-    return withWarnings(response.finish(), warnings)
+      return withWarnings(response.finish(), warnings)
+    },
   }
 }

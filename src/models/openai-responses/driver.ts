@@ -1,10 +1,9 @@
-import type { OpenAI } from 'openai'
 import { capabilitiesOf } from '../capabilities.ts'
-import type { ChatModel, ModelCapabilities, ModelRequest, ModelResponse, ModelSink } from '../chat-model.ts'
+import type { ChatModel, ModelRequest, ModelResponse, ModelSink } from '../chat-model.ts'
 import { openAIClient } from '../openai/client.ts'
 import { findPreset, type ProviderPreset, presetQuirks } from '../presets.ts'
 import type { ModelSettings } from '../settings.ts'
-import { type SdkClient, withWarnings } from '../transport/sdk-client.ts'
+import { withWarnings } from '../transport/sdk-client.ts'
 import { responsesQuirks } from './quirks.ts'
 import { ResponsesRequests } from './request.ts'
 import { ResponsesResponse } from './response.ts'
@@ -30,35 +29,21 @@ export type ResponsesModelSettings = ModelSettings & { preset?: ProviderPreset }
  * Throws `invalid_option` for quirks that are none, `unknown_provider` for a provider without preset.
  */
 export function openaiResponsesModel(settings: ResponsesModelSettings): ChatModel {
-  return new ResponsesModel(settings, settings.preset ?? findPreset(settings.provider))
-}
-
-class ResponsesModel implements ChatModel {
-  readonly provider: string
-  readonly model: string
-  readonly capabilities: ModelCapabilities
-  readonly #requests: ResponsesRequests
-  readonly #client: SdkClient<OpenAI>
-
-  constructor(settings: ModelSettings, preset: ProviderPreset) {
-    const { provider, model } = settings
-    const quirks = responsesQuirks(...presetQuirks(preset, model), settings.quirks)
-    this.provider = provider
-    this.model = model
-    this.#client = openAIClient(settings, preset)
-    this.#requests = new ResponsesRequests(provider, model, quirks, settings.providerOptions)
-    this.capabilities = capabilitiesOf(settings, quirks)
-  }
-
-  prepare(): Promise<void> {
-    return this.#client.prepare()
-  }
-
-  async generate(request: ModelRequest, sink?: ModelSink): Promise<ModelResponse> {
-    const { context, send } = this.#client.start(request)
-    const { json, toolNames, warnings } = this.#requests.build(request)
-    const response = new ResponsesResponse(context, sink, toolNames)
-    const oddities = await send(json, response, (sdk, options) => sdk.responses.create({ stream: request.stream !== false }, options))
-    return withWarnings(response.finish(), [...warnings, ...oddities])
+  const { provider, model, preset = findPreset(provider) } = settings
+  const quirks = responsesQuirks(...presetQuirks(preset, model), settings.quirks)
+  const client = openAIClient(settings, preset)
+  const requests = new ResponsesRequests(provider, model, quirks, settings.providerOptions)
+  return {
+    provider,
+    model,
+    capabilities: capabilitiesOf(settings, quirks),
+    prepare: () => client.prepare(),
+    async generate(request: ModelRequest, sink?: ModelSink): Promise<ModelResponse> {
+      const { context, send } = client.start(request)
+      const { json, toolNames, warnings } = requests.build(request)
+      const response = new ResponsesResponse(context, sink, toolNames)
+      const oddities = await send(json, response, (sdk, options) => sdk.responses.create({ stream: request.stream !== false }, options))
+      return withWarnings(response.finish(), [...warnings, ...oddities])
+    },
   }
 }

@@ -1,9 +1,8 @@
-import type { OpenAI } from 'openai'
 import { capabilitiesOf } from '../capabilities.ts'
-import type { ChatModel, ModelCapabilities, ModelRequest, ModelResponse, ModelSink } from '../chat-model.ts'
+import type { ChatModel, ModelRequest, ModelResponse, ModelSink } from '../chat-model.ts'
 import { findPreset, type ProviderPreset, presetQuirks } from '../presets.ts'
 import type { ModelSettings } from '../settings.ts'
-import { type SdkClient, withWarnings } from '../transport/sdk-client.ts'
+import { withWarnings } from '../transport/sdk-client.ts'
 import { openAIClient } from './client.ts'
 import { openAIQuirks } from './quirks.ts'
 import { OpenAIRequests } from './request.ts'
@@ -20,35 +19,21 @@ export type OpenAIModelSettings = ModelSettings & { preset?: ProviderPreset }
  * `providerData`. Throws `invalid_option` for quirks that are none, `unknown_provider` for a provider without preset.
  */
 export function openaiModel(settings: OpenAIModelSettings): ChatModel {
-  return new OpenAIModel(settings, settings.preset ?? findPreset(settings.provider))
-}
-
-class OpenAIModel implements ChatModel {
-  readonly provider: string
-  readonly model: string
-  readonly capabilities: ModelCapabilities
-  readonly #requests: OpenAIRequests
-  readonly #client: SdkClient<OpenAI>
-
-  constructor(settings: ModelSettings, preset: ProviderPreset) {
-    const { provider, model } = settings
-    const quirks = openAIQuirks(...presetQuirks(preset, model), settings.quirks)
-    this.provider = provider
-    this.model = model
-    this.#client = openAIClient(settings, preset)
-    this.#requests = new OpenAIRequests(provider, model, quirks, settings.providerOptions)
-    this.capabilities = { ...capabilitiesOf(settings, quirks), ...(quirks.reportsCost ? { reportsCost: true } : {}) }
-  }
-
-  prepare(): Promise<void> {
-    return this.#client.prepare()
-  }
-
-  async generate(request: ModelRequest, sink?: ModelSink): Promise<ModelResponse> {
-    const { context, send } = this.#client.start(request)
-    const { params, json, warnings } = this.#requests.build(request)
-    const response = new OpenAIResponse(context, sink, this.capabilities.reportsCost ?? false)
-    const oddities = await send(json, response, (sdk, options) => sdk.chat.completions.create(params, options))
-    return withWarnings(response.finish(), [...warnings, ...oddities])
+  const { provider, model, preset = findPreset(provider) } = settings
+  const quirks = openAIQuirks(...presetQuirks(preset, model), settings.quirks)
+  const client = openAIClient(settings, preset)
+  const requests = new OpenAIRequests(provider, model, quirks, settings.providerOptions)
+  return {
+    provider,
+    model,
+    capabilities: { ...capabilitiesOf(settings, quirks), ...(quirks.reportsCost ? { reportsCost: true } : {}) },
+    prepare: () => client.prepare(),
+    async generate(request: ModelRequest, sink?: ModelSink): Promise<ModelResponse> {
+      const { context, send } = client.start(request)
+      const { params, json, warnings } = requests.build(request)
+      const response = new OpenAIResponse(context, sink, quirks.reportsCost)
+      const oddities = await send(json, response, (sdk, options) => sdk.chat.completions.create(params, options))
+      return withWarnings(response.finish(), [...warnings, ...oddities])
+    },
   }
 }

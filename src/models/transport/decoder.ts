@@ -2,7 +2,6 @@ import type { Transform } from 'node:stream'
 
 /** Gives back a body as it was before the server compressed it; undefined for one that isn't, or not in a way that is known. */
 export function decoderFor(encoding: string): Transform | undefined {
-  if (encoding === '' || encoding === 'identity') return undefined
   // Loaded when it is needed: nothing is asked to be compressed, because that would delay a stream's pieces.
   const zlib = process.getBuiltinModule('node:zlib')
   const { Z_SYNC_FLUSH, BROTLI_OPERATION_FLUSH, ZSTD_e_flush } = zlib.constants

@@ -96,7 +96,8 @@ class Hop implements Dispatcher.DispatchHandler {
       return true
     }
     this.#receiver.begin(status, { get: (name) => headerOf(raw, name) })
-    this.#decode(headerOf(raw, 'content-encoding') ?? '', resume)
+    const encoding = headerOf(raw, 'content-encoding')
+    if (encoding !== null) this.#decode(encoding, resume)
     return true
   }
 
