@@ -66,9 +66,10 @@ describe('a redirect', () => {
     await using server = await startServer((response, { url }) =>
       response.writeHead(308, { location: new URL(url, other.baseURL).href }).end(),
     )
-    const headers = { 'x-api-key': secret, 'api-key': secret, cookie: secret }
+    const headers = { 'x-api-key': secret, 'api-key': secret, cookie: secret, host: 'first.test' }
     await expect(modelAt(server.baseURL, { provider, headers }).generate({ messages: hello })).rejects.toMatchObject({ status: 401 })
     expect(other.requests).toHaveLength(1)
+    expect([server, other].map(({ requests }) => requests[0]?.headers.host)).toEqual(['first.test', new URL(other.baseURL).host])
     expect(other.requests[0]?.text).toBe(server.requests[0]?.text)
     expect(JSON.stringify(other.requests[0]?.headers)).not.toContain(secret)
     expect(JSON.stringify(server.requests[0]?.headers)).toContain(secret)

@@ -158,7 +158,8 @@ export class RequestBuilder<Built extends BuiltRequest> {
   async build({ path, body, fetchOptions }: GivenRequest, build: () => Promise<Built>): Promise<Built> {
     if (this.#first?.path === path) return { ...this.#first, req: { ...this.#first.req, body, ...fetchOptions } }
     const built = await build()
-    this.#first = { ...built, path }
+    // Without what is the first one's own, which would be kept as long as the client is.
+    this.#first = { ...built, path, req: { ...built.req, body: undefined, exchange: undefined } }
     return built
   }
 }

@@ -161,7 +161,8 @@ class Hop implements Dispatcher.DispatchHandler {
     const to = location === null || this.#redirects === mostRedirects ? null : URL.parse(location, url.href)
     if (to === null || !isAddress(to)) return undefined
     const isElsewhere = to.origin !== this.#target.origin
-    const kept = headers.filter((_, at) => !(isElsewhere && secretHeaders.test(headers[at - (at % 2)] ?? '')))
+    const goesOn = (name: string) => name !== 'host' && !(isElsewhere && secretHeaders.test(name))
+    const kept = headers.filter((_, at) => goesOn(headers[at - (at % 2)] ?? ''))
     return target(to, kept)
   }
 }
@@ -176,7 +177,7 @@ function targetOf(address: string, headers: RequestInit['headers'] = {}): Target
   if (!isAddress(url)) throw new TypeError('Expected an http or https URL without a user name')
   const raw: string[] = []
   for (const [name, value] of headers instanceof Headers ? headers : new Headers(headers)) {
-    if (name !== 'content-length' && name !== 'host') raw.push(name, value)
+    if (name !== 'content-length') raw.push(name, value)
   }
   const made = target(url, raw)
   targets.set(headers, made)
