@@ -124,8 +124,8 @@ export function openExchange(
 }
 
 /**
- * The `fetch` of an SDK's client: gives the request to its exchange, which takes the answer from there on. What the SDK is told is that it
- * was sent.
+ * The `fetch` of an SDK's client: gives the request to its exchange, which reads the answer, errors included. The SDK is told at once that
+ * the request was sent.
  */
 export async function fetchBySdk(
   url: string | URL | Request,

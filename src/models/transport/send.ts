@@ -31,9 +31,9 @@ const secretHeaders = /auth|key|token|secret|cookie/i
 const staleCodes = new Set<unknown>(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
 
 /**
- * Posts `body`, as `fetch` would: over the proxies and the dispatcher that are set, following redirects that ask for the same request,
- * without the headers that hold keys where those lead to another server. Returns what ends it, after which nothing more is told.
- * A request is sent once more where the server had closed the idle connection it went over, so that it can't have been read.
+ * Posts `body` and returns a function that aborts it, after which the receiver is told nothing more. Redirects that ask for the same request
+ * (307, 308) are followed; another server is not sent the headers that hold keys. A request is sent once more if an idle connection turns
+ * out to be closed before anything of the answer has come.
  */
 export function send(url: string, headers: RequestInit['headers'], body: string, receiver: Receiver): () => void {
   const hop = new Hop(targetOf(url, headers), body, receiver, 0)
@@ -76,7 +76,7 @@ class Hop implements Dispatcher.DispatchHandler {
     void this.#connection?.destroy()
   }
 
-  // These names are older than those undici writes of now, and the ones that all its versions know, which an application's dispatcher may be of.
+  // undici has newer names for these. All its versions know the older ones, and an application's dispatcher may be of any version.
 
   onConnect(abort: (error?: Error) => void): void {
     this.#abort = abort
