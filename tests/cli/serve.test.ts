@@ -1,4 +1,6 @@
-import { describe, expect, it } from 'vitest'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, it, vi } from 'vitest'
 import { runCommand } from '../../src/cli/program.ts'
 import { fakeIO } from './fake-io.ts'
 import { startCli } from './start-cli.ts'
@@ -8,7 +10,7 @@ const field = (text: string, name: string) => new RegExp(`${name}: +(\\S+)`).exe
 
 describe('toolloop serve', () => {
   it('says where it is and with which token, answers without key and network, and ends with 0 on SIGTERM', async () => {
-    const cwd = await tempFolder()
+    const cwd = await tempFolder({ 'toolloop.yaml': 'logging: { level: info }\n' })
     const cli = startCli(['serve', '--port', '0'], { cwd, input: null })
     let out = ''
     cli.child.stdout.on('data', (piece) => {
@@ -23,8 +25,11 @@ describe('toolloop serve', () => {
     expect(completion.choices[0]?.message.content).toContain('391')
     expect((await fetch(field(out, 'Admin page'))).status).toBe(200)
     // How much is logged changes with the configuration.
-    const debug = { method: 'PUT', headers: { ...headers, 'if-match': '*' }, body: '{"config":{"logging":{"level":"debug"}}}' }
-    expect((await fetch(`${url}/admin/api/config`, debug)).status).toBe(200)
+    await writeFile(join(cwd, 'toolloop.yaml'), 'logging: { level: debug }\n')
+    const level = async () =>
+      ((await (await fetch(`${url}/admin/api/config`, { headers })).json()) as { config: { logging: { level: string } } }).config.logging
+        .level
+    await vi.waitUntil(async () => (await level()) === 'debug', { timeout: 20_000 })
     expect((await fetch(`${url}/healthz`)).status).toBe(200)
     cli.child.kill('SIGTERM')
     const { code, stderr } = await cli.finished

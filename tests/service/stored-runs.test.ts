@@ -50,8 +50,8 @@ async function takeWriting(runs: string): Promise<() => Promise<void>> {
   return () => writeFile(file, own)
 }
 
-const decide = ({ post }: StartedService, { id, pending: [{ toolCallId, fingerprint }] }: Answer, decision: object = { approved: true }) =>
-  post(`/v1/runs/${id}/decisions`, { decisions: [{ toolCallId, fingerprint, ...decision }] })
+const decide = ({ post }: StartedService, { id, pending: [{ toolCallId, fingerprint }] }: Answer, decision: object = {}) =>
+  post(`/v1/runs/${id}/decisions`, { decisions: [{ toolCallId, fingerprint, approved: true, acknowledgeHidden: true, ...decision }] })
 
 describe('runs in a folder', () => {
   it('a paused run waits over a restart, and goes on once', async () => {
@@ -121,7 +121,11 @@ describe('runs in a folder', () => {
     const { tool, done } = transfer()
     const first = await startService({ ...options, model: scriptedModel([asks(), { hang: true }]), tools: [tool] })
     const paused = await json(first.post('/v1/runs', { input: 'pay' }))
-    const inFlight = await first.post(`/v1/runs/${paused.id}/decisions`, { decisions: [{ ...paused.pending[0], approved: true }] }, stream)
+    const inFlight = await first.post(
+      `/v1/runs/${paused.id}/decisions`,
+      { decisions: [{ ...paused.pending[0], approved: true, acknowledgeHidden: true }] },
+      stream,
+    )
     for await (const _ of inFlight.body ?? []) if (done.length > 0) break
     // What a killed process leaves behind: files as they are now, and a lock nobody holds.
     const left = await stored(paused.id)
