@@ -4,24 +4,24 @@ import { toChatMessages } from '../core/message-input.ts'
 import type { Json } from '../core/messages.ts'
 import type { ChatModel } from '../models/chat-model.ts'
 import type { ToolSet } from '../tools/registry.ts'
-import { runToolRound } from './calls/tool-round.ts'
-import { askWithinWindow } from './conversation/compact-when-full.ts'
-import { decide, goesOn, type RunState, readState } from './decisions/paused-run.ts'
+import { toMessages } from './conversation/run-input.ts'
+import { continues, decide, readState } from './decisions/paused-run.ts'
 import { withClaim } from './decisions/resume-claim.ts'
 import { type DurableInput, inputFromJson, inputToJson, resultFromJson, resultToJson } from './durable/durable-run.ts'
 import type { Durable, Engine } from './durable/journal.ts'
-import { closeAnswer, closeStep, endingOfAnswer } from './next-step.ts'
+import { checkedInput } from './hooks/ask-guardrails.ts'
+import { runLoop } from './loop.ts'
 import { checkResumeOptionNames, checkRunnerOptionNames, checkRunOptionNames } from './option-names.ts'
-import { checkSettings, mergeOptions, toMessages, toModel, toToolSet, warnOfDeprecated } from './options.ts'
+import { checkSettings, mergeOptions, toModel, toToolSet, warnOfDeprecated } from './options.ts'
 import type { AnswerOf, OutputSchema } from './output/output.ts'
-import { carryOut, carryOutHere, checkedInput, conclude, type Loop, openRecord } from './run/execution.ts'
-import { type Budget, RepeatBreaker, refuseAll, resolveLimits } from './run/limits.ts'
-import { openRun, prepareModel, type Watch, withParent } from './run/open-run.ts'
-import type { LiveRun } from './run/run-context.ts'
+import type { Loop } from './run/execution.ts'
+import { resolveLimits } from './run/limits.ts'
+import type { RunContext } from './run/run-context.ts'
 import { RunControl } from './run/run-control.ts'
-import { type Ending, endingOfTurn, type RunRecord } from './run/run-state.ts'
-import { RunStream } from './run/run-stream.ts'
-import type { OutputOptions, ResumeOptions, RunInput, RunnerOptions, RunOptions, RunResult } from './types.ts'
+import { openState } from './run/run-state.ts'
+import { RunStream, type Watch } from './run/run-stream.ts'
+import { conclude, execute, executeHere, openRun, prepareModel, withParent } from './run/start-run.ts'
+import type { OutputOptions, ResumeOptions, RunInput, RunnerOptions, RunOptions, RunResult, RunState } from './types.ts'
 
 /**
  * Drives a bounded tool loop: asks the model, runs the tools it calls, gives it the results, until it answers or a bound is reached.
@@ -36,10 +36,10 @@ export class AgentRunner<Context = unknown> {
   readonly #engine: Engine | undefined
   readonly #loop: Loop
   /** Runs under a journal that were started here, so that an execution in this process gets the caller's context and listeners. */
-  readonly #liveRuns = new Map<string, LiveRun>()
+  readonly #runs = new Map<string, RunContext>()
 
   /**
-   * `loop`: another one in place of this file's; `createAgentRunner` of `toolloop/backends` gives it. `warns`: whether it logs that a
+   * `loop`: another one in place of ours; `createAgentRunner` of `toolloop/backends` gives it. `warns`: whether it logs that a
    * setting of its model is deprecated; false where the agent it is a part of has.
    */
   constructor(options: RunnerOptions<Context>, loop: Loop = runLoop, { warns = true }: { warns?: boolean } = {}) {
@@ -130,13 +130,13 @@ export class AgentRunner<Context = unknown> {
     const input = inputFromJson(paused.input)
     const stored = mergeOptions(this.#options, input.settings as RunOptions<Context>)
     const settings = mergeOptions(stored, withParent({ ...options, runId: paused.runId }, stored))
-    const run = this.#liveRun(settings, input, watch)
+    const run = this.#openRun(settings, input, watch)
     try {
       await prepareModel(run)
       const { decisionTimeoutMs: timeoutMs } = settings
       const decided = await decide(paused, decisions, { registry: run.registry, logger: this.#logger, timeoutMs })
-      const carryOn = () => carryOutHere(this.#loop, run, input, openRecord(input), decided)
-      return await conclude(await (goesOn(decided, timeoutMs) ? withClaim(run, paused, claim, carryOn) : carryOn()), run)
+      const carryOn = () => executeHere({ loop: this.#loop, run, input }, decided)
+      return await conclude(await (continues(decided, timeoutMs) ? withClaim(run, paused, claim, carryOn) : carryOn()), run)
     } finally {
       run.dispose()
     }
@@ -148,7 +148,7 @@ export class AgentRunner<Context = unknown> {
     // Copied at once: the caller may change the lists while the run goes on.
     const given = [...toChatMessages(options.messages ?? [])]
     const asked = [...toMessages(input)]
-    const run = this.#liveRun(settings, { steerable: settings.control !== undefined }, watch)
+    const run = this.#openRun(settings, { steerable: settings.control !== undefined }, watch)
     try {
       await prepareModel(run)
       const instructions = await this.#prompt(settings.context as Context, run)
@@ -161,21 +161,22 @@ export class AgentRunner<Context = unknown> {
         settings: settings as RunOptions<never>,
         ...checked,
       }
-      const record = openRecord(start)
-      if (record.history.healed)
-        this.#logger.warn({ runId: run.runId, ...record.history.healing }, 'the conversation handed in was not valid and has been healed')
-      if (this.#engine === undefined || run.depth > 0) return await conclude(await carryOutHere(this.#loop, run, start, record), run)
-      this.#liveRuns.set(run.runId, run)
+      const state = openState({ input: start, run })
+      const { healed, healing } = state.history
+      if (healed) this.#logger.warn({ runId: run.runId, ...healing }, 'the conversation handed in was not valid and has been healed')
+      if (this.#engine === undefined || run.depth > 0)
+        return await conclude(await executeHere({ loop: this.#loop, run, input: start, state }), run)
+      this.#runs.set(run.runId, run)
       await this.#engine.start(run.runId, inputToJson(start))
       return await conclude(resultFromJson(await this.#engine.result(run.runId), run), run)
     } finally {
-      this.#liveRuns.delete(run.runId)
+      this.#runs.delete(run.runId)
       run.dispose()
     }
   }
 
   /** The instructions; undefined when the run is interrupted before they are made. */
-  async #prompt(context: Context, run: LiveRun): Promise<string | undefined> {
+  async #prompt(context: Context, run: RunContext): Promise<string | undefined> {
     const { instructions } = this.#options
     if (typeof instructions !== 'function') return instructions
     return run.untilInterrupted(Promise.resolve(instructions({ context })))
@@ -184,54 +185,20 @@ export class AgentRunner<Context = unknown> {
   /** What the journal calls for each execution of a run, in this process or, after a crash, in another. */
   async #execute(durable: Durable, json: Json): Promise<Json> {
     const input = inputFromJson(json)
-    const live = this.#liveRuns.get(durable.runId)
-    const run = live ?? this.#liveRun(mergeOptions(this.#options, { ...input.settings, runId: durable.runId }), input)
+    const here = this.#runs.get(durable.runId)
+    const run = here ?? this.#openRun(mergeOptions(this.#options, { ...input.settings, runId: durable.runId }), input)
     try {
-      return resultToJson(await carryOut(this.#loop, durable, run, input, openRecord(input)))
+      return resultToJson(await execute(durable, { loop: this.#loop, run, input }))
     } finally {
-      if (live === undefined) run.dispose()
+      if (here === undefined) run.dispose()
     }
   }
 
   /** Throws `invalid_option` for settings that are not allowed, before anything is sent. */
-  #liveRun(settings: RunOptions<Context>, { steerable = false }: Pick<DurableInput, 'steerable'>, watch?: Watch): LiveRun {
+  #openRun(settings: RunOptions<Context>, { steerable = false }: Pick<DurableInput, 'steerable'>, watch?: Watch): RunContext {
     const limits = resolveLimits(settings)
     checkSettings(settings, this.#model)
     const parts = { model: this.#model, limits, settings: settings as RunOptions<never>, steerable, ...watch }
     return openRun({ ...parts, bus: this.bus, logger: this.#logger, tools: settings.tools ?? this.#tools })
   }
-}
-
-/** THE LOOP. Decides only by its arguments and by what steps return, so that a run can be taken up again from its recorded steps. */
-export async function runLoop(durable: Durable, run: LiveRun, record: RunRecord): Promise<Ending> {
-  const { history } = record
-  const budget = run.begin()
-  const breaker = new RepeatBreaker(run.limits.repeatedCalls)
-  for (let iteration = 1; ; iteration++) {
-    const turn = await askWithinWindow(durable, run, history, iteration)
-    budget.spend(record.addTurn(turn, `${iteration}.model`))
-    if (turn.kind !== 'reply') return endingOfTurn(turn)
-
-    const { planned } = turn
-    const round = planned.length === 0 ? undefined : await runToolRound(durable, run, iteration, budget.admit(planned))
-    const next = await closeStep(durable, run, record, { iteration, turn, round, budget, breaker })
-    if (next === undefined) continue
-    return next.answerFirst ? lastAnswer(durable, run, record, { iteration: iteration + 1, budget, limit: next.ending }) : next.ending
-  }
-}
-
-/** A run that has come to a limit, and the iteration in which it is asked for an answer all the same. */
-interface AtLimit {
-  iteration: number
-  budget: Budget
-  limit: Ending
-}
-
-/** One more request, in which nothing can be called: so that there is an answer. */
-async function lastAnswer(durable: Durable, run: LiveRun, record: RunRecord, { iteration, budget, limit }: AtLimit): Promise<Ending> {
-  const turn = await askWithinWindow(durable, run, record.history, iteration, 'none')
-  budget.spend(record.addTurn(turn, `${iteration}.answer`))
-  if (turn.kind !== 'reply' || turn.planned.length === 0) return endingOfAnswer(limit, turn)
-  const planned = refuseAll(turn.planned, run.output?.tool.name)
-  return closeAnswer(run, record, limit, await runToolRound(durable, run, iteration, planned))
 }

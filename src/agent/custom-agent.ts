@@ -2,13 +2,12 @@ import type { EventListener, EventName } from '../core/events.ts'
 import { knownOptions } from '../core/option-names.ts'
 import type { ToolSet } from '../tools/registry.ts'
 import { AgentRunner } from './agent-runner.ts'
-import type { RunState } from './decisions/paused-run.ts'
 import type { Hooks, ModelTurn, ModelTurnChange, ToolEnding, ToolTurn, ToolTurnChange } from './hooks/hooks.ts'
 import { runnerOptionNames } from './option-names.ts'
 import type { AnswerOf, OutputSchema } from './output/output.ts'
 import type { RunStream } from './run/run-stream.ts'
 import { ToolAgent } from './tool-agent.ts'
-import type { OutputOptions, ResumeOptions, RunInput, RunnerOptions, RunOptions, RunResult, RunSettings } from './types.ts'
+import type { OutputOptions, ResumeOptions, RunInput, RunnerOptions, RunOptions, RunResult, RunSettings, RunState } from './types.ts'
 
 type Awaitable<T> = T | Promise<T>
 type StepState = Parameters<NonNullable<RunSettings['stopWhen']>>[0]

@@ -1,7 +1,5 @@
 import { InvalidOptionError } from '../core/errors.ts'
 import { defaultLogger, type Logger } from '../core/logger.ts'
-import { toChatMessage, toChatMessages } from '../core/message-input.ts'
-import type { ChatMessage } from '../core/messages.ts'
 import type { ChatModel } from '../models/chat-model.ts'
 import { openModel } from '../models/create-model.ts'
 import { fallbackModel } from '../models/middleware/fallback.ts'
@@ -11,7 +9,7 @@ import { checkGuardrails } from './hooks/guardrails.ts'
 import { checkHooks } from './hooks/hooks.ts'
 import { checkCostIsKnown, iterationsOf } from './run/limits.ts'
 import { chooseCallForm } from './text-calls/mode.ts'
-import type { CompactionOptions, RunInput, RunnerOptions, RunOptions, RunSettings } from './types.ts'
+import type { CompactionOptions, RunnerOptions, RunOptions, RunSettings } from './types.ts'
 
 /** The one model, or several as one. Throws `invalid_option` unless there is either, or what `createModel` throws. */
 export function toModel({ model, models }: Pick<RunnerOptions<never>, 'model' | 'models'>): ChatModel {
@@ -45,14 +43,6 @@ export function activeTools(tools: ToolSet, { activeTools: only }: RunSettings<n
   const missing = only.filter((name) => tools.get(name) === undefined)
   if (missing.length > 0) logger.warn({ missing }, '`activeTools` names tools that are not there')
   return new ToolView(tools, { only })
-}
-
-/** Throws `invalid_option` for what is no input at all, and `invalid_message`. */
-export function toMessages(input: RunInput): readonly ChatMessage[] {
-  if (typeof input === 'string') return [{ role: 'user', content: input }]
-  if (isList(input)) return toChatMessages(input, 'input')
-  if (typeof input === 'object' && input !== null) return [toChatMessage(input, 'input')]
-  throw new InvalidOptionError('input', 'a text, a message or an array of messages', input)
 }
 
 /** The run's options over the runner's; limits one by one. */

@@ -1,22 +1,23 @@
-import type { ErrorCode, ToolloopError } from '../core/errors.ts'
-import type { EventBus, FinishReason, StopReason } from '../core/events.ts'
+import type { EventBus } from '../core/events.ts'
 import type { Logger } from '../core/logger.ts'
 import type { MessageInput } from '../core/message-input.ts'
-import type { ChatMessage, Content, Json, JsonObject, Usage } from '../core/messages.ts'
+import type { ChatMessage, JsonObject } from '../core/messages.ts'
 import type { Dialect } from '../dialects/dialect.ts'
 import type { Sampling, ToolChoice } from '../models/chat-model.ts'
 import type { AnyModel } from '../models/create-model.ts'
 import type { ToolSet } from '../tools/registry.ts'
-import type { AnyTool, JsonSchema, ToolContext } from '../tools/tool.ts'
+import type { AnyTool, ToolContext } from '../tools/tool.ts'
 import type { Decision } from './decisions/decisions.ts'
-import type { RunState } from './decisions/paused-run.ts'
 import type { Claim } from './decisions/resume-claim.ts'
 import type { Journal } from './durable/journal.ts'
 import type { Guardrail } from './hooks/guardrails.ts'
 import type { Hooks } from './hooks/hooks.ts'
 import type { OutputSchema } from './output/output.ts'
-import type { Spent } from './run/limits.ts'
+import type { RunStep } from './run/result.ts'
 import type { RunControl } from './run/run-control.ts'
+
+export type { RunInput } from './conversation/run-input.ts'
+export type { PendingItem, RunResult, RunState, RunStep, Spent, ToolCallOutcome, ToolCallRecord } from './run/result.ts'
 
 /** What a caller may bound. Several reached at once: the run ends with the first of deadline, budget, max_iterations, repeated_calls. */
 export interface RunLimits {
@@ -202,93 +203,4 @@ export interface ResumeOptions<Context = unknown> extends Omit<RunOptions<Contex
    * once. A claim outlives its process: where that dies, the host has to decide whether the state may be resumed again.
    */
   claim?: Claim
-}
-
-/** What a run is started with: a user's words, or messages to append to the conversation. */
-export type RunInput = string | MessageInput | readonly MessageInput[]
-
-/** How one call ended. `ok` is the only one whose `value` is there. */
-export type ToolCallOutcome = 'ok' | 'failed' | 'timeout' | 'rejected' | 'denied' | 'truncated' | 'cancelled' | 'uncertain'
-
-/** One call of a run: what the model asked for, what became of it, and what the model was told. */
-export interface ToolCallRecord {
-  id: string
-  tool: string
-  /** Parsed arguments; undefined when they could not be parsed. */
-  args?: JsonObject
-  /** The model's own text of the arguments. */
-  rawArguments: string
-  iteration: number
-  outcome: ToolCallOutcome
-  /** What the model was given. */
-  content: Content
-  /** What `execute` returned; kept in memory only, and only while the model saw it uncut. */
-  value?: unknown
-  errorCode?: ErrorCode
-  durationMs: number
-  attempts: number
-  /** What had to be put right before the call could be understood, such as values of another type than their schema's. */
-  repairs?: string[]
-  /** What runs made inside the call have used up. */
-  nested?: Spent
-}
-
-/** One model request. */
-export interface RunStep {
-  iteration: number
-  provider: string
-  model: string
-  usage?: Usage
-  finishReason: FinishReason
-  durationMs: number
-  /** From the request to the first piece of the response. Undefined for a response that came whole. */
-  timeToFirstTokenMs?: number
-  retries: number
-  warnings: string[]
-  toolCalls: string[]
-}
-
-/** A call the caller has to deal with before the run can go on. */
-export interface PendingItem {
-  kind: 'approval' | 'client_tool' | 'question'
-  toolCallId: string
-  tool: string
-  args: JsonObject
-  about?: Json
-  schema?: JsonSchema
-  /** Of run, call and arguments; a decision has to bear it. */
-  fingerprint: string
-  /** Where in the run it is waited for. */
-  place: string
-}
-
-/** What a run came to, however it ended. */
-export interface RunResult<Output = string> {
-  runId: string
-  /**
-   * The final answer; partial text when the run ended early; `''` when there was none. With `output: schema`, what the schema makes of the
-   * answer; undefined when there was none that fits.
-   */
-  output: Output
-  /** The answer as text: of an answer with a schema, its JSON. */
-  text: string
-  /** The whole conversation, without the instructions, ready to be passed back as `messages`. */
-  messages: ChatMessage[]
-  /** What this run added, its input included. */
-  newMessages: ChatMessage[]
-  stopReason: StopReason
-  usage: Usage
-  iterations: number
-  steps: RunStep[]
-  toolCalls: ToolCallRecord[]
-  /** Calls that wait for the caller; only with `paused`. */
-  pending: PendingItem[]
-  /** What `resume` needs to go on with a run that is `paused`; plain JSON. Not there under a journal, which keeps it. */
-  state?: RunState
-  /** Approvals that were to be remembered: for `remembered` of other runs. */
-  remembered?: string[]
-  /** The agent that has the conversation now, where it was handed over. */
-  agent?: string
-  /** Why the run did not end well: with `model_error`, `refused` and `aborted`, of which the caller's reason is the `cause`. */
-  error?: ToolloopError
 }

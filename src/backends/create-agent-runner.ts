@@ -1,4 +1,5 @@
-import { AgentRunner, runLoop } from '../agent/agent-runner.ts'
+import { AgentRunner } from '../agent/agent-runner.ts'
+import { runLoop } from '../agent/loop.ts'
 import { runnerOptionNames } from '../agent/option-names.ts'
 import type { RunnerOptions } from '../agent/types.ts'
 import { InvalidOptionError } from '../core/errors.ts'
@@ -21,7 +22,7 @@ const backendOptionNames: OptionNames<BackendOptions> = { ...runnerOptionNames, 
  *
  * | | `native` | `langchain` |
  * | --- | --- | --- |
- * | what decides when the model is asked and which calls run | ours, in `agent/runner.ts` | LangChain's `createAgent`, a LangGraph graph |
+ * | what decides when the model is asked and which calls run | ours, in `agent/loop.ts` | LangChain's `createAgent`, a LangGraph graph |
  * | packages | none | `langchain`, `@langchain/core`, `@langchain/langgraph`, loaded when the runner is made |
  * | LangChain's tracing (`LANGSMITH_…`) | sees nothing | sees every model turn and tool call |
  * | `journal` | recorded, and taken up again after a crash | not there: `invalid_option` |

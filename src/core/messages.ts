@@ -125,6 +125,11 @@ export function isToolResult(message: ChatMessage): message is ToolResultMessage
   return message.role === 'tool'
 }
 
+/** The message that answers a call: made here and nowhere else. */
+export function toolMessage(call: { id: string; name: string }, content: Content, ok: boolean): ToolResultMessage {
+  return { role: 'tool', content, toolCallId: call.id, name: call.name, ...(ok ? {} : { isError: true }) }
+}
+
 /** The text of a message's content; parts that are not text are left out. */
 export function textOf(content: Content): string {
   if (typeof content === 'string') return content

@@ -4,6 +4,7 @@ import { isDeeperThan } from '../core/json.ts'
 import { copyJson, isJsonObject, type JsonObject } from '../core/messages.ts'
 import { coerceArguments, coercions } from './schema/coerce.ts'
 import { compileSchema, firstProblems, parametersOf, standardSchemaOf } from './schema/schema.ts'
+import { invalidArgumentsText, unreadableArgumentsText } from './told.ts'
 import type { AnyTool } from './tool.ts'
 
 /** How deeply arguments may nest, so that code can recurse into them. */
@@ -71,8 +72,7 @@ export function isCutJson(text: string): boolean {
 export async function prepareArguments(tool: AnyTool, raw: string, { asText = false }: { asText?: boolean } = {}): Promise<Preparation> {
   const parsed = parseArguments(raw)
   if (!parsed.ok) {
-    const message = `Arguments of tool \`${tool.name}\` could not be read: ${parsed.problem}. Expected one JSON object. Received: ${show(raw)}`
-    return { ok: false, problem: { code: parsed.code, message } }
+    return { ok: false, problem: { code: parsed.code, message: unreadableArgumentsText(tool.name, parsed.problem, show(raw)) } }
   }
   const args = asText ? coerceArguments(parsed.args, parametersOf(tool)) : parsed.args
   const fitted = await fitArguments(tool, args)
@@ -80,8 +80,7 @@ export async function prepareArguments(tool: AnyTool, raw: string, { asText = fa
     const repairs = asText ? coercions(parsed.args, args) : []
     return { ok: true, call: { tool, args, input: fitted.input }, ...(repairs.length === 0 ? {} : { repairs }) }
   }
-  const message = `Invalid arguments for tool \`${tool.name}\`: ${fitted.problems.join('; ')}. Correct them and call it again.`
-  return { ok: false, problem: { code: 'invalid_arguments', message, args } }
+  return { ok: false, problem: { code: 'invalid_arguments', message: invalidArgumentsText(tool.name, fitted.problems), args } }
 }
 
 /** The tool's input for these arguments, or what in them is not valid. Never throws. */

@@ -1,6 +1,6 @@
 import pTimeout from 'p-timeout'
 import type { ErrorCode } from '../core/errors.ts'
-import { clip, messageOf, show } from '../core/errors.ts'
+import { messageOf, show } from '../core/errors.ts'
 import { type Logger, redacting, redactText, secretTexts } from '../core/logger.ts'
 import { toToolCall } from '../core/message-input.ts'
 import {
@@ -12,9 +12,11 @@ import {
   type ToolCall,
   type ToolResultMessage,
   textOf,
+  toolMessage,
 } from '../core/messages.ts'
 import { type Preparation, type PreparedCall, prepareArguments } from './arguments.ts'
 import { capContent, resultText } from './result-text.ts'
+import { cancelledText, clientToolText, notFoundText, silentFailureText, timedOutText, unaskedText } from './told.ts'
 import { type AnyTool, isQuestion, type Question, type RunScope, type ToolContext } from './tool.ts'
 
 /** What one call needs to know of the run it belongs to. */
@@ -100,16 +102,15 @@ export class ToolRunner {
     const call = toToolCall(given, 'call')
     const end = await this.#end(call, { ...environment, logger: redacting(environment.logger), toolCallId: call.id })
     const content = end.outcome === 'question' ? resultText(end.question.about) : end.content
-    const failure = end.outcome === 'ok' || end.outcome === 'question' ? {} : { isError: true }
-    return { message: { role: 'tool', content, toolCallId: call.id, name: call.function.name, ...failure }, end }
+    const ok = end.outcome === 'ok' || end.outcome === 'question'
+    return { message: toolMessage({ id: call.id, name: call.function.name }, content, ok), end }
   }
 
   async #end(call: ToolCall, environment: ToolCallEnvironment): Promise<ToolCallEnd> {
     const tool = this.#lookup(call.function.name)
     if (tool === undefined) return { outcome: 'rejected', content: this.notFound(call.function.name), code: 'tool_not_found' }
     if (tool.approval !== undefined && tool.approval !== false && environment.approved !== true) {
-      const content = `Tool \`${tool.name}\` needs an approval, and nobody was asked. It was not run.`
-      return { outcome: 'rejected', content, code: 'tool_denied' }
+      return { outcome: 'rejected', content: unaskedText(tool.name), code: 'tool_denied' }
     }
     const { signal } = environment
     const milliseconds = tool.timeoutMs ?? environment.timeoutMs
@@ -131,7 +132,7 @@ export class ToolRunner {
     const { tool, args } = call
     const { signal } = environment
     if (tool.execute === undefined) {
-      return { outcome: 'rejected', content: `Tool \`${tool.name}\` is not run here: its caller runs it.`, code: 'tool_denied', args }
+      return { outcome: 'rejected', content: clientToolText(tool.name), code: 'tool_denied', args }
     }
     if (signal.aborted) return this.#cancelled(tool, 0)
     environment.onStart?.(args)
@@ -267,29 +268,8 @@ function contentOf(tool: AnyTool, value: unknown, maxResultBytes: number, attemp
   return { outcome: 'ok', content, value: cutBytes === 0 ? value : undefined, attempts }
 }
 
-/** A name that is not there is answered with those that are; with thousands, the answer would be longer than anything else in the conversation. */
-const mostNames = 100
-
-/** What a call to a tool that is not there gets as its result. Of very many names, those first that have a word in common with it. */
-export function notFoundText(name: string, names: readonly string[]): string {
-  if (names.length === 0) return `Tool not found: ${clip(name)}. No tools are available.`
-  const words =
-    clip(name)
-      .toLowerCase()
-      .match(/[a-z0-9]{3,}/g) ?? []
-  const isLike = (other: string) => words.some((word) => other.toLowerCase().includes(word))
-  const listed =
-    names.length <= mostNames ? names : [...names.filter(isLike), ...names.filter((other) => !isLike(other))].slice(0, mostNames)
-  const more = names.length > listed.length ? ` and ${names.length - listed.length} more` : ''
-  return `Tool not found: ${clip(name)}. Available tools: ${listed.join(', ')}${more}.`
-}
-
-export function cancelledText(toolName: string): string {
-  return `Tool \`${toolName}\` was cancelled: the run ended before it finished.`
-}
-
 function timedOut({ name }: AnyTool, milliseconds: number, attempts: number): UnsuccessfulEnd {
-  return { outcome: 'timeout', content: `Tool \`${name}\` timed out after ${milliseconds} ms.`, code: 'tool_timeout', attempts }
+  return { outcome: 'timeout', content: timedOutText(name, milliseconds), code: 'tool_timeout', attempts }
 }
 
 function failed(thrown: unknown, maxResultBytes: number, attempts: number): Attempt {
@@ -322,7 +302,7 @@ function failureText(thrown: unknown): string {
   // Importing Node's own modules loads all of each; importing this package is to cost next to nothing.
   const { homedir } = process.getBuiltinModule('node:os')
   for (const folder of [process.cwd(), homedir()]) if (folder.length > 1) text = withoutFolder(text, folder)
-  return text.trim() === '' ? 'The tool failed without saying why.' : text
+  return text.trim() === '' ? silentFailureText : text
 }
 
 /** `folder/file` becomes `file`, the folder itself `.`; not where its name is only a part of a longer path or word. */

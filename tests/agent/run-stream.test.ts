@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { EventTap } from '../../src/agent/run/run-context.ts'
 import { RunControl } from '../../src/agent/run/run-control.ts'
+import type { EventTap } from '../../src/agent/run/run-events.ts'
 import { RunStream } from '../../src/agent/run/run-stream.ts'
 import type { RunResult } from '../../src/agent/types.ts'
 import type { RunEvent } from '../../src/core/events.ts'

@@ -1,31 +1,18 @@
 import { Event } from '../../core/events.ts'
-import type { ToolResultMessage } from '../../core/messages.ts'
 import { Lanes } from '../../tools/concurrency.ts'
 import { decideApprovals } from '../decisions/approvals.ts'
-import { type CallWork, settleWaiting, type WaitingCall, waitingCall, withNote } from '../decisions/pending-calls.ts'
-import { type Durable, tagsOf } from '../durable/journal.ts'
-import type { Handover } from '../nested/handoff.ts'
-import type { LiveRun } from '../run/run-context.ts'
-import { QueuedText } from '../text-calls/deferred-text.ts'
-import type { PendingItem, ToolCallRecord } from '../types.ts'
-import { legalName, type PlannedCall } from './prepare-calls.ts'
-import { type CallEnd, CallInFlight } from './tool-call.ts'
+import { finishWaiting } from '../decisions/pending-calls.ts'
+import { settleUncertain } from '../decisions/uncertain-calls.ts'
+import { tagsOf } from '../durable/journal.ts'
+import type { FinishedCall, PlannedCall, ToolRound } from '../recorded.ts'
+import type { Execution } from '../run/execution.ts'
+import type { PendingItem } from '../run/result.ts'
+import { DeferredText } from '../text-calls/deferred-text.ts'
+import { carryOutCall } from './run-call.ts'
+import type { CallTerms, CallWork, CarryOut } from './running-call.ts'
 
-/** What a round came to, in the order of the calls. */
-export interface ToolRound {
-  records: ToolCallRecord[]
-  pending: PendingItem[]
-  /** The result of a tool whose result is the run's output. */
-  final?: ToolCallRecord
-  /** The conversation is another agent's from now on; of several, the last counts. */
-  handover?: Handover
-  /** Why a guardrail ends the run. */
-  stop?: string
-  interrupted?: 'aborted' | 'deadline'
-}
-
-/** Starts calls by `carryOut`, each in its time; resolves with their ends, in the order of the work. */
-export type StartCalls = (work: readonly CallWork[], carryOut: (work: readonly CallWork[]) => Promise<CallEnd[]>) => Promise<CallEnd[]>
+/** Starts calls by `carryOut`, each in its time; resolves with what came of them, in the order of the work. */
+export type StartCalls = (work: readonly CallWork[], carryOut: CarryOut) => Promise<FinishedCall[]>
 
 const startAll: StartCalls = (work, carryOut) => carryOut(work)
 
@@ -34,143 +21,80 @@ const startAll: StartCalls = (work, carryOut) => carryOut(work)
  * too, so that every call has its record. Those that wait for somebody come last. Never rejects for a fault of a tool.
  */
 export async function runToolRound(
-  durable: Durable,
-  run: LiveRun,
+  execution: Execution,
   iteration: number,
   planned: readonly PlannedCall[],
   start: StartCalls = startAll,
 ): Promise<ToolRound> {
-  const calls = await decideApprovals(durable, run, iteration, planned)
-  const round = new RoundInFlight(durable, run, iteration, calls)
-  const isWaiting = ({ approval, action }: PlannedCall) => approval !== undefined || action === 'client'
-  const free = calls.flatMap((call, index) => (isWaiting(call) ? [] : [{ call, index, key: `${iteration}.tool.${index}`, run: finish }]))
-  const ends = await start(free, (work) => round.carryOut(work))
-  const waiting = calls.flatMap((call, index): WaitingCall[] => {
-    if (isWaiting(call)) return [waitingCall(run.runId, iteration, call, index)]
-    const question = ends.find(({ record }) => record.id === call.id)?.question
-    return question === undefined ? [] : [waitingCall(run.runId, iteration, call, index, question)]
+  const needsApproval = planned.some(({ approval }) => approval !== undefined)
+  const calls = needsApproval ? await decideApprovals(execution, iteration, planned) : planned
+  const carryOut = carryOutTogether(execution, iteration, calls)
+  const free: CallWork[] = []
+  calls.forEach((call, index) => {
+    const waits = call.approval !== undefined || call.action === 'client'
+    if (!waits) free.push({ call, index, key: `${iteration}.tool.${index}` })
   })
-  const settled = ends.filter(({ question }) => question === undefined)
-  if (waiting.length === 0) return summarise(calls, settled)
-  // Whoever aborts a run does not want it to wait, and what is left must be a whole conversation. In memory nothing waits for long.
-  const isOver = durable.survivesCrashes && (await durable.step(`${iteration}.wait`, async () => run.interruption !== undefined))
-  if (isOver) return summarise(calls, [...settled, ...(await round.cancel(waiting))])
-  const { ends: decided, left } = await settleWaiting(durable, run, iteration, waiting, (work) => round.carryOut(work))
-  const interrupted = left.length > 0 && (await durable.step(`${iteration}.pause`, async () => run.interruption !== undefined))
-  if (interrupted) return summarise(calls, [...settled, ...decided, ...(await round.cancel(left))])
-  return summarise(calls, [...settled, ...decided], left)
+  const finished = await start(free, carryOut)
+  const isWhole = free.length === calls.length && finished.every(({ question }) => question === undefined)
+  if (isWhole) return summarise(calls, finished)
+  const { finished: all, pending } = await finishWaiting({ execution, iteration, calls, finished, carryOut })
+  return summarise(calls, all, pending)
 }
 
-const finish: CallWork['run'] = (flight, terms) => flight.finish(terms)
-
-class RoundInFlight {
-  readonly #durable: Durable
-  readonly #run: LiveRun
-  readonly #iteration: number
-  readonly #lanes: Lanes
-  readonly #queued: QueuedText
-  #batches = 0
-
-  constructor(durable: Durable, run: LiveRun, iteration: number, calls: readonly PlannedCall[]) {
-    this.#durable = durable
-    this.#run = run
-    this.#iteration = iteration
-    this.#lanes = new Lanes(lanesFor(calls, run))
-    this.#queued = new QueuedText(calls)
-  }
-
-  /** Ends in the order of the work, all of it started in one tick. */
-  async carryOut(work: readonly CallWork[]): Promise<CallEnd[]> {
-    const name = this.#batches++ === 0 ? 'round' : `round.${this.#batches}`
-    const mayHaveRun = await this.#mayHaveRun(name)
-    const ends = await this.#durable.all(
-      work.map((one) => {
-        const meta = { iteration: this.#iteration, ...tagsOf(this.#durable, one.key) }
-        const ended = () => {
-          for (const text of this.#queued.release(one.index)) this.#run.deltas(Event.TEXT_DELTA, meta)?.({ text })
-        }
-        const step = this.#step(one, one.key, (flight) => one.run(flight, { lanes: this.#lanes, mayHaveRun, ended }))
-        return this.#queued.after(one.index, step)
-      }),
-    )
-    return this.#settleUncertain(work, ends)
-  }
-
-  /** Ends calls that wait for somebody when the run has to end. */
-  cancel(waiting: readonly WaitingCall[]): Promise<CallEnd[]> {
-    return this.#durable.all(
-      waiting.map(({ call, index, item }) =>
-        this.#step({ call }, `${this.#iteration}.tool.${index}.cancelled`, async (flight) => flight.cancel(item.kind === 'question')),
-      ),
-    )
-  }
-
-  #step<T>({ call }: Pick<CallWork, 'call'>, key: string, work: (flight: CallInFlight) => Promise<T>): Promise<T> {
-    return this.#durable.step(key, (step) => work(new CallInFlight(this.#run, call, this.#iteration, this.#durable, key, step)))
-  }
+/** Carries out the calls of one turn, batch by batch. */
+function carryOutTogether(execution: Execution, iteration: number, calls: readonly PlannedCall[]): CarryOut {
+  const { durable, run } = execution
+  // A turn's only call has nothing to wait for.
+  const lanes = calls.length === 1 ? undefined : new Lanes(laneCount(execution, calls))
+  const deferred = calls.some(({ textAfter }) => textAfter !== undefined) ? new DeferredText(calls) : undefined
+  let batches = 0
 
   /** A later execution that finds another attempt's token knows that a call without a record may have run all the same. */
-  async #mayHaveRun(name: string): Promise<boolean> {
-    const { survivesCrashes, attempt } = this.#durable
-    return survivesCrashes && (await this.#durable.step(`${this.#iteration}.${name}`, async () => attempt)) !== attempt
+  const mayHaveRun = async (name: string): Promise<boolean> => {
+    const { survivesCrashes, attempt } = durable
+    return survivesCrashes && (await durable.step(`${iteration}.${name}`, async () => attempt)) !== attempt
   }
+  const carryOne = (work: CallWork, terms: CallTerms): Promise<FinishedCall> =>
+    durable.step(work.key, (step) => carryOutCall(execution, iteration, work, step, terms))
 
-  /**
-   * A call that may have taken effect and can't find out is put to whoever can decide, one after another: run it again, or go on without.
-   * Where nobody can be asked, or nobody answered, the model is told that it is not known.
-   */
-  async #settleUncertain(work: readonly CallWork[], ends: readonly CallEnd[]): Promise<CallEnd[]> {
-    const again = new Map<number, CallWork>()
-    for (const [at, end] of ends.entries()) {
-      const one = work[at]
-      if (end.record.outcome !== 'uncertain' || one === undefined) continue
-      const { call, key } = one
-      const about = { kind: 'uncertain', toolCallId: call.id, tool: call.name, args: call.args ?? {} }
-      const decision = await this.#durable.wait<{ run: boolean }>(`${key}.uncertain`, { about })
-      if (decision?.run === true) again.set(at, one)
-      else await this.#step(one, `${key}.left`, async (flight) => flight.leaveUncertain())
-    }
-    if (again.size === 0) return [...ends]
-    const mayHaveRun = await this.#mayHaveRun('round.again')
-    const rerun = await this.#durable.all(
-      [...again].map(([at, one]) =>
-        this.#step(one, `${one.key}.again`, async (flight) => ({
-          at,
-          end: await one.run(flight, { lanes: this.#lanes, mayHaveRun, ended: () => {} }),
-        })),
-      ),
+  return async (batch) => {
+    const name = batches++ === 0 ? 'round' : `round.${batches}`
+    const terms: CallTerms = { lanes, mayHaveRun: await mayHaveRun(name) }
+    const finished = await durable.all(
+      batch.map((work) => {
+        if (deferred === undefined) return carryOne(work, terms)
+        const ended = () => {
+          const meta = { iteration, ...tagsOf(durable, work.key) }
+          for (const text of deferred.release(work.index)) run.deltas(Event.TEXT_DELTA, meta)?.({ text })
+        }
+        return deferred.after(work.index, carryOne(work, { ...terms, ended }))
+      }),
     )
-    return ends.map((end, at) => rerun.find((one) => one.at === at)?.end ?? end)
+    if (finished.every(({ record }) => record.outcome !== 'uncertain')) return finished
+    const runAgain = async (again: readonly CallWork[]) => {
+      const terms: CallTerms = { lanes, mayHaveRun: await mayHaveRun('round.again') }
+      return durable.all(again.map((work) => carryOne(work, terms)))
+    }
+    return settleUncertain(execution, iteration, batch, finished, runAgain)
   }
 }
 
 /** Calls written as text run one after the other unless told otherwise, as they were written to be read. */
-function lanesFor(calls: readonly PlannedCall[], { settings, limits }: LiveRun): number {
+function laneCount({ run: { settings, limits } }: Execution, calls: readonly PlannedCall[]): number {
   return settings.toolConcurrency === undefined && calls.some(({ asText }) => asText) ? 1 : limits.toolConcurrency
 }
 
-function summarise(calls: readonly PlannedCall[], ends: readonly CallEnd[], left: readonly WaitingCall[] = []): ToolRound {
-  const round: ToolRound = { records: [], pending: left.toSorted((a, b) => a.index - b.index).map(({ item }) => item) }
-  const byId = new Map(ends.map((end) => [end.record.id, end]))
+function summarise(calls: readonly PlannedCall[], finished: readonly FinishedCall[], pending: PendingItem[] = []): ToolRound {
+  const round: ToolRound = { records: [], pending }
+  const byId = new Map(finished.map((one) => [one.record.id, one]))
   for (const { id } of calls) {
-    const end = byId.get(id)
-    if (end === undefined) continue
-    round.records.push(end.record)
-    if (end.final && end.record.outcome === 'ok') round.final ??= end.record
-    if (end.handover !== undefined) round.handover = end.handover
-    if (end.stop !== undefined) round.stop ??= end.stop
-    if (end.interrupted !== undefined) round.interrupted = end.interrupted
+    const one = byId.get(id)
+    if (one === undefined) continue
+    round.records.push(one.record)
+    if (one.final && one.record.outcome === 'ok') round.final ??= one.record
+    if (one.handover !== undefined) round.handoff = one.handover
+    if (one.stop !== undefined) round.stop ??= one.stop
+    if (one.interrupted !== undefined) round.interrupted = one.interrupted
   }
   return round
-}
-
-/** The tool message of a call's record. */
-export function toResultMessage({ id, tool, content, outcome }: ToolCallRecord, note?: string): ToolResultMessage {
-  return {
-    role: 'tool',
-    content: withNote(content, note),
-    toolCallId: id,
-    name: legalName(tool),
-    ...(outcome === 'ok' ? {} : { isError: true }),
-  }
 }

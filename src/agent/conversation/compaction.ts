@@ -1,6 +1,7 @@
 import { type MessageInput, toChatMessages } from '../../core/message-input.ts'
 import { type ChatMessage, isToolResult, type ToolResultMessage, textOf } from '../../core/messages.ts'
 import { estimateTokens } from '../../models/usage.ts'
+import { leftOutText, readLeftOut, shortenedText } from '../told.ts'
 
 /** What is left out of a conversation when it is sent: nothing at first. Plain data. */
 export interface Compaction {
@@ -54,12 +55,12 @@ export function compacted(messages: readonly ChatMessage[], { from, shortenBefor
  * What more has to be left out so that the conversation fits: first old results are shortened, then the oldest rounds go. The last round
  * stays, also where it alone is too long. Returns `current` when nothing more can be done.
  */
-export function planCompaction(
+export function chooseCompaction(
   messages: readonly ChatMessage[],
   current: Compaction,
   { tokens, estimate = estimateTokens }: CompactionSize,
 ): Compaction {
-  const fits = (plan: Compaction) => sizeOf(compacted(messages, plan), estimate) <= tokens
+  const fits = (compaction: Compaction) => sizeOf(compacted(messages, compaction), estimate) <= tokens
   const starts = roundStarts(messages)
   const last = starts.at(-1) ?? 0
   const shorter = shortensAny(messages, current, last) ? { ...current, shortenBefore: last } : current
@@ -83,7 +84,7 @@ export function newlyLeftOut(messages: readonly ChatMessage[], current: Compacti
   return current.summary === undefined ? out : [notice(current.from, current.summary), ...out]
 }
 
-/** What notices among the messages say of those before them. */
+/** The summaries kept in notices of earlier compactions. */
 export function earlierSummary(messages: readonly ChatMessage[]): string | undefined {
   const told = messages.flatMap((message) => readNotice(message)?.summary ?? [])
   return told.length === 0 ? undefined : told.join('\n')
@@ -101,7 +102,7 @@ export function sizeOf(messages: readonly ChatMessage[], estimate: (message: Cha
 export function compactMessages(given: readonly MessageInput[], size: CompactionSize): readonly ChatMessage[] {
   const messages = toChatMessages(given)
   if (sizeOf(messages, size.estimate) <= size.tokens) return messages
-  const plan = planCompaction(messages, noCompaction, size)
+  const plan = chooseCompaction(messages, noCompaction, size)
   const summary = earlierSummary(messages.slice(0, plan.from))
   return compacted(messages, summary === undefined ? plan : { ...plan, summary })
 }
@@ -149,18 +150,13 @@ function shortened(message: ToolResultMessage): ToolResultMessage {
 function shortText(text: string): string {
   if (text.length <= shortResult) return text
   const half = shortResult / 2 - 50
-  const middle = `\n… [${text.length - 2 * half} characters left out] …\n`
-  return `${text.slice(0, half)}${middle}${text.slice(-half)}`.toWellFormed()
+  return `${text.slice(0, half)}${shortenedText(text.length - 2 * half)}${text.slice(-half)}`.toWellFormed()
 }
 
 function notice(count: number, summary: string | undefined): ChatMessage {
-  const what = `[${count} earlier ${count === 1 ? 'message was' : 'messages were'} left out to save space.`
-  return Object.freeze({ role: 'user', content: summary === undefined ? `${what}]` : `${what} In short:]\n${summary}` })
+  return Object.freeze({ role: 'user', content: leftOutText(count, summary) })
 }
 
 function readNotice({ role, content }: ChatMessage): { count: number; summary?: string } | undefined {
-  if (role !== 'user' || typeof content !== 'string' || !content.startsWith('[')) return undefined
-  const found = /^\[(\d+) earlier messages? (?:was|were) left out to save space\.(?:\]$| In short:\]\n([\s\S]*)$)/.exec(content)
-  if (found === null) return undefined
-  return { count: Number(found[1]), ...(found[2] === undefined ? {} : { summary: found[2] }) }
+  return role === 'user' && typeof content === 'string' ? readLeftOut(content) : undefined
 }

@@ -1,5 +1,14 @@
 import { frozenMessage, type MessageInput, toChatMessages } from '../../core/message-input.ts'
-import { type ChatMessage, type Content, hasToolCalls, isToolResult, type ToolCall, type ToolResultMessage } from '../../core/messages.ts'
+import {
+  type ChatMessage,
+  type Content,
+  hasToolCalls,
+  isToolResult,
+  type ToolCall,
+  type ToolResultMessage,
+  toolMessage,
+} from '../../core/messages.ts'
+import { noResultText } from '../told.ts'
 import { type Compaction, compacted, noCompaction } from './compaction.ts'
 
 /** What had to be put right in a conversation that was handed in. All zero for a valid one. */
@@ -13,8 +22,6 @@ export interface Healing {
   /** Calls whose id was missing or already taken. */
   renamedCalls: number
 }
-
-const noResult = 'No result was recorded for this call.'
 
 /**
  * The conversation of a run, and the one place that keeps its rule: every call has exactly one result, right behind the message that
@@ -97,7 +104,7 @@ export class History {
 
   /** Takes over a message that holds no result, and freezes it. Calls still open are answered first, so the list stays valid. */
   append(message: ChatMessage): void {
-    this.closeOpenCalls(noResult)
+    this.closeOpenCalls(noResultText)
     if (hasToolCalls(message)) {
       for (const call of message.toolCalls) {
         this.#ids.add(call.id)
@@ -125,7 +132,7 @@ export class History {
       id,
       function: { name },
     } of [...this.#open.values()]) {
-      if (!except.has(id)) this.appendResult({ role: 'tool', content, toolCallId: id, name, isError: true })
+      if (!except.has(id)) this.appendResult(toolMessage({ id, name }, content, false))
     }
   }
 
@@ -168,7 +175,7 @@ export class History {
         const found = results.take(given.id, position, index)
         if (found === undefined) {
           this.healing.answeredCalls++
-          this.appendResult({ role: 'tool', content: noResult, toolCallId: call.id, name: call.function.name, isError: true })
+          this.appendResult(toolMessage({ id: call.id, name: call.function.name }, noResultText, false))
           return
         }
         if (found.moved) this.healing.movedResults++
@@ -178,6 +185,11 @@ export class History {
     })
     this.healing.droppedResults = results.left
   }
+}
+
+/** A name every provider accepts in a history, also for a call to a tool that is not there. */
+export function legalName(name: string): string {
+  return name.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64) || 'unknown'
 }
 
 /**

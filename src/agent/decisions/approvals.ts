@@ -1,84 +1,102 @@
 import { copyJson } from '../../core/messages.ts'
-import { cancelledText, loggedFailure } from '../../tools/tool-runner.ts'
-import type { PlannedCall } from '../calls/prepare-calls.ts'
-import type { Durable } from '../durable/journal.ts'
-import type { LiveRun } from '../run/run-context.ts'
+import type { PreparedCall } from '../../tools/arguments.ts'
+import { cancelledText } from '../../tools/told.ts'
+import { loggedFailure } from '../../tools/tool-runner.ts'
+import type { PlannedCall, Refusal } from '../recorded.ts'
+import type { Execution } from '../run/execution.ts'
+import type { RunContext } from '../run/run-context.ts'
+import { approvalFailed, refusedText } from '../told.ts'
 import type { ApprovalDecision } from '../types.ts'
+import { approvalKey } from './decisions.ts'
+
+/** Whether a call has to be approved. Fails closed: a predicate that throws asks for an approval. */
+export async function needsApproval(run: RunContext, remembered: ReadonlySet<string>, { tool, args }: PreparedCall): Promise<boolean> {
+  if (tool.approval === undefined || tool.approval === false || remembered.has(approvalKey(tool.name, args))) return false
+  if (typeof tool.approval !== 'function') return true
+  try {
+    const needed = await run.untilInterrupted(
+      Promise.resolve(tool.approval(structuredClone(args), { context: run.settings.context as never })),
+    )
+    return needed !== false
+  } catch (error) {
+    const failure = loggedFailure({ tool, args }, error)
+    run.logger.error({ runId: run.runId, tool: tool.name, ...failure }, 'approval predicate threw; the call needs an approval')
+    return true
+  }
+}
 
 /**
  * Asks for each approval in turn, where there is someone to ask. An approved call runs, a refused one is answered with the reason. Whether
  * there is someone is recorded: a run resumed with an `approve` it did not have before must not decide anew what was decided without it.
  */
 export async function decideApprovals(
-  durable: Durable,
-  run: LiveRun,
+  { durable, run }: Execution,
   iteration: number,
   planned: readonly PlannedCall[],
-): Promise<PlannedCall[]> {
-  const { approve } = run.settings
-  if (planned.every(({ approval }) => approval === undefined)) return [...planned]
-  const isAsked = await durable.step(`${iteration}.approver`, async () => approve !== undefined)
-  if (!isAsked) return [...planned]
+): Promise<readonly PlannedCall[]> {
+  const isAsked = await durable.step(`${iteration}.approver`, async () => run.settings.approve !== undefined)
+  if (!isAsked) return planned
   const calls: PlannedCall[] = []
   for (const [index, call] of planned.entries()) {
-    if (call.approval === undefined) {
-      calls.push(call)
-      continue
-    }
-    const decision = await durable.step(`${iteration}.approve.${index}`, async (): Promise<Decision> => {
-      const cancelled = { approved: false, cancelled: true }
-      try {
-        if (run.interruption !== undefined) return cancelled
-        // Recorded as there, and gone in the process that goes on: then the call waits for a decision.
-        if (approve === undefined) return { approved: false, waits: true }
-        const request = {
-          toolCallId: call.id,
-          tool: call.name,
-          args: copyJson(call.args ?? {}),
-          runId: run.runId,
-          context: run.settings.context as never,
-          signal: run.signal,
-        }
-        const answer = await run.untilInterrupted(Promise.resolve(approve(request)))
-        return run.interruption === undefined ? readDecision(answer) : cancelled
-      } catch (error) {
-        const tool = run.registry.get(call.name)
-        const failure = tool === undefined ? {} : loggedFailure({ tool, args: call.args ?? {} }, error)
-        run.logger.error({ runId: run.runId, tool: call.name, ...failure }, 'approve threw; the call is refused')
-        return { approved: false, reason: 'the approval failed' }
-      }
-    })
-    if (decision.waits) {
-      calls.push(call)
-      continue
-    }
-    if (decision.approved) {
-      const { approval: _, ...approved } = call
-      calls.push(approved)
-      continue
-    }
-    const { approval: _, ...refused } = call
-    const text = `The call to \`${call.name}\` was refused${decision.reason === undefined ? '.' : `: ${decision.reason}`}`
-    const refusal: PlannedCall['refusal'] = decision.cancelled
-      ? { code: 'tool_cancelled', text: cancelledText(call.name) }
-      : { code: 'tool_denied', text }
-    calls.push({ ...refused, action: 'reject', refusal })
+    if (call.approval === undefined) calls.push(call)
+    else calls.push(applied(await durable.step(`${iteration}.approve.${index}`, () => askFor(run, call)), call))
   }
   return calls
 }
 
-interface Decision {
+/** What `approve` said of one call, as it is recorded. */
+interface Approval {
   approved: boolean
   reason?: string
-  /** The run ended before there was a decision. */
+  /** The run ended before anything was said. */
   cancelled?: boolean
   /** There was nobody to ask: it is decided as in a run that has no `approve`. */
   waits?: boolean
 }
 
-function readDecision(answer: ApprovalDecision | undefined): Decision {
+/** An `approve` that throws has refused. */
+async function askFor(run: RunContext, call: PlannedCall): Promise<Approval> {
+  const { approve, context } = run.settings
+  const cancelled = { approved: false, cancelled: true }
+  try {
+    if (run.interruption !== undefined) return cancelled
+    // Recorded as there, and gone in the process that goes on: then the call waits for a decision.
+    if (approve === undefined) return { approved: false, waits: true }
+    const answer = await run.untilInterrupted(
+      Promise.resolve(
+        approve({
+          toolCallId: call.id,
+          tool: call.name,
+          args: copyJson(call.args ?? {}),
+          runId: run.runId,
+          context: context as never,
+          signal: run.signal,
+        }),
+      ),
+    )
+    return run.interruption === undefined ? readApproval(answer) : cancelled
+  } catch (error) {
+    const tool = run.registry.get(call.name)
+    const failure = tool === undefined ? {} : loggedFailure({ tool, args: call.args ?? {} }, error)
+    run.logger.error({ runId: run.runId, tool: call.name, ...failure }, 'approve threw; the call is refused')
+    return { approved: false, reason: approvalFailed }
+  }
+}
+
+function readApproval(answer: ApprovalDecision | undefined): Approval {
   if (typeof answer === 'object' && answer !== null) {
     return { approved: answer.approved === true, ...(typeof answer.reason === 'string' ? { reason: answer.reason } : {}) }
   }
   return { approved: answer === true }
+}
+
+/** The call as it is after that: free to run, refused, or waiting as before. */
+function applied({ approved, reason, cancelled, waits }: Approval, call: PlannedCall): PlannedCall {
+  if (waits) return call
+  const { approval: _, ...decided } = call
+  if (approved) return decided
+  const refusal: Refusal = cancelled
+    ? { code: 'tool_cancelled', text: cancelledText(call.name) }
+    : { code: 'tool_denied', text: refusedText(call.name, reason) }
+  return { ...decided, action: 'reject', refusal }
 }

@@ -1,6 +1,6 @@
 import { InvalidOptionError } from '../../core/errors.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
-import type { PendingItem } from '../types.ts'
+import type { PendingItem } from '../run/result.ts'
 
 /** What was decided on a pending item; made from it: `{ ...item, approved: true }`. Plain JSON. */
 export type Decision = Pick<PendingItem, 'toolCallId' | 'fingerprint'> & Verdict
@@ -43,7 +43,7 @@ export function sorted(value: Json): Json {
   return Object.fromEntries(fields.sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
-/** Throws `invalid_option` for a decision that is none, or none on such an item. */
+/** Throws `invalid_option` if a decision is malformed or doesn't match the pending item. */
 export function checkDecision(decision: unknown, { kind }: Pick<PendingItem, 'kind'>, where: string): void {
   const got = isJsonObject(decision) ? decision : {}
   const { approved, args, reason } = got

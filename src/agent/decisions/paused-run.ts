@@ -1,25 +1,10 @@
 import { InvalidOptionError } from '../../core/errors.ts'
 import type { Logger } from '../../core/logger.ts'
-import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
+import { isJsonObject, type JsonObject } from '../../core/messages.ts'
 import { prepareArguments } from '../../tools/arguments.ts'
 import type { ToolSet } from '../../tools/registry.ts'
-import type { PendingItem } from '../types.ts'
+import type { PendingItem, RunState } from '../run/result.ts'
 import { checkDecision, type Decision, fingerprintOf, type Verdict } from './decisions.ts'
-
-/** A paused run as plain JSON: to be stored, and given to `resume` in any process. What it holds is for no one's eyes but the program's. */
-export interface RunState {
-  version: 1
-  runId: string
-  /** What it was started with. */
-  input: Json
-  /** What its steps have come to, by key. */
-  steps: { [key: string]: Json }
-  /** What was decided so far, by the place in the run that waits for it. */
-  decisions: { [place: string]: Json }
-  /** Since when the run waits at a place, in milliseconds since 1970. */
-  waitingSince: { [place: string]: number }
-  pending: PendingItem[]
-}
 
 /** A copy of the state. Throws `invalid_option` for anything else. */
 export function readState(state: unknown): RunState {
@@ -78,7 +63,7 @@ export async function decide(
 }
 
 /** Whether resuming carries anything out: something was decided, or has waited for longer than it may. */
-export function goesOn({ pending, decisions, waitingSince, asOf }: DecidedState, timeoutMs: number = Number.POSITIVE_INFINITY): boolean {
+export function continues({ pending, decisions, waitingSince, asOf }: DecidedState, timeoutMs: number = Number.POSITIVE_INFINITY): boolean {
   return pending.some(({ place }) => Object.hasOwn(decisions, place) || asOf - (waitingSince[place] ?? asOf) >= timeoutMs)
 }
 

@@ -1,75 +1,93 @@
 import { Event } from '../../core/events.ts'
-import type { Content } from '../../core/messages.ts'
-import type { PlannedCall } from '../calls/prepare-calls.ts'
-import type { CallEnd, CallInFlight, CallTerms } from '../calls/tool-call.ts'
-import { type Durable, tagsOf } from '../durable/journal.ts'
-import type { LiveRun } from '../run/run-context.ts'
-import type { PendingItem } from '../types.ts'
+import { cancelledText } from '../../tools/told.ts'
+import { recordCall, refuseCall } from '../calls/finish-call.ts'
+import type { CallWork, CarryOut } from '../calls/running-call.ts'
+import { tagsOf } from '../durable/journal.ts'
+import type { FinishedCall, PlannedCall } from '../recorded.ts'
+import type { Execution } from '../run/execution.ts'
+import type { PendingItem } from '../run/result.ts'
+import type { RunContext } from '../run/run-context.ts'
+import { nobodyDecided, otherArgumentsNote, refusedText, unansweredText } from '../told.ts'
 import { approvalKey, fingerprintOf, type Verdict } from './decisions.ts'
 
-/** A call of a round that waits for somebody: an approval, the caller's own tool, a question. */
-export interface WaitingCall {
+/** A round that has calls which wait for somebody: an approval, the caller's own tool, a question. */
+export interface WaitingRound {
+  execution: Execution
+  iteration: number
+  calls: readonly PlannedCall[]
+  /** Those that were carried out, as far as their questions. */
+  finished: readonly FinishedCall[]
+  carryOut: CarryOut
+}
+
+interface WaitingCall {
   call: PlannedCall
   /** Its position in the turn. */
   index: number
   item: PendingItem
 }
 
-export interface Waited {
-  /** The ends of those that were decided. */
-  ends: CallEnd[]
-  /** Those that were not. */
-  left: WaitingCall[]
-}
-
-/** What somebody decided, and what came of it. */
-interface Decided extends WaitingCall {
+/** What somebody decided. */
+interface DecidedCall extends WaitingCall {
   verdict: Verdict
 }
 
-/** A call to be carried out as the step `key`. */
-export interface CallWork {
-  call: PlannedCall
-  /** Its position in the turn. */
-  index: number
-  key: string
-  run(flight: CallInFlight, terms: CallTerms): Promise<CallEnd>
+/** Finishes the calls that wait, as far as somebody decides on them. When the run has to end, they end with it. */
+export async function finishWaiting(round: WaitingRound): Promise<{ finished: FinishedCall[]; pending: PendingItem[] }> {
+  const { durable, run } = round.execution
+  const { iteration } = round
+  const free = round.finished.filter(({ question }) => question === undefined)
+  const waiting = waitingCalls(run.runId, round)
+  // Whoever aborts a run does not want it to wait, and what is left must be a whole conversation. In memory nothing waits for long.
+  const isOver = durable.survivesCrashes && (await durable.step(`${iteration}.wait`, async () => run.interruption !== undefined))
+  if (isOver) return { finished: [...free, ...(await cancel(round, waiting))], pending: [] }
+  const { finished: decided, left } = await waitForDecisions(round, waiting)
+  const interrupted = left.length > 0 && (await durable.step(`${iteration}.pause`, async () => run.interruption !== undefined))
+  if (interrupted) return { finished: [...free, ...decided, ...(await cancel(round, left))], pending: [] }
+  return { finished: [...free, ...decided], pending: left.toSorted((a, b) => a.index - b.index).map(({ item }) => item) }
+}
+
+function waitingCalls(runId: string, { iteration, calls, finished }: WaitingRound): WaitingCall[] {
+  return calls.flatMap((call, index): WaitingCall[] => {
+    if (call.approval !== undefined || call.action === 'client') return [waitingCall(runId, iteration, call, index)]
+    const question = finished.find(({ record }) => record.id === call.id)?.question
+    return question === undefined ? [] : [waitingCall(runId, iteration, call, index, question)]
+  })
 }
 
 /** Waits for decisions, and carries them out; a tool that asks again is waited for again. Where nobody can wait, what is undecided is left. */
-export async function settleWaiting(
-  durable: Durable,
-  run: LiveRun,
-  iteration: number,
+async function waitForDecisions(
+  { execution, iteration, carryOut }: WaitingRound,
   first: readonly WaitingCall[],
-  carryOut: (work: readonly CallWork[]) => Promise<CallEnd[]>,
-): Promise<Waited> {
-  const settled: Waited = { ends: [], left: [] }
+): Promise<{ finished: FinishedCall[]; left: WaitingCall[] }> {
+  const { run, state } = execution
+  const finished: FinishedCall[] = []
+  const left: WaitingCall[] = []
   let waiting = first
   for (let asked = 2; waiting.length > 0; asked++) {
-    const decided: Decided[] = []
+    const decided: DecidedCall[] = []
     // Whoever decides should know of all of them before the run waits for the first.
-    for (const { item } of waiting) await tell(durable, run, item)
+    for (const { item } of waiting) await publishPending(execution, item)
     for (const one of waiting) {
-      const verdict = await waitFor(durable, run, one.item)
-      if (verdict === undefined) settled.left.push(one)
+      const verdict = await verdictOn(execution, one.item)
+      if (verdict === undefined) left.push(one)
       else decided.push({ ...one, verdict })
     }
     for (const { call, verdict } of decided) {
-      if ('approved' in verdict && verdict.approved && verdict.remember) run.remembered.add(approvalKey(call.name, call.args ?? {}))
+      if ('approved' in verdict && verdict.approved && verdict.remember) state.remembered.add(approvalKey(call.name, call.args ?? {}))
     }
-    const ends = await carryOut(decided.map((one) => ({ index: one.index, key: `${one.item.place}.done`, ...plan(run, one) })))
-    settled.ends.push(...ends.filter(({ question }) => question === undefined))
+    const ended = await carryOut(decided.map((one) => workOf(run, one)))
+    finished.push(...ended.filter(({ question }) => question === undefined))
     waiting = decided.flatMap(({ call, index }, at) => {
-      const question = ends[at]?.question
+      const question = ended[at]?.question
       return question === undefined ? [] : [waitingCall(run.runId, iteration, call, index, question, asked)]
     })
   }
-  return settled
+  return { finished, left }
 }
 
 /** `times`: how often it has been waited for, this time included. */
-export function waitingCall(
+function waitingCall(
   runId: string,
   iteration: number,
   call: PlannedCall,
@@ -83,7 +101,7 @@ export function waitingCall(
   return { call, index, item: { kind, ...named, ...question, fingerprint: fingerprintOf(runId, named), place } }
 }
 
-async function tell(durable: Durable, run: LiveRun, item: PendingItem): Promise<void> {
+async function publishPending({ durable, run }: Execution, item: PendingItem): Promise<void> {
   const key = `${item.place}.asked`
   await durable.step(key, async () => {
     const meta = { iteration: Number.parseInt(item.place, 10), toolCallId: item.toolCallId, ...tagsOf(durable, key) }
@@ -92,41 +110,45 @@ async function tell(durable: Durable, run: LiveRun, item: PendingItem): Promise<
   })
 }
 
-async function waitFor(durable: Durable, run: LiveRun, item: PendingItem): Promise<Verdict | undefined> {
+/** Undefined where nobody has decided, and nobody can wait. */
+async function verdictOn({ durable, run }: Execution, item: PendingItem): Promise<Verdict | undefined> {
   const { decisionTimeoutMs } = run.settings
   const about = JSON.parse(JSON.stringify(item))
   const options = { about, ...(decisionTimeoutMs === undefined ? {} : { timeoutMs: decisionTimeoutMs }) }
   const verdict = await durable.wait<never>(item.place, options)
-  return verdict === null ? { approved: false, reason: 'nobody decided in time' } : verdict
+  return verdict === null ? { approved: false, reason: nobodyDecided } : verdict
 }
 
-/** The call as it is now to be carried out, and how. */
-function plan(run: LiveRun, { call, verdict, item }: Decided): Pick<CallWork, 'call' | 'run'> {
+/** The call as it is now to be carried out. */
+function workOf(run: RunContext, { call, index, verdict, item }: DecidedCall): CallWork {
   const { approval: _, ...free } = call
-  if ('result' in verdict)
-    return { call: free, run: async (flight, terms) => flight.settle(verdict.result, verdict.isError === true, terms) }
-  if ('answer' in verdict) return { call: free, run: (flight, terms) => flight.finish(terms, verdict.answer, item.about) }
+  const work = { call: free, index, key: `${item.place}.done` }
+  if ('result' in verdict) return { ...work, result: { value: verdict.result, isError: verdict.isError === true } }
+  if ('answer' in verdict) return { ...work, answered: { answer: verdict.answer, asked: item.about } }
   if (!verdict.approved) {
-    const what = item.kind === 'question' ? `The question of \`${call.name}\` was not answered` : `The call to \`${call.name}\` was refused`
-    const text = `${what}${verdict.reason === undefined ? '.' : `: ${verdict.reason}`}`
-    return { call: { ...free, action: 'reject', refusal: { code: 'tool_denied', text } }, run: (flight, terms) => flight.finish(terms) }
+    const text = (item.kind === 'question' ? unansweredText : refusedText)(call.name, verdict.reason)
+    return { ...work, call: { ...free, action: 'reject', refusal: { code: 'tool_denied', text } } }
   }
   const { args } = verdict
-  if (args === undefined) return { call: free, run: (flight, terms) => flight.finish(terms) }
+  if (args === undefined) return work
   run.prepared.delete(call.id)
   const { asText: _asText, ...edited } = free
   const repairs = [...(call.repairs ?? []), 'arguments changed by whoever approved the call']
-  return {
-    call: { ...edited, args, rawArguments: JSON.stringify(args), repairs },
-    run: async (flight, terms) => {
-      const end = await flight.finish(terms)
-      const content = withNote(end.record.content, `Note: the call was run with other arguments: ${JSON.stringify(args)}`)
-      return { ...end, record: { ...end.record, content } }
-    },
-  }
+  return { ...work, call: { ...edited, args, rawArguments: JSON.stringify(args), repairs }, note: otherArgumentsNote(args) }
 }
 
-export function withNote(content: Content, note: string | undefined): Content {
-  if (note === undefined) return content
-  return typeof content === 'string' ? `${content}\n\n${note}` : [...content, { type: 'text' as const, text: note }]
+/** Ends calls that wait for somebody when the run has to end; of a question, its tool has run as far as that. */
+function cancel({ execution, iteration }: WaitingRound, waiting: readonly WaitingCall[]): Promise<FinishedCall[]> {
+  const { durable } = execution
+  return durable.all(
+    waiting.map(({ call, index, item }) => {
+      const key = `${iteration}.tool.${index}.cancelled`
+      const content = cancelledText(call.name)
+      return durable.step(key, async (step) => {
+        const place = { iteration, call, step, tags: tagsOf(durable, key) }
+        if (item.kind !== 'question') return refuseCall(execution, place, { code: 'tool_cancelled', text: content })
+        return recordCall(execution, place, 'cancelled', { content, errorCode: 'tool_cancelled' })
+      })
+    }),
+  )
 }

@@ -1,6 +1,6 @@
 import { ToolloopError } from '../../core/errors.ts'
+import type { RunState } from '../run/result.ts'
 import { hashOf } from './decisions.ts'
-import type { RunState } from './paused-run.ts'
 
 /** A paused state that is about to be gone on from. */
 export interface ResumeClaim {

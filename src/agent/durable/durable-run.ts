@@ -1,7 +1,6 @@
 import { InvalidOptionError, type ToolloopError } from '../../core/errors.ts'
 import { type ChatMessage, isJsonObject, type Json } from '../../core/messages.ts'
-import type { LiveRun } from '../run/run-context.ts'
-import { errorOf } from '../run/run-state.ts'
+import type { PlainError } from '../recorded.ts'
 import type { RunResult, RunSettings } from '../types.ts'
 
 /** All a run needs to be taken up again in another process, but for what its runner has: model, tools, callbacks. */
@@ -107,11 +106,17 @@ export function resultToJson({ toolCalls, error, ...result }: RunResult): Json {
   return plain({ ...result, toolCalls: calls, ...(error === undefined ? {} : { error: { code: error.code, message: error.message } }) })
 }
 
+/** What of a result is not recorded. */
+interface Process {
+  readonly values: ReadonlyMap<string, unknown>
+  errorOf(error: PlainError): ToolloopError
+}
+
 /** The result as the loop returned it; values and the error itself are there if the run ended in this process. */
-export function resultFromJson(json: Json, run: LiveRun): RunResult {
+export function resultFromJson(json: Json, run: Process): RunResult {
   const { error, ...result } = json as never as Omit<RunResult, 'error'> & { error?: Pick<ToolloopError, 'code' | 'message'> }
   const toolCalls = result.toolCalls.map((call) => (run.values.has(call.id) ? { ...call, value: run.values.get(call.id) } : call))
-  return { ...result, toolCalls, ...(error === undefined ? {} : { error: errorOf(error, run) }) }
+  return { ...result, toolCalls, ...(error === undefined ? {} : { error: run.errorOf(error) }) }
 }
 
 function plain(value: object): Json {

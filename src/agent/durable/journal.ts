@@ -59,7 +59,7 @@ export function tagsOf({ survivesCrashes, attempt }: Durable, key: string): Step
 }
 
 /** What a run in memory has come to, as plain JSON. */
-export interface Recorded {
+export interface RecordedSteps {
   steps: { [key: string]: Json }
   decisions: { [place: string]: Json }
   waitingSince: { [place: string]: number }
@@ -74,14 +74,14 @@ export class InMemory implements Durable {
   readonly survivesCrashes = false
   readonly #signal: AbortSignal
   readonly #steps: Map<string, unknown>
-  readonly #decisions: Recorded['decisions']
-  readonly #waitingSince: Recorded['waitingSince']
+  readonly #decisions: RecordedSteps['decisions']
+  readonly #waitingSince: RecordedSteps['waitingSince']
   readonly #asOf: number | undefined
 
   constructor(
     runId: string,
     signal: AbortSignal,
-    { steps, decisions, waitingSince, asOf }: Recorded = { steps: {}, decisions: {}, waitingSince: {} },
+    { steps, decisions, waitingSince, asOf }: RecordedSteps = { steps: {}, decisions: {}, waitingSince: {} },
   ) {
     this.#asOf = asOf
     this.runId = runId
@@ -113,7 +113,7 @@ export class InMemory implements Durable {
   }
 
   /** What there is to go on from: without what is done anew by each execution. */
-  recorded(): Recorded {
+  recorded(): RecordedSteps {
     const steps = [...this.#steps].filter(([key]) => key !== 'start' && key !== 'end' && !/^\d+\.pause$/.test(key))
     return JSON.parse(JSON.stringify({ steps: Object.fromEntries(steps), decisions: this.#decisions, waitingSince: this.#waitingSince }))
   }

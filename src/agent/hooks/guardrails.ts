@@ -1,10 +1,7 @@
-import pTimeout from 'p-timeout'
-import { InvalidOptionError, messageOf } from '../../core/errors.ts'
-import { Event } from '../../core/events.ts'
-import { isContent, type MessageInput, toChatMessages } from '../../core/message-input.ts'
-import { type ChatMessage, type Content, copyJson, isJsonObject, type JsonObject } from '../../core/messages.ts'
+import { InvalidOptionError } from '../../core/errors.ts'
+import type { MessageInput } from '../../core/message-input.ts'
+import type { ChatMessage, Content, JsonObject } from '../../core/messages.ts'
 import { checkCallbackNames, type OptionNames } from '../../core/option-names.ts'
-import type { LiveRun } from '../run/run-context.ts'
 import type { HookPlace, ToolEnding, ToolTurn } from './hooks.ts'
 
 /** What a check says: nothing, and all is well; or what is to be done. */
@@ -45,40 +42,11 @@ export interface Guardrail<Context = unknown> {
 }
 
 const places = ['input', 'output', 'call', 'result'] as const
-type Place = (typeof places)[number]
+export type GuardrailPlace = (typeof places)[number]
 
-/** What came of all checks: what is left of the subject, or which of them ended it. */
-export type Checked<T> = { passed: true; subject: T } | { passed: false; how: 'refuse' | 'stop'; reason: string }
-
-export function hasGuardrail({ settings }: LiveRun, place: Place): boolean {
-  return settings.guardrails?.some((guardrail) => guardrail[place] !== undefined) === true
-}
-
-export function checkInput(run: LiveRun, messages: readonly ChatMessage[], iteration: number): Promise<Checked<readonly ChatMessage[]>> {
-  const place = placeOf(run, iteration)
-  return askAll(run, place, 'input', messages, async (guardrail, asked) =>
-    taken(await guardrail.input?.({ ...place, messages: copyJson(asked) })),
-  )
-}
-
-export function checkOutput(run: LiveRun, iteration: number, text: string): Promise<Checked<string>> {
-  const place = placeOf(run, iteration)
-  return askAll(run, place, 'output', text, (guardrail, asked) => guardrail.output?.({ ...place, text: asked }))
-}
-
-export function checkCall(run: LiveRun, call: ToolTurn<never>): Promise<Checked<JsonObject>> {
-  return askAll(run, call, 'call', call.args, (guardrail, args) => guardrail.call?.({ ...call, args: copyJson(args) }))
-}
-
-export function checkResult(run: LiveRun, ending: ToolEnding<never>): Promise<Checked<Content>> {
-  return askAll(run, ending, 'result', ending.content, (guardrail, content) =>
-    guardrail.result?.({ ...ending, args: copyJson(ending.args), content: copyJson(content) }),
-  )
-}
-
-/** Stands in the conversation for what has not passed. */
-export function withheld(reason: string): string {
-  return `[Withheld: ${reason}]`
+/** Whether there is a check of that kind. */
+export function hasGuardrail(guardrails: readonly Guardrail<never>[] | undefined, place: GuardrailPlace): boolean {
+  return guardrails?.some((guardrail) => guardrail[place] !== undefined) === true
 }
 
 const guardrailNames: OptionNames<Guardrail> = { name: true, input: true, output: true, call: true, result: true }
@@ -96,74 +64,5 @@ export function checkGuardrails(guardrails: readonly Guardrail<never>[] | undefi
       if (check !== undefined && typeof check !== 'function')
         throw new InvalidOptionError(`guardrails[${at}].${place}`, 'a function', check)
     }
-  }
-}
-
-function placeOf(run: LiveRun, iteration: number): HookPlace<never> {
-  return { runId: run.runId, iteration, context: run.settings.context as never, signal: run.signal }
-}
-
-async function askAll<T>(
-  run: LiveRun,
-  { iteration, toolCallId }: { iteration: number; toolCallId?: string },
-  place: Place,
-  first: T,
-  check: (guardrail: Guardrail<never>, subject: T) => Verdict<T>,
-): Promise<Checked<T>> {
-  let subject = first
-  for (const guardrail of run.settings.guardrails ?? []) {
-    if (guardrail[place] === undefined) continue
-    const verdict = await ask(run, guardrail, place, async () => check(guardrail, subject))
-    if (run.interruption !== undefined) return { passed: false, how: 'refuse', reason: `${guardrail.name}: the run ended before the check` }
-    if (verdict === undefined) continue
-    const { name } = guardrail
-    const meta = { iteration, ...(toolCallId === undefined ? {} : { toolCallId }) }
-    if ('stop' in verdict || 'refuse' in verdict) {
-      const how = 'stop' in verdict ? 'stop' : 'refuse'
-      const reason = String('stop' in verdict ? verdict.stop : verdict.refuse)
-      run.emit(Event.GUARDRAIL, { guardrail: name, place, verdict: how, reason }, meta)
-      return { passed: false, how, reason: `${name}: ${reason}` }
-    }
-    run.emit(Event.GUARDRAIL, { guardrail: name, place, verdict: 'replace' }, meta)
-    subject = verdict.replace
-  }
-  return { passed: true, subject }
-}
-
-/** The verdict with its messages as they are kept. Throws `invalid_message`. */
-function taken(verdict: GuardrailVerdict<readonly MessageInput[]>): GuardrailVerdict<readonly ChatMessage[]> {
-  if (typeof verdict !== 'object' || verdict === null || !('replace' in verdict)) return verdict
-  return { replace: toChatMessages(verdict.replace, 'replace') }
-}
-
-/** Throws for what can't be in the subject's place. */
-function checkReplacement(place: Place, value: unknown): void {
-  if (place === 'output' && typeof value !== 'string') throw new TypeError('Expected `replace` to be a text')
-  else if (place === 'call' && !isJsonObject(value)) throw new TypeError('Expected `replace` to be the arguments, an object')
-  else if (place === 'result' && !isContent(value)) throw new TypeError('Expected `replace` to be a text or an array of parts')
-  // What is no JSON, such as an object that holds itself, throws here.
-  else JSON.stringify(value)
-}
-
-/** One that fails has not passed. */
-async function ask<T>(
-  run: LiveRun,
-  { name }: Guardrail<never>,
-  place: Place,
-  check: () => Promise<GuardrailVerdict<T>>,
-): Promise<GuardrailVerdict<T>> {
-  try {
-    const verdict = await pTimeout(run.untilInterrupted(check()), { milliseconds: run.limits.toolTimeoutMs })
-    if (verdict === undefined || verdict === null) return undefined
-    if (typeof verdict === 'object' && ('refuse' in verdict || 'stop' in verdict)) return verdict
-    if (typeof verdict === 'object' && 'replace' in verdict) {
-      checkReplacement(place, verdict.replace)
-      return verdict
-    }
-    throw new TypeError('Expected `undefined`, `{ replace }`, `{ refuse }` or `{ stop }`')
-  } catch (error) {
-    run.logger.error({ runId: run.runId, guardrail: name, place, error: messageOf(error) }, 'a guardrail failed: it counts as not passed')
-    const reason = 'the check itself failed'
-    return place === 'input' || place === 'output' ? { stop: reason } : { refuse: reason }
   }
 }

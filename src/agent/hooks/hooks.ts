@@ -1,13 +1,11 @@
-import pTimeout from 'p-timeout'
-import { InvalidOptionError, messageOf } from '../../core/errors.ts'
+import { InvalidOptionError } from '../../core/errors.ts'
 import type { FinishReason } from '../../core/events.ts'
-import { isContent, type MessageInput } from '../../core/message-input.ts'
-import { type ChatMessage, type Content, copyJson, isJsonObject, type JsonObject, type Usage } from '../../core/messages.ts'
+import type { MessageInput } from '../../core/message-input.ts'
+import type { ChatMessage, Content, JsonObject, Usage } from '../../core/messages.ts'
 import { checkCallbackNames, type OptionNames } from '../../core/option-names.ts'
 import type { ChatModel, ToolChoice } from '../../models/chat-model.ts'
 import type { AnyModel } from '../../models/create-model.ts'
-import type { LiveRun } from '../run/run-context.ts'
-import type { ToolCallOutcome } from '../types.ts'
+import type { ToolCallOutcome } from '../run/result.ts'
 
 /** Where in which run a hook is asked. */
 export interface HookPlace<Context = unknown> {
@@ -97,95 +95,4 @@ export function checkHooks(hooks: readonly Hooks<never>[] | undefined): void {
   if (!Array.isArray(hooks) || !hooks.every((hook) => typeof hook === 'object' && hook !== null))
     throw new InvalidOptionError('hooks', 'an array of hooks', hooks)
   for (const [at, hook] of hooks.entries()) checkCallbackNames(hook, hookNames, 'a hook', `hooks[${at}]`)
-}
-
-/** The turn after the hooks have seen it. `apply` makes a change, or throws where it can't be made: then it is passed over. */
-export async function askBeforeModel<T>(
-  run: LiveRun,
-  turn: T,
-  describe: (turn: T) => ModelTurn<never>,
-  apply: (turn: T, change: ModelTurnChange) => T,
-): Promise<T> {
-  let asked = turn
-  for (const hook of run.settings.hooks ?? []) {
-    if (hook.beforeModel === undefined) continue
-    const changed = await ask(run, hook, 'beforeModel', async () => {
-      const change = await hook.beforeModel?.(describe(asked))
-      return isObject(change) ? { turn: apply(asked, change) } : undefined
-    })
-    if (changed !== undefined) asked = changed.turn
-  }
-  return asked
-}
-
-/** The response's text after the hooks have seen it. */
-export async function askAfterModel(run: LiveRun, ending: ModelEnding<never>): Promise<string> {
-  let { text } = ending
-  for (const hook of (run.settings.hooks ?? []).toReversed()) {
-    if (hook.afterModel === undefined) continue
-    const change = await ask(run, hook, 'afterModel', async () => {
-      const change = await hook.afterModel?.({ ...ending, text })
-      if (isObject(change) && typeof change.text !== 'string') throw new TypeError('Expected `text` to be a text')
-      return change
-    })
-    if (change !== undefined) text = change.text
-  }
-  return text
-}
-
-/** What the hooks make of a call before it is run; undefined where none of them changed anything. */
-export async function askBeforeTool(run: LiveRun, call: ToolTurn<never>): Promise<ToolTurnChange | undefined> {
-  let args = call.args
-  for (const hook of run.settings.hooks ?? []) {
-    if (hook.beforeTool === undefined) continue
-    const change = await ask(run, hook, 'beforeTool', async () => {
-      const change = await hook.beforeTool?.({ ...call, args: copyJson(args) })
-      if (isObject(change) && 'args' in change) checkArguments(change.args)
-      return change
-    })
-    if (change === undefined) continue
-    if (!('args' in change)) return change
-    args = change.args
-  }
-  return args === call.args ? undefined : { args }
-}
-
-/** What the model is to be given after the hooks have seen it. */
-export async function askAfterTool(run: LiveRun, call: ToolEnding<never>): Promise<Content> {
-  let { content } = call
-  for (const hook of (run.settings.hooks ?? []).toReversed()) {
-    if (hook.afterTool === undefined) continue
-    const change = await ask(run, hook, 'afterTool', async () => {
-      const change = await hook.afterTool?.({ ...call, args: copyJson(call.args), content: copyJson(content) })
-      if (isObject(change) && !isContent(change.content)) throw new TypeError('Expected `content` to be a text or an array of parts')
-      return change
-    })
-    if (change !== undefined) content = change.content
-  }
-  return content
-}
-
-/** What is no JSON, such as an object that holds itself, throws as well. */
-function checkArguments(args: unknown): void {
-  if (!isJsonObject(args)) throw new TypeError('Expected `args` to be an object')
-  JSON.stringify(args)
-}
-
-async function ask<T extends object>(
-  run: LiveRun,
-  { name }: Hooks<never>,
-  what: string,
-  hook: () => Promise<T | undefined>,
-): Promise<T | undefined> {
-  try {
-    const change = await pTimeout(run.untilInterrupted(hook()), { milliseconds: run.limits.toolTimeoutMs })
-    return isObject(change) ? change : undefined
-  } catch (error) {
-    run.logger.error({ runId: run.runId, hook: name ?? '(unnamed)', error: messageOf(error) }, `${what} hook failed and was passed over`)
-    return undefined
-  }
-}
-
-function isObject<T>(value: T): value is T & object {
-  return typeof value === 'object' && value !== null
 }

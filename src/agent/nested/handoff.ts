@@ -6,9 +6,11 @@ import type { ChatModel } from '../../models/chat-model.ts'
 import type { ToolSet } from '../../tools/registry.ts'
 import { type AnyTool, defineTool, type Tool, type ToolContext } from '../../tools/tool.ts'
 import { toToolSet } from '../options.ts'
-import { LiveRun } from '../run/run-context.ts'
-import type { RunRecord } from '../run/run-state.ts'
-import { usable } from '../turn/turn-request.ts'
+import type { Handoff } from '../recorded.ts'
+import type { Execution } from '../run/execution.ts'
+import { RunContext } from '../run/run-context.ts'
+import { handTo } from '../run/run-state.ts'
+import { handedOverText } from '../told.ts'
 import type { RunnerOptions } from '../types.ts'
 
 /** An agent that a conversation can be handed to: an `AgentRunner` or a `CustomAgent`. */
@@ -27,13 +29,6 @@ export interface HandoverOptions {
 }
 
 const handoverOptionNames: OptionNames<HandoverOptions> = { name: true, description: true }
-
-/** As it is recorded. */
-export interface Handover {
-  tool: string
-  agent: string
-  instructions?: string
-}
 
 interface HandoverTool extends Tool<never> {
   readonly handsTo: ConversationTaker<never>
@@ -55,10 +50,10 @@ export function handover<Context = unknown>(to: ConversationTaker<Context>, opti
     description: `Hands the conversation to ${name}: ${description}`,
     effect: 'read',
     parallel: false,
-    toContent: () => `The conversation is now with ${name}.`,
-    execute: async (_args: JsonObject, { context, run, iteration }: ToolContext<Context>): Promise<Handover> => {
-      if (!(run instanceof LiveRun)) throw new TypeError('A conversation can be handed over only in a run')
-      const { provider, model } = usable(run, to.model)
+    toContent: () => handedOverText(name),
+    execute: async (_args: JsonObject, { context, run, iteration }: ToolContext<Context>): Promise<Handoff> => {
+      if (!(run instanceof RunContext)) throw new TypeError('A conversation can be handed over only in a run')
+      const { provider, model } = run.usable(to.model)
       toToolSet(to.tools)
       const instructions = typeof to.instructions === 'function' ? await to.instructions({ context }) : to.instructions
       run.emit(Event.HANDOVER, { agent: name, provider, model }, { iteration })
@@ -68,25 +63,27 @@ export function handover<Context = unknown>(to: ConversationTaker<Context>, opti
   return Object.assign(tool, { handsTo: to })
 }
 
-export function handsOver(tool: AnyTool): tool is HandoverTool {
+function handsOver(tool: AnyTool): tool is HandoverTool {
   return 'handsTo' in tool
 }
 
 /** Makes the run go on as the agent that a call has handed it to. */
-export function handOver(run: LiveRun, record: RunRecord, { tool: name, agent, instructions }: Handover): void {
-  const tool = run.registry.get(name)
+export function handOver({ run, state }: Execution, handoff: Handoff): void {
+  const tool = run.registry.get(handoff.tool)
   // Looked up by what is recorded: taken up again by a runner without the tool, the run stays with the agent it has.
   if (tool === undefined || !handsOver(tool)) return
+  const { agent } = handoff
   try {
     run.handTo({ model: tool.handsTo.model, tools: toToolSet(tool.handsTo.tools) })
   } catch (error) {
     run.logger.error({ runId: run.runId, agent, error: messageOf(error) }, 'the agent’s tools can’t be had: the conversation stays')
     return
   }
-  record.handTo(agent, instructions)
+  handTo(state, handoff)
 }
 
-/** Whether that is what such a tool returned, and not what a hook put in its place. */
-export function isHandover(value: unknown): value is Handover {
-  return isJsonObject(value) && typeof value.tool === 'string' && typeof value.agent === 'string'
+/** What such a tool returned; undefined for what a hook put in its place. */
+export function handoffOf(value: unknown): Handoff | undefined {
+  const isOne = isJsonObject(value) && typeof value.tool === 'string' && typeof value.agent === 'string'
+  return isOne ? (value as { tool: string; agent: string }) : undefined
 }

@@ -14,10 +14,9 @@ import {
   type ToolEffect,
 } from '../../tools/tool.ts'
 import type { Decision } from '../decisions/decisions.ts'
-import type { RunState } from '../decisions/paused-run.ts'
 import { checkRunOptionNames } from '../option-names.ts'
-import { LiveRun } from '../run/run-context.ts'
-import type { PendingItem, ResumeOptions, RunInput, RunOptions, RunResult } from '../types.ts'
+import { RunContext } from '../run/run-context.ts'
+import type { PendingItem, ResumeOptions, RunInput, RunOptions, RunResult, RunState } from '../types.ts'
 
 /** An agent that can be run inside a tool call: an `AgentRunner` or a `CustomAgent`. */
 export interface RunnableAgent<Context = unknown> {
@@ -99,7 +98,7 @@ export function asTool<const S extends ParametersSchema, Context = unknown>(
         } catch (error) {
           // A missing key or package: no model can put that right, and none is told of it. The run outside ends with it.
           const isMissing = isSetupFault(error) && error.code !== 'invalid_option'
-          if (isMissing && ctx.run instanceof LiveRun) ctx.run.interrupt('aborted', error)
+          if (isMissing && ctx.run instanceof RunContext) ctx.run.interrupt('aborted', error)
           throw error
         }
       }

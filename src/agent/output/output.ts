@@ -8,6 +8,7 @@ import type { ToolSet } from '../../tools/registry.ts'
 import type { FromSchema } from '../../tools/schema/infer.ts'
 import { compileSchema, isStandardSchema, jsonSchemaOf } from '../../tools/schema/schema.ts'
 import { type AnyTool, defineTool, type JsonSchema } from '../../tools/tool.ts'
+import { answerGivenText, unfitAnswerProblem } from '../told.ts'
 
 /** What `output` takes: a Standard Schema (zod, valibot, arktype, …) or a plain JSON Schema. */
 export type OutputSchema = StandardSchemaV1 | JsonSchema
@@ -53,7 +54,7 @@ export function openOutput(output: OutputSchema, tools: Pick<ToolSet, 'get'>): O
     parameters: schema,
     effect: 'read',
     final: true,
-    toContent: () => 'The answer was given.',
+    toContent: () => answerGivenText,
     execute: () => null,
   })
   const tool: AnyTool = standard === undefined ? base : { ...base, schema: wrapped ? wrapStandard(standard) : standard }
@@ -83,7 +84,7 @@ export async function readAnswer(format: OutputFormat, text: string, terms: Fitt
   const fitted = parsed.ok ? await fitInTime(format.tool, parsed.args, terms) : { problems: [parsed.problem] }
   if (parsed.ok && 'input' in fitted) return { ok: true, json: jsonOf(format, parsed.args) }
   const problems = 'problems' in fitted ? fitted.problems.join('; ') : ''
-  return { ok: false, problem: `The answer does not fit its schema: ${problems}.` }
+  return { ok: false, problem: unfitAnswerProblem(problems) }
 }
 
 /** The answer's JSON, out of the arguments of the tool that gives it. */

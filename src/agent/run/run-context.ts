@@ -1,14 +1,6 @@
-import { isSetupFault, messageOf, ToolloopError } from '../../core/errors.ts'
-import {
-  copyForListener,
-  Event,
-  type EventBus,
-  type EventMeta,
-  type EventName,
-  type EventPayloads,
-  type RunEvent,
-  type StopReason,
-} from '../../core/events.ts'
+import { isSetupFault, ModelError, messageOf, ToolloopError } from '../../core/errors.ts'
+import type { EventBus, EventMeta, EventName, EventPayloads, RunEvent, StopReason } from '../../core/events.ts'
+import { Event } from '../../core/events.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { ChatModel } from '../../models/chat-model.ts'
 import type { PreparedCall } from '../../tools/arguments.ts'
@@ -16,18 +8,16 @@ import { type ToolSet, ToolView } from '../../tools/registry.ts'
 import type { AnyTool, RunScope } from '../../tools/tool.ts'
 import { ToolRunner } from '../../tools/tool-runner.ts'
 import { namedBeside, type OutputFormat } from '../output/output.ts'
-import { chooseCallForm, concernsText, openTextCalls } from '../text-calls/mode.ts'
-import type { TextCalls } from '../text-calls/text-calls.ts'
-import { usable } from '../turn/turn-request.ts'
+import type { PlainError } from '../recorded.ts'
+import { chooseCallForm } from '../text-calls/mode.ts'
 import type { RunLimits, RunOptions } from '../types.ts'
-import { Budget, type ResolvedLimits } from './limits.ts'
+import { Budget } from './budget.ts'
+import { checkCostIsKnown, type ResolvedLimits } from './limits.ts'
+import { type DeltaName, type EventTap, RunEvents } from './run-events.ts'
 
-type DeltaName = 'TEXT_DELTA' | 'REASONING_DELTA' | 'TOOL_INPUT_START' | 'TOOL_INPUT_DELTA'
+type Interruption = Extract<StopReason, 'aborted' | 'deadline'>
 
-/** Receives every event of one run, synchronously. Must not throw. */
-export type EventTap = (event: RunEvent) => void
-
-export interface LiveRunParts {
+export interface RunContextParts {
   runId?: string
   model: ChatModel
   registry: ToolSet
@@ -45,17 +35,17 @@ export interface LiveRunParts {
 
 /** The call of another run that a run was made inside of. */
 export interface RunParent {
-  run: LiveRun
+  run: RunContext
   toolCallId: string
   /** Whether those who watch the other run see this one's events too. */
   forwards: boolean
 }
 
 /**
- * What of a run lives only in this process: its model and tools, the caller's signal and context, where its events go. Everything the
- * loop decides by is elsewhere, as plain data. `dispose` releases every timer and listener.
+ * What of a run lives only in this process: its signal, its model and tools, where its events go. What the loop decides by is elsewhere, as
+ * plain data (`LoopState`). `dispose` releases every timer and listener.
  */
-export class LiveRun implements RunScope {
+export class RunContext implements RunScope {
   readonly runId: string
   readonly depth: number
   readonly steerable: boolean
@@ -63,69 +53,51 @@ export class LiveRun implements RunScope {
   readonly limits: ResolvedLimits
   readonly settings: RunOptions<never>
   readonly logger: Logger
-  /** How many answers of this run were not accepted. */
-  objections = 0
   /** Calls made ready by the plan, by id; a resumed run makes them again. */
   readonly prepared: Map<string, PreparedCall> = new Map()
   /** Values tools returned, by call id: too rich for the record, so kept only here. */
   readonly values: Map<string, unknown> = new Map()
   /** Errors as they were thrown, by step key: the record has only their plain form. */
   readonly errors: Map<string, ToolloopError> = new Map()
-  /** Approvals that need not be asked for again: those handed in, and those given in this run. */
-  readonly remembered: Set<string>
   readonly #parent: RunParent | undefined
-  readonly #lineage: Pick<EventMeta, 'parentRunId' | 'parentToolCallId' | 'depth'>
   readonly #first: { model: ChatModel; tools: ToolSet }
   #model: ChatModel
   #output: OutputFormat | undefined
   #offered: ToolSet
   #registry: ToolSet
   #view: { of: ToolSet; more: AnyTool; view: ToolSet } | undefined
-  readonly #controller = new AbortController()
-  readonly #textCalls = new Map<ChatModel, Promise<TextCalls>>()
+  #budget: Budget
   readonly #bus: EventBus
   readonly #tap: EventTap | undefined
+  readonly #events: RunEvents
+  readonly #controller = new AbortController()
   readonly #release = new Set<() => void>()
   /** Told of an interruption; a plain set, because listeners on a signal cost more than the rest of a turn's bookkeeping. */
   readonly #waiting = new Set<() => void>()
-  #interruption: Extract<StopReason, 'aborted' | 'deadline'> | undefined
+  #interruption: Interruption | undefined
   #abortError: ToolloopError | undefined
 
-  #budget: Budget
-  #onTextFailed = false
-
-  constructor(parts: LiveRunParts) {
-    const {
-      runId = `run_${crypto.randomUUID()}`,
-      model,
-      registry,
-      limits,
-      settings,
-      bus,
-      logger,
-      tap,
-      output,
-      parent,
-      steerable = false,
-    } = parts
+  constructor(parts: RunContextParts) {
+    const { runId = `run_${crypto.randomUUID()}`, model, registry, limits, settings, logger, output, parent, steerable = false } = parts
     this.runId = runId
     this.depth = parent === undefined ? 0 : parent.run.depth + 1
-    this.#output = output
     this.steerable = steerable
+    this.limits = limits
+    this.settings = settings
+    this.logger = logger
     this.#parent = parent
-    this.#lineage = parent === undefined ? {} : { parentRunId: parent.run.runId, parentToolCallId: parent.toolCallId, depth: this.depth }
     this.#first = { model, tools: registry }
     this.#model = model
+    this.#output = output
     this.#offered = registry
     this.#registry = this.#withAnswer(registry)
     this.toolRunner = new ToolRunner({ get: (name) => this.#registry.get(name), names: () => this.#registry.names() })
-    this.limits = limits
     this.#budget = this.#openBudget()
-    this.settings = settings
-    this.remembered = new Set(settings.remembered)
-    this.logger = logger
-    this.#bus = bus
-    this.#tap = joinTaps(tap, parent?.forwards === true ? parent.run.#tap : undefined)
+    this.#bus = parts.bus
+    this.#tap = joinTaps(parts.tap, parent?.forwards === true ? parent.run.#tap : undefined)
+    const lineage = parent && { parentRunId: parent.run.runId, parentToolCallId: parent.toolCallId, depth: this.depth }
+    const { onText } = settings
+    this.#events = new RunEvents({ bus: parts.bus, tap: this.#tap, onText, origin: { ...lineage, runId }, logger })
     if (settings.signal !== undefined) this.follow(settings.signal)
     if (parent !== undefined) this.#endWith(parent.run)
     if (Number.isFinite(limits.deadlineMs)) this.#startDeadline(limits.deadlineMs)
@@ -134,11 +106,6 @@ export class LiveRun implements RunScope {
   /** How deep runs may be nested: as the outermost one says. */
   get depthLimit(): number {
     return this.#parent?.run.depthLimit ?? this.limits.depth
-  }
-
-  /** What a model has to be able to tell of its cost: this run, or one it is inside of, is limited by it. */
-  get costLimit(): RunLimits | undefined {
-    return Number.isFinite(this.limits.costUsd) ? this.settings.limits : this.#parent?.run.costLimit
   }
 
   get model(): ChatModel {
@@ -160,15 +127,14 @@ export class LiveRun implements RunScope {
     return this.#registry
   }
 
-  /** Of the execution under way. */
+  /** What the execution under way has used up: it belongs to that one's state, and is here for the runs inside its calls. */
   get budget(): Budget {
     return this.#budget
   }
 
-  /** An execution begins, the first or a later one: what an earlier one came to is in the record alone. */
+  /** An execution begins, the first or a later one: with the model and tools the run began with, and a budget of its own. */
   begin(): Budget {
     this.handTo(this.#first)
-    this.objections = 0
     this.#budget = this.#openBudget()
     return this.#budget
   }
@@ -188,6 +154,13 @@ export class LiveRun implements RunScope {
     return this.#model.forTurn?.() ?? this.#model
   }
 
+  /** The model, if the run can go on with it. Throws `invalid_option`. */
+  usable(model: ChatModel): ChatModel {
+    checkCostIsKnown(this.costLimit, model.capabilities)
+    chooseCallForm(this.settings, model)
+    return model
+  }
+
   /** `tools` and one more. The same view for the same tools: what is sent of them is converted once. */
   view(tools: ToolSet, more: AnyTool): ToolSet {
     if (this.#view?.of !== tools || this.#view.more !== more) this.#view = { of: tools, more, view: new ToolView(tools, { also: [more] }) }
@@ -200,7 +173,7 @@ export class LiveRun implements RunScope {
   }
 
   /** Why the run has to end now, if it has to. */
-  get interruption(): 'aborted' | 'deadline' | undefined {
+  get interruption(): Interruption | undefined {
     return this.#interruption
   }
 
@@ -209,24 +182,12 @@ export class LiveRun implements RunScope {
     return this.#abortError
   }
 
-  interrupt(why: 'aborted' | 'deadline', reason?: unknown): void {
+  interrupt(why: Interruption, reason?: unknown): void {
     if (this.#interruption !== undefined) return
     this.#interruption = why
     if (why === 'aborted') this.#abortError = abortErrorOf(reason)
     this.#controller.abort(reason)
     for (const stopWaiting of this.#waiting) stopWaiting()
-  }
-
-  /**
-   * How calls reach this model as text and come back; undefined where they don't. Rejects with `invalid_option` where settings and model
-   * don't agree.
-   */
-  async textCallsFor(model: ChatModel, hasTools: boolean): Promise<TextCalls | undefined> {
-    const form = chooseCallForm(this.settings, model)
-    if (!concernsText(form, hasTools)) return undefined
-    const made = this.#textCalls.get(model) ?? openTextCalls(form, this.settings)
-    this.#textCalls.set(model, made)
-    return made
   }
 
   /** Ends the run when `signal` is aborted; returns the function that stops following it. */
@@ -242,15 +203,7 @@ export class LiveRun implements RunScope {
     return release
   }
 
-  /** The run outside ends this one too, also when the attempt at the call it was made in is over, and that one's signal silent. */
-  #endWith(outer: LiveRun): void {
-    const abort = () => this.interrupt('aborted', outer.signal.reason)
-    if (outer.interruption !== undefined) abort()
-    outer.#waiting.add(abort)
-    this.#release.add(() => outer.#waiting.delete(abort))
-  }
-
-  /** The outcome of `work`, or undefined as soon as the run is interrupted. Work left behind is not waited for; its late failure is no one's. */
+  /** The outcome of `work`, or undefined as soon as the run is interrupted. Work left behind is not waited for; a later rejection is ignored. */
   untilInterrupted<T>(work: Promise<T>): Promise<T | undefined> {
     return new Promise((resolve, reject) => {
       const stopWaiting = () => resolve(undefined)
@@ -274,53 +227,41 @@ export class LiveRun implements RunScope {
   }
 
   emit<K extends EventName>(type: K, payload: EventPayloads[K], meta: Omit<EventMeta, 'runId'>): void {
-    if (!this.hears(type)) return
-    const whole = { ...meta, ...this.#lineage, runId: this.runId }
-    // Each audience gets a copy of its own: a listener may do with it what it likes. Deltas are flat and made for the occasion, and there
-    // are thousands of them: spreading them is copy enough.
-    const isNested = nestedPayloads.has(type)
-    const copy: EventPayloads[K] = isNested && this.#tap !== undefined ? copyForListener(payload) : payload
-    // The union is indexed by `type`, which the compiler can't follow through a spread.
-    const event = this.#tap && ({ type, meta: { ...whole }, ...copy } as RunEvent)
-    this.#bus.emit(type, isNested && this.#bus.hasListeners(type) ? copyForListener(payload) : payload, whole)
-    if (event !== undefined) this.#tap?.(event)
+    if (this.hears(type)) this.#events.publish(type, payload, meta)
   }
 
   /**
-   * A cheap `emit` for the thousands of deltas of one turn, or undefined when nobody listens. They share one frozen meta. Silent once the
-   * run is interrupted.
+   * A cheap `emit` for the thousands of deltas of one turn, or undefined when nobody listens. Silent once the run is interrupted.
    */
   deltas<K extends DeltaName>(type: K, meta: Omit<EventMeta, 'runId'>): ((payload: EventPayloads[K]) => void) | undefined {
     if (!this.hears(type)) return undefined
-    const whole = Object.freeze({ ...meta, ...this.#lineage, runId: this.runId })
-    const bus = this.#bus
-    const tap = this.#tap
-    const onText = type === Event.TEXT_DELTA ? this.#guardedOnText() : undefined
+    const publish = this.#events.deltas(type, meta)
     return (payload) => {
-      if (this.#interruption !== undefined) return
-      if (onText !== undefined && 'text' in payload) onText(payload.text)
-      const event = tap && ({ type, meta: whole, ...payload } as RunEvent)
-      bus.emit(type, payload, whole)
-      if (event !== undefined) tap?.(event)
+      if (this.#interruption === undefined) publish(payload)
     }
   }
 
-  #guardedOnText(): ((text: string) => void) | undefined {
-    const { onText } = this.settings
-    if (onText === undefined) return undefined
-    return (text) => {
-      try {
-        onText(text)
-      } catch (error) {
-        if (!this.#onTextFailed) this.logger.error({ runId: this.runId, error: messageOf(error) }, 'onText threw; the run goes on')
-        this.#onTextFailed = true
-      }
-    }
+  /** The error as it was thrown, with its stack and cause; after a crash, one made from the record. */
+  errorOf({ code, message }: PlainError): ToolloopError {
+    if (code === 'aborted') return this.#abortError ?? new ToolloopError(code, message)
+    const thrown = [...this.errors.values()].findLast((error) => error.code === code && error.message === message)
+    if (thrown !== undefined) return thrown
+    const { provider, model } = this.#model
+    return code === 'guardrail' ? new ToolloopError(code, message) : new ModelError(code, message, { provider, model, retryable: false })
+  }
+
+  dispose(): void {
+    for (const release of this.#release) release()
+  }
+
+  /** What a model has to be able to tell of its cost: this run, or one it is inside of, is limited by it. */
+  get costLimit(): RunLimits | undefined {
+    return Number.isFinite(this.limits.costUsd) ? this.settings.limits : this.#parent?.run.costLimit
   }
 
   #changeModel(model: ChatModel): void {
     try {
-      this.#model = usable(this, model)
+      this.#model = this.usable(model)
     } catch (error) {
       this.logger.error(
         { runId: this.runId, error: messageOf(error) },
@@ -334,13 +275,16 @@ export class LiveRun implements RunScope {
   }
 
   #openBudget(): Budget {
-    const { limits, runId } = this
     const parent = this.#parent
-    return new Budget(limits, parent && { budget: parent.run.budget, toolCallId: parent.toolCallId, runId })
+    return new Budget(this.limits, parent && { budget: parent.run.budget, toolCallId: parent.toolCallId, runId: this.runId })
   }
 
-  dispose(): void {
-    for (const release of this.#release) release()
+  /** The run outside ends this one too, also when the attempt at the call it was made in is over, and that one's signal silent. */
+  #endWith(outer: RunContext): void {
+    const abort = () => this.interrupt('aborted', outer.signal.reason)
+    if (outer.interruption !== undefined) abort()
+    outer.#waiting.add(abort)
+    this.#release.add(() => outer.#waiting.delete(abort))
   }
 
   #startDeadline(milliseconds: number): void {
@@ -365,18 +309,8 @@ function abortErrorOf(reason: unknown): ToolloopError {
 
 function joinTaps(own: EventTap | undefined, outer: EventTap | undefined): EventTap | undefined {
   if (own === undefined || outer === undefined) return own ?? outer
-  return (event) => {
+  return (event: RunEvent) => {
     own(event)
     outer(event)
   }
 }
-
-const nestedPayloads: ReadonlySet<EventName> = new Set<EventName>([
-  'RUN_START',
-  'RUN_END',
-  'MODEL_END',
-  'TOOL_CALL_START',
-  'TOOL_CALL_REJECTED',
-  'TOOL_PROGRESS',
-  'DECISION_NEEDED',
-])

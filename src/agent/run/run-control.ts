@@ -1,14 +1,9 @@
-import type { StopReason } from '../../core/events.ts'
 import type { ChatMessage } from '../../core/messages.ts'
 import type { ChatModel } from '../../models/chat-model.ts'
 import { type AnyModel, openModel } from '../../models/create-model.ts'
 import { History } from '../conversation/history.ts'
-import type { Durable } from '../durable/journal.ts'
-import { toMessages } from '../options.ts'
-import type { RunInput } from '../types.ts'
-import { checkedInput } from './execution.ts'
-import type { LiveRun } from './run-context.ts'
-import { type Ending, stoppedByGuardrail } from './run-state.ts'
+import { type RunInput, toMessages } from '../conversation/run-input.ts'
+import type { Steering } from '../recorded.ts'
 
 /**
  * Steers a run from outside while it goes on; given to it as `control`, or taken from its stream. What is said here is taken up between two
@@ -62,35 +57,4 @@ export class RunControl {
     this.#model = undefined
     return model
   }
-}
-
-export interface Steering {
-  messages: readonly ChatMessage[]
-  stops: boolean
-  /** Why a guardrail ends the run: its messages were not to be sent. */
-  refused?: string
-}
-
-const noSteering: Steering = { messages: [], stops: false }
-
-/** What the run is to do before it asks the model again. Recorded, because the next turn depends on it. */
-export async function takeSteering(durable: Durable, run: LiveRun, iteration: number, limit: StopReason | undefined): Promise<Steering> {
-  // In memory it costs nothing, and one that was started without a control may be resumed with one.
-  if (!run.steerable && durable.survivesCrashes) return noSteering
-  return durable.step(`${iteration}.steer`, async () => {
-    const taken = run.settings.control?.take({ goesOn: limit === undefined })
-    return taken === undefined || taken.messages.length === 0 ? (taken ?? noSteering) : checkedSteering(run, iteration, taken)
-  })
-}
-
-/** How the run ends, if it does. `answer`: how it would without steering, where the model has answered. */
-export function endingOfSteering({ messages, stops, refused }: Steering, answer: Ending | undefined): Ending | undefined {
-  if (refused !== undefined) return stoppedByGuardrail(refused)
-  if (answer !== undefined && messages.length === 0) return answer
-  return stops ? { stopReason: 'stopped' } : undefined
-}
-
-async function checkedSteering(run: LiveRun, iteration: number, taken: Steering): Promise<Steering> {
-  const { messages, refused } = await checkedInput(run, taken.messages, iteration)
-  return { ...taken, messages, ...(refused === undefined ? {} : { refused }) }
 }

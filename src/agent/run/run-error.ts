@@ -1,5 +1,5 @@
 import { isSetupFault, ToolloopError } from '../../core/errors.ts'
-import type { RunOptions, RunResult } from '../types.ts'
+import type { RunResult } from './result.ts'
 
 /**
  * A run that ended with an error, where that is thrown: with `throwOnError`, and when a model in the middle of a run turned out not to be
@@ -17,7 +17,7 @@ export class RunError extends ToolloopError {
 }
 
 /** The result, where it is to be returned. Throws a `RunError` else. */
-export function returned<Output>(result: RunResult<Output>, { throwOnError = false }: Pick<RunOptions, 'throwOnError'>): RunResult<Output> {
+export function returned<Output>(result: RunResult<Output>, { throwOnError = false }: { throwOnError?: boolean }): RunResult<Output> {
   const { error } = result
   if (error !== undefined && (throwOnError || isSetupFault(error))) throw new RunError(result, error)
   return result

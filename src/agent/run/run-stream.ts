@@ -1,8 +1,15 @@
 import { Event, type RunEvent } from '../../core/events.ts'
 import { TextBuffer } from '../../core/text-buffer.ts'
-import type { RunResult } from '../types.ts'
-import type { Watch } from './open-run.ts'
+import type { RunResult } from './result.ts'
 import type { RunControl } from './run-control.ts'
+import type { EventTap } from './run-events.ts'
+
+/** Who watches a run as it goes. */
+export interface Watch {
+  tap: EventTap
+  /** Aborted when the watcher goes away. */
+  left: AbortSignal
+}
 
 /**
  * A run to be watched. Iterate it for events, or `.text` for the visible text alone; `.result` settles as `run()` does, whether or not

@@ -1,16 +1,14 @@
-import type { PlannedCall } from '../calls/prepare-calls.ts'
+import type { PlannedCall } from '../recorded.ts'
 
 /** Text that stood behind calls: it is let go in its order, each piece when its call, and all before it, have ended. */
-export class QueuedText {
+export class DeferredText {
   readonly #calls: readonly PlannedCall[]
   readonly #ended = new Set<number>()
   readonly #shown = new Set<number>()
-  readonly #isEmpty: boolean
   #next = 0
 
   constructor(calls: readonly PlannedCall[]) {
     this.#calls = calls
-    this.#isEmpty = calls.every(({ textAfter }) => textAfter === undefined)
   }
 
   /** What may be shown now that this call has ended. */
@@ -21,7 +19,6 @@ export class QueuedText {
 
   /** A call whose end was recorded by an earlier execution is not waited for; what stood behind it was shown then. */
   after<T>(index: number, step: Promise<T>): Promise<T> {
-    if (this.#isEmpty) return step
     return step.then((end) => {
       if (!this.#ended.has(index)) this.#shown.add(index)
       this.#ended.add(index)

@@ -3,7 +3,6 @@ import type { Dialect } from '../../dialects/dialect.ts'
 import { dialectNames } from '../../dialects/names.ts'
 import type { ChatModel } from '../../models/chat-model.ts'
 import type { RunSettings } from '../types.ts'
-import type { TextCallOptions, TextCalls } from './text-calls.ts'
 
 /** What is listened for beside native calls: `<tool_action>` tags, or those and calls that slipped into the text. */
 export type ListenFor = 'tags' | 'both'
@@ -40,15 +39,4 @@ function namedDialect(option: string, dialect: Dialect | string): Dialect | stri
   const isOwn = typeof dialect === 'object' && dialect !== null && Array.isArray(dialect.envelopes)
   if (isOwn || (typeof dialect === 'string' && dialectNames.includes(dialect))) return dialect
   throw new InvalidOptionError(option, `'auto', 'native', 'tags', a Dialect or one of ${dialectNames.join(', ')}`, dialect)
-}
-
-/** Whether a request with or without tools has anything to do with calls in text. */
-export function concernsText(form: CallForm, hasTools: boolean): boolean {
-  return !form.native || (form.listenFor !== undefined && hasTools)
-}
-
-/** Loads the dialects: whoever only has native calls, and no tags, needs none of them. */
-export async function openTextCalls(form: CallForm, options: TextCallOptions): Promise<TextCalls> {
-  const { TextCalls } = await import('./text-calls.ts')
-  return new TextCalls(form, options)
 }

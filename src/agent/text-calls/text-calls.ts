@@ -1,9 +1,11 @@
 import { type Dialect, findDialect, generateToolPrompt } from '../../dialects/index.ts'
 import type { ModelRequest, ModelResponse, ModelSink, ToolChoice } from '../../models/chat-model.ts'
 import type { ToolDefinition } from '../../tools/tool.ts'
+import { callNothingText, mustCallText, oneCallText } from '../told.ts'
 import type { CallForm, CallSettings, ListenFor } from './mode.ts'
+import type { ReadResponse } from './read-call.ts'
 import { TextHistory } from './text-history.ts'
-import { type ReadResponse, TextReading } from './text-reading.ts'
+import { TextReading } from './text-reading.ts'
 
 /** One request, as the model takes it, and how the response to it is read. */
 export interface TextExchange {
@@ -72,12 +74,12 @@ export class TextCalls {
   }
 
   #promptFor(tools: readonly ToolDefinition[], dialect: Dialect, choice: ToolChoice, parallel: boolean | undefined): string[] {
-    if (choice === 'none') return ['Call no tool now: answer with what you know.']
+    if (choice === 'none') return [callNothingText]
     if (this.#prompt?.tools !== tools) this.#prompt = { tools, text: generateToolPrompt(tools, dialect) }
     const parts = [this.#prompt.text]
-    if (choice === 'required') parts.push('You must call a tool now: do not answer without a call.')
-    else if (choice !== 'auto') parts.push(`You must call the tool \`${choice.function.name}\` now: do not answer without that call.`)
-    if (parallel === false) parts.push('Write at most one call in an answer.')
+    if (choice === 'required') parts.push(mustCallText())
+    else if (choice !== 'auto') parts.push(mustCallText(choice.function.name))
+    if (parallel === false) parts.push(oneCallText)
     return parts
   }
 }

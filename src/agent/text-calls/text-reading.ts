@@ -1,24 +1,8 @@
-import type { ToolCall } from '../../core/messages.ts'
 import { TextBuffer } from '../../core/text-buffer.ts'
 import { type Dialect, type DialectParser, openTextToolParser, type ParserOptions } from '../../dialects/index.ts'
 import type { ModelResponse, ModelSink } from '../../models/chat-model.ts'
+import type { ReadCall, ReadResponse } from './read-call.ts'
 import { unreadableCall } from './text-history.ts'
-
-/** A call as it was found in a response: native, or written as text. */
-export interface ReadCall extends ToolCall {
-  /** It was written as text, so that its arguments may be of the wrong type. */
-  asText?: true
-  /** What had to be put right in order to read it. */
-  repairs?: string[]
-  /** Why it can't be read, in words for the model. */
-  unreadable?: string
-  /** Text that stood behind it; shown when it has ended. */
-  textAfter?: string
-}
-
-export interface ReadResponse extends ModelResponse {
-  toolCalls: ReadCall[]
-}
 
 /** A stretch of the response that is no text: a call, or markup without meaning. */
 interface Markup {

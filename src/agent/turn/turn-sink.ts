@@ -1,38 +1,59 @@
 import { Event, type EventMeta } from '../../core/events.ts'
+import type { Usage } from '../../core/messages.ts'
 import { TextBuffer } from '../../core/text-buffer.ts'
 import type { ModelSink } from '../../models/chat-model.ts'
-import type { LiveRun } from '../run/run-context.ts'
+import type { RunContext } from '../run/run-context.ts'
+
+/** Reads the text of a response: tells what counts as said of one that broke off after `text`. */
+interface TextReader {
+  partOf(text: string): string
+}
 
 /**
  * Where the pieces of one turn's responses go: to those who listen, and where nobody does, into a buffer. So what a response that breaks off
  * came to does not depend on who listens; and it can be asked for again as long as nobody has seen any of it.
  */
 export class TurnSink {
-  readonly #run: LiveRun
+  readonly #run: RunContext
   readonly #meta: Omit<EventMeta, 'runId'>
-  /** Text is given out only when it has been checked. */
-  readonly #holdsText: boolean
-  readonly #shownText = new TextBuffer()
-  #unseenText = new TextBuffer()
+  #shownText: TextBuffer | undefined
+  #unseenText: TextBuffer | undefined
   /** The request under way; a model may go on talking when it is over. */
   #request = { isOpen: false }
+  #reader: TextReader | undefined
+  #isHeld = false
   /** When the first piece came, by `performance.now()`. */
   firstPieceAt: number | undefined
+  /** What earlier requests of the turn have used, where there was more than one. */
+  usedBefore: Usage | undefined
 
-  constructor(run: LiveRun, meta: Omit<EventMeta, 'runId'>, holdsText: boolean) {
+  constructor(run: RunContext, meta: Omit<EventMeta, 'runId'>) {
     this.#run = run
     this.#meta = meta
-    this.#holdsText = holdsText
   }
 
-  /** The text that was shown, of all requests. */
-  get shownText(): string {
-    return this.#shownText.toString()
+  /** Whether text is given out only when it has been checked. */
+  get isHeld(): boolean {
+    return this.#isHeld
   }
 
-  /** The last response's text as far as it has come, where nobody listens to it. */
-  get unseenText(): string {
-    return this.#unseenText.toString()
+  hold(): void {
+    this.#isHeld = true
+  }
+
+  /** The request under way is read by `reader`. */
+  readBy(reader: TextReader | undefined): void {
+    this.#reader = reader
+  }
+
+  /** What was said before a response broke off; not what may have become a call. `told`: what its error tells of it. */
+  partialText(told = ''): string {
+    if (this.#isHeld) return ''
+    // An error may tell of usage alone: that it has no text does not say that there was none.
+    const shown = this.#shownText?.toString() ?? ''
+    if (told === '' && shown !== '') return shown
+    const text = told === '' ? (this.#unseenText?.toString() ?? '') : told
+    return this.#reader?.partOf(text) ?? text
   }
 
   close(): void {
@@ -42,17 +63,20 @@ export class TurnSink {
   /** Begins a request. Gives what somebody listens to; undefined for nothing. */
   open(): ModelSink | undefined {
     this.#request = { isOpen: true }
-    this.#unseenText = new TextBuffer()
+    this.#unseenText = undefined
+    this.#reader = undefined
     const run = this.#run
-    const sink: ModelSink = {}
-    const text = this.#holdsText ? undefined : run.deltas(Event.TEXT_DELTA, this.#meta)
+    const text = run.deltas(Event.TEXT_DELTA, this.#meta)
     const reasoning = run.deltas(Event.REASONING_DELTA, this.#meta)
     const inputStart = run.deltas(Event.TOOL_INPUT_START, this.#meta)
     const inputDelta = run.deltas(Event.TOOL_INPUT_DELTA, this.#meta)
+    if (text === undefined && reasoning === undefined && inputStart === undefined && inputDelta === undefined) return undefined
+    const sink: ModelSink = {}
     const take = this.#taker()
     if (text !== undefined) {
       sink.text = (delta) => {
         if (delta === '' || !take()) return
+        this.#shownText ??= new TextBuffer()
         this.#shownText.add(delta)
         text({ text: delta })
       }
@@ -62,21 +86,17 @@ export class TurnSink {
         if (delta !== '' && take()) reasoning({ text: delta })
       }
     }
-    // An answer is held back like text, also where it comes as a call's arguments.
-    const answers = new Set<number>()
-    const holdsAnswer = this.#holdsText && run.output !== undefined
-    if (inputStart !== undefined || (inputDelta !== undefined && holdsAnswer)) {
+    if (inputStart !== undefined) {
       sink.toolCallStart = (index, id, tool) => {
-        if (holdsAnswer && tool === run.output?.tool.name) answers.add(index)
-        if (take()) inputStart?.({ index, id, tool })
+        if (take()) inputStart({ index, id, tool })
       }
     }
     if (inputDelta !== undefined) {
       sink.toolCallDelta = (index, json) => {
-        if (take() && !answers.has(index)) inputDelta({ index, json })
+        if (take()) inputDelta({ index, json })
       }
     }
-    return Object.keys(sink).length === 0 ? undefined : sink
+    return sink
   }
 
   /** What the model is given: `heard`, as `open` gave it or wrapped, and the rest for the turn itself. */
@@ -91,7 +111,9 @@ export class TurnSink {
       }
     }
     const keepText = (delta: string) => {
-      if (delta !== '' && take()) this.#unseenText.add(delta)
+      if (delta === '' || !take()) return
+      this.#unseenText ??= new TextBuffer()
+      this.#unseenText.add(delta)
     }
     const { text, reasoning, toolCallStart, toolCallDelta } = heard
     return {
@@ -101,7 +123,7 @@ export class TurnSink {
       ...(toolCallDelta === undefined ? {} : { toolCallDelta: shown(toolCallDelta) }),
       restart: () => {
         if (isShown) return false
-        this.#unseenText = new TextBuffer()
+        this.#unseenText = undefined
         this.firstPieceAt = undefined
         return true
       },

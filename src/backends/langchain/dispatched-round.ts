@@ -1,7 +1,7 @@
-import type { PlannedCall } from '../../agent/calls/prepare-calls.ts'
-import { runToolRound, type StartCalls, type ToolRound } from '../../agent/calls/tool-round.ts'
-import type { Durable } from '../../agent/durable/journal.ts'
-import type { LiveRun } from '../../agent/run/run-context.ts'
+import { runToolRound, type StartCalls } from '../../agent/calls/tool-round.ts'
+import type { FinishedCall, PlannedCall, ToolRound } from '../../agent/recorded.ts'
+import type { Execution } from '../../agent/run/execution.ts'
+import type { RunContext } from '../../agent/run/run-context.ts'
 import type { ToolCallRecord } from '../../agent/types.ts'
 
 interface Dispatch {
@@ -16,16 +16,16 @@ interface Dispatch {
 export class DispatchedRound {
   /** What the round came to, when every call has been run, or the run is interrupted. */
   readonly result: Promise<ToolRound>
-  readonly #run: LiveRun
+  readonly #run: RunContext
   readonly #dispatches: ReadonlyMap<string, Dispatch>
 
-  constructor(durable: Durable, run: LiveRun, iteration: number, planned: readonly PlannedCall[]) {
-    this.#run = run
+  constructor(execution: Execution, iteration: number, planned: readonly PlannedCall[]) {
+    this.#run = execution.run
     const dispatch = (): Dispatch => ({ isBegun: false, begun: Promise.withResolvers(), ended: Promise.withResolvers() })
     this.#dispatches = new Map(planned.map(({ id }) => [id, dispatch()]))
     const start: StartCalls = async (work, carryOut) =>
       (await Promise.all(work.map((one) => this.#whenBegun(one.call.id, () => carryOut([one]))))).flat()
-    this.result = runToolRound(durable, run, iteration, planned, start)
+    this.result = runToolRound(execution, iteration, planned, start)
   }
 
   /** Whether every call was told to run. */
@@ -44,11 +44,11 @@ export class DispatchedRound {
   }
 
   /** An interrupted run is not waited for: its calls end as cancelled. */
-  async #whenBegun<End extends { record: ToolCallRecord; question?: unknown }>(id: string, carryOut: () => Promise<End[]>): Promise<End[]> {
+  async #whenBegun(id: string, carryOut: () => Promise<FinishedCall[]>): Promise<FinishedCall[]> {
     const dispatch = this.#dispatches.get(id)
     if (dispatch !== undefined) await this.#run.untilInterrupted(dispatch.begun.promise)
-    const ends = await carryOut()
-    for (const { record, question } of ends) if (question === undefined) dispatch?.ended.resolve(record)
-    return ends
+    const finished = await carryOut()
+    for (const { record, question } of finished) if (question === undefined) dispatch?.ended.resolve(record)
+    return finished
   }
 }

@@ -1,17 +1,13 @@
 import type { AIMessage, BaseMessage, ToolMessage } from '@langchain/core/messages'
 import pTimeout from 'p-timeout'
-import { toResultMessage } from '../../agent/calls/tool-round.ts'
-import { askWithinWindow } from '../../agent/conversation/compact-when-full.ts'
-import type { Durable } from '../../agent/durable/journal.ts'
-import { closeAnswer, closeStep, endingOfAnswer, type Reply } from '../../agent/next-step.ts'
-import type { Loop } from '../../agent/run/execution.ts'
-import { type Budget, RepeatBreaker, refuseAll } from '../../agent/run/limits.ts'
-import type { LiveRun } from '../../agent/run/run-context.ts'
-import { type Ending, endingOfTurn, type RunRecord } from '../../agent/run/run-state.ts'
-import type { Turn } from '../../agent/turn/turn.ts'
+import { admitCalls, closeIteration, nextPlace, takeNextTurn } from '../../agent/loop.ts'
+import type { Ending, Reply, ToolRound, Turn } from '../../agent/recorded.ts'
+import { noRepeats } from '../../agent/run/budget.ts'
+import type { Execution, Loop, Place } from '../../agent/run/execution.ts'
+import { addRound, resultMessage } from '../../agent/run/run-state.ts'
 import { messageOf, ToolloopError } from '../../core/errors.ts'
 import type { ChatMessage } from '../../core/messages.ts'
-import { cancelledText } from '../../tools/tool-runner.ts'
+import { cancelledText } from '../../tools/told.ts'
 import { type AgentHost, type CreateAgent, checkAgent, runAgent } from './agent.ts'
 import { DispatchedRound } from './dispatched-round.ts'
 import { stateId, toAIMessage, toLangChain, toToolMessage } from './messages.ts'
@@ -30,40 +26,30 @@ const graceMs = 50
 export async function openLangChainLoop(create?: CreateAgent): Promise<Loop> {
   if (create === undefined) installed ??= checkAgent()
   await (create === undefined ? installed : checkAgent(create))
-  return (durable, run, record) => new LangChainRun(durable, run, record).finish(create)
+  return (execution) => new LangChainRun(execution).finish(create)
 }
 
 /** The check of the installed one, made once. */
 let installed: Promise<void> | undefined
 
 class LangChainRun implements AgentHost {
-  readonly #durable: Durable
-  readonly #run: LiveRun
-  readonly #record: RunRecord
-  readonly #budget: Budget
-  readonly #breaker: RepeatBreaker
-  #iteration = 0
+  readonly #execution: Execution
+  #place: Place = { iteration: 1 }
   /** How many messages LangChain's state has, those it is about to add included. */
   #known: number
   /** The last reply, as long as what comes next is not decided. */
   #open: { turn: Reply; round: DispatchedRound | undefined } | undefined
-  /** The bound that is reached, while the model is asked for an answer before the run ends with it. */
-  #bound: Ending | undefined
   #ending: Ending | undefined
 
-  constructor(durable: Durable, run: LiveRun, record: RunRecord) {
-    this.#durable = durable
-    this.#run = run
-    this.#record = record
-    this.#budget = run.begin()
-    this.#breaker = new RepeatBreaker(run.limits.repeatedCalls)
-    this.#known = record.history.length
+  constructor(execution: Execution) {
+    this.#execution = execution
+    this.#known = execution.state.history.length
   }
 
   async finish(create?: CreateAgent): Promise<Ending> {
-    const run = this.#run
+    const { run, state } = this.#execution
     let failure: unknown
-    const messages = this.#record.history.slice().map(toLangChain)
+    const messages = state.history.slice().map(toLangChain)
     // One request more than the iterations, for an answer at their end.
     const agent = runAgent(this, messages, run.limits.maxIterations + 1, create).catch((error: unknown) => {
       failure = error
@@ -76,67 +62,61 @@ class LangChainRun implements AgentHost {
     run.interrupt('aborted')
     const open = this.#open
     const round = await open?.round?.result
-    if (round !== undefined && this.#open === open) this.#record.addRound(round, new Set())
+    if (round !== undefined && this.#open === open) addRound(state, round, noRepeats)
     return ending
   }
 
   async takeTurn(messages: readonly BaseMessage[]): Promise<AIMessage> {
-    const { history } = this.#record
+    const { history } = this.#execution.state
     checkState(messages, history.slice())
-    const iteration = ++this.#iteration
-    const bound = this.#bound
-    const turn = await askWithinWindow(this.#durable, this.#run, history, iteration, bound === undefined ? undefined : 'none')
-    this.#budget.spend(this.#record.addTurn(turn, `${iteration}.${bound === undefined ? 'model' : 'answer'}`))
-    if (turn.kind !== 'reply') this.#ending = bound === undefined ? endingOfTurn(turn) : endingOfAnswer(bound, turn)
+    const turn = await takeNextTurn(this.#execution, this.#place)
+    if (turn.kind !== 'reply') await this.#close(turn)
     if (turn.kind !== 'reply' || turn.message.role !== 'assistant') throw noReply(turn)
-    this.#open = { turn, round: turn.planned.length === 0 ? undefined : this.#openRound(turn, iteration) }
-    this.#known = history.length + turn.planned.length
+    const { iteration } = this.#place
+    const calls = admitCalls(this.#execution, this.#place, turn.planned)
+    this.#open = { turn, round: calls.length === 0 ? undefined : new DispatchedRound(this.#execution, iteration, calls) }
+    this.#known = history.length + calls.length
     return toAIMessage(turn.message, history.length - 1, turn.step.usage)
-  }
-
-  #openRound({ planned }: Reply, iteration: number): DispatchedRound {
-    const admitted = this.#bound === undefined ? this.#budget.admit(planned) : refuseAll(planned, this.#run.output?.tool.name)
-    return new DispatchedRound(this.#durable, this.#run, iteration, admitted)
   }
 
   async answerCall(id: string, name: string): Promise<ToolMessage> {
     const record = await this.#open?.round?.runCall(id)
-    if (record !== undefined) return toToolMessage(toResultMessage(record))
+    if (record !== undefined) return toToolMessage(resultMessage(record))
     return toToolMessage({ role: 'tool', toolCallId: id, name, content: cancelledText(name), isError: true })
   }
 
   async goOn(): Promise<BaseMessage[] | undefined> {
-    await this.#closeStep()
+    await this.#closeOpen()
     if (this.#ending !== undefined) return undefined
     const from = this.#known
-    const added = this.#record.history.slice(from)
+    const added = this.#execution.state.history.slice(from)
     this.#known += added.length
     return added.map((message, at) => toLangChain(message, from + at))
   }
 
-  /** Takes the last reply and the results of its calls over, and decides whether the run goes on. */
-  async #closeStep(): Promise<void> {
+  /** Takes over the results of the last reply's calls, and decides whether the run goes on. */
+  async #closeOpen(): Promise<void> {
     if (this.#open === undefined) return
-    const { turn, round: dispatched } = this.#open
-    if (dispatched?.isBegun === false)
+    const { turn, round } = this.#open
+    if (round?.isBegun === false)
       throw new ToolloopError('backend_failed', 'Expected LangChain to run every call of a turn, it left some out')
-    const round = await dispatched?.result
+    const done = await round?.result
     this.#open = undefined
-    if (this.#bound !== undefined) {
-      this.#ending = round === undefined ? endingOfAnswer(this.#bound, turn) : closeAnswer(this.#run, this.#record, this.#bound, round)
-      return
-    }
-    const step = { iteration: this.#iteration, turn, round, budget: this.#budget, breaker: this.#breaker }
-    const next = await closeStep(this.#durable, this.#run, this.#record, step)
-    if (next?.answerFirst === true) this.#bound = next.ending
-    else this.#ending = next?.ending
+    await this.#close(turn, done)
+  }
+
+  async #close(turn: Turn, round?: ToolRound): Promise<void> {
+    const next = await closeIteration(this.#execution, this.#place, turn, round)
+    if (next.kind === 'end') this.#ending = next.ending
+    else this.#place = nextPlace(this.#place, next)
   }
 
   #failed(failure: unknown): Ending {
     const what = failure === undefined ? 'it came to no end of the run' : messageOf(failure)
     const error = new ToolloopError('backend_failed', `LangChain's loop failed: ${what}`, { cause: failure })
-    this.#run.errors.set('backend', error)
-    this.#run.logger.error({ runId: this.#run.runId, iteration: this.#iteration, error }, 'the backend failed')
+    const { run } = this.#execution
+    run.errors.set('backend', error)
+    run.logger.error({ runId: run.runId, iteration: this.#place.iteration, error }, 'the backend failed')
     return { stopReason: 'model_error', error: { code: error.code, message: error.message } }
   }
 }

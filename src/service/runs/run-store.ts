@@ -1,5 +1,5 @@
 import type { Decision } from '../../agent/decisions/decisions.ts'
-import type { RunState } from '../../agent/decisions/paused-run.ts'
+import type { RunState } from '../../agent/run/result.ts'
 import type { RunStream } from '../../agent/run/run-stream.ts'
 import type { RunInput, RunResult } from '../../agent/types.ts'
 import type { RunEvent } from '../../core/events.ts'

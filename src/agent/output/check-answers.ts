@@ -1,6 +1,8 @@
-import { type Plan, type PlannedCall, prepareInTime } from '../calls/prepare-calls.ts'
-import { checkOutput } from '../hooks/guardrails.ts'
-import type { LiveRun } from '../run/run-context.ts'
+import { type Plan, prepareInTime } from '../calls/prepare-calls.ts'
+import { checkOutput } from '../hooks/ask-guardrails.ts'
+import type { PlannedCall } from '../recorded.ts'
+import type { RunContext } from '../run/run-context.ts'
+import { withheldAnswerText } from '../told.ts'
 import { argumentsFor, jsonOf } from './output.ts'
 
 /** What became of the answers in a turn's calls; or why the run ends. */
@@ -10,7 +12,7 @@ export type CheckedAnswers = { plan: Plan; changed: boolean } | { stop: string }
  * Puts answers that are given through the tool to the guardrails of the output, as their JSON. What is withheld is in neither the plan nor
  * the history; the call gets the reason as its result.
  */
-export async function checkAnswers(run: LiveRun, iteration: number, plan: Plan): Promise<CheckedAnswers> {
+export async function checkAnswers(run: RunContext, iteration: number, plan: Plan): Promise<CheckedAnswers> {
   const { output } = run
   if (output === undefined) return { plan, changed: false }
   const checked: Plan = { calls: [...plan.calls], planned: [...plan.planned], prepared: plan.prepared }
@@ -27,7 +29,7 @@ export async function checkAnswers(run: LiveRun, iteration: number, plan: Plan):
     const verdict = await checkOutput(run, iteration, json)
     if (!verdict.passed && verdict.how === 'stop') return { stop: verdict.reason }
     if (!verdict.passed) {
-      put(at, refused(call, `Your answer was withheld (${verdict.reason}). Give another one.`))
+      put(at, refused(call, withheldAnswerText(verdict.reason)))
     } else if (verdict.subject !== json) {
       const rawArguments = argumentsFor(output, verdict.subject)
       const { toolTimeoutMs: timeoutMs } = run.limits
@@ -37,7 +39,7 @@ export async function checkAnswers(run: LiveRun, iteration: number, plan: Plan):
         const { asText: _, ...rest } = call
         const repairs = [...(call.repairs ?? []), 'arguments changed by a guardrail']
         put(at, { ...rest, rawArguments, args: preparation.call.args, repairs })
-      } else put(at, refused(call, `Your answer was withheld (${preparation.problem.message}). Give another one.`))
+      } else put(at, refused(call, withheldAnswerText(preparation.problem.message)))
     }
   }
   return { plan: checked, changed }

@@ -1,0 +1,70 @@
+import type { Reconciled, ToolContext } from '../../tools/tool.ts'
+import { endOf, loggedFailure } from '../../tools/tool-runner.ts'
+import { publishRejection } from '../calls/finish-call.ts'
+import type { AroundTool, CallWork, CarryOut, RunningCall } from '../calls/running-call.ts'
+import { tagsOf } from '../durable/journal.ts'
+import type { FinishedCall } from '../recorded.ts'
+import type { Execution } from '../run/execution.ts'
+import type { RunContext } from '../run/run-context.ts'
+import { uncertainText } from '../told.ts'
+
+/** A call that an earlier execution may have run is not run again before it is known whether it took effect. */
+export function notTwice(run: RunContext): AroundTool {
+  return async (call, next) => {
+    if (!call.mayHaveRun || call.call.effect !== 'unsafe') return next(call)
+    const found = await reconcile(run, call)
+    if (found === undefined) return { call, end: { outcome: 'uncertain' } }
+    return found.ran ? { call, end: endOf(call.prepared.tool, found.value, run.limits.maxResultBytes) } : next(call)
+  }
+}
+
+async function reconcile(run: RunContext, { iteration, call, prepared, step }: RunningCall): Promise<Reconciled | undefined> {
+  const { tool, args, input } = prepared
+  if (tool.reconcile === undefined) return undefined
+  const { runId, signal, logger, settings } = run
+  const ids = { toolCallId: call.id, runId, iteration, idempotencyKey: step.idempotencyKey, attempt: 1 }
+  const ctx: ToolContext<never> = { context: settings.context as never, signal, ...ids, logger, progress() {} }
+  try {
+    const work = async () => tool.reconcile?.(input as never, ctx)
+    return await run.untilInterrupted(work())
+  } catch (error) {
+    const failure = loggedFailure({ tool, args }, error)
+    logger.error({ ...ids, tool: tool.name, ...failure }, 'reconcile threw; whether the call took effect is not known')
+    return undefined
+  }
+}
+
+/**
+ * A call that may have taken effect and can't find out is put to whoever can decide, one after another: run it again, or go on without.
+ * Where nobody can be asked, or nobody answered, the model is told that it is not known.
+ */
+export async function settleUncertain(
+  { durable, run }: Execution,
+  iteration: number,
+  batch: readonly CallWork[],
+  finished: readonly FinishedCall[],
+  runAgain: CarryOut,
+): Promise<FinishedCall[]> {
+  const again = new Map<number, CallWork>()
+  for (const [at, { record }] of finished.entries()) {
+    const work = batch[at]
+    if (record.outcome !== 'uncertain' || work === undefined) continue
+    const { call, key } = work
+    const about = { kind: 'uncertain', toolCallId: call.id, tool: call.name, args: call.args ?? {} }
+    const decision = await durable.wait<{ run: boolean }>(`${key}.uncertain`, { about })
+    if (decision?.run === true) again.set(at, { ...work, key: `${key}.again` })
+    else await leave(`${key}.left`, call)
+  }
+  if (again.size === 0) return [...finished]
+  const rerun = await runAgain([...again.values()])
+  const positions = [...again.keys()]
+  return finished.map((one, at) => rerun[positions.indexOf(at)] ?? one)
+
+  /** The model is told as of a refused call; the record says that the outcome is not known. */
+  async function leave(key: string, call: CallWork['call']): Promise<void> {
+    await durable.step(key, async (step) => {
+      publishRejection(run, { iteration, call, step, tags: tagsOf(durable, key) }, uncertainText(call.name))
+      return null
+    })
+  }
+}

@@ -1,0 +1,118 @@
+import pTimeout from 'p-timeout'
+import { messageOf } from '../../core/errors.ts'
+import { Event } from '../../core/events.ts'
+import { isContent, type MessageInput, toChatMessages } from '../../core/message-input.ts'
+import { type ChatMessage, type Content, copyJson, isJsonObject, type JsonObject } from '../../core/messages.ts'
+import type { RunContext } from '../run/run-context.ts'
+import { checkFailed, endedBeforeCheck, withheldText } from '../told.ts'
+import { type Guardrail, type GuardrailPlace, type GuardrailVerdict, hasGuardrail } from './guardrails.ts'
+import type { HookPlace, ToolEnding, ToolTurn } from './hooks.ts'
+
+type Verdict<T> = GuardrailVerdict<T> | Promise<GuardrailVerdict<T>>
+
+/** What came of all checks: what is left of the subject, or which of them ended it. */
+export type Checked<T> = { passed: true; subject: T } | { passed: false; how: 'refuse' | 'stop'; reason: string }
+
+export function checkInput(run: RunContext, messages: readonly ChatMessage[], iteration: number): Promise<Checked<readonly ChatMessage[]>> {
+  const place = placeOf(run, iteration)
+  return askAll(run, place, 'input', messages, async (guardrail, asked) =>
+    asMessages(await guardrail.input?.({ ...place, messages: copyJson(asked) })),
+  )
+}
+
+export function checkOutput(run: RunContext, iteration: number, text: string): Promise<Checked<string>> {
+  const place = placeOf(run, iteration)
+  return askAll(run, place, 'output', text, (guardrail, asked) => guardrail.output?.({ ...place, text: asked }))
+}
+
+export function checkCall(run: RunContext, call: ToolTurn<never>): Promise<Checked<JsonObject>> {
+  return askAll(run, call, 'call', call.args, (guardrail, args) => guardrail.call?.({ ...call, args: copyJson(args) }))
+}
+
+export function checkResult(run: RunContext, ending: ToolEnding<never>): Promise<Checked<Content>> {
+  return askAll(run, ending, 'result', ending.content, (guardrail, content) =>
+    guardrail.result?.({ ...ending, args: copyJson(ending.args), content: copyJson(content) }),
+  )
+}
+
+function placeOf(run: RunContext, iteration: number): HookPlace<never> {
+  return { runId: run.runId, iteration, context: run.settings.context as never, signal: run.signal }
+}
+
+async function askAll<T>(
+  run: RunContext,
+  { iteration, toolCallId }: { iteration: number; toolCallId?: string },
+  place: GuardrailPlace,
+  first: T,
+  check: (guardrail: Guardrail<never>, subject: T) => Verdict<T>,
+): Promise<Checked<T>> {
+  let subject = first
+  for (const guardrail of run.settings.guardrails ?? []) {
+    if (guardrail[place] === undefined) continue
+    const verdict = await ask(run, guardrail, place, async () => check(guardrail, subject))
+    if (run.interruption !== undefined) return { passed: false, how: 'refuse', reason: `${guardrail.name}: ${endedBeforeCheck}` }
+    if (verdict === undefined) continue
+    const { name } = guardrail
+    const meta = { iteration, ...(toolCallId === undefined ? {} : { toolCallId }) }
+    if ('stop' in verdict || 'refuse' in verdict) {
+      const how = 'stop' in verdict ? 'stop' : 'refuse'
+      const reason = String('stop' in verdict ? verdict.stop : verdict.refuse)
+      run.emit(Event.GUARDRAIL, { guardrail: name, place, verdict: how, reason }, meta)
+      return { passed: false, how, reason: `${name}: ${reason}` }
+    }
+    run.emit(Event.GUARDRAIL, { guardrail: name, place, verdict: 'replace' }, meta)
+    subject = verdict.replace
+  }
+  return { passed: true, subject }
+}
+
+/** The verdict with its messages as they are kept. Throws `invalid_message`. */
+function asMessages(verdict: GuardrailVerdict<readonly MessageInput[]>): GuardrailVerdict<readonly ChatMessage[]> {
+  if (typeof verdict !== 'object' || verdict === null || !('replace' in verdict)) return verdict
+  return { replace: toChatMessages(verdict.replace, 'replace') }
+}
+
+/** Throws for what can't be in the subject's place. */
+function checkReplacement(place: GuardrailPlace, value: unknown): void {
+  if (place === 'output' && typeof value !== 'string') throw new TypeError('Expected `replace` to be a text')
+  else if (place === 'call' && !isJsonObject(value)) throw new TypeError('Expected `replace` to be the arguments, an object')
+  else if (place === 'result' && !isContent(value)) throw new TypeError('Expected `replace` to be a text or an array of parts')
+  // What is no JSON, such as an object that holds itself, throws here.
+  else JSON.stringify(value)
+}
+
+/** One that fails has not passed. */
+async function ask<T>(
+  run: RunContext,
+  { name }: Guardrail<never>,
+  place: GuardrailPlace,
+  check: () => Promise<GuardrailVerdict<T>>,
+): Promise<GuardrailVerdict<T>> {
+  try {
+    const verdict = await pTimeout(run.untilInterrupted(check()), { milliseconds: run.limits.toolTimeoutMs })
+    if (verdict === undefined || verdict === null) return undefined
+    if (typeof verdict === 'object' && ('refuse' in verdict || 'stop' in verdict)) return verdict
+    if (typeof verdict === 'object' && 'replace' in verdict) {
+      checkReplacement(place, verdict.replace)
+      return verdict
+    }
+    throw new TypeError('Expected `undefined`, `{ replace }`, `{ refuse }` or `{ stop }`')
+  } catch (error) {
+    run.logger.error({ runId: run.runId, guardrail: name, place, error: messageOf(error) }, 'a guardrail failed: it counts as not passed')
+    return place === 'input' || place === 'output' ? { stop: checkFailed } : { refuse: checkFailed }
+  }
+}
+
+/** What a run is started with, or is told meanwhile, as the guardrails leave it; `refused`: why it does not go on. */
+export async function checkedInput(
+  run: RunContext,
+  messages: readonly ChatMessage[],
+  iteration = 0,
+): Promise<{ messages: readonly ChatMessage[]; refused?: string }> {
+  if (!hasGuardrail(run.settings.guardrails, 'input')) return { messages }
+  const checked = await checkInput(run, messages, iteration)
+  if (checked.passed) return { messages: checked.subject }
+  const noted: ChatMessage[] = [{ role: 'user', content: withheldText(checked.reason) }]
+  // One that was interrupted meanwhile ends as that.
+  return run.interruption === undefined ? { messages: noted, refused: checked.reason } : { messages: noted }
+}

@@ -1,0 +1,80 @@
+import { Event } from '../../core/events.ts'
+import { isContent } from '../../core/message-input.ts'
+import { type Content, copyJson, isJsonObject, textOf } from '../../core/messages.ts'
+import { endOf, type ToolCallEnd } from '../../tools/tool-runner.ts'
+import { metaOf } from '../calls/finish-call.ts'
+import { describeCall, withArguments } from '../calls/run-call.ts'
+import { type AroundTool, type CallOutcome, type RunningCall, rejected } from '../calls/running-call.ts'
+import type { RunContext } from '../run/run-context.ts'
+import { refusedText } from '../told.ts'
+import { askHook, isObject } from './ask-hook.ts'
+import type { ToolEnding, ToolTurn, ToolTurnChange } from './hooks.ts'
+
+/** Asks the hooks before and after a call. */
+export function aroundToolWithHooks(run: RunContext): AroundTool {
+  return async (call, next) => {
+    const change = await askBeforeTool(run, describeCall(run, call))
+    if (change !== undefined && 'refuse' in change)
+      return rejected(call, { code: 'tool_denied', text: refusedText(call.prepared.tool.name, String(change.refuse)) })
+    const ready = change !== undefined && 'args' in change ? await withArguments(run, call, change.args, 'a hook') : call
+    if ('end' in ready) return ready
+    const outcome = change !== undefined && 'result' in change ? answered(run, ready, change.result) : await next(ready)
+    const { end } = outcome
+    if (end.outcome !== 'ok' && end.outcome !== 'failed' && end.outcome !== 'timeout') return outcome
+    const content = await askAfterTool(run, { ...describeCall(run, outcome.call), outcome: end.outcome, content: end.content })
+    return content === end.content ? outcome : { ...outcome, end: withContent(end, content) }
+  }
+}
+
+type Ended = Extract<ToolCallEnd, { outcome: 'ok' | 'failed' | 'timeout' | 'cancelled' }>
+
+/** The end of a call with something else shown of it. */
+export function withContent(end: Ended, content: Content): Ended {
+  return end.outcome === 'ok' ? { ...end, content } : { ...end, content: textOf(content) }
+}
+
+/** The outcome of a call that a hook answered in place of the function. */
+function answered(run: RunContext, call: RunningCall, value: unknown): CallOutcome {
+  const { tool, args } = call.prepared
+  const startedAt = performance.now()
+  run.emit(Event.TOOL_CALL_START, { tool: tool.name, args: copyJson(args) }, metaOf(call))
+  return { call, end: endOf(tool, value, run.limits.maxResultBytes), startedAt }
+}
+
+/** What the hooks make of a call before it is run; undefined where none of them changed anything. */
+async function askBeforeTool(run: RunContext, call: ToolTurn<never>): Promise<ToolTurnChange | undefined> {
+  let args = call.args
+  for (const hook of run.settings.hooks ?? []) {
+    if (hook.beforeTool === undefined) continue
+    const change = await askHook(run, hook, 'beforeTool', async () => {
+      const change = await hook.beforeTool?.({ ...call, args: copyJson(args) })
+      if (isObject(change) && 'args' in change) checkArguments(change.args)
+      return change
+    })
+    if (change === undefined) continue
+    if (!('args' in change)) return change
+    args = change.args
+  }
+  return args === call.args ? undefined : { args }
+}
+
+/** What the model is to be given after the hooks have seen it. */
+async function askAfterTool(run: RunContext, call: ToolEnding<never>): Promise<Content> {
+  let { content } = call
+  for (const hook of (run.settings.hooks ?? []).toReversed()) {
+    if (hook.afterTool === undefined) continue
+    const change = await askHook(run, hook, 'afterTool', async () => {
+      const change = await hook.afterTool?.({ ...call, args: copyJson(call.args), content: copyJson(content) })
+      if (isObject(change) && !isContent(change.content)) throw new TypeError('Expected `content` to be a text or an array of parts')
+      return change
+    })
+    if (change !== undefined) content = change.content
+  }
+  return content
+}
+
+/** What is no JSON, such as an object that holds itself, throws as well. */
+function checkArguments(args: unknown): void {
+  if (!isJsonObject(args)) throw new TypeError('Expected `args` to be an object')
+  JSON.stringify(args)
+}

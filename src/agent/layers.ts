@@ -1,0 +1,82 @@
+import { tellEnd } from './calls/finish-call.ts'
+import { inLane, runFunction } from './calls/run-call.ts'
+import type { AroundTool } from './calls/running-call.ts'
+import { fitWindow } from './conversation/compact-when-full.ts'
+import { notTwice } from './decisions/uncertain-calls.ts'
+import { hasGuardrail } from './hooks/guardrails.ts'
+import { holdText } from './hooks/hold-text.ts'
+import { beforeModel } from './hooks/model-hooks.ts'
+import { checkCalls, checkResults } from './hooks/tool-guardrails.ts'
+import { aroundToolWithHooks } from './hooks/tool-hooks.ts'
+import { formatAnswer } from './output/format-answer.ts'
+import type { Layers } from './run/execution.ts'
+import type { RunContext } from './run/run-context.ts'
+import { readTextCalls } from './text-calls/around-model.ts'
+import type { AroundModel, ModelCall } from './turn/model-call.ts'
+import { takeTurn } from './turn/model-turn.ts'
+import { reviewReply } from './turn/review.ts'
+import { askOnceMore, sendRequest } from './turn/send-request.ts'
+
+/** Whether a run's steps outlive its process. */
+interface Survival {
+  survivesCrashes: boolean
+}
+
+/** What stands around the requests and the calls of a run, composed when it begins: nothing that the run does not have. */
+export function composeLayers(run: RunContext, survival: Survival): Layers {
+  const { settings, output } = run
+  const { hooks, guardrails, compaction } = settings
+  const isReviewed = hooks !== undefined || output !== undefined || hasGuardrail(guardrails, 'output')
+  return {
+    takeTurn: compaction === undefined ? takeTurn : fitWindow(compaction, takeTurn),
+    askModel: compose(
+      modelLayers(run).map(([, layer]) => layer),
+      (call: ModelCall) => sendRequest(run, call),
+    ),
+    runCall: compose(
+      toolLayers(run, survival).map(([, layer]) => layer),
+      runFunction(run),
+    ),
+    ...(hooks === undefined ? {} : { changeTurn: beforeModel(run) }),
+    ...(output === undefined ? {} : { formatAnswer: formatAnswer(run) }),
+    ...(isReviewed ? { review: reviewReply(run) } : {}),
+  }
+}
+
+type Named<Layer> = [name: string, layer: Layer]
+
+/** What stands around a model request, outermost first. Retries, fallback and limits of requests are the model's own. */
+export function modelLayers(run: RunContext): Named<AroundModel>[] {
+  const { guardrails, toolCalling } = run.settings
+  return there(
+    ['an empty response: once more', askOnceMore(run)],
+    hasGuardrail(guardrails, 'output') && ['text held for guardrails', holdText(run)],
+    toolCalling !== 'native' && ['calls written as text', readTextCalls(run)],
+  )
+}
+
+/** What stands around a tool's function, outermost first. */
+export function toolLayers(run: RunContext, { survivesCrashes }: Survival): Named<AroundTool>[] {
+  const { hooks, guardrails } = run.settings
+  return there(
+    ['concurrency', inLane],
+    ['events', tellEnd(run)],
+    survivesCrashes && ['may have run', notTwice(run)],
+    hasGuardrail(guardrails, 'result') && ['guardrails: the result', checkResults(run)],
+    hooks !== undefined && ['hooks', aroundToolWithHooks(run)],
+    hasGuardrail(guardrails, 'call') && ['guardrails: the call', checkCalls(run)],
+  )
+}
+
+function there<Layer>(...layers: (Named<Layer> | false)[]): Named<Layer>[] {
+  return layers.filter((layer) => layer !== false)
+}
+
+type Next<Call, Outcome> = (call: Call) => Promise<Outcome>
+
+function compose<Call, Outcome>(
+  layers: readonly ((call: Call, next: Next<Call, Outcome>) => Promise<Outcome>)[],
+  innermost: Next<Call, Outcome>,
+): Next<Call, Outcome> {
+  return layers.reduceRight<Next<Call, Outcome>>((next, layer) => (call) => layer(call, next), innermost)
+}

@@ -1,0 +1,202 @@
+import { messageOf } from '../core/errors.ts'
+import type { StopReason } from '../core/events.ts'
+import type { ChatMessage } from '../core/messages.ts'
+import { runToolRound } from './calls/tool-round.ts'
+import { checkedInput } from './hooks/ask-guardrails.ts'
+import { handOver } from './nested/handoff.ts'
+import { jsonOf, type OutputFormat } from './output/output.ts'
+import type { Ending, Objection, PlannedCall, Reply, Steering, ToolRound, Turn } from './recorded.ts'
+import { noRepeats, refuseAll } from './run/budget.ts'
+import type { Execution, Place } from './run/execution.ts'
+import { addRound, addTurn, type RejectedAnswers, rejectedAnswers, say } from './run/run-state.ts'
+
+/**
+ * THE LOOP. Asks the model, runs the calls it makes, gives it their results, until `decideNext` says how the run ends. Decides only by what
+ * steps returned, so that a run can be taken up again from its recorded steps.
+ */
+export async function runLoop(execution: Execution): Promise<Ending> {
+  for (let place: Place = { iteration: 1 }; ; ) {
+    const turn = await takeNextTurn(execution, place)
+    const calls = turn.kind === 'reply' ? admitCalls(execution, place, turn.planned) : []
+    const round = calls.length === 0 ? undefined : await runToolRound(execution, place.iteration, calls)
+    const next = await closeIteration(execution, place, turn, round)
+    if (next.kind === 'end') return next.ending
+    place = nextPlace(place, next)
+  }
+}
+
+/** Asks the model, and takes over what it said. */
+export async function takeNextTurn(execution: Execution, place: Place): Promise<Turn> {
+  const turn = await execution.layers.takeTurn(execution, place)
+  addTurn(execution.state, turn, place.iteration)
+  return turn
+}
+
+/** The calls of a turn, those that may not run refused: told to call nothing any more, some models do. */
+export function admitCalls({ run, state }: Execution, { lastTurn }: Place, planned: readonly PlannedCall[]): PlannedCall[] {
+  return lastTurn === undefined ? state.budget.admit(planned) : refuseAll(planned, run.output?.tool.name)
+}
+
+/** Takes over what the calls came to, and decides whether the run goes on. */
+export async function closeIteration(execution: Execution, place: Place, turn: Turn, round: ToolRound | undefined): Promise<GoOn | End> {
+  const { run, state } = execution
+  const { iteration, lastTurn } = place
+  const planned = turn.kind === 'reply' ? turn.planned : []
+  const repeats = round === undefined || lastTurn !== undefined ? noRepeats : state.breaker.countRound(planned, round.records)
+  if (round !== undefined) addRound(state, round, repeats)
+  const facts: Facts = {
+    turn,
+    round,
+    lastTurn,
+    output: run.output,
+    stopped:
+      round !== undefined && lastTurn === undefined && endingOfRound(round, run.output) === undefined && isStopped(execution, iteration),
+    rejected: turn.kind === 'reply' ? rejectedAnswers(state, turn.objection, run.output?.tool.name) : undefined,
+    outputRetries: run.settings.outputRetries ?? 2,
+    exhausted: state.budget.exhausted(iteration),
+    repeats: repeats.end,
+    onLimit: run.settings.onLimit ?? 'stop',
+  }
+  const first = decideNext(facts)
+  if (round?.handoff !== undefined && lastTurn === undefined) handOver(execution, round.handoff)
+  const next = first.kind === 'steer' ? decideNext({ ...facts, steering: await takeSteering(execution, iteration, first) }) : first
+  if (next.kind !== 'end') say(state, next.objection, next.messages)
+  const limit = next.kind === 'answer' ? next.limit : next.kind === 'end' && lastTurn === undefined ? next.ending : undefined
+  const words = limit && limitWords[limit.stopReason]
+  if (limit !== undefined && words !== undefined) {
+    const { runId, logger } = run
+    logger.warn({ runId, stopReason: limit.stopReason, iterations: iteration, toolCalls: state.toolCalls.length }, words)
+  }
+  return next
+}
+
+export function nextPlace({ iteration }: Place, next: GoOn): Place {
+  return { iteration: iteration + 1, ...(next.kind === 'answer' ? { lastTurn: next.limit } : {}) }
+}
+
+/** What the caller's `stopWhen` says; one that throws says no. */
+function isStopped({ run, state }: Execution, iteration: number): boolean {
+  const { stopWhen } = run.settings
+  if (stopWhen === undefined) return false
+  try {
+    return stopWhen({ iteration, steps: state.steps, messages: state.history.slice() }) === true
+  } catch (error) {
+    run.logger.error({ runId: run.runId, error: messageOf(error) }, 'stopWhen threw; the run goes on')
+    return false
+  }
+}
+
+const noSteering: Steering = { messages: [], stops: false }
+
+/** What was said to the run meanwhile. Recorded, because the next turn depends on it. */
+async function takeSteering({ durable, run }: Execution, iteration: number, { takesMessages }: Steer): Promise<Steering> {
+  // In memory it costs nothing, and a run that was started without a control may be resumed with one.
+  if (!run.steerable && durable.survivesCrashes) return noSteering
+  return durable.step(`${iteration}.steer`, async () => {
+    const taken = run.settings.control?.take({ goesOn: takesMessages })
+    if (taken === undefined || taken.messages.length === 0) return taken ?? noSteering
+    return { ...taken, ...(await checkedInput(run, taken.messages, iteration)) }
+  })
+}
+
+const limitWords: Partial<Record<StopReason, string>> = {
+  max_iterations: 'run ended: the iteration limit is reached and the model still calls tools',
+  budget: 'run ended: a budget is used up',
+  repeated_calls: 'run ended: the model repeats the same call',
+}
+
+/** All that is known when an iteration is over. */
+export interface Facts {
+  turn: Turn
+  /** What the turn's calls came to; undefined where there were none. */
+  round: ToolRound | undefined
+  /** How the run ends after this turn, where it was only asked for an answer. */
+  lastTurn: Ending | undefined
+  output: Pick<OutputFormat, 'tool' | 'wrapped'> | undefined
+  /** The caller's `stopWhen` said so. */
+  stopped: boolean
+  rejected: RejectedAnswers | undefined
+  outputRetries: number
+  exhausted: StopReason | undefined
+  /** The model repeats a call although it was told. */
+  repeats: boolean
+  onLimit: 'stop' | 'answer'
+  /** What was said from outside, once it has been asked for. */
+  steering?: Steering
+}
+
+/** `continue`: the model is asked again. `answer`: once more, without tools, so that there is an answer before the run ends. */
+export type GoOn =
+  | { kind: 'continue'; objection: Objection | undefined; messages: readonly ChatMessage[] }
+  | { kind: 'answer'; limit: Ending; objection: Objection | undefined; messages: readonly ChatMessage[] }
+export type End = { kind: 'end'; ending: Ending }
+/** It depends on what was said from outside meanwhile. A run that has come to a limit takes no messages. */
+export type Steer = { kind: 'steer'; takesMessages: boolean }
+
+/** Every way a run goes on or ends. Several reasons at once: the first counts. */
+export function decideNext(facts: Facts & { steering: Steering }): GoOn | End
+export function decideNext(facts: Facts): GoOn | End | Steer
+export function decideNext(facts: Facts): GoOn | End | Steer {
+  const { turn, round, lastTurn, output, stopped, rejected, outputRetries, exhausted, repeats, onLimit, steering } = facts
+  if (turn.kind !== 'reply') return end(lastTurn === undefined ? endingOfTurn(turn) : endingOfLastTurn(lastTurn, turn))
+
+  const byCalls = round && endingOfRound(round, output)
+  if (lastTurn !== undefined) {
+    if (byCalls === undefined) return end(lastTurn)
+    return end(byCalls.stopReason === 'answered' ? { ...lastTurn, output: byCalls.output } : byCalls)
+  }
+  const ending = byCalls ?? (stopped ? { stopReason: 'stopped' } : undefined)
+  if (ending !== undefined && ending.stopReason !== 'answered') return end(ending)
+  const isAnswered = round === undefined && turn.objection === undefined
+  const answer = ending ?? (isAnswered ? { stopReason: 'answered' } : undefined)
+  if (answer === undefined && rejected !== undefined && rejected.count > outputRetries)
+    return end(tooOftenRejected(rejected, outputRetries))
+
+  const limit = exhausted ?? (repeats ? 'repeated_calls' : undefined)
+  if (steering === undefined) return { kind: 'steer', takesMessages: limit === undefined }
+  if (steering.refused !== undefined) return end(stoppedByGuardrail(steering.refused))
+  if (answer !== undefined && steering.messages.length === 0) return end(answer)
+  if (steering.stops) return end({ stopReason: 'stopped' })
+  const { objection } = turn
+  if (limit === undefined) return { kind: 'continue', objection, messages: steering.messages }
+  if (onLimit === 'answer' && limit !== 'budget') return { kind: 'answer', limit: { stopReason: limit }, objection, messages: [] }
+  return end({ stopReason: limit })
+}
+
+function end(ending: Ending): End {
+  return { kind: 'end', ending }
+}
+
+/** With a turn that is no reply. */
+function endingOfTurn(turn: Exclude<Turn, Reply>): Ending {
+  if (turn.kind === 'interrupted') return { stopReason: turn.why }
+  return { stopReason: turn.kind === 'failed' ? 'model_error' : 'refused', error: turn.error }
+}
+
+/** The same where the model was asked for a last answer at `limit`. */
+function endingOfLastTurn(limit: Ending, turn: Exclude<Turn, Reply>): Ending {
+  const isStopped = turn.kind === 'refused' && turn.error.code === 'guardrail'
+  if (turn.kind === 'interrupted' || isStopped) return endingOfTurn(turn)
+  return turn.kind === 'failed' ? { ...limit, error: turn.error } : limit
+}
+
+/** With what the calls came to; undefined when the run may go on. */
+function endingOfRound({ interrupted, stop, pending, final }: ToolRound, output: Facts['output']): Ending | undefined {
+  if (interrupted !== undefined) return { stopReason: interrupted }
+  if (stop !== undefined) return stoppedByGuardrail(stop)
+  if (pending.length > 0) return { stopReason: 'paused', pending }
+  if (final === undefined) return undefined
+  if (output === undefined || final.tool !== output.tool.name) return { stopReason: 'stopped', output: final.content }
+  return { stopReason: 'answered', output: jsonOf(output, final.args ?? {}) }
+}
+
+export function stoppedByGuardrail(reason: string): Ending {
+  return { stopReason: 'refused', error: { code: 'guardrail', message: `The run was stopped by ${reason}` } }
+}
+
+function tooOftenRejected({ count, told, isWithheld }: RejectedAnswers, outputRetries: number): Ending {
+  const why = isWithheld ? 'a guardrail withheld the last one' : 'the last one does not fit the schema of `output`'
+  const message = `Expected an answer that is accepted, got ${count} that were not (\`outputRetries\` is ${outputRetries}): ${why}. The model was told: ${told}`
+  if (isWithheld) return { stopReason: 'refused', error: { code: 'guardrail', message } }
+  return { stopReason: 'model_error', error: { code: 'invalid_output', message } }
+}

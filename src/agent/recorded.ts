@@ -1,0 +1,113 @@
+import type { ErrorCode, ToolloopError } from '../core/errors.ts'
+import type { StopReason } from '../core/events.ts'
+import type { ChatMessage, Content, JsonObject, Usage } from '../core/messages.ts'
+import type { ToolEffect } from '../tools/tool.ts'
+import type { PendingItem, RunStep, ToolCallRecord } from './run/result.ts'
+
+/** An error as it is recorded: the error itself, with its stack and cause, stays in the process that threw it. */
+export interface PlainError {
+  code: ToolloopError['code']
+  message: string
+}
+
+/** What is to be done with one call. Recorded with the model's reply, so that a resumed run does the same without looking anything up. */
+export interface PlannedCall {
+  id: string
+  /** The tool's name as it is registered, or what the model wrote when there is none. */
+  name: string
+  rawArguments: string
+  args?: JsonObject
+  /** `client`: the tool has no `execute`, the caller runs it. */
+  action: 'run' | 'client' | 'reject'
+  /** It needs an approval first. */
+  approval?: true
+  /** Why it is not run, in words for the model. Only with `reject`. */
+  refusal?: Refusal
+  effect: ToolEffect
+  repairs?: string[]
+  /** It was written as text: values of its arguments are read by the tool's schema. */
+  asText?: true
+  /** Text that stood behind it, shown when it has ended. */
+  textAfter?: string
+}
+
+export interface Refusal {
+  code: ErrorCode
+  text: string
+}
+
+/** One model turn: what was said and what is to be done about it. */
+export type Turn =
+  | Reply
+  | { kind: 'refused'; text: string; step: RunStep; error: PlainError }
+  | { kind: 'failed'; text: string; usage?: Usage; error: PlainError }
+  /** `unasked`: the run was over before the model was asked. */
+  | { kind: 'interrupted'; why: 'aborted' | 'deadline'; text: string; usage?: Usage; unasked?: true }
+
+/** A turn to go on with. */
+export interface Reply {
+  kind: 'reply'
+  message: ChatMessage
+  /** The answer, where it has a schema: its JSON. */
+  text: string
+  planned: PlannedCall[]
+  step: RunStep
+  objection?: Objection
+}
+
+/** Why an answer is not accepted, in words for the model. */
+export interface Objection {
+  code: 'invalid_output' | 'guardrail'
+  text: string
+}
+
+/** To whom a call has handed the conversation. */
+export interface Handoff {
+  tool: string
+  agent: string
+  instructions?: string
+}
+
+/** A call that is over. */
+export interface FinishedCall {
+  record: ToolCallRecord
+  /** A guardrail ends the run: its name and why. */
+  stop?: string
+  /** Its tool hands the conversation to another agent. */
+  handover?: Handoff
+  /** Its tool's result is the run's output. */
+  final?: boolean
+  /** Its tool asks something, and is called again with the answer. */
+  question?: Pick<PendingItem, 'about' | 'schema'>
+  interrupted?: 'aborted' | 'deadline'
+}
+
+/** What the calls of one turn came to, in their order. */
+export interface ToolRound {
+  records: ToolCallRecord[]
+  pending: PendingItem[]
+  /** The result of a tool whose result is the run's output. */
+  final?: ToolCallRecord
+  /** The conversation is another agent's from now on; of several, the last counts. */
+  handoff?: Handoff
+  /** Why a guardrail ends the run. */
+  stop?: string
+  interrupted?: 'aborted' | 'deadline'
+}
+
+/** What was said to the run from outside since it was asked last. */
+export interface Steering {
+  messages: readonly ChatMessage[]
+  stops: boolean
+  /** Why a guardrail ends the run: its messages were not to be sent. */
+  refused?: string
+}
+
+/** How the run ended. */
+export interface Ending {
+  stopReason: StopReason
+  error?: PlainError
+  pending?: PendingItem[]
+  /** In place of the model's last text. */
+  output?: Content
+}

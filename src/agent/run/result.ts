@@ -1,0 +1,111 @@
+import type { ErrorCode, ToolloopError } from '../../core/errors.ts'
+import type { FinishReason, StopReason } from '../../core/events.ts'
+import type { ChatMessage, Content, Json, JsonObject, Usage } from '../../core/messages.ts'
+import type { JsonSchema } from '../../tools/tool.ts'
+
+/** What runs made inside a call have used up. */
+export interface Spent {
+  usage: Usage
+  toolCalls: number
+}
+
+/** How one call ended. `ok` is the only one whose `value` is there. */
+export type ToolCallOutcome = 'ok' | 'failed' | 'timeout' | 'rejected' | 'denied' | 'truncated' | 'cancelled' | 'uncertain'
+
+/** One call of a run: what the model asked for, what became of it, and what the model was told. */
+export interface ToolCallRecord {
+  id: string
+  tool: string
+  /** Parsed arguments; undefined when they could not be parsed. */
+  args?: JsonObject
+  /** The model's own text of the arguments. */
+  rawArguments: string
+  iteration: number
+  outcome: ToolCallOutcome
+  /** What the model was given. */
+  content: Content
+  /** What `execute` returned; kept in memory only, and only while the model saw it uncut. */
+  value?: unknown
+  errorCode?: ErrorCode
+  durationMs: number
+  attempts: number
+  /** What had to be put right before the call could be understood, such as values of another type than their schema's. */
+  repairs?: string[]
+  /** What runs made inside the call have used up. */
+  nested?: Spent
+}
+
+/** One model request. */
+export interface RunStep {
+  iteration: number
+  provider: string
+  model: string
+  usage?: Usage
+  finishReason: FinishReason
+  durationMs: number
+  /** From the request to the first piece of the response. Undefined for a response that came whole. */
+  timeToFirstTokenMs?: number
+  retries: number
+  warnings: string[]
+  toolCalls: string[]
+}
+
+/** A call the caller has to deal with before the run can go on. */
+export interface PendingItem {
+  kind: 'approval' | 'client_tool' | 'question'
+  toolCallId: string
+  tool: string
+  args: JsonObject
+  about?: Json
+  schema?: JsonSchema
+  /** Of run, call and arguments; a decision has to bear it. */
+  fingerprint: string
+  /** Where in the run it is waited for. */
+  place: string
+}
+
+/** A paused run as plain JSON: to be stored, and given to `resume` in any process. What it holds is for no one's eyes but the program's. */
+export interface RunState {
+  version: 1
+  runId: string
+  /** What it was started with. */
+  input: Json
+  /** What its steps have come to, by key. */
+  steps: { [key: string]: Json }
+  /** What was decided so far, by the place in the run that waits for it. */
+  decisions: { [place: string]: Json }
+  /** Since when the run waits at a place, in milliseconds since 1970. */
+  waitingSince: { [place: string]: number }
+  pending: PendingItem[]
+}
+
+/** What a run came to, however it ended. */
+export interface RunResult<Output = string> {
+  runId: string
+  /**
+   * The final answer; partial text when the run ended early; `''` when there was none. With `output: schema`, what the schema makes of the
+   * answer; undefined when there was none that fits.
+   */
+  output: Output
+  /** The answer as text: of an answer with a schema, its JSON. */
+  text: string
+  /** The whole conversation, without the instructions, ready to be passed back as `messages`. */
+  messages: ChatMessage[]
+  /** What this run added, its input included. */
+  newMessages: ChatMessage[]
+  stopReason: StopReason
+  usage: Usage
+  iterations: number
+  steps: RunStep[]
+  toolCalls: ToolCallRecord[]
+  /** Calls that wait for the caller; only with `paused`. */
+  pending: PendingItem[]
+  /** What `resume` needs to go on with a run that is `paused`; plain JSON. Not there under a journal, which keeps it. */
+  state?: RunState
+  /** Approvals that were to be remembered: for `remembered` of other runs. */
+  remembered?: string[]
+  /** The agent that has the conversation now, where it was handed over. */
+  agent?: string
+  /** Why the run did not end well: with `model_error`, `refused` and `aborted`, of which the caller's reason is the `cause`. */
+  error?: ToolloopError
+}

@@ -1,0 +1,84 @@
+import { messageOf } from '../../core/errors.ts'
+import {
+  copyForListener,
+  Event,
+  type EventBus,
+  type EventMeta,
+  type EventName,
+  type EventPayloads,
+  type RunEvent,
+} from '../../core/events.ts'
+import type { Logger } from '../../core/logger.ts'
+
+export type DeltaName = 'TEXT_DELTA' | 'REASONING_DELTA' | 'TOOL_INPUT_START' | 'TOOL_INPUT_DELTA'
+
+/** Receives every event of one run, synchronously. Must not throw. */
+export type EventTap = (event: RunEvent) => void
+
+export interface Audience {
+  bus: EventBus
+  tap: EventTap | undefined
+  onText: ((text: string) => void) | undefined
+  /** In the meta of every event. */
+  origin: Pick<EventMeta, 'runId' | 'parentRunId' | 'parentToolCallId' | 'depth'>
+  logger: Logger
+}
+
+/** Where a run's events go, once it is known that somebody hears them. */
+export class RunEvents {
+  readonly #audience: Audience
+  #onTextFailed = false
+
+  constructor(audience: Audience) {
+    this.#audience = audience
+  }
+
+  publish<K extends EventName>(type: K, payload: EventPayloads[K], meta: Omit<EventMeta, 'runId'>): void {
+    const { bus, tap, origin } = this.#audience
+    const whole = { ...meta, ...origin }
+    // Each audience gets a copy of its own: a listener may do with it what it likes. Deltas are flat and made for the occasion, and there
+    // are thousands of them: spreading them is copy enough.
+    const isNested = nestedPayloads.has(type)
+    const copy: EventPayloads[K] = isNested && tap !== undefined ? copyForListener(payload) : payload
+    // The union is indexed by `type`, which the compiler can't follow through a spread.
+    const event = tap && ({ type, meta: { ...whole }, ...copy } as RunEvent)
+    bus.emit(type, isNested && bus.hasListeners(type) ? copyForListener(payload) : payload, whole)
+    if (event !== undefined) tap?.(event)
+  }
+
+  /** Publishes the deltas of one turn, which share one frozen meta. */
+  deltas<K extends DeltaName>(type: K, meta: Omit<EventMeta, 'runId'>): (payload: EventPayloads[K]) => void {
+    const { bus, tap, origin } = this.#audience
+    const whole = Object.freeze({ ...meta, ...origin })
+    const onText = type === Event.TEXT_DELTA ? this.#guardedOnText() : undefined
+    return (payload) => {
+      if (onText !== undefined && 'text' in payload) onText(payload.text)
+      const event = tap && ({ type, meta: whole, ...payload } as RunEvent)
+      bus.emit(type, payload, whole)
+      if (event !== undefined) tap?.(event)
+    }
+  }
+
+  #guardedOnText(): ((text: string) => void) | undefined {
+    const { onText, logger, origin } = this.#audience
+    if (onText === undefined) return undefined
+    return (text) => {
+      try {
+        onText(text)
+      } catch (error) {
+        if (!this.#onTextFailed) logger.error({ runId: origin.runId, error: messageOf(error) }, 'onText threw; the run goes on')
+        this.#onTextFailed = true
+      }
+    }
+  }
+}
+
+const nestedPayloads: ReadonlySet<EventName> = new Set<EventName>([
+  'RUN_START',
+  'RUN_END',
+  'MODEL_END',
+  'TOOL_CALL_START',
+  'TOOL_CALL_REJECTED',
+  'TOOL_PROGRESS',
+  'DECISION_NEEDED',
+])

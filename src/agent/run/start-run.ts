@@ -1,0 +1,139 @@
+import { InvalidOptionError, isSetupFault, ToolloopError } from '../../core/errors.ts'
+import { Event, type StopReason } from '../../core/events.ts'
+import type { ToolSet } from '../../tools/registry.ts'
+import type { AnyTool, ToolContext } from '../../tools/tool.ts'
+import { type DurableInput, inputToJson } from '../durable/durable-run.ts'
+import { type Durable, InMemory, type RecordedSteps } from '../durable/journal.ts'
+import { composeLayers } from '../layers.ts'
+import { stoppedByGuardrail } from '../loop.ts'
+import { activeTools, toToolSet } from '../options.ts'
+import { openOutput, outputOf } from '../output/output.ts'
+import type { OutputOptions, RunOptions, RunSettings } from '../types.ts'
+import type { Loop } from './execution.ts'
+import type { RunResult } from './result.ts'
+import { RunContext, type RunContextParts, type RunParent } from './run-context.ts'
+import { RunControl } from './run-control.ts'
+import { returned } from './run-error.ts'
+import { type LoopState, openState, resultOf } from './run-state.ts'
+import type { Watch } from './run-stream.ts'
+
+interface NewRun extends Omit<RunContextParts, 'registry' | 'runId' | 'output' | 'parent' | 'tap'>, Partial<Watch> {
+  tools: readonly AnyTool[] | ToolSet
+}
+
+/** A run that is about to begin, with its tools, its output and its place in another run. Throws `invalid_option` or `too_deep`. */
+export function openRun({ tools: given, left, ...parts }: NewRun): RunContext {
+  const { settings, model } = parts
+  const tools = activeTools(toToolSet(given), settings, parts.logger)
+  // Only callers who say so in the types have one.
+  const schema = (settings as Partial<OutputOptions>).output
+  const output = schema === undefined ? {} : { output: openOutput(schema, tools) }
+  const parent = settings.parent === undefined ? undefined : parentOf(settings.parent, settings.forwardEvents === true)
+  const { control, onText } = settings
+  if (control !== undefined && !(control instanceof RunControl)) throw new InvalidOptionError('control', 'a RunControl', control)
+  if (onText !== undefined && typeof onText !== 'function') throw new InvalidOptionError('onText', 'a function', onText)
+  const runId = settings.runId === undefined ? {} : { runId: settings.runId }
+  const run = new RunContext({ ...parts, ...runId, ...output, registry: tools, ...(parent === undefined ? {} : { parent }) })
+  try {
+    if (parent !== undefined) run.usable(model)
+  } catch (error) {
+    run.dispose()
+    throw error
+  }
+  if (left !== undefined) run.follow(left)
+  if (settings.parent !== undefined) run.follow(settings.parent.signal)
+  return run
+}
+
+/**
+ * Makes the run's model ready. Rejects for one that can't be asked as it is set up: nothing has happened then. Where hooks may choose
+ * another for each request, the model they choose is asked without that.
+ */
+export async function prepareModel(run: RunContext): Promise<void> {
+  const { hooks, control } = run.settings
+  if (run.interruption !== undefined || hooks?.some(({ beforeModel }) => beforeModel !== undefined)) return
+  const model = control?.model ?? run.model
+  if (model.prepare === undefined) return
+  try {
+    await run.untilInterrupted(model.prepare())
+  } catch (error) {
+    // The request reports anything else, and may be made again.
+    if (isSetupFault(error)) throw error
+  }
+}
+
+/** What a nested run has from the call it is made in, where neither its caller nor its runner says otherwise. */
+export function withParent<Context>(options: RunOptions<Context>, runner: RunSettings<Context>): RunOptions<Context> {
+  const { parent, context = parent?.context } = options
+  if (parent === undefined) return options
+  const { run } = parent
+  const approve = options.approve ?? runner.approve ?? (run instanceof RunContext ? (run.settings.approve as never) : undefined)
+  return { ...options, ...(context === undefined ? {} : { context }), ...(approve === undefined ? {} : { approve }) }
+}
+
+function parentOf({ run, toolCallId }: ToolContext<never>, forwards: boolean): RunParent {
+  if (!(run instanceof RunContext)) throw new InvalidOptionError('parent', 'the context a tool is given in a run', run)
+  const { depthLimit } = run
+  if (run.depth >= depthLimit) {
+    throw new ToolloopError('too_deep', `Expected runs to be nested at most ${depthLimit} deep (\`limits.depth\`)`)
+  }
+  return { run, toolCallId, forwards }
+}
+
+/** How a run is executed. */
+export interface ExecutionParts {
+  loop: Loop
+  run: RunContext
+  input: DurableInput
+  /** Default: that of the run's beginning. */
+  state?: LoopState
+}
+
+/** Carries the run out in this process; one that has to wait can be taken up again from its result's `state`. */
+export async function executeHere(parts: ExecutionParts, recorded?: RecordedSteps): Promise<RunResult> {
+  const { run, input } = parts
+  const durable = new InMemory(run.runId, run.signal, recorded)
+  const result = await execute(durable, parts)
+  if (result.stopReason !== 'paused') return result
+  return { ...result, state: { version: 1, runId: run.runId, input: inputToJson(input), pending: result.pending, ...durable.recorded() } }
+}
+
+/** One execution: from its start, or from where its record ends, to its result. */
+export async function execute(
+  durable: Durable,
+  { loop, run, input, state = openState({ input, run }) }: ExecutionParts,
+): Promise<RunResult> {
+  const { provider, model } = run.model
+  await durable.step('start', async () => {
+    run.emit(Event.RUN_START, { provider, model, tools: run.offered.names() }, { iteration: 0 })
+    return null
+  })
+  const { refused } = input
+  const layers = composeLayers(run, durable)
+  const ending = refused === undefined ? await loop({ durable, run, state, layers }) : stoppedByGuardrail(refused)
+  const result = resultOf(state, ending, run)
+  await durable.step('end', async () => {
+    const { stopReason, usage, iterations, error } = result
+    run.emit(
+      Event.RUN_END,
+      { stopReason, usage, iterations, ...(error === undefined ? {} : { errorCode: error.code }) },
+      { iteration: iterations },
+    )
+    return null
+  })
+  return result
+}
+
+const answeredAtLimit: ReadonlySet<StopReason> = new Set<StopReason>(['max_iterations', 'repeated_calls'])
+
+/** The result as it is returned, with what the schema of the output makes of the answer. Throws a `RunError` where that is to be thrown. */
+export async function conclude(result: RunResult, run: RunContext): Promise<RunResult<never>> {
+  return returned(await withOutput(result, run), run.settings)
+}
+
+async function withOutput(result: RunResult, run: RunContext): Promise<RunResult<never>> {
+  if (run.output === undefined) return result as RunResult<never>
+  const isAnswered = result.stopReason === 'answered' || (run.settings.onLimit === 'answer' && answeredAtLimit.has(result.stopReason))
+  const answer = isAnswered ? await outputOf(run.output, result.text, { timeoutMs: run.limits.toolTimeoutMs }) : undefined
+  return { ...result, output: answer?.value as never }
+}

@@ -1,0 +1,118 @@
+import type { Content } from '../core/messages.ts'
+
+// What a model is told by a run, of its calls and of its answers. What it is told where no run is needed for it is in `tools/told.ts`.
+
+/** The content with a sentence behind it. */
+export function withNote(content: Content, note: string): Content {
+  return typeof content === 'string' ? `${content}\n\n${note}` : [...content, { type: 'text' as const, text: note }]
+}
+
+// Calls that are not run
+
+export function truncatedText(tool: string): string {
+  return `The response was truncated before it was complete, so this call to \`${tool}\` was not run. Make it again, shorter.`
+}
+
+export function unreadableText(why: string): string {
+  return `The call could not be read, and was not run. ${why}`
+}
+
+export function callLimitText(limit: number): string {
+  return `Not run: the limit of ${limit} tool calls is reached.`
+}
+
+export const noMoreCallsText = 'Not run: the run may call no more tools.'
+
+export function refusedText(tool: string, reason?: string): string {
+  return `The call to \`${tool}\` was refused${reason === undefined ? '.' : `: ${reason}`}`
+}
+
+export function refusedByText(tool: string, guardrail: string): string {
+  return `The call to \`${tool}\` was refused by ${guardrail}`
+}
+
+export function unansweredText(tool: string, reason?: string): string {
+  return `The question of \`${tool}\` was not answered${reason === undefined ? '.' : `: ${reason}`}`
+}
+
+export const neverStartedText = 'Cancelled: the run ended before this call was dealt with.'
+
+/** Reasons within those sentences. */
+export const approvalFailed = 'the approval failed'
+export const nobodyDecided = 'nobody decided in time'
+export const checkFailed = 'the check itself failed'
+export const endedBeforeCheck = 'the run ended before the check'
+
+// Calls whose result needs a word
+
+export const noResultText = 'No result was recorded for this call.'
+
+export function uncertainText(tool: string): string {
+  return `The run was interrupted while \`${tool}\` was running. Whether it took effect is not known.`
+}
+
+export function withheldResultText(guardrail: string): string {
+  return `The result was withheld by ${guardrail}`
+}
+
+export function otherArgumentsNote(args: object): string {
+  return `Note: the call was run with other arguments: ${JSON.stringify(args)}`
+}
+
+export const repeatNote =
+  'Note: this same call has now been repeated several times in a row. Repeating it again ends the run. Use what you have, try something else, or answer.'
+
+export function handedOverText(agent: string): string {
+  return `The conversation is now with ${agent}.`
+}
+
+// Answers that are not accepted
+
+export function withheldAnswerText(why: string): string {
+  return `Your answer was withheld (${why}). Give another one.`
+}
+
+/** `tool`: the one that gives the answer; undefined where the model is held to the schema by its own means. */
+export function unfitAnswerText(problem: string, tool: string | undefined): string {
+  return problem + (tool === undefined ? ' Give it anew, as JSON alone.' : ` Give it by calling \`${tool}\`.`)
+}
+
+export function unfitAnswerProblem(problems: string): string {
+  return `The answer does not fit its schema: ${problems}.`
+}
+
+/** Stands in the conversation for what a guardrail has not let through. */
+export function withheldText(reason: string): string {
+  return `[Withheld: ${reason}]`
+}
+
+export const answerGivenText = 'The answer was given.'
+
+// What the system prompt says besides, where calls are written as text
+
+export const callNothingText = 'Call no tool now: answer with what you know.'
+export const oneCallText = 'Write at most one call in an answer.'
+
+export function mustCallText(tool?: string): string {
+  if (tool === undefined) return 'You must call a tool now: do not answer without a call.'
+  return `You must call the tool \`${tool}\` now: do not answer without that call.`
+}
+
+// What is left out of a long conversation
+
+export function leftOutText(count: number, summary: string | undefined): string {
+  const what = `[${count} earlier ${count === 1 ? 'message was' : 'messages were'} left out to save space.`
+  return summary === undefined ? `${what}]` : `${what} In short:]\n${summary}`
+}
+
+/** Reads that sentence back. */
+export function readLeftOut(text: string): { count: number; summary?: string } | undefined {
+  if (!text.startsWith('[')) return undefined
+  const found = /^\[(\d+) earlier messages? (?:was|were) left out to save space\.(?:\]$| In short:\]\n([\s\S]*)$)/.exec(text)
+  if (found === null) return undefined
+  return { count: Number(found[1]), ...(found[2] === undefined ? {} : { summary: found[2] }) }
+}
+
+export function shortenedText(leftOut: number): string {
+  return `\n… [${leftOut} characters left out] …\n`
+}

@@ -1,0 +1,179 @@
+import { ModelError, ToolloopError } from '../../core/errors.ts'
+import { Event } from '../../core/events.ts'
+import { addUsage, type ChatMessage, copyJson, type Usage } from '../../core/messages.ts'
+import { type ModelResponse, toModelError } from '../../models/chat-model.ts'
+import { withCost } from '../../models/cost.ts'
+import { usageOfFailure } from '../../models/usage.ts'
+import { notFoundText } from '../../tools/told.ts'
+import { type Plan, planCalls, prepareInTime } from '../calls/prepare-calls.ts'
+import { needsApproval } from '../decisions/approvals.ts'
+import { type StepTags, tagsOf } from '../durable/journal.ts'
+import type { Turn } from '../recorded.ts'
+import type { Execution, Place } from '../run/execution.ts'
+import type { RunStep } from '../run/result.ts'
+import type { ReadResponse } from '../text-calls/read-call.ts'
+import type { TurnRequest } from './model-call.ts'
+import { buildTurn } from './turn-request.ts'
+import { TurnSink } from './turn-sink.ts'
+
+/**
+ * Asks the model once, as the step `${iteration}.model`, and plans the calls it made. Never rejects for a fault of the model. `attempt`
+ * counts the turns of one iteration.
+ */
+export function takeTurn(execution: Execution, place: Place, attempt = 1): Promise<Turn> {
+  const { durable, run, state, layers } = execution
+  const { iteration, lastTurn } = place
+  const name = `${iteration}.${lastTurn === undefined ? 'model' : 'answer'}`
+  const key = attempt === 1 ? name : `${name}.${attempt}`
+  return durable.step(key, async (step) => {
+    const unfollow = step.signal === run.signal ? undefined : run.follow(step.signal)
+    try {
+      if (run.interruption !== undefined) return { kind: 'interrupted', why: run.interruption, text: '', unasked: true }
+      const asked = await buildTurn(run, {
+        iteration,
+        messages: state.history.messages,
+        forced: lastTurn === undefined ? undefined : 'none',
+        mustAnswer: lastTurn !== undefined || state.objections > 0,
+        changeTurn: layers.changeTurn,
+        formatAnswer: layers.formatAnswer,
+      })
+      return await new ModelTurn(execution, iteration, key, asked).finish()
+    } finally {
+      unfollow?.()
+    }
+  })
+}
+
+class ModelTurn {
+  readonly #execution: Execution
+  readonly #asked: TurnRequest
+  readonly #meta: { iteration: number } & StepTags
+  readonly #key: string
+  readonly #startedAt = performance.now()
+  readonly #sink: TurnSink
+
+  constructor(execution: Execution, iteration: number, key: string, asked: TurnRequest) {
+    this.#execution = execution
+    this.#asked = asked
+    this.#meta = { iteration, ...tagsOf(execution.durable, key) }
+    this.#key = key
+    this.#sink = new TurnSink(execution.run, this.#meta)
+  }
+
+  async finish(): Promise<Turn> {
+    const { run, layers } = this.#execution
+    const { provider, model } = this.#asked.model
+    run.emit(Event.MODEL_START, { provider, model }, this.#meta)
+    try {
+      const response = await layers.askModel({ ...this.#asked, iteration: this.#meta.iteration, sink: undefined, turn: this.#sink })
+      return await this.#read(response)
+    } catch (thrown) {
+      if (run.interruption === undefined) return this.#failed(thrown)
+      const partial = ModelError.isInstance(thrown) ? partialOf(thrown) : undefined
+      const text = this.#sink.partialText(partial?.text)
+      return { kind: 'interrupted', why: run.interruption, text, ...this.#spent(usageOfFailure(thrown), this.#sink.usedBefore) }
+    }
+  }
+
+  async #read(response: ReadResponse): Promise<Turn> {
+    const { run, layers } = this.#execution
+    const { provider, model } = this.#asked.model
+    const { finishReason, providerData } = response
+    const plan = await this.#plan(response)
+    const step = this.#step(
+      response,
+      plan.calls.map(({ id }) => id),
+    )
+    const end = { provider, model, finishReason: step.finishReason, ...(step.usage === undefined ? {} : { usage: step.usage }) }
+    run.emit(Event.MODEL_END, end, { ...this.#meta, durationMs: step.durationMs })
+    if (plan.calls.length === 0 && (finishReason === 'refusal' || finishReason === 'content_filter')) {
+      const text = this.#sink.isHeld ? '' : response.text
+      const declined = `The model declined to answer${text === '' ? '' : `: ${text}`}`
+      const message = finishReason === 'refusal' ? declined : 'The response was stopped by a content filter'
+      return this.#refused(new ModelError(finishReason, message, { provider, model, retryable: false }), text, step)
+    }
+    const { text, answer, objection, calls, planned, isWithheld, stop, isUnchecked } =
+      layers.review === undefined
+        ? { text: response.text, ...plan }
+        : await layers.review({ response, plan, step, request: this.#asked.request, meta: this.#meta, isHeld: this.#sink.isHeld })
+    if (isUnchecked && run.interruption !== undefined) {
+      const shown = this.#sink.isHeld ? '' : response.text
+      return { kind: 'interrupted', why: run.interruption, text: shown, ...this.#spent(response.usage) }
+    }
+    if (stop !== undefined) return this.#refused(new ToolloopError('guardrail', `The run was stopped by ${stop}`), '', step)
+    // A copy: the history freezes what it holds, and this is the model's own. What was withheld must not go out by another way.
+    const opaque = providerData === undefined || isWithheld ? {} : { providerData: copyJson(providerData) }
+    const message: ChatMessage =
+      calls.length === 0
+        ? { role: 'assistant', content: text, ...opaque }
+        : { role: 'assistant', content: text, toolCalls: calls, ...opaque }
+    return { kind: 'reply', message, text: answer ?? text, planned, step, ...(objection === undefined ? {} : { objection }) }
+  }
+
+  async #plan({ toolCalls, finishReason }: ReadResponse): Promise<Plan> {
+    if (toolCalls.length === 0) return { calls: [], planned: [], prepared: new Map() }
+    const { run, state } = this.#execution
+    const { tools } = this.#asked
+    const { signal } = run
+    const timeoutMs = run.limits.toolTimeoutMs
+    const plan = await planCalls({
+      calls: toolCalls,
+      finishReason,
+      registry: tools,
+      notFound: (name) => notFoundText(name, tools.names()),
+      withUniqueIds: (calls) => state.history.withUniqueIds(calls),
+      prepare: (tool, raw, { asText }) => prepareInTime(tool, raw, { timeoutMs, signal, asText }),
+      needsApproval: async (call) => (call.tool.approval === undefined ? false : needsApproval(run, state.remembered, call)),
+    })
+    for (const [id, call] of plan.prepared) run.prepared.set(id, call)
+    return plan
+  }
+
+  #step(response: ModelResponse, toolCalls: string[]): RunStep {
+    const { provider, model, capabilities } = this.#asked.model
+    const { firstPieceAt } = this.#sink
+    const firstPieceMs = response.timeToFirstTokenMs ?? (firstPieceAt === undefined ? undefined : firstPieceAt - this.#startedAt)
+    return {
+      iteration: this.#meta.iteration,
+      provider: response.provider ?? provider,
+      model: response.model ?? model,
+      ...(response.usage === undefined ? {} : { usage: withCost(response.usage, capabilities) }),
+      finishReason: toolCalls.length > 0 && response.finishReason !== 'length' ? 'tool_calls' : response.finishReason,
+      durationMs: performance.now() - this.#startedAt,
+      ...(firstPieceMs === undefined ? {} : { timeToFirstTokenMs: firstPieceMs }),
+      retries: response.retries ?? 0,
+      warnings: response.warnings ?? [],
+      toolCalls,
+    }
+  }
+
+  #refused(error: ModelError | ToolloopError, text: string, step: RunStep): Turn {
+    this.#execution.run.errors.set(this.#key, error)
+    return { kind: 'refused', text, step, error: { code: error.code, message: error.message } }
+  }
+
+  #failed(thrown: unknown): Turn {
+    const { run } = this.#execution
+    const { provider, model } = this.#asked.model
+    const error = toModelError(thrown, provider, model)
+    run.errors.set(this.#key, error)
+    run.logger.error({ runId: run.runId, provider, model, iteration: this.#meta.iteration, error }, 'model request failed')
+    return {
+      kind: 'failed',
+      text: this.#sink.partialText(partialOf(error)?.text),
+      ...this.#spent(usageOfFailure(error), this.#sink.usedBefore),
+      error: { code: error.code, message: error.message },
+    }
+  }
+
+  /** What a turn without a response has used: requests that came to nothing are paid for all the same. */
+  #spent(...parts: (Usage | undefined)[]): { usage?: Usage } {
+    const known = parts.filter((usage) => usage !== undefined)
+    if (known.length === 0) return {}
+    return { usage: withCost(known.reduce(addUsage), this.#asked.model.capabilities) }
+  }
+}
+
+function partialOf(error: ToolloopError): ModelError['partial'] {
+  return error instanceof ModelError ? error.partial : undefined
+}

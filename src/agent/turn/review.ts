@@ -1,0 +1,87 @@
+import { Event } from '../../core/events.ts'
+import type { ToolCall } from '../../core/messages.ts'
+import type { ModelRequest } from '../../models/chat-model.ts'
+import type { Plan } from '../calls/prepare-calls.ts'
+import type { StepTags } from '../durable/journal.ts'
+import { checkOutput } from '../hooks/ask-guardrails.ts'
+import { afterModel } from '../hooks/model-hooks.ts'
+import { checkAnswers } from '../output/check-answers.ts'
+import { readAnswer } from '../output/output.ts'
+import type { Objection, PlannedCall } from '../recorded.ts'
+import type { RunStep } from '../run/result.ts'
+import type { RunContext } from '../run/run-context.ts'
+import type { ReadResponse } from '../text-calls/read-call.ts'
+import { unfitAnswerText, withheldAnswerText, withheldText } from '../told.ts'
+
+/** A response that is about to become a reply. */
+export interface ReviewedTurn {
+  response: ReadResponse
+  plan: Plan
+  step: RunStep
+  request: ModelRequest
+  meta: { iteration: number } & StepTags
+  /** Whether its text is given out only when guardrails have checked it. */
+  isHeld: boolean
+}
+
+/** What is kept of it. */
+export interface ReviewedReply {
+  text: string
+  calls: ToolCall[]
+  planned: PlannedCall[]
+  /** The answer's JSON, where it has a schema. */
+  answer?: string
+  objection?: Objection
+  /** A guardrail ends the run: its name and why. */
+  stop?: string
+  /** Something the model wrote must not be kept in any form. */
+  isWithheld?: boolean
+  /** It can't be given out should the run have been interrupted meanwhile: what had to be checked may not be. */
+  isUnchecked?: boolean
+}
+
+/** Looks at a reply before it is recorded. */
+export type Review = (turn: ReviewedTurn) => Promise<ReviewedReply>
+
+/** What hooks, then guardrails, then the answer's schema make of a reply. */
+export function reviewReply(run: RunContext): Review {
+  return async (turn) => {
+    const { response, plan, isHeld } = turn
+    const said = await reviewText(run, turn)
+    const answers = isHeld && said.stop === undefined ? await checkAnswers(run, turn.meta.iteration, plan) : { plan, changed: false }
+    const isUnchecked = isHeld || said.objection !== undefined
+    if ('stop' in answers) return { ...said, ...plan, stop: answers.stop, isUnchecked }
+    const isWithheld = isHeld && (said.text !== response.text || answers.changed)
+    return { ...said, calls: answers.plan.calls, planned: answers.plan.planned, isUnchecked, isWithheld }
+  }
+}
+
+type ReviewedText = Pick<ReviewedReply, 'text' | 'answer' | 'objection' | 'stop'>
+
+async function reviewText(run: RunContext, turn: ReviewedTurn): Promise<ReviewedText> {
+  const { response, plan, request, meta, isHeld } = turn
+  const { calls, planned } = plan
+  let text = run.settings.hooks === undefined ? response.text : await askHooks(run, turn)
+  if (isHeld) {
+    const checked = await checkOutput(run, meta.iteration, text)
+    if (!checked.passed && checked.how === 'stop') return { text, stop: checked.reason }
+    if (!checked.passed && calls.length === 0)
+      return { text: withheldText(checked.reason), objection: { code: 'guardrail', text: withheldAnswerText(checked.reason) } }
+    text = checked.passed ? checked.subject : ''
+    if (text !== '') run.deltas(Event.TEXT_DELTA, meta)?.({ text })
+    for (const call of planned) delete call.textAfter
+  }
+  if (run.output === undefined || calls.length > 0) return { text }
+  const answer = await readAnswer(run.output, text, { timeoutMs: run.limits.toolTimeoutMs, signal: run.signal })
+  if (answer.ok) return { text, answer: answer.json }
+  const answering = request.responseSchema === undefined ? run.output.tool.name : undefined
+  return { text, objection: { code: 'invalid_output', text: unfitAnswerText(answer.problem, answering) } }
+}
+
+function askHooks(run: RunContext, { response, plan, step, meta }: ReviewedTurn): Promise<string> {
+  const { runId, settings, signal } = run
+  const { finishReason, usage } = step
+  const toolCalls = plan.calls.map(({ id, function: call }) => ({ id, tool: call.name, rawArguments: call.arguments }))
+  const place = { runId, iteration: meta.iteration, context: settings.context as never, signal }
+  return afterModel(run, { ...place, text: response.text, toolCalls, finishReason, ...(usage === undefined ? {} : { usage }) })
+}

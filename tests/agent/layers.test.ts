@@ -1,0 +1,35 @@
+import { expect, it } from 'vitest'
+import { modelLayers, toolLayers } from '../../src/agent/layers.ts'
+import { resolveLimits } from '../../src/agent/run/limits.ts'
+import { openRun } from '../../src/agent/run/start-run.ts'
+import type { RunSettings } from '../../src/agent/types.ts'
+import { EventBus } from '../../src/core/events.ts'
+import { defaultLogger } from '../../src/core/logger.ts'
+import { scriptedModel } from '../../src/testing/index.ts'
+
+function layersOf(settings: RunSettings<never>, survivesCrashes = false): { model: string[]; tool: string[] } {
+  const parts = {
+    model: scriptedModel([]),
+    tools: [],
+    limits: resolveLimits(settings),
+    settings,
+    bus: new EventBus(),
+    logger: defaultLogger,
+  }
+  const run = openRun(parts)
+  const names = (layers: [name: string, layer: unknown][]) => layers.map(([name]) => name)
+  return { model: names(modelLayers(run)), tool: names(toolLayers(run, { survivesCrashes })) }
+}
+
+it('what stands around a request and a call, outermost first', () => {
+  const guardrails = [{ name: 'all', output: () => undefined, call: () => undefined, result: () => undefined }]
+  expect(layersOf({ hooks: [{}], guardrails }, true)).toEqual({
+    model: ['an empty response: once more', 'text held for guardrails', 'calls written as text'],
+    tool: ['concurrency', 'events', 'may have run', 'guardrails: the result', 'hooks', 'guardrails: the call'],
+  })
+})
+
+it('a run has only the layers it needs', () => {
+  expect(layersOf({ toolCalling: 'native' })).toEqual({ model: ['an empty response: once more'], tool: ['concurrency', 'events'] })
+  expect(layersOf({ guardrails: [{ name: 'in', input: () => undefined }] }).tool).toEqual(['concurrency', 'events'])
+})
