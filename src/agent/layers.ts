@@ -1,6 +1,5 @@
-import { tellEnd } from './calls/finish-call.ts'
-import { inLane, runFunction } from './calls/run-call.ts'
 import type { AroundTool } from './calls/running-call.ts'
+import { inLane, runFunction, tellEnd } from './calls/tool-call.ts'
 import { fitWindow } from './conversation/compact-when-full.ts'
 import { notTwice } from './decisions/uncertain-calls.ts'
 import { hasGuardrail } from './hooks/guardrails.ts'

@@ -6,9 +6,8 @@ import { checkedInput } from './hooks/ask-guardrails.ts'
 import { handOver } from './nested/handoff.ts'
 import { jsonOf, type OutputFormat } from './output/output.ts'
 import type { Ending, Objection, PlannedCall, Reply, Steering, ToolRound, Turn } from './recorded.ts'
-import { noRepeats, refuseAll } from './run/budget.ts'
 import type { Execution, Place } from './run/execution.ts'
-import { addRound, addTurn, type RejectedAnswers, rejectedAnswers, say } from './run/run-state.ts'
+import { addRound, addTurn, noRepeats, type RejectedAnswers, refuseAll, rejectedAnswers, say } from './run/run-state.ts'
 
 /**
  * THE LOOP. Asks the model, runs the calls it makes, gives it their results, until `decideNext` says how the run ends. Decides only by what

@@ -16,8 +16,8 @@ import { openTextCalls } from './text-calls/around-model.ts'
 import { chooseCallForm } from './text-calls/mode.ts'
 import type { ReadCall, ReadResponse } from './text-calls/read-call.ts'
 import type { TextCalls } from './text-calls/text-calls.ts'
+import { requestOf, setTools } from './turn/model-turn.ts'
 import { takeResponse } from './turn/send-request.ts'
-import { requestOf, setTools } from './turn/turn-request.ts'
 import type { RunInput, RunnerOptions } from './types.ts'
 
 /** What is not given is as the agent's options say. */

@@ -41,7 +41,8 @@ export function parseArguments(raw: string): { ok: true; args: JsonObject } | { 
     if (isCutJson(raw)) return { ok: false, code: 'tool_call_truncated', problem: 'the text ends before the JSON object does' }
     return { ok: false, code: 'invalid_arguments_json', problem: `not valid JSON (${messageOf(error)})` }
   }
-  if (isDeeperThan(maxDepth, value)) {
+  // A text that is no longer than that can't nest deeper.
+  if (raw.length > maxDepth && isDeeperThan(maxDepth, value)) {
     return { ok: false, code: 'invalid_arguments_json', problem: `nested deeper than ${maxDepth} levels` }
   }
   if (isJsonObject(value)) return { ok: true, args: value }

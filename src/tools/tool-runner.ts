@@ -188,7 +188,7 @@ export class ToolRunner {
       controller.abort(new DOMException(end.content, 'TimeoutError'))
       return { end }
     }
-    if (isQuestion(value)) return { end: { outcome: 'question', question: value, attempts: attempt } }
+    if (typeof value === 'object' && isQuestion(value)) return { end: { outcome: 'question', question: value, attempts: attempt } }
     return returned(tool, value, maxResultBytes, attempt)
   }
 

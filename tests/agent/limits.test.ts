@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { PlannedCall } from '../../src/agent/recorded.ts'
-import { Budget, RepeatBreaker } from '../../src/agent/run/budget.ts'
+import { Budget, RepeatBreaker } from '../../src/agent/run/run-state.ts'
 import { checkCostIsKnown, resolveLimits } from '../../src/agent/run/limits.ts'
 import type { RunSettings } from '../../src/agent/types.ts'
 import { InvalidOptionError } from '../../src/core/errors.ts'

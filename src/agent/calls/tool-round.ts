@@ -8,8 +8,8 @@ import type { FinishedCall, PlannedCall, ToolRound } from '../recorded.ts'
 import type { Execution } from '../run/execution.ts'
 import type { PendingItem } from '../run/result.ts'
 import { DeferredText } from '../text-calls/deferred-text.ts'
-import { carryOutCall } from './run-call.ts'
 import type { CallTerms, CallWork, CarryOut } from './running-call.ts'
+import { carryOutCall } from './tool-call.ts'
 
 /** Starts calls by `carryOut`, each in its time; resolves with what came of them, in the order of the work. */
 export type StartCalls = (work: readonly CallWork[], carryOut: CarryOut) => Promise<FinishedCall[]>

@@ -1,7 +1,7 @@
 import { Event } from '../../core/events.ts'
 import { cancelledText } from '../../tools/told.ts'
-import { recordCall, refuseCall } from '../calls/finish-call.ts'
 import type { CallWork, CarryOut } from '../calls/running-call.ts'
+import { recordCall, refuseCall } from '../calls/tool-call.ts'
 import { tagsOf } from '../durable/journal.ts'
 import type { FinishedCall, PlannedCall } from '../recorded.ts'
 import type { Execution } from '../run/execution.ts'

@@ -1,7 +1,7 @@
 import type { Reconciled, ToolContext } from '../../tools/tool.ts'
 import { endOf, loggedFailure } from '../../tools/tool-runner.ts'
-import { publishRejection } from '../calls/finish-call.ts'
 import type { AroundTool, CallWork, CarryOut, RunningCall } from '../calls/running-call.ts'
+import { publishRejection } from '../calls/tool-call.ts'
 import { tagsOf } from '../durable/journal.ts'
 import type { FinishedCall } from '../recorded.ts'
 import type { Execution } from '../run/execution.ts'

@@ -3,7 +3,7 @@ import { openModel } from '../../models/create-model.ts'
 import { type ToolSet, ToolView } from '../../tools/registry.ts'
 import { History } from '../conversation/history.ts'
 import type { RunContext } from '../run/run-context.ts'
-import type { Asked, ChangeTurn } from '../turn/turn-request.ts'
+import type { Asked, ChangeTurn } from '../turn/model-call.ts'
 import { askHook, isObject } from './ask-hook.ts'
 import type { ModelEnding, ModelTurn, ModelTurnChange } from './hooks.ts'
 

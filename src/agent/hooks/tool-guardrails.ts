@@ -1,5 +1,5 @@
-import { describeCall, withArguments } from '../calls/run-call.ts'
 import { type AroundTool, rejected } from '../calls/running-call.ts'
+import { describeCall, withArguments } from '../calls/tool-call.ts'
 import type { RunContext } from '../run/run-context.ts'
 import { refusedByText, withheldResultText } from '../told.ts'
 import { checkCall, checkResult } from './ask-guardrails.ts'

@@ -1,6 +1,7 @@
 import type { RunContext } from '../run/run-context.ts'
 import { chooseCallForm } from '../text-calls/mode.ts'
-import { type Asked, type FormatAnswer, setTools } from '../turn/turn-request.ts'
+import type { Asked, FormatAnswer } from '../turn/model-call.ts'
+import { setTools } from '../turn/model-turn.ts'
 import { takesSchema } from './output.ts'
 
 /** Asks for an answer with a schema: by the model's own means, else through the tool that gives it. */

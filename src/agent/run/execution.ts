@@ -1,9 +1,8 @@
 import type { RunCall } from '../calls/running-call.ts'
 import type { Durable } from '../durable/journal.ts'
 import type { Ending, Turn } from '../recorded.ts'
-import type { AskModel } from '../turn/model-call.ts'
+import type { AskModel, ChangeTurn, FormatAnswer } from '../turn/model-call.ts'
 import type { Review } from '../turn/review.ts'
-import type { ChangeTurn, FormatAnswer } from '../turn/turn-request.ts'
 import type { RunContext } from './run-context.ts'
 import type { LoopState } from './run-state.ts'
 

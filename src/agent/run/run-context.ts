@@ -11,9 +11,9 @@ import { namedBeside, type OutputFormat } from '../output/output.ts'
 import type { PlainError } from '../recorded.ts'
 import { chooseCallForm } from '../text-calls/mode.ts'
 import type { RunLimits, RunOptions } from '../types.ts'
-import { Budget } from './budget.ts'
 import { checkCostIsKnown, type ResolvedLimits } from './limits.ts'
 import { type DeltaName, type EventTap, RunEvents } from './run-events.ts'
+import { Budget } from './run-state.ts'
 
 type Interruption = Extract<StopReason, 'aborted' | 'deadline'>
 

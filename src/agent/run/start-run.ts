@@ -1,5 +1,6 @@
 import { InvalidOptionError, isSetupFault, ToolloopError } from '../../core/errors.ts'
 import { Event, type StopReason } from '../../core/events.ts'
+import { textOf } from '../../core/messages.ts'
 import type { ToolSet } from '../../tools/registry.ts'
 import type { AnyTool, ToolContext } from '../../tools/tool.ts'
 import { type DurableInput, inputToJson } from '../durable/durable-run.ts'
@@ -8,13 +9,14 @@ import { composeLayers } from '../layers.ts'
 import { stoppedByGuardrail } from '../loop.ts'
 import { activeTools, toToolSet } from '../options.ts'
 import { openOutput, outputOf } from '../output/output.ts'
+import type { Ending } from '../recorded.ts'
 import type { OutputOptions, RunOptions, RunSettings } from '../types.ts'
 import type { Loop } from './execution.ts'
 import type { RunResult } from './result.ts'
 import { RunContext, type RunContextParts, type RunParent } from './run-context.ts'
 import { RunControl } from './run-control.ts'
 import { returned } from './run-error.ts'
-import { type LoopState, openState, resultOf } from './run-state.ts'
+import { type LoopState, openState } from './run-state.ts'
 import type { Watch } from './run-stream.ts'
 
 interface NewRun extends Omit<RunContextParts, 'registry' | 'runId' | 'output' | 'parent' | 'tap'>, Partial<Watch> {
@@ -122,6 +124,31 @@ export async function execute(
     return null
   })
   return result
+}
+
+/** What the run came to: its state, and what only this process has of it. */
+function resultOf(state: LoopState, { stopReason, error, pending = [], output }: Ending, run: RunContext): RunResult {
+  const { history, earlier, usage, iterations, steps, agent } = state
+  const text = output === undefined ? state.text : textOf(output)
+  const remembered = [...state.remembered].filter((key) => !run.settings.remembered?.includes(key))
+  // Why it was aborted is not known where that was in a process that is gone.
+  const aborted = () => run.abortError ?? new ToolloopError('aborted', 'The run was aborted')
+  return {
+    runId: run.runId,
+    output: text,
+    text,
+    messages: history.slice(),
+    newMessages: history.slice(earlier),
+    stopReason,
+    usage,
+    iterations,
+    steps,
+    toolCalls: state.toolCalls.map((call) => (run.values.has(call.id) ? { ...call, value: run.values.get(call.id) } : call)),
+    pending,
+    ...(remembered.length === 0 ? {} : { remembered }),
+    ...(agent === undefined ? {} : { agent }),
+    ...(stopReason === 'aborted' ? { error: aborted() } : error === undefined ? {} : { error: run.errorOf(error) }),
+  }
 }
 
 const answeredAtLimit: ReadonlySet<StopReason> = new Set<StopReason>(['max_iterations', 'repeated_calls'])

@@ -1,7 +1,7 @@
-import type { ChatModel, ModelRequest, ModelSink } from '../../models/chat-model.ts'
+import type { ChatMessage, Usage } from '../../core/messages.ts'
+import type { ChatModel, ModelRequest, ModelSink, ToolChoice } from '../../models/chat-model.ts'
 import type { ToolSet } from '../../tools/registry.ts'
 import type { ReadResponse } from '../text-calls/read-call.ts'
-import type { TurnSink } from './turn-sink.ts'
 
 /** What one turn asks, of whom, and with which tools. */
 export interface TurnRequest {
@@ -17,7 +17,7 @@ export interface ModelCall extends TurnRequest {
   /** Where the pieces of the response go; undefined where nobody listens. */
   sink: ModelSink | undefined
   /** All that has come of this turn's requests so far. */
-  turn: TurnSink
+  turn: TurnPieces
 }
 
 /** Sends a request. Rejects with what the model rejects with, and when the run is interrupted. */
@@ -25,3 +25,38 @@ export type AskModel = (call: ModelCall) => Promise<ReadResponse>
 
 /** Stands around a model request: may change it, ask more than once, and change the response. */
 export type AroundModel = (call: ModelCall, next: AskModel) => Promise<ReadResponse>
+
+/** All that comes of one turn's requests, as it comes. */
+export interface TurnPieces {
+  /** What earlier requests of the turn have used, where there was more than one. */
+  usedBefore: Usage | undefined
+  /** Begins a request. Gives what somebody listens to; undefined for nothing. */
+  open(): ModelSink | undefined
+  /** What the model is given: what `open` gave, or that wrapped, and the rest for the turn itself. */
+  complete(heard: ModelSink | undefined): ModelSink
+  /** Ends a request: what its model says from now on is not heard. */
+  close(): void
+  /** Text is given out only when it has been checked. */
+  hold(): void
+  /** By what the text of the request under way is read, should it break off. */
+  readBy(reader: TextReader): void
+}
+
+/** Tells what counts as said of a response that broke off after `text`. */
+export interface TextReader {
+  partOf(text: string): string
+}
+
+/** What a turn asks, before it is a request. */
+export interface Asked {
+  model: ChatModel
+  tools: ToolSet
+  messages: readonly ChatMessage[]
+  toolChoice: ToolChoice | undefined
+}
+
+/** What hooks make of it. */
+export type ChangeTurn = (asked: Asked, iteration: number) => Promise<Asked>
+
+/** Makes the request ask for an answer with a schema. `mustAnswer`: the model is to do nothing but answer. */
+export type FormatAnswer = (asked: Asked, request: ModelRequest, mustAnswer: boolean) => TurnRequest

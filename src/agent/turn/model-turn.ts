@@ -1,9 +1,10 @@
 import { ModelError, ToolloopError } from '../../core/errors.ts'
 import { Event } from '../../core/events.ts'
 import { addUsage, type ChatMessage, copyJson, type Usage } from '../../core/messages.ts'
-import { type ModelResponse, toModelError } from '../../models/chat-model.ts'
+import { type ModelRequest, type ModelResponse, type Sampling, type ToolChoice, toModelError } from '../../models/chat-model.ts'
 import { withCost } from '../../models/cost.ts'
 import { usageOfFailure } from '../../models/usage.ts'
+import type { ToolSet } from '../../tools/registry.ts'
 import { notFoundText } from '../../tools/told.ts'
 import { type Plan, planCalls, prepareInTime } from '../calls/prepare-calls.ts'
 import { needsApproval } from '../decisions/approvals.ts'
@@ -12,16 +13,16 @@ import type { Turn } from '../recorded.ts'
 import type { Execution, Place } from '../run/execution.ts'
 import type { RunStep } from '../run/result.ts'
 import type { ReadResponse } from '../text-calls/read-call.ts'
-import type { TurnRequest } from './model-call.ts'
-import { buildTurn } from './turn-request.ts'
-import { TurnSink } from './turn-sink.ts'
+import type { RunSettings } from '../types.ts'
+import type { Asked, TurnRequest } from './model-call.ts'
+import { TurnSink } from './send-request.ts'
 
 /**
  * Asks the model once, as the step `${iteration}.model`, and plans the calls it made. Never rejects for a fault of the model. `attempt`
  * counts the turns of one iteration.
  */
 export function takeTurn(execution: Execution, place: Place, attempt = 1): Promise<Turn> {
-  const { durable, run, state, layers } = execution
+  const { durable, run } = execution
   const { iteration, lastTurn } = place
   const name = `${iteration}.${lastTurn === undefined ? 'model' : 'answer'}`
   const key = attempt === 1 ? name : `${name}.${attempt}`
@@ -29,14 +30,7 @@ export function takeTurn(execution: Execution, place: Place, attempt = 1): Promi
     const unfollow = step.signal === run.signal ? undefined : run.follow(step.signal)
     try {
       if (run.interruption !== undefined) return { kind: 'interrupted', why: run.interruption, text: '', unasked: true }
-      const asked = await buildTurn(run, {
-        iteration,
-        messages: state.history.messages,
-        forced: lastTurn === undefined ? undefined : 'none',
-        mustAnswer: lastTurn !== undefined || state.objections > 0,
-        changeTurn: layers.changeTurn,
-        formatAnswer: layers.formatAnswer,
-      })
+      const asked = await buildTurn(execution, place)
       return await new ModelTurn(execution, iteration, key, asked).finish()
     } finally {
       unfollow?.()
@@ -176,4 +170,49 @@ class ModelTurn {
 
 function partialOf(error: ToolloopError): ModelError['partial'] {
   return error instanceof ModelError ? error.partial : undefined
+}
+
+/** What of a run's settings a request says. */
+type RequestSettings = Sampling & Pick<RunSettings, 'stream' | 'streamIdleTimeoutMs' | 'providerOptions'>
+
+/** What the turn asks, once hooks have changed it. */
+async function buildTurn({ run, state, layers }: Execution, { iteration, lastTurn }: Place): Promise<TurnRequest> {
+  const { settings } = run
+  // In a last turn nothing can be called, whoever says what.
+  const forced: ToolChoice | undefined = lastTurn === undefined ? undefined : 'none'
+  const { messages } = state.history
+  const before: Asked = { model: run.modelForTurn(), tools: run.offered, messages, toolChoice: forced ?? settings.toolChoice }
+  const changed = layers.changeTurn === undefined ? before : await layers.changeTurn(before, iteration)
+  const asked = forced === undefined ? changed : { ...changed, toolChoice: forced }
+  const request = requestOf(settings, asked.messages, run.signal)
+  if (layers.formatAnswer !== undefined) return layers.formatAnswer(asked, request, forced !== undefined || state.objections > 0)
+  setTools(request, settings, asked.tools, asked.toolChoice)
+  return { model: asked.model, tools: asked.tools, request }
+}
+
+/** Makes the request offer tools, where there are any. */
+export function setTools(
+  request: ModelRequest,
+  { parallelToolCalls }: Pick<RunSettings, 'parallelToolCalls'>,
+  tools: ToolSet,
+  choice: ToolChoice | undefined,
+): void {
+  if (tools.size === 0) return
+  request.tools = tools.getAllSpecs()
+  // A tool that a hook or a handoff has taken away can't be asked for.
+  const isThere = typeof choice !== 'object' || tools.get(choice.function.name) !== undefined
+  if (choice !== undefined && isThere) request.toolChoice = choice
+  if (parallelToolCalls !== undefined) request.parallelToolCalls = parallelToolCalls
+}
+
+/** A request without tools, as the settings say. What nobody chose is left to the driver. */
+export function requestOf(settings: RequestSettings, messages: readonly ChatMessage[], signal: AbortSignal | undefined): ModelRequest {
+  const { temperature, topP, maxOutputTokens, stop, seed, frequencyPenalty, presencePenalty, reasoningEffort } = settings
+  const { streamIdleTimeoutMs, providerOptions } = settings
+  const sampling: Sampling = { temperature, topP, maxOutputTokens, stop, seed, frequencyPenalty, presencePenalty, reasoningEffort }
+  const request: ModelRequest = { messages }
+  for (const [name, value] of Object.entries({ signal, ...sampling, streamIdleTimeoutMs, providerOptions }))
+    if (value !== undefined) Object.assign(request, { [name]: value })
+  if (settings.stream === false) request.stream = false
+  return request
 }
