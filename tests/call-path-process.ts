@@ -1,0 +1,34 @@
+/**
+ * Runs an agent against the provider at `argv[2]`. Asked by its parent while the agent waits for an answer, it tells which files of src had
+ * a function called since it was asked last.
+ */
+import { Session } from 'node:inspector'
+import { AgentRunner, createModel, defineTool } from '../src/index.ts'
+
+const src = new URL('../src/', import.meta.url).href
+const session = new Session()
+session.connect()
+session.post('Profiler.enable')
+session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false })
+
+function takeCalled(): string[] {
+  let called: string[] = []
+  session.post('Profiler.takePreciseCoverage', (error, { result }) => {
+    if (error !== null) throw error
+    const isCalled = result.filter(({ functions }) => functions.some(({ ranges }) => ranges.some(({ count }) => count > 0)))
+    called = isCalled.flatMap(({ url }) => (url.startsWith(src) ? [url.slice(src.length)] : []))
+  })
+  return called
+}
+
+process.on('message', () => process.send?.(takeCalled()))
+
+const add = defineTool({
+  name: 'add',
+  description: 'Adds two numbers.',
+  parameters: { type: 'object', properties: { a: { type: 'number' }, b: { type: 'number' } }, required: ['a', 'b'] },
+  execute: ({ a, b }) => a + b,
+})
+const model = createModel({ provider: 'openai', model: 'gpt-4o', apiKey: 'none', baseURL: process.argv[2] ?? '' })
+await new AgentRunner({ model, tools: [add] }).run('Add.')
+process.disconnect()
