@@ -36,7 +36,7 @@ export function admitCalls({ run, state }: Execution, { lastTurn }: Place, plann
   return lastTurn === undefined ? state.budget.admit(planned) : refuseAll(planned, run.output?.tool.name)
 }
 
-/** Takes over what the calls came to, and decides whether the run goes on. */
+/** Takes over what the calls came to, and decides whether the run goes on; what the model is to be told next joins the history. */
 export async function closeIteration(execution: Execution, place: Place, turn: Turn, round: ToolRound | undefined): Promise<GoOn | End> {
   const { run, state } = execution
   const { iteration, lastTurn } = place
@@ -60,15 +60,11 @@ export async function closeIteration(execution: Execution, place: Place, turn: T
   if (round?.handoff !== undefined && lastTurn === undefined) handOver(execution, round.handoff)
   const next = first.kind === 'steer' ? decideNext({ ...facts, steering: await takeSteering(execution, iteration, first) }) : first
   if (next.kind !== 'end') say(state, next.objection, next.messages)
-  const limit = next.kind === 'answer' ? next.limit : next.kind === 'end' && lastTurn === undefined ? next.ending : undefined
-  const words = limit && limitWords[limit.stopReason]
-  if (limit !== undefined && words !== undefined) {
-    const { runId, logger } = run
-    logger.warn({ runId, stopReason: limit.stopReason, iterations: iteration, toolCalls: state.toolCalls.length }, words)
-  }
+  if (lastTurn === undefined) logLimit(execution, iteration, next)
   return next
 }
 
+/** Where the loop goes on. */
 export function nextPlace({ iteration }: Place, next: GoOn): Place {
   return { iteration: iteration + 1, ...(next.kind === 'answer' ? { lastTurn: next.limit } : {}) }
 }
@@ -96,6 +92,14 @@ async function takeSteering({ durable, run }: Execution, iteration: number, { ta
     if (taken === undefined || taken.messages.length === 0) return taken ?? noSteering
     return { ...taken, ...(await checkedInput(run, taken.messages, iteration)) }
   })
+}
+
+function logLimit({ run, state }: Execution, iteration: number, next: GoOn | End): void {
+  const ending = next.kind === 'end' ? next.ending : next.kind === 'answer' ? next.limit : undefined
+  const words = ending && limitWords[ending.stopReason]
+  if (ending === undefined || words === undefined) return
+  const { stopReason } = ending
+  run.logger.warn({ runId: run.runId, stopReason, iterations: iteration, toolCalls: state.toolCalls.length }, words)
 }
 
 const limitWords: Partial<Record<StopReason, string>> = {

@@ -17,7 +17,7 @@ import type { RunStep } from './run/result.ts'
 import type { RunControl } from './run/run-control.ts'
 
 export type { RunInput } from './conversation/run-input.ts'
-export type { PendingItem, RunResult, RunState, RunStep, Spent, ToolCallOutcome, ToolCallRecord } from './run/result.ts'
+export type { PendingItem, RunResult, RunState, RunStep, ToolCallOutcome, ToolCallRecord } from './run/result.ts'
 
 /** What a caller may bound. Several reached at once: the run ends with the first of deadline, budget, max_iterations, repeated_calls. */
 export interface RunLimits {

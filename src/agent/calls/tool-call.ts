@@ -158,7 +158,7 @@ export function tellEnd(run: RunContext): AroundTool {
 }
 
 /** The outcome, published, with the time it took. */
-export function publishEnd(run: RunContext, outcome: CallOutcome): CallOutcome {
+function publishEnd(run: RunContext, outcome: CallOutcome): CallOutcome {
   const { call, end, startedAt } = outcome
   if (end.outcome === 'uncertain') return outcome
   if (end.outcome === 'rejected') {
@@ -192,7 +192,7 @@ export function refuseCall(execution: Execution, place: CallPlace, { code, text 
 }
 
 /** What came of a call, as it is recorded: what the model is told, what the app is given. */
-export function finishCall(execution: Execution, { call, end, durationMs = 0, returned, stop }: CallOutcome): FinishedCall {
+function finishCall(execution: Execution, { call, end, durationMs = 0, returned, stop }: CallOutcome): FinishedCall {
   if (end.outcome === 'uncertain')
     return recordCall(execution, call, 'uncertain', { content: uncertainText(call.prepared.tool.name), errorCode: 'tool_uncertain' })
   if (end.outcome === 'rejected') {
@@ -217,11 +217,7 @@ export function finishCall(execution: Execution, { call, end, durationMs = 0, re
 }
 
 /** The end of a call that its caller carried out, published and recorded. */
-export function finishElsewhere(
-  execution: Execution,
-  call: RunningCall,
-  { value, isError }: NonNullable<CallWork['result']>,
-): FinishedCall {
+function finishElsewhere(execution: Execution, call: RunningCall, { value, isError }: NonNullable<CallWork['result']>): FinishedCall {
   const { run } = execution
   const { tool, args } = call.prepared
   run.emit(Event.TOOL_CALL_START, { tool: tool.name, args }, metaOf(call))

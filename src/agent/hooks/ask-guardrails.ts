@@ -13,7 +13,7 @@ type Verdict<T> = GuardrailVerdict<T> | Promise<GuardrailVerdict<T>>
 /** What came of all checks: what is left of the subject, or which of them ended it. */
 export type Checked<T> = { passed: true; subject: T } | { passed: false; how: 'refuse' | 'stop'; reason: string }
 
-export function checkInput(run: RunContext, messages: readonly ChatMessage[], iteration: number): Promise<Checked<readonly ChatMessage[]>> {
+function checkInput(run: RunContext, messages: readonly ChatMessage[], iteration: number): Promise<Checked<readonly ChatMessage[]>> {
   const place = placeOf(run, iteration)
   return askAll(run, place, 'input', messages, async (guardrail, asked) =>
     asMessages(await guardrail.input?.({ ...place, messages: copyJson(asked) })),

@@ -257,20 +257,22 @@ export class RepeatBreaker {
     if (this.#maxRepeats === Number.POSITIVE_INFINITY) return noRepeats
     const results = new Map(records.map(({ id, content }) => [id, content]))
     const counted = new Map<string, CountedCall[]>()
+    const tell = new Set<string>()
+    let end = false
     const known = new Map<string, Map<string, number>>()
     for (const call of planned) {
       const place = `${call.name}\n${resultKey(results.get(call.id))}`
       // Arguments are compared only where the tool and its result are the same.
       const before = this.#last.get(place)
       const repeats = before === undefined ? 0 : (repeatsBefore(place, before).get(argumentsKey(call)) ?? -1) + 1
+      if (repeats === this.#maxRepeats) tell.add(call.id)
+      if (repeats > this.#maxRepeats) end = true
       const group = counted.get(place)
       if (group === undefined) counted.set(place, [{ call, repeats }])
       else group.push({ call, repeats })
     }
     this.#last = counted
-    const all = [...counted.values()].flat()
-    const tell = new Set(all.filter(({ repeats }) => repeats === this.#maxRepeats).map(({ call }) => call.id))
-    return { tell, end: all.some(({ repeats }) => repeats > this.#maxRepeats) }
+    return { tell, end }
 
     function repeatsBefore(place: string, before: readonly CountedCall[]): Map<string, number> {
       const byArguments = known.get(place) ?? new Map(before.map(({ call, repeats }) => [argumentsKey(call), repeats]))

@@ -14,7 +14,7 @@ import type { ReadResponse } from '../text-calls/read-call.ts'
 import { unfitAnswerText, withheldAnswerText, withheldText } from '../told.ts'
 
 /** A response that is about to become a reply. */
-export interface ReviewedTurn {
+interface ReviewedTurn {
   response: ReadResponse
   plan: Plan
   step: RunStep
@@ -25,7 +25,7 @@ export interface ReviewedTurn {
 }
 
 /** What is kept of it. */
-export interface ReviewedReply {
+interface ReviewedReply {
   text: string
   calls: ToolCall[]
   planned: PlannedCall[]
