@@ -15,7 +15,7 @@ export type {
   ToolTurn,
   ToolTurnChange,
 } from './agent/hooks/hooks.ts'
-export { type ConversationTaker, type HandoverOptions, handover } from './agent/nested/handoff.ts'
+export { type ConversationTaker, type HandoffOptions, handoff } from './agent/nested/handoff.ts'
 export { type AsToolOptions, asTool, type RunnableAgent } from './agent/nested/sub-agent.ts'
 export type { AnswerOf, OutputOf, OutputSchema } from './agent/output/output.ts'
 export type { RunState } from './agent/run/result.ts'

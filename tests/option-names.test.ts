@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream'
 import { describe, expect, it } from 'vitest'
 import { AgentRunner } from '../src/agent/agent-runner.ts'
 import { CustomAgent } from '../src/agent/custom-agent.ts'
-import { handover } from '../src/agent/nested/handoff.ts'
+import { handoff } from '../src/agent/nested/handoff.ts'
 import { asTool } from '../src/agent/nested/sub-agent.ts'
 import { ToolAgent } from '../src/agent/tool-agent.ts'
 import type { RunnerOptions } from '../src/agent/types.ts'
@@ -163,7 +163,7 @@ describe('a mistyped option is refused, with the name that was meant', () => {
       () => asTool(runner(), { name: 'n', description: 'd', options: loose({ limits: { tokn: 5 } }) }),
       '`options.limits.tokn` to be an option of a run; did you mean `options.limits.tokens`?',
     ],
-    ['handover', () => handover(runner(), loose({ name: 'n', desription: 'd' })), 'did you mean `description`?'],
+    ['handoff', () => handoff(runner(), loose({ name: 'n', desription: 'd' })), 'did you mean `description`?'],
     ['deferTools', () => deferTools(new ToolRegistry(), loose({ mostfound: 5 })), 'did you mean `maxFound`?'],
     ['ToolDispatcher', () => new ToolDispatcher([], loose({ loger: null })), 'did you mean `logger`?'],
     [

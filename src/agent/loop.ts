@@ -3,7 +3,7 @@ import type { StopReason } from '../core/events.ts'
 import type { ChatMessage } from '../core/messages.ts'
 import { runToolRound } from './calls/tool-round.ts'
 import { checkedInput } from './hooks/ask-guardrails.ts'
-import { handOver } from './nested/handoff.ts'
+import { handOff } from './nested/handoff.ts'
 import { jsonOf, type OutputFormat } from './output/output.ts'
 import type { Ending, Objection, PlannedCall, Reply, Steering, ToolRound, Turn } from './recorded.ts'
 import type { Execution, Place } from './run/execution.ts'
@@ -57,7 +57,7 @@ export async function closeIteration(execution: Execution, place: Place, turn: T
     onLimit: run.settings.onLimit ?? 'stop',
   }
   const first = decideNext(facts)
-  if (round?.handoff !== undefined && lastTurn === undefined) handOver(execution, round.handoff)
+  if (round?.handoff !== undefined && lastTurn === undefined) handOff(execution, round.handoff)
   const next = first.kind === 'steer' ? decideNext({ ...facts, steering: await takeSteering(execution, iteration, first) }) : first
   if (next.kind !== 'end') say(state, next.objection, next.messages)
   if (lastTurn === undefined) logLimit(execution, iteration, next)

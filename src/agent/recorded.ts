@@ -74,7 +74,7 @@ export interface FinishedCall {
   /** A guardrail ends the run: its name and why. */
   stop?: string
   /** Its tool hands the conversation to another agent. */
-  handover?: Handoff
+  handoff?: Handoff
   /** Its tool's result is the run's output. */
   final?: boolean
   /** Its tool asks something, and is called again with the answer. */

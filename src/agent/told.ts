@@ -62,7 +62,7 @@ export function otherArgumentsNote(args: object): string {
 export const repeatNote =
   'Note: this same call has now been repeated several times in a row. Repeating it again ends the run. Use what you have, try something else, or answer.'
 
-export function handedOverText(agent: string): string {
+export function handedOffText(agent: string): string {
   return `The conversation is now with ${agent}.`
 }
 

@@ -20,7 +20,7 @@ export const Event = {
   TOOL_CALL_REJECTED: 'TOOL_CALL_REJECTED',
   TOOL_PROGRESS: 'TOOL_PROGRESS',
   GUARDRAIL: 'GUARDRAIL',
-  HANDOVER: 'HANDOVER',
+  HANDOFF: 'HANDOFF',
   DECISION_NEEDED: 'DECISION_NEEDED',
   LLM_SENTENCE: 'LLM_SENTENCE',
 } as const
@@ -65,7 +65,7 @@ export interface EventPayloads {
   /** A guardrail has found something. `reason` is there unless the subject was only replaced. */
   GUARDRAIL: { guardrail: string; place: 'input' | 'output' | 'call' | 'result'; verdict: 'replace' | 'refuse' | 'stop'; reason?: string }
   /** The conversation is handed to another agent: the next turn is its own. */
-  HANDOVER: { agent: string; provider: string; model: string }
+  HANDOFF: { agent: string; provider: string; model: string }
   /** A call waits for somebody's decision; the item is what a paused result's `pending` holds. */
   DECISION_NEEDED: {
     kind: 'approval' | 'client_tool' | 'question'

@@ -4,7 +4,7 @@ import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import { CustomAgent } from '../../src/agent/custom-agent.ts'
 import { inputToJson } from '../../src/agent/durable/durable-run.ts'
 import { type DurableBody, InMemory } from '../../src/agent/durable/journal.ts'
-import { handover } from '../../src/agent/nested/handoff.ts'
+import { handoff } from '../../src/agent/nested/handoff.ts'
 import { asTool } from '../../src/agent/nested/sub-agent.ts'
 import { RunControl } from '../../src/agent/run/run-control.ts'
 import type { RunnerOptions } from '../../src/agent/types.ts'
@@ -221,9 +221,9 @@ describe('nested runs at their edges', () => {
   })
 })
 
-describe('handover at its edges', () => {
-  const to = (agentTo: Parameters<typeof handover>[0], name = 'other') => handover(agentTo, { name, description: 'x' })
-  const over = { toolCalls: [{ name: 'hand_over_to_other' }] }
+describe('handoff at its edges', () => {
+  const to = (agentTo: Parameters<typeof handoff>[0], name = 'other') => handoff(agentTo, { name, description: 'x' })
+  const over = { toolCalls: [{ name: 'hand_off_to_other' }] }
 
   it('the tool that gives the answer has a name of its own beside the other agent’s tools', async () => {
     const taken = defineTool({ name: 'final_answer', description: 'taken', execute: () => 'mine' })
@@ -256,7 +256,7 @@ describe('handover at its edges', () => {
     }
   })
 
-  it('the result names the agent also where the run ends with the handover', async () => {
+  it('the result names the agent also where the run ends with the handoff', async () => {
     const result = await agent([over], { tools: [to(agent([]))], stopWhen: () => true }).run('go')
     expect(result).toMatchObject({ stopReason: 'stopped', agent: 'other' })
   })
@@ -264,7 +264,7 @@ describe('handover at its edges', () => {
   it('there and back again', async () => {
     const [here, there] = [new ToolRegistry(), new ToolRegistry()]
     const first = agent([over, 'Back.'], { tools: here, instructions: 'First.' })
-    const second = agent([{ toolCalls: [{ name: 'hand_over_to_first' }] }], { tools: there, instructions: 'Second.' })
+    const second = agent([{ toolCalls: [{ name: 'hand_off_to_first' }] }], { tools: there, instructions: 'Second.' })
     here.register(to(second))
     there.register(to(first, 'first'))
     const result = await first.run('go')

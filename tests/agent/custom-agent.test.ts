@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import { CustomAgent } from '../../src/agent/custom-agent.ts'
 import type { ModelTurn, ToolEnding, ToolTurn } from '../../src/agent/hooks/hooks.ts'
-import { handover } from '../../src/agent/nested/handoff.ts'
+import { handoff } from '../../src/agent/nested/handoff.ts'
 import { asTool } from '../../src/agent/nested/sub-agent.ts'
 import type { RunnerOptions } from '../../src/agent/types.ts'
 import { Event } from '../../src/core/events.ts'
@@ -103,8 +103,8 @@ describe('CustomAgent', () => {
     }
     const helper = new Helper({ model: scriptedModel(['Helped.', 'Mine now.']) })
     const outer = new AgentRunner<User>({
-      model: scriptedModel([{ toolCalls: [{ name: 'help', args: { task: 'x' } }] }, { toolCalls: [{ name: 'hand_over_to_helper' }] }]),
-      tools: [asTool(helper, { name: 'help', description: 'helps' }), handover(helper, { name: 'helper', description: 'helps' })],
+      model: scriptedModel([{ toolCalls: [{ name: 'help', args: { task: 'x' } }] }, { toolCalls: [{ name: 'hand_off_to_helper' }] }]),
+      tools: [asTool(helper, { name: 'help', description: 'helps' }), handoff(helper, { name: 'helper', description: 'helps' })],
     })
     const result = await outer.run('go', { context: { name: 'Ann' } })
     expect(result).toMatchObject({ output: 'Mine now.', agent: 'helper' })

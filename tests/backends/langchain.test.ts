@@ -4,7 +4,7 @@ import { MemorySaver } from '@langchain/langgraph'
 import { createAgent, tool } from 'langchain'
 import { describe, expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
-import { handover } from '../../src/agent/nested/handoff.ts'
+import { handoff } from '../../src/agent/nested/handoff.ts'
 import { RunControl } from '../../src/agent/run/run-control.ts'
 import type { RunOptions, RunResult } from '../../src/agent/types.ts'
 import { createAgentRunner } from '../../src/backends/index.ts'
@@ -199,8 +199,8 @@ describe('S3-2 the langchain backend', () => {
 
     const other = () => new AgentRunner({ model: scriptedModel(['Here I am.']), instructions: 'Be the other one.' })
     const handed = await playOnBoth({
-      script: [{ toolCalls: [call('hand_over_to_other')] }],
-      tools: () => [handover(other(), { name: 'other', description: 'the other one' })],
+      script: [{ toolCalls: [call('hand_off_to_other')] }],
+      tools: () => [handoff(other(), { name: 'other', description: 'the other one' })],
       options: { instructions: 'Be the first one.' },
     })
     expect(handed.result).toMatchObject({ stopReason: 'answered', output: 'Here I am.', agent: 'other' })

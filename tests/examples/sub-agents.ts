@@ -1,4 +1,4 @@
-import { AgentRunner, asTool, defineTool, handover } from '../../src/index.ts'
+import { AgentRunner, asTool, defineTool, handoff } from '../../src/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 
 const search = defineTool({ name: 'search', description: 'Searches.', execute: () => 'The bridge is 2,460 m long.' })
@@ -21,11 +21,11 @@ const billing = new AgentRunner({
 const desk = new AgentRunner({
   model: scriptedModel([
     { toolCalls: [{ name: 'research', args: { task: 'How long is the bridge?' } }], usage },
-    { toolCalls: [{ name: 'hand_over_to_billing' }], usage },
+    { toolCalls: [{ name: 'hand_off_to_billing' }], usage },
   ]),
   tools: [
     asTool(researcher, { name: 'research', description: 'Finds things out.', effect: 'read' }),
-    handover(billing, { name: 'billing', description: 'Knows the bills.' }),
+    handoff(billing, { name: 'billing', description: 'Knows the bills.' }),
   ],
   // For all three agents together.
   limits: { tokens: 10_000, deadlineMs: 60_000 },

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import type { Decision } from '../../src/agent/decisions/decisions.ts'
-import { handover } from '../../src/agent/nested/handoff.ts'
+import { handoff } from '../../src/agent/nested/handoff.ts'
 import { asTool } from '../../src/agent/nested/sub-agent.ts'
 import type { RunnerOptions, RunResult } from '../../src/agent/types.ts'
 import { Event, type EventMeta, type RunEvent } from '../../src/core/events.ts'
@@ -210,7 +210,7 @@ describe('agents as tools', () => {
   })
 })
 
-describe.each(modes)('handover: $name', (mode) => {
+describe.each(modes)('handoff: $name', (mode) => {
   it('H7 the other agent goes on with the conversation: its model, instructions and tools', async () => {
     const refund = countingTool('refund')
     await using billing = await mode.open([{ toolCalls: [call('refund', { n: 1 })] }, 'You have your money back.'])
@@ -221,12 +221,12 @@ describe.each(modes)('handover: $name', (mode) => {
       instructions: 'You do refunds.',
       logger: quiet(),
     })
-    await using on = await stage(mode, [{ toolCalls: [call('hand_over_to_billing', {})] }], {
-      tools: [handover(specialist, { name: 'billing', description: 'refunds' })],
+    await using on = await stage(mode, [{ toolCalls: [call('hand_off_to_billing', {})] }], {
+      tools: [handoff(specialist, { name: 'billing', description: 'refunds' })],
       instructions: 'You greet.',
     })
     const told: object[] = []
-    on.runner.on(Event.HANDOVER, (payload) => void told.push(payload))
+    on.runner.on(Event.HANDOFF, (payload) => void told.push(payload))
     const result = await on.run('My money, please.')
     expect(result).toMatchObject({ stopReason: 'answered', output: 'You have your money back.', agent: 'billing', iterations: 3 })
     expect(refund.calls).toEqual([{ n: 1 }])
@@ -240,15 +240,15 @@ describe.each(modes)('handover: $name', (mode) => {
   })
 })
 
-describe('handover', () => {
+describe('handoff', () => {
   it('one that can’t be made is a failed call, and the conversation stays', async () => {
     const broken = agent([], {
       instructions: () => {
         throw new Error('no instructions')
       },
     })
-    const result = await agent([{ toolCalls: [call('hand_over_to_other', {})] }, 'Still me.'], {
-      tools: [handover(broken, { name: 'other', description: 'x' })],
+    const result = await agent([{ toolCalls: [call('hand_off_to_other', {})] }, 'Still me.'], {
+      tools: [handoff(broken, { name: 'other', description: 'x' })],
     }).run('go')
     expect(result).toMatchObject({ output: 'Still me.', toolCalls: [{ outcome: 'failed' }] })
     expect(result).not.toHaveProperty('agent')
@@ -257,8 +257,8 @@ describe('handover', () => {
   it('H34 a run that pauses after it was handed over is taken up again by the other agent', async () => {
     const wipe = defineTool({ name: 'wipe', description: 'wipes', approval: true, execute: () => 'wiped' })
     const make = (outer: Parameters<typeof scriptedModel>[0], inner: Parameters<typeof scriptedModel>[0]) =>
-      agent(outer, { tools: [handover(agent(inner, { tools: [wipe], instructions: 'Careful.' }), { name: 'ops', description: 'x' })] })
-    const paused = await make([{ toolCalls: [call('hand_over_to_ops', {})] }], [{ toolCalls: [call('wipe', {})] }]).run('go')
+      agent(outer, { tools: [handoff(agent(inner, { tools: [wipe], instructions: 'Careful.' }), { name: 'ops', description: 'x' })] })
+    const paused = await make([{ toolCalls: [call('hand_off_to_ops', {})] }], [{ toolCalls: [call('wipe', {})] }]).run('go')
     expect(paused).toMatchObject({ stopReason: 'paused', pending: [{ tool: 'wipe' }] })
     const decisions = paused.pending.map((item) => ({ ...item, approved: true as const }))
     const result = await make([], ['Wiped.']).resume(JSON.parse(JSON.stringify(paused.state)), { decisions })

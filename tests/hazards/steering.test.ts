@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
-import { handover } from '../../src/agent/nested/handoff.ts'
+import { handoff } from '../../src/agent/nested/handoff.ts'
 import { asTool } from '../../src/agent/nested/sub-agent.ts'
 import { RunControl } from '../../src/agent/run/run-control.ts'
 import type { RunnerOptions } from '../../src/agent/types.ts'
@@ -114,7 +114,7 @@ describe('steering', () => {
     expect(records).toHaveLength(1)
   })
 
-  it('a crash at any moment: steering, an answer with a schema, a handover, a nested agent and guardrails keep the rules of the port', async () => {
+  it('a crash at any moment: steering, an answer with a schema, a handoff, a nested agent and guardrails keep the rules of the port', async () => {
     const schema = { type: 'object', properties: { n: { type: 'number' } }, required: ['n'] } as const
     for (let crashAt = 1; ; crashAt++) {
       const control = new RunControl()
@@ -135,7 +135,7 @@ describe('steering', () => {
       const decide = ({ messages }: { messages: readonly { role: string; content: Content }[] }) => {
         const results = messages.filter(({ role }) => role === 'tool').length
         if (results === 0) return { toolCalls: [call('look', {}), call('count', { task: 'x' })] }
-        if (results === 2) return { toolCalls: [call('hand_over_to_closer', {})] }
+        if (results === 2) return { toolCalls: [call('hand_off_to_closer', {})] }
         return messages.at(-1)?.content === 'seven' ? 'seven' : messages.some(({ content }) => content === 'seven') ? '{"n":7}' : 'seven'
       }
       const closer = new AgentRunner({ model: scriptedModel(decide), tools: [look], instructions: 'Close.' })
@@ -143,7 +143,7 @@ describe('steering', () => {
       const agent = new AgentRunner({
         model: scriptedModel(decide),
         logger: recordingLogger().logger,
-        tools: [look, inner, handover(closer, { name: 'closer', description: 'x' })],
+        tools: [look, inner, handoff(closer, { name: 'closer', description: 'x' })],
         journal,
         guardrails: [{ name: 'polite', input: () => undefined, output: () => undefined, call: () => undefined, result: () => undefined }],
       })

@@ -210,8 +210,8 @@ function finishCall(execution: Execution, { call, end, durationMs = 0, returned,
   const code = end.outcome === 'ok' ? {} : { errorCode: end.code }
   const finished = recordCall(execution, call, end.outcome, { content: end.content, attempts, durationMs, ...code })
   if (stop !== undefined) finished.stop = stop
-  const handover = 'handsTo' in tool && end.outcome === 'ok' ? handoffOf(returned ?? end.value) : undefined
-  if (handover !== undefined) finished.handover = handover
+  const handoff = 'handsTo' in tool && end.outcome === 'ok' ? handoffOf(returned ?? end.value) : undefined
+  if (handoff !== undefined) finished.handoff = handoff
   else if (tool.final === true) finished.final = true
   return finished
 }

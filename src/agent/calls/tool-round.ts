@@ -92,7 +92,7 @@ function summarise(calls: readonly PlannedCall[], finished: readonly FinishedCal
     if (one === undefined) continue
     round.records.push(one.record)
     if (one.final && one.record.outcome === 'ok') round.final ??= one.record
-    if (one.handover !== undefined) round.handoff = one.handover
+    if (one.handoff !== undefined) round.handoff = one.handoff
     if (one.stop !== undefined) round.stop ??= one.stop
     if (one.interrupted !== undefined) round.interrupted = one.interrupted
   }

@@ -10,7 +10,7 @@ import type { Handoff } from '../recorded.ts'
 import type { Execution } from '../run/execution.ts'
 import { RunContext } from '../run/run-context.ts'
 import { handTo } from '../run/run-state.ts'
-import { handedOverText } from '../told.ts'
+import { handedOffText } from '../told.ts'
 import type { RunnerOptions } from '../types.ts'
 
 /** An agent that a conversation can be handed to: an `AgentRunner` or a `CustomAgent`. */
@@ -21,16 +21,16 @@ export interface ConversationTaker<Context = unknown> {
 }
 
 /** How an agent is offered to take the conversation over. */
-export interface HandoverOptions {
-  /** The agent's name, in the result's `agent` and in the tool's name, `hand_over_to_NAME`. `a-z A-Z 0-9 _ -`, at most 49 characters. */
+export interface HandoffOptions {
+  /** The agent's name, in the result's `agent` and in the tool's name, `hand_off_to_NAME`. `a-z A-Z 0-9 _ -`, at most 52 characters. */
   name: string
   /** What the agent is for: the model decides by it. */
   description: string
 }
 
-const handoverOptionNames: OptionNames<HandoverOptions> = { name: true, description: true }
+const handoffOptionNames: OptionNames<HandoffOptions> = { name: true, description: true }
 
-interface HandoverTool extends Tool<never> {
+interface HandoffTool extends Tool<never> {
   readonly handsTo: ConversationTaker<never>
 }
 
@@ -40,46 +40,46 @@ interface HandoverTool extends Tool<never> {
  * has the conversation at the end: the next run is best that agent's. `activeTools` is about the tools of the agent the run began with.
  * Throws `invalid_tool`.
  */
-export function handover<Context = unknown>(to: ConversationTaker<Context>, options: HandoverOptions): Tool<Context> {
-  checkOptionNames(options, handoverOptionNames, '`handover`')
+export function handoff<Context = unknown>(to: ConversationTaker<Context>, options: HandoffOptions): Tool<Context> {
+  checkOptionNames(options, handoffOptionNames, '`handoff`')
   const { name, description } = options
   if (typeof to !== 'object' || to === null || to.model === undefined || to.tools === undefined)
-    throw new ToolloopError('invalid_tool', 'Expected `handover` to be given an AgentRunner or a CustomAgent')
+    throw new ToolloopError('invalid_tool', 'Expected `handoff` to be given an AgentRunner or a CustomAgent')
   const tool = defineTool({
-    name: `hand_over_to_${name}`,
+    name: `hand_off_to_${name}`,
     description: `Hands the conversation to ${name}: ${description}`,
     effect: 'read',
     parallel: false,
-    toContent: () => handedOverText(name),
+    toContent: () => handedOffText(name),
     execute: async (_args: JsonObject, { context, run, iteration }: ToolContext<Context>): Promise<Handoff> => {
-      if (!(run instanceof RunContext)) throw new TypeError('A conversation can be handed over only in a run')
+      if (!(run instanceof RunContext)) throw new TypeError('A conversation can be handed off only in a run')
       const { provider, model } = run.usable(to.model)
       toToolSet(to.tools)
       const instructions = typeof to.instructions === 'function' ? await to.instructions({ context }) : to.instructions
-      run.emit(Event.HANDOVER, { agent: name, provider, model }, { iteration })
-      return { tool: `hand_over_to_${name}`, agent: name, ...(instructions === undefined ? {} : { instructions }) }
+      run.emit(Event.HANDOFF, { agent: name, provider, model }, { iteration })
+      return { tool: `hand_off_to_${name}`, agent: name, ...(instructions === undefined ? {} : { instructions }) }
     },
   })
   return Object.assign(tool, { handsTo: to })
 }
 
-function handsOver(tool: AnyTool): tool is HandoverTool {
+function isHandoffTool(tool: AnyTool): tool is HandoffTool {
   return 'handsTo' in tool
 }
 
-/** Makes the run go on as the agent that a call has handed it to. */
-export function handOver({ run, state }: Execution, handoff: Handoff): void {
-  const tool = run.registry.get(handoff.tool)
+/** Makes the run go on as the agent that a call has handed the conversation to. */
+export function handOff({ run, state }: Execution, to: Handoff): void {
+  const tool = run.registry.get(to.tool)
   // Looked up by what is recorded: taken up again by a runner without the tool, the run stays with the agent it has.
-  if (tool === undefined || !handsOver(tool)) return
-  const { agent } = handoff
+  if (tool === undefined || !isHandoffTool(tool)) return
+  const { agent } = to
   try {
     run.handTo({ model: tool.handsTo.model, tools: toToolSet(tool.handsTo.tools) })
   } catch (error) {
     run.logger.error({ runId: run.runId, agent, error: messageOf(error) }, 'the agent’s tools can’t be had: the conversation stays')
     return
   }
-  handTo(state, handoff)
+  handTo(state, to)
 }
 
 /** What such a tool returned; undefined for what a hook put in its place. */

@@ -104,7 +104,7 @@ export interface RunResult<Output = string> {
   state?: RunState
   /** Approvals that were to be remembered: for `remembered` of other runs. */
   remembered?: string[]
-  /** The agent that has the conversation now, where it was handed over. */
+  /** The agent that has the conversation now, where it was handed off. */
   agent?: string
   /** Why the run did not end well: with `model_error`, `refused` and `aborted`, of which the caller's reason is the `cause`. */
   error?: ToolloopError

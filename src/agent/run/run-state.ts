@@ -29,7 +29,7 @@ export interface LoopState {
   iterations: number
   /** How many answers given as text were not accepted. */
   objections: number
-  /** The agent that has the conversation, where it was handed over. */
+  /** The agent that has the conversation, where it was handed off. */
   agent: string | undefined
   readonly budget: Budget
   readonly breaker: RepeatBreaker

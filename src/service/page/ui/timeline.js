@@ -7,7 +7,7 @@ import { h } from './dom.js'
 const mostItems = 300
 const mostTextLength = 100_000
 
-const notOfNested = new Set(['TEXT_DELTA', 'REASONING_DELTA', 'MODEL_START', 'HANDOVER'])
+const notOfNested = new Set(['TEXT_DELTA', 'REASONING_DELTA', 'MODEL_START', 'HANDOFF'])
 
 /** What happens in one run, or in a conversation, one item below the other. Bounded, whatever comes. */
 export class Timeline {
@@ -45,7 +45,7 @@ export class Timeline {
         return this.note(
           `Guardrail ${event.guardrail} (${event.place}): ${event.verdict}${event.reason === undefined ? '' : `, ${event.reason}`}`,
         )
-      case 'HANDOVER':
+      case 'HANDOFF':
         return this.note(`Handed off to ${event.agent}`)
       case 'RUN_END':
         for (const call of this.#calls.settle(event.meta.runId)) this.#cards.get(call.key)?.update(call)
