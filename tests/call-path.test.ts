@@ -37,6 +37,6 @@ it('a call passes few files, and none of a feature that its run does not use', (
   const ofAgent = told.filter((file) => !file?.startsWith('models/'))
   expect(new Set(told).size).toBe(told.length)
   expect(ofAgent.length).toBeLessThanOrEqual(22)
-  expect(told.length).toBeLessThanOrEqual(47)
+  expect(told.length).toBeLessThanOrEqual(44)
   expect(told.filter((file) => /^agent\/(hooks|output|decisions|nested)\//.test(file ?? ''))).toEqual([])
 })
