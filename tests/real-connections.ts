@@ -1,8 +1,12 @@
 import { registerHooks } from 'node:module'
 
-const realTimers = "'use strict';const { setTimeout, clearTimeout } = globalThis;"
+// How long an idle connection is kept is the HTTP client's business: its clock goes on while a test has stopped that of a run. The client is
+// loaded with the first request, which may be after a test has stopped the clock.
+const { setTimeout, clearTimeout } = globalThis
+const kept = Symbol.for('toolloop.tests.timers')
+if (!Reflect.has(globalThis, kept)) Reflect.set(globalThis, kept, { setTimeout, clearTimeout })
+const realTimers = `'use strict';const { setTimeout, clearTimeout } = globalThis[Symbol.for('${kept.description}')];`
 
-// How long an idle connection is kept is the HTTP client's business: its clock goes on while a test has stopped that of a run.
 registerHooks({
   load(url, context, next) {
     const loaded = next(url, context)

@@ -120,7 +120,7 @@ describe('S3-2 the langchain backend', () => {
     const early = await playOnBoth({ script: ['never'], run: { signal: AbortSignal.abort() } })
     expect(early.result).toMatchObject({ stopReason: 'aborted', iterations: 0 })
     const silent = { script: [{ text: 'Hm. And so on and on', fault: { stallAfterBytes: 'content' as const } }] }
-    const late = await playOnBoth({ ...silent, options: { limits: { deadlineMs: 150 } } })
+    const late = await playOnBoth({ ...silent, options: { limits: { deadlineMs: 1_000 } } })
     expect(late.result).toMatchObject({ stopReason: 'deadline', output: expect.stringMatching(/^Hm\./) })
   })
 
