@@ -9,6 +9,7 @@ const settings: OptionNames<RunSettings> = {
   toolTimeoutMs: true,
   toolConcurrency: true,
   maxResultBytes: true,
+  maxArgumentValues: true,
   streamIdleTimeoutMs: true,
   onLimit: true,
   toolCalling: true,

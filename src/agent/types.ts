@@ -91,6 +91,11 @@ export interface RunSettings<Context = unknown> extends Sampling {
    * times as many together (base64), and a result 256 parts. Default 65 536.
    */
   maxResultBytes?: number
+  /**
+   * Most values that the arguments of one call may have: items of arrays, and fields of objects, which count ten times, as they cost that
+   * much. A call with more is refused, and the model is told to make several. Default: no limit; in the service 60 000.
+   */
+  maxArgumentValues?: number
   /** Longest silence in a model's stream, in milliseconds. Default 60 000. */
   streamIdleTimeoutMs?: number
   /** At the iteration limit: `'stop'`, or `'answer'`: one more request, without tools, so that there is an answer. Default `'stop'`. */

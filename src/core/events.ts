@@ -1,6 +1,6 @@
 import { EventEmitter } from 'eventemitter3'
 import { messageOf } from './errors.ts'
-import { toJson } from './json.ts'
+import { copyPlain, toJson } from './json.ts'
 import type { FinishReason, Json, JsonObject, Usage } from './messages.ts'
 
 export type { FinishReason }
@@ -184,7 +184,7 @@ export class EventBus {
 /** A copy a listener may do with what it likes. What can't be cloned, such as an object with functions, becomes plain JSON. */
 export function copyForListener<Payload extends object>(payload: Payload): Payload {
   try {
-    return structuredClone(payload)
+    return copyPlain(payload) ?? structuredClone(payload)
   } catch {
     const entries = Object.entries(payload).filter(([, value]) => value !== undefined)
     return Object.fromEntries(entries.map(([name, value]) => [name, toJson(value)])) as Payload

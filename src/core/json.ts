@@ -19,5 +19,127 @@ export function jsonType(value: unknown): string {
 /** Whether a value is nested more than so many levels deep. Looks no deeper, so that it can be asked of anything. */
 export function isDeeperThan(levels: number, value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false
-  return levels === 0 || Object.values(value).some((item) => isDeeperThan(levels - 1, item))
+  return levels === 0 || (Array.isArray(value) ? value : Object.values(value)).some((item) => isDeeperThan(levels - 1, item))
+}
+
+/** Deeper than plain data is, or one that holds itself: `JSON.stringify` says which. */
+const mostLevels = 1_000
+
+/** What `JSON.parse(JSON.stringify(value))` gives, and throws, but long texts are shared instead of written out and read again. */
+export function copyAsJson<T extends object>(value: T): T {
+  return jsonOf(value, 0) as T
+}
+
+function jsonOf(value: unknown, level: number): unknown {
+  if (typeof value === 'number') return Number.isFinite(value) ? value + 0 : null
+  if (typeof value !== 'object' || value === null) return typeof value === 'bigint' ? JSON.stringify(value) : value
+  if (level > mostLevels || !isPlain(value) || 'toJSON' in value) {
+    const json: string | undefined = JSON.stringify(value)
+    return json === undefined ? undefined : JSON.parse(json)
+  }
+  if (Array.isArray(value)) {
+    const items: unknown[] = []
+    for (const item of value) items.push(typeof item === 'string' ? item : hasJson(item) ? (jsonOf(item, level + 1) ?? null) : null)
+    return items
+  }
+  const copy: Record<string, unknown> = {}
+  for (const key of Object.keys(value)) {
+    const item: unknown = Reflect.get(value, key)
+    if (!hasJson(item)) continue
+    const json = jsonOf(item, level + 1)
+    if (json !== undefined) setField(copy, key, json)
+  }
+  return copy
+}
+
+function hasJson(value: unknown): boolean {
+  return value !== undefined && typeof value !== 'function' && typeof value !== 'symbol'
+}
+
+/** What is referred to from several places is copied for each: past so many values, that is what has happened. */
+const mostValues = 200_000
+
+/** A copy of plain data that shares its texts; undefined where something in it is not plain data, or there is too much of it. */
+export function copyPlain<T extends object>(value: T): T | undefined {
+  const copy = plainCopy(value, 0, { left: mostValues })
+  return copy === notPlain ? undefined : (copy as T)
+}
+
+const notPlain = Symbol('not plain')
+
+function plainCopy(value: unknown, level: number, values: { left: number }): unknown {
+  if (--values.left < 0) return notPlain
+  if (typeof value === 'function' || typeof value === 'symbol') return notPlain
+  if (typeof value !== 'object' || value === null) return value
+  if (level > mostLevels || !isPlain(value)) return notPlain
+  if (Array.isArray(value)) {
+    const items: unknown[] = []
+    for (const item of value) {
+      const copy = typeof item === 'string' ? item : plainCopy(item, level + 1, values)
+      if (copy === notPlain) return notPlain
+      items.push(copy)
+    }
+    return items
+  }
+  const copy: Record<string, unknown> = {}
+  for (const key of Object.keys(value)) {
+    const field = plainCopy(Reflect.get(value, key), level + 1, values)
+    if (field === notPlain) return notPlain
+    setField(copy, key, field)
+  }
+  return copy
+}
+
+function isPlain(value: object): boolean {
+  if (Array.isArray(value)) return true
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === null
+}
+
+/** `__proto__` is a name like any other; assigning it would be something else. */
+function setField(object: Record<string, unknown>, key: string, value: unknown): void {
+  if (key === '__proto__') Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true })
+  else object[key] = value
+}
+
+/**
+ * What JSON says; undefined where it has more values than that: items of arrays, and fields of objects, which count ten times, as they cost
+ * that much. Throws a `SyntaxError` for what is no JSON.
+ */
+export function parseUpTo(maxValues: number, json: string): unknown {
+  // Reading very many of them takes long by itself. Each value has at least two characters.
+  if (json.length > 2 * maxValues && tellsOfMoreThan(maxValues, json)) return undefined
+  const value: unknown = JSON.parse(json)
+  return json.length > maxValues / 5 && hasMoreThan(maxValues, value) ? undefined : value
+}
+
+/** Stops as soon as it is known. */
+function hasMoreThan(maxValues: number, value: unknown): boolean {
+  const open: unknown[] = typeof value === 'object' && value !== null ? [value] : []
+  let count = 0
+  for (let item = open.pop(); item !== undefined; item = open.pop()) {
+    const values: unknown[] = Array.isArray(item) ? item : Object.values(item as object)
+    count += Array.isArray(item) ? values.length : values.length * fieldValues
+    if (count > maxValues) return true
+    for (const inner of values) if (typeof inner === 'object' && inner !== null) open.push(inner)
+  }
+  return false
+}
+
+const fieldValues = 10
+
+/** As far as colons and commas tell. */
+function tellsOfMoreThan(maxValues: number, json: string): boolean {
+  let [colons, commas] = [0, 0]
+  let isInString = false
+  for (let at = 0; at < json.length; at++) {
+    const code = json.charCodeAt(at)
+    if (isInString) {
+      if (code === 0x5c) at++
+      else if (code === 0x22) isInString = false
+    } else if (code === 0x22) isInString = true
+    else if (code === 0x3a) colons++
+    else if (code === 0x2c) commas++
+  }
+  return colons * fieldValues > maxValues || commas > maxValues
 }

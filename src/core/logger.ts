@@ -93,13 +93,17 @@ const secretText = new RegExp(
     /\b(?:sk|pk|rk|xai|gsk|gh[oprsu]|github_pat|glpat|xox[abeprs]|hf|npm)[-_][\w-]{16,}/,
     /\b(?:AIza|AKIA|ASIA)[\w-]{16,}/,
     /(?<![\w-])eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*/,
-    /(?<=:\/\/[^\s/:@]{0,256}:)[^\s/@]{1,256}(?=@)/,
   ]
     .map(({ source }) => source)
     .join('|'),
   'g',
 )
+/** Costs as much as all the others: looked for only where there is an address. */
+const passwordInAddress = /(?<=:\/\/[^\s/:@]{0,256}:)[^\s/@]{1,256}(?=@)/g
 const maxDepth = 12
+
+/** What every secret's key has in it. Most keys don't, and a text may have very many. */
+const mayBeSecret = /pass|pwd|secret|token|cookie|authorization|credential|key|connection/i
 
 /** What was found out about keys: a program has few, and asks about them again and again. */
 const knownKeys = new Map<string, { isSecret: boolean; shown: string }>()
@@ -111,7 +115,8 @@ function lookAtKey(key: string): { isSecret: boolean; shown: string } {
   if (known !== undefined) return known
   // One of several: `OPENAI_API_KEY_2`.
   const name = key.replace(/[-_. ]?\d{1,3}$/, '')
-  const isSecret = secretKey.test(name) || secretEnding.test(name.replace(/([a-z0-9])([A-Z])/g, '$1_$2').toLowerCase())
+  const isSecret =
+    mayBeSecret.test(name) && (secretKey.test(name) || secretEnding.test(name.replace(/([a-z0-9])([A-Z])/g, '$1_$2').toLowerCase()))
   const found = { isSecret, shown: redactText(key) }
   if (knownKeys.size < mostKnown && key.length <= longestKnown) knownKeys.set(key, found)
   return found
@@ -123,24 +128,26 @@ export function isSecretKey(key: string): boolean {
 }
 
 /** `Basic` and `bearer` are also words; what follows them is a credential only if it does not look like one. */
-function unlessWords(found: string): string {
-  const [scheme = '', ...rest] = found.split(/\s+/)
-  const isWord = /^(basic|bearer)$/i.test(scheme) && scheme !== 'Bearer' && !/[\d=+/]|[a-z][A-Z]/.test(rest.join(''))
-  return isWord ? found : REDACTED
+function areWords(found: string): boolean {
+  return /^(?:[Bb]asic|bearer)\s/.test(found) && !/[\d=+/]|[a-z][A-Z]/.test(found)
 }
 
 /** Replaces what looks like a key or token inside a text, and every one of `secrets`. */
 export function redactText(text: string, secrets: Iterable<string> = []): string {
   const known = secretTextsOf(secrets)
-  if (known.isEmpty) return text.length >= 8 ? text.replace(secretText, unlessWords) : text
+  if (known.isFull && text !== '') return REDACTED
+  if (known.isEmpty && text.length < 8) return text
   return hideParts(text, secretsIn(text, known))
 }
 
 /** Where in a text something looks like a key or token, or is one of `secrets`. */
 export function secretsIn(text: string, secrets: SecretTexts): Span[] {
   // Both are looked for in the text as it is, lest what is taken out for the one leaves a part of the other.
-  const alike = [...text.matchAll(secretText)].filter(([found]) => unlessWords(found) === REDACTED)
-  return [...secrets.findIn(text), ...alike.map(({ 0: found, index }) => ({ from: index, to: index + found.length }))]
+  const parts = [...secrets.findIn(text)]
+  for (const { 0: found, index } of text.matchAll(secretText)) if (!areWords(found)) parts.push({ from: index, to: index + found.length })
+  if (!text.includes('://')) return parts
+  for (const { 0: found, index } of text.matchAll(passwordInAddress)) parts.push({ from: index, to: index + found.length })
+  return parts
 }
 
 function secretTextsOf(secrets: Iterable<string>): SecretTexts {

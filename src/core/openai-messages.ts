@@ -38,13 +38,18 @@ export const OPENAI_MESSAGES = 'openai-messages'
  * Throws `invalid_message`, with the position, for what is not a message.
  */
 export function messagesFromOpenAI(list: readonly object[]): ChatMessage[] {
+  return [...eachFromOpenAI(list)]
+}
+
+/** The same one by one. */
+export function* eachFromOpenAI(list: readonly object[]): Generator<ChatMessage> {
   const functionCallIds = new Map<string, string>()
-  return list.map((raw, position) => {
+  for (const [position, raw] of list.entries()) {
     const message = fromOpenAI(raw, position, functionCallIds)
     const kept = whatIsLost(wireOf(message), raw, position)
     if (kept !== undefined) message.providerData = { provider: OPENAI_MESSAGES, data: kept }
-    return message
-  })
+    yield message
+  }
 }
 
 /** Turns our messages into Chat Completions messages: plain data, ready for the OpenAI SDK or a fine-tuning file. Throws `invalid_message`. */
@@ -264,5 +269,5 @@ function invalid(position: number, expected: string, got: unknown): ToolloopErro
 
 /** Loaded when it is needed: importing this package is to cost next to nothing. */
 function isDeepStrictEqual(a: unknown, b: unknown): boolean {
-  return process.getBuiltinModule('node:util').isDeepStrictEqual(a, b)
+  return a === b || process.getBuiltinModule('node:util').isDeepStrictEqual(a, b)
 }

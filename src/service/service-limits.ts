@@ -27,7 +27,7 @@ export function readLimits({ service = {} }: Config): ServiceLimits {
     requestsPerMinute: service.requestsPerMinute ?? 1_200,
     concurrentRuns: service.concurrentRuns ?? 100,
     openStreams: service.openStreams ?? 1_000,
-    maxBodyBytes: service.maxBodyBytes ?? 4_194_304,
+    maxBodyBytes: service.maxBodyBytes ?? 1_048_576,
     keepRuns: {
       count: keepRuns.count ?? 500,
       ageMs: (keepRuns.minutes ?? 60) * 60_000,

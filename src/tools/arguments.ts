@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../core/errors.ts'
 import { clip, messageOf, show } from '../core/errors.ts'
-import { isDeeperThan } from '../core/json.ts'
+import { isDeeperThan, parseUpTo } from '../core/json.ts'
 import { copyJson, isJsonObject, type JsonObject } from '../core/messages.ts'
 import { coerceArguments, coercions } from './schema/coerce.ts'
 import { compileSchema, firstProblems, parametersOf, standardSchemaOf } from './schema/schema.ts'
@@ -32,11 +32,18 @@ export type Preparation = { ok: true; call: PreparedCall; repairs?: string[] } |
  * Parses a call's arguments strictly: they are a JSON object, or refused; nothing is guessed. Empty text means no arguments, as several
  * providers send it for a tool that takes none.
  */
-export function parseArguments(raw: string): { ok: true; args: JsonObject } | { ok: false; code: ErrorCode; problem: string } {
+export function parseArguments(
+  raw: string,
+  maxValues: number = Number.POSITIVE_INFINITY,
+): { ok: true; args: JsonObject } | { ok: false; code: ErrorCode; problem: string } {
   if (raw.trim() === '') return { ok: true, args: {} }
   let value: unknown
   try {
-    value = JSON.parse(raw)
+    value = parseUpTo(maxValues, raw)
+    if (value === undefined) {
+      const problem = `more than ${maxValues} values (a field of an object counts ten times); make several calls of it`
+      return { ok: false, code: 'invalid_arguments_json', problem }
+    }
   } catch (error) {
     if (isCutJson(raw)) return { ok: false, code: 'tool_call_truncated', problem: 'the text ends before the JSON object does' }
     return { ok: false, code: 'invalid_arguments_json', problem: `not valid JSON (${messageOf(error)})` }
@@ -66,12 +73,24 @@ export function isCutJson(text: string): boolean {
   return inString || depth > 0
 }
 
+/** How a call's arguments are read. */
+export interface ArgumentTerms {
+  /** The call was written as text: values are put into the schema's types before. Default false. */
+  asText?: boolean
+  /** Most values they may have: items, and fields, which count ten times. Default: no limit. */
+  maxValues?: number
+}
+
 /**
  * Parses and validates: first the JSON Schema, then the tool's own schema, which may transform. Values of a call that was written as text
  * (`asText`) are first converted to the schema's types. Never throws.
  */
-export async function prepareArguments(tool: AnyTool, raw: string, { asText = false }: { asText?: boolean } = {}): Promise<Preparation> {
-  const parsed = parseArguments(raw)
+export async function prepareArguments(
+  tool: AnyTool,
+  raw: string,
+  { asText = false, maxValues }: ArgumentTerms = {},
+): Promise<Preparation> {
+  const parsed = parseArguments(raw, maxValues)
   if (!parsed.ok) {
     return { ok: false, problem: { code: parsed.code, message: unreadableArgumentsText(tool.name, parsed.problem, show(raw)) } }
   }

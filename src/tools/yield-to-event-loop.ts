@@ -1,14 +1,48 @@
-const maxBusyMs = 20
+/** In one turn of the event loop, for those who have waited and for those who have just come. */
+const longestWorkMs = 8
 
-/** For long work in many parts, such as compiling thousands of schemas: `take` between two parts lets the event loop run once 20 ms have passed. */
+/** When the work that is being done now began; undefined: none is. */
+let busySince: number | undefined
+/** Those who wait for their turn, in order. */
+const waiting: (() => void)[] = []
+let isScheduled = false
+
+/**
+ * For work in many parts, such as compiling very many schemas: between two of them, everything else gets its turn when it has waited for some
+ * time. In each turn of the event loop one of those who wait goes on, so that many at once hold it up no longer than one.
+ */
 export class Pauses {
-  #busySince = performance.now()
-
-  /** Rejects with the signal's reason. */
+  /** Waits where the work of this turn has taken long. Rejects with the signal's reason. */
   async take(signal?: AbortSignal): Promise<void> {
-    if (performance.now() - this.#busySince < maxBusyMs) return
-    await new Promise((resolve) => setImmediate(resolve))
-    signal?.throwIfAborted()
-    this.#busySince = performance.now()
+    const now = performance.now()
+    busySince ??= now
+    schedule()
+    if (now - busySince >= longestWorkMs) await this.turn(signal)
   }
+
+  /** Waits in any case: before work that takes long and can't be done in parts. Rejects with the signal's reason. */
+  async turn(signal?: AbortSignal): Promise<void> {
+    await new Promise<void>((resolve) => {
+      waiting.push(resolve)
+      schedule()
+    })
+    signal?.throwIfAborted()
+  }
+}
+
+function schedule(): void {
+  if (isScheduled) return
+  isScheduled = true
+  setImmediate(() => {
+    const next = waiting.shift()
+    if (next === undefined) return
+    busySince = performance.now()
+    next()
+  })
+  // Behind whatever the one above has done.
+  setImmediate(() => {
+    busySince = undefined
+    isScheduled = false
+    if (waiting.length > 0) schedule()
+  })
 }

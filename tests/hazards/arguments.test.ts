@@ -307,8 +307,8 @@ describe.each(modes)('arguments: $name', (mode) => {
     const dump: unknown[] = []
     await using again = await stage(mode, [turn, 'done'], options)
     const stream = again.runner.stream('go')
-    for await (const event of stream) dump.push(...redactor.redact(event))
-    dump.push(redactor.redactResult(await stream.result))
+    for await (const event of stream) dump.push(...(await redactor.redact(event)))
+    dump.push(await redactor.redactResult(await stream.result))
 
     const written = [...lines, JSON.stringify(dump)].join('\n')
     expect(lines.length).toBeGreaterThan(5)

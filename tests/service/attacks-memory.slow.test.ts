@@ -41,7 +41,7 @@ describe('paused runs', () => {
     await first.end()
     const kept = join(folder, 'kept')
     const stored = await readFile(join(kept, `${run.id}.json`), 'utf8')
-    const { outcome } = JSON.parse(stored)
+    const { outcome } = JSON.parse(stored.slice(0, stored.indexOf('\n')))
     const old = stored.replaceAll(outcome.finishedAt, new Date(Date.now() - 31 * 86_400_000).toISOString())
     const ids = Array.from({ length: 30 }, () => `run_${randomUUID()}`)
     for (const id of ids) await writeFile(join(kept, `${id}.json`), old.replaceAll(run.id, id))
@@ -56,6 +56,24 @@ describe('paused runs', () => {
     }
     await expect.poll(waiting, { timeout: 40_000, interval: 500 }).toBe(0)
     expect((await second.ask('/healthz')).status).toBe(200)
+  })
+
+  it('a thousand of them are there after a start that reads their beginnings alone', { timeout: 60_000 }, async () => {
+    const { folder, file } = await configFile('service: { pausedMegabytes: 1000, keepRuns: { folder: kept, pausedMegabytes: 1000 } }\n')
+    const options = { cwd: folder, configFile: file, heapMB: 112 }
+    const first = await measuredService(options)
+    const run = await json(first.post('/v1/runs', { input: large(0.05) }))
+    await first.end()
+    const kept = join(folder, 'kept')
+    const stored = await readFile(join(kept, `${run.id}.json`), 'utf8')
+    for (let i = 0; i < 999; i++) {
+      const id = `run_${randomUUID()}`
+      await writeFile(join(kept, `${id}.json`), stored.replaceAll(run.id, id))
+    }
+    const second = await measuredService(options)
+    await (await second.ask('/v1/runs?limit=1000')).text()
+    expect(await (await second.ask('/metrics')).text()).toContain('toolloop_runs_paused 1000\n')
+    expect((await second.measure()).stallMs).toBeLessThan(longestStallMs)
   })
 
   it('have so many bytes for a caller and in all: one there is no room for ends, and no other is started', async () => {

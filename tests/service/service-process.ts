@@ -1,8 +1,8 @@
-import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { createLogger } from '../../src/core/logger.ts'
 import type { ModelRequest } from '../../src/models/chat-model.ts'
 import { createService, listen } from '../../src/service/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
+import { htmlToText } from '../../src/tools/builtin/web/html-text.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 
 /**
@@ -13,6 +13,14 @@ const [, , token = '', cwd = '.', configFile] = process.argv
 
 const pay = defineTool({ name: 'pay', description: '', approval: true, parameters: { type: 'object' }, execute: () => 'paid' })
 const echo = defineTool({ name: 'echo', description: '', effect: 'read', parameters: { type: 'object' }, execute: ({ text }) => text })
+
+const page = defineTool({
+  name: 'page',
+  description: '',
+  effect: 'read',
+  parameters: { type: 'object' },
+  execute: ({ piece, count }) => htmlToText(String(piece).repeat(Number(count))),
+})
 
 const act = ({ messages }: ModelRequest) => {
   const last = messages.at(-1)
@@ -26,7 +34,7 @@ const act = ({ messages }: ModelRequest) => {
 const service = createService({
   model: scriptedModel(act, { record: false, pieceLength: 65_536 }),
   token,
-  tools: [pay, echo],
+  tools: [pay, echo, page],
   env: {},
   cwd,
   ...(configFile === undefined ? {} : { configFile }),
@@ -34,14 +42,24 @@ const service = createService({
 })
 const listening = await listen(service, { port: 0, writeTimeoutMs: 1_000 })
 
-/** Milliseconds between two looks at the event loop, which are in every delay that is measured. */
-const resolution = 1
-const delays = monitorEventLoopDelay({ resolution })
-delays.enable()
+/**
+ * How long the turns of this event loop take, in milliseconds of its thread's own processor time: what others do on the machine is not in
+ * it, and what the garbage collector does in this thread is. A timer that is due in every turn is what tells one from the next, so that the
+ * shortest ones count together until they make a millisecond.
+ */
+let longest = 0
+let before = process.threadCpuUsage()
+const endTurn = () => {
+  const now = process.threadCpuUsage()
+  longest = Math.max(longest, (now.user + now.system - before.user - before.system) / 1_000)
+  before = now
+}
+setInterval(endTurn, 1)
 
 process.on('message', (asked) => {
   if (asked !== 'measure') return
-  process.send?.({ stallMs: Math.max(0, delays.max / 1e6 - resolution), memoryMB: process.memoryUsage.rss() / 1e6 })
-  delays.reset()
+  endTurn()
+  process.send?.({ stallMs: longest, memoryMB: process.memoryUsage.rss() / 1e6 })
+  longest = 0
 })
 process.send?.({ url: listening.url })

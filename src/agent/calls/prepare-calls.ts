@@ -2,7 +2,7 @@ import pTimeout from 'p-timeout'
 import type { ErrorCode } from '../../core/errors.ts'
 import type { FinishReason } from '../../core/events.ts'
 import type { JsonObject, ToolCall } from '../../core/messages.ts'
-import { type Preparation, type PreparedCall, prepareArguments } from '../../tools/arguments.ts'
+import { type ArgumentTerms, type Preparation, type PreparedCall, prepareArguments } from '../../tools/arguments.ts'
 import type { ToolSet } from '../../tools/registry.ts'
 import { standardSchemaOf } from '../../tools/schema/schema.ts'
 import { cancelledText, checkTimedOutText } from '../../tools/told.ts'
@@ -95,11 +95,11 @@ function findTools(calls: readonly ReadCall[], registry: ToolSet): OpenedCall[] 
  * Reads a call's arguments. A schema may check them asynchronously, and so may never be done: it has as long as one attempt at the call
  * has, and not longer than the run. Never rejects.
  */
-export async function prepareInTime(tool: AnyTool, raw: string, { timeoutMs, signal, asText = false }: ReadingTerms): Promise<Preparation> {
-  if (standardSchemaOf(tool) === undefined) return prepareArguments(tool, raw, { asText })
+export async function prepareInTime(tool: AnyTool, raw: string, { timeoutMs, signal, ...terms }: ReadingTerms): Promise<Preparation> {
+  if (standardSchemaOf(tool) === undefined) return prepareArguments(tool, raw, terms)
   const milliseconds = tool.timeoutMs ?? timeoutMs
   try {
-    return await pTimeout(prepareArguments(tool, raw, { asText }), { milliseconds, signal })
+    return await pTimeout(prepareArguments(tool, raw, terms), { milliseconds, signal })
   } catch {
     // Preparing never rejects: it took too long, or the run is over.
     if (signal.aborted) return { ok: false, problem: { code: 'tool_cancelled', message: cancelledText(tool.name) } }
@@ -107,10 +107,8 @@ export async function prepareInTime(tool: AnyTool, raw: string, { timeoutMs, sig
   }
 }
 
-export interface ReadingTerms {
+export interface ReadingTerms extends ArgumentTerms {
   /** For a tool that has no limit of its own. */
   timeoutMs: number
   signal: AbortSignal
-  /** The call was written as text. Default false. */
-  asText?: boolean
 }

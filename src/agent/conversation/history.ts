@@ -33,6 +33,8 @@ export class History {
   #visible = this.#messages
   #compaction = noCompaction
   readonly #ids = new Set<string>()
+  /** By an id that is wanted again: the numbers below this one are taken. */
+  readonly #freeNumbers = new Map<string, number>()
   /** Calls of the last assistant message that have no result yet, by id. */
   readonly #open = new Map<string, ToolCall>()
   readonly healing: Healing = { answeredCalls: 0, droppedResults: 0, movedResults: 0, renamedCalls: 0 }
@@ -139,13 +141,27 @@ export class History {
   /** The calls with ids that are there, legal and not yet used in this conversation. The same calls always get the same ids. */
   withUniqueIds<Call extends ToolCall>(calls: readonly Call[]): Call[] {
     const taken = new Set<string>()
+    const numbers = new Map<string, number>()
     return calls.map((call, index) => {
       const wanted = call.id === '' ? `call_${this.#messages.length}_${index}` : call.id
       let id = wanted
-      for (let n = 2; this.#ids.has(id) || taken.has(id); n++) id = `${wanted}_${n}`
+      if (this.#ids.has(id) || taken.has(id)) {
+        let n = numbers.get(wanted) ?? this.#freeNumber(wanted)
+        do id = `${wanted}_${n++}`
+        while (this.#ids.has(id) || taken.has(id))
+        numbers.set(wanted, n)
+      }
       taken.add(id)
       return id === call.id ? call : { ...call, id }
     })
+  }
+
+  /** The first number of an id in this conversation that is free. */
+  #freeNumber(wanted: string): number {
+    let n = this.#freeNumbers.get(wanted) ?? 2
+    while (this.#ids.has(`${wanted}_${n}`)) n++
+    this.#freeNumbers.set(wanted, n)
+    return n
   }
 
   #push(message: ChatMessage): void {
@@ -192,13 +208,20 @@ export function legalName(name: string): string {
   return name.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64) || 'unknown'
 }
 
+/** Where an id is used, and its results, in order. What is before the places has been looked at, and is not asked for again. */
+interface IdUses {
+  calls: number[]
+  nextCall: number
+  results: { message: ToolResultMessage; position: number }[]
+  nextResult: number
+}
+
 /**
  * Finds the result that belongs to a call: the first one with its id that stands behind it and before the id is used again. What stands
- * before every use of its id was misplaced, and still belongs to the first.
+ * before every use of its id was misplaced, and still belongs to the first. Calls are asked for in the order of the conversation.
  */
 class ResultIndex {
-  readonly #byId = new Map<string, { message: ToolResultMessage; position: number }[]>()
-  readonly #callPositions = new Map<string, number[]>()
+  readonly #byId = new Map<string, IdUses>()
   readonly #conversation: readonly ChatMessage[]
   left = 0
 
@@ -206,21 +229,21 @@ class ResultIndex {
     this.#conversation = conversation
     conversation.forEach((message, position) => {
       if (isToolResult(message)) {
-        push(this.#byId, message.toolCallId, { message, position })
+        this.#of(message.toolCallId).results.push({ message, position })
         this.left++
-      } else if (hasToolCalls(message)) for (const { id } of message.toolCalls) push(this.#callPositions, id, position)
+      } else if (hasToolCalls(message)) for (const { id } of message.toolCalls) this.#of(id).calls.push(position)
     })
   }
 
   take(id: string, callPosition: number, callIndex: number): { message: ToolResultMessage; position: number; moved: boolean } | undefined {
-    const candidates = this.#byId.get(id)
-    if (candidates === undefined) return undefined
-    const uses = this.#callPositions.get(id) ?? []
-    const nextUse = uses.find((position) => position > callPosition) ?? Number.POSITIVE_INFINITY
-    const from = uses[0] === callPosition ? -1 : callPosition
-    const at = candidates.findIndex(({ position }) => position > from && position < nextUse)
-    const [found] = at === -1 ? [] : candidates.splice(at, 1)
-    if (found === undefined) return undefined
+    const uses = this.#of(id)
+    const from = uses.calls[0] === callPosition ? -1 : callPosition
+    while ((uses.calls[uses.nextCall] ?? Number.POSITIVE_INFINITY) <= callPosition) uses.nextCall++
+    while ((uses.results[uses.nextResult]?.position ?? Number.POSITIVE_INFINITY) <= from) uses.nextResult++
+    const nextUse = uses.calls[uses.nextCall] ?? Number.POSITIVE_INFINITY
+    const found = uses.results[uses.nextResult]
+    if (found === undefined || found.position >= nextUse) return undefined
+    uses.nextResult++
     this.left--
     return { ...found, moved: found.position !== this.#expectedPosition(callPosition, callIndex) }
   }
@@ -230,10 +253,12 @@ class ResultIndex {
     const expected = callPosition + 1 + callIndex
     return this.#conversation[expected]?.role === 'tool' ? expected : Number.NaN
   }
-}
 
-function push<T>(map: Map<string, T[]>, key: string, item: T): void {
-  const list = map.get(key)
-  if (list === undefined) map.set(key, [item])
-  else list.push(item)
+  #of(id: string): IdUses {
+    const known = this.#byId.get(id)
+    if (known !== undefined) return known
+    const uses: IdUses = { calls: [], nextCall: 0, results: [], nextResult: 0 }
+    this.#byId.set(id, uses)
+    return uses
+  }
 }

@@ -1,4 +1,4 @@
-import { copyJson } from '../../core/messages.ts'
+import { copyJson, type JsonObject } from '../../core/messages.ts'
 import type { PreparedCall } from '../../tools/arguments.ts'
 import { cancelledText } from '../../tools/told.ts'
 import { loggedFailure } from '../../tools/tool-runner.ts'
@@ -11,7 +11,7 @@ import { approvalKey } from './decisions.ts'
 
 /** Whether a call has to be approved. Fails closed: a predicate that throws asks for an approval. */
 export async function needsApproval(run: RunContext, remembered: ReadonlySet<string>, { tool, args }: PreparedCall): Promise<boolean> {
-  if (tool.approval === undefined || tool.approval === false || remembered.has(approvalKey(tool.name, args))) return false
+  if (tool.approval === undefined || tool.approval === false || isRemembered(tool.name, args, remembered)) return false
   if (typeof tool.approval !== 'function') return true
   try {
     const needed = await run.untilInterrupted(
@@ -23,6 +23,11 @@ export async function needsApproval(run: RunContext, remembered: ReadonlySet<str
     run.logger.error({ runId: run.runId, tool: tool.name, ...failure }, 'approval predicate threw; the call needs an approval')
     return true
   }
+}
+
+/** Hashing arguments takes long where they are large: done only where something is remembered. */
+function isRemembered(tool: string, args: JsonObject, remembered: ReadonlySet<string>): boolean {
+  return remembered.size > 0 && remembered.has(approvalKey(tool, args))
 }
 
 /**

@@ -35,12 +35,25 @@ export function hashOf(value: Json): string {
     .digest('base64url')
 }
 
-/** A copy in which the keys of every object are in order. `JSON.stringify` calls a function for each value several times as slowly. */
+/**
+ * The value with the keys of every object in order; a copy where they aren't. `JSON.stringify` calls a function for each value several times
+ * as slowly.
+ */
 export function sorted(value: Json): Json {
-  if (Array.isArray(value)) return value.map(sorted)
+  if (Array.isArray(value)) {
+    if (value.every((item) => typeof item !== 'object')) return value
+    const items = value.map(sorted)
+    return items.every((item, at) => item === value[at]) ? value : items
+  }
   if (!isJsonObject(value)) return value
-  const fields = Object.entries(value).map(([key, item]): [string, Json] => [key, sorted(item)])
-  return Object.fromEntries(fields.sort(([a], [b]) => (a < b ? -1 : 1)))
+  const fields = Object.entries(value)
+  let isSorted = true
+  for (const [at, field] of fields.entries()) {
+    const [key, item] = field
+    field[1] = sorted(item as Json)
+    isSorted &&= field[1] === item && (at === 0 || String(fields[at - 1]?.[0]) < key)
+  }
+  return isSorted ? value : (Object.fromEntries(fields.sort(([a], [b]) => (a < b ? -1 : 1))) as Json)
 }
 
 /** Throws `invalid_option` if a decision is malformed or doesn't match the pending item. */

@@ -1,4 +1,5 @@
 import { InvalidOptionError } from '../../core/errors.ts'
+import { copyAsJson } from '../../core/json.ts'
 import type { Logger } from '../../core/logger.ts'
 import { isJsonObject, type JsonObject } from '../../core/messages.ts'
 import { prepareArguments } from '../../tools/arguments.ts'
@@ -16,7 +17,7 @@ export function readState(state: unknown): RunState {
   if (version !== 1) fail(' of version 1', version)
   const isWhole = typeof runId === 'string' && [input, steps, decisions, waitingSince].every(isJsonObject) && Array.isArray(pending)
   if (!isWhole) fail(', whole', Object.keys(state))
-  return JSON.parse(JSON.stringify(state))
+  return copyAsJson(state) as never
 }
 
 /** A state that is about to be gone on from. Whether something has waited too long is judged once, by the time of the decisions. */

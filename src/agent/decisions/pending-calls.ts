@@ -1,4 +1,6 @@
 import { Event } from '../../core/events.ts'
+import { copyAsJson } from '../../core/json.ts'
+import type { Json } from '../../core/messages.ts'
 import { cancelledText } from '../../tools/told.ts'
 import type { CallWork, CarryOut } from '../calls/running-call.ts'
 import { recordCall, refuseCall } from '../calls/tool-call.ts'
@@ -113,7 +115,7 @@ async function publishPending({ durable, run }: Execution, item: PendingItem): P
 /** Undefined where nobody has decided, and nobody can wait. */
 async function verdictOn({ durable, run }: Execution, item: PendingItem): Promise<Verdict | undefined> {
   const { decisionTimeoutMs } = run.settings
-  const about = JSON.parse(JSON.stringify(item))
+  const about = (durable.survivesCrashes ? copyAsJson(item) : item) as never as Json
   const options = { about, ...(decisionTimeoutMs === undefined ? {} : { timeoutMs: decisionTimeoutMs }) }
   const verdict = await durable.wait<never>(item.place, options)
   return verdict === null ? { approved: false, reason: nobodyDecided } : verdict

@@ -1,4 +1,5 @@
 import { InvalidOptionError, type ToolloopError } from '../../core/errors.ts'
+import { copyAsJson } from '../../core/json.ts'
 import { type ChatMessage, isJsonObject, type Json } from '../../core/messages.ts'
 import type { PlainError } from '../recorded.ts'
 import type { RunResult, RunSettings } from '../types.ts'
@@ -24,6 +25,7 @@ export function inputToJson({ settings, ...input }: DurableInput): Json {
     toolTimeoutMs,
     toolConcurrency,
     maxResultBytes,
+    maxArgumentValues,
     streamIdleTimeoutMs,
     onLimit,
     toolCalling,
@@ -68,6 +70,7 @@ export function inputToJson({ settings, ...input }: DurableInput): Json {
     throwOnError,
   }
   const bounds = {
+    maxArgumentValues,
     toolTimeoutMs,
     streamIdleTimeoutMs,
     decisionTimeoutMs,
@@ -84,8 +87,8 @@ export function inputFromJson(json: Json): DurableInput {
   if (!Array.isArray(messages) || !isJsonObject(settings)) {
     throw new InvalidOptionError('state.input', 'what a run was started with: its messages and settings', json)
   }
-  const { toolTimeoutMs, streamIdleTimeoutMs, decisionTimeoutMs, limits, compaction } = input.settings
-  const bounds = { toolTimeoutMs, streamIdleTimeoutMs, decisionTimeoutMs, limits, compaction }
+  const { maxArgumentValues, toolTimeoutMs, streamIdleTimeoutMs, decisionTimeoutMs, limits, compaction } = input.settings
+  const bounds = { maxArgumentValues, toolTimeoutMs, streamIdleTimeoutMs, decisionTimeoutMs, limits, compaction }
   return { ...input, settings: { ...input.settings, ...(mapBounds(bounds, readInfinity) as object) } }
 }
 
@@ -120,5 +123,5 @@ export function resultFromJson(json: Json, run: Process): RunResult {
 }
 
 function plain(value: object): Json {
-  return JSON.parse(JSON.stringify(value))
+  return copyAsJson(value) as Json
 }

@@ -1,3 +1,4 @@
+import { copyAsJson } from '../../core/json.ts'
 import type { Json } from '../../core/messages.ts'
 
 /** What a step is given: the key that stays the same over every attempt at it, and the signal that ends it. */
@@ -115,6 +116,10 @@ export class InMemory implements Durable {
   /** What there is to go on from: without what is done anew by each execution. */
   recorded(): RecordedSteps {
     const steps = [...this.#steps].filter(([key]) => key !== 'start' && key !== 'end' && !/^\d+\.pause$/.test(key))
-    return JSON.parse(JSON.stringify({ steps: Object.fromEntries(steps), decisions: this.#decisions, waitingSince: this.#waitingSince }))
+    return copyAsJson({
+      steps: Object.fromEntries(steps) as RecordedSteps['steps'],
+      decisions: this.#decisions,
+      waitingSince: this.#waitingSince,
+    })
   }
 }

@@ -9,6 +9,7 @@ export interface ResolvedLimits {
   toolTimeoutMs: number
   toolConcurrency: number
   maxResultBytes: number
+  maxArgumentValues: number
   streamIdleTimeoutMs: number
   deadlineMs: number
   tokens: number
@@ -26,17 +27,14 @@ export function resolveLimits(settings: RunSettings<never>): ResolvedLimits {
     toolTimeoutMs: amount('toolTimeoutMs', settings.toolTimeoutMs, 30_000),
     toolConcurrency: count('toolConcurrency', settings.toolConcurrency, 8, 1),
     maxResultBytes: count('maxResultBytes', settings.maxResultBytes, 65_536, 1),
+    maxArgumentValues: countOrNone('maxArgumentValues', settings.maxArgumentValues, Number.POSITIVE_INFINITY, 1),
     streamIdleTimeoutMs: amount('streamIdleTimeoutMs', settings.streamIdleTimeoutMs, 60_000),
     deadlineMs: amount('limits.deadlineMs', limits.deadlineMs, Number.POSITIVE_INFINITY),
     tokens: amount('limits.tokens', limits.tokens, Number.POSITIVE_INFINITY),
     costUsd: amount('limits.costUsd', limits.costUsd, Number.POSITIVE_INFINITY),
-    toolCalls:
-      limits.toolCalls === Number.POSITIVE_INFINITY
-        ? limits.toolCalls
-        : count('limits.toolCalls', limits.toolCalls, Number.POSITIVE_INFINITY, 0),
+    toolCalls: countOrNone('limits.toolCalls', limits.toolCalls, Number.POSITIVE_INFINITY, 0),
     depth: count('limits.depth', limits.depth, 5, 0),
-    repeatedCalls:
-      limits.repeatedCalls === Number.POSITIVE_INFINITY ? limits.repeatedCalls : count('limits.repeatedCalls', limits.repeatedCalls, 3, 1),
+    repeatedCalls: countOrNone('limits.repeatedCalls', limits.repeatedCalls, 3, 1),
   }
 }
 
@@ -52,6 +50,11 @@ function count(name: string, value: number | undefined, byDefault: number, least
   if (value === undefined) return byDefault
   if (!Number.isSafeInteger(value) || value < least) throw new InvalidOptionError(name, `an integer ≥ ${least}`, value)
   return value
+}
+
+/** A count that may be `Infinity`: no limit. */
+function countOrNone(name: string, value: number | undefined, byDefault: number, least: number): number {
+  return value === Number.POSITIVE_INFINITY ? value : count(name, value, byDefault, least)
 }
 
 function amount(name: string, value: number | undefined, byDefault: number): number {

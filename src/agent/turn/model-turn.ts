@@ -109,14 +109,14 @@ class ModelTurn {
     const { run, state } = this.#execution
     const { tools } = this.#asked
     const { signal } = run
-    const timeoutMs = run.limits.toolTimeoutMs
+    const { toolTimeoutMs: timeoutMs, maxArgumentValues: maxValues } = run.limits
     const plan = await planCalls({
       calls: toolCalls,
       finishReason,
       registry: tools,
       notFound: (name) => notFoundText(name, tools.names()),
       withUniqueIds: (calls) => state.history.withUniqueIds(calls),
-      prepare: (tool, raw, { asText }) => prepareInTime(tool, raw, { timeoutMs, signal, asText }),
+      prepare: (tool, raw, { asText }) => prepareInTime(tool, raw, { timeoutMs, signal, asText, maxValues }),
       needsApproval: async (call) => (call.tool.approval === undefined ? false : needsApproval(run, state.remembered, call)),
     })
     for (const [id, call] of plan.prepared) run.prepared.set(id, call)

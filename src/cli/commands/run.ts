@@ -41,7 +41,7 @@ async function runAndShow(prompt: string, agent: PreparedAgent, flags: Flags, te
   const stream = runner.stream(prompt, { signal })
   if (flags.events) {
     const redactor = new EventRedactor(agent.tools)
-    for await (const event of stream) for (const shown of redactor.redact(event)) terminal.print(JSON.stringify(shown))
+    for await (const event of stream) for (const shown of await redactor.redact(event)) terminal.print(JSON.stringify(shown))
     const result = await stream.result
     terminal.print(JSON.stringify({ type: 'RESULT', result: await redactor.redactResult(result) }))
     return result

@@ -18,6 +18,7 @@ import type { AnyTool } from '../../tools/tool.ts'
 import { type Config, findModel, type PreparedConfig } from '../config/config.ts'
 import { ConfigError } from '../config/parse-config.ts'
 import { blamingRequest, HttpProblem, pointerTo } from '../http/problem.ts'
+import { maxArgumentValues } from '../max-argument-values.ts'
 import { type FoundSkills, type OpenedTools, openTools, toolsKey } from './open-tools.ts'
 import { ToolSources } from './tool-sources.ts'
 
@@ -222,6 +223,7 @@ export class AgentHost {
     const instructions = withInstructions(own ?? options.instructions, ofTools)
     const given = Object.entries({ deadlineMs, tokens, costUsd, toolCalls, repeatedCalls }).filter(([, limit]) => limit !== undefined)
     return {
+      maxArgumentValues,
       ...options,
       ...bounds,
       limits: { ...options.limits, ...Object.fromEntries(given) },

@@ -1,14 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import type { RunOptions } from '../../agent/types.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
-import { messagesFromOpenAI } from '../../core/openai-messages.ts'
+import { eachFromOpenAI } from '../../core/openai-messages.ts'
 import type { Sampling, ToolChoice } from '../../models/chat-model.ts'
 import { compileUntrusted } from '../../tools/schema/schema.ts'
 import type { JsonSchema } from '../../tools/tool.ts'
 import { type ClientTool, toClientTools } from '../agents/client-tools.ts'
 import type { Caller } from '../http/auth.ts'
 import { blamingRequest, HttpProblem } from '../http/problem.ts'
-import type { RunOrder } from '../runs/stored-run.ts'
+import { inTurn } from '../runs/read-messages.ts'
+import type { RunOrder } from '../runs/stored/stored-run.ts'
 
 type Maybe<T> = T | null | undefined
 
@@ -33,17 +34,26 @@ export interface ChatRequest {
   stop?: Maybe<string | string[]>
 }
 
-/** The run such a request asks for. Throws an `HttpProblem` 400. */
-export function orderOfChat(request: ChatRequest, caller: Caller): RunOrder {
+/** The run such a request asks for. Rejects with an `HttpProblem` 400. */
+export async function orderOfChat(request: ChatRequest, caller: Caller): Promise<RunOrder> {
   request.messages.forEach(checkParts)
   return {
     id: `run_${randomUUID()}`,
     caller,
     kind: 'chat',
     agent: request.model,
-    input: blamingRequest(() => messagesFromOpenAI(request.messages)),
+    input: await inTurn(blamed(eachFromOpenAI(request.messages)), (message) => message),
     options: optionsOf(request),
     clientTools: toClientTools(request.tools),
+  }
+}
+
+/** What is wrong with one of them is the request's fault. */
+function* blamed<T>(items: Generator<T>): Generator<T> {
+  for (;;) {
+    const { done, value } = blamingRequest(() => items.next())
+    if (done === true) return
+    yield value
   }
 }
 

@@ -6,6 +6,12 @@ import { HttpProblem } from './problem.ts'
 /** Deeper than anybody writes; recursion over what comes in stays far from the end of the stack. */
 const mostDepth = 64
 
+/** More than anybody writes in a body of a megabyte. What is done for each of them adds up. */
+const mostValues = 50_000
+
+/** Characters of a body that is read whatever else is done in this turn of the event loop. */
+const mostParsedAtOnce = 50_000
+
 /** Characters of a body of which all problems are told. */
 const mostCheckedWhole = 20_000
 
@@ -21,6 +27,8 @@ export async function readBody(request: Request, { maxBytes, check }: { maxBytes
   const pauses = new Pauses()
   const text = await readText(request, maxBytes)
   await pauses.take()
+  if (mostValuesIn(text) > mostValues) throw new HttpProblem(413, 'body_too_large', `Expected a body of at most ${mostValues} values`)
+  if (text.length > mostParsedAtOnce) await pauses.turn()
   const body = parseBody(text)
   await pauses.take()
   const objection = objectionTo(body, 1)
@@ -53,6 +61,21 @@ async function readText(request: Request, maxBytes: number): Promise<string> {
     if (error instanceof HttpProblem) throw error
     throw new HttpProblem(400, 'invalid_body', 'The body could not be read as UTF-8 to its end', { cause: error })
   }
+}
+
+/** How many values there are at most in JSON, without reading it: before each there is a bracket or a comma. */
+function mostValuesIn(text: string): number {
+  let values = 1
+  let isInString = false
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (isInString) {
+      if (code === 0x5c) at++
+      else if (code === 0x22) isInString = false
+    } else if (code === 0x22) isInString = true
+    else if (code === 0x2c || code === 0x5b || code === 0x7b) values++
+  }
+  return values
 }
 
 function parseBody(text: string): unknown {

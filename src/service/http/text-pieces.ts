@@ -34,6 +34,11 @@ export class TextPieces {
   }
 }
 
+/** The items of a JSON array. */
+export function separated(items: readonly string[]): string[] {
+  return items.flatMap((item, at) => (at === 0 ? [item] : [',', item]))
+}
+
 function isFirstHalf(code: number): boolean {
   return code >= 0xd800 && code <= 0xdbff
 }

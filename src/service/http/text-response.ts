@@ -1,3 +1,4 @@
+import { Pauses } from '../../tools/yield-to-event-loop.ts'
 import type { RateLimiter } from './rate-limit.ts'
 import { TextPieces } from './text-pieces.ts'
 
@@ -27,15 +28,23 @@ export function respondWithText(
   const init = { status, headers: { 'content-type': 'application/json', ...headers } }
   if (pieces.length <= pieceCharacters) return new Response(parts.join(''), init)
   const release = mustArrive ? limiter.countCharacters(caller, pieces.length) : limiter.admitCharacters(caller, pieces.length)
+  const pauses = new Pauses()
+  let isCancelled = false
   const body = new ReadableStream<Uint8Array>(
     {
-      pull: (controller) => {
+      pull: async (controller) => {
+        // Very many of them may be read at once.
+        await pauses.take()
+        if (isCancelled) return
         controller.enqueue(encoder.encode(pieces.take(pieceCharacters)))
         if (!pieces.ended) return
         release()
         controller.close()
       },
-      cancel: release,
+      cancel: () => {
+        isCancelled = true
+        release()
+      },
     },
     { highWaterMark: 0 },
   )

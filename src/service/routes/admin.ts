@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../core/messages.ts'
 import { ownVersion } from '../../core/own-package.ts'
+import { Pauses } from '../../tools/yield-to-event-loop.ts'
 import { describeProviders } from '../agents/describe-providers.ts'
 import type { FoundSkills } from '../agents/open-tools.ts'
 import { testProvider } from '../agents/test-provider.ts'
@@ -14,6 +15,7 @@ import {
   testedProviderSchema,
   testProviderSchema,
 } from '../http/schemas.ts'
+import { separated } from '../http/text-pieces.ts'
 import { respondWithText } from '../http/text-response.ts'
 import { LogReader } from '../runs/log-reader.ts'
 import type { ServiceParts } from '../service-parts.ts'
@@ -88,8 +90,11 @@ export function adminRoutes(parts: ServiceParts): Route[] {
       access: 'admin',
       summary: 'How everything stands.',
       responses: { 200: { description: 'The state', schema: stateSchema } },
-      answer: ({ caller }) => {
+      answer: async ({ caller }) => {
         const list = runs.list(caller)
+        const listed = await runs.summariesOf(list.slice(0, 200))
+        const waiting = await runs.pendingOf(list)
+        await new Pauses().turn()
         const state = {
           version: ownVersion(),
           startedAt: parts.startedAt.toISOString(),
@@ -98,13 +103,11 @@ export function adminRoutes(parts: ServiceParts): Route[] {
           providers: describeProviders(host.agents, config.config),
           models: host.agents.map(({ name, model }) => ({ name, provider: model.provider, model: model.model })),
           tools: describeTools(parts),
-          runs: list.slice(0, 200).map((run) => run.summary()),
-          pending: list.flatMap((run) =>
-            run.status === 'paused' ? run.summary().pending.map((item) => ({ runId: run.id, ...(item as object) })) : [],
-          ),
           openStreams: streams.size,
         }
-        return respondWithText([JSON.stringify(state)], { caller: caller.name, limiter })
+        const beginning = `${JSON.stringify(state).slice(0, -1)},"runs":[`
+        const text = [beginning, ...separated(listed), '],"pending":[', ...separated(waiting), ']}']
+        return respondWithText(text, { caller: caller.name, limiter })
       },
     },
     {

@@ -4,7 +4,7 @@ import { ChatReply } from '../chat/chat-reply.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { chatCompletionSchema, chatRequestSchema, modelListSchema, modelSchema } from '../http/schemas.ts'
 import { respondWithText } from '../http/text-response.ts'
-import type { RunOrder } from '../runs/stored-run.ts'
+import type { RunOrder } from '../runs/stored/stored-run.ts'
 import type { ServiceParts } from '../service-parts.ts'
 import type { Call, Route } from './route.ts'
 
@@ -50,7 +50,7 @@ const created = Math.floor(Date.now() / 1000)
 
 async function completeChat({ request, body, caller }: Call, { host, runs, streams, limiter }: ServiceParts): Promise<Response> {
   const chat = body as ChatRequest
-  const order = orderOfChat(chat, caller)
+  const order = await orderOfChat(chat, caller)
   checkChoice(chat, order, host)
   const isStream = chat.stream === true
   const reply = new ChatReply(

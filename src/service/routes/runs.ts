@@ -5,6 +5,7 @@ import { type ClientTool, toClientTools } from '../agents/client-tools.ts'
 import { checkDecisions, type GivenDecision } from '../hidden-arguments.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { decisionsSchema, runListSchema, runSchema, startRunSchema, steeringSchema } from '../http/schemas.ts'
+import { separated } from '../http/text-pieces.ts'
 import { respondWithText } from '../http/text-response.ts'
 import { LogReader } from '../runs/log-reader.ts'
 import type { ServiceRun } from '../runs/service-run.ts'
@@ -49,11 +50,10 @@ export function runRoutes(parts: ServiceParts): Route[] {
       summary: "The caller's runs, the newest first; an admin's are everybody's. Those that have ended are kept for a while.",
       query: [{ name: 'limit', description: 'How many at most, up to 1,000. Default 100.' }],
       responses: { 200: { description: 'The runs, without their results', schema: runListSchema } },
-      answer: ({ caller, url }) => {
+      answer: async ({ caller, url }) => {
         const limit = Math.min(Math.max(Number(url.searchParams.get('limit') ?? 100) || 100, 1), 1_000)
-        const list = runs.list(caller).slice(0, limit)
-        const data = list.map((run) => run.summary())
-        return respondWithText([JSON.stringify({ object: 'list', data })], { caller: caller.name, limiter: parts.limiter })
+        const data = await runs.summariesOf(runs.list(caller).slice(0, limit))
+        return respondWithText(['{"object":"list","data":[', ...separated(data), ']}'], { caller: caller.name, limiter: parts.limiter })
       },
     },
     {

@@ -1,19 +1,23 @@
 import type { RunResult } from '../../agent/types.ts'
 import { Event, type EventMeta, type RunEvent } from '../../core/events.ts'
+import { parseUpTo } from '../../core/json.ts'
 import { REDACTED, redact, redactText, secretTexts } from '../../core/logger.ts'
 import {
   type ChatMessage,
   type Content,
+  type ContentPart,
   hasToolCalls,
   isJsonObject,
   isToolResult,
   type Json,
   type JsonObject,
+  type ToolCall,
 } from '../../core/messages.ts'
 import { SecretTexts } from '../../core/secret-texts.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import { Pauses } from '../../tools/yield-to-event-loop.ts'
 import { hiddenParts } from '../hidden-arguments.ts'
+import { maxArgumentValues } from '../max-argument-values.ts'
 import { hideSecretValues } from './json-secrets.ts'
 import { StreamedText } from './streamed-text.ts'
 
@@ -65,8 +69,11 @@ export class EventRedactor {
     return this.#secrets
   }
 
-  /** The events to show for `event`, in order: none while a call's arguments are being collected, or a text's end is held back. */
-  redact(event: RunEvent): RunEvent[] {
+  /**
+   * The events to show for `event`, in order: none while a call's arguments are being collected, or a text's end is held back. One at a time:
+   * what is said and called may be megabytes, and others get their turn in between.
+   */
+  async redact(event: RunEvent, pauses: Pauses = new Pauses()): Promise<RunEvent[]> {
     const held = this.#heldOf(event.meta.runId)
     switch (event.type) {
       case Event.TOOL_INPUT_START:
@@ -82,7 +89,11 @@ export class EventRedactor {
         return this.#takeText(event, held)
       default:
         // A call that is written as text may begin before the text around it has ended.
-        return [...this.#takeInputs(held), ...(endsText(event) ? this.#endTexts(event.meta.runId, held) : []), this.#clean(event)]
+        return [
+          ...(await this.#takeInputs(held, pauses)),
+          ...(endsText(event) ? this.#endTexts(event.meta.runId, held) : []),
+          await this.#clean(event, pauses),
+        ]
     }
   }
 
@@ -115,11 +126,11 @@ export class EventRedactor {
 
   async #cleanResult(result: RunResult, pauses: Pauses): Promise<Record<string, unknown> & { pending: object[] }> {
     const hide = (text: string) => this.redactText(text)
-    const inTurn = async <T, U>(list: readonly T[], clean: (item: T) => U): Promise<U[]> => {
+    const inTurn = async <T, U>(list: readonly T[], clean: (item: T) => U | Promise<U>): Promise<U[]> => {
       const cleaned: U[] = []
       for (const item of list) {
         await pauses.take()
-        cleaned.push(clean(item))
+        cleaned.push(await clean(item))
       }
       return cleaned
     }
@@ -127,16 +138,16 @@ export class EventRedactor {
       ...resultAsJson(result),
       text: hide(result.text),
       output: redact(result.output, undefined, this.#secrets),
-      messages: await inTurn(result.messages, (message) => this.#cleanMessage(message)),
-      newMessages: await inTurn(result.newMessages, (message) => this.#cleanMessage(message)),
-      toolCalls: await inTurn(result.toolCalls, ({ value: _value, args, ...call }) => ({
+      messages: await inTurn(result.messages, (message) => this.#cleanMessage(message, pauses)),
+      newMessages: await inTurn(result.newMessages, (message) => this.#cleanMessage(message, pauses)),
+      toolCalls: await inTurn(result.toolCalls, async ({ value: _value, args, ...call }) => ({
         ...call,
         ...(args === undefined ? {} : { args: this.#hideArguments(call.tool, args) }),
-        rawArguments: this.#hideJson(call.tool, call.rawArguments),
-        content: this.#cleanContent(call.content, call.tool),
+        rawArguments: await this.#hideJson(call.tool, call.rawArguments, pauses),
+        content: await this.#cleanContent(call.content, call.tool, pauses),
       })),
-      pending: await inTurn(result.pending, (item) => {
-        const shown = this.#cleanFields(item)
+      pending: await inTurn(result.pending, async (item) => {
+        const shown = await this.#cleanFields(item, pauses)
         const hidden = hiddenParts(item, shown)
         return hidden.length === 0 ? shown : { ...shown, hidden }
       }),
@@ -168,66 +179,91 @@ export class EventRedactor {
     this.#held.delete(runId)
   }
 
-  *#takeInputs({ inputs }: Held): Iterable<InputDelta> {
+  async #takeInputs({ inputs }: Held, pauses: Pauses): Promise<InputDelta[]> {
+    const whole: InputDelta[] = []
     for (const [index, { tool, json, meta }] of inputs) {
-      if (json !== '') yield { type: Event.TOOL_INPUT_DELTA, meta, index, json: this.#takeJson(tool, json) }
+      if (json !== '') whole.push({ type: Event.TOOL_INPUT_DELTA, meta, index, json: await this.#takeJson(tool, json, pauses) })
     }
     inputs.clear()
+    return whole
   }
 
-  #clean(event: RunEvent): RunEvent {
-    if (event.type === Event.TOOL_CALL_START) return { ...event, args: this.redactArguments(event.tool, event.args) }
-    if (event.type === Event.TOOL_CALL_END) return { ...event, result: this.#hideResult(event.result, event.tool) }
+  async #takeArguments(tool: string, args: JsonObject, pauses: Pauses): Promise<JsonObject> {
+    await pauses.take()
+    this.#learn(tool, args)
+    await pauses.take()
+    return this.#hideArguments(tool, args)
+  }
+
+  async #clean(event: RunEvent, pauses: Pauses): Promise<RunEvent> {
+    if (event.type === Event.TOOL_CALL_START) return { ...event, args: await this.#takeArguments(event.tool, event.args, pauses) }
+    if (event.type === Event.TOOL_CALL_END) return { ...event, result: await this.#hideResult(event.result, event.tool, pauses) }
     if (event.type === Event.TOOL_CALL_REJECTED) {
       const { tool } = event
-      const args = typeof event.args === 'string' ? this.#takeJson(tool, event.args) : this.redactArguments(tool, event.args)
+      const args =
+        typeof event.args === 'string'
+          ? await this.#takeJson(tool, event.args, pauses)
+          : await this.#takeArguments(tool, event.args, pauses)
       return { ...event, tool: this.redactText(tool), args, error: this.redactText(event.error) }
     }
-    return this.#cleanFields(event)
+    return this.#cleanFields(event, pauses)
   }
 
   /** Of events and pending items: without the secrets in what others have written. */
-  #cleanFields<T extends object>(item: T): T {
+  async #cleanFields<T extends object>(item: T, pauses: Pauses): Promise<T> {
     const tool = 'tool' in item && typeof item.tool === 'string' ? item.tool : ''
-    const fields = Object.entries(item).map(([name, field]): [string, unknown] => {
-      if (ownFields.has(name)) return [name, field]
-      if (name === 'args') return [name, this.redactArguments(tool, field)]
-      if (name === 'update' && typeof field === 'string') return [name, this.#hideResult(field, tool)]
-      return [name, redact(field, name === 'update' ? this.#keysOf(tool) : undefined, this.#secrets)]
-    })
+    const clean = async (name: string, field: unknown): Promise<unknown> => {
+      if (ownFields.has(name)) return field
+      await pauses.take()
+      if (name === 'args') return this.#takeArguments(tool, field as JsonObject, pauses)
+      if (name === 'update' && typeof field === 'string') return this.#hideResult(field, tool, pauses)
+      return redact(field, name === 'update' ? this.#keysOf(tool) : undefined, this.#secrets)
+    }
+    const fields: [string, unknown][] = []
+    for (const [name, field] of Object.entries(item)) fields.push([name, await clean(name, field)])
     return Object.fromEntries(fields) as T
   }
 
-  #cleanMessage(message: ChatMessage): ChatMessage {
-    const clean = { ...message, content: this.#cleanContent(message.content, isToolResult(message) ? (message.name ?? '') : undefined) }
+  async #cleanMessage(message: ChatMessage, pauses: Pauses): Promise<ChatMessage> {
+    const content = await this.#cleanContent(message.content, isToolResult(message) ? (message.name ?? '') : undefined, pauses)
+    const clean = { ...message, content }
     if ('providerData' in clean && clean.providerData !== undefined)
       clean.providerData = redact(clean.providerData, undefined, this.#secrets) as never
     if (!hasToolCalls(message)) return clean as ChatMessage
-    const toolCalls = message.toolCalls.map((call) => {
+    const toolCalls: ToolCall[] = []
+    for (const call of message.toolCalls) {
       const { name, arguments: json } = call.function
-      return { ...call, function: { name, arguments: this.#hideJson(name, json) } }
-    })
+      toolCalls.push({ ...call, function: { name, arguments: await this.#hideJson(name, json, pauses) } })
+    }
     return { ...clean, toolCalls } as ChatMessage
   }
 
   /** `tool`: whose result it is; undefined: it is none. */
-  #cleanContent(content: Content, tool: string | undefined): Content {
+  async #cleanContent(content: Content, tool: string | undefined, pauses: Pauses): Promise<Content> {
     const hide = (text: string) =>
-      tool === undefined ? this.#once('text', text, () => this.redactText(text)) : this.#hideResult(text, tool)
+      tool === undefined ? this.#once('text', text, async () => this.redactText(text)) : this.#hideResult(text, tool, pauses)
     if (typeof content === 'string') return hide(content)
-    return content.map((part) =>
-      part.type === 'text' ? { ...part, text: hide(part.text) } : (redact(part, undefined, this.#secrets) as typeof part),
-    )
+    const parts: ContentPart[] = []
+    for (const part of content) {
+      await pauses.take()
+      parts.push(part.type === 'text' ? { ...part, text: await hide(part.text) } : (redact(part, undefined, this.#secrets) as typeof part))
+    }
+    return parts
   }
 
-  #hideResult(text: string, tool: string): string {
-    return this.#once(`result of ${tool}`, text, () => this.redactText(hideSecretValues(text, this.#keysOf(tool))))
+  #hideResult(text: string, tool: string, pauses: Pauses): Promise<string> {
+    return this.#once(`result of ${tool}`, text, async () => {
+      await pauses.take()
+      const hidden = hideSecretValues(text, this.#keysOf(tool))
+      await pauses.take()
+      return this.redactText(hidden)
+    })
   }
 
-  #once(kind: string, text: string, hide: () => string): string {
+  async #once(kind: string, text: string, hide: () => Promise<string>): Promise<string> {
     const known = this.#hidden?.get(kind)?.get(text)
     if (known !== undefined) return known
-    const shown = hide()
+    const shown = await hide()
     const texts = this.#hidden?.get(kind) ?? new Map<string, string>()
     this.#hidden?.set(kind, texts.set(text, shown))
     return shown
@@ -238,23 +274,33 @@ export class EventRedactor {
   }
 
   /** Arguments in JSON. Of what is not JSON nothing is shown: there is no telling where a secret begins in it. */
-  #hideJson(tool: string, json: string): string {
-    return this.#once(`arguments of ${tool}`, json, () => this.#hideParsed(tool, json, argumentsIn(json)))
+  #hideJson(tool: string, json: string, pauses: Pauses): Promise<string> {
+    return this.#once(`arguments of ${tool}`, json, async () => {
+      await pauses.take()
+      return this.#hideParsed(tool, json, argumentsIn(json), pauses)
+    })
   }
 
   /** `args`: what the text says; undefined: it is not JSON. */
-  #hideParsed(tool: string, json: string, args: Json | undefined): string {
-    if (isJsonObject(args)) return JSON.stringify(this.#hideArguments(tool, args))
+  async #hideParsed(tool: string, json: string, args: Json | undefined, pauses: Pauses): Promise<string> {
+    if (isJsonObject(args)) {
+      await pauses.take()
+      const shown = this.#hideArguments(tool, args)
+      await pauses.take()
+      return JSON.stringify(shown)
+    }
     if (args === null || typeof args === 'boolean') return json
     return json === '' ? '' : `${REDACTED} (${json.length} characters that are not a JSON object)`
   }
 
   /** The same, and its secrets are known from then on. */
-  #takeJson(tool: string, json: string): string {
+  async #takeJson(tool: string, json: string, pauses: Pauses): Promise<string> {
+    await pauses.take()
     const args = argumentsIn(json)
+    await pauses.take()
     if (isJsonObject(args)) this.#learn(tool, args)
     else if (args !== null && typeof args !== 'boolean') this.#learnText(json)
-    return this.#hideParsed(tool, json, args)
+    return this.#hideParsed(tool, json, args, pauses)
   }
 
   #learn(tool: string, args: JsonObject): void {
@@ -279,10 +325,10 @@ function endsText({ type }: RunEvent): boolean {
   return type === Event.MODEL_END || type === Event.RUN_END || type === Event.MODEL_START
 }
 
-/** Undefined: it is not JSON, as a model's arguments sometimes are not. */
+/** Undefined: it is not JSON, as a model's arguments sometimes are not, or has more values than a call may have. */
 function argumentsIn(json: string): Json | undefined {
   try {
-    return JSON.parse(json)
+    return parseUpTo(maxArgumentValues, json) as Json | undefined
   } catch {
     return undefined
   }

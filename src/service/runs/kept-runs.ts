@@ -1,10 +1,11 @@
 import type { Logger } from '../../core/logger.ts'
+import { Pauses } from '../../tools/yield-to-event-loop.ts'
 import type { Caller } from '../http/auth.ts'
 import { HttpProblem } from '../http/problem.ts'
-import { RunFiles } from './run-files.ts'
 import type { ServiceRun } from './service-run.ts'
 import { endOf, Shelf } from './shelf.ts'
-import { abortedWith, type Outcome, type StoredRun } from './stored-run.ts'
+import { RunFiles } from './stored/run-files.ts'
+import { abortedWith, type Outcome, type OutcomeSummary, type StoredHead, type StoredRun } from './stored/stored-run.ts'
 
 /** What is kept of runs. Running ones are always kept, paused ones until somebody decides; of the others the oldest go first. */
 export interface RunBounds {
@@ -28,7 +29,10 @@ export interface RunBounds {
 
 const tooLate = 'nobody has decided'
 
-/** Runs that are not running: finished ones in memory, those that wait for a decision on the disk, where there is a folder. */
+/** A paused run that is larger can't go on without keeping everybody waiting, and ends. */
+const longestState = 8_000_000
+
+/** Runs that are not running: on the disk, where there is a folder, with as much of them in memory as a list needs; else in memory. */
 export class KeptRuns {
   bounds: RunBounds
   readonly #logger: Logger
@@ -53,7 +57,7 @@ export class KeptRuns {
   }
 
   /** Keeps runs in a folder from now on; gives those that are in it. `option` is what named it. Rejects with `invalid_option`. */
-  async *open(folder: string, option: string): AsyncIterable<StoredRun> {
+  async *open(folder: string, option: string): AsyncIterable<StoredHead | StoredRun> {
     this.#files = await RunFiles.open(folder, option, this.#logger)
     yield* this.#files.load()
   }
@@ -92,6 +96,7 @@ export class KeptRuns {
   /** Takes room for a run that comes to `outcome`; false: there is none. */
   reserve(run: ServiceRun, { status, result, state = '' }: Outcome): boolean {
     if (status !== 'paused') return true
+    if (state.length > longestState) return false
     const { pausedCharacters, pausedCharactersOfCaller } = this.bounds
     const { name } = run.head.caller
     const size = run.log.characters + result.length + state.length
@@ -105,24 +110,55 @@ export class KeptRuns {
     return true
   }
 
-  /** Reads one that waits from the disk; it is in memory until the event loop's next turn. Rejects with an `HttpProblem` 503. */
+  /** Reads one from the disk, but for its state; it is in memory until the event loop's next turn. Rejects with an `HttpProblem` 503. */
   async load(run: ServiceRun): Promise<void> {
-    if (run.isLoaded || run.status !== 'paused') return
-    try {
-      const stored = await this.#files?.read(run.id)
-      if (stored !== undefined) run.load(stored)
-    } catch (cause) {
-      // It was decided on in the meantime.
-      if (run.isLoaded) return
-      this.#logger.error({ runId: run.id, error: cause }, 'a stored run is not readable')
-      throw new HttpProblem(503, 'not_readable', `Run ${run.id} can't be read from the disk`, { cause })
-    }
+    if (run.isLoaded) return
+    const stored = await this.#read(run, (files) => files.read(run.id))
+    if (stored !== undefined) run.load(stored)
     this.unloadSoon(run)
   }
 
-  /** Whoever waits for it, or has just asked for it, has it first. */
+  /** What a paused run goes on from, as JSON; undefined: it does not wait. Rejects with an `HttpProblem` 503. */
+  async stateOf(run: ServiceRun): Promise<string | undefined> {
+    const { outcome } = run
+    if (outcome?.status !== 'paused') return undefined
+    return outcome.state ?? this.#read(run, (files) => files.readState(run.id))
+  }
+
+  /** The summary of one, whole, as JSON. Rejects with an `HttpProblem` 503. */
+  async summaryOf(run: ServiceRun): Promise<string> {
+    const summary = await this.#cutSummaryOf(run)
+    await new Pauses().take()
+    return run.isSummaryCut ? JSON.stringify(run.summary(summary)) : run.summaryJson
+  }
+
+  /** What it waits for. Rejects with an `HttpProblem` 503. */
+  async pendingOf(run: ServiceRun): Promise<readonly unknown[]> {
+    const summary = await this.#cutSummaryOf(run)
+    const { pending } = (run.isSummaryCut ? summary : run.outcome?.summary) ?? { pending: [] }
+    return pending
+  }
+
+  async #cutSummaryOf(run: ServiceRun): Promise<OutcomeSummary | undefined> {
+    return run.isSummaryCut ? this.#read(run, (files) => files.readSummary(run.id)) : undefined
+  }
+
+  /** Undefined: it has changed in the meantime, and is in memory. */
+  async #read<T>(run: ServiceRun, read: (files: RunFiles) => Promise<T>): Promise<T | undefined> {
+    const { outcome } = run
+    try {
+      return this.#files === undefined ? undefined : await read(this.#files)
+    } catch (cause) {
+      if (run.isLoaded || run.outcome !== outcome || this.get(run.id) !== run) return undefined
+      this.#logger.error({ runId: run.id, error: cause }, 'a stored run is not readable')
+      throw new HttpProblem(503, 'not_readable', `Run ${run.id} can't be read from the disk`, { cause })
+    }
+  }
+
+  /** One that is on the disk as it is. Whoever waits for it, or has just asked for it, has it first. */
   unloadSoon(run: ServiceRun): void {
-    setImmediate(() => this.#paused.get(run.id) === run && run.unload())
+    const { outcome } = run
+    setImmediate(() => this.get(run.id) === run && run.outcome === outcome && run.unload())
   }
 
   async giveUp(run: ServiceRun, reason: string): Promise<void> {
@@ -150,7 +186,7 @@ export class KeptRuns {
     }
     if (!isKept()) return
     this.#done.add(run)
-    await this.save(run, run.outcome)
+    if (await this.save(run, run.outcome)) this.unloadSoon(run)
   }
 
   /** One after the other: each is read and written as a whole, and there may be very many. */
@@ -182,7 +218,7 @@ export class KeptRuns {
   }
 
   async store(run: ServiceRun, outcome?: Outcome): Promise<void> {
-    if (isStorable(run)) await this.#files?.save(run.stored(outcome))
+    if (isStorable(run)) await this.#files?.save(run.stored(outcome), run.toHead(outcome))
   }
 
   forgetOld(): void {

@@ -1,16 +1,25 @@
-import type { RunOptions } from '../../agent/types.ts'
-import { toChatMessage } from '../../core/message-input.ts'
+import type { RunInput } from '../../agent/types.ts'
+import { type MessageInput, toChatMessage } from '../../core/message-input.ts'
 import type { ChatMessage } from '../../core/messages.ts'
 import { Pauses } from '../../tools/yield-to-event-loop.ts'
 
 /** A client's conversation may be thousands of messages. What is read here is taken as it is by the run. Rejects with `invalid_message`. */
-export async function readMessages({ messages, ...options }: RunOptions): Promise<RunOptions> {
-  if (!Array.isArray(messages)) return { ...options, ...(messages === undefined ? {} : { messages }) }
+export function readMessages(messages: readonly MessageInput[], name: string): Promise<ChatMessage[]> {
+  return inTurn(messages.keys(), (at) => toChatMessage(messages[at] as MessageInput, `${name}[${at}]`))
+}
+
+/** What a run is told, its messages read. Rejects with `invalid_message`. */
+export async function readInput(input: RunInput): Promise<RunInput> {
+  return Array.isArray(input) ? readMessages(input, 'input') : input
+}
+
+/** What `read` makes of each item, so that others get their turn in between. */
+export async function inTurn<T, U>(items: Iterable<T>, read: (item: T) => U): Promise<U[]> {
   const pauses = new Pauses()
-  const read: ChatMessage[] = []
-  for (const [at, message] of messages.entries()) {
-    read.push(toChatMessage(message, `messages[${at}]`))
+  const done: U[] = []
+  for (const item of items) {
+    done.push(read(item))
     await pauses.take()
   }
-  return { ...options, messages: read }
+  return done
 }

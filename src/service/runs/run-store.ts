@@ -12,11 +12,19 @@ import { blamingRequest, HttpProblem, problemOfRequest } from '../http/problem.t
 import type { RateLimiter } from '../http/rate-limit.ts'
 import { EventLog } from './event-log.ts'
 import { KeptRuns, type RunBounds } from './kept-runs.ts'
-import { readMessages } from './read-messages.ts'
+import { readInput, readMessages } from './read-messages.ts'
 import { ServiceRun } from './service-run.ts'
 import { endOf } from './shelf.ts'
 import { StartQueue } from './start-queue.ts'
-import { abortedWith, type Outcome, type RunHead, type RunOrder, type StoredRun, storedOrder } from './stored-run.ts'
+import {
+  abortedWith,
+  type Outcome,
+  type RunHead,
+  type RunOrder,
+  type StoredHead,
+  type StoredRun,
+  storedOrder,
+} from './stored/stored-run.ts'
 
 export type { RunBounds }
 
@@ -25,6 +33,9 @@ export interface RunObserver {
   event(run: ServiceRun, event: RunEvent): void
   ended(run: ServiceRun, result: RunResult, durationMs: number): void
 }
+
+/** Characters of the summaries in one answer. */
+const mostListed = 8_000_000
 
 interface RunStoreParts {
   host: AgentHost
@@ -81,9 +92,9 @@ export class RunStore {
     for await (const stored of this.#kept.open(folder, option)) {
       try {
         const run = this.#open(stored)
-        await this.#endInterrupted(run, stored.before)
-        // Of what waits for a decision the summary is enough until somebody asks for it.
-        if (run.status === 'paused') run.unload()
+        if ('said' in stored && stored.outcome === undefined) this.#endInterrupted(run, stored.before)
+        // One that has just ended; or one that the version before has written, whose parts can't be read by themselves.
+        if (run.isLoaded && (await this.#kept.save(run, run.outcome))) run.unload()
         runs.push(run)
       } catch (error) {
         logger.error({ runId: stored.head.id, error }, 'a stored run can not be taken over, and is left as it is')
@@ -106,10 +117,12 @@ export class RunStore {
     this.#running.set(run.id, run)
     try {
       await this.#follow(run, watcher, giveBack, async () => {
-        const options = await readMessages(order.options)
+        const { messages, ...others } = order.options
+        const options = messages === undefined ? others : { ...others, messages: await readMessages(messages, 'messages') }
+        const input = await readInput(order.input)
         // The model it began with answers it to its end, whatever the configuration becomes.
         control.useModel(agent.model.current)
-        return agent.runner.stream(order.input, { ...options, tools, runId: run.id, control, signal })
+        return agent.runner.stream(input, { ...options, tools, runId: run.id, control, signal })
       })
     } catch (error) {
       giveBack()
@@ -129,11 +142,15 @@ export class RunStore {
         'model_not_found',
         `Run ${run.id} waits on: its model ${run.head.agent} is not in the configuration any more`,
       )
-    const tools = host.toolsFor(run.head.clientTools)
-    const { outcome, control, signal } = run
-    if (outcome?.state === undefined)
+    const stateJson = await this.#kept.stateOf(run)
+    const state: RunState | undefined = stateJson === undefined ? undefined : JSON.parse(stateJson)
+    // It is only on the disk by now, or somebody else has decided.
+    await this.#kept.load(run)
+    if (run.outcome?.status !== 'paused' || state === undefined)
       throw new HttpProblem(409, 'not_paused', `Run ${run.id} does not wait for a decision: it is ${run.status}`)
-    const state: RunState = JSON.parse(outcome.state)
+    const outcome = { ...run.outcome, state: stateJson }
+    const tools = host.toolsFor(run.head.clientTools)
+    const { control, signal } = run
     // Before anything is written: who is told to come again finds it as it was, whatever happens to this process.
     const giveBack = limiter.admitRun(run.head.caller.name)
     this.#kept.take(run)
@@ -181,6 +198,23 @@ export class RunStore {
       .sort((a, b) => b.createdAt.localeCompare(a.createdAt))
   }
 
+  /**
+   * Their summaries as JSON, with as many of the first as there is room for in one answer: of all but very many large ones. Rejects with an
+   * `HttpProblem` 503.
+   */
+  summariesOf(list: readonly ServiceRun[]): Promise<string[]> {
+    return listed(list, async (run) => [await this.#kept.summaryOf(run)])
+  }
+
+  /** What they wait for as JSON, each item with its run's id; as much as there is room for, and rejecting, as above. */
+  pendingOf(list: readonly ServiceRun[]): Promise<string[]> {
+    return listed(list, async (run) => {
+      if (run.status !== 'paused') return []
+      const pending = await this.#kept.pendingOf(run)
+      return pending.map((item) => JSON.stringify({ runId: run.id, ...(item as object) }))
+    })
+  }
+
   /** Resolves when it has ended. */
   async cancel(run: ServiceRun, reason: string): Promise<void> {
     while (run.status === 'running') {
@@ -222,7 +256,7 @@ export class RunStore {
     return this.#kept.close()
   }
 
-  #open(stored: StoredRun): ServiceRun {
+  #open(stored: StoredRun | StoredHead): ServiceRun {
     const { eventsOfRun: events, charactersOfRun: characters } = this.bounds
     return new ServiceRun(stored, (head) => this.#toolsOf(head), { events, characters })
   }
@@ -245,6 +279,8 @@ export class RunStore {
     let stream: RunStream | undefined
     try {
       await this.#starts.turn()
+      // What a run does before it waits for its model for the first time is done in one go: in a turn without other long work.
+      await new Pauses().turn()
       const started = performance.now()
       stream = await begin()
       const events = stream[Symbol.asyncIterator]()
@@ -298,7 +334,7 @@ export class RunStore {
   async #take(run: ServiceRun, event: RunEvent, watcher: RunWatcher | undefined, pauses: Pauses): Promise<void> {
     watcher?.event(event)
     this.#parts.observer.event(run, event)
-    for (const shown of run.redactor.redact(event)) {
+    for (const shown of await run.redactor.redact(event, pauses)) {
       await pauses.take()
       const data = JSON.stringify(shown)
       run.log.append(shown.type, data)
@@ -325,12 +361,24 @@ export class RunStore {
   }
 
   /** A run that was going on when its process ended is not begun again: nobody knows what its last step came to. */
-  async #endInterrupted(run: ServiceRun, before: StoredRun['before']): Promise<void> {
-    if (run.outcome !== undefined) return
-    const outcome = abortedWith('the service ended while this run was going on: what its last step came to is not known', before)
-    run.settle(outcome)
-    await this.#kept.save(run, outcome)
+  #endInterrupted(run: ServiceRun, before: StoredRun['before']): void {
+    run.settle(abortedWith('the service ended while this run was going on: what its last step came to is not known', before))
   }
+}
+
+async function listed(list: readonly ServiceRun[], write: (run: ServiceRun) => Promise<string[]>): Promise<string[]> {
+  const pauses = new Pauses()
+  const texts: string[] = []
+  let characters = 0
+  for (const run of list) {
+    await pauses.take()
+    const written = await write(run)
+    await pauses.take()
+    for (const { length } of written) characters += length
+    if (characters > mostListed && texts.length > 0) break
+    texts.push(...written)
+  }
+  return texts
 }
 
 function isOf({ head }: ServiceRun, { name, roles }: Caller): boolean {

@@ -4,7 +4,8 @@ import type { AnyTool } from '../../tools/tool.ts'
 import type { Pauses } from '../../tools/yield-to-event-loop.ts'
 import { EventLog, type EventLogBounds } from './event-log.ts'
 import { EventRedactor } from './event-redactor.ts'
-import type { Outcome, OutcomeSummary, RunHead, StoredRun } from './stored-run.ts'
+import { jsonInTurn } from './json-in-turn.ts'
+import type { Outcome, OutcomeSummary, RunHead, StoredHead, StoredRun } from './stored/stored-run.ts'
 
 export type RunStatus = 'running' | 'paused' | 'done'
 
@@ -31,13 +32,13 @@ export class ServiceRun {
   #control: RunControl = new RunControl()
   /** ISO 8601. */
   readonly createdAt: string
-  readonly #said: string
+  #said: string
   readonly #tools: (head: RunHead) => Iterable<AnyTool>
   readonly #bounds: EventLogBounds
   /** The summary in JSON, as it was asked for last. */
   #written: { outcome: Outcome; firstEvent: number; text: string } | undefined
   /** What it has to be told while it is only on the disk. */
-  #unloaded: { size: number; firstEventId: number } | undefined
+  #unloaded: Pick<StoredHead, 'size' | 'firstEventId' | 'input'> | undefined
   readonly #abort = new AbortController()
   #ending = Promise.withResolvers<void>()
   #outcome: Outcome | undefined
@@ -45,9 +46,9 @@ export class ServiceRun {
   /** Of a run that was taken up again: what it had come to. */
   #before: Outcome | undefined
 
-  /** From how it is written down: anew, or by another process. */
+  /** From how it is written down: anew, or by another process; or from the head of that alone, for one that is only on the disk. */
   constructor(
-    stored: StoredRun,
+    stored: StoredRun | StoredHead,
     /** Asked whenever it is read. */
     tools: (head: RunHead) => Iterable<AnyTool>,
     bounds: EventLogBounds,
@@ -55,11 +56,18 @@ export class ServiceRun {
     this.#tools = tools
     this.#bounds = bounds
     this.createdAt = stored.createdAt
-    this.#said = stored.said
     this.#head = stored.head
-    ;[this.#log, this.#redactor] = this.#open(stored)
-    this.#control.send(stored.waiting)
-    if (stored.outcome !== undefined) this.settle(stored.outcome)
+    if ('said' in stored) {
+      this.#said = stored.said
+      ;[this.#log, this.#redactor] = this.#open(stored)
+      this.#control.send(stored.waiting)
+      if (stored.outcome !== undefined) this.settle(stored.outcome)
+    } else {
+      this.#said = ''
+      this.#unloaded = stored
+      ;[this.#log, this.#redactor] = this.#nothingOf(stored.lastEventId)
+      if (stored.outcome !== undefined) this.settle({ ...stored.outcome, summary: stored.outcome.summary ?? cutSummary, result: '' })
+    }
   }
 
   get id(): string {
@@ -118,23 +126,36 @@ export class ServiceRun {
     return this.log.characters + result.length + state.length + (clientTools.length === 0 ? 0 : JSON.stringify(clientTools).length)
   }
 
-  /** Forgets all but its summary, which is enough to list it. It has to be on the disk as it is, and to wait for a decision. */
+  /** Forgets all but what a list needs, and of that what is large. It has to be on the disk as it is. */
   unload(): void {
     const outcome = this.#outcome
     if (outcome === undefined || this.#unloaded !== undefined) return
-    this.#unloaded = { size: this.size, firstEventId: this.#log.firstId }
-    this.#log = new EventLog(this.#bounds, [], this.#log.lastId)
+    const { size, firstEventId, input } = this.toHead(outcome)
+    const { state: _state, summary, ...kept } = outcome
+    const isSmall = this.summaryJson.length <= longestSummary
+    this.#unloaded = { size, firstEventId, input }
+    ;[this.#log, this.#redactor] = this.#nothingOf(this.#log.lastId)
     this.#control = new RunControl()
+    this.#said = ''
     this.#head = { ...this.#head, clientTools: [] }
-    const { state: _state, ...kept } = outcome
-    this.#outcome = { ...kept, result: '' }
+    this.#outcome = { ...kept, summary: isSmall ? summary : cutSummary, result: '' }
     this.#written = undefined
+  }
+
+  #nothingOf(lastEventId: number): [EventLog, EventRedactor] {
+    return [new EventLog(this.#bounds, [], lastEventId), new EventRedactor([])]
+  }
+
+  /** Whether its summary is on the disk alone. */
+  get isSummaryCut(): boolean {
+    return this.#outcome?.summary === cutSummary
   }
 
   /** Is again what it was before it was unloaded. */
   load(stored: StoredRun): void {
     if (this.#unloaded === undefined || stored.outcome === undefined) return
     this.#unloaded = undefined
+    this.#said = stored.said
     this.#head = stored.head
     ;[this.#log, this.#redactor] = this.#open(stored)
     this.#control.send(stored.waiting)
@@ -182,21 +203,23 @@ export class ServiceRun {
     const { stopReason, text, usage, iterations, error } = result
     const shown = isRun ? await this.redactor.redactResult(told, pauses) : undefined
     await pauses.take()
-    const shownJson = shown === undefined ? '' : JSON.stringify(shown)
+    const shownJson = shown === undefined ? '' : await jsonInTurn(shown, pauses)
     await pauses.take()
+    const output = this.redactor.redactText(text)
+    const stateJson = isPaused ? await jsonInTurn(state, pauses) : undefined
     return {
       status: isPaused ? 'paused' : 'done',
       finishedAt: new Date().toISOString(),
       summary: {
         stopReason,
-        output: this.redactor.redactText(text),
+        output,
         usage,
         iterations,
         pending: shown?.pending ?? [],
         ...(error === undefined ? {} : { error: { code: error.code, message: this.redactor.redactText(error.message) } }),
       },
       result: shownJson,
-      ...(isPaused ? { state: JSON.stringify(state) } : {}),
+      ...(stateJson === undefined ? {} : { state: stateJson }),
       waitsFor: isPaused ? result.pending.map(({ toolCallId, fingerprint }) => ({ toolCallId, fingerprint })) : [],
     }
   }
@@ -205,7 +228,6 @@ export class ServiceRun {
   stored(outcome?: Outcome): StoredRun {
     const before = this.#before
     return {
-      version: 1,
       head: this.head,
       createdAt: this.createdAt,
       said: this.#said,
@@ -218,7 +240,28 @@ export class ServiceRun {
     }
   }
 
-  summary(): RunSummary {
+  /** What is written of it before all else. */
+  toHead(outcome?: Outcome): StoredHead {
+    const { status, finishedAt, waitsFor, summary } = outcome ?? {}
+    return {
+      head: this.head,
+      createdAt: this.createdAt,
+      input: this.#input,
+      firstEventId: this.log.firstId,
+      lastEventId: this.log.lastId,
+      size: this.size,
+      ...(status === undefined || finishedAt === undefined
+        ? {}
+        : { outcome: { status, finishedAt, waitsFor: waitsFor ?? [], ...(summary === undefined ? {} : { summary }) } }),
+    }
+  }
+
+  get #input(): string {
+    return this.#unloaded?.input ?? this.redactor.redactText(this.#said).slice(0, 200)
+  }
+
+  /** `whole`: its outcome's summary, where that is on the disk alone. */
+  summary(whole?: OutcomeSummary): RunSummary {
     const { id, kind, agent, caller } = this.head
     return {
       id,
@@ -227,9 +270,9 @@ export class ServiceRun {
       kind,
       model: agent,
       owner: caller.name,
-      input: this.redactor.redactText(this.#said).slice(0, 200),
+      input: this.#input,
       createdAt: this.createdAt,
-      ...(this.#outcome === undefined ? { pending: [] } : { finishedAt: this.#outcome.finishedAt, ...this.#outcome.summary }),
+      ...(this.#outcome === undefined ? { pending: [] } : { finishedAt: this.#outcome.finishedAt, ...(whole ?? this.#outcome.summary) }),
       events: { first: this.#unloaded?.firstEventId ?? this.log.firstId, last: this.log.lastId },
     }
   }
@@ -241,12 +284,21 @@ export class ServiceRun {
   }
 
   #beginning(): string {
-    const write = () => `${JSON.stringify(this.summary()).slice(0, -1)},"result":`
+    return `${this.summaryJson.slice(0, -1)},"result":`
+  }
+
+  /** The summary as JSON, as far as it is in memory. */
+  get summaryJson(): string {
     const outcome = this.#outcome
-    if (outcome === undefined) return write()
+    if (outcome === undefined) return JSON.stringify(this.summary())
     const firstEvent = this.log.firstId
     if (this.#written?.outcome !== outcome || this.#written.firstEvent !== firstEvent)
-      this.#written = { outcome, firstEvent, text: write() }
+      this.#written = { outcome, firstEvent, text: JSON.stringify(this.summary()) }
     return this.#written.text
   }
 }
+
+/** Characters of JSON of a summary that is in memory while its run is on the disk. */
+const longestSummary = 8_192
+/** In place of a longer one. */
+const cutSummary: OutcomeSummary = { pending: [] }

@@ -37,10 +37,12 @@ export class IgnoreRules {
   /** These rules and those of one more file, which win over them. Yields to the event loop. */
   async with(folder: string, text: string, pauses: Pauses = new Pauses()): Promise<IgnoreRules> {
     const rules: IgnoreRule[] = []
-    for (const [at, line] of asBytes(text.replace(/^\uFEFF/, ''))
-      .split('\n')
-      .entries()) {
-      if (at % 256 === 0) await pauses.take()
+    let from = text.startsWith('\uFEFF') ? 1 : 0
+    for (let lines = 0; from < text.length; lines++) {
+      if (lines % 256 === 0) await pauses.take()
+      const end = text.indexOf('\n', from)
+      const line = asBytes(text.slice(from, end < 0 ? text.length : end))
+      from = end < 0 ? text.length : end + 1
       const rule = line.length > maxRuleLength ? undefined : parseRule(line.replace(/\r$/, ''))
       if (rule !== undefined) rules.push(rule)
     }

@@ -1,9 +1,9 @@
-import type { RunInput, RunOptions } from '../../agent/types.ts'
-import type { StopReason } from '../../core/events.ts'
-import { type ChatMessage, isJsonObject, type Usage } from '../../core/messages.ts'
-import type { AnyTool } from '../../tools/tool.ts'
-import type { Caller } from '../http/auth.ts'
-import type { LoggedEvent } from './event-log.ts'
+import type { RunInput, RunOptions } from '../../../agent/types.ts'
+import type { StopReason } from '../../../core/events.ts'
+import { type ChatMessage, isJsonObject, type Usage } from '../../../core/messages.ts'
+import type { AnyTool } from '../../../tools/tool.ts'
+import type { Caller } from '../../http/auth.ts'
+import type { LoggedEvent } from '../event-log.ts'
 
 /** Whose run it is, and of what: all that is kept of its order. */
 export interface RunHead {
@@ -50,7 +50,6 @@ export interface OutcomeSummary {
 
 /** A run as it is written down: enough to list it, to show it, and to go on with it in another process. Holds secrets. */
 export interface StoredRun {
-  version: 1
   head: RunHead
   createdAt: string
   /** The beginning of what the user said. */
@@ -73,7 +72,6 @@ export interface StoredRun {
 
 export function storedOrder({ id, caller, agent, kind, clientTools, input }: RunOrder): StoredRun {
   return {
-    version: 1,
     head: { id, caller, agent, kind, clientTools },
     createdAt: new Date().toISOString(),
     said: beginningOf(input),
@@ -98,46 +96,18 @@ function beginningOf(input: RunInput): string {
   return Buffer.from(texts.join('').slice(0, 600), 'utf16le').toString('utf16le')
 }
 
-/** As JSON, in parts: its events, its result and its state may be megabytes each. */
-export function* storedParts({ events, outcome, ...run }: StoredRun): Generator<string> {
-  yield `${JSON.stringify(run).slice(0, -1)},"events":[`
-  let text = ''
-  for (const [at, event] of events.entries()) {
-    text += `${at === 0 ? '' : ','}${JSON.stringify(event)}`
-    if (text.length < charactersInOneGo) continue
-    yield text
-    text = ''
-  }
-  yield `${text}]`
-  if (outcome !== undefined) {
-    const { result, state, ...summary } = outcome
-    yield `,"outcome":${JSON.stringify(summary).slice(0, -1)},"result":`
-    yield JSON.stringify(result)
-    if (state !== undefined) yield `,"state":${JSON.stringify(state)}`
-    yield '}'
-  }
-  yield '}'
-}
-
-const charactersInOneGo = 250_000
-
-/** Undefined: it is none, or one of another version. */
-export function readStoredRun(text: string): StoredRun | undefined {
-  let stored: unknown
-  try {
-    stored = JSON.parse(text)
-  } catch {
-    return undefined
-  }
-  if (!isJsonObject(stored) || stored.version !== 1 || !isJsonObject(stored.head)) return undefined
-  const { head, createdAt, said, events, lastEventId, secrets, waiting, outcome } = stored
-  const isWhole =
-    [head.id, head.agent, createdAt, said].every((field) => typeof field === 'string') &&
-    [head.clientTools, events, secrets, waiting].every(Array.isArray) &&
-    isJsonObject(head.caller) &&
-    Number.isSafeInteger(lastEventId) &&
-    (outcome === undefined || (isJsonObject(outcome) && isJsonObject(outcome.summary) && Array.isArray(outcome.waitsFor)))
-  return isWhole ? (stored as never as StoredRun) : undefined
+/** What is known of a stored run without reading it: enough to list it. Holds no secrets. */
+export interface StoredHead {
+  head: RunHead
+  createdAt: string
+  /** The beginning of what the user said, as it is shown. */
+  input: string
+  firstEventId: number
+  lastEventId: number
+  /** Of its events, its result and its state, in characters. */
+  size: number
+  /** Undefined: it was going on. `summary` is undefined where it is large. */
+  outcome?: Pick<Outcome, 'status' | 'finishedAt' | 'waitsFor'> & { summary?: OutcomeSummary }
 }
 
 /** What becomes of a run without a result of its own: what is known of it stays. */
