@@ -12,6 +12,7 @@ import { blamingRequest, HttpProblem, problemOfRequest } from '../http/problem.t
 import type { RateLimiter } from '../http/rate-limit.ts'
 import { EventLog } from './event-log.ts'
 import { KeptRuns, type RunBounds } from './kept-runs.ts'
+import { listed } from './list-runs.ts'
 import { readInput, readMessages } from './read-messages.ts'
 import { ServiceRun } from './service-run.ts'
 import { endOf } from './shelf.ts'
@@ -33,9 +34,6 @@ export interface RunObserver {
   event(run: ServiceRun, event: RunEvent): void
   ended(run: ServiceRun, result: RunResult, durationMs: number): void
 }
-
-/** Characters of the summaries in one answer. */
-const mostListed = 8_000_000
 
 interface RunStoreParts {
   host: AgentHost
@@ -364,21 +362,6 @@ export class RunStore {
   #endInterrupted(run: ServiceRun, before: StoredRun['before']): void {
     run.settle(abortedWith('the service ended while this run was going on: what its last step came to is not known', before))
   }
-}
-
-async function listed(list: readonly ServiceRun[], write: (run: ServiceRun) => Promise<string[]>): Promise<string[]> {
-  const pauses = new Pauses()
-  const texts: string[] = []
-  let characters = 0
-  for (const run of list) {
-    await pauses.take()
-    const written = await write(run)
-    await pauses.take()
-    for (const { length } of written) characters += length
-    if (characters > mostListed && texts.length > 0) break
-    texts.push(...written)
-  }
-  return texts
 }
 
 function isOf({ head }: ServiceRun, { name, roles }: Caller): boolean {
