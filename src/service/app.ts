@@ -6,7 +6,7 @@ import { compileCheck, type SchemaCheck } from './agents/check-schema.ts'
 import { type Authenticate, type Caller, checkRole } from './http/auth.ts'
 import { checkOrigin, corsHeaders, preflightHeaders } from './http/check-origin.ts'
 import { errorResponse, HttpProblem } from './http/problem.ts'
-import { readBody } from './http/read-body.ts'
+import { mostValues, readBody } from './http/read-body.ts'
 import { adminRoutes } from './routes/admin.ts'
 import { chatRoutes } from './routes/chat.ts'
 import { healthRoutes } from './routes/health.ts'
@@ -102,7 +102,10 @@ async function answer(route: Route, check: SchemaCheck, { req }: Context, parts:
     checkDraining(request, parts)
   }
   const caller = route.access === 'open' ? nobody : await admit(request, route.access, parts)
-  const body = route.body === undefined ? undefined : await readBody(request, { maxBytes: limits.maxBodyBytes, check })
+  const body =
+    route.body === undefined
+      ? undefined
+      : await readBody(request, { maxBytes: limits.maxBodyBytes, maxValues: mostValues[route.access === 'admin' ? 'admin' : 'run'], check })
   // A request admitted before the shutdown may have sent its body only now.
   if (!route.probe) checkDraining(request, parts)
   const { requestId = '', address } = origins.get(request) ?? {}

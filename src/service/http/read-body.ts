@@ -6,8 +6,8 @@ import { HttpProblem } from './problem.ts'
 /** Deeper than anybody writes; recursion over what comes in stays far from the end of the stack. */
 const mostDepth = 64
 
-/** More than anybody writes in a body of a megabyte. What is done for each of them adds up. */
-const mostValues = 50_000
+/** What is done for each value adds up. An administrator's may be a whole configuration. */
+export const mostValues = { run: 50_000, admin: 500_000 } as const
 
 /** Characters of a body that is read whatever else is done in this turn of the event loop. */
 const mostParsedAtOnce = 50_000
@@ -16,7 +16,10 @@ const mostParsedAtOnce = 50_000
 const mostCheckedWhole = 20_000
 
 /** The request's JSON body, bounded in bytes and depth, of the schema. Rejects with an `HttpProblem`. */
-export async function readBody(request: Request, { maxBytes, check }: { maxBytes: number; check: SchemaCheck }): Promise<unknown> {
+export async function readBody(
+  request: Request,
+  { maxBytes, maxValues, check }: { maxBytes: number; maxValues: number; check: SchemaCheck },
+): Promise<unknown> {
   const type = request.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase()
   if (type !== 'application/json') {
     throw new HttpProblem(415, 'unsupported_media_type', 'Expected `content-type: application/json`', { param: 'content-type' })
@@ -27,7 +30,7 @@ export async function readBody(request: Request, { maxBytes, check }: { maxBytes
   const pauses = new Pauses()
   const text = await readText(request, maxBytes)
   await pauses.take()
-  if (mostValuesIn(text) > mostValues) throw new HttpProblem(413, 'body_too_large', `Expected a body of at most ${mostValues} values`)
+  if (mostValuesIn(text) > maxValues) throw new HttpProblem(400, 'invalid_request', `Expected a body of at most ${maxValues} values`)
   if (text.length > mostParsedAtOnce) await pauses.turn()
   const body = parseBody(text)
   await pauses.take()
