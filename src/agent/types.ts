@@ -93,7 +93,7 @@ export interface RunSettings<Context = unknown> extends Sampling {
   maxResultBytes?: number
   /**
    * Most values that the arguments of one call may have: items of arrays, and fields of objects, which count ten times, as they cost that
-   * much. A call with more is refused, and the model is told to make several. Default: no limit; in the service 60 000.
+   * much. A call with more is refused, and the model is told to make several. Default: no limit; in the service 30 000.
    */
   maxArgumentValues?: number
   /** Longest silence in a model's stream, in milliseconds. Default 60 000. */

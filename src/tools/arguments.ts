@@ -39,7 +39,7 @@ export function parseArguments(
   if (raw.trim() === '') return { ok: true, args: {} }
   let value: unknown
   try {
-    value = parseUpTo(maxValues, raw)
+    value = Number.isFinite(maxValues) ? parseUpTo(maxValues, raw) : JSON.parse(raw)
     if (value === undefined) {
       const problem = `more than ${maxValues} values (a field of an object counts ten times); make several calls of it`
       return { ok: false, code: 'invalid_arguments_json', problem }

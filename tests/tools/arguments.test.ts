@@ -104,6 +104,31 @@ describe('parseArguments', () => {
   })
 })
 
+describe('values of arguments', () => {
+  const rows = (count: number) => JSON.stringify({ rows: Array.from({ length: count }, (_, id) => ({ id })) })
+
+  it('have no limit where none is set', () => {
+    expect(parseArguments(rows(100_000))).toMatchObject({ ok: true })
+  })
+
+  it.each([
+    ['fields, each of which counts ten times', 9, 10],
+    ['items', 99, 110],
+  ])('more than may be are refused, and the model is told why: %s', (_what, allowed, refused) => {
+    const json = (count: number) => (allowed === 9 ? rows(count) : JSON.stringify({ list: Array.from({ length: count }, () => 1) }))
+    expect(parseArguments(json(allowed), 120)).toMatchObject({ ok: true })
+    expect(parseArguments(json(refused + 1), 120)).toEqual({
+      ok: false,
+      code: 'invalid_arguments_json',
+      problem: 'more than 120 values (a field of an object counts ten times); make several calls of it',
+    })
+  })
+
+  it('are counted where a text is what has the brackets and commas', () => {
+    expect(parseArguments(JSON.stringify({ text: ',:,:'.repeat(10_000) }), 120)).toMatchObject({ ok: true })
+  })
+})
+
 describe('isCutJson', () => {
   it('S3-13 every proper prefix of a JSON object that is not itself JSON counts as cut, and is named so', () => {
     fc.assert(
