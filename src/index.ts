@@ -3,7 +3,20 @@ export { type CompactionSize, compactMessages } from './agent/conversation/compa
 export { CustomAgent } from './agent/custom-agent.ts'
 export type { Decision, Verdict } from './agent/decisions/decisions.ts'
 export type { Claim, ResumeClaim } from './agent/decisions/resume-claim.ts'
-export type { Durable, DurableBody, Engine, Journal, StepContext } from './agent/durable/journal.ts'
+export type {
+  Durable,
+  DurableBody,
+  Engine,
+  Journal,
+  KeptRun,
+  PruneOptions,
+  RunPage,
+  RunQuery,
+  RunStatus,
+  RunSummary,
+  StepContext,
+} from './agent/durable/journal.ts'
+export type { RecordedRun, RecoveredRun, RecoverOptions, Runs, StoredResult } from './agent/durable/runs.ts'
 export type { Guardrail, GuardrailVerdict } from './agent/hooks/guardrails.ts'
 export type {
   HookPlace,

@@ -73,6 +73,8 @@ const printed: Record<string, RegExp> = {
   'errors.ts': /^model_error provider_error provider\ninvalid_option: Expected `maxIterations` to be an integer ≥ 1, got `0`\n$/,
   'models.ts': /^ollama\/qwen3:8b\nopenai\/gpt-5\.2\ncustom\/my-model\n$/,
   'options.ts': /^answered 17 × 23 = 391\.\n$/,
+  'durable-refund.ts': /^paused \{ order: '17', euros: 250 \}\n$/,
+  'effects.ts': /^Done\. \[ 'letter-4\/1\.tool\.1' \]\n$/,
   'journal.ts': /^charged\nYour card was charged\. 1\n$/,
   'recipe-node-http.ts': /^event: RESULT\ndata: \{"stopReason":"answered","output":"17 × 23 = 391\."\}\n$/,
   'recipe-hono.ts': /^text\/event-stream event: RESULT\ndata: \{"stopReason":"answered","output":"17 × 23 = 391\."\}\n$/,

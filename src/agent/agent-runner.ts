@@ -1,14 +1,14 @@
 import { EventBus, type EventListener, type EventName } from '../core/events.ts'
 import { defaultLogger, type Logger, redacting } from '../core/logger.ts'
 import { toChatMessages } from '../core/message-input.ts'
-import type { Json } from '../core/messages.ts'
 import type { ChatModel } from '../models/chat-model.ts'
 import type { ToolSet } from '../tools/registry.ts'
 import { toMessages } from './conversation/run-input.ts'
 import { continues, decide, readState } from './decisions/paused-run.ts'
 import { withClaim } from './decisions/resume-claim.ts'
-import { type DurableInput, inputFromJson, inputToJson, resultFromJson, resultToJson } from './durable/durable-run.ts'
-import type { Durable, Engine } from './durable/journal.ts'
+import { type DurableInput, inputFromJson } from './durable/durable-run.ts'
+import { RunnerJournal } from './durable/runner-journal.ts'
+import type { RecoveredRun, RecoverOptions, Runs } from './durable/runs.ts'
 import { checkedInput } from './hooks/ask-guardrails.ts'
 import { runLoop } from './loop.ts'
 import { checkResumeOptionNames, checkRunnerOptionNames, checkRunOptionNames } from './option-names.ts'
@@ -20,7 +20,7 @@ import type { RunContext } from './run/run-context.ts'
 import { RunControl } from './run/run-control.ts'
 import { openState } from './run/run-state.ts'
 import { RunStream, type Watch } from './run/run-stream.ts'
-import { conclude, execute, executeHere, openRun, prepareModel, withParent } from './run/start-run.ts'
+import { conclude, executeHere, openRun, prepareModel, withParent } from './run/start-run.ts'
 import type { OutputOptions, ResumeOptions, RunInput, RunnerOptions, RunOptions, RunResult, RunState } from './types.ts'
 
 /**
@@ -33,10 +33,8 @@ export class AgentRunner<Context = unknown> {
   readonly #model: ChatModel
   readonly #tools: ToolSet
   readonly #logger: Logger
-  readonly #engine: Engine | undefined
+  readonly #journal: RunnerJournal
   readonly #loop: Loop
-  /** Runs under a journal that were started here, so that an execution in this process gets the caller's context and listeners. */
-  readonly #runs = new Map<string, RunContext>()
 
   /**
    * `loop`: another one in place of ours; `createAgentRunner` of `toolloop/backends` gives it. `warns`: whether it logs that a
@@ -53,7 +51,7 @@ export class AgentRunner<Context = unknown> {
     this.#logger = options.logger === undefined ? defaultLogger : redacting(options.logger)
     if (warns) warnOfDeprecated(this.#model, options.logger)
     this.bus = options.bus ?? new EventBus((error, event) => this.#logger.error({ error, event }, 'event listener failed'))
-    this.#engine = options.journal?.connect((durable, input) => this.#execute(durable, input))
+    this.#journal = new RunnerJournal(options.journal, loop, (recorded) => this.#reopened(recorded))
   }
 
   get model(): ChatModel {
@@ -66,6 +64,11 @@ export class AgentRunner<Context = unknown> {
 
   get instructions(): RunnerOptions<Context>['instructions'] {
     return this.#options.instructions
+  }
+
+  /** The runs in the journal. */
+  get runs(): Runs {
+    return this.#journal.runs
   }
 
   /** Subscribes to one kind of event of all runs; returns the function that unsubscribes. */
@@ -99,47 +102,66 @@ export class AgentRunner<Context = unknown> {
    * tools, hooks, guardrails, output and callbacks is to be given anew. Rejects with `invalid_option` for an invalid state or decision, and with `already_resumed` when
    * the same state is being resumed (see `claim`); nothing has happened then.
    *
+   * Under a journal the run's id takes the place of the state, in any process that has the journal. Decisions are stored before they are
+   * carried out; one that is forged, doubled or late rejects with `decision_refused`, and none is stored then. A run that has ended gives its
+   * result. Rejects with `unknown_run` for another id.
+   *
    * ```ts
    * const decisions = paused.pending.map((item) => ({ ...item, approved: true as const }))
    * const result = await runner.resume(paused.state, { decisions })
    * ```
    */
   resume<const S extends OutputSchema>(
-    state: RunState | undefined,
+    state: RunState | string | undefined,
     options: ResumeOptions<Context> & OutputOptions<S>,
   ): Promise<RunResult<AnswerOf<S>>>
-  resume(state: RunState | undefined, options?: ResumeOptions<Context>): Promise<RunResult>
-  resume(state: RunState | undefined, options: ResumeOptions<Context> = {}): Promise<RunResult<never>> {
+  resume(state: RunState | string | undefined, options?: ResumeOptions<Context>): Promise<RunResult>
+  resume(state: RunState | string | undefined, options: ResumeOptions<Context> = {}): Promise<RunResult<never>> {
     return this.#resume(state, options)
   }
 
   /** The same, to be watched. See `stream`. */
   resumeStream<const S extends OutputSchema>(
-    state: RunState | undefined,
+    state: RunState | string | undefined,
     options: ResumeOptions<Context> & OutputOptions<S>,
   ): RunStream<AnswerOf<S>>
-  resumeStream(state: RunState | undefined, options?: ResumeOptions<Context>): RunStream
-  resumeStream(state: RunState | undefined, options: ResumeOptions<Context> = {}): RunStream<never> {
+  resumeStream(state: RunState | string | undefined, options?: ResumeOptions<Context>): RunStream
+  resumeStream(state: RunState | string | undefined, options: ResumeOptions<Context> = {}): RunStream<never> {
     const { control = new RunControl() } = options
     return new RunStream((watch) => this.#resume(state, { ...options, control }, watch), control)
   }
 
+  /**
+   * Takes up every run in the journal that a process has left unfinished, and those that were decided or cancelled while nobody was there, or
+   * have waited too long. Call it at start, and from time to time where several processes share the journal. Resolves when each has ended
+   * or waits for a decision; what a run alone was given of context, tools and callbacks is gone with its process.
+   */
+  async recover(options: RecoverOptions = {}): Promise<RecoveredRun[]> {
+    return this.#journal.recover(options)
+  }
+
   async #resume(state: unknown, { decisions = [], claim, ...options }: ResumeOptions<Context>, watch?: Watch): Promise<RunResult<never>> {
     checkResumeOptionNames(options)
+    const open = ({ runId, input }: { runId: string; input: DurableInput }) => this.#reopened({ runId, input }, options, watch)
+    if (typeof state === 'string') return this.#journal.resume(state, decisions, open)
     const paused = readState(state)
     const input = inputFromJson(paused.input)
-    const stored = mergeOptions(this.#options, input.settings as RunOptions<Context>)
-    const settings = mergeOptions(stored, withParent({ ...options, runId: paused.runId }, stored))
-    const run = this.#openRun(settings, input, watch)
+    const run = open({ ...paused, input })
     try {
       await prepareModel(run)
-      const { decisionTimeoutMs: timeoutMs } = settings
+      const { decisionTimeoutMs: timeoutMs } = run.settings
       const decided = await decide(paused, decisions, { registry: run.registry, logger: this.#logger, timeoutMs })
       const carryOn = () => executeHere({ loop: this.#loop, run, input }, decided)
       return await conclude(await (continues(decided, timeoutMs) ? withClaim(run, paused, claim, carryOn) : carryOn()), run)
     } finally {
       run.dispose()
     }
+  }
+
+  /** A run that was started before, with what is given to it anew. */
+  #reopened({ runId, input }: { runId: string; input: DurableInput }, options: RunOptions<Context> = {}, watch?: Watch): RunContext {
+    const stored = mergeOptions(this.#options, input.settings as RunOptions<Context>)
+    return this.#openRun(mergeOptions(stored, withParent({ ...options, runId }, stored)), input, watch)
   }
 
   async #start(input: RunInput, options: RunOptions<Context>, watch?: Watch): Promise<RunResult<never>> {
@@ -164,13 +186,9 @@ export class AgentRunner<Context = unknown> {
       const state = openState({ input: start, run })
       const { healed, healing } = state.history
       if (healed) this.#logger.warn({ runId: run.runId, ...healing }, 'the conversation handed in was not valid and has been healed')
-      if (this.#engine === undefined || run.depth > 0)
-        return await conclude(await executeHere({ loop: this.#loop, run, input: start, state }), run)
-      this.#runs.set(run.runId, run)
-      await this.#engine.start(run.runId, inputToJson(start))
-      return await conclude(resultFromJson(await this.#engine.result(run.runId), run), run)
+      if (this.#journal.keeps(run)) return await this.#journal.start(run, start)
+      return await conclude(await executeHere({ loop: this.#loop, run, input: start, state }), run)
     } finally {
-      this.#runs.delete(run.runId)
       run.dispose()
     }
   }
@@ -180,18 +198,6 @@ export class AgentRunner<Context = unknown> {
     const { instructions } = this.#options
     if (typeof instructions !== 'function') return instructions
     return run.untilInterrupted(Promise.resolve(instructions({ context })))
-  }
-
-  /** What the journal calls for each execution of a run, in this process or, after a crash, in another. */
-  async #execute(durable: Durable, json: Json): Promise<Json> {
-    const input = inputFromJson(json)
-    const here = this.#runs.get(durable.runId)
-    const run = here ?? this.#openRun(mergeOptions(this.#options, { ...input.settings, runId: durable.runId }), input)
-    try {
-      return resultToJson(await execute(durable, { loop: this.#loop, run, input }))
-    } finally {
-      if (here === undefined) run.dispose()
-    }
   }
 
   /** Throws `invalid_option` for settings that are not allowed, before anything is sent. */

@@ -74,11 +74,11 @@ export abstract class CustomAgent<Context = unknown> extends ToolAgent<Context> 
 
   /** Goes on with a run that ended `paused`. See `AgentRunner.resume`. */
   resume<const S extends OutputSchema>(
-    state: RunState | undefined,
+    state: RunState | string | undefined,
     options: ResumeOptions<Context> & OutputOptions<S>,
   ): Promise<RunResult<AnswerOf<S>>>
-  resume(state: RunState | undefined, options?: ResumeOptions<Context>): Promise<RunResult>
-  async resume(state: RunState | undefined, options: ResumeOptions<Context> = {}): Promise<RunResult> {
+  resume(state: RunState | string | undefined, options?: ResumeOptions<Context>): Promise<RunResult>
+  async resume(state: RunState | string | undefined, options: ResumeOptions<Context> = {}): Promise<RunResult> {
     return this.#runner.resume(state, this.#withOwn(options))
   }
 
@@ -91,11 +91,11 @@ export abstract class CustomAgent<Context = unknown> extends ToolAgent<Context> 
 
   /** Goes on with a run that ended `paused`, to be watched as it goes. See `AgentRunner.resumeStream`. */
   resumeStream<const S extends OutputSchema>(
-    state: RunState | undefined,
+    state: RunState | string | undefined,
     options: ResumeOptions<Context> & OutputOptions<S>,
   ): RunStream<AnswerOf<S>>
-  resumeStream(state: RunState | undefined, options?: ResumeOptions<Context>): RunStream
-  resumeStream(state: RunState | undefined, options: ResumeOptions<Context> = {}): RunStream {
+  resumeStream(state: RunState | string | undefined, options?: ResumeOptions<Context>): RunStream
+  resumeStream(state: RunState | string | undefined, options: ResumeOptions<Context> = {}): RunStream {
     return this.#runner.resumeStream(state, this.#withOwn(options))
   }
 

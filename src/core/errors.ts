@@ -42,6 +42,16 @@ const codes = {
   guardrail: { fault: 'caller', meaning: 'A guardrail stopped the run, or withheld an answer.' },
   too_deep: { fault: 'programmer', meaning: 'A run was nested too deeply in other runs.' },
   already_resumed: { fault: 'caller', meaning: 'Another caller is resuming, or has resumed, the same paused state.' },
+  unknown_run: { fault: 'caller', meaning: 'The journal has no run with that id.' },
+  decision_refused: {
+    fault: 'caller',
+    meaning: 'A decision was not stored: nothing waits for it, it was made for another call, or it came too late or a second time.',
+  },
+  run_taken_over: { fault: 'caller', meaning: 'Another process executes the run now; nothing more is recorded here.' },
+  journal_failed: {
+    fault: 'caller',
+    meaning: 'The journal could not be read or written: a full disk, a locked or damaged file, or a file of a newer version.',
+  },
   aborted: { fault: 'caller', meaning: 'The caller aborted the run.' },
   deadline: { fault: 'caller', meaning: "The run's deadline passed." },
   connection_failed: { fault: 'provider', meaning: 'The provider could not be reached, or the connection broke before the first byte.' },

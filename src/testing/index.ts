@@ -1,6 +1,9 @@
 /** For testing agents, tools and models: a model that answers from a script, a provider that can misbehave, and contract suites. */
 export type { CreateModel, Expect, ModelTestSettings } from './contract/kit.ts'
+export { type TestJournalOptions, testJournal } from './contract-journal.ts'
 export { type TestApi, type TestModelOptions, testModel } from './contract-model.ts'
+export type { JournalPlace, MakeJournal } from './journal-contract/kit.ts'
+export { MemoryRuns, memoryJournal } from './memory-journal.ts'
 export type { MockScriptRequest } from './mock/answers.ts'
 export type { BodyMark, FaultRequest, Framing, MockFault, MockFaults } from './mock/fault.ts'
 export type { MockRequest } from './mock/recorder.ts'

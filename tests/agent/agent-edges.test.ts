@@ -413,7 +413,7 @@ describe('how a run ends', () => {
                   return { approved: false }
                 },
               })
-              result = body(durable as never, input)
+              result = body(durable as never, input ?? null)
             },
             result: async () => (await result) as never,
             deliver: async () => {},

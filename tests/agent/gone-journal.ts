@@ -9,7 +9,7 @@ export function goneJournal(): { journal: Journal; bodies: DurableBody[]; inputs
     connect: (body) => {
       bodies.push(body)
       return {
-        start: async (_runId, input) => void inputs.push(input),
+        start: async (_runId, input) => void inputs.push(input ?? null),
         result: () => Promise.reject(new Error('the process is gone')),
         deliver: async () => {},
         cancel: async () => {},

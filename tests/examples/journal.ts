@@ -36,7 +36,7 @@ function sqliteJournal({ dieAt }: { dieAt?: string } = {}): Journal {
         return body(durable, input)
       }
       return {
-        start: async (runId, input) => void results.set(runId, execute(runId, input)),
+        start: async (runId, input = null) => void results.set(runId, execute(runId, input)),
         result: (runId) => results.get(runId) ?? Promise.reject(new Error(`Expected a run that was started, got ${runId}`)),
         deliver: async () => {},
         cancel: async () => {},

@@ -1,7 +1,7 @@
 import { InvalidOptionError } from '../../core/errors.ts'
 import { copyAsJson } from '../../core/json.ts'
 import type { Logger } from '../../core/logger.ts'
-import { isJsonObject, type JsonObject } from '../../core/messages.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 import { prepareArguments } from '../../tools/arguments.ts'
 import type { ToolSet } from '../../tools/registry.ts'
 import type { PendingItem, RunState } from '../run/result.ts'
@@ -56,11 +56,16 @@ export async function decide(
       logger.warn({ runId: state.runId, toolCallId: String(decision.toolCallId) }, 'a decision was passed over: no call waits for it')
       continue
     }
-    checkDecision(decision, item, where)
-    await checkArguments(decision, item, registry, where)
-    taken[item.place] = JSON.parse(JSON.stringify(verdictOf(decision, item)))
+    taken[item.place] = await checkedVerdict(decision, item, registry, where)
   }
   return { ...state, decisions: { ...state.decisions, ...taken }, asOf: now }
+}
+
+/** What is kept of a decision on the item it was made for. Rejects with `invalid_option` for one that can't be carried out. */
+export async function checkedVerdict(decision: Decision, item: PendingItem, registry: ToolSet, where: string): Promise<Json> {
+  checkDecision(decision, item, where)
+  await checkArguments(decision, item, registry, where)
+  return JSON.parse(JSON.stringify(verdictOf(decision, item)))
 }
 
 /** Whether resuming carries anything out: something was decided, or has waited for longer than it may. */

@@ -1,5 +1,6 @@
+import type { StopReason } from '../../core/events.ts'
 import { copyAsJson } from '../../core/json.ts'
-import type { Json } from '../../core/messages.ts'
+import { isJsonObject, type Json } from '../../core/messages.ts'
 
 /** What a step is given: the key that stays the same over every attempt at it, and the signal that ends it. */
 export interface StepContext {
@@ -17,6 +18,8 @@ export interface Durable {
   readonly attempt: string
   /** Whether recorded values outlive the process. */
   readonly survivesCrashes: boolean
+  /** Aborted when the run is cancelled from outside, or its record can't be kept any longer. */
+  readonly signal?: AbortSignal
   /**
    * Runs `fn` and records its value under `key`, or gives the recorded value without running it. The value is plain JSON (the type
    * can't say so: an interface is never assignable to `Json`). Rejects only for a fault of the engine.
@@ -34,22 +37,113 @@ export interface Durable {
 /** The workflow a journal runs: the loop, from its JSON input to its JSON output. */
 export type DurableBody = (durable: Durable, input: Json) => Promise<Json>
 
-/** What the host sees of a journal that has been given the loop. */
+/**
+ * What the host sees of a journal that has been given the loop. The last three are there where the journal can find its runs again:
+ * `runner.resume(runId)` needs `get`, `runner.runs` all of them.
+ */
 export interface Engine {
-  /** Starts the run, or takes it up again if it is known. Resolves when it is recorded. */
-  start(runId: string, input: Json): Promise<void>
-  /** Hands a value to the `wait` of that name. */
-  deliver(runId: string, name: string, value: Json): Promise<void>
+  /**
+   * Starts the run, or takes it up again if it is known; its `input` is the recorded one then. Resolves when it is recorded. Nothing happens
+   * to a run that has ended, waits for a decision, or is carried out by another living process. Without `input` a run that is not known
+   * rejects with `unknown_run`.
+   */
+  start(runId: string, input?: Json): Promise<void>
+  /**
+   * Stores values for the `wait`s of those names: all of them, or none. Rejects with `decision_refused` for a name that nothing waits for,
+   * that has a value already, or whose time is over.
+   */
+  deliver(runId: string, values: { readonly [name: string]: Json }): Promise<void>
+  /** Ends the run with `aborted`, wherever it is carried out. Resolves when that is recorded; does nothing to a run that has ended. */
   cancel(runId: string, reason?: string): Promise<void>
-  /** The run's output, once it has one. Rejects for a fault of the engine. */
+  /** The run's output, once it has ended or waits for a decision. Rejects for a fault of the engine. */
   result(runId: string): Promise<Json>
-  /** Ids of the runs that have no output yet. */
+  /** Ids of the runs that could go on and that no living process carries out. */
   pending(): Promise<string[]>
+  get?(runId: string): Promise<KeptRun | undefined>
+  list?(query: RunQuery): Promise<RunPage>
+  /** Deletes runs that have ended, with all that is recorded of them. Resolves with how many. */
+  prune?(which: PruneOptions): Promise<number>
 }
 
 /** A place where runs are kept. `connect` is called once by each runner. */
 export interface Journal {
   connect(body: DurableBody): Engine
+  /**
+   * Lets go of everything at once. Runs that are being carried out stop where they are, as they would if the process were killed, and any
+   * process can take them up.
+   */
+  close?(): Promise<void>
+}
+
+/** `running` until it has ended, but for the time in which it waits for a decision, and is carried out nowhere. */
+export type RunStatus = 'running' | 'waiting' | 'ended'
+
+/** A run as a list shows it. Times are in milliseconds since 1970. */
+export interface RunSummary {
+  runId: string
+  status: RunStatus
+  /** How it ended; `paused` while it waits. */
+  stopReason?: StopReason
+  createdAt: number
+  updatedAt: number
+  /** Why the last attempt at it broke off, where it did: a fault of the journal, or of how its runner is set up. */
+  problem?: string
+}
+
+/** A run as it is recorded. */
+export interface KeptRun extends RunSummary {
+  input: Json
+  /** Of one that has ended or waits. */
+  output?: Json
+  /** Names of the `wait`s that have no value yet. */
+  waits: string[]
+}
+
+/** Which runs a list shows, the newest first. */
+export interface RunQuery {
+  status?: RunStatus
+  /** In milliseconds since 1970. */
+  createdAfter?: number
+  createdBefore?: number
+  /** Default 50, at most 1000. */
+  limit?: number
+  /** The `next` of the page before. */
+  cursor?: string
+}
+
+/** A part of a list. */
+export interface RunPage {
+  runs: RunSummary[]
+  /** Where the next page begins; absent on the last. */
+  next?: string
+}
+
+/** Which of the runs that have ended are deleted: those that any given bound is against. */
+export interface PruneOptions {
+  /** How long a run is kept after it has ended, in milliseconds. */
+  olderThanMs?: number
+  /** How many are kept, the newest. */
+  keep?: number
+}
+
+/** The version of the loop's keys and recorded values. A run recorded by a newer one is not taken up. */
+export const loopVersion = 1
+
+/** Where a run's output says that it waits; undefined for one that has ended. */
+export function waitsOf(output: Json): string[] | undefined {
+  if (!isJsonObject(output) || output.stopReason !== 'paused') return undefined
+  const pending = Array.isArray(output.pending) ? output.pending : []
+  return pending.flatMap((item) => (isJsonObject(item) && typeof item.place === 'string' ? [item.place] : []))
+}
+
+/**
+ * Whether a recorded step is done anew when a run goes on after it has waited: what announces an execution's start and end, what
+ * says that it pauses, and, of the iteration that waited, which attempt started calls that have all been recorded since.
+ */
+export function isDoneAnew(key: string, iteration: number): boolean {
+  const [first, second] = key.split('.')
+  if (second === undefined) return first === 'start' || first === 'end'
+  return second === 'pause' || (first === String(iteration) && second === 'round')
 }
 
 /** What an event carries of the step it came from, where that step may be carried out again. */
@@ -115,7 +209,7 @@ export class InMemory implements Durable {
 
   /** What there is to go on from: without what is done anew by each execution. */
   recorded(): RecordedSteps {
-    const steps = [...this.#steps].filter(([key]) => key !== 'start' && key !== 'end' && !/^\d+\.pause$/.test(key))
+    const steps = [...this.#steps].filter(([key]) => !isDoneAnew(key, 0))
     return copyAsJson({
       steps: Object.fromEntries(steps) as RecordedSteps['steps'],
       decisions: this.#decisions,

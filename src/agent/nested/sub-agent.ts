@@ -21,7 +21,7 @@ import type { PendingItem, ResumeOptions, RunInput, RunOptions, RunResult, RunSt
 /** An agent that can be run inside a tool call: an `AgentRunner` or a `CustomAgent`. */
 export interface RunnableAgent<Context = unknown> {
   run(input: RunInput, options?: RunOptions<Context>): Promise<RunResult>
-  resume(state: RunState | undefined, options?: ResumeOptions<Context>): Promise<RunResult>
+  resume(state: RunState | string | undefined, options?: ResumeOptions<Context>): Promise<RunResult>
 }
 
 /** How an agent is offered to another as a tool. */

@@ -1,0 +1,111 @@
+import { ToolloopError } from '../../core/errors.ts'
+import type { Json } from '../../core/messages.ts'
+import type { Decision } from '../decisions/decisions.ts'
+import type { Loop } from '../run/execution.ts'
+import type { RunContext } from '../run/run-context.ts'
+import { conclude, execute, prepareModel } from '../run/start-run.ts'
+import type { RunResult } from '../types.ts'
+import { type DurableInput, inputFromJson, inputToJson, resultFromJson, resultToJson } from './durable-run.ts'
+import type { Durable, Engine, Journal } from './journal.ts'
+import { knownRun, openEngine, type RecoveredRun, type RecoverOptions, Runs, recoverRuns, storeDecisions } from './runs.ts'
+
+/** Opens a run as its runner does, from what it was started with. */
+type OpenRecorded = (recorded: { runId: string; input: DurableInput }) => RunContext
+
+/** A runner's side of its journal, if it has one: hands runs over to it, and carries them out when it says so. */
+export class RunnerJournal {
+  readonly runs: Runs
+  readonly #engine: Engine | undefined
+  readonly #loop: Loop
+  readonly #open: OpenRecorded
+  /** Runs that were started here, so that an execution in this process gets the caller's context and listeners. */
+  readonly #liveRuns = new Map<string, RunContext>()
+  /** Of them, and of those that the journal took up, the ones that are carried out here. */
+  readonly #executing = new Set<RunContext>()
+
+  constructor(journal: Journal | undefined, loop: Loop, open: OpenRecorded) {
+    this.#engine = journal?.connect((durable, input) => this.#execute(durable, input))
+    this.#loop = loop
+    this.#open = open
+    this.runs = new Runs(this.#engine)
+  }
+
+  /** A nested run is part of the call it is made in. */
+  keeps({ depth }: RunContext): boolean {
+    return this.#engine !== undefined && depth === 0
+  }
+
+  start(run: RunContext, input: DurableInput): Promise<RunResult<never>> {
+    const engine = openEngine(this.#engine)
+    return this.#asLive(run, async () => {
+      await engine.start(run.runId, inputToJson(input))
+      return this.#resultOf(engine, run)
+    })
+  }
+
+  async resume(runId: string, decisions: readonly Decision[], open: OpenRecorded): Promise<RunResult<never>> {
+    const engine = openEngine(this.#engine)
+    const { input, status } = await knownRun(engine, runId)
+    const run = open({ runId, input: inputFromJson(input) })
+    try {
+      await prepareModel(run)
+      return await this.#asLive(run, async () => {
+        // What is decided is known when it has paused.
+        if (status === 'running') await this.#resultOf(engine, run)
+        await storeDecisions(engine, await knownRun(engine, runId), decisions, run.registry)
+        await engine.start(runId)
+        return this.#resultOf(engine, run)
+      })
+    } finally {
+      run.dispose()
+    }
+  }
+
+  recover(options: RecoverOptions): Promise<RecoveredRun[]> {
+    return recoverRuns(openEngine(this.#engine), options)
+  }
+
+  /** While `work` goes on, executions of the run are this `run`'s. */
+  async #asLive(run: RunContext, work: () => Promise<Json>): Promise<RunResult<never>> {
+    const { runId } = run
+    if (!this.#liveRuns.has(runId)) this.#liveRuns.set(runId, run)
+    try {
+      return await conclude(resultFromJson(await work(), run), run)
+    } finally {
+      if (this.#liveRuns.get(runId) === run) this.#liveRuns.delete(runId)
+    }
+  }
+
+  /** What the run comes to. One that is carried out here ends as its interruption says; of another's the caller just stops waiting. */
+  async #resultOf(engine: Engine, run: RunContext): Promise<Json> {
+    const result = engine.result(run.runId)
+    const output = await run.untilInterrupted(result)
+    if (output !== undefined) return output
+    if (this.#executing.has(run)) return result
+    throw stoppedWaiting(run)
+  }
+
+  /** What the journal calls for each execution of a run, in this process or, after a crash, in another. */
+  async #execute(durable: Durable, json: Json): Promise<Json> {
+    const { runId, signal } = durable
+    const input = inputFromJson(json)
+    const live = this.#liveRuns.get(runId)
+    const run = live ?? this.#open({ runId, input })
+    const unfollow = signal === undefined ? undefined : run.follow(signal)
+    this.#executing.add(run)
+    try {
+      return resultToJson(await execute(durable, { loop: this.#loop, run, input }))
+    } finally {
+      unfollow?.()
+      this.#executing.delete(run)
+      if (live === undefined) run.dispose()
+    }
+  }
+}
+
+/** Why a caller gets no result of a run that another process goes on with. */
+function stoppedWaiting({ runId, interruption, abortError }: RunContext): ToolloopError {
+  const where = `run \`${runId}\`, which another process executes, goes on`
+  if (interruption === 'deadline') return new ToolloopError('deadline', `The deadline passed; ${where}`)
+  return new ToolloopError('aborted', `${abortError?.message ?? 'The caller aborted'}; ${where}`, { cause: abortError?.cause })
+}

@@ -1,0 +1,164 @@
+import { InvalidOptionError, type ToolloopError } from '../../core/errors.ts'
+import type { StopReason } from '../../core/events.ts'
+import { isJsonObject, type Json } from '../../core/messages.ts'
+import type { ToolSet } from '../../tools/registry.ts'
+import { type Decision, fingerprintOf } from '../decisions/decisions.ts'
+import { checkedVerdict } from '../decisions/paused-run.ts'
+import type { PendingItem, RunResult } from '../types.ts'
+import type { Engine, KeptRun, PruneOptions, RunPage, RunQuery, RunSummary } from './journal.ts'
+import { decisionRefused, unknownRun } from './store.ts'
+
+/** A run in the journal. */
+export interface RecordedRun extends RunSummary {
+  /** What waits for a decision. */
+  pending: PendingItem[]
+  /** What it came to, of one that has ended or waits: as plain JSON, so without the values that tools returned. */
+  result?: StoredResult
+}
+
+/** A result as it is recorded; of an error, its code and message. */
+export type StoredResult = Omit<RunResult, 'error'> & { error?: Pick<ToolloopError, 'code' | 'message'> }
+
+/** How `recover` goes about it. */
+export interface RecoverOptions {
+  /** How many runs are carried out at once. An integer ≥ 1. Default 8. */
+  concurrency?: number
+}
+
+/** A run that was taken up again: how it ended, or why it could not go on. */
+export interface RecoveredRun {
+  runId: string
+  stopReason?: StopReason
+  error?: unknown
+}
+
+/** The runs of a runner's journal. Each method rejects with `invalid_option` without a journal that can do it. */
+export class Runs {
+  readonly #engine: Engine | undefined
+
+  constructor(engine: Engine | undefined) {
+    this.#engine = engine
+  }
+
+  /** The newest first, a page at a time. */
+  async list(query: RunQuery = {}): Promise<RunPage> {
+    const { limit } = query
+    if (limit !== undefined && !isCount(limit, 1)) throw new InvalidOptionError('limit', 'an integer ≥ 1', limit)
+    const { list } = openEngine(this.#engine)
+    return list === undefined ? unable('lists its runs') : list(query)
+  }
+
+  /** Undefined for a run that the journal doesn't know. */
+  async get(runId: string): Promise<RecordedRun | undefined> {
+    const kept = await keptRun(openEngine(this.#engine), runId)
+    if (kept === undefined) return undefined
+    const { input: _input, output, waits: _waits, ...summary } = kept
+    return { ...summary, pending: pendingItems(kept), ...(output === undefined ? {} : { result: output as never as StoredResult }) }
+  }
+
+  /**
+   * Ends a run with `aborted`, whichever process carries it out, also one that waits. Resolves when that is recorded: the run ends soon after,
+   * `runner.resume(runId)` waits for it. Nothing happens to one that has ended. Rejects with `unknown_run`.
+   */
+  async cancel(runId: string, reason?: string): Promise<void> {
+    await openEngine(this.#engine).cancel(runId, reason)
+  }
+
+  /**
+   * Deletes runs that have ended, and resolves with how many. A run that is started under a deleted one's id is a new run. Rejects with
+   * `invalid_option` without any bound.
+   */
+  async prune(which: PruneOptions): Promise<number> {
+    const { olderThanMs, keep } = which
+    if (olderThanMs === undefined && keep === undefined) throw new InvalidOptionError('prune', '`olderThanMs`, `keep`, or both', which)
+    if (olderThanMs !== undefined && !(olderThanMs >= 0)) throw new InvalidOptionError('olderThanMs', 'milliseconds ≥ 0', olderThanMs)
+    if (keep !== undefined && !isCount(keep, 0)) throw new InvalidOptionError('keep', 'an integer ≥ 0', keep)
+    const { prune } = openEngine(this.#engine)
+    return prune === undefined ? unable('deletes runs') : prune(which)
+  }
+}
+
+/** Throws `invalid_option` where there is no journal. */
+export function openEngine(engine: Engine | undefined): Engine {
+  if (engine === undefined) throw new InvalidOptionError('journal', 'given to the runner: it keeps no runs without one')
+  return engine
+}
+
+/** Takes up every run that could go on and that nobody carries out; resolves when each has ended, or waits for a decision. */
+export async function recoverRuns(engine: Engine, { concurrency = 8 }: RecoverOptions): Promise<RecoveredRun[]> {
+  if (!isCount(concurrency, 1)) throw new InvalidOptionError('concurrency', 'an integer ≥ 1', concurrency)
+  const recovered: RecoveredRun[] = []
+  const known = new Set<string>()
+  for (;;) {
+    const open = (await engine.pending()).filter((runId) => !known.has(runId))
+    if (open.length === 0) return recovered
+    for (const runId of open) known.add(runId)
+    const next = open.values()
+    const work = async () => {
+      for (const runId of next) recovered.push(await recoverRun(engine, runId))
+    }
+    await Promise.all(Array.from({ length: concurrency }, work))
+  }
+}
+
+async function recoverRun(engine: Engine, runId: string): Promise<RecoveredRun> {
+  try {
+    await engine.start(runId)
+    const output = await engine.result(runId)
+    const stopReason = isJsonObject(output) ? (output.stopReason as never as StopReason) : undefined
+    return { runId, ...(stopReason === undefined ? {} : { stopReason }) }
+  } catch (error) {
+    return { runId, error }
+  }
+}
+
+/** Rejects with `unknown_run`. */
+export async function knownRun(engine: Engine, runId: string): Promise<KeptRun> {
+  const kept = await keptRun(engine, runId)
+  if (kept === undefined) throw unknownRun(runId)
+  return kept
+}
+
+/**
+ * Stores decisions on a run, all or none, before anything of them is carried out. Rejects with `decision_refused` for one that nothing
+ * waits for or that was made for another call, comes after an earlier one or too late, and with `invalid_option` for one that can't be carried out.
+ */
+export async function storeDecisions(engine: Engine, kept: KeptRun, decisions: readonly Decision[], registry: ToolSet): Promise<void> {
+  if (!Array.isArray(decisions)) throw new InvalidOptionError('decisions', 'an array', decisions)
+  const { runId } = kept
+  const values: { [name: string]: Json } = {}
+  for (const [at, decision] of decisions.entries()) {
+    const where = `decisions[${at}]`
+    if (!isJsonObject(decision)) throw new InvalidOptionError(where, 'a pending item with what was decided', decision)
+    const item = itemsOf(kept).find(({ toolCallId }) => toolCallId === decision.toolCallId)
+    const called = typeof decision.toolCallId === 'string' ? decision.toolCallId : 'a call without id'
+    if (item === undefined) throw decisionRefused(runId, called, 'nothing waits for it')
+    if (decision.fingerprint !== fingerprintOf(runId, item)) {
+      throw decisionRefused(runId, called, 'its `fingerprint` is not that of the call that waits')
+    }
+    if (Object.hasOwn(values, item.place)) throw decisionRefused(runId, called, 'it is decided twice')
+    values[item.place] = await checkedVerdict(decision as Decision, item, registry, where)
+  }
+  if (decisions.length > 0) await engine.deliver(runId, values)
+}
+
+async function keptRun(engine: Engine, runId: string): Promise<KeptRun | undefined> {
+  return engine.get === undefined ? unable('finds its runs by their id') : engine.get(runId)
+}
+
+/** What the run waited for when it paused last. */
+function itemsOf({ output }: KeptRun): PendingItem[] {
+  return isJsonObject(output) && Array.isArray(output.pending) ? (output.pending as never) : []
+}
+
+function pendingItems(kept: KeptRun): PendingItem[] {
+  return kept.status === 'ended' ? [] : itemsOf(kept).filter(({ place }) => kept.waits.includes(place))
+}
+
+function unable(can: string): never {
+  throw new InvalidOptionError('journal', `one that ${can}`)
+}
+
+function isCount(value: number, least: number): boolean {
+  return Number.isSafeInteger(value) && value >= least
+}

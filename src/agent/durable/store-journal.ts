@@ -1,0 +1,227 @@
+import { messageOf, ToolloopError } from '../../core/errors.ts'
+import type { Json } from '../../core/messages.ts'
+import {
+  type Durable,
+  type DurableBody,
+  type Engine,
+  isDoneAnew,
+  type Journal,
+  type KeptRun,
+  loopVersion,
+  type PruneOptions,
+  type RunPage,
+  type RunQuery,
+  type StepContext,
+  waitsOf,
+} from './journal.ts'
+import { type Store, type Taken, unknownRun } from './store.ts'
+
+/** How often a run that another process carries out is looked at, and cancellations from other processes, in milliseconds. */
+const lookEveryMs = 200
+
+/** A journal that keeps its runs in `store`: what is the same wherever runs are kept. */
+export function storeJournal(store: Store): Journal & { close(): Promise<void> } {
+  return new StoreJournal(store)
+}
+
+/** A run that is carried out here. */
+interface Execution {
+  controller: AbortController
+  output: Promise<Json>
+}
+
+class StoreJournal implements Journal {
+  readonly #store: Store
+  readonly #executions = new Map<string, Execution>()
+  readonly #starting = new Map<string, Promise<Execution | undefined>>()
+  #looking: NodeJS.Timeout | undefined
+  #closed = false
+
+  constructor(store: Store) {
+    this.#store = store
+  }
+
+  connect(body: DurableBody): Engine {
+    const store = this.#store
+    return {
+      start: async (runId, input) => void (await this.#start(body, runId, input)),
+      deliver: (runId, values) =>
+        store.deliver(
+          runId,
+          Object.entries(values).map(([name, value]) => ({ name, value: JSON.stringify(value) })),
+        ),
+      cancel: (runId, reason) => this.#cancel(body, runId, reason),
+      result: (runId) => this.#result(body, runId),
+      pending: async () => (await store.pending()).filter((runId) => !this.#executions.has(runId)),
+      get: (runId) => this.#get(runId),
+      list: (query: RunQuery): Promise<RunPage> => store.list(query),
+      prune: (which: PruneOptions) => store.prune(which),
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    clearInterval(this.#looking)
+    await this.#store.close()
+    // Only now: what ends because of this must not be recorded.
+    for (const { controller } of this.#executions.values()) controller.abort(new ToolloopError('journal_failed', 'The journal was closed'))
+  }
+
+  /** The run's execution, where it is carried out here. One caller at a time takes a run; the others find it taken. */
+  #start(body: DurableBody, runId: string, input?: Json): Promise<Execution | undefined> {
+    const under = this.#starting.get(runId)
+    if (under !== undefined) return under
+    const here = this.#executions.get(runId)
+    if (here !== undefined) return Promise.resolve(here)
+    const starting = this.#take(body, runId, input).finally(() => this.#starting.delete(runId))
+    this.#starting.set(runId, starting)
+    return starting
+  }
+
+  async #take(body: DurableBody, runId: string, input?: Json): Promise<Execution | undefined> {
+    const created = input === undefined ? undefined : { input: JSON.stringify(input), loop: loopVersion }
+    const taken = await this.#store.take(runId, created)
+    if (taken.kind !== 'taken') return undefined
+    const controller = new AbortController()
+    const output = this.#execute(body, runId, taken, taken.input ?? created?.input ?? 'null', controller)
+    // Whoever asks for the result is told of a failure; nobody has to ask.
+    output.catch(() => {})
+    const execution = { controller, output }
+    this.#executions.set(runId, execution)
+    this.#looking ??= setInterval(() => void this.#lookForCancelled(), lookEveryMs).unref()
+    return execution
+  }
+
+  /** Carries the run out until it has ended or has to wait for longer. */
+  async #execute(body: DurableBody, runId: string, first: Taken, input: string, controller: AbortController): Promise<Json> {
+    const { epoch } = first
+    try {
+      for (let taken: Taken | undefined = first, output: Json = null; ; ) {
+        if (taken === undefined) return output
+        if (taken.cancelled !== undefined) controller.abort(taken.cancelled)
+        const durable = new StoredSteps(this.#store, runId, taken, controller.signal)
+        output = await body(durable, JSON.parse(input))
+        const waits = waitsOf(output)
+        if (waits === undefined) {
+          await this.#store.finish(runId, epoch, JSON.stringify(output), stopReasonOf(output))
+          return output
+        }
+        taken = await this.#store.suspend(runId, epoch, durable.suspension(output, waits))
+      }
+    } catch (error) {
+      controller.abort(error)
+      // A store that can't record this either finds the run with nobody at work on it.
+      if (!this.#closed) await this.#store.release(runId, epoch, messageOf(error)).catch(() => {})
+      throw error
+    } finally {
+      this.#executions.delete(runId)
+      if (this.#executions.size === 0) {
+        clearInterval(this.#looking)
+        this.#looking = undefined
+      }
+    }
+  }
+
+  async #cancel(body: DurableBody, runId: string, reason = 'cancelled'): Promise<void> {
+    await this.#store.cancel(runId, reason)
+    await this.#starting.get(runId)
+    this.#executions.get(runId)?.controller.abort(reason)
+    // One that waits, or whose process has died, has to be ended by somebody.
+    await this.#start(body, runId)
+  }
+
+  async #lookForCancelled(): Promise<void> {
+    try {
+      for (const { runId, reason } of await this.#store.cancelled()) this.#executions.get(runId)?.controller.abort(reason)
+    } catch {
+      // The store fails: the run's next step is told so, and this is looked at again soon.
+    }
+  }
+
+  async #result(body: DurableBody, runId: string): Promise<Json> {
+    for (;;) {
+      const here = this.#executions.get(runId)
+      if (here !== undefined) return here.output
+      const run = await this.#store.get(runId)
+      if (run === undefined) throw unknownRun(runId)
+      if (run.status !== 'running' && run.output !== undefined) return JSON.parse(run.output)
+      // Carried out elsewhere. Should its process die, it is gone on with here.
+      const taken = await this.#start(body, runId)
+      // It may have failed already, which is to be told.
+      if (taken !== undefined) return taken.output
+      await new Promise((resolve) => setTimeout(resolve, lookEveryMs))
+    }
+  }
+
+  async #get(runId: string): Promise<KeptRun | undefined> {
+    const run = await this.#store.get(runId)
+    if (run === undefined) return undefined
+    const { input, output, ...rest } = run
+    return { ...rest, input: JSON.parse(input), ...(output === undefined ? {} : { output: JSON.parse(output) }) }
+  }
+}
+
+/** The port for one execution: steps that are recorded are read, the others are carried out and recorded. */
+class StoredSteps implements Durable {
+  readonly runId: string
+  readonly attempt: string = crypto.randomUUID()
+  readonly survivesCrashes = true
+  readonly signal: AbortSignal
+  readonly #store: Store
+  readonly #epoch: number
+  readonly #steps: Map<string, string>
+  readonly #decisions: Map<string, string>
+  readonly #keys: string[]
+  readonly #timeouts = new Map<string, number>()
+
+  constructor(store: Store, runId: string, { epoch, steps, decisions }: Taken, signal: AbortSignal) {
+    this.#store = store
+    this.runId = runId
+    this.#epoch = epoch
+    this.signal = signal
+    this.#steps = new Map(steps.map(({ name, value }) => [name, value]))
+    this.#keys = [...this.#steps.keys()]
+    this.#decisions = new Map(decisions.map(({ name, value }) => [name, value]))
+  }
+
+  async step<T>(key: string, fn: (step: StepContext) => Promise<T>): Promise<T> {
+    const known = this.#steps.get(key)
+    if (known !== undefined) {
+      // It is asked for once: a long run need not be kept twice.
+      this.#steps.delete(key)
+      return JSON.parse(known)
+    }
+    const value = JSON.stringify((await fn({ idempotencyKey: `${this.runId}/${key}`, signal: this.signal })) ?? null)
+    await this.#store.record(this.runId, this.#epoch, key, value)
+    this.#keys.push(key)
+    // As a later execution will read it.
+    return JSON.parse(value)
+  }
+
+  all<T>(steps: Promise<T>[]): Promise<T[]> {
+    return Promise.all(steps)
+  }
+
+  async wait<T extends Json>(name: string, { timeoutMs }: { timeoutMs?: number } = {}): Promise<T | null | undefined> {
+    const decided = this.#decisions.get(name)
+    if (decided !== undefined) return JSON.parse(decided)
+    if (timeoutMs !== undefined && Number.isFinite(timeoutMs)) this.#timeouts.set(name, timeoutMs)
+    return undefined
+  }
+
+  suspension(output: Json, waits: readonly string[]): Parameters<Store['suspend']>[2] {
+    const iteration = Number.parseInt(waits[0] ?? '', 10)
+    return {
+      output: JSON.stringify(output),
+      waits: waits.map((name) => {
+        const timeoutMs = this.#timeouts.get(name)
+        return { name, ...(timeoutMs === undefined ? {} : { timeoutMs }) }
+      }),
+      forget: this.#keys.filter((key) => isDoneAnew(key, iteration)),
+    }
+  }
+}
+
+function stopReasonOf(output: Json): string {
+  return typeof output === 'object' && output !== null && 'stopReason' in output ? String(output.stopReason) : 'answered'
+}

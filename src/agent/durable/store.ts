@@ -1,0 +1,97 @@
+import { ToolloopError } from '../../core/errors.ts'
+import type { PruneOptions, RunPage, RunQuery, RunSummary } from './journal.ts'
+
+/**
+ * Where `storeJournal` keeps runs. Each call is one transaction: it happens as a whole, and has outlived the process when it resolves. One
+ * instance is one owner of runs; a process that dies loses all it owns. Values are JSON texts. Rejects with `journal_failed` where
+ * the store can't be read or written.
+ */
+export interface Store {
+  /**
+   * Makes this instance the owner of the run, which is recorded first if it is new. Rejects with `unknown_run` without `created` for one that
+   * is not known, and with `journal_failed` for one of another agent or of a newer loop.
+   */
+  take(runId: string, created?: NewRun): Promise<Taken | NotTaken>
+  /** Records a step. As the next three, rejects with `run_taken_over` when the run is not this instance's in this epoch. */
+  record(runId: string, epoch: number, key: string, value: string): Promise<void>
+  /** Records how the run ended, and lets go of it. */
+  finish(runId: string, epoch: number, output: string, stopReason: string): Promise<void>
+  /** The run has to wait: lets go of it; or, where it can go on already, gives what it goes on from. */
+  suspend(runId: string, epoch: number, suspension: Suspension): Promise<Taken | undefined>
+  /** Lets go of a run that broke off, and notes why. Does nothing when it is not this instance's any more. */
+  release(runId: string, epoch: number, problem: string): Promise<void>
+  /** Stores decisions, all or none. Rejects with `unknown_run` or `decision_refused`. */
+  deliver(runId: string, decisions: readonly NamedValue[]): Promise<void>
+  /** Notes that the run is to be cancelled, unless it has ended. Rejects with `unknown_run`. */
+  cancel(runId: string, reason: string): Promise<void>
+  /** Runs of this instance that are to be cancelled. */
+  cancelled(): Promise<{ runId: string; reason: string }[]>
+  get(runId: string): Promise<StoredRun | undefined>
+  list(query: RunQuery): Promise<RunPage>
+  /** Runs that could go on, and that no other living instance owns; at most 1000, the oldest first. */
+  pending(): Promise<string[]>
+  prune(which: PruneOptions): Promise<number>
+  /** Lets go of all runs, as they are. Later calls, and those under way, reject with `journal_failed`. */
+  close(): Promise<void>
+}
+
+export interface NewRun {
+  input: string
+  /** The version of the loop. */
+  loop: number
+}
+
+export interface NamedValue {
+  name: string
+  value: string
+}
+
+/** What a run goes on from. */
+export interface Taken {
+  kind: 'taken'
+  epoch: number
+  /** Absent for a run that was recorded by this very call. */
+  input?: string
+  steps: readonly NamedValue[]
+  /**
+   * What is decided as far as this execution goes. The same for each attempt at it: what is decided meanwhile counts once the run has waited
+   * again, or two attempts would see different things.
+   */
+  decisions: readonly NamedValue[]
+  /** Why it is to be cancelled, if it is. */
+  cancelled?: string
+}
+
+/** Why a run is not to be carried out here and now. */
+export interface NotTaken {
+  kind: 'ended' | 'waiting' | 'elsewhere'
+}
+
+export interface Suspension {
+  /** What the run has come to. */
+  output: string
+  waits: readonly { name: string; timeoutMs?: number }[]
+  /** Steps that are forgotten: they are done anew when it goes on. */
+  forget: readonly string[]
+}
+
+export interface StoredRun extends RunSummary {
+  input: string
+  output?: string
+  waits: string[]
+}
+
+/** The value of a wait that nobody has decided in time, as JSON. */
+export const expiredText = 'null'
+
+export function unknownRun(runId: string): ToolloopError {
+  return new ToolloopError('unknown_run', `Expected the id of a run in the journal, got \`${runId}\``)
+}
+
+export function takenOver(runId: string): ToolloopError {
+  return new ToolloopError('run_taken_over', `Another process executes run \`${runId}\` now: nothing more is recorded here`)
+}
+
+export function decisionRefused(runId: string, name: string, why: string): ToolloopError {
+  return new ToolloopError('decision_refused', `The decision on \`${name}\` of run \`${runId}\` was not stored: ${why}`)
+}

@@ -1,0 +1,54 @@
+/** `toolloop/journals/sqlite`: runs that outlive the process, in one file. */
+import { resolve } from 'node:path'
+import type { Journal } from '../../agent/durable/journal.ts'
+import { storeJournal } from '../../agent/durable/store-journal.ts'
+import { InvalidOptionError } from '../../core/errors.ts'
+import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
+import { SqliteStore } from './sqlite-store.ts'
+
+/** What `sqliteJournal` takes. */
+export interface SqliteJournalOptions {
+  /**
+   * The file, on a local disk; made, with its folder, if it is not there, and readable for its owner alone. SQLite and the journal put files
+   * beside it whose names begin with its own.
+   */
+  file: string
+  /** Whose runs these are, where several agents share the file: no agent sees or takes up another's. Default `'default'`. */
+  agent?: string
+  /**
+   * `'full'`: a step that is recorded survives a power failure. `'normal'`: it survives the process, and the latest steps may be lost with the
+   * power. Default `'full'`.
+   */
+  synchronous?: 'full' | 'normal'
+  /** How long another process may keep the file locked before a call fails, in milliseconds. Default 5 000. */
+  busyTimeoutMs?: number
+  /** Most bytes of the file, at least 1 048 576; what does not fit fails with `journal_failed`. Default: what the disk has. */
+  maxBytes?: number
+}
+
+const optionNames: OptionNames<SqliteJournalOptions> = { file: true, agent: true, synchronous: true, busyTimeoutMs: true, maxBytes: true }
+
+/**
+ * A journal in an SQLite file, without a server. Several processes may use it at once, each run being carried out by one of them; when that
+ * dies, `runner.recover()` takes its runs up in another. Throws `invalid_option`. The file is opened by the first run: a full disk, a file
+ * that is locked, damaged, read-only, of a newer version or of another program is told then, with `journal_failed`.
+ *
+ * ```ts
+ * const runner = new AgentRunner({ model, tools, journal: sqliteJournal({ file: 'data/runs.sqlite' }) })
+ * await runner.recover()
+ * ```
+ */
+export function sqliteJournal(options: SqliteJournalOptions): Journal & { close(): Promise<void> } {
+  checkOptionNames(options, optionNames, '`sqliteJournal`')
+  const { file, agent = 'default', synchronous = 'full', busyTimeoutMs = 5_000, maxBytes } = options
+  if (typeof file !== 'string' || file === '' || file === ':memory:') throw new InvalidOptionError('file', 'the path of a file', file)
+  if (typeof agent !== 'string' || agent === '') throw new InvalidOptionError('agent', 'a name', agent)
+  if (synchronous !== 'full' && synchronous !== 'normal') throw new InvalidOptionError('synchronous', "'full' or 'normal'", synchronous)
+  checkInteger('busyTimeoutMs', busyTimeoutMs, 0)
+  if (maxBytes !== undefined) checkInteger('maxBytes', maxBytes, 1_048_576)
+  return storeJournal(new SqliteStore({ file: resolve(file), agent, synchronous, busyTimeoutMs, maxBytes }))
+}
+
+function checkInteger(option: string, value: number, least: number): void {
+  if (!Number.isSafeInteger(value) || value < least) throw new InvalidOptionError(option, `an integer ≥ ${least}`, value)
+}

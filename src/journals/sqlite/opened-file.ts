@@ -1,0 +1,106 @@
+import type { DatabaseSync } from 'node:sqlite'
+import { ToolloopError } from '../../core/errors.ts'
+import { type DatabaseOptions, openDatabase } from './database.ts'
+import { Owner } from './owner.ts'
+import { journalProblem } from './problems.ts'
+import { RecordedRuns } from './recorded-runs.ts'
+
+/** How the thread opens the file. */
+export interface OpenOptions extends DatabaseOptions {
+  agent: string
+}
+
+/** The file with its owner, who is alive until it is closed. */
+export interface OpenedFile {
+  readonly database: DatabaseSync
+  readonly runs: RecordedRuns
+  close(): void
+}
+
+/**
+ * Until this version several connections could damage a file in WAL mode between them (https://sqlite.org/wal.html#walresetbug), so that
+ * only one process may have it open.
+ */
+const sharedSince = [3, 51, 3]
+
+/** A connection, and the owners of this process that share it. */
+interface Connection {
+  database: DatabaseSync
+  owners: Set<string>
+}
+
+const connections = new Map<string, Connection>()
+
+/** Journals of one process that open a file in the same way share a connection. Throws `journal_failed`; nothing is left open then. */
+export function openFile({ agent, ...options }: OpenOptions): OpenedFile {
+  const { file } = options
+  const key = JSON.stringify(options)
+  let connection: Connection | undefined
+  let owner: Owner | undefined
+  try {
+    connection = connections.get(key) ?? { database: openDatabase(options), owners: new Set() }
+    owner = new Owner(`${file}-owners`)
+    enter(connection, owner, file)
+    connections.set(key, connection)
+    const opened = { connection, owner }
+    const close = () => {
+      leave(opened)
+      if (opened.connection.owners.size > 0) return
+      connections.delete(key)
+      opened.connection.database.close()
+    }
+    return { database: connection.database, runs: new RecordedRuns(connection.database, owner, agent), close }
+  } catch (error) {
+    owner?.close()
+    if (connection?.owners.size === 0) connection.database.close()
+    throw journalProblem(error, file)
+  }
+}
+
+/** Registers the owner among those of the file, from which the dead are removed. */
+function enter({ database, owners: sharing }: Connection, owner: Owner, file: string): void {
+  const sqlite = String(database.prepare('SELECT sqlite_version() AS version').get()?.version)
+  database.exec('BEGIN IMMEDIATE')
+  try {
+    const owners = database.prepare('SELECT id, pid, sqlite FROM owners').all()
+    const remove = database.prepare('DELETE FROM owners WHERE id = ?')
+    for (const { id, pid, sqlite: other } of owners) {
+      if (!owner.isAlive(String(id))) {
+        owner.forget(String(id))
+        remove.run(String(id))
+      } else if (!sharing.has(String(id)) && !(isSafeToShare(sqlite) && isSafeToShare(String(other)))) {
+        const versions = `this process has ${sqlite}, process ${pid} has ${other}`
+        throw new ToolloopError(
+          'journal_failed',
+          `Expected the journal \`${file}\` to be open in one process only, got another: SQLite ${sharedSince.join('.')} is the first that several can use safely, ${versions}. Use Node 24.15 or newer in all of them`,
+        )
+      }
+    }
+    database.prepare('INSERT INTO owners (id, pid, sqlite) VALUES (?, ?, ?)').run(owner.id, process.pid, sqlite)
+    database.exec('COMMIT')
+  } catch (error) {
+    database.exec('ROLLBACK')
+    throw error
+  }
+  sharing.add(owner.id)
+}
+
+function leave({ connection: { database, owners }, owner }: { connection: Connection; owner: Owner }): void {
+  owners.delete(owner.id)
+  try {
+    database.prepare('UPDATE runs SET owner = NULL WHERE owner = ?').run(owner.id)
+    database.prepare('DELETE FROM owners WHERE id = ?').run(owner.id)
+  } catch {
+    // A disk that can't be written: whoever comes next finds this owner dead.
+  }
+  owner.close()
+}
+
+function isSafeToShare(version: string): boolean {
+  const parts = version.split('.').map(Number)
+  for (const [at, least] of sharedSince.entries()) {
+    const part = parts[at] ?? 0
+    if (part !== least) return part > least
+  }
+  return true
+}

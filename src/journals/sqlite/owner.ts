@@ -1,0 +1,57 @@
+import { existsSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { makeFolder } from './database.ts'
+import { isBusy } from './problems.ts'
+
+/**
+ * Who is alive, without clocks: each owner keeps a small file locked, and the operating system lets go of it when the process dies, however
+ * it dies. A process that is only paused keeps its lock.
+ *
+ * Nothing but SQLite may ever open these files: closing any other handle on one would drop the lock of its process.
+ */
+export class Owner {
+  readonly id: string = crypto.randomUUID()
+  readonly #folder: string
+  readonly #lock: DatabaseSync
+
+  constructor(folder: string) {
+    this.#folder = folder
+    makeFolder(folder)
+    this.#lock = new DatabaseSync(this.#file(this.id))
+    this.#lock.exec('BEGIN EXCLUSIVE')
+  }
+
+  /** Whether the owner of that id still holds its lock. */
+  isAlive(id: string): boolean {
+    if (id === this.id) return true
+    const file = this.#file(id)
+    if (!existsSync(file)) return false
+    const probe = new DatabaseSync(file)
+    try {
+      probe.exec('PRAGMA busy_timeout = 0')
+      probe.exec('BEGIN EXCLUSIVE')
+      return false
+    } catch (error) {
+      if (isBusy(error)) return true
+      throw error
+    } finally {
+      probe.close()
+    }
+  }
+
+  /** Removes what a dead owner has left. */
+  forget(id: string): void {
+    rmSync(this.#file(id), { force: true })
+  }
+
+  /** From now on this owner is dead to everybody. */
+  close(): void {
+    this.#lock.close()
+    this.forget(this.id)
+  }
+
+  #file(id: string): string {
+    return join(this.#folder, id)
+  }
+}

@@ -1,0 +1,35 @@
+import { messageOf, ToolloopError } from '../../core/errors.ts'
+
+/** Of SQLite's result codes those that say something to whoever keeps the file. https://sqlite.org/rescode.html */
+const busy = 5
+const words: Readonly<Record<number, string>> = {
+  3: 'this process may not open it: expected the rights to read and write the file and its folder',
+  [busy]: 'another process has kept it locked for longer than `busyTimeoutMs`',
+  6: 'it is locked by another connection of this process',
+  8: 'it is read-only: expected the rights to write the file and its folder, and a file system that can be written',
+  10: 'the disk failed, or is full',
+  11: 'it is damaged: restore a copy, or save what can be read with the `.recover` command of the sqlite3 shell',
+  13: 'the disk is full, or the file has come to `maxBytes`; what is recorded so far is safe',
+  14: 'it can’t be opened: expected a file, or a folder in which it can be made',
+  18: 'a value is larger than SQLite can hold',
+  26: 'it is not an SQLite database',
+}
+
+/** Anything that was thrown while the file was used, in words that say which file and what to do. */
+export function journalProblem(error: unknown, file: string): ToolloopError {
+  if (ToolloopError.isInstance(error)) return error
+  const code = codeOf(error)
+  const why = code === undefined ? undefined : words[code]
+  const said = why === undefined ? messageOf(error) : `${why} (${messageOf(error)})`
+  return new ToolloopError('journal_failed', `The journal \`${file}\` can’t be used: ${said}`, { cause: error })
+}
+
+export function isBusy(error: unknown): boolean {
+  return codeOf(error) === busy
+}
+
+/** The primary code: extended ones have it in their lowest byte. */
+function codeOf(error: unknown): number | undefined {
+  const isSqlite = typeof error === 'object' && error !== null && 'errcode' in error && typeof error.errcode === 'number'
+  return isSqlite ? (error.errcode as number) & 0xff : undefined
+}

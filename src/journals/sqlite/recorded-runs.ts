@@ -1,0 +1,285 @@
+import type { DatabaseSync, SQLOutputValue, StatementSync } from 'node:sqlite'
+import {
+  loopVersion,
+  type PruneOptions,
+  type RunPage,
+  type RunQuery,
+  type RunStatus,
+  type RunSummary,
+} from '../../agent/durable/journal.ts'
+import {
+  decisionRefused,
+  expiredText,
+  type NamedValue,
+  type NewRun,
+  type NotTaken,
+  type StoredRun,
+  type Suspension,
+  type Taken,
+  takenOver,
+  unknownRun,
+} from '../../agent/durable/store.ts'
+import { InvalidOptionError, ToolloopError } from '../../core/errors.ts'
+import type { Owner } from './owner.ts'
+
+type Row = Record<string, SQLOutputValue>
+
+/** How many runs `pending` names, and `list` shows at most. */
+const mostRuns = 1000
+
+/** What `Store` promises, in SQL. Each call has to be made inside a transaction, which is rolled back if it throws. */
+export class RecordedRuns {
+  readonly #database: DatabaseSync
+  readonly #owner: Owner
+  readonly #agent: string
+  readonly #statements = new Map<string, StatementSync>()
+
+  constructor(database: DatabaseSync, owner: Owner, agent: string) {
+    this.#database = database
+    this.#owner = owner
+    this.#agent = agent
+  }
+
+  take(runId: string, created?: NewRun): Taken | NotTaken {
+    const run = this.#find(runId)
+    if (run === undefined) {
+      if (created === undefined) throw unknownRun(runId)
+      return this.#create(runId, created)
+    }
+    this.#checkAgent(run, runId)
+    if (run.status === 'ended') return { kind: 'ended' }
+    if (run.status === 'waiting' && !this.#canGoOn(run)) return { kind: 'waiting' }
+    if (typeof run.owner === 'string' && run.owner !== this.#owner.id && this.#owner.isAlive(run.owner)) return { kind: 'elsewhere' }
+    if (run.status === 'waiting') this.#takeDecisions(run)
+    const taken = "UPDATE runs SET status = 'running', owner = ?, epoch = epoch + 1, problem = NULL, updated_at = ? WHERE n = ?"
+    this.#run(taken, this.#owner.id, Date.now(), run.n)
+    const input = this.#one('SELECT value FROM inputs WHERE run = ?', run.n)
+    return { ...this.#taken({ ...run, epoch: Number(run.epoch) + 1 }), input: String(input?.value) }
+  }
+
+  record(runId: string, epoch: number, key: string, value: string): void {
+    const owned = 'SELECT n, ?, ? FROM runs WHERE id = ? AND owner = ? AND epoch = ?'
+    const { changes } = this.#run(`INSERT INTO steps (run, key, value) ${owned}`, key, value, runId, this.#owner.id, epoch)
+    if (changes === 0) throw takenOver(runId)
+  }
+
+  finish(runId: string, epoch: number, output: string, stopReason: string): void {
+    this.#leave(this.#owned(runId, epoch), 'ended', stopReason, output)
+  }
+
+  suspend(runId: string, epoch: number, { output, waits, forget }: Suspension): Taken | undefined {
+    const run = this.#owned(runId, epoch)
+    for (const key of forget) this.#run('DELETE FROM steps WHERE run = ? AND key = ?', run.n, key)
+    const now = Date.now()
+    for (const { name, timeoutMs } of waits) {
+      const deadline = timeoutMs === undefined ? null : Math.ceil(now + timeoutMs)
+      this.#run('INSERT INTO waits (run, name, deadline) VALUES (?, ?, ?) ON CONFLICT DO NOTHING', run.n, name, deadline)
+    }
+    if (this.#canGoOn(run)) {
+      this.#takeDecisions(run)
+      return this.#taken(run)
+    }
+    this.#leave(run, 'waiting', 'paused', output)
+    return undefined
+  }
+
+  release(runId: string, epoch: number, problem: string): void {
+    const owned = 'WHERE id = ? AND owner = ? AND epoch = ?'
+    this.#run(`UPDATE runs SET owner = NULL, problem = ?, updated_at = ? ${owned}`, problem, Date.now(), runId, this.#owner.id, epoch)
+  }
+
+  deliver(runId: string, decisions: readonly NamedValue[]): void {
+    const run = this.#found(runId)
+    const now = Date.now()
+    for (const { name, value } of decisions) {
+      const wait = this.#one('SELECT deadline, value, decided_at FROM waits WHERE run = ? AND name = ?', run.n, name)
+      if (wait === undefined) throw decisionRefused(runId, name, 'nothing waits for it')
+      if (run.status === 'ended') throw decisionRefused(runId, name, 'the run has ended')
+      if (wait.value !== null) throw decisionRefused(runId, name, `it was decided at ${timeOf(wait.decided_at)}`)
+      if (wait.deadline !== null && Number(wait.deadline) <= now) {
+        throw decisionRefused(runId, name, `it was waited for until ${timeOf(wait.deadline)}`)
+      }
+      this.#run('UPDATE waits SET value = ?, decided_at = ? WHERE run = ? AND name = ?', value, now, run.n, name)
+    }
+  }
+
+  cancel(runId: string, reason: string): void {
+    const run = this.#found(runId)
+    this.#run("UPDATE runs SET cancel_reason = coalesce(cancel_reason, ?) WHERE n = ? AND status <> 'ended'", reason, run.n)
+  }
+
+  cancelled(): { runId: string; reason: string }[] {
+    const rows = this.#all(
+      "SELECT id, cancel_reason FROM runs WHERE agent = ? AND status = 'running' AND owner = ? AND cancel_reason IS NOT NULL",
+      this.#agent,
+      this.#owner.id,
+    )
+    return rows.map((row) => ({ runId: String(row.id), reason: String(row.cancel_reason) }))
+  }
+
+  get(runId: string): StoredRun | undefined {
+    const run = this.#find(runId)
+    if (run === undefined || run.agent !== this.#agent) return undefined
+    const input = this.#one('SELECT value FROM inputs WHERE run = ?', run.n)
+    const output = this.#one('SELECT value FROM outputs WHERE run = ?', run.n)
+    const waits = run.status === 'ended' ? [] : this.#all('SELECT name FROM waits WHERE run = ? AND value IS NULL', run.n)
+    return {
+      ...summaryOf(run),
+      input: String(input?.value),
+      waits: waits.map(({ name }) => String(name)),
+      ...(output === undefined ? {} : { output: String(output.value) }),
+    }
+  }
+
+  list({ status, createdAfter, createdBefore, limit = 50, cursor }: RunQuery): RunPage {
+    const most = Math.min(limit, mostRuns)
+    const conditions: [condition: string, value: string | number | undefined][] = [
+      ['agent = ?', this.#agent],
+      ['status = ?', status],
+      ['created_at > ?', createdAfter],
+      ['created_at < ?', createdBefore],
+      ['n < ?', cursor === undefined ? undefined : cursorOf(cursor)],
+    ]
+    const given = conditions.flatMap(([condition, value]) => (value === undefined ? [] : [{ condition, value }]))
+    const where = given.map(({ condition }) => condition).join(' AND ')
+    // One more than is shown, to know whether there is a next page.
+    const values = given.map(({ value }) => value)
+    const rows = this.#all(`SELECT * FROM runs WHERE ${where} ORDER BY n DESC LIMIT ?`, ...values, most + 1)
+    const shown = rows.slice(0, most)
+    const last = shown.at(-1)
+    return { runs: shown.map(summaryOf), ...(rows.length > most && last !== undefined ? { next: String(last.n) } : {}) }
+  }
+
+  pending(): string[] {
+    const alive = new Map<string, boolean>()
+    const isAlive = (owner: string): boolean => {
+      const known = alive.get(owner) ?? (owner !== this.#owner.id && this.#owner.isAlive(owner))
+      alive.set(owner, known)
+      return known
+    }
+    const running = this.#all("SELECT n, id, owner FROM runs WHERE agent = ? AND status = 'running'", this.#agent)
+    const open = running.filter(({ owner }) => owner === null || !isAlive(String(owner)))
+    const due =
+      'n IN (SELECT run FROM waits WHERE taken = 0 AND value IS NOT NULL) OR ' +
+      'n IN (SELECT run FROM waits WHERE taken = 0 AND value IS NULL AND deadline <= ?) OR cancel_reason IS NOT NULL'
+    const ready = this.#all(`SELECT n, id FROM runs WHERE agent = ? AND status = 'waiting' AND (${due})`, this.#agent, Date.now())
+    const found = [...open, ...ready].toSorted((a, b) => Number(a.n) - Number(b.n))
+    return found.slice(0, mostRuns).map(({ id }) => String(id))
+  }
+
+  prune({ olderThanMs, keep }: PruneOptions): number {
+    const ended = "SELECT n FROM runs WHERE agent = ? AND status = 'ended'"
+    const old = olderThanMs === undefined ? [] : this.#all(`${ended} AND updated_at <= ?`, this.#agent, Date.now() - olderThanMs)
+    const many = keep === undefined ? [] : this.#all(`${ended} ORDER BY updated_at DESC, n DESC LIMIT -1 OFFSET ?`, this.#agent, keep)
+    const doomed = new Set([...old, ...many].map(({ n }) => Number(n)))
+    for (const n of doomed) {
+      for (const table of ['steps', 'waits', 'inputs', 'outputs']) this.#run(`DELETE FROM ${table} WHERE run = ?`, n)
+      this.#run('DELETE FROM runs WHERE n = ?', n)
+    }
+    return doomed.size
+  }
+
+  #create(runId: string, { input, loop }: NewRun): Taken {
+    const now = Date.now()
+    const columns = '(id, agent, status, owner, epoch, loop, created_at, updated_at)'
+    const insert = `INSERT INTO runs ${columns} VALUES (?, ?, 'running', ?, 1, ?, ?, ?)`
+    const { lastInsertRowid } = this.#run(insert, runId, this.#agent, this.#owner.id, loop, now, now)
+    this.#run('INSERT INTO inputs (run, value) VALUES (?, ?)', lastInsertRowid, input)
+    return { kind: 'taken', epoch: 1, steps: [], decisions: [] }
+  }
+
+  /** Whether one that waits, or is about to, can go on. */
+  #canGoOn({ n, cancel_reason }: Row): boolean {
+    // Read anew: it may have been cancelled since the row was read.
+    const due = 'SELECT 1 FROM waits WHERE run = ? AND taken = 0 AND (value IS NOT NULL OR deadline <= ?) LIMIT 1'
+    return cancel_reason !== null || this.#one(due, n ?? null, Date.now()) !== undefined
+  }
+
+  /** What is decided by now is what the run goes on with. */
+  #takeDecisions({ n = null }: Row): void {
+    const now = Date.now()
+    const late = 'UPDATE waits SET value = ?, decided_at = ? WHERE run = ? AND value IS NULL AND deadline <= ?'
+    this.#run(late, expiredText, now, n, now)
+    this.#run('UPDATE waits SET taken = 1 WHERE run = ? AND value IS NOT NULL', n)
+  }
+
+  #taken({ n = null, epoch, cancel_reason }: Row): Taken {
+    const named = (rows: Row[]): NamedValue[] => rows.map(({ name, value }) => ({ name: String(name), value: String(value) }))
+    return {
+      kind: 'taken',
+      epoch: Number(epoch),
+      steps: named(this.#all('SELECT key AS name, value FROM steps WHERE run = ?', n)),
+      decisions: named(this.#all('SELECT name, value FROM waits WHERE run = ? AND taken = 1', n)),
+      ...(typeof cancel_reason === 'string' ? { cancelled: cancel_reason } : {}),
+    }
+  }
+
+  #leave({ n = null }: Row, status: RunStatus, stopReason: string, output: string): void {
+    const left = 'UPDATE runs SET status = ?, stop_reason = ?, owner = NULL, problem = NULL, updated_at = ? WHERE n = ?'
+    this.#run(left, status, stopReason, Date.now(), n)
+    this.#run('INSERT INTO outputs (run, value) VALUES (?, ?) ON CONFLICT (run) DO UPDATE SET value = excluded.value', n, output)
+  }
+
+  #find(runId: string): Row | undefined {
+    return this.#one('SELECT * FROM runs WHERE id = ?', runId)
+  }
+
+  #found(runId: string): Row {
+    const run = this.#find(runId)
+    if (run === undefined) throw unknownRun(runId)
+    this.#checkAgent(run, runId)
+    return run
+  }
+
+  #owned(runId: string, epoch: number): Row {
+    const run = this.#one('SELECT * FROM runs WHERE id = ? AND owner = ? AND epoch = ?', runId, this.#owner.id, epoch)
+    if (run === undefined) throw takenOver(runId)
+    return run
+  }
+
+  #checkAgent({ agent, loop }: Row, runId: string): void {
+    if (agent !== this.#agent) throw new InvalidOptionError('agent', `\`${agent}\`, whose run \`${runId}\` is`, this.#agent)
+    if (Number(loop) <= loopVersion) return
+    const message = `Expected run \`${runId}\` to be recorded by loop version ${loopVersion} or older, got ${loop}: a newer toolloop has written it`
+    throw new ToolloopError('journal_failed', message)
+  }
+
+  #run(sql: string, ...values: (SQLOutputValue | undefined)[]): ReturnType<StatementSync['run']> {
+    return this.#prepared(sql).run(...values.map((value) => value ?? null))
+  }
+
+  #one(sql: string, ...values: (SQLOutputValue | undefined)[]): Row | undefined {
+    return this.#prepared(sql).get(...values.map((value) => value ?? null))
+  }
+
+  #all(sql: string, ...values: (SQLOutputValue | undefined)[]): Row[] {
+    return this.#prepared(sql).all(...values.map((value) => value ?? null))
+  }
+
+  #prepared(sql: string): StatementSync {
+    const statement = this.#statements.get(sql) ?? this.#database.prepare(sql)
+    this.#statements.set(sql, statement)
+    return statement
+  }
+}
+
+function summaryOf({ id, status, stop_reason, created_at, updated_at, problem }: Row): RunSummary {
+  return {
+    runId: String(id),
+    status: status as RunStatus,
+    ...(typeof stop_reason === 'string' && status !== 'running' ? { stopReason: stop_reason as never } : {}),
+    createdAt: Number(created_at),
+    updatedAt: Number(updated_at),
+    ...(typeof problem === 'string' ? { problem } : {}),
+  }
+}
+
+function cursorOf(cursor: string): number {
+  const n = Number(cursor)
+  if (cursor === '' || !Number.isSafeInteger(n)) throw new InvalidOptionError('cursor', 'the `next` of an earlier page', cursor)
+  return n
+}
+
+function timeOf(milliseconds: SQLOutputValue | undefined): string {
+  return new Date(Number(milliseconds)).toISOString()
+}

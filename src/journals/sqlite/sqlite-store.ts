@@ -1,0 +1,89 @@
+import type { Store } from '../../agent/durable/store.ts'
+import { ToolloopError } from '../../core/errors.ts'
+import type { OpenOptions } from './opened-file.ts'
+import type { Asked, Call, FromThread } from './store-thread.ts'
+import { ThreadLink } from './thread.ts'
+
+interface Waiting {
+  resolve(value: never): void
+  reject(error: Error): void
+}
+
+/** The file, behind a thread: no call blocks the event loop. It is opened by the first call. */
+export class SqliteStore implements Store {
+  readonly #file: string
+  readonly #link: ThreadLink
+  readonly #waiting = new Map<number, Waiting>()
+  readonly #left = Promise.withResolvers<void>()
+  #batch: Asked[] = []
+  #ids = 0
+  #closed = false
+
+  constructor(options: OpenOptions) {
+    this.#file = options.file
+    this.#link = new ThreadLink(options, {
+      answered: (message) => this.#answered(message),
+      ended: (why) => {
+        this.#failAll(why)
+        this.#left.resolve()
+      },
+    })
+  }
+
+  take: Store['take'] = (...args) => this.#call({ name: 'take', args })
+  record: Store['record'] = (...args) => this.#call({ name: 'record', args })
+  finish: Store['finish'] = (...args) => this.#call({ name: 'finish', args })
+  suspend: Store['suspend'] = (...args) => this.#call({ name: 'suspend', args })
+  release: Store['release'] = (...args) => this.#call({ name: 'release', args })
+  deliver: Store['deliver'] = (...args) => this.#call({ name: 'deliver', args })
+  cancel: Store['cancel'] = (...args) => this.#call({ name: 'cancel', args })
+  cancelled: Store['cancelled'] = () => this.#call({ name: 'cancelled', args: [] })
+  get: Store['get'] = (...args) => this.#call({ name: 'get', args })
+  list: Store['list'] = (...args) => this.#call({ name: 'list', args })
+  pending: Store['pending'] = () => this.#call({ name: 'pending', args: [] })
+  prune: Store['prune'] = (...args) => this.#call({ name: 'prune', args })
+
+  async close(): Promise<void> {
+    if (!this.#closed) {
+      this.#closed = true
+      this.#failAll('it was closed')
+      if (!this.#link.close()) this.#left.resolve()
+    }
+    await this.#left.promise
+  }
+
+  #call(call: Call): Promise<never> {
+    if (this.#closed) return Promise.reject(this.#problem('it was closed'))
+    const id = ++this.#ids
+    // Calls of one tick travel together.
+    if (this.#batch.length === 0) queueMicrotask(() => this.#sendBatch())
+    this.#batch.push({ id, call })
+    return new Promise((resolve, reject) => this.#waiting.set(id, { resolve, reject }))
+  }
+
+  #sendBatch(): void {
+    const batch = this.#batch
+    this.#batch = []
+    if (!this.#closed) this.#link.send(batch)
+  }
+
+  #answered({ answers, closed }: FromThread): void {
+    for (const answer of answers) {
+      const waiting = this.#waiting.get(answer.id)
+      this.#waiting.delete(answer.id)
+      if (answer.ok) waiting?.resolve(answer.value as never)
+      else waiting?.reject(new ToolloopError(answer.code, answer.message))
+    }
+    if (closed === true) this.#left.resolve()
+    if (closed === true || (!this.#closed && this.#waiting.size === 0)) this.#link.expectAnswer(false)
+  }
+
+  #failAll(why: string): void {
+    for (const { reject } of this.#waiting.values()) reject(this.#problem(why))
+    this.#waiting.clear()
+  }
+
+  #problem(why: string): ToolloopError {
+    return new ToolloopError('journal_failed', `The journal \`${this.#file}\` can’t be used: ${why}`)
+  }
+}

@@ -1,0 +1,54 @@
+import { InvalidOptionError } from '../core/errors.ts'
+import type { TestApi } from './contract-model.ts'
+import { crashCases } from './journal-contract/crashes.ts'
+import { decisionCases } from './journal-contract/decisions.ts'
+import { keepingCases } from './journal-contract/keeping.ts'
+import { type JournalCase, type MakeJournal, World } from './journal-contract/kit.ts'
+import { ownerCases } from './journal-contract/owners.ts'
+
+/** What of the suite is run. */
+export interface TestJournalOptions {
+  /** Cases that are left out, by name, each with the reason. Throws at once for a name that is no case's. */
+  skip?: Readonly<Record<string, string>>
+}
+
+const cases: readonly JournalCase[] = [...crashCases, ...decisionCases, ...ownerCases, ...keepingCases]
+
+/**
+ * The contract of `Journal` as a test suite, which every journal has to pass: what happens to a run when its process dies at any moment, who
+ * may carry it out, which decisions count, what is found again. `make` gives a new place for runs each time; the suite opens several
+ * journals on one place, as several processes would, and lets processes die by stopping a run between two steps and closing its journal.
+ *
+ * Defines one `describe` with one `it` for each case.
+ *
+ * ```ts
+ * import { describe, expect, it } from 'vitest'
+ * testJournal('my journal', async () => {
+ *   const database = await createDatabase()
+ *   return { open: () => myJournal(database.url), remove: () => database.drop() }
+ * }, { describe, it, expect })
+ * ```
+ */
+export function testJournal(name: string, make: MakeJournal, api: TestApi, options: TestJournalOptions = {}): void {
+  const { skip = {} } = options
+  const unknown = Object.keys(skip).find((skipped) => !cases.some((known) => known.name === skipped))
+  if (unknown !== undefined) throw new InvalidOptionError('skip', 'names of cases', unknown)
+  api.describe(name, () => {
+    for (const { name: promise, run } of cases) {
+      if (promise in skip) continue
+      api.it(promise, async () => {
+        const worlds: World[] = []
+        const place = async (): Promise<World> => {
+          const world = new World(await make())
+          worlds.push(world)
+          return world
+        }
+        try {
+          await run({ expect: api.expect, place })
+        } finally {
+          for (const world of worlds) await world.close()
+        }
+      })
+    }
+  })
+}

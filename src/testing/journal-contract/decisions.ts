@@ -1,0 +1,149 @@
+import { AgentRunner } from '../../agent/agent-runner.ts'
+import { asTool } from '../../agent/nested/sub-agent.ts'
+import type { PendingItem } from '../../agent/types.ts'
+import { Event } from '../../core/events.ts'
+import type { Json } from '../../core/messages.ts'
+import type { ScriptedTurn } from '../script.ts'
+import { type JournalCase, refusalOf } from './kit.ts'
+
+const refunds: readonly ScriptedTurn[] = [
+  {
+    toolCalls: [
+      { id: 'a', name: 'refund', args: { n: 1 } },
+      { id: 'b', name: 'refund', args: { n: 2 } },
+    ],
+  },
+  { text: 'done' },
+]
+const approved = { approved: true } as const
+
+export const decisionCases: readonly JournalCase[] = [
+  {
+    name: 'what waits for a decision is found, decided and carried out by other processes, once',
+    async run({ place, expect }) {
+      const world = await place()
+      const paused = await world.open(refunds).runner.run('go', { runId: 'run' })
+      expect([paused.stopReason, paused.pending.map(({ toolCallId }) => toolCallId)]).toEqual(['paused', ['a', 'b']])
+      const second = world.open(refunds).runner
+      const { status, pending = [] } = (await second.runs.get('run')) ?? {}
+      expect([status, pending]).toEqual(['waiting', paused.pending])
+      const half = await second.resume('run', { decisions: pending.slice(1).map((item) => ({ ...item, ...approved })) })
+      expect([half.stopReason, half.pending.map(({ toolCallId }) => toolCallId)]).toEqual(['paused', ['a']])
+      const third = world.open(refunds).runner
+      const ended = await third.resume('run', { decisions: half.pending.map((item) => ({ ...item, ...approved })) })
+      expect([ended.stopReason, ended.toolCalls.map(({ outcome }) => outcome)]).toEqual(['answered', ['ok', 'ok']])
+      expect(world.startsOf('refund')).toEqual([1, 1])
+      expect((await third.runs.get('run'))?.pending).toEqual([])
+    },
+  },
+  {
+    name: 'a decision that is forged, for another run or call, or doubled is refused, and nothing runs',
+    async run({ place, expect }) {
+      const world = await place()
+      const { runner } = world.open(refunds)
+      const { pending } = await runner.run('go', { runId: 'run' })
+      const other = await runner.run('go', { runId: 'other' })
+      const [first, second] = pending
+      if (first === undefined || second === undefined) throw new Error('Expected two calls to wait')
+      const decide = (...decisions: object[]) => refusalOf(runner.resume('run', { decisions: decisions as never }))
+      expect(await decide({ ...first, ...approved, fingerprint: 'forged' })).toBe('decision_refused')
+      expect(await decide({ ...first, ...approved, toolCallId: 'c' })).toBe('decision_refused')
+      expect(await decide({ ...first, ...approved, fingerprint: second.fingerprint })).toBe('decision_refused')
+      expect(await decide({ ...other.pending[0], ...approved })).toBe('decision_refused')
+      expect(await decide({ ...first, ...approved }, { ...first, approved: false })).toBe('decision_refused')
+      expect(await decide({ ...first, approved: 'yes' })).toBe('invalid_option')
+      // One of several that is refused keeps the others from being stored.
+      expect(await decide({ ...first, ...approved }, { ...second, ...approved, fingerprint: 'forged' })).toBe('decision_refused')
+      expect((await runner.runs.get('run'))?.pending.length).toBe(2)
+      expect(world.started).toEqual([])
+    },
+  },
+  {
+    name: 'a second decision on a call is refused, also at the same time, by another process, and after a refusal',
+    async run({ place, expect }) {
+      const world = await place()
+      const { pending } = await world.open(refunds).runner.run('go', { runId: 'run' })
+      const decide = (isApproved: boolean) => {
+        const { runner } = world.open(refunds)
+        return runner
+          .resume('run', { decisions: pending.map((item) => ({ ...item, approved: isApproved })) as never })
+          .then(({ stopReason }) => stopReason)
+          .catch((error: { code: string }) => error.code)
+      }
+      const ends = await Promise.all([decide(true), decide(true), decide(true)])
+      expect(ends.filter((end) => end === 'answered').length).toBe(1)
+      expect(ends.filter((end) => end === 'decision_refused').length).toBe(2)
+      expect(await decide(false)).toBe('decision_refused')
+      expect(world.startsOf('refund')).toEqual([1, 1])
+    },
+  },
+  {
+    name: 'a refusal stays one: nothing that is decided or resumed later lets the call run',
+    async run({ place, expect }) {
+      const world = await place()
+      const { pending } = await world.open(refunds).runner.run('go', { runId: 'run' })
+      const { runner } = world.open(refunds)
+      const refused = await runner.resume('run', { decisions: pending.map((item) => ({ ...item, approved: false, reason: 'no' })) })
+      expect(refused.toolCalls.map(({ outcome }) => outcome)).toEqual(['denied', 'denied'])
+      expect(await refusalOf(runner.resume('run', { decisions: pending.map((item) => ({ ...item, ...approved })) }))).toBe(
+        'decision_refused',
+      )
+      expect((await world.open(refunds).runner.resume('run')).toolCalls.map(({ outcome }) => outcome)).toEqual(['denied', 'denied'])
+      expect(await world.open(refunds).runner.recover()).toEqual([])
+      expect(world.started).toEqual([])
+    },
+  },
+  {
+    name: 'a decision outlives the process that took it: the next carries it out',
+    async run({ place, expect }) {
+      const world = await place()
+      const { pending } = await world.open(refunds).runner.run('go', { runId: 'run' })
+      const { runner, journal, death } = world.open(refunds, { dieAt: 1 })
+      const decisions = pending.map((item) => ({ ...item, ...approved }))
+      await Promise.race([runner.resume('run', { decisions }), death.happened])
+      await journal.close()
+      expect(world.started).toEqual([])
+      const next = world.open(refunds).runner
+      expect(await next.recover()).toEqual([{ runId: 'run', stopReason: 'answered' }])
+      expect(world.startsOf('refund')).toEqual([1, 1])
+    },
+  },
+  {
+    name: 'what nobody decides in time is refused, and a later decision with it',
+    async run({ place, expect }) {
+      const world = await place()
+      const { runner } = world.open(refunds)
+      const asked: PendingItem[] = []
+      runner.on(Event.DECISION_NEEDED, (item) => void asked.push(item))
+      // Where the machine is slow its time is over before the run has paused: it goes on at once then.
+      await runner.run('go', { runId: 'run', decisionTimeoutMs: 1 })
+      const deadline = Date.now() + 2
+      while (Date.now() < deadline) await new Promise(setImmediate)
+      const decisions = asked.map((item) => ({ ...item, ...approved }))
+      expect(decisions.length).toBe(2)
+      expect(await refusalOf(runner.resume('run', { decisions }))).toBe('decision_refused')
+      const ended = await world.open(refunds).runner.resume('run')
+      expect([ended.stopReason, ended.toolCalls.map(({ outcome }) => outcome)]).toEqual(['answered', ['denied', 'denied']])
+      expect(world.started).toEqual([])
+    },
+  },
+  {
+    name: 'a run inside a tool call that waits is decided through the outer run',
+    async run({ place, expect }) {
+      const inner: ScriptedTurn[] = [{ toolCalls: [{ id: 'in', name: 'refund', args: { n: 1 } }] }, { text: 'found' }]
+      const outer: ScriptedTurn[] = [{ toolCalls: [{ id: 'out', name: 'ask_inner', args: { task: 'find' } }] }, { text: 'done' }]
+      const world = await place()
+      const open = () => {
+        const agent = new AgentRunner({ model: world.model(inner), tools: world.tools() })
+        return world.open(outer, { tools: [asTool(agent, { name: 'ask_inner', description: 'x' })] }).runner
+      }
+      const [item] = (await open().run('go', { runId: 'run' })).pending
+      if (item?.kind !== 'question') throw new Error(`Expected a question to wait, got ${JSON.stringify(item)}`)
+      const { pending } = item.about as { pending: { [name: string]: Json }[] }
+      const answer: Json = { decisions: pending.map((waiting) => ({ ...waiting, approved: true })) }
+      const ended = await open().resume('run', { decisions: [{ ...item, answer }] })
+      expect([ended.stopReason, ended.output]).toEqual(['answered', 'done'])
+      expect(world.startsOf('refund')).toEqual([1])
+    },
+  },
+]

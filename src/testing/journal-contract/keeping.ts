@@ -1,0 +1,66 @@
+import type { ScriptedTurn } from '../script.ts'
+import { type JournalCase, refusalOf } from './kit.ts'
+
+const answer: readonly ScriptedTurn[] = [{ text: 'done' }]
+const waits: readonly ScriptedTurn[] = [{ toolCalls: [{ id: 'a', name: 'refund' }] }, { text: 'done' }]
+
+/** Runs that are found again, listed and deleted. */
+export const keepingCases: readonly JournalCase[] = [
+  {
+    name: 'runs are listed from the newest on, page by page, by status and by time',
+    async run({ place, expect }) {
+      const world = await place()
+      const { runner } = world.open(answer)
+      for (const runId of ['1', '2', '3', '4']) await runner.run('go', { runId })
+      const waiting = world.open(waits).runner
+      await waiting.run('go', { runId: '5' })
+      const ids = ({ runs }: { runs: { runId: string }[] }) => runs.map(({ runId }) => runId)
+      expect(ids(await runner.runs.list())).toEqual(['5', '4', '3', '2', '1'])
+      const first = await runner.runs.list({ limit: 2 })
+      await runner.run('go', { runId: '6' })
+      const second = await runner.runs.list({ limit: 2, ...(first.next === undefined ? {} : { cursor: first.next }) })
+      const third = await runner.runs.list({ limit: 2, ...(second.next === undefined ? {} : { cursor: second.next }) })
+      expect([ids(first), ids(second), ids(third), third.next]).toEqual([['5', '4'], ['3', '2'], ['1'], undefined])
+      expect(ids(await runner.runs.list({ status: 'waiting' }))).toEqual(['5'])
+      const { runs } = await runner.runs.list({ status: 'ended', limit: 1 })
+      expect(runs.map(({ runId, status, stopReason }) => [runId, status, stopReason])).toEqual([['6', 'ended', 'answered']])
+      expect(ids(await runner.runs.list({ createdBefore: 1 }))).toEqual([])
+      expect(ids(await runner.runs.list({ createdAfter: 1, limit: 1 }))).toEqual(['6'])
+    },
+  },
+  {
+    name: 'runs that have ended are deleted by age and by count, others never',
+    async run({ place, expect }) {
+      const world = await place()
+      const { runner } = world.open(answer)
+      for (const runId of ['1', '2', '3']) await runner.run('go', { runId })
+      await world.open(waits).runner.run('go', { runId: '4' })
+      expect(await runner.runs.prune({ olderThanMs: 3_600_000, keep: 3 })).toBe(0)
+      expect(await runner.runs.prune({ keep: 1 })).toBe(2)
+      expect(await runner.runs.prune({ olderThanMs: 0 })).toBe(1)
+      expect((await runner.runs.list()).runs.map(({ runId }) => runId)).toEqual(['4'])
+      expect(await refusalOf(runner.resume('1'))).toBe('unknown_run')
+      expect(await refusalOf(runner.runs.prune({}))).toBe('invalid_option')
+    },
+  },
+  {
+    name: 'a run that is not known is refused',
+    async run({ place, expect }) {
+      const { runner } = (await place()).open(answer)
+      expect(await runner.runs.get('nobody')).toBe(undefined)
+      expect(await refusalOf(runner.resume('nobody'))).toBe('unknown_run')
+      expect(await refusalOf(runner.runs.cancel('nobody'))).toBe('unknown_run')
+    },
+  },
+  {
+    name: 'values come back as they were: texts of every kind, and large ones',
+    async run({ place, expect }) {
+      const world = await place()
+      const text = `\u0000 “ü” 🙂 \n ' " \\ ${'x'.repeat(300_000)}`
+      const script: ScriptedTurn[] = [{ toolCalls: [{ id: 'a', name: 'look', args: { text } }] }, { text }]
+      const ended = await world.open(script).runner.run(text, { runId: `run ' \u0001 ü` })
+      const again = await world.open(script).runner.resume(`run ' \u0001 ü`)
+      expect([again.messages, again.output]).toEqual([ended.messages, text])
+    },
+  },
+]

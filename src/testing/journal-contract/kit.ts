@@ -1,0 +1,199 @@
+import { AgentRunner } from '../../agent/agent-runner.ts'
+import type { Durable, Journal } from '../../agent/durable/journal.ts'
+import type { RunnerOptions, RunResult } from '../../agent/types.ts'
+import type { Usage } from '../../core/messages.ts'
+import type { AnyTool } from '../../tools/tool.ts'
+import { defineTool, type ToolEffect } from '../../tools/tool.ts'
+import type { Expect } from '../contract/kit.ts'
+import type { ScriptedTurn } from '../script.ts'
+import { type ScriptedModelOptions, scriptedModel } from '../scripted-model.ts'
+
+/** Where a journal keeps its runs: a database, a folder, an object. */
+export interface JournalPlace {
+  /** A journal on what is kept here, as another process would open it: nothing is shared with the others but what they have recorded. */
+  open(): Journal & { close(): Promise<void> }
+  /** Called when the case is over; all journals are closed then. */
+  remove?(): Promise<void> | void
+}
+
+/** Makes a place where nothing is kept yet. Called once for each case, or for each moment at which a case kills a process. */
+export type MakeJournal = () => JournalPlace | Promise<JournalPlace>
+
+/** One promise of the journal's contract, as a test. */
+export interface JournalCase {
+  name: string
+  run(kit: JournalKit): Promise<void>
+}
+
+export interface JournalKit {
+  expect: Expect
+  /** A new place, with a world of its own. */
+  place(): Promise<World>
+}
+
+const quiet = { debug() {}, info() {}, warn() {}, error() {} }
+/** What each request is said to have used. */
+export const usageOfTurn: Usage = { inputTokens: 10, outputTokens: 2, totalTokens: 12 }
+
+/** What is outside of the process and outlives it: the journal's place, and what tools have done. */
+export class World {
+  readonly place: JournalPlace
+  /** Each start of a tool's function. */
+  readonly started: { tool: string; key: string }[] = []
+  requests = 0
+  #closed = false
+  readonly #opened: { close(): Promise<void> }[] = []
+
+  constructor(place: JournalPlace) {
+    this.place = place
+  }
+
+  /** A process: a runner on a journal of its own. `dieAt`: the n-th moment (from 1) at which it could be killed. */
+  open(turns: readonly ScriptedTurn[], { dieAt = Number.POSITIVE_INFINITY, ...options }: ProcessOptions = {}): LocalProcess {
+    const journal = this.place.open()
+    this.#opened.push(journal)
+    const death = new Death(dieAt)
+    const runner = new AgentRunner({
+      model: this.model(turns),
+      tools: this.tools(),
+      logger: quiet,
+      maxIterations: 20,
+      ...options,
+      journal: dying(journal, death),
+    })
+    return { runner, journal, death }
+  }
+
+  /** Answers by how far the conversation has come, as a model does. */
+  model(turns: readonly ScriptedTurn[], options?: ScriptedModelOptions): ReturnType<typeof scriptedModel> {
+    return scriptedModel(({ messages }) => {
+      this.requests++
+      const asked = messages.filter(({ role }) => role === 'assistant').length
+      return { usage: usageOfTurn, ...(turns[asked] ?? { text: 'unexpected' }) }
+    }, options)
+  }
+
+  /** `look` reads, `put` is idempotent, `pay` is unsafe, and `refund` is paid once it is approved. */
+  tools(): AnyTool[] {
+    return [this.tool('look', 'read'), this.tool('put', 'idempotent'), this.tool('pay', 'unsafe'), this.tool('refund', 'unsafe', true)]
+  }
+
+  tool(name: string, effect: ToolEffect, approval = false): AnyTool {
+    return defineTool({
+      name,
+      description: name,
+      parameters: { type: 'object' },
+      effect,
+      ...(approval ? { approval: true } : {}),
+      execute: (args, { idempotencyKey }) => {
+        this.started.push({ tool: name, key: idempotencyKey })
+        return { did: name, args }
+      },
+    })
+  }
+
+  /** How often each call of such a tool was started. */
+  startsOf(...tools: string[]): number[] {
+    const keys = this.started.filter(({ tool }) => tools.includes(tool)).map(({ key }) => key)
+    return [...new Set(keys)].map((key) => keys.filter((other) => other === key).length)
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return
+    this.#closed = true
+    for (const journal of this.#opened) await journal.close()
+    await this.place.remove?.()
+  }
+}
+
+export interface ProcessOptions extends Partial<Omit<RunnerOptions, 'journal'>> {
+  dieAt?: number
+}
+
+export interface LocalProcess {
+  runner: AgentRunner
+  journal: { close(): Promise<void> }
+  death: Death
+}
+
+/** Counts the moments at which a process could die, and lets it die at one. */
+class Death {
+  moments = 0
+  isDead = false
+  /** Sizes of the steps' values, in characters. */
+  readonly recorded: number[] = []
+  /** Resolves when it has died. */
+  readonly happened: Promise<'died'>
+  readonly #at: number
+  readonly #die: () => void
+
+  constructor(at: number) {
+    this.#at = at
+    const { promise, resolve } = Promise.withResolvers<'died'>()
+    this.happened = promise
+    this.#die = () => resolve('died')
+  }
+
+  /** Never resolves once the process is dead: nothing in it goes on. */
+  async moment(): Promise<void> {
+    this.moments++
+    if (this.moments === this.#at) {
+      this.isDead = true
+      this.#die()
+    }
+    if (this.isDead) await new Promise(() => {})
+  }
+}
+
+/** The journal in a process that dies: before a step, between its work and its record, or after that. */
+function dying(journal: Journal, death: Death): Journal {
+  return { connect: (body) => journal.connect((durable, input) => body(mortal(durable, death), input)) }
+}
+
+function mortal(durable: Durable, death: Death): Durable {
+  const { runId, attempt, survivesCrashes, signal } = durable
+  return {
+    runId,
+    attempt,
+    survivesCrashes,
+    ...(signal === undefined ? {} : { signal }),
+    all: (steps) => durable.all(steps),
+    wait: async (name, options) => {
+      await death.moment()
+      return durable.wait(name, options)
+    },
+    step: async (key, work) => {
+      await death.moment()
+      const value = await durable.step(key, async (step) => {
+        const done = await work(step)
+        await death.moment()
+        return done
+      })
+      death.recorded.push(JSON.stringify(value).length)
+      await death.moment()
+      return value
+    },
+  }
+}
+
+/** What two results have to have in common, whatever happened on the way. */
+export function comparable({ runId: _, state: _state, steps, toolCalls, error, ...rest }: RunResult): unknown {
+  const plain = {
+    ...rest,
+    error: error?.code,
+    steps: steps.map(({ durationMs: _d, timeToFirstTokenMs: _t, ...step }) => step),
+    toolCalls: toolCalls.map(({ durationMs: _d, value: _v, ...call }) => call),
+  }
+  return JSON.parse(JSON.stringify(plain))
+}
+
+/** The code an operation is refused with. Rejects when it is not refused. */
+export async function refusalOf(work: Promise<unknown>): Promise<unknown> {
+  let value: unknown
+  try {
+    value = await work
+  } catch (error) {
+    return typeof error === 'object' && error !== null && 'code' in error ? error.code : String(error)
+  }
+  throw new Error(`Expected a refusal, got ${JSON.stringify(value)}`)
+}

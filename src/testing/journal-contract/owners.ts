@@ -1,0 +1,136 @@
+import { InvalidOptionError } from '../../core/errors.ts'
+import { defineTool } from '../../tools/tool.ts'
+import type { ScriptedTurn } from '../script.ts'
+import { type JournalCase, refusalOf, type World } from './kit.ts'
+
+const turns: readonly ScriptedTurn[] = [{ toolCalls: [{ id: 'a', name: 'work' }] }, { text: 'done' }]
+
+/** A tool that does not return before it is let. */
+function gate(world: World) {
+  const begun = Promise.withResolvers<void>()
+  const opened = Promise.withResolvers<void>()
+  const tool = defineTool({
+    name: 'work',
+    description: 'work',
+    effect: 'idempotent',
+    execute: async (_args, { idempotencyKey }) => {
+      world.started.push({ tool: 'work', key: idempotencyKey })
+      begun.resolve()
+      await opened.promise
+      return 'worked'
+    },
+  })
+  return { tool, begun: begun.promise, open: opened.resolve }
+}
+
+export const ownerCases: readonly JournalCase[] = [
+  {
+    name: 'a run is carried out by one process: others that start it wait for its result',
+    async run({ place, expect }) {
+      const world = await place()
+      const { tool, begun, open } = gate(world)
+      const first = world.open(turns, { tools: [tool] }).runner.run('go', { runId: 'run' })
+      await begun
+      const second = world.open(turns, { tools: [tool] }).runner
+      expect(await second.recover()).toEqual([])
+      const others = [second.run('go', { runId: 'run' }), second.resume('run')]
+      expect((await second.runs.get('run'))?.status).toBe('running')
+      open()
+      expect((await Promise.all([first, ...others])).map(({ output }) => output)).toEqual(['done', 'done', 'done'])
+      expect([world.startsOf('work'), world.requests]).toEqual([[1], 2])
+    },
+  },
+  {
+    name: 'whoever waits for a run of another process can stop waiting: the run goes on',
+    async run({ place, expect }) {
+      const world = await place()
+      const { tool, begun, open } = gate(world)
+      const first = world.open(turns, { tools: [tool] }).runner.run('go', { runId: 'run' })
+      await begun
+      const controller = new AbortController()
+      const waiting = refusalOf(world.open(turns).runner.resume('run', { signal: controller.signal }))
+      const started = refusalOf(world.open(turns).runner.run('go', { runId: 'run', signal: controller.signal }))
+      controller.abort()
+      expect([await waiting, await started]).toEqual(['aborted', 'aborted'])
+      open()
+      expect((await first).output).toBe('done')
+    },
+  },
+  {
+    name: 'started twice at once, in one process or in two, a run is carried out once',
+    async run({ place, expect }) {
+      const world = await place()
+      const runners = [world.open(turns).runner, world.open(turns).runner]
+      const results = await Promise.all([...runners, ...runners].map((runner) => runner.run('go', { runId: 'run' })))
+      expect(results.map(({ output }) => output)).toEqual(['done', 'done', 'done', 'done'])
+      expect(world.requests).toBe(2)
+    },
+  },
+  {
+    name: 'what a process does after it has lost its run is not recorded',
+    async run({ place, expect }) {
+      const world = await place()
+      const { tool, begun, open } = gate(world)
+      const first = world.open(turns, { tools: [tool] })
+      const lost = refusalOf(first.runner.run('go', { runId: 'run' }))
+      await begun
+      await first.journal.close()
+      const second = world.open(turns, { tools: [{ ...tool, execute: () => 'by the second' }] }).runner
+      expect(await second.recover()).toEqual([{ runId: 'run', stopReason: 'answered' }])
+      open()
+      expect(await lost).toBe('journal_failed')
+      expect((await world.open(turns).runner.resume('run')).toolCalls.map(({ content }) => content)).toEqual(['by the second'])
+    },
+  },
+  {
+    name: 'a run is cancelled from another process, and ends aborted',
+    async run({ place, expect }) {
+      const world = await place()
+      const { tool, begun } = gate(world)
+      const first = world.open(turns, { tools: [tool] }).runner.run('go', { runId: 'run' })
+      await begun
+      const { runner } = world.open(turns, { tools: [tool] })
+      await runner.runs.cancel('run', 'not needed')
+      const { stopReason, error } = await first
+      expect([stopReason, error?.message]).toEqual(['aborted', 'The run was aborted: not needed'])
+      expect((await runner.resume('run')).stopReason).toBe('aborted')
+      await runner.runs.cancel('run')
+      expect((await runner.runs.get('run'))?.status).toBe('ended')
+    },
+  },
+  {
+    name: 'a run that waits is cancelled: its calls never run',
+    async run({ place, expect }) {
+      const world = await place()
+      const script: ScriptedTurn[] = [{ toolCalls: [{ id: 'a', name: 'refund' }] }, { text: 'done' }]
+      const { pending } = await world.open(script).runner.run('go', { runId: 'run' })
+      const { runner } = world.open(script)
+      await runner.runs.cancel('run')
+      const { stopReason, toolCalls } = await runner.resume('run')
+      expect([stopReason, toolCalls.map(({ outcome }) => outcome)]).toEqual(['aborted', ['cancelled']])
+      const decisions = pending.map((item) => ({ ...item, approved: true as const }))
+      expect(await refusalOf(runner.resume('run', { decisions }))).toBe('decision_refused')
+      expect(world.started).toEqual([])
+    },
+  },
+  {
+    name: 'a run that could not go on says why, and goes on when that is put right',
+    async run({ place, expect }) {
+      const world = await place()
+      const script: ScriptedTurn[] = [{ toolCalls: [{ id: 'a', name: 'look' }] }, { text: 'done' }]
+      const priced = world.model(script, { capabilities: { nativeTools: true, price: { input: 1, output: 1 } } })
+      const { runner, journal, death } = world.open(script, { model: priced, dieAt: 4 })
+      await Promise.race([runner.run('go', { runId: 'run', limits: { costUsd: 1 } }), death.happened])
+      await journal.close()
+      // What the run costs is limited, and this process has a model whose price is not known.
+      const broken = world.open(script).runner
+      const recovered = await broken.recover()
+      expect(recovered.map(({ runId, error }) => [runId, error instanceof InvalidOptionError])).toEqual([['run', true]])
+      const { status, problem = '' } = (await broken.runs.get('run')) ?? {}
+      expect([status, problem.includes('costUsd')]).toEqual(['running', true])
+      const right = world.open(script, { model: priced }).runner
+      expect(await right.recover()).toEqual([{ runId: 'run', stopReason: 'answered' }])
+      expect((await right.runs.get('run'))?.problem).toBe(undefined)
+    },
+  },
+]

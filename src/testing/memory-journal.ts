@@ -1,0 +1,231 @@
+import type { Journal, PruneOptions, RunPage, RunQuery, RunStatus, RunSummary } from '../agent/durable/journal.ts'
+import {
+  decisionRefused,
+  expiredText,
+  type NamedValue,
+  type NewRun,
+  type NotTaken,
+  type Store,
+  type StoredRun,
+  type Suspension,
+  type Taken,
+  takenOver,
+  unknownRun,
+} from '../agent/durable/store.ts'
+import { storeJournal } from '../agent/durable/store-journal.ts'
+import { ToolloopError } from '../core/errors.ts'
+
+interface Wait {
+  name: string
+  deadline: number
+  value?: string
+  taken: boolean
+}
+
+interface Run {
+  id: string
+  status: RunStatus
+  owner: object | undefined
+  epoch: number
+  input: string
+  output?: string
+  stopReason?: string
+  problem?: string
+  cancelReason?: string
+  createdAt: number
+  updatedAt: number
+  steps: Map<string, string>
+  waits: Map<string, Wait>
+}
+
+/** What journals in memory keep: it outlives them, as a disk outlives processes. */
+export class MemoryRuns {
+  readonly runs: Map<string, Run> = new Map()
+  readonly alive: Set<object> = new Set()
+}
+
+/**
+ * A journal in memory, for tests of what runs do when a process dies: open one on the same `kept` for each process, and `close` it to let the
+ * process die. It does all that a journal on a disk does, but for outliving the real process.
+ */
+export function memoryJournal(kept: MemoryRuns = new MemoryRuns()): Journal & { close(): Promise<void> } {
+  return storeJournal(new MemoryStore(kept))
+}
+
+class MemoryStore implements Store {
+  readonly #kept: MemoryRuns
+  readonly #owner = {}
+
+  constructor(kept: MemoryRuns) {
+    this.#kept = kept
+    kept.alive.add(this.#owner)
+  }
+
+  async take(runId: string, created?: NewRun): Promise<Taken | NotTaken> {
+    this.#checkOpen()
+    const run = this.#kept.runs.get(runId)
+    if (run === undefined) {
+      if (created === undefined) throw unknownRun(runId)
+      return this.#create(runId, created.input)
+    }
+    if (run.status === 'ended') return { kind: 'ended' }
+    if (run.status === 'waiting' && !canGoOn(run)) return { kind: 'waiting' }
+    if (run.owner !== undefined && run.owner !== this.#owner && this.#kept.alive.has(run.owner)) return { kind: 'elsewhere' }
+    if (run.status === 'waiting') takeDecisions(run)
+    change(run, { status: 'running', owner: this.#owner, epoch: run.epoch + 1 })
+    delete run.problem
+    return { ...takenOf(run), input: run.input }
+  }
+
+  async record(runId: string, epoch: number, key: string, value: string): Promise<void> {
+    const { steps } = this.#owned(runId, epoch)
+    if (steps.has(key)) throw new ToolloopError('journal_failed', `Step \`${key}\` of run \`${runId}\` is recorded already`)
+    steps.set(key, value)
+  }
+
+  async finish(runId: string, epoch: number, output: string, stopReason: string): Promise<void> {
+    change(this.#owned(runId, epoch), { status: 'ended', owner: undefined, output, stopReason })
+  }
+
+  async suspend(runId: string, epoch: number, { output, waits, forget }: Suspension): Promise<Taken | undefined> {
+    const run = this.#owned(runId, epoch)
+    for (const key of forget) run.steps.delete(key)
+    for (const { name, timeoutMs = Number.POSITIVE_INFINITY } of waits) {
+      if (!run.waits.has(name)) run.waits.set(name, { name, deadline: Date.now() + timeoutMs, taken: false })
+    }
+    if (canGoOn(run)) {
+      takeDecisions(run)
+      return takenOf(run)
+    }
+    change(run, { status: 'waiting', owner: undefined, output, stopReason: 'paused' })
+    return undefined
+  }
+
+  async release(runId: string, epoch: number, problem: string): Promise<void> {
+    const run = this.#kept.runs.get(runId)
+    if (run?.owner === this.#owner && run.epoch === epoch) change(run, { owner: undefined, problem })
+  }
+
+  async deliver(runId: string, decisions: readonly NamedValue[]): Promise<void> {
+    const run = this.#found(runId)
+    const decided = decisions.map(({ name, value }) => {
+      const wait = run.waits.get(name)
+      if (wait === undefined) throw decisionRefused(runId, name, 'nothing waits for it')
+      if (run.status === 'ended') throw decisionRefused(runId, name, 'the run has ended')
+      if (wait.value !== undefined) throw decisionRefused(runId, name, 'it was decided already')
+      if (wait.deadline <= Date.now()) throw decisionRefused(runId, name, 'its time is over')
+      return { wait, value }
+    })
+    for (const { wait, value } of decided) wait.value = value
+  }
+
+  async cancel(runId: string, reason: string): Promise<void> {
+    const run = this.#found(runId)
+    if (run.status !== 'ended') run.cancelReason ??= reason
+  }
+
+  async cancelled(): Promise<{ runId: string; reason: string }[]> {
+    const mine = [...this.#kept.runs.values()].filter(({ owner, status }) => owner === this.#owner && status === 'running')
+    return mine.flatMap(({ id, cancelReason }) => (cancelReason === undefined ? [] : [{ runId: id, reason: cancelReason }]))
+  }
+
+  async get(runId: string): Promise<StoredRun | undefined> {
+    this.#checkOpen()
+    const run = this.#kept.runs.get(runId)
+    if (run === undefined) return undefined
+    const { input, output, status } = run
+    const open = [...run.waits.values()].filter(({ value }) => value === undefined && status !== 'ended')
+    return { ...summaryOf(run), input, waits: open.map(({ name }) => name), ...(output === undefined ? {} : { output }) }
+  }
+
+  async list({ status, createdAfter, createdBefore, limit = 50, cursor }: RunQuery): Promise<RunPage> {
+    this.#checkOpen()
+    const newest = [...this.#kept.runs.values()].reverse()
+    const from = cursor === undefined ? 0 : newest.findIndex(({ id }) => id === cursor) + 1
+    const found = newest.slice(from).filter((run) => {
+      const isIn = run.createdAt > (createdAfter ?? Number.NEGATIVE_INFINITY) && run.createdAt < (createdBefore ?? Number.POSITIVE_INFINITY)
+      return isIn && (status === undefined || run.status === status)
+    })
+    const shown = found.slice(0, limit)
+    const last = shown.at(-1)
+    return { runs: shown.map(summaryOf), ...(found.length > limit && last !== undefined ? { next: last.id } : {}) }
+  }
+
+  async pending(): Promise<string[]> {
+    this.#checkOpen()
+    const isOpen = (run: Run): boolean => {
+      if (run.status === 'waiting') return canGoOn(run)
+      const { owner } = run
+      return run.status === 'running' && (owner === undefined || owner === this.#owner || !this.#kept.alive.has(owner))
+    }
+    return [...this.#kept.runs.values()].filter(isOpen).map(({ id }) => id)
+  }
+
+  async prune({ olderThanMs = Number.POSITIVE_INFINITY, keep = Number.POSITIVE_INFINITY }: PruneOptions): Promise<number> {
+    const ended = [...this.#kept.runs.values()].filter(({ status }) => status === 'ended').toSorted((a, b) => b.updatedAt - a.updatedAt)
+    const doomed = ended.filter(({ updatedAt }, at) => at >= keep || updatedAt <= Date.now() - olderThanMs)
+    for (const { id } of doomed) this.#kept.runs.delete(id)
+    return doomed.length
+  }
+
+  async close(): Promise<void> {
+    this.#kept.alive.delete(this.#owner)
+  }
+
+  #create(id: string, input: string): Taken {
+    const now = Date.now()
+    const made = { id, input, owner: this.#owner, epoch: 1, createdAt: now, updatedAt: now, steps: new Map(), waits: new Map() }
+    this.#kept.runs.set(id, { ...made, status: 'running' })
+    return { kind: 'taken', epoch: 1, steps: [], decisions: [] }
+  }
+
+  #owned(runId: string, epoch: number): Run {
+    const run = this.#found(runId)
+    if (run.owner !== this.#owner || run.epoch !== epoch) throw takenOver(runId)
+    return run
+  }
+
+  #found(runId: string): Run {
+    this.#checkOpen()
+    const run = this.#kept.runs.get(runId)
+    if (run === undefined) throw unknownRun(runId)
+    return run
+  }
+
+  #checkOpen(): void {
+    if (!this.#kept.alive.has(this.#owner)) throw new ToolloopError('journal_failed', 'The journal can’t be used: it was closed')
+  }
+}
+
+function canGoOn({ waits, cancelReason }: Run): boolean {
+  const isDue = ({ taken, value, deadline }: Wait) => !taken && (value !== undefined || deadline <= Date.now())
+  return cancelReason !== undefined || [...waits.values()].some(isDue)
+}
+
+function takeDecisions({ waits }: Run): void {
+  for (const wait of waits.values()) {
+    if (wait.value === undefined && wait.deadline <= Date.now()) wait.value = expiredText
+    wait.taken = wait.value !== undefined
+  }
+}
+
+function takenOf({ epoch, steps, waits, cancelReason }: Run): Taken {
+  const decided = [...waits.values()].flatMap(({ name, value, taken }) => (taken && value !== undefined ? [{ name, value }] : []))
+  const recorded = [...steps].map(([name, value]) => ({ name, value }))
+  return { kind: 'taken', epoch, steps: recorded, decisions: decided, ...(cancelReason === undefined ? {} : { cancelled: cancelReason }) }
+}
+
+function change(run: Run, fields: Partial<Run>): void {
+  Object.assign(run, fields, { updatedAt: Date.now() })
+}
+
+function summaryOf({ id, status, stopReason, createdAt, updatedAt, problem }: Run): RunSummary {
+  return {
+    runId: id,
+    status,
+    createdAt,
+    updatedAt,
+    ...(stopReason === undefined || status === 'running' ? {} : { stopReason: stopReason as never }),
+    ...(problem === undefined ? {} : { problem }),
+  }
+}

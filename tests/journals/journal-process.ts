@@ -1,0 +1,50 @@
+import { appendFileSync } from 'node:fs'
+import { AgentRunner } from '../../src/agent/agent-runner.ts'
+import { sqliteJournal } from '../../src/journals/sqlite/index.ts'
+import { scriptedModel } from '../../src/testing/scripted-model.ts'
+import { defineTool, type ToolEffect } from '../../src/tools/tool.ts'
+
+/**
+ * A worker that is killed: takes up what is there, and starts runs until there are as many as asked for. What its tools do is written
+ * to a file that outlives it, a line for each start and each end. `node journal-process.ts <folder> <runs> <turns> <concurrency>`
+ */
+const [folder = '.', runs = '1', turns = '3', concurrency = '1'] = process.argv.slice(2)
+const note = (line: string): void => appendFileSync(`${folder}/world.txt`, `${line}\n`)
+
+const tool = (name: string, effect: ToolEffect) =>
+  defineTool({
+    name,
+    description: name,
+    effect,
+    execute: async (_args, { idempotencyKey }) => {
+      note(`start ${name} ${idempotencyKey}`)
+      await new Promise(setImmediate)
+      note(`end ${name} ${idempotencyKey}`)
+      return { did: name }
+    },
+  })
+
+const model = scriptedModel(({ messages }) => {
+  const asked = messages.filter(({ role }) => role === 'assistant').length
+  return asked >= Number(turns) ? 'done' : { toolCalls: [{ name: 'pay' }, { name: 'put' }] }
+})
+const journal = sqliteJournal({ file: `${folder}/runs.sqlite` })
+const tools = [tool('pay', 'unsafe'), tool('put', 'idempotent')]
+const logger = { debug() {}, info() {}, warn() {}, error() {} }
+const limits = { repeatedCalls: Number.POSITIVE_INFINITY }
+const runner = new AgentRunner({ model, tools, journal, logger, limits, maxIterations: Number(turns) + 1 })
+
+note(`process ${process.pid}`)
+await runner.recover({ concurrency: Number(concurrency) })
+const known = new Set<string>()
+for (let page = await runner.runs.list({ limit: 1000 }); ; page = await runner.runs.list({ limit: 1000, cursor: page.next })) {
+  for (const { runId } of page.runs) known.add(runId)
+  if (page.next === undefined) break
+}
+const left = Array.from({ length: Number(runs) }, (_, at) => `run-${at}`).filter((runId) => !known.has(runId))
+const next = left.values()
+const work = async (): Promise<void> => {
+  for (const runId of next) await runner.run('go', { runId })
+}
+await Promise.all(Array.from({ length: Number(concurrency) }, work))
+note('done')
