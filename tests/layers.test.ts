@@ -115,10 +115,12 @@ describe('layers', () => {
 })
 
 describe('files', () => {
-  it('the loop is one file of at most 250 lines, and no file has more than 400', () => {
+  it('the loop is one file of at most 250 lines, and no file has more than 350, but for data', () => {
     const lines = (file: string) => readFileSync(join(src, file), 'utf8').split('\n').length - 1
     expect(lines('agent/loop.ts')).toBeLessThanOrEqual(250)
-    expect(files.filter((file) => lines(file) > 400).map((file) => `${file}: ${lines(file)}`)).toEqual([])
+    const data = ['service/http/schemas.ts']
+    const long = files.filter((file) => lines(file) > 350 && !data.includes(file))
+    expect(long.map((file) => `${file}: ${lines(file)}`)).toEqual([])
   })
 
   it('no folder has more than 14 files of its own, but where they are all of one kind', () => {

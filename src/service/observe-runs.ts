@@ -1,7 +1,7 @@
 import type { Logger } from '../core/logger.ts'
 import type { ToolSet } from '../tools/registry.ts'
 import type { Metrics } from './metrics.ts'
-import type { RunObserver } from './runs/run-store.ts'
+import type { RunObserver } from './runs/follow-run.ts'
 
 /** Counts what runs do, and logs how they end. Tools of clients count as one: their names come from outside. */
 export function observeRuns(metrics: Metrics, tools: Pick<ToolSet, 'get'>, logger: Logger): RunObserver {

@@ -1,22 +1,19 @@
 import type { Decision } from '../../agent/decisions/decisions.ts'
 import type { RunState } from '../../agent/run/result.ts'
-import type { RunStream } from '../../agent/run/run-stream.ts'
-import type { RunInput, RunResult } from '../../agent/types.ts'
-import type { RunEvent } from '../../core/events.ts'
+import type { RunInput } from '../../agent/types.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { AnyTool } from '../../tools/tool.ts'
-import { Pauses } from '../../tools/yield-to-event-loop.ts'
 import type { AgentHost } from '../agents/agent-host.ts'
 import type { Caller } from '../http/auth.ts'
-import { blamingRequest, HttpProblem, problemOfRequest } from '../http/problem.ts'
+import { blamingRequest, HttpProblem } from '../http/problem.ts'
 import type { RateLimiter } from '../http/rate-limit.ts'
 import { EventLog } from './event-log.ts'
+import { RunFollower, type RunObserver, type RunWatcher } from './follow-run.ts'
 import { KeptRuns, type RunBounds } from './kept-runs.ts'
 import { listed } from './list-runs.ts'
 import { readInput, readMessages } from './read-messages.ts'
 import { ServiceRun } from './service-run.ts'
 import { endOf } from './shelf.ts'
-import { StartQueue } from './start-queue.ts'
 import {
   abortedWith,
   type Outcome,
@@ -29,12 +26,6 @@ import {
 
 export type { RunBounds }
 
-export interface RunObserver {
-  started(run: ServiceRun): void
-  event(run: ServiceRun, event: RunEvent): void
-  ended(run: ServiceRun, result: RunResult, durationMs: number): void
-}
-
 interface RunStoreParts {
   host: AgentHost
   limiter: RateLimiter
@@ -43,19 +34,12 @@ interface RunStoreParts {
   logger: Logger
 }
 
-/** Sees one run as it is, before anything is redacted. Must not throw. */
-export interface RunWatcher {
-  event(event: RunEvent): void
-  /** Undefined: the run could not be followed to its end, which is nobody's intention. */
-  over(result: RunResult | undefined): void
-}
-
 /** Every run of the service: starts them, follows them, keeps what became of them. */
 export class RunStore {
   /** Every event of every run. */
   readonly feed: EventLog
   readonly #parts: RunStoreParts
-  readonly #starts = new StartQueue()
+  readonly #follower: RunFollower
   readonly #running = new Map<string, ServiceRun>()
   /** Those that are not running. */
   readonly #kept: KeptRuns
@@ -65,6 +49,9 @@ export class RunStore {
     this.#parts = parts
     this.#kept = new KeptRuns(parts.bounds, parts.logger)
     this.feed = new EventLog({ events: this.bounds.eventsOfRun, characters: this.bounds.charactersOfRun })
+    const { host, observer, logger } = parts
+    const begun = (run: ServiceRun) => void this.#kept.save(run)
+    this.#follower = new RunFollower({ host, observer, logger, feed: this.feed, begun, ended: (run, outcome) => this.#end(run, outcome) })
   }
 
   get bounds(): RunBounds {
@@ -114,7 +101,7 @@ export class RunStore {
     const giveBack = limiter.admitRun(order.caller.name)
     this.#running.set(run.id, run)
     try {
-      await this.#follow(run, watcher, giveBack, async () => {
+      await this.#follower.follow(run, watcher, giveBack, async () => {
         const { messages, ...others } = order.options
         const options = messages === undefined ? others : { ...others, messages: await readMessages(messages, 'messages') }
         const input = await readInput(order.input)
@@ -159,7 +146,7 @@ export class RunStore {
       await this.#kept.store(run).catch((cause: unknown) => {
         throw new HttpProblem(503, 'not_stored', 'The decision could not be written down, and was not carried out', { cause })
       })
-      await this.#follow(run, undefined, giveBack, () => {
+      await this.#follower.follow(run, undefined, giveBack, () => {
         control.useModel(agent.model.current)
         return agent.runner.resumeStream(state, { decisions, tools, control, signal })
       })
@@ -263,81 +250,6 @@ export class RunStore {
   #toolsOf({ clientTools }: RunHead): readonly AnyTool[] {
     const names = new Set(clientTools.map(({ name }) => name))
     return [...this.#parts.host.tools.list().filter(({ name }) => !names.has(name)), ...clientTools]
-  }
-
-  /** Resolves when the run has begun, with its first event; `giveBack` is then called when it is over. Rejects with an `HttpProblem` when it can't. */
-  async #follow(
-    run: ServiceRun,
-    watcher: RunWatcher | undefined,
-    giveBack: () => void,
-    begin: () => RunStream | Promise<RunStream>,
-  ): Promise<void> {
-    const { host, observer } = this.#parts
-    const endLease = host.leaseTools()
-    let stream: RunStream | undefined
-    try {
-      await this.#starts.turn()
-      // What a run does before it waits for its model for the first time is done in one go: in a turn without other long work.
-      await new Pauses().turn()
-      const started = performance.now()
-      stream = await begin()
-      const events = stream[Symbol.asyncIterator]()
-      const first = await events.next()
-      observer.started(run)
-      if (first.value !== undefined) await this.#take(run, first.value, watcher, new Pauses())
-      void this.#pump(run, stream, events, watcher, started).finally(() => {
-        endLease()
-        giveBack()
-      })
-    } catch (error) {
-      endLease()
-      // Whoever rejects the iteration rejects the result as well.
-      stream?.result.catch(() => {})
-      throw problemOfRequest(error) ?? error
-    }
-  }
-
-  /** Never rejects: a run that has begun ends with a result. */
-  async #pump(
-    run: ServiceRun,
-    stream: RunStream,
-    events: AsyncIterableIterator<RunEvent, undefined>,
-    watcher: RunWatcher | undefined,
-    started: number,
-  ): Promise<void> {
-    const { observer, logger } = this.#parts
-    // What is said and called may be megabytes, and all of it is looked through several times.
-    const pauses = new Pauses()
-    void this.#kept.save(run)
-    let result: RunResult | undefined
-    let outcome = abortedWith('the run could not be followed to its end')
-    try {
-      for await (const event of events) {
-        await this.#take(run, event, watcher, pauses)
-        await pauses.take()
-      }
-      result = await stream.result
-      await pauses.take()
-      outcome = await run.outcomeOf(result, pauses)
-      await pauses.take()
-      observer.ended(run, result, performance.now() - started)
-    } catch (error) {
-      logger.error({ runId: run.id, error }, 'a run could not be followed to its end')
-    }
-    await pauses.take()
-    await this.#end(run, outcome)
-    watcher?.over(result)
-  }
-
-  async #take(run: ServiceRun, event: RunEvent, watcher: RunWatcher | undefined, pauses: Pauses): Promise<void> {
-    watcher?.event(event)
-    this.#parts.observer.event(run, event)
-    for (const shown of await run.redactor.redact(event, pauses)) {
-      await pauses.take()
-      const data = JSON.stringify(shown)
-      run.log.append(shown.type, data)
-      this.feed.append(shown.type, data)
-    }
   }
 
   /** Nobody is told how a run has ended before that is written down. */
