@@ -20,8 +20,8 @@ export class RunnerJournal {
   readonly #open: OpenRecorded
   /** Runs that were started here, so that an execution in this process gets the caller's context and listeners. */
   readonly #liveRuns = new Map<string, RunContext>()
-  /** Of them, and of those that the journal took up, the ones that are carried out here. */
-  readonly #executing = new Set<RunContext>()
+  /** Of them, those that were carried out here, be it to their end. */
+  readonly #executed = new Set<RunContext>()
 
   constructor(journal: Journal | undefined, loop: Loop, open: OpenRecorded) {
     this.#engine = journal?.connect((durable, input) => this.#execute(durable, input))
@@ -53,6 +53,7 @@ export class RunnerJournal {
         // What is decided is known when it has paused.
         if (status === 'running') await this.#resultOf(engine, run)
         await storeDecisions(engine, await knownRun(engine, runId), decisions, run.registry)
+        this.#executed.delete(run)
         await engine.start(runId)
         return this.#resultOf(engine, run)
       })
@@ -73,15 +74,23 @@ export class RunnerJournal {
       return await conclude(resultFromJson(await work(), run), run)
     } finally {
       if (this.#liveRuns.get(runId) === run) this.#liveRuns.delete(runId)
+      this.#executed.delete(run)
     }
   }
 
-  /** What the run comes to. One that is carried out here ends as its interruption says; of another's the caller just stops waiting. */
+  /**
+   * What the run comes to. One that is carried out here ends as its interruption says, or as it had ended before that; of another's the caller
+   * just stops waiting.
+   */
   async #resultOf(engine: Engine, run: RunContext): Promise<Json> {
-    const result = engine.result(run.runId)
+    const { runId } = run
+    const result = engine.result(runId)
     const output = await run.untilInterrupted(result)
     if (output !== undefined) return output
-    if (this.#executing.has(run)) return result
+    const isElsewhere = !this.#executed.has(run) && (await engine.get?.(runId))?.status === 'running'
+    if (!isElsewhere) return result
+    // A later rejection is ignored: nobody waits any more.
+    result.catch(() => {})
     throw stoppedWaiting(run)
   }
 
@@ -92,12 +101,11 @@ export class RunnerJournal {
     const live = this.#liveRuns.get(runId)
     const run = live ?? this.#open({ runId, input })
     const unfollow = signal === undefined ? undefined : run.follow(signal)
-    this.#executing.add(run)
+    if (live !== undefined) this.#executed.add(run)
     try {
       return resultToJson(await execute(durable, { loop: this.#loop, run, input }))
     } finally {
       unfollow?.()
-      this.#executing.delete(run)
       if (live === undefined) run.dispose()
     }
   }

@@ -1,0 +1,30 @@
+import { expect, it } from 'vitest'
+import { AgentRunner, defineTool, type Journal } from '../../src/index.ts'
+import { memoryJournal, scriptedModel } from '../../src/testing/index.ts'
+
+/** Calls `ended` when a run has come to its end, before the journal has written that down. */
+function watched(ended: () => void): Journal {
+  const journal = memoryJournal()
+  const connect: Journal['connect'] = (execute) =>
+    journal.connect(async (durable, input) => {
+      const output = await execute(durable, input)
+      ended()
+      return output
+    })
+  return { ...journal, connect }
+}
+
+it('an abort that comes when a run has ended, and that is not written down yet, changes nothing', async () => {
+  const controller = new AbortController()
+  const journal = watched(() => controller.abort(new Error('left')))
+  const runner = new AgentRunner({ model: scriptedModel(['done']), journal })
+  expect(await runner.run('go', { signal: controller.signal })).toMatchObject({ stopReason: 'answered', output: 'done' })
+})
+
+it('nor does one that comes when a run has just paused', async () => {
+  const controller = new AbortController()
+  const journal = watched(() => controller.abort(new Error('left')))
+  const pay = defineTool({ name: 'pay', description: 'Pays.', approval: true, execute: () => 'paid' })
+  const runner = new AgentRunner({ model: scriptedModel([{ toolCalls: [{ name: 'pay' }] }, 'done']), tools: [pay], journal })
+  expect(await runner.run('go', { signal: controller.signal })).toMatchObject({ stopReason: 'paused' })
+})
