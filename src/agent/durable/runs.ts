@@ -1,6 +1,7 @@
 import { InvalidOptionError, type ToolloopError } from '../../core/errors.ts'
 import type { StopReason } from '../../core/events.ts'
 import { isJsonObject, type Json } from '../../core/messages.ts'
+import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import type { ToolSet } from '../../tools/registry.ts'
 import { type Decision, fingerprintOf } from '../decisions/decisions.ts'
 import { checkedVerdict } from '../decisions/paused-run.ts'
@@ -32,6 +33,9 @@ export interface RecoveredRun {
   error?: unknown
 }
 
+const queryNames: OptionNames<RunQuery> = { status: true, createdAfter: true, createdBefore: true, limit: true, cursor: true }
+const pruneNames: OptionNames<PruneOptions> = { olderThanMs: true, keep: true }
+
 /** The runs of a runner's journal. Each method rejects with `invalid_option` without a journal that can do it. */
 export class Runs {
   readonly #engine: Engine | undefined
@@ -42,6 +46,7 @@ export class Runs {
 
   /** The newest first, a page at a time. */
   async list(query: RunQuery = {}): Promise<RunPage> {
+    checkOptionNames(query, queryNames, '`runs.list`')
     const { limit } = query
     if (limit !== undefined && !isCount(limit, 1)) throw new InvalidOptionError('limit', 'an integer ≥ 1', limit)
     const { list } = openEngine(this.#engine)
@@ -69,6 +74,7 @@ export class Runs {
    * `invalid_option` without any bound.
    */
   async prune(which: PruneOptions): Promise<number> {
+    checkOptionNames(which, pruneNames, '`runs.prune`')
     const { olderThanMs, keep } = which
     if (olderThanMs === undefined && keep === undefined) throw new InvalidOptionError('prune', '`olderThanMs`, `keep`, or both', which)
     if (olderThanMs !== undefined && !(olderThanMs >= 0)) throw new InvalidOptionError('olderThanMs', 'milliseconds ≥ 0', olderThanMs)

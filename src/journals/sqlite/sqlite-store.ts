@@ -1,5 +1,5 @@
 import type { Store } from '../../agent/durable/store.ts'
-import { ToolloopError } from '../../core/errors.ts'
+import { messageOf, ToolloopError } from '../../core/errors.ts'
 import type { OpenOptions } from './opened-file.ts'
 import type { Asked, Call, FromThread } from './store-thread.ts'
 import { ThreadLink } from './thread.ts'
@@ -39,9 +39,11 @@ export class SqliteStore implements Store {
   cancel: Store['cancel'] = (...args) => this.#call({ name: 'cancel', args })
   cancelled: Store['cancelled'] = () => this.#call({ name: 'cancelled', args: [] })
   get: Store['get'] = (...args) => this.#call({ name: 'get', args })
-  list: Store['list'] = (...args) => this.#call({ name: 'list', args })
+  // Field by field: what else the caller's object may hold, such as a function, can't be sent to the thread.
+  list: Store['list'] = ({ status, createdAfter, createdBefore, limit, cursor }) =>
+    this.#call({ name: 'list', args: [{ status, createdAfter, createdBefore, limit, cursor }] })
   pending: Store['pending'] = () => this.#call({ name: 'pending', args: [] })
-  prune: Store['prune'] = (...args) => this.#call({ name: 'prune', args })
+  prune: Store['prune'] = ({ olderThanMs, keep }) => this.#call({ name: 'prune', args: [{ olderThanMs, keep }] })
 
   async close(): Promise<void> {
     if (!this.#closed) {
@@ -64,7 +66,16 @@ export class SqliteStore implements Store {
   #sendBatch(): void {
     const batch = this.#batch
     this.#batch = []
-    if (!this.#closed) this.#link.send(batch)
+    if (this.#closed) return
+    try {
+      this.#link.send(batch)
+    } catch (error) {
+      const problem = this.#problem(messageOf(error))
+      for (const { id } of batch) {
+        this.#waiting.get(id)?.reject(problem)
+        this.#waiting.delete(id)
+      }
+    }
   }
 
   #answered({ answers, closed }: FromThread): void {

@@ -29,13 +29,13 @@ export class ThreadLink {
     this.#listener = listener
   }
 
-  /** Opens the file if the thread does not have it. */
+  /** Opens the file if the thread does not have it. Throws where no thread may be started, or a value can't be sent. */
   send(calls: readonly Asked[]): void {
     const isNew = !listeners.has(this.#store)
     thread ??= startThread()
+    thread.postMessage({ store: this.#store, calls, ...(isNew ? { open: this.#options } : {}) } satisfies ToThread)
     listeners.set(this.#store, this.#listener)
     this.expectAnswer(true)
-    thread.postMessage({ store: this.#store, calls, ...(isNew ? { open: this.#options } : {}) } satisfies ToThread)
   }
 
   /** A thread that nobody waits for must not keep the process from ending. */
@@ -58,6 +58,7 @@ export class ThreadLink {
 function startThread(): Worker {
   // `.ts` when run from the sources, `.js` when built.
   const started = new Worker(new URL(`./store-thread${extname(import.meta.url)}`, import.meta.url), { execArgv: [] })
+  started.unref()
   let why = 'its thread was ended'
   started.on('message', (message: FromThread) => {
     const listener = listeners.get(message.store)
