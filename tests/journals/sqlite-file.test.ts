@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it } from 'vitest'
@@ -176,4 +176,26 @@ it('a process that is killed loses no finished step: the next takes its runs up,
   inFolder(async (folder) => {
     const outcome = await killWorkers({ folder, runs: 4, turns: 3, concurrency: 4, kills: 1, random: () => 0, longestMs: 0 })
     expect(outcome).toMatchObject({ kills: 1, doubled: [], repeated: [], others: [], ended: 4, owners: 0 })
+  }))
+
+it('reached by a symbolic link it is the same file: a run is carried out once', () =>
+  inFolder(async (folder) => {
+    mkdirSync(join(folder, 'real'))
+    symlinkSync(join(folder, 'real'), join(folder, 'link'))
+    symlinkSync(join(folder, 'real', 'runs.sqlite'), join(folder, 'runs.sqlite'))
+    // Other options, so that each has a connection of its own, as in two processes.
+    const real = sqliteJournal({ file: join(folder, 'real', 'runs.sqlite') })
+    const links = [join(folder, 'link', 'runs.sqlite'), join(folder, 'runs.sqlite')].map((file) =>
+      sqliteJournal({ file, busyTimeoutMs: 6_000 }),
+    )
+    const { promise: end, resolve } = Promise.withResolvers<void>()
+    const engine = real.connect(async () => {
+      await end
+      return {}
+    })
+    await engine.start('run', {})
+    for (const link of links) expect(await link.connect(async () => ({})).pending()).toEqual([])
+    resolve()
+    await engine.result('run')
+    for (const journal of [real, ...links]) await journal.close()
   }))

@@ -1,7 +1,8 @@
-import { chmodSync, closeSync, existsSync, mkdirSync, openSync, statfsSync } from 'node:fs'
+import { chmodSync, closeSync, existsSync, mkdirSync, openSync, realpathSync, statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { ToolloopError } from '../../core/errors.ts'
+import { tried } from './problems.ts'
 
 /** How the file is opened; see `SqliteJournalOptions`. */
 export interface DatabaseOptions {
@@ -49,17 +50,19 @@ const migrations = [
 const applicationId = 0x746c4a31
 
 /**
- * Opens the file, made if it is not there and brought up to date if it is of an older version. Throws what SQLite throws, and
- * `journal_failed` for a file of a newer version, of another program, or on a network.
+ * Opens the file, brought up to date if it is of an older version. Throws what SQLite throws, and
+ * `journal_failed` for a file of a newer version or of another program.
  */
 export function openDatabase({ file, synchronous, busyTimeoutMs, maxBytes }: DatabaseOptions): DatabaseSync {
-  makeFile(file)
   const database = new DatabaseSync(file)
   try {
     database.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}`)
     checkKind(database, file)
     database.exec('PRAGMA journal_mode = WAL')
     database.exec(`PRAGMA synchronous = ${synchronous}`)
+    // macOS alone has these: without them its disks may keep what is written in their own memory.
+    const isFull = synchronous === 'full' ? 1 : 0
+    database.exec(`PRAGMA fullfsync = ${isFull}; PRAGMA checkpoint_fullfsync = ${isFull}`)
     migrate(database, file)
     if (maxBytes !== undefined) {
       const pageSize = numberOf(database, 'page_size')
@@ -67,7 +70,7 @@ export function openDatabase({ file, synchronous, busyTimeoutMs, maxBytes }: Dat
     }
     return database
   } catch (error) {
-    database.close()
+    tried(() => database.close())
     throw error
   }
 }
@@ -84,10 +87,23 @@ export function makeFolder(folder: string): void {
   }
 }
 
-/** For its owner's eyes alone, as are the files SQLite puts beside it: they get the same mode. */
-function makeFile(file: string): void {
-  const folder = dirname(file)
-  makeFolder(folder)
+/**
+ * The file's path without symbolic links: whichever way two processes come to it, they are to meet. Made if it is not there, for its owner's
+ * eyes alone, as are the files SQLite puts beside it: they get the same mode. Throws `journal_failed` where it is on a network.
+ */
+export function makeFile(file: string): string {
+  makeFolder(dirname(file))
+  checkLocal(dirname(file), file)
+  if (!existsSync(file)) {
+    closeSync(openSync(file, 'a', 0o600))
+    chmodSync(file, 0o600)
+  }
+  const real = realpathSync(file)
+  checkLocal(dirname(real), file)
+  return real
+}
+
+function checkLocal(folder: string, file: string): void {
   const network = networkOf(folder)
   if (network !== undefined) {
     throw new ToolloopError(
@@ -95,9 +111,6 @@ function makeFile(file: string): void {
       `Expected the journal \`${file}\` to be on a local disk, got ${network}: locks and shared memory don’t work there`,
     )
   }
-  if (existsSync(file)) return
-  closeSync(openSync(file, 'a', 0o600))
-  chmodSync(file, 0o600)
 }
 
 /** The magic numbers of statfs(2). */
@@ -127,8 +140,7 @@ function checkKind(database: DatabaseSync, file: string): void {
 function migrate(database: DatabaseSync, file: string): void {
   const newest = migrations.length
   if (numberOf(database, 'user_version') === newest) return
-  database.exec('BEGIN IMMEDIATE')
-  try {
+  inTransaction(database, () => {
     // Read again: another process may have been faster.
     const version = numberOf(database, 'user_version')
     if (version > newest) {
@@ -138,9 +150,19 @@ function migrate(database: DatabaseSync, file: string): void {
     for (const migration of migrations.slice(version)) database.exec(migration)
     database.exec(`PRAGMA application_id = ${applicationId}`)
     database.exec(`PRAGMA user_version = ${newest}`)
+  })
+}
+
+/** Undone as a whole if `work` throws. */
+export function inTransaction<T>(database: DatabaseSync, work: () => T): T {
+  database.exec('BEGIN IMMEDIATE')
+  try {
+    const value = work()
     database.exec('COMMIT')
+    return value
   } catch (error) {
-    database.exec('ROLLBACK')
+    // SQLite may have done so itself.
+    tried(() => database.exec('ROLLBACK'))
     throw error
   }
 }

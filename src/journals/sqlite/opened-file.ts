@@ -1,8 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { ToolloopError } from '../../core/errors.ts'
-import { type DatabaseOptions, openDatabase } from './database.ts'
+import { type DatabaseOptions, inTransaction, makeFile, openDatabase } from './database.ts'
 import { Owner } from './owner.ts'
-import { journalProblem } from './problems.ts'
+import { journalProblem, tried } from './problems.ts'
 import { RecordedRuns } from './recorded-runs.ts'
 
 /** How the thread opens the file. */
@@ -34,25 +34,30 @@ const connections = new Map<string, Connection>()
 /** Journals of one process that open a file in the same way share a connection. Throws `journal_failed`; nothing is left open then. */
 export function openFile({ agent, ...options }: OpenOptions): OpenedFile {
   const { file } = options
-  const key = JSON.stringify(options)
   let connection: Connection | undefined
   let owner: Owner | undefined
   try {
-    connection = connections.get(key) ?? { database: openDatabase(options), owners: new Set() }
-    owner = new Owner(`${file}-owners`)
+    const real = makeFile(file)
+    const key = JSON.stringify({ ...options, file: real })
+    connection = connections.get(key) ?? { database: openDatabase({ ...options, file: real }), owners: new Set() }
+    owner = new Owner(`${real}-owners`)
     enter(connection, owner, file)
     connections.set(key, connection)
     const opened = { connection, owner }
     const close = () => {
-      leave(opened)
-      if (opened.connection.owners.size > 0) return
-      connections.delete(key)
-      opened.connection.database.close()
+      try {
+        leave(opened)
+      } finally {
+        if (opened.connection.owners.size === 0) {
+          connections.delete(key)
+          opened.connection.database.close()
+        }
+      }
     }
     return { database: connection.database, runs: new RecordedRuns(connection.database, owner, agent), close }
   } catch (error) {
-    owner?.close()
-    if (connection?.owners.size === 0) connection.database.close()
+    tried(() => owner?.close())
+    if (connection?.owners.size === 0) tried(() => connection?.database.close())
     throw journalProblem(error, file)
   }
 }
@@ -60,8 +65,7 @@ export function openFile({ agent, ...options }: OpenOptions): OpenedFile {
 /** Registers the owner among those of the file, from which the dead are removed. */
 function enter({ database, owners: sharing }: Connection, owner: Owner, file: string): void {
   const sqlite = String(database.prepare('SELECT sqlite_version() AS version').get()?.version)
-  database.exec('BEGIN IMMEDIATE')
-  try {
+  inTransaction(database, () => {
     const owners = database.prepare('SELECT id, pid, sqlite FROM owners').all()
     const remove = database.prepare('DELETE FROM owners WHERE id = ?')
     for (const { id, pid, sqlite: other } of owners) {
@@ -77,22 +81,17 @@ function enter({ database, owners: sharing }: Connection, owner: Owner, file: st
       }
     }
     database.prepare('INSERT INTO owners (id, pid, sqlite) VALUES (?, ?, ?)').run(owner.id, process.pid, sqlite)
-    database.exec('COMMIT')
-  } catch (error) {
-    database.exec('ROLLBACK')
-    throw error
-  }
+  })
   sharing.add(owner.id)
 }
 
 function leave({ connection: { database, owners }, owner }: { connection: Connection; owner: Owner }): void {
   owners.delete(owner.id)
-  try {
+  // Where the disk can't be written, whoever comes next finds this owner dead.
+  tried(() => {
     database.prepare('UPDATE runs SET owner = NULL WHERE owner = ?').run(owner.id)
     database.prepare('DELETE FROM owners WHERE id = ?').run(owner.id)
-  } catch {
-    // A disk that can't be written: whoever comes next finds this owner dead.
-  }
+  })
   owner.close()
 }
 

@@ -24,6 +24,16 @@ export function journalProblem(error: unknown, file: string): ToolloopError {
   return new ToolloopError('journal_failed', `The journal \`${file}\` can’t be used: ${said}`, { cause: error })
 }
 
+/** False where it threw: for cleaning up, where the error that led there is the one to tell. */
+export function tried(work: () => void): boolean {
+  try {
+    work()
+    return true
+  } catch {
+    return false
+  }
+}
+
 export function isBusy(error: unknown): boolean {
   return codeOf(error) === busy
 }

@@ -1,8 +1,9 @@
 import { parentPort } from 'node:worker_threads'
 import type { Store } from '../../agent/durable/store.ts'
 import { type ErrorCode, ToolloopError } from '../../core/errors.ts'
+import { inTransaction } from './database.ts'
 import { type OpenedFile, type OpenOptions, openFile } from './opened-file.ts'
-import { journalProblem } from './problems.ts'
+import { journalProblem, tried } from './problems.ts'
 import type { RecordedRuns } from './recorded-runs.ts'
 
 type CallName = Exclude<keyof Store, 'close'>
@@ -63,9 +64,8 @@ function answerAll(): void {
 
 /** One transaction for all; each call in it happens as a whole or not at all. */
 function commit({ database, runs }: OpenedFile, file: string, asked: readonly Asked[]): Answer[] {
-  database.exec('BEGIN IMMEDIATE')
-  try {
-    const answers = asked.map(({ id, call }): Answer => {
+  return inTransaction(database, () =>
+    asked.map(({ id, call }): Answer => {
       database.exec('SAVEPOINT one')
       try {
         // The types of a name and its arguments belong together, which the compiler can't follow.
@@ -77,23 +77,8 @@ function commit({ database, runs }: OpenedFile, file: string, asked: readonly As
         if (!tried(() => database.exec('ROLLBACK TO one; RELEASE one'))) throw error
         return { id, ...failure(error, file) }
       }
-    })
-    database.exec('COMMIT')
-    return answers
-  } catch (error) {
-    // SQLite may have done so itself.
-    tried(() => database.exec('ROLLBACK'))
-    throw error
-  }
-}
-
-function tried(work: () => void): boolean {
-  try {
-    work()
-    return true
-  } catch {
-    return false
-  }
+    }),
+  )
 }
 
 function failure(error: unknown, file: string): { ok: false; code: ErrorCode; message: string } {
