@@ -95,6 +95,23 @@ describe('the file of an SQLite journal', () => {
       await journal.close()
     }))
 
+  it('that is locked when a run breaks off lets go of the run as soon as it is free', () =>
+    inFolder(async (folder) => {
+      const file = join(folder, 'runs.sqlite')
+      const { journal, runner } = open({ file, busyTimeoutMs: 1 })
+      await runner.run('go')
+      const other = new DatabaseSync(file)
+      const engine = journal.connect((durable) => durable.step('0.x', async () => other.exec('BEGIN IMMEDIATE')) as never)
+      await engine.start('run', {})
+      await expect(engine.result('run')).rejects.toThrow(/locked for longer/)
+      const run = other.prepare("SELECT owner, problem FROM runs WHERE id = 'run'")
+      expect(run.get()).toMatchObject({ owner: expect.any(String), problem: null })
+      other.exec('ROLLBACK')
+      await expect.poll(() => run.get()).toMatchObject({ owner: null, problem: expect.stringMatching(/locked for longer/) })
+      other.close()
+      await journal.close()
+    }))
+
   it('that is full fails the run, and what is recorded goes on where there is room again', () =>
     inFolder(async (folder) => {
       const file = join(folder, 'runs.sqlite')

@@ -1,7 +1,10 @@
+import { mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
+import type { Durable } from '../../src/agent/durable/journal.ts'
 import { sqliteJournal } from '../../src/journals/sqlite/index.ts'
+import { ThreadLink } from '../../src/journals/sqlite/thread.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { inFolder } from './temp-folder.ts'
 
@@ -28,4 +31,51 @@ it('a query or a bound that is not known is refused', () =>
     await expect(runs.list({ state: 'ended' } as never)).rejects.toMatchObject({ code: 'invalid_option' })
     await expect(runs.prune({ keep: 1, olderThan: 5 } as never)).rejects.toMatchObject({ code: 'invalid_option' })
     await journal.close()
+  }))
+
+const open = (file: string) => new ThreadLink({ file, agent: 'other', synchronous: 'full', busyTimeoutMs: 1, maxBytes: undefined }, quiet)
+const quiet = { answered() {}, ended() {} }
+
+it('when the thread dies, what is carried out is aborted, and can be taken up by the journal’s next owner', () =>
+  inFolder(async (folder) => {
+    const journal = sqliteJournal({ file: join(folder, 'runs.sqlite') })
+    const started: Durable[] = []
+    const engine = journal.connect(async (durable) => {
+      started.push(durable)
+      if (started.length > 1) return { stopReason: 'answered' }
+      await new Promise((resolve) => durable.signal?.addEventListener('abort', resolve))
+      await durable.step('0.late', async () => 1)
+      return {}
+    })
+    await engine.start('run', {})
+    const first = engine.result('run')
+    // No message that a store sends: the thread fails of it.
+    open(join(folder, 'other.sqlite')).send(null as never)
+    await expect(first).rejects.toMatchObject({ code: 'run_taken_over' })
+    expect(started[0]?.signal?.reason).toMatchObject({ code: 'journal_failed' })
+    expect(await engine.pending()).toEqual(['run'])
+    await engine.start('run')
+    expect(await engine.result('run')).toEqual({ stopReason: 'answered' })
+    await journal.close()
+    expect(readdirSync(join(folder, 'runs.sqlite-owners'))).toEqual([])
+  }))
+
+it('a store whose closing fails leaves the others alone', () =>
+  inFolder(async (folder) => {
+    const [one, two] = ['one', 'two'].map((name) => sqliteJournal({ file: join(folder, name) }))
+    await one?.connect(async () => ({})).pending()
+    const { promise: end, resolve } = Promise.withResolvers<void>()
+    const engine = two?.connect(async (durable) => {
+      await end
+      return durable.step('0.late', async () => ({ stopReason: 'answered' }))
+    })
+    await engine?.start('run', {})
+    // What is no file can't be removed as one.
+    const [lock = ''] = readdirSync(join(folder, 'one-owners'))
+    rmSync(join(folder, 'one-owners', lock))
+    mkdirSync(join(folder, 'one-owners', lock))
+    await one?.close()
+    resolve()
+    expect(await engine?.result('run')).toEqual({ stopReason: 'answered' })
+    await two?.close()
   }))

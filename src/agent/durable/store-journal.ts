@@ -39,6 +39,7 @@ class StoreJournal implements Journal {
 
   constructor(store: Store) {
     this.#store = store
+    store.onLost?.((problem) => this.#abortAll(problem))
   }
 
   connect(body: DurableBody): Engine {
@@ -62,9 +63,16 @@ class StoreJournal implements Journal {
   async close(): Promise<void> {
     this.#closed = true
     clearInterval(this.#looking)
-    await this.#store.close()
-    // Only now: what ends because of this must not be recorded.
-    for (const { controller } of this.#executions.values()) controller.abort(new ToolloopError('journal_failed', 'The journal was closed'))
+    try {
+      await this.#store.close()
+    } finally {
+      // Only now: what ends because of this must not be recorded.
+      this.#abortAll(new ToolloopError('journal_failed', 'The journal was closed'))
+    }
+  }
+
+  #abortAll(problem: ToolloopError): void {
+    for (const { controller } of this.#executions.values()) controller.abort(problem)
   }
 
   /** The run's execution, where it is carried out here. One caller at a time takes a run; the others find it taken. */

@@ -31,6 +31,8 @@ export interface Store {
   /** Runs that could go on, and that no other living instance owns; at most 1000, the oldest first. */
   pending(): Promise<string[]>
   prune(which: PruneOptions): Promise<number>
+  /** Calls `lost` when this instance loses all the runs it owns without having been closed. It can be used on, as a new owner. */
+  onLost?(lost: (problem: ToolloopError) => void): void
   /** Lets go of all runs, as they are. Later calls, and those under way, reject with `journal_failed`. */
   close(): Promise<void>
 }

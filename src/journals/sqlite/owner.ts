@@ -2,7 +2,7 @@ import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { makeFolder } from './database.ts'
-import { isBusy } from './problems.ts'
+import { isBusy, tried } from './problems.ts'
 
 /**
  * Who is alive, without clocks: each owner keeps a small file locked, and the operating system lets go of it when the process dies, however
@@ -48,7 +48,8 @@ export class Owner {
   /** From now on this owner is dead to everybody. */
   close(): void {
     this.#lock.close()
-    this.forget(this.id)
+    // What can't be removed is found unlocked by whoever comes next.
+    tried(() => this.forget(this.id))
   }
 
   #file(id: string): string {

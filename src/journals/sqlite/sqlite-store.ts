@@ -18,6 +18,7 @@ export class SqliteStore implements Store {
   #batch: Asked[] = []
   #ids = 0
   #closed = false
+  #lost: ((problem: ToolloopError) => void) | undefined
 
   constructor(options: OpenOptions) {
     this.#file = options.file
@@ -25,7 +26,8 @@ export class SqliteStore implements Store {
       answered: (message) => this.#answered(message),
       ended: (why) => {
         this.#failAll(why)
-        this.#left.resolve()
+        if (this.#closed) this.#left.resolve()
+        else this.#lost?.(this.#problem(why))
       },
     })
   }
@@ -44,6 +46,10 @@ export class SqliteStore implements Store {
     this.#call({ name: 'list', args: [{ status, createdAfter, createdBefore, limit, cursor }] })
   pending: Store['pending'] = () => this.#call({ name: 'pending', args: [] })
   prune: Store['prune'] = ({ olderThanMs, keep }) => this.#call({ name: 'prune', args: [{ olderThanMs, keep }] })
+
+  onLost(lost: (problem: ToolloopError) => void): void {
+    this.#lost = lost
+  }
 
   async close(): Promise<void> {
     if (!this.#closed) {
@@ -78,14 +84,15 @@ export class SqliteStore implements Store {
     }
   }
 
-  #answered({ answers, closed }: FromThread): void {
+  #answered({ answers, closed, problem }: FromThread): void {
     for (const answer of answers) {
       const waiting = this.#waiting.get(answer.id)
       this.#waiting.delete(answer.id)
       if (answer.ok) waiting?.resolve(answer.value as never)
       else waiting?.reject(new ToolloopError(answer.code, answer.message))
     }
-    if (closed === true) this.#left.resolve()
+    if (problem !== undefined) this.#left.reject(new ToolloopError('journal_failed', problem))
+    else if (closed === true) this.#left.resolve()
     if (closed === true || (!this.#closed && this.#waiting.size === 0)) this.#link.expectAnswer(false)
   }
 

@@ -6,7 +6,7 @@ import { type OpenedFile, type OpenOptions, openFile } from './opened-file.ts'
 import { journalProblem, tried } from './problems.ts'
 import type { RecordedRuns } from './recorded-runs.ts'
 
-type CallName = Exclude<keyof Store, 'close'>
+type CallName = Exclude<keyof Store, 'close' | 'onLost'>
 /** A call of one of the store's methods, as the thread carries it out. */
 export type Call = { [K in CallName]: { name: K; args: Parameters<RecordedRuns[K]> } }[CallName]
 
@@ -29,6 +29,8 @@ export interface FromThread {
   store: number
   answers: readonly Answer[]
   closed?: true
+  /** Why closing it failed. */
+  problem?: string
 }
 
 interface OpenStore {
@@ -95,8 +97,13 @@ parentPort?.on('message', ({ store, open, calls, close }: ToThread) => {
     kept.asked.push(...calls)
   }
   if (close === true) {
-    kept?.opened?.close()
     stores.delete(store)
-    send({ store, answers: [], closed: true })
+    try {
+      kept?.opened?.close()
+      send({ store, answers: [], closed: true })
+    } catch (error) {
+      // The other stores live on.
+      send({ store, answers: [], closed: true, problem: journalProblem(error, kept?.options.file ?? '').message })
+    }
   }
 })
