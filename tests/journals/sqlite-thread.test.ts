@@ -44,8 +44,7 @@ it('when the thread dies, what is carried out is aborted, and can be taken up by
       started.push(durable)
       if (started.length > 1) return { stopReason: 'answered' }
       await new Promise((resolve) => durable.signal?.addEventListener('abort', resolve))
-      await durable.step('0.late', async () => 1)
-      return {}
+      return durable.step('0.late', async () => null)
     })
     await engine.start('run', {})
     const first = engine.result('run')

@@ -16,7 +16,7 @@ import {
 } from './journal.ts'
 import { type Store, type Taken, unknownRun } from './store.ts'
 
-/** How often a run that another process carries out is looked at, and cancellations from other processes, in milliseconds. */
+/** How often a run that another process carries out is looked at, cancellations from other processes, and what is to be let go of, in milliseconds. */
 const lookEveryMs = 200
 
 /** A journal that keeps its runs in `store`: what is the same wherever runs are kept. */
@@ -30,11 +30,16 @@ interface Execution {
   output: Promise<Json>
 }
 
+type Release = Parameters<Store['release']>
+
 class StoreJournal implements Journal {
   readonly #store: Store
   readonly #executions = new Map<string, Execution>()
   readonly #starting = new Map<string, Promise<Execution | undefined>>()
+  /** Runs that broke off, and that the store could not let go of: nobody else can take them up until it has. */
+  readonly #unreleased = new Set<Release>()
   #looking: NodeJS.Timeout | undefined
+  #isLooking = false
   #closed = false
 
   constructor(store: Store) {
@@ -96,7 +101,7 @@ class StoreJournal implements Journal {
     output.catch(() => {})
     const execution = { controller, output }
     this.#executions.set(runId, execution)
-    this.#looking ??= setInterval(() => void this.#lookForCancelled(), lookEveryMs).unref()
+    this.#keepLooking()
     return execution
   }
 
@@ -118,16 +123,43 @@ class StoreJournal implements Journal {
       }
     } catch (error) {
       controller.abort(error)
-      // A store that can't record this either finds the run with nobody at work on it.
-      if (!this.#closed) await this.#store.release(runId, epoch, messageOf(error)).catch(() => {})
+      await this.#release([runId, epoch, messageOf(error)])
       throw error
     } finally {
       this.#executions.delete(runId)
-      if (this.#executions.size === 0) {
-        clearInterval(this.#looking)
-        this.#looking = undefined
-      }
+      this.#keepLooking()
     }
+  }
+
+  /** Repeated until the store can do it, or is closed: then it lets go of everything. */
+  async #release(release: Release): Promise<void> {
+    if (this.#closed) return
+    try {
+      await this.#store.release(...release)
+      this.#unreleased.delete(release)
+    } catch {
+      this.#unreleased.add(release)
+    }
+  }
+
+  /** Looks again and again as long as there is anything to look for. */
+  #keepLooking(): void {
+    if (!this.#closed && this.#executions.size + this.#unreleased.size > 0) {
+      this.#looking ??= setInterval(() => void this.#look(), lookEveryMs).unref()
+    } else {
+      clearInterval(this.#looking)
+      this.#looking = undefined
+    }
+  }
+
+  async #look(): Promise<void> {
+    // A store that is locked may take longer than until the next time.
+    if (this.#isLooking) return
+    this.#isLooking = true
+    for (const release of this.#unreleased) await this.#release(release)
+    if (this.#executions.size > 0) await this.#lookForCancelled()
+    this.#isLooking = false
+    this.#keepLooking()
   }
 
   async #cancel(body: DurableBody, runId: string, reason = 'cancelled'): Promise<void> {
