@@ -1,5 +1,6 @@
 import type { Journal, PruneOptions, RunPage, RunQuery, RunStatus, RunSummary } from '../agent/durable/journal.ts'
 import {
+  cursorOf,
   decisionRefused,
   expiredText,
   type NamedValue,
@@ -23,6 +24,8 @@ interface Wait {
 }
 
 interface Run {
+  /** Its running number, which a cursor names. */
+  n: number
   id: string
   status: RunStatus
   owner: object | undefined
@@ -37,6 +40,9 @@ interface Run {
   steps: Map<string, string>
   waits: Map<string, Wait>
 }
+
+/** How many runs there have been. */
+let created = 0
 
 /** What journals in memory keep: it outlives them, as a disk outlives processes. */
 export class MemoryRuns {
@@ -141,14 +147,14 @@ class MemoryStore implements Store {
   async list({ status, createdAfter, createdBefore, limit = 50, cursor }: RunQuery): Promise<RunPage> {
     this.#checkOpen()
     const newest = [...this.#kept.runs.values()].reverse()
-    const from = cursor === undefined ? 0 : newest.findIndex(({ id }) => id === cursor) + 1
-    const found = newest.slice(from).filter((run) => {
+    const before = cursor === undefined ? Number.POSITIVE_INFINITY : cursorOf(cursor)
+    const found = newest.filter((run) => {
       const isIn = run.createdAt > (createdAfter ?? Number.NEGATIVE_INFINITY) && run.createdAt < (createdBefore ?? Number.POSITIVE_INFINITY)
-      return isIn && (status === undefined || run.status === status)
+      return isIn && run.n < before && (status === undefined || run.status === status)
     })
     const shown = found.slice(0, limit)
     const last = shown.at(-1)
-    return { runs: shown.map(summaryOf), ...(found.length > limit && last !== undefined ? { next: last.id } : {}) }
+    return { runs: shown.map(summaryOf), ...(found.length > limit && last !== undefined ? { next: String(last.n) } : {}) }
   }
 
   async pending(): Promise<string[]> {
@@ -174,7 +180,17 @@ class MemoryStore implements Store {
 
   #create(id: string, input: string): Taken {
     const now = Date.now()
-    const made = { id, input, owner: this.#owner, epoch: 1, createdAt: now, updatedAt: now, steps: new Map(), waits: new Map() }
+    const made = {
+      n: ++created,
+      id,
+      input,
+      owner: this.#owner,
+      epoch: 1,
+      createdAt: now,
+      updatedAt: now,
+      steps: new Map(),
+      waits: new Map(),
+    }
     this.#kept.runs.set(id, { ...made, status: 'running' })
     return { kind: 'taken', epoch: 1, steps: [], decisions: [] }
   }

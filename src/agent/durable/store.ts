@@ -1,4 +1,4 @@
-import { ToolloopError } from '../../core/errors.ts'
+import { InvalidOptionError, ToolloopError } from '../../core/errors.ts'
 import type { PruneOptions, RunPage, RunQuery, RunSummary } from './journal.ts'
 
 /**
@@ -28,8 +28,9 @@ export interface Store {
   cancelled(): Promise<{ runId: string; reason: string }[]>
   get(runId: string): Promise<StoredRun | undefined>
   list(query: RunQuery): Promise<RunPage>
-  /** Runs that could go on, and that no other living instance owns; at most 1000, the oldest first. */
+  /** Runs that could go on, and that no other living instance owns, the oldest first. */
   pending(): Promise<string[]>
+  /** May take several transactions. */
   prune(which: PruneOptions): Promise<number>
   /** Calls `lost` when this instance loses all the runs it owns without having been closed. It can be used on, as a new owner. */
   onLost?(lost: (problem: ToolloopError) => void): void
@@ -96,4 +97,11 @@ export function takenOver(runId: string): ToolloopError {
 
 export function decisionRefused(runId: string, name: string, why: string): ToolloopError {
   return new ToolloopError('decision_refused', `The decision on \`${name}\` of run \`${runId}\` was not stored: ${why}`)
+}
+
+/** The running number of the last run on the page before. Throws `invalid_option`. */
+export function cursorOf(cursor: string): number {
+  const n = Number(cursor)
+  if (cursor === '' || !Number.isSafeInteger(n)) throw new InvalidOptionError('cursor', 'the `next` of an earlier page', cursor)
+  return n
 }

@@ -8,6 +8,7 @@ import {
   type RunSummary,
 } from '../../agent/durable/journal.ts'
 import {
+  cursorOf,
   decisionRefused,
   expiredText,
   type NamedValue,
@@ -24,8 +25,12 @@ import type { Owner } from './owner.ts'
 
 type Row = Record<string, SQLOutputValue>
 
-/** How many runs `pending` names, and `list` shows at most. */
+/** How many runs `list` shows at most. */
 const mostRuns = 1000
+/** How many runs one call deletes: while it does, no step can be recorded. */
+const prunedAtOnce = 200
+/** The last moment there is, in milliseconds since 1970. https://tc39.es/ecma262/#sec-time-values-and-time-range */
+const endOfTime = 8.64e15
 
 /** What `Store` promises, in SQL. Each call has to be made inside a transaction, which is rolled back if it throws. */
 export class RecordedRuns {
@@ -72,7 +77,7 @@ export class RecordedRuns {
     for (const key of forget) this.#run('DELETE FROM steps WHERE run = ? AND key = ?', run.n, key)
     const now = Date.now()
     for (const { name, timeoutMs } of waits) {
-      const deadline = timeoutMs === undefined ? null : Math.ceil(now + timeoutMs)
+      const deadline = timeoutMs === undefined || now + timeoutMs > endOfTime ? null : Math.ceil(now + timeoutMs)
       this.#run('INSERT INTO waits (run, name, deadline) VALUES (?, ?, ?) ON CONFLICT DO NOTHING', run.n, name, deadline)
     }
     if (this.#canGoOn(run)) {
@@ -163,15 +168,15 @@ export class RecordedRuns {
       'n IN (SELECT run FROM waits WHERE taken = 0 AND value IS NOT NULL) OR ' +
       'n IN (SELECT run FROM waits WHERE taken = 0 AND value IS NULL AND deadline <= ?) OR cancel_reason IS NOT NULL'
     const ready = this.#all(`SELECT n, id FROM runs WHERE agent = ? AND status = 'waiting' AND (${due})`, this.#agent, Date.now())
-    const found = [...open, ...ready].toSorted((a, b) => Number(a.n) - Number(b.n))
-    return found.slice(0, mostRuns).map(({ id }) => String(id))
+    return [...open, ...ready].toSorted((a, b) => Number(a.n) - Number(b.n)).map(({ id }) => String(id))
   }
 
+  /** Deletes some of them, and returns how many: none when all are deleted. */
   prune({ olderThanMs, keep }: PruneOptions): number {
     const ended = "SELECT n FROM runs WHERE agent = ? AND status = 'ended'"
-    const old = olderThanMs === undefined ? [] : this.#all(`${ended} AND updated_at <= ?`, this.#agent, Date.now() - olderThanMs)
-    const many = keep === undefined ? [] : this.#all(`${ended} ORDER BY updated_at DESC, n DESC LIMIT -1 OFFSET ?`, this.#agent, keep)
-    const doomed = new Set([...old, ...many].map(({ n }) => Number(n)))
+    const old = () => this.#all(`${ended} AND updated_at <= ? LIMIT ${prunedAtOnce}`, this.#agent, Date.now() - (olderThanMs ?? 0))
+    const many = () => this.#all(`${ended} ORDER BY updated_at DESC, n DESC LIMIT ${prunedAtOnce} OFFSET ?`, this.#agent, keep)
+    const doomed = new Set([...(olderThanMs === undefined ? [] : old()), ...(keep === undefined ? [] : many())].map(({ n }) => Number(n)))
     for (const n of doomed) {
       for (const table of ['steps', 'waits', 'inputs', 'outputs']) this.#run(`DELETE FROM ${table} WHERE run = ?`, n)
       this.#run('DELETE FROM runs WHERE n = ?', n)
@@ -221,6 +226,8 @@ export class RecordedRuns {
   }
 
   #find(runId: string): Row | undefined {
+    // SQLite would keep another text, and two ids would be one.
+    if (!runId.isWellFormed()) throw new InvalidOptionError('runId', 'well-formed Unicode', runId)
     return this.#one('SELECT * FROM runs WHERE id = ?', runId)
   }
 
@@ -272,12 +279,6 @@ function summaryOf({ id, status, stop_reason, created_at, updated_at, problem }:
     updatedAt: Number(updated_at),
     ...(typeof problem === 'string' ? { problem } : {}),
   }
-}
-
-function cursorOf(cursor: string): number {
-  const n = Number(cursor)
-  if (cursor === '' || !Number.isSafeInteger(n)) throw new InvalidOptionError('cursor', 'the `next` of an earlier page', cursor)
-  return n
 }
 
 function timeOf(milliseconds: SQLOutputValue | undefined): string {

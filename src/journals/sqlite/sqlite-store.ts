@@ -1,3 +1,4 @@
+import type { PruneOptions } from '../../agent/durable/journal.ts'
 import type { Store } from '../../agent/durable/store.ts'
 import { messageOf, ToolloopError } from '../../core/errors.ts'
 import type { OpenOptions } from './opened-file.ts'
@@ -45,7 +46,13 @@ export class SqliteStore implements Store {
   list: Store['list'] = ({ status, createdAfter, createdBefore, limit, cursor }) =>
     this.#call({ name: 'list', args: [{ status, createdAfter, createdBefore, limit, cursor }] })
   pending: Store['pending'] = () => this.#call({ name: 'pending', args: [] })
-  prune: Store['prune'] = ({ olderThanMs, keep }) => this.#call({ name: 'prune', args: [{ olderThanMs, keep }] })
+  async prune({ olderThanMs, keep }: PruneOptions): Promise<number> {
+    for (let deleted = 0; ; ) {
+      const more: number = await this.#call({ name: 'prune', args: [{ olderThanMs, keep }] })
+      if (more === 0) return deleted
+      deleted += more
+    }
+  }
 
   onLost(lost: (problem: ToolloopError) => void): void {
     this.#lost = lost

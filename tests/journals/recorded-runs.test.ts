@@ -1,0 +1,104 @@
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, expect, it } from 'vitest'
+import { AgentRunner } from '../../src/agent/agent-runner.ts'
+import type { DurableBody } from '../../src/agent/durable/journal.ts'
+import { sqliteJournal } from '../../src/journals/sqlite/index.ts'
+import { memoryJournal } from '../../src/testing/index.ts'
+import { scriptedModel } from '../../src/testing/scripted-model.ts'
+import { inFolder } from './temp-folder.ts'
+
+/** Runs that differ in their id alone, as SQL. */
+const copies = (count: number, columns: string) =>
+  `WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < ${count}) INSERT INTO runs (id, agent, status, owner, epoch, loop, created_at, updated_at) SELECT 'copy-' || i, ${columns} FROM c`
+
+async function inJournal(work: (journal: ReturnType<typeof sqliteJournal>, file: string) => Promise<void>): Promise<void> {
+  await inFolder(async (folder) => {
+    const file = join(folder, 'runs.sqlite')
+    const journal = sqliteJournal({ file, synchronous: 'normal' })
+    await journal.connect(async () => ({})).pending()
+    await work(journal, file)
+    await journal.close()
+  })
+}
+
+function execute(file: string, sql: string): void {
+  const database = new DatabaseSync(file)
+  database.exec(sql)
+  database.close()
+}
+
+describe('the runs of an SQLite journal', () => {
+  it('are all taken up again, also behind a thousand that can’t be', () =>
+    inJournal(async (journal, file) => {
+      execute(file, copies(1000, "'default', 'running', NULL, 1, 99, 1, 1"))
+      execute(
+        file,
+        "INSERT INTO runs (id, agent, status, epoch, loop, created_at, updated_at) VALUES ('last', 'default', 'running', 1, 99, 1, 1)",
+      )
+      const runner = new AgentRunner({ model: scriptedModel(() => 'done'), journal })
+      const recovered = await runner.recover()
+      expect([recovered.length, recovered.at(-1)?.runId]).toEqual([1001, 'last'])
+    }))
+
+  it('are deleted in parts, between which other calls are answered', () =>
+    inJournal(async (journal, file) => {
+      execute(file, copies(1000, "'default', 'ended', NULL, 1, 1, i, i * 1000000"))
+      const { prune, pending, list } = journal.connect(async () => ({}))
+      const answered: unknown[] = []
+      await Promise.all([
+        prune?.({ keep: 500 }).then((deleted) => answered.push(deleted)),
+        pending().then((runIds) => answered.push(runIds)),
+      ])
+      expect(answered).toEqual([[], 500])
+      expect(await prune?.({ keep: 450, olderThanMs: Date.now() - 600_500_000 })).toBe(100)
+      expect((await list?.({ limit: 1000 }))?.runs.map(({ runId }) => runId)).toEqual(
+        Array.from({ length: 400 }, (_, i) => `copy-${1000 - i}`),
+      )
+    }))
+
+  it.each([Number.MAX_SAFE_INTEGER, Number.MAX_VALUE, 8.64e15])('wait for ever where the timeout is %d ms', (timeoutMs) =>
+    inJournal(async (journal) => {
+      const body: DurableBody = async (durable) => {
+        const decided = await durable.wait<string>('0.x', { timeoutMs })
+        return { stopReason: decided === undefined ? 'paused' : 'answered', pending: [{ place: '0.x' }], decided: decided ?? null }
+      }
+      const engine = journal.connect(body)
+      await engine.start('run', {})
+      expect(await engine.result('run')).toMatchObject({ stopReason: 'paused' })
+      await engine.deliver('run', { '0.x': 'yes' })
+      await engine.start('run')
+      expect(await engine.result('run')).toMatchObject({ stopReason: 'answered', decided: 'yes' })
+    }),
+  )
+
+  it('have ids that SQLite keeps as they are', () =>
+    inJournal(async (journal) => {
+      const engine = journal.connect(async () => ({}))
+      await engine.start('\uFFFD', {})
+      await expect(engine.start('\uD800', {})).rejects.toMatchObject({ code: 'invalid_option' })
+      await expect(engine.get?.('\uDFFF')).rejects.toMatchObject({ code: 'invalid_option' })
+    }))
+})
+
+it.each([
+  ['memoryJournal', (_file: string) => memoryJournal()],
+  ['sqliteJournal', (file: string) => sqliteJournal({ file })],
+] as const)('%s: a page is gone on from when its last run was deleted meanwhile', (_name, openJournal) =>
+  inFolder(async (folder) => {
+    const journal = openJournal(join(folder, 'runs.sqlite'))
+    const engine = journal.connect(async () => ({}))
+    for (const runId of ['a', 'b', 'c', 'd']) {
+      await engine.start(runId, {})
+      await engine.result(runId)
+    }
+    const first = await engine.list?.({ limit: 2 })
+    expect(first?.runs.map(({ runId }) => runId)).toEqual(['d', 'c'])
+    await engine.prune?.({ keep: 0 })
+    await engine.start('e', {})
+    await engine.result('e')
+    expect((await engine.list?.({ limit: 2, cursor: first?.next ?? '' }))?.runs).toEqual([])
+    await expect(engine.list?.({ cursor: 'c' })).rejects.toMatchObject({ code: 'invalid_option' })
+    await journal.close()
+  }),
+)
