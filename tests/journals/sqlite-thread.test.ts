@@ -33,9 +33,8 @@ it('a query or a bound that is not known is refused', () =>
     await journal.close()
   }))
 
-const open = (file: string) => new ThreadLink({ file, agent: 'other', synchronous: 'full', busyTimeoutMs: 1, maxBytes: undefined }, quiet)
 const quiet = { answered() {}, ended() {} }
-
+const open = (file: string) => new ThreadLink({ file, agent: 'other', synchronous: 'full', busyTimeoutMs: 1, maxBytes: undefined }, quiet)
 it('when the thread dies, what is carried out is aborted, and can be taken up by the journal’s next owner', () =>
   inFolder(async (folder) => {
     const journal = sqliteJournal({ file: join(folder, 'runs.sqlite') })

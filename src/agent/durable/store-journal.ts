@@ -16,7 +16,7 @@ import {
 } from './journal.ts'
 import { type Store, type Taken, unknownRun } from './store.ts'
 
-/** How often a run that another process carries out is looked at, cancellations from other processes, and what is to be let go of, in milliseconds. */
+/** How often other processes' runs and cancellations are looked at, and what failed to be let go of is tried again, in milliseconds. */
 const lookEveryMs = 200
 
 /** A journal that keeps its runs in `store`: what is the same wherever runs are kept. */

@@ -28,7 +28,7 @@ type Row = Record<string, SQLOutputValue>
 /** How many runs `list` shows at most. */
 const mostRuns = 1000
 /** How many runs one call deletes: while it does, no step can be recorded. */
-const prunedAtOnce = 200
+export const prunedAtOnce = 200
 /** The last moment there is, in milliseconds since 1970. https://tc39.es/ecma262/#sec-time-values-and-time-range */
 const endOfTime = 8.64e15
 
@@ -171,7 +171,7 @@ export class RecordedRuns {
     return [...open, ...ready].toSorted((a, b) => Number(a.n) - Number(b.n)).map(({ id }) => String(id))
   }
 
-  /** Deletes some of them, and returns how many: none when all are deleted. */
+  /** Deletes some of them, and returns how many: fewer than `prunedAtOnce` when all are deleted. */
   prune({ olderThanMs, keep }: PruneOptions): number {
     const ended = "SELECT n FROM runs WHERE agent = ? AND status = 'ended'"
     const old = () => this.#all(`${ended} AND updated_at <= ? LIMIT ${prunedAtOnce}`, this.#agent, Date.now() - (olderThanMs ?? 0))

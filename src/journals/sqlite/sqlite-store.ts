@@ -2,6 +2,7 @@ import type { PruneOptions } from '../../agent/durable/journal.ts'
 import type { Store } from '../../agent/durable/store.ts'
 import { messageOf, ToolloopError } from '../../core/errors.ts'
 import type { OpenOptions } from './opened-file.ts'
+import { prunedAtOnce } from './recorded-runs.ts'
 import type { Asked, Call, FromThread } from './store-thread.ts'
 import { ThreadLink } from './thread.ts'
 
@@ -49,8 +50,9 @@ export class SqliteStore implements Store {
   async prune({ olderThanMs, keep }: PruneOptions): Promise<number> {
     for (let deleted = 0; ; ) {
       const more: number = await this.#call({ name: 'prune', args: [{ olderThanMs, keep }] })
-      if (more === 0) return deleted
       deleted += more
+      // Not until there is none: runs that end meanwhile could keep this from ending.
+      if (more < prunedAtOnce) return deleted
     }
   }
 

@@ -58,6 +58,7 @@ export class ThreadLink {
 function startThread(): Worker {
   // `.ts` when run from the sources, `.js` when built.
   const started = new Worker(new URL(`./store-thread${extname(import.meta.url)}`, import.meta.url), { execArgv: [] })
+  // Until something is asked of it.
   started.unref()
   let why = 'its thread was ended'
   started.on('message', (message: FromThread) => {
