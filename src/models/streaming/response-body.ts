@@ -28,6 +28,8 @@ const EVENT_STARTS = new Set([...':deir'].map((char) => char.charCodeAt(0)))
 const BRACE = 123
 /** So many events are parsed whole before their form is learnt: in a short response that costs more than it saves. */
 const warmUp = 32
+/** Longest body, in bytes once decompressed: a small one can be compressed from far more than there is memory. */
+const mostBytes = 256 * 2 ** 20
 
 /**
  * Feeds a body to its reader as what it is, server-sent events or one JSON value, whatever was asked for and whatever its content type
@@ -39,6 +41,7 @@ export class ResponseBody {
   readonly #onEvent = (data: string, name?: string): void => this.#readEvent(data, name)
   #events: SseDecoder | undefined
   #parsed = 0
+  #length = 0
   #whole: Uint8Array[] | undefined
   /** What came before the first character that tells: white space, or pieces of a byte order mark. */
   #start: Uint8Array[] = []
@@ -49,6 +52,8 @@ export class ResponseBody {
 
   /** Returns true when the reader needs no more. */
   push(bytes: Uint8Array): boolean {
+    this.#length += bytes.length
+    if (this.#length > mostBytes) throw this.#bad(`at most ${mostBytes} bytes`, 'more', false)
     if (this.#events !== undefined) this.#events.push(bytes, this.#onEvent)
     else if (this.#whole !== undefined) this.#whole.push(bytes)
     else this.#decide(bytes)

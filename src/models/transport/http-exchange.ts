@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import { InvalidOptionError, type ModelError } from '../../core/errors.ts'
 import { abortedError } from '../chat-model.ts'
 import { ResponseBody, type ResponseReader } from '../streaming/response-body.ts'
-import { connectionError, providerError, responseError } from './provider-error.ts'
+import { connectionError, providerError, requestError, responseError } from './provider-error.ts'
 import { type Receiver, send } from './send.ts'
 
 export interface ExchangeOptions {
@@ -27,6 +27,8 @@ interface Refusal {
 /** How long a body may take to end after its reader has all it needs, in milliseconds. */
 const graceMs = 250
 const longestTimerMs = 2 ** 31 - 1
+/** How long an error's body is read at most, in milliseconds: its status is known. */
+const errorBodyMs = 5000
 /** Longest part of an error's body that is read, in bytes. */
 const mostErrorBytes = 1 << 20
 
@@ -77,26 +79,30 @@ export class HttpExchange implements Receiver {
       try {
         this.#stop = send(url, init.headers, String(init.body), this)
       } catch (error) {
-        this.fail(error)
+        this.#reject(requestError(error, this.#options.reader.context()))
       }
     }
   }
 
   begin(status: number, headers: Pick<Headers, 'get'>): void {
+    if (this.#settled) return
     this.#hasBegun = true
     this.#timer?.refresh()
-    if (status < 200 || status > 299) this.#refusal = { status, headers, pieces: [], length: 0 }
+    if (status >= 200 && status <= 299) return
+    this.#refusal = { status, headers, pieces: [], length: 0 }
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => this.#settle('broken'), Math.min(errorBodyMs, this.#options.idleMs))
   }
 
   take(bytes: Uint8Array): void {
     if (this.#settled) return
-    this.#timer?.refresh()
     if (this.#refusal !== undefined) {
       this.#refusal.pieces.push(bytes)
       this.#refusal.length += bytes.length
       if (this.#refusal.length > mostErrorBytes) this.#settle('broken')
       return
     }
+    this.#timer?.refresh()
     try {
       if (!this.#body.push(bytes)) return
     } catch (error) {
@@ -118,7 +124,8 @@ export class HttpExchange implements Receiver {
 
   fail(cause: unknown): void {
     clearTimeout(this.#timer)
-    this.#settle('broken', cause)
+    if (cause instanceof InvalidOptionError) this.#reject(cause)
+    else this.#settle('broken', cause)
   }
 
   async #fetchWith(fetch: typeof globalThis.fetch, url: string, init: RequestInit): Promise<void> {
@@ -138,8 +145,7 @@ export class HttpExchange implements Receiver {
       for await (const piece of stream) this.take(piece)
       this.end()
     } catch (error) {
-      if (error instanceof InvalidOptionError) this.#reject(error)
-      else this.fail(error)
+      this.fail(error)
     }
   }
 

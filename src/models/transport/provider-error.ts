@@ -54,19 +54,30 @@ export function providerError(failure: ProviderFailure, context: ErrorContext): 
   })
 }
 
-/** The `ModelError` for a request that got no answer: refused, not found, reset, no TLS. */
+/** undici's words for what Node has codes for: a server has closed the connection, or has not answered when it was opened. */
+const nodeCodes: { [code: string]: string } = { UND_ERR_SOCKET: 'ECONNRESET', UND_ERR_CONNECT_TIMEOUT: 'ETIMEDOUT' }
+
+/** The error for a request that got no answer: refused, not found, reset, no TLS; or that undici found none to send. */
 export function connectionError(cause: unknown, context: ErrorContext): ModelError {
   const root = rootCause(cause)
   const own = typeof root === 'object' && root !== null && 'code' in root && typeof root.code === 'string' ? root.code : undefined
-  // undici's word for a server that has closed the connection.
-  const code = own === 'UND_ERR_SOCKET' ? 'ECONNRESET' : own
-  const message = root instanceof Error && root.message !== '' ? root.message : String(root)
+  if (own === 'UND_ERR_INVALID_ARG' || own === 'UND_ERR_NOT_SUPPORTED') return requestError(cause, context)
+  const code = own === undefined ? undefined : (nodeCodes[own] ?? own)
+  const message = messageOf(root)
   return new ModelError('connection_failed', clean(`Expected a connection to ${nameOf(context)}, got: ${message}`, context), {
     ...fieldsOf(context),
     ...(code === undefined ? {} : { providerCode: code }),
     retryable: true,
     cause,
   })
+}
+
+/** The `invalid_option` for a request that can't be sent as it is, such as one with a line break in a header. */
+export function requestError(cause: unknown, context: ErrorContext): ModelError {
+  // `Headers` quotes the value, which may be a secret.
+  const got = messageOf(rootCause(cause)).replace(/".*"/s, 'a value which')
+  const message = clean(`Expected headers and an address that can be sent to ${nameOf(context)}, got: ${got}`, context)
+  return new ModelError('invalid_option', message, { ...fieldsOf(context), retryable: false, cause })
 }
 
 /** The `ModelError` for a response that is none. `expected` and `got` complete "Expected … from …, got …". */
@@ -186,6 +197,10 @@ function readRetryAfter(headers: { get(name: string): string | null }): number |
   const seconds = Number(after)
   const wait = Number.isNaN(seconds) ? Date.parse(after) - Date.now() : seconds * 1000
   return Number.isNaN(wait) ? undefined : Math.max(0, wait)
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error && error.message !== '' ? error.message : String(error)
 }
 
 /** Clients wrap Node's error, the one that says what happened; several tried addresses are gathered in one that has no message. */

@@ -3,7 +3,7 @@ import { findAPIKey, findBaseURL, givenBaseURL, type ProviderPreset } from '../p
 import type { ModelSettings } from '../settings.ts'
 import type { ResponseReader } from '../streaming/response-body.ts'
 import { HttpExchange } from './http-exchange.ts'
-import { connectionError, type ErrorContext } from './provider-error.ts'
+import { type ErrorContext, requestError } from './provider-error.ts'
 
 /** An SDK's own timeout is put out of the way: it does not cover a stream's body, ours does. */
 export const noTimeoutMs: number = 2 ** 31 - 1
@@ -82,7 +82,8 @@ export class SdkClient<Sdk> {
           try {
             await call(sdk, options).asResponse()
           } catch (error) {
-            throw connectionError(error, context)
+            // It only builds the request: the exchange sends it.
+            throw requestError(error, context)
           }
         })
       },
