@@ -1,3 +1,6 @@
+import { once } from 'node:events'
+import { createRequire } from 'node:module'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { afterEach, describe, expect, it, vi } from 'vitest'
@@ -9,8 +12,159 @@ import { hello, secret } from './one-request.ts'
 const modelAt = (baseURL: string, settings: Partial<ModelSettings> = {}) =>
   createModel({ provider: 'custom', model: 'm', apiKey: secret, baseURL, maxRetries: 0, ...settings })
 
+type Dispatch = (options: object, handler: object) => boolean
+interface Agent {
+  dispatch(options: object, handler: object): boolean
+  close(): Promise<void>
+  compose(around: (dispatch: Dispatch) => Dispatch): Agent
+}
+const globals = globalThis as { [key: symbol]: Agent | undefined }
+/** Where undici's `setGlobalDispatcher`, of any copy of it, puts a dispatcher. */
+const slot = Symbol.for('undici.globalDispatcher.1')
+// Sets Node's own, if nobody has asked for anything yet.
+const original = globalThis.Headers && globals[slot]
+if (original === undefined) throw new Error('Expected Node to have a global dispatcher')
+const Agent = original.constructor as new (options?: object) => Agent
+
 afterEach(() => {
   vi.useRealTimers()
+  globals[slot] = original
+})
+
+describe('a request over a connection that was used before', () => {
+  it('is not sent again when the server had it for more than a second', async () => {
+    await using server = await startServer((response, _request, index) => {
+      if (index === 0) eventStream(response).end(textEvents('0'))
+      else {
+        vi.advanceTimersByTime(1001)
+        response.destroy()
+      }
+    })
+    const model = modelAt(server.baseURL)
+    await model.generate({ messages: hello })
+    vi.useFakeTimers({ toFake: ['performance'] })
+    await expect(model.generate({ messages: hello })).rejects.toMatchObject({ code: 'connection_failed', providerCode: 'ECONNRESET' })
+    expect(server.requests).toHaveLength(2)
+  })
+
+  it.each(['HTTP/1.1 103 Early Hints\r\n\r\n', 'HTTP/1.1 20'])('is not sent again after %j came', async (bytes) => {
+    await using server = await startServer((response, _request, index) => {
+      if (index === 0) eventStream(response).end(textEvents('0'))
+      else response.socket?.write(bytes, () => response.destroy())
+    })
+    const model = modelAt(server.baseURL)
+    await model.generate({ messages: hello })
+    await expect(model.generate({ messages: hello })).rejects.toMatchObject({ code: 'connection_failed' })
+    expect(server.requests).toHaveLength(2)
+  })
+})
+
+describe('a connection that is never made', () => {
+  /** Accepts connections, and says nothing. */
+  async function startSilentServer() {
+    const sockets = new Set<Socket>()
+    const server = createServer((socket) => {
+      sockets.add(socket)
+      socket.on('error', () => {})
+      socket.on('close', () => sockets.delete(socket))
+      socket.resume()
+    })
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    return {
+      baseURL: `https://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
+      sockets,
+      connected: once(server, 'connection'),
+      [Symbol.asyncDispose]: async () => {
+        for (const socket of sockets) socket.destroy()
+        server.close()
+        await once(server, 'close')
+      },
+    }
+  }
+
+  it('leaves no socket when its request is aborted', async () => {
+    await using server = await startSilentServer()
+    const controller = new AbortController()
+    const answer = modelAt(server.baseURL).generate({ messages: hello, signal: controller.signal })
+    await server.connected
+    controller.abort()
+    await expect(answer).rejects.toMatchObject({ code: 'aborted' })
+    await expect.poll(() => server.sockets.size).toBe(0)
+  })
+
+  it('is given up after 10 seconds', async () => {
+    await using server = await startSilentServer()
+    const answer = modelAt(server.baseURL).generate({ messages: hello })
+    await server.connected
+    // The clock of undici's own timers.
+    const timers: { tick(ms: number): void } = createRequire(import.meta.url)('undici/lib/util/timers.js')
+    timers.tick(1000)
+    timers.tick(10_001)
+    await expect(answer).rejects.toMatchObject({ code: 'connection_failed', providerCode: 'ETIMEDOUT', retryable: true })
+    await expect.poll(() => server.sockets.size).toBe(0)
+  })
+})
+
+describe('a redirect', () => {
+  it('to another server takes no header there but those that describe the request', async () => {
+    await using other = await startServer((response) => eventStream(response).end(textEvents('there')))
+    await using server = await startServer((response) => response.writeHead(307, { location: `${other.baseURL}/x` }).end())
+    const headers = { 'x-password': 'p', 'x-jwt': 'p', 'x-session-id': 'p', 'anthropic-version': '1', 'user-agent': 'me' }
+    expect((await modelAt(server.baseURL, { headers }).generate({ messages: hello })).text).toBe('there')
+    expect(server.requests[0]?.headers).toMatchObject(headers)
+    const sent = Object.entries(other.requests[0]?.headers ?? {}).filter(([name]) => !name.startsWith('x-stainless-'))
+    expect(Object.fromEntries(sent)).toEqual({
+      accept: expect.any(String),
+      'anthropic-version': '1',
+      connection: 'keep-alive',
+      'content-length': expect.any(String),
+      'content-type': 'application/json',
+      host: new URL(other.baseURL).host,
+      'user-agent': 'me',
+    })
+  })
+
+  it('from https to http is not followed', async () => {
+    await using server = await startServer((response) => response.writeHead(307, { location: 'http://provider.test/v1' }).end())
+    const plain = new Agent()
+    const { origin } = new URL(server.baseURL)
+    globals[slot] = plain.compose((dispatch) => (options, handler) => dispatch({ ...options, origin }, handler))
+    await expect(modelAt('https://provider.test/v1').generate({ messages: hello })).rejects.toMatchObject({
+      code: 'invalid_option',
+      message: expect.stringContaining('http://provider.test'),
+    })
+    expect(server.requests).toHaveLength(1)
+    await plain.close()
+  })
+})
+
+describe('an application’s dispatcher', () => {
+  it('is used when it is an Agent with a factory, or of a class that is only named so', async () => {
+    await using server = await startServer((response) => eventStream(response).end(textEvents('ok')))
+    const plain = new Agent()
+    let used = 0
+    const factory = () => {
+      used++
+      return new Agent()
+    }
+    const Named = {
+      Agent: class extends Agent {
+        override dispatch(options: object, handler: object): boolean {
+          used++
+          return plain.dispatch(options, handler)
+        }
+      },
+    }.Agent
+    for (const dispatcher of [new Agent({ factory }), new Named()]) {
+      used = 0
+      globals[slot] = dispatcher
+      await modelAt(server.baseURL).generate({ messages: hello })
+      expect(used).toBe(1)
+      await dispatcher.close()
+    }
+    await plain.close()
+  })
 })
 
 describe('a body', () => {
@@ -46,6 +200,19 @@ describe('a body', () => {
       response.end(gzipSync(textEvents('ok')))
     })
     await expect(modelAt(server.baseURL).generate({ messages: hello })).rejects.toMatchObject({ code: 'bad_response', retryable: false })
+  })
+})
+
+describe('idle connections', () => {
+  it('are at most 64', async () => {
+    await using server = await startServer((response, _request, index) => {
+      waiting.push(() => eventStream(response).end(textEvents('ok')))
+      if (index === 99) for (const answer of waiting) answer()
+    })
+    const waiting: (() => void)[] = []
+    const model = modelAt(server.baseURL)
+    await Promise.all(Array.from({ length: 100 }, () => model.generate({ messages: hello })))
+    await expect.poll(() => server.sockets.size).toBe(64)
   })
 })
 

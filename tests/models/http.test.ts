@@ -140,7 +140,7 @@ describe('connections', () => {
     expect(server.requests).toHaveLength(5)
   })
 
-  it('carry 1,000 requests at once, and are there for the next 1,000', async () => {
+  it('carry 1,000 requests at once, and then the next 1,000', async () => {
     await using server = await startServer((response, { text }) => eventStream(response).end(textEvents(String(text.length))))
     const model = modelAt(server.baseURL)
     const round = () => Promise.all(Array.from({ length: 1000 }, () => model.generate({ messages: hello })))

@@ -6,6 +6,10 @@ import Client from 'undici/lib/dispatcher/client.js'
 
 /** How long an idle connection is kept for the next request, in milliseconds, unless its server asks for less. */
 const keepAliveTimeout = 30_000
+/** How many of them an origin may have. */
+const mostIdle = 64
+/** How long a connection may take to be made, its TLS included, in milliseconds. */
+const connectTimeout = 10_000
 /** Where Node's `fetch` looks for its dispatcher, and undici's `setGlobalDispatcher` puts one. */
 const globalSlot = Symbol.for('undici.globalDispatcher.1')
 
@@ -21,11 +25,26 @@ export class Connection extends Client {
   /** Whether a response has come over it since it was opened. */
   isUsed = false
   readonly #origin: string
+  #opening: Socket | undefined
 
   constructor(origin: string) {
-    // One for all, because it remembers TLS sessions. How long to wait for a connection is its request's to say.
-    connect ??= unreferenced(buildConnect({ timeout: 0 }))
-    super(origin, { connect, keepAliveTimeout })
+    // One for all, because it remembers TLS sessions.
+    connect ??= buildConnect({ timeout: connectTimeout })
+    const open = connect
+    super(origin, {
+      connect: (options, callback) => {
+        // undici's own returns the socket at once, though its type doesn't say so.
+        const opening: unknown = open(options, (...result) => {
+          this.#opening = undefined
+          callback(...result)
+        })
+        if (!(opening instanceof Socket)) return
+        this.#opening = opening
+        Object.assign(opening.unref(), { ref: () => opening })
+      },
+      keepAliveTimeout,
+      keepAliveMaxTimeout: keepAliveTimeout,
+    })
     this.#origin = origin
     this.on('connect', () => {
       this.isUsed = false
@@ -33,11 +52,18 @@ export class Connection extends Client {
     this.on('disconnect', () => this.#leave())
   }
 
-  /** Keeps it for the next request. */
+  /** Keeps it for the next request, unless there are enough. */
   release(): void {
     const connections = idle.get(this.#origin)
     if (connections === undefined) idle.set(this.#origin, [this])
-    else connections.push(this)
+    else if (connections.length < mostIdle) connections.push(this)
+    else this.drop()
+  }
+
+  /** Closes it, also while it is being opened, which undici itself would wait for. */
+  drop(): void {
+    void this.destroy()
+    this.#opening?.destroy(new Error('The request was aborted'))
   }
 
   #leave(): void {
@@ -46,22 +72,7 @@ export class Connection extends Client {
     if (at === -1) return
     connections.splice(at, 1)
     if (connections.length === 0) idle.delete(this.#origin)
-    void this.destroy()
-  }
-}
-
-/** Opens connections that keep no process alive. */
-function unreferenced(open: buildConnector.connector): buildConnector.connector {
-  const unref = (socket: unknown): void => {
-    if (socket instanceof Socket) Object.assign(socket.unref(), { ref: () => socket })
-  }
-  return (options, callback) => {
-    // Also while it is being opened: undici's own returns the socket at once, though its type doesn't say so.
-    const opening: unknown = open(options, (...result) => {
-      unref(result[1])
-      callback(...result)
-    })
-    unref(opening)
+    this.drop()
   }
 }
 
@@ -95,16 +106,25 @@ function isThisMachine(hostname: string): boolean {
   return /^(.+\.)?localhost$|^127\.|^\[::1\]$/.test(hostname)
 }
 
-/** Whether it is what Node or undici sets where nobody has set anything: an `Agent` without options or interceptors. */
+/** Whether it is what Node or undici sets where nobody has set anything: an `Agent` itself, without options, factory or interceptors. */
 function isPlain(dispatcher: Dispatcher): boolean {
   // An interceptor stands before its own `dispatch`.
-  if (dispatcher.constructor.name !== 'Agent' || dispatcher.dispatch !== dispatcher.constructor.prototype.dispatch) return false
-  const field = Object.getOwnPropertySymbols(dispatcher).find(({ description }) => description === 'options')
-  const options: unknown = field && Reflect.get(dispatcher, field)
+  const own: object = Object.getPrototypeOf(dispatcher)
+  const base: unknown = Object.getPrototypeOf(own)?.constructor?.name
+  if (own.constructor.name !== 'Agent' || base !== 'DispatcherBase' || dispatcher.dispatch !== Reflect.get(own, 'dispatch')) return false
+  const factory = hidden(dispatcher, 'factory')
+  if (typeof factory !== 'function' || factory.name !== 'defaultFactory') return false
+  const options = hidden(dispatcher, 'options')
   if (typeof options !== 'object' || options === null) return false
   if (Object.values(options).some((option) => option !== undefined && option !== Number.POSITIVE_INFINITY)) return false
   plainGlobal = dispatcher
   return true
+}
+
+/** What an object has under a symbol of undici's, of whichever copy. */
+function hidden(object: object, name: string): unknown {
+  const field = Object.getOwnPropertySymbols(object).find(({ description }) => description === name)
+  return field && Reflect.get(object, field)
 }
 
 function isDispatcher(value: unknown): value is Dispatcher {

@@ -1,5 +1,6 @@
 import type { Transform } from 'node:stream'
 import type { Dispatcher } from 'undici'
+import { InvalidOptionError } from '../../core/errors.ts'
 import { decoderFor } from './decoder.ts'
 import { Connection, dispatcherFor } from './dispatcher.ts'
 
@@ -26,14 +27,17 @@ interface Target {
 /** How long a compressed body may take to end behind its own end mark, in milliseconds. */
 const graceMs = 250
 const mostRedirects = 20
-const secretHeaders = /auth|key|token|secret|cookie/i
+/** All that another server is told: any other header may be a key. */
+const openHeaders = /^(accept|content-type|user-agent|anthropic-version|x-stainless-.*)$/
 /** What a request comes to when the idle connection it used turns out to be closed. */
 const staleCodes = new Set<unknown>(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
+/** How soon that shows, in milliseconds. What breaks later may have been served, and would be served and paid twice. */
+const staleMs = 1000
 
 /**
  * Posts `body` and returns a function that aborts it, after which the receiver is told nothing more. Redirects that ask for the same request
- * (307, 308) are followed; another server is not sent the headers that hold keys. A request is sent once more if an idle connection turns
- * out to be closed before anything of the answer has come.
+ * (307, 308) are followed; another server is sent only the headers that describe the request. A request is sent once more if its
+ * connection, idle before, turns out to be closed: at once, and before anything of the answer has come.
  */
 export function send(url: string, headers: RequestInit['headers'], body: string, receiver: Receiver): () => void {
   const hop = new Hop(targetOf(url, headers), body, receiver, 0)
@@ -54,6 +58,7 @@ class Hop implements Dispatcher.DispatchHandler {
   #isOver = false
   #hasAnswer = false
   #wasUsed = false
+  #startedAt = 0
 
   constructor(target: Target, body: string, receiver: Receiver, redirects: number) {
     this.#target = target
@@ -73,7 +78,7 @@ class Hop implements Dispatcher.DispatchHandler {
     if (this.#isOver) return
     this.#isOver = true
     this.#abort?.(new Error('The request was aborted'))
-    void this.#connection?.destroy()
+    this.#connection?.drop()
   }
 
   // undici has newer names for these. All its versions know the older ones, and an application's dispatcher may be of any version.
@@ -81,16 +86,26 @@ class Hop implements Dispatcher.DispatchHandler {
   onConnect(abort: (error?: Error) => void): void {
     this.#abort = abort
     this.#wasUsed = this.#connection?.isUsed ?? false
+    this.#startedAt = performance.now()
     if (this.#isOver) abort(new Error('The request was aborted'))
   }
 
-  onHeaders(status: number, raw: readonly (Buffer | string)[], resume: () => void): boolean {
-    if (this.#isOver || status < 200) return true
+  /** The first byte of an answer has come. */
+  onResponseStarted(): void {
     this.#hasAnswer = true
+  }
+
+  onHeaders(status: number, raw: readonly (Buffer | string)[], resume: () => void): boolean {
+    this.#hasAnswer = true
+    if (this.#isOver || status < 200) return true
     if (this.#connection !== undefined) this.#connection.isUsed = true
     const next = status === 307 || status === 308 ? this.#redirected(headerOf(raw, 'location')) : undefined
     if (next !== undefined) {
       this.abort()
+      if (this.#target.url.protocol === 'https:' && next.url.protocol === 'http:') {
+        this.#receiver.fail(new InvalidOptionError('baseURL', 'an address that leads to no unencrypted one', next.origin))
+        return true
+      }
       this.#next = new Hop(next, this.#body, this.#receiver, this.#redirects + 1)
       this.#next.start()
       return true
@@ -120,12 +135,16 @@ class Hop implements Dispatcher.DispatchHandler {
     if (this.#isOver) return
     this.#isOver = true
     this.#decoder?.destroy()
-    void this.#connection?.destroy()
-    const isStale = this.#wasUsed && !this.#hasAnswer && error instanceof Error && 'code' in error && staleCodes.has(error.code)
-    if (isStale) {
+    this.#connection?.drop()
+    if (this.#isStale(error)) {
       this.#next = new Hop(this.#target, this.#body, this.#receiver, this.#redirects)
       this.#next.start(new Connection(this.#target.origin))
     } else this.#receiver.fail(error)
+  }
+
+  #isStale(error: unknown): boolean {
+    if (!this.#wasUsed || this.#hasAnswer || performance.now() - this.#startedAt > staleMs) return false
+    return error instanceof Error && 'code' in error && staleCodes.has(error.code)
   }
 
   #dispatch(dispatcher: Dispatcher): void {
@@ -161,7 +180,7 @@ class Hop implements Dispatcher.DispatchHandler {
     const to = location === null || this.#redirects === mostRedirects ? null : URL.parse(location, url.href)
     if (to === null || !isAddress(to)) return undefined
     const isElsewhere = to.origin !== this.#target.origin
-    const goesOn = (name: string) => name !== 'host' && !(isElsewhere && secretHeaders.test(name))
+    const goesOn = (name: string) => (isElsewhere ? openHeaders.test(name) : name !== 'host')
     const kept = headers.filter((_, at) => goesOn(headers[at - (at % 2)] ?? ''))
     return target(to, kept)
   }
