@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { longestStallMs, measuredService } from './measured-service.ts'
+import { longestUnpromisedStallMs, measuredService } from './measured-service.ts'
 import { json } from './start-service.ts'
 
 const manySecrets = JSON.stringify({ password: Array.from({ length: 29_000 }, (_, at) => `secret${at}`) })
@@ -17,7 +17,7 @@ describe('what is to be hidden', () => {
     const { post, measure } = await measuredService()
     const run = await json(post('/v1/runs', { messages: conversation([manySecrets]), input: 'hello' }))
     expect(run).toMatchObject({ status: 'done', output: 'ok' })
-    expect((await measure()).stallMs).toBeLessThan(longestStallMs)
+    expect((await measure()).stallMs).toBeLessThan(longestUnpromisedStallMs)
   })
 
   it('very many secrets in a call keep nobody waiting', async () => {
@@ -25,13 +25,13 @@ describe('what is to be hidden', () => {
     const run = await json(post('/v1/runs', { input: `call pay ${manySecrets}` }))
     expect(run).toMatchObject({ status: 'paused' })
     expect(JSON.stringify(run)).not.toContain('secret1')
-    expect((await measure()).stallMs).toBeLessThan(longestStallMs)
+    expect((await measure()).stallMs).toBeLessThan(longestUnpromisedStallMs)
   })
 
   it('very many calls whose arguments are no JSON objects keep nobody waiting', async () => {
     const { post, measure } = await measuredService()
     const messages = conversation(Array.from({ length: 3_000 }, (_, at) => `"argument ${at}"`))
     expect(await json(post('/v1/runs', { messages, input: 'hello' }))).toMatchObject({ status: 'done', output: 'ok' })
-    expect((await measure()).stallMs).toBeLessThan(longestStallMs)
+    expect((await measure()).stallMs).toBeLessThan(longestUnpromisedStallMs)
   })
 })

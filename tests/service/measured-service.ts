@@ -19,7 +19,7 @@ export interface MeasuredService {
 
 /** The promise: no request keeps everybody else waiting for longer. */
 export const longestStallMs = 50
-/** For a whole configuration that an administrator sends, and for twenty large requests at once, which is not promised. */
+/** Of what is not promised (a whole configuration of an administrator, twenty large requests at once), and of what is measured once, with cold code. */
 export const longestUnpromisedStallMs = 200
 
 /** The service of `service-process.ts`, in a process of its own with a heap of at most `heapMB`. Ended with the test. */
