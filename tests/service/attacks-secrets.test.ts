@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { longestUnpromisedStallMs, measuredService } from './measured-service.ts'
+import { longestStallMs, measuredService, stallOf } from './measured-service.ts'
 import { json } from './start-service.ts'
 
 const manySecrets = JSON.stringify({ password: Array.from({ length: 29_000 }, (_, at) => `secret${at}`) })
@@ -14,24 +14,26 @@ function conversation(args: readonly string[]): object[] {
 
 describe('what is to be hidden', () => {
   it('very many secrets in a client’s conversation keep nobody waiting', async () => {
-    const { post, measure } = await measuredService()
-    const run = await json(post('/v1/runs', { messages: conversation([manySecrets]), input: 'hello' }))
+    const service = await measuredService()
+    const body = { messages: conversation([manySecrets]), input: 'hello' }
+    const { value: run, stallMs } = await stallOf(service, () => json(service.post('/v1/runs', body)))
     expect(run).toMatchObject({ status: 'done', output: 'ok' })
-    expect((await measure()).stallMs).toBeLessThan(longestUnpromisedStallMs)
+    expect(stallMs).toBeLessThanOrEqual(longestStallMs)
   })
 
   it('very many secrets in a call keep nobody waiting', async () => {
-    const { post, measure } = await measuredService()
-    const run = await json(post('/v1/runs', { input: `call pay ${manySecrets}` }))
+    const service = await measuredService()
+    const { value: run, stallMs } = await stallOf(service, () => json(service.post('/v1/runs', { input: `call pay ${manySecrets}` })))
     expect(run).toMatchObject({ status: 'paused' })
     expect(JSON.stringify(run)).not.toContain('secret1')
-    expect((await measure()).stallMs).toBeLessThan(longestUnpromisedStallMs)
+    expect(stallMs).toBeLessThanOrEqual(longestStallMs)
   })
 
   it('very many calls whose arguments are no JSON objects keep nobody waiting', async () => {
-    const { post, measure } = await measuredService()
+    const service = await measuredService()
     const messages = conversation(Array.from({ length: 3_000 }, (_, at) => `"argument ${at}"`))
-    expect(await json(post('/v1/runs', { messages, input: 'hello' }))).toMatchObject({ status: 'done', output: 'ok' })
-    expect((await measure()).stallMs).toBeLessThan(longestUnpromisedStallMs)
+    const { value: run, stallMs } = await stallOf(service, () => json(service.post('/v1/runs', { messages, input: 'hello' })))
+    expect(run).toMatchObject({ status: 'done', output: 'ok' })
+    expect(stallMs).toBeLessThanOrEqual(longestStallMs)
   })
 })
