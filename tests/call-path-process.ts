@@ -1,6 +1,6 @@
 /**
- * Runs an agent against the provider at `argv[2]`. Asked by its parent while the agent waits for an answer, it tells which files of src had
- * a function called since it was asked last.
+ * Runs an agent against the provider at `argv[2]`. When its parent asks, while the agent waits for a response, it reports the files of src in
+ * which a function was called since the last time.
  */
 import { Session } from 'node:inspector'
 import { AgentRunner, createModel, defineTool } from '../src/index.ts'

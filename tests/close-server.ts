@@ -2,8 +2,8 @@ import type { Server } from 'node:http'
 import { untilSocketsAreRead } from '../src/testing/wait.ts'
 
 /**
- * Closes a server and its connections. Its port is free only when clients in this process know of that: the next server may be given
- * the same one, and its first request would go over a connection that is closed.
+ * Closes a server and its connections. Waits until the clients in this process have noticed: the next server may get the same port,
+ * and a client would send its first request over a closed connection.
  */
 export async function closeServer(server: Server): Promise<void> {
   server.closeAllConnections()

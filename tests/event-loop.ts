@@ -1,4 +1,4 @@
-/** What `work` comes to, and how often the event loop went around meanwhile: work that lets nobody in between has no turns. */
+/** The result of `work`, and how often the event loop turned meanwhile: 0 for work that never yields. */
 export async function turnsWhile<T>(work: () => Promise<T>): Promise<{ value: T; turns: number }> {
   let turns = 0
   let isOver = false

@@ -1,4 +1,4 @@
-/** Values that fight back when they are looked at: what a tool may throw or return, and a log may be given. */
+/** Values that throw or misbehave when they are inspected: a tool may throw or return them, and they may reach a log. */
 export function hostileValues(): [name: string, value: unknown][] {
   const revoked = Proxy.revocable({}, {})
   const revokedFunction = Proxy.revocable(() => {}, {})

@@ -1,4 +1,4 @@
-/** Run as a process of its own by log.test.ts: a program whose standard output is data, and whose agents have a lot to log. */
+/** Run by log.test.ts as a child process: a program whose standard output is data, and whose agents log a lot. */
 
 import { createAgentRunner } from '../src/backends/index.ts'
 import { AgentRunner, createModel, defineTool, Event, ToolDispatcher } from '../src/index.ts'

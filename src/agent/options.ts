@@ -13,10 +13,9 @@ import type { CompactionOptions, RunnerOptions, RunOptions, RunSettings } from '
 
 /** The one model, or several as one. Throws `invalid_option` unless there is either, or what `createModel` throws. */
 export function toModel({ model, models }: Pick<RunnerOptions<never>, 'model' | 'models'>): ChatModel {
-  if (model !== undefined && models !== undefined) throw new InvalidOptionError('models', 'absent where there is a `model`', models)
+  if (model !== undefined && models !== undefined) throw new InvalidOptionError('models', 'absent when `model` is given', models)
   if (models !== undefined) return fallbackModel(models)
-  if (model === undefined)
-    throw new InvalidOptionError('model', "a model, 'provider/model' or settings, where there are no `models`", model)
+  if (model === undefined) throw new InvalidOptionError('model', "a model, 'provider/model' or settings, unless `models` is given", model)
   return openModel(model)
 }
 

@@ -39,7 +39,7 @@ export async function createAgentRunner<Context = unknown>(options: BackendOptio
   const { backend = 'native', ...rest } = options
   if (!backends.includes(backend)) throw new InvalidOptionError('backend', backends.map((name) => `'${name}'`).join(' or '), backend)
   if (backend === 'langchain' && rest.journal !== undefined)
-    throw new InvalidOptionError('journal', "absent with the backend 'langchain': only 'native' has it", rest.journal)
+    throw new InvalidOptionError('journal', "absent with the backend 'langchain': only 'native' supports it", rest.journal)
   return new AgentRunner(rest, await openLoop(backend, rest, loops))
 }
 

@@ -20,7 +20,7 @@ export interface LangChainTool {
  */
 export async function fromLangChainTools(tools: readonly LangChainTool[]): Promise<AnyTool[]> {
   const { convertToOpenAITool } = await import('@langchain/core/utils/function_calling').catch((error: unknown) => {
-    throw new ToolloopError('missing_dependency', 'Tools of LangChain need its package: npm install @langchain/core', { cause: error })
+    throw new ToolloopError('missing_dependency', 'LangChain tools need their package: npm install @langchain/core', { cause: error })
   })
   return tools.map((tool) => {
     const parameters: unknown = convertToOpenAITool(tool as never).function.parameters
@@ -35,8 +35,7 @@ export async function fromLangChainTools(tools: readonly LangChainTool[]): Promi
 }
 
 function parametersOf(parameters: unknown, name: string): JsonSchema {
-  if (!isJsonObject(parameters))
-    throw new ToolloopError('invalid_tool', `Expected LangChain's tool \`${name}\` to have a schema of an object`)
+  if (!isJsonObject(parameters)) throw new ToolloopError('invalid_tool', `Expected the LangChain tool \`${name}\` to have an object schema`)
   const { $schema: _, ...schema } = parameters
   return schema
 }

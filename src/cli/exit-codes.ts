@@ -5,9 +5,9 @@ import type { StopReason } from '../core/events.ts'
 export const EXIT_OK = 0
 /** The command itself failed. */
 export const EXIT_FAILED = 1
-/** Wrong options, an unusable tool module or configuration: nothing was sent anywhere. */
+/** Invalid options, tool module or configuration: nothing was sent. */
 export const EXIT_USAGE = 2
-/** Ended by SIGINT or SIGTERM: 128 plus the signal's number, as shells have it. */
+/** Ended by SIGINT or SIGTERM: 128 plus the signal's number, the shells' convention. */
 export const EXIT_SIGINT = 130
 export const EXIT_SIGTERM = 143
 
@@ -20,7 +20,7 @@ const byStopReason: Record<StopReason, { code: number; help: string }> = {
   model_error: { code: 5, help: 'the model failed' },
   refused: { code: 6, help: 'the model declined to answer' },
   repeated_calls: { code: 7, help: 'the model kept repeating the same call' },
-  paused: { code: 8, help: 'a call waits for an approval or for a result of yours' },
+  paused: { code: 8, help: 'a call waits for an approval, an answer or a result' },
   aborted: { code: EXIT_SIGINT, help: 'aborted by Ctrl-C (143: by SIGTERM)' },
 }
 
@@ -33,7 +33,7 @@ export function describeExitCodes(): string {
   const meanings = new Map([
     [EXIT_OK, [] as string[]],
     [EXIT_FAILED, ['the command itself failed']],
-    [EXIT_USAGE, ['wrong options, tools or configuration; nothing was sent']],
+    [EXIT_USAGE, ['invalid options, tools or configuration; nothing was sent']],
   ])
   for (const { code, help } of Object.values(byStopReason)) meanings.set(code, [...(meanings.get(code) ?? []), help])
   return [...meanings].map(([code, helps]) => `  ${String(code).padStart(3)}  ${helps.join('; ')}`).join('\n')

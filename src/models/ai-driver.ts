@@ -136,7 +136,7 @@ export class AIDriver {
     const { provider, model, capabilities } = this.model
     const { messages = [], tools = [], ...options } = given
     if (tools.length > 0 && !capabilities.nativeTools)
-      throw new InvalidOptionError('tools', `absent for \`${provider}/${model}\`, which takes no native calls`, tools)
+      throw new InvalidOptionError('tools', `absent for \`${provider}/${model}\`, which does not support native calls`, tools)
     const own = toChatMessages(typeof prompt === 'string' ? [{ role: 'user', content: prompt }] : prompt, 'prompt')
     const definitions = tools.length === 0 ? {} : { tools: checkedDefinitions(tools) }
     return { ...options, ...definitions, messages: [...own, ...toChatMessages(messages)] }

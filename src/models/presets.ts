@@ -71,8 +71,8 @@ export function findPreset(provider: string, own: Providers = {}): ProviderPrese
     const names = [...new Set([...providerNames(), ...Object.keys(own)])]
     throw new ToolloopError(
       'unknown_provider',
-      `Expected a known provider, got \`${provider}\`${didYouMean(provider, names)}. There are: ${names.join(', ')}. Any other server that speaks \
-the Chat Completions API is provider \`custom\` with a \`baseURL\``,
+      `Expected a known provider, got \`${provider}\`${didYouMean(provider, names)}. Known: ${names.join(', ')}. For any other server with \
+the Chat Completions API, use the provider \`custom\` with a \`baseURL\``,
     )
   }
   return bundled
@@ -118,7 +118,7 @@ function matches(match: string, model: string): boolean {
   const pattern = new RegExp(match, 'i')
   if (bundledPatterns.has(match)) return pattern.test(model)
   const tested = stoppedAfter(mostMatchMs, () => pattern.test(model))
-  if (tested === undefined) throw new InvalidOptionError('providers.models[].match', 'a regular expression that is matched in time', match)
+  if (tested === undefined) throw new InvalidOptionError('providers.models[].match', 'a regular expression that matches quickly', match)
   return tested.value
 }
 
@@ -166,7 +166,7 @@ export function findBaseURL(settings: ModelSettings, preset: ProviderPreset): st
   const found = given || preset.baseURL
   if (!found) {
     const variable = preset.baseURLEnv === undefined ? '' : `, or the environment variable ${preset.baseURLEnv}`
-    throw new InvalidOptionError('baseURL', `the address of \`${provider}\`${variable}`, baseURL)
+    throw new InvalidOptionError('baseURL', `the URL of \`${provider}\`${variable}`, baseURL)
   }
   const url = URL.parse(found)
   if (url === null || !/^https?:$/.test(url.protocol)) throw new InvalidOptionError('baseURL', 'an http or https URL', found)

@@ -275,7 +275,7 @@ function listsOf(options: SentenceOptions): WordLists {
   const chosen = (languages ?? Object.values(sentenceLanguages)).map((language): SentenceLanguage => {
     if (typeof language === 'object' && language !== null) return language
     if (typeof language === 'string' && Object.hasOwn(sentenceLanguages, language)) return sentenceLanguages[language]
-    throw new InvalidOptionError('languages', `out of ${Object.keys(sentenceLanguages).join(', ')}, or word lists`, language)
+    throw new InvalidOptionError('languages', `names out of ${Object.keys(sentenceLanguages).join(', ')}, or word lists`, language)
   })
   return mergeLanguages([...chosen, { inside: abbreviations }])
 }

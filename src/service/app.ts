@@ -46,7 +46,7 @@ export function createApp(parts: AppParts): (request: Request, address: string |
   app.get('/admin/:folder{data|ui|views}/:file', (context) =>
     respondWithPage(`${context.req.param('folder')}/${context.req.param('file')}`, context, parts),
   )
-  app.notFound(() => errorResponse(new HttpProblem(404, 'not_found', 'There is nothing at this path; /openapi.json has what there is')))
+  app.notFound(() => errorResponse(new HttpProblem(404, 'not_found', 'Nothing at this path; /openapi.json lists all paths')))
   app.onError((error, { req }) => respondToFailure(error, req.raw, parts.logger))
   const count = parts.metrics.counter('toolloop_http_requests_total', 'Requests, by route and status.')
   const duration = parts.metrics.histogram('toolloop_http_request_duration_seconds', 'Time to the head of the response.')
@@ -75,7 +75,7 @@ const origins = new WeakMap<Request, { requestId: string; address: string | unde
 async function respond(app: Hono, request: Request, isProbe: boolean, { limits }: AppParts): Promise<Response> {
   if (request.method === 'OPTIONS') return preflight(request, limits())
   // HEAD on a stream would leave it open with no reader.
-  if (request.method === 'HEAD' && !isProbe) return errorResponse(new HttpProblem(405, 'method_not_allowed', 'HEAD is not answered'))
+  if (request.method === 'HEAD' && !isProbe) return errorResponse(new HttpProblem(405, 'method_not_allowed', 'HEAD is not supported'))
   return app.fetch(request)
 }
 
@@ -136,12 +136,12 @@ async function askProgram(authenticate: Authenticate, request: Request, logger: 
   let caller: Caller | undefined | null
   try {
     caller = await authenticate(request)
-    if (caller && !isCaller(caller)) throw new InvalidOptionError('authenticate', 'a function that gives `{name, roles}`', caller)
+    if (caller && !isCaller(caller)) throw new InvalidOptionError('authenticate', 'a function that returns `{name, roles}`', caller)
   } catch (error) {
     caller = undefined
     logger.error({ error }, '`authenticate` failed')
   }
-  if (!caller) throw new HttpProblem(401, 'unauthorized', 'The request does not say who sent it')
+  if (!caller) throw new HttpProblem(401, 'unauthorized', 'The request is not authenticated')
   return caller
 }
 

@@ -114,7 +114,9 @@ function checkApproval({ acknowledgeHidden, ...decision }: JsonObject, item: Jso
   for (const one of paths.filter((each) => each.startsWith(`${path}/args`))) {
     const [value, shown] = [args, item.args].map((whole) => JSON.stringify(valueAt(whole, one.slice(`${path}/args`.length))))
     if (value !== undefined && (value === shown || value.includes(REDACTED)))
-      throw new HttpProblem(400, 'hidden_arguments', `Expected the value that is hidden at ${one}, got what stands for it`, { param })
+      throw new HttpProblem(400, 'hidden_arguments', `Expected the actual value at ${one}, got the placeholder for a hidden value`, {
+        param,
+      })
   }
   return decision
 }

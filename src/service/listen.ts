@@ -68,11 +68,7 @@ export async function listen(service: Service, options: ListenOptions = {}): Pro
 
 function checkAddress({ initialToken, limits }: Service, host: string): void {
   if (isLoopback(host) || initialToken === undefined || limits.hasTokens) return
-  throw new InvalidOptionError(
-    'host',
-    'an address of this machine alone, because no token is configured (TOOLLOOP_TOKEN, or `service.auth.tokens`)',
-    host,
-  )
+  throw new InvalidOptionError('host', 'a loopback address, because no token is configured (TOOLLOOP_TOKEN or `service.auth.tokens`)', host)
 }
 
 function listening(server: Server, host: string, port: number): Promise<void> {

@@ -97,7 +97,7 @@ const timeNames: OptionNames<ServiceTimes> = { debounceMs: true, pollMs: true, h
 export interface Service {
   /** Answers a request; never rejects. `from`: the server's own view of the connection, as Hono passes it; its address is logged. */
   readonly fetch: (request: Request, from?: unknown) => Promise<Response>
-  /** Rejects when the configuration is not usable: nothing is served then. */
+  /** Rejects if the configuration is invalid; nothing is served then. */
   readonly ready: Promise<void>
   /** The current model: changes as the configuration does. */
   readonly model: SwitchableModel
@@ -159,7 +159,8 @@ class AgentService implements Service {
 
   constructor(options: ServiceOptions) {
     const { configFile, config, model = 'demo', tools = [], agent = {}, token, cwd = process.cwd(), times } = options
-    if (configFile !== undefined && config !== undefined) throw new InvalidOptionError('config', 'left out beside `configFile`', config)
+    if (configFile !== undefined && config !== undefined)
+      throw new InvalidOptionError('config', 'absent when `configFile` is given', config)
     this.#env = options.env ?? process.env
     this.#ownRules = { hosts: options.hosts ?? [], origins: options.origins ?? [] }
     this.logger = options.logger === undefined ? defaultLogger : redacting(options.logger)
@@ -207,7 +208,7 @@ class AgentService implements Service {
     metrics.gauge('toolloop_runs_paused', 'Runs that wait for a decision.', () => this.#runs.paused)
     metrics.gauge('toolloop_streams_open', 'Event streams that are open.', () => this.#streams.size)
     metrics.gauge('toolloop_config_reloads', 'How often the configuration was changed.', () => this.#config.state.reloads)
-    metrics.gauge('toolloop_config_broken', '1 while the configuration file is not usable.', () => (this.#config.state.lastError ? 1 : 0))
+    metrics.gauge('toolloop_config_broken', '1 while the configuration file is invalid.', () => (this.#config.state.lastError ? 1 : 0))
     this.#app = createApp({
       host: this.#host,
       runs: this.#runs,

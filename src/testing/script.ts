@@ -198,7 +198,7 @@ function endOf({ error, hang, deaf }: ScriptedTurn): TurnEnd {
 }
 
 function checkTurn(turn: ScriptedTurn): ScriptedTurn {
-  if (typeof turn !== 'object' || turn === null) throw new InvalidOptionError('turn', 'a text or a turn object', turn)
+  if (typeof turn !== 'object' || turn === null) throw new InvalidOptionError('turn', 'a string or a turn object', turn)
   if (turn.text !== undefined && turn.chunks !== undefined)
     throw new InvalidOptionError('turn', 'either `text` or `chunks`, not both', turn)
   if (turn.error !== undefined && (turn.hang || turn.deaf)) {

@@ -186,7 +186,7 @@ function readSource(source: ToolSource, at: number): Source {
   if (!kinds.includes(kind)) throw new InvalidOptionError(`sources[${at}].kind`, `one of ${kinds.join(', ')}`, kind)
   if (isList(tools)) return { kind, tools: new ToolRegistry(tools) }
   if (typeof tools?.getAllSpecs === 'function') return { kind, tools }
-  throw new InvalidOptionError(`sources[${at}].tools`, 'a list of tools or a set of them', tools)
+  throw new InvalidOptionError(`sources[${at}].tools`, 'an array or another set of tools', tools)
 }
 
 function isList(tools: readonly AnyTool[] | ToolSet): tools is readonly AnyTool[] {

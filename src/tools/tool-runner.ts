@@ -261,7 +261,7 @@ function returned(tool: AnyTool, value: unknown, maxResultBytes: number, attempt
 function contentOf(tool: AnyTool, value: unknown, maxResultBytes: number, attempts: number): ToolCallEnd & { outcome: 'ok' } {
   const full: unknown = tool.toContent === undefined ? resultText(value) : tool.toContent(value as never)
   if (typeof full !== 'string' && !Array.isArray(full)) {
-    throw new TypeError(`Expected \`toContent\` of tool \`${tool.name}\` to return a text or an array of parts, got \`${show(full)}\``)
+    throw new TypeError(`Expected \`toContent\` of tool \`${tool.name}\` to return a string or an array of parts, got \`${show(full)}\``)
   }
   const { content, cutBytes } = capContent(typeof full === 'string' || full.length === 0 ? resultText(String(full)) : full, maxResultBytes)
   // A value too long to show is not kept either: hundreds of them would fill the memory of a long run.

@@ -1,7 +1,7 @@
 import type { DurableBody, Journal } from '../../src/agent/durable/journal.ts'
 import type { Json } from '../../src/core/messages.ts'
 
-/** A journal whose process is gone right after a run was started: with what the run was started with, and the loops that can take it up. */
+/** A journal whose process dies right after a run was started: keeps the run's input, and the loops that can resume it. */
 export function goneJournal(): { journal: Journal; bodies: DurableBody[]; inputs: Json[] } {
   const bodies: DurableBody[] = []
   const inputs: Json[] = []

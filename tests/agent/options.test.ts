@@ -9,7 +9,7 @@ describe('options', () => {
   it('a model without native calls is not told to make any: the run is refused before anything is sent', async () => {
     const model = scriptedModel(['never'], { capabilities: { nativeTools: false } })
     const words =
-      "Expected `toolCalling` to be 'auto', 'tags', 'json' or another dialect for `scripted/scripted-model`, which takes no native calls, got `\"native\"`"
+      "Expected `toolCalling` to be 'auto', 'tags', 'json' or another dialect for `scripted/scripted-model`, which does not support native calls, got `\"native\"`"
     expect(() => new AgentRunner({ model, tools: [look], toolCalling: 'native' })).toThrow(words)
     await expect(new AgentRunner({ model, tools: [look] }).run('go', { toolCalling: 'native' })).rejects.toThrow(words)
     expect(model.requests).toHaveLength(0)
@@ -33,7 +33,7 @@ describe('options', () => {
     ['approve', true, 'Expected `approve` to be a function, got `true`'],
     ['hooks', {}, 'Expected `hooks` to be an array of hooks, got `{}`'],
     ['guardrails', {}, 'Expected `guardrails` to be an array of guardrails, got `{}`'],
-    ['guardrails', [{}], 'Expected `guardrails[0].name` to be a text, got `undefined`'],
+    ['guardrails', [{}], 'Expected `guardrails[0].name` to be a string, got `undefined`'],
     ['activeTools', 'look', 'Expected `activeTools` to be an array of names, got `"look"`'],
     ['outputRetries', -1, 'Expected `outputRetries` to be an integer ≥ 0, got `-1`'],
     ['stopWhen', 3, 'Expected `stopWhen` to be a function, got `3`'],

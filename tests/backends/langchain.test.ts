@@ -433,7 +433,7 @@ describe('S3-2 a LangChain that breaks down in the middle of a run', () => {
   it('a state that is not the conversation is not gone on with', async () => {
     const { result } = await runOn(breakingAt(async (messages, turn) => void (turn === 2 && Array.isArray(messages) && messages.shift())))
     expect(result.error?.message).toMatch(
-      /Expected LangChain to ask with the messages message-0, message-1, result-call_1, got message-1, result-call_1$/,
+      /Expected LangChain to send the messages message-0, message-1, result-call_1, got message-1, result-call_1$/,
     )
   })
 

@@ -54,7 +54,7 @@ describe('which model is used', () => {
     const wrong = await tempFolder({ 'toolloop.yaml': 'backend: graph\n' })
     await expect(choose({ cwd: wrong })).rejects.toMatchObject({
       code: 'invalid_option',
-      message: 'toolloop.yaml is not usable: /backend must be one of native, langchain',
+      message: 'toolloop.yaml is invalid: /backend must be one of native, langchain',
     })
   })
 
@@ -68,7 +68,7 @@ describe('which model is used', () => {
     expect(openChoice(choice)).toMatchObject({ provider: 'inhouse', model: 'm' })
     expect(await choose({ cwd })).toMatchObject({ model: 'demo', providers })
     const broken = await tempFolder({ 'toolloop.yaml': 'providers: [inhouse]\n' })
-    await expect(choose({ cwd: broken })).rejects.toThrow('toolloop.yaml is not usable: /providers must be of type object')
+    await expect(choose({ cwd: broken })).rejects.toThrow('toolloop.yaml is invalid: /providers must be of type object')
   })
 
   it('reads config/toolloop.yaml too, and settings as well as a name', async () => {
@@ -84,7 +84,7 @@ describe('which model is used', () => {
 
   it.each([
     ['model: [', /^toolloop\.yaml:1:9 is not valid YAML: ./],
-    ['- model', /^toolloop\.yaml is not usable: \/ must be a mapping$/],
+    ['- model', /^toolloop\.yaml is invalid: \/ must be a mapping$/],
     ['model: 5', /\/model must be of type string or object$/],
     ['model:\n  provider: x\n  apiKey: hidden-key', /: \/model\/apiKey must not be in the file: [^;]+; \/model\/model is missing$/],
   ])('refuses the file %j', async (content, message) => {

@@ -41,7 +41,7 @@ it('doctor tells it in lines, and which model a run would use', async () => {
 it('doctor fails when a run could not start, and says why', async () => {
   const io = fakeIO({ cwd: await tempFolder({ 'toolloop.yaml': 'model: 5' }) })
   expect(await runCommand(['doctor', '--json'], io)).toBe(1)
-  expect(JSON.parse(io.out())).toMatchObject({ ok: false, problems: [expect.stringContaining('toolloop.yaml is not usable: /model')] })
+  expect(JSON.parse(io.out())).toMatchObject({ ok: false, problems: [expect.stringContaining('toolloop.yaml is invalid: /model')] })
   const unknown = fakeIO({ cwd: await tempFolder(), env: { TOOLLOOP_MODEL: 'nowhere/x' } })
   expect(await runCommand(['doctor'], unknown)).toBe(1)
   expect(unknown.out()).toMatch(/✗ .*nowhere/u)

@@ -28,7 +28,7 @@ describe('a command line that can’t be run has exit code 2, a reason and a hin
     [['Hi', '--instructions', '@gone.md'], /Expected `--instructions` to name a file after the @: .*gone\.md/],
     [['Hi', '--tools', 'gone.ts'], /found no file at .*gone\.ts/],
     [['Hi', '--model', 'nowhere/x'], /nowhere/],
-    [['Hi', '--model', 'opnai/x'], /Expected a known provider, got `opnai` \(did you mean `openai`\?\)\. There are: /],
+    [['Hi', '--model', 'opnai/x'], /Expected a known provider, got `opnai` \(did you mean `openai`\?\)\. Known: /],
     [['chatt'], /unknown command 'chatt'\n\(Did you mean chat\? To send it as a prompt: toolloop run chatt\)\n/],
     [['Serv', '--port', '80'], /unknown command 'Serv'\n\(Did you mean serve\?/],
     [['hlep'], /Did you mean help\?/],

@@ -1,4 +1,4 @@
-/** Run as a process of its own by time.test.ts: makes runs that hang in deaf models and tools, ends them, and then has to end by itself. */
+/** Run by time.test.ts as a child process: starts runs whose models and tools ignore their signals, ends them, and must then exit by itself. */
 import { getEventListeners } from 'node:events'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import type { ChatModel } from '../../src/models/chat-model.ts'
@@ -66,7 +66,7 @@ await overHttp({ text: 'Hm', hang: true }, async (silent) => {
   reasons.push((await new AgentRunner({ model: silent, logger, streamIdleTimeoutMs: 20 }).run('go')).stopReason)
 })
 
-// Sockets of the servers that were closed are gone when the event loop has been around, and on a busy machine a little later.
+// The sockets of the closed servers are gone after a turn of the event loop, or a little later on a busy machine.
 const leftovers = () => process.getActiveResourcesInfo().filter((kind) => kind !== 'Immediate')
 const giveUpAt = performance.now() + 5_000
 while (leftovers().length > before.length && performance.now() < giveUpAt) await new Promise((resolve) => setImmediate(resolve))

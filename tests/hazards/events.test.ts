@@ -12,7 +12,7 @@ import { comparable, recordingLogger, stage } from './stage.ts'
 import { skipWhatTextCannotSay } from './text-modes.ts'
 import { call, countingTool, deafTool, thenable } from './tools.ts'
 import { failOnUnhandledRejections } from './unhandled.ts'
-import { goAround } from './waiting.ts'
+import { turnEventLoop } from './waiting.ts'
 
 failOnUnhandledRejections()
 afterEach(() => {
@@ -116,7 +116,7 @@ describe.each(modes)('events: $name', (mode) => {
     await deaf.called
     vi.advanceTimersByTime(1_000)
     await never.called
-    await goAround(1)
+    await turnEventLoop(1)
     controller.abort()
     const { toolCalls, runId } = await running
 
@@ -168,7 +168,7 @@ describe.each(modes)('events: $name', (mode) => {
       retries: 1,
       execute: async (_args, { attempt }) => {
         order.push(`in ${attempt}`)
-        await goAround(1)
+        await turnEventLoop(1)
         order.push(`out ${attempt}`)
         if (attempt === 1) throw new Error('once more')
       },
@@ -203,7 +203,7 @@ describe.each(modes)('events: $name', (mode) => {
         expect(plainly(events), to).toEqual(plainly(expectedEvents))
         // Another listener, subscribed later, has missed nothing.
         expect(after).toEqual(expectedEvents.map(({ type }) => type))
-        await goAround(1)
+        await turnEventLoop(1)
         const failures = on.log.filter(({ message }) => message === 'event listener failed')
         expect(failures, to).toHaveLength(to === 'to each' ? 2 * records : records)
         for (const failure of failures) expect(failure).toMatchObject({ level: 'error', fields: { event: expect.any(String) } })

@@ -79,14 +79,11 @@ export const nativeModes: readonly Mode[] = drivers.flatMap((driver) => [modeOf(
 export const modes: readonly Mode[] = [...nativeModes, ...inText(nativeModes.filter(({ wire }) => wire === 'chat-completions'))]
 export const streamingModes: readonly Mode[] = modes.filter(({ streaming }) => streaming)
 
-const otherThanInDriver = ['openai, streaming', 'openai, whole', 'openai, streaming, tags']
-/**
- * For what the loop alone decides, which no driver can change: streaming and not, calls native and in text; and a second driver, to see
- * that it is so.
- */
-export const loopModes: readonly Mode[] = modes.filter(({ name }) => name === 'anthropic, streaming' || otherThanInDriver.includes(name))
+const loopModeNames = ['openai, streaming', 'openai, whole', 'openai, streaming, tags', 'anthropic, streaming']
+/** For what only the loop decides: streaming and not, native calls and text calls; and a second driver, to check that it changes nothing. */
+export const loopModes: readonly Mode[] = modes.filter(({ name }) => loopModeNames.includes(name))
 
-/** The rows of a table about what the loop alone decides: in `loopModes` all; in others those that `always` picks, and the first. */
+/** The rows of a table about what only the loop decides: all of them in `loopModes`; in other modes the first, and those that `always` picks. */
 export function rowsFor<Row>(mode: Mode, rows: readonly Row[], always: (row: Row) => boolean = () => false): Row[] {
   return rows.filter((row, index) => index === 0 || loopModes.includes(mode) || always(row))
 }

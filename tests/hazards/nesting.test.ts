@@ -118,7 +118,7 @@ describe('agents as tools', () => {
     })
     holder.agent = new AgentRunner({ model, logger: quiet(), tools: [deeper], limits: { depth: 2 } })
     const result = await holder.agent.run('go')
-    expect(result.output).toBe('Expected runs to be nested at most 2 deep (`limits.depth`)')
+    expect(result.output).toBe('Expected runs to be nested at most 2 levels deep (`limits.depth`)')
     expect(model.requests).toHaveLength(6)
   })
 

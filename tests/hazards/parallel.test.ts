@@ -5,7 +5,7 @@ import { modes } from './modes.ts'
 import { resultTexts, stage } from './stage.ts'
 import { skipWhatTextCannotSay } from './text-modes.ts'
 import { call, countingTool, deafTool, gatedTool } from './tools.ts'
-import { goAround } from './waiting.ts'
+import { turnEventLoop } from './waiting.ts'
 
 afterEach(() => {
   vi.useRealTimers()
@@ -62,7 +62,7 @@ describe.each(modes)('parallel calls: $name', (mode) => {
     expect(work.state.started).toEqual(['work 0', 'work 1', 'work 2', 'work 3'])
     for (const n of [2, 0, 3, 1]) {
       work.end(`work ${n}`)
-      await goAround()
+      await turnEventLoop()
     }
     const { messages, toolCalls } = await running
     expect(resultTexts({ messages })).toEqual(['work 0', 'work 1', 'work 2', 'work 3'])
@@ -84,7 +84,7 @@ describe.each(modes)('parallel calls: $name', (mode) => {
       await using on = await stage(mode, script, { tools: [work.tool], ...(toolConcurrency === undefined ? {} : { toolConcurrency }) })
       const running = on.run()
       await work.untilStarted(most)
-      await goAround()
+      await turnEventLoop()
       expect(work.state.started).toHaveLength(most)
       for (let ended = 0; ended < count; ended++) {
         const [first = ''] = work.state.running.keys()
@@ -115,15 +115,15 @@ describe.each(modes)('parallel calls: $name', (mode) => {
     const running = on.run()
     await work.untilStarted(2)
     work.end('work 1')
-    await goAround()
+    await turnEventLoop()
     expect(alone.state.started).toEqual([])
     work.end('work 0')
     await alone.untilStarted(1)
-    await goAround()
+    await turnEventLoop()
     expect([...alone.state.started, ...work.state.started]).toEqual(['alone 2', 'work 0', 'work 1'])
     alone.end('alone 2')
     await alone.untilStarted(2)
-    await goAround()
+    await turnEventLoop()
     expect(work.state.started).toHaveLength(2)
     alone.end('alone 3')
     await work.untilStarted(3)
@@ -155,7 +155,7 @@ describe.each(modes)('parallel calls: $name', (mode) => {
       await work.untilStarted(64)
       for (const key of [...work.state.running.keys()]) work.end(key)
       await running
-      await goAround()
+      await turnEventLoop()
     } finally {
       process.off('warning', warned)
     }
@@ -169,7 +169,7 @@ describe.each(modes)('parallel calls: $name', (mode) => {
     const running = on.run()
     await Promise.all([failing.called, late.called])
     failing.fail(new Error('no luck'))
-    await goAround()
+    await turnEventLoop()
     expect(on.requests()).toHaveLength(1)
     late.release()
     const { messages, toolCalls } = await running
@@ -185,7 +185,7 @@ describe.each(modes)('parallel calls: $name', (mode) => {
     const running = on.run()
     await Promise.all([deaf.called, late.called])
     vi.advanceTimersByTime(5_000)
-    await goAround()
+    await turnEventLoop()
     late.release()
     const { messages, toolCalls } = await running
     expect(resultTexts({ messages })).toEqual(['Tool `deaf` timed out after 5000 ms.', 'late done'])

@@ -14,7 +14,7 @@ import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { type AnyTool, defineTool } from '../../src/tools/tool.ts'
 import { comparable, expectPairedEvents, expectValidHistory, recordingLogger, watchCalls } from './stage.ts'
 import { inWords } from './text-modes.ts'
-import { goAround } from './waiting.ts'
+import { turnEventLoop } from './waiting.ts'
 
 const seed = 20_260_101
 const numRuns = 300
@@ -219,7 +219,7 @@ async function settle<T>(work: Promise<T>): Promise<T> {
     },
   )
   for (let idle = 0; !settled; ) {
-    await goAround(1)
+    await turnEventLoop(1)
     if (settled) break
     if (vi.getTimerCount() > 0) vi.advanceTimersToNextTimer()
     else if (++idle > 20) throw new Error('Expected the run to settle, got one that waits for nothing')
@@ -278,7 +278,7 @@ async function play({ turns, options, approve, abortAt, leaveAt }: Scenario, how
   expect(getEventListeners(signal, 'abort')).toEqual([])
   const quiet = names.length
   vi.runAllTimers()
-  await goAround(1)
+  await turnEventLoop(1)
   expect(vi.getTimerCount()).toBe(0)
   expect(names).toHaveLength(quiet)
   expect(unhandled.splice(0)).toEqual([])

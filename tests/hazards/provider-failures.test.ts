@@ -9,7 +9,7 @@ import { type ModeScript, nativeModes } from './modes.ts'
 import { type Stage, stage } from './stage.ts'
 import { call, countingTool } from './tools.ts'
 import { failOnUnhandledRejections } from './unhandled.ts'
-import { goAround, until } from './waiting.ts'
+import { turnEventLoop, until } from './waiting.ts'
 
 failOnUnhandledRejections()
 afterEach(() => {
@@ -136,7 +136,7 @@ describe.each(nativeModes)('provider failures: $name', (mode) => {
     const controller = new AbortController()
     const running = on.runner.run('go', { signal: controller.signal })
     await on.provider.waitForEnd(1)
-    await goAround(1)
+    await turnEventLoop(1)
     const abortedAt = performance.now()
     controller.abort()
     const result = await running
@@ -237,7 +237,7 @@ describe.each(nativeModes)('provider failures: $name', (mode) => {
     const running = on.run()
     await on.provider.waitForRequest(1)
     // The head of the response, where there is one, has arrived when the event loop has been around.
-    await goAround(20)
+    await turnEventLoop(20)
     vi.advanceTimersByTime(29_999)
     expect(on.provider.requests).toMatchObject([{ ended: false }])
     vi.advanceTimersByTime(2)

@@ -1,4 +1,4 @@
-/** Takes a paused run up in a process of its own: reads `{ baseURL, state, decisions }`, writes the result and which calls ran. */
+/** Resumes a paused run in a child process: reads `{ baseURL, state, decisions }`, writes the result and which calls ran. */
 import { text } from 'node:stream/consumers'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import { createModel } from '../../src/models/create-model.ts'

@@ -29,9 +29,9 @@ export interface Stage extends AsyncDisposable {
   readonly events: readonly SeenEvent[]
   readonly log: readonly LogRecord[]
   requests(): SentRequest[]
-  /** Runs, and checks what must hold after every run whatever happened in it. */
+  /** Runs, and checks what must hold after every run. */
   run(input?: RunInput, options?: RunOptions): Promise<RunResult>
-  /** The same checks for a run that was made otherwise. */
+  /** The same checks for a run that was started elsewhere. */
   check(result: RunResult): Promise<void>
 }
 
@@ -123,7 +123,7 @@ export function expectPairedEvents(all: readonly SeenEvent[], { runId, toolCalls
   }
 }
 
-/** A further run takes the conversation as it is: it need not be healed, and the model is sent just what the result says. */
+/** Another run accepts the conversation without repairs, and sends the model just what the result says. */
 async function expectContinues(mode: Mode, { messages }: RunResult): Promise<void> {
   const { logger, records } = recordingLogger()
   await using next = await mode.open(['continued'])
@@ -181,7 +181,7 @@ function joinRows(shapes: readonly Shape[]): Shape[] {
   return joined
 }
 
-/** Arguments as a wire has them that carries only objects: what is none is sent as an empty one. */
+/** Arguments on a wire that carries only objects: anything else is sent as an empty object. */
 function objectText(json: string): string {
   try {
     const value: unknown = JSON.parse(json)
@@ -191,7 +191,7 @@ function objectText(json: string): string {
   }
 }
 
-/** A server that is not known, as the one of the Chat Completions mode, is sent no text that is not an object. */
+/** An unknown server, like that of the Chat Completions mode, is sent only arguments that are an object. */
 function sentText(json: string, wire: Mode['wire'], dialect: Mode['dialect']): string {
   if (wire !== 'chat-completions' || dialect !== undefined) return json.trim() || '{}'
   return objectText(json) === '{}' ? '{}' : json

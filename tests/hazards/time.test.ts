@@ -13,7 +13,7 @@ import { recordingLogger, resultTexts, stage } from './stage.ts'
 import { skipWhatTextCannotSay } from './text-modes.ts'
 import { call, countingTool, deafTool, gatedTool } from './tools.ts'
 import { failOnUnhandledRejections } from './unhandled.ts'
-import { goAround, until } from './waiting.ts'
+import { turnEventLoop, until } from './waiting.ts'
 
 const usage = { inputTokens: 20, outputTokens: 5 }
 const cancelled = (name: string) => `Tool \`${name}\` was cancelled: the run ended before it finished.`
@@ -60,7 +60,7 @@ describe.each(modes)('time and cancellation: $name', (mode) => {
     vi.advanceTimersByTime(500)
     await Promise.resolve()
     expect([ownSignal.aborted, runsSignal.aborted]).toEqual([false, false])
-    await goAround(1)
+    await turnEventLoop(1)
     expect([ownSignal.aborted, runsSignal.aborted]).toEqual([false, true])
     vi.advanceTimersByTime(69_500)
     expect(resultTexts(await running)).toEqual(['Tool `own` timed out after 70000 ms.', 'Tool `runs` timed out after 500 ms.'])
@@ -220,7 +220,7 @@ describe.each(modes)('time and cancellation: $name', (mode) => {
     fakeTimers()
     const running = on.run('go', { signal: controller.signal })
     await failed.promise
-    await goAround(1)
+    await turnEventLoop(1)
     expect(vi.getTimerCount()).toBe(1)
     controller.abort()
     expect(resultTexts(await running)).toEqual([cancelled('flaky')])
@@ -264,7 +264,7 @@ describe.each(modes)('time and cancellation: $name', (mode) => {
     const controller = new AbortController()
     const running = on.run('go', { signal: controller.signal })
     await deaf.called
-    await goAround()
+    await turnEventLoop()
     controller.abort()
     const result = await running
     expect(result).toMatchObject({ stopReason: 'aborted', pending: [], usage: { totalTokens: 25 } })
@@ -413,7 +413,7 @@ describe('time and cancellation, with a model of one’s own', () => {
     expect(runner.lateResults).toBe(0)
     gates[0]?.release()
     gates[1]?.fail(new Error('late'))
-    await goAround(1)
+    await turnEventLoop(1)
     expect(runner.lateResults).toBe(2)
   })
 

@@ -23,7 +23,7 @@ export function countingTool(name: string, returns: unknown | ((args: unknown) =
   return { tool, calls }
 }
 
-/** Never settles and doesn't listen to its signal. Tells when it has been called. */
+/** A tool that never settles and ignores its signal. `called` resolves when it is called. */
 export function deafTool(name = 'deaf', options: { timeoutMs?: number } = {}): { tool: AnyTool; called: Promise<AbortSignal> } {
   const called = Promise.withResolvers<AbortSignal>()
   const tool = defineTool({
@@ -39,7 +39,7 @@ export function deafTool(name = 'deaf', options: { timeoutMs?: number } = {}): {
   return { tool, called: called.promise }
 }
 
-/** Waits until `release` is called; tells when it has been called. */
+/** A tool that waits until `release` is called. */
 export function gatedTool(name: string): {
   tool: AnyTool
   called: Promise<void>

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect } from 'vitest'
-import { goAround } from './waiting.ts'
+import { turnEventLoop } from './waiting.ts'
 
 /** For a test file: each of its tests fails by itself when it leaves a rejection that nobody handles. */
 export function failOnUnhandledRejections(): void {
@@ -8,7 +8,7 @@ export function failOnUnhandledRejections(): void {
   beforeEach(() => void process.on('unhandledRejection', note))
   afterEach(async () => {
     // They are reported when the microtasks have run.
-    await goAround(1)
+    await turnEventLoop(1)
     process.off('unhandledRejection', note)
     expect(unhandled.splice(0)).toEqual([])
   })

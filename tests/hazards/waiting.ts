@@ -1,9 +1,9 @@
-/** Lets the event loop go around: what can happen without a timer has then happened. The clock plays no part in it. */
-export async function goAround(turns = 5): Promise<void> {
+/** Lets the event loop turn a few times, so that everything that needs no timer has happened. Does not depend on the clock. */
+export async function turnEventLoop(turns = 5): Promise<void> {
   for (let turn = 0; turn < turns; turn++) await new Promise((resolve) => setImmediate(resolve))
 }
 
-/** Resolves as soon as `holds` does. Where it never will, the test's own time limit says so. */
+/** Resolves once `holds()` is true. If it never is, the test times out. */
 export async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) await goAround(1)
+  while (!holds()) await turnEventLoop(1)
 }

@@ -5,8 +5,8 @@ import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { defineTool, type ToolEffect } from '../../src/tools/tool.ts'
 
 /**
- * A worker that is killed: takes up what is there, and starts runs until there are as many as asked for. What its tools do is written
- * to a file that outlives it, a line for each start and each end. `node journal-process.ts <folder> <runs> <turns> <concurrency>`
+ * A worker that is killed: recovers the runs in the journal, and starts runs until there are as many as asked for. Its tools write a line
+ * for each start and each end to a file that outlives it. `node journal-process.ts <folder> <runs> <turns> <concurrency>`
  */
 const [folder = '.', runs = '1', turns = '3', concurrency = '1'] = process.argv.slice(2)
 const note = (line: string): void => appendFileSync(`${folder}/world.txt`, `${line}\n`)

@@ -21,7 +21,7 @@ export interface Chaos {
   longestMs: number
 }
 
-/** What became of it all. */
+/** What is left once the last worker has finished. */
 export interface Outcome {
   kills: number
   started: number

@@ -64,7 +64,7 @@ describe('the file of an SQLite journal', () => {
       )
       const foreign = change('foreign.sqlite', 'CREATE TABLE mine (x)')
       const before = readFileSync(foreign)
-      expect(await problemOf({ file: foreign })).toMatch(/journal_failed: .+got the database of another program$/)
+      expect(await problemOf({ file: foreign })).toMatch(/journal_failed: .+got another program's database$/)
       expect(readFileSync(foreign).equals(before)).toBe(true)
       const text = join(folder, 'text.sqlite')
       writeFileSync(text, 'These are my notes, and they are longer than the header of a database is.'.repeat(3))
@@ -139,7 +139,9 @@ describe('the file of an SQLite journal', () => {
       await one.runner.run('go', { runId: 'run' })
       expect(await two.runner.runs.get('run')).toBe(undefined)
       expect((await two.runner.runs.list()).runs).toEqual([])
-      await expect(two.runner.run('go', { runId: 'run' })).rejects.toThrow('Expected `agent` to be `one`, whose run `run` is, got `"two"`')
+      await expect(two.runner.run('go', { runId: 'run' })).rejects.toThrow(
+        'Expected `agent` to be `one`, the agent of run `run`, got `"two"`',
+      )
       expect(await two.runner.runs.prune({ keep: 0 })).toBe(0)
       expect(await one.runner.runs.prune({ keep: 0 })).toBe(1)
       await one.journal.close()
@@ -157,9 +159,7 @@ describe('the file of an SQLite journal', () => {
       // Journals of one process share a connection.
       expect(await problemOf({ file, agent: 'another' })).toBe('none')
       // Not these: to SQLite it is as if there were two processes.
-      expect(await problemOf({ file, busyTimeoutMs: 1 })).toMatch(
-        /journal_failed: .+open in one process only, got another: .+process 17 has 3\.50\.2/,
-      )
+      expect(await problemOf({ file, busyTimeoutMs: 1 })).toMatch(/journal_failed: .+is open in another process.+process 17 has 3\.50\.2/)
       await first.journal.close()
       expect(await problemOf({ file })).toBe('none')
     }))

@@ -180,7 +180,7 @@ describe('AIDriver.query', () => {
 
   it('refuses tools for a model without native calls, instead of sending what it does not take', async () => {
     const driver = new AIDriver({ provider: 'custom', model: 'm', baseURL: 'http://127.0.0.1:9', dialect: 'hermes' })
-    const words = { code: 'invalid_option', message: expect.stringContaining('`custom/m`, which takes no native calls') }
+    const words = { code: 'invalid_option', message: expect.stringContaining('`custom/m`, which does not support native calls') }
     await expect(driver.query('go', { tools })).rejects.toMatchObject(words)
     await expect(driver.stream('go', { tools }).result).rejects.toMatchObject(words)
   })

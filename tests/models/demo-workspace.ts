@@ -272,7 +272,7 @@ export async function converse(requests: string | readonly string[], options: Co
     messages.push({ role: 'user', content })
     calls = []
     for (steps = 1; ; steps++) {
-      // The default limit of an agent: whoever needs more rounds than this never answers.
+      // An agent's default limit: a model that needs more rounds never answers.
       if (steps > 5) throw new Error(`No answer to ${JSON.stringify(content)} in 5 steps: ${JSON.stringify(calls)}`)
       const { text, toolCalls, finishReason } = await demoModel().generate({ ...request, messages, tools: offered })
       expect(finishReason).toBe(toolCalls.length > 0 ? 'tool_calls' : 'stop')

@@ -162,10 +162,10 @@ describe('several models as one', () => {
   it('refuses lists that are none, mixed ones, and a model beside them', () => {
     const at = { provider: 'custom', baseURL: 'http://127.0.0.1:1', apiKey: 'k', model: 'a' }
     expect(() => fallbackModel([])).toThrow('Expected `models` to be an array of models, not empty')
-    expect(() => fallbackModel([at, { ...at, functionCalling: false }])).toThrow('all take native calls, or all write them in one dialect')
+    expect(() => fallbackModel([at, { ...at, functionCalling: false }])).toThrow('all support native calls or all use the same dialect')
     expect(() => fallbackModel([at], { cooldownMs: -1 })).toThrow('cooldownMs')
     expect(() => fallbackModel(['nobody/x'])).toThrow('Expected a known provider')
-    expect(() => new AgentRunner({ model: at, models: [at] })).toThrow('Expected `models` to be absent where there is a `model`')
+    expect(() => new AgentRunner({ model: at, models: [at] })).toThrow('Expected `models` to be absent when `model` is given')
     expect(() => new AgentRunner({})).toThrow("Expected `model` to be a model, 'provider/model' or settings")
   })
 })

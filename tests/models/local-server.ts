@@ -20,7 +20,7 @@ export interface LocalServer extends AsyncDisposable {
   firstClosed: Promise<void>
 }
 
-/** A bare HTTP server for bytes no well-behaved provider would send. */
+/** A bare HTTP server for bytes that no well-behaved provider would send. */
 export async function startServer(answer: (response: ServerResponse, request: Received, index: number) => unknown): Promise<LocalServer> {
   const requests: Received[] = []
   const sockets = new Set<Socket>()
@@ -43,7 +43,7 @@ export async function startServer(answer: (response: ServerResponse, request: Re
       answer(res, received, requests.length - 1)
     })
   })
-  // Never closes an idle connection by itself, so that a client which waits for that is found out.
+  // Never closes an idle connection, so that a client that waits for the close fails.
   server.keepAliveTimeout = 0
   server.on('connection', (socket) => {
     sockets.add(socket)

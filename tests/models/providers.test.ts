@@ -70,7 +70,7 @@ describe('providers of one’s own', () => {
   })
 
   it('names them where a provider is unknown, and refuses a price that is none', () => {
-    expect(() => createModel('y/m', { providers: { inhouse: { driver: 'openai' } } })).toThrow(/There are: openai, .*, inhouse\./)
+    expect(() => createModel('y/m', { providers: { inhouse: { driver: 'openai' } } })).toThrow(/Known: openai, .*, inhouse\./)
     expect(() => createModel({ provider: 'custom', model: 'm', price: { input: -1, output: 1 } })).toThrow(
       'Expected `price` to be US dollars',
     )

@@ -100,7 +100,7 @@ describe('the schema of a response', () => {
     const { body, warnings } = await sent('anthropic/claude-opus-4-8', { responseSchema: map })
     expect(body).not.toHaveProperty('output_config')
     expect(warnings).toEqual([
-      '`responseSchema` was left out: anthropic/claude-opus-4-8 does not take one that has an object of any properties',
+      '`responseSchema` was left out: anthropic/claude-opus-4-8 does not take one that has an object that allows any properties',
     ])
   })
 

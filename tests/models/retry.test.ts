@@ -139,7 +139,7 @@ describe('withRetry', () => {
       status: 429,
       requestId: 'req_1',
       retryAfterMs: 60_000,
-      message: expect.stringMatching(/HTTP 500\. Not tried again: it asks to wait 60000 ms, longer than `maxRetryDelayMs` \(5000\)/),
+      message: expect.stringMatching(/HTTP 500\. Not retried: it asks to wait 60000 ms, longer than `maxRetryDelayMs` \(5000\)/),
     })
     expect(asked()).toBe(1)
   })

@@ -289,7 +289,7 @@ describe('SentenceSplitter', () => {
 
   it.each(['da', 'toString', 5, null])('refuses the language %s', (language) => {
     expect(() => new SentenceSplitter({ languages: [language as never] })).toThrow(
-      /Expected `languages` to be out of en, de, fr, es, or word lists, got/,
+      /Expected `languages` to be names out of en, de, fr, es, or word lists, got/,
     )
   })
 })

@@ -3,7 +3,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { Guesses } from '../../src/service/http/guesses.ts'
 import { createService } from '../../src/service/index.ts'
 import { startStrictProvider } from '../models/rules/strict-provider.ts'
-import { longestUnpromisedStallMs, measuredService } from './measured-service.ts'
+import { looseMaxStallMs, measuredService } from './measured-service.ts'
 import { configFile, json, startService, token } from './start-service.ts'
 
 const env = { DATABASE_URL: 'postgres://me:hunter22@db/x', INHOUSE_API_KEY: 'inhouse-key-1234', SEARCH_TOKEN: 'search-token-1234' }
@@ -44,7 +44,7 @@ describe('what an admin’s token can’t reach', () => {
       ['OPENAI_API_KEY', { model: 'openai/m', providers: { openai: { baseURL } } }],
     ] as const)
       expect(await test(order)).toContain(
-        `must not name the variable ${variable === 'DATABASE_URL' && JSON.stringify(order).includes('NOT_SET') ? 'NOT_SET' : variable}`,
+        `must not use the variable ${variable === 'DATABASE_URL' && JSON.stringify(order).includes('NOT_SET') ? 'NOT_SET' : variable}`,
       )
     const { mcp, ...others } = known
     for (const [path, config] of [
@@ -87,7 +87,7 @@ describe('what an admin’s token can’t reach', () => {
       [preset, { openai: { baseURL: provider.baseURL, apiKeyEnv: [] } }],
     ] as const) {
       const tested = await (await post('/admin/api/providers/test', { model: wanted, providers })).text()
-      expect(tested).toMatch(/must not name the variable CORP_KEY|"invalid_request"/)
+      expect(tested).toMatch(/must not use the variable CORP_KEY|"invalid_request"/)
       const saved = await ask('/admin/api/config', put({ ...known, model: wanted, providers: { ...known.providers, ...providers } }))
       expect([wanted, saved.status]).toEqual([wanted, 422])
     }
@@ -118,7 +118,7 @@ describe('what an admin’s token can’t reach', () => {
       ['ANTHROPIC_CUSTOM_HEADERS', { provider: 'anthropic', model: 'm', baseURL, apiKey }, {}],
     ] as const) {
       expect(await (await post('/admin/api/providers/test', { model, providers })).text()).toContain(
-        `must not name the variable ${variable}`,
+        `must not use the variable ${variable}`,
       )
       const saved = await ask('/admin/api/config', put({ model, providers, service: { variables: ['LISTED_KEY'] } }))
       expect([model, saved.status]).toEqual([model, 422])
@@ -195,10 +195,7 @@ describe('what an admin’s token can’t reach', () => {
     const { ask } = await startService({ configFile: file, env })
     const refused = await ask('/admin/api/config', put({ ...base, ...config }))
     const { error } = await json(refused)
-    expect([refused.status, error.problems]).toEqual([
-      422,
-      [{ path, message: expect.stringContaining('can be changed in the file alone') }],
-    ])
+    expect([refused.status, error.problems]).toEqual([422, [{ path, message: expect.stringContaining('can only be changed in the file') }]])
     expect(JSON.parse(await readFile(file, 'utf8'))).toEqual(base)
   })
 
@@ -241,7 +238,7 @@ describe('what an admin’s token can’t reach', () => {
       expect([match, saved.status]).toEqual([match, expect.toSatisfy((status: number) => [200, 422].includes(status))])
       await post('/admin/api/providers/test', { model, providers })
     }
-    expect((await measure()).stallMs).toBeLessThan(longestUnpromisedStallMs)
+    expect((await measure()).stallMs).toBeLessThan(looseMaxStallMs)
   })
 
   it.each([
@@ -256,7 +253,7 @@ describe('what an admin’s token can’t reach', () => {
     const { ask, measure } = await measuredService({ configFile: file })
     const saved = await ask('/admin/api/config', { ...put({}), body: JSON.stringify(change) })
     expect([saved.status, (await json(saved)).error.code]).toEqual([422, 'invalid_config'])
-    expect((await measure()).stallMs).toBeLessThan(longestUnpromisedStallMs)
+    expect((await measure()).stallMs).toBeLessThan(looseMaxStallMs)
   })
 
   it('every change and test is logged: who, what, from where', async () => {

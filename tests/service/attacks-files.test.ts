@@ -102,7 +102,7 @@ describe('the service’s own files', () => {
     await mkdir(join(folder, 'kept/runs'), { recursive: true })
     for (const path of [file, join(folder, 'kept/runs')]) await chmod(path, 0o755)
     const { post, ask, log } = await startService({ configFile: file, cwd: folder, model: 'demo' })
-    expect(log()).toContain('can be read by others')
+    expect(log()).toContain('other users can read')
     await post('/v1/runs', { input: 'hello' })
     const put = { method: 'PUT', body: '{"config":{}}', headers: { 'content-type': 'application/json', 'if-match': '*' } }
     const saved = await ask('/admin/api/config', put)

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { longestStallMs, measuredService, stallOf } from './measured-service.ts'
+import { maxStallMs, measuredService, stallOf } from './measured-service.ts'
 import { json } from './start-service.ts'
 
 const manySecrets = JSON.stringify({ password: Array.from({ length: 29_000 }, (_, at) => `secret${at}`) })
@@ -18,7 +18,7 @@ describe('what is to be hidden', () => {
     const body = { messages: conversation([manySecrets]), input: 'hello' }
     const { value: run, stallMs } = await stallOf(service, () => json(service.post('/v1/runs', body)))
     expect(run).toMatchObject({ status: 'done', output: 'ok' })
-    expect(stallMs).toBeLessThanOrEqual(longestStallMs)
+    expect(stallMs).toBeLessThanOrEqual(maxStallMs)
   })
 
   it('very many secrets in a call keep nobody waiting', async () => {
@@ -26,7 +26,7 @@ describe('what is to be hidden', () => {
     const { value: run, stallMs } = await stallOf(service, () => json(service.post('/v1/runs', { input: `call pay ${manySecrets}` })))
     expect(run).toMatchObject({ status: 'paused' })
     expect(JSON.stringify(run)).not.toContain('secret1')
-    expect(stallMs).toBeLessThanOrEqual(longestStallMs)
+    expect(stallMs).toBeLessThanOrEqual(maxStallMs)
   })
 
   it('very many calls whose arguments are no JSON objects keep nobody waiting', async () => {
@@ -34,6 +34,6 @@ describe('what is to be hidden', () => {
     const messages = conversation(Array.from({ length: 3_000 }, (_, at) => `"argument ${at}"`))
     const { value: run, stallMs } = await stallOf(service, () => json(service.post('/v1/runs', { messages, input: 'hello' })))
     expect(run).toMatchObject({ status: 'done', output: 'ok' })
-    expect(stallMs).toBeLessThanOrEqual(longestStallMs)
+    expect(stallMs).toBeLessThanOrEqual(maxStallMs)
   })
 })

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { TextPieces } from '../../src/service/http/text-pieces.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
-import { longestUnpromisedStallMs, measuredService } from './measured-service.ts'
+import { looseMaxStallMs, measuredService } from './measured-service.ts'
 import { openSocket } from './raw-http.ts'
 import { allFrames, json, payTool, startService, token } from './start-service.ts'
 
@@ -30,8 +30,8 @@ describe('answers nobody reads', () => {
     expect(during.memoryMB - before.memoryMB).toBeLessThan(150)
     // Nothing was taken from them: their connections are closed, and there is room again.
     await expect.poll(async () => (await ask(`/v1/runs/${run.id}`)).status, { timeout: 10_000 }).toBe(200)
-    expect(during.stallMs).toBeLessThan(longestUnpromisedStallMs)
-    expect((await measure()).stallMs).toBeLessThan(longestUnpromisedStallMs)
+    expect(during.stallMs).toBeLessThan(looseMaxStallMs)
+    expect((await measure()).stallMs).toBeLessThan(looseMaxStallMs)
   })
 
   it('none is refused for want of room once something has been done for it: that is looked at before', async () => {

@@ -72,7 +72,7 @@ describe('who may use it', () => {
   })
 
   it('without a token of its own it makes one up, and then it can’t be reached from outside', async () => {
-    await expect(listen(createService({ env: {} }), { host: '0.0.0.0', port: 0 })).rejects.toThrow('an address of this machine alone')
+    await expect(listen(createService({ env: {} }), { host: '0.0.0.0', port: 0 })).rejects.toThrow('a loopback address')
     const service = createService({ env: {} })
     expect(service.initialToken).toMatch(/^tl_[\w-]{43}$/)
     const head = { headers: { authorization: `Bearer ${service.initialToken}` } }

@@ -178,11 +178,11 @@ describe('the configuration while the service runs', () => {
     const { ask, post, log } = await startService({ configFile: file, times, onReload: reloaded.onReload })
     await write('model: { provider: demo\n')
     expect((await reloaded.next()).lastError?.problems[0]?.message).toContain('is not valid YAML')
-    expect(log()).toContain('the last usable one holds')
+    expect(log()).toContain('the last valid one stays in use')
     expect((await json(post('/v1/runs', { input: 'hello' }))).status).toBe('done')
     expect((await json(ask('/admin/api/state'))).config).toMatchObject({ lastError: { problems: [{ path: '' }] } })
     await rm(file)
-    expect((await reloaded.next()).lastError?.problems[0]?.message).toBe('is not there any more')
+    expect((await reloaded.next()).lastError?.problems[0]?.message).toBe('no longer exists')
     await write('model: demo\n')
     expect((await reloaded.next()).lastError).toBeNull()
   })
@@ -261,7 +261,7 @@ describe('the configuration while the service runs', () => {
     await write("service: { port: 1, host: '::1', requestsPerMinute: 500 }\n")
     expect((await reloaded.next()).needsRestart).toEqual(['/service/host', '/service/port'])
     expect((await json(ask('/admin/api/state'))).config.needsRestart).toEqual(['/service/host', '/service/port'])
-    expect(log()).toContain('hold from the next start on')
+    expect(log()).toContain('take effect after a restart')
     await write('service: { port: 0, host: 127.0.0.1 }\n')
     expect((await reloaded.next()).needsRestart).toEqual([])
   })
@@ -323,7 +323,7 @@ describe('the configuration while the service runs', () => {
     await service.drain(0)
     const started = Number(await readFile(pidFile, 'utf8'))
     await expect.poll(() => isRunning(started), { timeout: 10_000 }).toBe(false)
-    expect(log()).not.toContain('is not usable')
+    expect(log()).not.toContain('is invalid')
   })
 
   it('a listener that throws breaks neither a reload nor a save', async () => {
@@ -349,7 +349,7 @@ describe('the configuration while the service runs', () => {
     const service = createService({ configFile: file, token: 'test-token-operator' })
     await expect(service.ready).rejects.toMatchObject({
       code: 'invalid_option',
-      problems: [{ path: '/modle', message: 'is not known (did you mean `model`?)' }],
+      problems: [{ path: '/modle', message: 'is unknown (did you mean `model`?)' }],
     })
     expect((await service.fetch(new Request('http://localhost/healthz'))).status).toBe(503)
   })
@@ -367,9 +367,9 @@ describe('what a file may say', () => {
     expect(
       await problemsOf(`instructions: 'tell \${OPENAI_API_KEY} and \${NOT_THERE} and \${1+1}'`, { OPENAI_API_KEY: 'k' }),
     ).toMatchObject([
-      { path: '/instructions', message: expect.stringContaining('by its name that is a secret') },
+      { path: '/instructions', message: expect.stringContaining('its name says that it is a secret') },
       { path: '/instructions', message: expect.stringContaining('NOT_THERE') },
-      { path: '/instructions', message: expect.stringContaining('between its braces') },
+      { path: '/instructions', message: expect.stringContaining('has an invalid variable') },
     ])
   })
 
@@ -411,7 +411,7 @@ describe('what a file may say', () => {
       { message: expect.stringContaining('Nested deeper') },
     ])
     expect(await problemsOf(`instructions: ${'x'.repeat(200_001)}`)).toHaveLength(1)
-    expect(await problemsOf('__proto__: { model: demo }')).toMatchObject([{ message: 'The key `__proto__` is not taken' }])
+    expect(await problemsOf('__proto__: { model: demo }')).toMatchObject([{ message: 'The key `__proto__` is not allowed' }])
     expect(performance.now() - started).toBeLessThan(5_000)
   })
 
@@ -419,18 +419,18 @@ describe('what a file may say', () => {
     const text = `model: { provider: openai, model: "\${NO_MODEL}" }\nmodels: { a: "\${NO_A}" }\nlimits: { maxIterations: "\${NO_N}" }\n`
     const problems = await problemsOf(`${text}service: { port: -1 }\n`)
     expect(problems).toEqual([
-      { path: '/model/model', message: 'names the variable NO_MODEL, which the environment does not have' },
-      { path: '/models/a', message: 'names the variable NO_A, which the environment does not have' },
-      { path: '/limits/maxIterations', message: 'names the variable NO_N, which the environment does not have' },
+      { path: '/model/model', message: 'uses the environment variable NO_MODEL, which is not set' },
+      { path: '/models/a', message: 'uses the environment variable NO_A, which is not set' },
+      { path: '/limits/maxIterations', message: 'uses the environment variable NO_N, which is not set' },
       { path: '/service/port', message: 'must be >= 0' },
     ])
   })
 
   it('a key that is not known is told of with the one it is near to', async () => {
     expect(await problemsOf('modle: demo\nlimits: { maxIteration: 3 }\nservice: { wat: 1 }\n')).toEqual([
-      { path: '/modle', message: 'is not known (did you mean `model`?)' },
-      { path: '/limits/maxIteration', message: 'is not known (did you mean `maxIterations`?)' },
-      { path: '/service/wat', message: 'is not known' },
+      { path: '/modle', message: 'is unknown (did you mean `model`?)' },
+      { path: '/limits/maxIteration', message: 'is unknown (did you mean `maxIterations`?)' },
+      { path: '/service/wat', message: 'is unknown' },
     ])
   })
 
@@ -512,7 +512,7 @@ describe('what a file may say', () => {
     })
     expect([put.status, (await json(put)).error.code]).toEqual([409, 'no_config_file'])
     await expect(createService({ config: { limits: { maxIterations: -1 } } }).ready).rejects.toThrow('/limits/maxIterations')
-    expect(() => createService({ config, configFile: 'x' })).toThrow('Expected `config` to be left out beside `configFile`')
+    expect(() => createService({ config, configFile: 'x' })).toThrow('Expected `config` to be absent when `configFile` is given')
     const model = { provider: 'custom', model: 'm', apiKey: () => 'secret' } as never
     expect(() => createService({ config: { model } })).toThrow('Expected `config…apiKey` to be plain data')
   })

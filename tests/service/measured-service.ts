@@ -9,31 +9,31 @@ export interface MeasuredService {
   ask(path: string, init?: RequestInit): Promise<Response>
   post(path: string, body: unknown): Promise<Response>
   /**
-   * Since the last time it was asked: the longest turn of its event loop, in milliseconds of its thread's own processor time, which another
-   * load on the machine is not part of; and the memory it has now.
+   * The longest turn of its event loop since the last measurement, in milliseconds of its thread's own CPU time, which other load on the
+   * machine does not add to; and the memory it uses now.
    */
   measure(): Promise<{ stallMs: number; memoryMB: number }>
   /** Kills it. */
   end(): Promise<void>
 }
 
-/** The promise: no request keeps everybody else waiting for longer. */
-export const longestStallMs = 50
-/** Of what is not promised (a whole configuration of an administrator, twenty large requests at once), and of what is measured once, with cold code. */
-export const longestUnpromisedStallMs = 200
+/** The promise: no request blocks the event loop for longer. */
+export const maxStallMs = 50
+/** The limit for what the promise leaves out (an administrator's whole configuration, twenty large requests at once), and for cold code that is measured once. */
+export const looseMaxStallMs = 200
 
-/** What comes of `work`, and its longest stall. What is too long is done again, five times at most: code that runs for the first time is not compiled yet. */
+/** The result of `work` and its longest stall. Repeats `work` up to five times while the stall is too long: code that runs for the first time is not compiled yet. */
 export async function stallOf<T>({ measure }: MeasuredService, work: () => Promise<T>): Promise<{ value: T; stallMs: number }> {
   let least = Number.POSITIVE_INFINITY
   for (let tries = 1; ; tries++) {
     await measure()
     const value = await work()
     least = Math.min(least, (await measure()).stallMs)
-    if (least <= longestStallMs || tries === 6) return { value, stallMs: Math.round(least) }
+    if (least <= maxStallMs || tries === 6) return { value, stallMs: Math.round(least) }
   }
 }
 
-/** The service of `service-process.ts`, in a process of its own with a heap of at most `heapMB`. Ended with the test. */
+/** The service of `service-process.ts`, in a process with a heap of at most `heapMB`. Killed after the test. */
 export async function measuredService({
   cwd = '.',
   configFile,
@@ -48,9 +48,9 @@ export async function measuredService({
     execArgv: ['--no-warnings', `--max-old-space-size=${heapMB}`],
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   })
-  // One that is held up would not heed anything else.
+  // A blocked process handles no other signal.
   onTestFinished(() => void child.kill('SIGKILL'))
-  // A test may do many things with it at once.
+  // A test may have many measurements open at once.
   child.setMaxListeners(100)
   const told = async () => {
     const ended = new AbortController()
@@ -79,7 +79,7 @@ export async function measuredService({
     child.kill('SIGKILL')
     await once(child, 'exit')
   }
-  // What a process does for the first time, such as loading its modules, is not what is measured.
+  // Loading modules and the like, which happens once, is not measured.
   for (const content of ['hello', 'call echo {"text":"x"}'])
     await (await post('/v1/chat/completions', { model: 'toolloop', messages: [{ role: 'user', content }] })).text()
   await measure()

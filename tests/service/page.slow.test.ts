@@ -675,7 +675,7 @@ models:
     await editor.fill(text.replace('optional: true', 'optional: true\n      approval: false'))
     await page.getByRole('button', { name: 'Save' }).click()
     await see(page, 'Not saved.')
-    await see(page, /\/mcp\/servers\/search can be changed in the file alone; over the API it can be left out/)
+    await see(page, /\/mcp\/servers\/search can only be changed in the file; over the API, a server can only be removed/)
     await page.getByRole('button', { name: 'Line 4' }).click()
     await editor.fill('model: demo\n')
     await page.getByRole('button', { name: 'Save' }).click()

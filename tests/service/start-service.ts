@@ -46,13 +46,13 @@ export async function configFile(text: string): Promise<{ folder: string; file: 
   const folder = await mkdtemp(join(tmpdir(), 'toolloop-service-'))
   onTestFinished(() => rm(folder, { recursive: true, force: true }))
   const file = join(folder, 'toolloop.yaml')
-  // In one piece for whoever reads it in this process: a file that is written bit by bit has tests of its own.
+  // Written in one piece for readers in this process; other tests cover a file that is written bit by bit.
   const write = async (content: string) => writeFileSync(file, content)
   await write(text)
   return { folder, file, write }
 }
 
-/** Collects reloads; `next()` is the next one that has not been given out. */
+/** Collects reloads; `next()` resolves with the next one that it has not returned yet. */
 export function reloads(): { onReload(state: ConfigState): void; next(): Promise<ConfigState> } {
   const seen: ConfigState[] = []
   const waiting: ((state: ConfigState) => void)[] = []
@@ -118,7 +118,7 @@ interface Pending {
   about: { pending: [Pending] }
 }
 
-/** What any of the service's answers may have; a test looks at what it is about. */
+/** The fields of all the service's responses. */
 export interface Answer {
   id: string
   status: string

@@ -251,7 +251,7 @@ describe('runs in a folder', () => {
     await files.close()
     await expect(
       files.save({ ...storedOrder(order), said: 'late' }, new ServiceRun(storedOrder(order), () => [], bounds).toHead()),
-    ).rejects.toThrow('has been given back')
+    ).rejects.toThrow('was released')
     expect(await readdir(runs)).toEqual([])
   })
 
@@ -268,7 +268,7 @@ describe('runs in a folder', () => {
     expect((await decide(service, run)).status).toBe(503)
     expect(done).toEqual([])
     await service.listening.close()
-    expect(service.log()).toContain('Process 1 of another machine has taken')
+    expect(service.log()).toContain('Process 1 on another machine has taken over')
     expect(await readFile(join(runs, `${run.id}.json`), 'utf8')).toBe(theirs)
     expect(await readFile(join(runs, 'lock'), 'utf8')).toBe(theirLock)
   })
@@ -311,7 +311,7 @@ describe('runs in a folder', () => {
     const refused = await decide(second, run)
     expect([refused.status, (await json(refused)).error.message]).toEqual([
       409,
-      `Run ${run.id} waits on: its model special is not in the configuration any more`,
+      `Run ${run.id} stays paused: its model special is no longer in the configuration`,
     ])
     await second.listening.close()
     await writeFile(file, `${yaml}\nmodels: { special: demo }\n`)
@@ -399,7 +399,7 @@ describe('runs in a folder', () => {
     const first = await startService({ ...options, model: scriptedModel([]) })
     const second = createService({ ...options, token, model: scriptedModel([]), env: {} })
     await expect(second.ready).rejects.toThrow(
-      /Expected `service.keepRuns.folder` to be a folder no other process uses, got .* process \d+/,
+      /Expected `service.keepRuns.folder` to be a folder that no other process uses, got .* process \d+/,
     )
     expect((await second.fetch(new Request('http://localhost/healthz'))).status).toBe(503)
     await first.listening.close()

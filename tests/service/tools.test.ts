@@ -88,7 +88,7 @@ describe('tools of the configuration', () => {
     const root = await put({ tools: { builtin: ['read_file'], workspace: '/' } })
     expect([root.status, (await json(root)).error.message]).toEqual([
       422,
-      expect.stringContaining('/tools/workspace can be changed in the file'),
+      expect.stringContaining('/tools/workspace can only be changed in the file'),
     ])
     await write('mcp: { servers: { gone: { command: no-such-program-at-all } } }\n')
     expect((await reloaded.next()).lastError?.problems).toMatchObject([

@@ -287,7 +287,7 @@ describe('faults that would silently do nothing', () => {
     [{ cutAfterBytes: -1 }, "Expected `cutAfterBytes` to be an integer ≥ 0 or 'content', got `-1`"],
     [{ splitBytes: 0 }, "Expected `splitBytes` to be an integer ≥ 1 or 'random', got `0`"],
     [{ slowFirstByteMs: Number.NaN }, 'Expected `slowFirstByteMs` to be a number of milliseconds ≥ 0, got `NaN`'],
-    [{ body: 'x' }, 'Expected `fault` to be a `status` to go with its `body`'],
+    [{ body: 'x' }, 'Expected `fault` to be an object with a `status` if it has a `body`'],
   ] as const)('are refused: %o', async ([fault, reason]) => {
     const response = await post(await start({ script: ['ok'], faults: fault }))
     expect([response.status, await response.json()]).toMatchObject([400, { error: { message: expect.stringContaining(reason) } }])

@@ -81,7 +81,7 @@ describe('ToolDispatcher', () => {
     const tools = [says('a', 'own')]
     const source = (kind: string, given: unknown) => () => new ToolDispatcher([{ kind: kind as never, tools: given as never }])
     expect(source('skills', tools)).toThrow('Expected `sources[0].kind` to be one of registered, builtin, skill, mcp, got `"skills"`')
-    expect(source('skill', undefined)).toThrow('Expected `sources[0].tools` to be a list of tools or a set of them')
+    expect(source('skill', undefined)).toThrow('Expected `sources[0].tools` to be an array or another set of tools')
     const fails = () => {
       throw new Error('the disk is full')
     }

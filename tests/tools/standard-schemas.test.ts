@@ -146,7 +146,7 @@ describe.each(forms)('%s', (_form, make) => {
   it('says the way out where its schema can give no JSON Schema, or not that of an object', () => {
     const bare = v.object({ city: v.string(), days: v.number() })
     expect(() => new ToolRegistry([make(bare, [])])).toThrow(
-      "Tool `forecast`: its valibot schema can't give a JSON Schema; wrap it in `toStandardJsonSchema` of @valibot/to-json-schema, or give it as `schema` beside a JSON Schema as `parameters`",
+      "Tool `forecast`: its valibot schema can't be converted to JSON Schema; wrap it in `toStandardJsonSchema` of @valibot/to-json-schema, or give it as `schema` beside a JSON Schema as `parameters`",
     )
     const list: StandardSchemaV1<unknown, never> = z.array(z.never()) as never
     expect(() => new ToolRegistry([make(list, [])])).toThrow(
@@ -208,6 +208,6 @@ describe('ask', () => {
   })
 
   it('throws for one that can give none', () => {
-    expect(() => ask({ about: 'Really?', schema: v.object({ yes: v.boolean() }) })).toThrow(/^Tool `ask`: its valibot schema can't give/)
+    expect(() => ask({ about: 'Really?', schema: v.object({ yes: v.boolean() }) })).toThrow(/^Tool `ask`: its valibot schema can't be converted/)
   })
 })

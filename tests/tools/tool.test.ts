@@ -306,11 +306,11 @@ describe('defineTool with a Standard Schema', () => {
     expect(thrownBy(() => defineTool({ name: 't', description: '', parameters: bare }))).toMatchObject({
       code: 'invalid_tool',
       message:
-        "Tool `t`: its valibot schema can't give a JSON Schema; wrap it in `toStandardJsonSchema` of @valibot/to-json-schema, or pass `jsonSchema`",
+        "Tool `t`: its valibot schema can't be converted to JSON Schema; wrap it in `toStandardJsonSchema` of @valibot/to-json-schema, or pass `jsonSchema`",
     })
     expect(thrownBy(() => defineTool({ name: 't', description: '', parameters: z.object({ at: z.date() }) }))).toMatchObject({
       code: 'invalid_tool',
-      message: expect.stringMatching(/^Tool `t`: its zod schema has no JSON Schema: ./),
+      message: expect.stringMatching(/^Tool `t`: its zod schema can't be converted to JSON Schema: ./),
     })
     const jsonSchema = { type: 'object', properties: { n: { type: 'number' } } }
     expect(defineTool({ name: 't', description: '', parameters: bare, jsonSchema }).parameters).toBe(jsonSchema)

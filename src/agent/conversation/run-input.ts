@@ -10,7 +10,7 @@ export function toMessages(input: RunInput): readonly ChatMessage[] {
   if (typeof input === 'string') return [{ role: 'user', content: input }]
   if (isList(input)) return toChatMessages(input, 'input')
   if (typeof input === 'object' && input !== null) return [toChatMessage(input, 'input')]
-  throw new InvalidOptionError('input', 'a text, a message or an array of messages', input)
+  throw new InvalidOptionError('input', 'a string, a message or an array of messages', input)
 }
 
 function isList<T>(value: T): value is Extract<T, readonly unknown[]> {

@@ -60,7 +60,7 @@ export function sorted(value: Json): Json {
 export function checkDecision(decision: unknown, { kind }: Pick<PendingItem, 'kind'>, where: string): void {
   const got = isJsonObject(decision) ? decision : {}
   const { approved, args, reason } = got
-  if (reason !== undefined && typeof reason !== 'string') throw new InvalidOptionError(`${where}.reason`, 'a text', reason)
+  if (reason !== undefined && typeof reason !== 'string') throw new InvalidOptionError(`${where}.reason`, 'a string', reason)
   if (args !== undefined && !isJsonObject(args)) throw new InvalidOptionError(`${where}.args`, 'an object', args)
   if (approved === false) return
   if (kind === 'approval' && approved !== true) throw new InvalidOptionError(`${where}.approved`, 'true or false', approved)

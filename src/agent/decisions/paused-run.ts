@@ -48,7 +48,7 @@ export async function decide(
   for (const [at, decision] of decisions.entries()) {
     const where = `decisions[${at}]`
     if (typeof decision !== 'object' || decision === null) {
-      throw new InvalidOptionError(where, 'a pending item with what was decided', decision)
+      throw new InvalidOptionError(where, 'a pending item with a decision', decision)
     }
     const item = state.pending.find(({ toolCallId }) => toolCallId === decision.toolCallId)
     const isOpen = item !== undefined && !Object.hasOwn(taken, item.place) && decision.fingerprint === fingerprintOf(state.runId, item)

@@ -45,8 +45,5 @@ export async function withClaim<T>(run: ResumedRun, state: RunState, claim: Clai
 }
 
 function alreadyResumed(runId: string): ToolloopError {
-  return new ToolloopError(
-    'already_resumed',
-    `Expected to be the only one to resume this state of run \`${runId}\`, another caller was first`,
-  )
+  return new ToolloopError('already_resumed', `Another caller has resumed this state of run \`${runId}\` first`)
 }

@@ -4,7 +4,7 @@ import { type ChatMessage, isJsonObject, type Json } from '../../core/messages.t
 import type { PlainError } from '../recorded.ts'
 import type { RunResult, RunSettings } from '../types.ts'
 
-/** All a run needs to be taken up again in another process, but for what its runner has: model, tools, callbacks. */
+/** All that another process needs to continue a run, except what its runner has: model, tools, callbacks. */
 export interface DurableInput {
   instructions?: string
   /** The conversation with the new input at its end. */
@@ -18,92 +18,87 @@ export interface DurableInput {
   settings: RunSettings<never>
 }
 
+/** How a setting is stored: as it is; as numbers that may be infinite; or not, being code or the caller's own. */
+type Storage = 'json' | 'numbers' | 'not stored'
+
+const storage: ReadonlyMap<string, Storage> = new Map(
+  Object.entries({
+    maxIterations: 'json',
+    maxToolRounds: 'not stored', // It is `maxIterations` by now.
+    toolTimeoutMs: 'numbers',
+    toolConcurrency: 'json',
+    maxResultBytes: 'json',
+    maxArgumentValues: 'numbers',
+    streamIdleTimeoutMs: 'numbers',
+    onLimit: 'json',
+    toolCalling: 'json',
+    enableToolActionParsing: 'json',
+    fencedTags: 'json',
+    toolChoice: 'json',
+    parallelToolCalls: 'json',
+    limits: 'numbers',
+    compaction: 'numbers',
+    stream: 'json',
+    providerOptions: 'json',
+    stopWhen: 'not stored',
+    decisionTimeoutMs: 'numbers',
+    remembered: 'json',
+    hooks: 'not stored',
+    guardrails: 'not stored',
+    activeTools: 'json',
+    outputRetries: 'json',
+    throwOnError: 'json',
+    approve: 'not stored',
+    temperature: 'json',
+    topP: 'json',
+    maxOutputTokens: 'json',
+    stop: 'json',
+    seed: 'json',
+    frequencyPenalty: 'json',
+    presencePenalty: 'json',
+    reasoningEffort: 'json',
+  } satisfies Record<keyof RunSettings, Storage>),
+)
+
 export function inputToJson({ settings, ...input }: DurableInput): Json {
-  // Named one by one: what belongs to the process or is the caller's own (signal, context, callbacks, tools) must not be stored.
-  const {
-    maxIterations,
-    toolTimeoutMs,
-    toolConcurrency,
-    maxResultBytes,
-    maxArgumentValues,
-    streamIdleTimeoutMs,
-    onLimit,
-    toolCalling,
-    enableToolActionParsing,
-    fencedTags,
-    toolChoice,
-    parallelToolCalls,
-    stream,
-    providerOptions,
-    decisionTimeoutMs,
-    remembered,
-    activeTools,
-    outputRetries,
-    throwOnError,
-    compaction,
-    temperature,
-    topP,
-    maxOutputTokens,
-    stop,
-    seed,
-    frequencyPenalty,
-    presencePenalty,
-    reasoningEffort,
-  } = settings
-  const sampling = { temperature, topP, maxOutputTokens, stop, seed, frequencyPenalty, presencePenalty, reasoningEffort }
-  const rest = {
-    maxIterations,
-    toolConcurrency,
-    maxResultBytes,
-    onLimit,
-    // A dialect is code: one that only this run was given is gone with the process.
-    ...(typeof toolCalling === 'string' ? { toolCalling } : {}),
-    enableToolActionParsing,
-    fencedTags,
-    toolChoice,
-    parallelToolCalls,
-    stream,
-    providerOptions,
-    remembered,
-    activeTools,
-    outputRetries,
-    throwOnError,
+  const { toolCalling, limits = {}, compaction } = settings
+  const plainSettings: RunSettings<never> = {
+    ...settings,
+    // Functions are not stored: neither a dialect that was given to this run alone, nor those of `compaction`.
+    toolCalling: typeof toolCalling === 'string' ? toolCalling : undefined,
+    limits,
+    compaction: compaction && { maxTokens: compaction.maxTokens },
   }
-  const bounds = {
-    maxArgumentValues,
-    toolTimeoutMs,
-    streamIdleTimeoutMs,
-    decisionTimeoutMs,
-    limits: settings.limits ?? {},
-    ...(compaction === undefined ? {} : { compaction: { maxTokens: compaction.maxTokens } }),
-  }
-  return plain({ ...input, settings: { ...rest, ...sampling, ...(mapBounds(bounds, writeInfinity) as object) } })
+  const stored = { ...pick('json', plainSettings), ...mapNumbers(pick('numbers', plainSettings), writeInfinity) }
+  return plain({ ...input, settings: stored })
 }
 
-/** The input as it was. Throws `invalid_option` for what no `inputToJson` has written. */
+/** The input as it was. Throws `invalid_option` for JSON that `inputToJson` did not write. */
 export function inputFromJson(json: Json): DurableInput {
   const input = json as never as DurableInput
   const { messages, settings }: Partial<DurableInput> = input
   if (!Array.isArray(messages) || !isJsonObject(settings)) {
-    throw new InvalidOptionError('state.input', 'what a run was started with: its messages and settings', json)
+    throw new InvalidOptionError('state.input', 'the recorded input of a run: its messages and settings', json)
   }
-  const { maxArgumentValues, toolTimeoutMs, streamIdleTimeoutMs, decisionTimeoutMs, limits, compaction } = input.settings
-  const bounds = { maxArgumentValues, toolTimeoutMs, streamIdleTimeoutMs, decisionTimeoutMs, limits, compaction }
-  return { ...input, settings: { ...input.settings, ...(mapBounds(bounds, readInfinity) as object) } }
+  return { ...input, settings: { ...settings, ...mapNumbers(pick('numbers', settings), readInfinity) } }
 }
 
-/** JSON has no infinity, which many bounds may be: this word stands for it. */
+function pick(how: Storage, settings: object): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(settings).filter(([name]) => storage.get(name) === how))
+}
+
+/** JSON has no infinity: this string stands for it. */
 const infinity = 'Infinity'
 const writeInfinity = (value: unknown): unknown => (value === Number.POSITIVE_INFINITY ? infinity : value)
 const readInfinity = (value: unknown): unknown => (value === infinity ? Number.POSITIVE_INFINITY : value)
 
-/** A copy of bounds, nested as they are, without those that are undefined. */
-function mapBounds(bounds: object, map: (bound: unknown) => unknown): unknown {
-  const entries = Object.entries(bounds).filter(([, bound]) => bound !== undefined)
-  return Object.fromEntries(entries.map(([name, bound]) => [name, isJsonObject(bound) ? mapBounds(bound, map) : map(bound)]))
+/** A copy with every number mapped, also in nested objects, without undefined fields. */
+function mapNumbers(limits: object, map: (limit: unknown) => unknown): Record<string, unknown> {
+  const entries = Object.entries(limits).filter(([, limit]) => limit !== undefined)
+  return Object.fromEntries(entries.map(([name, limit]) => [name, isJsonObject(limit) ? mapNumbers(limit, map) : map(limit)]))
 }
 
-/** The result without the values tools returned; of an error, its code and words. */
+/** The result without the values that tools returned; of an error, its code and message. */
 export function resultToJson({ toolCalls, error, ...result }: RunResult): Json {
   const calls = toolCalls.map(({ value: _, ...call }) => call)
   return plain({ ...result, toolCalls: calls, ...(error === undefined ? {} : { error: { code: error.code, message: error.message } }) })

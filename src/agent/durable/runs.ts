@@ -86,7 +86,7 @@ export class Runs {
 
 /** Throws `invalid_option` where there is no journal. */
 export function openEngine(engine: Engine | undefined): Engine {
-  if (engine === undefined) throw new InvalidOptionError('journal', 'given to the runner: it keeps no runs without one')
+  if (engine === undefined) throw new InvalidOptionError('journal', 'an option of the runner: without a journal it keeps no runs')
   return engine
 }
 
@@ -135,7 +135,7 @@ export async function storeDecisions(engine: Engine, kept: KeptRun, decisions: r
   const values: { [name: string]: Json } = {}
   for (const [at, decision] of decisions.entries()) {
     const where = `decisions[${at}]`
-    if (!isJsonObject(decision)) throw new InvalidOptionError(where, 'a pending item with what was decided', decision)
+    if (!isJsonObject(decision)) throw new InvalidOptionError(where, 'a pending item with a decision', decision)
     const item = itemsOf(kept).find(({ toolCallId }) => toolCallId === decision.toolCallId)
     const called = typeof decision.toolCallId === 'string' ? decision.toolCallId : 'a call without id'
     if (item === undefined) throw decisionRefused(runId, called, 'nothing waits for it')

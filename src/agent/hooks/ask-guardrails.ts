@@ -74,9 +74,9 @@ function asMessages(verdict: GuardrailVerdict<readonly MessageInput[]>): Guardra
 
 /** Throws for what can't be in the subject's place. */
 function checkReplacement(place: GuardrailPlace, value: unknown): void {
-  if (place === 'output' && typeof value !== 'string') throw new TypeError('Expected `replace` to be a text')
+  if (place === 'output' && typeof value !== 'string') throw new TypeError('Expected `replace` to be a string')
   else if (place === 'call' && !isJsonObject(value)) throw new TypeError('Expected `replace` to be the arguments, an object')
-  else if (place === 'result' && !isContent(value)) throw new TypeError('Expected `replace` to be a text or an array of parts')
+  else if (place === 'result' && !isContent(value)) throw new TypeError('Expected `replace` to be a string or an array of parts')
   // What is no JSON, such as an object that holds itself, throws here.
   else JSON.stringify(value)
 }

@@ -57,7 +57,7 @@ export function checkGuardrails(guardrails: readonly Guardrail<never>[] | undefi
   if (!Array.isArray(guardrails)) throw new InvalidOptionError('guardrails', 'an array of guardrails', guardrails)
   for (const [at, guardrail] of guardrails.entries()) {
     if (typeof guardrail?.name !== 'string' || guardrail.name === '')
-      throw new InvalidOptionError(`guardrails[${at}].name`, 'a text', guardrail?.name)
+      throw new InvalidOptionError(`guardrails[${at}].name`, 'a string', guardrail?.name)
     checkCallbackNames(guardrail, guardrailNames, 'a guardrail', `guardrails[${at}]`)
     for (const place of places) {
       const check: unknown = guardrail[place]

@@ -61,7 +61,7 @@ export async function afterModel(run: RunContext, ending: ModelEnding<never>): P
     if (hook.afterModel === undefined) continue
     const change = await askHook(run, hook, 'afterModel', async () => {
       const change = await hook.afterModel?.({ ...ending, text })
-      if (isObject(change) && typeof change.text !== 'string') throw new TypeError('Expected `text` to be a text')
+      if (isObject(change) && typeof change.text !== 'string') throw new TypeError('Expected `text` to be a string')
       return change
     })
     if (change !== undefined) text = change.text

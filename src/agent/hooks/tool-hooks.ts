@@ -64,7 +64,7 @@ async function askAfterTool(run: RunContext, call: ToolEnding<never>): Promise<C
     if (hook.afterTool === undefined) continue
     const change = await askHook(run, hook, 'afterTool', async () => {
       const change = await hook.afterTool?.({ ...call, args: copyJson(call.args), content: copyJson(content) })
-      if (isObject(change) && !isContent(change.content)) throw new TypeError('Expected `content` to be a text or an array of parts')
+      if (isObject(change) && !isContent(change.content)) throw new TypeError('Expected `content` to be a string or an array of parts')
       return change
     })
     if (change !== undefined) content = change.content

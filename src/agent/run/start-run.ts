@@ -74,10 +74,10 @@ export function withParent<Context>(options: RunOptions<Context>, runner: RunSet
 }
 
 function parentOf({ run, toolCallId }: ToolContext<never>, forwards: boolean): RunParent {
-  if (!(run instanceof RunContext)) throw new InvalidOptionError('parent', 'the context a tool is given in a run', run)
+  if (!(run instanceof RunContext)) throw new InvalidOptionError('parent', 'the context that a tool receives in a run', run)
   const { depthLimit } = run
   if (run.depth >= depthLimit) {
-    throw new ToolloopError('too_deep', `Expected runs to be nested at most ${depthLimit} deep (\`limits.depth\`)`)
+    throw new ToolloopError('too_deep', `Expected runs to be nested at most ${depthLimit} levels deep (\`limits.depth\`)`)
   }
   return { run, toolCallId, forwards }
 }

@@ -22,7 +22,7 @@ export function chooseCallForm(settings: CallSettings, { capabilities, provider,
   if (toolCalling === 'native' && !nativeTools) {
     throw new InvalidOptionError(
       'toolCalling',
-      `'auto', 'tags', 'json' or another dialect for \`${provider}/${model}\`, which takes no native calls`,
+      `'auto', 'tags', 'json' or another dialect for \`${provider}/${model}\`, which does not support native calls`,
       toolCalling,
     )
   }

@@ -77,14 +77,14 @@ function checkResponse(response: unknown, { provider, model }: Pick<ChatModel, '
   if (!isJsonObject(response)) return fail('the fields of a ModelResponse')
   const given: Partial<ModelResponse> = response
   const { text = '', toolCalls = [], finishReason = 'stop' } = given
-  if (typeof text !== 'string') fail('a `text` that is a string')
-  if (!Array.isArray(toolCalls)) fail('`toolCalls` that are an array')
+  if (typeof text !== 'string') fail('a string `text`')
+  if (!Array.isArray(toolCalls)) fail('an array `toolCalls`')
   for (const call of toolCalls) {
     if (typeof call?.function?.name !== 'string' || typeof call.function.arguments !== 'string' || typeof call.id !== 'string') {
-      fail('`toolCalls` of the shape `{id, type, function: {name, arguments}}` with texts')
+      fail('`toolCalls` of the shape `{id, type, function: {name, arguments}}` with strings')
     }
   }
-  if (!finishReasons.includes(finishReason)) fail(`a \`finishReason\` out of ${finishReasons.join(', ')}`)
+  if (!finishReasons.includes(finishReason)) fail(`a \`finishReason\` that is one of ${finishReasons.join(', ')}`)
   if (finishReason === 'error') {
     const warnings = Array.isArray(given.warnings) ? given.warnings : []
     const told = [text === '' ? '' : ` after: ${text}`, ...warnings].join('. ')

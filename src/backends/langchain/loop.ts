@@ -98,7 +98,7 @@ class LangChainRun implements AgentHost {
     if (this.#open === undefined) return
     const { turn, round } = this.#open
     if (round?.isBegun === false)
-      throw new ToolloopError('backend_failed', 'Expected LangChain to run every call of a turn, it left some out')
+      throw new ToolloopError('backend_failed', 'Expected LangChain to run every call of a turn, but it skipped some')
     const done = await round?.result
     this.#open = undefined
     await this.#close(turn, done)
@@ -131,5 +131,5 @@ function checkState(messages: readonly BaseMessage[], own: readonly ChatMessage[
   const given = messages.map(({ id }) => id)
   const expected = own.map(stateId)
   if (given.length === expected.length && given.every((id, at) => id === expected[at])) return
-  throw new ToolloopError('backend_failed', `Expected LangChain to ask with the messages ${expected.join(', ')}, got ${given.join(', ')}`)
+  throw new ToolloopError('backend_failed', `Expected LangChain to send the messages ${expected.join(', ')}, got ${given.join(', ')}`)
 }

@@ -11,7 +11,7 @@ import { Interrupts } from '../terminal/interrupts.ts'
 import { describeEnding, RunRenderer } from '../terminal/render.ts'
 import { type CliIO, Terminal } from '../terminal/terminal.ts'
 
-/** `toolloop run`: one prompt, one answer. Resolves with the exit code; rejects for options and files that are not usable. */
+/** `toolloop run`: one prompt, one answer. Resolves with the exit code; rejects for invalid options and files. */
 export async function run(words: readonly string[], flags: Flags, io: CliIO): Promise<number> {
   const terminal = new Terminal(io)
   const interrupts = new Interrupts(io)

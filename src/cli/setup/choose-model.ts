@@ -49,7 +49,7 @@ const listModelsMs = 5_000
 /**
  * The model to use: the option's, else that of `TOOLLOOP_MODEL`, else that of `toolloop.yaml`, else that of the first API key in the
  * environment, else the first model of a server on this machine, else the demo model. A base URL goes with a configured model; without
- * one, its server is asked for its first model. Rejects with `invalid_option` for a configuration that is not usable.
+ * one, its server is asked for its first model. Rejects with `invalid_option` for an invalid configuration.
  */
 export async function chooseModel(options: ChooseModelOptions): Promise<ModelChoice> {
   const { baseURL } = options
@@ -106,7 +106,7 @@ function settingsOf(name: string): ModelSettings {
 
 async function firstModelAt(baseURL: string, signal: AbortSignal | undefined): Promise<ModelChoice> {
   const models = await listModels(baseURL, listModelsMs, signal).catch((error: unknown) => {
-    throw new ToolloopError('connection_failed', `${baseURL} did not say which models it has: ${messageOf(error)}. Name one with --model`, {
+    throw new ToolloopError('connection_failed', `Can't list the models at ${baseURL}: ${messageOf(error)}. Name one with --model`, {
       cause: error,
     })
   })

@@ -12,7 +12,7 @@ const extensions = ['.ts', '.mts', '.cts', '.js', '.mjs', '.cjs']
 /**
  * The tools of modules, in order: their named exports that are tools or arrays of tools, and a default export that is a tool, an array,
  * an object of tools or a ToolRegistry. Other named exports are ignored. Rejects with `invalid_option` when a module can't be loaded or
- * has no tools, with `invalid_tool` for a tool that is not usable or a name that comes twice; the message names the file.
+ * has no tools, with `invalid_tool` for an invalid tool or a duplicate name; the message names the file.
  */
 export async function loadTools(paths: readonly string[], cwd: string): Promise<AnyTool[]> {
   const origins = new Map<string, string>()
@@ -99,7 +99,7 @@ function toolsOfDefault(value: unknown, path: string): AnyTool[] {
   // The exports of a CommonJS module come as such an object, and may have more than tools.
   if (list === undefined && typeof value === 'object' && value !== null) return Object.values(value).flatMap(toolsOfNamed)
   const [stranger] = list?.filter((entry) => !looksLikeTool(entry)) ?? []
-  const got = list === undefined ? show(value) : `one with ${show(stranger)}${lackOf(stranger)}`
+  const got = list === undefined ? show(value) : `a list with ${show(stranger)}${lackOf(stranger)}`
   throw new ToolloopError(
     'invalid_option',
     `Expected the default export of ${path} to be a tool, an array of tools or a ToolRegistry, got ${got}`,

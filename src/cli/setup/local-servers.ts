@@ -88,7 +88,7 @@ async function fetchList(url: string, field: string, withinMs: number, signal: A
   // Any other server may listen at such a port; only this shape is a model server's. Ollama without models may send null.
   const list = isJsonObject(body) ? body[field] : undefined
   if (!Array.isArray(list) && list !== null) {
-    throw new Error(`Expected a list of models from ${url}, got something else with status ${response.status}`)
+    throw new Error(`Expected a list of models from ${url}, got a different response with status ${response.status}`)
   }
   return (list ?? []).filter(isJsonObject)
 }

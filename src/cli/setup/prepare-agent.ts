@@ -19,8 +19,8 @@ export interface PreparedAgent {
 }
 
 /**
- * Makes of the command line what a runner takes. Rejects with an error of the programmer's fault for options, files and modules that
- * are not usable, before anything is sent to a model.
+ * Turns the command line into the options of a runner. Rejects with an error with the fault `programmer` for invalid options, files and
+ * modules, before anything is sent to a model.
  */
 export async function prepareAgent(flags: Flags, terminal: Terminal, signal: AbortSignal): Promise<PreparedAgent> {
   const { cwd, env } = terminal.io

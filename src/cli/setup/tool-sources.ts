@@ -15,7 +15,7 @@ export interface ToolSources {
   skills?: Skills
 }
 
-/** All the tools a command line names. Rejects with an error of the programmer's fault for modules and folders that are not usable. */
+/** All the tools that the command line names. Rejects with an error with the fault `programmer` for an invalid module or folder. */
 export async function openToolSources(flags: Flags, terminal: Terminal, logger: Logger): Promise<ToolSources> {
   const { cwd } = terminal.io
   const workspace = await checkFolder(resolve(cwd, flags.workspace ?? '.'))

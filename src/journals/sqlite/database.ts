@@ -134,7 +134,7 @@ function checkKind(database: DatabaseSync, file: string): void {
   const id = numberOf(database, 'application_id')
   const isNew = id === 0 && database.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get() === undefined
   if (isNew || id === applicationId) return
-  throw new ToolloopError('journal_failed', `Expected \`${file}\` to be a journal of this package, got the database of another program`)
+  throw new ToolloopError('journal_failed', `Expected \`${file}\` to be a toolloop journal, got another program's database`)
 }
 
 function migrate(database: DatabaseSync, file: string): void {

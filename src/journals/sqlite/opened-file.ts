@@ -76,7 +76,7 @@ function enter({ database, owners: sharing }: Connection, owner: Owner, file: st
         const versions = `this process has ${sqlite}, process ${pid} has ${other}`
         throw new ToolloopError(
           'journal_failed',
-          `Expected the journal \`${file}\` to be open in one process only, got another: SQLite ${sharedSince.join('.')} is the first that several can use safely, ${versions}. Use Node 24.15 or newer in all of them`,
+          `The journal \`${file}\` is open in another process, and sharing it needs SQLite ${sharedSince.join('.')} or newer in every process: ${versions}. Use Node 24.15 or newer in all of them`,
         )
       }
     }

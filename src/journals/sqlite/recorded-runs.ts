@@ -245,7 +245,7 @@ export class RecordedRuns {
   }
 
   #checkAgent({ agent, loop }: Row, runId: string): void {
-    if (agent !== this.#agent) throw new InvalidOptionError('agent', `\`${agent}\`, whose run \`${runId}\` is`, this.#agent)
+    if (agent !== this.#agent) throw new InvalidOptionError('agent', `\`${agent}\`, the agent of run \`${runId}\``, this.#agent)
     if (Number(loop) <= loopVersion) return
     const message = `Expected run \`${runId}\` to be recorded by loop version ${loopVersion} or older, got ${loop}: a newer toolloop has written it`
     throw new ToolloopError('journal_failed', message)

@@ -26,7 +26,7 @@ export type AnthropicModelSettings = ModelSettings & { preset?: ProviderPreset }
  * - `model_context_window_exceeded`: `finishReason: 'length'` for a part of an answer; without one, rejects with `context_overflow`.
  * - The parts of the prompt that repeat are marked to be cached; `providerOptions: {promptCaching: false}` or the quirk switches it off.
  *
- * Throws `invalid_option` for quirks that are none, `unknown_provider` for a provider without preset.
+ * Throws `invalid_option` for invalid quirks, `unknown_provider` for a provider without preset.
  */
 export function anthropicModel(settings: AnthropicModelSettings): ChatModel {
   const { provider, model, preset = findPreset(provider) } = settings

@@ -35,7 +35,7 @@ interface Scope {
 }
 
 function convert(given: Json | undefined, scope: Scope): JsonObject {
-  if (!isJsonObject(given)) return fail(scope, 'has a schema that is true, false or none')
+  if (!isJsonObject(given)) return fail(scope, 'has a schema that is true, false or missing')
   if (typeof given.$ref === 'string') return convertReference(given.$ref, scope)
   const { type, title, description, enum: values, const: value, anyOf, oneOf, allOf, $defs: _, definitions: __, ...rest } = given
   if (allOf !== undefined) return fail(scope, 'has `allOf`')
@@ -70,7 +70,7 @@ function fieldsOf(type: string, schema: JsonObject, scope: Scope): { fields: Jso
   if (type === 'object') return objectFields(schema, scope)
   if (type === 'array') {
     const { items, minItems, ...others } = schema
-    if (!isJsonObject(items)) fail(scope, 'has a list of anything')
+    if (!isJsonObject(items)) fail(scope, 'has an array without a schema for its items')
     const isTaken = minItems === 0 || minItems === 1
     const fields = { items: convert(items, scope), ...(isTaken ? { minItems } : {}) }
     return { fields, others: minItems === undefined || isTaken ? others : { minItems, ...others } }
@@ -82,10 +82,10 @@ function fieldsOf(type: string, schema: JsonObject, scope: Scope): { fields: Jso
 
 function objectFields({ properties, required, additionalProperties, ...others }: JsonObject, scope: Scope) {
   const entries = Object.entries(isJsonObject(properties) ? properties : {})
-  if (entries.length === 0 && additionalProperties !== false) fail(scope, 'has an object of any properties')
+  if (entries.length === 0 && additionalProperties !== false) fail(scope, 'has an object that allows any properties')
   const names = entries.map(([name]) => name)
   const needed = Array.isArray(required) ? required : []
-  if (!needed.every((name) => names.includes(String(name)))) fail(scope, 'requires a property that it does not name')
+  if (!needed.every((name) => names.includes(String(name)))) fail(scope, 'requires a property that it does not define')
   scope.optionals += names.filter((name) => !needed.includes(name)).length
   const converted = Object.fromEntries(entries.map(([name, one]) => [name, convert(one, scope)]))
   const fields: JsonObject = { properties: converted, additionalProperties: false, ...(needed.length === 0 ? {} : { required: needed }) }
@@ -97,7 +97,7 @@ function convertReference(ref: string, scope: Scope): JsonObject {
   const definitions = scope.root[group]
   const target = isJsonObject(definitions) && Object.hasOwn(definitions, name) ? definitions[name] : undefined
   if (scope.open.has(ref) || ref === '#') return fail(scope, 'refers to itself')
-  if (target === undefined) return fail(scope, `refers to \`${ref}\`, which is none of its definitions`)
+  if (target === undefined) return fail(scope, `refers to \`${ref}\`, which is not among its definitions`)
   const sent = group === '$defs' ? name : `${group}_${name}`
   if (!scope.definitions.has(sent)) {
     scope.open.add(ref)

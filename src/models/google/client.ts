@@ -146,8 +146,8 @@ export class GoogleClient {
     const key = findAPIKey(this.#settings, preset)
     if (key !== noKey) return { apiKey: key, baseURL, project: '', location: '' }
     if (hasCredentials(this.#settings) && baseURL !== '') return { apiKey: '', baseURL, project: '', location: '' }
-    const expected = '`apiKey`, or the environment variable GOOGLE_CLOUD_PROJECT or GOOGLE_API_KEY, to say'
-    throw new ModelError('missing_api_key', `Expected ${expected} how \`${provider}/${model}\` is paid for, got none`, {
+    const expected = '`apiKey` or the environment variable GOOGLE_CLOUD_PROJECT or GOOGLE_API_KEY'
+    throw new ModelError('missing_api_key', `Expected ${expected} for \`${provider}/${model}\`, got none`, {
       provider,
       model,
       retryable: false,
@@ -181,7 +181,7 @@ async function importSdk(provider: string): Promise<typeof import('@google/genai
   } catch (cause) {
     throw new ToolloopError(
       'missing_dependency',
-      `Expected the package \`@google/genai\`, which the provider \`${provider}\` needs, got none: npm install @google/genai`,
+      `The provider \`${provider}\` needs the package \`@google/genai\`: npm install @google/genai`,
       { cause },
     )
   }

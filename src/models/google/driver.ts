@@ -25,7 +25,7 @@ export type GoogleModelSettings = ModelSettings & { preset?: ProviderPreset }
  * - `MALFORMED_FUNCTION_CALL`, `UNEXPECTED_TOOL_CALL` and the like: rejects with `bad_response`, which may be tried again.
  * - `SAFETY`, `RECITATION` and the like, and a prompt that was blocked: `finishReason: 'content_filter'`; calls are dropped.
  *
- * Rejects with `missing_dependency` when the package is not installed. Throws `invalid_option` for quirks that are none,
+ * Rejects with `missing_dependency` when the package is not installed. Throws `invalid_option` for invalid quirks,
  * `unknown_provider` for a provider without preset.
  */
 export function googleModel(settings: GoogleModelSettings): ChatModel {

@@ -55,7 +55,7 @@ export function fallbackModel(models: readonly AnyModel[], options: FallbackOpti
   const opened = models.map((model) => openModel(model))
   const [first] = opened
   if (first === undefined || !opened.every(({ capabilities }) => isLike(capabilities, first.capabilities))) {
-    throw new InvalidOptionError('models', 'models that all take native calls, or all write them in one dialect', opened.map(nameOf))
+    throw new InvalidOptionError('models', 'models that all support native calls or all use the same dialect', opened.map(nameOf))
   }
   return new FallbackModel(opened, first, cooldownMs)
 }
@@ -174,7 +174,7 @@ function allFailed(failures: readonly ToolloopError[], { provider, model }: Chat
   // One that could not be asked at all does not say why those that were have failed.
   const last = failures.findLast((failure) => !isSetupFault(failure)) ?? failures[0]
   const others = failures.filter((failure) => failure !== last).map(({ message }) => message)
-  if (!isModelError(last) || others.length === 0) return last ?? toModelError('No model was asked', provider, model)
+  if (!isModelError(last) || others.length === 0) return last ?? toModelError('No model was tried', provider, model)
   const { code, message, cause: _, partial, ...fields } = last
   return new ModelError(code, `${message}. The other models: ${others.join('; ')}`, {
     ...fields,

@@ -115,7 +115,7 @@ function wait(ms: number, signal: AbortSignal | undefined): Promise<boolean> {
 function tooLong(error: ModelError, maxRetryDelayMs: number): ModelError {
   const { code, message, retryAfterMs, cause, ...fields } = error
   const note = `it asks to wait ${retryAfterMs} ms, longer than \`maxRetryDelayMs\` (${maxRetryDelayMs})`
-  return new ModelError(code, `${message}. Not tried again: ${note}`, {
+  return new ModelError(code, `${message}. Not retried: ${note}`, {
     ...fields,
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
     cause: error,

@@ -26,7 +26,7 @@ export type ResponsesModelSettings = ModelSettings & { preset?: ProviderPreset }
  *   `finishReason: 'error'`, and `warnings` names it.
  * - A response that was cut, by its limit of tokens or otherwise, has `finishReason: 'length'`; by the content filter, `'content_filter'`.
  *
- * Throws `invalid_option` for quirks that are none, `unknown_provider` for a provider without preset.
+ * Throws `invalid_option` for invalid quirks, `unknown_provider` for a provider without preset.
  */
 export function openaiResponsesModel(settings: ResponsesModelSettings): ChatModel {
   const { provider, model, preset = findPreset(provider) } = settings

@@ -16,7 +16,7 @@ export type OpenAIModelSettings = ModelSettings & { preset?: ProviderPreset }
  * request). `generate` makes exactly one request; `createModel` adds the retries.
  *
  * What a refusal says is the response's text, with `finishReason: 'refusal'`. Reasoning is given out as `reasoning` and kept in
- * `providerData`. Throws `invalid_option` for quirks that are none, `unknown_provider` for a provider without preset.
+ * `providerData`. Throws `invalid_option` for invalid quirks, `unknown_provider` for a provider without preset.
  */
 export function openaiModel(settings: OpenAIModelSettings): ChatModel {
   const { provider, model, preset = findPreset(provider) } = settings

@@ -103,7 +103,7 @@ class Hop implements Dispatcher.DispatchHandler {
     if (next !== undefined) {
       this.abort()
       if (this.#target.url.protocol === 'https:' && next.url.protocol === 'http:') {
-        this.#receiver.fail(new InvalidOptionError('baseURL', 'an address that leads to no unencrypted one', next.origin))
+        this.#receiver.fail(new InvalidOptionError('baseURL', 'a URL that does not redirect to an unencrypted one', next.origin))
         return true
       }
       this.#next = new Hop(next, this.#body, this.#receiver, this.#redirects + 1)

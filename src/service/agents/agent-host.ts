@@ -108,7 +108,7 @@ export class AgentHost {
     const agent = this.#agents.get(name)
     if (agent !== undefined) return agent
     const names = [...this.#agents.keys()].join(', ')
-    throw new HttpProblem(404, 'model_not_found', `There is no such model. There are: ${names}`, { param: 'model' })
+    throw new HttpProblem(404, 'model_not_found', `Unknown model. Available: ${names}`, { param: 'model' })
   }
 
   /** Makes ready what a configuration asks for. Rejects with a `ConfigError`, or on abort, and nothing has changed then. */
@@ -175,7 +175,7 @@ export class AgentHost {
       if (open !== undefined)
         throw new InvalidOptionError(
           'tools',
-          `file tools that refuse the service's own files: \`refused\` names them`,
+          `file tools that deny the service's own files: pass them as \`refused\``,
           `${tool.name}, which can read ${open}`,
         )
     }

@@ -63,7 +63,7 @@ function inWords({ instancePath, keyword, params, message, schema, parentSchema 
     case 'additionalProperties':
       return {
         path: pointerTo(instancePath, clip(params.additionalProperty)),
-        message: `is not known${withHint ? didYouMean(params.additionalProperty, namesIn(parentSchema?.properties)) : ''}`,
+        message: `is unknown${withHint ? didYouMean(params.additionalProperty, namesIn(parentSchema?.properties)) : ''}`,
       }
     case 'type':
       return { path: instancePath, message: `must be of type ${[params.type].flat().join(' or ')}` }
@@ -75,7 +75,7 @@ function inWords({ instancePath, keyword, params, message, schema, parentSchema 
     case 'false schema':
       return { path: instancePath, message: 'is not supported' }
     default:
-      return { path: instancePath, message: message ?? 'does not fit' }
+      return { path: instancePath, message: message ?? 'is invalid' }
   }
 }
 

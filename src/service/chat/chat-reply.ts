@@ -136,7 +136,7 @@ export class ChatReply implements RunWatcher, SseSource {
   #push(frame: string): void {
     if (!this.#streams || this.#closed) return
     if (this.#waiting > maxWaiting) {
-      const problem = new HttpProblem(503, 'reader_too_slow', 'The reader is too slow')
+      const problem = new HttpProblem(503, 'reader_too_slow', 'The client reads too slowly')
       this.#frames = [`data: ${JSON.stringify(errorBody(problem))}\n\n`]
       this.#closed = true
       this.onOverflow()

@@ -127,7 +127,7 @@ export class ConfigSource {
     if (file === undefined || process.platform === 'win32') return
     const found = await stat(file).catch(() => undefined)
     if (found !== undefined && (found.mode & 0o077) !== 0)
-      logger.warn({ file }, 'the configuration file can be read by others: `chmod 600` it')
+      logger.warn({ file }, 'other users can read the configuration file: `chmod 600` it')
   }
 
   /** Looks at the file, and takes over what has changed in it. Never rejects. */
@@ -204,14 +204,14 @@ export class ConfigSource {
     const { logger } = this.#parts
     try {
       if (!(await this.#look())) return
-      if (this.#seen === undefined) throw new ConfigError(this.#shownName, [{ path: '', message: 'is not there any more' }])
+      if (this.#seen === undefined) throw new ConfigError(this.#shownName, [{ path: '', message: 'no longer exists' }])
       await this.#takeOver(this.#seen ?? undefined)
       logger.info({ file: this.#parts.file }, 'the configuration was changed')
     } catch (error) {
       if (this.#closed.signal.aborted) return
       const problems = problemsOf(error)
       this.#state = { ...this.#state, lastError: { at: new Date().toISOString(), problems } }
-      logger.error({ file: this.#parts.file, problems }, 'the configuration is not usable; the last usable one holds')
+      logger.error({ file: this.#parts.file, problems }, 'the configuration is invalid; the last valid one stays in use')
     }
     this.#tellOfReload()
   }
@@ -274,7 +274,7 @@ export class ConfigSource {
       needsRestart,
     }
     if (needsRestart.length > 0)
-      this.#parts.logger.warn({ file: this.#parts.file, needsRestart }, 'these fields hold from the next start on')
+      this.#parts.logger.warn({ file: this.#parts.file, needsRestart }, 'these fields take effect after a restart')
   }
 
   /** Throws a `ConfigError` for what a change that comes over the network must not contain. */
@@ -318,7 +318,7 @@ function changedFields(before: JsonObject, after: JsonObject): string[] {
 /** Rejects for what is no mapping, or no YAML. */
 async function readMapping(text: string): Promise<Document> {
   const document = await readDocument(text)
-  if (document.contents !== null && !isJsonObject(document.toJS({ maxAliasCount: mostAliases }))) throw new TypeError('no mapping')
+  if (document.contents !== null && !isJsonObject(document.toJS({ maxAliasCount: mostAliases }))) throw new TypeError('not a mapping')
   return document
 }
 
@@ -339,8 +339,8 @@ function asProblem(error: unknown): unknown {
   const code = typeof error === 'object' && error !== null && 'errno' in error && 'code' in error ? String(error.code) : ''
   if (code === '') return error
   if (['ENOSPC', 'EDQUOT'].includes(code))
-    return new HttpProblem(507, 'config_no_space', 'There is no room to write the configuration file', { cause: error })
+    return new HttpProblem(507, 'config_no_space', 'The disk has no space for the configuration file', { cause: error })
   // A file that is mounted by itself, as containers do, is busy: it can be written into, but not replaced as a whole.
-  const why = code === 'EBUSY' ? ': it is mounted by itself; mount its folder instead' : ''
-  return new HttpProblem(409, 'config_read_only', `The configuration file can not be written (${code})${why}`, { cause: error })
+  const why = code === 'EBUSY' ? ': the file itself is a mount point; mount its folder instead' : ''
+  return new HttpProblem(409, 'config_read_only', `The configuration file can't be written (${code})${why}`, { cause: error })
 }

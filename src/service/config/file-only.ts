@@ -32,7 +32,7 @@ export const fileOnlyPaths: readonly string[] = [
 ]
 
 const fileTools = ['list_files', 'read_file', 'search_files']
-const inFile = 'can be changed in the file alone'
+const inFile = 'can only be changed in the file'
 
 /**
  * What is wrong with a change that comes over the network. Whoever has an admin's token decides about models and bounds, not about what runs on
@@ -93,7 +93,7 @@ function mcpProblems(wanted: JsonObject, known: JsonObject): Problem[] {
     ...changed.map((name) => ({ path: pointerTo('/mcp', name), message: inFile })),
     ...servers.map(([name]) => ({
       path: pointerTo('/mcp/servers', name),
-      message: `${inFile}; over the API it can be left out, lose \`tools\`, or get \`approval: true\``,
+      message: `${inFile}; over the API, a server can only be removed, lose \`tools\` or get \`approval: true\``,
     })),
   ]
 }

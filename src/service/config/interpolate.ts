@@ -22,10 +22,9 @@ export function interpolate(value: Json, env: Env): { value: Json; problems: Pro
           problems.push({ path, message })
           return ''
         }
-        if (name === undefined)
-          return fail('must have the name of a variable between its braces, or that and `:-` and what it is otherwise')
-        if (isSecretKey(name) && !mayBeSecret) return fail(`must not hold \${${name}}: by its name that is a secret`)
-        return env[name] || (otherwise ?? fail(`names the variable ${name}, which the environment does not have`))
+        if (name === undefined) return fail(`has an invalid variable, expected \${NAME} or \${NAME:-default}`)
+        if (isSecretKey(name) && !mayBeSecret) return fail(`must not use \${${name}}: its name says that it is a secret`)
+        return env[name] || (otherwise ?? fail(`uses the environment variable ${name}, which is not set`))
       })
     }
     if (Array.isArray(item)) return item.map((entry, at) => visit(entry, pointerTo(path, at), mayBeSecret))

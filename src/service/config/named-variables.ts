@@ -16,7 +16,7 @@ export function unlistedVariables(wanted: JsonObject, known: JsonObject, listed:
   const check = (path: string, variables: Iterable<string>) => {
     for (const name of new Set(variables)) {
       if (listed.includes(name)) continue
-      problems.push({ path, message: `must not name the variable ${name}: \`service.variables\` in the file doesn't list it` })
+      problems.push({ path, message: `must not use the variable ${name}: \`service.variables\` in the file does not list it` })
     }
   }
   // Servers of tools are changed in the file alone.

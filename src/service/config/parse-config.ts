@@ -11,21 +11,21 @@ import { excerptOf, findInlineSecrets } from './inline-secrets.ts'
 import { interpolate } from './interpolate.ts'
 import { readDocument } from './read-document.ts'
 
-/** More than anybody corrects at once. */
+/** More than anyone fixes at once. */
 const mostProblems = 100
 
-/** A configuration that is not usable; `problems` are all there are, within reason. */
+/** An invalid configuration; `problems` lists what is wrong with it, at most 100 items and a last one with the number of the others. */
 export class ConfigError extends ToolloopError {
   readonly problems: readonly Problem[]
 
-  /** `place`: where in the file, for one that is not even YAML. */
+  /** `place`: where in the file, if it is not valid YAML. */
   constructor(file: string, found: readonly Problem[], cause?: unknown, place?: Place) {
-    // What a model's settings are refused with may quote them, and an address may have a password in it.
+    // An error about a model's settings may quote them, and a URL may contain a password.
     const problems = found.slice(0, mostProblems).map(({ path, message }) => ({ path, message: redactText(message) }))
     if (found.length > mostProblems) problems.push({ path: '', message: `has ${found.length - mostProblems} more problems` })
     const message =
       place === undefined
-        ? `${file} is not usable: ${describeProblems(problems)}`
+        ? `${file} is invalid: ${describeProblems(problems)}`
         : `${file}:${place.line}:${place.column} ${problems[0]?.message}${place.excerpt && `\n${place.excerpt}`}`
     super('invalid_option', message, { cause })
     this.problems = problems
@@ -61,7 +61,7 @@ export function configSchema(): Record<string, unknown> {
   return JSON.parse(readFileSync(schemaFile, 'utf8'))
 }
 
-/** Reads a configuration as a whole; rejects with a `ConfigError` that tells everything that is wrong with it. `file`: for its message. */
+/** Reads a configuration as a whole; rejects with a `ConfigError` that lists everything that is wrong with it. `file`: for its message. */
 export async function parseConfig(text: string, file: string, env: Readonly<Record<string, string | undefined>>): Promise<ParsedConfig> {
   const { document, raw } = await readYaml(text, file)
   const { value, problems } = interpolate(raw, env)

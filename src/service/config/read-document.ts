@@ -24,7 +24,8 @@ export async function readDocument(text: string): Promise<Document> {
     let tokens = 0
     for (const token of new Lexer().lex(text)) {
       tokens++
-      if (tokens > maxTokens) throw fail(parser.offset, 'IMPOSSIBLE', `More than ${maxTokens} keys, values, signs and ends of lines`)
+      if (tokens > maxTokens)
+        throw fail(parser.offset, 'IMPOSSIBLE', `More than ${maxTokens} tokens (keys, values, punctuation, line ends)`)
       for (const part of parser.next(token)) documents.push(...withoutStacks(() => [...composer.next(part)]))
       if (parser.stack.length > maxDepth) throw fail(parser.offset, 'IMPOSSIBLE', `Nested deeper than ${maxDepth} levels`)
       if (tokens % tokensBetweenPauses === 0) await pauses.take()

@@ -79,7 +79,7 @@ export class TokenAuth {
       this.#guesses.admit(address)
       this.#guesses.miss(address, presented)
     }
-    throw new HttpProblem(401, 'unauthorized', token === undefined ? 'Expected `authorization: Bearer TOKEN`' : 'The token is not known', {
+    throw new HttpProblem(401, 'unauthorized', token === undefined ? 'Expected `authorization: Bearer TOKEN`' : 'Unknown token', {
       headers: { 'www-authenticate': 'Bearer' },
     })
   }

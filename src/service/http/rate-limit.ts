@@ -117,11 +117,11 @@ export class RateLimiter {
 }
 
 function tooManyCharacters(): HttpProblem {
-  return tooMany('characters in responses it has not read', mostCharacters, 1)
+  return tooMany('characters of unread responses', mostCharacters, 1)
 }
 
 function tooMany(what: string, most: number, waitSeconds: number): HttpProblem {
-  return new HttpProblem(429, 'too_many_requests', `This token may have ${most} ${what}`, {
+  return new HttpProblem(429, 'too_many_requests', `This token may have at most ${most} ${what}`, {
     headers: { 'retry-after': String(waitSeconds) },
   })
 }

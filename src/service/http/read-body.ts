@@ -40,7 +40,7 @@ export async function readBody(
   const problems = check(body, { all: text.length <= mostCheckedWhole })
   if (problems.length > 0) {
     const param = problems[0]?.path.slice(1).replaceAll('/', '.') ?? ''
-    throw new HttpProblem(400, 'invalid_request', `The body is not what it has to be: ${describeProblems(problems)}`, { param, problems })
+    throw new HttpProblem(400, 'invalid_request', `The body is invalid: ${describeProblems(problems)}`, { param, problems })
   }
   await pauses.take()
   return body
@@ -62,7 +62,7 @@ async function readText(request: Request, maxBytes: number): Promise<string> {
     return text + decoder.decode()
   } catch (error) {
     if (error instanceof HttpProblem) throw error
-    throw new HttpProblem(400, 'invalid_body', 'The body could not be read as UTF-8 to its end', { cause: error })
+    throw new HttpProblem(400, 'invalid_body', 'The body is incomplete or not UTF-8', { cause: error })
   }
 }
 
@@ -93,7 +93,7 @@ function parseBody(text: string): unknown {
 export function objectionTo(value: unknown, depth: number): string | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   if (depth > mostDepth) return `Nested deeper than ${mostDepth} levels`
-  if (!Array.isArray(value) && Object.hasOwn(value, '__proto__')) return 'The key `__proto__` is not taken'
+  if (!Array.isArray(value) && Object.hasOwn(value, '__proto__')) return 'The key `__proto__` is not allowed'
   for (const item of Object.values(value)) {
     const objection = objectionTo(item, depth + 1)
     if (objection !== undefined) return objection

@@ -51,7 +51,7 @@ const pending: JsonSchema = object(
     args: anyObject,
     fingerprint: text,
     place: text,
-    hidden: { type: 'array', items: text, description: 'What of it is hidden, as JSON Pointers into it. Absent: nothing is.' },
+    hidden: { type: 'array', items: text, description: 'JSON Pointers to the hidden parts of this item. Absent if nothing is hidden.' },
   },
   ['kind', 'toolCallId', 'tool', 'args', 'fingerprint'],
 )
@@ -64,7 +64,7 @@ export const runSchema: JsonSchema = object(
     kind: { enum: ['run', 'chat'] },
     model: text,
     owner: text,
-    input: { type: 'string', description: 'The beginning of what the user said.' },
+    input: { type: 'string', description: 'The beginning of the user’s input.' },
     createdAt: { type: 'string' },
     finishedAt: { type: 'string' },
     stopReason: text,
@@ -74,7 +74,7 @@ export const runSchema: JsonSchema = object(
     error: object({ code: text, message: text }),
     pending: { type: 'array', items: pending },
     events: object({ first: count, last: count }),
-    result: { type: ['object', 'null'], description: 'The whole result: messages, steps, tool calls. Null while it is running.' },
+    result: { type: ['object', 'null'], description: 'The full result: messages, steps, tool calls. Null while the run is running.' },
   },
   ['id', 'object', 'status', 'kind', 'model', 'owner', 'createdAt', 'pending', 'events'],
 )
@@ -86,13 +86,18 @@ export const startRunSchema: JsonSchema = {
     {
       input: {
         oneOf: [text, { type: 'array', minItems: 1, items: anyObject }],
-        description: 'What the user says, or messages of this package.',
+        description: 'The user’s text, or messages in this package’s format.',
       },
       model: text,
       messages: { type: 'array', items: anyObject, description: 'The conversation so far: `result.messages` of an earlier run.' },
-      tools: { type: 'array', maxItems: 128, items: toolSchema, description: 'Tools of the client: the run pauses with their calls.' },
-      activeTools: { type: 'array', items: text, description: 'Only these of the tools.' },
-      maxIterations: { type: 'integer', minimum: 1, description: 'At most what the service allows.' },
+      tools: {
+        type: 'array',
+        maxItems: 128,
+        items: toolSchema,
+        description: 'Tools that the client runs: the run pauses when the model calls one.',
+      },
+      activeTools: { type: 'array', items: text, description: 'Names of the tools that the model may use. Default: all.' },
+      maxIterations: { type: 'integer', minimum: 1, description: 'Lowered to the service’s own limit if higher.' },
       limits: {
         ...object(
           {
@@ -107,8 +112,8 @@ export const startRunSchema: JsonSchema = {
       },
       temperature: { type: 'number' },
       maxOutputTokens: { type: 'integer', minimum: 1 },
-      background: { type: 'boolean', description: 'True: answers at once with 202; the run goes on.' },
-      stream: { type: 'boolean', description: 'True: answers with events; the same as `accept: text/event-stream`.' },
+      background: { type: 'boolean', description: 'True: responds with 202 at once; the run continues in the background.' },
+      stream: { type: 'boolean', description: 'True: responds with a stream of events, like `accept: text/event-stream`.' },
     },
     ['input'],
   ),
@@ -135,7 +140,7 @@ export const decisionsSchema: JsonSchema = {
             answer: {},
             acknowledgeHidden: {
               type: 'boolean',
-              description: 'Approves arguments of which a part is hidden, as they are. Without it such an approval is refused.',
+              description: 'Required to approve arguments that are partly hidden.',
             },
           },
           ['toolCallId', 'fingerprint'],
@@ -185,8 +190,8 @@ export const skillListSchema: JsonSchema = object({
       description: text,
       source: { enum: ['configured', 'project', 'user'] },
       folder: text,
-      allowedTools: { ...texts, description: 'Tools it names as needed.' },
-      tools: { ...texts, description: 'Its scripts that are tools of their own.' },
+      allowedTools: { ...texts, description: 'Tools that the Skill says it needs.' },
+      tools: { ...texts, description: 'Scripts of the Skill that are tools of their own.' },
       scripts: texts,
       instructions: text,
     }),
@@ -207,14 +212,14 @@ const sampling: Record<string, JsonSchema> = {
   stop: { type: ['string', 'array', 'null'], items: text },
 }
 
-/** A field that would change the answer and is not understood, where it is of this kind. */
+/** A field that is not supported if its value matches `kind`: ignoring it would change the answer. */
 function unless(kind: JsonSchema): JsonSchema {
   return { not: kind }
 }
 
 /**
- * What of OpenAI's request is understood; what would change the answer and is not, is refused. Other fields are passed over, and null is
- * what an absent field is, as many clients send it.
+ * The supported part of OpenAI's request. An unsupported field is rejected if ignoring it would change the answer, otherwise ignored. Null
+ * means absent, as many clients send it.
  */
 export const chatRequestSchema: JsonSchema = object(
   {
@@ -287,7 +292,11 @@ const configStateSchema: JsonSchema = object({
   loadedAt: text,
   reloads: count,
   lastError: { ...object({ at: text, problems }), type: ['object', 'null'] },
-  needsRestart: { type: 'array', items: text, description: 'Fields, as JSON Pointers, that are read at the start only and have changed.' },
+  needsRestart: {
+    type: 'array',
+    items: text,
+    description: 'JSON Pointers to the fields that have changed and take effect only after a restart.',
+  },
 })
 
 export const configSchemaOfResponse: JsonSchema = object({
@@ -297,7 +306,7 @@ export const configSchemaOfResponse: JsonSchema = object({
   fileOnly: {
     type: 'array',
     items: text,
-    description: 'What can be changed in the file alone, as JSON Pointers in which `*` stands for any key.',
+    description: 'JSON Pointers to what can only be changed in the file; `*` stands for any key.',
   },
   state: configStateSchema,
 })
@@ -310,7 +319,7 @@ export const testProviderSchema: JsonSchema = {
   ...object(
     {
       model: { oneOf: [{ type: 'string', minLength: 1 }, anyObject] },
-      providers: { ...anyObject, description: 'Sections of providers that are not saved yet; they go over those of the configuration.' },
+      providers: { ...anyObject, description: 'Unsaved provider sections; they override those of the configuration.' },
       timeoutMs: { type: 'integer', minimum: 1, maximum: 60_000 },
     },
     ['model'],

@@ -23,7 +23,7 @@ import { describeTools } from './health.ts'
 import type { Call, Route } from './route.ts'
 import { readLastEventId } from './runs.ts'
 
-/** Everything the admin page needs; nothing here gives out a key. */
+/** Everything the admin page needs. No response contains a key. */
 export function adminRoutes(parts: ServiceParts): Route[] {
   const { config, host, runs, streams, limiter } = parts
   return [
@@ -31,7 +31,7 @@ export function adminRoutes(parts: ServiceParts): Route[] {
       method: 'GET',
       path: '/admin/api/config',
       access: 'admin',
-      summary: 'The configuration as the file has it. `etag` is for changing it.',
+      summary: 'The configuration in the file. Changing it needs its `etag`.',
       responses: { 200: { description: 'The configuration', schema: configSchemaOfResponse } },
       answer: async () => shown(await config.show(), parts),
     },
@@ -40,13 +40,13 @@ export function adminRoutes(parts: ServiceParts): Route[] {
       path: '/admin/api/config',
       access: 'admin',
       summary:
-        'Replaces the configuration: as a whole (comments of the file are kept), or the text of the file. It holds from the next request on.',
-      headers: [{ name: 'if-match', required: true, description: 'The `etag` of the configuration the change was made from, or `*`.' }],
+        'Replaces the configuration: from JSON (comments in the file are kept), or as the text of the file. Applies from the next request on.',
+      headers: [{ name: 'if-match', required: true, description: 'The `etag` of the configuration that the change is based on, or `*`.' }],
       body: configChangeSchema,
       responses: {
-        200: { description: 'The configuration as it is now', schema: configSchemaOfResponse },
-        412: { description: 'Somebody else has changed it' },
-        422: { description: 'It is not usable; nothing has changed' },
+        200: { description: 'The new configuration', schema: configSchemaOfResponse },
+        412: { description: 'The configuration has changed since it was read' },
+        422: { description: 'The configuration is invalid; nothing was changed' },
         428: { description: '`if-match` is missing' },
       },
       answer: (call) => changeConfig(call, parts),
@@ -63,9 +63,9 @@ export function adminRoutes(parts: ServiceParts): Route[] {
       method: 'POST',
       path: '/admin/api/providers/test',
       access: 'admin',
-      summary: 'Asks a model one tiny question, and says what came of it.',
+      summary: 'Sends a model a tiny request and reports whether it worked.',
       body: testProviderSchema,
-      responses: { 200: { description: 'What came of it', schema: testedProviderSchema } },
+      responses: { 200: { description: 'The outcome', schema: testedProviderSchema } },
       answer: async ({ body, request, sender }) => {
         const order = body as { model: string | JsonObject; providers?: JsonObject }
         const result = await testProvider(order, config, request.signal)
@@ -88,7 +88,7 @@ export function adminRoutes(parts: ServiceParts): Route[] {
       method: 'GET',
       path: '/admin/api/state',
       access: 'admin',
-      summary: 'How everything stands.',
+      summary: 'The state of the service.',
       responses: { 200: { description: 'The state', schema: stateSchema } },
       answer: async ({ caller }) => {
         const list = runs.list(caller)
@@ -114,7 +114,7 @@ export function adminRoutes(parts: ServiceParts): Route[] {
       method: 'GET',
       path: '/admin/api/skills',
       access: 'admin',
-      summary: 'The Skills of the configuration with their instructions, and what is wrong with those that are left out.',
+      summary: 'The configured Skills with their instructions, and why others were left out.',
       responses: { 200: { description: 'The Skills', schema: skillListSchema } },
       answer: () => Response.json(describeSkills(host.skills)),
     },
@@ -122,8 +122,8 @@ export function adminRoutes(parts: ServiceParts): Route[] {
       method: 'GET',
       path: '/admin/api/feed',
       access: 'admin',
-      summary: 'The events of all runs: the latest, then those that come.',
-      headers: [{ name: 'last-event-id', description: 'The number of the last event that was read: those after it are sent.' }],
+      summary: 'The events of all runs: the latest ones, then new ones as they occur.',
+      headers: [{ name: 'last-event-id', description: 'The id of the last event received; the stream continues after it.' }],
       responses: { 200: { description: 'Events', types: ['text/event-stream'] } },
       answer: ({ request, caller }) => {
         const release = limiter.admitStream(caller.name)
@@ -155,7 +155,9 @@ function describeSkills({ skills, problems }: FoundSkills): object {
 async function changeConfig({ request, body, sender }: Call, parts: ServiceParts): Promise<Response> {
   const etag = request.headers.get('if-match')
   if (etag === null)
-    throw new HttpProblem(428, 'if_match_required', 'Expected `if-match` with the `etag` of the configuration', { param: 'if-match' })
+    throw new HttpProblem(428, 'if_match_required', 'Expected the header `if-match` with the `etag` of the configuration', {
+      param: 'if-match',
+    })
   return shown(await parts.config.change(body as ConfigChange, etag, sender), parts)
 }
 

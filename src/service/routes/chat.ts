@@ -15,7 +15,7 @@ export function chatRoutes(parts: ServiceParts): Route[] {
       method: 'POST',
       path: '/v1/chat/completions',
       access: 'run',
-      summary: 'Answers a conversation. Calls of the tools in the request come back as `tool_calls`; all others are run here.',
+      summary: 'Answers a conversation. Calls to tools of the request are returned as `tool_calls`; the service runs all others.',
       body: chatRequestSchema,
       responses: {
         200: { description: 'The completion, or its chunks', schema: chatCompletionSchema, types: ['text/event-stream'] },
@@ -27,16 +27,16 @@ export function chatRoutes(parts: ServiceParts): Route[] {
       method: 'GET',
       path: '/v1/models',
       access: 'run',
-      summary: 'The agents there are.',
-      responses: { 200: { description: 'As OpenAI lists models', schema: modelListSchema } },
+      summary: 'The available agents, as models.',
+      responses: { 200: { description: 'A list in OpenAI’s format', schema: modelListSchema } },
       answer: () => Response.json({ object: 'list', data: parts.host.agents.map(describeModel) }),
     },
     {
       method: 'GET',
       path: '/v1/models/{id}',
       access: 'run',
-      summary: 'An agent.',
-      responses: { 200: { description: 'As OpenAI tells of a model', schema: modelSchema } },
+      summary: 'An agent, as a model.',
+      responses: { 200: { description: 'A model in OpenAI’s format', schema: modelSchema } },
       answer: ({ params }) => Response.json(describeModel(parts.host.agent(params.id ?? ''))),
     },
   ]
@@ -85,12 +85,12 @@ async function completeChat({ request, body, caller }: Call, { host, runs, strea
   }
 }
 
-/** Throws an `HttpProblem` 400 for a call that is asked for and can't be made. */
+/** Throws an `HttpProblem` 400 if `tool_choice` names an unknown tool. */
 function checkChoice({ tool_choice: choice }: ChatRequest, { clientTools }: RunOrder, host: AgentHost): void {
   if (typeof choice !== 'object' || choice === null) return
   const tools = host.toolsFor(clientTools)
   if (tools.get(choice.function.name) !== undefined) return
-  throw new HttpProblem(400, 'invalid_request', `There is no such tool. There are: ${tools.names().join(', ')}`, {
+  throw new HttpProblem(400, 'invalid_request', `Unknown tool. Available: ${tools.names().join(', ')}`, {
     param: 'tool_choice.function.name',
   })
 }

@@ -4,7 +4,7 @@ import type { ServiceParts } from '../service-parts.ts'
 import { openApiDocument } from './openapi.ts'
 import type { Route } from './route.ts'
 
-/** What is told of the service itself. */
+/** Probes, metrics, the OpenAPI document and the list of tools. */
 export function healthRoutes(parts: ServiceParts, all: () => readonly Route[]): Route[] {
   return [
     {
@@ -12,8 +12,8 @@ export function healthRoutes(parts: ServiceParts, all: () => readonly Route[]): 
       path: '/healthz',
       access: 'open',
       probe: true,
-      summary: 'Whether the process answers.',
-      responses: { 200: { description: 'It does', schema: statusSchema } },
+      summary: 'Liveness: whether the process responds.',
+      responses: { 200: { description: 'Alive', schema: statusSchema } },
       answer: () => Response.json({ status: 'ok' }),
     },
     {
@@ -21,10 +21,10 @@ export function healthRoutes(parts: ServiceParts, all: () => readonly Route[]): 
       path: '/readyz',
       access: 'open',
       probe: true,
-      summary: 'Whether it takes new work.',
+      summary: 'Readiness: whether the service accepts new work.',
       responses: {
-        200: { description: 'It does', schema: statusSchema },
-        503: { description: 'It is shutting down', schema: statusSchema },
+        200: { description: 'Ready', schema: statusSchema },
+        503: { description: 'Shutting down', schema: statusSchema },
       },
       answer: () => (parts.isDraining() ? Response.json({ status: 'draining' }, { status: 503 }) : Response.json({ status: 'ready' })),
     },
@@ -33,15 +33,15 @@ export function healthRoutes(parts: ServiceParts, all: () => readonly Route[]): 
       path: '/metrics',
       access: 'run',
       probe: true,
-      summary: 'Counters for Prometheus.',
-      responses: { 200: { description: 'Its text format', types: ['text/plain'] } },
+      summary: 'Metrics for Prometheus.',
+      responses: { 200: { description: 'The Prometheus text format', types: ['text/plain'] } },
       answer: () => new Response(parts.metrics.toText(), { headers: { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' } }),
     },
     {
       method: 'GET',
       path: '/openapi.json',
       access: 'open',
-      summary: 'This API.',
+      summary: 'The OpenAPI document of this API.',
       responses: { 200: { description: 'An OpenAPI 3.1 document', schema: { type: 'object' } } },
       answer: () => Response.json(openApiDocument(all())),
     },

@@ -11,7 +11,7 @@ export function openApiDocument(routes: readonly Route[]): object {
     info: {
       title: 'toolloop',
       version: '1',
-      description: 'Runs of a tool-using agent. Errors have the shape of OpenAI’s.',
+      description: 'Runs of a tool-using agent. Errors use OpenAI’s format.',
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: '/' }],

@@ -28,9 +28,9 @@ interface StartRun {
 
 const aRun: RouteResponse = { description: 'The run', schema: runSchema }
 const events = ['text/event-stream']
-const lastEventId = { name: 'last-event-id', description: 'The number of the last event that was read: those after it are sent.' }
+const lastEventId = { name: 'last-event-id', description: 'The id of the last event received; the stream continues after it.' }
 
-/** Runs as such: watched, left, come back to, steered, decided on. A run goes on whether or not anybody watches it. */
+/** Starting, watching, steering, cancelling and deciding on runs. A run continues whether or not a client watches it. */
 export function runRoutes(parts: ServiceParts): Route[] {
   const { runs } = parts
   return [
@@ -38,17 +38,17 @@ export function runRoutes(parts: ServiceParts): Route[] {
       method: 'POST',
       path: '/v1/runs',
       access: 'run',
-      summary: 'Starts a run. Answers with its result when it has ended, or with its events as they come, or at once.',
+      summary: 'Starts a run. Responds with its result once it ends, with its events as they occur, or at once.',
       body: startRunSchema,
-      responses: { 200: { ...aRun, types: events }, 202: { description: 'It goes on in the background', schema: runSchema } },
+      responses: { 200: { ...aRun, types: events }, 202: { description: 'The run continues in the background', schema: runSchema } },
       answer: (call) => startRun(call, parts),
     },
     {
       method: 'GET',
       path: '/v1/runs',
       access: 'run',
-      summary: "The caller's runs, the newest first; an admin's are everybody's. Those that have ended are kept for a while.",
-      query: [{ name: 'limit', description: 'How many at most, up to 1,000. Default 100.' }],
+      summary: "The caller's runs, newest first; for an admin, everyone's. Finished runs are kept for a limited time.",
+      query: [{ name: 'limit', description: 'The maximum number of runs, up to 1,000. Default 100.' }],
       responses: { 200: { description: 'The runs, without their results', schema: runListSchema } },
       answer: async ({ caller, url }) => {
         const limit = Math.min(Math.max(Number(url.searchParams.get('limit') ?? 100) || 100, 1), 1_000)
@@ -68,7 +68,7 @@ export function runRoutes(parts: ServiceParts): Route[] {
       method: 'GET',
       path: '/v1/runs/{id}/events',
       access: 'run',
-      summary: 'The events of a run: those there have been, then those that come, at last `RESULT`.',
+      summary: 'The events of a run: past ones, then new ones as they occur. The last is `RESULT`.',
       headers: [lastEventId],
       responses: { 200: { description: 'Events', types: events } },
       answer: (call) => streamEvents(() => find(call, parts), call, parts, { after: readLastEventId(call.request) }),
@@ -77,7 +77,7 @@ export function runRoutes(parts: ServiceParts): Route[] {
       method: 'POST',
       path: '/v1/runs/{id}/cancel',
       access: 'run',
-      summary: 'Aborts a run; one that has ended stays as it is.',
+      summary: 'Aborts a run. A finished run does not change.',
       responses: { 200: aRun },
       answer: async (call) => {
         const run = await find(call, parts)
@@ -91,16 +91,16 @@ export function runRoutes(parts: ServiceParts): Route[] {
       method: 'POST',
       path: '/v1/runs/{id}/messages',
       access: 'run',
-      summary: 'Says something to a run while it goes on. It is taken up before the model is asked again.',
+      summary: 'Sends a message to a running run. The model sees it in its next request.',
       body: steeringSchema,
-      responses: { 202: { description: 'It will be taken up', schema: runSchema } },
+      responses: { 202: { description: 'Accepted', schema: runSchema } },
       answer: async (call) => steer(await find(call, parts), call, parts),
     },
     {
       method: 'POST',
       path: '/v1/runs/{id}/decisions',
       access: 'run',
-      summary: 'Decides on what a paused run waits for, and lets it go on.',
+      summary: 'Decides on the pending calls of a paused run and resumes it.',
       body: decisionsSchema,
       responses: { 200: { ...aRun, types: events } },
       answer: async (call) => decide(await find(call, parts), call, parts),
@@ -135,13 +135,13 @@ async function startRun(call: Call, parts: ServiceParts): Promise<Response> {
   }
   const wantsEvents = body.stream === true || accepts(call.request)
   if (background === true && body.stream === true)
-    throw new HttpProblem(400, 'invalid_request', 'Expected one of `background` and `stream`', { param: 'stream' })
+    throw new HttpProblem(400, 'invalid_request', 'Expected `background` or `stream`, not both', { param: 'stream' })
   const start = () => parts.runs.start(order)
   if (background === true) return respondWith(await start(), call, parts, { status: 202, mustArrive: true })
   return wantsEvents ? streamEvents(start, call, parts, { after: 0 }) : whenEnded(start, call, parts)
 }
 
-/** The run's own bounds; those of the service go over them. */
+/** The run's own limits, lowered to those of the service. */
 function optionsOf(
   { messages, activeTools, maxIterations, limits = {}, temperature, maxOutputTokens }: StartRun,
   { host }: ServiceParts,
@@ -161,7 +161,7 @@ function optionsOf(
   }
 }
 
-/** Where neither configuration nor program says anything. */
+/** If neither the configuration nor the program sets it. */
 const mostIterations = 50
 
 function accepts(request: Request): boolean {
@@ -222,7 +222,7 @@ export function readLastEventId(request: Request): number {
   const given = request.headers.get('last-event-id')
   if (given === null || given === '') return 0
   if (/^\d{1,15}$/.test(given)) return Number(given)
-  throw new HttpProblem(400, 'invalid_request', "Expected `last-event-id` to be an event's number", { param: 'last-event-id' })
+  throw new HttpProblem(400, 'invalid_request', 'Expected `last-event-id` to be the id of an event', { param: 'last-event-id' })
 }
 
 async function steer(run: ServiceRun, call: Call, parts: ServiceParts): Promise<Response> {

@@ -86,11 +86,15 @@ export class KeptRuns {
   checkRoom({ name }: Caller): void {
     const { pausedOfCaller, pausedCharactersOfCaller } = this.bounds
     if (this.#paused.charactersOf(name) >= pausedCharactersOfCaller)
-      throw new HttpProblem(429, 'too_many_paused', 'The paused runs of this token are too large: decide on them, or cancel them')
+      throw new HttpProblem(429, 'too_many_paused', 'The paused runs of this token take too much space: decide on some or cancel them')
     if (this.#paused.size < pausedOfCaller) return
     const paused = [...this.#paused.runs()].filter(({ head }) => head.caller.name === name)
     if (paused.length < pausedOfCaller) return
-    throw new HttpProblem(429, 'too_many_paused', `This token may have ${pausedOfCaller} paused runs: decide on them, or cancel them`)
+    throw new HttpProblem(
+      429,
+      'too_many_paused',
+      `This token may have at most ${pausedOfCaller} paused runs: decide on some or cancel them`,
+    )
   }
 
   /** Takes room for a run that comes to `outcome`; false: there is none. */

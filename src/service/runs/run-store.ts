@@ -125,7 +125,7 @@ export class RunStore {
       throw new HttpProblem(
         409,
         'model_not_found',
-        `Run ${run.id} waits on: its model ${run.head.agent} is not in the configuration any more`,
+        `Run ${run.id} stays paused: its model ${run.head.agent} is no longer in the configuration`,
       )
     const stateJson = await this.#kept.stateOf(run)
     const state: RunState | undefined = stateJson === undefined ? undefined : JSON.parse(stateJson)
@@ -144,7 +144,7 @@ export class RunStore {
     try {
       // A process that ends from here on must not leave it waiting for the same decision once more.
       await this.#kept.store(run).catch((cause: unknown) => {
-        throw new HttpProblem(503, 'not_stored', 'The decision could not be written down, and was not carried out', { cause })
+        throw new HttpProblem(503, 'not_stored', 'The decision could not be stored and was not applied', { cause })
       })
       await this.#follower.follow(run, undefined, giveBack, () => {
         control.useModel(agent.model.current)
@@ -168,7 +168,7 @@ export class RunStore {
     this.#kept.forgetOld()
     const run = this.#running.get(id) ?? this.#kept.get(id)
     if (run === undefined || !isOf(run, caller))
-      throw new HttpProblem(404, 'run_not_found', 'There is no such run; finished ones are kept for a while only', { param: 'id' })
+      throw new HttpProblem(404, 'run_not_found', 'Unknown run; finished runs are kept for a limited time only', { param: 'id' })
     await this.#kept.load(run)
     return run
   }
@@ -213,7 +213,7 @@ export class RunStore {
   /** Says something to a run; resolves when it will be taken up, come what may. Rejects with an `HttpProblem`: 409 for one that has ended. */
   async say(run: ServiceRun, input: RunInput): Promise<void> {
     const { coming } = run
-    if (coming?.status === 'done') throw new HttpProblem(409, 'run_ended', `Run ${run.id} has ended; start another one with its messages`)
+    if (coming?.status === 'done') throw new HttpProblem(409, 'run_ended', `Run ${run.id} has ended; start a new run with its messages`)
     blamingRequest(() => run.control.send(input))
     if (coming !== undefined) await this.#kept.save(run, coming)
   }

@@ -113,7 +113,7 @@ async function loadServerSdk(): Promise<McpServerSdk> {
   try {
     return { ...(await import('@modelcontextprotocol/server')), ...(await import('@modelcontextprotocol/server/stdio')) }
   } catch (cause) {
-    throw missingPackage('@modelcontextprotocol/server', 'serving tools over MCP needs', cause)
+    throw missingPackage('@modelcontextprotocol/server', 'Serving tools over MCP needs', cause)
   }
 }
 

@@ -34,7 +34,7 @@ export function addressOf({ base, operation: { path }, mapping, args, credential
     return pathText(found.parameter, found.value)
   })
   const address = addressWith(base, filled)
-  if (!isBelow(base, address)) throw new ToolloopError('invalid_arguments', `Expected the arguments to name a place below ${base.href}`)
+  if (!isBelow(base, address)) throw new ToolloopError('invalid_arguments', `Expected the arguments to give a URL below ${base.href}`)
   const pairs = given.flatMap(({ parameter, value }) => (parameter.place === 'query' ? queryPairs(parameter, value) : []))
   const search = [...pairs, ...credentials.query].join('&')
   return new URL(search === '' ? address : `${address}${address.includes('?') ? '&' : '?'}${search}`).href

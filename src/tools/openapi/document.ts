@@ -90,7 +90,7 @@ async function loadRefParser(): Promise<typeof import('@apidevtools/json-schema-
     return await import('@apidevtools/json-schema-ref-parser')
   } catch (cause) {
     const name = '@apidevtools/json-schema-ref-parser'
-    const message = `Expected the package \`${name}\`, which tools of OpenAPI documents need, got none: npm install ${name}`
+    const message = `OpenAPI tools need the package \`${name}\`: npm install ${name}`
     throw new ToolloopError('missing_dependency', message, { cause })
   }
 }

@@ -33,7 +33,7 @@ export function pathText(parameter: ParameterStyle, value: Json): string {
   } else if (style === 'matrix') text = value === '' ? `;${name}` : `;${name}=${encode(plain(value))}`
   else text = lead + encode(plain(value))
   if (text === '' || text === '.' || text === '..') {
-    throw new ToolloopError('invalid_arguments', `Expected \`${name}\` to be a part of a path, got ${JSON.stringify(value)}`)
+    throw new ToolloopError('invalid_arguments', `Expected \`${name}\` to be a path segment, got ${JSON.stringify(value)}`)
   }
   return text
 }

@@ -63,7 +63,7 @@ export class SkillsSandboxExecutor implements AsyncDisposable {
     for (const [name, value] of Object.entries(options.env ?? {})) {
       // They are handed over as texts that end with a NUL: what came behind one would be taken for something else.
       if (/^[^=\0]+$/.test(name) && typeof value === 'string' && !value.includes('\0')) continue
-      throw new InvalidOptionError('env', 'a mapping of names without `=` to texts, both without NUL characters', name)
+      throw new InvalidOptionError('env', 'a map of names (without `=`) to strings, all without NUL characters', name)
     }
     const own = options.workspace === undefined ? options : { ...options, workspace: new Workspace(options.workspace).root }
     this.#sandboxes = {

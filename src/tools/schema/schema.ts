@@ -41,14 +41,21 @@ export function jsonSchemaOf(schema: StandardSchemaV1, toolName: string, wayOut 
       vendor === 'valibot'
         ? 'wrap it in `toStandardJsonSchema` of @valibot/to-json-schema'
         : `use a version of ${vendor} that implements Standard JSON Schema`
-    throw new ToolloopError('invalid_tool', `Tool \`${toolName}\`: its ${vendor} schema can't give a JSON Schema; ${hint}, or ${wayOut}`)
+    throw new ToolloopError(
+      'invalid_tool',
+      `Tool \`${toolName}\`: its ${vendor} schema can't be converted to JSON Schema; ${hint}, or ${wayOut}`,
+    )
   }
   try {
     return withoutDialect(jsonSchema.input({ target: 'draft-2020-12' }))
   } catch (error) {
-    throw new ToolloopError('invalid_tool', `Tool \`${toolName}\`: its ${vendor} schema has no JSON Schema: ${messageOf(error)}`, {
-      cause: error,
-    })
+    throw new ToolloopError(
+      'invalid_tool',
+      `Tool \`${toolName}\`: its ${vendor} schema can't be converted to JSON Schema: ${messageOf(error)}`,
+      {
+        cause: error,
+      },
+    )
   }
 }
 
@@ -123,7 +130,7 @@ function compileIn(ajv: Ajv, schema: JsonSchema): ValidateFunction {
   // `$schema` has chosen the dialect, and ajv refuses those it doesn't know. Without an id it can't resolve `$ref: '#'`.
   const { $schema: _, $id, ...rest } = schema
   const id = $id === undefined || $id === '' ? `urn:toolloop:schema:${++ids}` : $id
-  if (typeof id !== 'string') throw new Error('its `$id` is not a text')
+  if (typeof id !== 'string') throw new Error('its `$id` is not a string')
   const key = id.replace(/#\/?$/, '')
   if (ajv.refs[key] !== undefined || ajv.schemas[key] !== undefined) throw new Error(`its \`$id\` is that of a dialect, \`${id}\``)
   const own: JsonSchema = { ...rest, $id: id }
@@ -216,7 +223,7 @@ export function compileUntrusted(schema: JsonSchema, toolName: string): Validato
   }
   const compiling = stoppedAfter(maxCompileMs, () => compileNew(schema, toolName), forget)
   if (compiling === undefined) {
-    throw new ToolloopError('invalid_tool', `Tool \`${toolName}\`: its parameters are too large a JSON Schema`)
+    throw new ToolloopError('invalid_tool', `Tool \`${toolName}\`: the JSON Schema of its parameters is too large`)
   }
   const check = compiling.value
   let pausedUntil = 0

@@ -50,7 +50,7 @@ function readTool(entry: unknown, skillName: string, scripts: ReadonlySet<string
   if (!isJsonObject(entry))
     throw new TypeError(`Expected a mapping with \`description\`, \`script\` and \`parameters\`, got ${show(entry)}`)
   const odd = Object.keys(entry).find((key) => !known.includes(key))
-  if (odd !== undefined) throw new TypeError(`Expected no key but ${known.join(', ')}, got \`${odd}\``)
+  if (odd !== undefined) throw new TypeError(`Expected only the keys ${known.join(', ')}, got \`${odd}\``)
   const { name = skillName, description, script, parameters = { type: 'object', properties: {}, additionalProperties: false } } = entry
   const { runtime, pass = 'json', positional = [], effect = 'unsafe', timeoutMs, calls = [] } = entry
   const path = typeof script === 'string' ? script.replace(/^\.\//, '') : ''

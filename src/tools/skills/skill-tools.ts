@@ -203,6 +203,6 @@ function callOnly(granted: readonly string[], tools: ToolSet, ctx: ToolContext):
       { ...callWithin(ctx, calls), maxResultBytes: Number.POSITIVE_INFINITY, signal: AbortSignal.any([ctx.signal, signal]) },
     )
     if (end.outcome === 'ok') return end.value ?? null
-    throw new Error(end.outcome === 'question' ? `Tool \`${name}\` asks something, and a script can't answer.` : end.content)
+    throw new Error(end.outcome === 'question' ? `Tool \`${name}\` asks a question, which a script can't answer.` : end.content)
   }
 }

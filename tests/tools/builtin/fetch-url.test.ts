@@ -141,7 +141,7 @@ describe('fetch_url', () => {
     const { url } = await serve(say('not packed', { 'content-encoding': 'gzip' }))
     expect((await errorOf(fetchUrl({ url }))).message).toBe(`Could not fetch "${url}/": its content is not packed as it says`)
     const { url: strange } = await serve(say('x', { 'content-encoding': 'zip' }))
-    expect((await errorOf(fetchUrl({ url: strange }))).message).toContain('came packed as "zip", which is not supported')
+    expect((await errorOf(fetchUrl({ url: strange }))).message).toContain('has the content encoding "zip", which is not supported')
     const { url: cut } = await serve((_, response) => {
       response.writeHead(200, { 'content-type': 'text/plain', 'content-length': 100 }).write('half', () => response.destroy())
     })

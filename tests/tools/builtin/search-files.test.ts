@@ -153,7 +153,7 @@ describe('search_files', () => {
     const error = await errorOf(search(folder, { query: 'f(', regex: true }))
     expect(error).toMatchObject({ code: 'invalid_arguments' })
     expect(error.message).toMatch(/^Expected `query` to be a regular expression \(JavaScript\), got "f\(": .*Unterminated group/)
-    expect((await errorOf(search(folder, { query: 'a\nb' }))).message).toBe('Expected `query` to be text of one line, got "a\\nb"')
+    expect((await errorOf(search(folder, { query: 'a\nb' }))).message).toBe('Expected `query` to be a single line, got "a\\nb"')
     await expect(search(folder, { query: '' })).rejects.toThrow('query')
   })
 

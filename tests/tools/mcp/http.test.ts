@@ -81,9 +81,9 @@ describe.concurrent('an MCP server over HTTP', () => {
   it.each([
     [
       'cut',
-      /^The MCP server `odd` did not answer \(the connection ended before the answer came\)\. Whether the call took effect is not known\./,
+      /^The MCP server `odd` did not answer \(the connection closed before the response arrived\)\. Whether the call took effect is not known\./,
     ],
-    ['end-early', /did not answer \(the connection ended before the answer came\)/],
+    ['end-early', /did not answer \(the connection closed before the response arrived\)/],
     ['cut-json', /did not answer \(.*\)\. Whether the call took effect/],
     ['huge', /did not answer \(the server sent a message of more than 10485760 bytes\)/],
     ['huge-event', /did not answer/],

@@ -107,7 +107,7 @@ describe.concurrent('an MCP server over stdio', () => {
     // This machine's folder is not for the model.
     expect(await callTool(tools, 'odd__fails')).toMatchObject({ outcome: 'failed', content: 'failed in .', code: 'tool_failed' })
     expect(await callText(tools, 'odd__refuse')).toMatch(/^The MCP server `odd` refused the call: .*no such thing/)
-    expect(await callText(tools, 'odd__nonsense')).toBe('The MCP server `odd` answered with something that is no result of a tool.')
+    expect(await callText(tools, 'odd__nonsense')).toBe('The MCP server `odd` answered with something other than a tool result.')
     expect(await callTool(tools, 'odd__echo')).toMatchObject({ outcome: 'ok' })
   })
 

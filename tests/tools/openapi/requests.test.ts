@@ -76,7 +76,7 @@ describe('where arguments go', () => {
   it.each(['', '.', '..'])('the path: %j would make it another one and is refused', async (value) => {
     const { seen, end } = await send({ path: '/x/{p}/y', parameters: [{ name: 'p', in: 'path' }], args: { p: value } })
     expect(seen).toBeUndefined()
-    expect(end).toMatchObject({ outcome: 'failed', content: `Expected \`p\` to be a part of a path, got ${JSON.stringify(value)}` })
+    expect(end).toMatchObject({ outcome: 'failed', content: `Expected \`p\` to be a path segment, got ${JSON.stringify(value)}` })
   })
 
   it('headers and cookies; those of the connection are not the model’s', async () => {

@@ -256,7 +256,7 @@ const attacks: Record<string, Attack> = {
   },
   'a flood of calls of the host': {
     scripts: { vm: inVm('for (let i = 0; i < 1e6; i++) await host.call("x")') },
-    check: failed(/may call no tools of the host/),
+    check: failed(/may not call host tools/),
   },
   'a timer or a process left behind': {
     scripts: {

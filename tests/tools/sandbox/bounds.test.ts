@@ -7,7 +7,7 @@ import { findIsolation } from '../../../src/tools/sandbox/process/isolation.ts'
 import { loadSkills } from '../../../src/tools/skills/index.ts'
 import { defineTool } from '../../../src/tools/tool.ts'
 import { tempFolder } from '../../cli/temp-folder.ts'
-import { goAround } from '../../hazards/waiting.ts'
+import { turnEventLoop } from '../../hazards/waiting.ts'
 
 const isolation = await findIsolation()
 const signal = new AbortController().signal
@@ -94,7 +94,7 @@ describe.skipIf(!isolation.available)('a script in a process', () => {
     const folder = await tempFolder({ 'a.sh': 'echo ran' })
     await using executor = new SkillsSandboxExecutor()
     const run = (args: string[]) => executor.run({ folder, script: 'a.sh', args, signal })
-    await expect(run(['a\0b'])).rejects.toThrow('The script was not run: arguments of a command line can have no NUL characters.')
+    await expect(run(['a\0b'])).rejects.toThrow("The script was not run: command-line arguments can't contain NUL characters.")
     await expect(run(['x'.repeat(200_000)])).rejects.toThrow(
       'its arguments are too long for a command line; long texts can go to its standard input',
     )
@@ -127,7 +127,7 @@ describe.skipIf(!isolation.available)('a script in a process', () => {
     const run = () => executor.run({ folder, script: 'a.sh', args: [], signal })
     const early = run()
     const refused = expect(early).rejects.toThrow('The sandbox has been closed.')
-    await goAround(1)
+    await turnEventLoop(1)
     await executor.close()
     await refused
     await expect(run()).rejects.toThrow('The sandbox has been closed.')

@@ -13,7 +13,7 @@ import type { HostCall } from '../../../src/tools/sandbox/sandbox.ts'
 import { loadSkills } from '../../../src/tools/skills/index.ts'
 import { tempFolder } from '../../cli/temp-folder.ts'
 import { recordingLogger } from '../../hazards/stage.ts'
-import { goAround } from '../../hazards/waiting.ts'
+import { turnEventLoop } from '../../hazards/waiting.ts'
 
 const isolation = await findIsolation()
 const signal = new AbortController().signal
@@ -63,7 +63,7 @@ describe('SkillsSandboxExecutor', () => {
     // However long it takes to start: its time is over when it runs.
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     const running = tools.dispatch('spin')
-    while (!(await isRunning(mark))) await goAround(1)
+    while (!(await isRunning(mark))) await turnEventLoop(1)
     vi.advanceTimersByTime(30_000)
     vi.useRealTimers()
     expect(await running).toEqual({ success: false, error: 'Tool `spin` timed out after 30000 ms.' })
@@ -93,7 +93,7 @@ describe('SkillsSandboxExecutor', () => {
       const controller = new AbortController()
       const ended = executor.run({ folder, script: 'wait.sh', args: [mark], signal: controller.signal })
       const refused = expect(ended).rejects.toThrow('enough')
-      await goAround(turns)
+      await turnEventLoop(turns)
       controller.abort(new Error('enough'))
       await refused
     }
@@ -109,7 +109,7 @@ describe('SkillsSandboxExecutor', () => {
     const controller = new AbortController()
     const run = (n: string, of = signal) => executor.run({ folder, script: 'a.mjs', args: [n], signal: of, call })
     const [first, second, third] = [run('1'), run('2', controller.signal), run('3')]
-    await goAround(5)
+    await turnEventLoop(5)
     controller.abort(new Error('no longer'))
     await expect(second).rejects.toThrow('no longer')
     gate.resolve('go')
@@ -136,7 +136,7 @@ describe('SkillsSandboxExecutor', () => {
     const next = executor.run({ folder, script: 'next.mjs', args: [], signal, call })
     await asked.promise
     late.resolve('of another')
-    await goAround(5)
+    await turnEventLoop(5)
     mine.resolve('mine')
     expect(await next).toMatchObject({ value: 'mine' })
   })
@@ -149,7 +149,7 @@ describe('SkillsSandboxExecutor', () => {
     })
     await using executor = new SkillsSandboxExecutor()
     const run = (script: string, call: HostCall) => executor.run({ folder, script, args: [], signal, call })
-    expect(await run('many.mjs', async () => 1)).toMatchObject({ value: [100, 'This script may call at most 100 tools of the host.'] })
+    expect(await run('many.mjs', async () => 1)).toMatchObject({ value: [100, 'This script may make at most 100 calls to host tools.'] })
     const seen = Promise.withResolvers<AbortSignal>()
     const waits: HostCall = (_name, _args, of) => {
       seen.resolve(of)

@@ -120,7 +120,7 @@ name ü'`
       if (!isRoot) return
       await chmod(many, 0o700)
       await expect(run(many)).rejects.toThrow(
-        'The script was not run: its folder, which is too large to be copied, is not open to everybody, and what root starts runs without rights',
+        'The script was not run: its folder, which is too large to be copied, is not accessible to everyone, and scripts that root starts run without privileges',
       )
     })
 

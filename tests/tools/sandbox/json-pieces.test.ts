@@ -62,10 +62,10 @@ describe('JSON in pieces', () => {
   it('is refused for what leads back to itself, or nests without end', () => {
     const loop: unknown[] = many(11_000, () => 1)
     loop.push([loop])
-    expect(() => write(loop)).toThrow('A value that leads back to itself is no JSON.')
+    expect(() => write(loop)).toThrow('A circular value is not JSON.')
     let deep: unknown[] = many(11_000, () => 1)
     for (let level = 0; level < 600; level++) deep = [deep]
-    expect(() => write(deep)).toThrow('A value that is nested so deeply is no JSON.')
+    expect(() => write(deep)).toThrow('The value is nested too deeply for JSON.')
   })
 
   it('a count stops where it is large enough, also in one wide object', () => {

@@ -1,7 +1,4 @@
-/**
- * The longest that this thread was kept from its event loop, in milliseconds of its own work: how long others on a busy machine kept it from
- * working says nothing.
- */
+/** The longest that this thread's event loop was blocked, in milliseconds of the thread's own CPU time: other load on the machine doesn't count. */
 export async function longestStall<T>(work: () => Promise<T>): Promise<{ value: T; stallMs: number }> {
   const used = () => {
     const { user, system } = process.threadCpuUsage()

@@ -336,6 +336,6 @@ it('a link says nothing about what is outside of a Skill’s folder, in the VM t
     (await executor.run({ folder, script: 'a.mjs', args: [`./${path}`], signal: new AbortController().signal })).value
   for (const path of ['there.mjs', 'gone.mjs', 'lib/up.mjs', 'etc/passwd', 'etc/none-such'])
     expect(await tell(path)).toBe(`"${path}" is outside of the Skill's folder`)
-  for (const path of ['none.mjs', 'dangling.mjs', 'loop.mjs', 'in.mjs/x']) expect(await tell(path)).toBe(`"${path}" is not there`)
+  for (const path of ['none.mjs', 'dangling.mjs', 'loop.mjs', 'in.mjs/x']) expect(await tell(path)).toBe(`"${path}" does not exist`)
   expect(await tell('inner.mjs')).toBe('loaded')
 })

@@ -289,7 +289,11 @@ describe('what is wrong with a Skill is told in words that say what to do', () =
       { tools: [{ description: 'x', script: 'scripts/a.js', parameters: { type: 'object', properties: { a: { type: 'word' } } } }] },
       /tools\[0\].*type/,
     ],
-    ['an unknown key', { tools: [{ description: 'x', script: 'scripts/a.js', parameter: {} }] }, /Expected no key but .*got `parameter`/],
+    [
+      'an unknown key',
+      { tools: [{ description: 'x', script: 'scripts/a.js', parameter: {} }] },
+      /Expected only the keys .*got `parameter`/,
+    ],
     ['an unknown runtime', { tools: [{ description: 'x', script: 'scripts/a.js', runtime: 'ruby' }] }, /`runtime`/],
     ['names without flags', { tools: [{ description: 'x', script: 'scripts/a.js', positional: ['a'] }] }, /`positional`/],
   ])('in its tools: %s', async (_what, content, expected) => {

@@ -83,7 +83,7 @@ export function configView({ live }) {
       numbers,
       ...Array.from({ length: lines }, (_, at) => {
         if (bad.has(at)) return h('b', {}, `${at + 1}\n`)
-        return locked.has(at) ? h('i', { title: 'Changed in the file alone' }, `${at + 1}\n`) : `${at + 1}\n`
+        return locked.has(at) ? h('i', { title: 'Can only be changed in the file' }, `${at + 1}\n`) : `${at + 1}\n`
       }),
     )
     note.hidden = locked.size === 0

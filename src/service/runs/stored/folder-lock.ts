@@ -24,7 +24,7 @@ export class FolderLock {
     const file = join(folder, 'lock')
     const claim = join(folder, 'lock.claim')
     const id = randomUUID()
-    const used = (got: string) => new InvalidOptionError(option, 'a folder no other process uses', got)
+    const used = (got: string) => new InvalidOptionError(option, 'a folder that no other process uses', got)
     // Of any number that find no lock, or the same old one, only the one with the claim looks again and writes.
     if (!(await takeClaim(claim))) throw used(`${folder}, which another process is about to use`)
     try {
@@ -52,7 +52,7 @@ export class FolderLock {
   async check(): Promise<void> {
     const holder = await readLock(this.#file)
     if (holder !== undefined && holder.id !== this.#id)
-      throw new Error(`Process ${holder.pid} of ${holder.host} has taken ${this.#file} over`)
+      throw new Error(`Process ${holder.pid} on ${holder.host} has taken over ${this.#file}`)
   }
 
   /** One that could not be touched looks older than it is, which the next touch mends. Another process's is left alone. */

@@ -102,7 +102,7 @@ export class RunFiles {
   }
 
   #inOrder(id: string, work: () => Promise<void>): Promise<void> {
-    if (this.#isClosed) return Promise.reject(new Error(`The folder ${this.#folder} has been given back`))
+    if (this.#isClosed) return Promise.reject(new Error(`The folder ${this.#folder} was released`))
     const done = (this.#work.get(id) ?? Promise.resolve()).then(() => this.#lock.check()).then(work)
     const settled = done
       .catch(() => {})
@@ -130,6 +130,6 @@ async function readFirst(path: string, name: string): Promise<StoredHead | Store
     if (earlier === undefined) throw error
     return earlier
   })
-  if (`${found.head.id}.json` !== name) throw new Error('It is not the run that its name says')
+  if (`${found.head.id}.json` !== name) throw new Error('The file holds another run than its name says')
   return found
 }

@@ -174,5 +174,5 @@ export function readEarlierRun(text: string): StoredRun | undefined {
 }
 
 function notARun(): Error {
-  return new Error('It is not what a run is written as')
+  return new Error('The file is not a stored run')
 }

@@ -24,7 +24,7 @@ export interface LineFinder {
 export function createLineFinder(options: FindOptions): LineFinder {
   if (options.regex) return new RegexFinder(options)
   if (/[\r\n]/.test(options.query)) {
-    throw new ToolloopError('invalid_arguments', `Expected \`query\` to be text of one line, got ${show(options.query)}`)
+    throw new ToolloopError('invalid_arguments', `Expected \`query\` to be a single line, got ${show(options.query)}`)
   }
   return new TextFinder(options.query, options.ignoreCase)
 }
@@ -109,7 +109,7 @@ class RegexFinder implements LineFinder {
   #restartTimer(running: boolean): void {
     clearTimeout(this.#timer)
     if (!running) return
-    const late = () => this.#fail(unusable(this.#query, `it took longer than ${this.#timeoutMs} ms over one piece of a file; simplify it`))
+    const late = () => this.#fail(unusable(this.#query, `it took longer than ${this.#timeoutMs} ms on one part of a file; simplify it`))
     this.#timer = setTimeout(late, this.#timeoutMs)
   }
 

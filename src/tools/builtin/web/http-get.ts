@@ -183,7 +183,7 @@ function unpack(response: IncomingMessage, url: URL): Readable {
   if (encoding === '' || encoding === 'identity') return response
   const decoder = decoders.get(encoding)?.()
   if (decoder === undefined)
-    throw new ToolloopError('tool_failed', `${show(url.href)} came packed as ${show(encoding)}, which is not supported`)
+    throw new ToolloopError('tool_failed', `${show(url.href)} has the content encoding ${show(encoding)}, which is not supported`)
   // The decoder, which is being read, reports the errors of both streams.
   pipeline(response, decoder, () => {})
   return decoder

@@ -48,7 +48,7 @@ export async function listTools(
       const name = isJsonObject(given) && typeof given.name === 'string' ? given.name : ''
       try {
         const tool = usable(given)
-        if (tools.has(tool.name)) throw new Error('there is another tool of that name')
+        if (tools.has(tool.name)) throw new Error('another tool has that name')
         tools.set(tool.name, tool)
       } catch (error) {
         onProblem(clip(name), messageOf(error))
@@ -67,9 +67,9 @@ function usable(given: unknown): ListedTool {
   if (!isJsonObject(given)) throw new Error('it is not an object')
   const { name, title, description = title ?? '', inputSchema, annotations } = given
   if (typeof name !== 'string' || name === '') throw new Error('it has no name')
-  if (typeof description !== 'string') throw new Error('its description is not a text')
+  if (typeof description !== 'string') throw new Error('its description is not a string')
   if (!isJsonObject(inputSchema)) throw new Error('its `inputSchema` is not an object')
-  if (inputSchema.type !== undefined && inputSchema.type !== 'object') throw new Error('its `inputSchema` is not one of an object')
+  if (inputSchema.type !== undefined && inputSchema.type !== 'object') throw new Error('its `inputSchema` is not an object schema')
   if (JSON.stringify([name, description, inputSchema]).length > mostCharacters) {
     throw new Error(`its description and schema have more than ${mostCharacters} characters`)
   }

@@ -164,7 +164,7 @@ export class ServerLink {
   }
 
   readonly #onToolProblem = (tool: string, problem: string): void => {
-    this.#log('warn', { tool, problem: this.#clean(problem) }, 'a tool of an MCP server is left out: it is not usable')
+    this.#log('warn', { tool, problem: this.#clean(problem) }, 'a tool of an MCP server is left out: it is invalid')
   }
 
   /** Lists the tools anew; once more if they change meanwhile, however often they do. */
@@ -244,7 +244,7 @@ export class ServerLink {
       return this.#failed(`answered with HTTP status ${error.status ?? 'unknown'}.${again}`, error)
     }
     if (error instanceof SdkError && error.code === SdkErrorCode.InvalidResult) {
-      return this.#failed('answered with something that is no result of a tool.', error)
+      return this.#failed('answered with something other than a tool result.', error)
     }
     const { problem } = connection
     if (problem !== undefined)
@@ -280,7 +280,7 @@ export class ServerLink {
 }
 
 function streamEnded(): Error {
-  return new Error('the connection ended before the answer came')
+  return new Error('the connection closed before the response arrived')
 }
 
 /** What no log line and no error may quote: what it is given under the names of secrets, and every header but the shortest. */

@@ -7,12 +7,12 @@ export async function loadClientSdk(): Promise<McpClientSdk> {
   try {
     return { ...(await import('@modelcontextprotocol/client')), ...(await import('@modelcontextprotocol/client/stdio')) }
   } catch (cause) {
-    throw missingPackage('@modelcontextprotocol/client', 'tools of MCP servers need', cause)
+    throw missingPackage('@modelcontextprotocol/client', 'Tools of MCP servers need', cause)
   }
 }
 
-/** What is thrown for an optional package that is not there. */
+/** The error for an optional package that is not installed. `use` begins its message: what needs it. */
 export function missingPackage(name: string, use: string, cause: unknown): ToolloopError {
-  const message = `Expected the package \`${name}\`, which ${use}, got none: npm install ${name}`
+  const message = `${use} the package \`${name}\`: npm install ${name}`
   return new ToolloopError('missing_dependency', message, { cause })
 }

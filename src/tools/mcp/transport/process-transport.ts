@@ -138,7 +138,7 @@ export class ProcessTransport implements Transport {
       if (!this.#isDelivering) this.#delivered = this.#deliver()
       return
     }
-    if (this.#noiseBytes === 0) this.onerror?.(new Error(`it printed what is no message: ${clip(line)}`))
+    if (this.#noiseBytes === 0) this.onerror?.(new Error(`it printed something other than a message: ${clip(line)}`))
     this.#noiseBytes += line.length + 1
     if (this.#noiseBytes > mostNoiseBytes) this.end(`it printed more than ${mostNoiseBytes} bytes that are no message`)
   }
@@ -208,7 +208,7 @@ function refusedAnswer(line: string): JSONRPCMessage | undefined {
   try {
     const { id, method }: Record<string, unknown> = JSON.parse(line)
     if (method !== undefined || (typeof id !== 'number' && typeof id !== 'string')) return undefined
-    return { jsonrpc: '2.0', id, error: { code: internalError, message: 'the server answered with something that is no response' } }
+    return { jsonrpc: '2.0', id, error: { code: internalError, message: 'the server answered with something other than a response' } }
   } catch {
     return undefined // Not even JSON.
   }

@@ -40,7 +40,7 @@ export function refusal(path: string): ToolloopError {
   return new ToolloopError(
     'tool_denied',
     `The script was not run: ${show(path)} is a pipe or a socket, through which a script could ` +
-      'reach who is at its other end. Remove it, or show scripts a folder that has none.',
+      'reach another process. Remove it, or give scripts a folder without one.',
   )
 }
 
@@ -48,7 +48,7 @@ function unlisted(complaint: string, cause: Error): ToolloopError {
   const why = complaint.replace(/^.*?find: /, '')
   return new ToolloopError(
     'tool_denied',
-    `The script was not run: a folder it is shown can't be listed (${why}), so that a pipe or a socket in it would not be found.`,
+    `The script was not run: one of its folders can't be listed (${why}), so a pipe or a socket in it would go unnoticed.`,
     { cause },
   )
 }
@@ -82,7 +82,7 @@ function firstOf(find: string, folders: readonly string[], tests: readonly strin
         if (complaint === undefined) settle(undefined)
         else reject(unlisted(complaint, error))
       } else if (error !== null)
-        reject(new ToolloopError('tool_failed', 'The script was not run: its folders could not be looked through.', { cause: error }))
+        reject(new ToolloopError('tool_failed', 'The script was not run: its folders could not be checked.', { cause: error }))
       else settle(undefined)
     })
   })

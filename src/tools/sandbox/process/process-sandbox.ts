@@ -69,7 +69,7 @@ export class ProcessSandbox implements ScriptSandbox {
     if (!isolation.available && !this.#options.allowUnsandboxed) {
       throw new ToolloopError(
         'tool_denied',
-        `The script was not run: it needs a process of its own, and there is no sandbox for one here. ${isolation.why}. ` +
+        `The script was not run: it needs its own process, and this machine has no sandbox for one. ${isolation.why}. ` +
           'Or write it as a JavaScript module with a default export, which needs none; or allow it to run unprotected with `allowUnsandboxed: true`.',
       )
     }
@@ -125,7 +125,7 @@ export class ProcessSandbox implements ScriptSandbox {
   #interpreted(script: string, { args }: ScriptRun, path: string, node: string): string[] {
     const words = Array.isArray(args) ? args.map(String) : []
     if (words.some((word) => word.includes('\0')))
-      throw new ToolloopError('tool_failed', 'The script was not run: arguments of a command line can have no NUL characters.')
+      throw new ToolloopError('tool_failed', "The script was not run: command-line arguments can't contain NUL characters.")
     // The version this process runs on, wherever it is installed.
     if (this.#runtime === 'node') return [node, '--no-warnings', script, ...words]
     const program = interpreters[this.#runtime].map((name) => findProgram(name, path)).find((found) => found !== undefined)
@@ -192,7 +192,7 @@ function refuseClosed(name: string, folder: string): void {
   if (identity().uid === undefined || isOpenToAll(folder)) return
   throw new ToolloopError(
     'tool_denied',
-    `The script was not run: ${name} is not open to everybody, and what root starts runs without rights of its own.`,
+    `The script was not run: ${name} is not accessible to everyone, and scripts that root starts run without privileges.`,
   )
 }
 

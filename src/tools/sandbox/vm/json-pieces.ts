@@ -49,8 +49,8 @@ export function* toPieces(value: unknown, deepest: number, above: ReadonlySet<un
     yield json.length
     return { json }
   }
-  if (above.has(value)) throw new TypeError('A value that leads back to itself is no JSON.')
-  if (above.size >= deepest) throw new RangeError('A value that is nested so deeply is no JSON.')
+  if (above.has(value)) throw new TypeError('A circular value is not JSON.')
+  if (above.size >= deepest) throw new RangeError('The value is nested too deeply for JSON.')
   const within = new Set(above).add(value)
   if (Array.isArray(value)) {
     const items: Extract<JsonPieces, { items: unknown }>['items'] = []

@@ -25,8 +25,8 @@ export class ScriptModules {
   resolve(from: string, specifier: string): string {
     if (/^\.\.?\//.test(specifier) && specifier.length <= mostPathCharacters) return posix.normalize(posix.join(dirname(from), specifier))
     throw new Error(
-      `"${clip(specifier)}" can't be imported in the VM: it has the Skill's own files alone, by relative paths. ` +
-        'A script that needs Node.js or packages is to be declared with `runtime: node`.',
+      `"${clip(specifier)}" can't be imported: the VM has only the Skill's own files, by relative path. ` +
+        'Declare a script that needs Node.js or packages with `runtime: node`.',
     )
   }
 
@@ -60,7 +60,7 @@ export class ScriptModules {
     try {
       real = realpathSync(absolute)
     } catch {
-      throw leadsOutside(this.#folder, absolute) ? outside(path) : new Error(`"${clip(path)}" is not there`)
+      throw leadsOutside(this.#folder, absolute) ? outside(path) : new Error(`"${clip(path)}" does not exist`)
     }
     if (!real.startsWith(this.#folder + sep)) throw outside(path)
     const stats = statSync(real)

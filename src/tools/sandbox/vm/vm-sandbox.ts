@@ -125,7 +125,7 @@ class VmThread {
       else this.#receive?.(message)
     })
     this.#worker.on('error', (error) => this.#break(error))
-    this.#worker.on('exit', () => this.#break(new Error('the thread was ended')))
+    this.#worker.on('exit', () => this.#break(new Error('the thread was stopped')))
   }
 
   get usable(): boolean {
@@ -148,8 +148,7 @@ class VmThread {
     }
     const abort = () => giveUp(signal.reason)
     let timer: NodeJS.Timeout | undefined
-    this.#fail = (cause) =>
-      giveUp(new ToolloopError('tool_failed', 'The script could not be run to its end: its VM broke down.', { cause }))
+    this.#fail = (cause) => giveUp(new ToolloopError('tool_failed', 'The script did not finish: its VM crashed.', { cause }))
     const answers = new Answers(call, calls.signal)
     const receive = (message: FromVm) => {
       if (message.kind === 'end') ended.resolve(message)
@@ -174,7 +173,7 @@ class VmThread {
       if (isOver) throw overTime(timeoutMs)
       if (!result.ok) {
         const { problem } = result
-        throw new ToolloopError('tool_failed', output === '' ? problem : `${problem}\nIt had printed: ${output.slice(-2_000)}`)
+        throw new ToolloopError('tool_failed', output === '' ? problem : `${problem}\nOutput so far: ${output.slice(-2_000)}`)
       }
       const value = await inTurn((pauses) => readPieces(result.value, pauses, signal))
       return { ...(value === undefined ? {} : { value, json: textOfPieces(result.value) }), stdout: output, stderr: '' }

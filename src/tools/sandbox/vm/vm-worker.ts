@@ -136,7 +136,7 @@ class GuestRun {
   #goOn(vm: QuickJS): void {
     vm.executePendingJobs()
     if (this.#ended || this.#waiting > 0) return
-    this.#fail('The script waits for something that never comes: it has no timers and no events, only `host.call` to wait for.')
+    this.#fail('The script waits for something that never happens: it has no timers or events, only `host.call`.')
   }
 
   #print(vm: QuickJS, line: JSValueHandle | undefined): JSValueHandle {
@@ -148,9 +148,9 @@ class GuestRun {
 
   #callOut(vm: QuickJS, id: JSValueHandle | undefined, name: JSValueHandle | undefined, json: JSValueHandle | undefined): JSValueHandle {
     const { mostCalls, outputBytes } = this.#run
-    if (mostCalls === 0) throw new Error('This script may call no tools of the host.')
+    if (mostCalls === 0) throw new Error('This script may not call host tools.')
     // A flood of messages would keep the host from its work.
-    if (++this.#calls > mostCalls) throw new Error(`This script may call at most ${mostCalls} tools of the host.`)
+    if (++this.#calls > mostCalls) throw new Error(`This script may make at most ${mostCalls} calls to host tools.`)
     if (!id?.isNumber || !name?.isString || !json?.isString) throw new Error('Expected a name and arguments.')
     if (lengthOf(name) > mostNameCharacters) throw new Error(`The name of a tool has at most ${mostNameCharacters} characters.`)
     if (lengthOf(json) > outputBytes) throw new Error(`The arguments of a call may have at most ${outputBytes} characters of JSON.`)
