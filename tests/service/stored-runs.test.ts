@@ -206,13 +206,19 @@ describe('runs in a folder', () => {
   it('what is said while a pause is written down is written down too; to a run whose end is, nothing can be said', async () => {
     const { options, stored } = await folderOfRuns()
     const { tool } = transfer()
-    const { service } = await startService({ ...options, model: scriptedModel([asks(), 'over']), tools: [tool] })
+    const { service } = await startService({
+      ...options,
+      model: scriptedModel([asks(), { chunks: ['over '.repeat(200_000)] }]),
+      tools: [tool],
+    })
     const sayAtTheEnd = async () => {
       const run = await json(service.fetch(inProcess('/v1/runs', '{"input":"pay","background":true}')))
       const events = await service.fetch(inProcess(`/v1/runs/${run.id}/events`))
-      for await (const { event } of framesOf(events)) if (event === 'RUN_END') break
-      const said = await service.fetch(inProcess(`/v1/runs/${run.id}/messages`, '{"input":"one more thing"}'))
-      return { id: run.id, status: said.status }
+      let status: number | undefined
+      for await (const { event } of framesOf(events))
+        if (event === 'RUN_END')
+          status = (await service.fetch(inProcess(`/v1/runs/${run.id}/messages`, '{"input":"one more thing"}'))).status
+      return { id: run.id, status }
     }
     const paused = await sayAtTheEnd()
     expect(paused.status).toBe(202)
@@ -367,6 +373,22 @@ describe('runs in a folder', () => {
     await writeFile(join(runs, `${run.id}.json`), JSON.stringify(left))
     const second = await startService({ ...options, model: scriptedModel([]), tools: [tool] })
     expect(await json(second.ask(`/v1/runs/${run.id}`))).toMatchObject({ status: 'done', error: { message: 'nobody has decided' } })
+  })
+
+  it('one that was given up is shown as done while that is written down', async () => {
+    const { options, runs, stored } = await folderOfRuns('service: { keepRuns: { folder: runs } }')
+    const { tool } = transfer()
+    const first = await startService({ ...options, model: scriptedModel(Array.from({ length: 20 }, () => asks())), tools: [tool] })
+    const paused = await Promise.all(Array.from({ length: 20 }, () => json(first.post('/v1/runs', { input: 'pay' }))))
+    await first.listening.close()
+    for (const { id } of paused) {
+      const left = await stored(id)
+      left.outcome.finishedAt = new Date(Date.now() - 31 * 86_400_000).toISOString()
+      await writeFile(join(runs, `${id}.json`), JSON.stringify(left))
+    }
+    const { service } = await startService({ ...options, model: scriptedModel([]), tools: [tool] })
+    const shown = await Promise.all(paused.map(({ id }) => json(service.fetch(inProcess(`/v1/runs/${id}`)))))
+    expect(shown.map(({ status }) => status)).toEqual(paused.map(() => 'done'))
   })
 
   it('what is no run is left as it is, and said', async () => {

@@ -42,7 +42,9 @@ export class KeptRuns {
   readonly #reserved = new Map<ServiceRun, number>()
   /** Undefined: what is not in memory is gone. */
   #files: RunFiles | undefined
-  /** Given up because nobody has decided, and to be written down as ended. */
+  /** Why runs were given up that still wait on the disk. */
+  readonly #givenUp = new Map<ServiceRun, string>()
+  /** Those of them that nobody has decided on in time, to be written down one after the other. */
   readonly #expired: ServiceRun[] = []
   #writing: Promise<void> | undefined
   #isClosed = false
@@ -117,9 +119,19 @@ export class KeptRuns {
   /** Reads one from the disk, but for its state; it is in memory until the event loop's next turn. Rejects with an `HttpProblem` 503. */
   async load(run: ServiceRun): Promise<void> {
     if (run.isLoaded) return
-    const stored = await this.#read(run, (files) => files.read(run.id))
-    if (stored !== undefined) run.load(stored)
-    this.unloadSoon(run)
+    do {
+      const { outcome } = run
+      const stored = await this.#read(run, (files) => files.read(run.id))
+      if (stored === undefined) break
+      // What it came to while it was read is not in what was read.
+      if (run.outcome === outcome) run.load(this.#asGivenUp(run, stored))
+    } while (!run.isLoaded)
+    if (!this.#givenUp.has(run)) this.unloadSoon(run)
+  }
+
+  #asGivenUp(run: ServiceRun, stored: StoredRun): StoredRun {
+    const reason = this.#givenUp.get(run)
+    return reason === undefined ? stored : { ...stored, outcome: abortedWith(reason, stored.outcome) }
   }
 
   /** What a paused run goes on from, as JSON; undefined: it does not wait. Rejects with an `HttpProblem` 503. */
@@ -167,36 +179,37 @@ export class KeptRuns {
 
   async giveUp(run: ServiceRun, reason: string): Promise<void> {
     this.#end(run, reason)
-    await this.#writeEnd(run, reason)
+    await this.#writeEnd(run)
   }
 
   /** It waits no longer, though on the disk it still does. */
   #end(run: ServiceRun, reason: string): void {
     this.#paused.delete(run)
     run.settle(abortedWith(reason, run.outcome))
+    this.#givenUp.set(run, reason)
     this.#done.add(run)
   }
 
-  async #writeEnd(run: ServiceRun, reason: string): Promise<void> {
+  async #writeEnd(run: ServiceRun): Promise<void> {
     // It may give way to later ones in the meantime, and is not on the disk any more then.
     const isKept = () => this.#done.get(run.id) === run
-    if (!isKept()) return
     try {
       // What it had come to is on the disk.
-      const stored = run.isLoaded ? undefined : await this.#files?.read(run.id)
-      if (stored !== undefined) run.load({ ...stored, outcome: abortedWith(reason, stored.outcome) })
+      const stored = run.isLoaded || !isKept() ? undefined : await this.#files?.read(run.id)
+      if (stored !== undefined) run.load(this.#asGivenUp(run, stored))
     } catch (error) {
       this.#logger.error({ runId: run.id, error }, 'a stored run is not readable')
     }
-    if (!isKept()) return
-    this.#done.add(run)
-    if (await this.save(run, run.outcome)) this.unloadSoon(run)
+    if (isKept()) this.#done.add(run)
+    const isStored = isKept() && (await this.save(run, run.outcome))
+    this.#givenUp.delete(run)
+    if (isStored) this.unloadSoon(run)
   }
 
   /** One after the other: each is read and written as a whole, and there may be very many. */
   async #writeExpired(): Promise<void> {
     for (let run = this.#expired.shift(); run !== undefined && !this.#isClosed; run = this.#expired.shift()) {
-      await this.#writeEnd(run, tooLate)
+      await this.#writeEnd(run)
       this.forgetOld()
     }
     this.#writing = undefined

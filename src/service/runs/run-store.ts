@@ -213,7 +213,8 @@ export class RunStore {
   /** Says something to a run; resolves when it will be taken up, come what may. Rejects with an `HttpProblem`: 409 for one that has ended. */
   async say(run: ServiceRun, input: RunInput): Promise<void> {
     const { coming } = run
-    if (coming?.status === 'done') throw new HttpProblem(409, 'run_ended', `Run ${run.id} has ended; start a new run with its messages`)
+    if (!run.takesMessages || coming?.status === 'done')
+      throw new HttpProblem(409, 'run_ended', `Run ${run.id} has ended; start a new run with its messages`)
     blamingRequest(() => run.control.send(input))
     if (coming !== undefined) await this.#kept.save(run, coming)
   }

@@ -30,6 +30,8 @@ export class ServiceRun {
   #log: EventLog
   #redactor: EventRedactor
   #control: RunControl = new RunControl()
+  /** False from its end on, which it may take a while to write down. */
+  takesMessages = true
   /** ISO 8601. */
   readonly createdAt: string
   #said: string
