@@ -1,6 +1,8 @@
+import { Ajv2020 } from 'ajv/dist/2020.js'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { createModel } from '../../src/models/create-model.ts'
 import { compileCheck } from '../../src/service/agents/check-schema.ts'
+import { configSchema } from '../../src/service/config/parse-config.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import type { JsonSchema } from '../../src/tools/tool.ts'
 import { countingTool } from '../hazards/tools.ts'
@@ -21,6 +23,22 @@ interface OpenApi {
 }
 
 describe('/openapi.json', () => {
+  it('every schema in it, and that of the configuration, is valid', async () => {
+    const { ask } = await startService({ model: scriptedModel([]) })
+    const document = (await (await ask('/openapi.json')).json()) as OpenApi
+    const contents = Object.values(document.paths)
+      .flatMap((path) => Object.values(path))
+      .flatMap(({ requestBody, responses }) => [requestBody, ...Object.values(responses)])
+      .flatMap((part) => Object.values(part?.content ?? {}))
+      .map(({ schema }) => schema)
+      .filter(({ $ref }) => $ref === undefined)
+    const { $schema: _, $id: __, ...configuration } = configSchema()
+    const schemas = [...contents, ...Object.values(document.components.schemas), configuration]
+    expect(schemas.length).toBeGreaterThan(20)
+    const ajv = new Ajv2020({ strict: false })
+    for (const schema of schemas) expect([ajv.validateSchema(schema), ajv.errors]).toEqual([true, null])
+  })
+
   it('has every route with what it answers, and the answers are so', async () => {
     const model = scriptedModel([
       ...Array.from({ length: 3 }, () => 'hi'),

@@ -2,14 +2,26 @@
  * What a screen would not show, or would let change what stands around it: control characters, those that set the direction of writing or
  * have no width, other characters without a glyph. Emoji are made of some of these, and stay.
  */
-const unseen = /\p{RGI_Emoji}|[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Co}\p{Cn}\p{Default_Ignorable_Code_Point}\u2800]/gv
+const unseen = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Co}\p{Cn}\p{Default_Ignorable_Code_Point}\u2800]/v
+const emoji = String.raw`\p{RGI_Emoji}`
 
 /** Letters of scripts written from right to left: they change the order of what stands on their line. */
 const rightToLeft = /[\u0590-\u08FF\uFB1D-\uFDFF\uFE70-\uFEFE\u{10800}-\u{10FFF}\u{1E800}-\u{1EFFF}]/u
 
 /** `text` with everything in it to be seen: `‹U+202E›` stands for a character that a screen doesn't show. */
 export function visible(text: string): string {
-  return text.replace(unseen, (found) => (/^\p{RGI_Emoji}$/v.test(found) ? found : `‹U+${codeOf(found)}›`))
+  if (!unseen.test(text)) return text
+  const isEmoji = compiled(`^${emoji}$`, 'v')
+  return text.replace(compiled(`${emoji}|${unseen.source}`, 'gv'), (found) => (isEmoji.test(found) ? found : `‹U+${codeOf(found)}›`))
+}
+
+const known = new Map<string, RegExp>()
+
+/** Compiled on first use: the list of all emoji takes tens of milliseconds to read, also in a literal that is never used. */
+function compiled(pattern: string, flags: string): RegExp {
+  const found = known.get(pattern) ?? new RegExp(pattern, flags)
+  known.set(pattern, found)
+  return found
 }
 
 function codeOf(character: string): string {
@@ -27,7 +39,7 @@ export function wrap(text: string, columns: number): string[] {
   for (const line of text.split('\n')) {
     let row = ''
     let cells = 0
-    for (const [character] of line.matchAll(/\p{RGI_Emoji}|./gsv)) {
+    for (const [character] of line.matchAll(compiled(`${emoji}|.`, 'gsv'))) {
       const width = character >= '\u1100' ? 2 : 1
       if (cells + width > columns) {
         rows.push(row)
