@@ -1,8 +1,11 @@
+import { globSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
 
 /** Long files first, which Vitest takes to be the large ones until it has seen them run; but a contract suite is a short file that takes long. */
 class LongFirst extends BaseSequencer {
@@ -13,16 +16,30 @@ class LongFirst extends BaseSequencer {
   }
 }
 
-/** What is long (browsers, terminals, attacks on the sandbox) is named `*.slow.test.ts`: `npm run test:slow`, with `--mode slow`. */
+/** Long tests (browsers, terminals, attacks, crashes) are named `*.slow.test.ts`: `npm run test:slow`, with `--mode slow`. */
 const slow = 'tests/**/*.slow.test.ts'
+
+/** Slow tests that measure for how long something blocks an event loop: they run alone, after the others. */
+function measuringFiles(): string[] {
+  const measures = (file: string): boolean => /\/(?:measured-service|longest-stall)\.ts'/.test(readFileSync(join(root, file), 'utf8'))
+  return globSync(slow, { cwd: root }).filter(measures)
+}
+
+function slowProjects() {
+  const measuring = measuringFiles()
+  return [
+    { extends: true as const, test: { name: 'slow', include: [slow], exclude: measuring } },
+    { extends: true as const, test: { name: 'measuring', include: measuring, maxWorkers: 1, sequence: { groupOrder: 1 } } },
+  ]
+}
 
 export default defineConfig(({ mode }) => ({
   test: {
-    root: fileURLToPath(new URL('..', import.meta.url)),
-    include: mode === 'slow' ? [slow] : ['tests/**/*.test.ts'],
-    exclude: mode === 'slow' ? [] : [slow],
+    root,
+    ...(mode === 'slow' ? { projects: slowProjects() } : { include: ['tests/**/*.test.ts'], exclude: [slow] }),
     setupFiles: ['tests/real-connections.ts'],
-    testTimeout: 20_000,
+    // Far more than any test takes: what hangs fails, and what a busy machine slows down does not.
+    testTimeout: mode === 'slow' ? 60_000 : 20_000,
     // Starting a process and loading the SDKs anew for each file costs more than the tests: no test may leave anything behind.
     isolate: false,
     // One fewer than there are cores is the default: on two cores that is half of what there is.
