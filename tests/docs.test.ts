@@ -9,6 +9,7 @@ import { chooseModel } from '../src/cli/setup/choose-model.ts'
 import { openChoice } from '../src/cli/setup/prepare-agent.ts'
 import { errorCodes } from '../src/core/errors.ts'
 import { settingNames } from '../src/models/settings.ts'
+import { bareEnv } from './cli/fake-io.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const read = (name: string) => readFileSync(join(root, name), 'utf8')
@@ -169,7 +170,7 @@ describe('pages', () => {
     const { stdout, stderr } = await run(process.execPath, ['src/cli/main.ts', prompt], {
       cwd: root,
       // No model server of this machine is found: the port is closed.
-      env: { PATH: process.env.PATH ?? '', OLLAMA_HOST: '127.0.0.1:1', LMSTUDIO_HOST: '127.0.0.1:1', VLLM_HOST: '127.0.0.1:1' },
+      env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE, ...bareEnv },
     })
     expect(shapeOf(stderr + stdout)).toBe(shapeOf(printed))
   })

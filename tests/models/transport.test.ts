@@ -199,7 +199,7 @@ describe('a proxy of the environment', () => {
       else eventStream(response).end(textEvents(String(index)))
     })
     const { stdout } = await promisify(execFile)(process.execPath, [...args, '--input-type=module', '-e', script(server.baseURL)], {
-      env: { PATH: process.env.PATH, HTTP_PROXY: proxy.url, ...env },
+      env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE, HTTP_PROXY: proxy.url, ...env },
       timeout: 15_000,
     })
     expect(stdout.split('\n')).toEqual(['0', '2', '3', ''])
@@ -219,7 +219,7 @@ describe('HTTP_PROXY without more', () => {
       }
       console.log(JSON.stringify(answers))`
     const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], {
-      env: { PATH: process.env.PATH, ...env },
+      env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE, ...env },
       timeout: 15_000,
     })
     return JSON.parse(stdout)
