@@ -1,14 +1,10 @@
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import { Event } from '../../src/core/events.ts'
 import type { ContentPart, JsonObject } from '../../src/core/messages.ts'
 import type { MockReply } from '../../src/testing/mock/reply.ts'
-import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { type AnyTool, defineTool } from '../../src/tools/tool.ts'
 import { modes, rowsFor } from './modes.ts'
-import { recordingLogger, resultTexts, stage } from './stage.ts'
+import { resultTexts, stage } from './stage.ts'
 import { skipWhatTextCannotSay } from './text-modes.ts'
 import { call, thenable } from './tools.ts'
 
@@ -355,30 +351,5 @@ describe.each(modes)('results: $name', (mode) => {
     expect((await second).messages).toHaveLength(6)
     const [message] = (await second).messages
     expect(() => Object.assign(message ?? {}, { content: 'changed' })).toThrow(TypeError)
-  })
-})
-
-describe('many large results', () => {
-  /** The collector by hand: only so can memory that is merely not yet collected be told from memory that is kept. */
-  setFlagsFromString('--expose-gc')
-  const collect: () => void = runInNewContext('gc')
-
-  it('H22 results of 50 MB, turn after turn: memory stays flat', async () => {
-    const turns = 9
-    const heaps: number[] = []
-    const fifty = 50 * 1024 * 1024
-    const make = tool('make', () => {
-      collect()
-      heaps.push(process.memoryUsage().heapUsed + process.memoryUsage().external)
-      // A rope of a repeated text takes no room until it is looked at; this one is looked at when it is cut.
-      return heaps.length % 2 === 0 ? 'x'.repeat(fifty) : { rows: ['x'.repeat(fifty / 2), 'y'.repeat(fifty / 2)] }
-    })
-    const { logger } = recordingLogger()
-    const model = scriptedModel(() => ({ toolCalls: [{ name: 'make', arguments: { n: heaps.length } }] }), { record: false })
-    const result = await new AgentRunner({ model, tools: [make], maxIterations: turns, logger }).run('go')
-    expect(result.toolCalls).toHaveLength(turns)
-    // Each turn may keep its capped text, 64 KiB in one byte a character.
-    const grown = (heaps.at(-1) ?? 0) - (heaps[3] ?? 0)
-    expect(grown).toBeLessThan((turns - 4) * 64 * 1024 * 2 + 4 * 1024 * 1024)
   })
 })
