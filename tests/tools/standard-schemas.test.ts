@@ -208,6 +208,8 @@ describe('ask', () => {
   })
 
   it('throws for one that can give none', () => {
-    expect(() => ask({ about: 'Really?', schema: v.object({ yes: v.boolean() }) })).toThrow(/^Tool `ask`: its valibot schema can't be converted/)
+    expect(() => ask({ about: 'Really?', schema: v.object({ yes: v.boolean() }) })).toThrow(
+      /^Tool `ask`: its valibot schema can't be converted/,
+    )
   })
 })

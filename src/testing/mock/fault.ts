@@ -101,7 +101,8 @@ export function checkFault(fault: MockFault): void {
   if (slowFirstByteMs !== undefined && !(slowFirstByteMs >= 0)) {
     throw new InvalidOptionError('slowFirstByteMs', 'a number of milliseconds ≥ 0', slowFirstByteMs)
   }
-  if (body !== undefined && status === undefined) throw new InvalidOptionError('fault', 'an object with a `status` if it has a `body`', fault)
+  if (body !== undefined && status === undefined)
+    throw new InvalidOptionError('fault', 'an object with a `status` if it has a `body`', fault)
 }
 
 export function framingsOf({ framing }: MockFault): readonly Framing[] {
