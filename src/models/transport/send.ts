@@ -4,6 +4,18 @@ import { InvalidOptionError } from '../../core/errors.ts'
 import { decoderFor } from './decoder.ts'
 import { Connection, dispatcherFor } from './dispatcher.ts'
 
+/** Where requests go, and with which headers. One object for all that have the same: what it comes to is worked out once. */
+export interface Address {
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/**
+ * Posts `body` and returns a function that aborts it, after which the receiver is told nothing more. Throws for an address that can't be
+ * asked.
+ */
+export type Send = (address: Address, body: string, receiver: Receiver) => () => void
+
 /** Is told of an answer, synchronously, while it arrives. After `end` or `fail` nothing more comes. */
 export interface Receiver {
   begin(status: number, headers: Pick<Headers, 'get'>): void
@@ -15,7 +27,7 @@ export interface Receiver {
   fail(cause: unknown): void
 }
 
-/** Where a request goes and what it says of itself. */
+/** An address as undici takes it. */
 interface Target {
   url: URL
   origin: string
@@ -35,12 +47,12 @@ const staleCodes = new Set<unknown>(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
 const staleMs = 1000
 
 /**
- * Posts `body` and returns a function that aborts it, after which the receiver is told nothing more. Redirects that ask for the same request
- * (307, 308) are followed; another server is sent only the headers that describe the request. A request is sent once more if its
- * connection, idle before, turns out to be closed: at once, and before anything of the answer has come.
+ * Sends over undici. Redirects that ask for the same request (307, 308) are followed; another server is sent only the headers that describe
+ * the request. A request is sent once more if its connection, idle before, turns out to be closed: at once, and before anything of the
+ * answer has come.
  */
-export function send(url: string, headers: RequestInit['headers'], body: string, receiver: Receiver): () => void {
-  const hop = new Hop(targetOf(url, headers), body, receiver, 0)
+export const send: Send = (address, body, receiver) => {
+  const hop = new Hop(targetOf(address), body, receiver, 0)
   hop.start()
   return () => hop.abort()
 }
@@ -186,20 +198,15 @@ class Hop implements Dispatcher.DispatchHandler {
   }
 }
 
-const targets = new WeakMap<object, Target>()
+const targets = new WeakMap<Address, Target>()
 
-/** An SDK gives the same headers, to the same address, with nearly every request. */
-function targetOf(address: string, headers: RequestInit['headers'] = {}): Target {
-  const known = targets.get(headers)
-  if (known?.url.href === address) return known
-  const url = new URL(address)
+function targetOf(address: Address): Target {
+  const known = targets.get(address)
+  if (known !== undefined) return known
+  const url = new URL(address.url)
   if (!isAddress(url)) throw new TypeError('Expected an http or https URL without a user name')
-  const raw: string[] = []
-  for (const [name, value] of headers instanceof Headers ? headers : new Headers(headers)) {
-    if (name !== 'content-length') raw.push(name, value)
-  }
-  const made = target(url, raw)
-  targets.set(headers, made)
+  const made = target(url, Object.entries(address.headers).flat())
+  targets.set(address, made)
   return made
 }
 
