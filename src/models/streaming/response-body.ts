@@ -106,7 +106,7 @@ export class ResponseBody {
   }
 
   #parseWhole(bytes: Buffer): unknown {
-    const text = new TextDecoder().decode(bytes)
+    const text = bytes.toString().replace(/^\ufeff/, '')
     try {
       return JSON.parse(text)
     } catch (cause) {

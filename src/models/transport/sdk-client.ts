@@ -43,6 +43,8 @@ export interface SdkRequest<Own extends Access> {
 /** An access, and what is worked out from it once. */
 interface Opened<Own extends Access, Sdk> {
   access: Own
+  /** The access as a text, by which another one shows. */
+  key: string
   context: ErrorContext
   sdk: Sdk | undefined
   /** By whether a stream is asked for. */
@@ -96,10 +98,11 @@ export class SdkClient<Own extends Access, Sdk> {
   #open(): Opened<Own, Sdk> {
     if (this.#opened !== undefined && this.#isFixed) return this.#opened
     const access = this.#use.findAccess()
-    if (this.#opened === undefined || JSON.stringify(this.#opened.access) !== JSON.stringify(access)) {
+    const key = JSON.stringify(access)
+    if (this.#opened?.key !== key) {
       const { provider, model, headers } = this.#settings
       const context = { provider, model, secrets: secretsOf(access.apiKey, headers) }
-      this.#opened = { access, context, sdk: undefined, addresses: new Map() }
+      this.#opened = { access, key, context, sdk: undefined, addresses: new Map() }
     }
     return this.#opened
   }
