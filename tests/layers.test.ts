@@ -20,7 +20,6 @@ const allowed: Record<string, string[]> = {
     'core',
     'tools',
     'models/chat-model.ts',
-    'models/cost.ts',
     'models/create-model.ts',
     'models/middleware/fallback.ts',
     'models/usage.ts',

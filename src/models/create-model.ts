@@ -1,5 +1,4 @@
 import { InvalidOptionError, ToolloopError } from '../core/errors.ts'
-import { toChatMessages } from '../core/message-input.ts'
 import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
 import { anthropicQuirks } from './anthropic/quirks.ts'
 import { capabilitiesOf } from './capabilities.ts'
@@ -155,19 +154,21 @@ function checked(settings: ModelSettings): ModelSettings {
   return settings
 }
 
-/** A model whose driver is loaded when it is first asked. A driver that could not be loaded is tried anew by the next request. */
+/** A model whose driver is loaded when it is first asked, and then answers in its place. One that could not be loaded is tried anew by the next request. */
 function lazyModel({ provider, model }: ModelSettings, capabilities: ModelCapabilities, load: () => Promise<ChatModel>): ChatModel {
   let loading: Promise<ChatModel> | undefined
   const loaded = async (): Promise<ChatModel> => {
     loading ??= load()
     try {
-      return await loading
+      const driver = await loading
+      lazy.generate = driver.generate
+      return driver
     } catch (error) {
       loading = undefined
       throw error
     }
   }
-  return {
+  const lazy: ChatModel = {
     provider,
     model,
     capabilities,
@@ -176,9 +177,9 @@ function lazyModel({ provider, model }: ModelSettings, capabilities: ModelCapabi
       await driver.prepare?.()
     },
     async generate(request: ModelRequest, sink?: ModelSink): Promise<ModelResponse> {
-      const messages = toChatMessages(request.messages)
       const driver = await loaded()
-      return driver.generate({ ...request, messages }, sink)
+      return driver.generate(request, sink)
     },
   }
+  return lazy
 }

@@ -154,15 +154,10 @@ export function describeKey({ apiKeyEnv, apiKeyOptional }: ProviderPreset): { ke
   return { keyEnv: first, hasKey: apiKeyOptional ? null : false }
 }
 
-/** The base URL of the settings, else of the environment variable. */
-export function givenBaseURL({ baseURL }: ModelSettings, { baseURLEnv }: ProviderPreset): string | undefined {
-  return baseURL?.trim() || (baseURLEnv === undefined ? undefined : process.env[baseURLEnv]?.trim())
-}
-
 /** The base URL of the settings, else of the environment variable, else of the preset. Throws `invalid_option` when there is none. */
 export function findBaseURL(settings: ModelSettings, preset: ProviderPreset): string {
   const { provider, baseURL } = settings
-  const given = givenBaseURL(settings, preset)
+  const given = baseURL?.trim() || (preset.baseURLEnv === undefined ? undefined : process.env[preset.baseURLEnv]?.trim())
   const found = given || preset.baseURL
   if (!found) {
     const variable = preset.baseURLEnv === undefined ? '' : `, or the environment variable ${preset.baseURLEnv}`

@@ -2,7 +2,7 @@ import { ModelError } from '../core/errors.ts'
 import { isDeepFrozen, type MessageInput, toChatMessage } from '../core/message-input.ts'
 import { addUsage, type Content, hasToolCalls, isJsonObject, type Usage } from '../core/messages.ts'
 import type { ToolDefinition } from '../tools/tool.ts'
-import { isModelError, type ModelRequest, type ModelResponse } from './chat-model.ts'
+import { isModelError, type ModelCapabilities, type ModelRequest, type ModelResponse } from './chat-model.ts'
 
 /** Tokens of a picture or a document, roughly. */
 const partTokens = 1_500
@@ -70,6 +70,21 @@ export function withUsage<E>(error: E, usage: Usage | undefined): E | ModelError
   if (usage === undefined || !isModelError(error)) return error
   const { code, message, cause: _, partial, ...fields } = error
   return new ModelError(code, message, { ...fields, partial: { text: '', ...partial, usage }, cause: error })
+}
+
+/** Whether `withCost` can tell what a request to such a model cost. */
+export function knowsCost({ price, reportsCost }: ModelCapabilities): boolean {
+  return price !== undefined || reportsCost === true
+}
+
+/** The usage with its cost in US dollars, where the provider did not tell it and the model has a price. */
+export function withCost(usage: Usage, { price }: ModelCapabilities): Usage {
+  if (price === undefined || usage.costUsd !== undefined) return usage
+  const { cacheReadTokens = 0, cacheWriteTokens = 0 } = usage
+  const fresh = Math.max(0, usage.inputTokens - cacheReadTokens - cacheWriteTokens)
+  const input =
+    fresh * price.input + cacheReadTokens * (price.cacheRead ?? price.input) + cacheWriteTokens * (price.cacheWrite ?? price.input)
+  return { ...usage, costUsd: (input + usage.outputTokens * price.output) / 1_000_000 }
 }
 
 const estimates = new WeakMap<MessageInput | ToolDefinition, number>()

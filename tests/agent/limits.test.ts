@@ -6,7 +6,7 @@ import { Budget, RepeatBreaker } from '../../src/agent/run/run-state.ts'
 import type { RunSettings } from '../../src/agent/types.ts'
 import { InvalidOptionError } from '../../src/core/errors.ts'
 import type { Content, Usage } from '../../src/core/messages.ts'
-import { withCost } from '../../src/models/cost.ts'
+import { withCost } from '../../src/models/usage.ts'
 
 const loose = (settings: object): RunSettings<never> => settings
 const usage = (totalTokens: number, costUsd?: number): Usage => ({

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { anthropicQuirks } from '../../src/models/anthropic/quirks.ts'
 import { createModel } from '../../src/models/create-model.ts'
 import { googleQuirks } from '../../src/models/google/quirks.ts'
+import { openaiModel } from '../../src/models/openai/driver.ts'
 import { openAIQuirks } from '../../src/models/openai/quirks.ts'
 import { responsesQuirks } from '../../src/models/openai-responses/quirks.ts'
 import { findAPIKey, findBaseURL, findPreset, presetQuirks, providerNames } from '../../src/models/presets.ts'
@@ -25,6 +26,17 @@ describe('createModel', () => {
     const { text, finishReason } = await createModel('demo').generate({ messages: [{ role: 'user', content: 'What is 6 times 7?' }] })
     expect(finishReason).toBe('stop')
     expect(text).not.toBe('')
+  })
+
+  it('checks what it is given as messages, as a driver’s own model does', async () => {
+    await using server = await startServer((response) => eventStream(response).end(textEvents('ok')))
+    const settings = { provider: 'custom', model: 'm', baseURL: server.baseURL, maxRetries: 0 }
+    for (const model of [createModel(settings), openaiModel(settings), createModel('demo')]) {
+      for (const messages of ['Hello', [{ role: 'user' }], [null]]) {
+        await expect(model.generate({ messages: messages as never })).rejects.toMatchObject({ code: 'invalid_message' })
+      }
+    }
+    expect(server.requests).toHaveLength(0)
   })
 
   it('says what it can do before it is asked', () => {

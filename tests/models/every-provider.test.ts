@@ -5,6 +5,7 @@ import { createModel } from '../../src/models/create-model.ts'
 import { findPreset, providerNames } from '../../src/models/presets.ts'
 import type { MockProvider } from '../../src/testing/index.ts'
 import { defineTool } from '../../src/tools/tool.ts'
+import { startServer } from './local-server.ts'
 import { startStrictProvider } from './rules/strict-provider.ts'
 
 /** Where a driver finds the mock's wire. */
@@ -45,4 +46,23 @@ describe('every provider of config/providers.yaml', () => {
       ])
     },
   )
+})
+
+describe('a model that was asked before', () => {
+  it.each(Object.keys(addresses))('%s: sends each request where, and with the headers, that a new one does', async (provider) => {
+    await using server = await startServer((response) => response.writeHead(400).end())
+    const make = () =>
+      createModel({ provider, model: 'm', apiKey: 'sk-ant-test-key', baseURL: server.baseURL, headers: { 'x-own': '1' }, maxRetries: 0 })
+    const known = make()
+    for (const stream of [true, false, true, false]) {
+      for (const model of [known, make()]) {
+        await model.generate({ messages: [{ role: 'user', content: `${server.requests.length >> 1}` }], stream }).catch(() => {})
+      }
+    }
+    expect(server.requests).toHaveLength(8)
+    const told = server.requests.map(({ url, headers, text }) => ({ url, headers, text }))
+    const byNew = told.filter((_, at) => at % 2 === 1)
+    expect(told.filter((_, at) => at % 2 === 0)).toEqual(byNew)
+    expect(new Set(byNew.map(({ text }) => text)).size).toBe(4)
+  })
 })

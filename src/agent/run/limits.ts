@@ -1,6 +1,6 @@
 import { InvalidOptionError } from '../../core/errors.ts'
 import type { ModelCapabilities } from '../../models/chat-model.ts'
-import { knowsCost } from '../../models/cost.ts'
+import { knowsCost } from '../../models/usage.ts'
 import type { RunLimits, RunSettings } from '../types.ts'
 
 /** A run's bounds, every one decided. */

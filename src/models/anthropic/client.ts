@@ -1,46 +1,41 @@
-import type { Anthropic, ClientOptions } from '@anthropic-ai/sdk'
+import type { Anthropic } from '@anthropic-ai/sdk'
 import type { ProviderPreset } from '../presets.ts'
 import type { ModelSettings } from '../settings.ts'
-import { fetchBySdk, noTimeoutMs, RequestBuilder, SdkClient, withoutEnvironmentHeaders } from '../transport/sdk-client.ts'
-
-type BuildRequest = Anthropic['buildRequest']
+import { type Access, findAccess, SdkClient, withoutEnvironmentHeaders } from '../transport/sdk-client.ts'
 
 /**
  * The client of the `@anthropic-ai/sdk` package, imported with the first request, for any server that speaks Anthropic's format.
  * `version`: its `anthropic-version`, where that is not the SDK's.
  */
-export function anthropicClient(settings: ModelSettings, preset: ProviderPreset, version: string | null): SdkClient<Anthropic> {
+export function anthropicClient(settings: ModelSettings, given: ProviderPreset, version: string | null): SdkClient<Access, Anthropic> {
   const ownCredentials = hasCredentials(settings)
-  return new SdkClient(settings, ownCredentials ? { ...preset, apiKeyOptional: true } : preset, async ({ apiKey, baseURL }) => {
-    const { Anthropic: Client } = await import('@anthropic-ai/sdk')
-    const { apiKeyHeader, sdkEnvironment } = preset
-    const options: ClientOptions = {
-      apiKey,
-      // The SDK appends `/v1/messages`; addresses are also written with what it appends.
-      baseURL: baseURL.replace(/\/(v1\/?)?$/, ''),
-      webhookKey: null,
-      maxRetries: 0,
-      timeout: noTimeoutMs,
-      logLevel: 'off',
-      openTelemetry: false,
-      fetch: fetchBySdk,
-      defaultHeaders: {
-        ...(sdkEnvironment ? {} : withoutEnvironmentHeaders('ANTHROPIC_CUSTOM_HEADERS', apiKey)),
-        'X-Stainless-Timeout': null,
-        ...(version === null ? {} : { 'anthropic-version': version }),
-        ...(ownCredentials ? { Authorization: null } : {}),
-        ...(apiKeyHeader === undefined ? {} : { [apiKeyHeader]: apiKey, Authorization: null }),
-        ...settings.headers,
-      },
-    }
-    // The SDK takes the class's name for its user agent, so it keeps the name.
-    return new (class Anthropic extends Client {
-      readonly #requests = new RequestBuilder<Awaited<ReturnType<BuildRequest>>>()
-
-      override buildRequest(...[given, attempt]: Parameters<BuildRequest>): ReturnType<BuildRequest> {
-        return this.#requests.build(given, () => super.buildRequest(given, attempt))
-      }
-    })(options)
+  const preset = ownCredentials ? { ...given, apiKeyOptional: true } : given
+  return new SdkClient(settings, preset, {
+    findAccess: () => findAccess(settings, preset),
+    async open({ apiKey, baseURL }) {
+      const { Anthropic } = await import('@anthropic-ai/sdk')
+      const { apiKeyHeader, sdkEnvironment } = preset
+      return new Anthropic({
+        apiKey,
+        // The SDK appends `/v1/messages`; addresses are also written with what it appends.
+        baseURL: baseURL.replace(/\/(v1\/?)?$/, ''),
+        webhookKey: null,
+        logLevel: 'off',
+        openTelemetry: false,
+        defaultHeaders: {
+          ...(sdkEnvironment ? {} : withoutEnvironmentHeaders('ANTHROPIC_CUSTOM_HEADERS', apiKey)),
+          // Ours is another.
+          'X-Stainless-Timeout': null,
+          ...(version === null ? {} : { 'anthropic-version': version }),
+          ...(ownCredentials ? { Authorization: null } : {}),
+          ...(apiKeyHeader === undefined ? {} : { [apiKeyHeader]: apiKey, Authorization: null }),
+          ...settings.headers,
+        },
+      })
+    },
+    // Without the conversation, in which the SDK looks for what it warns of on the console, and for its own tools' marks.
+    ask: (sdk, fetch, { stream }) =>
+      sdk.withOptions({ fetch }).messages.create({ model: '', max_tokens: 1, messages: [], stream }).asResponse(),
   })
 }
 

@@ -50,12 +50,10 @@ export function anthropicModel(settings: AnthropicModelSettings): ChatModel {
       const { access, context, send } = client.start(request)
       const response = new AnthropicResponse(context, sink)
       const warnings = new Set(keyWarnings(access.apiKey))
-      // The body is ours. In its own parameters the SDK looks for what it warns of on the console, and for its own tools' marks.
-      const params = { model: '', max_tokens: 1, messages: [], stream: request.stream !== false }
       let { messages } = request
       for (let pauses = 0; ; pauses++) {
         const body = requests.build({ ...request, messages })
-        const oddities = await send(body.json, response, (sdk, options) => sdk.messages.create(params, options))
+        const oddities = await send(body.json, response)
         for (const warning of [...body.warnings, ...oddities]) warnings.add(warning)
         if (!response.isPaused) break
         if (pauses === maxPauses) {

@@ -1,3 +1,4 @@
+import { toChatMessages } from '../../core/message-input.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 import type { ModelRequest, ToolChoice } from '../chat-model.ts'
 import { fitResponseSchema } from '../conversion/response-schema.ts'
@@ -75,7 +76,7 @@ export class AnthropicRequests {
     const turns: Turn[] = []
     const toolNames = new Set<string>()
     let container: string | undefined
-    for (const message of messages) {
+    for (const message of toChatMessages(messages)) {
       const wire = this.#wire.message(message)
       for (const warning of wire.warnings) warnings.add(warning)
       for (const name of wire.toolNames) toolNames.add(name)
@@ -135,9 +136,10 @@ export class AnthropicRequests {
     if (Object.keys(all).length > 0) fields.output_config = all
   }
 
-  #format(request: ModelRequest, hasTools: boolean, warnings: Set<string>): JsonObject {
+  #format({ responseSchema }: ModelRequest, hasTools: boolean, warnings: Set<string>): JsonObject {
+    if (responseSchema === undefined) return {}
     const model = `${this.#provider}/${this.#model}`
-    const asked = fitResponseSchema(request, this.#quirks.structuredOutput, hasTools, model, warnings)
+    const asked = fitResponseSchema(responseSchema, this.#quirks.structuredOutput, hasTools, model, warnings)
     if (asked === undefined) return {}
     const fitted = anthropicSchema(asked.schema)
     if ('schema' in fitted) return { format: { type: 'json_schema', schema: fitted.schema } }

@@ -1,9 +1,7 @@
 import { type ChatMessage, type ContentPart, hasToolCalls, type JsonObject, type ToolCall } from '../../core/messages.ts'
 import type { ToolDefinition } from '../../tools/tool.ts'
-import { argumentsObject } from '../conversion/arguments-object.ts'
-import { fitCallId, fitToolName } from '../conversion/call-id.ts'
-import { ConvertedMessages, ConvertedTools } from '../conversion/conversion-cache.ts'
 import { objectSchema } from '../conversion/object-schema.ts'
+import { argumentsObject, ConvertedMessages, ConvertedTools, fitCallId, fitToolName, type WireTools } from '../conversion/wire.ts'
 import { blocksOf, isThought, textBlock } from './content.ts'
 import { anthropicPart } from './parts.ts'
 import type { AnthropicQuirks } from './quirks.ts'
@@ -20,12 +18,6 @@ export interface WireMessage {
   toolNames: readonly string[]
   /** The provider's code container to go on in. */
   container: string | undefined
-  warnings: readonly string[]
-}
-
-export interface WireTools {
-  /** Each tool as JSON. */
-  json: readonly string[]
   warnings: readonly string[]
 }
 

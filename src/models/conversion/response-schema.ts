@@ -1,7 +1,7 @@
 import { InvalidOptionError } from '../../core/errors.ts'
 import { isJsonObject, type JsonObject } from '../../core/messages.ts'
 import type { ModelCapabilities, ModelRequest } from '../chat-model.ts'
-import { fitToolName } from './call-id.ts'
+import { fitToolName } from './wire.ts'
 
 export interface ResponseSchema {
   /** `a-z A-Z 0-9 _ -`, at most 64 characters. */
@@ -14,22 +14,21 @@ export interface ResponseSchema {
  * `model` is the model's name with its provider's.
  */
 export function fitResponseSchema(
-  { responseSchema }: ModelRequest,
+  { name, schema }: NonNullable<ModelRequest['responseSchema']>,
   taken: ModelCapabilities['structuredOutput'] | null,
   hasTools: boolean,
   model: string,
   warnings: Set<string>,
 ): ResponseSchema | undefined {
-  if (responseSchema === undefined) return undefined
-  if ('~standard' in responseSchema.schema)
+  if ('~standard' in schema)
     throw new InvalidOptionError(
       'responseSchema.schema',
       "a JSON Schema; a run's `output` takes a Standard Schema as well",
       'a Standard Schema',
     )
   if (taken === 'with-tools' || (taken === 'alone' && !hasTools)) {
-    const { $schema: _, ...schema } = responseSchema.schema
-    return { name: fitToolName(responseSchema.name), schema: isJsonObject(schema) ? schema : {} }
+    const { $schema: _, ...own } = schema
+    return { name: fitToolName(name), schema: isJsonObject(own) ? own : {} }
   }
   warnings.add(`\`responseSchema\` was left out: ${model} does not take it${taken === 'alone' ? ' beside tools' : ''}`)
   return undefined

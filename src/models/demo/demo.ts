@@ -1,3 +1,4 @@
+import { toChatMessages } from '../../core/message-input.ts'
 import { type ChatMessage, hasToolCalls, type ToolCall } from '../../core/messages.ts'
 import { abortedError, type ChatModel, type ModelRequest, type ModelResponse, type ModelSink, type Sampling } from '../chat-model.ts'
 import { estimateUsage } from '../usage.ts'
@@ -23,7 +24,8 @@ export function demoModel(): ChatModel {
 
 const provider = 'demo'
 
-async function generate(request: ModelRequest, sink?: ModelSink): Promise<ModelResponse> {
+async function generate(given: ModelRequest, sink?: ModelSink): Promise<ModelResponse> {
+  const request = { ...given, messages: toChatMessages(given.messages) }
   if (request.signal?.aborted) throw abortedError(provider, request.signal.reason)
   const { calls, text } = stepFor(request)
   const toolCalls = callsOf(request.messages, request.parallelToolCalls === false ? calls.slice(0, 1) : calls)

@@ -3,7 +3,7 @@ import type { ChatModel, ModelRequest, ModelResponse, ModelSink } from '../chat-
 import { findPreset, type ProviderPreset, presetQuirks } from '../presets.ts'
 import type { ModelSettings } from '../settings.ts'
 import { withWarnings } from '../transport/sdk-client.ts'
-import { GoogleClient } from './client.ts'
+import { googleClient } from './client.ts'
 import { googleQuirks } from './quirks.ts'
 import { GoogleRequests } from './request.ts'
 import { GoogleResponse } from './response.ts'
@@ -31,7 +31,7 @@ export type GoogleModelSettings = ModelSettings & { preset?: ProviderPreset }
 export function googleModel(settings: GoogleModelSettings): ChatModel {
   const { provider, model, preset = findPreset(provider) } = settings
   const quirks = googleQuirks(...presetQuirks(preset, model), settings.quirks)
-  const client = new GoogleClient(settings, preset, quirks)
+  const client = googleClient(settings, preset, quirks)
   const requests = new GoogleRequests(provider, model, quirks, settings.providerOptions)
   return {
     provider,

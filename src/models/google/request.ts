@@ -1,9 +1,10 @@
+import { toChatMessages } from '../../core/message-input.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 import type { ModelRequest, ToolChoice } from '../chat-model.ts'
 import { fitResponseSchema } from '../conversion/response-schema.ts'
 import type { GoogleQuirks } from './quirks.ts'
 import { openAPISchema } from './schema.ts'
-import { GoogleWire, type WireTools, wireName } from './wire.ts'
+import { type GoogleTools, GoogleWire, wireName } from './wire.ts'
 
 export interface GoogleRequest {
   /** The whole body. */
@@ -70,7 +71,7 @@ export class GoogleRequests {
     const close = () => {
       if (open !== undefined) contents.push(`{"role":"${open.kind === 'model' ? 'model' : 'user'}","parts":[${open.parts.join(',')}]}`)
     }
-    for (const message of messages) {
+    for (const message of toChatMessages(messages)) {
       const wire = this.#wire.message(message, callNames)
       for (const warning of wire.warnings) warnings.add(warning)
       if (wire.kind === 'model') callNames = wire.callNames
@@ -87,7 +88,7 @@ export class GoogleRequests {
     return { system: system.join(','), contents: contents.join(',') }
   }
 
-  #tools({ tools = [] }: ModelRequest, warnings: Set<string>): WireTools {
+  #tools({ tools = [] }: ModelRequest, warnings: Set<string>): GoogleTools {
     const wire = this.#wire.tools(tools)
     for (const warning of wire.warnings) warnings.add(warning)
     return wire
@@ -115,11 +116,11 @@ export class GoogleRequests {
   }
 
   /** https://ai.google.dev/gemini-api/docs/structured-output */
-  #responseFormat(request: ModelRequest, theirs: JsonObject, hasTools: boolean, warnings: Set<string>): JsonObject {
+  #responseFormat({ responseSchema }: ModelRequest, theirs: JsonObject, hasTools: boolean, warnings: Set<string>): JsonObject {
     const isJson = theirs.responseMimeType === undefined || theirs.responseMimeType === 'application/json'
-    if (!isJson || theirs.responseSchema !== undefined || theirs.responseJsonSchema !== undefined) return {}
+    if (responseSchema === undefined || !isJson || theirs.responseSchema !== undefined || theirs.responseJsonSchema !== undefined) return {}
     const { structuredOutput, toolSchema } = this.#quirks
-    const format = fitResponseSchema(request, structuredOutput, hasTools, `${this.#provider}/${this.#model}`, warnings)
+    const format = fitResponseSchema(responseSchema, structuredOutput, hasTools, `${this.#provider}/${this.#model}`, warnings)
     if (format === undefined) return {}
     const schema = toolSchema === 'json-schema' ? format.schema : openAPISchema(format.schema)
     const field = toolSchema === 'json-schema' ? 'responseJsonSchema' : 'responseSchema'

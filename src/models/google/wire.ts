@@ -1,7 +1,6 @@
 import { type ChatMessage, type ContentPart, hasToolCalls, isJsonObject, type JsonObject, type ToolCall } from '../../core/messages.ts'
 import type { ToolDefinition } from '../../tools/tool.ts'
-import { argumentsObject } from '../conversion/arguments-object.ts'
-import { fitCallId } from '../conversion/call-id.ts'
+import { argumentsObject, ConvertedMessages, ConvertedTools, fitCallId, type WireTools } from '../conversion/wire.ts'
 import { laidOut, readLayout } from '../streaming/response-layout.ts'
 import { googlePart, googleResultPart } from './parts.ts'
 import type { GoogleQuirks } from './quirks.ts'
@@ -17,26 +16,23 @@ export interface WireMessage {
   warnings: readonly string[]
 }
 
-export interface WireTools {
-  /** Each function declaration as JSON. */
-  json: readonly string[]
+export interface GoogleTools extends WireTools {
   /** Our name of a tool by the one it is sent under, where they differ. */
   names: ReadonlyMap<string, string>
-  warnings: readonly string[]
 }
 
 /** The API names no limits for ids; its own have fewer characters than other providers' limits. */
 const callId = { pattern: /^[a-zA-Z0-9_.:-]{1,64}$/, length: 32 }
 
 /**
- * Turns messages and tools into the generateContent format. A frozen message is converted and serialised once in the life of this object,
- * so that a long history costs each round no more than joining texts. Format: https://ai.google.dev/api/generate-content
+ * Turns messages and tools into the generateContent format. Frozen messages are converted and serialised once.
+ * Format: https://ai.google.dev/api/generate-content
  */
 export class GoogleWire {
   readonly #provider: string
   readonly #quirks: GoogleQuirks
-  readonly #messages = new WeakMap<ChatMessage, WireMessage>()
-  #tools: (WireTools & { from: readonly ToolDefinition[] }) | undefined
+  readonly #messages = new ConvertedMessages((message, callNames?: ReadonlyMap<string, string>) => this.#convert(message, callNames))
+  readonly #tools = new ConvertedTools((tools) => this.#convertTools(tools))
 
   constructor(provider: string, quirks: GoogleQuirks) {
     this.#provider = provider
@@ -45,17 +41,14 @@ export class GoogleWire {
 
   /** `callNames`: those of the calls that a tool's result may answer. */
   message(message: ChatMessage, callNames: ReadonlyMap<string, string> | undefined): WireMessage {
-    const known = this.#messages.get(message)
-    if (known !== undefined) return known
-    const converted = this.#convert(message, callNames)
-    if (Object.isFrozen(message)) this.#messages.set(message, converted)
-    return converted
+    return this.#messages.of(message, callNames)
   }
 
-  /** Converted anew only when the list holds other definitions than the last time. */
-  tools(tools: readonly ToolDefinition[]): WireTools {
-    const last = this.#tools
-    if (last !== undefined && last.from.length === tools.length && last.from.every((tool, at) => tool === tools[at])) return last
+  tools(tools: readonly ToolDefinition[]): GoogleTools {
+    return this.#tools.of(tools)
+  }
+
+  #convertTools(tools: readonly ToolDefinition[]): GoogleTools {
     const warnings: string[] = []
     const json = tools.map(({ function: { name, description, parameters, strict } }) => {
       if (strict !== undefined) warnings.push(`\`strict\` of tool \`${name}\` was left out: ${this.#provider} does not take it`)
@@ -66,8 +59,7 @@ export class GoogleWire {
       })
     })
     const renamed = tools.map(({ function: { name } }) => [wireName(name), name] as const).filter(([wire, name]) => wire !== name)
-    this.#tools = { json, names: new Map(renamed), warnings, from: [...tools] }
-    return this.#tools
+    return { json, names: new Map(renamed), warnings }
   }
 
   #parameters({ $schema: _, ...schema }: Readonly<Record<string, unknown>>): JsonObject {

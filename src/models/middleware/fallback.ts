@@ -10,9 +10,8 @@ import {
   type ModelSink,
   toModelError,
 } from '../chat-model.ts'
-import { knowsCost, withCost } from '../cost.ts'
 import { type AnyModel, openModel } from '../create-model.ts'
-import { sumOfUsage, usageOfFailure, wholeUsage, withUsage, withWholeUsage } from '../usage.ts'
+import { knowsCost, sumOfUsage, usageOfFailure, wholeUsage, withCost, withUsage, withWholeUsage } from '../usage.ts'
 import { restartable } from './retry.ts'
 
 /** How `fallbackModel` treats a model that failed. */

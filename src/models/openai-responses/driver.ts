@@ -31,7 +31,7 @@ export type ResponsesModelSettings = ModelSettings & { preset?: ProviderPreset }
 export function openaiResponsesModel(settings: ResponsesModelSettings): ChatModel {
   const { provider, model, preset = findPreset(provider) } = settings
   const quirks = responsesQuirks(...presetQuirks(preset, model), settings.quirks)
-  const client = openAIClient(settings, preset)
+  const client = openAIClient(settings, preset, (sdk, body) => sdk.responses.create(JSON.parse(body)))
   const requests = new ResponsesRequests(provider, model, quirks, settings.providerOptions)
   return {
     provider,
@@ -42,7 +42,7 @@ export function openaiResponsesModel(settings: ResponsesModelSettings): ChatMode
       const { context, send } = client.start(request)
       const { json, toolNames, warnings } = requests.build(request)
       const response = new ResponsesResponse(context, sink, toolNames)
-      const oddities = await send(json, response, (sdk, options) => sdk.responses.create({ stream: request.stream !== false }, options))
+      const oddities = await send(json, response)
       return withWarnings(response.finish(), [...warnings, ...oddities])
     },
   }

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../core/messages.ts'
-import type { MalformedArguments } from '../conversion/arguments-object.ts'
+import type { MalformedArguments } from '../conversion/wire.ts'
 import {
   isBoolean,
   isEffortMap,

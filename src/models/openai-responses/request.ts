@@ -1,3 +1,4 @@
+import { toChatMessages } from '../../core/message-input.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 import type { ModelRequest, ToolChoice } from '../chat-model.ts'
 import { fitResponseSchema } from '../conversion/response-schema.ts'
@@ -61,7 +62,7 @@ export class ResponsesRequests {
   #input({ messages }: ModelRequest, warnings: Set<string>): string {
     const jsons: string[] = []
     const resultFields = new Map<string, JsonObject>()
-    for (const message of messages) {
+    for (const message of toChatMessages(messages)) {
       const items = this.#wire.message(message, resultFields)
       for (const warning of items.warnings) warnings.add(warning)
       for (const [id, fields] of items.resultFields) resultFields.set(id, fields)
@@ -92,10 +93,16 @@ export class ResponsesRequests {
   }
 
   /** https://platform.openai.com/docs/guides/structured-outputs. Without `strict` the API makes the schema a strict one itself. */
-  #setText(fields: JsonObject, theirs: Json | undefined, request: ModelRequest, hasTools: boolean, warnings: Set<string>): void {
+  #setText(fields: JsonObject, theirs: Json | undefined, { responseSchema }: ModelRequest, hasTools: boolean, warnings: Set<string>): void {
     const own: JsonObject = {}
-    if (!isJsonObject(theirs) || theirs.format === undefined) {
-      const format = fitResponseSchema(request, this.#quirks.structuredOutput, hasTools, `${this.#provider}/${this.#model}`, warnings)
+    if (responseSchema !== undefined && (!isJsonObject(theirs) || theirs.format === undefined)) {
+      const format = fitResponseSchema(
+        responseSchema,
+        this.#quirks.structuredOutput,
+        hasTools,
+        `${this.#provider}/${this.#model}`,
+        warnings,
+      )
       if (format !== undefined) own.format = { type: 'json_schema', ...format, strict: isStrictSchema(format.schema) }
     }
     if (isJsonObject(theirs) || own.format !== undefined) fields.text = { ...own, ...(isJsonObject(theirs) ? theirs : {}) }

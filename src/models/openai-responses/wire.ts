@@ -7,8 +7,8 @@ import {
   type ToolResultMessage,
 } from '../../core/messages.ts'
 import type { ToolDefinition } from '../../tools/tool.ts'
-import { ConvertedMessages, ConvertedTools } from '../conversion/conversion-cache.ts'
 import { objectSchema } from '../conversion/object-schema.ts'
+import { ConvertedMessages, ConvertedTools, type WireTools } from '../conversion/wire.ts'
 import { assistantItems, resultFields, wireCallId } from './items.ts'
 import type { ResponsesQuirks } from './quirks.ts'
 
@@ -17,12 +17,6 @@ export interface WireItems {
   json: string
   /** What the results of some of its calls have to say of them, by the call's id. */
   resultFields: readonly [id: string, fields: JsonObject][]
-  warnings: readonly string[]
-}
-
-export interface WireTools {
-  /** Each tool as JSON. */
-  json: readonly string[]
   warnings: readonly string[]
 }
 

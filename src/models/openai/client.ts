@@ -1,39 +1,34 @@
-import type { ClientOptions, OpenAI } from 'openai'
+import type { OpenAI } from 'openai'
 import type { ProviderPreset } from '../presets.ts'
 import type { ModelSettings } from '../settings.ts'
-import { fetchBySdk, noTimeoutMs, RequestBuilder, SdkClient, withoutEnvironmentHeaders } from '../transport/sdk-client.ts'
+import { type Access, findAccess, SdkClient, withoutEnvironmentHeaders } from '../transport/sdk-client.ts'
 
-type BuildRequest = OpenAI['buildRequest']
+/** Makes a request with this JSON for its parameters. */
+type Create = (sdk: OpenAI, body: string) => { asResponse(): Promise<Response> }
 
 /** The client of the `openai` package, imported with the first request, for any server that speaks one of OpenAI's formats. */
-export function openAIClient(settings: ModelSettings, preset: ProviderPreset): SdkClient<OpenAI> {
-  return new SdkClient(settings, preset, async ({ apiKey, baseURL }) => {
-    const { OpenAI: Client } = await import('openai')
-    const { apiKeyHeader, sdkEnvironment } = preset
-    const options: ClientOptions = {
-      apiKey,
-      baseURL,
-      adminAPIKey: null,
-      maxRetries: 0,
-      timeout: noTimeoutMs,
-      logLevel: 'off',
-      fetch: fetchBySdk,
-      // What the environment says of OpenAI's own account is nobody else's business.
-      ...(sdkEnvironment ? {} : { organization: null, project: null }),
-      defaultHeaders: {
-        ...(sdkEnvironment ? {} : withoutEnvironmentHeaders('OPENAI_CUSTOM_HEADERS', apiKey)),
-        'X-Stainless-Timeout': null,
-        ...(apiKeyHeader === undefined ? {} : { [apiKeyHeader]: apiKey, Authorization: null }),
-        ...settings.headers,
-      },
-    }
-    // The SDK takes the class's name for its user agent, so it keeps the name.
-    return new (class OpenAI extends Client {
-      readonly #requests = new RequestBuilder<Awaited<ReturnType<BuildRequest>>>()
-
-      override buildRequest(...[given, attempt]: Parameters<BuildRequest>): ReturnType<BuildRequest> {
-        return this.#requests.build(given, () => super.buildRequest(given, attempt))
-      }
-    })(options)
+export function openAIClient(settings: ModelSettings, preset: ProviderPreset, create: Create): SdkClient<Access, OpenAI> {
+  return new SdkClient(settings, preset, {
+    findAccess: () => findAccess(settings, preset),
+    async open({ apiKey, baseURL }) {
+      const { OpenAI } = await import('openai')
+      const { apiKeyHeader, sdkEnvironment } = preset
+      return new OpenAI({
+        apiKey,
+        baseURL,
+        adminAPIKey: null,
+        logLevel: 'off',
+        // What the environment says of OpenAI's own account is nobody else's business.
+        ...(sdkEnvironment ? {} : { organization: null, project: null }),
+        defaultHeaders: {
+          ...(sdkEnvironment ? {} : withoutEnvironmentHeaders('OPENAI_CUSTOM_HEADERS', apiKey)),
+          // Ours is another.
+          'X-Stainless-Timeout': null,
+          ...(apiKeyHeader === undefined ? {} : { [apiKeyHeader]: apiKey, Authorization: null }),
+          ...settings.headers,
+        },
+      })
+    },
+    ask: (sdk, fetch, { body }) => create(sdk.withOptions({ fetch }), body).asResponse(),
   })
 }

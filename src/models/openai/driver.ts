@@ -21,7 +21,7 @@ export type OpenAIModelSettings = ModelSettings & { preset?: ProviderPreset }
 export function openaiModel(settings: OpenAIModelSettings): ChatModel {
   const { provider, model, preset = findPreset(provider) } = settings
   const quirks = openAIQuirks(...presetQuirks(preset, model), settings.quirks)
-  const client = openAIClient(settings, preset)
+  const client = openAIClient(settings, preset, (sdk, body) => sdk.chat.completions.create(JSON.parse(body)))
   const requests = new OpenAIRequests(provider, model, quirks, settings.providerOptions)
   return {
     provider,
@@ -30,9 +30,9 @@ export function openaiModel(settings: OpenAIModelSettings): ChatModel {
     prepare: () => client.prepare(),
     async generate(request: ModelRequest, sink?: ModelSink): Promise<ModelResponse> {
       const { context, send } = client.start(request)
-      const { params, json, warnings } = requests.build(request)
+      const { json, warnings } = requests.build(request)
       const response = new OpenAIResponse(context, sink, quirks.reportsCost)
-      const oddities = await send(json, response, (sdk, options) => sdk.chat.completions.create(params, options))
+      const oddities = await send(json, response)
       return withWarnings(response.finish(), [...warnings, ...oddities])
     },
   }

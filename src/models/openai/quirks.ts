@@ -1,5 +1,5 @@
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
-import type { MalformedArguments } from '../conversion/arguments-object.ts'
+import type { MalformedArguments } from '../conversion/wire.ts'
 import { isBoolean, isEffortMap, isStructuredOutput, listOf, mergeQuirks, oneOf, type QuirkCheck } from '../quirk-checks.ts'
 
 /** What differs between servers that speak Chat Completions. Set for each provider in `config/providers.yaml`, overridable by `settings.quirks`. */

@@ -1,7 +1,5 @@
-import type { ChatCompletionCreateParams } from 'openai/resources/chat/completions'
+import { toChatMessages } from '../../core/message-input.ts'
 import type { Json, JsonObject } from '../../core/messages.ts'
-import type { OpenAIMessage } from '../../core/openai-messages.ts'
-import type { ToolDefinition } from '../../tools/tool.ts'
 import type { ModelRequest, Sampling, ToolChoice } from '../chat-model.ts'
 import { fitResponseSchema } from '../conversion/response-schema.ts'
 import { isStrictSchema } from '../conversion/strict-schema.ts'
@@ -10,9 +8,7 @@ import type { OpenAIQuirks } from './quirks.ts'
 import { OpenAIWire } from './wire.ts'
 
 export interface OpenAIRequest {
-  /** What the SDK's `create` takes. */
-  params: ChatCompletionCreateParams
-  /** The same as JSON. The SDK's own serialiser calls a function for each value of the history, ours joins texts that are there. */
+  /** The whole body. */
   json: string
   warnings: string[]
 }
@@ -38,12 +34,10 @@ export class OpenAIRequests {
     const { messages: theirMessages, tools: theirTools, ...options } = { ...this.#providerOptions, ...request.providerOptions }
     if (theirMessages !== undefined) warnings.add('`messages` in `providerOptions` were left out: the conversation is the request’s')
 
-    const wires: OpenAIMessage[] = []
-    const jsons: string[] = []
-    for (const message of request.messages) {
-      const { wire, json, warnings: lost } = this.#wire.message(message)
-      wires.push(wire)
-      jsons.push(json)
+    const messages: string[] = []
+    for (const message of toChatMessages(request.messages)) {
+      const { json, warnings: lost } = this.#wire.message(message)
+      messages.push(json)
       for (const warning of lost) warnings.add(warning)
     }
 
@@ -52,12 +46,12 @@ export class OpenAIRequests {
     if (stream && this.#quirks.streamOptions) fields.stream_options = { include_usage: true }
     this.#setSampling(fields, request, warnings)
     const tools = this.#setTools(fields, request, options, theirTools, warnings)
-    if (options.response_format === undefined) this.#setResponseFormat(fields, request, tools !== undefined, warnings)
+    if (options.response_format === undefined) this.#setResponseFormat(fields, request, tools.length > 0, warnings)
     Object.assign(fields, options)
 
-    const json = `${JSON.stringify(fields).slice(0, -1)},"messages":[${jsons.join(',')}]${tools === undefined ? '' : `,"tools":${tools.json}`}}`
-    const params = { ...fields, messages: wires, ...(tools === undefined ? {} : { tools: tools.wire }) }
-    return { params: params as ChatCompletionCreateParams, json, warnings: [...warnings] }
+    const parts = [JSON.stringify(fields).slice(1, -1), `"messages":[${messages.join(',')}]`]
+    if (tools.length > 0) parts.push(`"tools":[${tools.join(',')}]`)
+    return { json: `{${parts.join(',')}}`, warnings: [...warnings] }
   }
 
   #setSampling(fields: { [key: string]: Json }, request: ModelRequest, warnings: Set<string>): void {
@@ -85,29 +79,30 @@ export class OpenAIRequests {
   }
 
   /** https://platform.openai.com/docs/guides/structured-outputs */
-  #setResponseFormat(fields: { [key: string]: Json }, request: ModelRequest, hasTools: boolean, warnings: Set<string>): void {
-    const format = fitResponseSchema(request, this.#quirks.structuredOutput, hasTools, `${this.#provider}/${this.#model}`, warnings)
+  #setResponseFormat(fields: { [key: string]: Json }, { responseSchema }: ModelRequest, hasTools: boolean, warnings: Set<string>): void {
+    if (responseSchema === undefined) return
+    const format = fitResponseSchema(responseSchema, this.#quirks.structuredOutput, hasTools, `${this.#provider}/${this.#model}`, warnings)
     if (format === undefined) return
     fields.response_format = { type: 'json_schema', json_schema: { ...format, strict: isStrictSchema(format.schema) } }
   }
 
-  /** No tools: no key that speaks of tools. */
+  /** Each tool as JSON. No tools: no key that speaks of tools. */
   #setTools(
     fields: { [key: string]: Json },
     request: ModelRequest,
     options: JsonObject,
     theirTools: Json | undefined,
     warnings: Set<string>,
-  ): { wire: (ToolDefinition | Json)[]; json: string } | undefined {
+  ): readonly string[] {
     const own = request.tools !== undefined && request.tools.length > 0 ? this.#wire.tools(request.tools) : undefined
     for (const warning of own?.warnings ?? []) warnings.add(warning)
     // Tools the provider runs itself; they have no place in ours.
     const theirs = Array.isArray(theirTools) ? theirTools : []
-    if (own === undefined && theirs.length === 0) return undefined
+    if (own === undefined && theirs.length === 0) return []
 
     if (request.toolChoice === 'none' && !this.#quirks.toolChoice.includes('none')) {
       warnings.add(`The tools were left out: ${this.#provider} does not take the tool choice 'none'`)
-      return undefined
+      return []
     }
     if (request.toolChoice !== undefined) {
       const choice = this.#fitChoice(request.toolChoice, { ...fields, ...options })
@@ -118,9 +113,7 @@ export class OpenAIRequests {
       if (this.#quirks.parallelToolCalls) fields.parallel_tool_calls = request.parallelToolCalls
       else if (!request.parallelToolCalls) warnings.add(this.#leftOut('parallelToolCalls'))
     }
-    if (theirs.length === 0) return own
-    const wire = [...(own?.wire ?? []), ...theirs]
-    return { wire, json: JSON.stringify(wire) }
+    return [...(own?.json ?? []), ...theirs.map((tool) => JSON.stringify(tool))]
   }
 
   #fitChoice(choice: ToolChoice, body: JsonObject): ToolChoice | undefined {

@@ -31,7 +31,7 @@ export class OpenAIResponse implements ResponseReader {
   readonly #reportsCost: boolean
   readonly #calls = new ToolCallAccumulator()
   readonly #warnings: string[] = []
-  readonly #text = new TextBuffer()
+  #text: TextBuffer | undefined
   #reasoning = ''
   #reasoningField: string | undefined
   readonly #reasoningDetails: JsonObject[] = []
@@ -53,15 +53,15 @@ export class OpenAIResponse implements ResponseReader {
   }
 
   get hasFinished(): boolean {
-    return this.#finish !== undefined || (this.#done && (!this.#text.isEmpty || !this.#calls.isEmpty))
+    return this.#finish !== undefined || (this.#done && (this.#text !== undefined || !this.#calls.isEmpty))
   }
 
   /** What has arrived, for an error that ends the response here. */
   context(): ErrorContext {
-    if (this.#text.isEmpty && this.#reasoning === '' && this.#usage === undefined) return this.#context
+    if (this.#text === undefined && this.#reasoning === '' && this.#usage === undefined) return this.#context
     const reasoning = this.#reasoning === '' ? {} : { reasoning: this.#reasoning }
     const usage = this.#usage === undefined ? {} : { usage: this.#usage }
-    return { ...this.#context, partial: { text: this.#text.toString(), ...reasoning, ...usage } }
+    return { ...this.#context, partial: { text: this.#text?.toString() ?? '', ...reasoning, ...usage } }
   }
 
   readEvent(event: JsonObject, name?: string): void {
@@ -78,7 +78,7 @@ export class OpenAIResponse implements ResponseReader {
       throw responseError('bad_response', 'a JSON object', JSON.stringify(value), this.context(), { retryable: false })
     }
     this.#read(value, 'message')
-    if (this.#finish === undefined && this.#text.isEmpty && this.#reasoning === '' && this.#calls.isEmpty) {
+    if (this.#finish === undefined && this.#text === undefined && this.#reasoning === '' && this.#calls.isEmpty) {
       const got = JSON.stringify(value)?.slice(0, 200) ?? String(value)
       throw responseError('bad_response', 'a chat completion', got, this.context(), { retryable: false })
     }
@@ -94,7 +94,7 @@ export class OpenAIResponse implements ResponseReader {
     const providerData = this.#providerData(toolCalls.map(({ id }) => id))
     const warnings = [...this.#warnings, ...this.#calls.warnings]
     return {
-      text: this.#text.toString(),
+      text: this.#text?.toString() ?? '',
       ...(this.#reasoning === '' ? {} : { reasoning: this.#reasoning }),
       toolCalls,
       finishReason,
@@ -124,7 +124,8 @@ export class OpenAIResponse implements ResponseReader {
     const other = part === 'delta' ? message : delta
     if (isJsonObject(own)) this.#readPart(own, part)
     // A closing `message` that repeats the whole stream counts only where nothing came before it.
-    else if (isJsonObject(other) && this.#text.isEmpty && this.#calls.isEmpty) this.#readPart(other, part === 'delta' ? 'message' : 'delta')
+    else if (isJsonObject(other) && this.#text === undefined && this.#calls.isEmpty)
+      this.#readPart(other, part === 'delta' ? 'message' : 'delta')
     if (typeof choice.finish_reason === 'string' && choice.finish_reason !== '') this.#finish = choice.finish_reason
     this.#readUsage(choice.usage)
   }
@@ -183,6 +184,7 @@ export class OpenAIResponse implements ResponseReader {
 
   #addText(delta: string): void {
     if (delta === '') return
+    this.#text ??= new TextBuffer()
     this.#text.add(delta)
     this.#sink?.text?.(delta)
   }

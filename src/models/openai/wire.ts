@@ -1,14 +1,11 @@
 import { type ChatMessage, type ContentPart, hasToolCalls, isJsonObject, type JsonObject, type ToolCall } from '../../core/messages.ts'
 import { type OpenAIMessage, toOpenAIMessage, toOpenAIPart } from '../../core/openai-messages.ts'
 import type { ToolDefinition } from '../../tools/tool.ts'
-import { argumentsText } from '../conversion/arguments-object.ts'
-import { type CallIdRule, fitCallId } from '../conversion/call-id.ts'
-import { ConvertedMessages, ConvertedTools } from '../conversion/conversion-cache.ts'
+import { argumentsText, type CallIdRule, ConvertedMessages, ConvertedTools, fitCallId, type WireTools } from '../conversion/wire.ts'
 import type { OpenAIQuirks } from './quirks.ts'
 
-/** Something in the wire's format, with its JSON and what was lost on the way. */
-export interface Converted<Wire> {
-  wire: Wire
+/** A message as JSON, and what was lost on the way. */
+export interface WireMessage {
   json: string
   warnings: readonly string[]
 }
@@ -31,29 +28,28 @@ export class OpenAIWire {
     this.#callId = rule === null ? undefined : { pattern: new RegExp(rule.pattern), length: rule.length }
   }
 
-  message(message: ChatMessage): Converted<OpenAIMessage> {
+  message(message: ChatMessage): WireMessage {
     return this.#messages.of(message)
   }
 
-  tools(tools: readonly ToolDefinition[]): Converted<ToolDefinition[]> {
+  tools(tools: readonly ToolDefinition[]): WireTools {
     return this.#tools.of(tools)
   }
 
-  #convertMessage(message: ChatMessage): Converted<OpenAIMessage> {
+  #convertMessage(message: ChatMessage): WireMessage {
     const warnings: string[] = []
-    const wire = this.#convert(message, warnings)
-    return { wire, json: JSON.stringify(wire), warnings }
+    return { json: JSON.stringify(this.#convert(message, warnings)), warnings }
   }
 
-  #convertTools(tools: readonly ToolDefinition[]): Converted<ToolDefinition[]> {
+  #convertTools(tools: readonly ToolDefinition[]): WireTools {
     const warnings: string[] = []
-    const wire = tools.map((tool) => {
-      if (tool.function.strict === undefined || this.#quirks.strictTools) return tool
-      const { strict: _, ...rest } = tool.function
+    const json = tools.map((tool) => {
+      const { strict, ...rest } = tool.function
+      if (strict === undefined || this.#quirks.strictTools) return JSON.stringify(tool)
       warnings.push(`\`strict\` of tool \`${tool.function.name}\` was left out: ${this.#provider} does not take it`)
-      return { ...tool, function: rest }
+      return JSON.stringify({ ...tool, function: rest })
     })
-    return { wire, json: JSON.stringify(wire), warnings }
+    return { json, warnings }
   }
 
   #convert(message: ChatMessage, warnings: string[]): OpenAIMessage {

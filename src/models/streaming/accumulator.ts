@@ -1,6 +1,6 @@
 import type { JsonObject, ToolCall } from '../../core/messages.ts'
 import type { ModelSink } from '../chat-model.ts'
-import { isJsonSpace, isSameJson, JsonEnd, type JsonState } from './json-end.ts'
+import { isSameJson, JsonEnd, type JsonState } from './json-end.ts'
 
 /** A piece of a call, as loosely as servers send it: any field may be missing, empty, null, late, or repeated. */
 export interface ToolCallDelta {
@@ -174,7 +174,7 @@ export class ToolCallAccumulator {
     if (call.lastCode !== 125) return call
     // Without ids, a name alone may begin a second call or close the first.
     const header = json === '' && name !== '' && id === '' && call.name !== ''
-    if (!header && firstCode(json) !== 123) return call
+    if (!header && !json.trimStart().startsWith('{')) return call
     if (!isComplete(call)) return call
     if (!call.flowing && /^\s*\{\s*\}\s*$/.test(joined(call))) {
       if (!header) clear(call)
@@ -270,9 +270,8 @@ function settled(call: OpenCall): OpenCall {
 function append(call: OpenCall, json: string): void {
   call.pieces.push(json)
   call.length += json.length
-  let at = json.length - 1
-  while (at >= 0 && isJsonSpace(json.charCodeAt(at))) at--
-  if (at >= 0) call.lastCode = json.charCodeAt(at)
+  const written = json.trimEnd()
+  if (written !== '') call.lastCode = written.charCodeAt(written.length - 1)
   if (!call.flowing) call.flowing = !/^[\s{}]*$/.test(json)
 }
 
@@ -329,12 +328,6 @@ function joined(call: OpenCall): string {
 function sameArguments(first: OpenCall, second: OpenCall): boolean {
   if (first.length > 4 * second.length || second.length > 4 * first.length) return false
   return isSameJson(joined(first), joined(second))
-}
-
-function firstCode(json: string): number {
-  let at = 0
-  while (at < json.length && isJsonSpace(json.charCodeAt(at))) at++
-  return at < json.length ? json.charCodeAt(at) : 0
 }
 
 /** Most servers send text; some send the object itself. */

@@ -62,7 +62,7 @@ export class JsonEnd {
   }
 }
 
-export function isJsonSpace(code: number): boolean {
+function isJsonSpace(code: number): boolean {
   return code === 32 || code === 10 || code === 13 || code === 9
 }
 

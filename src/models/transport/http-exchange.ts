@@ -1,9 +1,8 @@
-import { Readable } from 'node:stream'
 import { InvalidOptionError, type ModelError } from '../../core/errors.ts'
 import { abortedError } from '../chat-model.ts'
 import { ResponseBody, type ResponseReader } from '../streaming/response-body.ts'
 import { connectionError, providerError, requestError, responseError } from './provider-error.ts'
-import { type Receiver, send } from './send.ts'
+import type { Address, Receiver, Send } from './send.ts'
 
 export interface ExchangeOptions {
   reader: ResponseReader
@@ -12,8 +11,7 @@ export interface ExchangeOptions {
   signal: AbortSignal | undefined
   /** Longest silence, from the request on, in milliseconds; `Infinity` waits for ever. */
   idleMs: number
-  /** The caller's own, in place of undici. */
-  fetch: typeof globalThis.fetch | undefined
+  send: Send
 }
 
 /** An answer that is no response: an HTTP error. */
@@ -54,34 +52,26 @@ export class HttpExchange implements Receiver {
   }
 
   /**
-   * `make` has the request made, which comes back through `fetch`. Resolves with warnings. Rejects with what `make` or the reader threw, or
-   * with a `ModelError`: `aborted`, `connection_failed`, what the provider refused it with, `stream_idle`, or `stream_cut` for a response
-   * that never finished.
+   * Sends `body`, when its address is known. Resolves with warnings. Rejects with what the address or the reader rejects with, or with a
+   * `ModelError`: `aborted`, `connection_failed`, what the provider refused it with, `stream_idle`, or `stream_cut` for a response that never
+   * finished.
    */
-  run(make: () => Promise<unknown>): Promise<string[]> {
+  run(address: Address | Promise<Address>, body: string): Promise<string[]> {
     const { signal, idleMs } = this.#options
     if (signal?.aborted) this.#onAbort()
     else {
       signal?.addEventListener('abort', this.#onAbort, { once: true })
       // It is also what keeps the process alive: a connection doesn't.
       this.#timer = idleMs > longestTimerMs ? setInterval(() => {}, longestTimerMs) : setTimeout(() => this.#settle('silent'), idleMs)
-      make().catch((error: unknown) => this.#reject(error))
+    }
+    if (!(address instanceof Promise)) this.#send(address, body)
+    else {
+      address.then(
+        (found) => this.#send(found, body),
+        (error: unknown) => this.#reject(error),
+      )
     }
     return this.#outcome.promise
-  }
-
-  /** Sends what an SDK gives to its `fetch`. */
-  fetch(url: string, init: RequestInit): void {
-    if (this.#settled) return
-    const { fetch } = this.#options
-    if (fetch !== undefined) void this.#fetchWith(fetch, url, init)
-    else {
-      try {
-        this.#stop = send(url, init.headers, String(init.body), this)
-      } catch (error) {
-        this.#reject(requestError(error, this.#options.reader.context()))
-      }
-    }
   }
 
   begin(status: number, headers: Pick<Headers, 'get'>): void {
@@ -128,24 +118,12 @@ export class HttpExchange implements Receiver {
     else this.#settle('broken', cause)
   }
 
-  async #fetchWith(fetch: typeof globalThis.fetch, url: string, init: RequestInit): Promise<void> {
-    const controller = new AbortController()
-    this.#stop = () => controller.abort()
+  #send(address: Address, body: string): void {
+    if (this.#settled) return
     try {
-      const response = await fetch(url, { ...init, signal: controller.signal })
-      const stream = streamOf(response)
-      // The loop throws it, if it is still read.
-      stream.on('error', () => {})
-      this.#stop = () => {
-        controller.abort()
-        stream.destroy()
-      }
-      if (this.#settled) this.#stop()
-      this.begin(response.status, response.headers)
-      for await (const piece of stream) this.take(piece)
-      this.end()
+      this.#stop = this.#options.send(address, body, this)
     } catch (error) {
-      this.fail(error)
+      this.#reject(requestError(error, this.#options.reader.context()))
     }
   }
 
@@ -194,20 +172,6 @@ export class HttpExchange implements Receiver {
     }
     return responseError('stream_cut', expected, `its end without a finish reason, ${before}`, context, { retryable: true })
   }
-}
-
-/** Throws `invalid_option` for what a `fetch` of the caller's may resolve with and nobody can read. */
-function streamOf({ body }: { body: unknown }): Readable {
-  if (body === null) return Readable.from([])
-  // Other `fetch` implementations have a Node stream for a body, or a web stream of their own.
-  if (body instanceof Readable) return body
-  if (body instanceof ReadableStream && !body.locked) return Readable.fromWeb(body)
-  if (isAsyncIterable(body) && !(body instanceof ReadableStream)) return Readable.from(body)
-  throw new InvalidOptionError('fetch', 'a function whose response has a `body` that is null or an unread stream', body)
-}
-
-function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
-  return typeof value === 'object' && value !== null && Symbol.asyncIterator in value
 }
 
 /** An error's body is JSON, a page of a proxy, or a plain text. */

@@ -1,12 +1,11 @@
 import { abortedError, type ModelRequest, type ModelResponse } from '../chat-model.ts'
-import { findAPIKey, findBaseURL, givenBaseURL, type ProviderPreset } from '../presets.ts'
+import { findAPIKey, findBaseURL, type ProviderPreset } from '../presets.ts'
 import type { ModelSettings } from '../settings.ts'
 import type { ResponseReader } from '../streaming/response-body.ts'
 import { HttpExchange } from './http-exchange.ts'
+import { sendOver } from './own-fetch.ts'
 import { type ErrorContext, requestError } from './provider-error.ts'
-
-/** An SDK's own timeout is put out of the way: it does not cover a stream's body, ours does. */
-export const noTimeoutMs: number = 2 ** 31 - 1
+import { type Address, send } from './send.ts'
 
 /** Longest silence by default, in milliseconds. A whole response is silent until it is written. */
 const defaultIdleMs = 60_000
@@ -18,151 +17,122 @@ export interface Access {
   baseURL: string
 }
 
-/** What an SDK's method takes besides its parameters. */
-interface SentOptions {
-  /** The parameters as JSON: the SDK's own serialiser calls a function for each value of the history, ours joins texts that are there. */
-  body: string
-  headers: Record<string, string>
-  fetchOptions: Carrier
-}
-
-/** What the SDKs hand from a request's options to their `fetch` carries the exchange there. */
-interface Carrier {
-  exchange: HttpExchange
-  redirect: 'follow'
+/** How a driver uses its SDK. */
+export interface SdkUse<Own extends Access, Sdk> {
+  /** The access as settings and environment have it now. Throws `missing_api_key`, or `invalid_option` for an invalid address. */
+  findAccess(): Own
+  /** Imports the SDK, so that nothing is loaded before the first request, and makes its client. */
+  open(access: Own): Promise<Sdk>
+  /** Has the SDK make a request over `fetch`, which sends nothing. */
+  ask(sdk: Sdk, fetch: typeof globalThis.fetch, request: { body: string; stream: boolean }): Promise<unknown>
+  /** Whether the SDK has credentials of its own for it, which expire. Default: it has none. */
+  expires?(access: Own): boolean
+  /** The error for what `ask` rejects with. Default: `invalid_option`. */
+  toError?(error: unknown, context: ErrorContext): Error
 }
 
 /** A request that may be made. */
-export interface SdkRequest<Sdk> {
-  access: Access
+export interface SdkRequest<Own extends Access> {
+  access: Own
   /** For the errors of this request. */
   context: ErrorContext
-  /**
-   * Has `call` make a request with `body`, whose response is fed to `reader`. Resolves with warnings; rejects with a `ModelError`. May be
-   * called again.
-   */
-  send(body: string, reader: ResponseReader, call: (sdk: Sdk, options: SentOptions) => SdkPromise): Promise<string[]>
+  /** Sends `body`; the response is fed to `reader`. Resolves with warnings; rejects with a `ModelError`. May be called again. */
+  send(body: string, reader: ResponseReader): Promise<string[]>
 }
 
-interface SdkPromise {
-  asResponse(): Promise<Response>
+/** An access, and what is worked out from it once. */
+interface Opened<Own extends Access, Sdk> {
+  access: Own
+  /** The access as a text, by which another one shows. */
+  key: string
+  context: ErrorContext
+  sdk: Sdk | undefined
+  /** By whether a stream is asked for. */
+  addresses: Map<boolean, Address>
 }
 
-/** A provider's SDK client, made anew when key or address have changed, so that either may come or be replaced later through the environment. */
-export class SdkClient<Sdk> {
+/**
+ * A provider as its SDK knows it. The SDK makes the first request, which tells address and headers; all later ones differ from it in their
+ * bodies alone. Asked anew when key or address have changed, so that either may come or be replaced later through the environment.
+ */
+export class SdkClient<Own extends Access, Sdk> {
   readonly #settings: ModelSettings
-  readonly #preset: ProviderPreset
-  readonly #make: (access: Access) => Promise<Sdk>
-  #access: (Access & { secrets: string[]; givenURL: string | undefined }) | undefined
-  #known: { access: Access; sdk: Sdk } | undefined
+  readonly #use: SdkUse<Own, Sdk>
+  readonly #isFixed: boolean
+  #opened: Opened<Own, Sdk> | undefined
 
-  /** `make` imports the SDK: nothing is loaded before the first request. */
-  constructor(settings: ModelSettings, preset: ProviderPreset, make: (access: Access) => Promise<Sdk>) {
+  constructor(settings: ModelSettings, preset: ProviderPreset, use: SdkUse<Own, Sdk>) {
     this.#settings = settings
-    this.#preset = preset
-    this.#make = make
+    this.#use = use
+    // Then nothing of it is the environment's.
+    this.#isFixed = Boolean(settings.apiKey?.trim() && (settings.baseURL?.trim() || preset.baseURLEnv === undefined))
   }
 
-  /** Throws `aborted`, `missing_api_key`, or `invalid_option` for an invalid address. */
-  start(request: Pick<ModelRequest, 'signal' | 'stream' | 'streamIdleTimeoutMs'>): SdkRequest<Sdk> {
-    const { provider, model } = this.#settings
+  /** Throws `aborted`, and what `findAccess` throws. */
+  start(request: Pick<ModelRequest, 'signal' | 'stream' | 'streamIdleTimeoutMs'>): SdkRequest<Own> {
+    const { provider, fetch, streamIdleTimeoutMs: usualIdleMs } = this.#settings
     const { signal } = request
     if (signal?.aborted) throw abortedError(provider, signal.reason)
-    const access = this.#findAccess()
-    const context = { provider, model, secrets: access.secrets }
+    const stream = request.stream !== false
+    const idleMs = request.streamIdleTimeoutMs ?? usualIdleMs ?? (stream ? defaultIdleMs : defaultWholeMs)
+    const opened = this.#open()
     return {
-      access,
-      context,
-      send: async (body, reader, call) => {
+      access: opened.access,
+      context: opened.context,
+      send: async (body, reader) => {
         // Before the exchange: the time a package takes to load is no silence of the provider's.
-        const sdk = await this.#open(access)
-        const exchange = openExchange(reader, request, this.#settings)
-        const options = { body, headers: { 'Content-Type': 'application/json' }, fetchOptions: { exchange, redirect: 'follow' } } as const
-        return exchange.run(async () => {
-          try {
-            await call(sdk, options).asResponse()
-          } catch (error) {
-            // It only builds the request: the exchange sends it.
-            throw requestError(error, context)
-          }
-        })
+        opened.sdk ??= await this.#use.open(opened.access)
+        const exchange = new HttpExchange({ reader, provider, signal, idleMs, send: fetch === undefined ? send : sendOver(fetch) })
+        return exchange.run(this.#knownAddress(opened, stream) ?? this.#findAddress(opened, opened.sdk, stream, body), body)
       },
     }
   }
 
-  /** Makes the client. Rejects with what `start` throws, and for a package that is not installed. */
+  /** Loads the SDK. Rejects with what `findAccess` throws, and for a package that is not installed. */
   async prepare(): Promise<void> {
-    await this.#open(this.start({}).access)
+    const opened = this.#open()
+    opened.sdk ??= await this.#use.open(opened.access)
   }
 
-  /** The same object as long as nothing has changed in it. */
-  #findAccess(): Access & { secrets: string[] } {
-    const apiKey = findAPIKey(this.#settings, this.#preset)
-    const givenURL = givenBaseURL(this.#settings, this.#preset)
-    if (this.#access?.apiKey !== apiKey || this.#access.givenURL !== givenURL) {
-      const secrets = secretsOf(apiKey, this.#settings.headers)
-      this.#access = { apiKey, baseURL: findBaseURL(this.#settings, this.#preset), secrets, givenURL }
+  /** The same object as long as nothing has changed in its access. */
+  #open(): Opened<Own, Sdk> {
+    if (this.#opened !== undefined && this.#isFixed) return this.#opened
+    const access = this.#use.findAccess()
+    const key = JSON.stringify(access)
+    if (this.#opened?.key !== key) {
+      const { provider, model, headers } = this.#settings
+      const context = { provider, model, secrets: secretsOf(access.apiKey, headers) }
+      this.#opened = { access, key, context, sdk: undefined, addresses: new Map() }
     }
-    return this.#access
+    return this.#opened
   }
 
-  async #open(access: Access): Promise<Sdk> {
-    if (this.#known?.access === access) return this.#known.sdk
-    const sdk = await this.#make(access)
-    this.#known = { access, sdk }
-    return sdk
+  #knownAddress({ access, addresses }: Opened<Own, Sdk>, stream: boolean): Address | undefined {
+    return this.#use.expires?.(access) ? undefined : addresses.get(stream)
+  }
+
+  async #findAddress({ context, addresses }: Opened<Own, Sdk>, sdk: Sdk, stream: boolean, body: string): Promise<Address> {
+    let found: Address | undefined
+    const fetch = async (url: string | URL | Request, init?: RequestInit): Promise<Response> => {
+      found = { url: String(url), headers: Object.fromEntries(new Headers(init?.headers)) }
+      return Response.json({})
+    }
+    try {
+      await this.#use.ask(sdk, fetch, { body, stream })
+      if (found === undefined) throw new Error('Expected the SDK to make a request, got none')
+    } catch (error) {
+      throw this.#use.toError?.(error, context) ?? requestError(error, context)
+    }
+    const known = addresses.get(stream)
+    if (known !== undefined && JSON.stringify(known) === JSON.stringify(found)) return known
+    addresses.set(stream, found)
+    return found
   }
 }
 
-/** A request's exchange, with the time-outs and the `fetch` that are set. */
-export function openExchange(
-  reader: ResponseReader,
-  { signal, stream, streamIdleTimeoutMs }: Pick<ModelRequest, 'signal' | 'stream' | 'streamIdleTimeoutMs'>,
-  { provider, fetch, streamIdleTimeoutMs: usualIdleMs }: ModelSettings,
-): HttpExchange {
-  const idleMs = streamIdleTimeoutMs ?? usualIdleMs ?? (stream === false ? defaultWholeMs : defaultIdleMs)
-  return new HttpExchange({ reader, provider, signal, idleMs, fetch })
-}
-
-/**
- * The `fetch` of an SDK's client: gives the request to its exchange, which reads the answer, errors included. The SDK is told at once that
- * the request was sent.
- */
-export async function fetchBySdk(
-  url: string | URL | Request,
-  { exchange, ...init }: RequestInit & { exchange?: HttpExchange } = {},
-): Promise<Response> {
-  if (exchange === undefined) throw new TypeError('Expected a request of an exchange')
-  exchange.fetch(String(url), init)
-  sent ??= new Response(null)
-  return sent
-}
-
-/** One for all, because making one costs more than sending a request. */
-let sent: Response | undefined
-
-/** A request as the SDKs' `buildRequest` makes it, and what it is made of. */
-interface BuiltRequest {
-  req: { body?: unknown }
-}
-interface GivenRequest {
-  path: string
-  body?: unknown
-  fetchOptions?: object | undefined
-}
-
-/** Has an SDK build its first request; later ones to the same path differ in their bodies alone. */
-export class RequestBuilder<Built extends BuiltRequest> {
-  #first: (Built & { path: string }) | undefined
-
-  /** `build`: the SDK's own `buildRequest`. */
-  async build({ path, body, fetchOptions }: GivenRequest, build: () => Promise<Built>): Promise<Built> {
-    if (this.#first?.path === path) return { ...this.#first, req: { ...this.#first.req, body, ...fetchOptions } }
-    const built = await build()
-    // Without what is the first one's own, which would be kept as long as the client is.
-    this.#first = { ...built, path, req: { ...built.req, body: undefined, exchange: undefined } }
-    return built
-  }
+/** Of settings, environment and preset. Throws `missing_api_key`, or `invalid_option` for an invalid address. */
+export function findAccess(settings: ModelSettings, preset: ProviderPreset): Access {
+  return { apiKey: findAPIKey(settings, preset), baseURL: findBaseURL(settings, preset) }
 }
 
 /** A response with further warnings before its own. */
@@ -172,7 +142,7 @@ export function withWarnings(response: ModelResponse, before: Iterable<string>):
 }
 
 /** What an error's message must not quote. A short "key", as local servers have, would black out words. */
-export function secretsOf(apiKey: string, headers: Record<string, string> = {}): string[] {
+function secretsOf(apiKey: string, headers: Record<string, string> = {}): string[] {
   const secretHeaders = Object.entries(headers).filter(([name]) => /auth|key|token|secret|cookie/i.test(name))
   return [apiKey, ...secretHeaders.map(([, value]) => value)].filter((secret) => secret.length >= 8)
 }

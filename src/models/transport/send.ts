@@ -1,8 +1,24 @@
+import { Socket } from 'node:net'
 import type { Transform } from 'node:stream'
-import type { Dispatcher } from 'undici'
+import type { buildConnector, Dispatcher } from 'undici'
+// One by one: the package's entry also loads its `fetch`, WebSockets, caches and mocks, and sets Node's global dispatcher.
+import buildConnect from 'undici/lib/core/connect.js'
+import Client from 'undici/lib/dispatcher/client.js'
 import { InvalidOptionError } from '../../core/errors.ts'
 import { decoderFor } from './decoder.ts'
-import { Connection, dispatcherFor } from './dispatcher.ts'
+import { findDispatcher, keepAliveTimeout, type SetDispatcher } from './dispatcher.ts'
+
+/** Where requests go, and with which headers. One object for all that have the same: what it comes to is worked out once. */
+export interface Address {
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/**
+ * Posts `body` and returns a function that aborts it, after which the receiver is told nothing more. Throws for an address that can't be
+ * asked.
+ */
+export type Send = (address: Address, body: string, receiver: Receiver) => () => void
 
 /** Is told of an answer, synchronously, while it arrives. After `end` or `fail` nothing more comes. */
 export interface Receiver {
@@ -15,7 +31,7 @@ export interface Receiver {
   fail(cause: unknown): void
 }
 
-/** Where a request goes and what it says of itself. */
+/** An address as undici takes it. */
 interface Target {
   url: URL
   origin: string
@@ -24,9 +40,15 @@ interface Target {
   headers: string[]
 }
 
+/** Where Node's `fetch` looks for its dispatcher, and undici's `setGlobalDispatcher` puts one: https://nodejs.org/api/globals.html#custom-dispatcher */
+const globalSlot = Symbol.for('undici.globalDispatcher.1')
 /** How long a compressed body may take to end behind its own end mark, in milliseconds. */
 const graceMs = 250
 const mostRedirects = 20
+/** How many idle connections an origin may have. */
+const mostIdle = 64
+/** How long a connection may take to be made, its TLS included, in milliseconds. */
+const connectTimeout = 10_000
 /** All that another server is told: any other header may be a key. */
 const openHeaders = /^(accept|content-type|user-agent|anthropic-version|x-stainless-.*)$/
 /** What a request comes to when the idle connection it used turns out to be closed. */
@@ -35,12 +57,12 @@ const staleCodes = new Set<unknown>(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
 const staleMs = 1000
 
 /**
- * Posts `body` and returns a function that aborts it, after which the receiver is told nothing more. Redirects that ask for the same request
- * (307, 308) are followed; another server is sent only the headers that describe the request. A request is sent once more if its
- * connection, idle before, turns out to be closed: at once, and before anything of the answer has come.
+ * Sends over undici. Redirects that ask for the same request (307, 308) are followed; another server is sent only the headers that describe
+ * the request. A request is sent once more if its connection, idle before, turns out to be closed: at once, and before anything of the
+ * answer has come.
  */
-export function send(url: string, headers: RequestInit['headers'], body: string, receiver: Receiver): () => void {
-  const hop = new Hop(targetOf(url, headers), body, receiver, 0)
+export const send: Send = (address, body, receiver) => {
+  const hop = new Hop(targetOf(address), body, receiver, 0)
   hop.start()
   return () => hop.abort()
 }
@@ -67,7 +89,7 @@ class Hop implements Dispatcher.DispatchHandler {
     this.#redirects = redirects
   }
 
-  start(dispatcher: Dispatcher | Promise<Dispatcher> = dispatcherFor(this.#target.url)): void {
+  start(dispatcher: Dispatcher | Promise<Dispatcher> = dispatcherFor(this.#target)): void {
     if (dispatcher instanceof Promise) dispatcher.then((loaded) => this.#dispatch(loaded)).catch((error: unknown) => this.onError(error))
     else this.#dispatch(dispatcher)
   }
@@ -186,20 +208,87 @@ class Hop implements Dispatcher.DispatchHandler {
   }
 }
 
-const targets = new WeakMap<object, Target>()
+let connect: buildConnector.connector | undefined
+/** By origin; the one that was used last is the last. */
+const idle = new Map<string, Connection[]>()
 
-/** An SDK gives the same headers, to the same address, with nearly every request. */
-function targetOf(address: string, headers: RequestInit['headers'] = {}): Target {
-  const known = targets.get(headers)
-  if (known?.url.href === address) return known
-  const url = new URL(address)
-  if (!isAddress(url)) throw new TypeError('Expected an http or https URL without a user name')
-  const raw: string[] = []
-  for (const [name, value] of headers instanceof Headers ? headers : new Headers(headers)) {
-    if (name !== 'content-length') raw.push(name, value)
+/**
+ * A connection of ours, for one request at a time. It keeps no process alive: a request that waits for its response does, by its timer.
+ * undici's own pool opens a second one for a request that comes as soon as the one before has its response, as they do in a tool loop.
+ */
+class Connection extends Client {
+  /** Whether a response has come over it since it was opened. */
+  isUsed = false
+  readonly #origin: string
+  #opening: Socket | undefined
+
+  constructor(origin: string) {
+    // One for all, because it remembers TLS sessions.
+    connect ??= buildConnect({ timeout: connectTimeout })
+    const open = connect
+    super(origin, {
+      connect: (options, callback) => {
+        // undici's own returns the socket at once, though its type doesn't say so.
+        const opening: unknown = open(options, (...result) => {
+          this.#opening = undefined
+          callback(...result)
+        })
+        if (!(opening instanceof Socket)) return
+        this.#opening = opening
+        Object.assign(opening.unref(), { ref: () => opening })
+      },
+      keepAliveTimeout,
+      keepAliveMaxTimeout: keepAliveTimeout,
+    })
+    this.#origin = origin
+    this.on('connect', () => {
+      this.isUsed = false
+    })
+    this.on('disconnect', () => this.#leave())
   }
-  const made = target(url, raw)
-  targets.set(headers, made)
+
+  /** Keeps it for the next request, unless there are enough. */
+  release(): void {
+    const connections = idle.get(this.#origin)
+    if (connections === undefined) idle.set(this.#origin, [this])
+    else if (connections.length < mostIdle) connections.push(this)
+    else this.drop()
+  }
+
+  /** Closes it, also while it is being opened, which undici itself would wait for. */
+  drop(): void {
+    void this.destroy()
+    this.#opening?.destroy(new Error('The request was aborted'))
+  }
+
+  #leave(): void {
+    const connections = idle.get(this.#origin) ?? []
+    const at = connections.indexOf(this)
+    if (at === -1) return
+    connections.splice(at, 1)
+    if (connections.length === 0) idle.delete(this.#origin)
+    this.drop()
+  }
+}
+
+let seen: { global: unknown; dispatcher: SetDispatcher | undefined } | undefined
+
+/** What a request goes over: what the application or the environment has set, else a connection of ours. */
+function dispatcherFor({ url, origin }: Target): Dispatcher | Promise<Dispatcher> {
+  const global: unknown = Reflect.get(globalThis, globalSlot)
+  if (seen === undefined || seen.global !== global) seen = { global, dispatcher: findDispatcher(global) }
+  return seen.dispatcher?.(url) ?? idle.get(origin)?.pop() ?? new Connection(origin)
+}
+
+const targets = new WeakMap<Address, Target>()
+
+function targetOf(address: Address): Target {
+  const known = targets.get(address)
+  if (known !== undefined) return known
+  const url = new URL(address.url)
+  if (!isAddress(url)) throw new TypeError('Expected an http or https URL without a user name')
+  const made = target(url, Object.entries(address.headers).flat())
+  targets.set(address, made)
   return made
 }
 
