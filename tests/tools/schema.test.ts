@@ -360,6 +360,13 @@ describe('a schema that is compiled in turns of the event loop of its own', () =
     await expect(compileInTurn({ type: 'nothing' }, 't')).rejects.toThrow('not a usable JSON Schema')
   })
 
+  it('is refused for that alone, also where many are stopped at once', async () => {
+    const large = () => compileInTurn(object(fields(3_000)), 't')
+    const settled = await Promise.allSettled(Array.from({ length: 8 }, large))
+    const reasons = settled.map((one) => (one.status === 'rejected' ? String(one.reason) : 'compiled'))
+    expect(reasons.filter((reason) => !/too large|^compiled$/.test(reason))).toEqual([])
+  })
+
   it.each<[string, object, number]>([
     ['what is in it', { a: [1, { b: 2 }] }, 4],
     ['what is referred to, wherever that is', { d: { a: 1, b: 2 }, x: { $ref: '#/d' }, y: { $ref: '#/d' } }, 11],

@@ -245,8 +245,9 @@ export async function compileInTurn(schema: JsonSchema, toolName: string): Promi
     await pauses.turn()
     if (instances === undefined) {
       // Each compiles the schema of its dialect first.
-      for (const ajv of Object.values(openInstances())) {
-        ajv.compile({})
+      for (const dialect of ['draft2020', 'draft7'] as const) {
+        // Another one that was opened before may have been stopped in the middle of its work meanwhile.
+        openInstances()[dialect].compile({})
         await pauses.turn()
       }
     }
