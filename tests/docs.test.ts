@@ -127,6 +127,21 @@ describe('pages', () => {
     expect(scripts.filter((name) => packageJson.scripts[name] === undefined)).toEqual([])
   })
 
+  it('each promise of SECURITY.md names the tests that prove it, and they are there', () => {
+    const [, promised = ''] = /^## What is promised$([\s\S]*?)^## /m.exec(read('SECURITY.md')) ?? []
+    const rows = promised.split('\n').filter((line) => /^\| (?!promise \||-)/.test(line))
+    expect(rows.length).toBeGreaterThan(30)
+    for (const row of rows) {
+      const [, promise, proof = ''] = row.split(' | ').length === 2 ? (/^\| (.+) \| (.+) \|$/.exec(row) ?? []) : []
+      const files = [...proof.matchAll(/`(tests\/[\w./-]+)`/g)].map(([, file = '']) => file)
+      expect(files, `${promise ?? row} names its tests`).not.toEqual([])
+      for (const file of files) {
+        expect(file).toMatch(/\.test\.ts$/)
+        expect(read(file), `${file}, named for: ${promise}`).toMatch(/^ *(?:it|test)(?:\.\w+)*[(<]/m)
+      }
+    }
+  })
+
   it('pages of docs/ link only to files that the package ships', () => {
     const shipped = (file: string) =>
       ['package.json', 'README.md', 'LICENSE'].includes(file) || packageJson.files.includes(file.split('/')[0] ?? '')

@@ -6,27 +6,36 @@ import { HttpProblem, pointerTo } from './http/problem.ts'
 
 /** A decision as it comes over the API. */
 export type GivenDecision = Decision & {
-  /** Approves what wasn't shown, too. */
+  /** Approves or answers what wasn't shown, too. */
   acknowledgeHidden?: boolean
 }
 
+/** Of one item's arguments, or of what it is about: where those of one item are many, those of the next are told too. */
 const maxPaths = 100
 /** Of one path, in characters. A model chooses the keys: of what has a longer path, what it is in is named. */
 const maxLength = 500
 /** In an error. */
 const maxNamed = 5
 
-/** What of a pending item is not shown, and of those of agents inside it: JSON Pointers into what is shown. At most 100. */
+/** What of a pending item is not shown, and of those of agents inside it: JSON Pointers into what is shown. At most 100 of each. */
 export function hiddenParts(item: object, shown: object): string[] {
-  return [...partsOf(item, shown, '')].slice(0, maxPaths)
+  return [...partsOf(item, shown, '')]
 }
 
 function* partsOf(item: unknown, shown: unknown, path: string): Iterable<string> {
   if (!isJsonObject(item) || !isJsonObject(shown)) return
-  yield* differences(item.args, shown.args, `${path}/args`)
+  yield* firstOf(differences(item.args, shown.args, `${path}/args`))
   const [inner, shownInner] = [pendingIn(item), pendingIn(shown)]
-  if (inner.length === 0) yield* differences(item.about, shown.about, `${path}/about`)
+  if (inner.length === 0) yield* firstOf(differences(item.about, shown.about, `${path}/about`))
   for (const [at, one] of inner.entries()) yield* partsOf(one, shownInner[at], `${path}/about/pending/${at}`)
+}
+
+function* firstOf(paths: Iterable<string>): Iterable<string> {
+  let left = maxPaths
+  for (const path of paths) {
+    if (left-- === 0) return
+    yield path
+  }
 }
 
 /** Keys may be shown differently, but are in the same order. */
@@ -65,8 +74,8 @@ function pendingIn({ about }: JsonObject): readonly Json[] {
 }
 
 /**
- * Decisions as a run takes them. Throws an `HttpProblem` 400 for an approval of arguments of which a part was not shown, unless it says so, and
- * for arguments that have a stand-in where a value was hidden.
+ * Decisions as a run takes them. Throws an `HttpProblem` 400 for an approval of a call, or an answer to a question, of which a part was not shown,
+ * unless it says so, and for arguments that have a stand-in where a value was hidden.
  */
 export function checkDecisions(given: readonly GivenDecision[], pending: readonly unknown[]): Decision[] {
   return given.map((decision, at) => {
@@ -89,8 +98,11 @@ function checkDecision({ acknowledgeHidden, ...decision }: JsonObject, item: unk
   if (item.kind === 'approval' && decision.approved === true)
     return checkApproval({ ...decision, acknowledgeHidden: acknowledgeHidden === true }, item, { hidden, path, param })
   const { answer } = decision
-  if (!isJsonObject(answer) || !Array.isArray(answer.decisions)) return decision
   const inner = pendingIn(item)
+  const paths = hidden.filter((one) => one.startsWith(`${path}/`))
+  if (answer !== undefined && inner.length === 0 && paths.length > 0 && acknowledgeHidden !== true)
+    throw unseen(paths, param, ['question', 'answers', 'decline it'])
+  if (!isJsonObject(answer) || !Array.isArray(answer.decisions)) return decision
   const decisions = answer.decisions.map((one, at) => {
     const index = isJsonObject(one) ? inner.findIndex((each) => isAbout(one, each)) : -1
     const place = { hidden, path: `${path}/about/pending/${index}`, param: `${param}.answer.decisions.${at}` }
@@ -106,10 +118,7 @@ function checkApproval({ acknowledgeHidden, ...decision }: JsonObject, item: Jso
   if (args === undefined || isDeepStrictEqual(args, item.args)) {
     // The call's own arguments are meant, not what stands for them.
     if (acknowledgeHidden === true) return approval
-    const words =
-      `Part of this call is hidden (${paths.slice(0, maxNamed).join(', ')}), and was not seen by whoever approves it: give other \`args\`, reject the call, ` +
-      'or say `acknowledgeHidden: true`'
-    throw new HttpProblem(400, 'hidden_arguments', words, { param })
+    throw unseen(paths, param, ['call', 'approves', 'give other `args`, reject the call'])
   }
   for (const one of paths.filter((each) => each.startsWith(`${path}/args`))) {
     const [value, shown] = [args, item.args].map((whole) => JSON.stringify(valueAt(whole, one.slice(`${path}/args`.length))))
@@ -119,6 +128,12 @@ function checkApproval({ acknowledgeHidden, ...decision }: JsonObject, item: Jso
       })
   }
   return decision
+}
+
+function unseen(paths: readonly string[], param: string, [what, decides, wayOut]: readonly [string, string, string]): HttpProblem {
+  const named = paths.slice(0, maxNamed).join(', ')
+  const words = `Part of this ${what} is hidden (${named}), and was not seen by whoever ${decides} it: ${wayOut}, or say \`acknowledgeHidden: true\``
+  return new HttpProblem(400, 'hidden_arguments', words, { param })
 }
 
 function isAbout({ toolCallId, fingerprint }: JsonObject, item: unknown): boolean {

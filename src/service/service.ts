@@ -37,7 +37,7 @@ export interface ServiceOptions {
   tools?: readonly AnyTool[] | ToolRegistry
   /** Hooks, guardrails and other options of the runner; the configuration's `limits` and `instructions` override them. */
   agent?: AgentOptions
-  /** A token with both roles, besides those of the configuration: at least 16 characters. */
+  /** A token with both roles, besides those of the configuration: at least 16 characters without a pattern. */
   token?: string
   /**
    * Identifies the sender of a request, in place of tokens: for a program that knows its users already. Undefined or null: unknown, the

@@ -3,12 +3,17 @@ import { clip, messageOf, show } from '../core/errors.ts'
 import { isDeeperThan, parseUpTo } from '../core/json.ts'
 import { copyJson, isJsonObject, type JsonObject } from '../core/messages.ts'
 import { coerceArguments, coercions } from './schema/coerce.ts'
-import { compileSchema, firstProblems, parametersOf, standardSchemaOf } from './schema/schema.ts'
+import { firstProblems } from './schema/problems-in-words.ts'
+import { compileSchema, mayHoldUp, parametersOf, standardSchemaOf } from './schema/schema.ts'
 import { invalidArgumentsText, unreadableArgumentsText } from './told.ts'
 import type { AnyTool } from './tool.ts'
+import { Pauses } from './yield-to-event-loop.ts'
 
 /** How deeply arguments may nest, so that code can recurse into them. */
 const maxDepth = 512
+
+/** Characters of arguments that are read whatever else is done in this turn of the event loop. */
+const mostReadAtOnce = 100_000
 
 /** A call that may run: its tool, the arguments as JSON, and the tool's input (the same, or what its Standard Schema made of a copy). */
 export interface PreparedCall {
@@ -90,6 +95,9 @@ export async function prepareArguments(
   raw: string,
   { asText = false, maxValues }: ArgumentTerms = {},
 ): Promise<Preparation> {
+  const pauses = new Pauses()
+  // Many calls may be prepared at once: what takes long for one of them is done in a turn of the event loop of its own.
+  if (raw.length > mostReadAtOnce || (mayHoldUp(parametersOf(tool)) && pauses.areDue())) await pauses.turn()
   const parsed = parseArguments(raw, maxValues)
   if (!parsed.ok) {
     return { ok: false, problem: { code: parsed.code, message: unreadableArgumentsText(tool.name, parsed.problem, show(raw)) } }

@@ -1,3 +1,4 @@
+import { randomBytes, randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { Guesses } from '../../src/service/http/guesses.ts'
@@ -246,6 +247,29 @@ describe('tokens', () => {
     const service = createService({ configFile: file, env: { A_TOKEN: 'short-word' } })
     await expect(service.ready).rejects.toThrow('/service/auth/tokens/0/env must name a variable with at least 16 characters')
     await expect(service.ready).rejects.not.toThrow('short-word')
+  })
+
+  it.each(['x'.repeat(16), 'abababababababab', 'passwordpassword', '0123456789abcdef', '1234567890123456789', 'aaaaaaaaaaaaaaaaaaaaaaab'])(
+    'that follow a pattern are refused, however long they are: %s',
+    async (pattern) => {
+      expect(() => createService({ token: pattern, env: {} })).toThrow('Expected `token` to be at least 16 characters without a pattern')
+      const { file } = await configFile('service: { auth: { tokens: [{ name: a, roles: [run], env: A_TOKEN }] } }\n')
+      const service = createService({ configFile: file, env: { A_TOKEN: pattern } })
+      await expect(service.ready).rejects.toThrow(
+        '/service/auth/tokens/0/env must name a variable with at least 16 characters without a pattern',
+      )
+      await expect(service.ready).rejects.not.toThrow(pattern)
+    },
+  )
+
+  it('that are random are taken, whatever they are written with', async () => {
+    const { file } = await configFile('')
+    const digits = () => Array.from(randomBytes(16), (byte) => byte % 10).join('')
+    const random = () => [randomBytes(8).toString('hex'), randomBytes(12).toString('base64url'), randomUUID(), digits()]
+    for (const token of Array.from({ length: 50 }, random).flat()) {
+      const service = createService({ configFile: file, token, env: {} })
+      await service.drain(0)
+    }
   })
 
   it('are not guessed: after 30 different wrong ones an address has to wait, but not with a right one', async () => {

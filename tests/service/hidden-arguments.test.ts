@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { AgentRunner, asTool, defineTool } from '../../src/index.ts'
+import { AgentRunner, ask, asTool, defineTool } from '../../src/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { json, startService } from './start-service.ts'
 
@@ -125,5 +125,73 @@ describe('an approval over the API', () => {
     expect(paid).toEqual([])
     expect(await decide({ approved: true, acknowledgeHidden: true })).toMatchObject({ status: 'done' })
     expect(paid).toEqual([args])
+  })
+})
+
+it('however much is hidden in one call of an agent, what is hidden in the next is not forgotten', async () => {
+  const { tool, paid } = payTool()
+  const many = Object.fromEntries(Array.from({ length: 300 }, (_, at) => [`k${at}_password`, 'hunter22-hunter22']))
+  const calls = {
+    toolCalls: [
+      { name: 'pay', args: { to: many } },
+      { name: 'pay', args },
+    ],
+  }
+  const teller = asTool(new AgentRunner({ model: scriptedModel([calls, 'told']), tools: [tool] }), { name: 'teller', description: 'Pays.' })
+  const model = scriptedModel([{ toolCalls: [{ name: 'teller', args: { task: 'pay' } }] }, 'done'])
+  const { post } = await startService({ model, tools: [teller] })
+  const run = await json(post('/v1/runs', { input: 'pay' }))
+  const [item] = run.pending
+  const [first, second] = item.about.pending as unknown as [object, object]
+  const decisions = [
+    { ...first, approved: true, acknowledgeHidden: true },
+    { ...second, approved: true },
+  ]
+  const decided = await json(post(`/v1/runs/${run.id}/decisions`, { decisions: [{ ...item, answer: { decisions } }] }))
+  expect([decided.error.code, decided.error.param, paid]).toEqual(['hidden_arguments', 'decisions.0.answer.decisions.1', []])
+})
+
+describe('an answer over the API', () => {
+  const asked = { about: { to: 'evil', api_key: 'evil-account' }, schema: { type: 'boolean' } }
+
+  async function askedRun(question: Parameters<typeof ask>[0]) {
+    const tool = defineTool({
+      name: 'confirm',
+      description: 'Asks.',
+      parameters: { type: 'object' },
+      execute: (_, { answer }) => (answer === undefined ? ask(question) : `answered ${JSON.stringify(answer)}`),
+    })
+    const model = scriptedModel([{ toolCalls: [{ name: 'confirm', args: {} }] }, 'done'])
+    const { post } = await startService({ model, tools: [tool] })
+    const run = await json(post('/v1/runs', { input: 'ask' }))
+    const [item] = run.pending
+    const decide = async (decision: object) => {
+      const response = await post(`/v1/runs/${run.id}/decisions`, { decisions: [{ ...item, ...decision }] })
+      return { ...(await json(response)), status: response.status }
+    }
+    return { item, decide, model }
+  }
+
+  it('to a question of which a part is hidden is refused, unless it acknowledges that', async () => {
+    const { item, decide, model } = await askedRun(asked)
+    expect(item.hidden).toEqual(['/about/api_key'])
+    for (const decision of [{ answer: true }, { answer: true, acknowledgeHidden: false }])
+      expect(await decide(decision)).toMatchObject({
+        status: 400,
+        error: {
+          code: 'hidden_arguments',
+          param: 'decisions.0',
+          message: expect.stringMatching(/^Part of this question is hidden \(\/about\/api_key\).*`acknowledgeHidden: true`/),
+        },
+      })
+    expect(await decide({ answer: true, acknowledgeHidden: true })).toMatchObject({ status: 200, stopReason: 'answered' })
+    expect(JSON.stringify(model.requests.at(-1)?.messages)).toContain('answered true')
+  })
+
+  it('is taken where nothing is hidden, and a question is always declined', async () => {
+    const open = await askedRun({ about: 'Really?', schema: { type: 'boolean' } })
+    expect(await open.decide({ answer: true })).toMatchObject({ status: 200, stopReason: 'answered' })
+    const declined = await askedRun(asked)
+    expect(await declined.decide({ approved: false })).toMatchObject({ status: 200 })
   })
 })

@@ -19,8 +19,6 @@ export interface MeasuredService {
 
 /** The promise: no request blocks the event loop for longer. */
 export const maxStallMs = 50
-/** The limit for what the promise leaves out (an administrator's whole configuration, twenty large requests at once), and for cold code that is measured once. */
-export const looseMaxStallMs = 200
 
 /** The result of `work` and its longest stall. Repeats `work` up to five times while the stall is too long: code that runs for the first time is not compiled yet. */
 export async function stallOf<T>({ measure }: MeasuredService, work: () => Promise<T>): Promise<{ value: T; stallMs: number }> {

@@ -15,6 +15,17 @@ const [, , token = '', cwd = '.', configFile] = process.argv
 const pay = defineTool({ name: 'pay', description: '', approval: true, parameters: { type: 'object' }, execute: () => 'paid' })
 const echo = defineTool({ name: 'echo', description: '', effect: 'read', parameters: { type: 'object' }, execute: ({ text }) => text })
 
+const strict = defineTool({
+  name: 'strict',
+  description: '',
+  effect: 'read',
+  parameters: {
+    type: 'object',
+    properties: { words: { type: 'array', items: { type: 'string' } }, code: { type: 'string', pattern: '^(a+)+$' } },
+  },
+  execute: () => 'ok',
+})
+
 const page = defineTool({
   name: 'page',
   description: '',
@@ -35,7 +46,7 @@ const act = ({ messages }: ModelRequest) => {
 const service = createService({
   model: scriptedModel(act, { record: false, pieceLength: 65_536 }),
   token,
-  tools: [pay, echo, page],
+  tools: [pay, echo, strict, page],
   env: {},
   cwd,
   ...(configFile === undefined ? {} : { configFile }),

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { isCutJson, parseArguments, prepareArguments } from '../../src/tools/arguments.ts'
 import { defineTool } from '../../src/tools/tool.ts'
+import { turnsWhile } from '../event-loop.ts'
 
 const jsonObject = fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 3 }), { maxKeys: 5, noNullPrototype: true })
 const spaced = fc.tuple(jsonObject, fc.constantFrom(undefined, 1, 2, '\t')).map(([value, space]) => JSON.stringify(value, null, space))
@@ -281,4 +282,23 @@ describe('prepareArguments', () => {
       problem: { code: 'invalid_arguments' },
     })
   })
+})
+
+it.each<[string, object]>([
+  ['a pattern that goes over and over', { a: `${'a'.repeat(60)}!` }],
+  ['very many values', { b: Array.from({ length: 60_000 }, () => 1) }],
+])('several calls at once, each of which takes long, let others in between: %s', async (_, args) => {
+  const tool = defineTool({
+    name: 'strict',
+    description: '',
+    parameters: {
+      type: 'object',
+      properties: { a: { type: 'string', pattern: '^(a+)+$' }, b: { type: 'array', items: { type: 'string' } } },
+    },
+    execute: () => 'ok',
+  })
+  const raw = JSON.stringify(args)
+  const { value, turns } = await turnsWhile(() => Promise.all(Array.from({ length: 5 }, () => prepareArguments(tool, raw))))
+  for (const prepared of value) expect(prepared).toMatchObject({ ok: false, problem: { code: 'invalid_arguments' } })
+  expect(turns).toBeGreaterThanOrEqual(3)
 })

@@ -3,8 +3,10 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from 'vitest'
 import { ToolloopError } from '../../src/core/errors.ts'
-import { compileSchema, compileUntrusted } from '../../src/tools/schema/schema.ts'
+import { compiledSize } from '../../src/tools/schema/compiled-size.ts'
+import { compileInTurn, compileSchema, compileUntrusted } from '../../src/tools/schema/schema.ts'
 import type { JsonSchema } from '../../src/tools/tool.ts'
+import { turnsWhile } from '../event-loop.ts'
 
 const check = (schema: JsonSchema, value: unknown) => compileSchema(schema, 't')(value)
 const object = (properties: object, more: object = {}): JsonSchema => ({ type: 'object', properties, ...more })
@@ -332,6 +334,47 @@ describe('schemas that are taken', () => {
     const tooSlow = ['arguments: could not be checked in time, because of a `pattern`, `uniqueItems` or a union in their schema']
     expect(validate({ a: `${'a'.repeat(60)}!` })).toEqual(tooSlow)
     expect(() => compileUntrusted({ type: 'nothing' }, 't')).toThrow('not a usable JSON Schema')
+  })
+})
+
+describe('a schema that is compiled in turns of the event loop of its own', () => {
+  const fields = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`p${at}`, { type: 'string' }]))
+
+  it('says the same of a value as any other', async () => {
+    const node = { type: 'object', properties: { of: { $ref: '#/$defs/node' }, at: { $ref: '#/$defs/n%61me' } }, required: ['at'] }
+    const schema = { ...object({ tree: { $ref: '#/$defs/node' } }), $defs: { node, name: { type: 'string' } } }
+    const { value: validate, turns } = await turnsWhile(() => compileInTurn(schema, 't'))
+    for (const tree of [{ at: 'a' }, { at: 'a', of: { at: 'b' } }, { at: 1 }, { at: 'a', of: {} }])
+      expect(validate({ tree })).toEqual(check({ ...schema }, { tree }))
+    expect(turns).toBeGreaterThan(0)
+    expect(await compileInTurn(schema, 't')).toBe(validate)
+  })
+
+  it('is refused if it is too large, and one that is invalid for what is wrong with it', async () => {
+    const part = { $defs: { a: object(fields(200)) } }
+    for (const schema of [
+      object(fields(20_000)),
+      { ...object({}), ...part, allOf: Array.from({ length: 500 }, () => ({ $ref: '#/$defs/a' })) },
+    ])
+      await expect(compileInTurn(schema, 't')).rejects.toThrow('Tool `t`: the JSON Schema of its parameters is too large')
+    await expect(compileInTurn({ type: 'nothing' }, 't')).rejects.toThrow('not a usable JSON Schema')
+  })
+
+  it('is refused for that alone, also where many are stopped at once', async () => {
+    const large = () => compileInTurn(object(fields(3_000)), 't')
+    const settled = await Promise.allSettled(Array.from({ length: 8 }, large))
+    const reasons = settled.map((one) => (one.status === 'rejected' ? String(one.reason) : 'compiled'))
+    expect(reasons.filter((reason) => !/too large|^compiled$/.test(reason))).toEqual([])
+  })
+
+  it.each<[string, object, number]>([
+    ['what is in it', { a: [1, { b: 2 }] }, 4],
+    ['what is referred to, wherever that is', { d: { a: 1, b: 2 }, x: { $ref: '#/d' }, y: { $ref: '#/d' } }, 11],
+    ['what refers to itself, once', { d: { a: { $ref: '#/d' } }, x: { $ref: '#/d' }, y: { $ref: '#/d' } }, 9],
+    ['all of it for what it does not know', { a: 1, x: { $ref: 'other' } }, 6],
+  ])('is as large as %s', (_, schema, size) => {
+    expect(compiledSize(schema, 100)).toBe(size)
+    expect(compiledSize(schema, 2)).toBe(3)
   })
 })
 

@@ -13,12 +13,13 @@ import { type SwitchableModel, switchableModel } from '../../models/middleware/s
 import { findPreset } from '../../models/presets.ts'
 import { workspaceOf } from '../../tools/builtin/files/workspace.ts'
 import { ToolRegistry, type ToolSet, ToolView } from '../../tools/registry.ts'
-import { compileUntrusted, parametersOf } from '../../tools/schema/schema.ts'
+import { parametersOf } from '../../tools/schema/schema.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import { type Config, findModel, type PreparedConfig } from '../config/config.ts'
 import { ConfigError } from '../config/parse-config.ts'
 import { blamingRequest, HttpProblem, pointerTo } from '../http/problem.ts'
 import { maxArgumentValues } from '../max-argument-values.ts'
+import { compileForClient } from './client-tools.ts'
 import { type FoundSkills, type OpenedTools, openTools, toolsKey } from './open-tools.ts'
 import { ToolSources } from './tool-sources.ts'
 
@@ -153,13 +154,11 @@ export class AgentHost {
     }
   }
 
-  /** The agent's tools, and those of a client's own, which take the place of others of their names. Throws an `HttpProblem` 400. */
-  toolsFor(clientTools: readonly AnyTool[]): ToolSet {
+  /** The agent's tools, and those of a client's own, which take the place of others of their names. Rejects with an `HttpProblem` 400. */
+  async toolsFor(clientTools: readonly AnyTool[]): Promise<ToolSet> {
     if (clientTools.length === 0) return this.tools
-    const client = blamingRequest(() => {
-      for (const tool of clientTools) compileUntrusted(parametersOf(tool), tool.name)
-      return new ToolRegistry(clientTools)
-    })
+    for (const tool of clientTools) await compileForClient(parametersOf(tool), tool.name)
+    const client = blamingRequest(() => new ToolRegistry(clientTools))
     return new ToolView(this.tools, { only: this.tools.names().filter((name) => !client.has(name)), also: client.list() })
   }
 

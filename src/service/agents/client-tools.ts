@@ -1,5 +1,7 @@
 import type { JsonObject } from '../../core/messages.ts'
-import type { AnyTool } from '../../tools/tool.ts'
+import { compileInTurn } from '../../tools/schema/schema.ts'
+import type { AnyTool, JsonSchema } from '../../tools/tool.ts'
+import { problemOfRequest } from '../http/problem.ts'
 
 /** A tool in OpenAI's shape, as a request has it; its body's schema has been checked. */
 export interface ClientTool {
@@ -12,4 +14,13 @@ export function toClientTools(tools: readonly ClientTool[] | null | undefined): 
     const parameters = { type: 'object', properties: {}, ...given }
     return { name, description: description ?? '', parameters, ...(typeof strict === 'boolean' ? { strict } : {}) }
   })
+}
+
+/** Makes a client's schema ready to be used. Rejects with an `HttpProblem` 400. */
+export async function compileForClient(schema: JsonSchema, name: string): Promise<void> {
+  try {
+    await compileInTurn(schema, name)
+  } catch (error) {
+    throw problemOfRequest(error) ?? error
+  }
 }

@@ -3,9 +3,8 @@ import type { RunOptions } from '../../agent/types.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 import { eachFromOpenAI } from '../../core/openai-messages.ts'
 import type { Sampling, ToolChoice } from '../../models/chat-model.ts'
-import { compileUntrusted } from '../../tools/schema/schema.ts'
 import type { JsonSchema } from '../../tools/tool.ts'
-import { type ClientTool, toClientTools } from '../agents/client-tools.ts'
+import { type ClientTool, compileForClient, toClientTools } from '../agents/client-tools.ts'
 import type { Caller } from '../http/auth.ts'
 import { blamingRequest, HttpProblem } from '../http/problem.ts'
 import { inTurn } from '../runs/read-messages.ts'
@@ -43,7 +42,7 @@ export async function orderOfChat(request: ChatRequest, caller: Caller): Promise
     kind: 'chat',
     agent: request.model,
     input: await inTurn(blamed(eachFromOpenAI(request.messages)), (message) => message),
-    options: optionsOf(request),
+    options: await optionsOf(request),
     clientTools: toClientTools(request.tools),
   }
 }
@@ -82,14 +81,14 @@ export function wantsJson({ response_format: format }: ChatRequest): boolean {
 
 const anyAnswer: JsonSchema = { type: 'object' }
 
-function outputOf({ response_format: format }: ChatRequest): JsonSchema {
+async function outputOf({ response_format: format }: ChatRequest): Promise<JsonSchema> {
   const schema = format?.json_schema?.schema
   if (schema === undefined) return anyAnswer
-  blamingRequest(() => compileUntrusted(schema, 'response_format'))
+  await compileForClient(schema, 'response_format')
   return schema
 }
 
-function optionsOf(request: ChatRequest): RunOptions {
+async function optionsOf(request: ChatRequest): Promise<RunOptions> {
   const { tool_choice, parallel_tool_calls, stop } = request
   const settings = {
     temperature: request.temperature,
@@ -105,7 +104,7 @@ function optionsOf(request: ChatRequest): RunOptions {
   }
   return {
     ...Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined && value !== null)),
-    ...(wantsJson(request) ? { output: outputOf(request) } : {}),
+    ...(wantsJson(request) ? { output: await outputOf(request) } : {}),
     // This API has no way to ask for an approval.
     approve: () => ({ approved: false, reason: 'this call needs an approval, which cannot be given here' }),
   }

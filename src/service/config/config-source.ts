@@ -47,8 +47,8 @@ export interface ShownConfig {
 /** Someone's change: the whole configuration, or the whole text of the file. */
 export type ConfigChange = { config: JsonObject } | { text: string }
 
-/** Of a configuration that comes as JSON: as many as a text of them may have. */
-const maxValues = 8_000
+/** Of a configuration that comes as JSON: as many as are written as YAML in a good time. */
+const maxValues = 5_000
 
 interface ConfigSourceParts {
   file: string | undefined

@@ -3,6 +3,7 @@ import type { Document } from 'yaml'
 import { messageOf, ToolloopError } from '../../core/errors.ts'
 import { redactText } from '../../core/logger.ts'
 import { isJsonObject, type Json } from '../../core/messages.ts'
+import { Pauses } from '../../tools/yield-to-event-loop.ts'
 import { compileCheck, describeProblems, type SchemaCheck } from '../agents/check-schema.ts'
 import type { Problem } from '../http/problem.ts'
 import { objectionTo } from '../http/read-body.ts'
@@ -50,6 +51,7 @@ export interface ParsedConfig {
 
 /** More than anybody writes by hand. */
 const mostCharacters = 200_000
+const mostVariables = 1_000
 /** Of aliases that are resolved, each counted with what it stands for: a few lines of them can stand for gigabytes. */
 export const mostAliases = 200
 
@@ -64,9 +66,13 @@ export function configSchema(): Record<string, unknown> {
 /** Reads a configuration as a whole; rejects with a `ConfigError` that lists everything that is wrong with it. `file`: for its message. */
 export async function parseConfig(text: string, file: string, env: Readonly<Record<string, string | undefined>>): Promise<ParsedConfig> {
   const { document, raw } = await readYaml(text, file)
+  const pauses = new Pauses()
+  await pauses.take()
   const { value, problems } = interpolate(raw, env)
   check ??= compileCheck(configSchema())
+  await pauses.take()
   let misfits = check(value, { all: true })
+  await pauses.take()
   if (misfits.filter(({ path }) => readAsWritten(value, raw, path)).length > 0) misfits = check(value, { all: true })
   // What a variable that is not there would have been is not known: whether it fits can't be said.
   const unknown = new Set(problems.flatMap(({ path }) => withParents(path)))
@@ -104,11 +110,13 @@ function at(value: Json | undefined, key: string): Json | undefined {
 async function readYaml(text: string, file: string): Promise<{ document: Document; raw: Json }> {
   const fail = (message: string, cause?: unknown, place?: Place) => new ConfigError(file, [{ path: '', message }], cause, place)
   if (text.length > mostCharacters) throw fail(`must have at most ${mostCharacters} characters`)
+  if (text.split('${').length > mostVariables + 1) throw fail(`must name at most ${mostVariables} variables`)
   const { YAMLError } = await import('yaml')
   let document: Document
   let raw: Json
   try {
     document = await readDocument(text)
+    await new Pauses().take()
     raw = document.toJS({ maxAliasCount: mostAliases }) ?? {}
   } catch (error) {
     // The reader's own words may quote the line, and with it a key.

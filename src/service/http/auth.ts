@@ -28,8 +28,15 @@ export function newToken(): string {
   return `tl_${randomBytes(32).toString('base64url')}`
 }
 
-/** A shorter one can be guessed; one that is made up here has 46 characters. */
-const leastCharacters = 16
+/** What can't be guessed; one that is made up here has 46 random characters. */
+const unguessable = 'at least 16 characters without a pattern'
+
+/** What can be guessed is short, made of few characters, in a row of them (`0123…`), or the same again and again. Random ones never are. */
+function canBeGuessed(token: string): boolean {
+  const codes = Array.from(token, (character) => character.codePointAt(0) ?? 0)
+  const steps = new Set(codes.slice(1).map((code, at) => code - (codes[at] ?? 0)))
+  return codes.length < 16 || new Set(codes).size < 4 || steps.size < 5 || (token + token).indexOf(token, 1) < token.length
+}
 
 /** Finds out who sent a request, by its bearer token. */
 export class TokenAuth {
@@ -38,15 +45,10 @@ export class TokenAuth {
 
   readonly #guesses = new Guesses()
 
-  /** `always`: tokens that hold whatever the configuration says. Throws `invalid_option` for one that is too short. */
+  /** `always`: tokens that hold whatever the configuration says. Throws `invalid_option` for one that can be guessed. */
   constructor(always: readonly { caller: Caller; token: string }[]) {
     for (const { token } of always) {
-      if (token.length < leastCharacters)
-        throw new InvalidOptionError(
-          'token',
-          `at least ${leastCharacters} characters, so that nobody can guess it`,
-          `${token.length} characters`,
-        )
+      if (canBeGuessed(token)) throw new InvalidOptionError('token', unguessable, `${token.length} characters that can be guessed`)
     }
     this.#always = always.map(({ caller, token }) => ({ caller, hash: digest(token) }))
   }
@@ -55,8 +57,8 @@ export class TokenAuth {
   problemsOf(entries: readonly TokenEntry[], env: Readonly<Record<string, string | undefined>>): Problem[] {
     return entries.flatMap((entry, at) => {
       const token = 'env' in entry ? env[entry.env] : undefined
-      if (!token || token.length >= leastCharacters) return []
-      return [{ path: `/service/auth/tokens/${at}/env`, message: `must name a variable with at least ${leastCharacters} characters` }]
+      if (!token || !canBeGuessed(token)) return []
+      return [{ path: `/service/auth/tokens/${at}/env`, message: `must name a variable with ${unguessable}` }]
     })
   }
 

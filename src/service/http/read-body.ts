@@ -6,11 +6,14 @@ import { HttpProblem } from './problem.ts'
 /** Deeper than anybody writes; recursion over what comes in stays far from the end of the stack. */
 const mostDepth = 64
 
-/** What is done for each value adds up. An administrator's may be a whole configuration. */
-export const mostValues = { run: 50_000, admin: 500_000 } as const
+/** What is done for each value adds up. An administrator's body may be a whole configuration, of far fewer. */
+export const mostValues = { run: 50_000, admin: 20_000 } as const
 
 /** Characters of a body that is read whatever else is done in this turn of the event loop. */
 const mostParsedAtOnce = 50_000
+
+/** Characters of a body whose values are counted in one go. */
+const mostCountedAtOnce = 250_000
 
 /** Characters of a body of which all problems are told. */
 const mostCheckedWhole = 20_000
@@ -28,9 +31,9 @@ export async function readBody(
     throw new HttpProblem(415, 'unsupported_encoding', 'Expected a body without `content-encoding`', { param: 'content-encoding' })
   }
   const pauses = new Pauses()
-  const text = await readText(request, maxBytes)
-  await pauses.take()
-  if (mostValuesIn(text) > maxValues) throw new HttpProblem(400, 'invalid_request', `Expected a body of at most ${maxValues} values`)
+  const text = await readText(request, maxBytes, pauses)
+  if ((await mostValuesIn(text, pauses)) > maxValues)
+    throw new HttpProblem(400, 'invalid_request', `Expected a body of at most ${maxValues} values`)
   if (text.length > mostParsedAtOnce) await pauses.turn()
   const body = parseBody(text)
   await pauses.take()
@@ -46,7 +49,7 @@ export async function readBody(
   return body
 }
 
-async function readText(request: Request, maxBytes: number): Promise<string> {
+async function readText(request: Request, maxBytes: number, pauses: Pauses): Promise<string> {
   const tooLarge = () => new HttpProblem(413, 'body_too_large', `Expected a body of at most ${maxBytes} bytes`)
   // What is announced is refused before it is sent; what is not announced is counted.
   if (Number(request.headers.get('content-length') ?? 0) > maxBytes) throw tooLarge()
@@ -57,6 +60,8 @@ async function readText(request: Request, maxBytes: number): Promise<string> {
     for await (const chunk of request.body ?? []) {
       bytes += chunk.byteLength
       if (bytes > maxBytes) throw tooLarge()
+      // Very many bodies may come at once.
+      await pauses.take()
       text += decoder.decode(chunk, { stream: true })
     }
     return text + decoder.decode()
@@ -67,10 +72,19 @@ async function readText(request: Request, maxBytes: number): Promise<string> {
 }
 
 /** How many values there are at most in JSON, without reading it: before each there is a bracket or a comma. */
-function mostValuesIn(text: string): number {
-  let values = 1
-  let isInString = false
-  for (let at = 0; at < text.length; at++) {
+async function mostValuesIn(text: string, pauses: Pauses): Promise<number> {
+  const found = { values: 1, isInString: false, at: 0 }
+  while (found.at < text.length) {
+    await pauses.take()
+    countValues(text, found, found.at + mostCountedAtOnce)
+  }
+  return found.values
+}
+
+/** Goes on with what was found before, up to `end`. */
+function countValues(text: string, found: { values: number; isInString: boolean; at: number }, end: number): void {
+  let { values, isInString, at } = found
+  for (; at < text.length && at < end; at++) {
     const code = text.charCodeAt(at)
     if (isInString) {
       if (code === 0x5c) at++
@@ -78,7 +92,7 @@ function mostValuesIn(text: string): number {
     } else if (code === 0x22) isInString = true
     else if (code === 0x2c || code === 0x5b || code === 0x7b) values++
   }
-  return values
+  Object.assign(found, { values, isInString, at })
 }
 
 function parseBody(text: string): unknown {

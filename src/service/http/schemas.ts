@@ -140,7 +140,7 @@ export const decisionsSchema: JsonSchema = {
             answer: {},
             acknowledgeHidden: {
               type: 'boolean',
-              description: 'Required to approve arguments that are partly hidden.',
+              description: 'Required to approve a call, or to answer a question, that is partly hidden.',
             },
           },
           ['toolCallId', 'fingerprint'],

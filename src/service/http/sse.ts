@@ -1,3 +1,4 @@
+import { Pauses } from '../../tools/yield-to-event-loop.ts'
 import { HttpProblem } from './problem.ts'
 
 /** What an event stream is fed from. */
@@ -94,6 +95,7 @@ export class SseStreams {
 }
 
 const encoder = new TextEncoder()
+const pauses = new Pauses()
 
 /** One open event stream. Takes from its source as much as its reader takes from it. */
 class SseStream {
@@ -113,8 +115,10 @@ class SseStream {
         start: (controller) => {
           this.#controller = controller
         },
-        pull: () => {
+        pull: async () => {
           this.#lastTaken = performance.now()
+          // Very many of them may be read at once.
+          await pauses.take()
           this.#flush()
         },
         cancel: () => this.#end('gone'),

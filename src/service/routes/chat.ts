@@ -51,7 +51,7 @@ const created = Math.floor(Date.now() / 1000)
 async function completeChat({ request, body, caller }: Call, { host, runs, streams, limiter }: ServiceParts): Promise<Response> {
   const chat = body as ChatRequest
   const order = await orderOfChat(chat, caller)
-  checkChoice(chat, order, host)
+  await checkChoice(chat, order, host)
   const isStream = chat.stream === true
   const reply = new ChatReply(
     { id: order.id, model: chat.model, answerOnly: wantsJson(chat), includeUsage: chat.stream_options?.include_usage === true },
@@ -85,10 +85,10 @@ async function completeChat({ request, body, caller }: Call, { host, runs, strea
   }
 }
 
-/** Throws an `HttpProblem` 400 if `tool_choice` names an unknown tool. */
-function checkChoice({ tool_choice: choice }: ChatRequest, { clientTools }: RunOrder, host: AgentHost): void {
+/** Rejects with an `HttpProblem` 400 if `tool_choice` names an unknown tool. */
+async function checkChoice({ tool_choice: choice }: ChatRequest, { clientTools }: RunOrder, host: AgentHost): Promise<void> {
   if (typeof choice !== 'object' || choice === null) return
-  const tools = host.toolsFor(clientTools)
+  const tools = await host.toolsFor(clientTools)
   if (tools.get(choice.function.name) !== undefined) return
   throw new HttpProblem(400, 'invalid_request', `Unknown tool. Available: ${tools.names().join(', ')}`, {
     param: 'tool_choice.function.name',

@@ -94,8 +94,8 @@ export class RunStore {
   async start(order: RunOrder, watcher?: RunWatcher): Promise<ServiceRun> {
     const { host, limiter } = this.#parts
     if (order.kind === 'run') this.#kept.checkRoom(order.caller)
+    const tools = await host.toolsFor(order.clientTools)
     const agent = host.agent(order.agent)
-    const tools = host.toolsFor(order.clientTools)
     const run = this.#open(storedOrder(order))
     const { control, signal } = run
     const giveBack = limiter.admitRun(order.caller.name)
@@ -120,6 +120,7 @@ export class RunStore {
   /** Carries out what was decided; resolves when that has begun. Rejects with an `HttpProblem`: it waits for a decision as before then. */
   async resume(run: ServiceRun, decisions: readonly Decision[]): Promise<void> {
     const { host, limiter } = this.#parts
+    const tools = await host.toolsFor(run.head.clientTools)
     const agent = host.agents.find(({ name }) => name === run.head.agent)
     if (agent === undefined)
       throw new HttpProblem(
@@ -134,7 +135,6 @@ export class RunStore {
     if (run.outcome?.status !== 'paused' || state === undefined)
       throw new HttpProblem(409, 'not_paused', `Run ${run.id} does not wait for a decision: it is ${run.status}`)
     const outcome = { ...run.outcome, state: stateJson }
-    const tools = host.toolsFor(run.head.clientTools)
     const { control, signal } = run
     // Before anything is written: who is told to come again finds it as it was, whatever happens to this process.
     const giveBack = limiter.admitRun(run.head.caller.name)

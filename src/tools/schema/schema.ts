@@ -1,8 +1,10 @@
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec'
-import type { Ajv, ErrorObject, ValidateFunction } from 'ajv'
-import { clip, messageOf, show, ToolloopError } from '../../core/errors.ts'
-import { jsonType } from '../../core/json.ts'
+import type { Ajv, ValidateFunction } from 'ajv'
+import { messageOf, ToolloopError } from '../../core/errors.ts'
 import { stoppedAfter } from '../../core/stopped-after.ts'
+import { Pauses } from '../yield-to-event-loop.ts'
+import { compiledSize } from './compiled-size.ts'
+import { problemsOf } from './problems-in-words.ts'
 
 /** A JSON Schema object (2020-12 or draft-07). */
 export type JsonSchema = Record<string, unknown>
@@ -68,6 +70,8 @@ function withoutDialect({ $schema: _, ...schema }: Record<string, unknown>): Jso
 export type Validator = (value: unknown) => string[]
 
 const compiled = new WeakMap<JsonSchema, Validator>()
+/** Those whose check may take as long as it is given. */
+const slow = new WeakSet<Validator>()
 /**
  * The same by the schema's text, least recently used first: a program that builds an agent for each request would otherwise compile all its
  * schemas each time, at a millisecond each. Untrusted schemas are not cached here, so that nobody can fill it.
@@ -75,12 +79,16 @@ const compiled = new WeakMap<JsonSchema, Validator>()
 const compiledTexts = new Map<string, Validator>()
 const maxTexts = 256
 const maxTextLength = 20_000
-/** Enough to correct a call. */
-const maxProblems = 8
-
 /** How long an untrusted schema may take to compile, and a value to be validated, in milliseconds. */
 const maxCompileMs = 500
-const maxCheckMs = 250
+const maxCheckMs = 30
+/**
+ * Where others must not wait: a schema of so many values compiles in less time, any other has so many milliseconds. It is tried again, as new
+ * code and a busy machine are slow.
+ */
+const smallSize = 500
+const maxTurnMs = 30
+const maxTries = 4
 /** How long an untrusted schema is not used after a validation that took too long. */
 const pauseMs = 10_000
 
@@ -116,7 +124,6 @@ function openInstances(): { draft7: Ajv; draft2020: Ajv } {
 
 /** The dialects a schema may be written in, the likeliest first. */
 function dialectsOf(schema: JsonSchema): Ajv[] {
-  if (++compilations % maxCompilations === 0) instances = undefined
   const { draft7, draft2020 } = openInstances()
   // The two write tuples differently, and many schemas don't say which they are.
   if (schema?.$schema === undefined) return [draft2020, draft7]
@@ -191,7 +198,16 @@ function isPlain(value: unknown): boolean {
 /** The schema is the program's own, but values come from a model, which others can talk into anything. */
 function compileOwn(schema: JsonSchema, toolName: string): Validator {
   const check = compileNew(schema, toolName)
-  return mayTakeLong(schema, toolName) ? (value) => stoppedAfter(maxCheckMs, () => check(value))?.value ?? [tooSlow] : check
+  if (!mayTakeLong(schema, toolName)) return check
+  const stopped: Validator = (value) => stoppedAfter(maxCheckMs, () => check(value))?.value ?? [tooSlow]
+  slow.add(stopped)
+  return stopped
+}
+
+/** Whether a value may take so long to be checked that no two should be in one turn of the event loop. */
+export function mayHoldUp(schema: JsonSchema): boolean {
+  const check = compiled.get(schema)
+  return check !== undefined && slow.has(check)
 }
 
 /**
@@ -214,6 +230,39 @@ const tooSlow = 'arguments: could not be checked in time, because of a `pattern`
  * long. From then on `compileSchema` returns this validator for it.
  */
 export function compileUntrusted(schema: JsonSchema, toolName: string): Validator {
+  const validator = compileWithin(maxCompileMs, schema, toolName)
+  if (validator === undefined) throw tooLarge(toolName)
+  return validator
+}
+
+/** The same where others must not wait: in turns of the event loop of its own, and only what compiles within one. Rejects with `invalid_tool`. */
+export async function compileInTurn(schema: JsonSchema, toolName: string): Promise<Validator> {
+  const known = compiled.get(schema)
+  if (known !== undefined) return known
+  const pauses = new Pauses()
+  const ms = compiledSize(schema, smallSize) <= smallSize ? maxCompileMs : maxTurnMs
+  for (let tried = 0; tried < maxTries; tried++) {
+    await pauses.turn()
+    if (instances === undefined) {
+      // Each compiles the schema of its dialect first.
+      for (const dialect of ['draft2020', 'draft7'] as const) {
+        // Another one that was opened before may have been stopped in the middle of its work meanwhile.
+        openInstances()[dialect].compile({})
+        await pauses.turn()
+      }
+    }
+    const validator = compileWithin(ms, schema, toolName)
+    if (validator !== undefined) return validator
+  }
+  throw tooLarge(toolName)
+}
+
+function tooLarge(toolName: string): ToolloopError {
+  return new ToolloopError('invalid_tool', `Tool \`${toolName}\`: the JSON Schema of its parameters is too large`)
+}
+
+/** Undefined if it takes longer. */
+function compileWithin(ms: number, schema: JsonSchema, toolName: string): Validator | undefined {
   const known = compiled.get(schema)
   if (known !== undefined) return known
   // Before the clock starts: a module stopped while it loads would stay half loaded for everybody.
@@ -221,10 +270,8 @@ export function compileUntrusted(schema: JsonSchema, toolName: string): Validato
   const forget = () => {
     instances = undefined // They were stopped in the middle of their work.
   }
-  const compiling = stoppedAfter(maxCompileMs, () => compileNew(schema, toolName), forget)
-  if (compiling === undefined) {
-    throw new ToolloopError('invalid_tool', `Tool \`${toolName}\`: the JSON Schema of its parameters is too large`)
-  }
+  const compiling = stoppedAfter(ms, () => compileNew(schema, toolName), forget)
+  if (compiling === undefined) return undefined
   const check = compiling.value
   let pausedUntil = 0
   const validator: Validator = (value) => {
@@ -234,18 +281,21 @@ export function compileUntrusted(schema: JsonSchema, toolName: string): Validato
     pausedUntil = performance.now() + pauseMs
     return [tooSlow]
   }
+  slow.add(validator)
   compiled.set(schema, validator)
   return validator
 }
 
 function compileNew(schema: JsonSchema, toolName: string): Validator {
   const failures: unknown[] = []
-  for (const ajv of dialectsOf(schema)) {
+  const dialects = dialectsOf(schema)
+  if (++compilations % maxCompilations === 0) instances = undefined
+  for (const ajv of dialects) {
     try {
       const validate = compileIn(ajv, schema)
       return (value) => {
         try {
-          return validate(value) ? [] : firstProblems(new Set(validate.errors?.map(inWords)))
+          return validate(value) ? [] : problemsOf(validate.errors ?? [])
         } finally {
           validate.errors = null // They hold on to the value.
         }
@@ -260,41 +310,4 @@ function compileNew(schema: JsonSchema, toolName: string): Validator {
 function unusable(toolName: string, cause: unknown): ToolloopError {
   const message = `Tool \`${toolName}\`: its parameters are not a usable JSON Schema: ${messageOf(cause)}`
   return new ToolloopError('invalid_tool', message, { cause })
-}
-
-/** The first problems, and how many more there are. */
-export function firstProblems(problems: Iterable<string>): string[] {
-  const all = [...problems]
-  return all.length <= maxProblems ? all : [...all.slice(0, maxProblems), `and ${all.length - maxProblems} more`]
-}
-
-/** One violation as the model can act on it: the field, what was expected, what came. */
-function inWords({ instancePath, keyword, params, message, data }: ErrorObject): string {
-  const at = instancePath === '' ? 'arguments' : `\`${clip(fieldName(instancePath))}\``
-  switch (keyword) {
-    case 'required':
-      return `${at}: missing required \`${params.missingProperty}\``
-    case 'additionalProperties':
-      return `${at}: unknown \`${clip(params.additionalProperty)}\``
-    case 'unevaluatedProperties':
-      return `${at}: unknown \`${clip(params.unevaluatedProperty)}\``
-    case 'type':
-      return `${at}: expected ${[params.type].flat().join(' or ')}, got ${jsonType(data)}${data === null ? '' : ` ${show(data)}`}`
-    case 'enum':
-      return `${at}: expected one of ${show(params.allowedValues)}, got ${show(data)}`
-    case 'const':
-      return `${at}: expected ${show(params.allowedValue)}, got ${show(data)}`
-    default:
-      return `${at}: ${message ?? `violates \`${keyword}\``}, got ${show(data)}`
-  }
-}
-
-/** `/items/0/na~1me` → `items[0].na/me`. */
-function fieldName(pointer: string): string {
-  let name = ''
-  for (const raw of pointer.slice(1).split('/')) {
-    const key = raw.replaceAll('~1', '/').replaceAll('~0', '~')
-    name += /^\d+$/.test(key) ? `[${key}]` : name === '' ? key : `.${key}`
-  }
-  return name
 }

@@ -29,6 +29,8 @@ const oddity: Oddity = JSON.parse(process.argv[2] ?? '{}')
 const flooding = ['flood', 'endless-line', 'newlines'].includes(oddity.start ?? '')
 // A command line can't be as long as that.
 let tools = (oddity.tools ?? []).map((tool) => (Object(tool).name === 'huge' ? { ...tool, description: 'x'.repeat(300_000) } : tool))
+const grownFrom = tools.length
+const fields = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`p${at}`, { type: 'string' }]))
 let lists = 0
 let child: ChildProcess | undefined
 const cancelled: unknown[] = []
@@ -67,6 +69,17 @@ const calls: Record<string, Call> = {
   },
   lists: (id) => answer(id, text(String(lists))),
   big: (id, { size }) => answer(id, text(`head${'x'.repeat(Number(size))}tail`)),
+  /** More parts, or more fields of tools, than the arguments of a call may have. */
+  parts: (id, { count }) => answer(id, { content: Array.from({ length: Number(count) }, () => ({ type: 'text', text: 'x' })) }),
+  grow: (id, { counts = [], last }) => {
+    const grown = (counts as number[]).map((count, at) => ({
+      name: `grown_${at}`,
+      inputSchema: { type: 'object', properties: fields(count) },
+    }))
+    tools = [...tools.slice(0, grownFrom), ...grown, { name: last, inputSchema: { type: 'object' } }]
+    send({ method: 'notifications/tools/list_changed' })
+    answer(id, text('grown'))
+  },
   cancelled: (id) => answer(id, text(JSON.stringify(cancelled))),
   become: (id, args) => {
     tools = Array.isArray(args.tools) ? args.tools : []

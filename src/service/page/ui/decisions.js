@@ -89,10 +89,9 @@ function showApproval({ args: asked, about }, { place, error, submit }) {
       reject: button('Reject', 'danger', showReject),
     }
     // What isn't shown can't be approved. Other arguments can: whoever writes them knows them.
-    const isHidden = hiddenPart(JSON.stringify([asked, about])) !== undefined
-    const shown = isHidden ? [buttons.edit, buttons.reject] : Object.values(buttons)
-    const note = isHidden && h('p', { className: 'muted' }, 'Part of this call is redacted, so you can’t approve it here unchanged.')
-    place.replaceChildren(...subject(about), block('Arguments', json(asked)), ...(note ? [note] : []), row(...shown))
+    const note = noteOfHidden([asked, about], 'Part of this call is redacted, so you can’t approve it here unchanged.')
+    const shown = note.length > 0 ? [buttons.edit, buttons.reject] : Object.values(buttons)
+    place.replaceChildren(...subject(about), block('Arguments', json(asked)), ...note, row(...shown))
     if (focus === undefined) return
     error.textContent = ''
     buttons[focus].focus()
@@ -155,6 +154,11 @@ function showQuestion({ about, schema, args }, { place, error, submit }) {
   const context = [...subject(about), Object.keys(args).length > 0 && block('Arguments of the call', json(args))].filter(
     (part) => part !== false,
   )
+  const note = noteOfHidden([args, about], 'Part of this question is redacted, so you can’t answer it here.')
+  if (note.length > 0) {
+    place.replaceChildren(...context, ...note, row(decline(submit)))
+    return
+  }
   const choices = choicesOf(schema)
   if (choices.length > 0) {
     const buttons = choices.map((answer) => button(visible(wordsOf(answer)), '', () => submit({ answer }, 'Answered')))
@@ -189,6 +193,15 @@ function wordsOf(answer) {
   if (answer === true) return 'Yes'
   if (answer === false) return 'No'
   return typeof answer === 'string' ? answer : JSON.stringify(answer)
+}
+
+/**
+ * Says so where a part of the item isn't shown.
+ * @param {unknown} item
+ * @param {string} words
+ */
+function noteOfHidden(item, words) {
+  return hiddenPart(JSON.stringify(item)) === undefined ? [] : [h('p', { className: 'muted' }, words)]
 }
 
 /**

@@ -1,5 +1,7 @@
 import type { FileHandle } from 'node:fs/promises'
 import { isJsonObject, type JsonObject } from '../../../core/messages.ts'
+import { Pauses } from '../../../tools/yield-to-event-loop.ts'
+import { TextPieces } from '../../http/text-pieces.ts'
 import type { LoggedEvent } from '../event-log.ts'
 import type { Outcome, OutcomeSummary, StoredHead, StoredRun } from './stored-run.ts'
 
@@ -16,8 +18,8 @@ const longestSummary = 8_192
 /** More than a head has, unless very many calls wait. */
 const headBytes = 32_768
 
-/** As it is written, in parts: its events, its result and its state may be megabytes each. */
-export function* writtenRun(run: StoredRun, head: StoredHead): Generator<string> {
+/** As it is written, in pieces: its events, its result and its state may be megabytes each, and others get their turn in between. */
+export async function* writtenRun(run: StoredRun, head: StoredHead): AsyncGenerator<string> {
   const { outcome, before } = run
   const { summary, result = '', state = '' }: Partial<Outcome> = outcome ?? before ?? {}
   const { clientTools, ...shownHead } = run.head
@@ -29,7 +31,11 @@ export function* writtenRun(run: StoredRun, head: StoredHead): Generator<string>
     result: [result],
     state: [state],
   }
-  const lengths = Object.fromEntries(partNames.map((name) => [name, parts[name].reduce((sum, text) => sum + Buffer.byteLength(text), 0)]))
+  const lengths: Partial<Lengths> = {}
+  for (const name of partNames) {
+    lengths[name] = 0
+    for await (const piece of piecesOf(parts[name])) lengths[name] += Buffer.byteLength(piece)
+  }
   const told = head.outcome
   const isSmall = (lengths.summary ?? 0) <= longestSummary
   yield `${JSON.stringify({
@@ -40,20 +46,17 @@ export function* writtenRun(run: StoredRun, head: StoredHead): Generator<string>
     ...(before === undefined || outcome !== undefined ? {} : { wasTakenUp: true }),
     lengths,
   })}\n`
-  for (const name of partNames) yield* together(parts[name])
+  for (const name of partNames) yield* piecesOf(parts[name])
 }
 
 const charactersInOneGo = 250_000
 
-function* together(texts: readonly string[]): Generator<string> {
-  let some = ''
-  for (const text of texts) {
-    some += text
-    if (some.length < charactersInOneGo) continue
-    yield some
-    some = ''
+async function* piecesOf(texts: readonly string[]): AsyncGenerator<string> {
+  const pauses = new Pauses()
+  for (const pieces = new TextPieces(texts); !pieces.ended; ) {
+    await pauses.take()
+    yield pieces.take(charactersInOneGo)
   }
-  if (some !== '') yield some
 }
 
 /** A run's file that is open to be read. */

@@ -2,8 +2,7 @@ import type { Client } from '@modelcontextprotocol/client'
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { clip, messageOf } from '../../../core/errors.ts'
 import { isJsonObject, type JsonObject } from '../../../core/messages.ts'
-import { compileUntrusted } from '../../schema/schema.ts'
-import { Pauses } from '../../yield-to-event-loop.ts'
+import { compileInTurn } from '../../schema/schema.ts'
 import { type DescribedTool, fingerprintOf } from './fingerprint.ts'
 
 /** A tool as its server describes it, found usable. */
@@ -36,18 +35,16 @@ export async function listTools(
 ): Promise<ListedTool[]> {
   if (client.getServerCapabilities()?.tools === undefined) return []
   const tools = new Map<string, ListedTool>()
-  const pauses = new Pauses()
   let cursor: string | undefined
   for (let page = 1; page <= mostPages; page++) {
     const params = cursor === undefined ? {} : { cursor }
     const result = await client.request({ method: 'tools/list', params }, anyObject, { signal, timeout: noTimeoutMs })
     if (!Array.isArray(result.tools)) throw new Error('it answered `tools/list` without a list of tools')
     for (const given of result.tools) {
-      // A server may list more than can be compiled in the time it has, and is not alone here.
-      await pauses.take(signal)
+      signal.throwIfAborted()
       const name = isJsonObject(given) && typeof given.name === 'string' ? given.name : ''
       try {
-        const tool = usable(given)
+        const tool = await usable(given)
         if (tools.has(tool.name)) throw new Error('another tool has that name')
         tools.set(tool.name, tool)
       } catch (error) {
@@ -63,7 +60,7 @@ export async function listTools(
 /** The SDK's own time limits are put out of the way: a call's and a start's are ours. */
 export const noTimeoutMs: number = 2 ** 31 - 1
 
-function usable(given: unknown): ListedTool {
+async function usable(given: unknown): Promise<ListedTool> {
   if (!isJsonObject(given)) throw new Error('it is not an object')
   const { name, title, description = title ?? '', inputSchema, annotations } = given
   if (typeof name !== 'string' || name === '') throw new Error('it has no name')
@@ -73,7 +70,8 @@ function usable(given: unknown): ListedTool {
   if (JSON.stringify([name, description, inputSchema]).length > mostCharacters) {
     throw new Error(`its description and schema have more than ${mostCharacters} characters`)
   }
-  compileUntrusted(inputSchema, name)
+  // A server may list more than can be compiled in the time it has, and is not alone here.
+  await compileInTurn(inputSchema, name)
   const tool = { name, description, inputSchema, annotations: isJsonObject(annotations) ? annotations : {} }
   return { ...tool, fingerprint: fingerprintOf(tool) }
 }

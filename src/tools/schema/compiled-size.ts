@@ -1,0 +1,62 @@
+/** How many values a schema has for its compiler, which compiles what is referred to wherever that is done. Counts no further than `most`. */
+export function compiledSize(schema: object, most: number): number {
+  const known = new Set<string>()
+  const open: unknown[] = [schema]
+  let size = 0
+  while (open.length > 0 && size <= most) {
+    const value = open.pop()
+    if (typeof value !== 'object' || value === null) continue
+    for (const [key, inner] of Object.entries(value)) {
+      size++
+      if (size > most) break
+      if (!isReference(key, inner)) open.push(inner)
+      else {
+        const target = targetOf(schema, inner)
+        // What refers to something itself is compiled once for each name it has, anything else in each place.
+        if (!known.has(inner) || !refers(target, most)) open.push(target)
+        known.add(inner)
+      }
+    }
+  }
+  return size
+}
+
+function isReference(key: string, value: unknown): value is string {
+  return (key === '$ref' || key === '$dynamicRef') && typeof value === 'string'
+}
+
+function refers(target: unknown, most: number): boolean {
+  const open: unknown[] = [target]
+  let looked = 0
+  while (open.length > 0 && looked <= most) {
+    const value = open.pop()
+    if (typeof value !== 'object' || value === null) continue
+    for (const [key, inner] of Object.entries(value)) {
+      if (isReference(key, inner)) return true
+      looked++
+      open.push(inner)
+    }
+  }
+  return false
+}
+
+/** Where it leads is not worked out for names other than JSON Pointers: the whole schema may be meant. */
+function targetOf(schema: object, reference: string): unknown {
+  const pointer = /^#(\/.*)$/s.exec(reference)?.[1]
+  if (pointer === undefined) return schema
+  let value: unknown = schema
+  for (const key of pointer.slice(1).split('/')) {
+    const name = decoded(key).replaceAll('~1', '/').replaceAll('~0', '~')
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return schema
+    value = Reflect.get(value, name)
+  }
+  return value
+}
+
+function decoded(key: string): string {
+  try {
+    return decodeURIComponent(key)
+  } catch {
+    return key
+  }
+}

@@ -1,0 +1,53 @@
+import type { ErrorObject } from 'ajv'
+import { clip, show } from '../../core/errors.ts'
+import { jsonType } from '../../core/json.ts'
+
+/** Enough to correct a call. */
+const maxProblems = 8
+/** Writing a problem takes longer than finding it: of those after so many, only their number is told. */
+const maxInWords = 100
+
+/** What is wrong with a value, in words for the model. */
+export function problemsOf(errors: readonly ErrorObject[]): string[] {
+  const inTime = errors.slice(0, maxInWords)
+  return firstProblems(new Set(inTime.map(inWords)), errors.length - inTime.length)
+}
+
+/** The first problems, and how many more there are with the `others`. */
+export function firstProblems(problems: Iterable<string>, others = 0): string[] {
+  const all = [...problems]
+  const first = all.slice(0, maxProblems)
+  const more = all.length - first.length + others
+  return more === 0 ? first : [...first, `and ${more} more`]
+}
+
+/** One violation as the model can act on it: the field, what was expected, what came. */
+function inWords({ instancePath, keyword, params, message, data }: ErrorObject): string {
+  const at = instancePath === '' ? 'arguments' : `\`${clip(fieldName(instancePath))}\``
+  switch (keyword) {
+    case 'required':
+      return `${at}: missing required \`${params.missingProperty}\``
+    case 'additionalProperties':
+      return `${at}: unknown \`${clip(params.additionalProperty)}\``
+    case 'unevaluatedProperties':
+      return `${at}: unknown \`${clip(params.unevaluatedProperty)}\``
+    case 'type':
+      return `${at}: expected ${[params.type].flat().join(' or ')}, got ${jsonType(data)}${data === null ? '' : ` ${show(data)}`}`
+    case 'enum':
+      return `${at}: expected one of ${show(params.allowedValues)}, got ${show(data)}`
+    case 'const':
+      return `${at}: expected ${show(params.allowedValue)}, got ${show(data)}`
+    default:
+      return `${at}: ${message ?? `violates \`${keyword}\``}, got ${show(data)}`
+  }
+}
+
+/** `/items/0/na~1me` → `items[0].na/me`. */
+function fieldName(pointer: string): string {
+  let name = ''
+  for (const raw of pointer.slice(1).split('/')) {
+    const key = raw.replaceAll('~1', '/').replaceAll('~0', '~')
+    name += /^\d+$/.test(key) ? `[${key}]` : name === '' ? key : `.${key}`
+  }
+  return name
+}
