@@ -1,0 +1,126 @@
+import { createHash } from 'node:crypto'
+import type { Client } from 'pg'
+import type { Database, Query } from './database.ts'
+import type { Pg } from './load-dbos.ts'
+
+/**
+ * How long an owner has to be without its lock until it counts as dead, in milliseconds: a living one that has lost its connection, or whose
+ * server was restarted, has it again by then.
+ */
+const graceMs = 3_000
+/** How long after one attempt to get the lock again the next comes, in milliseconds. */
+const retryMs = 200
+
+/** What keeps a connection whose other end has vanished from being taken for a living one, in seconds; and what would end an idle one. */
+const sessionSettings = {
+  tcp_keepalives_idle: '3',
+  tcp_keepalives_interval: '1',
+  tcp_keepalives_count: '3',
+  idle_session_timeout: '0',
+  statement_timeout: '0',
+  lock_timeout: '0',
+}
+
+/**
+ * Who is alive, without clocks: each owner holds an advisory lock on a connection of its own, and PostgreSQL lets go of it when the process dies,
+ * however it dies. A process that is only paused keeps its lock.
+ */
+export class Owner {
+  /** Its number, which no other owner of these runs has had. */
+  readonly n: number
+  readonly #database: Database
+  /** The first of the two numbers that a lock has; the second is its owner's. */
+  readonly #lockClass: number
+  readonly #connect: () => Client
+  #client: Client | undefined
+  #closed = false
+  /** Since when each owner is seen without its lock, as long as we have had ours without a break. */
+  readonly #suspects = new Map<number, number>()
+
+  private constructor(n: number, database: Database, schema: string, connect: () => Client) {
+    this.n = n
+    this.#database = database
+    this.#lockClass = createHash('sha256').update(`toolloop ${schema}`).digest().readUInt32BE() >>> 1
+    this.#connect = connect
+  }
+
+  /** `schema` is quoted. */
+  static async open(database: Database, pg: Pg, { url, schema }: { url: string; schema: string }): Promise<Owner> {
+    const [row] = await database.query('SELECT nextval($1) AS n', [`${schema}.owners`])
+    const n = Number(row?.n)
+    // As pg_stat_activity shows it.
+    const connect = () => new pg.Client({ connectionString: url, keepAlive: true, application_name: `toolloop owner ${n}` })
+    const owner = new Owner(n, database, schema, connect)
+    await owner.#lock()
+    return owner
+  }
+
+  /** Of those, the owners that have died. Others may turn out to be dead later: see `undecided`. */
+  async dead(owners: readonly number[], query: Query = this.#database.query): Promise<Set<number>> {
+    const others = owners.filter((n) => n !== this.n)
+    if (others.length === 0) return new Set()
+    const held = await query(
+      `SELECT objid::bigint AS n FROM pg_locks WHERE locktype = 'advisory' AND granted AND classid = $1 AND objsubid = 2
+       AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
+      [this.#lockClass],
+    )
+    const alive = new Set(held.map(({ n }) => Number(n)))
+    const now = performance.now()
+    for (const n of alive) this.#suspects.delete(n)
+    // Without our own lock nothing is known: the server may have been restarted, and all are about to get theirs again.
+    if (!alive.has(this.n)) this.#suspects.clear()
+    else for (const n of others) if (!alive.has(n) && !this.#suspects.has(n)) this.#suspects.set(n, now)
+    return new Set(others.filter((n) => now - (this.#suspects.get(n) ?? now) >= graceMs))
+  }
+
+  /** As `dead`, but waits until it is certain of each. */
+  async surelyDead(owners: readonly number[]): Promise<Set<number>> {
+    for (;;) {
+      const dead = await this.dead(owners)
+      const undecided = owners.filter((n) => this.#suspects.has(n) && !dead.has(n))
+      if (undecided.length === 0 || this.#closed) return dead
+      const first = Math.min(...undecided.map((n) => this.#suspects.get(n) ?? 0))
+      await new Promise((resolve) => setTimeout(resolve, Math.max(10, first + graceMs - performance.now())))
+    }
+  }
+
+  /** From now on this owner is dead to everybody. */
+  async close(): Promise<void> {
+    this.#closed = true
+    await this.#client?.end()
+  }
+
+  /** Gets the lock, and gets it again whenever its connection is lost. Rejects where the first attempt fails. */
+  async #lock(): Promise<void> {
+    const client = this.#connect()
+    const lost = () => void this.#lost(client)
+    client.on('error', lost).on('end', lost)
+    await client.connect()
+    try {
+      const set = 'SELECT set_config(name, $2, false) FROM pg_settings WHERE name = $1'
+      for (const [name, value] of Object.entries(sessionSettings)) await client.query(set, [name, value])
+      // Where the server still takes an earlier connection of ours to be alive, this waits until it doesn't.
+      await client.query('SELECT pg_advisory_lock($1, $2)', [this.#lockClass, this.n])
+      this.#client = client
+    } catch (error) {
+      await client.end().catch(() => {})
+      throw error
+    }
+    // The lock may have been lost, or everything closed, while it was waited for.
+    if (this.#closed) await client.end()
+  }
+
+  async #lost(client: Client): Promise<void> {
+    if (this.#client !== client) return
+    this.#client = undefined
+    this.#suspects.clear()
+    while (!this.#closed) {
+      await new Promise((resolve) => setTimeout(resolve, retryMs))
+      try {
+        return await this.#lock()
+      } catch {
+        // The server is not there yet.
+      }
+    }
+  }
+}
