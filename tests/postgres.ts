@@ -66,7 +66,11 @@ export async function startPostgres({ fsync = false, settings = {} }: PostgresOp
     ended = once(started, 'close')
     await readyToAccept(started)
   }
-  const killNow = () => void server?.kill('SIGKILL')
+  // A test file that ends without having stopped it leaves nothing behind.
+  const killNow = (): void => {
+    server?.kill('SIGKILL')
+    rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
+  }
   const remove = (): void => {
     process.off('exit', killNow)
     rmSync(folder, { recursive: true, force: true })

@@ -46,14 +46,14 @@ export class Database {
     this.pool.on('error', () => {})
   }
 
-  query: Query = (sql, values) => this.#persistently(() => rowsOf(this.pool, sql, values))
+  query: Query = (sql, values) => this.persistently(() => rowsOf(this.pool, sql, values))
 
   /** Made once: for what is not worth waiting for. */
   attempt: Query = (sql, values) => rowsOf(this.pool, sql, values)
 
   /** Rolled back if `work` throws. */
   transaction<T>(work: (query: Query) => Promise<T>): Promise<T> {
-    return this.#persistently(() => this.#once(work))
+    return this.persistently(() => this.#once(work))
   }
 
   async #once<T>(work: (query: Query) => Promise<T>): Promise<T> {
@@ -83,7 +83,8 @@ export class Database {
     this.#closed = true
   }
 
-  async #persistently<T>(work: () => Promise<T>): Promise<T> {
+  /** Does `work` again while the server can't be reached. */
+  async persistently<T>(work: () => Promise<T>): Promise<T> {
     const until = performance.now() + this.#outageMs
     for (let pause: number = pauses[0]; ; pause = Math.min(pause * 2, pauses[1])) {
       if (this.#closed) throw new ToolloopError('journal_failed', `The journal in \`${this.name}\` can’t be used: it was closed`)

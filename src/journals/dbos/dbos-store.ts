@@ -137,16 +137,19 @@ export class DbosStore implements EngineStore {
 
   async #open(): Promise<Opened> {
     const { url, agent, schema, connections, launch, logger } = this.#options
-    await migrate(this.#database, schema)
-    if (launch) await this.#dbos.launch({ url, connections: Math.ceil(((connections - 1) * 2) / 3), logger })
+    const database = this.#database
+    await migrate(database, schema)
+    const owner = await database.persistently(() => Owner.open(database, this.#pg, { url, schema }))
     try {
-      const owner = await Owner.open(this.#database, this.#pg, { url, schema })
-      this.#isOpen = true
-      return { owner, runs: new RecordedRuns(this.#database, owner, { agent, schema }) }
+      const launching = { url, connections: Math.ceil(((connections - 1) * 2) / 3), logger }
+      // Processes that start together would disturb each other where DBOS makes its tables.
+      if (launch) await database.persistently(() => owner.exclusively(() => this.#dbos.launch(launching)))
     } catch (error) {
-      if (launch) await this.#dbos.leave()
+      await owner.close()
       throw error
     }
+    this.#isOpen = true
+    return { owner, runs: new RecordedRuns(database, owner, { agent, schema }) }
   }
 
   /** What earlier executions have recorded, of which none goes on from now on. */

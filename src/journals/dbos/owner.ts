@@ -8,8 +8,10 @@ import type { Pg } from './load-dbos.ts'
  * server was restarted, has it again by then.
  */
 const graceMs = 3_000
-/** How long after one attempt to get the lock again the next comes, in milliseconds. */
+/** How long after one attempt to get a lock the next comes, in milliseconds. */
 const retryMs = 200
+/** No owner has this number. */
+const exclusive = 0
 
 /** What keeps a connection whose other end has vanished from being taken for a living one, in seconds; and what would end an idle one. */
 const sessionSettings = {
@@ -81,6 +83,24 @@ export class Owner {
       if (undecided.length === 0 || this.#closed) return dead
       const first = Math.min(...undecided.map((n) => this.#suspects.get(n) ?? 0))
       await new Promise((resolve) => setTimeout(resolve, Math.max(10, first + graceMs - performance.now())))
+    }
+  }
+
+  /** Does `work` while no other owner does such work. */
+  async exclusively(work: () => Promise<void>): Promise<void> {
+    const client = this.#client
+    if (client === undefined) throw new Error('Connection terminated unexpectedly')
+    const lock = [this.#lockClass, exclusive]
+    // Asked again and again: a statement that waits for a lock keeps others from making an index, which may be what its holder does.
+    for (;;) {
+      const { rows } = await client.query('SELECT pg_try_advisory_lock($1, $2) AS got', lock)
+      if (rows[0]?.got === true) break
+      await new Promise((resolve) => setTimeout(resolve, retryMs))
+    }
+    try {
+      await work()
+    } finally {
+      await client.query('SELECT pg_advisory_unlock($1, $2)', lock).catch(() => {})
     }
   }
 

@@ -30,9 +30,10 @@ export function journalProblem(error: unknown, database: string): ToolloopError 
   return new ToolloopError('journal_failed', `The journal in \`${database}\` can’t be used: ${said}`, { cause: error })
 }
 
-/** Also of one of several addresses that were tried. */
+/** Also of one of several addresses that were tried, and of what DBOS says in its own words. */
 function codeOf(error: unknown): string | undefined {
   if (typeof error !== 'object' || error === null) return undefined
   if ('code' in error && typeof error.code === 'string') return error.code
-  return error instanceof AggregateError ? codeOf(error.errors[0]) : undefined
+  if (error instanceof AggregateError) return codeOf(error.errors[0])
+  return 'error' in error ? codeOf(error.error) : undefined
 }

@@ -70,8 +70,10 @@ export async function migrate(database: Database, schema: string): Promise<void>
 
 /** 0 where there are no tables. */
 async function versionOf(query: Query, schema: string): Promise<number> {
-  const [found] = await query('SELECT to_regclass($1) IS NOT NULL AS there', [`${schema}.version`])
-  if (found?.there !== true) return 0
+  // Not with `to_regclass`: what that has once not found it may not see when another process has made it.
+  const tables = 'pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace'
+  const found = await query(`SELECT 1 FROM ${tables} WHERE '"' || nspname || '"' = $1 AND relname = 'version'`, [schema])
+  if (found.length === 0) return 0
   const [row] = await query(`SELECT version FROM ${schema}.version`)
   return Number(row?.version)
 }

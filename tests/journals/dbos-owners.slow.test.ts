@@ -1,0 +1,69 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { hasPostgres, type Postgres, startPostgres } from '../postgres.ts'
+import type { WorkerOptions } from './dbos-process.ts'
+import { countRuns, ended, kill, killAll, seen, startWorker, worldOf } from './dbos-workers.ts'
+import { inFolder } from './temp-folder.ts'
+
+const isStart = (tool: string) => (line: string) => line.startsWith(`start ${tool} `)
+
+describe.skipIf(!hasPostgres)('several workers on one database', () => {
+  let postgres: Postgres
+  beforeAll(async () => {
+    postgres = await startPostgres()
+  }, 60_000)
+  afterEach(killAll)
+  afterAll(() => postgres?.stop())
+  const options = (folder: string, more: Partial<WorkerOptions>): WorkerOptions => ({
+    url: postgres.url,
+    folder,
+    agent: folder.split('-').at(-1) ?? '',
+    runs: 0,
+    turns: 1,
+    concurrency: 1,
+    toolMs: [0, 0],
+    takeOverEveryMs: 1_000,
+    ...more,
+  })
+
+  it(
+    'a run whose tool takes 9 s is not taken from a living worker; those of a killed one are taken over within 10 s',
+    { timeout: 90_000 },
+    () =>
+      inFolder(async (folder) => {
+        const slow = startWorker(options(folder, { runs: 1, toolMs: [9_000, 9_000] }))
+        await seen(folder, isStart('put'))
+        const doomed = startWorker(options(folder, { runs: 4, concurrency: 3, toolMs: [600_000, 600_000] }))
+        await seen(folder, () => worldOf(folder).filter(isStart('put')).length === 4)
+        const heir = startWorker(options(folder, { stay: true }))
+        await seen(folder, (line) => line === `ready ${heir.pid}`)
+        await kill(doomed)
+        const killed = performance.now()
+        await seen(folder, () => worldOf(folder).filter((line) => isStart('put')(line) && line.endsWith(` ${heir.pid}`)).length === 3)
+        const taken = performance.now() - killed
+        console.log(`taken over after ${Math.round(taken)} ms`)
+        expect(taken).toBeLessThan(10_000)
+        await ended(slow)
+        expect(worldOf(folder).filter((line) => line.startsWith('start ') && line.includes(' run-0/'))).toHaveLength(2)
+        await kill(heir)
+      }),
+  )
+
+  it(
+    'two that launch DBOS themselves under the same name disturb each other, and lose nothing: no unsafe call starts twice',
+    { timeout: 90_000 },
+    () =>
+      inFolder(async (folder) => {
+        const host = options(folder, { runs: 30, turns: 3, concurrency: 5, toolMs: [0, 60], executorID: 'local', untilAllEnd: true })
+        const first = startWorker(host)
+        await seen(folder, isStart('put'))
+        // DBOS takes up at its launch what `local` has left, as it thinks.
+        const second = startWorker(host)
+        await Promise.all([ended(first), ended(second)])
+        const pays = worldOf(folder)
+          .filter(isStart('pay'))
+          .map((line) => line.split(' ')[2])
+        expect(pays.filter((key, at) => pays.indexOf(key) !== at)).toEqual([])
+        expect(await countRuns(postgres.url, host.agent)).toMatchObject({ answered: 30, others: [] })
+      }),
+  )
+})
