@@ -71,6 +71,7 @@ function claim(at: number): boolean {
 }
 
 const recovering = runner.recover()
+await runner.runs.list({ limit: 1 })
 note(`ready ${process.pid}`)
 const next = Array.from({ length: runs }, (_, at) => at).values()
 const work = async (): Promise<void> => {
