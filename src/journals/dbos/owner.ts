@@ -34,16 +34,17 @@ export class Owner {
   /** The first of the two numbers that a lock has; the second is its owner's. */
   readonly #lockClass: number
   readonly #connect: () => Client
-  #client: Client | undefined
+  #client: Client
   #closed = false
-  /** Since when each owner is seen without its lock, as long as we have had ours without a break. */
-  readonly #suspects = new Map<number, number>()
+  /** Owners that are seen without their lock, and since when, as long as we have had ours without a break. */
+  readonly #suspects = new Map<number, { since: number; last: number }>()
 
   private constructor(n: number, database: Database, schema: string, connect: () => Client) {
     this.n = n
     this.#database = database
     this.#lockClass = createHash('sha256').update(`toolloop ${schema}`).digest().readUInt32BE() >>> 1
     this.#connect = connect
+    this.#client = connect()
   }
 
   /** `schema` is quoted. */
@@ -57,7 +58,7 @@ export class Owner {
     return owner
   }
 
-  /** Of those, the owners that have died. Others may turn out to be dead later: see `undecided`. */
+  /** Of those, the owners that have died. That others have is certain only later: see `surelyDead`. */
   async dead(owners: readonly number[], query: Query = this.#database.query): Promise<Set<number>> {
     const others = owners.filter((n) => n !== this.n)
     if (others.length === 0) return new Set()
@@ -67,29 +68,35 @@ export class Owner {
       [this.#lockClass],
     )
     const alive = new Set(held.map(({ n }) => Number(n)))
-    const now = performance.now()
-    for (const n of alive) this.#suspects.delete(n)
     // Without our own lock nothing is known: the server may have been restarted, and all are about to get theirs again.
     if (!alive.has(this.n)) this.#suspects.clear()
-    else for (const n of others) if (!alive.has(n) && !this.#suspects.has(n)) this.#suspects.set(n, now)
-    return new Set(others.filter((n) => now - (this.#suspects.get(n) ?? now) >= graceMs))
+    for (const n of alive) this.#suspects.delete(n)
+    return new Set(alive.has(this.n) ? others.filter((n) => !alive.has(n) && this.#suspect(n) >= graceMs) : [])
   }
 
   /** As `dead`, but waits until it is certain of each. */
   async surelyDead(owners: readonly number[]): Promise<Set<number>> {
     for (;;) {
       const dead = await this.dead(owners)
-      const undecided = owners.filter((n) => this.#suspects.has(n) && !dead.has(n))
+      const undecided = owners.flatMap((n) => (dead.has(n) ? [] : (this.#suspects.get(n)?.since ?? [])))
       if (undecided.length === 0 || this.#closed) return dead
-      const first = Math.min(...undecided.map((n) => this.#suspects.get(n) ?? 0))
-      await new Promise((resolve) => setTimeout(resolve, Math.max(10, first + graceMs - performance.now())))
+      await new Promise((resolve) => setTimeout(resolve, Math.max(10, Math.min(...undecided) + graceMs - performance.now())))
     }
+  }
+
+  /** For how long that owner has been seen without its lock, in milliseconds. */
+  #suspect(n: number): number {
+    const now = performance.now()
+    const known = this.#suspects.get(n)
+    // Where nobody has looked for long, it may have had its lock meanwhile.
+    const { since } = known === undefined || now - known.last > 2 * graceMs ? { since: now } : known
+    this.#suspects.set(n, { since, last: now })
+    return now - since
   }
 
   /** Does `work` while no other owner does such work. */
   async exclusively(work: () => Promise<void>): Promise<void> {
     const client = this.#client
-    if (client === undefined) throw new Error('Connection terminated unexpectedly')
     const lock = [this.#lockClass, exclusive]
     // Asked again and again: a statement that waits for a lock keeps others from making an index, which may be what its holder does.
     for (;;) {
@@ -107,39 +114,36 @@ export class Owner {
   /** From now on this owner is dead to everybody. */
   async close(): Promise<void> {
     this.#closed = true
-    await this.#client?.end()
+    await this.#client.end().catch(() => {})
   }
 
   /** Gets the lock, and gets it again whenever its connection is lost. Rejects where the first attempt fails. */
   async #lock(): Promise<void> {
-    const client = this.#connect()
-    const lost = () => void this.#lost(client)
-    client.on('error', lost).on('end', lost)
-    await client.connect()
+    const client = this.#client
+    // What is being asked fails because of it; else the connection ends.
+    client.on('error', () => {})
     try {
+      await client.connect()
       const set = 'SELECT set_config(name, $2, false) FROM pg_settings WHERE name = $1'
       for (const [name, value] of Object.entries(sessionSettings)) await client.query(set, [name, value])
       // Where the server still takes an earlier connection of ours to be alive, this waits until it doesn't.
       await client.query('SELECT pg_advisory_lock($1, $2)', [this.#lockClass, this.n])
-      this.#client = client
     } catch (error) {
       await client.end().catch(() => {})
       throw error
     }
-    // The lock may have been lost, or everything closed, while it was waited for.
-    if (this.#closed) await client.end()
+    client.on('end', () => void this.#lockAgain())
   }
 
-  async #lost(client: Client): Promise<void> {
-    if (this.#client !== client) return
-    this.#client = undefined
+  async #lockAgain(): Promise<void> {
     this.#suspects.clear()
     while (!this.#closed) {
-      await new Promise((resolve) => setTimeout(resolve, retryMs))
+      this.#client = this.#connect()
       try {
         return await this.#lock()
       } catch {
         // The server is not there yet.
+        await new Promise((resolve) => setTimeout(resolve, retryMs))
       }
     }
   }
