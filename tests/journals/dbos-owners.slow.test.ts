@@ -1,3 +1,5 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { hasPostgres, type Postgres, startPostgres } from '../postgres.ts'
 import type { WorkerOptions } from './dbos-process.ts'
@@ -26,7 +28,7 @@ describe.skipIf(!hasPostgres)('several workers on one database', () => {
   })
 
   it(
-    'a run whose tool takes 9 s is not taken from a living worker; those of a killed one are taken over within 10 s',
+    'a run whose tool takes 9 s is not taken from a living worker, not even a paused one; those of a killed one are taken over within 10 s',
     { timeout: 90_000 },
     () =>
       inFolder(async (folder) => {
@@ -36,12 +38,14 @@ describe.skipIf(!hasPostgres)('several workers on one database', () => {
         await seen(folder, () => worldOf(folder).filter(isStart('put')).length === 4)
         const heir = startWorker(options(folder, { stay: true }))
         await seen(folder, (line) => line === `ready ${heir.pid}`)
+        slow.kill('SIGSTOP')
         await kill(doomed)
         const killed = performance.now()
         await seen(folder, () => worldOf(folder).filter((line) => isStart('put')(line) && line.endsWith(` ${heir.pid}`)).length === 3)
         const taken = performance.now() - killed
         console.log(`taken over after ${Math.round(taken)} ms`)
         expect(taken).toBeLessThan(10_000)
+        slow.kill('SIGCONT')
         await ended(slow)
         expect(worldOf(folder).filter((line) => line.startsWith('start ') && line.includes(' run-0/'))).toHaveLength(2)
         await kill(heir)
@@ -66,4 +70,36 @@ describe.skipIf(!hasPostgres)('several workers on one database', () => {
         expect(await countRuns(postgres.url, host.agent)).toMatchObject({ answered: 30, others: [] })
       }),
   )
+
+  it.each([
+    ['was launched before the journal was made', 'DBOS.launch() ; dbosJournal({ url })'],
+    ['was launched by the application, which the journal was not told', 'dbosJournal({ url }) ; DBOS.launch()'],
+    ['was to be launched by the application, which has not', 'dbosJournal({ url, launch: false }) ; 0'],
+    ['has another database', 'dbosJournal({ url }) ; dbosJournal({ url: url + "?a=b" })'],
+  ])('says so where DBOS %s', { timeout: 60_000 }, async (_name, steps) => {
+    const main = new URL('../../src/journals/dbos/index.ts', import.meta.url)
+    const script = `
+      import { DBOS } from '@dbos-inc/dbos-sdk'
+      import { dbosJournal } from '${main}'
+      const url = '${postgres.url}'
+      DBOS.setConfig({ name: 'app', systemDatabaseUrl: url, logLevel: 'error' })
+      try {
+        const made = []
+        for (const step of [${steps
+          .split(' ; ')
+          .map((step) => `() => ${step}`)
+          .join(', ')}]) made.push(await step())
+        for (const journal of made.filter((one) => one?.connect)) {
+          const engine = journal.connect(async () => ({ stopReason: 'answered' }))
+          await engine.start('run', {})
+          await engine.result('run')
+        }
+        console.log('nothing')
+      } catch (error) {
+        console.log(error.code)
+      }
+      process.exit()`
+    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], { cwd: import.meta.dirname })
+    expect(stdout.trim()).toBe(steps.includes('launch: false') ? 'journal_failed' : 'invalid_option')
+  })
 })

@@ -99,6 +99,7 @@ export class DbosProcess {
         try {
           await outside(() => this.#dbos.launch())
         } catch (error) {
+          // What it has begun, so that it can be launched again; why it failed is what there is to tell.
           await this.#dbos.shutdown().catch(() => {})
           throw error
         }

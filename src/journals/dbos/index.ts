@@ -14,7 +14,7 @@ export interface DbosJournalOptions {
   agent?: string
   /** The schema of the journal's own tables, made if it is not there. DBOS has its own, `dbos`. Default `'toolloop'`. */
   schema?: string
-  /** Most connections to the database at once, at least 7; two thirds are DBOS's. Default 13. */
+  /** Most connections to the database at once, at least 7; two thirds are DBOS's, which all journals of a process share. Default 13. */
   connections?: number
   /** How long a call waits for a server that can't be reached, in milliseconds. Default 30 000. A step waits as long as it takes. */
   outageMs?: number
@@ -30,7 +30,7 @@ export interface DbosJournalOptions {
    * after it has called `dbosJournal`, on the same database, with an `executorID` of its own in each process. Default true.
    */
   launch?: boolean
-  /** What DBOS logs; not used with `launch: false`. Default: warnings and errors, to standard error. */
+  /** Where DBOS logs; of several journals, the first's; not used with `launch: false`. Default: warnings and errors, to standard error. */
   logger?: Logger
 }
 

@@ -80,7 +80,9 @@ export class Owner {
       const dead = await this.dead(owners)
       const undecided = owners.flatMap((n) => (dead.has(n) ? [] : (this.#suspects.get(n)?.since ?? [])))
       if (undecided.length === 0 || this.#closed) return dead
-      await new Promise((resolve) => setTimeout(resolve, Math.max(10, Math.min(...undecided) + graceMs - performance.now())))
+      const left = Math.max(10, Math.min(...undecided) + graceMs - performance.now())
+      // As long as the journal is open, its connections keep the process from ending.
+      await new Promise((resolve) => setTimeout(resolve, left).unref())
     }
   }
 
