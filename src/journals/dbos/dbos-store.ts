@@ -7,7 +7,7 @@ import { DbosProcess } from './dbos-process.ts'
 import { loadDbos } from './load-dbos.ts'
 import { Owner } from './owner.ts'
 import { journalProblem } from './problems.ts'
-import { checkRunId, prunedAtOnce, RecordedRuns } from './recorded-runs.ts'
+import { checkRunId, type PastExecution, prunedAtOnce, RecordedRuns } from './recorded-runs.ts'
 import { migrate } from './schema.ts'
 
 export interface DbosStoreOptions {
@@ -154,35 +154,43 @@ export class DbosStore implements EngineStore {
 
   /** What earlier executions have recorded, of which none goes on from now on. */
   async #stepsBefore(runId: string, epoch: number): Promise<NamedValue[]> {
-    if (epoch === 1) return []
-    const runs = await this.#runs()
-    const past = new Map((await runs.pastExecutions(runId)).map((execution) => [execution.epoch, execution]))
-    const epochs = Array.from({ length: epoch - 1 }, (_, at) => at + 1)
-    const broken = epochs.filter((one) => !past.has(one))
-    // Before their steps are read: what they record from now on would be missing here.
-    await this.#dbos.cancel(broken.map((one) => this.#workflowId(runId, one)))
-    const recorded = await Promise.all(epochs.map((one) => this.#dbos.steps(this.#workflowId(runId, one))))
-    await runs.addExecutions(
-      runId,
-      broken.map((one) => ({ epoch: one, steps: recorded[one - 1]?.length ?? 0, forgotten: [] })),
-    )
     const steps = new Map<string, string>()
-    for (const [at, values] of recorded.entries()) {
-      const { steps: expected = 0, forgotten = [] } = past.get(at + 1) ?? {}
-      if (values.length < expected) throw this.#missing(runId, at + 1, expected, values.length)
-      for (const { name, value } of values) steps.set(name, value)
-      for (const name of forgotten) steps.delete(name)
+    for (const execution of await this.#pastExecutions(runId, epoch)) {
+      // A run that breaks off again and again has many executions without any step.
+      const recorded = execution.steps === 0 ? [] : await this.#dbos.steps(this.#workflowId(runId, execution.epoch))
+      if (recorded.length < execution.steps) throw this.#missing(runId, execution, recorded.length)
+      for (const { name, value } of recorded) steps.set(name, value)
+      for (const name of execution.forgotten) steps.delete(name)
     }
     return [...steps].map(([name, value]) => ({ name, value }))
+  }
+
+  /** The run's executions before this one, in their order. Those that have not come to their end are ended. */
+  async #pastExecutions(runId: string, epoch: number): Promise<PastExecution[]> {
+    if (epoch === 1) return []
+    const runs = await this.#runs()
+    const past = await runs.pastExecutions(runId)
+    const known = new Set(past.map((execution) => execution.epoch))
+    const broken = Array.from({ length: epoch - 1 }, (_, at) => at + 1).filter((one) => !known.has(one))
+    // Before their steps are counted: they must not record any more.
+    await this.#dbos.cancel(broken.map((one) => this.#workflowId(runId, one)))
+    const ended: PastExecution[] = []
+    for (const one of broken) {
+      const { length } = await this.#dbos.steps(this.#workflowId(runId, one))
+      ended.push({ epoch: one, steps: length, forgotten: [] })
+    }
+    await runs.addExecutions(runId, ended)
+    return [...past, ...ended].toSorted((a, b) => a.epoch - b.epoch)
   }
 
   #workflowId(runId: string, epoch: number): string {
     return `${this.#options.agent}/${runId}/${epoch}`
   }
 
-  #missing(runId: string, epoch: number, expected: number, got: number): ToolloopError {
-    const message = `Expected ${expected} steps in the workflow \`${this.#workflowId(runId, epoch)}\`, got ${got}: somebody has deleted it from DBOS, and without it the run would do again what it has done`
-    return new ToolloopError('journal_failed', message)
+  #missing(runId: string, { epoch, steps }: PastExecution, got: number): ToolloopError {
+    const id = this.#workflowId(runId, epoch)
+    const why = 'somebody has deleted it from DBOS, and without it the run would do again what it has done'
+    return new ToolloopError('journal_failed', `Expected ${steps} steps in the workflow \`${id}\`, got ${got}: ${why}`)
   }
 
   #checkOpen(): void {

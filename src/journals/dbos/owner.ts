@@ -126,8 +126,9 @@ export class Owner {
     client.on('error', () => {})
     try {
       await client.connect()
-      const set = 'SELECT set_config(name, $2, false) FROM pg_settings WHERE name = $1'
-      for (const [name, value] of Object.entries(sessionSettings)) await client.query(set, [name, value])
+      // Of them, those that this version has.
+      const settings = JSON.stringify(sessionSettings)
+      await client.query('SELECT set_config(name, $1::jsonb ->> name, false) FROM pg_settings WHERE $1::jsonb ? name', [settings])
       // Where the server still takes an earlier connection of ours to be alive, this waits until it doesn't.
       await client.query('SELECT pg_advisory_lock($1, $2)', [this.#lockClass, this.n])
     } catch (error) {
