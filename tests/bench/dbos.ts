@@ -55,6 +55,8 @@ for (const turns of [10, 100]) {
 }
 const waiting = runnerOf(journal, refund, 1)
 await Promise.all(Array.from({ length: 500 }, () => waiting.run('Give me my money back.')))
+// PostgreSQL adds up what a connection has done only some seconds later.
+await new Promise((resolve) => setTimeout(resolve, 15_000))
 const commits = () => ask("SELECT xact_commit + xact_rollback AS n FROM pg_stat_database WHERE datname = 'postgres'")
 const [before, start] = [await commits(), performance.now()]
 await new Promise((resolve) => setTimeout(resolve, 20_000))
