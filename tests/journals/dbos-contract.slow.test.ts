@@ -28,6 +28,6 @@ describe.skipIf(!hasPostgres)('on PostgreSQL', () => {
       const agent = `place ${++places}`
       return { open: () => open(agent) }
     },
-    { describe, it: (name, work) => it(name, { timeout: 300_000 }, work), expect },
+    { describe, it: (name, work) => it(name, { timeout: 600_000 }, work), expect },
   )
 })
