@@ -12,7 +12,8 @@ describe.skipIf(!hasPostgres)('on PostgreSQL', () => {
   const open = (agent: string) => dbosJournal({ url: postgres.url, agent, logger, takeOverEveryMs: Number.POSITIVE_INFINITY })
 
   beforeAll(async () => {
-    postgres = await startPostgres()
+    // No test kills the server, and thousands of steps are recorded here one after the other.
+    postgres = await startPostgres({ settings: { synchronous_commit: 'off' } })
     // DBOS is launched once for all, as long as one journal is open.
     keep = open('keep')
     await keep.connect(async () => null).pending()
