@@ -14,7 +14,7 @@ const words: Readonly<Record<string, string>> = {
 /** Codes of a server that is not there for a while, and of transactions that only have to be tried again. */
 const passing = /^(08...|57P0[123]|53300|40001|40P01|E(CONNREFUSED|CONNRESET|TIMEDOUT|PIPE|NOTFOUND|AI_AGAIN|HOSTUNREACH|NETUNREACH))$/
 /** What the driver says without a code. */
-const lostConnection = /connection terminated|connection error|not queryable|timeout exceeded when trying to connect/i
+const lostConnection = /connection terminated|connection error|not queryable|timeout exceeded when trying to connect|timeout expired/i
 
 /** Whether the same may work when it is tried again. */
 export function isPassing(error: unknown): boolean {
