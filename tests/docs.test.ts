@@ -36,7 +36,8 @@ function asShown(source: string): string {
 }
 
 const shown = readdirSync(join(root, 'tests/examples'))
-const examples = shown.filter((name) => name.endsWith('.ts'))
+/** What needs a PostgreSQL is run by tests/journals/dbos-example.slow.test.ts. */
+const examples = shown.filter((name) => name.endsWith('.ts') && name !== 'durable-dbos.ts')
 const snippets = pages.flatMap((page) =>
   [...read(page).matchAll(/<!-- file: (\S+) -->\n```(?:ts|yaml|sh)\n([\s\S]*?)\n```/g)].map(([, file = '', code = '']) => ({
     page,

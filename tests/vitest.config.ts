@@ -11,7 +11,7 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 class LongFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files)
-    const isContract = ({ moduleId }: TestSpecification): boolean => moduleId.endsWith('-contract.test.ts')
+    const isContract = ({ moduleId }: TestSpecification): boolean => /-contract\.(slow\.)?test\.ts$/.test(moduleId)
     return [...sorted.filter(isContract), ...sorted.filter((file) => !isContract(file))]
   }
 }

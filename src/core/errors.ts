@@ -50,7 +50,8 @@ const codes = {
   run_taken_over: { fault: 'caller', meaning: 'Another process executes the run now; nothing more is recorded here.' },
   journal_failed: {
     fault: 'caller',
-    meaning: 'The journal could not be read or written: a full disk, a locked or damaged file, or a file of a newer version.',
+    meaning:
+      'The journal could not be read or written: a full disk, a locked or damaged file, a file of a newer version, or a database that can’t be reached.',
   },
   aborted: { fault: 'caller', meaning: 'The caller aborted the run.' },
   deadline: { fault: 'caller', meaning: "The run's deadline passed." },

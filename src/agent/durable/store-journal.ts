@@ -14,14 +14,18 @@ import {
   type StepContext,
   waitsOf,
 } from './journal.ts'
-import { type Store, type Taken, unknownRun } from './store.ts'
+import { type EngineStore, type NamedValue, type Outcome, type Store, type Taken, unknownRun } from './store.ts'
+import { TakeOver, type TakeOverOptions } from './take-over.ts'
 
 /** How often other processes' runs and cancellations are looked at, and what failed to be let go of is tried again, in milliseconds. */
 const lookEveryMs = 200
 
-/** A journal that keeps its runs in `store`: what is the same wherever runs are kept. */
-export function storeJournal(store: Store): Journal & { close(): Promise<void> } {
-  return new StoreJournal(store)
+/**
+ * A journal that keeps its runs in `store`: what is the same wherever runs are kept. With `takeOver`, a process that has started a run or
+ * looked for open ones takes up by itself what nobody carries out; without, only `pending` and `start` do.
+ */
+export function storeJournal(store: Store | EngineStore, takeOver?: TakeOverOptions): Journal & { close(): Promise<void> } {
+  return new StoreJournal(store, takeOver)
 }
 
 /** A run that is carried out here. */
@@ -32,8 +36,16 @@ interface Execution {
 
 type Release = Parameters<Store['release']>
 
+/** An execution that has ended or waits, with the port it was given. */
+interface Executed extends Outcome {
+  output: Json
+  durable: StoredSteps
+}
+
 class StoreJournal implements Journal {
-  readonly #store: Store
+  readonly #store: Store | EngineStore
+  readonly #takeOverOptions: TakeOverOptions | undefined
+  readonly #takingOver: TakeOver[] = []
   readonly #executions = new Map<string, Execution>()
   readonly #starting = new Map<string, Promise<Execution | undefined>>()
   /** Runs that broke off, and that the store could not let go of: nobody else can take them up until it has. */
@@ -42,15 +54,21 @@ class StoreJournal implements Journal {
   #isLooking = false
   #closed = false
 
-  constructor(store: Store) {
+  constructor(store: Store | EngineStore, takeOver: TakeOverOptions | undefined) {
     this.#store = store
+    this.#takeOverOptions = takeOver
     store.onLost?.((problem) => this.#abortAll(problem))
   }
 
   connect(body: DurableBody): Engine {
     const store = this.#store
+    const pending = async () => (await store.pending()).filter((runId) => !this.#executions.has(runId))
+    const takeOver = this.#takeOver(body, pending)
     return {
-      start: async (runId, input) => void (await this.#start(body, runId, input)),
+      start: async (runId, input) => {
+        takeOver?.begin()
+        await this.#start(body, runId, input)
+      },
       deliver: (runId, values) =>
         store.deliver(
           runId,
@@ -58,7 +76,10 @@ class StoreJournal implements Journal {
         ),
       cancel: (runId, reason) => this.#cancel(body, runId, reason),
       result: (runId) => this.#result(body, runId),
-      pending: async () => (await store.pending()).filter((runId) => !this.#executions.has(runId)),
+      pending: () => {
+        takeOver?.begin()
+        return pending()
+      },
       get: (runId) => this.#get(runId),
       list: (query: RunQuery): Promise<RunPage> => store.list(query),
       prune: (which: PruneOptions) => store.prune(which),
@@ -67,6 +88,7 @@ class StoreJournal implements Journal {
 
   async close(): Promise<void> {
     this.#closed = true
+    for (const takeOver of this.#takingOver) takeOver.end()
     clearInterval(this.#looking)
     try {
       await this.#store.close()
@@ -74,6 +96,14 @@ class StoreJournal implements Journal {
       // Only now: what ends because of this must not be recorded.
       this.#abortAll(new ToolloopError('journal_failed', 'The journal was closed'))
     }
+  }
+
+  #takeOver(body: DurableBody, pending: () => Promise<string[]>): TakeOver | undefined {
+    if (this.#takeOverOptions === undefined) return undefined
+    const execute = async (runId: string) => (await this.#start(body, runId))?.output
+    const takeOver = new TakeOver(this.#takeOverOptions, { pending, execute })
+    this.#takingOver.push(takeOver)
+    return takeOver
   }
 
   #abortAll(problem: ToolloopError): void {
@@ -107,28 +137,38 @@ class StoreJournal implements Journal {
 
   /** Carries the run out until it has ended or has to wait for longer. */
   async #execute(body: DurableBody, runId: string, first: Taken, input: string, controller: AbortController): Promise<Json> {
-    const { epoch } = first
+    let taken = first
     try {
-      for (let taken: Taken | undefined = first, output: Json = null; ; ) {
-        if (taken === undefined) return output
+      for (;;) {
         if (taken.cancelled !== undefined) controller.abort(taken.cancelled)
-        const durable = new StoredSteps(this.#store, runId, taken, controller.signal)
-        output = await body(durable, JSON.parse(input))
+        const { output, stopReason, durable } = await this.#executeOnce(body, runId, taken, input, controller.signal)
         const waits = waitsOf(output)
         if (waits === undefined) {
-          await this.#store.finish(runId, epoch, JSON.stringify(output), stopReasonOf(output))
+          await this.#store.finish(runId, taken.epoch, JSON.stringify(output), stopReason)
           return output
         }
-        taken = await this.#store.suspend(runId, epoch, durable.suspension(output, waits))
+        const next = await this.#store.suspend(runId, taken.epoch, durable.suspension(output, waits))
+        if (next === undefined) return output
+        taken = next
       }
     } catch (error) {
       controller.abort(error)
-      await this.#release([runId, epoch, messageOf(error)])
+      await this.#release([runId, taken.epoch, messageOf(error)])
       throw error
     } finally {
       this.#executions.delete(runId)
       this.#keepLooking()
     }
+  }
+
+  #executeOnce(body: DurableBody, runId: string, taken: Taken, input: string, signal: AbortSignal): Promise<Executed> {
+    const store = this.#store
+    const work = async (steps: readonly NamedValue[]): Promise<Executed> => {
+      const durable = new StoredSteps(store, runId, { ...taken, steps }, signal)
+      const output = await body(durable, JSON.parse(input))
+      return { output, stopReason: stopReasonOf(output), durable }
+    }
+    return hasEngine(store) ? store.execute(runId, taken.epoch, work) : work(taken.steps)
   }
 
   /** Repeated until the store can do it, or is closed: then it lets go of everything. */
@@ -207,14 +247,14 @@ class StoredSteps implements Durable {
   readonly attempt: string = crypto.randomUUID()
   readonly survivesCrashes = true
   readonly signal: AbortSignal
-  readonly #store: Store
+  readonly #store: Store | EngineStore
   readonly #epoch: number
   readonly #steps: Map<string, string>
   readonly #decisions: Map<string, string>
   readonly #keys: string[]
   readonly #timeouts = new Map<string, number>()
 
-  constructor(store: Store, runId: string, { epoch, steps, decisions }: Taken, signal: AbortSignal) {
+  constructor(store: Store | EngineStore, runId: string, { epoch, steps, decisions }: Taken, signal: AbortSignal) {
     this.#store = store
     this.runId = runId
     this.#epoch = epoch
@@ -231,11 +271,18 @@ class StoredSteps implements Durable {
       this.#steps.delete(key)
       return JSON.parse(known)
     }
-    const value = JSON.stringify((await fn({ idempotencyKey: `${this.runId}/${key}`, signal: this.signal })) ?? null)
-    await this.#store.record(this.runId, this.#epoch, key, value)
+    const work = async () => JSON.stringify((await fn({ idempotencyKey: `${this.runId}/${key}`, signal: this.signal })) ?? null)
+    const value = await this.#carryOut(key, work)
     this.#keys.push(key)
     // As a later execution will read it.
     return JSON.parse(value)
+  }
+
+  async #carryOut(key: string, work: () => Promise<string>): Promise<string> {
+    if (hasEngine(this.#store)) return this.#store.step(this.runId, this.#epoch, key, work)
+    const value = await work()
+    await this.#store.record(this.runId, this.#epoch, key, value)
+    return value
   }
 
   all<T>(steps: Promise<T>[]): Promise<T[]> {
@@ -260,6 +307,10 @@ class StoredSteps implements Durable {
       forget: this.#keys.filter((key) => isDoneAnew(key, iteration)),
     }
   }
+}
+
+function hasEngine(store: Store | EngineStore): store is EngineStore {
+  return 'execute' in store
 }
 
 function stopReasonOf(output: Json): string {

@@ -49,6 +49,28 @@ export interface NamedValue {
   value: string
 }
 
+/**
+ * A store with a workflow engine, which carries runs and steps out instead of only recording them. What `take` and `suspend` give has no steps:
+ * `execute` has them.
+ */
+export interface EngineStore extends Omit<Store, 'record'> {
+  /**
+   * Carries out, as a workflow, what the run does until it has ended or waits. `work` is called once, with the steps recorded so far, and
+   * its outcome passed on.
+   */
+  execute<T extends Outcome>(runId: string, epoch: number, work: (steps: readonly NamedValue[]) => Promise<T>): Promise<T>
+  /**
+   * Carries `work` out as a step of that workflow, records its value, and resolves with it. Rejects with `run_taken_over` without having begun
+   * it when the run is not this instance's in this epoch.
+   */
+  step(runId: string, epoch: number, key: string, work: () => Promise<string>): Promise<string>
+}
+
+/** What an execution has come to. */
+export interface Outcome {
+  stopReason: string
+}
+
 /** What a run goes on from. */
 export interface Taken {
   kind: 'taken'

@@ -34,6 +34,7 @@ const probeMs = 2_000
 /** What the optional packages are for. Which of them this version takes is in its package.json. */
 const uses = new Map([
   ['@anthropic-ai/sdk', 'models of Anthropic'],
+  ['@dbos-inc/dbos-sdk', 'durable runs in PostgreSQL'],
   ['@google/genai', 'models of Google'],
   ['@modelcontextprotocol/client', 'tools of MCP servers'],
   ['@modelcontextprotocol/server', 'toolloop mcp'],
@@ -42,6 +43,7 @@ const uses = new Map([
   ['langchain', "the backend 'langchain'"],
   ['@langchain/core', "the backend 'langchain'"],
   ['@langchain/langgraph', "the backend 'langchain'"],
+  ['pg', 'durable runs in PostgreSQL'],
 ])
 
 /** `toolloop doctor`: what is here, what is missing, and which model a run would use. Resolves with the exit code. */

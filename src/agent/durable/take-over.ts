@@ -1,0 +1,78 @@
+/** How a process takes up, by itself, runs that no living process carries out. */
+export interface TakeOverOptions {
+  /** How long after one look the next comes, in milliseconds. */
+  everyMs: number
+  /** How many runs that were taken up this way are carried out at once, at most. */
+  concurrency: number
+}
+
+/** What is asked of the journal. */
+interface TakenOver {
+  /** Runs that could go on and that nobody carries out. */
+  pending(): Promise<string[]>
+  /** Takes a run up; settles when it has ended, waits, or broke off, and at once where another process was faster. */
+  execute(runId: string): Promise<unknown>
+}
+
+/** A run that breaks off again and again is tried ever more rarely, but at least this often, in milliseconds. */
+const longestPauseMs = 300_000
+
+/** Looks for runs that nobody carries out, again and again, and takes them up. */
+export class TakeOver {
+  readonly #options: TakeOverOptions
+  readonly #runs: TakenOver
+  readonly #failures = new Map<string, { times: number; notBefore: number }>()
+  #timer: NodeJS.Timeout | undefined
+  #running = 0
+  #hasEnded = false
+
+  constructor(options: TakeOverOptions, runs: TakenOver) {
+    this.#options = options
+    this.#runs = runs
+  }
+
+  begin(): void {
+    // Nobody waits for this: it must not keep the process from ending.
+    if (!this.#hasEnded) this.#timer ??= setTimeout(() => void this.#look(), this.#options.everyMs).unref()
+  }
+
+  end(): void {
+    this.#hasEnded = true
+    clearTimeout(this.#timer)
+  }
+
+  async #look(): Promise<void> {
+    try {
+      const pending = new Set(await this.#runs.pending())
+      for (const runId of this.#failures.keys()) if (!pending.has(runId)) this.#failures.delete(runId)
+      for (const runId of pending) {
+        if (this.#hasEnded || this.#running >= this.#options.concurrency) break
+        const { notBefore = 0 } = this.#failures.get(runId) ?? {}
+        if (notBefore <= performance.now()) void this.#takeUp(runId)
+      }
+    } catch {
+      // The store fails. Whoever uses it is told so; here it is looked at again soon.
+    }
+    this.#timer = undefined
+    this.begin()
+  }
+
+  async #takeUp(runId: string): Promise<void> {
+    this.#running++
+    try {
+      await this.#runs.execute(runId)
+      this.#failures.delete(runId)
+    } catch {
+      // The journal has noted why.
+      this.#postpone(runId)
+    } finally {
+      this.#running--
+    }
+  }
+
+  #postpone(runId: string): void {
+    const times = (this.#failures.get(runId)?.times ?? 0) + 1
+    const pause = Math.min(this.#options.everyMs * 2 ** times, longestPauseMs)
+    this.#failures.set(runId, { times, notBefore: performance.now() + pause })
+  }
+}

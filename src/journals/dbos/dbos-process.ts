@@ -1,0 +1,235 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import type { NamedValue, Outcome } from '../../agent/durable/store.ts'
+import { InvalidOptionError, messageOf, ToolloopError } from '../../core/errors.ts'
+import type { Logger } from '../../core/logger.ts'
+import type { Dbos } from './load-dbos.ts'
+
+type InContext = ReturnType<typeof AsyncLocalStorage.snapshot>
+
+/** An execution of this process: what its workflow does. */
+class Execution {
+  readonly work: () => Promise<Outcome>
+  /** Calls a function where DBOS knows that it is in this workflow. Set when that has begun. */
+  inWorkflow?: InContext
+  /** Why nothing of it is to be recorded any more. */
+  #left: ToolloopError | undefined
+  readonly #waiting = new Set<(problem: ToolloopError) => void>()
+
+  constructor(work: () => Promise<Outcome>) {
+    this.work = work
+  }
+
+  get hasLeft(): boolean {
+    return this.#left !== undefined
+  }
+
+  leave(problem: ToolloopError): void {
+    this.#left = problem
+    for (const reject of this.#waiting) reject(problem)
+  }
+
+  /** What comes of `work`, or a rejection as soon as this execution has left. */
+  orLeft<T>(work: Promise<T>): Promise<T> {
+    if (this.#left !== undefined) return Promise.reject(this.#left)
+    const { promise, resolve, reject } = Promise.withResolvers<T>()
+    this.#waiting.add(reject)
+    work.then(resolve, reject).finally(() => this.#waiting.delete(reject))
+    return promise
+  }
+}
+
+/** By their workflows' ids. */
+const executions = new Map<string, Execution>()
+/** Where DBOS doesn't know of any workflow: what is asked of it there is no step of the caller's. */
+const outside = AsyncLocalStorage.snapshot()
+/** DBOS has one instance a process: launches and shutdowns come one after the other. */
+let turn: Promise<unknown> = Promise.resolve()
+let launched: { url: string; users: number } | undefined
+let workflow: ((runId: string) => Promise<string>) | undefined
+
+/** How long a shutdown waits for DBOS to write down that executions were broken off, in milliseconds. */
+const drainMs = 2_000
+/** Codes of https://github.com/dbos-inc/dbos-transact-ts/blob/main/src/error.ts */
+const takenOverCodes = new Set([5, 24, 26])
+
+export interface LaunchOptions {
+  url: string
+  /** Most connections at once. */
+  connections: number
+  logger: Logger
+}
+
+/** DBOS in this process. */
+export class DbosProcess {
+  readonly #dbos: Dbos['DBOS']
+  readonly #problem: (error: unknown) => ToolloopError
+
+  /** `problem` words what DBOS throws. Throws `invalid_option` where DBOS was launched before the first journal was made. */
+  constructor({ DBOS }: Dbos, problem: (error: unknown) => ToolloopError) {
+    this.#dbos = DBOS
+    this.#problem = problem
+    try {
+      // As often as it takes: who takes runs up is not decided by DBOS.
+      workflow ??= DBOS.registerWorkflow(executeHere, { name: 'toolloop', maxRecoveryAttempts: 1_000_000 })
+    } catch (error) {
+      throw new InvalidOptionError('launch', `\`dbosJournal\` to be called before \`DBOS.launch\` (${messageOf(error)})`, undefined)
+    }
+  }
+
+  /** Launches DBOS, unless another journal has. Rejects with `invalid_option` where it was launched otherwise. */
+  launch({ url, connections, logger }: LaunchOptions): Promise<void> {
+    return inTurn(async () => {
+      if (launched === undefined && this.#dbos.isInitialized()) {
+        throw new InvalidOptionError('launch', '`false` where the application launches DBOS', true)
+      }
+      if (launched !== undefined && launched.url !== url) {
+        throw new InvalidOptionError('url', 'the same for all journals of a process, which has one DBOS', 'another')
+      }
+      if (launched === undefined) {
+        this.#dbos.setConfig({
+          name: 'toolloop',
+          systemDatabaseUrl: url,
+          systemDatabasePoolSize: connections,
+          // DBOS takes up what an executor of the same name has left, dead or not; of several versions, only what its own has. Neither is to happen.
+          executorID: crypto.randomUUID(),
+          applicationVersion: 'toolloop',
+          useListenNotify: false,
+          logger: loggerOf(logger),
+        })
+        try {
+          await outside(() => this.#dbos.launch())
+        } catch (error) {
+          // What it has begun, so that it can be launched again; why it failed is what there is to tell.
+          await this.#dbos.shutdown().catch(() => {})
+          throw error
+        }
+        launched = { url, users: 0 }
+      }
+      launched.users++
+    })
+  }
+
+  /** Shuts DBOS down when its last journal has left. */
+  leave(): Promise<void> {
+    return inTurn(async () => {
+      if (launched === undefined || --launched.users > 0) return
+      launched = undefined
+      await this.#dbos.shutdown({ workflowCompletionTimeoutMS: drainMs })
+    })
+  }
+
+  /** Carries `work` out as the workflow of that id. */
+  async execute<T extends Outcome>(id: string, work: () => Promise<T>): Promise<T> {
+    const started = workflow
+    if (started === undefined || !this.#dbos.isInitialized()) {
+      throw new ToolloopError('journal_failed', 'Expected DBOS to be launched by the application before the first run')
+    }
+    const { promise, resolve, reject } = Promise.withResolvers<T>()
+    const inCaller = AsyncLocalStorage.snapshot()
+    const execution: Execution = new Execution(async () => {
+      try {
+        // In the caller's context, DBOS's apart: what tools ask of DBOS themselves is none of this workflow's steps.
+        const outcome = await execution.orLeft(inCaller(work))
+        resolve(outcome)
+        return outcome
+      } catch (error) {
+        reject(error)
+        throw error
+      }
+    })
+    executions.set(id, execution)
+    // It may break off before it is waited for.
+    promise.catch(() => {})
+    try {
+      const start = this.#dbos.startWorkflow(started, { workflowID: id, workflowIDReusePolicy: 'reject' })
+      await this.#worded(outside(() => start(id)))
+      return await promise
+    } finally {
+      executions.delete(id)
+    }
+  }
+
+  /** Carries `work` out as a step. Rejects with `run_taken_over` where the workflow was cancelled, or is executed elsewhere. */
+  async step(id: string, name: string, work: () => Promise<string>): Promise<string> {
+    const execution = executions.get(id)
+    const { inWorkflow } = execution ?? {}
+    if (execution === undefined || inWorkflow === undefined) throw takenOver(id)
+    const inCaller = AsyncLocalStorage.snapshot()
+    let thrown: { error: unknown } | undefined
+    const step = async (): Promise<string> => {
+      try {
+        const value = await inCaller(work)
+        // Nobody is there to record it.
+        return execution.hasLeft ? await new Promise<never>(() => {}) : value
+      } catch (error) {
+        thrown = { error }
+        throw error
+      }
+    }
+    try {
+      return await execution.orLeft(inWorkflow(() => this.#dbos.runStep(step, { name })))
+    } catch (error) {
+      if (thrown !== undefined) throw thrown.error
+      throw isTakenOver(error) ? takenOver(id) : this.#problem(error)
+    }
+  }
+
+  /** Lets go of the workflows of which `isLeft` says so: nothing that they do from now on is recorded. */
+  abandon(isLeft: (id: string) => boolean, problem: ToolloopError): void {
+    for (const [id, execution] of executions) if (isLeft(id)) execution.leave(problem)
+  }
+
+  /** The steps that a workflow has recorded, in their order. */
+  async steps(id: string): Promise<NamedValue[]> {
+    const steps = (await this.#worded(outside(() => this.#dbos.listWorkflowSteps(id)))) ?? []
+    return steps.flatMap(({ name, output, error }) => (error === null && typeof output === 'string' ? [{ name, value: output }] : []))
+  }
+
+  /** Workflows that have ended stay as they are. Of the others no step begins from now on. */
+  async cancel(ids: readonly string[]): Promise<void> {
+    if (ids.length > 0) await this.#worded(outside(() => this.#dbos.cancelWorkflows([...ids])))
+  }
+
+  async delete(ids: readonly string[]): Promise<void> {
+    if (ids.length > 0) await this.#worded(outside(() => this.#dbos.deleteWorkflows([...ids])))
+  }
+
+  async #worded<T>(asked: Promise<T>): Promise<T> {
+    try {
+      return await asked
+    } catch (error) {
+      throw this.#problem(error)
+    }
+  }
+}
+
+/** The workflow. DBOS itself calls it too, for one that it was told to take up again: who carries a run out is not its business. */
+async function executeHere(id: string): Promise<string> {
+  const execution = executions.get(id)
+  if (execution === undefined || execution.inWorkflow !== undefined) return 'taken up as another workflow'
+  execution.inWorkflow = AsyncLocalStorage.snapshot()
+  return (await execution.work()).stopReason
+}
+
+function inTurn<T>(work: () => Promise<T>): Promise<T> {
+  const done = turn.then(work)
+  turn = done.catch(() => {})
+  return done
+}
+
+function isTakenOver(error: unknown): boolean {
+  return error instanceof Error && 'dbosErrorCode' in error && takenOverCodes.has(Number(error.dbosErrorCode))
+}
+
+function takenOver(id: string): ToolloopError {
+  return new ToolloopError(
+    'run_taken_over',
+    `DBOS has cancelled the workflow \`${id}\`, or it is executed elsewhere: nothing more is recorded here`,
+  )
+}
+
+/** What DBOS says on its way is of no interest; what goes wrong is. */
+function loggerOf({ debug, warn, error }: Logger): NonNullable<Parameters<Dbos['DBOS']['setConfig']>[0]['logger']> {
+  const at = (log: (fields: object, message: string) => void) => (entry: unknown) => log({}, `DBOS: ${messageOf(entry)}`)
+  return { debug: at(debug), info: at(debug), warn: at(warn), error: at(error) }
+}

@@ -1,0 +1,203 @@
+import type { PruneOptions } from '../../agent/durable/journal.ts'
+import type { EngineStore, NamedValue, Outcome, Suspension, Taken } from '../../agent/durable/store.ts'
+import { ToolloopError } from '../../core/errors.ts'
+import type { Logger } from '../../core/logger.ts'
+import { Database } from './database.ts'
+import { DbosProcess } from './dbos-process.ts'
+import { loadDbos } from './load-dbos.ts'
+import { Owner } from './owner.ts'
+import { journalProblem } from './problems.ts'
+import { checkRunId, type PastExecution, prunedAtOnce, RecordedRuns } from './recorded-runs.ts'
+import { migrate } from './schema.ts'
+
+export interface DbosStoreOptions {
+  url: string
+  agent: string
+  schema: string
+  connections: number
+  outageMs: number
+  launch: boolean
+  logger: Logger
+}
+
+/** What there is once the database was reached. */
+interface Opened {
+  runs: RecordedRuns
+  owner: Owner
+}
+
+/** Runs whose executions are workflows of DBOS, and their steps its steps; the rest is in tables of our own beside DBOS's. */
+export class DbosStore implements EngineStore {
+  readonly #options: DbosStoreOptions
+  readonly #pg: ReturnType<typeof loadDbos>['pg']
+  readonly #dbos: DbosProcess
+  readonly #database: Database
+  /** The workflows that are executed here, and how many steps each has recorded. */
+  readonly #executing = new Map<string, number>()
+  #opening: Promise<Opened> | undefined
+  #isOpen = false
+  #closed = false
+
+  constructor(options: DbosStoreOptions) {
+    const { dbos, pg } = loadDbos()
+    const { url, connections, outageMs } = options
+    this.#options = { ...options, schema: `"${options.schema}"` }
+    this.#pg = pg
+    // One connection is the owner's.
+    this.#database = new Database(pg, { url, connections: Math.max(2, Math.floor((connections - 1) / 3)), outageMs })
+    this.#dbos = new DbosProcess(dbos, (error) => journalProblem(error, this.#database.name))
+  }
+
+  take: EngineStore['take'] = async (runId, created) => {
+    checkRunId(runId)
+    return (await this.#runs()).take(runId, created)
+  }
+  finish: EngineStore['finish'] = async (runId, epoch, output, stopReason) => {
+    await (await this.#runs()).finish(runId, epoch, output, stopReason)
+    this.#executing.delete(this.#workflowId(runId, epoch))
+  }
+  release: EngineStore['release'] = async (runId, epoch, problem) => {
+    await (await this.#runs()).release(runId, epoch, problem)
+    this.#executing.delete(this.#workflowId(runId, epoch))
+  }
+  deliver: EngineStore['deliver'] = async (...args) => (await this.#runs()).deliver(...args)
+  cancel: EngineStore['cancel'] = async (...args) => (await this.#runs()).cancel(...args)
+  cancelled: EngineStore['cancelled'] = async () => (await this.#runs()).cancelled()
+  list: EngineStore['list'] = async (query) => (await this.#runs()).list(query)
+  pending: EngineStore['pending'] = async () => (await this.#runs()).pending()
+  get: EngineStore['get'] = async (runId) => {
+    checkRunId(runId)
+    return (await this.#runs()).get(runId)
+  }
+
+  async suspend(runId: string, epoch: number, suspension: Suspension): Promise<Taken | undefined> {
+    const runs = await this.#runs()
+    const id = this.#workflowId(runId, epoch)
+    await runs.suspend(runId, epoch, suspension, this.#executing.get(id) ?? 0)
+    this.#executing.delete(id)
+    // It may have been decided, or cancelled, meanwhile.
+    const taken = await runs.take(runId)
+    return taken.kind === 'taken' ? taken : undefined
+  }
+
+  async execute<T extends Outcome>(runId: string, epoch: number, work: (steps: readonly NamedValue[]) => Promise<T>): Promise<T> {
+    const id = this.#workflowId(runId, epoch)
+    this.#executing.set(id, 0)
+    const steps = await this.#stepsBefore(runId, epoch)
+    return this.#dbos.execute(id, () => work(steps))
+  }
+
+  async step(runId: string, epoch: number, key: string, work: () => Promise<string>): Promise<string> {
+    this.#checkOpen()
+    const id = this.#workflowId(runId, epoch)
+    const value = await this.#dbos.step(id, key, work)
+    this.#executing.set(id, (this.#executing.get(id) ?? 0) + 1)
+    return value
+  }
+
+  async prune(which: PruneOptions): Promise<number> {
+    const runs = await this.#runs()
+    for (let deleted = 0; ; ) {
+      const doomed = await runs.doomed(which)
+      const epochs = (epoch: number) => Array.from({ length: epoch }, (_, at) => at + 1)
+      await this.#dbos.delete(doomed.flatMap(({ runId, epoch }) => epochs(epoch).map((past) => this.#workflowId(runId, past))))
+      await runs.delete(doomed)
+      deleted += doomed.length
+      // Not until there is none: runs that end meanwhile could keep this from ending.
+      if (doomed.length < prunedAtOnce) return deleted
+    }
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return
+    this.#closed = true
+    // One that still waits for the server need not be waited for.
+    if (!this.#isOpen) this.#database.close()
+    const opened = await this.#opening?.catch(() => undefined)
+    this.#dbos.abandon((id) => this.#executing.has(id), this.#problem())
+    if (opened !== undefined) {
+      // Where the server can't be reached, it lets go of everything by itself.
+      await opened.runs.letGo().catch(() => {})
+      await opened.owner.close()
+      if (this.#options.launch) await this.#dbos.leave()
+    }
+    this.#database.close()
+    await this.#database.pool.end()
+  }
+
+  async #runs(): Promise<RecordedRuns> {
+    this.#checkOpen()
+    // Tried again by each call: what was wrong may have been put right.
+    this.#opening ??= this.#open().catch((error: unknown) => {
+      this.#opening = undefined
+      throw journalProblem(error, this.#database.name)
+    })
+    return (await this.#opening).runs
+  }
+
+  async #open(): Promise<Opened> {
+    const { url, agent, schema, connections, launch, logger } = this.#options
+    const database = this.#database
+    await migrate(database, schema)
+    const owner = await database.persistently(() => Owner.open(database, this.#pg, { url, schema }))
+    try {
+      const launching = { url, connections: Math.ceil(((connections - 1) * 2) / 3), logger }
+      // Processes that start together would disturb each other where DBOS makes its tables.
+      if (launch) await database.persistently(() => owner.exclusively(() => this.#dbos.launch(launching)))
+    } catch (error) {
+      await owner.close()
+      throw error
+    }
+    this.#isOpen = true
+    return { owner, runs: new RecordedRuns(database, owner, { agent, schema }) }
+  }
+
+  /** What earlier executions have recorded, of which none goes on from now on. */
+  async #stepsBefore(runId: string, epoch: number): Promise<NamedValue[]> {
+    const steps = new Map<string, string>()
+    for (const execution of await this.#pastExecutions(runId, epoch)) {
+      // A run that breaks off again and again has many executions without any step.
+      const recorded = execution.steps === 0 ? [] : await this.#dbos.steps(this.#workflowId(runId, execution.epoch))
+      if (recorded.length < execution.steps) throw this.#missing(runId, execution, recorded.length)
+      for (const { name, value } of recorded) steps.set(name, value)
+      for (const name of execution.forgotten) steps.delete(name)
+    }
+    return [...steps].map(([name, value]) => ({ name, value }))
+  }
+
+  /** The run's executions before this one, in their order. Those that have not come to their end are ended. */
+  async #pastExecutions(runId: string, epoch: number): Promise<PastExecution[]> {
+    if (epoch === 1) return []
+    const runs = await this.#runs()
+    const past = await runs.pastExecutions(runId)
+    const known = new Set(past.map((execution) => execution.epoch))
+    const broken = Array.from({ length: epoch - 1 }, (_, at) => at + 1).filter((one) => !known.has(one))
+    // Before their steps are counted: they must not record any more.
+    await this.#dbos.cancel(broken.map((one) => this.#workflowId(runId, one)))
+    const ended: PastExecution[] = []
+    for (const one of broken) {
+      const { length } = await this.#dbos.steps(this.#workflowId(runId, one))
+      ended.push({ epoch: one, steps: length, forgotten: [] })
+    }
+    await runs.addExecutions(runId, ended)
+    return [...past, ...ended].toSorted((a, b) => a.epoch - b.epoch)
+  }
+
+  #workflowId(runId: string, epoch: number): string {
+    return `${this.#options.agent}/${runId}/${epoch}`
+  }
+
+  #missing(runId: string, { epoch, steps }: PastExecution, got: number): ToolloopError {
+    const id = this.#workflowId(runId, epoch)
+    const why = 'somebody has deleted it from DBOS, and without it the run would do again what it has done'
+    return new ToolloopError('journal_failed', `Expected ${steps} steps in the workflow \`${id}\`, got ${got}: ${why}`)
+  }
+
+  #checkOpen(): void {
+    if (this.#closed) throw this.#problem()
+  }
+
+  #problem(): ToolloopError {
+    return new ToolloopError('journal_failed', `The journal in \`${this.#database.name}\` can’t be used: it was closed`)
+  }
+}

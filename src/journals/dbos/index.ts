@@ -1,0 +1,84 @@
+/** `toolloop/journals/dbos`: runs that outlive the process and the machine, as workflows of DBOS in PostgreSQL. */
+import type { Journal } from '../../agent/durable/journal.ts'
+import { storeJournal } from '../../agent/durable/store-journal.ts'
+import { InvalidOptionError } from '../../core/errors.ts'
+import { defaultLogger, type Logger, redacting } from '../../core/logger.ts'
+import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
+import { DbosStore } from './dbos-store.ts'
+
+/** What `dbosJournal` takes. */
+export interface DbosJournalOptions {
+  /** The database, as `postgres://user:password@host:5432/name`. Without a pooler that shares sessions, such as PgBouncer: locks need their own. */
+  url: string
+  /** Whose runs these are, where several agents share the database: no agent sees or takes up another's. Without `/`. Default `'default'`. */
+  agent?: string
+  /** The schema of the journal's own tables, made if it is not there. DBOS has its own, `dbos`. Default `'toolloop'`. */
+  schema?: string
+  /** Most connections to the database at once, at least 7; two thirds are DBOS's, which all journals of a process share. Default 13. */
+  connections?: number
+  /** How long a call waits for a server that can't be reached, in milliseconds. Default 30 000. A step waits as long as it takes. */
+  outageMs?: number
+  /**
+   * How often this process looks for runs that no living process executes, and takes them up, in milliseconds, at least 100; `Infinity`: only
+   * `recover()` does. Begins with the first run, or the first `recover()`. Default 2 000.
+   */
+  takeOverEveryMs?: number
+  /** How many runs that were taken up this way are executed at once, at most. Default 100. */
+  takeOverConcurrency?: number
+  /**
+   * Whether the journal launches DBOS, and shuts it down with the last journal of the process. `false` where the application does so itself:
+   * after it has called `dbosJournal`, on the same database, with an `executorID` of its own in each process. Default true.
+   */
+  launch?: boolean
+  /** Where DBOS logs; of several journals, the first's; not used with `launch: false`. Default: warnings and errors, to standard error. */
+  logger?: Logger
+}
+
+const optionNames: OptionNames<DbosJournalOptions> = {
+  url: true,
+  agent: true,
+  schema: true,
+  connections: true,
+  outageMs: true,
+  takeOverEveryMs: true,
+  takeOverConcurrency: true,
+  launch: true,
+  logger: true,
+}
+
+/**
+ * A journal in PostgreSQL, for agents in several processes on several machines: each run is executed by one of them, as a workflow of DBOS;
+ * when that dies, another takes its runs over within seconds. Needs the packages `@dbos-inc/dbos-sdk` and `pg`; throws `missing_dependency`
+ * without them, and `invalid_option`. The database is reached by the first run; what is wrong with it is told then, with `journal_failed`.
+ * Its connections keep the process alive until `close()`.
+ *
+ * ```ts
+ * const journal = dbosJournal({ url: process.env.DATABASE_URL ?? '', agent: 'refunds' })
+ * const runner = new AgentRunner({ model, tools, journal })
+ * await runner.recover()
+ * ```
+ */
+export function dbosJournal(options: DbosJournalOptions): Journal & { close(): Promise<void> } {
+  checkOptionNames(options, optionNames, '`dbosJournal`')
+  const { url, agent = 'default', schema = 'toolloop', connections = 13, outageMs = 30_000, launch = true } = options
+  const { takeOverEveryMs = 2_000, takeOverConcurrency = 100, logger = defaultLogger } = options
+  if (typeof url !== 'string' || !URL.canParse(url) || !/^postgres(ql)?:$/.test(new URL(url).protocol)) {
+    // Not what was given: it may hold a password.
+    throw new InvalidOptionError('url', 'the address of a database, as `postgres://user:password@host:5432/name`', 'another text')
+  }
+  if (typeof agent !== 'string' || !/^[^/\0]+$/.test(agent) || !agent.isWellFormed())
+    throw new InvalidOptionError('agent', 'a name without `/`', agent)
+  if (typeof schema !== 'string' || !/^[a-z_][a-z0-9_]{0,62}$/.test(schema)) {
+    throw new InvalidOptionError('schema', 'a name of lower-case letters, digits and `_`', schema)
+  }
+  if (!Number.isSafeInteger(connections) || connections < 7) throw new InvalidOptionError('connections', 'an integer ≥ 7', connections)
+  if (!(outageMs >= 0)) throw new InvalidOptionError('outageMs', 'milliseconds ≥ 0', outageMs)
+  if (!(takeOverEveryMs >= 100)) throw new InvalidOptionError('takeOverEveryMs', 'milliseconds ≥ 100', takeOverEveryMs)
+  if (!Number.isSafeInteger(takeOverConcurrency) || takeOverConcurrency < 1) {
+    throw new InvalidOptionError('takeOverConcurrency', 'an integer ≥ 1', takeOverConcurrency)
+  }
+  if (typeof launch !== 'boolean') throw new InvalidOptionError('launch', 'true or false', launch)
+  const store = new DbosStore({ url, agent, schema, connections, outageMs, launch, logger: redacting(logger) })
+  const takesOver = takeOverEveryMs < Number.POSITIVE_INFINITY
+  return storeJournal(store, takesOver ? { everyMs: takeOverEveryMs, concurrency: takeOverConcurrency } : undefined)
+}

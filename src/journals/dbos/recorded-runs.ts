@@ -1,0 +1,297 @@
+import {
+  loopVersion,
+  type PruneOptions,
+  type RunPage,
+  type RunQuery,
+  type RunStatus,
+  type RunSummary,
+} from '../../agent/durable/journal.ts'
+import {
+  cursorOf,
+  decisionRefused,
+  expiredText,
+  type NamedValue,
+  type NewRun,
+  type NotTaken,
+  type StoredRun,
+  type Suspension,
+  type Taken,
+  takenOver,
+  unknownRun,
+} from '../../agent/durable/store.ts'
+import { InvalidOptionError, ToolloopError } from '../../core/errors.ts'
+import type { Database, Query, Row } from './database.ts'
+import type { Owner } from './owner.ts'
+
+/** How many runs `list` shows at most. */
+const mostRuns = 1000
+/** How many runs one call deletes. */
+export const prunedAtOnce = 200
+/** The last moment there is, in milliseconds since 1970. https://tc39.es/ecma262/#sec-time-values-and-time-range */
+const endOfTime = 8.64e15
+/** The server's time, which is the same for all processes. */
+const now = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
+
+/** An execution that is over, and how many steps it has recorded. */
+export interface PastExecution {
+  epoch: number
+  steps: number
+  /** Of all steps until then, those that are done anew. */
+  forgotten: readonly string[]
+}
+
+/**
+ * Who carries each run out, what it waits for and how it ended, in SQL; its steps are in DBOS. Each call may be made twice: where the server has
+ * gone while it was answering, nobody knows whether it has done what it was told.
+ */
+export class RecordedRuns {
+  readonly #database: Database
+  readonly #owner: Owner
+  readonly #agent: string
+  /** The schema, quoted. */
+  readonly #in: string
+
+  constructor(database: Database, owner: Owner, { agent, schema }: { agent: string; schema: string }) {
+    this.#database = database
+    this.#owner = owner
+    this.#agent = agent
+    this.#in = schema
+  }
+
+  async take(runId: string, created?: NewRun): Promise<Taken | NotTaken> {
+    if (created !== undefined && (await this.#create(runId, created))) return { kind: 'taken', epoch: 1, steps: [], decisions: [] }
+    return this.#database.transaction(async (query) => {
+      const run = await this.#locked(query, runId)
+      checkLoop(run, runId)
+      if (run.status === 'ended') return { kind: 'ended' }
+      if (run.status === 'waiting' && !(await this.#canGoOn(query, run))) return { kind: 'waiting' }
+      if (run.owner !== null && Number(run.owner) !== this.#owner.n) {
+        const dead = await this.#owner.dead([Number(run.owner)], query)
+        if (dead.size === 0) return { kind: 'elsewhere' }
+      }
+      if (run.status === 'waiting') await this.#takeDecisions(query, run)
+      const taken = `UPDATE ${this.#in}.runs SET status = 'running', owner = $2, epoch = epoch + 1, problem = NULL, updated_at = ${now}`
+      await query(`${taken} WHERE n = $1`, [run.n, this.#owner.n])
+      const decisions = await query(`SELECT name, value FROM ${this.#in}.waits WHERE run = $1 AND taken`, [run.n])
+      return {
+        kind: 'taken',
+        epoch: Number(run.epoch) + 1,
+        input: String(run.input),
+        steps: [],
+        decisions: decisions.map(({ name, value }) => ({ name: String(name), value: String(value) })),
+        ...(typeof run.cancel_reason === 'string' ? { cancelled: run.cancel_reason } : {}),
+      }
+    })
+  }
+
+  async finish(runId: string, epoch: number, output: string, stopReason: string): Promise<void> {
+    const ended = `status = 'ended', stop_reason = $5, output = $6, owner = NULL, problem = NULL, updated_at = ${now}`
+    // Done already where a first attempt has come through.
+    const mine = `epoch = $3 AND (owner = $4 OR (status = 'ended' AND stop_reason = $5))`
+    const update = `UPDATE ${this.#in}.runs SET ${ended} WHERE agent = $1 AND id = $2 AND ${mine} RETURNING n`
+    const values = [this.#agent, runId, epoch, this.#owner.n, stopReason, output]
+    if ((await this.#database.query(update, values)).length === 0) throw takenOver(runId)
+  }
+
+  /** `steps`: how many this execution has recorded. */
+  async suspend(runId: string, epoch: number, { output, waits, forget }: Suspension, steps: number): Promise<void> {
+    await this.#database.transaction(async (query) => {
+      const run = await this.#locked(query, runId)
+      if (Number(run.epoch) !== epoch) throw takenOver(runId)
+      if (run.status === 'waiting') return
+      if (Number(run.owner) !== this.#owner.n) throw takenOver(runId)
+      await this.#addExecution(query, run.n, { epoch, steps, forgotten: forget })
+      for (const { name, timeoutMs } of waits) {
+        const isForEver = timeoutMs === undefined || Date.now() + timeoutMs > endOfTime
+        await query(`INSERT INTO ${this.#in}.waits (run, name, deadline) VALUES ($1, $2, ${now} + $3::bigint) ON CONFLICT DO NOTHING`, [
+          run.n,
+          name,
+          isForEver ? null : Math.ceil(timeoutMs),
+        ])
+      }
+      const left = `status = 'waiting', stop_reason = 'paused', output = $2, owner = NULL, problem = NULL, updated_at = ${now}`
+      await query(`UPDATE ${this.#in}.runs SET ${left} WHERE n = $1`, [run.n, output])
+    })
+  }
+
+  async release(runId: string, epoch: number, problem: string): Promise<void> {
+    await this.#database.query(
+      `UPDATE ${this.#in}.runs SET owner = NULL, problem = $5, updated_at = ${now} WHERE agent = $1 AND id = $2 AND epoch = $3 AND owner = $4`,
+      [this.#agent, runId, epoch, this.#owner.n, plain(problem)],
+    )
+  }
+
+  async deliver(runId: string, decisions: readonly NamedValue[]): Promise<void> {
+    // By this a second attempt knows what the first has stored.
+    const by = crypto.randomUUID()
+    await this.#database.transaction(async (query) => {
+      const run = await this.#locked(query, runId)
+      for (const { name, value } of decisions) {
+        const found = `SELECT value, decided_at, decided_by, deadline, deadline <= ${now} AS late FROM ${this.#in}.waits`
+        const [wait] = await query(`${found} WHERE run = $1 AND name = $2`, [run.n, name])
+        if (wait === undefined) throw decisionRefused(runId, name, 'nothing waits for it')
+        if (wait.decided_by === by) continue
+        if (run.status === 'ended') throw decisionRefused(runId, name, 'the run has ended')
+        if (wait.value !== null) throw decisionRefused(runId, name, `it was decided at ${timeOf(wait.decided_at)}`)
+        if (wait.late === true) throw decisionRefused(runId, name, `it was waited for until ${timeOf(wait.deadline)}`)
+        const decided = `UPDATE ${this.#in}.waits SET value = $3, decided_at = ${now}, decided_by = $4 WHERE run = $1 AND name = $2`
+        await query(decided, [run.n, name, value, by])
+      }
+    })
+  }
+
+  async cancel(runId: string, reason: string): Promise<void> {
+    const cancelled = `cancel_reason = CASE WHEN status = 'ended' THEN cancel_reason ELSE coalesce(cancel_reason, $3) END`
+    const update = `UPDATE ${this.#in}.runs SET ${cancelled} WHERE agent = $1 AND id = $2 RETURNING n`
+    if ((await this.#database.query(update, [this.#agent, runId, plain(reason)])).length === 0) throw unknownRun(runId)
+  }
+
+  async cancelled(): Promise<{ runId: string; reason: string }[]> {
+    const mine = `agent = $1 AND owner = $2 AND status = 'running' AND cancel_reason IS NOT NULL`
+    const rows = await this.#database.query(`SELECT id, cancel_reason FROM ${this.#in}.runs WHERE ${mine}`, [this.#agent, this.#owner.n])
+    return rows.map(({ id, cancel_reason }) => ({ runId: String(id), reason: String(cancel_reason) }))
+  }
+
+  async get(runId: string): Promise<StoredRun | undefined> {
+    const open = `SELECT array_agg(name ORDER BY name) FROM ${this.#in}.waits WHERE run = n AND value IS NULL AND status <> 'ended'`
+    const select = `SELECT *, (${open}) AS waits FROM ${this.#in}.runs WHERE agent = $1 AND id = $2`
+    const [run] = await this.#database.query(select, [this.#agent, runId])
+    if (run === undefined) return undefined
+    return {
+      ...summaryOf(run),
+      input: String(run.input),
+      waits: Array.isArray(run.waits) ? run.waits.map(String) : [],
+      ...(typeof run.output === 'string' ? { output: run.output } : {}),
+    }
+  }
+
+  async list({ status, createdAfter, createdBefore, limit = 50, cursor }: RunQuery): Promise<RunPage> {
+    const values: unknown[] = [this.#agent]
+    const bound = (condition: string, value: unknown): string =>
+      value === undefined ? '' : ` AND ${condition.replace('?', `$${values.push(value)}`)}`
+    const where =
+      bound('status = ?', status) +
+      bound('created_at > ?::float8', createdAfter) +
+      bound('created_at < ?::float8', createdBefore) +
+      bound('n < ?', cursor === undefined ? undefined : cursorOf(cursor))
+    const most = Math.min(limit, mostRuns)
+    const columns = 'n, id, status, stop_reason, created_at, updated_at, problem'
+    // One more than is shown, to know whether there is a next page.
+    const select = `SELECT ${columns} FROM ${this.#in}.runs WHERE agent = $1${where} ORDER BY n DESC LIMIT ${most + 1}`
+    const rows = await this.#database.query(select, values)
+    const shown = rows.slice(0, most)
+    const last = shown.at(-1)
+    return { runs: shown.map(summaryOf), ...(rows.length > most && last !== undefined ? { next: String(last.n) } : {}) }
+  }
+
+  async pending(): Promise<string[]> {
+    const owned = `SELECT DISTINCT owner FROM ${this.#in}.runs WHERE agent = $1 AND status = 'running' AND owner IS NOT NULL`
+    const owners = (await this.#database.query(owned, [this.#agent])).map(({ owner }) => Number(owner))
+    const dead = await this.#owner.surelyDead(owners)
+    const waits = `SELECT run FROM ${this.#in}.waits WHERE NOT taken`
+    const due = `cancel_reason IS NOT NULL OR n IN (${waits} AND value IS NOT NULL) OR n IN (${waits} AND value IS NULL AND deadline <= ${now})`
+    const left = `status = 'running' AND (owner IS NULL OR owner = ANY($2))`
+    const open = `SELECT id FROM ${this.#in}.runs WHERE agent = $1 AND (${left} OR status = 'waiting' AND (${due})) ORDER BY n`
+    return (await this.#database.query(open, [this.#agent, [this.#owner.n, ...dead]])).map(({ id }) => String(id))
+  }
+
+  /** Some of those that are to be deleted: fewer than `prunedAtOnce` where these are all. */
+  async doomed({ olderThanMs, keep }: PruneOptions): Promise<{ n: unknown; runId: string; epoch: number }[]> {
+    const ended = `SELECT n, id, epoch FROM ${this.#in}.runs WHERE agent = $1 AND status = 'ended'`
+    const order = 'ORDER BY updated_at DESC, n DESC'
+    const old = `(${ended} AND updated_at <= ${now} - $2::bigint LIMIT ${prunedAtOnce})`
+    const many = `(${ended} ${order} LIMIT ${prunedAtOnce} OFFSET $3)`
+    const rows = await this.#database.query(
+      `SELECT * FROM ${old} AS old WHERE $2 IS NOT NULL UNION SELECT * FROM ${many} AS many WHERE $3 IS NOT NULL LIMIT ${prunedAtOnce}`,
+      [this.#agent, olderThanMs === undefined ? null : Math.ceil(Math.min(olderThanMs, endOfTime)), keep ?? null],
+    )
+    return rows.map(({ n, id, epoch }) => ({ n, runId: String(id), epoch: Number(epoch) }))
+  }
+
+  async delete(runs: readonly { n: unknown }[]): Promise<void> {
+    await this.#database.query(`DELETE FROM ${this.#in}.runs WHERE n = ANY($1) AND status = 'ended'`, [runs.map(({ n }) => n)])
+  }
+
+  async pastExecutions(runId: string): Promise<PastExecution[]> {
+    const rows = await this.#database.query(
+      `SELECT e.epoch, e.steps, e.forgotten FROM ${this.#in}.executions e JOIN ${this.#in}.runs ON run = n WHERE agent = $1 AND id = $2`,
+      [this.#agent, runId],
+    )
+    return rows.map(({ epoch, steps, forgotten }) => ({ epoch: Number(epoch), steps: Number(steps), forgotten: forgotten as string[] }))
+  }
+
+  async addExecutions(runId: string, executions: readonly PastExecution[]): Promise<void> {
+    await this.#database.transaction(async (query) => {
+      const { n } = await this.#locked(query, runId)
+      for (const execution of executions) await this.#addExecution(query, n, execution)
+    })
+  }
+
+  /** Lets go of all runs of this owner, in one attempt. */
+  async letGo(): Promise<void> {
+    await this.#database.attempt(`UPDATE ${this.#in}.runs SET owner = NULL WHERE owner = $1`, [this.#owner.n])
+  }
+
+  async #addExecution(query: Query, run: unknown, { epoch, steps, forgotten }: PastExecution): Promise<void> {
+    const insert = `INSERT INTO ${this.#in}.executions (run, epoch, steps, forgotten) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`
+    await query(insert, [run, epoch, steps, forgotten])
+  }
+
+  async #create(runId: string, { input, loop }: NewRun): Promise<boolean> {
+    const columns = '(agent, id, status, owner, epoch, loop, created_at, updated_at, input)'
+    const insert = `INSERT INTO ${this.#in}.runs ${columns} VALUES ($1, $2, 'running', $3, 1, $4, ${now}, ${now}, $5)`
+    const values = [this.#agent, runId, this.#owner.n, loop, input]
+    return (await this.#database.query(`${insert} ON CONFLICT (agent, id) DO NOTHING RETURNING n`, values)).length > 0
+  }
+
+  /** The run, which nobody else changes before the transaction is over. */
+  async #locked(query: Query, runId: string): Promise<Row> {
+    const [run] = await query(`SELECT * FROM ${this.#in}.runs WHERE agent = $1 AND id = $2 FOR UPDATE`, [this.#agent, runId])
+    if (run === undefined) throw unknownRun(runId)
+    return run
+  }
+
+  async #canGoOn(query: Query, { n, cancel_reason }: Row): Promise<boolean> {
+    if (cancel_reason !== null) return true
+    const due = `SELECT 1 FROM ${this.#in}.waits WHERE run = $1 AND NOT taken AND (value IS NOT NULL OR deadline <= ${now}) LIMIT 1`
+    return (await query(due, [n])).length > 0
+  }
+
+  /** What is decided by now is what the run goes on with. */
+  async #takeDecisions(query: Query, { n }: Row): Promise<void> {
+    const late = `UPDATE ${this.#in}.waits SET value = $2, decided_at = ${now} WHERE run = $1 AND value IS NULL AND deadline <= ${now}`
+    await query(late, [n, expiredText])
+    await query(`UPDATE ${this.#in}.waits SET taken = true WHERE run = $1 AND value IS NOT NULL`, [n])
+  }
+}
+
+function checkLoop({ loop }: Row, runId: string): void {
+  if (Number(loop) <= loopVersion) return
+  const message = `Expected run \`${runId}\` to be recorded by loop version ${loopVersion} or older, got ${loop}: a newer toolloop has written it`
+  throw new ToolloopError('journal_failed', message)
+}
+
+/** Throws `invalid_option` for an id that PostgreSQL would refuse or change. */
+export function checkRunId(runId: string): void {
+  if (!runId.isWellFormed() || runId.includes('\0')) throw new InvalidOptionError('runId', 'well-formed Unicode without NUL', runId)
+}
+
+/** A text that PostgreSQL takes. */
+function plain(text: string): string {
+  return text.toWellFormed().replaceAll('\0', '\uFFFD')
+}
+
+function summaryOf({ id, status, stop_reason, created_at, updated_at, problem }: Row): RunSummary {
+  return {
+    runId: String(id),
+    status: status as RunStatus,
+    ...(typeof stop_reason === 'string' && status !== 'running' ? { stopReason: stop_reason as never } : {}),
+    createdAt: Number(created_at),
+    updatedAt: Number(updated_at),
+    ...(typeof problem === 'string' ? { problem } : {}),
+  }
+}
+
+function timeOf(milliseconds: unknown): string {
+  return new Date(Number(milliseconds)).toISOString()
+}

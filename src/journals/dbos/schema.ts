@@ -1,0 +1,79 @@
+import { ToolloopError } from '../../core/errors.ts'
+import type { Database, Query } from './database.ts'
+
+/** Each brings the tables from the version before to the next; the first makes them. Never changed once it was released. */
+const migrations: readonly ((schema: string) => string)[] = [
+  (schema) => `
+    CREATE SEQUENCE ${schema}.owners AS integer;
+    CREATE TABLE ${schema}.runs (
+      n bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+      agent text NOT NULL,
+      id text NOT NULL,
+      status text NOT NULL,
+      owner integer,
+      epoch integer NOT NULL,
+      loop integer NOT NULL,
+      stop_reason text,
+      cancel_reason text,
+      problem text,
+      created_at bigint NOT NULL,
+      updated_at bigint NOT NULL,
+      input text NOT NULL,
+      output text,
+      UNIQUE (agent, id)
+    );
+    CREATE INDEX runs_by_status ON ${schema}.runs (agent, status, n);
+    CREATE INDEX runs_by_end ON ${schema}.runs (agent, updated_at, n) WHERE status = 'ended';
+    CREATE INDEX runs_by_owner ON ${schema}.runs (owner) WHERE owner IS NOT NULL;
+    CREATE TABLE ${schema}.waits (
+      run bigint NOT NULL REFERENCES ${schema}.runs ON DELETE CASCADE,
+      name text NOT NULL,
+      deadline bigint,
+      value text,
+      decided_at bigint,
+      decided_by uuid,
+      taken boolean NOT NULL DEFAULT false,
+      PRIMARY KEY (run, name)
+    );
+    CREATE INDEX waits_decided ON ${schema}.waits (run) WHERE NOT taken AND value IS NOT NULL;
+    CREATE INDEX waits_due ON ${schema}.waits (deadline) WHERE NOT taken AND value IS NULL;
+    CREATE TABLE ${schema}.executions (
+      run bigint NOT NULL REFERENCES ${schema}.runs ON DELETE CASCADE,
+      epoch integer NOT NULL,
+      steps integer NOT NULL,
+      forgotten text[] NOT NULL,
+      PRIMARY KEY (run, epoch)
+    );`,
+]
+
+/** Makes or migrates the tables. `schema` is quoted. Rejects with `journal_failed` where a newer version has made them. */
+export async function migrate(database: Database, schema: string): Promise<void> {
+  const newest = migrations.length
+  if ((await versionOf(database.query, schema)) === newest) return
+  await database.transaction(async (query) => {
+    // Processes that start together come one after the other.
+    await query(`SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, [`toolloop migrates ${schema}`])
+    const version = await versionOf(query, schema)
+    if (version > newest) {
+      const message = `Expected the tables in ${schema} to be of version ${newest} or older, got ${version}: a newer toolloop has made them`
+      throw new ToolloopError('journal_failed', message)
+    }
+    if (version === 0) {
+      await query(`CREATE SCHEMA IF NOT EXISTS ${schema}`)
+      await query(`CREATE TABLE ${schema}.version (version integer NOT NULL)`)
+      await query(`INSERT INTO ${schema}.version VALUES (0)`)
+    }
+    for (const migration of migrations.slice(version)) await query(migration(schema))
+    await query(`UPDATE ${schema}.version SET version = $1`, [newest])
+  })
+}
+
+/** 0 where there are no tables. */
+async function versionOf(query: Query, schema: string): Promise<number> {
+  // Not with `to_regclass`: what that has once not found it may not see when another process has made it.
+  const tables = 'pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace'
+  const found = await query(`SELECT 1 FROM ${tables} WHERE '"' || nspname || '"' = $1 AND relname = 'version'`, [schema])
+  if (found.length === 0) return 0
+  const [row] = await query(`SELECT version FROM ${schema}.version`)
+  return Number(row?.version)
+}
