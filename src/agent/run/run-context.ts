@@ -9,6 +9,7 @@ import type { AnyTool, RunScope } from '../../tools/tool.ts'
 import { ToolRunner } from '../../tools/tool-runner.ts'
 import { namedBeside, type OutputFormat } from '../output/output.ts'
 import type { PlainError } from '../recorded.ts'
+import type { SessionPlace, SessionTurn } from '../sessions/session-turn.ts'
 import { chooseCallForm } from '../text-calls/mode.ts'
 import type { RunLimits, RunOptions } from '../types.ts'
 import { checkCostIsKnown, type ResolvedLimits } from './limits.ts'
@@ -59,6 +60,10 @@ export class RunContext implements RunScope {
   readonly values: Map<string, unknown> = new Map()
   /** Errors as they were thrown, by step key: the record has only their plain form. */
   readonly errors: Map<string, ToolloopError> = new Map()
+  /** Its hold on its session, while it has one. */
+  turn: SessionTurn | undefined
+  /** Where in its session it begins. */
+  place: SessionPlace | undefined
   readonly #parent: RunParent | undefined
   readonly #first: { model: ChatModel; tools: ToolSet }
   #model: ChatModel
@@ -101,6 +106,11 @@ export class RunContext implements RunScope {
     if (settings.signal !== undefined) this.follow(settings.signal)
     if (parent !== undefined) this.#endWith(parent.run)
     if (Number.isFinite(limits.deadlineMs)) this.#startDeadline(limits.deadlineMs)
+  }
+
+  /** The run that this one is made inside of. */
+  get outer(): RunContext | undefined {
+    return this.#parent?.run
   }
 
   /** How deep runs may be nested: as the outermost one says. */

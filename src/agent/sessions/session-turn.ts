@@ -1,0 +1,163 @@
+import type { Compaction } from '../conversation/compaction.ts'
+import type { RunStatus } from '../durable/journal.ts'
+import type { Added, Claim, Claimed, ClaimRequest, Draft, Kept, NotClaimed, SessionStore } from './session-store.ts'
+import { notClaimed, type Sessions } from './sessions.ts'
+
+/** The run that waits for its turn. */
+export interface Waiter {
+  readonly interruption: unknown
+  untilInterrupted<T>(work: Promise<T>): Promise<T | undefined>
+}
+
+/** How a run claims a session. */
+export interface TurnRequest {
+  id: string
+  claim: ClaimRequest
+  onBusy: 'wait' | 'refuse'
+  /**
+   * Takes up the run that has the session, where the journal knows it and no living process carries it out. Resolves with how it stands then;
+   * undefined where it is not known.
+   */
+  takeUp(runId: string): Promise<RunStatus | undefined>
+}
+
+/** Where in its session a run begins. Recorded, so that it is the same for each execution. */
+export interface SessionPlace {
+  id: string
+  session: number
+  at: number
+  compaction?: Compaction
+}
+
+/** How often other processes' sessions are looked at, in milliseconds: the longer it takes, the more seldom. */
+const firstPauseMs = 20
+const longestPauseMs = 250
+
+/** A run's hold on its session. */
+export class SessionTurn {
+  readonly id: string
+  readonly claimed: Claimed
+  readonly #store: SessionStore
+  readonly #claim: Claim
+  readonly #isDurable: boolean
+  readonly #done: () => void
+
+  constructor(store: SessionStore, { id, claim: { runId, durable } }: TurnRequest, claimed: Claimed, done: () => void) {
+    this.#isDurable = durable
+    this.id = id
+    this.claimed = claimed
+    this.#store = store
+    this.#claim = { id, runId, token: claimed.token }
+    this.#done = done
+  }
+
+  isOf(store: SessionStore, id: string): boolean {
+    return this.#store === store && this.id === id
+  }
+
+  commit(added: Added): Promise<Kept> {
+    return this.#store.commit(this.#claim, added)
+  }
+
+  pause(draft: Draft): Promise<Kept> {
+    return this.#store.pause(this.#claim, draft)
+  }
+
+  /** Nothing is added. */
+  unclaim(): Promise<void> {
+    return this.#store.unclaim(this.#claim)
+  }
+
+  /** The next may have it. A run in a journal keeps what it has neither committed nor given back: it will be taken up. */
+  async leave(): Promise<void> {
+    try {
+      if (!this.#isDurable) await this.unclaim()
+    } finally {
+      this.#done()
+    }
+  }
+
+  /** The same hold for a run that is in its journal by now; it outlives this process. */
+  async lasting(request: TurnRequest): Promise<SessionTurn | NotClaimed> {
+    const claimed = await this.#store.claim(this.id, request.claim)
+    return claimed.kind === 'claimed' ? new SessionTurn(this.#store, request, claimed, this.#done) : claimed
+  }
+}
+
+/**
+ * Claims a session when it is the run's turn: runs of one process in the order in which they came, those of several as they happen to look.
+ * Resolves with why it can't be had where that is about this very run, and with undefined when the run is interrupted meanwhile. Rejects
+ * with `session_busy` and `session_waiting`.
+ */
+export async function takeTurn(sessions: Sessions, request: TurnRequest, waiter: Waiter): Promise<SessionTurn | NotClaimed | undefined> {
+  const { store } = sessions
+  const { id, onBusy } = request
+  const { before, done } = standInLine(store, request)
+  try {
+    if (before !== undefined) {
+      if (onBusy === 'refuse') throw notClaimed(id, { kind: 'busy', runId: before.runId, durable: false, alive: true })
+      await waiter.untilInterrupted(before.done)
+    }
+    for (let pauseMs = firstPauseMs; waiter.interruption === undefined; pauseMs = Math.min(pauseMs * 1.5, longestPauseMs)) {
+      const claimed = await store.claim(id, request.claim)
+      if (claimed.kind === 'claimed') return new SessionTurn(store, request, claimed, done)
+      if (!isInTheWay(claimed, request)) {
+        done()
+        return claimed
+      }
+      if (await makeWay(sessions, request, claimed)) continue
+      if (onBusy === 'refuse') throw notClaimed(id, claimed)
+      await waiter.untilInterrupted(new Promise((resolve) => setTimeout(resolve, pauseMs)))
+    }
+  } catch (error) {
+    done()
+    throw error
+  }
+  done()
+  return undefined
+}
+
+type InTheWay = Extract<NotClaimed, { kind: 'busy' | 'waiting' }>
+
+/** Another run is, and the same one where another caller has only just begun it. */
+function isInTheWay(refused: NotClaimed, { claim: { runId } }: TurnRequest): refused is InTheWay {
+  if (refused.kind !== 'busy' && refused.kind !== 'waiting') return false
+  return refused.runId !== runId || (refused.kind === 'busy' && !refused.durable)
+}
+
+/** True where the session may be free now. Throws where it is of no use to wait. */
+async function makeWay(sessions: Sessions, { id, takeUp }: TurnRequest, refused: InTheWay): Promise<boolean> {
+  const isLeft = refused.kind === 'waiting' || !refused.alive
+  if (!isLeft) return false
+  const status = await takeUp(refused.runId)
+  if (status === 'running') return false
+  if (status !== 'ended') throw notClaimed(id, refused)
+  // Looked at once more: it may have ended, and let go of the session, just now.
+  const { runId } = (await sessions.store.get(id)) ?? {}
+  // Its journal ended it without this runner: nobody else will let go of the session.
+  if (runId === refused.runId) await sessions.release(id)
+  return true
+}
+
+/** The last run in line for a session, and when it is done. */
+interface LastInLine {
+  runId: string
+  done: Promise<void>
+}
+
+/** The runs of this process that have sessions of a store, or wait for them. */
+const lines = new WeakMap<SessionStore, Map<string, LastInLine>>()
+
+function standInLine(store: SessionStore, { id, claim: { runId } }: TurnRequest): { before: LastInLine | undefined; done(): void } {
+  const line = lines.get(store) ?? new Map<string, LastInLine>()
+  lines.set(store, line)
+  const before = line.get(id)
+  const { promise, resolve } = Promise.withResolvers<void>()
+  // Whoever gives up waiting lets nobody pass before those in front of it.
+  const mine: LastInLine = { runId, done: Promise.all([before?.done, promise]).then(() => undefined) }
+  line.set(id, mine)
+  void mine.done.then(() => {
+    if (line.get(id) === mine) line.delete(id)
+  })
+  return { before, done: resolve }
+}
