@@ -82,6 +82,10 @@ export class Sessions {
     if (prefix !== undefined && (typeof prefix !== 'string' || prefix.includes('\0') || !prefix.isWellFormed()))
       throw new InvalidOptionError('prefix', 'what ids begin with', prefix)
     if (status !== undefined && !statuses.includes(status)) throw new InvalidOptionError('status', "'idle', 'running' or 'waiting'", status)
+    for (const option of ['updatedAfter', 'updatedBefore'] as const) {
+      const time = query[option]
+      if (time !== undefined && !Number.isSafeInteger(time)) throw new InvalidOptionError(option, 'milliseconds since 1970', time)
+    }
     checkCount('limit', limit, 1)
     return this.store.list({ ...query, limit: Math.min(limit, mostSessions) })
   }
