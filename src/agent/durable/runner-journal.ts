@@ -65,6 +65,7 @@ export class RunnerJournal {
         return this.#resultOf(engine, run)
       })
     } finally {
+      await this.#sessions.leave(run)
       run.dispose()
     }
   }

@@ -148,7 +148,12 @@ interface LastInLine {
 /** The runs of this process that have sessions of a store, or wait for them. */
 const lines = new WeakMap<SessionStore, Map<string, LastInLine>>()
 
-function standInLine(store: SessionStore, { id, claim: { runId } }: TurnRequest): { before: LastInLine | undefined; done(): void } {
+function standInLine(
+  store: SessionStore,
+  { id, claim: { runId, durable } }: TurnRequest,
+): { before: LastInLine | undefined; done(): void } {
+  // A recorded run that is taken up may have the session: those in line wait for it.
+  if (durable) return { before: undefined, done: () => {} }
   const line = lines.get(store) ?? new Map<string, LastInLine>()
   lines.set(store, line)
   const before = line.get(id)

@@ -138,8 +138,10 @@ export class Sessions {
     if (!Number.isSafeInteger(count) || count < 0 || count > messageCount)
       throw new InvalidOptionError('at', `a position from 0 to ${messageCount}`, at)
     const messages = readMessages(id, await this.store.read(session, { from: 0, to: count }), 0)
-    const isFolded = compaction !== undefined && readCompaction(id, compaction).shortenBefore <= count
-    const options = { isNew: true, ...(isFolded ? { compaction } : {}) }
+    // One that reaches beyond the copy is not its own.
+    const { from = 0, shortenBefore = 0 } = compaction === undefined ? {} : readCompaction(id, compaction)
+    const isWithin = compaction !== undefined && Math.max(from, shortenBefore) <= count
+    const options = { isNew: true, ...(isWithin ? { compaction } : {}) }
     const appended = await this.store.append(to, textsOf(healed(messages)), options)
     if (appended.kind !== 'appended') throw new InvalidOptionError('to', 'the id of no session', to)
     return to
