@@ -9,6 +9,8 @@ export interface PostgresResult {
 export interface PostgresClient {
   query(text: string, values?: unknown[]): Promise<PostgresResult>
   release(error?: Error | boolean): void
+  on(event: 'error', listener: (error: Error) => void): unknown
+  off(event: 'error', listener: (error: Error) => void): unknown
 }
 
 /** What is used of a `Pool` of `pg` 8: any other with these functions does as well. It is the caller's, who also ends it. */
@@ -24,6 +26,9 @@ export type Query = (text: string, values?: unknown[]) => Promise<Record<string,
 export async function inTransaction<T>(pool: PostgresPool, work: (query: Query) => Promise<T>): Promise<T> {
   const client = await pool.connect()
   let broken: Error | undefined
+  // A connection that ends between two statements says so here, and ends the process where nobody listens. The next statement fails of it.
+  const listener = (): void => {}
+  client.on('error', listener)
   try {
     await client.query('BEGIN')
     const value = await work(async (text, values) => (await client.query(text, values)).rows)
@@ -37,6 +42,7 @@ export async function inTransaction<T>(pool: PostgresPool, work: (query: Query) 
     )
     throw error
   } finally {
+    client.off('error', listener)
     client.release(broken)
   }
 }
