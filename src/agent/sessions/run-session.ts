@@ -9,7 +9,7 @@ import type { RunContext } from '../run/run-context.ts'
 import { RunError } from '../run/run-error.ts'
 import type { SessionOptions } from './session-options.ts'
 import { type SessionPlace, SessionTurn, type TurnRequest, takeTurn } from './session-turn.ts'
-import { draftText, notClaimed, readCompaction, readMessages, Sessions, textsOf } from './sessions.ts'
+import { draftText, notClaimed, readCompaction, readMessages, type Sessions, textsOf } from './sessions.ts'
 
 /** The step that records it. */
 const placeKey = 'session'
@@ -32,7 +32,8 @@ export class RunnerSessions {
 
   /** Throws `invalid_option`. */
   constructor(sessions: Sessions | undefined, takeUp: TakeUp) {
-    if (sessions !== undefined && !(sessions instanceof Sessions))
+    // Not `instanceof`: they may be of another installed copy of this package.
+    if (sessions !== undefined && typeof sessions?.store?.claim !== 'function')
       throw new InvalidOptionError('sessions', 'what `memorySessions`, `sqliteSessions` or `postgresSessions` gives', sessions)
     this.#sessions = sessions
     this.#takeUp = takeUp
