@@ -48,6 +48,7 @@ export interface Claim {
   token: string
 }
 
+/** The session that a run has got. */
 export interface Claimed {
   kind: 'claimed'
   token: string
@@ -88,10 +89,12 @@ export interface Draft {
 /** Whether it was kept: of a run that is in the session already, nothing more is. */
 export type Kept = 'kept' | 'stored' | 'lost'
 
+/** How messages are appended outside of runs. */
 export interface AppendOptions {
   isNew: boolean
   compaction?: string
 }
+/** What came of it. */
 export type Appended = { kind: 'appended' } | { kind: 'exists' }
 
 /** `idle`, unless a run is going on in it, or waits for a decision. */
@@ -110,6 +113,7 @@ export interface SessionSummary {
   updatedAt: number
 }
 
+/** A session as a store has it. */
 export interface StoredSession extends SessionSummary {
   /** Its own number. */
   session: number

@@ -9,7 +9,6 @@ import {
   cursorFrom,
   cursorText,
   type Draft,
-  type Hold,
   type Kept,
   type NotClaimed,
   refusalOf,
@@ -17,14 +16,12 @@ import {
   type SessionQuery,
   type SessionStatus,
   type SessionStore,
-  type SessionSummary,
   type StoredSession,
   statusOf,
 } from '../../agent/sessions/session-store.ts'
 import { checkTables, migrate, now } from './migrate.ts'
 import { inTransaction, type PostgresPool, type Query, withRetries } from './pool.ts'
-
-type Row = Record<string, unknown>
+import { alive, clamped, free, holdOf, noHold, type Row, summaryOf } from './session-rows.ts'
 
 /** How the store works. */
 export interface StoreOptions {
@@ -36,11 +33,6 @@ export interface StoreOptions {
 
 /** How many sessions one statement deletes. */
 const prunedAtOnce = 200
-
-const alive = `(owner IS NOT NULL AND lease > ${now})`
-/** A session that no run has. */
-const free = `(run IS NULL OR (NOT ${alive} AND NOT durable AND draft IS NULL))`
-const noHold = 'run = NULL, durable = false, token = NULL, owner = NULL, lease = NULL, waits_for = NULL, draft = NULL'
 
 /**
  * Sessions in PostgreSQL. A process says again and again that it is alive (`lease`): one that no longer does has lost its sessions, and what it
@@ -328,27 +320,4 @@ export class PostgresSessionStore implements SessionStore {
       throw error
     }
   }
-}
-
-function holdOf({ run, durable, alive, waits_for }: Row): Hold | undefined {
-  if (typeof run !== 'string') return undefined
-  const waitsFor = typeof waits_for === 'string' ? waits_for : undefined
-  return { runId: run, durable: durable === true, alive: alive === true, waitsFor }
-}
-
-function summaryOf(row: Row): SessionSummary {
-  const status = statusOf(holdOf(row))
-  return {
-    id: String(row.id),
-    status,
-    ...(status === 'idle' ? {} : { runId: String(row.run) }),
-    messageCount: Number(row.length),
-    createdAt: Number(row.created_at),
-    updatedAt: Number(row.updated_at),
-  }
-}
-
-/** What an integer of PostgreSQL can be. */
-function clamped(position: number): number {
-  return Math.min(position, 2 ** 31 - 1)
 }
