@@ -111,14 +111,14 @@ export class MemorySessionStore implements SessionStore {
     return kept
   }
 
-  async unclaim(claim: Claim): Promise<void> {
+  async unclaim(claim: Claim, { keeps }: { keeps: boolean }): Promise<void> {
     const { entry } = this.#claimed(claim)
     if (entry?.hold === undefined) return
-    // It was made for a run that came to nothing.
-    if (entry.messages.length === 0 && !entry.hold.durable && entry.hold.draft === undefined) this.#memory.entries.delete(entry.id)
+    const { hold, messages } = entry
     // One that waited before waits again.
-    if (entry.hold.draft === undefined) entry.hold = undefined
-    else entry.hold = { ...entry.hold, token: undefined, owner: undefined }
+    if (keeps || hold.draft !== undefined) entry.hold = { ...hold, token: undefined, owner: undefined }
+    else if (messages.length > 0) entry.hold = undefined
+    else this.#memory.entries.delete(entry.id)
   }
 
   async release(id: string, runId: string, messages: readonly string[]): Promise<boolean> {

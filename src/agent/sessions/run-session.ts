@@ -163,7 +163,7 @@ async function store(run: RunContext, result: RunResult, history: History, isDur
   if (turn === undefined) return
   const { newMessages, pending } = result
   // Where the model has said nothing, the session stays as it was, and the run can be tried again.
-  if (!newMessages.some(({ role }) => role === 'assistant')) return turn.unclaim()
+  if (!newMessages.some(({ role }) => role === 'assistant')) return turn.giveBack()
   try {
     const kept =
       result.stopReason === 'paused'

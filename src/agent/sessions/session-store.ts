@@ -12,8 +12,11 @@ export interface SessionStore {
   commit(claim: Claim, added: Added): Promise<Kept>
   /** The run waits for a decision: keeps what it has come to beside the conversation. Nobody but the run can claim the session then. */
   pause(claim: Claim, draft: Draft): Promise<Kept>
-  /** Lets go of a session to which nothing is added. Does nothing where the claim is lost. */
-  unclaim(claim: Claim): Promise<void>
+  /**
+   * Lets go of a session to which nothing is added; one that was made for the run is deleted. `keeps`: the run has not ended, and the session
+   * stays its own, as if its process had died. Does nothing where the claim is lost.
+   */
+  unclaim(claim: Claim, options: { keeps: boolean }): Promise<void>
   /** Takes the session from the run that has it, whose messages are these; what it adds later is not kept. False where it has it no more. */
   release(id: string, runId: string, messages: readonly string[]): Promise<boolean>
   /** Messages `from` to `to`, without the latter, of the session with that number, or of that id. Of one that is not there, none. */

@@ -32,6 +32,8 @@ export interface SessionPlace {
 /** How often other processes' sessions are looked at, in milliseconds: the longer it takes, the more seldom. */
 const firstPauseMs = 20
 const longestPauseMs = 250
+/** How often a run that breaks off again is taken up to make way. */
+const mostTakeUps = 5
 
 /** A run's hold on its session. */
 export class SessionTurn {
@@ -41,6 +43,7 @@ export class SessionTurn {
   readonly #claim: Claim
   readonly #isDurable: boolean
   readonly #done: () => void
+  #isOver = false
 
   constructor(store: SessionStore, { id, claim: { runId, durable } }: TurnRequest, claimed: Claimed, done: () => void) {
     this.#isDurable = durable
@@ -55,23 +58,28 @@ export class SessionTurn {
     return this.#store === store && this.id === id
   }
 
-  commit(added: Added): Promise<Kept> {
-    return this.#store.commit(this.#claim, added)
+  async commit(added: Added): Promise<Kept> {
+    const kept = await this.#store.commit(this.#claim, added)
+    this.#isOver = true
+    return kept
   }
 
-  pause(draft: Draft): Promise<Kept> {
-    return this.#store.pause(this.#claim, draft)
+  async pause(draft: Draft): Promise<Kept> {
+    const kept = await this.#store.pause(this.#claim, draft)
+    this.#isOver = true
+    return kept
   }
 
-  /** Nothing is added. */
-  unclaim(): Promise<void> {
-    return this.#store.unclaim(this.#claim)
+  /** The run adds nothing. */
+  async giveBack(): Promise<void> {
+    await this.#store.unclaim(this.#claim, { keeps: false })
+    this.#isOver = true
   }
 
-  /** The next may have it. A run in a journal keeps what it has neither committed nor given back: it will be taken up. */
+  /** The next may have it; but a run in a journal, if it has not ended here, will be taken up, and keeps it until then. */
   async leave(): Promise<void> {
     try {
-      if (!this.#isDurable) await this.unclaim()
+      if (!this.#isOver) await this.#store.unclaim(this.#claim, { keeps: this.#isDurable })
     } finally {
       this.#done()
     }
@@ -98,15 +106,21 @@ export async function takeTurn(sessions: Sessions, request: TurnRequest, waiter:
       if (onBusy === 'refuse') throw notClaimed(id, { kind: 'busy', runId: before.runId, durable: false, alive: true })
       await waiter.untilInterrupted(before.done)
     }
-    for (let pauseMs = firstPauseMs; waiter.interruption === undefined; pauseMs = Math.min(pauseMs * 1.5, longestPauseMs)) {
+    for (let pauseMs = firstPauseMs, left = 0; ; pauseMs = Math.min(pauseMs * 1.5, longestPauseMs)) {
+      // A run in a journal has to end in its session, also where it is interrupted.
+      if (waiter.interruption !== undefined && !request.claim.durable) break
       const claimed = await store.claim(id, request.claim)
       if (claimed.kind === 'claimed') return new SessionTurn(store, request, claimed, done)
       if (!isInTheWay(claimed, request)) {
         done()
         return claimed
       }
-      if (await makeWay(sessions, request, claimed)) continue
+      if (claimed.kind === 'waiting' || !claimed.alive) {
+        if (++left > mostTakeUps) throw notClaimed(id, claimed)
+        if (await makeWay(sessions, request, claimed)) continue
+      }
       if (onBusy === 'refuse') throw notClaimed(id, claimed)
+      if (waiter.interruption !== undefined) break
       await waiter.untilInterrupted(new Promise((resolve) => setTimeout(resolve, pauseMs)))
     }
   } catch (error) {
@@ -125,10 +139,8 @@ function isInTheWay(refused: NotClaimed, { claim: { runId } }: TurnRequest): ref
   return refused.runId !== runId || (refused.kind === 'busy' && !refused.durable)
 }
 
-/** True where the session may be free now. Throws where it is of no use to wait. */
+/** Has the run that nobody carries out taken up. True where the session may be free now. Throws where it is of no use to wait. */
 async function makeWay(sessions: Sessions, { id, takeUp }: TurnRequest, refused: InTheWay): Promise<boolean> {
-  const isLeft = refused.kind === 'waiting' || !refused.alive
-  if (!isLeft) return false
   const status = await takeUp(refused.runId)
   if (status === 'running') return false
   if (status !== 'ended') throw notClaimed(id, refused)

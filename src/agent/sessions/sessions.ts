@@ -237,7 +237,7 @@ export function notClaimed(id: string, refused: NotClaimed): ToolloopError {
   switch (refused.kind) {
     case 'busy': {
       const run = `Run \`${refused.runId}\` is going on in ${where}`
-      const dead = `${run}; its process has died, and the journal of this runner doesn’t know it: recover it where it is known, or \`release\` the session`
+      const dead = `Run \`${refused.runId}\` of ${where} has not ended, and is not carried out: recover it with its journal, or \`release\` the session`
       return new ToolloopError('session_busy', refused.alive ? run : dead)
     }
     case 'waiting': {

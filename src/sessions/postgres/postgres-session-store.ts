@@ -104,16 +104,13 @@ export class PostgresSessionStore implements SessionStore {
     return there?.runId === claim.runId && there.draft === value ? 'kept' : 'lost'
   }
 
-  async unclaim(claim: Claim): Promise<void> {
-    await this.#letGo(claim, async (query, { n, length, durable, draft }) => {
-      // It was made for a run that came to nothing.
-      if (length === 0 && durable === false && draft === null) {
-        await query(`DELETE FROM ${this.#schema}.sessions WHERE n = $1`, [n])
-        return
-      }
+  async unclaim(claim: Claim, { keeps }: { keeps: boolean }): Promise<void> {
+    await this.#letGo(claim, async (query, { n, length, draft }) => {
+      const table = `${this.#schema}.sessions`
       // One that waited before waits again.
-      const change = draft === null ? noHold : 'token = NULL, owner = NULL, lease = NULL'
-      await query(`UPDATE ${this.#schema}.sessions SET ${change} WHERE n = $1`, [n])
+      if (keeps || draft !== null) await query(`UPDATE ${table} SET token = NULL, owner = NULL, lease = NULL WHERE n = $1`, [n])
+      else if (Number(length) > 0) await query(`UPDATE ${table} SET ${noHold} WHERE n = $1`, [n])
+      else await query(`DELETE FROM ${table} WHERE n = $1`, [n])
     })
   }
 

@@ -5,9 +5,9 @@ import { now } from './migrate.ts'
 export type Row = Record<string, unknown>
 
 /** Whether the process that has a session still says that it is there. */
-export const alive = `(owner IS NOT NULL AND lease > ${now})`
+export const alive: string = `(owner IS NOT NULL AND lease > ${now})`
 /** A session that no run has. */
-export const free = `(run IS NULL OR (NOT ${alive} AND NOT durable AND draft IS NULL))`
+export const free: string = `(run IS NULL OR (NOT ${alive} AND NOT durable AND draft IS NULL))`
 /** No run has it any more. */
 export const noHold = 'run = NULL, durable = false, token = NULL, owner = NULL, lease = NULL, waits_for = NULL, draft = NULL'
 

@@ -77,17 +77,13 @@ export class SessionTables {
     return kept
   }
 
-  unclaim(claim: Claim): void {
+  unclaim(claim: Claim, { keeps }: { keeps: boolean }): void {
     const { row } = this.#claimed(claim)
     if (row === undefined) return
-    // It was made for a run that came to nothing.
-    if (row.length === 0 && row.durable === 0 && row.draft === null) {
-      this.#remove(Number(row.n))
-      return
-    }
     // One that waited before waits again.
-    const change = row.draft === null ? noHold : 'token = NULL, owner = NULL'
-    this.#sql.run(`UPDATE sessions SET ${change} WHERE n = ?`, row.n)
+    if (keeps || row.draft !== null) this.#sql.run('UPDATE sessions SET token = NULL, owner = NULL WHERE n = ?', row.n)
+    else if (Number(row.length) > 0) this.#sql.run(`UPDATE sessions SET ${noHold} WHERE n = ?`, row.n)
+    else this.#remove(Number(row.n))
   }
 
   release(id: string, runId: string, messages: readonly string[]): boolean {

@@ -92,6 +92,25 @@ export const crashCases: readonly SessionCase[] = [
     },
   },
   {
+    name: 'a recorded run that can’t go on is not waited for for ever, keeps its session, and is stored when that is put right',
+    async run({ place, expect }) {
+      const world = await place()
+      const runs = new MemoryRuns()
+      const priced = { ...world.model(), capabilities: { nativeTools: true, price: { input: 1, output: 1 } } }
+      const first = world.open({ runs, model: priced, dieAt: 6 })
+      void first.runner.run('call look', { session: 'chat', runId: 'run', limits: { costUsd: 1 } })
+      await first.death.happened
+      await first.kill()
+      // What the run costs is limited, and this process has a model whose price is not known.
+      const broken = world.open({ runs })
+      expect(await refusalOf(broken.runner.run('after', { session: 'chat' }))).toBe('session_busy')
+      expect((await broken.sessions.get('chat'))?.runId).toBe('run')
+      const right = world.open({ runs, model: priced })
+      expect((await right.runner.run('after', { session: 'chat' })).output).toBe('heard 5')
+      expect(textsIn(await right.sessions.read('chat')).slice(0, 4)).toEqual(story.slice(2))
+    },
+  },
+  {
     name: 'what a journal keeps of a run does not grow with the conversation',
     async run({ place, expect }) {
       const world = await place()

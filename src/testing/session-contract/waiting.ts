@@ -128,6 +128,8 @@ export const waitingCases: readonly SessionCase[] = [
       await first.runner.run('call refund', { session: 'chat', runId: 'second' })
       await second.runner.runs.cancel('second')
       expect((await second.runner.resume('second')).stopReason).toBe('aborted')
+      const { status: after, messageCount: count } = (await first.sessions.get('chat')) ?? {}
+      expect([after, count]).toEqual(['idle', 9])
       expect((await second.runner.run('next', { session: 'chat' })).output).toBe('heard 10')
       expect(world.started).toEqual(['refund'])
     },
