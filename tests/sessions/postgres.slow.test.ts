@@ -140,7 +140,15 @@ describe.skipIf(!hasPostgres)('PostgreSQL', () => {
   it('a living process keeps its session for many times its lease', { timeout: 60_000 }, async () => {
     const { open } = await place({ leaseMs: 300 })
     const { promise, resolve } = Promise.withResolvers<string>()
-    const first = new AgentRunner({ model: scriptedModel([() => promise]), sessions: open(), logger }).run('slow', { session: 'chat' })
+    const begun = Promise.withResolvers<void>()
+    const slow = scriptedModel([
+      () => {
+        begun.resolve()
+        return promise
+      },
+    ])
+    const first = new AgentRunner({ model: slow, sessions: open(), logger }).run('slow', { session: 'chat' })
+    await begun.promise
     const second = new AgentRunner({ model, sessions: open(), logger })
     const until = Date.now() + 1_500
     while (Date.now() < until) {
@@ -148,6 +156,15 @@ describe.skipIf(!hasPostgres)('PostgreSQL', () => {
     }
     resolve('done')
     expect((await first).output).toBe('done')
+  })
+
+  it('1,000 sessions at once', { timeout: 60_000 }, async () => {
+    const { open } = await place()
+    const runner = new AgentRunner({ model, sessions: open(), logger })
+    for (const heard of ['heard 1', 'heard 3']) {
+      const results = await Promise.all(Array.from({ length: 1_000 }, (_, at) => runner.run(`run ${at}`, { session: `chat-${at}` })))
+      expect(new Set(results.map(({ output }) => output))).toEqual(new Set([heard]))
+    }
   })
 
   it('an expired session is not there any more, and is made anew', async () => {

@@ -2,9 +2,12 @@ import { afterEach, describe, expect, it, vi } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import { CustomAgent } from '../../src/agent/custom-agent.ts'
 import { asTool } from '../../src/agent/nested/sub-agent.ts'
+import { Sessions } from '../../src/agent/sessions/sessions.ts'
 import { createAgentRunner } from '../../src/backends/index.ts'
+import { ToolloopError } from '../../src/core/errors.ts'
 import { textOf } from '../../src/core/messages.ts'
-import { memorySessions } from '../../src/sessions/memory.ts'
+import { MemorySessionStore, memorySessions, SessionMemory } from '../../src/sessions/memory.ts'
+import { memoryJournal } from '../../src/testing/memory-journal.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 
@@ -123,6 +126,42 @@ describe('runs in sessions', () => {
     expect(output).toBe('done')
     expect((await sessions.read('clerk')).map(({ content }) => textOf(content))).toEqual(['pay', '', 'paid', 'refunded'])
     expect((await sessions.list({ status: 'idle' })).sessions.length).toBe(2)
+  })
+
+  it('a recorded run that could not be stored is stored once when it is taken up again', async () => {
+    class Failing extends MemorySessionStore {
+      left = 1
+      override async commit(...args: Parameters<MemorySessionStore['commit']>) {
+        if (this.left-- > 0) throw new ToolloopError('session_failed', 'The disk is full')
+        return super.commit(...args)
+      }
+    }
+    const sessions = new Sessions(new Failing(new SessionMemory()))
+    const runner = new AgentRunner({ model: heard(), sessions, journal: memoryJournal(), logger })
+    await expect(runner.run('hi', { session: 'chat', runId: 'run' })).rejects.toMatchObject({ code: 'session_failed' })
+    expect([(await sessions.get('chat'))?.runId, (await runner.runs.get('run'))?.problem]).toEqual(['run', expect.stringContaining('full')])
+    expect(await runner.recover()).toEqual([{ runId: 'run', stopReason: 'answered' }])
+    expect((await sessions.read('chat')).map(({ content }) => content)).toEqual(['hi', 'heard 1'])
+  })
+
+  it('a run settles at once when it is aborted, whatever its store does, and keeps nothing that it gets too late', async () => {
+    const late = Promise.withResolvers<void>()
+    class Slow extends MemorySessionStore {
+      override async claim(...args: Parameters<MemorySessionStore['claim']>) {
+        const claimed = await super.claim(...args)
+        await late.promise
+        return claimed
+      }
+    }
+    const memory = new SessionMemory()
+    const controller = new AbortController()
+    const runner = new AgentRunner({ model: heard(), sessions: new Sessions(new Slow(memory)), logger })
+    const run = runner.run('hi', { session: 'chat', signal: controller.signal })
+    controller.abort()
+    expect((await run).stopReason).toBe('aborted')
+    late.resolve()
+    const others = new Sessions(new MemorySessionStore(memory))
+    await expect.poll(() => others.get('chat')).toBe(undefined)
   })
 
   it('expired sessions are not there any more, but for those that a run has', async () => {

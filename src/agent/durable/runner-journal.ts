@@ -5,9 +5,10 @@ import type { Loop } from '../run/execution.ts'
 import type { RunContext } from '../run/run-context.ts'
 import { conclude, execute, prepareModel } from '../run/start-run.ts'
 import { RunnerSessions } from '../sessions/run-session.ts'
+import type { TakeUp } from '../sessions/session-turn.ts'
 import type { RunnerOptions, RunResult } from '../types.ts'
 import { type DurableInput, inputFromJson, inputToJson, resultFromJson, resultToJson } from './durable-run.ts'
-import type { Durable, Engine, RunStatus } from './journal.ts'
+import type { Durable, Engine } from './journal.ts'
 import { knownRun, openEngine, type RecoveredRun, type RecoverOptions, Runs, recoverRuns, storeDecisions } from './runs.ts'
 
 /** Opens a run as its runner does, from what it was started with. */
@@ -74,12 +75,12 @@ export class RunnerJournal {
     return recoverRuns(openEngine(this.#engine), options)
   }
 
-  /** See `TurnRequest.takeUp`. */
-  async #takeUp(runId: string): Promise<RunStatus | undefined> {
-    const status = (await this.#engine?.get?.(runId))?.status
-    if (status === undefined || status === 'ended') return status
+  /** See `TakeUp`. */
+  async #takeUp(runId: string): ReturnType<TakeUp> {
+    const known = await this.#engine?.get?.(runId)
+    if (known === undefined || known.status === 'ended') return known
     await this.#engine?.start(runId)
-    return (await this.#engine?.get?.(runId))?.status
+    return { ...known, status: (await this.#engine?.get?.(runId))?.status ?? 'ended' }
   }
 
   /** While `work` goes on, executions of the run are this `run`'s. */

@@ -3,19 +3,16 @@ import { type ChatMessage, isJsonObject, type Json } from '../../core/messages.t
 import type { Compaction } from '../conversation/compaction.ts'
 import { History } from '../conversation/history.ts'
 import { hashOf } from '../decisions/decisions.ts'
-import type { Durable, RunStatus } from '../durable/journal.ts'
+import type { Durable } from '../durable/journal.ts'
 import type { PendingItem, RunResult } from '../run/result.ts'
 import type { RunContext } from '../run/run-context.ts'
 import { RunError } from '../run/run-error.ts'
 import type { SessionOptions } from './session-options.ts'
-import { type SessionPlace, SessionTurn, type TurnRequest, takeTurn } from './session-turn.ts'
+import { type SessionPlace, SessionTurn, type TakeUp, type TurnRequest, takeTurn } from './session-turn.ts'
 import { draftText, notClaimed, readCompaction, readMessages, type Sessions, textsOf } from './sessions.ts'
 
 /** The step that records it. */
 const placeKey = 'session'
-
-/** What a runner's journal knows of a run; see `TurnRequest.takeUp`. */
-type TakeUp = (runId: string) => Promise<RunStatus | undefined>
 
 /** The conversation that an execution begins with, and what is to be done when it is over. */
 export interface OpenedSession {
@@ -99,10 +96,10 @@ export class RunnerSessions {
       const before = run.turn
       if (before !== undefined && !isDurable) return
       const asked: TurnRequest = { id, claim: { runId, durable: isDurable, ...again }, onBusy: 'wait', takeUp: this.#takeUp }
-      const turn = before === undefined ? await takeTurn(sessions, asked, run) : await before.lasting(asked)
-      if (turn instanceof SessionTurn) run.turn = turn
-      else if (turn?.kind === 'gone' || turn?.kind === 'released') run.interrupt('aborted', notClaimed(id, turn))
-      // What is stored is stored: this execution only finds out what the run had come to.
+      const turn = await takeTurn(sessions, asked, run, before)
+      run.turn = turn instanceof SessionTurn ? turn : undefined
+      // Of one whose messages are stored already, this execution only finds out what it had come to.
+      if (turn !== undefined && !(turn instanceof SessionTurn) && turn.kind !== 'stored') run.interrupt('aborted', notClaimed(id, turn))
     }
     let isTaken = false
     const place = await durable.step<SessionPlace | null>(placeKey, async () => {

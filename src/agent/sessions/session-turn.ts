@@ -14,12 +14,14 @@ export interface TurnRequest {
   id: string
   claim: ClaimRequest
   onBusy: 'wait' | 'refuse'
-  /**
-   * Takes up the run that has the session, where the journal knows it and no living process carries it out. Resolves with how it stands then;
-   * undefined where it is not known.
-   */
-  takeUp(runId: string): Promise<RunStatus | undefined>
+  takeUp: TakeUp
 }
+
+/**
+ * Takes up the run that has a session, where the journal knows it and no living process carries it out. Resolves with how it stands then, and
+ * why the attempt before broke off, if it did; undefined where it is not known.
+ */
+export type TakeUp = (runId: string) => Promise<{ status: RunStatus; problem?: string } | undefined>
 
 /** Where in its session a run begins. Recorded, so that it is the same for each execution. */
 export interface SessionPlace {
@@ -42,7 +44,8 @@ export class SessionTurn {
   readonly #store: SessionStore
   readonly #claim: Claim
   readonly #isDurable: boolean
-  readonly #done: () => void
+  /** Lets the next in line have its turn. */
+  readonly done: () => void
   #isOver = false
 
   constructor(store: SessionStore, { id, claim: { runId, durable } }: TurnRequest, claimed: Claimed, done: () => void) {
@@ -51,7 +54,7 @@ export class SessionTurn {
     this.claimed = claimed
     this.#store = store
     this.#claim = { id, runId, token: claimed.token }
-    this.#done = done
+    this.done = done
   }
 
   isOf(store: SessionStore, id: string): boolean {
@@ -81,43 +84,47 @@ export class SessionTurn {
     try {
       if (!this.#isOver) await this.#store.unclaim(this.#claim, { keeps: this.#isDurable })
     } finally {
-      this.#done()
+      this.done()
     }
-  }
-
-  /** The same hold for a run that is in its journal by now; it outlives this process. */
-  async lasting(request: TurnRequest): Promise<SessionTurn | NotClaimed> {
-    const claimed = await this.#store.claim(this.id, request.claim)
-    return claimed.kind === 'claimed' ? new SessionTurn(this.#store, request, claimed, this.#done) : claimed
   }
 }
 
 /**
  * Claims a session when it is the run's turn: runs of one process in the order in which they came, those of several as they happen to look.
  * Resolves with why it can't be had where that is about this very run, and with undefined when the run is interrupted meanwhile. Rejects
- * with `session_busy` and `session_waiting`.
+ * with `session_busy` and `session_waiting`. `held`: what the run has already, and is to keep for as long as it is in its journal.
  */
-export async function takeTurn(sessions: Sessions, request: TurnRequest, waiter: Waiter): Promise<SessionTurn | NotClaimed | undefined> {
+export async function takeTurn(
+  sessions: Sessions,
+  request: TurnRequest,
+  waiter: Waiter,
+  held?: SessionTurn,
+): Promise<SessionTurn | NotClaimed | undefined> {
   const { store } = sessions
   const { id, onBusy } = request
-  const { before, done } = standInLine(store, request)
+  const { before, done } = held === undefined ? standInLine(store, request) : { done: held.done }
   try {
     if (before !== undefined) {
       if (onBusy === 'refuse') throw notClaimed(id, { kind: 'busy', runId: before.runId, durable: false, alive: true })
       await waiter.untilInterrupted(before.done)
     }
-    for (let pauseMs = firstPauseMs, left = 0; ; pauseMs = Math.min(pauseMs * 1.5, longestPauseMs)) {
-      // A run in a journal has to end in its session, also where it is interrupted.
-      if (waiter.interruption !== undefined && !request.claim.durable) break
-      const claimed = await store.claim(id, request.claim)
+    let brokenOff = 0
+    for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 1.5, longestPauseMs)) {
+      const claimed = await claim(store, request, waiter)
+      if (claimed === undefined) break
       if (claimed.kind === 'claimed') return new SessionTurn(store, request, claimed, done)
       if (!isInTheWay(claimed, request)) {
         done()
         return claimed
       }
       if (claimed.kind === 'waiting' || !claimed.alive) {
-        if (++left > mostTakeUps) throw notClaimed(id, claimed)
-        if (await makeWay(sessions, request, claimed)) continue
+        const run = await request.takeUp(claimed.runId)
+        if (run?.problem !== undefined) brokenOff++
+        if (run === undefined || run.status === 'waiting' || brokenOff > mostTakeUps) throw notClaimed(id, claimed, run?.problem)
+        if (run.status === 'ended') {
+          await releaseEnded(sessions, id, claimed.runId)
+          continue
+        }
       }
       if (onBusy === 'refuse') throw notClaimed(id, claimed)
       if (waiter.interruption !== undefined) break
@@ -131,6 +138,21 @@ export async function takeTurn(sessions: Sessions, request: TurnRequest, waiter:
   return undefined
 }
 
+/** Undefined when the run is interrupted meanwhile; but one in a journal has to end in its session, also then. */
+async function claim(store: SessionStore, { id, claim: asked }: TurnRequest, waiter: Waiter): Promise<Claimed | NotClaimed | undefined> {
+  if (asked.durable) return store.claim(id, asked)
+  if (waiter.interruption !== undefined) return undefined
+  const claiming = store.claim(id, asked)
+  const claimed = await waiter.untilInterrupted(claiming)
+  if (claimed === undefined) void claiming.then((late) => giveBack(store, { id, runId: asked.runId }, late)).catch(() => undefined)
+  return claimed
+}
+
+/** What was claimed for a run that has not waited for it. */
+async function giveBack(store: SessionStore, run: Omit<Claim, 'token'>, claimed: Claimed | NotClaimed): Promise<void> {
+  if (claimed.kind === 'claimed') await store.unclaim({ ...run, token: claimed.token }, { keeps: false })
+}
+
 type InTheWay = Extract<NotClaimed, { kind: 'busy' | 'waiting' }>
 
 /** Another run is, and the same one where another caller has only just begun it. */
@@ -139,16 +161,10 @@ function isInTheWay(refused: NotClaimed, { claim: { runId } }: TurnRequest): ref
   return refused.runId !== runId || (refused.kind === 'busy' && !refused.durable)
 }
 
-/** Has the run that nobody carries out taken up. True where the session may be free now. Throws where it is of no use to wait. */
-async function makeWay(sessions: Sessions, { id, takeUp }: TurnRequest, refused: InTheWay): Promise<boolean> {
-  const status = await takeUp(refused.runId)
-  if (status === 'running') return false
-  if (status !== 'ended') throw notClaimed(id, refused)
-  // Looked at once more: it may have ended, and let go of the session, just now.
-  const { runId } = (await sessions.store.get(id)) ?? {}
-  // Its journal ended it without this runner: nobody else will let go of the session.
-  if (runId === refused.runId) await sessions.release(id)
-  return true
+/** Its journal ended it without this runner, or it has let go of the session just now. */
+async function releaseEnded(sessions: Sessions, id: string, runId: string): Promise<void> {
+  const kept = await sessions.store.get(id)
+  if (kept?.runId === runId) await sessions.release(id)
 }
 
 /** The last run in line for a session, and when it is done. */

@@ -232,12 +232,13 @@ export function unknownSession(id: string): ToolloopError {
 }
 
 /** Why a session is not to be had. */
-export function notClaimed(id: string, refused: NotClaimed): ToolloopError {
+export function notClaimed(id: string, refused: NotClaimed, problem?: string): ToolloopError {
   const where = `session \`${id}\``
   switch (refused.kind) {
     case 'busy': {
       const run = `Run \`${refused.runId}\` is going on in ${where}`
-      const dead = `Run \`${refused.runId}\` of ${where} has not ended, and is not carried out: recover it with its journal, or \`release\` the session`
+      const why = problem === undefined ? '' : ` (${problem})`
+      const dead = `Run \`${refused.runId}\` of ${where} has broken off${why}: recover it with its journal, or \`release\` the session`
       return new ToolloopError('session_busy', refused.alive ? run : dead)
     }
     case 'waiting': {

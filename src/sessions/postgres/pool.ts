@@ -47,19 +47,25 @@ export async function inTransaction<T>(pool: PostgresPool, work: (query: Query) 
   }
 }
 
-const firstPauseMs = 50
+/** Pauses are 0.1, 0.2, 0.4, … s, at most 2 s. */
+const firstPauseMs = 100
+const longestPauseMs = 2_000
+/** About three seconds. */
+const fewTries = 6
+/** About half a minute: what a run has come to is worth waiting for. */
+export const manyTries = 20
 
 /**
- * Does `work` again, for about three seconds, when the server could not be reached, as while it is restarted. It has to come to the same
- * however often it is done: a connection may be lost after the server has done it. Rejects with `session_failed`.
+ * Does `work` again when the server could not be reached, as while it is restarted. It has to come to the same however often it is done: a
+ * connection may be lost after the server has done it. Rejects with `session_failed`.
  */
-export async function withRetries<T>(work: () => Promise<T>, { tries = 6 }: { tries?: number } = {}): Promise<T> {
+export async function withRetries<T>(work: () => Promise<T>, tries: number = fewTries): Promise<T> {
   for (let tried = 1; ; tried++) {
     try {
       return await work()
     } catch (error) {
       if (tried === tries || !isPassing(error)) throw postgresProblem(error)
-      await new Promise((resolve) => setTimeout(resolve, firstPauseMs * 2 ** tried))
+      await new Promise((resolve) => setTimeout(resolve, Math.min(longestPauseMs, firstPauseMs * 2 ** (tried - 1))))
     }
   }
 }

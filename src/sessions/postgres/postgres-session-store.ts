@@ -20,7 +20,7 @@ import {
   statusOf,
 } from '../../agent/sessions/session-store.ts'
 import { checkTables, migrate, now } from './migrate.ts'
-import { inTransaction, type PostgresPool, type Query, withRetries } from './pool.ts'
+import { inTransaction, manyTries, type PostgresPool, type Query, withRetries } from './pool.ts'
 import { alive, clamped, free, holdOf, noHold, type Row, summaryOf } from './session-rows.ts'
 
 /** How the store works. */
@@ -143,7 +143,7 @@ export class PostgresSessionStore implements SessionStore {
       return { kind: 'appended' }
     }
     // Not tried again: nothing would tell that it has been done.
-    return this.#change(append, { tries: 1 })
+    return this.#change(append, 1)
   }
 
   async get(id: string): Promise<StoredSession | undefined> {
@@ -301,9 +301,9 @@ export class PostgresSessionStore implements SessionStore {
     return withRetries(async () => (await this.#pool.query(text, values)).rows)
   }
 
-  async #change<T>(work: (query: Query) => Promise<T>, options?: { tries: number }): Promise<T> {
+  async #change<T>(work: (query: Query) => Promise<T>, tries: number = manyTries): Promise<T> {
     await this.#ready()
-    return withRetries(() => inTransaction(this.#pool, work), options)
+    return withRetries(() => inTransaction(this.#pool, work), tries)
   }
 
   /** Looks once whether the tables are there. */
