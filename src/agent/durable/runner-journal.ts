@@ -88,7 +88,7 @@ export class RunnerJournal {
     const { runId } = run
     if (!this.#liveRuns.has(runId)) this.#liveRuns.set(runId, run)
     try {
-      return await conclude(resultFromJson(await this.#sessions.complete(await work()), run), run)
+      return await conclude(resultFromJson(await this.#sessions.complete(await work(), run), run), run)
     } finally {
       if (this.#liveRuns.get(runId) === run) this.#liveRuns.delete(runId)
       this.#executed.delete(run)
@@ -121,7 +121,7 @@ export class RunnerJournal {
     if (live !== undefined) this.#executed.add(run)
     try {
       const result = await execute(durable, { loop: this.#loop, run, input, sessions: this.#sessions })
-      return this.#sessions.recorded(resultToJson(result), run)
+      return this.#sessions.recorded(result, resultToJson(result), run)
     } finally {
       unfollow?.()
       if (live === undefined) {

@@ -2,6 +2,7 @@ import { isSetupFault, ModelError, messageOf, ToolloopError } from '../../core/e
 import type { EventBus, EventMeta, EventName, EventPayloads, RunEvent, StopReason } from '../../core/events.ts'
 import { Event } from '../../core/events.ts'
 import type { Logger } from '../../core/logger.ts'
+import type { ChatMessage } from '../../core/messages.ts'
 import type { ChatModel } from '../../models/chat-model.ts'
 import type { PreparedCall } from '../../tools/arguments.ts'
 import { type ToolSet, ToolView } from '../../tools/registry.ts'
@@ -64,6 +65,8 @@ export class RunContext implements RunScope {
   turn: SessionTurn | undefined
   /** Where in its session it begins. */
   place: SessionPlace | undefined
+  /** The whole conversation, when an execution of it in a session has ended here. */
+  conversation: readonly ChatMessage[] | undefined
   readonly #parent: RunParent | undefined
   readonly #first: { model: ChatModel; tools: ToolSet }
   #model: ChatModel

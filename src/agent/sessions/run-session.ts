@@ -123,17 +123,19 @@ export class RunnerSessions {
   }
 
   /** A result as it is recorded: the session has the conversation before the run, and what a journal keeps must not grow with it. */
-  recorded(result: Json, { place }: RunContext): Json {
-    if (place === undefined || !isJsonObject(result)) return result
+  recorded({ messages }: RunResult, result: Json, run: RunContext): Json {
+    if (run.place === undefined || !isJsonObject(result)) return result
+    run.conversation = messages
     const { messages: _, ...rest } = result
-    const { id, session, at } = place
+    const { id, session, at } = run.place
     return { ...rest, earlier: { id, session, at } }
   }
 
   /** The result that was recorded. Of a session that is gone only the run's own messages are there. */
-  async complete(recorded: Json): Promise<Json> {
+  async complete(recorded: Json, run?: RunContext): Promise<Json> {
     if (!isJsonObject(recorded) || !isJsonObject(recorded.earlier)) return recorded
     const { earlier, ...result } = recorded
+    if (run?.conversation !== undefined) return { ...result, messages: run.conversation as never }
     const { session, at, id } = earlier
     const messages = readMessages(String(id), await this.#given().store.read(Number(session), { from: 0, to: Number(at) }), 0)
     const newMessages = Array.isArray(result.newMessages) ? result.newMessages : []

@@ -227,7 +227,7 @@ function readStored<T>(id: string, what: string, read: () => T): T {
   }
 }
 
-export function unknownSession(id: string): ToolloopError {
+function unknownSession(id: string): ToolloopError {
   return new ToolloopError('unknown_session', `Expected the id of a session, got \`${id}\``)
 }
 

@@ -7,6 +7,7 @@ import { SqliteFile } from '../../sqlite/sqlite-file.ts'
 import { FileThread } from '../../sqlite/thread-link.ts'
 import { prunedAtOnce, type RecordedRuns } from './recorded-runs.ts'
 import { runsSchema } from './runs-schema.ts'
+import type { RunsOptions } from './store-thread.ts'
 
 /** Has the files of all journals. `.ts` when run from the sources, `.js` when built. */
 export const journalThread: FileThread = new FileThread(new URL(`./store-thread${extname(import.meta.url)}`, import.meta.url))
@@ -17,7 +18,9 @@ export class SqliteStore implements Store {
   #lost: ((problem: ToolloopError) => void) | undefined
 
   constructor(database: DatabaseOptions, agent: string) {
-    this.#file = new SqliteFile(runsSchema, journalThread, { database, own: { agent } }, (problem) => this.#lost?.(problem))
+    this.#file = new SqliteFile(runsSchema, journalThread, { database, own: { agent } satisfies RunsOptions }, (problem) =>
+      this.#lost?.(problem),
+    )
   }
 
   take: Store['take'] = (...args) => this.#file.call('take', ...args)

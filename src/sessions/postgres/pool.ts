@@ -90,7 +90,7 @@ export function isMissing(error: unknown): boolean {
   return codeOf(error) === '42P01' || codeOf(error) === '3F000'
 }
 
-export function postgresProblem(error: unknown): ToolloopError {
+function postgresProblem(error: unknown): ToolloopError {
   if (ToolloopError.isInstance(error)) return error
   return new ToolloopError('session_failed', `The sessions in PostgreSQL can’t be used: ${messageOf(error)}`, { cause: error })
 }

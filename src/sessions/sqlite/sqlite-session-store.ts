@@ -4,6 +4,7 @@ import type { DatabaseOptions } from '../../sqlite/database.ts'
 import { SqliteFile } from '../../sqlite/sqlite-file.ts'
 import { FileThread } from '../../sqlite/thread-link.ts'
 import { prunedAtOnce, type SessionTables } from './session-tables.ts'
+import type { TablesOptions } from './session-thread.ts'
 import { sessionsSchema } from './sessions-schema.ts'
 
 /** Has the files of all sessions. `.ts` when run from the sources, `.js` when built. */
@@ -14,7 +15,7 @@ export class SqliteSessionStore implements SessionStore {
   readonly #file: SqliteFile<SessionTables>
 
   constructor(database: DatabaseOptions, expireAfterMs: number) {
-    this.#file = new SqliteFile(sessionsSchema, thread, { database, own: { expireAfterMs } })
+    this.#file = new SqliteFile(sessionsSchema, thread, { database, own: { expireAfterMs } satisfies TablesOptions })
   }
 
   claim: SessionStore['claim'] = (...args) => this.#file.call('claim', ...args)

@@ -27,7 +27,7 @@ export interface SessionCase {
   run(kit: SessionKit): Promise<void>
 }
 
-export interface SessionKit {
+interface SessionKit {
   expect: Expect
   /** A new place, with a world of its own. */
   place(): Promise<SessionWorld>
