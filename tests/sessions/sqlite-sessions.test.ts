@@ -88,7 +88,10 @@ describe('the file of SQLite sessions', () => {
   it('a conversation that was broken from outside is healed when it is sent, and goes on', () =>
     inFolder(async (folder) => {
       const file = join(folder, 'sessions.sqlite')
-      const { sessions, runner } = open({ file })
+      const sessions = sqliteSessions({ file })
+      const warnings: unknown[] = []
+      const warn = (fields: unknown, words?: unknown): void => void warnings.push([fields, words])
+      const runner = new AgentRunner({ model, sessions, logger: { ...logger, warn } })
       const call = { id: 'a', type: 'function' as const, function: { name: 'look', arguments: '{}' } }
       await sessions.append('chat', [
         { role: 'user', content: 'hi' },
@@ -104,6 +107,8 @@ describe('the file of SQLite sessions', () => {
         const { output, newMessages } = await runner.run('go on', { session: 'chat' })
         expect([output, newMessages.length]).toEqual(expected)
       }
+      const healing = expect.objectContaining({ session: 'chat', answeredCalls: 1 })
+      expect(warnings).toEqual([[healing, 'the session was not valid and has been healed']])
       await sessions.close()
     }))
 

@@ -106,7 +106,11 @@ export async function executeHere(parts: ExecutionParts, recorded?: RecordedStep
 export async function execute(durable: Durable, { loop, run, input, sessions, state: given }: ExecutionParts): Promise<RunResult> {
   const session = input.session === undefined ? undefined : await sessions.open(durable, run, input.session)
   const state = given ?? openState({ input: withEarlier(input, session?.messages), run })
-  if (session?.compaction !== undefined) compactAsBefore(state.history, session.compaction)
+  if (session !== undefined) {
+    const { healed, healing } = state.history
+    if (healed) run.logger.warn({ runId: run.runId, session: input.session, ...healing }, 'the session was not valid and has been healed')
+    if (session.compaction !== undefined) compactAsBefore(state.history, session.compaction)
+  }
   const { provider, model } = run.model
   await durable.step('start', async () => {
     run.emit(Event.RUN_START, { provider, model, tools: run.offered.names() }, { iteration: 0 })

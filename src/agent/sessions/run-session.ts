@@ -7,7 +7,7 @@ import type { Durable } from '../durable/journal.ts'
 import type { PendingItem, RunResult } from '../run/result.ts'
 import type { RunContext } from '../run/run-context.ts'
 import { RunError } from '../run/run-error.ts'
-import type { SessionOptions } from './session-options.ts'
+import { checkId, type SessionOptions } from './session-options.ts'
 import { type SessionPlace, SessionTurn, type TakeUp, type TurnRequest, takeTurn } from './session-turn.ts'
 import { draftText, notClaimed, readCompaction, readMessages, type Sessions, textsOf } from './sessions.ts'
 
@@ -37,11 +37,12 @@ export class RunnerSessions {
   }
 
   /**
-   * Waits until a new run has its session. `isKnown`: the journal has the run already, and goes on with it. Rejects with `session_busy` and
-   * `session_waiting`, and with `invalid_option` for a run that is in the session already.
+   * Waits until a new run has its session. A run that the journal has already needs none: its journal goes on with it. Rejects with
+   * `session_busy` and `session_waiting`, and with `invalid_option` for a run that is in the session already.
    */
-  async enter(run: RunContext, { id, onBusy = 'wait' }: SessionOptions): Promise<{ isKnown: boolean }> {
+  async enter(run: RunContext, { id, onBusy = 'wait' }: SessionOptions): Promise<void> {
     const sessions = this.#given()
+    checkId(run.runId, 'runId')
     for (let outer = run.outer; outer !== undefined; outer = outer.outer) {
       if (outer.turn?.isOf(sessions.store, id))
         throw new InvalidOptionError('session', 'another than that of the run in whose call this one is made', id)
@@ -49,12 +50,7 @@ export class RunnerSessions {
     const { runId } = run
     const turn = await takeTurn(sessions, { id, claim: { runId, durable: false }, onBusy, takeUp: this.#takeUp }, run)
     if (turn instanceof SessionTurn) run.turn = turn
-    else if (turn !== undefined) {
-      const isKnown = (await this.#takeUp(runId)) !== undefined
-      if (!isKnown) throw notClaimed(id, turn)
-      return { isKnown }
-    }
-    return { isKnown: false }
+    else if (turn !== undefined && (await this.#takeUp(runId)) === undefined) throw notClaimed(id, turn)
   }
 
   /** The same for one that is resumed from its state. Rejects with `already_resumed` and `session_lost`. */

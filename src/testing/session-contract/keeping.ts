@@ -83,6 +83,8 @@ export const keepingCases: readonly SessionCase[] = [
         expect(await refusalOf(runner.run('go', { session: id as never }))).toBe('invalid_option')
         expect(await refusalOf(sessions.get(id as never))).toBe('invalid_option')
       }
+      for (const runId of ['', 'a\0b', '\ud800'])
+        expect(await refusalOf(runner.run('go', { session: 'chat', runId }))).toBe('invalid_option')
       expect(world.sent.length).toBe(requests)
     },
   },
