@@ -157,9 +157,9 @@ async function store(run: RunContext, result: RunResult, history: History, isDur
   const { turn, runId, logger } = run
   if (turn === undefined) return
   const { newMessages, pending } = result
-  // Where the model has said nothing, the session stays as it was, and the run can be tried again.
-  if (!newMessages.some(({ role }) => role === 'assistant')) return turn.giveBack()
   try {
+    // Where the model has said nothing, the session stays as it was, and the run can be tried again.
+    if (!newMessages.some(({ role }) => role === 'assistant')) return await turn.giveBack()
     const kept =
       result.stopReason === 'paused'
         ? await turn.pause({ waitsFor: waitsFor(pending), value: draftText({ since: Date.now(), pending, messages: newMessages }) })
