@@ -49,7 +49,7 @@ describe('the file of SQLite sessions', () => {
       await new AgentRunner({ model, journal }).run('hi')
       await journal.close()
       expect(await problemOf(runs)).toMatch(
-        /^session_failed: Expected `.+runs.sqlite` to be a session file of this package, got the database/,
+        /^session_failed: Expected `.+runs.sqlite` to be a toolloop session file, got another program's database/,
       )
       const newer = join(folder, 'newer.sqlite')
       const made = open({ file: newer })
@@ -57,7 +57,7 @@ describe('the file of SQLite sessions', () => {
       await made.sessions.close()
       await expect(new AgentRunner({ model, journal: sqliteJournal({ file: newer }) }).run('hi')).rejects.toMatchObject({
         code: 'journal_failed',
-        message: expect.stringMatching(/to be a journal of this package/),
+        message: expect.stringMatching(/to be a toolloop journal/),
       })
       change(newer, 'PRAGMA user_version = 99')
       expect(await problemOf(newer)).toMatch(/^session_failed: Expected the session file `.+` to be of version 1 or older, got 99/)
