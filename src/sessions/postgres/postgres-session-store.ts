@@ -129,7 +129,9 @@ export class PostgresSessionStore implements SessionStore {
     if (n === undefined) return []
     const range = 'session = $1 AND at >= $2 AND ($3::integer IS NULL OR at < $3)'
     const text = `SELECT value FROM ${this.#schema}.session_messages WHERE ${range} ORDER BY at`
-    const rows = await this.#query(text, [n, clamped(from), to === undefined ? null : clamped(to)])
+    // By its number a run reads its session, which is worth waiting for.
+    const tries = typeof session === 'number' ? manyTries : undefined
+    const rows = await this.#query(text, [n, clamped(from), to === undefined ? null : clamped(to)], tries)
     return rows.map(({ value }) => String(value))
   }
 
@@ -296,9 +298,9 @@ export class PostgresSessionStore implements SessionStore {
   }
 
   /** A statement that may be done twice. */
-  async #query(text: string, values: unknown[]): Promise<Row[]> {
+  async #query(text: string, values: unknown[], tries?: number): Promise<Row[]> {
     await this.#ready()
-    return withRetries(async () => (await this.#pool.query(text, values)).rows)
+    return withRetries(async () => (await this.#pool.query(text, values)).rows, tries)
   }
 
   async #change<T>(work: (query: Query) => Promise<T>, tries: number = manyTries): Promise<T> {
