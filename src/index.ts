@@ -35,6 +35,25 @@ export type { RunState } from './agent/run/result.ts'
 export { RunControl } from './agent/run/run-control.ts'
 export { RunError } from './agent/run/run-error.ts'
 export type { RunStream } from './agent/run/run-stream.ts'
+export type { ExpiryOptions, SessionOptions } from './agent/sessions/session-options.ts'
+export type {
+  Added as SessionAddition,
+  Appended as SessionAppended,
+  AppendOptions as SessionAppendOptions,
+  Claim as SessionClaim,
+  Claimed as ClaimedSession,
+  ClaimRequest as SessionClaimRequest,
+  Draft as SessionDraft,
+  Kept as SessionKept,
+  NotClaimed as SessionNotClaimed,
+  SessionPage,
+  SessionQuery,
+  SessionStatus,
+  SessionStore,
+  SessionSummary,
+  StoredSession,
+} from './agent/sessions/session-store.ts'
+export { type ForkOptions, type ReadOptions, type Session, Sessions, type WaitingRun } from './agent/sessions/sessions.ts'
 export { type GenerateOptions, ToolAgent } from './agent/tool-agent.ts'
 export type {
   ApprovalDecision,
@@ -121,6 +140,7 @@ export type { ModelPreset, ProviderPreset, Providers } from './models/presets.ts
 export type { ModelSettings } from './models/settings.ts'
 export { ToolCallAccumulator, type ToolCallDelta, type ToolCallSink } from './models/streaming/accumulator.ts'
 export { estimateTokens } from './models/usage.ts'
+export { memorySessions } from './sessions/memory.ts'
 export { type DeferOptions, deferTools, type FoundTools } from './tools/deferred-tools.ts'
 export {
   type DispatcherOptions,

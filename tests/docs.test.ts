@@ -76,6 +76,9 @@ const printed: Record<string, RegExp> = {
   'models.ts': /^ollama\/qwen3:8b\nopenai\/gpt-5\.2\ncustom\/my-model\n$/,
   'options.ts': /^answered 17 × 23 = 391\.\n$/,
   'durable-refund.ts': /^paused \{ order: '17', euros: 250 \}\n$/,
+  'sessions.ts':
+    /^You are Ann\.\n\[ 'user-17\/chat-2 idle 2', 'user-17\/chat-1 idle 4' \]\n\[ 'user: My name is Bob\.', 'assistant: Hello Bob\.' \]\n$/,
+  'sessions-postgres.ts': /^session_busy\nOne moment\.\n$/,
   'effects.ts': /^Done\. \[ 'letter-4\/1\.tool\.1' \]\n$/,
   'journal.ts': /^charged\nYour card was charged\. 1\n$/,
   'recipe-node-http.ts': /^event: RESULT\ndata: \{"stopReason":"answered","output":"17 × 23 = 391\."\}\n$/,

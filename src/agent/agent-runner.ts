@@ -1,3 +1,4 @@
+import { InvalidOptionError } from '../core/errors.ts'
 import { EventBus, type EventListener, type EventName } from '../core/events.ts'
 import { defaultLogger, type Logger, redacting } from '../core/logger.ts'
 import { toChatMessages } from '../core/message-input.ts'
@@ -21,6 +22,7 @@ import { RunControl } from './run/run-control.ts'
 import { openState } from './run/run-state.ts'
 import { RunStream, type Watch } from './run/run-stream.ts'
 import { conclude, executeHere, openRun, prepareModel, withParent } from './run/start-run.ts'
+import { sessionOptions } from './sessions/session-options.ts'
 import type { OutputOptions, ResumeOptions, RunInput, RunnerOptions, RunOptions, RunResult, RunState } from './types.ts'
 
 /**
@@ -51,7 +53,7 @@ export class AgentRunner<Context = unknown> {
     this.#logger = options.logger === undefined ? defaultLogger : redacting(options.logger)
     if (warns) warnOfDeprecated(this.#model, options.logger)
     this.bus = options.bus ?? new EventBus((error, event) => this.#logger.error({ error, event }, 'event listener failed'))
-    this.#journal = new RunnerJournal(options.journal, loop, (recorded) => this.#reopened(recorded))
+    this.#journal = new RunnerJournal(options, loop, (recorded) => this.#reopened(recorded))
   }
 
   get model(): ChatModel {
@@ -147,13 +149,18 @@ export class AgentRunner<Context = unknown> {
     const paused = readState(state)
     const input = inputFromJson(paused.input)
     const run = open({ ...paused, input })
+    const { sessions } = this.#journal
     try {
       await prepareModel(run)
       const { decisionTimeoutMs: timeoutMs } = run.settings
       const decided = await decide(paused, decisions, { registry: run.registry, logger: this.#logger, timeoutMs })
-      const carryOn = () => executeHere({ loop: this.#loop, run, input }, decided)
+      const carryOn = async () => {
+        if (input.session !== undefined) await sessions.enterAgain(run, input.session, paused)
+        return executeHere({ loop: this.#loop, run, input, sessions }, decided)
+      }
       return await conclude(await (continues(decided, timeoutMs) ? withClaim(run, paused, claim, carryOn) : carryOn()), run)
     } finally {
+      await sessions.leave(run)
       run.dispose()
     }
   }
@@ -167,18 +174,24 @@ export class AgentRunner<Context = unknown> {
   async #start(input: RunInput, options: RunOptions<Context>, watch?: Watch): Promise<RunResult<never>> {
     checkRunOptionNames(options)
     const settings = mergeOptions(this.#options, withParent(options, this.#options))
+    const session = settings.session === undefined ? undefined : sessionOptions(settings.session)
+    if (session !== undefined && options.messages !== undefined)
+      throw new InvalidOptionError('messages', 'absent with a `session`, which has the conversation', options.messages)
     // Copied at once: the caller may change the lists while the run goes on.
     const given = [...toChatMessages(options.messages ?? [])]
     const asked = [...toMessages(input)]
     const run = this.#openRun(settings, { steerable: settings.control !== undefined }, watch)
+    const { sessions } = this.#journal
     try {
       await prepareModel(run)
+      if (session !== undefined) await sessions.enter(run, session)
       const instructions = await this.#prompt(settings.context as Context, run)
       const { messages, ...checked } = await checkedInput(run, asked)
       const start: DurableInput = {
         instructions,
         messages: [...given, ...messages],
         given: given.length,
+        ...(session === undefined ? {} : { session: session.id }),
         steerable: run.steerable,
         settings: settings as RunOptions<never>,
         ...checked,
@@ -187,8 +200,10 @@ export class AgentRunner<Context = unknown> {
       const { healed, healing } = state.history
       if (healed) this.#logger.warn({ runId: run.runId, ...healing }, 'the conversation handed in was not valid and has been healed')
       if (this.#journal.keeps(run)) return await this.#journal.start(run, start)
-      return await conclude(await executeHere({ loop: this.#loop, run, input: start, state }), run)
+      const begun = session === undefined ? { state } : {}
+      return await conclude(await executeHere({ loop: this.#loop, run, input: start, sessions, ...begun }), run)
     } finally {
+      await sessions.leave(run)
       run.dispose()
     }
   }

@@ -105,7 +105,7 @@ export abstract class CustomAgent<Context = unknown> extends ToolAgent<Context> 
   }
 
   /** The options of a run with what is overridden here, where the run's own would replace it. */
-  #withOwn<O extends Omit<RunOptions<Context>, 'messages' | 'runId'>>(options: O): O {
+  #withOwn<O extends Omit<RunOptions<Context>, 'messages' | 'runId' | 'session'>>(options: O): O {
     const { onText } = options
     const hears = this.onText !== undefined || onText !== undefined
     return {

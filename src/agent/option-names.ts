@@ -41,6 +41,7 @@ export const runnerOptionNames: OptionNames<RunnerOptions> = {
   bus: true,
   logger: true,
   journal: true,
+  sessions: true,
 }
 
 export const runOptionNames: OptionNames<RunOptions & OutputOptions> = {
@@ -48,6 +49,7 @@ export const runOptionNames: OptionNames<RunOptions & OutputOptions> = {
   output: true,
   signal: true,
   messages: true,
+  session: true,
   context: true,
   tools: true,
   runId: true,
@@ -57,7 +59,7 @@ export const runOptionNames: OptionNames<RunOptions & OutputOptions> = {
   forwardEvents: true,
 }
 
-const { messages: _, runId: __, ...resumable } = runOptionNames
+const { messages: _, runId: __, session: ___, ...resumable } = runOptionNames
 const resumeOptionNames: OptionNames<ResumeOptions & OutputOptions> = { ...resumable, decisions: true, claim: true }
 
 /** Options that have options of their own. */

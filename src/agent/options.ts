@@ -56,6 +56,7 @@ export function mergeOptions<Context>(runner: RunnerOptions<Context>, run: RunOp
     bus: _bus,
     logger: _logger,
     journal: _journal,
+    sessions: _sessions,
     ...settings
   } = runner
   const compaction = (runner.compaction ?? run.compaction) && { ...runner.compaction, ...given(run.compaction ?? {}) }

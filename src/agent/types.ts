@@ -15,6 +15,8 @@ import type { Hooks } from './hooks/hooks.ts'
 import type { OutputSchema } from './output/output.ts'
 import type { RunStep } from './run/result.ts'
 import type { RunControl } from './run/run-control.ts'
+import type { SessionOptions } from './sessions/session-options.ts'
+import type { Sessions } from './sessions/sessions.ts'
 
 export type { RunInput } from './conversation/run-input.ts'
 export type { PendingItem, RunResult, RunState, RunStep, ToolCallOutcome, ToolCallRecord } from './run/result.ts'
@@ -161,6 +163,8 @@ export interface RunnerOptions<Context = unknown> extends RunSettings<Context> {
   logger?: Logger
   /** Where runs are recorded, so that they survive the process. Default: nowhere. */
   journal?: Journal
+  /** Where conversations are kept: `memorySessions()`, `sqliteSessions({ file })`, … Default: nowhere. */
+  sessions?: Sessions
 }
 
 /** What one run can be given: every setting of a runner, and what belongs to this run alone. */
@@ -168,6 +172,11 @@ export interface RunOptions<Context = unknown> extends RunSettings<Context> {
   signal?: AbortSignal
   /** The conversation so far, such as an earlier result's `messages`. Not changed. */
   messages?: readonly MessageInput[]
+  /**
+   * The conversation that the run continues, by its id in the runner's `sessions`; made if it is not there. What the run adds is stored when
+   * it ends, in one step. With options: `{ id, onBusy: 'refuse' }`.
+   */
+  session?: string | SessionOptions
   /** Handed to tools, approvals and instructions; never sent to a model, never stored. */
   context?: Context
   /** Replaces the runner's tools for this run. */
@@ -199,7 +208,7 @@ export interface OutputOptions<S extends OutputSchema = OutputSchema> {
 }
 
 /** What a paused run goes on with; what is not given stays as it was. */
-export interface ResumeOptions<Context = unknown> extends Omit<RunOptions<Context>, 'messages' | 'runId'> {
+export interface ResumeOptions<Context = unknown> extends Omit<RunOptions<Context>, 'messages' | 'runId' | 'session'> {
   /** On pending items, in any order: `{ ...item, approved: true }`. What is not decided stays pending. */
   decisions?: readonly Decision[]
   /**

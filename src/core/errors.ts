@@ -53,6 +53,20 @@ const codes = {
     meaning:
       'The journal could not be read or written: a full disk, a locked or damaged file, a file of a newer version, or a database that can’t be reached.',
   },
+  session_busy: { fault: 'caller', meaning: 'Another run is going on in the session, and `onBusy` is `refuse`.' },
+  session_waiting: {
+    fault: 'caller',
+    meaning: 'A run of the session waits for a decision: resume or cancel it, or take the session from it with `release`.',
+  },
+  session_lost: {
+    fault: 'caller',
+    meaning: 'The session was deleted or taken from the run while that was going on; its messages were not stored.',
+  },
+  unknown_session: { fault: 'caller', meaning: 'There is no session with that id.' },
+  session_failed: {
+    fault: 'caller',
+    meaning: 'Sessions could not be read or written: a full disk, a lost connection, missing tables, or a damaged message.',
+  },
   aborted: { fault: 'caller', meaning: 'The caller aborted the run.' },
   deadline: { fault: 'caller', meaning: "The run's deadline passed." },
   connection_failed: { fault: 'provider', meaning: 'The provider could not be reached, or the connection broke before the first byte.' },

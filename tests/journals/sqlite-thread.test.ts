@@ -4,7 +4,7 @@ import { expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import type { Durable } from '../../src/agent/durable/journal.ts'
 import { sqliteJournal } from '../../src/journals/sqlite/index.ts'
-import { ThreadLink } from '../../src/journals/sqlite/thread.ts'
+import { journalThread } from '../../src/journals/sqlite/sqlite-store.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { inFolder } from './temp-folder.ts'
 
@@ -34,7 +34,7 @@ it('a query or a bound that is not known is refused', () =>
   }))
 
 const quiet = { answered() {}, ended() {} }
-const open = (file: string) => new ThreadLink({ file, agent: 'other', synchronous: 'full', busyTimeoutMs: 1, maxBytes: undefined }, quiet)
+const databaseOf = (file: string) => ({ file, synchronous: 'full' as const, busyTimeoutMs: 1, maxBytes: undefined })
 it('when the thread dies, what is carried out is aborted, and can be taken up by the journal’s next owner', () =>
   inFolder(async (folder) => {
     const journal = sqliteJournal({ file: join(folder, 'runs.sqlite') })
@@ -48,7 +48,8 @@ it('when the thread dies, what is carried out is aborted, and can be taken up by
     await engine.start('run', {})
     const first = engine.result('run')
     // No message that a store sends: the thread fails of it.
-    open(join(folder, 'other.sqlite')).send(null as never)
+    const other = { database: databaseOf(join(folder, 'other.sqlite')), own: { agent: 'other' } }
+    journalThread.send(journalThread.nextStore(), null as never, other, quiet)
     await expect(first).rejects.toMatchObject({ code: 'run_taken_over' })
     expect(started[0]?.signal?.reason).toMatchObject({ code: 'journal_failed' })
     expect(await engine.pending()).toEqual(['run'])

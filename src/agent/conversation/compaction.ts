@@ -1,5 +1,5 @@
 import { type MessageInput, toChatMessages } from '../../core/message-input.ts'
-import { type ChatMessage, isToolResult, type ToolResultMessage, textOf } from '../../core/messages.ts'
+import { type ChatMessage, isJsonObject, isToolResult, type ToolResultMessage, textOf } from '../../core/messages.ts'
 import { estimateTokens } from '../../models/usage.ts'
 import { leftOutText, readLeftOut, shortenedText } from '../told.ts'
 
@@ -22,6 +22,14 @@ export interface CompactionSize {
 }
 
 export const noCompaction: Compaction = { from: 0, shortenBefore: 0 }
+
+/** Whether it is one that was stored. */
+export function isCompaction(value: unknown): value is Compaction {
+  if (!isJsonObject(value)) return false
+  const { from, shortenBefore, summary } = value
+  const arePositions = [from, shortenBefore].every((position) => Number.isSafeInteger(position) && Number(position) >= 0)
+  return arePositions && (summary === undefined || typeof summary === 'string')
+}
 
 /** Most characters an old result keeps when results are shortened. */
 const shortResult = 1_000

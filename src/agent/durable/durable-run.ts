@@ -7,6 +7,8 @@ import type { RunResult, RunSettings } from '../types.ts'
 /** All that another process needs to continue a run, except what its runner has: model, tools, callbacks. */
 export interface DurableInput {
   instructions?: string
+  /** The id of its session, which has the messages before it. */
+  session?: string
   /** The conversation with the new input at its end. */
   messages: readonly ChatMessage[]
   /** How many of them were there before this run. */

@@ -4,9 +4,11 @@ import type { Decision } from '../decisions/decisions.ts'
 import type { Loop } from '../run/execution.ts'
 import type { RunContext } from '../run/run-context.ts'
 import { conclude, execute, prepareModel } from '../run/start-run.ts'
-import type { RunResult } from '../types.ts'
+import { RunnerSessions } from '../sessions/run-session.ts'
+import type { TakeUp } from '../sessions/session-turn.ts'
+import type { RunnerOptions, RunResult } from '../types.ts'
 import { type DurableInput, inputFromJson, inputToJson, resultFromJson, resultToJson } from './durable-run.ts'
-import type { Durable, Engine, Journal } from './journal.ts'
+import type { Durable, Engine } from './journal.ts'
 import { knownRun, openEngine, type RecoveredRun, type RecoverOptions, Runs, recoverRuns, storeDecisions } from './runs.ts'
 
 /** Opens a run as its runner does, from what it was started with. */
@@ -18,16 +20,22 @@ export class RunnerJournal {
   readonly #engine: Engine | undefined
   readonly #loop: Loop
   readonly #open: OpenRecorded
+  readonly #sessions: RunnerSessions
   /** Runs that were started here, so that an execution in this process gets the caller's context and listeners. */
   readonly #liveRuns = new Map<string, RunContext>()
   /** Of them, those that were carried out here, be it to their end. */
   readonly #executed = new Set<RunContext>()
 
-  constructor(journal: Journal | undefined, loop: Loop, open: OpenRecorded) {
+  constructor({ journal, sessions }: Pick<RunnerOptions<never>, 'journal' | 'sessions'>, loop: Loop, open: OpenRecorded) {
     this.#engine = journal?.connect((durable, input) => this.#execute(durable, input))
     this.#loop = loop
     this.#open = open
-    this.runs = new Runs(this.#engine)
+    this.#sessions = new RunnerSessions(sessions, (runId) => this.#takeUp(runId))
+    this.runs = new Runs(this.#engine, (recorded) => this.#sessions.complete(recorded))
+  }
+
+  get sessions(): RunnerSessions {
+    return this.#sessions
   }
 
   /** A nested run is part of the call it is made in. */
@@ -58,6 +66,7 @@ export class RunnerJournal {
         return this.#resultOf(engine, run)
       })
     } finally {
+      await this.#sessions.leave(run)
       run.dispose()
     }
   }
@@ -66,12 +75,20 @@ export class RunnerJournal {
     return recoverRuns(openEngine(this.#engine), options)
   }
 
+  /** See `TakeUp`. */
+  async #takeUp(runId: string): ReturnType<TakeUp> {
+    const known = await this.#engine?.get?.(runId)
+    if (known === undefined || known.status === 'ended') return known
+    await this.#engine?.start(runId)
+    return { ...known, status: (await this.#engine?.get?.(runId))?.status ?? 'ended' }
+  }
+
   /** While `work` goes on, executions of the run are this `run`'s. */
   async #asLive(run: RunContext, work: () => Promise<Json>): Promise<RunResult<never>> {
     const { runId } = run
     if (!this.#liveRuns.has(runId)) this.#liveRuns.set(runId, run)
     try {
-      return await conclude(resultFromJson(await work(), run), run)
+      return await conclude(resultFromJson(await this.#sessions.complete(await work(), run), run), run)
     } finally {
       if (this.#liveRuns.get(runId) === run) this.#liveRuns.delete(runId)
       this.#executed.delete(run)
@@ -103,10 +120,14 @@ export class RunnerJournal {
     const unfollow = signal === undefined ? undefined : run.follow(signal)
     if (live !== undefined) this.#executed.add(run)
     try {
-      return resultToJson(await execute(durable, { loop: this.#loop, run, input }))
+      const result = await execute(durable, { loop: this.#loop, run, input, sessions: this.#sessions })
+      return this.#sessions.recorded(result, resultToJson(result), run)
     } finally {
       unfollow?.()
-      if (live === undefined) run.dispose()
+      if (live === undefined) {
+        await this.#sessions.leave(run)
+        run.dispose()
+      }
     }
   }
 }

@@ -39,9 +39,12 @@ const pruneNames: OptionNames<PruneOptions> = { olderThanMs: true, keep: true }
 /** The runs of a runner's journal. Each method rejects with `invalid_option` without a journal that can do it. */
 export class Runs {
   readonly #engine: Engine | undefined
+  /** Makes a result of what is recorded of it. */
+  readonly #complete: (recorded: Json) => Promise<Json>
 
-  constructor(engine: Engine | undefined) {
+  constructor(engine: Engine | undefined, complete: (recorded: Json) => Promise<Json>) {
     this.#engine = engine
+    this.#complete = complete
   }
 
   /** The newest first, a page at a time. */
@@ -58,7 +61,8 @@ export class Runs {
     const kept = await keptRun(openEngine(this.#engine), runId)
     if (kept === undefined) return undefined
     const { input: _input, output, waits: _waits, ...summary } = kept
-    return { ...summary, pending: pendingItems(kept), ...(output === undefined ? {} : { result: output as never as StoredResult }) }
+    const result = output === undefined ? {} : { result: (await this.#complete(output)) as never as StoredResult }
+    return { ...summary, pending: pendingItems(kept), ...result }
   }
 
   /**

@@ -103,7 +103,9 @@ export function asTool<const S extends ParametersSchema, Context = unknown>(
         }
       }
       try {
-        const result = await agent.resume(paused.state, { ...nested, decisions: decisionsIn(ctx.answer) })
+        // What it began with is in its state.
+        const { messages: _messages, session: _session, ...again } = nested
+        const result = await agent.resume(paused.state, { ...again, decisions: decisionsIn(ctx.answer) })
         return conclude(result, options)
       } catch (error) {
         // Decisions that can't be carried out have changed nothing: they are asked for again, or the agent's run would be lost.

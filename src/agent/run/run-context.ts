@@ -2,6 +2,7 @@ import { isSetupFault, ModelError, messageOf, ToolloopError } from '../../core/e
 import type { EventBus, EventMeta, EventName, EventPayloads, RunEvent, StopReason } from '../../core/events.ts'
 import { Event } from '../../core/events.ts'
 import type { Logger } from '../../core/logger.ts'
+import type { ChatMessage } from '../../core/messages.ts'
 import type { ChatModel } from '../../models/chat-model.ts'
 import type { PreparedCall } from '../../tools/arguments.ts'
 import { type ToolSet, ToolView } from '../../tools/registry.ts'
@@ -9,6 +10,7 @@ import type { AnyTool, RunScope } from '../../tools/tool.ts'
 import { ToolRunner } from '../../tools/tool-runner.ts'
 import { namedBeside, type OutputFormat } from '../output/output.ts'
 import type { PlainError } from '../recorded.ts'
+import type { SessionPlace, SessionTurn } from '../sessions/session-turn.ts'
 import { chooseCallForm } from '../text-calls/mode.ts'
 import type { RunLimits, RunOptions } from '../types.ts'
 import { checkCostIsKnown, type ResolvedLimits } from './limits.ts'
@@ -59,6 +61,12 @@ export class RunContext implements RunScope {
   readonly values: Map<string, unknown> = new Map()
   /** Errors as they were thrown, by step key: the record has only their plain form. */
   readonly errors: Map<string, ToolloopError> = new Map()
+  /** Its hold on its session, while it has one. */
+  turn: SessionTurn | undefined
+  /** Where in its session it begins. */
+  place: SessionPlace | undefined
+  /** The whole conversation, when an execution of it in a session has ended here. */
+  conversation: readonly ChatMessage[] | undefined
   readonly #parent: RunParent | undefined
   readonly #first: { model: ChatModel; tools: ToolSet }
   #model: ChatModel
@@ -101,6 +109,11 @@ export class RunContext implements RunScope {
     if (settings.signal !== undefined) this.follow(settings.signal)
     if (parent !== undefined) this.#endWith(parent.run)
     if (Number.isFinite(limits.deadlineMs)) this.#startDeadline(limits.deadlineMs)
+  }
+
+  /** The run that this one is made inside of. */
+  get outer(): RunContext | undefined {
+    return this.#parent?.run
   }
 
   /** How deep runs may be nested: as the outermost one says. */

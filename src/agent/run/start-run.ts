@@ -1,6 +1,6 @@
 import { InvalidOptionError, isSetupFault, ToolloopError } from '../../core/errors.ts'
 import { Event, type StopReason } from '../../core/events.ts'
-import { textOf } from '../../core/messages.ts'
+import { type ChatMessage, textOf } from '../../core/messages.ts'
 import type { ToolSet } from '../../tools/registry.ts'
 import type { AnyTool, ToolContext } from '../../tools/tool.ts'
 import { type DurableInput, inputToJson } from '../durable/durable-run.ts'
@@ -10,6 +10,7 @@ import { stoppedByGuardrail } from '../loop.ts'
 import { activeTools, toToolSet } from '../options.ts'
 import { openOutput, outputOf } from '../output/output.ts'
 import type { Ending } from '../recorded.ts'
+import { compactAsBefore, type RunnerSessions } from '../sessions/run-session.ts'
 import type { OutputOptions, RunOptions, RunSettings } from '../types.ts'
 import type { Loop } from './execution.ts'
 import type { RunResult } from './result.ts'
@@ -87,6 +88,7 @@ export interface ExecutionParts {
   loop: Loop
   run: RunContext
   input: DurableInput
+  sessions: RunnerSessions
   /** Default: that of the run's beginning. */
   state?: LoopState
 }
@@ -101,10 +103,14 @@ export async function executeHere(parts: ExecutionParts, recorded?: RecordedStep
 }
 
 /** One execution: from its start, or from where its record ends, to its result. */
-export async function execute(
-  durable: Durable,
-  { loop, run, input, state = openState({ input, run }) }: ExecutionParts,
-): Promise<RunResult> {
+export async function execute(durable: Durable, { loop, run, input, sessions, state: given }: ExecutionParts): Promise<RunResult> {
+  const session = input.session === undefined ? undefined : await sessions.open(durable, run, input.session)
+  const state = given ?? openState({ input: withEarlier(input, session?.messages), run })
+  if (session !== undefined) {
+    const { healed, healing } = state.history
+    if (healed) run.logger.warn({ runId: run.runId, session: input.session, ...healing }, 'the session was not valid and has been healed')
+    if (session.compaction !== undefined) compactAsBefore(state.history, session.compaction)
+  }
   const { provider, model } = run.model
   await durable.step('start', async () => {
     run.emit(Event.RUN_START, { provider, model, tools: run.offered.names() }, { iteration: 0 })
@@ -114,6 +120,7 @@ export async function execute(
   const layers = composeLayers(run, durable)
   const ending = refused === undefined ? await loop({ durable, run, state, layers }) : stoppedByGuardrail(refused)
   const result = resultOf(state, ending, run)
+  await session?.close(result, state.history)
   await durable.step('end', async () => {
     const { stopReason, usage, iterations, error } = result
     run.emit(
@@ -124,6 +131,11 @@ export async function execute(
     return null
   })
   return result
+}
+
+/** With the messages of its session in front. */
+function withEarlier(input: DurableInput, earlier: readonly ChatMessage[] = []): DurableInput {
+  return earlier.length === 0 ? input : { ...input, messages: [...earlier, ...input.messages], given: earlier.length }
 }
 
 /** What the run came to: its state, and what only this process has of it. */

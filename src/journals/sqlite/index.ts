@@ -1,9 +1,9 @@
 /** `toolloop/journals/sqlite`: runs that outlive the process, in one file. */
-import { resolve } from 'node:path'
 import type { Journal } from '../../agent/durable/journal.ts'
 import { storeJournal } from '../../agent/durable/store-journal.ts'
 import { InvalidOptionError } from '../../core/errors.ts'
 import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
+import { fileOptions } from '../../sqlite/sqlite-file.ts'
 import { SqliteStore } from './sqlite-store.ts'
 
 /** What `sqliteJournal` takes. */
@@ -40,15 +40,7 @@ const optionNames: OptionNames<SqliteJournalOptions> = { file: true, agent: true
  */
 export function sqliteJournal(options: SqliteJournalOptions): Journal & { close(): Promise<void> } {
   checkOptionNames(options, optionNames, '`sqliteJournal`')
-  const { file, agent = 'default', synchronous = 'full', busyTimeoutMs = 5_000, maxBytes } = options
-  if (typeof file !== 'string' || file === '' || file === ':memory:') throw new InvalidOptionError('file', 'the path of a file', file)
+  const { agent = 'default', ...file } = options
   if (typeof agent !== 'string' || agent === '') throw new InvalidOptionError('agent', 'a name', agent)
-  if (synchronous !== 'full' && synchronous !== 'normal') throw new InvalidOptionError('synchronous', "'full' or 'normal'", synchronous)
-  checkInteger('busyTimeoutMs', busyTimeoutMs, 0)
-  if (maxBytes !== undefined) checkInteger('maxBytes', maxBytes, 1_048_576)
-  return storeJournal(new SqliteStore({ file: resolve(file), agent, synchronous, busyTimeoutMs, maxBytes }))
-}
-
-function checkInteger(option: string, value: number, least: number): void {
-  if (!Number.isSafeInteger(value) || value < least) throw new InvalidOptionError(option, `an integer ≥ ${least}`, value)
+  return storeJournal(new SqliteStore(fileOptions(file), agent))
 }

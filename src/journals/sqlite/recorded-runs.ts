@@ -1,4 +1,4 @@
-import type { DatabaseSync, SQLOutputValue, StatementSync } from 'node:sqlite'
+import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
 import {
   loopVersion,
   type PruneOptions,
@@ -21,9 +21,8 @@ import {
   unknownRun,
 } from '../../agent/durable/store.ts'
 import { InvalidOptionError, ToolloopError } from '../../core/errors.ts'
-import type { Owner } from './owner.ts'
-
-type Row = Record<string, SQLOutputValue>
+import type { Owner } from '../../sqlite/owner.ts'
+import { type Row, Statements } from '../../sqlite/statements.ts'
 
 /** How many runs `list` shows at most. */
 const mostRuns = 1000
@@ -34,13 +33,12 @@ const endOfTime = 8.64e15
 
 /** What `Store` promises, in SQL. Each call has to be made inside a transaction, which is rolled back if it throws. */
 export class RecordedRuns {
-  readonly #database: DatabaseSync
+  readonly #sql: Statements
   readonly #owner: Owner
   readonly #agent: string
-  readonly #statements = new Map<string, StatementSync>()
 
   constructor(database: DatabaseSync, owner: Owner, agent: string) {
-    this.#database = database
+    this.#sql = new Statements(database)
     this.#owner = owner
     this.#agent = agent
   }
@@ -57,14 +55,14 @@ export class RecordedRuns {
     if (typeof run.owner === 'string' && run.owner !== this.#owner.id && this.#owner.isAlive(run.owner)) return { kind: 'elsewhere' }
     if (run.status === 'waiting') this.#takeDecisions(run)
     const taken = "UPDATE runs SET status = 'running', owner = ?, epoch = epoch + 1, problem = NULL, updated_at = ? WHERE n = ?"
-    this.#run(taken, this.#owner.id, Date.now(), run.n)
-    const input = this.#one('SELECT value FROM inputs WHERE run = ?', run.n)
+    this.#sql.run(taken, this.#owner.id, Date.now(), run.n)
+    const input = this.#sql.one('SELECT value FROM inputs WHERE run = ?', run.n)
     return { ...this.#taken({ ...run, epoch: Number(run.epoch) + 1 }), input: String(input?.value) }
   }
 
   record(runId: string, epoch: number, key: string, value: string): void {
     const owned = 'SELECT n, ?, ? FROM runs WHERE id = ? AND owner = ? AND epoch = ?'
-    const { changes } = this.#run(`INSERT INTO steps (run, key, value) ${owned}`, key, value, runId, this.#owner.id, epoch)
+    const { changes } = this.#sql.run(`INSERT INTO steps (run, key, value) ${owned}`, key, value, runId, this.#owner.id, epoch)
     if (changes === 0) throw takenOver(runId)
   }
 
@@ -74,11 +72,11 @@ export class RecordedRuns {
 
   suspend(runId: string, epoch: number, { output, waits, forget }: Suspension): Taken | undefined {
     const run = this.#owned(runId, epoch)
-    for (const key of forget) this.#run('DELETE FROM steps WHERE run = ? AND key = ?', run.n, key)
+    for (const key of forget) this.#sql.run('DELETE FROM steps WHERE run = ? AND key = ?', run.n, key)
     const now = Date.now()
     for (const { name, timeoutMs } of waits) {
       const deadline = timeoutMs === undefined || now + timeoutMs > endOfTime ? null : Math.ceil(now + timeoutMs)
-      this.#run('INSERT INTO waits (run, name, deadline) VALUES (?, ?, ?) ON CONFLICT DO NOTHING', run.n, name, deadline)
+      this.#sql.run('INSERT INTO waits (run, name, deadline) VALUES (?, ?, ?) ON CONFLICT DO NOTHING', run.n, name, deadline)
     }
     if (this.#canGoOn(run)) {
       this.#takeDecisions(run)
@@ -90,31 +88,31 @@ export class RecordedRuns {
 
   release(runId: string, epoch: number, problem: string): void {
     const owned = 'WHERE id = ? AND owner = ? AND epoch = ?'
-    this.#run(`UPDATE runs SET owner = NULL, problem = ?, updated_at = ? ${owned}`, problem, Date.now(), runId, this.#owner.id, epoch)
+    this.#sql.run(`UPDATE runs SET owner = NULL, problem = ?, updated_at = ? ${owned}`, problem, Date.now(), runId, this.#owner.id, epoch)
   }
 
   deliver(runId: string, decisions: readonly NamedValue[]): void {
     const run = this.#found(runId)
     const now = Date.now()
     for (const { name, value } of decisions) {
-      const wait = this.#one('SELECT deadline, value, decided_at FROM waits WHERE run = ? AND name = ?', run.n, name)
+      const wait = this.#sql.one('SELECT deadline, value, decided_at FROM waits WHERE run = ? AND name = ?', run.n, name)
       if (wait === undefined) throw decisionRefused(runId, name, 'nothing waits for it')
       if (run.status === 'ended') throw decisionRefused(runId, name, 'the run has ended')
       if (wait.value !== null) throw decisionRefused(runId, name, `it was decided at ${timeOf(wait.decided_at)}`)
       if (wait.deadline !== null && Number(wait.deadline) <= now) {
         throw decisionRefused(runId, name, `it was waited for until ${timeOf(wait.deadline)}`)
       }
-      this.#run('UPDATE waits SET value = ?, decided_at = ? WHERE run = ? AND name = ?', value, now, run.n, name)
+      this.#sql.run('UPDATE waits SET value = ?, decided_at = ? WHERE run = ? AND name = ?', value, now, run.n, name)
     }
   }
 
   cancel(runId: string, reason: string): void {
     const run = this.#found(runId)
-    this.#run("UPDATE runs SET cancel_reason = coalesce(cancel_reason, ?) WHERE n = ? AND status <> 'ended'", reason, run.n)
+    this.#sql.run("UPDATE runs SET cancel_reason = coalesce(cancel_reason, ?) WHERE n = ? AND status <> 'ended'", reason, run.n)
   }
 
   cancelled(): { runId: string; reason: string }[] {
-    const rows = this.#all(
+    const rows = this.#sql.all(
       "SELECT id, cancel_reason FROM runs WHERE agent = ? AND status = 'running' AND owner = ? AND cancel_reason IS NOT NULL",
       this.#agent,
       this.#owner.id,
@@ -125,9 +123,9 @@ export class RecordedRuns {
   get(runId: string): StoredRun | undefined {
     const run = this.#find(runId)
     if (run === undefined || run.agent !== this.#agent) return undefined
-    const input = this.#one('SELECT value FROM inputs WHERE run = ?', run.n)
-    const output = this.#one('SELECT value FROM outputs WHERE run = ?', run.n)
-    const waits = run.status === 'ended' ? [] : this.#all('SELECT name FROM waits WHERE run = ? AND value IS NULL', run.n)
+    const input = this.#sql.one('SELECT value FROM inputs WHERE run = ?', run.n)
+    const output = this.#sql.one('SELECT value FROM outputs WHERE run = ?', run.n)
+    const waits = run.status === 'ended' ? [] : this.#sql.all('SELECT name FROM waits WHERE run = ? AND value IS NULL', run.n)
     return {
       ...summaryOf(run),
       input: String(input?.value),
@@ -149,7 +147,7 @@ export class RecordedRuns {
     const where = given.map(({ condition }) => condition).join(' AND ')
     // One more than is shown, to know whether there is a next page.
     const values = given.map(({ value }) => value)
-    const rows = this.#all(`SELECT * FROM runs WHERE ${where} ORDER BY n DESC LIMIT ?`, ...values, most + 1)
+    const rows = this.#sql.all(`SELECT * FROM runs WHERE ${where} ORDER BY n DESC LIMIT ?`, ...values, most + 1)
     const shown = rows.slice(0, most)
     const last = shown.at(-1)
     return { runs: shown.map(summaryOf), ...(rows.length > most && last !== undefined ? { next: String(last.n) } : {}) }
@@ -162,24 +160,24 @@ export class RecordedRuns {
       alive.set(owner, known)
       return known
     }
-    const running = this.#all("SELECT n, id, owner FROM runs WHERE agent = ? AND status = 'running'", this.#agent)
+    const running = this.#sql.all("SELECT n, id, owner FROM runs WHERE agent = ? AND status = 'running'", this.#agent)
     const open = running.filter(({ owner }) => owner === null || !isAlive(String(owner)))
     const due =
       'n IN (SELECT run FROM waits WHERE taken = 0 AND value IS NOT NULL) OR ' +
       'n IN (SELECT run FROM waits WHERE taken = 0 AND value IS NULL AND deadline <= ?) OR cancel_reason IS NOT NULL'
-    const ready = this.#all(`SELECT n, id FROM runs WHERE agent = ? AND status = 'waiting' AND (${due})`, this.#agent, Date.now())
+    const ready = this.#sql.all(`SELECT n, id FROM runs WHERE agent = ? AND status = 'waiting' AND (${due})`, this.#agent, Date.now())
     return [...open, ...ready].toSorted((a, b) => Number(a.n) - Number(b.n)).map(({ id }) => String(id))
   }
 
   /** Deletes some of them, and returns how many: fewer than `prunedAtOnce` when all are deleted. */
   prune({ olderThanMs, keep }: PruneOptions): number {
     const ended = "SELECT n FROM runs WHERE agent = ? AND status = 'ended'"
-    const old = () => this.#all(`${ended} AND updated_at <= ? LIMIT ${prunedAtOnce}`, this.#agent, Date.now() - (olderThanMs ?? 0))
-    const many = () => this.#all(`${ended} ORDER BY updated_at DESC, n DESC LIMIT ${prunedAtOnce} OFFSET ?`, this.#agent, keep)
+    const old = () => this.#sql.all(`${ended} AND updated_at <= ? LIMIT ${prunedAtOnce}`, this.#agent, Date.now() - (olderThanMs ?? 0))
+    const many = () => this.#sql.all(`${ended} ORDER BY updated_at DESC, n DESC LIMIT ${prunedAtOnce} OFFSET ?`, this.#agent, keep)
     const doomed = new Set([...(olderThanMs === undefined ? [] : old()), ...(keep === undefined ? [] : many())].map(({ n }) => Number(n)))
     for (const n of doomed) {
-      for (const table of ['steps', 'waits', 'inputs', 'outputs']) this.#run(`DELETE FROM ${table} WHERE run = ?`, n)
-      this.#run('DELETE FROM runs WHERE n = ?', n)
+      for (const table of ['steps', 'waits', 'inputs', 'outputs']) this.#sql.run(`DELETE FROM ${table} WHERE run = ?`, n)
+      this.#sql.run('DELETE FROM runs WHERE n = ?', n)
     }
     return doomed.size
   }
@@ -188,8 +186,8 @@ export class RecordedRuns {
     const now = Date.now()
     const columns = '(id, agent, status, owner, epoch, loop, created_at, updated_at)'
     const insert = `INSERT INTO runs ${columns} VALUES (?, ?, 'running', ?, 1, ?, ?, ?)`
-    const { lastInsertRowid } = this.#run(insert, runId, this.#agent, this.#owner.id, loop, now, now)
-    this.#run('INSERT INTO inputs (run, value) VALUES (?, ?)', lastInsertRowid, input)
+    const { lastInsertRowid } = this.#sql.run(insert, runId, this.#agent, this.#owner.id, loop, now, now)
+    this.#sql.run('INSERT INTO inputs (run, value) VALUES (?, ?)', lastInsertRowid, input)
     return { kind: 'taken', epoch: 1, steps: [], decisions: [] }
   }
 
@@ -197,15 +195,15 @@ export class RecordedRuns {
   #canGoOn({ n, cancel_reason }: Row): boolean {
     // Read anew: it may have been cancelled since the row was read.
     const due = 'SELECT 1 FROM waits WHERE run = ? AND taken = 0 AND (value IS NOT NULL OR deadline <= ?) LIMIT 1'
-    return cancel_reason !== null || this.#one(due, n ?? null, Date.now()) !== undefined
+    return cancel_reason !== null || this.#sql.one(due, n ?? null, Date.now()) !== undefined
   }
 
   /** What is decided by now is what the run goes on with. */
   #takeDecisions({ n = null }: Row): void {
     const now = Date.now()
     const late = 'UPDATE waits SET value = ?, decided_at = ? WHERE run = ? AND value IS NULL AND deadline <= ?'
-    this.#run(late, expiredText, now, n, now)
-    this.#run('UPDATE waits SET taken = 1 WHERE run = ? AND value IS NOT NULL', n)
+    this.#sql.run(late, expiredText, now, n, now)
+    this.#sql.run('UPDATE waits SET taken = 1 WHERE run = ? AND value IS NOT NULL', n)
   }
 
   #taken({ n = null, epoch, cancel_reason }: Row): Taken {
@@ -213,22 +211,22 @@ export class RecordedRuns {
     return {
       kind: 'taken',
       epoch: Number(epoch),
-      steps: named(this.#all('SELECT key AS name, value FROM steps WHERE run = ?', n)),
-      decisions: named(this.#all('SELECT name, value FROM waits WHERE run = ? AND taken = 1', n)),
+      steps: named(this.#sql.all('SELECT key AS name, value FROM steps WHERE run = ?', n)),
+      decisions: named(this.#sql.all('SELECT name, value FROM waits WHERE run = ? AND taken = 1', n)),
       ...(typeof cancel_reason === 'string' ? { cancelled: cancel_reason } : {}),
     }
   }
 
   #leave({ n = null }: Row, status: RunStatus, stopReason: string, output: string): void {
     const left = 'UPDATE runs SET status = ?, stop_reason = ?, owner = NULL, problem = NULL, updated_at = ? WHERE n = ?'
-    this.#run(left, status, stopReason, Date.now(), n)
-    this.#run('INSERT INTO outputs (run, value) VALUES (?, ?) ON CONFLICT (run) DO UPDATE SET value = excluded.value', n, output)
+    this.#sql.run(left, status, stopReason, Date.now(), n)
+    this.#sql.run('INSERT INTO outputs (run, value) VALUES (?, ?) ON CONFLICT (run) DO UPDATE SET value = excluded.value', n, output)
   }
 
   #find(runId: string): Row | undefined {
     // SQLite would keep another text, and two ids would be one.
     if (!runId.isWellFormed()) throw new InvalidOptionError('runId', 'well-formed Unicode', runId)
-    return this.#one('SELECT * FROM runs WHERE id = ?', runId)
+    return this.#sql.one('SELECT * FROM runs WHERE id = ?', runId)
   }
 
   #found(runId: string): Row {
@@ -239,7 +237,7 @@ export class RecordedRuns {
   }
 
   #owned(runId: string, epoch: number): Row {
-    const run = this.#one('SELECT * FROM runs WHERE id = ? AND owner = ? AND epoch = ?', runId, this.#owner.id, epoch)
+    const run = this.#sql.one('SELECT * FROM runs WHERE id = ? AND owner = ? AND epoch = ?', runId, this.#owner.id, epoch)
     if (run === undefined) throw takenOver(runId)
     return run
   }
@@ -249,24 +247,6 @@ export class RecordedRuns {
     if (Number(loop) <= loopVersion) return
     const message = `Expected run \`${runId}\` to be recorded by loop version ${loopVersion} or older, got ${loop}: a newer toolloop has written it`
     throw new ToolloopError('journal_failed', message)
-  }
-
-  #run(sql: string, ...values: (SQLOutputValue | undefined)[]): ReturnType<StatementSync['run']> {
-    return this.#prepared(sql).run(...values.map((value) => value ?? null))
-  }
-
-  #one(sql: string, ...values: (SQLOutputValue | undefined)[]): Row | undefined {
-    return this.#prepared(sql).get(...values.map((value) => value ?? null))
-  }
-
-  #all(sql: string, ...values: (SQLOutputValue | undefined)[]): Row[] {
-    return this.#prepared(sql).all(...values.map((value) => value ?? null))
-  }
-
-  #prepared(sql: string): StatementSync {
-    const statement = this.#statements.get(sql) ?? this.#database.prepare(sql)
-    this.#statements.set(sql, statement)
-    return statement
   }
 }
 

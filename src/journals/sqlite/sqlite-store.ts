@@ -1,55 +1,44 @@
+import { extname } from 'node:path'
 import type { PruneOptions } from '../../agent/durable/journal.ts'
 import type { Store } from '../../agent/durable/store.ts'
-import { messageOf, ToolloopError } from '../../core/errors.ts'
-import type { OpenOptions } from './opened-file.ts'
-import { prunedAtOnce } from './recorded-runs.ts'
-import type { Asked, Call, FromThread } from './store-thread.ts'
-import { ThreadLink } from './thread.ts'
+import type { ToolloopError } from '../../core/errors.ts'
+import type { DatabaseOptions } from '../../sqlite/database.ts'
+import { SqliteFile } from '../../sqlite/sqlite-file.ts'
+import { FileThread } from '../../sqlite/thread-link.ts'
+import { prunedAtOnce, type RecordedRuns } from './recorded-runs.ts'
+import { runsSchema } from './runs-schema.ts'
+import type { RunsOptions } from './store-thread.ts'
 
-interface Waiting {
-  resolve(value: never): void
-  reject(error: Error): void
-}
+/** Has the files of all journals. `.ts` when run from the sources, `.js` when built. */
+export const journalThread: FileThread = new FileThread(new URL(`./store-thread${extname(import.meta.url)}`, import.meta.url))
 
-/** The file, behind a thread: no call blocks the event loop. It is opened by the first call. */
+/** The runs in a file. */
 export class SqliteStore implements Store {
-  readonly #file: string
-  readonly #link: ThreadLink
-  readonly #waiting = new Map<number, Waiting>()
-  readonly #left = Promise.withResolvers<void>()
-  #batch: Asked[] = []
-  #ids = 0
-  #closed = false
+  readonly #file: SqliteFile<RecordedRuns>
   #lost: ((problem: ToolloopError) => void) | undefined
 
-  constructor(options: OpenOptions) {
-    this.#file = options.file
-    this.#link = new ThreadLink(options, {
-      answered: (message) => this.#answered(message),
-      ended: (why) => {
-        this.#failAll(why)
-        if (this.#closed) this.#left.resolve()
-        else this.#lost?.(this.#problem(why))
-      },
-    })
+  constructor(database: DatabaseOptions, agent: string) {
+    this.#file = new SqliteFile(runsSchema, journalThread, { database, own: { agent } satisfies RunsOptions }, (problem) =>
+      this.#lost?.(problem),
+    )
   }
 
-  take: Store['take'] = (...args) => this.#call({ name: 'take', args })
-  record: Store['record'] = (...args) => this.#call({ name: 'record', args })
-  finish: Store['finish'] = (...args) => this.#call({ name: 'finish', args })
-  suspend: Store['suspend'] = (...args) => this.#call({ name: 'suspend', args })
-  release: Store['release'] = (...args) => this.#call({ name: 'release', args })
-  deliver: Store['deliver'] = (...args) => this.#call({ name: 'deliver', args })
-  cancel: Store['cancel'] = (...args) => this.#call({ name: 'cancel', args })
-  cancelled: Store['cancelled'] = () => this.#call({ name: 'cancelled', args: [] })
-  get: Store['get'] = (...args) => this.#call({ name: 'get', args })
+  take: Store['take'] = (...args) => this.#file.call('take', ...args)
+  record: Store['record'] = (...args) => this.#file.call('record', ...args)
+  finish: Store['finish'] = (...args) => this.#file.call('finish', ...args)
+  suspend: Store['suspend'] = (...args) => this.#file.call('suspend', ...args)
+  release: Store['release'] = (...args) => this.#file.call('release', ...args)
+  deliver: Store['deliver'] = (...args) => this.#file.call('deliver', ...args)
+  cancel: Store['cancel'] = (...args) => this.#file.call('cancel', ...args)
+  cancelled: Store['cancelled'] = () => this.#file.call('cancelled')
+  get: Store['get'] = (...args) => this.#file.call('get', ...args)
   // Field by field: what else the caller's object may hold, such as a function, can't be sent to the thread.
   list: Store['list'] = ({ status, createdAfter, createdBefore, limit, cursor }) =>
-    this.#call({ name: 'list', args: [{ status, createdAfter, createdBefore, limit, cursor }] })
-  pending: Store['pending'] = () => this.#call({ name: 'pending', args: [] })
+    this.#file.call('list', { status, createdAfter, createdBefore, limit, cursor })
+  pending: Store['pending'] = () => this.#file.call('pending')
   async prune({ olderThanMs, keep }: PruneOptions): Promise<number> {
     for (let deleted = 0; ; ) {
-      const more: number = await this.#call({ name: 'prune', args: [{ olderThanMs, keep }] })
+      const more: number = await this.#file.call('prune', { olderThanMs, keep })
       deleted += more
       // Not until there is none: runs that end meanwhile could keep this from ending.
       if (more < prunedAtOnce) return deleted
@@ -60,57 +49,7 @@ export class SqliteStore implements Store {
     this.#lost = lost
   }
 
-  async close(): Promise<void> {
-    if (!this.#closed) {
-      this.#closed = true
-      this.#failAll('it was closed')
-      if (!this.#link.close()) this.#left.resolve()
-    }
-    await this.#left.promise
-  }
-
-  #call(call: Call): Promise<never> {
-    if (this.#closed) return Promise.reject(this.#problem('it was closed'))
-    const id = ++this.#ids
-    // Calls of one tick travel together.
-    if (this.#batch.length === 0) queueMicrotask(() => this.#sendBatch())
-    this.#batch.push({ id, call })
-    return new Promise((resolve, reject) => this.#waiting.set(id, { resolve, reject }))
-  }
-
-  #sendBatch(): void {
-    const batch = this.#batch
-    this.#batch = []
-    if (this.#closed) return
-    try {
-      this.#link.send(batch)
-    } catch (error) {
-      const problem = this.#problem(messageOf(error))
-      for (const { id } of batch) {
-        this.#waiting.get(id)?.reject(problem)
-        this.#waiting.delete(id)
-      }
-    }
-  }
-
-  #answered({ answers, closed, problem }: FromThread): void {
-    for (const answer of answers) {
-      const waiting = this.#waiting.get(answer.id)
-      this.#waiting.delete(answer.id)
-      if (answer.ok) waiting?.resolve(answer.value as never)
-      else waiting?.reject(new ToolloopError(answer.code, answer.message))
-    }
-    if (problem !== undefined) this.#left.reject(new ToolloopError('journal_failed', problem))
-    else if (closed === true) this.#left.resolve()
-    if (closed === true || (!this.#closed && this.#waiting.size === 0)) this.#link.expectAnswer(false)
-  }
-
-  #failAll(why: string): void {
-    for (const { reject } of this.#waiting.values()) reject(this.#problem(why))
-    this.#waiting.clear()
-  }
-
-  #problem(why: string): ToolloopError {
-    return new ToolloopError('journal_failed', `The journal \`${this.#file}\` can’t be used: ${why}`)
+  close(): Promise<void> {
+    return this.#file.close()
   }
 }

@@ -117,7 +117,7 @@ export interface LocalProcess {
 }
 
 /** Counts the moments at which a process could die, and lets it die at one. */
-class Death {
+export class Death {
   moments = 0
   isDead = false
   /** Sizes of the steps' values, in characters. */
@@ -146,7 +146,7 @@ class Death {
 }
 
 /** The journal in a process that dies: before a step, between its work and its record, or after that. */
-function dying(journal: Journal, death: Death): Journal {
+export function dying(journal: Journal, death: Death): Journal {
   return { connect: (body) => journal.connect((durable, input) => body(mortal(durable, death), input)) }
 }
 

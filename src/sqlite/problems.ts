@@ -1,4 +1,11 @@
-import { messageOf, ToolloopError } from '../../core/errors.ts'
+import { type ErrorCode, messageOf, ToolloopError } from '../core/errors.ts'
+
+/** What is kept in a file: how its errors are called and coded. */
+export interface FileKind {
+  /** As in `The journal … can’t be used`. */
+  readonly noun: string
+  readonly code: ErrorCode
+}
 
 /** Of SQLite's result codes those that say something to whoever keeps the file. https://sqlite.org/rescode.html */
 const busy = 5
@@ -16,12 +23,12 @@ const words: Readonly<Record<number, string>> = {
 }
 
 /** Anything that was thrown while the file was used, in words that say which file and what to do. */
-export function journalProblem(error: unknown, file: string): ToolloopError {
+export function fileProblem(error: unknown, { noun, code: errorCode }: FileKind, file: string): ToolloopError {
   if (ToolloopError.isInstance(error)) return error
   const code = codeOf(error)
   const why = code === undefined ? undefined : words[code]
   const said = why === undefined ? messageOf(error) : `${why} (${messageOf(error)})`
-  return new ToolloopError('journal_failed', `The journal \`${file}\` can’t be used: ${said}`, { cause: error })
+  return new ToolloopError(errorCode, `The ${noun} \`${file}\` can’t be used: ${said}`, { cause: error })
 }
 
 /** False where it threw: for cleaning up, where the error that led there is the one to tell. */

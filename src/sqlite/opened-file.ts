@@ -1,19 +1,21 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { ToolloopError } from '../../core/errors.ts'
-import { type DatabaseOptions, inTransaction, makeFile, openDatabase } from './database.ts'
+import { ToolloopError } from '../core/errors.ts'
+import { type DatabaseOptions, inTransaction, makeFile, openDatabase, type Schema } from './database.ts'
 import { Owner } from './owner.ts'
-import { journalProblem, tried } from './problems.ts'
-import { RecordedRuns } from './recorded-runs.ts'
+import { fileProblem, tried } from './problems.ts'
 
-/** How the thread opens the file. */
-export interface OpenOptions extends DatabaseOptions {
-  agent: string
+/** A file of some kind: its tables, and what can be done with them. */
+export interface Contents<Tables, Options> extends Schema {
+  /** What is called in a transaction each, which is rolled back if it throws. */
+  open(database: DatabaseSync, owner: Owner, options: Options): Tables
+  /** Lets go of all that an owner has who leaves. */
+  release(database: DatabaseSync, ownerId: string): void
 }
 
 /** The file with its owner, who is alive until it is closed. */
-export interface OpenedFile {
+export interface OpenedFile<Tables> {
   readonly database: DatabaseSync
-  readonly runs: RecordedRuns
+  readonly tables: Tables
   close(): void
 }
 
@@ -31,22 +33,22 @@ interface Connection {
 
 const connections = new Map<string, Connection>()
 
-/** Journals of one process that open a file in the same way share a connection. Throws `journal_failed`; nothing is left open then. */
-export function openFile({ agent, ...options }: OpenOptions): OpenedFile {
+/** Stores of one process that open a file in the same way share a connection. Throws the kind's error; nothing is left open then. */
+export function openFile<Tables, Options>(contents: Contents<Tables, Options>, options: DatabaseOptions, own: Options): OpenedFile<Tables> {
   const { file } = options
   let connection: Connection | undefined
   let owner: Owner | undefined
   try {
-    const real = makeFile(file)
+    const real = makeFile(contents, file)
     const key = JSON.stringify({ ...options, file: real })
-    connection = connections.get(key) ?? { database: openDatabase({ ...options, file: real }), owners: new Set() }
+    connection = connections.get(key) ?? { database: openDatabase(contents, { ...options, file: real }), owners: new Set() }
     owner = new Owner(`${real}-owners`)
-    enter(connection, owner, file)
+    enter(connection, owner, contents, file)
     connections.set(key, connection)
     const opened = { connection, owner }
     const close = () => {
       try {
-        leave(opened)
+        leave(opened, contents)
       } finally {
         if (opened.connection.owners.size === 0) {
           connections.delete(key)
@@ -54,16 +56,16 @@ export function openFile({ agent, ...options }: OpenOptions): OpenedFile {
         }
       }
     }
-    return { database: connection.database, runs: new RecordedRuns(connection.database, owner, agent), close }
+    return { database: connection.database, tables: contents.open(connection.database, owner, own), close }
   } catch (error) {
     tried(() => owner?.close())
     if (connection?.owners.size === 0) tried(() => connection?.database.close())
-    throw journalProblem(error, file)
+    throw fileProblem(error, contents, file)
   }
 }
 
 /** Registers the owner among those of the file, from which the dead are removed. */
-function enter({ database, owners: sharing }: Connection, owner: Owner, file: string): void {
+function enter({ database, owners: sharing }: Connection, owner: Owner, { noun, code }: Schema, file: string): void {
   const sqlite = String(database.prepare('SELECT sqlite_version() AS version').get()?.version)
   inTransaction(database, () => {
     const owners = database.prepare('SELECT id, pid, sqlite FROM owners').all()
@@ -75,8 +77,8 @@ function enter({ database, owners: sharing }: Connection, owner: Owner, file: st
       } else if (!sharing.has(String(id)) && !(isSafeToShare(sqlite) && isSafeToShare(String(other)))) {
         const versions = `this process has ${sqlite}, process ${pid} has ${other}`
         throw new ToolloopError(
-          'journal_failed',
-          `The journal \`${file}\` is open in another process, and sharing it needs SQLite ${sharedSince.join('.')} or newer in every process: ${versions}. Use Node 24.15 or newer in all of them`,
+          code,
+          `The ${noun} \`${file}\` is open in another process, and sharing it needs SQLite ${sharedSince.join('.')} or newer in every process: ${versions}. Use Node 24.15 or newer in all of them`,
         )
       }
     }
@@ -85,11 +87,14 @@ function enter({ database, owners: sharing }: Connection, owner: Owner, file: st
   sharing.add(owner.id)
 }
 
-function leave({ connection: { database, owners }, owner }: { connection: Connection; owner: Owner }): void {
+function leave(
+  { connection: { database, owners }, owner }: { connection: Connection; owner: Owner },
+  { release }: Pick<Contents<never, never>, 'release'>,
+): void {
   owners.delete(owner.id)
   // Where the disk can't be written, whoever comes next finds this owner dead.
   tried(() => {
-    database.prepare('UPDATE runs SET owner = NULL WHERE owner = ?').run(owner.id)
+    release(database, owner.id)
     database.prepare('DELETE FROM owners WHERE id = ?').run(owner.id)
   })
   owner.close()

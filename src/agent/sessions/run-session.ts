@@ -1,0 +1,190 @@
+import { InvalidOptionError, messageOf, ToolloopError } from '../../core/errors.ts'
+import { type ChatMessage, isJsonObject, type Json } from '../../core/messages.ts'
+import type { Compaction } from '../conversation/compaction.ts'
+import { History } from '../conversation/history.ts'
+import { hashOf } from '../decisions/decisions.ts'
+import type { Durable } from '../durable/journal.ts'
+import type { PendingItem, RunResult } from '../run/result.ts'
+import type { RunContext } from '../run/run-context.ts'
+import { RunError } from '../run/run-error.ts'
+import { checkId, type SessionOptions } from './session-options.ts'
+import { type SessionPlace, SessionTurn, type TakeUp, type TurnRequest, takeTurn } from './session-turn.ts'
+import { draftText, notClaimed, readCompaction, readMessages, type Sessions, textsOf } from './sessions.ts'
+
+/** The step that records it. */
+const placeKey = 'session'
+
+/** The conversation that an execution begins with, and what is to be done when it is over. */
+export interface OpenedSession {
+  messages: readonly ChatMessage[]
+  compaction?: Compaction
+  /** Stores what the run has come to, in one step. Rejects with a `RunError` where that can't be done. */
+  close(result: RunResult, history: History): Promise<void>
+}
+
+/** A runner's side of its sessions, if it has any. */
+export class RunnerSessions {
+  readonly #sessions: Sessions | undefined
+  readonly #takeUp: TakeUp
+
+  /** Throws `invalid_option`. */
+  constructor(sessions: Sessions | undefined, takeUp: TakeUp) {
+    // Not `instanceof`: they may be of another installed copy of this package.
+    if (sessions !== undefined && typeof sessions?.store?.claim !== 'function')
+      throw new InvalidOptionError('sessions', 'what `memorySessions`, `sqliteSessions` or `postgresSessions` gives', sessions)
+    this.#sessions = sessions
+    this.#takeUp = takeUp
+  }
+
+  /**
+   * Waits until a new run has its session. A run that the journal has already needs none: its journal goes on with it. Rejects with
+   * `session_busy` and `session_waiting`, and with `invalid_option` for a run that is in the session already.
+   */
+  async enter(run: RunContext, { id, onBusy = 'wait' }: SessionOptions): Promise<void> {
+    const sessions = this.#given()
+    checkId(run.runId, 'runId')
+    for (let outer = run.outer; outer !== undefined; outer = outer.outer) {
+      if (outer.turn?.isOf(sessions.store, id))
+        throw new InvalidOptionError('session', 'another than that of the run in whose call this one is made', id)
+    }
+    const { runId } = run
+    const turn = await takeTurn(sessions, { id, claim: { runId, durable: false }, onBusy, takeUp: this.#takeUp }, run)
+    if (turn instanceof SessionTurn) run.turn = turn
+    else if (turn !== undefined && (await this.#takeUp(runId)) === undefined) throw notClaimed(id, turn)
+  }
+
+  /** The same for one that is resumed from its state. Rejects with `already_resumed` and `session_lost`. */
+  async enterAgain(
+    run: RunContext,
+    id: string,
+    { steps, pending }: { steps: { [key: string]: Json }; pending: PendingItem[] },
+  ): Promise<void> {
+    const { runId } = run
+    const place = steps[placeKey] as SessionPlace | null | undefined
+    if (place === undefined || place === null) return
+    const claim = { runId, durable: false, session: place.session, waitsFor: waitsFor(pending) }
+    const turn = await takeTurn(this.#given(), { id, claim, onBusy: 'wait', takeUp: this.#takeUp }, run)
+    if (turn instanceof SessionTurn) run.turn = turn
+    else if (turn?.kind === 'gone' || turn?.kind === 'released') throw notClaimed(id, turn)
+    else if (turn !== undefined) {
+      throw new ToolloopError('already_resumed', `Run \`${runId}\` of session \`${id}\` was resumed from this state, or from a later one`)
+    }
+  }
+
+  /** Lets go of the run's session, whatever has become of the run. */
+  async leave(run: RunContext): Promise<void> {
+    const { turn } = run
+    run.turn = undefined
+    try {
+      await turn?.leave()
+    } catch (error) {
+      // Of a run that has ended, everything is stored. Any other has its own error to tell.
+      run.logger.error({ runId: run.runId, session: turn?.id, error: messageOf(error) }, 'the session could not be let go of')
+    }
+  }
+
+  /** Begins an execution in its session. Undefined where the run was interrupted before it was its turn. */
+  async open(durable: Durable, run: RunContext, id: string): Promise<OpenedSession | undefined> {
+    const sessions = this.#given()
+    const { runId } = run
+    const isDurable = durable.survivesCrashes
+    const take = async (again: { session?: number } = {}): Promise<void> => {
+      const before = run.turn
+      if (before !== undefined && !isDurable) return
+      const asked: TurnRequest = { id, claim: { runId, durable: isDurable, ...again }, onBusy: 'wait', takeUp: this.#takeUp }
+      const turn = await takeTurn(sessions, asked, run, before)
+      run.turn = turn instanceof SessionTurn ? turn : undefined
+      // Of one whose messages are stored already, this execution only finds out what it had come to.
+      if (turn !== undefined && !(turn instanceof SessionTurn) && turn.kind !== 'stored') run.interrupt('aborted', notClaimed(id, turn))
+    }
+    let isTaken = false
+    const place = await durable.step<SessionPlace | null>(placeKey, async () => {
+      isTaken = true
+      await take()
+      return run.turn === undefined ? null : placeOf(run.turn)
+    })
+    if (place === null) {
+      run.interrupt('aborted', new ToolloopError('session_lost', `The run ended while it waited for session \`${id}\``))
+      return undefined
+    }
+    run.place = place
+    if (!isTaken) await take({ session: place.session })
+    const { session, at, compaction } = place
+    const messages = readMessages(id, await sessions.store.read(session, { from: 0, to: at }), 0)
+    return {
+      messages,
+      ...(compaction === undefined ? {} : { compaction }),
+      close: (result, history) => store(run, result, history, isDurable),
+    }
+  }
+
+  /** A result as it is recorded: the session has the conversation before the run, and what a journal keeps must not grow with it. */
+  recorded({ messages }: RunResult, result: Json, run: RunContext): Json {
+    if (run.place === undefined || !isJsonObject(result)) return result
+    run.conversation = messages
+    const { messages: _, ...rest } = result
+    const { id, session, at } = run.place
+    return { ...rest, earlier: { id, session, at } }
+  }
+
+  /** The result that was recorded. Of a session that is gone only the run's own messages are there. */
+  async complete(recorded: Json, run?: RunContext): Promise<Json> {
+    if (!isJsonObject(recorded) || !isJsonObject(recorded.earlier)) return recorded
+    const { earlier, ...result } = recorded
+    if (run?.conversation !== undefined) return { ...result, messages: run.conversation as never }
+    const { session, at, id } = earlier
+    const messages = readMessages(String(id), await this.#given().store.read(Number(session), { from: 0, to: Number(at) }), 0)
+    const newMessages = Array.isArray(result.newMessages) ? result.newMessages : []
+    return { ...result, messages: [...new History(messages).slice(), ...newMessages] as never }
+  }
+
+  #given(): Sessions {
+    if (this.#sessions === undefined) throw new InvalidOptionError('sessions', 'given to the runner: it keeps no sessions without')
+    return this.#sessions
+  }
+}
+
+function placeOf({ id, claimed: { session, length, compaction } }: SessionTurn): SessionPlace {
+  return { id, session, at: length, ...(compaction === undefined ? {} : { compaction: readCompaction(id, compaction) }) }
+}
+
+/** The same for the same pending calls. */
+function waitsFor(pending: readonly PendingItem[]): string {
+  return hashOf(pending.map(({ fingerprint }) => fingerprint).sort())
+}
+
+async function store(run: RunContext, result: RunResult, history: History, isDurable: boolean): Promise<void> {
+  const { turn, runId, logger } = run
+  if (turn === undefined) return
+  const { newMessages, pending } = result
+  try {
+    // Where the model has said nothing, the session stays as it was, and the run can be tried again.
+    if (!newMessages.some(({ role }) => role === 'assistant')) return await turn.giveBack()
+    const kept =
+      result.stopReason === 'paused'
+        ? await turn.pause({ waitsFor: waitsFor(pending), value: draftText({ since: Date.now(), pending, messages: newMessages }) })
+        : await turn.commit({ messages: textsOf(newMessages), ...compactionOf(history) })
+    if (kept !== 'lost') return
+  } catch (error) {
+    throw ToolloopError.isInstance(error) ? new RunError(result, error) : error
+  }
+  const words = 'the session was deleted, or taken from the run: its messages were not stored'
+  // Nobody can put that right, and the journal would try for ever.
+  if (isDurable) logger.warn({ runId, session: turn.id }, words)
+  else throw new RunError(result, new ToolloopError('session_lost', `Session \`${turn.id}\` was deleted, or taken from run \`${runId}\``))
+}
+
+/** Positions are kept without the instructions, which are another run's own. */
+function compactionOf(history: History): { compaction?: string } {
+  const { from, shortenBefore, ...rest } = history.compaction
+  if (from === 0 && shortenBefore === 0) return {}
+  const prefix = history.whole.length - history.length
+  const kept = { ...rest, from: Math.max(0, from - prefix), shortenBefore: Math.max(0, shortenBefore - prefix) }
+  return { compaction: JSON.stringify(kept) }
+}
+
+/** Leaves out what the session's compaction does. */
+export function compactAsBefore(history: History, { from, shortenBefore, ...rest }: Compaction): void {
+  const prefix = history.whole.length - history.length
+  history.compact({ ...rest, from: from + prefix, shortenBefore: shortenBefore + prefix })
+}

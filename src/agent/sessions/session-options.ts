@@ -1,0 +1,50 @@
+import { InvalidOptionError } from '../../core/errors.ts'
+import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
+
+/** The session of a run, and what happens when another run is going on in it. */
+export interface SessionOptions {
+  id: string
+  /**
+   * Another run is going on in it: `'wait'` for it to end, in the order in which runs came, or `'refuse'` with `session_busy`. A run that
+   * waits for a decision is not waited for: `session_waiting`. Default `'wait'`.
+   */
+  onBusy?: 'wait' | 'refuse'
+}
+
+const sessionOptionNames: OptionNames<SessionOptions> = { id: true, onBusy: true }
+
+/** Throws `invalid_option`. */
+export function sessionOptions(given: string | SessionOptions): SessionOptions {
+  const options = typeof given === 'string' ? { id: given } : given
+  checkOptionNames(options, sessionOptionNames, 'a session', 'session')
+  const { id, onBusy } = options
+  checkId(id)
+  if (onBusy !== undefined && onBusy !== 'wait' && onBusy !== 'refuse')
+    throw new InvalidOptionError('session.onBusy', "'wait' or 'refuse'", onBusy)
+  return options
+}
+
+/** The longest id, in UTF-16 code units: what every database can index. */
+const longestId = 512
+
+/** Throws `invalid_option`. */
+export function checkId(id: unknown, option = 'session'): asserts id is string {
+  const isId = typeof id === 'string' && id !== '' && id.length <= longestId && id.isWellFormed() && !id.includes('\0')
+  if (!isId) throw new InvalidOptionError(option, `a text of 1 to ${longestId} characters, without NUL and lone surrogates`, id)
+}
+
+/** What every place for sessions takes. */
+export interface ExpiryOptions {
+  /**
+   * A session that has not changed for so many milliseconds is deleted, but for one that a run has. From then on it is not there; what it
+   * took up is freed as others are made, and by `prune`. Default: never.
+   */
+  expireAfterMs?: number
+}
+
+/** Throws `invalid_option`. */
+export function expiryOf({ expireAfterMs = Number.POSITIVE_INFINITY }: ExpiryOptions): number {
+  if (typeof expireAfterMs !== 'number' || !(expireAfterMs > 0))
+    throw new InvalidOptionError('expireAfterMs', 'a number of milliseconds > 0', expireAfterMs)
+  return expireAfterMs
+}

@@ -1,0 +1,196 @@
+import type { Compaction } from '../conversation/compaction.ts'
+import type { RunStatus } from '../durable/journal.ts'
+import type { Added, Claim, Claimed, ClaimRequest, Draft, Kept, NotClaimed, SessionStore } from './session-store.ts'
+import { notClaimed, type Sessions } from './sessions.ts'
+
+/** The run that waits for its turn. */
+export interface Waiter {
+  readonly interruption: unknown
+  untilInterrupted<T>(work: Promise<T>): Promise<T | undefined>
+}
+
+/** How a run claims a session. */
+export interface TurnRequest {
+  id: string
+  claim: ClaimRequest
+  onBusy: 'wait' | 'refuse'
+  takeUp: TakeUp
+}
+
+/**
+ * Takes up the run that has a session, where the journal knows it and no living process carries it out. Resolves with how it stands then, and
+ * why the attempt before broke off, if it did; undefined where it is not known.
+ */
+export type TakeUp = (runId: string) => Promise<{ status: RunStatus; problem?: string } | undefined>
+
+/** Where in its session a run begins. Recorded, so that it is the same for each execution. */
+export interface SessionPlace {
+  id: string
+  session: number
+  at: number
+  compaction?: Compaction
+}
+
+/** How often other processes' sessions are looked at, in milliseconds: the longer it takes, the more seldom. */
+const firstPauseMs = 20
+const longestPauseMs = 250
+/** How often a run that breaks off again is taken up to make way. */
+const mostTakeUps = 5
+
+/** A run's hold on its session. */
+export class SessionTurn {
+  readonly id: string
+  readonly claimed: Claimed
+  readonly #store: SessionStore
+  readonly #claim: Claim
+  readonly #isDurable: boolean
+  /** Lets the next in line have its turn. */
+  readonly done: () => void
+  #isOver = false
+
+  constructor(store: SessionStore, { id, claim: { runId, durable } }: TurnRequest, claimed: Claimed, done: () => void) {
+    this.#isDurable = durable
+    this.id = id
+    this.claimed = claimed
+    this.#store = store
+    this.#claim = { id, runId, token: claimed.token }
+    this.done = done
+  }
+
+  isOf(store: SessionStore, id: string): boolean {
+    return this.#store === store && this.id === id
+  }
+
+  async commit(added: Added): Promise<Kept> {
+    const kept = await this.#store.commit(this.#claim, added)
+    this.#isOver = true
+    return kept
+  }
+
+  async pause(draft: Draft): Promise<Kept> {
+    const kept = await this.#store.pause(this.#claim, draft)
+    this.#isOver = true
+    return kept
+  }
+
+  /** The run adds nothing. */
+  async giveBack(): Promise<void> {
+    await this.#store.unclaim(this.#claim, { keeps: false })
+    this.#isOver = true
+  }
+
+  /** The next may have it; but a run in a journal, if it has not ended here, will be taken up, and keeps it until then. */
+  async leave(): Promise<void> {
+    try {
+      if (!this.#isOver) await this.#store.unclaim(this.#claim, { keeps: this.#isDurable })
+    } finally {
+      this.done()
+    }
+  }
+}
+
+/**
+ * Claims a session when it is the run's turn: runs of one process in the order in which they came, those of several as they happen to look.
+ * Resolves with why it can't be had where that is about this very run, and with undefined when the run is interrupted meanwhile. Rejects
+ * with `session_busy` and `session_waiting`. `held`: what the run has already, and is to keep for as long as it is in its journal.
+ */
+export async function takeTurn(
+  sessions: Sessions,
+  request: TurnRequest,
+  waiter: Waiter,
+  held?: SessionTurn,
+): Promise<SessionTurn | NotClaimed | undefined> {
+  const { store } = sessions
+  const { id, onBusy } = request
+  const { before, done } = held === undefined ? standInLine(store, request) : { done: held.done }
+  try {
+    if (before !== undefined) {
+      if (onBusy === 'refuse') throw notClaimed(id, { kind: 'busy', runId: before.runId, durable: false, alive: true })
+      await waiter.untilInterrupted(before.done)
+    }
+    let brokenOff = 0
+    for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 1.5, longestPauseMs)) {
+      const claimed = await claim(store, request, waiter)
+      if (claimed === undefined) break
+      if (claimed.kind === 'claimed') return new SessionTurn(store, request, claimed, done)
+      if (!isInTheWay(claimed, request)) {
+        done()
+        return claimed
+      }
+      if (claimed.kind === 'waiting' || !claimed.alive) {
+        const run = await request.takeUp(claimed.runId)
+        if (run?.problem !== undefined) brokenOff++
+        if (run === undefined || run.status === 'waiting' || brokenOff > mostTakeUps) throw notClaimed(id, claimed, run?.problem)
+        if (run.status === 'ended') {
+          await releaseEnded(sessions, id, claimed.runId)
+          continue
+        }
+      }
+      if (onBusy === 'refuse') throw notClaimed(id, claimed)
+      if (waiter.interruption !== undefined) break
+      await waiter.untilInterrupted(new Promise((resolve) => setTimeout(resolve, pauseMs)))
+    }
+  } catch (error) {
+    done()
+    throw error
+  }
+  done()
+  return undefined
+}
+
+/** Undefined when the run is interrupted meanwhile; but one in a journal has to end in its session, also then. */
+async function claim(store: SessionStore, { id, claim: asked }: TurnRequest, waiter: Waiter): Promise<Claimed | NotClaimed | undefined> {
+  if (asked.durable) return store.claim(id, asked)
+  if (waiter.interruption !== undefined) return undefined
+  const claiming = store.claim(id, asked)
+  const claimed = await waiter.untilInterrupted(claiming)
+  if (claimed === undefined) void claiming.then((late) => giveBack(store, { id, runId: asked.runId }, late)).catch(() => undefined)
+  return claimed
+}
+
+/** What was claimed for a run that has not waited for it. */
+async function giveBack(store: SessionStore, run: Omit<Claim, 'token'>, claimed: Claimed | NotClaimed): Promise<void> {
+  if (claimed.kind === 'claimed') await store.unclaim({ ...run, token: claimed.token }, { keeps: false })
+}
+
+type InTheWay = Extract<NotClaimed, { kind: 'busy' | 'waiting' }>
+
+/** Another run is, and the same one where another caller has only just begun it. */
+function isInTheWay(refused: NotClaimed, { claim: { runId } }: TurnRequest): refused is InTheWay {
+  if (refused.kind !== 'busy' && refused.kind !== 'waiting') return false
+  return refused.runId !== runId || (refused.kind === 'busy' && !refused.durable)
+}
+
+/** Its journal ended it without this runner, or it has let go of the session just now. */
+async function releaseEnded(sessions: Sessions, id: string, runId: string): Promise<void> {
+  const kept = await sessions.store.get(id)
+  if (kept?.runId === runId) await sessions.release(id)
+}
+
+/** The last run in line for a session, and when it is done. */
+interface LastInLine {
+  runId: string
+  done: Promise<void>
+}
+
+/** The runs of this process that have sessions of a store, or wait for them. */
+const lines = new WeakMap<SessionStore, Map<string, LastInLine>>()
+
+function standInLine(
+  store: SessionStore,
+  { id, claim: { runId, durable } }: TurnRequest,
+): { before: LastInLine | undefined; done(): void } {
+  // A recorded run that is taken up may have the session: those in line wait for it.
+  if (durable) return { before: undefined, done: () => {} }
+  const line = lines.get(store) ?? new Map<string, LastInLine>()
+  lines.set(store, line)
+  const before = line.get(id)
+  const { promise, resolve } = Promise.withResolvers<void>()
+  // Whoever gives up waiting lets nobody pass before those in front of it.
+  const mine: LastInLine = { runId, done: Promise.all([before?.done, promise]).then(() => undefined) }
+  line.set(id, mine)
+  void mine.done.then(() => {
+    if (line.get(id) === mine) line.delete(id)
+  })
+  return { before, done: resolve }
+}

@@ -1,0 +1,255 @@
+import { InvalidOptionError, messageOf, show, ToolloopError } from '../../core/errors.ts'
+import { type MessageInput, toChatMessage, toChatMessages } from '../../core/message-input.ts'
+import { type ChatMessage, isJsonObject } from '../../core/messages.ts'
+import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
+import { type Compaction, isCompaction } from '../conversation/compaction.ts'
+import { History } from '../conversation/history.ts'
+import type { PendingItem } from '../run/result.ts'
+import { checkId } from './session-options.ts'
+import {
+  mostSessions,
+  type NotClaimed,
+  type SessionPage,
+  type SessionQuery,
+  type SessionStore,
+  type SessionSummary,
+} from './session-store.ts'
+
+/** A session as it is kept. */
+export interface Session extends SessionSummary {
+  /** The run that waits for a decision, where the status is `waiting`. */
+  waiting?: WaitingRun
+}
+
+/** A run of a session that waits for a decision. */
+export interface WaitingRun {
+  runId: string
+  /** In milliseconds since 1970. */
+  since: number
+  pending: PendingItem[]
+  /** What it has come to: its input and the messages since. They join the session when it ends. */
+  messages: ChatMessage[]
+}
+
+/** Which messages are read. */
+export interface ReadOptions {
+  /** The position of the first, from 0. Default 0. */
+  from?: number
+  /** The position behind the last. Default: how many there are. */
+  to?: number
+}
+
+/** Where a session is forked, and under which id the fork is kept. */
+export interface ForkOptions {
+  /** How many messages the fork begins with: the position of the first that it does not have. Default: all. */
+  at?: number
+  /** The id of the fork. Default: made at random. */
+  to?: string
+}
+
+const queryNames: OptionNames<SessionQuery> = {
+  prefix: true,
+  status: true,
+  updatedAfter: true,
+  updatedBefore: true,
+  limit: true,
+  cursor: true,
+}
+const readNames: OptionNames<ReadOptions> = { from: true, to: true }
+const forkNames: OptionNames<ForkOptions> = { at: true, to: true }
+const pruneNames: OptionNames<{ olderThanMs: number }> = { olderThanMs: true }
+const statuses: readonly unknown[] = ['idle', 'running', 'waiting']
+
+/**
+ * Conversations that are kept: given to a runner as `sessions`, they are continued by `run(input, { session: id })`. `memorySessions`,
+ * `sqliteSessions` and `postgresSessions` make one; `new Sessions(store)` makes one on a store of your own.
+ *
+ * An id is any text of 1 to 512 UTF-16 code units, without NUL and lone surrogates. Every method rejects with `invalid_option` for another,
+ * and with `session_failed` where the store can't be read or written.
+ */
+export class Sessions {
+  /** Where they are kept. */
+  readonly store: SessionStore
+
+  constructor(store: SessionStore) {
+    this.store = store
+  }
+
+  /** The sessions, those that changed last first, a page at a time. */
+  async list(query: SessionQuery = {}): Promise<SessionPage> {
+    checkOptionNames(query, queryNames, '`sessions.list`')
+    const { prefix, status, limit = 50 } = query
+    if (prefix !== undefined && (typeof prefix !== 'string' || prefix.includes('\0') || !prefix.isWellFormed()))
+      throw new InvalidOptionError('prefix', 'what ids begin with', prefix)
+    if (status !== undefined && !statuses.includes(status)) throw new InvalidOptionError('status', "'idle', 'running' or 'waiting'", status)
+    for (const option of ['updatedAfter', 'updatedBefore'] as const) {
+      const time = query[option]
+      if (time !== undefined && !Number.isSafeInteger(time)) throw new InvalidOptionError(option, 'milliseconds since 1970', time)
+    }
+    checkCount('limit', limit, 1)
+    return this.store.list({ ...query, limit: Math.min(limit, mostSessions) })
+  }
+
+  /** Undefined for a session that is not there. */
+  async get(id: string): Promise<Session | undefined> {
+    checkId(id)
+    const kept = await this.store.get(id)
+    if (kept === undefined) return undefined
+    const { session: _n, compaction: _c, draft, ...summary } = kept
+    if (draft === undefined || summary.status !== 'waiting' || summary.runId === undefined) return summary
+    return { ...summary, waiting: { runId: summary.runId, ...readDraft(id, draft) } }
+  }
+
+  /**
+   * The messages, also those that a compaction leaves out of what is sent, without those of a run that has not ended. None where there is no
+   * such session.
+   */
+  async read(id: string, { from = 0, to, ...others }: ReadOptions = {}): Promise<ChatMessage[]> {
+    checkId(id)
+    checkOptionNames(others, readNames, '`sessions.read`')
+    checkCount('from', from, 0)
+    if (to !== undefined) checkCount('to', to, 0)
+    return readMessages(id, await this.store.read(id, { from, ...(to === undefined ? {} : { to }) }), from)
+  }
+
+  /**
+   * Appends messages outside of runs, such as those of a conversation that was kept elsewhere, or of a person who has taken over. The session
+   * is made if it is not there; calls without a result are given one. Rejects with `invalid_message`, and with `session_busy` or
+   * `session_waiting` where a run has the session.
+   */
+  async append(id: string, messages: readonly MessageInput[]): Promise<void> {
+    checkId(id)
+    const appended = await this.store.append(id, textsOf(healed(messages)), { isNew: false })
+    if (appended.kind !== 'appended') throw notClaimed(id, appended as NotClaimed)
+  }
+
+  /**
+   * Copies a session, or its first messages, and resolves with the copy's id. A call whose result is beyond `at` is given one. Nothing of a
+   * run that has not ended is copied. Rejects with `unknown_session`, and with `invalid_option` for a position or an id that can't be.
+   */
+  async fork(id: string, { at, to = `session_${crypto.randomUUID()}`, ...others }: ForkOptions = {}): Promise<string> {
+    checkId(id)
+    checkId(to, 'to')
+    checkOptionNames(others, forkNames, '`sessions.fork`')
+    const kept = await this.store.get(id)
+    if (kept === undefined) throw unknownSession(id)
+    const { session, messageCount, compaction } = kept
+    const count = at ?? messageCount
+    if (!Number.isSafeInteger(count) || count < 0 || count > messageCount)
+      throw new InvalidOptionError('at', `a position from 0 to ${messageCount}`, at)
+    const messages = readMessages(id, await this.store.read(session, { from: 0, to: count }), 0)
+    // One that reaches beyond the copy is not its own.
+    const { from = 0, shortenBefore = 0 } = compaction === undefined ? {} : readCompaction(id, compaction)
+    const isWithin = compaction !== undefined && Math.max(from, shortenBefore) <= count
+    const options = { isNew: true, ...(isWithin ? { compaction } : {}) }
+    const appended = await this.store.append(to, textsOf(healed(messages)), options)
+    if (appended.kind !== 'appended') throw new InvalidOptionError('to', 'the id of no session', to)
+    return to
+  }
+
+  /**
+   * Takes the session from the run that is going on in it, or waits, and resolves with whether there was one. What a waiting run had come to
+   * stays, its pending calls without a result; what the run adds later is not stored. For a run that nobody will end: one that waits and whose
+   * state is lost, say.
+   */
+  async release(id: string): Promise<boolean> {
+    checkId(id)
+    const kept = await this.store.get(id)
+    if (kept?.runId === undefined) return false
+    const messages = kept.draft === undefined ? [] : healed(readDraft(id, kept.draft).messages)
+    return this.store.release(id, kept.runId, textsOf(messages))
+  }
+
+  /** Deletes a session with all that is kept of it, and resolves with whether it was there. A run that is going on in it is not stored. */
+  async delete(id: string): Promise<boolean> {
+    checkId(id)
+    return this.store.delete(id)
+  }
+
+  /** Deletes sessions that have not changed for so many milliseconds, but for those that a run has. Resolves with how many. */
+  async prune(which: { olderThanMs: number }): Promise<number> {
+    checkOptionNames(which, pruneNames, '`sessions.prune`')
+    const { olderThanMs } = which
+    if (typeof olderThanMs !== 'number' || !(olderThanMs >= 0)) throw new InvalidOptionError('olderThanMs', 'milliseconds ≥ 0', olderThanMs)
+    return this.store.prune(olderThanMs)
+  }
+
+  /** Lets go of the store. Sessions of runs that are going on are free for others, but for those of runs in a journal. */
+  async close(): Promise<void> {
+    await this.store.close()
+  }
+}
+
+function checkCount(option: string, value: unknown, least: number): void {
+  if (!Number.isSafeInteger(value) || Number(value) < least) throw new InvalidOptionError(option, `an integer ≥ ${least}`, value)
+}
+
+function healed(messages: readonly MessageInput[]): ChatMessage[] {
+  return new History(toChatMessages(messages)).slice()
+}
+
+export function textsOf(messages: readonly ChatMessage[]): string[] {
+  return messages.map((message) => JSON.stringify(message))
+}
+
+/** Stored messages, the first of which is at `from`. Throws `session_failed`. */
+export function readMessages(id: string, texts: readonly string[], from: number): ChatMessage[] {
+  return texts.map((text, at) => readStored(id, `message ${from + at}`, () => toChatMessage(JSON.parse(text), 'it')))
+}
+
+export function readCompaction(id: string, text: string): Compaction {
+  return readStored(id, 'compaction', () => {
+    const value: unknown = JSON.parse(text)
+    if (!isCompaction(value)) throw new TypeError(`Expected positions, got ${show(value)}`)
+    return value
+  })
+}
+
+/** What `draftText` has written, with the run's id beside it. */
+function readDraft(id: string, text: string): Omit<WaitingRun, 'runId'> {
+  return readStored(id, 'run that waits', () => {
+    const value: unknown = JSON.parse(text)
+    const isDraft = isJsonObject(value) && typeof value.since === 'number' && Array.isArray(value.pending)
+    if (!isDraft) throw new TypeError(`Expected what a run has come to, got ${show(value)}`)
+    return { since: value.since as number, pending: value.pending as never, messages: [...toChatMessages(value.messages as never)] }
+  })
+}
+
+export function draftText(draft: Omit<WaitingRun, 'runId'>): string {
+  return JSON.stringify(draft)
+}
+
+function readStored<T>(id: string, what: string, read: () => T): T {
+  try {
+    return read()
+  } catch (error) {
+    throw new ToolloopError('session_failed', `The ${what} of session \`${id}\` can’t be read: ${messageOf(error)}`, { cause: error })
+  }
+}
+
+function unknownSession(id: string): ToolloopError {
+  return new ToolloopError('unknown_session', `Expected the id of a session, got \`${id}\``)
+}
+
+/** Why a session is not to be had. */
+export function notClaimed(id: string, refused: NotClaimed, problem?: string): ToolloopError {
+  const where = `session \`${id}\``
+  switch (refused.kind) {
+    case 'busy': {
+      const run = `Run \`${refused.runId}\` is going on in ${where}`
+      const why = problem === undefined ? '' : ` (${problem})`
+      const dead = `Run \`${refused.runId}\` of ${where} has broken off${why}: recover it with its journal, or \`release\` the session`
+      return new ToolloopError('session_busy', refused.alive ? run : dead)
+    }
+    case 'waiting': {
+      const message = `Run \`${refused.runId}\` of ${where} waits for a decision: resume or cancel it, or \`release\` the session`
+      return new ToolloopError('session_waiting', message)
+    }
+    case 'gone':
+      return new ToolloopError('session_lost', `The ${where} was deleted`)
+    case 'released':
+      return new ToolloopError('session_lost', `The ${where} was taken from run \`${refused.runId}\``)
+    case 'stored':
+      return new InvalidOptionError('runId', `that of a new run of ${where}`, refused.runId)
+  }
+}

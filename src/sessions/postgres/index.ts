@@ -1,0 +1,62 @@
+/** `toolloop/sessions/postgres`: conversations that several machines share. */
+import { type ExpiryOptions, expiryOf } from '../../agent/sessions/session-options.ts'
+import { Sessions } from '../../agent/sessions/sessions.ts'
+import { InvalidOptionError } from '../../core/errors.ts'
+import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
+import type { PostgresPool } from './pool.ts'
+import { PostgresSessionStore } from './postgres-session-store.ts'
+
+export type { PostgresClient, PostgresPool, PostgresResult } from './pool.ts'
+
+/** What `postgresSessions` takes. */
+export interface PostgresSessionsOptions extends ExpiryOptions {
+  /** A `Pool` of `pg` 8. It stays yours: `close` does not end it. */
+  pool: PostgresPool
+  /** The schema that the tables are in. Default `'toolloop'`. */
+  schema?: string
+  /**
+   * How long a process that gives no sign of life keeps the sessions of its runs, in milliseconds, at least 300. Living ones give a sign three
+   * times as often. Default 30 000.
+   */
+  leaseMs?: number
+}
+
+const optionNames: OptionNames<PostgresSessionsOptions> = { pool: true, schema: true, leaseMs: true, expireAfterMs: true }
+
+/** Sessions in PostgreSQL. */
+export class PostgresSessions extends Sessions {
+  readonly #store: PostgresSessionStore
+
+  constructor(store: PostgresSessionStore) {
+    super(store)
+    this.#store = store
+  }
+
+  /**
+   * Makes the schema and its tables (`sessions`, `session_messages`, `session_runs`, `session_schema`), or brings them up to date; several
+   * processes may do so at once. To be called with a role that may do so before the first run of a new version: nothing is changed by itself.
+   * Rejects with `session_failed`.
+   */
+  async migrate(): Promise<void> {
+    await this.#store.migrate()
+  }
+}
+
+/**
+ * Conversations in PostgreSQL 13 or newer, for processes on any number of machines. Throws `invalid_option`. Rejects with `session_failed` as long as
+ * the tables are not there: see `migrate`.
+ *
+ * ```ts
+ * const sessions = postgresSessions({ pool: new Pool({ connectionString }) })
+ * await sessions.migrate()
+ * const runner = new AgentRunner({ model, tools, sessions })
+ * ```
+ */
+export function postgresSessions(options: PostgresSessionsOptions): PostgresSessions {
+  checkOptionNames(options, optionNames, '`postgresSessions`')
+  const { pool, schema = 'toolloop', leaseMs = 30_000 } = options
+  if (typeof pool?.query !== 'function' || typeof pool.connect !== 'function') throw new InvalidOptionError('pool', 'a `Pool` of `pg`')
+  if (typeof schema !== 'string' || schema === '' || schema.includes('\0')) throw new InvalidOptionError('schema', 'a name', schema)
+  if (!Number.isSafeInteger(leaseMs) || leaseMs < 300) throw new InvalidOptionError('leaseMs', 'an integer ≥ 300', leaseMs)
+  return new PostgresSessions(new PostgresSessionStore({ pool, schema, leaseMs, expireAfterMs: expiryOf(options) }))
+}

@@ -1,0 +1,96 @@
+import { messageOf, ToolloopError } from '../../core/errors.ts'
+
+/** What comes of a statement. */
+export interface PostgresResult {
+  rows: Record<string, unknown>[]
+}
+
+/** What is used of a client of `pg`. */
+export interface PostgresClient {
+  query(text: string, values?: unknown[]): Promise<PostgresResult>
+  release(error?: Error | boolean): void
+  on(event: 'error', listener: (error: Error) => void): unknown
+  off(event: 'error', listener: (error: Error) => void): unknown
+}
+
+/** What is used of a `Pool` of `pg` 8: any other with these functions does as well. It is the caller's, who also ends it. */
+export interface PostgresPool {
+  query(text: string, values?: unknown[]): Promise<PostgresResult>
+  connect(): Promise<PostgresClient>
+}
+
+/** A statement, within a transaction. */
+export type Query = (text: string, values?: unknown[]) => Promise<Record<string, unknown>[]>
+
+/** Undone as a whole if `work` rejects. */
+export async function inTransaction<T>(pool: PostgresPool, work: (query: Query) => Promise<T>): Promise<T> {
+  const client = await pool.connect()
+  let broken: Error | undefined
+  // A connection that ends between two statements says so here, and ends the process where nobody listens. The next statement fails of it.
+  const listener = (): void => {}
+  client.on('error', listener)
+  try {
+    await client.query('BEGIN')
+    const value = await work(async (text, values) => (await client.query(text, values)).rows)
+    await client.query('COMMIT')
+    return value
+  } catch (error) {
+    // A client that can't even undo is of no use to others.
+    broken = await client.query('ROLLBACK').then(
+      () => undefined,
+      (failed: unknown) => (failed instanceof Error ? failed : new Error(messageOf(failed))),
+    )
+    throw error
+  } finally {
+    client.off('error', listener)
+    client.release(broken)
+  }
+}
+
+/** Pauses are 0.1, 0.2, 0.4, … s, at most 2 s. */
+const firstPauseMs = 100
+const longestPauseMs = 2_000
+/** About three seconds. */
+const fewTries = 6
+/** About half a minute: what a run has come to is worth waiting for. */
+export const manyTries = 20
+
+/**
+ * Does `work` again when the server could not be reached, as while it is restarted. It has to come to the same however often it is done: a
+ * connection may be lost after the server has done it. Rejects with `session_failed`.
+ */
+export async function withRetries<T>(work: () => Promise<T>, tries: number = fewTries): Promise<T> {
+  for (let tried = 1; ; tried++) {
+    try {
+      return await work()
+    } catch (error) {
+      if (tried === tries || !isPassing(error)) throw postgresProblem(error)
+      await new Promise((resolve) => setTimeout(resolve, Math.min(longestPauseMs, firstPauseMs * 2 ** (tried - 1))))
+    }
+  }
+}
+
+/** Classes of SQLSTATE: connections, resources, an operator's doing; transactions that have to be tried again. https://www.postgresql.org/docs/current/errcodes-appendix.html */
+const passingStates = /^(08|53|57P)|^40(001|P01)$/
+const passingCodes: readonly unknown[] = ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT']
+
+function isPassing(error: unknown): boolean {
+  const code = codeOf(error)
+  if (typeof code === 'string') return passingStates.test(code) || passingCodes.includes(code)
+  // What `pg` says of a connection that ends has no code.
+  return /connection terminated|connection ended|not queryable/i.test(messageOf(error))
+}
+
+function codeOf(error: unknown): unknown {
+  return typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined
+}
+
+/** Of a table or schema that is not there. */
+export function isMissing(error: unknown): boolean {
+  return codeOf(error) === '42P01' || codeOf(error) === '3F000'
+}
+
+function postgresProblem(error: unknown): ToolloopError {
+  if (ToolloopError.isInstance(error)) return error
+  return new ToolloopError('session_failed', `The sessions in PostgreSQL can’t be used: ${messageOf(error)}`, { cause: error })
+}

@@ -1,0 +1,245 @@
+import type { DatabaseSync } from 'node:sqlite'
+import {
+  type Added,
+  type Appended,
+  type AppendOptions,
+  type Claim,
+  type Claimed,
+  type ClaimRequest,
+  cursorFrom,
+  cursorText,
+  type Draft,
+  type Hold,
+  type Kept,
+  type NotClaimed,
+  refusalOf,
+  type SessionPage,
+  type SessionQuery,
+  type SessionStatus,
+  type SessionSummary,
+  type StoredSession,
+  statusOf,
+} from '../../agent/sessions/session-store.ts'
+import type { Owner } from '../../sqlite/owner.ts'
+import { type Row, Statements } from '../../sqlite/statements.ts'
+
+/** How many sessions one call deletes: while it does, nothing else can be written. */
+export const prunedAtOnce = 200
+
+/** A session that no run has, as far as the table tells: whose process is dead is found out besides. */
+const free = 'run IS NULL OR (owner IS NULL AND durable = 0 AND draft IS NULL)'
+const noHold = 'run = NULL, durable = 0, token = NULL, owner = NULL, waits_for = NULL, draft = NULL'
+
+/** What `SessionStore` promises, in SQL. Each call has to be made inside a transaction, which is rolled back if it throws. */
+export class SessionTables {
+  readonly #sql: Statements
+  readonly #owner: Owner
+  readonly #expireAfterMs: number
+
+  constructor(database: DatabaseSync, owner: Owner, expireAfterMs: number) {
+    this.#sql = new Statements(database)
+    this.#owner = owner
+    this.#expireAfterMs = expireAfterMs
+  }
+
+  claim(id: string, request: ClaimRequest): Claimed | NotClaimed {
+    const { runId, durable, session } = request
+    const found = this.#find(id)
+    if (session !== undefined && found?.n !== session) return { kind: 'gone' }
+    const past = found && this.#sql.one('SELECT outcome FROM session_runs WHERE session = ? AND run = ?', found.n, runId)
+    if (past !== undefined) return { kind: past.outcome as 'stored' | 'released', runId }
+    const hold = found && this.#holdOf(found)
+    const refused = refusalOf(hold, request)
+    if (refused !== undefined) return refused
+    const row = found ?? this.#make(id)
+    const token = crypto.randomUUID()
+    // What a run waited for stays until it has come to something else: should its process die, it waits again.
+    const kept = statusOf(hold) === 'idle' ? ', waits_for = NULL, draft = NULL' : ''
+    const claimed = `UPDATE sessions SET run = ?, durable = ?, token = ?, owner = ?${kept} WHERE n = ?`
+    this.#sql.run(claimed, runId, durable ? 1 : 0, token, this.#owner.id, row.n)
+    const compaction = typeof row.compaction === 'string' ? { compaction: row.compaction } : {}
+    return { kind: 'claimed', token, session: Number(row.n), length: Number(row.length), ...compaction }
+  }
+
+  commit(claim: Claim, { messages, compaction }: Added): Kept {
+    const { row, kept } = this.#claimed(claim)
+    if (row !== undefined) {
+      this.#note(row, claim.runId, 'stored')
+      this.#add(row, messages, compaction)
+    }
+    return kept
+  }
+
+  pause(claim: Claim, { waitsFor, value }: Draft): Kept {
+    const { row, kept } = this.#claimed(claim)
+    const paused = 'UPDATE sessions SET token = NULL, owner = NULL, waits_for = ?, draft = ? WHERE n = ?'
+    if (row !== undefined) this.#sql.run(paused, waitsFor, value, row.n)
+    return kept
+  }
+
+  unclaim(claim: Claim, { keeps }: { keeps: boolean }): void {
+    const { row } = this.#claimed(claim)
+    if (row === undefined) return
+    // One that waited before waits again.
+    if (keeps || row.draft !== null) this.#sql.run('UPDATE sessions SET token = NULL, owner = NULL WHERE n = ?', row.n)
+    else if (Number(row.length) > 0) this.#sql.run(`UPDATE sessions SET ${noHold} WHERE n = ?`, row.n)
+    else this.#remove(Number(row.n))
+  }
+
+  release(id: string, runId: string, messages: readonly string[]): boolean {
+    const row = this.#find(id)
+    if (row === undefined || row.run !== runId) return false
+    this.#note(row, runId, 'released')
+    this.#add(row, messages)
+    return true
+  }
+
+  read(session: string | number, { from = 0, to = Number.MAX_SAFE_INTEGER }: { from?: number; to?: number }): string[] {
+    const n = typeof session === 'number' ? session : this.#find(session)?.n
+    if (n === undefined) return []
+    const rows = this.#sql.all('SELECT value FROM messages WHERE session = ? AND at >= ? AND at < ? ORDER BY at', n, from, to)
+    return rows.map(({ value }) => String(value))
+  }
+
+  append(id: string, messages: readonly string[], { isNew, compaction }: AppendOptions): Appended | NotClaimed {
+    const found = this.#find(id)
+    if (found !== undefined && isNew) return { kind: 'exists' }
+    const hold = found && this.#holdOf(found)
+    const refused = refusalOf(hold)
+    if (refused !== undefined) return refused
+    this.#add(found ?? this.#make(id), messages, compaction)
+    return { kind: 'appended' }
+  }
+
+  get(id: string): StoredSession | undefined {
+    const row = this.#find(id)
+    if (row === undefined) return undefined
+    const { n, compaction, draft } = row
+    return {
+      ...this.#summaryOf(row),
+      session: Number(n),
+      ...(typeof compaction === 'string' ? { compaction } : {}),
+      ...(typeof draft === 'string' ? { draft } : {}),
+    }
+  }
+
+  list({ prefix, status, updatedAfter, updatedBefore, limit = 50, cursor }: SessionQuery): SessionPage {
+    this.#forgetDead()
+    const before = cursor === undefined ? undefined : cursorFrom(cursor)
+    const isIn: Record<SessionStatus, string> = {
+      idle: `(${free})`,
+      running: `NOT (${free}) AND (owner IS NOT NULL OR draft IS NULL)`,
+      waiting: 'owner IS NULL AND draft IS NOT NULL',
+    }
+    const conditions: [condition: string, ...values: (string | number | undefined)[]][] = [
+      ['substr(id, 1, length(?)) = ?', prefix, prefix],
+      ['updated_at > ?', updatedAfter],
+      ['updated_at < ?', updatedBefore],
+      ['(updated_at, n) < (?, ?)', before?.updatedAt, before?.session],
+      [`(updated_at > ? OR NOT (${free}))`, this.#expired],
+    ]
+    const given = conditions.filter(([, first]) => first !== undefined)
+    const where = ['TRUE', ...given.map(([condition]) => condition), ...(status === undefined ? [] : [isIn[status]])].join(' AND ')
+    // One more than is shown, to know whether there is a next page.
+    const values = given.flatMap(([, ...those]) => those)
+    const rows = this.#sql.all(`SELECT * FROM sessions WHERE ${where} ORDER BY updated_at DESC, n DESC LIMIT ?`, ...values, limit + 1)
+    const shown = rows.slice(0, limit)
+    const last = shown.at(-1)
+    const next = last && cursorText({ updatedAt: Number(last.updated_at), session: Number(last.n) })
+    return { sessions: shown.map((row) => this.#summaryOf(row)), ...(rows.length > limit && next !== undefined ? { next } : {}) }
+  }
+
+  delete(id: string): boolean {
+    const row = this.#find(id)
+    if (row !== undefined) this.#remove(Number(row.n))
+    return row !== undefined
+  }
+
+  /** Deletes some of them, and returns how many: fewer than `prunedAtOnce` when all are deleted. */
+  prune(olderThanMs: number): number {
+    this.#forgetDead()
+    return this.#removeOlder(Date.now() - olderThanMs)
+  }
+
+  /** Before when a session must have changed to be expired. */
+  get #expired(): number | undefined {
+    return Number.isFinite(this.#expireAfterMs) ? Date.now() - this.#expireAfterMs : undefined
+  }
+
+  #find(id: string): Row | undefined {
+    const row = this.#sql.one('SELECT * FROM sessions WHERE id = ?', id)
+    const expired = this.#expired
+    if (row === undefined || expired === undefined || Number(row.updated_at) > expired || this.#statusOf(row) !== 'idle') return row
+    this.#remove(Number(row.n))
+    return undefined
+  }
+
+  #make(id: string): Row {
+    if (this.#expired !== undefined) this.#removeOlder(this.#expired)
+    const now = Date.now()
+    this.#sql.run('INSERT INTO sessions (id, length, created_at, updated_at) VALUES (?, 0, ?, ?)', id, now, now)
+    return this.#sql.one('SELECT * FROM sessions WHERE id = ?', id) ?? {}
+  }
+
+  /** Appends, and lets go. */
+  #add({ n, length }: Row, messages: readonly string[], compaction?: string): void {
+    const first = Number(length)
+    for (const [at, message] of messages.entries()) {
+      this.#sql.run('INSERT INTO messages (session, at, value) VALUES (?, ?, ?)', n, first + at, message)
+    }
+    const added = `UPDATE sessions SET ${noHold}, length = ?, compaction = coalesce(?, compaction), updated_at = ? WHERE n = ?`
+    this.#sql.run(added, first + messages.length, compaction, Date.now(), n)
+  }
+
+  #note({ n, length }: Row, runId: string, outcome: 'stored' | 'released'): void {
+    this.#sql.run('INSERT INTO session_runs (session, run, outcome, first) VALUES (?, ?, ?, ?)', n, runId, outcome, length)
+  }
+
+  /** The session, as long as the claim holds. */
+  #claimed({ id, runId, token }: Claim): { row: Row | undefined; kept: Kept } {
+    const row = this.#find(id)
+    if (row?.token === token) return { row, kept: 'kept' }
+    const past = row && this.#sql.one('SELECT outcome FROM session_runs WHERE session = ? AND run = ?', row.n, runId)
+    return { row: undefined, kept: past?.outcome === 'stored' ? 'stored' : 'lost' }
+  }
+
+  #holdOf({ run, durable, owner, waits_for }: Row): Hold | undefined {
+    if (typeof run !== 'string') return undefined
+    const alive = typeof owner === 'string' && this.#owner.isAlive(owner)
+    return { runId: run, durable: durable === 1, alive, waitsFor: typeof waits_for === 'string' ? waits_for : undefined }
+  }
+
+  #statusOf(row: Row): SessionStatus {
+    return statusOf(this.#holdOf(row))
+  }
+
+  /** Dead processes have no sessions; the statements of lists can't ask who is alive. */
+  #forgetDead(): void {
+    for (const { owner } of this.#sql.all('SELECT DISTINCT owner FROM sessions WHERE owner IS NOT NULL')) {
+      if (!this.#owner.isAlive(String(owner))) this.#sql.run('UPDATE sessions SET owner = NULL WHERE owner = ?', owner)
+    }
+  }
+
+  #removeOlder(than: number): number {
+    const old = this.#sql.all(`SELECT n FROM sessions WHERE updated_at <= ? AND (${free}) LIMIT ${prunedAtOnce}`, than)
+    for (const { n } of old) this.#remove(Number(n))
+    return old.length
+  }
+
+  #remove(n: number): void {
+    for (const table of ['messages', 'session_runs']) this.#sql.run(`DELETE FROM ${table} WHERE session = ?`, n)
+    this.#sql.run('DELETE FROM sessions WHERE n = ?', n)
+  }
+
+  #summaryOf(row: Row): SessionSummary {
+    const status = this.#statusOf(row)
+    return {
+      id: String(row.id),
+      status,
+      ...(status === 'idle' ? {} : { runId: String(row.run) }),
+      messageCount: Number(row.length),
+      createdAt: Number(row.created_at),
+      updatedAt: Number(row.updated_at),
+    }
+  }
+}

@@ -1,0 +1,43 @@
+import { extname } from 'node:path'
+import type { SessionStore } from '../../agent/sessions/session-store.ts'
+import type { DatabaseOptions } from '../../sqlite/database.ts'
+import { SqliteFile } from '../../sqlite/sqlite-file.ts'
+import { FileThread } from '../../sqlite/thread-link.ts'
+import { prunedAtOnce, type SessionTables } from './session-tables.ts'
+import type { TablesOptions } from './session-thread.ts'
+import { sessionsSchema } from './sessions-schema.ts'
+
+/** Has the files of all sessions. `.ts` when run from the sources, `.js` when built. */
+const thread = new FileThread(new URL(`./session-thread${extname(import.meta.url)}`, import.meta.url))
+
+/** The sessions in a file. */
+export class SqliteSessionStore implements SessionStore {
+  readonly #file: SqliteFile<SessionTables>
+
+  constructor(database: DatabaseOptions, expireAfterMs: number) {
+    this.#file = new SqliteFile(sessionsSchema, thread, { database, own: { expireAfterMs } satisfies TablesOptions })
+  }
+
+  claim: SessionStore['claim'] = (...args) => this.#file.call('claim', ...args)
+  commit: SessionStore['commit'] = (...args) => this.#file.call('commit', ...args)
+  pause: SessionStore['pause'] = (...args) => this.#file.call('pause', ...args)
+  unclaim: SessionStore['unclaim'] = (...args) => this.#file.call('unclaim', ...args)
+  release: SessionStore['release'] = (...args) => this.#file.call('release', ...args)
+  read: SessionStore['read'] = (...args) => this.#file.call('read', ...args)
+  append: SessionStore['append'] = (...args) => this.#file.call('append', ...args)
+  get: SessionStore['get'] = (...args) => this.#file.call('get', ...args)
+  list: SessionStore['list'] = (...args) => this.#file.call('list', ...args)
+  delete: SessionStore['delete'] = (...args) => this.#file.call('delete', ...args)
+  async prune(olderThanMs: number): Promise<number> {
+    for (let deleted = 0; ; ) {
+      const more = await this.#file.call('prune', olderThanMs)
+      deleted += more
+      // Not until there is none: sessions that change meanwhile could keep this from ending.
+      if (more < prunedAtOnce) return deleted
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#file.close()
+  }
+}

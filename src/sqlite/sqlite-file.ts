@@ -1,0 +1,127 @@
+import { resolve } from 'node:path'
+import { InvalidOptionError, messageOf, ToolloopError } from '../core/errors.ts'
+import type { Asked, Call, FromThread, Methods, OpenOptions } from './file-thread.ts'
+import type { FileKind } from './problems.ts'
+import type { FileThread } from './thread-link.ts'
+
+interface Waiting {
+  resolve(value: never): void
+  reject(error: Error): void
+}
+
+/** What of `Tables` can be called. */
+export type MethodName<Tables> = { [K in keyof Tables]: Tables[K] extends (...args: never[]) => unknown ? K & string : never }[keyof Tables]
+type ArgsOf<Method> = Method extends (...args: infer Args) => unknown ? Args : never
+type ValueOf<Method> = Method extends (...args: never[]) => infer Value ? Value : never
+
+/** A file behind a thread: no call blocks the event loop. It is opened by the first call. */
+export class SqliteFile<Tables extends Methods> {
+  readonly #kind: FileKind
+  readonly #thread: FileThread
+  readonly #options: OpenOptions
+  readonly #lost: ((problem: ToolloopError) => void) | undefined
+  readonly #store: number
+  readonly #waiting = new Map<number, Waiting>()
+  readonly #left = Promise.withResolvers<void>()
+  #batch: Asked[] = []
+  #ids = 0
+  #closed = false
+
+  /** `lost` is called when the thread dies before the file is closed; it can be used on, with a new owner. */
+  constructor(kind: FileKind, thread: FileThread, options: OpenOptions, lost?: (problem: ToolloopError) => void) {
+    this.#kind = kind
+    this.#thread = thread
+    this.#options = options
+    this.#lost = lost
+    this.#store = thread.nextStore()
+  }
+
+  /** Calls one of the tables' methods, in a transaction of its own or with others. Rejects with the kind's error, and with what the method throws. */
+  call<K extends MethodName<Tables>>(name: K, ...args: ArgsOf<Tables[K]>): Promise<ValueOf<Tables[K]>> {
+    return this.#ask({ name, args })
+  }
+
+  async close(): Promise<void> {
+    if (!this.#closed) {
+      this.#closed = true
+      this.#failAll('it was closed')
+      if (!this.#thread.close(this.#store)) this.#left.resolve()
+    }
+    await this.#left.promise
+  }
+
+  #ask(call: Call): Promise<never> {
+    if (this.#closed) return Promise.reject(this.#problem('it was closed'))
+    const id = ++this.#ids
+    // Calls of one tick travel together.
+    if (this.#batch.length === 0) queueMicrotask(() => this.#sendBatch())
+    this.#batch.push({ id, call })
+    return new Promise((resolve, reject) => this.#waiting.set(id, { resolve, reject }))
+  }
+
+  #sendBatch(): void {
+    const batch = this.#batch
+    this.#batch = []
+    if (this.#closed) return
+    try {
+      this.#thread.send(this.#store, batch, this.#options, {
+        answered: (message) => this.#answered(message),
+        ended: (why) => this.#ended(why),
+      })
+    } catch (error) {
+      const problem = this.#problem(messageOf(error))
+      for (const { id } of batch) {
+        this.#waiting.get(id)?.reject(problem)
+        this.#waiting.delete(id)
+      }
+    }
+  }
+
+  #answered({ answers, closed, problem }: FromThread): void {
+    for (const answer of answers) {
+      const waiting = this.#waiting.get(answer.id)
+      this.#waiting.delete(answer.id)
+      if (answer.ok) waiting?.resolve(answer.value as never)
+      else waiting?.reject(new ToolloopError(answer.code, answer.message))
+    }
+    if (problem !== undefined) this.#left.reject(new ToolloopError(this.#kind.code, problem))
+    else if (closed === true) this.#left.resolve()
+    if (closed === true || (!this.#closed && this.#waiting.size === 0)) this.#thread.expectAnswer(this.#store, false)
+  }
+
+  #ended(why: string): void {
+    this.#failAll(why)
+    if (this.#closed) this.#left.resolve()
+    else this.#lost?.(this.#problem(why))
+  }
+
+  #failAll(why: string): void {
+    for (const { reject } of this.#waiting.values()) reject(this.#problem(why))
+    this.#waiting.clear()
+  }
+
+  #problem(why: string): ToolloopError {
+    return new ToolloopError(this.#kind.code, `The ${this.#kind.noun} \`${this.#options.database.file}\` can’t be used: ${why}`)
+  }
+}
+
+/** What whoever opens a file may say about it. */
+export interface FileOptions {
+  file: string
+  synchronous?: 'full' | 'normal'
+  busyTimeoutMs?: number
+  maxBytes?: number
+}
+
+/** Checked, with its defaults. Throws `invalid_option`. */
+export function fileOptions({ file, synchronous = 'full', busyTimeoutMs = 5_000, maxBytes }: FileOptions): OpenOptions['database'] {
+  if (typeof file !== 'string' || file === '' || file === ':memory:') throw new InvalidOptionError('file', 'the path of a file', file)
+  if (synchronous !== 'full' && synchronous !== 'normal') throw new InvalidOptionError('synchronous', "'full' or 'normal'", synchronous)
+  checkInteger('busyTimeoutMs', busyTimeoutMs, 0)
+  if (maxBytes !== undefined) checkInteger('maxBytes', maxBytes, 1_048_576)
+  return { file: resolve(file), synchronous, busyTimeoutMs, maxBytes }
+}
+
+function checkInteger(option: string, value: number, least: number): void {
+  if (!Number.isSafeInteger(value) || value < least) throw new InvalidOptionError(option, `an integer ≥ ${least}`, value)
+}

@@ -1,0 +1,32 @@
+import type { DatabaseSync, SQLOutputValue, StatementSync } from 'node:sqlite'
+
+export type Row = Record<string, SQLOutputValue>
+type Value = SQLOutputValue | undefined
+
+/** Statements by their text, each prepared once. What is undefined is NULL. */
+export class Statements {
+  readonly #database: DatabaseSync
+  readonly #prepared = new Map<string, StatementSync>()
+
+  constructor(database: DatabaseSync) {
+    this.#database = database
+  }
+
+  run(sql: string, ...values: Value[]): ReturnType<StatementSync['run']> {
+    return this.#prepare(sql).run(...values.map((value) => value ?? null))
+  }
+
+  one(sql: string, ...values: Value[]): Row | undefined {
+    return this.#prepare(sql).get(...values.map((value) => value ?? null))
+  }
+
+  all(sql: string, ...values: Value[]): Row[] {
+    return this.#prepare(sql).all(...values.map((value) => value ?? null))
+  }
+
+  #prepare(sql: string): StatementSync {
+    const statement = this.#prepared.get(sql) ?? this.#database.prepare(sql)
+    this.#prepared.set(sql, statement)
+    return statement
+  }
+}

@@ -1,0 +1,54 @@
+import { InvalidOptionError } from '../core/errors.ts'
+import type { TestApi } from './contract-model.ts'
+import { crashCases } from './session-contract/crashes.ts'
+import { keepingCases } from './session-contract/keeping.ts'
+import { type MakeSessions, type SessionCase, SessionWorld } from './session-contract/kit.ts'
+import { turnCases } from './session-contract/turns.ts'
+import { waitingCases } from './session-contract/waiting.ts'
+
+/** What of the suite is run. */
+export interface TestSessionsOptions {
+  /** Cases that are left out, by name, each with the reason. Throws at once for a name that is no case's. */
+  skip?: Readonly<Record<string, string>>
+}
+
+const cases: readonly SessionCase[] = [...keepingCases, ...turnCases, ...waitingCases, ...crashCases]
+
+/**
+ * The contract of `Sessions` as a test suite, which every place for sessions has to pass: what is kept and found again, who has a session when
+ * several runs want it, what becomes of it while a run waits, and when a process dies at any moment. `make` gives a new place each time; the
+ * suite opens several sessions on one place, as several processes would, and lets processes die by closing theirs.
+ *
+ * Defines one `describe` with one `it` for each case.
+ *
+ * ```ts
+ * import { describe, expect, it } from 'vitest'
+ * testSessions('my sessions', async () => {
+ *   const database = await createDatabase()
+ *   return { open: () => new Sessions(new MyStore(database.url)), remove: () => database.drop() }
+ * }, { describe, it, expect })
+ * ```
+ */
+export function testSessions(name: string, make: MakeSessions, api: TestApi, options: TestSessionsOptions = {}): void {
+  const { skip = {} } = options
+  const unknown = Object.keys(skip).find((skipped) => !cases.some((known) => known.name === skipped))
+  if (unknown !== undefined) throw new InvalidOptionError('skip', 'names of cases', unknown)
+  api.describe(name, () => {
+    for (const { name: promise, run } of cases) {
+      if (promise in skip) continue
+      api.it(promise, async () => {
+        const worlds: SessionWorld[] = []
+        const place = async (): Promise<SessionWorld> => {
+          const world = new SessionWorld(await make())
+          worlds.push(world)
+          return world
+        }
+        try {
+          await run({ expect: api.expect, place })
+        } finally {
+          for (const world of worlds) await world.close()
+        }
+      })
+    }
+  })
+}

@@ -1,0 +1,136 @@
+import { AgentRunner } from '../../agent/agent-runner.ts'
+import type { Sessions } from '../../agent/sessions/sessions.ts'
+import type { RunnerOptions } from '../../agent/types.ts'
+import { type ChatMessage, textOf } from '../../core/messages.ts'
+import type { ModelRequest } from '../../models/chat-model.ts'
+import { defineTool } from '../../tools/tool.ts'
+import type { Expect } from '../contract/kit.ts'
+import { Death, dying } from '../journal-contract/kit.ts'
+import { type MemoryRuns, memoryJournal } from '../memory-journal.ts'
+import type { ScriptedTurn } from '../script.ts'
+import { scriptedModel } from '../scripted-model.ts'
+
+/** Where sessions are kept: a database, a folder, an object. */
+export interface SessionsPlace {
+  /** Sessions on what is kept here, as another process would open them: nothing is shared with the others but what is stored. */
+  open(): Sessions
+  /** Called when the case is over; all sessions are closed then. */
+  remove?(): Promise<void> | void
+}
+
+/** Makes a place where nothing is kept yet. Called once for each case, or for each moment at which a case kills a process. */
+export type MakeSessions = () => SessionsPlace | Promise<SessionsPlace>
+
+/** One promise of the contract, as a test. */
+export interface SessionCase {
+  name: string
+  run(kit: SessionKit): Promise<void>
+}
+
+interface SessionKit {
+  expect: Expect
+  /** A new place, with a world of its own. */
+  place(): Promise<SessionWorld>
+}
+
+const quiet = { debug() {}, info() {}, warn() {}, error() {} }
+
+interface ProcessOptions extends Partial<Omit<RunnerOptions, 'journal' | 'sessions'>> {
+  /** The process records its runs here. */
+  runs?: MemoryRuns
+  /** The n-th moment (from 1) at which it could be killed; needs `runs`. */
+  dieAt?: number
+}
+
+/** A process: a runner on sessions of its own. */
+export interface SessionProcess {
+  runner: AgentRunner
+  sessions: Sessions
+  death: Death
+  /** What it was carrying out stays as it is. */
+  kill(): Promise<void>
+}
+
+/** What is outside of the process and outlives it: the place, and what tools have done. */
+export class SessionWorld {
+  readonly place: SessionsPlace
+  /** Each start of a tool's function. */
+  readonly started: string[] = []
+  /** What the model was sent, with each request. */
+  readonly sent: string[][] = []
+  /** Opens the tool `wait`. */
+  readonly gate: PromiseWithResolvers<void> = Promise.withResolvers()
+  /** Resolves when `wait` was called. */
+  readonly reached: PromiseWithResolvers<void> = Promise.withResolvers()
+  readonly #opened: { close(): Promise<void> }[] = []
+
+  constructor(place: SessionsPlace) {
+    this.place = place
+  }
+
+  open({ runs, dieAt = Number.POSITIVE_INFINITY, ...options }: ProcessOptions = {}): SessionProcess {
+    const sessions = this.place.open()
+    const journal = runs === undefined ? undefined : memoryJournal(runs)
+    const death = new Death(dieAt)
+    this.#opened.push(sessions, ...(journal === undefined ? [] : [journal]))
+    const runner = new AgentRunner({
+      model: this.model(),
+      tools: [this.#tool('look'), this.#tool('refund', true), this.#tool('wait')],
+      logger: quiet,
+      maxIterations: 20,
+      sessions,
+      ...options,
+      ...(journal === undefined ? {} : { journal: dying(journal, death) }),
+    })
+    const kill = async (): Promise<void> => {
+      // First the journal: what ends because of this must not be stored.
+      await journal?.close()
+      await sessions.close()
+    }
+    return { runner, sessions, death, kill }
+  }
+
+  /** Calls the tool that the user names with `call …`, fails at `fail`, and answers anything else with how much it has heard. */
+  model(): ReturnType<typeof scriptedModel> {
+    return scriptedModel(({ messages }: ModelRequest): ScriptedTurn => {
+      this.sent.push(textsIn(messages))
+      const last = messages.at(-1)
+      const text = textOf(last?.content ?? '')
+      if (last?.role === 'tool') return { text: 'done' }
+      if (text === 'fail') return { error: new Error('out of order') }
+      const [, name] = /^call (\w+)$/.exec(text) ?? []
+      return name === undefined ? { text: `heard ${messages.length}` } : { toolCalls: [{ name }] }
+    })
+  }
+
+  #tool(name: string, approval = false) {
+    return defineTool({
+      name,
+      description: name,
+      effect: 'idempotent',
+      ...(approval ? { approval: true } : {}),
+      execute: async () => {
+        this.started.push(name)
+        this.reached.resolve()
+        if (name === 'wait') await this.gate.promise
+        return `did ${name}`
+      },
+    })
+  }
+
+  async close(): Promise<void> {
+    this.gate.resolve()
+    for (const one of this.#opened) await one.close()
+    await this.place.remove?.()
+  }
+}
+
+/** Messages in short. */
+export function textsIn(messages: readonly ChatMessage[]): string[] {
+  return messages.map(({ role, content }) => `${role}: ${textOf(content)}`)
+}
+
+/** Approves all that waits. */
+export function approvals<Item>(pending: readonly Item[]): (Item & { approved: true })[] {
+  return pending.map((item) => ({ ...item, approved: true as const }))
+}

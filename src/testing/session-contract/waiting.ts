@@ -1,0 +1,137 @@
+import { refusalOf } from '../journal-contract/kit.ts'
+import { MemoryRuns } from '../memory-journal.ts'
+import { approvals, type SessionCase, textsIn } from './kit.ts'
+
+const before = ['user: one', 'assistant: heard 1']
+const refunded = ['user: call refund', 'assistant: ', 'tool: did refund', 'assistant: done']
+
+export const waitingCases: readonly SessionCase[] = [
+  {
+    name: 'a run that waits is shown, and nobody else gets in; resumed anywhere, it is stored once',
+    async run({ place, expect }) {
+      const world = await place()
+      const [first, second] = [world.open(), world.open()]
+      await first.runner.run('one', { session: 'chat' })
+      const paused = await first.runner.run('call refund', { session: 'chat', runId: 'paused' })
+      const { status, messageCount, waiting } = (await second.sessions.get('chat')) ?? {}
+      expect([status, messageCount, waiting?.runId, waiting?.pending]).toEqual(['waiting', 2, 'paused', paused.pending])
+      expect(textsIn(waiting?.messages ?? [])).toEqual(refunded.slice(0, 2))
+      const others = [
+        first.runner.run('me too', { session: 'chat' }),
+        second.runner.run('me too', { session: { id: 'chat', onBusy: 'refuse' } }),
+        second.sessions.append('chat', [{ role: 'user', content: 'hi' }]),
+      ]
+      expect(await Promise.all(others.map(refusalOf))).toEqual(['session_waiting', 'session_waiting', 'session_waiting'])
+      const state = JSON.parse(JSON.stringify(paused.state))
+      const still = await second.runner.resume(state)
+      expect([still.stopReason, (await second.sessions.get('chat'))?.status]).toEqual(['paused', 'waiting'])
+      const { output, messages } = await second.runner.resume(state, { decisions: approvals(paused.pending) })
+      expect([output, textsIn(messages)]).toEqual(['done', [...before, ...refunded]])
+      expect(textsIn(await first.sessions.read('chat'))).toEqual([...before, ...refunded])
+      expect((await first.sessions.get('chat'))?.status).toBe('idle')
+      expect(world.started).toEqual(['refund'])
+    },
+  },
+  {
+    name: 'a state is gone on from once, whoever tries again, and however often the run waits',
+    async run({ place, expect }) {
+      const world = await place()
+      const [first, second] = [world.open(), world.open()]
+      const model = world.model()
+      let asked = 0
+      const twice = {
+        ...model,
+        generate: async (...args: Parameters<typeof model.generate>) => {
+          const [request] = args
+          if (request.messages.at(-1)?.role !== 'tool' || asked++ > 0) return model.generate(...args)
+          return model.generate({ ...request, messages: [{ role: 'user', content: 'call refund' }] }, args[1])
+        },
+      }
+      const paused = await first.runner.run('call refund', { session: 'chat' })
+      const decisions = approvals(paused.pending)
+      const runner = world.open({ model: twice }).runner
+      const again = await runner.resume(paused.state, { decisions })
+      expect([again.stopReason, world.started]).toEqual(['paused', ['refund']])
+      expect(await refusalOf(second.runner.resume(paused.state, { decisions }))).toBe('already_resumed')
+      const ended = await second.runner.resume(again.state, { decisions: approvals(again.pending) })
+      expect(ended.output).toBe('done')
+      expect(await refusalOf(second.runner.resume(again.state, { decisions: approvals(again.pending) }))).toBe('already_resumed')
+      expect(world.started).toEqual(['refund', 'refund'])
+      expect((await first.sessions.read('chat')).length).toBe(6)
+    },
+  },
+  {
+    name: 'a resumed run whose process dies waits again, and can be resumed again',
+    async run({ place, expect }) {
+      const world = await place()
+      const [first, second] = [world.open(), world.open()]
+      const paused = await first.runner.run('call refund', { session: 'chat' })
+      const decisions = approvals(paused.pending)
+      const stuck = { ...world.model(), generate: () => new Promise<never>(() => world.reached.resolve()) }
+      const dying = world.open({ model: stuck })
+      const controller = new AbortController()
+      const lost = refusalOf(dying.runner.resume(paused.state, { decisions, signal: controller.signal }))
+      await world.reached.promise
+      expect(await refusalOf(second.runner.run('me too', { session: { id: 'chat', onBusy: 'refuse' } }))).toBe('session_busy')
+      await dying.kill()
+      controller.abort()
+      expect(await lost).toBe('session_failed')
+      expect((await second.sessions.get('chat'))?.status).toBe('waiting')
+      expect((await second.runner.resume(paused.state, { decisions })).output).toBe('done')
+      expect(textsIn(await second.sessions.read('chat'))).toEqual(refunded)
+    },
+  },
+  {
+    name: 'a session is taken from a run that waits: what it had come to stays, and it can’t be resumed',
+    async run({ place, expect }) {
+      const world = await place()
+      const { runner, sessions } = world.open()
+      const paused = await runner.run('call refund', { session: 'chat' })
+      expect([await sessions.release('chat'), await sessions.release('chat'), await sessions.release('none')]).toEqual([true, false, false])
+      expect((await sessions.read('chat')).map(({ role }) => role)).toEqual(['user', 'assistant', 'tool'])
+      expect((await runner.run('never mind', { session: 'chat' })).output).toBe('heard 4')
+      expect(await refusalOf(runner.resume(paused.state, { decisions: approvals(paused.pending) }))).toBe('session_lost')
+      expect(world.started).toEqual([])
+      const second = await runner.run('call refund', { session: 'chat' })
+      await sessions.delete('chat')
+      expect(await refusalOf(runner.resume(second.state, { decisions: approvals(second.pending) }))).toBe('session_lost')
+    },
+  },
+  {
+    name: 'a session is taken from a run that is going on: the run is told, with what it has come to, and is not stored',
+    async run({ place, expect }) {
+      const world = await place()
+      const { runner, sessions } = world.open()
+      const slow = runner.run('call wait', { session: 'chat' }).catch((error: unknown) => error)
+      await world.reached.promise
+      expect(await world.open().sessions.release('chat')).toBe(true)
+      expect((await world.open().runner.run('next', { session: 'chat' })).output).toBe('heard 1')
+      world.gate.resolve()
+      const { code, result } = (await slow) as { code?: string; result?: { output: string; newMessages: unknown[] } }
+      expect([code, result?.output, result?.newMessages.length]).toEqual(['session_lost', 'done', 4])
+      expect(textsIn(await sessions.read('chat'))).toEqual(['user: next', 'assistant: heard 1'])
+    },
+  },
+  {
+    name: 'under a journal: what waits is decided by another process, or cancelled, and the session goes on',
+    async run({ place, expect }) {
+      const world = await place()
+      const runs = new MemoryRuns()
+      const [first, second] = [world.open({ runs }), world.open({ runs })]
+      await first.runner.run('one', { session: 'chat' })
+      const paused = await first.runner.run('call refund', { session: 'chat', runId: 'paused' })
+      expect((await second.sessions.get('chat'))?.waiting?.runId).toBe('paused')
+      expect(await refusalOf(second.runner.run('me too', { session: 'chat' }))).toBe('session_waiting')
+      const { messages } = await second.runner.resume('paused', { decisions: approvals(paused.pending) })
+      expect(textsIn(messages)).toEqual([...before, ...refunded])
+      expect(textsIn((await first.runner.runs.get('paused'))?.result?.messages ?? [])).toEqual([...before, ...refunded])
+      await first.runner.run('call refund', { session: 'chat', runId: 'second' })
+      await second.runner.runs.cancel('second')
+      expect((await second.runner.resume('second')).stopReason).toBe('aborted')
+      const { status: after, messageCount: count } = (await first.sessions.get('chat')) ?? {}
+      expect([after, count]).toEqual(['idle', 9])
+      expect((await second.runner.run('next', { session: 'chat' })).output).toBe('heard 10')
+      expect(world.started).toEqual(['refund'])
+    },
+  },
+]

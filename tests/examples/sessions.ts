@@ -1,0 +1,30 @@
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { AgentRunner, textOf } from '../../src/index.ts'
+import { sqliteSessions } from '../../src/sessions/sqlite/index.ts'
+import { scriptedModel } from '../../src/testing/index.ts'
+
+const model = scriptedModel(({ messages }) => {
+  const said = messages.filter(({ role }) => role === 'user').map(({ content }) => textOf(content))
+  const name = /name is (\w+)/.exec(said.join(' '))?.[1] ?? 'nobody'
+  return said.at(-1)?.endsWith('?') ? `You are ${name}.` : `Hello ${name}.`
+})
+const folder = process.env.DATA_FOLDER ?? mkdtempSync(join(tmpdir(), 'chats-'))
+const sessions = sqliteSessions({ file: join(folder, 'sessions.sqlite') })
+const runner = new AgentRunner({ model, sessions })
+
+// The second run, in this process or another, goes on with the first one’s conversation.
+await runner.run('My name is Ann.', { session: 'user-17/chat-1' })
+const { output } = await runner.run('What is my name?', { session: 'user-17/chat-1' })
+console.log(output)
+
+// Somebody edits their first message: a fork of the messages before it, and the new one.
+const edited = await sessions.fork('user-17/chat-1', { at: 0, to: 'user-17/chat-2' })
+await runner.run('My name is Bob.', { session: edited })
+
+// What a list of conversations shows, and one of them.
+const { sessions: chats } = await sessions.list({ prefix: 'user-17/', limit: 20 })
+console.log(chats.map(({ id, status, messageCount }) => `${id} ${status} ${messageCount}`))
+console.log((await sessions.read('user-17/chat-2')).map(({ role, content }) => `${role}: ${textOf(content)}`))
+await sessions.close()

@@ -1,0 +1,67 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { textOf } from '../../src/core/messages.ts'
+import { openSessions } from './open-sessions.ts'
+
+const program = fileURLToPath(new URL('session-process.ts', import.meta.url))
+
+export interface Chaos {
+  where: string
+  sessions: number
+  runs: number
+  /** Of a journal, or `''`. */
+  journal: string
+  workers: number
+  kills: number
+  /** The longest that a worker lives after it has begun, in milliseconds. */
+  longestMs: number
+}
+
+/** Kills workers with SIGKILL until so many are dead, lets one finish, and says what of the sessions is not as it has to be. */
+export async function killWorkers({
+  where,
+  sessions,
+  runs,
+  journal,
+  workers,
+  kills,
+  longestMs,
+}: Chaos): Promise<{ killed: number; wrong: string[] }> {
+  let killed = 0
+  const start = () =>
+    spawn(process.execPath, [program, where, String(sessions), String(runs), journal], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const live = async (): Promise<void> => {
+    while (killed < kills) {
+      const child = start()
+      const exit = once(child, 'exit')
+      await Promise.race([once(child.stdout, 'data'), exit])
+      await Promise.race([exit, new Promise((resolve) => setTimeout(resolve, Math.random() * longestMs))])
+      // All is done.
+      if (child.exitCode !== null) return
+      child.kill('SIGKILL')
+      await exit
+      killed++
+    }
+  }
+  await Promise.all(Array.from({ length: workers }, live))
+  const last = start()
+  last.stdout.resume()
+  const [code] = await once(last, 'exit')
+  if (code !== 0) throw new Error(`Expected the last worker to finish, got exit code ${code}`)
+  return { killed, wrong: await wrongSessions(where, sessions, runs) }
+}
+
+async function wrongSessions(where: string, sessions: number, runs: number): Promise<string[]> {
+  const { sessions: kept, end } = await openSessions(where)
+  const whole = Array.from({ length: runs }, (_, at) => [`user run ${at}`, 'assistant ', 'tool seen', 'assistant done']).flat()
+  const wrong: string[] = []
+  for (let at = 0; at < sessions; at++) {
+    const messages = await kept.read(`session-${at}`)
+    const texts = messages.map(({ role, content }) => `${role} ${textOf(content)}`)
+    const { status } = (await kept.get(`session-${at}`)) ?? {}
+    if (JSON.stringify(texts) !== JSON.stringify(whole) || status !== 'idle') wrong.push(`session-${at} ${status}: ${texts.join(', ')}`)
+  }
+  await end()
+  return wrong
+}

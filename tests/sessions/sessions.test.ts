@@ -1,0 +1,185 @@
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { AgentRunner } from '../../src/agent/agent-runner.ts'
+import { CustomAgent } from '../../src/agent/custom-agent.ts'
+import { asTool } from '../../src/agent/nested/sub-agent.ts'
+import { Sessions } from '../../src/agent/sessions/sessions.ts'
+import { createAgentRunner } from '../../src/backends/index.ts'
+import { ToolloopError } from '../../src/core/errors.ts'
+import { textOf } from '../../src/core/messages.ts'
+import { MemorySessionStore, memorySessions, SessionMemory } from '../../src/sessions/memory.ts'
+import { memoryJournal } from '../../src/testing/memory-journal.ts'
+import { scriptedModel } from '../../src/testing/scripted-model.ts'
+import { defineTool } from '../../src/tools/tool.ts'
+
+const heard = () => scriptedModel(({ messages }) => `heard ${messages.length}`)
+const look = defineTool({ name: 'look', description: 'looks', effect: 'read', execute: () => 'seen' })
+const logger = { debug() {}, info() {}, warn() {}, error() {} }
+
+afterEach(() => void vi.useRealTimers())
+
+describe('runs in sessions', () => {
+  it('a subclass and a stream continue the same conversation', async () => {
+    const sessions = memorySessions()
+    class Shop extends CustomAgent {
+      constructor() {
+        super({ model: heard(), sessions })
+      }
+    }
+    expect((await new Shop().run('one', { session: 'chat' })).output).toBe('heard 1')
+    const stream = new AgentRunner({ model: heard(), sessions }).stream('two', { session: 'chat' })
+    let text = ''
+    for await (const piece of stream.text) text += piece
+    expect(text).toBe('heard 3')
+    expect((await sessions.read('chat')).map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'assistant'])
+  })
+
+  // LangChain takes its time to be loaded.
+  it('a session goes on with the other backend', { timeout: 60_000 }, async () => {
+    const sessions = memorySessions()
+    for (const backend of ['native', 'langchain'] as const) {
+      const model = scriptedModel([{ toolCalls: [{ name: 'look' }] }, 'done'])
+      const runner = await createAgentRunner({ backend, model, tools: [look], sessions, logger })
+      expect((await runner.run('look', { session: 'chat' })).output).toBe('done')
+    }
+    const round = ['user', 'assistant', 'tool', 'assistant']
+    expect((await sessions.read('chat')).map(({ role }) => role)).toEqual([...round, ...round])
+  })
+
+  it('options that can’t be are refused before anything is sent', async () => {
+    const model = heard()
+    const sessions = memorySessions()
+    const runner = new AgentRunner({ model, sessions })
+    const without = new AgentRunner({ model })
+    const refused = [
+      without.run('hi', { session: 'chat' }),
+      runner.run('hi', { session: 'chat', messages: [] }),
+      runner.run('hi', { session: { id: 'chat', onBusy: 'queue' } as never }),
+      runner.run('hi', { session: { id: 'chat', busy: 'wait' } as never }),
+      runner.resume({ version: 1 } as never, { session: 'chat' } as never),
+    ]
+    for (const run of refused) await expect(run).rejects.toMatchObject({ code: 'invalid_option' })
+    expect(() => new AgentRunner({ model, sessions: {} as never })).toThrow(/`sessions` to be what `memorySessions`/)
+    expect(() => memorySessions({ expireAfterMs: -1 })).toThrow(/`expireAfterMs`/)
+    expect([model.requests.length, (await sessions.list()).sessions]).toEqual([0, []])
+  })
+
+  it('a run that is refused by its options, its instructions or its model lets go of the session', async () => {
+    const sessions = memorySessions()
+    const failing = new AgentRunner({
+      model: heard(),
+      sessions,
+      instructions: () => Promise.reject(new Error('no instructions')),
+    })
+    await expect(failing.run('hi', { session: 'chat' })).rejects.toThrow('no instructions')
+    expect(await sessions.get('chat')).toBe(undefined)
+    expect((await new AgentRunner({ model: heard(), sessions }).run('hi', { session: 'chat' })).output).toBe('heard 1')
+  })
+
+  it('what a guardrail did not let pass, or the provider would not take, is not in the next request', async () => {
+    const sessions = memorySessions()
+    const model = heard()
+    const guardrails = [{ name: 'no secrets', input: () => ({ refuse: 'secret' as const }) }]
+    const { stopReason } = await new AgentRunner({ model, sessions, guardrails, logger }).run('my secret', { session: 'chat' })
+    expect([stopReason, model.requests.length, await sessions.read('chat')]).toEqual(['refused', 0, []])
+    expect((await new AgentRunner({ model, sessions }).run('hi', { session: 'chat' })).output).toBe('heard 1')
+  })
+
+  it('partial text that was shown is stored, as the user has read it', async () => {
+    const sessions = memorySessions()
+    const controller = new AbortController()
+    const model = scriptedModel([{ text: 'It is sunny and', hang: true }])
+    const onText = (): void => controller.abort()
+    const runner = new AgentRunner({ model, sessions, logger })
+    const { stopReason } = await runner.run('How is it?', { session: 'chat', signal: controller.signal, onText })
+    expect(stopReason).toBe('aborted')
+    expect((await sessions.read('chat')).map(({ role }) => role)).toEqual(['user', 'assistant'])
+  })
+
+  it('an agent that is a tool has a session of its own, which pauses and goes on with the run outside', async () => {
+    const sessions = memorySessions()
+    const refund = defineTool({ name: 'refund', description: 'pays', approval: true, execute: () => 'paid' })
+    const inner = new AgentRunner({
+      model: scriptedModel(({ messages }) => (messages.at(-1)?.role === 'tool' ? 'refunded' : { toolCalls: [{ name: 'refund' }] })),
+      tools: [refund],
+      sessions,
+      logger,
+    })
+    const clerk = asTool(inner, { name: 'clerk', description: 'pays back', options: { session: 'clerk' } })
+    const outer = new AgentRunner({
+      model: scriptedModel(({ messages }) =>
+        messages.at(-1)?.role === 'tool' ? 'done' : { toolCalls: [{ name: 'clerk', args: { task: 'pay' } }] },
+      ),
+      tools: [clerk],
+      sessions,
+      logger,
+    })
+    const paused = await outer.run('pay', { session: 'chat' })
+    expect([paused.stopReason, (await sessions.get('clerk'))?.status, (await sessions.get('chat'))?.status]).toEqual([
+      'paused',
+      'waiting',
+      'waiting',
+    ])
+    const [item] = paused.pending
+    const about = item?.about as { pending: object[] }
+    const answer = { decisions: about.pending.map((one) => ({ ...one, approved: true })) } as never
+    const { output } = await outer.resume(paused.state, { decisions: paused.pending.map((one) => ({ ...one, answer })) })
+    expect(output).toBe('done')
+    expect((await sessions.read('clerk')).map(({ content }) => textOf(content))).toEqual(['pay', '', 'paid', 'refunded'])
+    expect((await sessions.list({ status: 'idle' })).sessions.length).toBe(2)
+  })
+
+  it('a recorded run that could not be stored is stored once when it is taken up again', async () => {
+    class Failing extends MemorySessionStore {
+      left = 1
+      override async commit(...args: Parameters<MemorySessionStore['commit']>) {
+        if (this.left-- > 0) throw new ToolloopError('session_failed', 'The disk is full')
+        return super.commit(...args)
+      }
+    }
+    const sessions = new Sessions(new Failing(new SessionMemory()))
+    const runner = new AgentRunner({ model: heard(), sessions, journal: memoryJournal(), logger })
+    await expect(runner.run('hi', { session: 'chat', runId: 'run' })).rejects.toMatchObject({ code: 'session_failed' })
+    expect([(await sessions.get('chat'))?.runId, (await runner.runs.get('run'))?.problem]).toEqual(['run', expect.stringContaining('full')])
+    expect(await runner.recover()).toEqual([{ runId: 'run', stopReason: 'answered' }])
+    expect((await sessions.read('chat')).map(({ content }) => content)).toEqual(['hi', 'heard 1'])
+  })
+
+  it('a run settles at once when it is aborted, whatever its store does, and keeps nothing that it gets too late', async () => {
+    const late = Promise.withResolvers<void>()
+    class Slow extends MemorySessionStore {
+      override async claim(...args: Parameters<MemorySessionStore['claim']>) {
+        const claimed = await super.claim(...args)
+        await late.promise
+        return claimed
+      }
+    }
+    const memory = new SessionMemory()
+    const controller = new AbortController()
+    const runner = new AgentRunner({ model: heard(), sessions: new Sessions(new Slow(memory)), logger })
+    const run = runner.run('hi', { session: 'chat', signal: controller.signal })
+    controller.abort()
+    expect((await run).stopReason).toBe('aborted')
+    late.resolve()
+    const others = new Sessions(new MemorySessionStore(memory))
+    await expect.poll(() => others.get('chat')).toBe(undefined)
+  })
+
+  it('expired sessions are not there any more, but for those that a run has', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] })
+    const sessions = memorySessions({ expireAfterMs: 1_000 })
+    const { promise, resolve } = Promise.withResolvers<string>()
+    const runner = new AgentRunner({ model: scriptedModel([() => 'heard', () => promise, () => 'heard again']), sessions })
+    await runner.run('hi', { session: 'a' })
+    const slow = runner.run('hi', { session: 'b' })
+    await vi.waitFor(async () => expect((await sessions.get('b'))?.status).toBe('running'))
+    vi.advanceTimersByTime(1_000)
+    expect((await sessions.list()).sessions.map(({ id }) => id)).toEqual(['b'])
+    expect([await sessions.get('a'), await sessions.read('a')]).toEqual([undefined, []])
+    resolve('late')
+    await slow
+    expect((await sessions.read('b')).length).toBe(2)
+    vi.advanceTimersByTime(1_000)
+    await runner.run('hi', { session: 'c' })
+    expect(await sessions.prune({ olderThanMs: 0 })).toBe(1)
+  })
+})

@@ -1,0 +1,175 @@
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, expect, it } from 'vitest'
+import { AgentRunner } from '../../src/agent/agent-runner.ts'
+import { sqliteJournal } from '../../src/journals/sqlite/index.ts'
+import { type SqliteSessionsOptions, sqliteSessions } from '../../src/sessions/sqlite/index.ts'
+import { scriptedModel } from '../../src/testing/scripted-model.ts'
+import { inFolder } from '../journals/temp-folder.ts'
+
+const model = scriptedModel(({ messages }) => `heard ${messages.length}`, { record: false })
+const logger = { debug() {}, info() {}, warn() {}, error() {} }
+
+function open(options: SqliteSessionsOptions) {
+  const sessions = sqliteSessions(options)
+  return { sessions, runner: new AgentRunner({ model, sessions, logger }) }
+}
+
+/** Changes the file behind the back of its sessions. */
+function change(file: string, sql: string): void {
+  const database = new DatabaseSync(file)
+  database.exec(sql)
+  database.close()
+}
+
+describe('the file of SQLite sessions', () => {
+  it('is for its owner alone, and outlives its process', () =>
+    inFolder(async (folder) => {
+      const file = join(folder, 'data', 'sessions.sqlite')
+      const first = open({ file })
+      await first.runner.run('hi', { session: 'chat' })
+      expect((statSync(file).mode & 0o777).toString(8)).toBe('600')
+      await first.sessions.close()
+      const second = open({ file })
+      expect((await second.runner.run('hi', { session: 'chat' })).output).toBe('heard 3')
+      await second.sessions.close()
+    }))
+
+  it('is refused where it is a journal’s, another program’s, or of a newer version, and a journal refuses it', () =>
+    inFolder(async (folder) => {
+      const problemOf = async (file: string): Promise<string> => {
+        const { sessions } = open({ file })
+        const problem = await sessions.get('chat').then(String, ({ code, message }) => `${code}: ${message}`)
+        await sessions.close()
+        return problem
+      }
+      const runs = join(folder, 'runs.sqlite')
+      const journal = sqliteJournal({ file: runs })
+      await new AgentRunner({ model, journal }).run('hi')
+      await journal.close()
+      expect(await problemOf(runs)).toMatch(
+        /^session_failed: Expected `.+runs.sqlite` to be a toolloop session file, got another program's database/,
+      )
+      const newer = join(folder, 'newer.sqlite')
+      const made = open({ file: newer })
+      await made.runner.run('hi', { session: 'chat' })
+      await made.sessions.close()
+      await expect(new AgentRunner({ model, journal: sqliteJournal({ file: newer }) }).run('hi')).rejects.toMatchObject({
+        code: 'journal_failed',
+        message: expect.stringMatching(/to be a toolloop journal/),
+      })
+      change(newer, 'PRAGMA user_version = 99')
+      expect(await problemOf(newer)).toMatch(/^session_failed: Expected the session file `.+` to be of version 1 or older, got 99/)
+    }))
+
+  it('what is damaged in it is told by session and place, nothing is sent, and the other sessions are there', () =>
+    inFolder(async (folder) => {
+      const file = join(folder, 'sessions.sqlite')
+      const { sessions, runner } = open({ file })
+      for (const session of ['good', 'text', 'kind', 'folded']) await runner.run('hi', { session })
+      const of = (id: string) => `(SELECT n FROM sessions WHERE id = '${id}')`
+      change(file, `UPDATE messages SET value = '{"role":' WHERE at = 1 AND session = ${of('text')}`)
+      change(file, `UPDATE messages SET value = '{"role":"nobody"}' WHERE at = 0 AND session = ${of('kind')}`)
+      change(file, `UPDATE sessions SET compaction = '{"from":-1}' WHERE id = 'folded'`)
+      const why = async (session: string) => runner.run('again', { session }).then(String, ({ code, message }) => `${code}: ${message}`)
+      expect(await why('text')).toMatch(/^session_failed: The message 1 of session `text` can’t be read: .*JSON/)
+      expect(await why('kind')).toMatch(/^session_failed: The message 0 of session `kind` can’t be read: Expected it.role to be/)
+      expect(await why('folded')).toMatch(/^session_failed: The compaction of session `folded` can’t be read: Expected positions/)
+      await expect(sessions.read('text')).rejects.toMatchObject({ code: 'session_failed' })
+      expect((await runner.run('again', { session: 'good' })).output).toBe('heard 3')
+      // Nobody has to wait for what failed, and it can be deleted.
+      expect((await sessions.get('text'))?.status).toBe('idle')
+      expect(await sessions.delete('text')).toBe(true)
+      expect((await runner.run('again', { session: 'text' })).output).toBe('heard 1')
+      await sessions.close()
+    }))
+
+  it('a conversation that was broken from outside is healed when it is sent, and goes on', () =>
+    inFolder(async (folder) => {
+      const file = join(folder, 'sessions.sqlite')
+      const sessions = sqliteSessions({ file })
+      const warnings: unknown[] = []
+      const warn = (fields: unknown, words?: unknown): void => void warnings.push([fields, words])
+      const runner = new AgentRunner({ model, sessions, logger: { ...logger, warn } })
+      const call = { id: 'a', type: 'function' as const, function: { name: 'look', arguments: '{}' } }
+      await sessions.append('chat', [
+        { role: 'user', content: 'hi' },
+        { role: 'assistant', content: '', toolCalls: [call] },
+        { role: 'tool', content: 'seen', toolCallId: 'a' },
+      ])
+      change(file, 'DELETE FROM messages WHERE at = 2')
+      // What was missing is stored with the first run’s own messages.
+      for (const expected of [
+        ['heard 4', 3],
+        ['heard 6', 2],
+      ]) {
+        const { output, newMessages } = await runner.run('go on', { session: 'chat' })
+        expect([output, newMessages.length]).toEqual(expected)
+      }
+      const healing = expect.objectContaining({ session: 'chat', answeredCalls: 1 })
+      expect(warnings).toEqual([[healing, 'the session was not valid and has been healed']])
+      await sessions.close()
+    }))
+
+  it('a run that can’t be stored says so with its result, and the session is as it was', () =>
+    inFolder(async (folder) => {
+      const file = join(folder, 'sessions.sqlite')
+      const { sessions } = open({ file, maxBytes: 1_048_576 })
+      const long = new AgentRunner({ model: scriptedModel(['short', 'x'.repeat(2_000_000), 'short']), sessions, logger })
+      await long.run('hi', { session: 'chat' })
+      const error = await long.run('write', { session: 'chat' }).catch((failure: unknown) => failure)
+      expect(error).toMatchObject({
+        name: 'RunError',
+        code: 'session_failed',
+        message: expect.stringMatching(/the disk is full, or the file/),
+      })
+      expect(error).toHaveProperty('result.output.length', 2_000_000)
+      expect((await sessions.read('chat')).length).toBe(2)
+      await long.run('hi', { session: 'chat' })
+      expect((await sessions.read('chat')).length).toBe(4)
+      await sessions.close()
+    }))
+
+  it('1,000 sessions at once, and a message of 20 MB', { timeout: 60_000 }, () =>
+    inFolder(async (folder) => {
+      const { sessions, runner } = open({ file: join(folder, 'sessions.sqlite'), synchronous: 'normal' })
+      const ids = Array.from({ length: 1_000 }, (_, at) => `chat-${at}`)
+      for (const heard of ['heard 1', 'heard 3']) {
+        const results = await Promise.all(ids.map((session) => runner.run(`in ${session}`, { session })))
+        expect(new Set(results.map(({ output }) => output))).toEqual(new Set([heard]))
+      }
+      let count = 0
+      for (let cursor: string | undefined; ; ) {
+        const page = await sessions.list({ limit: 300, ...(cursor === undefined ? {} : { cursor }) })
+        count += page.sessions.length
+        cursor = page.next
+        if (cursor === undefined) break
+      }
+      expect(count).toBe(1_000)
+      const huge = 'é'.repeat(10_000_000)
+      await runner.run(huge, { session: 'huge' })
+      expect((await sessions.read('huge'))[0]?.content === huge).toBe(true)
+      await sessions.close()
+    }),
+  )
+
+  it('an expired session is not there any more, is made anew, and its rows are removed', () =>
+    inFolder(async (folder) => {
+      const file = join(folder, 'sessions.sqlite')
+      const { sessions, runner } = open({ file, expireAfterMs: 200 })
+      for (const session of ['a', 'b', 'c']) await runner.run('hi', { session })
+      await expect.poll(async () => (await sessions.list()).sessions).toEqual([])
+      expect((await runner.run('hi', { session: 'a' })).output).toBe('heard 1')
+      await sessions.close()
+      const database = new DatabaseSync(file)
+      expect(database.prepare('SELECT count(*) AS count FROM messages').get()).toEqual({ count: 2 })
+      database.close()
+    }))
+
+  it('options that can’t be are refused', () => {
+    for (const options of [{ file: '' }, { file: 'a', synchronous: 'off' }, { file: 'a', expireAfterMs: 0 }, { file: 'a', agent: 'x' }]) {
+      expect(() => sqliteSessions(options as never)).toThrow(expect.objectContaining({ code: 'invalid_option' }))
+    }
+  })
+})
