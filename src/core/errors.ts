@@ -236,3 +236,11 @@ function ownMessage(thrown: unknown): string | undefined {
     return undefined // A getter or a proxy that throws: the value is shown as well as it can be.
   }
 }
+
+/**
+ * For `import('optional').catch(rethrow)` in a `try`: without the `catch` esbuild, without the `try` Turbopack makes no bundle where the optional
+ * package is not installed.
+ */
+export function rethrow(error: unknown): never {
+  throw error
+}

@@ -1,8 +1,8 @@
-import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { messageOf } from '../../core/errors.ts'
 import type { OpenOptions } from './opened-file.ts'
 import type { Asked, FromThread, ToThread } from './store-thread.ts'
+import { workerCode } from './store-thread-code.ts'
 
 /** What the thread tells a store. */
 export interface Listener {
@@ -56,8 +56,7 @@ export class ThreadLink {
 }
 
 function startThread(): Worker {
-  // `.ts` when run from the sources, `.js` when built.
-  const started = new Worker(new URL(`./store-thread${extname(import.meta.url)}`, import.meta.url), { execArgv: [] })
+  const started = new Worker(workerCode, { eval: typeof workerCode === 'string', execArgv: [] })
   // Until something is asked of it.
   started.unref()
   let why = 'its thread was ended'

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import type { Document } from 'yaml'
 import { messageOf, ToolloopError } from '../../core/errors.ts'
 import { redactText } from '../../core/logger.ts'
@@ -7,6 +6,7 @@ import { compileCheck, describeProblems, type SchemaCheck } from '../agents/chec
 import type { Problem } from '../http/problem.ts'
 import { objectionTo } from '../http/read-body.ts'
 import type { Config } from './config.ts'
+import { configSchema } from './config-schema.ts'
 import { excerptOf, findInlineSecrets } from './inline-secrets.ts'
 import { interpolate } from './interpolate.ts'
 import { readDocument } from './read-document.ts'
@@ -53,19 +53,13 @@ const mostCharacters = 200_000
 /** Of aliases that are resolved, each counted with what it stands for: a few lines of them can stand for gigabytes. */
 export const mostAliases = 200
 
-const schemaFile = new URL('../../../config/toolloop.schema.json', import.meta.url)
 let check: SchemaCheck | undefined
-
-/** The JSON Schema of the file. */
-export function configSchema(): Record<string, unknown> {
-  return JSON.parse(readFileSync(schemaFile, 'utf8'))
-}
 
 /** Reads a configuration as a whole; rejects with a `ConfigError` that lists everything that is wrong with it. `file`: for its message. */
 export async function parseConfig(text: string, file: string, env: Readonly<Record<string, string | undefined>>): Promise<ParsedConfig> {
   const { document, raw } = await readYaml(text, file)
   const { value, problems } = interpolate(raw, env)
-  check ??= compileCheck(configSchema())
+  check ??= compileCheck(configSchema)
   let misfits = check(value, { all: true })
   if (misfits.filter(({ path }) => readAsWritten(value, raw, path)).length > 0) misfits = check(value, { all: true })
   // What a variable that is not there would have been is not known: whether it fits can't be said.
