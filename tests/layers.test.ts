@@ -26,6 +26,8 @@ const allowed: Record<string, string[]> = {
     'dialects/dialect.ts',
     'dialects/names.ts',
     'dialects/index.ts',
+    'dialects/formats/tool-action.ts',
+    'dialects/reader/parser.ts',
   ],
   pipeline: ['core', 'tools', 'dialects', 'models', 'agent'],
   backends: ['core', 'tools', 'dialects', 'models', 'agent'],

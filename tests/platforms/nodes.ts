@@ -1,0 +1,27 @@
+import { spawnSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+
+/**
+ * Runs what may differ between versions of Node.js in the oldest and the newest one that is supported: the transport, the drivers, the hazards,
+ * threads, files, and what Node.js gives in words. Everything runs in the version between them, with `npm test`.
+ */
+const tests = [
+  'tests/hazards',
+  'tests/models',
+  'tests/journals',
+  'tests/tools/sandbox',
+  'tests/tools/builtin',
+  'tests/testing',
+  'tests/layers.test.ts',
+]
+const root = fileURLToPath(new URL('../..', import.meta.url))
+
+for (const version of ['node22', 'node26']) {
+  const node = fileURLToPath(new URL(`node_modules/${version}/bin/node`, import.meta.url))
+  console.log(`\n${version}: ${tests.join(' ')}`)
+  const { status } = spawnSync(node, ['node_modules/vitest/vitest.mjs', 'run', '--config', 'tests/vitest.config.ts', ...tests], {
+    cwd: root,
+    stdio: 'inherit',
+  })
+  if (status !== 0) process.exit(1)
+}
