@@ -4,12 +4,12 @@ import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, wri
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type MockProvider, startMockProvider } from '../../src/testing/index.ts'
-import { makeProject, node26, runIn } from './project.ts'
+import type { MockProvider } from '../../src/testing/index.ts'
+import { startStrictProvider } from '../models/rules/strict-provider.ts'
+import { installed, makeProject, node26, runIn } from './project.ts'
 
-const isInstalled = existsSync(fileURLToPath(new URL('node_modules/next', import.meta.url)))
+const isInstalled = existsSync(join(installed, 'next'))
 const answers = 'The weather in Berlin is fine.\nThe weather in Berlin is fine.\n'
 const minutes = 60_000
 
@@ -17,7 +17,7 @@ const minutes = 60_000
  * A program that streams a run with a tool call from two providers, bundled as docs/bundling.md says. What a bundler has made is run in a
  * folder of its own, where nothing of the project is found.
  */
-describe.skipIf(!isInstalled)('a bundle (skipped without `npm ci --prefix tests/platforms`)', () => {
+describe.skipIf(!isInstalled)('a bundle (skipped without `npm ci --prefix .ci/platforms`)', () => {
   let project = ''
   let server: MockProvider
   const folders: string[] = []
@@ -25,7 +25,7 @@ describe.skipIf(!isInstalled)('a bundle (skipped without `npm ci --prefix tests/
   beforeAll(async () => {
     project = makeProject()
     folders.push(project)
-    server = await startMockProvider({
+    server = await startStrictProvider({
       script: ({ readRequest }) =>
         readRequest().messages.at(-1)?.role === 'tool'
           ? { text: 'The weather in Berlin is fine.' }

@@ -1,5 +1,7 @@
 import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { installed } from './project.ts'
 
 /**
  * Runs what may differ between versions of Node.js in the oldest and the newest one that is supported: the transport, the drivers, the hazards,
@@ -17,7 +19,7 @@ const tests = [
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
 for (const version of ['node22', 'node26']) {
-  const node = fileURLToPath(new URL(`node_modules/${version}/bin/node`, import.meta.url))
+  const node = join(installed, version, 'bin/node')
   console.log(`\n${version}: ${tests.join(' ')}`)
   const { status } = spawnSync(node, ['node_modules/vitest/vitest.mjs', 'run', '--config', 'tests/vitest.config.ts', ...tests], {
     cwd: root,
