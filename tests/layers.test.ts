@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { findPackageJSON } from 'node:module'
 import { dirname, join, relative, resolve } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { describe, expect, it } from 'vitest'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -74,6 +75,12 @@ function circles(): string[][] {
   return [...new Map(found.map((circle) => [circle.join(), circle])).values()]
 }
 
+function isEsm(file: string): boolean {
+  if (/\.[cm]js$/.test(file)) return file.endsWith('.mjs')
+  const { type } = JSON.parse(readFileSync(findPackageJSON(pathToFileURL(file)) ?? '', 'utf8'))
+  return type === 'module'
+}
+
 describe('layers', () => {
   it('each part imports only from the layers below it', () => {
     const offences: string[] = []
@@ -99,6 +106,19 @@ describe('layers', () => {
 
   it('the import scan sees the imports there are', () => {
     expect(importsOf('agent/loop.ts').map(({ target }) => target)).toContain('agent/calls/tool-round.ts')
+  })
+
+  it('no CommonJS package is imported dynamically: esbuild gives such an import no names', () => {
+    const specifiers = new Set(
+      files.flatMap((file) =>
+        [...readFileSync(join(src, file), 'utf8').matchAll(/await import\('([^.'][^']*)'\)|\bimport\('([^.'][^']*)'\)\./g)].map(
+          ([, awaited, chained]) => awaited ?? chained ?? '',
+        ),
+      ),
+    )
+    expect([...specifiers]).toContain('openai')
+    const isCommonJs = (specifier: string) => !isEsm(fileURLToPath(import.meta.resolve(specifier)))
+    expect([...specifiers].filter((specifier) => !specifier.startsWith('node:') && isCommonJs(specifier))).toEqual([])
   })
 
   it('nothing but the package entry names the provider of a model to branch on', () => {

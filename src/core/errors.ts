@@ -238,8 +238,8 @@ function ownMessage(thrown: unknown): string | undefined {
 }
 
 /**
- * For `import('optional').catch(rethrow)` in a `try`: without the `catch` esbuild, without the `try` Turbopack makes no bundle where the optional
- * package is not installed.
+ * What `catch` is given behind the dynamic import of an optional package, inside a `try`: without the `catch` esbuild, without the `try` Turbopack
+ * makes no bundle where the package is not installed.
  */
 export function rethrow(error: unknown): never {
   throw error

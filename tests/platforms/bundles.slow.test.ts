@@ -118,7 +118,7 @@ describe.skipIf(!isInstalled)('a bundle (skipped without `npm ci --prefix .ci/pl
     ['as an ES module', 'sed s/main.ts/threads.ts/ esbuild.sh | sh', 'threads.mjs'],
     ['as CommonJS', 'esbuild threads.ts --bundle --platform=node --format=cjs --outfile=out/threads.cjs', 'threads.cjs'],
   ])(
-    '%s has the threads of a journal and a search in it, and says that there is no sandbox',
+    '%s has the threads of a journal and a search in it, and says that it has no sandbox and no page',
     { timeout: 2 * minutes },
     async (_, command, file) => {
       const folder = made(command, 'out')
@@ -126,6 +126,8 @@ describe.skipIf(!isInstalled)('a bundle (skipped without `npm ci --prefix .ci/pl
         output: 'Found.',
         search: expect.objectContaining({ count: 1 }),
         sandbox: expect.stringContaining('must leave the package `toolloop` out of its bundle'),
+        page: expect.stringContaining('is not part of a bundle'),
+        models: 200,
       })
     },
   )
@@ -134,6 +136,7 @@ describe.skipIf(!isInstalled)('a bundle (skipped without `npm ci --prefix .ci/pl
     runIn(project, 'esbuild threads.ts --bundle --platform=node --format=esm --packages=external --outfile=out/threads.mjs')
     expect(JSON.parse(execFileSync(process.execPath, [join(project, 'out/threads.mjs')], { encoding: 'utf8' }))).toMatchObject({
       sandbox: 42,
+      page: expect.stringContaining('<html'),
     })
   })
 })

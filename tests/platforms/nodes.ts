@@ -18,12 +18,14 @@ const tests = [
 ]
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
+/** These take Node's own dispatcher for one of undici 7, as Node 22 and 24 have it: they replace it, or use its proxy. */
+const ofUndici7 = ['tests/models/connection.test.ts', 'tests/models/transport.test.ts']
+
 for (const version of ['node22', 'node26']) {
   const node = join(installed, version, 'bin/node')
   console.log(`\n${version}: ${tests.join(' ')}`)
-  const { status } = spawnSync(node, ['node_modules/vitest/vitest.mjs', 'run', '--config', 'tests/vitest.config.ts', ...tests], {
-    cwd: root,
-    stdio: 'inherit',
-  })
+  const options = ['--config', 'tests/vitest.config.ts', '--testTimeout', '120000']
+  if (version === 'node26') options.push(...ofUndici7.flatMap((file) => ['--exclude', file]))
+  const { status } = spawnSync(node, ['node_modules/vitest/vitest.mjs', 'run', ...options, ...tests], { cwd: root, stdio: 'inherit' })
   if (status !== 0) process.exit(1)
 }

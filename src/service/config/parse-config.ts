@@ -98,7 +98,7 @@ function at(value: Json | undefined, key: string): Json | undefined {
 async function readYaml(text: string, file: string): Promise<{ document: Document; raw: Json }> {
   const fail = (message: string, cause?: unknown, place?: Place) => new ConfigError(file, [{ path: '', message }], cause, place)
   if (text.length > mostCharacters) throw fail(`must have at most ${mostCharacters} characters`)
-  const { YAMLError } = await import('yaml')
+  const { YAMLError } = await import('../../core/yaml.ts')
   let document: Document
   let raw: Json
   try {

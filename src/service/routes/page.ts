@@ -27,12 +27,11 @@ async function readBeside(name: string): Promise<Uint8Array<ArrayBuffer> | undef
 export async function servePage(name: string): Promise<Response> {
   const type = /^(?:(?:data|ui|views)\/)?[a-z0-9]+(?:[.-][a-z0-9]+)*$/i.test(name) ? types[extname(name)] : undefined
   const content = type === undefined ? undefined : await readBeside(name)
-  if (type === undefined || content === undefined)
-    throw new HttpProblem(
-      404,
-      'not_found',
-      'The admin page has no such file, or is not there: an application that is bundled must leave the package `toolloop` out of its bundle',
-    )
+  if (type === undefined || content === undefined) {
+    const isThere = (await readBeside('index.html')) !== undefined
+    const why = isThere ? 'has no such file' : 'is not part of a bundle: to have it, an application must leave the package `toolloop` out'
+    throw new HttpProblem(404, 'not_found', `The admin page ${why}`)
+  }
   const headers = { 'content-type': type, 'cache-control': 'no-cache', 'content-security-policy': policy, 'x-frame-options': 'DENY' }
   return new Response(content, { headers })
 }

@@ -75,7 +75,7 @@ async function textOf(source: string | URL): Promise<string> {
 }
 
 async function parse(text: string, source: string | URL): Promise<unknown> {
-  const { parse: parseYaml } = await import('yaml')
+  const { parse: parseYaml } = await import('../../core/yaml.ts')
   try {
     // JSON is YAML too, but parsing it as YAML is far slower.
     return text.trimStart().startsWith('{') ? JSON.parse(text) : parseYaml(text)

@@ -3,11 +3,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { AgentRunner } from 'toolloop'
 import { sqliteJournal } from 'toolloop/journals/sqlite'
+import { createService } from 'toolloop/service'
 import { SkillsSandboxExecutor } from 'toolloop/skills'
 import { scriptedModel } from 'toolloop/testing'
 import { builtinTools } from 'toolloop/tools'
 
-/** What runs in threads: a journal in a file, a search by regular expression, a script of a Skill. */
+/** What is more than one file: the threads of a journal, a search by regular expression and a script of a Skill; the page of the service. */
 async function main(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'toolloop-threads-'))
   writeFileSync(join(folder, 'text.txt'), 'one\ntwo 42\n')
@@ -21,6 +22,11 @@ async function main(): Promise<void> {
     ({ value }) => value,
     (error: Error) => error.message,
   )
-  console.log(JSON.stringify({ output, search: toolCalls[0]?.value, sandbox }))
+  const service = createService({ model: 'demo', authenticate: () => ({ name: 'ann', roles: ['admin', 'run'] }) })
+  await service.ready
+  const page = await service.fetch(new Request('http://localhost/admin/'))
+  const models = await service.fetch(new Request('http://localhost/v1/models'))
+  console.log(JSON.stringify({ output, search: toolCalls[0]?.value, sandbox, page: await page.text(), models: models.status }))
+  await service.drain()
 }
 void main()
