@@ -160,9 +160,7 @@ class VmThread {
     let timer: NodeJS.Timeout | undefined
     this.#fail = (cause) =>
       giveUp(
-        ToolloopError.isInstance(cause)
-          ? cause
-          : new ToolloopError('tool_failed', 'The script did not finish: its VM crashed.', { cause }),
+        ToolloopError.isInstance(cause) ? cause : new ToolloopError('tool_failed', 'The script did not finish: its VM crashed.', { cause }),
       )
     const answers = new Answers(call, calls.signal)
     const receive = (message: FromVm) => {
