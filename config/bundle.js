@@ -1,30 +1,61 @@
-import { readdirSync } from 'node:fs'
-import { join, relative, sep } from 'node:path'
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
 
 /**
- * Puts what `import 'toolloop'` loads at once into one file, `dist/bundle/index.js`: seventy small files cost three times as much to load. Every
- * other file stays where it is (`bundle/` is as deep as `models/`, from where `presets.ts` finds its presets), and those that went into the one file give out what is in it, so that each class is there once.
+ * Makes of the modules in `dist` what the package ships, because many small files take long to load and much room: what `import 'toolloop'`
+ * loads at once in one file, the code of threads as a text inside the module that starts them, all else in as few files as the entries allow,
+ * and declarations only of what the entries' own lead to.
  */
-const dist = fileURLToPath(new URL('../dist', import.meta.url))
-const files = readdirSync(dist, { recursive: true, encoding: 'utf8' }).filter(
-  (name) => name.endsWith('.js') && !name.startsWith(`service${sep}page`),
-)
-const input = Object.fromEntries(files.map((name) => [name.slice(0, -'.js'.length), join(dist, name)]))
-const external = (id) => !id.startsWith('.') && !id.startsWith('/')
+const root = fileURLToPath(new URL('../', import.meta.url))
+const dist = join(root, 'dist')
+const { exports, bin } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+const entries = Object.values(exports).filter((entry) => typeof entry === 'object')
 
-/** The files that `entry` imports, and those import; not those that are loaded when they are needed. */
-async function importedBy(entry) {
-  const found = new Set()
-  const bundle = await rolldown({
-    input: entry,
-    external,
-    plugins: [{ name: 'list', moduleParsed: ({ id, importedIds }) => void found.add({ id, importedIds }) }],
-  })
-  await bundle.generate({ format: 'esm' })
+const modules = filesIn(dist, '.js')
+/** These find other files by their own place, so they stay there. */
+const ownPlace = /new URL\([^\n]*import\.meta\.url\)|createRequire\(import\.meta\.url\)\(/
+const inPlace = modules.filter((file) => ownPlace.test(readFileSync(file, 'utf8')) && !file.endsWith('-code.js'))
+const started = [join(dist, 'tools/sandbox/vm/vm-worker.js')]
+const inputs = [...entries.map((entry) => entry.default), ...Object.values(bin)].map((file) => join(root, file)).concat(started)
+const nameOf = (file) => relative(dist, file).slice(0, -'.js'.length)
+
+function filesIn(folder, ending) {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith(ending))
+    .map((name) => join(folder, name))
+}
+
+/** Packages, and our own CommonJS files, whose `require` bundlers of applications are to see. */
+const external = {
+  name: 'external',
+  resolveId: (id, importer) =>
+    id.endsWith('.cjs') ? { id: join(dirname(importer), id), external: 'relative' } : /^[./]/.test(id) ? null : { id, external: true },
+}
+
+/** `x-code.js` has the code of `x.js` in it. */
+const threads = {
+  name: 'threads',
+  async load(id) {
+    if (!id.endsWith('-code.js')) return null
+    const [code] = await bundled({ input: id.replace('-code.js', '.js') }, { format: 'cjs', minify: true })
+    return `export const workerCode = ${JSON.stringify(code.code)}`
+  },
+}
+
+async function bundled(input, output) {
+  const bundle = await rolldown({ plugins: [external, threads], platform: 'node', ...input })
+  const result = await bundle.generate(output)
   await bundle.close()
-  const imports = new Map([...found].map(({ id, importedIds }) => [id, importedIds]))
+  return result.output
+}
+
+/** The modules that `entry` imports, and those import; not those that are loaded when they are needed. */
+async function importedBy(entry) {
+  const imports = new Map()
+  const list = { name: 'list', moduleParsed: ({ id, importedIds }) => void imports.set(id, importedIds) }
+  await bundled({ input: entry, plugins: [external, threads, list] }, { format: 'esm' })
   const reached = new Set()
   const reach = (id) => {
     if (reached.has(id) || !imports.has(id)) return
@@ -35,15 +66,50 @@ async function importedBy(entry) {
   return reached
 }
 
+/** The declarations that `entry` leads to. */
+function declarationsOf(file, reached = new Set()) {
+  if (reached.has(file)) return reached
+  reached.add(file)
+  for (const [, specifier] of readFileSync(file, 'utf8').matchAll(/(?:\bfrom|\bimport\(|\bimport)\s*['"](\.[^'"]+)['"]/g)) {
+    declarationsOf(join(dirname(file), specifier.replace(/\.[jt]s$/, '.d.ts')), reached)
+  }
+  return reached
+}
+
 const core = await importedBy(join(dist, 'index.js'))
-const bundle = await rolldown({ input, external, platform: 'node', treeshake: false })
-await bundle.write({
-  dir: dist,
-  format: 'esm',
-  entryFileNames: '[name].js',
-  chunkFileNames: 'bundle/[name].js',
-  codeSplitting: { groups: [{ name: 'index', test: (id) => core.has(id) }] },
-  minify: false,
-})
-await bundle.close()
-console.log(`${core.size} of ${files.length} files are now ${relative(dist, join(dist, 'bundle/index.js'))}`)
+const output = await bundled(
+  { input: Object.fromEntries(inputs.map((file) => [nameOf(file), file])) },
+  {
+    dir: dist,
+    format: 'esm',
+    entryFileNames: '[name].js',
+    chunkFileNames: ({ name }) => (name.includes('/') ? '[name].js' : 'chunks/[name].js'),
+    codeSplitting: {
+      groups: [
+        { name: 'index', test: (id) => core.has(id) },
+        ...inPlace.map((file) => ({ name: nameOf(file), test: (id) => id === file })),
+      ],
+    },
+    comments: { legal: true, annotation: true, jsdoc: false },
+  },
+)
+for (const file of modules) rmSync(file)
+for (const { fileName, code } of output) {
+  mkdirSync(dirname(join(dist, fileName)), { recursive: true })
+  writeFileSync(join(dist, fileName), code)
+}
+
+const declared = new Set(entries.flatMap((entry) => [...declarationsOf(join(root, entry.types))]))
+const unneeded = filesIn(dist, '.d.ts').filter((file) => !declared.has(file))
+for (const file of unneeded) for (const name of [file, `${file}.map`]) rmSync(name)
+
+const src = join(root, 'src')
+for (const file of filesIn(src, '.cjs')) cpSync(file, join(dist, relative(src, file)))
+cpSync(join(src, 'service/page'), join(dist, 'service/page'), { recursive: true })
+removeEmptyFolders(dist)
+console.log(`${modules.length} modules are now ${output.length} files, with the declarations of ${declared.size}`)
+
+function removeEmptyFolders(folder) {
+  for (const entry of readdirSync(folder, { withFileTypes: true })) if (entry.isDirectory()) removeEmptyFolders(join(folder, entry.name))
+  if (readdirSync(folder).length === 0) rmdirSync(folder)
+}

@@ -5,7 +5,7 @@ import { errorCodes } from '../src/core/errors.ts'
 
 /**
  * Brings README.md and the pages of docs/ up to date with what they show: each snippet under `<!-- file: … -->` with its file in
- * tests/examples, and the table of errors with src/core/errors.ts. tests/docs.test.ts fails where that has not been done.
+ * tests, and the table of errors with src/core/errors.ts. tests/docs.test.ts fails where that has not been done.
  */
 const root = fileURLToPath(new URL('..', import.meta.url))
 const { name, exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
@@ -25,7 +25,10 @@ const pages = readdirSync(join(root, 'docs'), { recursive: true }).filter((file)
 for (const page of ['README.md', ...pages.map((file) => join('docs', file))]) {
   const text = readFileSync(join(root, page), 'utf8')
   const filled = text
-    .replace(/(<!-- file: (\S+) -->\n```(?:ts|yaml|sh)\n)[\s\S]*?(```)/g, (_whole, head, file, end) => `${head}${snippet(file)}\n${end}`)
+    .replace(
+      /(<!-- file: (\S+) -->\n```(?:ts|js|json|yaml|sh)\n)[\s\S]*?(```)/g,
+      (_whole, head, file, end) => `${head}${snippet(file)}\n${end}`,
+    )
     .replace(/(\| code \| whose fault \| meaning \|\n\|---\|---\|---\|\n)(?:\|.*\n)*/, (_whole, head) => `${head}${errors.join('\n')}\n`)
   if (filled !== text) writeFileSync(join(root, page), filled)
 }

@@ -2,7 +2,7 @@ import { Command, CommanderError, Help, type Option } from 'commander'
 import { messageOf, ToolloopError } from '../core/errors.ts'
 import { redactText } from '../core/logger.ts'
 import { nearestName } from '../core/nearest-name.ts'
-import { ownVersion } from '../core/own-package.ts'
+import { version } from '../core/version.ts'
 import { describeExitCodes, EXIT_FAILED, EXIT_OK, EXIT_USAGE } from './exit-codes.ts'
 import { createOptions, type Flags } from './flags.ts'
 import { isClosedPipe } from './terminal/interrupts.ts'
@@ -141,7 +141,7 @@ function reportFailure(error: unknown, io: CliIO, verbose: boolean): number {
 function createProgram(io: CliIO, done: (code: number) => void): Command {
   const program = new Command('toolloop')
     .description('Runs a tool-using agent: asks a model and runs the tools it calls until it answers or a limit is reached.')
-    .version(ownVersion(), '-V, --version')
+    .version(version, '-V, --version')
     .usage('[options] [prompt…]\n       toolloop chat|serve|tools|skills|mcp|doctor [options]')
     .argument(
       '[prompt...]',

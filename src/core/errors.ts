@@ -251,3 +251,11 @@ function ownMessage(thrown: unknown): string | undefined {
     return undefined // A getter or a proxy that throws: the value is shown as well as it can be.
   }
 }
+
+/**
+ * What `catch` is given behind the dynamic import of an optional package, inside a `try`: without the `catch` esbuild, without the `try` Turbopack
+ * makes no bundle where the package is not installed.
+ */
+export function rethrow(error: unknown): never {
+  throw error
+}

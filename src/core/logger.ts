@@ -1,3 +1,4 @@
+import { loadPino } from './load-pino.cjs'
 import { checkOptionNames, type OptionNames } from './option-names.ts'
 import { hideParts, REDACTED, SecretTexts, type Span } from './secret-texts.ts'
 
@@ -34,7 +35,7 @@ export function createLogger(options: LoggerOptions = {}): LeveledLogger {
   checkOptionNames(options, loggerOptionNames, '`createLogger`')
   const { level: initial = 'warn', destination } = options
   // Loaded on first use: pino would be a third of what importing this package may cost.
-  const { pino } = process.getBuiltinModule('node:module').createRequire(import.meta.url)('pino') as typeof import('pino')
+  const { pino } = loadPino()
   const logger = pino({ level: initial }, destination ?? pino.destination({ fd: 2, sync: true }))
   return Object.defineProperty(redacting(logger), 'level', {
     get: () => logger.level,

@@ -3,39 +3,11 @@ import { isJsonObject, type JsonObject } from '../core/messages.ts'
 import { didYouMean } from '../core/nearest-name.ts'
 import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
 import { stoppedAfter } from '../core/stopped-after.ts'
-import type { ModelPrice } from './chat-model.ts'
+import { bundledPresets } from './bundled-presets.ts'
+import type { ModelPreset, ProviderPreset } from './provider-preset.ts'
 import type { ModelSettings } from './settings.ts'
 
-/** What is known of a provider; `config/providers.yaml` says what the fields mean. */
-export interface ProviderPreset {
-  driver: string
-  /** The one model it has, so that the provider's name is enough. */
-  onlyModel?: string
-  baseURL?: string
-  baseURLEnv?: string
-  /** Appended to a base URL from the settings or the environment that has no path of its own. */
-  baseURLPath?: string
-  /** Of several the first that is set. */
-  apiKeyEnv?: string | string[]
-  /** Sent without a key as well: the servers of one's own machine. */
-  apiKeyOptional?: boolean
-  /** The header for the key; default `Authorization: Bearer`. */
-  apiKeyHeader?: string
-  /** The provider's SDK may read its own further environment variables (organisation, project, headers). */
-  sdkEnvironment?: boolean
-  quirks?: JsonObject
-  /** What is true of the models whose name matches the regular expression; later entries go over earlier ones. */
-  models?: ModelPreset[]
-}
-
-/** What is known of a provider's models whose name matches. */
-export interface ModelPreset {
-  match: string
-  /** Over the provider's, key by key. */
-  quirks?: JsonObject
-  price?: ModelPrice
-  contextWindow?: number
-}
+export type { ModelPreset, ProviderPreset }
 
 /**
  * Further providers, and changes to those of `config/providers.yaml`, by name: quirks go over the ones there key by key, `models` come
@@ -58,13 +30,11 @@ const presetNames: OptionNames<ProviderPreset> = {
 }
 const modelNames: OptionNames<ModelPreset> = { match: true, quirks: true, price: true, contextWindow: true }
 
-const file = new URL('../../config/providers.yaml', import.meta.url)
-let presets: ReadonlyMap<string, ProviderPreset> | undefined
-const bundledPatterns = new Set<string>()
+let bundledPatterns: ReadonlySet<string> | undefined
 
 /** The preset of a provider. Throws `unknown_provider`, with the names there are, or `invalid_option` for `own` that are none. */
 export function findPreset(provider: string, own: Providers = {}): ProviderPreset {
-  const bundled = allPresets().get(provider)
+  const bundled = bundledPreset(provider)
   const added = Object.hasOwn(own, provider) ? own[provider] : undefined
   if (added !== undefined) return checked(`providers.${provider}`, merged(bundled, added))
   if (bundled === undefined) {
@@ -86,12 +56,16 @@ function merged(bundled: ProviderPreset | undefined, added: Partial<ProviderPres
 }
 
 export function providerNames(): string[] {
-  return [...allPresets().keys()]
+  return Object.keys(bundledPresets)
 }
 
 /** The model a provider's name alone stands for. */
 export function findOnlyModel(provider: string): string | undefined {
-  return allPresets().get(provider)?.onlyModel
+  return bundledPreset(provider)?.onlyModel
+}
+
+function bundledPreset(provider: string): ProviderPreset | undefined {
+  return Object.hasOwn(bundledPresets, provider) ? bundledPresets[provider] : undefined
 }
 
 /** The provider's quirks, then those of its models that `model` is one of. */
@@ -116,6 +90,7 @@ const mostMatchMs = 20
 /** Throws `invalid_option` for a pattern that takes too long: it may come from someone who may name models, but not stop everybody's runs. */
 function matches(match: string, model: string): boolean {
   const pattern = new RegExp(match, 'i')
+  bundledPatterns ??= new Set(Object.values(bundledPresets).flatMap(({ models = [] }) => models.map((entry) => entry.match)))
   if (bundledPatterns.has(match)) return pattern.test(model)
   const tested = stoppedAfter(mostMatchMs, () => pattern.test(model))
   if (tested === undefined) throw new InvalidOptionError('providers.models[].match', 'a regular expression that matches quickly', match)
@@ -166,20 +141,6 @@ export function findBaseURL(settings: ModelSettings, preset: ProviderPreset): st
   const url = URL.parse(found)
   if (url === null || !/^https?:$/.test(url.protocol)) throw new InvalidOptionError('baseURL', 'an http or https URL', found)
   return url.pathname === '/' && preset.baseURLPath !== undefined && given ? `${url.origin}${preset.baseURLPath}` : found
-}
-
-function allPresets(): ReadonlyMap<string, ProviderPreset> {
-  if (presets === undefined) {
-    // Loaded on first use: whoever brings a model of their own needs neither the file nor a parser for it.
-    const { parse } = process.getBuiltinModule('node:module').createRequire(import.meta.url)('yaml') as typeof import('yaml')
-    // Importing `node:fs` loads all of it, streams and all, which costs more than this whole package.
-    const { readFileSync } = process.getBuiltinModule('node:fs')
-    const parsed: unknown = parse(readFileSync(file, 'utf8'))
-    if (!isJsonObject(parsed)) throw new InvalidOptionError('config/providers.yaml', 'a map of providers', parsed)
-    presets = new Map(Object.entries(parsed).map(([name, preset]) => [name, checked(`config/providers.yaml: ${name}`, preset)]))
-    for (const { models = [] } of presets.values()) for (const { match } of models) bundledPatterns.add(match)
-  }
-  return presets
 }
 
 function checked(where: string, preset: unknown): ProviderPreset {

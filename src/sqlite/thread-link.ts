@@ -11,7 +11,7 @@ export interface Listener {
 
 /** The one thread of this process that has all files of a kind. Started by the first store that needs it. */
 export class FileThread {
-  readonly #program: URL
+  readonly #program: string | URL
   #thread: Worker | undefined
   /** The stores that the thread has. */
   readonly #listeners = new Map<number, Listener>()
@@ -19,8 +19,8 @@ export class FileThread {
   readonly #busy = new Set<number>()
   #stores = 0
 
-  /** `program` calls `serveFiles`. */
-  constructor(program: URL) {
+  /** `program` calls `serveFiles`: its code, or the file it is in. */
+  constructor(program: string | URL) {
     this.#program = program
   }
 
@@ -55,7 +55,7 @@ export class FileThread {
   }
 
   #start(): Worker {
-    const started = new Worker(this.#program, { execArgv: [] })
+    const started = new Worker(this.#program, { eval: typeof this.#program === 'string', execArgv: [] })
     // Until something is asked of it.
     started.unref()
     let why = 'its thread was ended'

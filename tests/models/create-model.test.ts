@@ -117,6 +117,10 @@ describe('createModel', () => {
 })
 
 describe('config/providers.yaml', () => {
+  it('has presets as valid as those that are handed in', () => {
+    for (const name of providerNames()) expect(findPreset(name, { [name]: {} })).toEqual(findPreset(name))
+  })
+
   it('S4-27 has the base URLs of the providers', () => {
     const urls = {
       deepseek: 'https://api.deepseek.com',

@@ -2,7 +2,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { createModel } from '../../src/models/create-model.ts'
 import { compileCheck } from '../../src/service/agents/check-schema.ts'
-import { configSchema } from '../../src/service/config/parse-config.ts'
+import { configSchema } from '../../src/service/config/config-schema.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import type { JsonSchema } from '../../src/tools/tool.ts'
 import { countingTool } from '../hazards/tools.ts'
@@ -32,7 +32,7 @@ describe('/openapi.json', () => {
       .flatMap((part) => Object.values(part?.content ?? {}))
       .map(({ schema }) => schema)
       .filter(({ $ref }) => $ref === undefined)
-    const { $schema: _, $id: __, ...configuration } = configSchema()
+    const { $schema: _, $id: __, ...configuration } = configSchema
     const schemas = [...contents, ...Object.values(document.components.schemas), configuration]
     expect(schemas.length).toBeGreaterThan(20)
     const ajv = new Ajv2020({ strict: false })

@@ -1,3 +1,4 @@
+import type { Dialect } from '../../dialects/dialect.ts'
 import type { ChatModel } from '../../models/chat-model.ts'
 import type { RunContext } from '../run/run-context.ts'
 import type { AroundModel, AskModel, ModelCall } from '../turn/model-call.ts'
@@ -38,8 +39,22 @@ async function readUnwatched(textCalls: TextCalls, call: ModelCall, next: AskMod
   return response.toolCalls.length > 0 ? response : (open()?.finish(response) ?? response)
 }
 
-/** Loads the dialects: whoever only has native calls, and no tags, needs none of them. */
+/** Loads what the form needs: a start that waited for all dialects would wait for them longer than for anything else of ours. */
 export async function openTextCalls(form: CallForm, options: TextCallOptions): Promise<TextCalls> {
-  const { TextCalls } = await import('./text-calls.ts')
-  return new TextCalls(form, options)
+  const [{ TextCalls }, dialect] = await Promise.all([import('./text-calls.ts'), loadDialect(form)])
+  return new TextCalls(form, dialect, options)
+}
+
+async function loadDialect(form: CallForm): Promise<Dialect | undefined> {
+  if (form.native && form.listenFor === undefined) return undefined
+  if (form.native && form.listenFor === 'tags') return (await import('../../dialects/formats/tool-action.ts')).toolAction
+  const { findDialect } = await import('../../dialects/index.ts')
+  if (!form.native) return findDialect(form.dialect)
+  // Both at once, for models that are listened to for either reason.
+  const [toolAction, salvage] = [findDialect('tool-action'), findDialect('salvage')]
+  return {
+    ...salvage,
+    envelopes: [...toolAction.envelopes, ...salvage.envelopes],
+    resultMarkers: [...toolAction.resultMarkers, ...salvage.resultMarkers],
+  }
 }

@@ -5,7 +5,7 @@ import type { ChatModel } from '../../models/chat-model.ts'
 import type { RunSettings } from '../types.ts'
 
 /** What is listened for beside native calls: `<tool_action>` tags, or those and calls that slipped into the text. */
-export type ListenFor = 'tags' | 'both'
+type ListenFor = 'tags' | 'both'
 
 /** How a run's calls reach its model and come back: natively, listening for written ones beside them or not; or as text alone. */
 export type CallForm =

@@ -1,8 +1,8 @@
-import { type Dialect, findDialect, generateToolPrompt } from '../../dialects/index.ts'
+import type { Dialect } from '../../dialects/dialect.ts'
 import type { ModelRequest, ModelResponse, ModelSink, ToolChoice } from '../../models/chat-model.ts'
 import type { ToolDefinition } from '../../tools/tool.ts'
 import { callNothingText, mustCallText, oneCallText } from '../told.ts'
-import type { CallForm, CallSettings, ListenFor } from './mode.ts'
+import type { CallForm, CallSettings } from './mode.ts'
 import type { ReadResponse } from './read-call.ts'
 import { TextHistory } from './text-history.ts'
 import { TextReading } from './text-reading.ts'
@@ -15,17 +15,6 @@ export interface TextExchange {
   /** What counts as said of a response that broke off after `text`. */
   partOf(text: string): string
 }
-
-const toolAction = findDialect('tool-action')
-const salvage = findDialect('salvage')
-/** Both at once, for models that are listened to for either reason. */
-const anyMarked: Dialect = {
-  ...salvage,
-  envelopes: [...toolAction.envelopes, ...salvage.envelopes],
-  resultMarkers: [...toolAction.resultMarkers, ...salvage.resultMarkers],
-}
-
-const listened: Readonly<Record<ListenFor, Dialect>> = { tags: toolAction, both: anyMarked }
 
 export interface TextCallOptions extends Pick<CallSettings, 'fencedTags'> {
   /** What becomes of what was meant as a call and can't be read. Default `'call'`: one that is refused, so that the model is told. */
@@ -42,10 +31,11 @@ export class TextCalls {
   readonly #history: TextHistory | undefined
   #prompt: { tools: readonly ToolDefinition[]; text: string } | undefined
 
-  constructor(form: CallForm, { fencedTags = 'text', unreadable = 'call' }: TextCallOptions) {
+  /** `dialect`: what is listened for, or what the model writes. */
+  constructor(form: CallForm, dialect: Dialect | undefined, { fencedTags = 'text', unreadable = 'call' }: TextCallOptions) {
     this.#native = form.native
     this.#reads = form.native || form.reads
-    this.#dialect = form.native ? form.listenFor && listened[form.listenFor] : findDialect(form.dialect)
+    this.#dialect = dialect
     this.#options = { fencedTags, unreadable }
     this.#history = form.native || this.#dialect === undefined ? undefined : new TextHistory(this.#dialect)
   }
@@ -75,7 +65,7 @@ export class TextCalls {
 
   #promptFor(tools: readonly ToolDefinition[], dialect: Dialect, choice: ToolChoice, parallel: boolean | undefined): string[] {
     if (choice === 'none') return [callNothingText]
-    if (this.#prompt?.tools !== tools) this.#prompt = { tools, text: generateToolPrompt(tools, dialect) }
+    if (this.#prompt?.tools !== tools) this.#prompt = { tools, text: dialect.prompt(tools) }
     const parts = [this.#prompt.text]
     if (choice === 'required') parts.push(mustCallText())
     else if (choice !== 'auto') parts.push(mustCallText(choice.function.name))

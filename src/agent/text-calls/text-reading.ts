@@ -1,5 +1,6 @@
 import { TextBuffer } from '../../core/text-buffer.ts'
-import { type Dialect, type DialectParser, openTextToolParser, type ParserOptions } from '../../dialects/index.ts'
+import type { Dialect, TextToolSink } from '../../dialects/dialect.ts'
+import { DialectParser, type ParserOptions } from '../../dialects/reader/parser.ts'
 import type { ModelResponse, ModelSink } from '../../models/chat-model.ts'
 import type { ReadCall, ReadResponse } from './read-call.ts'
 import { unreadableCall } from './text-history.ts'
@@ -98,8 +99,8 @@ export class TextReading {
   }
 
   #open(): DialectParser {
-    const { besideNative, unreadable, ...options } = this.#options
-    return openTextToolParser(options, {
+    const { dialect, besideNative, unreadable, ...options } = this.#options
+    const sink: TextToolSink = {
       text: (text) => this.#addText(text),
       call: ({ name, arguments: args, repairs }, raw) =>
         this.#addCall(raw, {
@@ -115,7 +116,8 @@ export class TextReading {
         if (besideNative) this.#holds = true
         this.#add(raw)
       },
-    })
+    }
+    return new DialectParser(dialect, sink, options)
   }
 
   #addText(text: string): void {

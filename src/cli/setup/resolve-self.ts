@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { registerHooks } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { isJsonObject } from '../../core/messages.ts'
-import { readOwnPackage } from '../../core/own-package.ts'
+import { readOwnPackage } from './own-package.ts'
 
 /** This package's folder: the parent of `src/` or `dist/`, whichever is running. */
 const packageUrl = new URL('../../../', import.meta.url)

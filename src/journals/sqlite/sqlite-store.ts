@@ -1,4 +1,3 @@
-import { extname } from 'node:path'
 import type { PruneOptions } from '../../agent/durable/journal.ts'
 import type { Store } from '../../agent/durable/store.ts'
 import type { ToolloopError } from '../../core/errors.ts'
@@ -8,9 +7,10 @@ import { FileThread } from '../../sqlite/thread-link.ts'
 import { prunedAtOnce, type RecordedRuns } from './recorded-runs.ts'
 import { runsSchema } from './runs-schema.ts'
 import type { RunsOptions } from './store-thread.ts'
+import { workerCode } from './store-thread-code.ts'
 
 /** Has the files of all journals. `.ts` when run from the sources, `.js` when built. */
-export const journalThread: FileThread = new FileThread(new URL(`./store-thread${extname(import.meta.url)}`, import.meta.url))
+export const journalThread: FileThread = new FileThread(workerCode)
 
 /** The runs in a file. */
 export class SqliteStore implements Store {

@@ -1,5 +1,5 @@
 import type { GenerateContentConfig, GoogleGenAI, GoogleGenAIOptions } from '@google/genai'
-import { ModelError, messageOf, ToolloopError } from '../../core/errors.ts'
+import { ModelError, messageOf, rethrow, ToolloopError } from '../../core/errors.ts'
 import { findAPIKey, findBaseURL, type ProviderPreset } from '../presets.ts'
 import type { ModelSettings } from '../settings.ts'
 import { connectionError, type ErrorContext, providerError } from '../transport/provider-error.ts'
@@ -100,7 +100,7 @@ let imported: Promise<typeof import('@google/genai')> | undefined
 
 async function importSdk(provider: string): Promise<typeof import('@google/genai')> {
   try {
-    imported ??= import('@google/genai')
+    imported ??= import('@google/genai').catch(rethrow)
     return await imported
   } catch (cause) {
     throw new ToolloopError(

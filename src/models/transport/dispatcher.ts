@@ -2,6 +2,8 @@ import type { Dispatcher } from 'undici'
 
 /** How long an idle connection is kept for the next request, in milliseconds, unless its server asks for less. */
 export const keepAliveTimeout: number = 30_000
+/** Where undici 8 puts the global dispatcher, as Node 26 has it: the older place then has a wrapper, for those who know undici 7. */
+const newerSlot = Symbol.for('undici.globalDispatcher.2')
 
 /** What requests to an address go over; undefined: a connection of ours. */
 export type SetDispatcher = (url: URL) => Dispatcher | Promise<Dispatcher> | undefined
@@ -20,7 +22,7 @@ export function findDispatcher(global: unknown): SetDispatcher | undefined {
   if (!usesProxy) return undefined
   return ({ hostname }) => {
     if (isThisMachine(hostname)) return undefined
-    proxied ??= import('undici').then(({ EnvHttpProxyAgent }) => new EnvHttpProxyAgent({ keepAliveTimeout }))
+    proxied ??= import('./proxy-agent.ts').then(({ EnvHttpProxyAgent }) => new EnvHttpProxyAgent({ keepAliveTimeout }))
     return proxied
   }
 }
@@ -35,6 +37,10 @@ function isThisMachine(hostname: string): boolean {
 
 /** Whether it is what Node or undici sets where nobody has set anything: an `Agent` itself, without options, factory or interceptors. */
 function isPlain(dispatcher: Dispatcher): boolean {
+  if (dispatcher.constructor.name === 'Dispatcher1Wrapper') {
+    const wrapped: unknown = Reflect.get(globalThis, newerSlot)
+    return isDispatcher(wrapped) && isPlain(wrapped)
+  }
   // An interceptor stands before its own `dispatch`.
   const own: object = Object.getPrototypeOf(dispatcher)
   const base: unknown = Object.getPrototypeOf(own)?.constructor?.name

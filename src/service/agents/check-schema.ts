@@ -1,8 +1,8 @@
-import { createRequire } from 'node:module'
 import type { Ajv2020, ErrorObject, ValidateFunction } from 'ajv/dist/2020.js'
 import { clip } from '../../core/errors.ts'
 import { isJsonObject } from '../../core/messages.ts'
 import { didYouMean } from '../../core/nearest-name.ts'
+import { loadAjv2020 } from '../../tools/schema/load-ajv.cjs'
 import type { JsonSchema } from '../../tools/tool.ts'
 import { type Problem, pointerTo } from '../http/problem.ts'
 
@@ -29,7 +29,7 @@ export function compileCheck(schema: JsonSchema): SchemaCheck {
 
 function openAjv(options: { allErrors: boolean }): Ajv2020 {
   // Loaded on first use, as everywhere: it takes longer than the rest of a start.
-  const { Ajv2020 } = createRequire(import.meta.url)('ajv/dist/2020.js') as typeof import('ajv/dist/2020.js')
+  const { Ajv2020 } = loadAjv2020()
   // The schemas are our own, and a test checks them: compiling the schema of schemas would take longer than all of them.
   return new Ajv2020({ ...options, strict: false, ownProperties: true, logger: false, verbose: true, validateSchema: false })
 }

@@ -5,7 +5,7 @@ import { Pauses } from '../../tools/yield-to-event-loop.ts'
 
 /** Makes the document say `wanted`; what says it already is left as it is written, with its comments. */
 export async function editDocument(document: Document, wanted: JsonObject): Promise<string> {
-  const { isAlias, isMap, isScalar } = await import('yaml')
+  const { isAlias, isMap, isScalar } = await import('../../core/yaml.ts')
   const edit = (map: YAMLMap, object: JsonObject): void => {
     // The map's own ways to find a key look at all of them.
     const keyOf = ({ key }: Pair) => String(isScalar(key) ? key.value : key)

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import type { Document } from 'yaml'
 import { messageOf, ToolloopError } from '../../core/errors.ts'
 import { redactText } from '../../core/logger.ts'
@@ -8,6 +7,7 @@ import { compileCheck, describeProblems, type SchemaCheck } from '../agents/chec
 import type { Problem } from '../http/problem.ts'
 import { objectionTo } from '../http/read-body.ts'
 import type { Config } from './config.ts'
+import { configSchema } from './config-schema.ts'
 import { excerptOf, findInlineSecrets } from './inline-secrets.ts'
 import { interpolate } from './interpolate.ts'
 import { readDocument } from './read-document.ts'
@@ -55,13 +55,7 @@ const mostVariables = 1_000
 /** Of aliases that are resolved, each counted with what it stands for: a few lines of them can stand for gigabytes. */
 export const mostAliases = 200
 
-const schemaFile = new URL('../../../config/toolloop.schema.json', import.meta.url)
 let check: SchemaCheck | undefined
-
-/** The JSON Schema of the file. */
-export function configSchema(): Record<string, unknown> {
-  return JSON.parse(readFileSync(schemaFile, 'utf8'))
-}
 
 /** Reads a configuration as a whole; rejects with a `ConfigError` that lists everything that is wrong with it. `file`: for its message. */
 export async function parseConfig(text: string, file: string, env: Readonly<Record<string, string | undefined>>): Promise<ParsedConfig> {
@@ -69,7 +63,7 @@ export async function parseConfig(text: string, file: string, env: Readonly<Reco
   const pauses = new Pauses()
   await pauses.take()
   const { value, problems } = interpolate(raw, env)
-  check ??= compileCheck(configSchema())
+  check ??= compileCheck(configSchema)
   await pauses.take()
   let misfits = check(value, { all: true })
   await pauses.take()
@@ -111,7 +105,7 @@ async function readYaml(text: string, file: string): Promise<{ document: Documen
   const fail = (message: string, cause?: unknown, place?: Place) => new ConfigError(file, [{ path: '', message }], cause, place)
   if (text.length > mostCharacters) throw fail(`must have at most ${mostCharacters} characters`)
   if (text.split('${').length > mostVariables + 1) throw fail(`must name at most ${mostVariables} variables`)
-  const { YAMLError } = await import('yaml')
+  const { YAMLError } = await import('../../core/yaml.ts')
   let document: Document
   let raw: Json
   try {

@@ -12,7 +12,7 @@ const tokensBetweenPauses = 200
  * `YAMLError`, at its line and column. A tag that nobody knows is one too: whoever wrote it meant something by it.
  */
 export async function readDocument(text: string): Promise<Document> {
-  const { Composer, isScalar, Lexer, Parser, visit, YAMLError: AnyError, YAMLParseError } = await import('yaml')
+  const { Composer, isScalar, Lexer, Parser, visit, YAMLError: AnyError, YAMLParseError } = await import('../../core/yaml.ts')
   const fail = (at: number, code: 'IMPOSSIBLE' | 'MULTIPLE_DOCS' | 'DUPLICATE_KEY', message: string) =>
     new YAMLParseError([at, at + 1], code, message)
   const pauses = new Pauses()

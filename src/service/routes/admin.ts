@@ -1,11 +1,11 @@
 import type { JsonObject } from '../../core/messages.ts'
-import { ownVersion } from '../../core/own-package.ts'
+import { version } from '../../core/version.ts'
 import { Pauses } from '../../tools/yield-to-event-loop.ts'
 import { describeProviders } from '../agents/describe-providers.ts'
 import type { FoundSkills } from '../agents/open-tools.ts'
 import { testProvider } from '../agents/test-provider.ts'
+import { configSchema } from '../config/config-schema.ts'
 import type { ConfigChange, ShownConfig } from '../config/config-source.ts'
-import { configSchema } from '../config/parse-config.ts'
 import { HttpProblem } from '../http/problem.ts'
 import {
   configChangeSchema,
@@ -57,7 +57,7 @@ export function adminRoutes(parts: ServiceParts): Route[] {
       access: 'admin',
       summary: 'The JSON Schema of the configuration.',
       responses: { 200: { description: 'The schema', schema: { type: 'object' } } },
-      answer: () => Response.json(configSchema()),
+      answer: () => Response.json(configSchema),
     },
     {
       method: 'POST',
@@ -96,7 +96,7 @@ export function adminRoutes(parts: ServiceParts): Route[] {
         const waiting = await runs.pendingOf(list)
         await new Pauses().turn()
         const state = {
-          version: ownVersion(),
+          version,
           startedAt: parts.startedAt.toISOString(),
           draining: parts.isDraining(),
           config: config.state,

@@ -1,14 +1,14 @@
-import { extname } from 'node:path'
 import type { SessionStore } from '../../agent/sessions/session-store.ts'
 import type { DatabaseOptions } from '../../sqlite/database.ts'
 import { SqliteFile } from '../../sqlite/sqlite-file.ts'
 import { FileThread } from '../../sqlite/thread-link.ts'
 import { prunedAtOnce, type SessionTables } from './session-tables.ts'
 import type { TablesOptions } from './session-thread.ts'
+import { workerCode } from './session-thread-code.ts'
 import { sessionsSchema } from './sessions-schema.ts'
 
 /** Has the files of all sessions. `.ts` when run from the sources, `.js` when built. */
-const thread = new FileThread(new URL(`./session-thread${extname(import.meta.url)}`, import.meta.url))
+const thread = new FileThread(workerCode)
 
 /** The sessions in a file. */
 export class SqliteSessionStore implements SessionStore {

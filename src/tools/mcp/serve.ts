@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import type { Readable, Writable } from 'node:stream'
 import type { CallToolResult, ContentBlock, Server, ServerContext, Tool as WireTool } from '@modelcontextprotocol/server'
-import { InvalidOptionError, messageOf } from '../../core/errors.ts'
+import { InvalidOptionError, messageOf, rethrow } from '../../core/errors.ts'
 import { defaultLogger, type Logger, redacting } from '../../core/logger.ts'
 import { type Content, type ContentPart, isJsonObject, type Json } from '../../core/messages.ts'
 import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
-import { ownVersion } from '../../core/own-package.ts'
+import { version as ownVersion } from '../../core/version.ts'
 import { Lanes } from '../concurrency.ts'
 import type { ToolSet } from '../registry.ts'
 import { parametersOf } from '../schema/schema.ts'
@@ -111,7 +111,8 @@ type McpServerSdk = typeof import('@modelcontextprotocol/server') & typeof impor
 
 async function loadServerSdk(): Promise<McpServerSdk> {
   try {
-    return { ...(await import('@modelcontextprotocol/server')), ...(await import('@modelcontextprotocol/server/stdio')) }
+    const sdk = await import('@modelcontextprotocol/server').catch(rethrow)
+    return { ...sdk, ...(await import('@modelcontextprotocol/server/stdio').catch(rethrow)) }
   } catch (cause) {
     throw missingPackage('@modelcontextprotocol/server', 'Serving tools over MCP needs', cause)
   }
@@ -121,7 +122,7 @@ const defaultTimeoutMs = 30_000
 const defaultResultBytes = 65_536
 
 function createServer(sdk: McpServerSdk, tools: ToolSet, options: ServeMcpOptions & { lanes: Lanes }, logger: Logger): Server {
-  const { name = 'toolloop', version = ownVersion(), instructions, toolTimeoutMs, maxResultBytes, context, lanes } = options
+  const { name = 'toolloop', version = ownVersion, instructions, toolTimeoutMs, maxResultBytes, context, lanes } = options
   const capabilities = { tools: { listChanged: true } }
   const server = new sdk.Server({ name, version }, { capabilities, ...(instructions === undefined ? {} : { instructions }) })
   const served = {

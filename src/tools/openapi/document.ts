@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { messageOf, show, ToolloopError } from '../../core/errors.ts'
+import { messageOf, rethrow, show, ToolloopError } from '../../core/errors.ts'
 import { isJsonObject, type JsonObject } from '../../core/messages.ts'
 
 /** A document and what its references stand for. */
@@ -75,7 +75,7 @@ async function textOf(source: string | URL): Promise<string> {
 }
 
 async function parse(text: string, source: string | URL): Promise<unknown> {
-  const { parse: parseYaml } = await import('yaml')
+  const { parse: parseYaml } = await import('../../core/yaml.ts')
   try {
     // JSON is YAML too, but parsing it as YAML is far slower.
     return text.trimStart().startsWith('{') ? JSON.parse(text) : parseYaml(text)
@@ -87,7 +87,7 @@ async function parse(text: string, source: string | URL): Promise<unknown> {
 
 async function loadRefParser(): Promise<typeof import('@apidevtools/json-schema-ref-parser')> {
   try {
-    return await import('@apidevtools/json-schema-ref-parser')
+    return await import('@apidevtools/json-schema-ref-parser').catch(rethrow)
   } catch (cause) {
     const name = '@apidevtools/json-schema-ref-parser'
     const message = `OpenAPI tools need the package \`${name}\`: npm install ${name}`

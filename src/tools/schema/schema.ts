@@ -4,6 +4,8 @@ import { messageOf, ToolloopError } from '../../core/errors.ts'
 import { stoppedAfter } from '../../core/stopped-after.ts'
 import { Pauses } from '../yield-to-event-loop.ts'
 import { compiledSize } from './compiled-size.ts'
+import { loadAjv, loadAjv2020, loadAjvFormats } from './load-ajv.cjs'
+import { isPlainSchema } from './plain-schema.ts'
 import { problemsOf } from './problems-in-words.ts'
 
 /** A JSON Schema object (2020-12 or draft-07). */
@@ -100,10 +102,9 @@ const maxCompilations = 100
 function openInstances(): { draft7: Ajv; draft2020: Ajv } {
   if (instances !== undefined) return instances
   // Loaded on first use: it is half of what importing this package may cost.
-  const require = process.getBuiltinModule('node:module').createRequire(import.meta.url)
-  const { Ajv: Draft7 } = require('ajv') as typeof import('ajv')
-  const { Ajv2020: Draft2020 } = require('ajv/dist/2020.js') as typeof import('ajv/dist/2020.js')
-  const { default: addFormats } = require('ajv-formats') as typeof import('ajv-formats')
+  const { Ajv: Draft7 } = loadAjv()
+  const { Ajv2020: Draft2020 } = loadAjv2020()
+  const { default: addFormats } = loadAjvFormats()
   const options = {
     strict: false,
     strictNumbers: true,
@@ -163,12 +164,22 @@ function compileEqual(schema: JsonSchema, toolName: string): Validator {
   const text = schemaText(schema)
   if (text === undefined || text.length > maxTextLength) return compileOwn(schema, toolName)
   // Compiled from the text: a shared validator must not change with any one object.
-  const validator = compiledTexts.get(text) ?? compileOwn(JSON.parse(text), toolName)
+  const validator = compiledTexts.get(text) ?? compileWhenUsed(JSON.parse(text), toolName)
   compiledTexts.delete(text)
   compiledTexts.set(text, validator)
   const [oldest] = compiledTexts.keys()
   if (oldest !== undefined && compiledTexts.size > maxTexts) compiledTexts.delete(oldest)
   return validator
+}
+
+/** A schema that can't fail to compile waits for its first value, and the compiler with it: that is most of what a start would cost. */
+function compileWhenUsed(schema: JsonSchema, toolName: string): Validator {
+  if (!isPlainSchema(schema)) return compileOwn(schema, toolName)
+  let validator: Validator | undefined
+  return (value) => {
+    validator ??= compileOwn(schema, toolName)
+    return validator(value)
+  }
 }
 
 /** A schema as JSON; undefined if JSON leaves something out or changes it. Never throws. */

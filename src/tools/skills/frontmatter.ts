@@ -57,7 +57,7 @@ export async function readSkillText(source: string, folderName: string, report: 
 
 /** Parsed as it is, else with quotes around texts that contain a colon, which is the most common mistake. */
 async function readYaml(text: string, report: Report): Promise<Record<string, unknown> | undefined> {
-  const { parse } = await import('yaml')
+  const { parse } = await import('../../core/yaml.ts')
   const read = (source: string): unknown => parse(source, { logLevel: 'error' })
   let fields: unknown
   try {

@@ -22,7 +22,7 @@ export async function readScriptTools(
   scripts: ReadonlySet<string>,
   report: (message: string) => void,
 ): Promise<ScriptTool[]> {
-  const { parse } = await import('yaml')
+  const { parse } = await import('../../core/yaml.ts')
   let content: unknown
   try {
     content = parse(source, { logLevel: 'error' })

@@ -34,9 +34,10 @@ async function runAsUser(folder: string): Promise<string> {
     await chmod(join(folder, path), 0o700)
   }
   const program = `import { SkillsSandboxExecutor } from ${JSON.stringify(new URL('../../../src/tools/skills/index.ts', import.meta.url).href)}
-    await using executor = new SkillsSandboxExecutor()
+    const executor = new SkillsSandboxExecutor()
     const { stdout } = await executor.run({ folder: ${JSON.stringify(folder)}, script: 'a.sh', args: [], signal: new AbortController().signal })
-    process.stdout.write(stdout)`
+    process.stdout.write(stdout)
+    await executor.close()`
   const options = { uid: user, gid: user, cwd: '/', env: { PATH: process.env.PATH } }
   const { stdout } = await promisify(execFile)(process.execPath, ['--no-warnings', '--input-type=module', '-e', program], options)
   return stdout

@@ -1,8 +1,8 @@
-import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { messageOf, show, ToolloopError } from '../../../core/errors.ts'
 import { type FindText, textFinder } from './find-text.ts'
 import type { FoundLine, RegexWorkerData } from './regex-worker.ts'
+import { workerCode } from './regex-worker-code.ts'
 
 export interface FindOptions {
   query: string
@@ -77,9 +77,11 @@ class RegexFinder implements LineFinder {
     this.#query = query
     this.#signal = signal
     this.#timeoutMs = regexTimeoutMs
-    // `.ts` when run from the sources, `.js` when built.
-    const file = new URL(`./regex-worker${extname(import.meta.url)}`, import.meta.url)
-    this.#worker = new Worker(file, { workerData, resourceLimits: { maxOldGenerationSizeMb: 128 } })
+    this.#worker = new Worker(workerCode, {
+      eval: typeof workerCode === 'string',
+      workerData,
+      resourceLimits: { maxOldGenerationSizeMb: 128 },
+    })
     this.#worker.on('message', (found: FoundLine[]) => {
       this.#restartTimer(this.#waiting.length > 1)
       this.#waiting.shift()?.resolve(found)

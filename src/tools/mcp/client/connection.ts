@@ -1,6 +1,6 @@
 import type { Client, Transport } from '@modelcontextprotocol/client'
 import { messageOf } from '../../../core/errors.ts'
-import { ownVersion } from '../../../core/own-package.ts'
+import { version } from '../../../core/version.ts'
 import { httpTransport } from '../transport/http-transport.ts'
 import type { McpClientSdk } from '../transport/load-sdk.ts'
 import { ProcessTransport } from '../transport/process-transport.ts'
@@ -74,7 +74,7 @@ async function open(
     return send(message, options)
   }
   const tools = { autoRefresh: false, debounceMs: 0, onChanged: () => events.onToolsChanged() }
-  const client = new sdk.Client({ name: 'toolloop', version: ownVersion() }, { versionNegotiation: { mode }, listChanged: { tools } })
+  const client = new sdk.Client({ name: 'toolloop', version }, { versionNegotiation: { mode }, listChanged: { tools } })
   // Also from servers that did not announce it.
   client.setNotificationHandler('notifications/tools/list_changed', () => events.onToolsChanged())
   client.setNotificationHandler('notifications/message', ({ params }) => events.onLog(params.level, params.data))

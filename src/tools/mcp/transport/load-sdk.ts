@@ -1,11 +1,12 @@
-import { ToolloopError } from '../../../core/errors.ts'
+import { rethrow, ToolloopError } from '../../../core/errors.ts'
 
 export type McpClientSdk = typeof import('@modelcontextprotocol/client') & typeof import('@modelcontextprotocol/client/stdio')
 
 /** Rejects with `missing_dependency` when the package is not installed. */
 export async function loadClientSdk(): Promise<McpClientSdk> {
   try {
-    return { ...(await import('@modelcontextprotocol/client')), ...(await import('@modelcontextprotocol/client/stdio')) }
+    const sdk = await import('@modelcontextprotocol/client').catch(rethrow)
+    return { ...sdk, ...(await import('@modelcontextprotocol/client/stdio').catch(rethrow)) }
   } catch (cause) {
     throw missingPackage('@modelcontextprotocol/client', 'Tools of MCP servers need', cause)
   }

@@ -26,10 +26,19 @@ const threadHeapMb = 1_024
 
 let compiled: Promise<CompiledModule> | undefined
 
-/** In the background, once a process. */
-function compileEngine(): Promise<CompiledModule> {
-  compiled ??= readFile(createRequire(import.meta.url).resolve('quickjs-wasi/quickjs.wasm')).then((bytes) => webAssembly.compile(bytes))
-  return compiled
+/** In the background, once a process. Rejects where this file is part of a bundle that has neither the engine nor the thread beside it. */
+async function compileEngine(): Promise<CompiledModule> {
+  try {
+    compiled ??= readFile(createRequire(import.meta.url).resolve('quickjs-wasi/quickjs.wasm')).then((bytes) => webAssembly.compile(bytes))
+    return await compiled
+  } catch (cause) {
+    throw notFound(cause)
+  }
+}
+
+function notFound(cause: unknown): ToolloopError {
+  const message = 'The sandbox for scripts is not there. An application that is bundled must leave the package `toolloop` out of its bundle'
+  return new ToolloopError('tool_failed', message, { cause })
 }
 
 /**
@@ -108,8 +117,7 @@ class VmThread {
   constructor(engine: CompiledModule) {
     const workerData: VmWorkerData = { engine }
     // `.ts` when run from the sources, `.js` when built.
-    const file = new URL(`./vm-worker${extname(import.meta.url)}`, import.meta.url)
-    this.#worker = new Worker(file, {
+    this.#worker = new Worker(new URL(`./vm-worker${extname(import.meta.url)}`, import.meta.url), {
       workerData,
       env: {},
       execArgv: [],
@@ -124,7 +132,9 @@ class VmThread {
       if (message.kind === 'ready') this.#ready.resolve()
       else this.#receive?.(message)
     })
-    this.#worker.on('error', (error) => this.#break(error))
+    this.#worker.on('error', (error) =>
+      this.#break('code' in error && /MODULE_NOT_FOUND/.test(String(error.code)) ? notFound(error) : error),
+    )
     this.#worker.on('exit', () => this.#break(new Error('the thread was stopped')))
   }
 
@@ -148,7 +158,10 @@ class VmThread {
     }
     const abort = () => giveUp(signal.reason)
     let timer: NodeJS.Timeout | undefined
-    this.#fail = (cause) => giveUp(new ToolloopError('tool_failed', 'The script did not finish: its VM crashed.', { cause }))
+    this.#fail = (cause) =>
+      giveUp(
+        ToolloopError.isInstance(cause) ? cause : new ToolloopError('tool_failed', 'The script did not finish: its VM crashed.', { cause }),
+      )
     const answers = new Answers(call, calls.signal)
     const receive = (message: FromVm) => {
       if (message.kind === 'end') ended.resolve(message)

@@ -1,0 +1,33 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { parse } from 'yaml'
+
+/**
+ * Writes what the code needs of other files as modules, so that nothing is looked for beside the code at run time, where a bundle has no such
+ * files. With `--check` it writes nothing and fails where something is out of date.
+ */
+const root = new URL('../', import.meta.url)
+const read = (file) => readFileSync(new URL(file, root), 'utf8')
+
+const generated = {
+  'src/core/version.ts': `// Made from package.json by \`npm run generate\`: change it there.
+/** This package's version, such as \`1.2.3\`. */
+export const version = '${JSON.parse(read('package.json')).version}'
+`,
+  'src/models/bundled-presets.ts': `// Made from config/providers.yaml by \`npm run generate\`: change it there.
+import type { ProviderPreset } from './provider-preset.ts'
+
+export const bundledPresets: Readonly<Record<string, ProviderPreset>> = {
+${Object.entries(parse(read('config/providers.yaml')))
+  .map(([name, preset]) => `  ${JSON.stringify(name)}: ${JSON.stringify(preset)},`)
+  .join('\n')}
+}
+`,
+  'src/service/config/config-schema.ts': `// Made from config/toolloop.schema.json by \`npm run generate\`: change it there.
+/** The JSON Schema of toolloop.yaml. */
+export const configSchema: Readonly<Record<string, unknown>> = ${JSON.stringify(JSON.parse(read('config/toolloop.schema.json')))}
+`,
+}
+
+const stale = Object.entries(generated).filter(([file, text]) => !existsSync(new URL(file, root)) || read(file) !== text)
+if (!process.argv.includes('--check')) for (const [file, text] of stale) writeFileSync(new URL(file, root), text)
+else if (stale.length > 0) throw new Error(`Run npm run generate, for ${stale.map(([file]) => file).join(', ')}`)

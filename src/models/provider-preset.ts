@@ -1,0 +1,33 @@
+import type { JsonObject } from '../core/messages.ts'
+import type { ModelPrice } from './chat-model.ts'
+
+/** What is known of a provider; `config/providers.yaml` says what the fields mean. */
+export interface ProviderPreset {
+  driver: string
+  /** The one model it has, so that the provider's name is enough. */
+  onlyModel?: string
+  baseURL?: string
+  baseURLEnv?: string
+  /** Appended to a base URL from the settings or the environment that has no path of its own. */
+  baseURLPath?: string
+  /** Of several the first that is set. */
+  apiKeyEnv?: string | string[]
+  /** Sent without a key as well: the servers of one's own machine. */
+  apiKeyOptional?: boolean
+  /** The header for the key; default `Authorization: Bearer`. */
+  apiKeyHeader?: string
+  /** The provider's SDK may read its own further environment variables (organisation, project, headers). */
+  sdkEnvironment?: boolean
+  quirks?: JsonObject
+  /** What is true of the models whose name matches the regular expression; later entries go over earlier ones. */
+  models?: ModelPreset[]
+}
+
+/** What is known of a provider's models whose name matches. */
+export interface ModelPreset {
+  match: string
+  /** Over the provider's, key by key. */
+  quirks?: JsonObject
+  price?: ModelPrice
+  contextWindow?: number
+}

@@ -1,0 +1,62 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { text } from 'node:stream/consumers'
+
+/**
+ * What a start costs, each time in a fresh process: importing the built package and making a model, a tool and a runner; and all until the first
+ * request is at the provider, beside what importing the provider's SDK costs by itself. In milliseconds.
+ */
+const rounds = 20
+const made = `
+  const { AgentRunner, createModel, defineTool } = await import('toolloop')
+  const model = createModel({ provider: process.env.PROVIDER, model: 'm', baseURL: process.env.BASE_URL, apiKey: 'none', maxRetries: 0 })
+  const parameters = { type: 'object', properties: { city: { type: 'string', description: 'Its name' } }, required: ['city'] }
+  const tool = defineTool({ name: 'weather', description: 'The weather', parameters, execute: () => '21 °C' })
+  const runner = new AgentRunner({ model, tools: [tool] })`
+const contenders = {
+  'import, model, tool, runner': made,
+  'openai SDK by itself': `await import('openai')`,
+  'first request, openai': `${made}\nawait runner.run('Hello')`,
+  '@anthropic-ai/sdk by itself': `await import('@anthropic-ai/sdk')`,
+  'first request, anthropic': `${made}\nawait runner.run('Hello')`,
+}
+
+const now = () => performance.timeOrigin + performance.now()
+let arrivedAt = 0
+const server = createServer((_, response) => {
+  arrivedAt = now()
+  response.writeHead(400).end('{}')
+}).listen(0, '127.0.0.1')
+await once(server, 'listening')
+const address = server.address()
+const port = typeof address === 'object' ? address?.port : undefined
+
+/** How long a script takes from its first line on: until it ends, or its request is here. */
+async function measure(title: string, script: string): Promise<number> {
+  const provider = title.includes('anthropic') ? 'anthropic' : 'openai'
+  const env = { PATH: process.env.PATH, PROVIDER: provider, BASE_URL: `http://127.0.0.1:${port}/v1` }
+  const timed = `
+    const startedAt = performance.timeOrigin + performance.now()
+    ${script}
+    console.log(JSON.stringify([startedAt, performance.timeOrigin + performance.now()]))
+    process.exit()`
+  const child = spawn(process.execPath, ['--input-type=module', '-e', timed], { env, stdio: ['ignore', 'pipe', 'ignore'] })
+  const [startedAt, endedAt]: [number, number] = JSON.parse(await text(child.stdout))
+  return (title.startsWith('first request') ? arrivedAt : endedAt) - startedAt
+}
+
+const samples = new Map<string, number[]>(Object.keys(contenders).map((title) => [title, []]))
+for (let round = 0; round <= rounds; round++) {
+  for (const [title, script] of Object.entries(contenders)) {
+    const ms = await measure(title, script)
+    // The first one warms the disk's cache.
+    if (round > 0) samples.get(title)?.push(ms)
+  }
+}
+server.close()
+console.log('| a fresh process | ms (median) | p25..p75 |\n| --- | --- | --- |')
+for (const [title, all] of samples) {
+  const at = (share: number) => all.toSorted((a, b) => a - b)[Math.floor(all.length * share)]?.toFixed(1)
+  console.log(`| ${title} | ${at(0.5)} | ${at(0.25)}..${at(0.75)} |`)
+}

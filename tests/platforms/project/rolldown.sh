@@ -1,0 +1,1 @@
+rolldown main.ts --platform node --format esm --dir out
