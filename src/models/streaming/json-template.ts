@@ -21,7 +21,7 @@ const special = /["\\\p{Cc}]/u
 /** Whole numbers that are exact in a double, as values of an object. */
 const wholeNumber = /(?<=":)(0|[1-9]\d{0,14})(?=[,}])/
 /** Beyond so many events in a row that are like no other, only every so many-th is compared. */
-const patience = 64
+const patience = 8
 
 /**
  * Parses the events of a stream, nearly all of which differ from the one before in a text and perhaps some counts: what stands around
@@ -62,8 +62,7 @@ export class JsonTemplate {
     if (at === -1) return
     this.#misses++
     // Ever more rarely, for streams in which no two events are alike.
-    const isTime = (this.#misses & (this.#misses - 1)) === 0
-    if (!isTime && this.#misses > 4) return
+    if ((this.#misses & (this.#misses - 1)) !== 0) return
     const earlier = this.#behind
     this.#behind = data.slice(at + quoted.length - 1).split(wholeNumber)
     this.#known = templateOf(data.slice(0, at + 1), withoutConstants(this.#behind, earlier), this.#find) ?? this.#known

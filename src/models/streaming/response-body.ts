@@ -25,8 +25,8 @@ const UNTELLING = new Set([9, 10, 13, 32, 0xef, 0xbb, 0xbf])
 /** What lines of an event stream begin with: a colon, `data`, `event`, `id`, `retry`. */
 const EVENT_STARTS = new Set([...':deir'].map((char) => char.charCodeAt(0)))
 const BRACE = 123
-/** So many events are parsed whole before their form is learnt: in a short response that costs more than it saves. */
-const warmUp = 32
+/** So many events are parsed whole before their form is learnt, which costs as much as two of them: a call with short arguments has no more. */
+const warmUp = 8
 /** Longest body, in bytes once decompressed: a small one can be compressed from far more than there is memory. */
 const mostBytes = 256 * 2 ** 20
 
