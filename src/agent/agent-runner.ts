@@ -150,7 +150,7 @@ export class AgentRunner<Context = unknown> {
     try {
       await prepareModel(run)
       const { decisionTimeoutMs: timeoutMs } = run.settings
-      const decided = await decide(paused, decisions, { registry: run.registry, logger: this.#logger, timeoutMs })
+      const decided = await decide(paused, decisions, { registry: run.agent.registry, logger: this.#logger, timeoutMs })
       const carryOn = () => executeHere({ loop: this.#loop, run, input }, decided)
       return await conclude(await (continues(decided, timeoutMs) ? withClaim(run, paused, claim, carryOn) : carryOn()), run)
     } finally {
