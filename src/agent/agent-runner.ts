@@ -153,7 +153,7 @@ export class AgentRunner<Context = unknown> {
     try {
       await prepareModel(run)
       const { decisionTimeoutMs: timeoutMs } = run.settings
-      const decided = await decide(paused, decisions, { registry: run.registry, logger: this.#logger, timeoutMs })
+      const decided = await decide(paused, decisions, { registry: run.agent.registry, logger: this.#logger, timeoutMs })
       const carryOn = async () => {
         if (input.session !== undefined) await sessions.enterAgain(run, input.session, paused)
         return executeHere({ loop: this.#loop, run, input, sessions }, decided)

@@ -10,11 +10,11 @@ import { aroundToolWithHooks } from './hooks/tool-hooks.ts'
 import { formatAnswer } from './output/format-answer.ts'
 import type { Layers } from './run/execution.ts'
 import type { RunContext } from './run/run-context.ts'
-import { readTextCalls } from './text-calls/around-model.ts'
-import type { AroundModel, ModelCall } from './turn/model-call.ts'
+import { findWrittenCalls } from './text-calls/around-model.ts'
+import { askOnceMore, readWrittenCalls, requestOf, sendRequest } from './turn/ask-model.ts'
+import type { AroundModel } from './turn/model-call.ts'
 import { takeTurn } from './turn/model-turn.ts'
 import { reviewReply } from './turn/review.ts'
-import { askOnceMore, sendRequest } from './turn/send-request.ts'
 
 /** Whether a run's steps outlive its process. */
 interface Survival {
@@ -23,21 +23,16 @@ interface Survival {
 
 /** What stands around the requests and the calls of a run, composed when it begins: nothing that the run does not have. */
 export function composeLayers(run: RunContext, survival: Survival): Layers {
-  const { settings, output } = run
+  const { settings, agent } = run
   const { hooks, guardrails, compaction } = settings
-  const isReviewed = hooks !== undefined || output !== undefined || hasGuardrail(guardrails, 'output')
+  const isReviewed = hooks !== undefined || agent.output !== undefined || hasGuardrail(guardrails, 'output')
   return {
+    request: requestOf(settings, run.signal),
     takeTurn: compaction === undefined ? takeTurn : fitWindow(compaction, takeTurn),
-    askModel: compose(
-      modelLayers(run).map(([, layer]) => layer),
-      (call: ModelCall) => sendRequest(run, call),
-    ),
-    runCall: compose(
-      toolLayers(run, survival).map(([, layer]) => layer),
-      runFunction(run),
-    ),
+    askModel: compose(modelLayers(run), sendRequest(run)),
+    runCall: compose(toolLayers(run, survival), runFunction(run)),
     ...(hooks === undefined ? {} : { changeTurn: beforeModel(run) }),
-    ...(output === undefined ? {} : { formatAnswer: formatAnswer(run) }),
+    ...(agent.output === undefined ? {} : { formatAnswer: formatAnswer(run) }),
     ...(isReviewed ? { review: reviewReply(run) } : {}),
   }
 }
@@ -50,7 +45,7 @@ export function modelLayers(run: RunContext): Named<AroundModel>[] {
   return there(
     ['an empty response: once more', askOnceMore(run)],
     hasGuardrail(guardrails, 'output') && ['text held for guardrails', holdText(run)],
-    toolCalling !== 'native' && ['calls written as text', readTextCalls(run)],
+    toolCalling !== 'native' && ['calls written as text', readWrittenCalls(run, findWrittenCalls(run))],
   )
 }
 
@@ -71,11 +66,6 @@ function there<Layer>(...layers: (Named<Layer> | false)[]): Named<Layer>[] {
   return layers.filter((layer) => layer !== false)
 }
 
-type Next<Call, Outcome> = (call: Call) => Promise<Outcome>
-
-function compose<Call, Outcome>(
-  layers: readonly ((call: Call, next: Next<Call, Outcome>) => Promise<Outcome>)[],
-  innermost: Next<Call, Outcome>,
-): Next<Call, Outcome> {
-  return layers.reduceRight<Next<Call, Outcome>>((next, layer) => (call) => layer(call, next), innermost)
+function compose<Next>(layers: readonly Named<(next: Next) => Next>[], innermost: Next): Next {
+  return layers.reduceRight((next, [, layer]) => layer(next), innermost)
 }

@@ -33,12 +33,13 @@ export async function takeNextTurn(execution: Execution, place: Place): Promise<
 
 /** The calls of a turn, those that may not run refused: told to call nothing any more, some models do. */
 export function admitCalls({ run, state }: Execution, { lastTurn }: Place, planned: readonly PlannedCall[]): PlannedCall[] {
-  return lastTurn === undefined ? state.budget.admit(planned) : refuseAll(planned, run.output?.tool.name)
+  return lastTurn === undefined ? state.budget.admit(planned) : refuseAll(planned, run.agent.output?.tool.name)
 }
 
 /** Takes over what the calls came to, and decides whether the run goes on; what the model is to be told next joins the history. */
 export async function closeIteration(execution: Execution, place: Place, turn: Turn, round: ToolRound | undefined): Promise<GoOn | End> {
   const { run, state } = execution
+  const { output } = run.agent
   const { iteration, lastTurn } = place
   const planned = turn.kind === 'reply' ? turn.planned : []
   const repeats = round === undefined || lastTurn !== undefined ? noRepeats : state.breaker.countRound(planned, round.records)
@@ -47,10 +48,9 @@ export async function closeIteration(execution: Execution, place: Place, turn: T
     turn,
     round,
     lastTurn,
-    output: run.output,
-    stopped:
-      round !== undefined && lastTurn === undefined && endingOfRound(round, run.output) === undefined && isStopped(execution, iteration),
-    rejected: turn.kind === 'reply' ? rejectedAnswers(state, turn.objection, run.output?.tool.name) : undefined,
+    output,
+    stopped: round !== undefined && lastTurn === undefined && endingOfRound(round, output) === undefined && isStopped(execution, iteration),
+    rejected: turn.kind === 'reply' ? rejectedAnswers(state, turn.objection, output?.tool.name) : undefined,
     outputRetries: run.settings.outputRetries ?? 2,
     exhausted: state.budget.exhausted(iteration),
     repeats: repeats.end,
@@ -84,7 +84,7 @@ function isStopped({ run, state }: Execution, iteration: number): boolean {
 const noSteering: Steering = { messages: [], stops: false }
 
 /** What was said to the run meanwhile. Recorded, because the next turn depends on it. */
-async function takeSteering({ durable, run }: Execution, iteration: number, { takesMessages }: Steer): Promise<Steering> {
+function takeSteering({ durable, run }: Execution, iteration: number, { takesMessages }: Steer): Steering | Promise<Steering> {
   // In memory it costs nothing, and a run that was started without a control may be resumed with one.
   if (!run.steerable && durable.survivesCrashes) return noSteering
   return durable.step(`${iteration}.steer`, async () => {

@@ -1,6 +1,6 @@
 import type { ErrorCode, ToolloopError } from '../core/errors.ts'
 import type { StopReason } from '../core/events.ts'
-import type { ChatMessage, Content, JsonObject, Usage } from '../core/messages.ts'
+import type { ChatMessage, Content, JsonObject, ToolCall, Usage } from '../core/messages.ts'
 import type { ToolEffect } from '../tools/tool.ts'
 import type { PendingItem, RunStep, ToolCallRecord } from './run/result.ts'
 
@@ -29,6 +29,13 @@ export interface PlannedCall {
   asText?: true
   /** Text that stood behind it, shown when it has ended. */
   textAfter?: string
+}
+
+/** What is to be done with the calls of a response. */
+export interface Plan {
+  /** The calls as they go into the history: wrappers opened, ids unique, names legal. */
+  calls: ToolCall[]
+  planned: PlannedCall[]
 }
 
 export interface Refusal {

@@ -2,7 +2,7 @@ import { ToolArgumentsError } from '../core/errors.ts'
 import { type MessageInput, toChatMessages } from '../core/message-input.ts'
 import type { AIMessage, JsonObject } from '../core/messages.ts'
 import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
-import { type ChatModel, type ModelSink, type Sampling, samplingNames, type ToolChoice } from '../models/chat-model.ts'
+import { type ChatModel, type ModelRequest, type ModelSink, type Sampling, samplingNames, type ToolChoice } from '../models/chat-model.ts'
 import { parseArguments } from '../tools/arguments.ts'
 import { ToolRegistry, type ToolSet } from '../tools/registry.ts'
 import { coerceArguments } from '../tools/schema/coerce.ts'
@@ -16,8 +16,7 @@ import { openTextCalls } from './text-calls/around-model.ts'
 import { chooseCallForm } from './text-calls/mode.ts'
 import type { ReadCall, ReadResponse } from './text-calls/read-call.ts'
 import type { TextCalls } from './text-calls/text-calls.ts'
-import { requestOf, setTools } from './turn/model-turn.ts'
-import { takeResponse } from './turn/send-request.ts'
+import { requestOf, setTools, takeResponse } from './turn/ask-model.ts'
 import type { RunInput, RunnerOptions } from './types.ts'
 
 /** What is not given is as the agent's options say. */
@@ -101,7 +100,7 @@ export class ToolAgent<Context = unknown> {
     const prompt = await this.instructions({ context: undefined as Context })
     const history = new History([...toChatMessages(messages), ...toMessages(input)], prompt)
     const registry = activeTools(toToolSet(ownTools ?? this.tools), settings, this.options.logger)
-    const request = requestOf(settings, history.messages, signal)
+    const request: ModelRequest = { ...requestOf(settings, signal), messages: history.messages }
     setTools(request, settings, registry, settings.toolChoice)
     const sink: ModelSink | undefined = onText === undefined ? undefined : { text: onText }
     const exchange = (await this.#openTextCalls())?.open(request, sink)

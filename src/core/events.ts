@@ -115,11 +115,15 @@ const ANY = '*'
 
 /** Where lifecycle events are published. No listener can break the publisher, or keep another listener from being called. */
 export class EventBus {
+  /** Events that somebody listens to; `'*'` where somebody listens to all. A publisher looks here before it makes a payload. */
+  readonly listening: ReadonlySet<EventName | '*'>
+  readonly #listening = new Set<EventName | '*'>()
   readonly #emitter = new EventEmitter<Record<string, Guarded>>()
   readonly #onFailure: ListenerFailure
 
   constructor(onFailure: ListenerFailure = warnOnStderr) {
     this.#onFailure = onFailure
+    this.listening = this.#listening
   }
 
   /** Subscribes; returns the function that unsubscribes: after it, the listener is not called again, not even by an `emit` under way. */
@@ -143,12 +147,12 @@ export class EventBus {
 
   emit<K extends EventName>(name: K, payload: EventPayloads[K], meta: EventMeta): void {
     this.#emitter.emit(name, name, payload, meta)
-    if (this.#emitter.listenerCount(ANY) > 0) this.#emitter.emit(ANY, name, payload, meta)
+    if (this.#listening.has(ANY)) this.#emitter.emit(ANY, name, payload, meta)
   }
 
   /** Whether anybody listens: lets a publisher skip building a payload for nobody. */
   hasListeners(name: EventName): boolean {
-    return this.#emitter.listenerCount(name) > 0 || this.#emitter.listenerCount(ANY) > 0
+    return this.#listening.has(name) || this.#listening.has(ANY)
   }
 
   #subscribe(name: EventName | typeof ANY, listener: (name: EventName, payload: unknown, meta: EventMeta) => unknown): () => void {
@@ -174,9 +178,11 @@ export class EventBus {
       }
     }
     this.#emitter.on(name, guarded)
+    this.#listening.add(name)
     return () => {
       subscribed = false
       this.#emitter.off(name, guarded)
+      if (this.#emitter.listenerCount(name) === 0) this.#listening.delete(name)
     }
   }
 }

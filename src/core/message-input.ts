@@ -4,6 +4,7 @@ import {
   type ChatMessage,
   type Content,
   copyJson,
+  deepFreeze,
   type FinishReason,
   isJsonObject,
   type JsonObject,
@@ -21,6 +22,14 @@ export type MessageInput =
 
 /** What was made of a message that can't change: of a copy made here, itself. It need not be checked, or copied, again. */
 const known = new WeakMap<object, ChatMessage>()
+/** Lists that hold nothing but such messages: those of the conversations under way. */
+const ownLists = new WeakSet<readonly ChatMessage[]>()
+
+/** Takes messages of the list as they are, from now on. Whoever adds to it adds frozen messages, each in the form that is sent. */
+export function ownList<List extends readonly ChatMessage[]>(list: List): List {
+  ownLists.add(list)
+  return list
+}
 
 /**
  * The one way by which messages come in: each is checked, and copied in the form that is kept and sent. Copies are frozen, and taken as
@@ -37,25 +46,21 @@ export function toChatMessage(given: MessageInput, name: string): ChatMessage {
   const before = typeof given === 'object' && given !== null ? known.get(given) : undefined
   if (before !== undefined) return before
   checkMessage(given, name)
-  const message = frozenMessage(wireForm(given, name))
+  const message = deepFreeze(wireForm(given, name))
+  known.set(message, message)
   if (isDeepFrozen(given)) known.set(given, message)
   return message
 }
 
-/** Freezes a message that nobody else holds, and takes it in. */
-export function frozenMessage<M extends ChatMessage>(message: M): M {
-  known.set(message, message)
-  return deepFreeze(message)
+function areOwn(list: readonly MessageInput[]): list is readonly ChatMessage[] {
+  if (ownLists.has(list as readonly ChatMessage[])) return true
+  for (const message of list) if (typeof message !== 'object' || message === null || known.get(message) !== message) return false
+  return true
 }
 
 /** Whether it can be the content of a tool message. */
 export function isContent(content: unknown): content is Content {
   return typeof content === 'string' || (Array.isArray(content) && content.every(isPart))
-}
-
-function areOwn(list: readonly unknown[]): list is readonly ChatMessage[] {
-  for (const message of list) if (typeof message !== 'object' || message === null || known.get(message) !== message) return false
-  return true
 }
 
 /** What a message may have besides: as a reply of `generate`, or because the result of a query was spread into it. */
@@ -188,12 +193,4 @@ function invalid(name: string, expected: string, got: unknown): ToolloopError {
 export function isDeepFrozen(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return true
   return Object.isFrozen(value) && Object.values(value).every(isDeepFrozen)
-}
-
-function deepFreeze<T>(value: T): T {
-  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
-    Object.freeze(value)
-    for (const item of Object.values(value)) deepFreeze(item)
-  }
-  return value
 }

@@ -130,6 +130,16 @@ export function toolMessage(call: { id: string; name: string }, content: Content
   return { role: 'tool', content, toolCallId: call.id, name: call.name, ...(ok ? {} : { isError: true }) }
 }
 
+/** Makes plain data unchangeable: a message that is frozen can be shared, and converted once. */
+export function deepFreeze<T>(value: T): T {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
+  Object.freeze(value)
+  if (Array.isArray(value)) for (const item of value) deepFreeze(item)
+  // Not `Object.values`: every message of every run comes by here.
+  else for (const key in value) deepFreeze(value[key])
+  return value
+}
+
 /** The text of a message's content; parts that are not text are left out. */
 export function textOf(content: Content): string {
   if (typeof content === 'string') return content
@@ -166,8 +176,8 @@ export function addUsage(a: Usage, b: Usage | undefined): Usage {
     totalTokens: a.totalTokens + b.totalTokens,
   }
   for (const key of optionalCounts) {
-    const of = (a[key] ?? 0) + (b[key] ?? 0)
-    if (a[key] !== undefined || b[key] !== undefined) sum[key] = of
+    const [one, other] = [a[key], b[key]]
+    if (one !== undefined || other !== undefined) sum[key] = (one ?? 0) + (other ?? 0)
   }
   return sum
 }

@@ -1,3 +1,5 @@
+import type { StandardSchemaV1 } from '@standard-schema/spec'
+import pTimeout from 'p-timeout'
 import type { ErrorCode } from '../core/errors.ts'
 import { clip, messageOf, show } from '../core/errors.ts'
 import { isDeeperThan, parseUpTo } from '../core/json.ts'
@@ -5,7 +7,7 @@ import { copyJson, isJsonObject, type JsonObject } from '../core/messages.ts'
 import { coerceArguments, coercions } from './schema/coerce.ts'
 import { firstProblems } from './schema/problems-in-words.ts'
 import { compileSchema, mayHoldUp, parametersOf, standardSchemaOf } from './schema/schema.ts'
-import { invalidArgumentsText, unreadableArgumentsText } from './told.ts'
+import { cancelledText, checkTimedOutText, invalidArgumentsText, unreadableArgumentsText } from './told.ts'
 import type { AnyTool } from './tool.ts'
 import { Pauses } from './yield-to-event-loop.ts'
 
@@ -84,55 +86,87 @@ export interface ArgumentTerms {
   asText?: boolean
   /** Most values they may have: items, and fields, which count ten times. Default: no limit. */
   maxValues?: number
+  /** How long a schema that checks asynchronously may take, in milliseconds, for a tool without a time limit of its own. Default: no limit. */
+  timeoutMs?: number
+  /** Ends such a check when it is aborted. */
+  signal?: AbortSignal
 }
 
 /**
  * Parses and validates: first the JSON Schema, then the tool's own schema, which may transform. Values of a call that was written as text
- * (`asText`) are first converted to the schema's types. Never throws.
+ * (`asText`) are first converted to the schema's types. A promise only where the tool's own schema checks
+ * asynchronously, or others are to have their turn first. Never throws.
  */
-export async function prepareArguments(
-  tool: AnyTool,
-  raw: string,
-  { asText = false, maxValues }: ArgumentTerms = {},
-): Promise<Preparation> {
+export function prepareArguments(tool: AnyTool, raw: string, terms: ArgumentTerms = {}): Preparation | Promise<Preparation> {
   const pauses = new Pauses()
   // Many calls may be prepared at once: what takes long for one of them is done in a turn of the event loop of its own.
-  if (raw.length > mostReadAtOnce || (mayHoldUp(parametersOf(tool)) && pauses.areDue())) await pauses.turn()
-  const parsed = parseArguments(raw, maxValues)
-  if (!parsed.ok) {
-    return { ok: false, problem: { code: parsed.code, message: unreadableArgumentsText(tool.name, parsed.problem, show(raw)) } }
+  if (raw.length > mostReadAtOnce || (mayHoldUp(parametersOf(tool)) && pauses.areDue())) {
+    return pauses.turn().then(() => prepareNow(tool, raw, terms))
   }
-  const args = asText ? coerceArguments(parsed.args, parametersOf(tool)) : parsed.args
-  const fitted = await fitArguments(tool, args)
-  if ('input' in fitted) {
-    const repairs = asText ? coercions(parsed.args, args) : []
-    return { ok: true, call: { tool, args, input: fitted.input }, ...(repairs.length === 0 ? {} : { repairs }) }
-  }
-  return { ok: false, problem: { code: 'invalid_arguments', message: invalidArgumentsText(tool.name, fitted.problems), args } }
+  return prepareNow(tool, raw, terms)
 }
 
-/** The tool's input for these arguments, or what in them is not valid. Never throws. */
-export async function fitArguments(tool: AnyTool, args: JsonObject): Promise<{ input: unknown } | { problems: string[] }> {
+function prepareNow(tool: AnyTool, raw: string, terms: ArgumentTerms): Preparation | Promise<Preparation> {
+  const { asText = false, maxValues } = terms
+  const parsed = parseArguments(raw, maxValues)
+  if (!parsed.ok) return unprepared(parsed.code, unreadableArgumentsText(tool.name, parsed.problem, show(raw)))
+  const args = asText ? coerceArguments(parsed.args, parametersOf(tool)) : parsed.args
+  const repairs = asText ? coercions(parsed.args, args) : []
+  const prepared = (fitted: FittedArguments): Preparation => {
+    if ('problems' in fitted) return unprepared('invalid_arguments', invalidArgumentsText(tool.name, fitted.problems), args)
+    const call = { tool, args, input: fitted.input }
+    return repairs.length === 0 ? { ok: true, call } : { ok: true, call, repairs }
+  }
+  const fitted = fitArguments(tool, args)
+  return fitted instanceof Promise ? inTime(tool, fitted.then(prepared), terms) : prepared(fitted)
+}
+
+function unprepared(code: ErrorCode, message: string, args?: JsonObject): Preparation {
+  return { ok: false, problem: { code, message, ...(args === undefined ? {} : { args }) } }
+}
+
+/** An asynchronous check may never be done: it has as long as one attempt at the call has, and not longer than the run. */
+async function inTime(
+  tool: AnyTool,
+  checking: Promise<Preparation>,
+  { timeoutMs = Number.POSITIVE_INFINITY, signal }: ArgumentTerms,
+): Promise<Preparation> {
+  const milliseconds = tool.timeoutMs ?? timeoutMs
+  try {
+    return await pTimeout(checking, { milliseconds, ...(signal === undefined ? {} : { signal }) })
+  } catch {
+    // The check never rejects: it took too long, or the run is over.
+    if (signal?.aborted) return unprepared('tool_cancelled', cancelledText(tool.name))
+    return unprepared('tool_timeout', checkTimedOutText(tool.name, milliseconds))
+  }
+}
+
+/** A tool's input, or what in the arguments is not valid. */
+export type FittedArguments = { input: unknown } | { problems: string[] }
+
+/** The tool's input for these arguments. A promise only where the tool's own schema checks asynchronously. Never throws. */
+export function fitArguments(tool: AnyTool, args: JsonObject): FittedArguments | Promise<FittedArguments> {
   try {
     const problems = compileSchema(parametersOf(tool), tool.name)(args)
     if (problems.length > 0) return { problems }
     const schema = standardSchemaOf(tool)
     if (schema === undefined) return { input: args }
-    const checked = await schema['~standard'].validate(copyJson(args))
-    if (checked.issues === undefined) return { input: checked.value }
-    return { problems: firstProblems(checked.issues.map(issueInWords)) }
+    const checked = schema['~standard'].validate(copyJson(args))
+    return 'then' in checked ? Promise.resolve(checked).then(fittedBySchema).catch(checkFailed) : fittedBySchema(checked)
   } catch (error) {
-    return { problems: [`the check failed: ${messageOf(error)}`] }
+    return checkFailed(error)
   }
 }
 
-function issueInWords({
-  path,
-  message,
-}: {
-  message: string
-  path?: ReadonlyArray<PropertyKey | { key: PropertyKey }> | undefined
-}): string {
+function fittedBySchema(checked: StandardSchemaV1.Result<unknown>): FittedArguments {
+  return checked.issues === undefined ? { input: checked.value } : { problems: firstProblems(checked.issues.map(issueInWords)) }
+}
+
+function checkFailed(error: unknown): FittedArguments {
+  return { problems: [`the check failed: ${messageOf(error)}`] }
+}
+
+function issueInWords({ path, message }: StandardSchemaV1.Issue): string {
   if (path === undefined || path.length === 0) return `arguments: ${clip(message)}`
   return `\`${clip(path.map((segment) => String(typeof segment === 'object' ? segment.key : segment)).join('.'))}\`: ${clip(message)}`
 }

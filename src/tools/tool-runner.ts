@@ -1,7 +1,6 @@
-import pTimeout from 'p-timeout'
 import type { ErrorCode } from '../core/errors.ts'
-import { messageOf, show } from '../core/errors.ts'
-import { type Logger, redacting, redactText, secretTexts } from '../core/logger.ts'
+import { show } from '../core/errors.ts'
+import { type Logger, redacting } from '../core/logger.ts'
 import { toToolCall } from '../core/message-input.ts'
 import {
   type Content,
@@ -14,9 +13,10 @@ import {
   textOf,
   toolMessage,
 } from '../core/messages.ts'
-import { type Preparation, type PreparedCall, prepareArguments } from './arguments.ts'
+import { type PreparedCall, prepareArguments } from './arguments.ts'
+import { failureText, loggedFailure } from './failure.ts'
 import { capContent, resultText } from './result-text.ts'
-import { cancelledText, clientToolText, notFoundText, silentFailureText, timedOutText, unaskedText } from './told.ts'
+import { cancelledText, clientToolText, notFoundText, timedOutText, unaskedText } from './told.ts'
 import { type AnyTool, isQuestion, type Question, type RunScope, type ToolContext } from './tool.ts'
 
 /** What one call needs to know of the run it belongs to. */
@@ -24,6 +24,8 @@ export interface ToolCallEnvironment {
   context: unknown
   /** Aborted when the run ends: the call is then abandoned at once. */
   signal: AbortSignal
+  /** Calls `over` when `signal` is aborted, until what it returns is called. Default: a listener on the signal, which costs more. */
+  whenOver?(over: () => void): () => void
   toolCallId: string
   runId: string
   iteration: number
@@ -49,46 +51,20 @@ export type ToolCallEnd =
   | { outcome: 'rejected'; content: string; code: ErrorCode; args?: JsonObject }
   | { outcome: 'question'; question: Question; attempts: number }
 
-type UnsuccessfulEnd = Extract<ToolCallEnd, { content: string; attempts: number }>
-
-/** One attempt at a call. */
-interface Attempt {
-  end: ToolCallEnd
-  /** What was thrown, for the log. */
-  thrown?: unknown
-  /** The tool itself has succeeded: what failed after it would fail again. */
-  ran?: true
-}
-
-/** Stands for the value of work that was not done in time. */
-const overTime = Symbol('over time')
-
-/** The first wait between two attempts at a call; doubled each time. */
-const firstRetryDelayMs = 200
-const longestRetryDelayMs = 5_000
-
 /**
  * Runs single calls: parse → validate → execute with a time limit → bounded result text. It never throws and always settles: a tool that
  * ignores its signal is abandoned and its late result dropped.
  */
 export class ToolRunner {
-  readonly #lookup: (name: string) => AnyTool | undefined
-  readonly #names: () => string[]
-  #lateResults = 0
+  readonly #tools: { get(name: string): AnyTool | undefined; names(): string[] }
 
   constructor(tools: { get(name: string): AnyTool | undefined; names(): string[] }) {
-    this.#lookup = (name) => tools.get(name)
-    this.#names = () => tools.names()
-  }
-
-  /** How many abandoned calls have come back since, their results dropped. */
-  get lateResults(): number {
-    return this.#lateResults
+    this.#tools = tools
   }
 
   /** What a call to a tool that is not there gets as its result. */
   notFound(name: string): string {
-    return notFoundText(name, this.#names())
+    return notFoundText(name, this.#tools.names())
   }
 
   /**
@@ -106,126 +82,163 @@ export class ToolRunner {
     return { message: toolMessage({ id: call.id, name: call.function.name }, content, ok), end }
   }
 
-  async #end(call: ToolCall, environment: ToolCallEnvironment): Promise<ToolCallEnd> {
-    const tool = this.#lookup(call.function.name)
-    if (tool === undefined) return { outcome: 'rejected', content: this.notFound(call.function.name), code: 'tool_not_found' }
-    if (tool.approval !== undefined && tool.approval !== false && environment.approved !== true) {
-      return { outcome: 'rejected', content: unaskedText(tool.name), code: 'tool_denied' }
-    }
-    const { signal } = environment
-    const milliseconds = tool.timeoutMs ?? environment.timeoutMs
-    let prepared: Preparation | typeof overTime
-    try {
-      // A schema may check asynchronously, and so may never be done.
-      prepared = await pTimeout(prepareArguments(tool, call.function.arguments), { milliseconds, fallback: () => overTime, signal })
-    } catch {
-      return this.#cancelled(tool, 0)
-    }
-    if (prepared === overTime) return timedOut(tool, milliseconds, 0)
-    if (prepared.ok) return this.execute(prepared.call, environment)
-    const { message, code, args } = prepared.problem
-    return { outcome: 'rejected', content: message, code, ...(args === undefined ? {} : { args }) }
+  async #end({ function: { name, arguments: raw } }: ToolCall, environment: ToolCallEnvironment): Promise<ToolCallEnd> {
+    const tool = this.#tools.get(name)
+    if (tool === undefined) return { outcome: 'rejected', content: this.notFound(name), code: 'tool_not_found' }
+    if (tool.approval !== undefined && tool.approval !== false && environment.approved !== true)
+      return { outcome: 'rejected', content: unaskedText(name), code: 'tool_denied' }
+    const { timeoutMs, signal } = environment
+    const prepared = await prepareArguments(tool, raw, { timeoutMs, signal })
+    if (prepared.ok) return executeCall(prepared.call, environment)
+    const { message: content, code, args } = prepared.problem
+    if (code === 'tool_timeout') return { outcome: 'timeout', content, code, attempts: 0 }
+    if (code === 'tool_cancelled') return { outcome: 'cancelled', content, code, attempts: 0 }
+    return { outcome: 'rejected', content, code, ...(args === undefined ? {} : { args }) }
+  }
+}
+
+/** The first wait between two attempts at a call; doubled each time. */
+const firstRetryDelayMs = 200
+const longestRetryDelayMs = 5_000
+
+/** Runs a call that has been prepared, with its time limit and its retries. Never rejects, and always settles. */
+export async function executeCall(call: PreparedCall, environment: ToolCallEnvironment): Promise<ToolCallEnd> {
+  const { tool, args } = call
+  const { signal, toolCallId, runId } = environment
+  if (tool.execute === undefined) return { outcome: 'rejected', content: clientToolText(tool.name), code: 'tool_denied', args }
+  if (signal.aborted) return cancelled(tool, 0)
+  environment.onStart?.(args)
+  const mostAttempts = (tool.retries ?? 0) + 1
+  for (let attempt = 1; ; attempt++) {
+    const trying = new Attempt(call, environment, attempt).run()
+    const { end, ran, thrown } = trying instanceof Promise ? await trying : trying
+    if (end.outcome !== 'failed' && end.outcome !== 'timeout') return end
+    const failure = { outcome: end.outcome, attempt, code: end.code, ...loggedFailure(call, thrown) }
+    environment.logger.warn({ tool: tool.name, toolCallId, runId, ...failure }, 'tool call failed')
+    if (attempt >= mostAttempts || ran) return end
+    await waitFor(Math.min(firstRetryDelayMs * 2 ** (attempt - 1), longestRetryDelayMs), signal)
+    if (signal.aborted) return cancelled(tool, attempt)
+  }
+}
+
+/** What an attempt came to. */
+interface Tried {
+  end: ToolCallEnd
+  /** What was thrown, for the log. */
+  thrown?: unknown
+  /** The tool itself has succeeded: what failed after it would fail again. */
+  ran?: true
+}
+
+/** One attempt at a call. A tool that returns at once needs no timer. */
+class Attempt {
+  readonly #call: PreparedCall
+  readonly #environment: ToolCallEnvironment
+  readonly #number: number
+  /** Of the signal that the tool is given. */
+  readonly #controller = new AbortController()
+  #timer: NodeJS.Timeout | undefined
+  /** Leaves the tool behind; there while it is waited for. */
+  #leave: ((tried: Tried) => void) | undefined
+  #unfollow: (() => void) | undefined
+  #isOver = false
+
+  constructor(call: PreparedCall, environment: ToolCallEnvironment, number: number) {
+    this.#call = call
+    this.#environment = environment
+    this.#number = number
   }
 
-  /** Runs a call that has been prepared, with its retries. */
-  async execute(call: PreparedCall, environment: ToolCallEnvironment): Promise<ToolCallEnd> {
-    const { tool, args } = call
-    const { signal } = environment
-    if (tool.execute === undefined) {
-      return { outcome: 'rejected', content: clientToolText(tool.name), code: 'tool_denied', args }
-    }
-    if (signal.aborted) return this.#cancelled(tool, 0)
-    environment.onStart?.(args)
-    const mostAttempts = (tool.retries ?? 0) + 1
-    for (let attempt = 1; ; attempt++) {
-      if (signal.aborted) return this.#cancelled(tool, attempt - 1)
-      const { end, ran, thrown } = await this.#attempt(call, environment, attempt)
-      if (end.outcome !== 'failed' && end.outcome !== 'timeout') return end
-      environment.logger.warn(
-        {
-          tool: tool.name,
-          toolCallId: environment.toolCallId,
-          runId: environment.runId,
-          outcome: end.outcome,
-          attempt,
-          code: end.code,
-          ...loggedFailure(call, thrown),
-        },
-        'tool call failed',
-      )
-      if (attempt >= mostAttempts || ran) return end
-      await waitFor(Math.min(firstRetryDelayMs * 2 ** (attempt - 1), longestRetryDelayMs), signal)
-    }
-  }
-
-  async #attempt(call: PreparedCall, environment: ToolCallEnvironment, attempt: number): Promise<Attempt> {
-    const { tool } = call
-    const { signal, maxResultBytes } = environment
-    const timeoutMs = tool.timeoutMs ?? environment.timeoutMs
-    const controller = new AbortController()
-    const abort = () => controller.abort(signal.reason)
-    signal.addEventListener('abort', abort, { once: true })
-    const watch = { isOver: false, isAbandoned: false }
-    const countIfLate = () => {
-      if (watch.isAbandoned) this.#lateResults++
-    }
-    let value: unknown
-    try {
-      const work = this.#start(call, environment, attempt, controller.signal, watch)
-      work.then(countIfLate, countIfLate)
-      value = await pTimeout(work, { milliseconds: timeoutMs, fallback: () => overTime, signal })
-    } catch (error) {
-      watch.isAbandoned = true
-      if (signal.aborted) return { end: this.#cancelled(tool, attempt) }
-      return failed(error, maxResultBytes, attempt)
-    } finally {
-      watch.isOver = true
-      signal.removeEventListener('abort', abort)
-    }
-    if (value === overTime) {
-      watch.isAbandoned = true
-      const end = timedOut(tool, timeoutMs, attempt)
-      controller.abort(new DOMException(end.content, 'TimeoutError'))
-      return { end }
-    }
-    if (typeof value === 'object' && isQuestion(value)) return { end: { outcome: 'question', question: value, attempts: attempt } }
-    return returned(tool, value, maxResultBytes, attempt)
-  }
-
-  async #start(
-    { tool, args, input }: PreparedCall,
-    environment: ToolCallEnvironment,
-    attempt: number,
-    signal: AbortSignal,
-    watch: { readonly isOver: boolean },
-  ): Promise<unknown> {
-    const { answer, asked, run, onProgress } = environment
-    const ctx: ToolContext = {
-      context: environment.context,
-      signal,
-      toolCallId: environment.toolCallId,
-      runId: environment.runId,
-      iteration: environment.iteration,
-      idempotencyKey: environment.idempotencyKey,
-      attempt,
-      ...(answer === undefined ? {} : { answer }),
-      ...(asked === undefined ? {} : { asked }),
-      ...(run === undefined ? {} : { run }),
-      logger: environment.logger,
-      progress: (update) => {
-        // A report that comes after the attempt's end, by a tool that was abandoned or left work behind, says nothing about the run any more.
-        if (!watch.isOver && !signal.aborted) onProgress?.(update)
-      },
-    }
+  run(): Tried | Promise<Tried> {
+    const { tool, args, input } = this.#call
+    const { signal, whenOver } = this.#environment
     const execute: ((input: never, ctx: ToolContext<never>) => unknown) | undefined = tool.execute
-    // A copy: what a tool does to its arguments must not reach the record of the call, or the next attempt.
-    const given = input === args ? copyJson(args) : input
-    return execute?.call(tool, given as never, ctx as ToolContext<never>)
+    const abort = () => this.#abort()
+    this.#unfollow = whenOver?.(abort) ?? listen(signal, abort)
+    try {
+      // A copy: what a tool does to its arguments must not reach the record of the call, or the next attempt.
+      const given = input === args ? copyJson(args) : input
+      const value = execute?.call(tool, given as never, this.#context() as ToolContext<never>)
+      return isThenable(value) ? this.#waitFor(value) : this.#returned(value)
+    } catch (error) {
+      return this.#threw(error)
+    }
   }
 
-  #cancelled(tool: AnyTool, attempts: number): UnsuccessfulEnd {
-    return { outcome: 'cancelled', content: cancelledText(tool.name), code: 'tool_cancelled', attempts }
+  #context(): ToolContext {
+    const { context, toolCallId, runId, iteration, idempotencyKey, answer, asked, run, logger, onProgress } = this.#environment
+    const { signal } = this.#controller
+    // A report that comes after the attempt's end, by a tool that was abandoned or left work behind, says nothing about the run any more.
+    const progress = (update: Json) => {
+      if (!this.#isOver && !signal.aborted) onProgress?.(update)
+    }
+    const attempt = this.#number
+    const known = { context, signal, toolCallId, runId, iteration, idempotencyKey, attempt, logger, progress }
+    const ctx: ToolContext = run === undefined ? known : { ...known, run }
+    if (answer === undefined && asked === undefined) return ctx
+    return { ...ctx, ...(answer === undefined ? {} : { answer }), ...(asked === undefined ? {} : { asked }) }
   }
+
+  #waitFor(work: PromiseLike<unknown>): Promise<Tried> {
+    const milliseconds = this.#call.tool.timeoutMs ?? this.#environment.timeoutMs
+    return new Promise((resolve) => {
+      this.#leave = resolve
+      // A longer timer would fire at once.
+      if (milliseconds < 2 ** 31) this.#timer = setTimeout(() => this.#timeOut(milliseconds), milliseconds)
+      Promise.resolve(work).then(
+        (value) => (this.#isOver ? this.#tellLate() : resolve(this.#returned(value))),
+        (error: unknown) => (this.#isOver ? this.#tellLate() : resolve(this.#threw(error))),
+      )
+      // The tool itself may have aborted its run.
+      if (this.#environment.signal.aborted) this.#abort()
+    })
+  }
+
+  #abort(): void {
+    this.#controller.abort(this.#environment.signal.reason)
+    // There is nothing to leave before its function has returned.
+    this.#leave?.(this.#end() ?? { end: cancelled(this.#call.tool, this.#number) })
+  }
+
+  #timeOut(milliseconds: number): void {
+    const content = timedOutText(this.#call.tool.name, milliseconds)
+    this.#leave?.(this.#end() ?? { end: { outcome: 'timeout', content, code: 'tool_timeout', attempts: this.#number } })
+    this.#controller.abort(new DOMException(content, 'TimeoutError'))
+  }
+
+  #returned(value: unknown): Tried {
+    const over = this.#end()
+    if (over !== undefined) return over
+    if (typeof value === 'object' && isQuestion(value)) return { end: { outcome: 'question', question: value, attempts: this.#number } }
+    return returned(this.#call.tool, value, this.#environment.maxResultBytes, this.#number)
+  }
+
+  #threw(error: unknown): Tried {
+    return this.#end() ?? failed(error, this.#environment.maxResultBytes, this.#number)
+  }
+
+  /** It is over. Where the run is too, that is what it came to. */
+  #end(): Tried | undefined {
+    this.#isOver = true
+    clearTimeout(this.#timer)
+    this.#unfollow?.()
+    return this.#environment.signal.aborted ? { end: cancelled(this.#call.tool, this.#number) } : undefined
+  }
+
+  #tellLate(): void {
+    const { toolCallId, runId, logger } = this.#environment
+    logger.debug({ tool: this.#call.tool.name, toolCallId, runId }, 'a call that was left behind has ended: what came of it is dropped')
+  }
+}
+
+function listen(signal: AbortSignal, listener: () => void): () => void {
+  signal.addEventListener('abort', listener, { once: true })
+  return () => signal.removeEventListener('abort', listener)
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  const mayHaveThen = (typeof value === 'object' && value !== null) || typeof value === 'function'
+  return mayHaveThen && 'then' in value && typeof value.then === 'function'
 }
 
 /** For a call that a tool makes while it runs itself: its number among those tells it apart. */
@@ -249,16 +262,16 @@ export function endOf(tool: AnyTool, value: unknown, maxResultBytes: number): To
 }
 
 /** A value that can't be shown is a failure, but no reason to run the tool again. */
-function returned(tool: AnyTool, value: unknown, maxResultBytes: number, attempt: number): Attempt {
+function returned(tool: AnyTool, value: unknown, maxResultBytes: number, attempts: number): Tried {
   try {
-    return { end: contentOf(tool, value, maxResultBytes, attempt) }
+    return { end: contentOf(tool, value, maxResultBytes, attempts) }
   } catch (error) {
-    return { ...failed(error, maxResultBytes, attempt), ran: true }
+    return { ...failed(error, maxResultBytes, attempts), ran: true }
   }
 }
 
 /** The end of a call that returned `value`: what the model sees of it, and the value itself. Throws what `toContent` throws. */
-function contentOf(tool: AnyTool, value: unknown, maxResultBytes: number, attempts: number): ToolCallEnd & { outcome: 'ok' } {
+function contentOf(tool: AnyTool, value: unknown, maxResultBytes: number, attempts: number): ToolCallEnd {
   const full: unknown = tool.toContent === undefined ? resultText(value) : tool.toContent(value as never)
   if (typeof full !== 'string' && !Array.isArray(full)) {
     throw new TypeError(`Expected \`toContent\` of tool \`${tool.name}\` to return a string or an array of parts, got \`${show(full)}\``)
@@ -268,48 +281,13 @@ function contentOf(tool: AnyTool, value: unknown, maxResultBytes: number, attemp
   return { outcome: 'ok', content, value: cutBytes === 0 ? value : undefined, attempts }
 }
 
-function timedOut({ name }: AnyTool, milliseconds: number, attempts: number): UnsuccessfulEnd {
-  return { outcome: 'timeout', content: timedOutText(name, milliseconds), code: 'tool_timeout', attempts }
-}
-
-function failed(thrown: unknown, maxResultBytes: number, attempts: number): Attempt {
+function failed(thrown: unknown, maxResultBytes: number, attempts: number): Tried {
   const { content } = capContent(failureText(thrown), maxResultBytes)
   return { end: { outcome: 'failed', content: textOf(content), code: 'tool_failed', attempts }, thrown }
 }
 
-/** What the log may know of a failure: everything but the secrets the call carried. */
-export function loggedFailure({ tool, args }: Pick<PreparedCall, 'tool' | 'args'>, thrown: unknown): object {
-  if (thrown === undefined) return {}
-  const secrets = secretTexts(args, new Set(tool.secrets))
-  const stack = stackOf(thrown)
-  return { error: redactText(messageOf(thrown), secrets), ...(stack === undefined ? {} : { stack: redactText(stack, secrets) }) }
-}
-
-function stackOf(thrown: unknown): string | undefined {
-  try {
-    return thrown instanceof Error && typeof thrown.stack === 'string' ? thrown.stack : undefined
-  } catch {
-    return undefined // A getter or a proxy that throws: then there is no stack to show.
-  }
-}
-
-const stackLine = /^\s+at .*(:\d+:\d+\)?|\((native|index \d+)\)|<anonymous>\)?)\r?$/
-
-/** What the model is told of a thrown value: its message, without stack traces and without this machine's folders. */
-function failureText(thrown: unknown): string {
-  const lines = messageOf(thrown).toWellFormed().replaceAll('file://', '').split('\n')
-  let text = lines.filter((line) => !stackLine.test(line)).join('\n')
-  // Importing Node's own modules loads all of each; importing this package is to cost next to nothing.
-  const { homedir } = process.getBuiltinModule('node:os')
-  for (const folder of [process.cwd(), homedir()]) if (folder.length > 1) text = withoutFolder(text, folder)
-  return text.trim() === '' ? silentFailureText : text
-}
-
-/** `folder/file` becomes `file`, the folder itself `.`; not where its name is only a part of a longer path or word. */
-function withoutFolder(text: string, folder: string): string {
-  if (!text.includes(folder)) return text
-  const path = new RegExp(`(?<![\\w./\\\\-])${folder.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')}(?:[/\\\\](?=\\w|\\.|-)|(?!\\.?[\\w-]))`, 'g')
-  return text.replace(path, (found) => (/[/\\]$/.test(found) && found.length > folder.length ? '' : '.'))
+function cancelled(tool: AnyTool, attempts: number): ToolCallEnd {
+  return { outcome: 'cancelled', content: cancelledText(tool.name), code: 'tool_cancelled', attempts }
 }
 
 function waitFor(milliseconds: number, signal: AbortSignal): Promise<void> {

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import { CustomAgent } from '../../src/agent/custom-agent.ts'
 import { inputToJson } from '../../src/agent/durable/durable-run.ts'
-import { type DurableBody, InMemory } from '../../src/agent/durable/journal.ts'
+import type { DurableBody } from '../../src/agent/durable/journal.ts'
 import { handoff } from '../../src/agent/nested/handoff.ts'
 import { asTool } from '../../src/agent/nested/sub-agent.ts'
 import { RunControl } from '../../src/agent/run/run-control.ts'
@@ -17,7 +17,7 @@ import { defineTool } from '../../src/tools/tool.ts'
 import { expectValidHistory, recordingLogger, resultTexts } from '../hazards/stage.ts'
 import { failOnUnhandledRejections } from '../hazards/unhandled.ts'
 import { until } from '../hazards/waiting.ts'
-import { goneJournal } from './gone-journal.ts'
+import { durableOver, goneJournal } from './gone-journal.ts'
 import { StrictJournal } from './strict-journal.ts'
 
 failOnUnhandledRejections()
@@ -295,7 +295,7 @@ describe('CustomAgent at its edges', () => {
     const model = scriptedModel([{ toolCalls: [{ name: 'look' }] }, 'never'])
     new Hidden({ model, logger, tools: [look], journal })
     const input = inputToJson({ messages: [{ role: 'user', content: 'go' }], given: 0, settings: {} })
-    const result = await bodies[0]?.(new InMemory('run_1', new AbortController().signal), input)
+    const result = await bodies[0]?.(durableOver(), input)
     expect(result).toMatchObject({ stopReason: 'stopped', toolCalls: [{ tool: 'look', outcome: 'ok', content: 'hidden' }] })
   })
 
@@ -334,7 +334,7 @@ describe('CustomAgent at its edges', () => {
     const start = () => new Plain({ model: script(), logger, tools: tools(), journal })
     await expect(start().run('go')).rejects.toThrow('the process is gone')
     start()
-    const result = await bodies[1]?.(new InMemory('run_1', new AbortController().signal), inputs[0] ?? null)
+    const result = await bodies[1]?.(durableOver(), inputs[0] ?? null)
     expect(result).toMatchObject({ stopReason: 'answered', toolCalls: [{ tool: 'look', content: 'seen' }] })
   })
 
@@ -407,13 +407,11 @@ describe('how a run ends', () => {
           let result: Promise<unknown> = Promise.resolve()
           return {
             start: async (runId, input) => {
-              const durable = Object.assign(new InMemory(runId, new AbortController().signal), {
-                wait: async (name: string) => {
-                  told.push(`wait ${name}`)
-                  return { approved: false }
-                },
-              })
-              result = body(durable as never, input ?? null)
+              const wait = async (name: string) => {
+                told.push(`wait ${name}`)
+                return { approved: false }
+              }
+              result = body({ ...durableOver(), runId, wait: wait as never }, input ?? null)
             },
             result: async () => (await result) as never,
             deliver: async () => {},

@@ -1,4 +1,4 @@
-import type { DurableBody, Journal } from '../../src/agent/durable/journal.ts'
+import type { Durable, DurableBody, Journal, StepContext } from '../../src/agent/durable/journal.ts'
 import type { Json } from '../../src/core/messages.ts'
 
 /** A journal whose process dies right after a run was started: keeps the run's input, and the loops that can resume it. */
@@ -18,4 +18,22 @@ export function goneJournal(): { journal: Journal; bodies: DurableBody[]; inputs
     },
   }
   return { journal, bodies, inputs }
+}
+
+/** The port for one execution, which a journal would give it: over what is recorded, and kept nowhere. */
+export function durableOver(recorded: { [key: string]: Json } = {}): Durable {
+  const steps = new Map<string, unknown>(Object.entries(recorded))
+  const { signal } = new AbortController()
+  return {
+    runId: 'run_1',
+    attempt: 'run_1',
+    survivesCrashes: false,
+    signal,
+    async step<T>(key: string, fn: (step: StepContext) => Promise<T>): Promise<T> {
+      if (!steps.has(key)) steps.set(key, await fn({ idempotencyKey: `run_1/${key}`, signal }))
+      return steps.get(key) as T
+    },
+    all: (promises) => Promise.all(promises),
+    wait: async () => undefined,
+  }
 }

@@ -1,14 +1,13 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import type { Claim, ResumeClaim } from '../../src/agent/decisions/resume-claim.ts'
-import { InMemory } from '../../src/agent/durable/journal.ts'
 import type { RunResult, RunSettings } from '../../src/agent/types.ts'
 import { Event } from '../../src/core/events.ts'
 import type { Json } from '../../src/core/messages.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { recordingLogger } from '../hazards/stage.ts'
 import { call, countingTool } from '../hazards/tools.ts'
-import { goneJournal } from './gone-journal.ts'
+import { durableOver, goneJournal } from './gone-journal.ts'
 
 afterEach(() => {
   vi.useRealTimers()
@@ -203,9 +202,7 @@ describe('one state resumed by several', () => {
     const runner = new AgentRunner({ model, tools: [{ ...pay.tool, approval: true }], journal, logger: recordingLogger().logger })
     await expect(runner.run('go', { approve: () => true })).rejects.toThrow('the process is gone')
     // As the process had recorded it before it went.
-    const recorded = { steps: { '1.approver': true }, decisions: {}, waitingSince: {} }
-    const durable = new InMemory('run_1', new AbortController().signal, recorded)
-    expect(await bodies[0]?.(durable, inputs[0] ?? null)).toMatchObject({
+    expect(await bodies[0]?.(durableOver({ '1.approver': true }), inputs[0] ?? null)).toMatchObject({
       stopReason: 'paused',
       pending: [{ kind: 'approval', tool: 'pay' }],
     })

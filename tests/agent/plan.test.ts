@@ -1,8 +1,9 @@
 import { getEventListeners } from 'node:events'
 import fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
-import { type Plan, planCalls, prepareInTime } from '../../src/agent/calls/prepare-calls.ts'
 import { History } from '../../src/agent/conversation/history.ts'
+import type { Plan } from '../../src/agent/recorded.ts'
+import { planCalls } from '../../src/agent/turn/model-turn.ts'
 import type { FinishReason } from '../../src/core/events.ts'
 import type { JsonObject, ToolCall } from '../../src/core/messages.ts'
 import { type PreparedCall, prepareArguments } from '../../src/tools/arguments.ts'
@@ -27,21 +28,23 @@ interface Given {
   needsApproval?: (call: PreparedCall) => Promise<boolean>
 }
 
-function plan(
+async function plan(
   calls: ToolCall[],
   { tools = [tool('search'), tool('get_time')], finishReason = 'tool_calls', needsApproval }: Given = {},
-): Promise<Plan> {
+): Promise<Plan & { prepared: Map<string, PreparedCall> }> {
   const history = new History()
   const registry = new ToolRegistry(tools)
-  return planCalls({
+  const prepared = new Map<string, PreparedCall>()
+  const made = await planCalls({
     calls,
     finishReason,
     registry,
-    notFound: (name) => `Tool not found: ${name}. Available tools: ${registry.names().join(', ')}.`,
     withUniqueIds: (list) => history.withUniqueIds(list),
-    prepare: prepareArguments,
+    terms: {},
     needsApproval: needsApproval ?? (async ({ tool: { approval } }) => approval === true),
+    prepared,
   })
+  return { ...made, prepared }
 }
 
 describe('names', () => {
@@ -204,16 +207,16 @@ describe('wrappers', () => {
   })
 })
 
-describe('prepareInTime', () => {
+describe('arguments that are checked asynchronously', () => {
   const never = tool('slow', { schema: { '~standard': { version: 1, vendor: 'own', validate: () => new Promise(() => {}) } } })
 
   it('H28 H29 a check that is never done is over when the time of an attempt is, or the run', async () => {
     const controller = new AbortController()
-    expect(await prepareInTime({ ...never, timeoutMs: 5 }, '{}', { timeoutMs: 60_000, signal: controller.signal })).toEqual({
+    expect(await prepareArguments({ ...never, timeoutMs: 5 }, '{}', { timeoutMs: 60_000, signal: controller.signal })).toEqual({
       ok: false,
       problem: { code: 'tool_timeout', message: 'Tool `slow` was not run: checking its arguments timed out after 5 ms.' },
     })
-    const pending = prepareInTime(never, '{}', { timeoutMs: 60_000, signal: controller.signal })
+    const pending = prepareArguments(never, '{}', { timeoutMs: 60_000, signal: controller.signal })
     controller.abort()
     expect(await pending).toMatchObject({ ok: false, problem: { code: 'tool_cancelled' } })
     expect(getEventListeners(controller.signal, 'abort')).toHaveLength(0)

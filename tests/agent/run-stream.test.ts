@@ -27,13 +27,14 @@ const settle = () => new Promise((resolve) => setImmediate(resolve))
 /** A stream whose run is played by hand. */
 function staged() {
   const ended = Promise.withResolvers<RunResult>()
-  const run: { emit: EventTap; signal: AbortSignal } = { emit: () => {}, signal: AbortSignal.abort() }
+  const run: { emit: EventTap['take']; tap?: EventTap; signal: AbortSignal } = { emit: () => {}, signal: AbortSignal.abort() }
   const stream = new RunStream(({ tap, left }) => {
-    run.emit = tap
+    run.emit = (event) => tap.take(event)
+    run.tap = tap
     run.signal = left
     return ended.promise
   }, new RunControl())
-  return { stream, run, end: () => ended.resolve(result), fail: (error: unknown) => ended.reject(error) }
+  return { stream, run, tap: () => run.tap, end: () => ended.resolve(result), fail: (error: unknown) => ended.reject(error) }
 }
 
 async function taken<T>(stream: AsyncIterable<T>): Promise<T[]> {
@@ -54,6 +55,17 @@ describe('RunStream', () => {
     expect(await all).toEqual([text('a'), reasoning, text('b')])
     expect(await stream.result).toBe(result)
     expect(run.signal.aborted).toBe(false)
+  })
+
+  it('wants every event, until it is read as text', async () => {
+    const { stream, tap } = staged()
+    expect(tap()?.wanted).toBeUndefined()
+    const iterator = stream.text[Symbol.asyncIterator]()
+    expect([...(tap()?.wanted ?? [])]).toEqual(['RUN_START', 'TEXT_DELTA'])
+    await iterator.return?.()
+    const other = staged()
+    other.stream[Symbol.asyncIterator]()
+    expect(other.tap()?.wanted).toBeUndefined()
   })
 
   it('what came before it is iterated is joined: nothing of a text is lost, order and turns are kept', async () => {

@@ -42,7 +42,10 @@ export function bench(tools: AnyTool[], more: Partial<Environment> = {}) {
   })
   const run = (name: string, args: Json | string = {}, over: Partial<Environment> = {}) =>
     runner.run(call(name, args), { ...environment, ...over })
-  return { runner, run, call, environment, controller, records, warnings: () => records.filter(({ level }) => level === 'warn') }
+  const warnings = () => records.filter(({ level }) => level === 'warn')
+  /** How often the log told of a call that was left behind and has ended since. */
+  const lateResults = () => records.filter(({ message }) => message.includes('what came of it is dropped')).length
+  return { runner, run, call, environment, controller, records, warnings, lateResults }
 }
 
 export const listenersOf = (signal: AbortSignal) => getEventListeners(signal, 'abort').length

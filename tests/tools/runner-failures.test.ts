@@ -183,7 +183,7 @@ describe('retries', () => {
         return promise
       },
     })
-    const { run, runner } = bench([tool])
+    const { run, lateResults } = bench([tool])
     const running = run('slow')
     await vi.advanceTimersByTimeAsync(300)
     expect(gates.map(({ signal }) => signal.aborted)).toEqual([true, false])
@@ -191,7 +191,7 @@ describe('retries', () => {
     await vi.advanceTimersByTimeAsync(0)
     gates[1]?.resolve('second')
     expect((await running).end).toEqual({ outcome: 'ok', content: 'second', value: 'second', attempts: 2 })
-    expect(runner.lateResults).toBe(1)
+    expect(lateResults()).toBe(1)
   })
 
   it('H30 an abort during the wait ends it at once', async () => {

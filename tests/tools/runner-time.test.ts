@@ -82,21 +82,21 @@ describe('time', () => {
     },
   )
 
-  it('H28 H29 a deaf tool is left behind; what comes late is dropped and counted, a rejection too', async () => {
+  it('H28 H29 a deaf tool is left behind; what comes late is dropped, which the log tells, a rejection too', async () => {
     const gates = [Promise.withResolvers<string>(), Promise.withResolvers<string>(), Promise.withResolvers<string>()]
     let calls = 0
     const tool = defineTool({ name: 'deaf', description: '', execute: () => gates[calls++]?.promise })
-    const { run, runner } = bench([tool])
+    const { run, lateResults } = bench([tool])
     const running = [run('deaf'), run('deaf'), run('deaf')]
     await vi.advanceTimersByTimeAsync(500)
     gates[2]?.resolve('in time')
     await vi.advanceTimersByTimeAsync(500)
     expect((await Promise.all(running)).map(({ end }) => end.outcome)).toEqual(['timeout', 'timeout', 'ok'])
-    expect(runner.lateResults).toBe(0)
+    expect(lateResults()).toBe(0)
     gates[0]?.resolve('late')
     gates[1]?.reject(new Error('late'))
     await vi.advanceTimersByTimeAsync(0)
-    expect(runner.lateResults).toBe(2)
+    expect(lateResults()).toBe(2)
   })
 
   it('a failure that is not late is not counted as late', async () => {
@@ -107,9 +107,9 @@ describe('time', () => {
         throw new Error('at once')
       },
     })
-    const { run, runner } = bench([tool])
+    const { run, lateResults } = bench([tool])
     await run('fail')
-    expect(runner.lateResults).toBe(0)
+    expect(lateResults()).toBe(0)
   })
 
   it('a schema that is never done checking is over time, too', async () => {
@@ -149,6 +149,25 @@ describe('the end of the run', () => {
     expect([execute.mock.calls.length, onStart.mock.calls.length]).toEqual([0, 0])
   })
 
+  it.each(['returns', 'throws', 'rejects'])('H29 a tool that ends its own run and then %s is cancelled', async (how) => {
+    const seen: boolean[] = []
+    const tool = defineTool({
+      name: 'last',
+      description: '',
+      execute: (_args, { signal }) => {
+        controller.abort()
+        seen.push(signal.aborted)
+        if (how === 'throws') throw new Error('over')
+        return how === 'returns' ? 'over' : Promise.reject(new Error('over'))
+      },
+    })
+    const { run, controller, lateResults } = bench([tool])
+    expect((await run('last')).end).toMatchObject({ outcome: 'cancelled', code: 'tool_cancelled', attempts: 1 })
+    expect(seen).toEqual([true])
+    await new Promise((resolve) => setImmediate(resolve))
+    expect([lateResults(), listenersOf(controller.signal)]).toEqual([how === 'rejects' ? 1 : 0, 0])
+  })
+
   it('H29 a call under way is left behind at once, whether or not its tool listens', async () => {
     const reason = new Error('over')
     for (const listens of [true, false]) {
@@ -174,7 +193,7 @@ describe('the end of the run', () => {
     }
   })
 
-  it('H28 the result of a call left behind is counted when it comes', async () => {
+  it('H28 the log tells of the result of a call left behind when it comes', async () => {
     const gate = Promise.withResolvers<string>()
     const started = Promise.withResolvers<void>()
     const tool = defineTool({
@@ -185,14 +204,14 @@ describe('the end of the run', () => {
         return gate.promise
       },
     })
-    const { run, runner, controller } = bench([tool])
+    const { run, lateResults, controller } = bench([tool])
     const running = run('deaf')
     await started.promise
     controller.abort()
     expect((await running).end.outcome).toBe('cancelled')
     gate.resolve('late')
     await new Promise((resolve) => setImmediate(resolve))
-    expect(runner.lateResults).toBe(1)
+    expect(lateResults()).toBe(1)
   })
 
   it('H32 a thousand calls under one signal leave no listener on it', async () => {

@@ -2,7 +2,7 @@ import type { Json } from '../../core/messages.ts'
 import type { PreparedCall } from '../../tools/arguments.ts'
 import type { Lanes } from '../../tools/concurrency.ts'
 import type { ToolCallEnd } from '../../tools/tool-runner.ts'
-import type { StepContext, StepTags } from '../durable/journal.ts'
+import type { StepTags } from '../durable/journal.ts'
 import type { FinishedCall, PlannedCall, Refusal } from '../recorded.ts'
 
 /** A call that is to be carried out as the step `key`. */
@@ -24,7 +24,7 @@ export type CarryOut = (work: readonly CallWork[]) => Promise<FinishedCall[]>
 
 /** How the calls of a round are carried out together. */
 export interface CallTerms {
-  /** Undefined where there is nothing to wait for: a turn's only call. */
+  /** Undefined where all may run at once. */
   lanes: Lanes | undefined
   /** An earlier execution got as far as starting this batch of calls and did not record how this one ended. */
   mayHaveRun: boolean
@@ -37,13 +37,13 @@ export interface CallPlace {
   readonly iteration: number
   /** As it will be in the record: with the arguments that it is run with, and what was put right in them. */
   readonly call: PlannedCall
-  readonly step: StepContext
   /** In the meta of its events. */
   readonly tags: StepTags
 }
 
 /** A call on its way to its tool's function. */
 export interface RunningCall extends CallPlace, CallTerms {
+  readonly idempotencyKey: string
   readonly prepared: PreparedCall
   readonly answered: CallWork['answered']
 }
@@ -67,7 +67,7 @@ export interface CallOutcome {
 export type RunCall = (call: RunningCall) => Promise<CallOutcome>
 
 /** Stands around a call: may change it, answer or refuse it in the function's place, and change the outcome. */
-export type AroundTool = (call: RunningCall, next: RunCall) => Promise<CallOutcome>
+export type AroundTool = (next: RunCall) => RunCall
 
 /** A call whose function is not run. */
 export function rejected(call: RunningCall, { code, text }: Refusal): CallOutcome {

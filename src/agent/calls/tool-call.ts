@@ -1,21 +1,20 @@
 import type { ErrorCode } from '../../core/errors.ts'
 import { Event, type EventMeta } from '../../core/events.ts'
 import { toJson } from '../../core/json.ts'
-import { copyJson, isJsonObject, type JsonObject, textOf } from '../../core/messages.ts'
-import type { PreparedCall } from '../../tools/arguments.ts'
+import { textOf } from '../../core/messages.ts'
+import { type PreparedCall, prepareArguments } from '../../tools/arguments.ts'
+import type { Lanes } from '../../tools/concurrency.ts'
 import { resultText } from '../../tools/result-text.ts'
-import { cancelledText } from '../../tools/told.ts'
+import { cancelledText, notFoundText } from '../../tools/told.ts'
 import type { JsonSchema } from '../../tools/tool.ts'
-import { endOf, type ToolCallEnd } from '../../tools/tool-runner.ts'
-import { type StepContext, tagsOf } from '../durable/journal.ts'
-import type { ToolTurn } from '../hooks/hooks.ts'
+import { endOf, executeCall, type ToolCallEnd, type ToolCallEnvironment } from '../../tools/tool-runner.ts'
+import type { StepContext } from '../durable/journal.ts'
 import { handoffOf } from '../nested/handoff.ts'
 import type { FinishedCall, Refusal } from '../recorded.ts'
 import type { Execution } from '../run/execution.ts'
 import type { ToolCallRecord } from '../run/result.ts'
-import type { RunContext } from '../run/run-context.ts'
+import { type RunContext, tagsOf } from '../run/run-context.ts'
 import { uncertainText, withNote } from '../told.ts'
-import { prepareInTime } from './prepare-calls.ts'
 import {
   type AroundTool,
   type CallOutcome,
@@ -36,21 +35,19 @@ export async function carryOutCall(
   terms: CallTerms,
 ): Promise<FinishedCall> {
   const { durable, run, layers } = execution
-  const place = { iteration, call, step, tags: tagsOf(durable, key) }
+  const place: CallPlace = { iteration, call, tags: tagsOf(durable, key) }
   const refuse = (refusal: Refusal) => {
     const finished = refuseCall(execution, place, refusal)
     terms.ended?.()
     return finished
   }
   if (call.refusal !== undefined) return refuse(call.refusal)
+  const { idempotencyKey } = step
+  const running = (prepared: PreparedCall): RunningCall => ({ ...place, ...terms, idempotencyKey, prepared, answered })
   if (result !== undefined) {
-    const tool = run.registry.get(call.name)
-    if (tool === undefined) return refuse({ code: 'tool_not_found', text: run.toolRunner.notFound(call.name) })
-    const finished = finishElsewhere(
-      execution,
-      { ...place, ...terms, prepared: { tool, args: call.args ?? {}, input: undefined }, answered },
-      result,
-    )
+    const tool = run.agent.registry.get(call.name)
+    if (tool === undefined) return refuse(notFound(run, call.name))
+    const finished = finishElsewhere(execution, running({ tool, args: call.args ?? {}, input: undefined }), result)
     terms.ended?.()
     return finished
   }
@@ -58,7 +55,7 @@ export async function carryOutCall(
   if ('code' in prepared) return refuse(prepared)
   const unfollow = step.signal === run.signal ? undefined : run.follow(step.signal)
   try {
-    const finished = finishCall(execution, await layers.runCall({ ...place, ...terms, prepared, answered }))
+    const finished = finishCall(execution, await layers.runCall(running(prepared)))
     return note === undefined ? finished : withResultNote(finished, note)
   } finally {
     unfollow?.()
@@ -72,81 +69,67 @@ function withResultNote({ record, ...rest }: FinishedCall, note: string): Finish
 
 /** A resumed run makes its calls ready again. */
 async function prepareAgain(run: RunContext, { name, rawArguments, asText }: CallWork['call']): Promise<PreparedCall | Refusal> {
-  const tool = run.registry.get(name)
-  if (tool === undefined) return { code: 'tool_not_found', text: run.toolRunner.notFound(name) }
+  const tool = run.agent.registry.get(name)
+  if (tool === undefined) return notFound(run, name)
   const { signal, limits } = run
-  const preparation = await prepareInTime(tool, rawArguments, { timeoutMs: limits.toolTimeoutMs, signal, asText: asText === true })
+  const preparation = await prepareArguments(tool, rawArguments, { timeoutMs: limits.toolTimeoutMs, signal, asText: asText === true })
   return preparation.ok ? preparation.call : { code: preparation.problem.code, text: preparation.problem.message }
 }
 
+function notFound({ agent }: RunContext, name: string): Refusal {
+  return { code: 'tool_not_found', text: notFoundText(name, agent.registry.names()) }
+}
+
 /** Lets calls start in their order, so many at once as may run. */
-export const inLane: AroundTool = async (call, next) => {
-  const { lanes, prepared } = call
-  if (lanes === undefined) return next(call)
-  await lanes.enter(prepared.tool.parallel === false)
-  try {
-    return await next(call)
-  } finally {
-    lanes.leave()
+export const inLane: AroundTool = (next) => {
+  const runIn = async (lanes: Lanes, call: RunningCall): Promise<CallOutcome> => {
+    await lanes.enter(call.prepared.tool.parallel === false)
+    try {
+      return await next(call)
+    } finally {
+      lanes.leave()
+    }
   }
+  return (call) => (call.lanes === undefined ? next(call) : runIn(call.lanes, call))
 }
 
 /** Runs the tool's function, with its time limit and its retries. */
 export function runFunction(run: RunContext): RunCall {
   return async (call) => {
-    const { iteration, prepared, step, answered } = call
+    const { iteration, prepared, idempotencyKey, answered } = call
     const { tool } = prepared
     const { runId, signal, logger, limits, settings } = run
     const { id: toolCallId } = call.call
     let startedAt: number | undefined
-    const end = await run.toolRunner.execute(prepared, {
+    const environment: ToolCallEnvironment = {
       context: settings.context,
-      ...(answered === undefined ? {} : { answer: answered.answer }),
-      ...(answered?.asked === undefined ? {} : { asked: answered.asked }),
       run,
       signal,
+      whenOver: run.whenInterrupted,
       toolCallId,
       runId,
       iteration,
-      idempotencyKey: step.idempotencyKey,
+      idempotencyKey,
       timeoutMs: limits.toolTimeoutMs,
       maxResultBytes: limits.maxResultBytes,
       logger,
       onStart: (args) => {
         startedAt = performance.now()
-        run.emit(Event.TOOL_CALL_START, { tool: tool.name, args }, metaOf(call))
+        if (run.hears(Event.TOOL_CALL_START)) run.emit(Event.TOOL_CALL_START, { tool: tool.name, args }, metaOf(call))
       },
       onProgress: (update) => run.emit(Event.TOOL_PROGRESS, { tool: tool.name, update }, { iteration, toolCallId, ...call.tags }),
-    })
-    return { call, end, ...(startedAt === undefined ? {} : { startedAt }) }
+    }
+    if (answered !== undefined) environment.answer = answered.answer
+    if (answered?.asked !== undefined) environment.asked = answered.asked
+    const outcome: CallOutcome = { call, end: await executeCall(prepared, environment) }
+    if (startedAt !== undefined) outcome.startedAt = startedAt
+    return outcome
   }
-}
-
-/** The call as hooks and guardrails are told of it. */
-export function describeCall({ runId, signal, settings }: RunContext, { iteration, call, prepared }: RunningCall): ToolTurn<never> {
-  const { tool, args } = prepared
-  return { runId, iteration, toolCallId: call.id, tool: tool.name, args: copyJson(args), context: settings.context as never, signal }
-}
-
-/** The call with other arguments, validated again; or its end, where they don't fit. */
-export async function withArguments(
-  { signal, limits }: RunContext,
-  running: RunningCall,
-  args: JsonObject,
-  by: string,
-): Promise<RunningCall | CallOutcome> {
-  const changed = toJson(args)
-  const repairs = [...(running.call.repairs ?? []), `arguments changed by ${by}`]
-  const call = { ...running.call, args: isJsonObject(changed) ? changed : {}, repairs }
-  const { tool } = running.prepared
-  const preparation = await prepareInTime(tool, JSON.stringify(changed), { timeoutMs: limits.toolTimeoutMs, signal })
-  if (preparation.ok) return { ...running, call, prepared: preparation.call }
-  return rejected({ ...running, call }, { code: preparation.problem.code, text: preparation.problem.message })
 }
 
 /** Publishes how a call ended: inside its step, so that a replay doesn't repeat it, and before the next call may start. */
 export function tellEnd(run: RunContext): AroundTool {
-  return async (call, next) => {
+  return (next) => async (call) => {
     try {
       const isOver = run.interruption !== undefined
       const outcome = isOver ? rejected(call, { code: 'tool_cancelled', text: cancelledText(call.prepared.tool.name) }) : await next(call)
@@ -172,7 +155,8 @@ function publishEnd(run: RunContext, outcome: CallOutcome): CallOutcome {
     const meta = { iteration: call.iteration, toolCallId: call.call.id, durationMs, ok, ...call.tags }
     run.emit(Event.TOOL_CALL_END, { tool: call.call.name, result }, meta)
   }
-  return { ...outcome, durationMs }
+  outcome.durationMs = durationMs
+  return outcome
 }
 
 export function publishRejection(run: RunContext, place: CallPlace, error: string): void {
@@ -207,8 +191,8 @@ function finishCall(execution: Execution, { call, end, durationMs = 0, returned,
   }
   const { tool } = call.prepared
   if (end.outcome === 'ok' && end.value !== undefined) execution.run.values.set(call.call.id, end.value)
-  const code = end.outcome === 'ok' ? {} : { errorCode: end.code }
-  const finished = recordCall(execution, call, end.outcome, { content: end.content, attempts, durationMs, ...code })
+  const finished = recordCall(execution, call, end.outcome, { content: end.content, attempts, durationMs })
+  if (end.outcome !== 'ok') finished.record.errorCode = end.code
   if (stop !== undefined) finished.stop = stop
   const handoff = 'handsTo' in tool && end.outcome === 'ok' ? handoffOf(returned ?? end.value) : undefined
   if (handoff !== undefined) finished.handoff = handoff
@@ -236,19 +220,10 @@ export function recordCall(
 ): FinishedCall {
   const { id, name, args, rawArguments, repairs } = call
   const nested = state.budget.spentIn(id)
-  const record: ToolCallRecord = {
-    id,
-    tool: name,
-    ...(args === undefined ? {} : { args }),
-    rawArguments,
-    iteration,
-    outcome,
-    durationMs: 0,
-    attempts: 0,
-    ...rest,
-    ...(repairs === undefined ? {} : { repairs }),
-    ...(nested === undefined ? {} : { nested }),
-  }
+  const record: ToolCallRecord = { id, tool: name, rawArguments, iteration, outcome, durationMs: 0, attempts: 0, ...rest }
+  if (args !== undefined) record.args = args
+  if (repairs !== undefined) record.repairs = repairs
+  if (nested !== undefined) record.nested = nested
   return run.interruption === undefined || outcome !== 'cancelled' ? { record } : { record, interrupted: run.interruption }
 }
 

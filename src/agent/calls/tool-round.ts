@@ -3,10 +3,10 @@ import { Lanes } from '../../tools/concurrency.ts'
 import { decideApprovals } from '../decisions/approvals.ts'
 import { finishWaiting } from '../decisions/pending-calls.ts'
 import { settleUncertain } from '../decisions/uncertain-calls.ts'
-import { tagsOf } from '../durable/journal.ts'
 import type { FinishedCall, PlannedCall, ToolRound } from '../recorded.ts'
 import type { Execution } from '../run/execution.ts'
 import type { PendingItem } from '../run/result.ts'
+import { tagsOf } from '../run/run-context.ts'
 import { DeferredText } from '../text-calls/deferred-text.ts'
 import type { CallTerms, CallWork, CarryOut } from './running-call.ts'
 import { carryOutCall } from './tool-call.ts'
@@ -44,22 +44,22 @@ export async function runToolRound(
 /** Carries out the calls of one turn, batch by batch. */
 function carryOutTogether(execution: Execution, iteration: number, calls: readonly PlannedCall[]): CarryOut {
   const { durable, run } = execution
-  // A turn's only call has nothing to wait for.
-  const lanes = calls.length === 1 ? undefined : new Lanes(laneCount(execution, calls))
+  const lanes = lanesFor(execution, calls)
   const deferred = calls.some(({ textAfter }) => textAfter !== undefined) ? new DeferredText(calls) : undefined
   let batches = 0
 
   /** A later execution that finds another attempt's token knows that a call without a record may have run all the same. */
   const mayHaveRun = async (name: string): Promise<boolean> => {
-    const { survivesCrashes, attempt } = durable
-    return survivesCrashes && (await durable.step(`${iteration}.${name}`, async () => attempt)) !== attempt
+    const { attempt } = durable
+    return (await durable.step(`${iteration}.${name}`, async () => attempt)) !== attempt
   }
+  const isRecorded = durable.survivesCrashes
   const carryOne = (work: CallWork, terms: CallTerms): Promise<FinishedCall> =>
     durable.step(work.key, (step) => carryOutCall(execution, iteration, work, step, terms))
 
   return async (batch) => {
     const name = batches++ === 0 ? 'round' : `round.${batches}`
-    const terms: CallTerms = { lanes, mayHaveRun: await mayHaveRun(name) }
+    const terms: CallTerms = { lanes, mayHaveRun: isRecorded && (await mayHaveRun(name)) }
     const finished = await durable.all(
       batch.map((work) => {
         if (deferred === undefined) return carryOne(work, terms)
@@ -72,16 +72,20 @@ function carryOutTogether(execution: Execution, iteration: number, calls: readon
     )
     if (finished.every(({ record }) => record.outcome !== 'uncertain')) return finished
     const runAgain = async (again: readonly CallWork[]) => {
-      const terms: CallTerms = { lanes, mayHaveRun: await mayHaveRun('round.again') }
+      const terms: CallTerms = { lanes, mayHaveRun: isRecorded && (await mayHaveRun('round.again')) }
       return durable.all(again.map((work) => carryOne(work, terms)))
     }
     return settleUncertain(execution, iteration, batch, finished, runAgain)
   }
 }
 
-/** Calls written as text run one after the other unless told otherwise, as they were written to be read. */
-function laneCount({ run: { settings, limits } }: Execution, calls: readonly PlannedCall[]): number {
-  return settings.toolConcurrency === undefined && calls.some(({ asText }) => asText) ? 1 : limits.toolConcurrency
+/** Undefined where all of them may run at once. */
+function lanesFor({ run }: Execution, calls: readonly PlannedCall[]): Lanes | undefined {
+  const { agent, settings, limits } = run
+  // Calls written as text run one after the other unless told otherwise, as they were written to be read.
+  const count = settings.toolConcurrency === undefined && calls.some(({ asText }) => asText) ? 1 : limits.toolConcurrency
+  const waits = calls.length > count || calls.some(({ name }) => agent.registry.get(name)?.parallel === false)
+  return calls.length > 1 && waits ? new Lanes(count) : undefined
 }
 
 function summarise(calls: readonly PlannedCall[], finished: readonly FinishedCall[], pending: PendingItem[] = []): ToolRound {

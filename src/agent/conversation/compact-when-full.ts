@@ -34,7 +34,7 @@ export function fitWindow(compaction: CompactionOptions, takeTurn: TakeTurnAgain
 
 /** Recorded: the model may be another one when the run is taken up again, and what follows depends on it. */
 async function maxTokensOf({ durable, run }: Execution, iteration: number): Promise<number> {
-  const contextWindow = await durable.step(`${iteration}.window`, async () => run.model.capabilities.contextWindow ?? null)
+  const contextWindow = await durable.step(`${iteration}.window`, async () => run.agent.model.capabilities.contextWindow ?? null)
   return contextWindow === null ? Number.POSITIVE_INFINITY : usable * contextWindow
 }
 

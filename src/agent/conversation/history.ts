@@ -1,7 +1,8 @@
-import { frozenMessage, type MessageInput, toChatMessages } from '../../core/message-input.ts'
+import { type MessageInput, ownList, toChatMessages } from '../../core/message-input.ts'
 import {
   type ChatMessage,
   type Content,
+  deepFreeze,
   hasToolCalls,
   isToolResult,
   type ToolCall,
@@ -28,7 +29,7 @@ export interface Healing {
  * made it, in the order of the calls; ids are unique. Messages are frozen copies, so what was handed in or out can't change it.
  */
 export class History {
-  readonly #messages: ChatMessage[] = []
+  readonly #messages: ChatMessage[] = ownList([])
   /** The same list as `#messages` while nothing is left out. */
   #visible = this.#messages
   #compaction = noCompaction
@@ -49,7 +50,7 @@ export class History {
     const conversation = toChatMessages(given)
     const [first] = conversation
     const isThere = first?.role === 'system' && first.content === instructions
-    if (instructions !== undefined && !isThere) this.#push(frozenMessage({ role: 'system', content: instructions }))
+    if (instructions !== undefined && !isThere) this.#push(deepFreeze({ role: 'system', content: instructions }))
     this.#prefix = this.#messages.length
     this.#load(conversation, earlier)
   }
@@ -76,7 +77,7 @@ export class History {
 
   compact(compaction: Compaction): void {
     this.#compaction = compaction
-    this.#visible = [...compacted(this.#messages, compaction)]
+    this.#visible = ownList([...compacted(this.#messages, compaction)])
   }
 
   get length(): number {
@@ -94,7 +95,7 @@ export class History {
 
   /** Other instructions in place of those there are. */
   instruct(instructions: string | undefined): void {
-    const first = instructions === undefined ? [] : [frozenMessage<ChatMessage>({ role: 'system', content: instructions })]
+    const first = instructions === undefined ? [] : [deepFreeze<ChatMessage>({ role: 'system', content: instructions })]
     const shift = first.length - this.#prefix
     this.#messages.splice(0, this.#prefix, ...first)
     this.#prefix = first.length
@@ -106,14 +107,14 @@ export class History {
 
   /** Takes over a message that holds no result, and freezes it. Calls still open are answered first, so the list stays valid. */
   append(message: ChatMessage): void {
-    this.closeOpenCalls(noResultText)
+    if (this.#open.size > 0) this.closeOpenCalls(noResultText)
     if (hasToolCalls(message)) {
       for (const call of message.toolCalls) {
         this.#ids.add(call.id)
         this.#open.set(call.id, call)
       }
     }
-    this.#push(frozenMessage(message))
+    this.#push(deepFreeze(message))
   }
 
   /** Takes over messages of any kind, put in order like those a conversation begins with. */
@@ -124,7 +125,7 @@ export class History {
   /** Takes over the result of an open call; false, and nothing appended, when there is no such call. */
   appendResult(result: ToolResultMessage): boolean {
     if (!this.#open.delete(result.toolCallId)) return false
-    this.#push(frozenMessage(result))
+    this.#push(deepFreeze(result))
     return true
   }
 

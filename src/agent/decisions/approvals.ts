@@ -1,7 +1,7 @@
 import { copyJson, type JsonObject } from '../../core/messages.ts'
 import type { PreparedCall } from '../../tools/arguments.ts'
+import { loggedFailure } from '../../tools/failure.ts'
 import { cancelledText } from '../../tools/told.ts'
-import { loggedFailure } from '../../tools/tool-runner.ts'
 import type { PlannedCall, Refusal } from '../recorded.ts'
 import type { Execution } from '../run/execution.ts'
 import type { RunContext } from '../run/run-context.ts'
@@ -81,7 +81,7 @@ async function askFor(run: RunContext, call: PlannedCall): Promise<Approval> {
     )
     return run.interruption === undefined ? readApproval(answer) : cancelled
   } catch (error) {
-    const tool = run.registry.get(call.name)
+    const tool = run.agent.registry.get(call.name)
     const failure = tool === undefined ? {} : loggedFailure({ tool, args: call.args ?? {} }, error)
     run.logger.error({ runId: run.runId, tool: call.name, ...failure }, 'approve threw; the call is refused')
     return { approved: false, reason: approvalFailed }

@@ -4,11 +4,10 @@ import type { Json } from '../../core/messages.ts'
 import { cancelledText } from '../../tools/told.ts'
 import type { CallWork, CarryOut } from '../calls/running-call.ts'
 import { recordCall, refuseCall } from '../calls/tool-call.ts'
-import { tagsOf } from '../durable/journal.ts'
 import type { FinishedCall, PlannedCall } from '../recorded.ts'
 import type { Execution } from '../run/execution.ts'
 import type { PendingItem } from '../run/result.ts'
-import type { RunContext } from '../run/run-context.ts'
+import { type RunContext, tagsOf } from '../run/run-context.ts'
 import { nobodyDecided, otherArgumentsNote, refusedText, unansweredText } from '../told.ts'
 import { approvalKey, fingerprintOf, type Verdict } from './decisions.ts'
 
@@ -146,8 +145,8 @@ function cancel({ execution, iteration }: WaitingRound, waiting: readonly Waitin
     waiting.map(({ call, index, item }) => {
       const key = `${iteration}.tool.${index}.cancelled`
       const content = cancelledText(call.name)
-      return durable.step(key, async (step) => {
-        const place = { iteration, call, step, tags: tagsOf(durable, key) }
+      return durable.step(key, async () => {
+        const place = { iteration, call, tags: tagsOf(durable, key) }
         if (item.kind !== 'question') return refuseCall(execution, place, { code: 'tool_cancelled', text: content })
         return recordCall(execution, place, 'cancelled', { content, errorCode: 'tool_cancelled' })
       })

@@ -1,16 +1,16 @@
+import { loggedFailure } from '../../tools/failure.ts'
 import type { Reconciled, ToolContext } from '../../tools/tool.ts'
-import { endOf, loggedFailure } from '../../tools/tool-runner.ts'
+import { endOf } from '../../tools/tool-runner.ts'
 import type { AroundTool, CallWork, CarryOut, RunningCall } from '../calls/running-call.ts'
 import { publishRejection } from '../calls/tool-call.ts'
-import { tagsOf } from '../durable/journal.ts'
 import type { FinishedCall } from '../recorded.ts'
 import type { Execution } from '../run/execution.ts'
-import type { RunContext } from '../run/run-context.ts'
+import { type RunContext, tagsOf } from '../run/run-context.ts'
 import { uncertainText } from '../told.ts'
 
 /** A call that an earlier execution may have run is not run again before it is known whether it took effect. */
 export function notTwice(run: RunContext): AroundTool {
-  return async (call, next) => {
+  return (next) => async (call) => {
     if (!call.mayHaveRun || call.call.effect !== 'unsafe') return next(call)
     const found = await reconcile(run, call)
     if (found === undefined) return { call, end: { outcome: 'uncertain' } }
@@ -18,11 +18,11 @@ export function notTwice(run: RunContext): AroundTool {
   }
 }
 
-async function reconcile(run: RunContext, { iteration, call, prepared, step }: RunningCall): Promise<Reconciled | undefined> {
+async function reconcile(run: RunContext, { iteration, call, prepared, idempotencyKey }: RunningCall): Promise<Reconciled | undefined> {
   const { tool, args, input } = prepared
   if (tool.reconcile === undefined) return undefined
   const { runId, signal, logger, settings } = run
-  const ids = { toolCallId: call.id, runId, iteration, idempotencyKey: step.idempotencyKey, attempt: 1 }
+  const ids = { toolCallId: call.id, runId, iteration, idempotencyKey, attempt: 1 }
   const ctx: ToolContext<never> = { context: settings.context as never, signal, ...ids, logger, progress() {} }
   try {
     const work = async () => tool.reconcile?.(input as never, ctx)
@@ -62,8 +62,8 @@ export async function settleUncertain(
 
   /** The model is told as of a refused call; the record says that the outcome is not known. */
   async function leave(key: string, call: CallWork['call']): Promise<void> {
-    await durable.step(key, async (step) => {
-      publishRejection(run, { iteration, call, step, tags: tagsOf(durable, key) }, uncertainText(call.name))
+    await durable.step(key, async () => {
+      publishRejection(run, { iteration, call, tags: tagsOf(durable, key) }, uncertainText(call.name))
       return null
     })
   }

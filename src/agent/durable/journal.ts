@@ -1,5 +1,4 @@
 import type { StopReason } from '../../core/events.ts'
-import { copyAsJson } from '../../core/json.ts'
 import { isJsonObject, type Json } from '../../core/messages.ts'
 
 /** What a step is given: the key that stays the same over every attempt at it, and the signal that ends it. */
@@ -149,10 +148,6 @@ export function isDoneAnew(key: string, iteration: number): boolean {
 /** What an event carries of the step it came from, where that step may be carried out again. */
 export type StepTags = { step?: string; attempt?: string }
 
-export function tagsOf({ survivesCrashes, attempt }: Durable, key: string): StepTags {
-  return survivesCrashes ? { step: key, attempt } : {}
-}
-
 /** What a run in memory has come to, as plain JSON. */
 export interface RecordedSteps {
   steps: { [key: string]: Json }
@@ -160,60 +155,4 @@ export interface RecordedSteps {
   waitingSince: { [place: string]: number }
   /** By which time what waits already is judged. Default: the time at which it is looked at. */
   asOf?: number
-}
-
-/** The port in memory. What its steps come to is kept, so that a run that has to wait can be taken up again from there, anywhere. */
-export class InMemory implements Durable {
-  readonly runId: string
-  readonly attempt: string
-  readonly survivesCrashes = false
-  readonly #signal: AbortSignal
-  readonly #steps: Map<string, unknown>
-  readonly #decisions: RecordedSteps['decisions']
-  readonly #waitingSince: RecordedSteps['waitingSince']
-  readonly #asOf: number | undefined
-
-  constructor(
-    runId: string,
-    signal: AbortSignal,
-    { steps, decisions, waitingSince, asOf }: RecordedSteps = { steps: {}, decisions: {}, waitingSince: {} },
-  ) {
-    this.#asOf = asOf
-    this.runId = runId
-    this.attempt = runId
-    this.#signal = signal
-    this.#steps = new Map(Object.entries(steps))
-    this.#decisions = decisions
-    this.#waitingSince = { ...waitingSince }
-  }
-
-  async step<T>(key: string, fn: (step: StepContext) => Promise<T>): Promise<T> {
-    if (this.#steps.has(key)) return this.#steps.get(key) as T
-    const value = await fn({ idempotencyKey: `${this.runId}/${key}`, signal: this.#signal })
-    this.#steps.set(key, value)
-    return value
-  }
-
-  all<T>(steps: Promise<T>[]): Promise<T[]> {
-    return Promise.all(steps)
-  }
-
-  async wait<T extends Json>(name: string, { timeoutMs }: { timeoutMs?: number } = {}): Promise<T | null | undefined> {
-    const waited = this.#waitingSince[name]
-    const since = waited ?? Date.now()
-    this.#waitingSince[name] = since
-    if (Object.hasOwn(this.#decisions, name)) return this.#decisions[name] as T
-    const now = waited === undefined ? since : (this.#asOf ?? Date.now())
-    return timeoutMs !== undefined && now - since >= timeoutMs ? null : undefined
-  }
-
-  /** What there is to go on from: without what is done anew by each execution. */
-  recorded(): RecordedSteps {
-    const steps = [...this.#steps].filter(([key]) => !isDoneAnew(key, 0))
-    return copyAsJson({
-      steps: Object.fromEntries(steps) as RecordedSteps['steps'],
-      decisions: this.#decisions,
-      waitingSince: this.#waitingSince,
-    })
-  }
 }

@@ -60,7 +60,7 @@ export class RunnerJournal {
       return await this.#asLive(run, async () => {
         // What is decided is known when it has paused.
         if (status === 'running') await this.#resultOf(engine, run)
-        await storeDecisions(engine, await knownRun(engine, runId), decisions, run.registry)
+        await storeDecisions(engine, await knownRun(engine, runId), decisions, run.agent.registry)
         this.#executed.delete(run)
         await engine.start(runId)
         return this.#resultOf(engine, run)

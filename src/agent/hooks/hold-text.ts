@@ -4,11 +4,11 @@ import type { AroundModel } from '../turn/model-call.ts'
 
 /** Holds a response's text back until guardrails have checked it; also an answer with a schema, which may come as a call's arguments. */
 export function holdText(run: RunContext): AroundModel {
-  return (call, next) => {
+  return (next) => (call) => {
     call.turn.hold()
     if (call.sink === undefined) return next(call)
     const { text: _, ...rest } = call.sink
-    const sink = run.output === undefined ? rest : withoutAnswer(rest, run.output.tool.name)
+    const sink = run.agent.output === undefined ? rest : withoutAnswer(rest, run.agent.output.tool.name)
     return next({ ...call, sink: Object.keys(sink).length === 0 ? undefined : sink })
   }
 }

@@ -42,7 +42,7 @@ function changedBy(run: RunContext, asked: Asked, { messages, tools, model, tool
   if (messages?.length === 0) throw new InvalidOptionError('messages', 'at least one message', messages)
   return {
     model: model === undefined ? asked.model : run.usable(openModel(model)),
-    tools: tools === undefined ? asked.tools : new ToolView(run.offered, { only: known(run.offered, tools) }),
+    tools: tools === undefined ? asked.tools : new ToolView(run.agent.offered, { only: known(run.agent.offered, tools) }),
     messages: messages === undefined ? asked.messages : new History(messages).messages,
     toolChoice: toolChoice ?? asked.toolChoice,
   }

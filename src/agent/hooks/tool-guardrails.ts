@@ -1,13 +1,12 @@
 import { type AroundTool, rejected } from '../calls/running-call.ts'
-import { describeCall, withArguments } from '../calls/tool-call.ts'
 import type { RunContext } from '../run/run-context.ts'
 import { refusedByText, withheldResultText } from '../told.ts'
 import { checkCall, checkResult } from './ask-guardrails.ts'
-import { withContent } from './tool-hooks.ts'
+import { describeCall, withArguments, withContent } from './changed-call.ts'
 
 /** Runs a call only if the guardrails let it pass, with the arguments that they leave. */
 export function checkCalls(run: RunContext): AroundTool {
-  return async (call, next) => {
+  return (next) => async (call) => {
     const turn = describeCall(run, call)
     const checked = await checkCall(run, turn)
     if (!checked.passed) {
@@ -22,7 +21,7 @@ export function checkCalls(run: RunContext): AroundTool {
 
 /** Shows of a result only what the guardrails let pass. */
 export function checkResults(run: RunContext): AroundTool {
-  return async (call, next) => {
+  return (next) => async (call) => {
     const outcome = await next(call)
     const { end } = outcome
     if (end.outcome !== 'ok' && end.outcome !== 'failed' && end.outcome !== 'timeout') return outcome

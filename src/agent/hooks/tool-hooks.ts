@@ -1,17 +1,18 @@
 import { Event } from '../../core/events.ts'
 import { isContent } from '../../core/message-input.ts'
-import { type Content, copyJson, isJsonObject, textOf } from '../../core/messages.ts'
-import { endOf, type ToolCallEnd } from '../../tools/tool-runner.ts'
+import { type Content, copyJson, isJsonObject } from '../../core/messages.ts'
+import { endOf } from '../../tools/tool-runner.ts'
 import { type AroundTool, type CallOutcome, type RunningCall, rejected } from '../calls/running-call.ts'
-import { describeCall, metaOf, withArguments } from '../calls/tool-call.ts'
+import { metaOf } from '../calls/tool-call.ts'
 import type { RunContext } from '../run/run-context.ts'
 import { refusedText } from '../told.ts'
 import { askHook, isObject } from './ask-hook.ts'
+import { describeCall, withArguments, withContent } from './changed-call.ts'
 import type { ToolEnding, ToolTurn, ToolTurnChange } from './hooks.ts'
 
 /** Asks the hooks before and after a call. */
 export function aroundToolWithHooks(run: RunContext): AroundTool {
-  return async (call, next) => {
+  return (next) => async (call) => {
     const change = await askBeforeTool(run, describeCall(run, call))
     if (change !== undefined && 'refuse' in change)
       return rejected(call, { code: 'tool_denied', text: refusedText(call.prepared.tool.name, String(change.refuse)) })
@@ -23,13 +24,6 @@ export function aroundToolWithHooks(run: RunContext): AroundTool {
     const content = await askAfterTool(run, { ...describeCall(run, outcome.call), outcome: end.outcome, content: end.content })
     return content === end.content ? outcome : { ...outcome, end: withContent(end, content) }
   }
-}
-
-type Ended = Extract<ToolCallEnd, { outcome: 'ok' | 'failed' | 'timeout' | 'cancelled' }>
-
-/** The end of a call with something else shown of it. */
-export function withContent(end: Ended, content: Content): Ended {
-  return end.outcome === 'ok' ? { ...end, content } : { ...end, content: textOf(content) }
 }
 
 /** The outcome of a call that a hook answered in place of the function. */

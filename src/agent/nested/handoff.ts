@@ -69,7 +69,7 @@ function isHandoffTool(tool: AnyTool): tool is HandoffTool {
 
 /** Makes the run go on as the agent that a call has handed the conversation to. */
 export function handOff({ run, state }: Execution, to: Handoff): void {
-  const tool = run.registry.get(to.tool)
+  const tool = run.agent.registry.get(to.tool)
   // Looked up by what is recorded: taken up again by a runner without the tool, the run stays with the agent it has.
   if (tool === undefined || !isHandoffTool(tool)) return
   const { agent } = to

@@ -1,6 +1,6 @@
-import { type Plan, prepareInTime } from '../calls/prepare-calls.ts'
+import { prepareArguments } from '../../tools/arguments.ts'
 import { checkOutput } from '../hooks/ask-guardrails.ts'
-import type { PlannedCall } from '../recorded.ts'
+import type { Plan, PlannedCall } from '../recorded.ts'
 import type { RunContext } from '../run/run-context.ts'
 import { withheldAnswerText } from '../told.ts'
 import { argumentsFor, jsonOf } from './output.ts'
@@ -13,9 +13,9 @@ export type CheckedAnswers = { plan: Plan; changed: boolean } | { stop: string }
  * the history; the call gets the reason as its result.
  */
 export async function checkAnswers(run: RunContext, iteration: number, plan: Plan): Promise<CheckedAnswers> {
-  const { output } = run
+  const { output } = run.agent
   if (output === undefined) return { plan, changed: false }
-  const checked: Plan = { calls: [...plan.calls], planned: [...plan.planned], prepared: plan.prepared }
+  const checked: Plan = { calls: [...plan.calls], planned: [...plan.planned] }
   let changed = false
   const put = (at: number, call: PlannedCall) => {
     changed = true
@@ -33,7 +33,7 @@ export async function checkAnswers(run: RunContext, iteration: number, plan: Pla
     } else if (verdict.subject !== json) {
       const rawArguments = argumentsFor(output, verdict.subject)
       const { toolTimeoutMs: timeoutMs } = run.limits
-      const preparation = await prepareInTime(output.tool, rawArguments, { timeoutMs, signal: run.signal })
+      const preparation = await prepareArguments(output.tool, rawArguments, { timeoutMs, signal: run.signal })
       if (preparation.ok) {
         run.prepared.set(call.id, preparation.call)
         const { asText: _, ...rest } = call

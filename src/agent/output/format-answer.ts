@@ -1,13 +1,14 @@
 import type { RunContext } from '../run/run-context.ts'
 import { chooseCallForm } from '../text-calls/mode.ts'
+import { setTools } from '../turn/ask-model.ts'
 import type { Asked, FormatAnswer } from '../turn/model-call.ts'
-import { setTools } from '../turn/model-turn.ts'
-import { takesSchema } from './output.ts'
+import { takesSchema, withAnswerTool } from './output.ts'
 
 /** Asks for an answer with a schema: by the model's own means, else through the tool that gives it. */
 export function formatAnswer(run: RunContext): FormatAnswer {
   return (asked, request, mustAnswer) => {
-    const { settings, output } = run
+    const { settings } = run
+    const { output } = run.agent
     const { model, tools, toolChoice } = asked
     if (output === undefined || isHeldToSchema(run, asked)) {
       if (output !== undefined) request.responseSchema = { name: output.tool.name, schema: output.schema }
@@ -15,7 +16,7 @@ export function formatAnswer(run: RunContext): FormatAnswer {
       return { model, tools, request }
     }
     const { tool } = output
-    const view = run.view(tools, tool)
+    const view = withAnswerTool(output, tools)
     setTools(request, settings, view, mustAnswer ? { type: 'function', function: { name: tool.name } } : toolChoice)
     return { model, tools: view, request }
   }

@@ -3,8 +3,8 @@ import pTimeout from 'p-timeout'
 import { InvalidOptionError } from '../../core/errors.ts'
 import { isJsonObject, type JsonObject } from '../../core/messages.ts'
 import type { ModelCapabilities } from '../../models/chat-model.ts'
-import { fitArguments, parseArguments } from '../../tools/arguments.ts'
-import type { ToolSet } from '../../tools/registry.ts'
+import { type FittedArguments, fitArguments, parseArguments } from '../../tools/arguments.ts'
+import { type ToolSet, ToolView } from '../../tools/registry.ts'
 import type { FromSchema } from '../../tools/schema/infer.ts'
 import { compileSchema, isStandardSchema, jsonSchemaOf } from '../../tools/schema/schema.ts'
 import { type AnyTool, defineTool, type JsonSchema } from '../../tools/tool.ts'
@@ -67,6 +67,18 @@ export function namedBeside(format: OutputFormat, tools: Pick<ToolSet, 'get'>): 
   return name === format.tool.name ? format : { ...format, tool: { ...format.tool, name } }
 }
 
+/** What was made of tools by `withAnswerTool`, by the tool added to them. */
+const views = new WeakMap<AnyTool, { of: ToolSet; view: ToolSet }>()
+
+/** The tools, and the one that gives the answer. The same view for the same tools: what is sent of them is converted once. */
+export function withAnswerTool({ tool }: OutputFormat, tools: ToolSet): ToolSet {
+  const known = views.get(tool)
+  if (known?.of === tools) return known.view
+  const view = new ToolView(tools, { also: [tool] })
+  views.set(tool, { of: tools, view })
+  return view
+}
+
 function freeName(tools: Pick<ToolSet, 'get'>): string {
   let name = wanted
   for (let n = 2; tools.get(name) !== undefined; n++) name = `${wanted}_${n}`
@@ -113,10 +125,11 @@ export interface FittingTerms {
   signal?: AbortSignal
 }
 
-async function fitInTime(tool: AnyTool, args: JsonObject, { timeoutMs, signal }: FittingTerms): ReturnType<typeof fitArguments> {
-  if (tool.schema === undefined) return fitArguments(tool, args)
+async function fitInTime(tool: AnyTool, args: JsonObject, { timeoutMs, signal }: FittingTerms): Promise<FittedArguments> {
+  const fitted = fitArguments(tool, args)
+  if (!(fitted instanceof Promise)) return fitted
   try {
-    return await pTimeout(fitArguments(tool, args), { milliseconds: timeoutMs, ...(signal === undefined ? {} : { signal }) })
+    return await pTimeout(fitted, { milliseconds: timeoutMs, ...(signal === undefined ? {} : { signal }) })
   } catch {
     // Fitting never rejects: it took too long, or the run is over.
     return { problems: [`it could not be checked within ${timeoutMs} ms`] }

@@ -1,3 +1,4 @@
+import type { ModelRequest } from '../../models/chat-model.ts'
 import type { RunCall } from '../calls/running-call.ts'
 import type { Durable } from '../durable/journal.ts'
 import type { Ending, Turn } from '../recorded.ts'
@@ -29,6 +30,8 @@ export type TakeTurn = (execution: Execution, place: Place) => Promise<Turn>
 
 /** What a run has of the following, composed when it begins; a run pays only for what it has. */
 export interface Layers {
+  /** What every request says. */
+  readonly request: Omit<ModelRequest, 'messages'>
   /** A turn in the context window, as steps of the journal. */
   readonly takeTurn: TakeTurn
   /** A request, inside of such a step. */

@@ -1,19 +1,22 @@
-import { isSetupFault, ModelError, messageOf, ToolloopError } from '../../core/errors.ts'
-import type { EventBus, EventMeta, EventName, EventPayloads, RunEvent, StopReason } from '../../core/events.ts'
+import { ModelError, messageOf, ToolloopError } from '../../core/errors.ts'
+import type { EventBus, EventMeta, EventName, EventPayloads, StopReason } from '../../core/events.ts'
 import { Event } from '../../core/events.ts'
+import { copyAsJson } from '../../core/json.ts'
 import type { Logger } from '../../core/logger.ts'
-import type { ChatMessage } from '../../core/messages.ts'
+import type { ChatMessage, Json } from '../../core/messages.ts'
 import type { ChatModel } from '../../models/chat-model.ts'
 import type { PreparedCall } from '../../tools/arguments.ts'
-import { type ToolSet, ToolView } from '../../tools/registry.ts'
-import type { AnyTool, RunScope } from '../../tools/tool.ts'
-import { ToolRunner } from '../../tools/tool-runner.ts'
-import { namedBeside, type OutputFormat } from '../output/output.ts'
+import type { ToolSet } from '../../tools/registry.ts'
+import type { RunScope } from '../../tools/tool.ts'
+import { type Durable, isDoneAnew, type RecordedSteps, type StepContext, type StepTags } from '../durable/journal.ts'
+import type { OutputFormat } from '../output/output.ts'
 import type { PlainError } from '../recorded.ts'
 import type { SessionPlace, SessionTurn } from '../sessions/session-turn.ts'
 import { chooseCallForm } from '../text-calls/mode.ts'
 import type { RunLimits, RunOptions } from '../types.ts'
+import { type ActiveAgent, activeAgent } from './active-agent.ts'
 import { checkCostIsKnown, type ResolvedLimits } from './limits.ts'
+import { abortErrorOf } from './run-error.ts'
 import { type DeltaName, type EventTap, RunEvents } from './run-events.ts'
 import { Budget } from './run-state.ts'
 
@@ -22,7 +25,7 @@ type Interruption = Extract<StopReason, 'aborted' | 'deadline'>
 export interface RunContextParts {
   runId?: string
   model: ChatModel
-  registry: ToolSet
+  tools: ToolSet
   limits: ResolvedLimits
   settings: RunOptions<never>
   bus: EventBus
@@ -44,14 +47,15 @@ export interface RunParent {
 }
 
 /**
- * What of a run lives only in this process: its signal, its model and tools, where its events go. What the loop decides by is elsewhere, as
- * plain data (`LoopState`). `dispose` releases every timer and listener.
+ * What of a run lives only in this process: its signal, the agent that has the conversation, where its events go, and, without a journal, its
+ * record. What the loop decides by is elsewhere, as plain data (`LoopState`). `dispose` releases every timer and listener.
  */
-export class RunContext implements RunScope {
+export class RunContext implements RunScope, Durable {
   readonly runId: string
   readonly depth: number
   readonly steerable: boolean
-  readonly toolRunner: ToolRunner
+  readonly attempt: string
+  readonly survivesCrashes = false
   readonly limits: ResolvedLimits
   readonly settings: RunOptions<never>
   readonly logger: Logger
@@ -68,44 +72,41 @@ export class RunContext implements RunScope {
   /** The whole conversation, when an execution of it in a session has ended here. */
   conversation: readonly ChatMessage[] | undefined
   readonly #parent: RunParent | undefined
-  readonly #first: { model: ChatModel; tools: ToolSet }
-  #model: ChatModel
-  #output: OutputFormat | undefined
-  #offered: ToolSet
-  #registry: ToolSet
-  #view: { of: ToolSet; more: AnyTool; view: ToolSet } | undefined
+  readonly #first: ActiveAgent
+  #agent: ActiveAgent
   #budget: Budget
   readonly #bus: EventBus
-  readonly #tap: EventTap | undefined
+  readonly #taps: readonly EventTap[]
   readonly #events: RunEvents
   readonly #controller = new AbortController()
   readonly #release = new Set<() => void>()
   /** Told of an interruption; a plain set, because listeners on a signal cost more than the rest of a turn's bookkeeping. */
   readonly #waiting = new Set<() => void>()
+  #steps = new Map<string, unknown>()
+  #decisions: RecordedSteps['decisions'] = {}
+  #waitingSince: RecordedSteps['waitingSince'] = {}
+  #asOf: number | undefined
   #interruption: Interruption | undefined
   #abortError: ToolloopError | undefined
 
   constructor(parts: RunContextParts) {
-    const { runId = `run_${crypto.randomUUID()}`, model, registry, limits, settings, logger, output, parent, steerable = false } = parts
+    const { runId = `run_${crypto.randomUUID()}`, model, tools, limits, settings, logger, output, parent, steerable = false } = parts
     this.runId = runId
+    this.attempt = runId
     this.depth = parent === undefined ? 0 : parent.run.depth + 1
     this.steerable = steerable
     this.limits = limits
     this.settings = settings
     this.logger = logger
     this.#parent = parent
-    this.#first = { model, tools: registry }
-    this.#model = model
-    this.#output = output
-    this.#offered = registry
-    this.#registry = this.#withAnswer(registry)
-    this.toolRunner = new ToolRunner({ get: (name) => this.#registry.get(name), names: () => this.#registry.names() })
+    this.#first = activeAgent(model, tools, output)
+    this.#agent = this.#first
     this.#budget = this.#openBudget()
     this.#bus = parts.bus
-    this.#tap = joinTaps(parts.tap, parent?.forwards === true ? parent.run.#tap : undefined)
+    this.#taps = [...(parts.tap === undefined ? [] : [parts.tap]), ...(parent?.forwards === true ? parent.run.#taps : [])]
     const lineage = parent && { parentRunId: parent.run.runId, parentToolCallId: parent.toolCallId, depth: this.depth }
     const { onText } = settings
-    this.#events = new RunEvents({ bus: parts.bus, tap: this.#tap, onText, origin: { ...lineage, runId }, logger })
+    this.#events = new RunEvents({ bus: parts.bus, taps: this.#taps, onText, origin: { ...lineage, runId }, logger })
     if (settings.signal !== undefined) this.follow(settings.signal)
     if (parent !== undefined) this.#endWith(parent.run)
     if (Number.isFinite(limits.deadlineMs)) this.#startDeadline(limits.deadlineMs)
@@ -121,23 +122,9 @@ export class RunContext implements RunScope {
     return this.#parent?.run.depthLimit ?? this.limits.depth
   }
 
-  get model(): ChatModel {
-    return this.#model
-  }
-
-  /** How the answer is to be given, where it has a schema. */
-  get output(): OutputFormat | undefined {
-    return this.#output
-  }
-
-  /** The tools the model is told of. */
-  get offered(): ToolSet {
-    return this.#offered
-  }
-
-  /** Where a call's tool is found: among those that are offered, and the one that gives the answer. */
-  get registry(): ToolSet {
-    return this.#registry
+  /** The agent that has the conversation. */
+  get agent(): ActiveAgent {
+    return this.#agent
   }
 
   /** What the execution under way has used up: it belongs to that one's state, and is here for the runs inside its calls. */
@@ -145,26 +132,26 @@ export class RunContext implements RunScope {
     return this.#budget
   }
 
-  /** An execution begins, the first or a later one: with the model and tools the run began with, and a budget of its own. */
+  /** An execution begins, the first or a later one: with the agent the run began with, and a budget of its own. */
   begin(): Budget {
-    this.handTo(this.#first)
+    this.#agent = this.#first
     this.#budget = this.#openBudget()
     return this.#budget
   }
 
   /** Goes on with another model and other tools. */
   handTo({ model, tools }: { model: ChatModel; tools: ToolSet }): void {
-    this.#model = model
-    this.#offered = tools
-    this.#output &&= namedBeside(this.#output, tools)
-    this.#registry = this.#withAnswer(tools)
+    this.#agent = activeAgent(model, tools, this.#agent.output)
   }
 
-  /** The model to ask throughout one turn. */
-  modelForTurn(): ChatModel {
-    const chosen = this.settings.control?.takeModel()
-    if (chosen !== undefined) this.#changeModel(chosen)
-    return this.#model.forTurn?.() ?? this.#model
+  /** Goes on with another model; with its own where that can't be. */
+  useModel(model: ChatModel): void {
+    try {
+      this.#agent = { ...this.#agent, model: this.usable(model) }
+    } catch (error) {
+      const fields = { runId: this.runId, error: messageOf(error) }
+      this.logger.error(fields, 'the run can’t be gone on with by the model it was to use; it keeps its own')
+    }
   }
 
   /** The model, if the run can go on with it. Throws `invalid_option`. */
@@ -172,12 +159,6 @@ export class RunContext implements RunScope {
     checkCostIsKnown(this.costLimit, model.capabilities)
     chooseCallForm(this.settings, model)
     return model
-  }
-
-  /** `tools` and one more. The same view for the same tools: what is sent of them is converted once. */
-  view(tools: ToolSet, more: AnyTool): ToolSet {
-    if (this.#view?.of !== tools || this.#view.more !== more) this.#view = { of: tools, more, view: new ToolView(tools, { also: [more] }) }
-    return this.#view.view
   }
 
   /** Aborted when the caller aborts, the consumer goes away, or the deadline passes. */
@@ -216,6 +197,12 @@ export class RunContext implements RunScope {
     return release
   }
 
+  /** Calls `listener` when the run is interrupted, until what it returns is called. */
+  readonly whenInterrupted = (listener: () => void): (() => void) => {
+    this.#waiting.add(listener)
+    return () => this.#waiting.delete(listener)
+  }
+
   /** The outcome of `work`, or undefined as soon as the run is interrupted. Work left behind is not waited for; a later rejection is ignored. */
   untilInterrupted<T>(work: Promise<T>): Promise<T | undefined> {
     return new Promise((resolve, reject) => {
@@ -236,7 +223,10 @@ export class RunContext implements RunScope {
   }
 
   hears(name: EventName): boolean {
-    return this.#tap !== undefined || this.#bus.hasListeners(name) || (name === Event.TEXT_DELTA && this.settings.onText !== undefined)
+    const { listening } = this.#bus
+    if (listening.has(name) || listening.has('*')) return true
+    for (const { wanted } of this.#taps) if (wanted === undefined || wanted.has(name)) return true
+    return name === Event.TEXT_DELTA && this.settings.onText !== undefined
   }
 
   emit<K extends EventName>(type: K, payload: EventPayloads[K], meta: Omit<EventMeta, 'runId'>): void {
@@ -259,8 +249,48 @@ export class RunContext implements RunScope {
     if (code === 'aborted') return this.#abortError ?? new ToolloopError(code, message)
     const thrown = [...this.errors.values()].findLast((error) => error.code === code && error.message === message)
     if (thrown !== undefined) return thrown
-    const { provider, model } = this.#model
+    const { provider, model } = this.#agent.model
     return code === 'guardrail' ? new ToolloopError(code, message) : new ModelError(code, message, { provider, model, retryable: false })
+  }
+
+  // Without a journal a run keeps its own record: what it has come to is enough to take it up again, anywhere.
+
+  /** Begins with what was recorded before. */
+  recall({ steps, decisions, waitingSince, asOf }: RecordedSteps): void {
+    this.#steps = new Map(Object.entries(steps))
+    this.#decisions = decisions
+    this.#waitingSince = { ...waitingSince }
+    this.#asOf = asOf
+  }
+
+  async step<T>(key: string, fn: (step: StepContext) => Promise<T>): Promise<T> {
+    if (this.#steps.has(key)) return this.#steps.get(key) as T
+    const value = await fn({ idempotencyKey: `${this.runId}/${key}`, signal: this.signal })
+    this.#steps.set(key, value)
+    return value
+  }
+
+  all<T>(steps: Promise<T>[]): Promise<T[]> {
+    return Promise.all(steps)
+  }
+
+  async wait<T extends Json>(name: string, { timeoutMs }: { timeoutMs?: number } = {}): Promise<T | null | undefined> {
+    const waited = this.#waitingSince[name]
+    const since = waited ?? Date.now()
+    this.#waitingSince[name] = since
+    if (Object.hasOwn(this.#decisions, name)) return this.#decisions[name] as T
+    const now = waited === undefined ? since : (this.#asOf ?? Date.now())
+    return timeoutMs !== undefined && now - since >= timeoutMs ? null : undefined
+  }
+
+  /** What there is to go on from: without what is done anew by each execution. */
+  recorded(): RecordedSteps {
+    const steps = [...this.#steps].filter(([key]) => !isDoneAnew(key, 0))
+    return copyAsJson({
+      steps: Object.fromEntries(steps) as RecordedSteps['steps'],
+      decisions: this.#decisions,
+      waitingSince: this.#waitingSince,
+    })
   }
 
   dispose(): void {
@@ -270,21 +300,6 @@ export class RunContext implements RunScope {
   /** What a model has to be able to tell of its cost: this run, or one it is inside of, is limited by it. */
   get costLimit(): RunLimits | undefined {
     return Number.isFinite(this.limits.costUsd) ? this.settings.limits : this.#parent?.run.costLimit
-  }
-
-  #changeModel(model: ChatModel): void {
-    try {
-      this.#model = this.usable(model)
-    } catch (error) {
-      this.logger.error(
-        { runId: this.runId, error: messageOf(error) },
-        'the run can’t be gone on with by the model it was to use; it keeps its own',
-      )
-    }
-  }
-
-  #withAnswer(tools: ToolSet): ToolSet {
-    return this.output === undefined ? tools : this.view(tools, this.output.tool)
   }
 
   #openBudget(): Budget {
@@ -312,18 +327,7 @@ export class RunContext implements RunScope {
   }
 }
 
-function abortErrorOf(reason: unknown): ToolloopError {
-  if (isSetupFault(reason)) return reason
-  // What `controller.abort()` gives for a reason of its own says nothing.
-  const isDefault = reason instanceof DOMException && reason.name === 'AbortError' && reason.message === 'This operation was aborted'
-  const why = reason === undefined || isDefault ? '' : `: ${messageOf(reason)}`
-  return new ToolloopError('aborted', `The run was aborted${why}`, { cause: reason })
-}
-
-function joinTaps(own: EventTap | undefined, outer: EventTap | undefined): EventTap | undefined {
-  if (own === undefined || outer === undefined) return own ?? outer
-  return (event: RunEvent) => {
-    own(event)
-    outer(event)
-  }
+/** What an event carries of the step it came from. */
+export function tagsOf({ survivesCrashes, attempt }: Durable, key: string): StepTags {
+  return survivesCrashes ? { step: key, attempt } : {}
 }

@@ -1,4 +1,4 @@
-import { isSetupFault, ToolloopError } from '../../core/errors.ts'
+import { isSetupFault, messageOf, ToolloopError } from '../../core/errors.ts'
 import type { RunResult } from './result.ts'
 
 /**
@@ -21,4 +21,13 @@ export function returned<Output>(result: RunResult<Output>, { throwOnError = fal
   const { error } = result
   if (error !== undefined && (throwOnError || isSetupFault(error))) throw new RunError(result, error)
   return result
+}
+
+/** Why a run was aborted, of the reason its signal was given. */
+export function abortErrorOf(reason: unknown): ToolloopError {
+  if (isSetupFault(reason)) return reason
+  // What `controller.abort()` gives for a reason of its own says nothing.
+  const isDefault = reason instanceof DOMException && reason.name === 'AbortError' && reason.message === 'This operation was aborted'
+  const why = reason === undefined || isDefault ? '' : `: ${messageOf(reason)}`
+  return new ToolloopError('aborted', `The run was aborted${why}`, { cause: reason })
 }

@@ -12,12 +12,17 @@ import type { Logger } from '../../core/logger.ts'
 
 export type DeltaName = 'TEXT_DELTA' | 'REASONING_DELTA' | 'TOOL_INPUT_START' | 'TOOL_INPUT_DELTA'
 
-/** Receives every event of one run, synchronously. Must not throw. */
-export type EventTap = (event: RunEvent) => void
+/** Receives the events of one run. */
+export interface EventTap {
+  /** The events it wants; undefined for all. May change while the run goes on. */
+  readonly wanted: ReadonlySet<EventName> | undefined
+  /** Called synchronously. Must not throw. */
+  take(event: RunEvent): void
+}
 
 export interface Audience {
   bus: EventBus
-  tap: EventTap | undefined
+  taps: readonly EventTap[]
   onText: ((text: string) => void) | undefined
   /** In the meta of every event. */
   origin: Pick<EventMeta, 'runId' | 'parentRunId' | 'parentToolCallId' | 'depth'>
@@ -34,28 +39,32 @@ export class RunEvents {
   }
 
   publish<K extends EventName>(type: K, payload: EventPayloads[K], meta: Omit<EventMeta, 'runId'>): void {
-    const { bus, tap, origin } = this.#audience
+    const { bus, taps, origin } = this.#audience
     const whole = { ...meta, ...origin }
     // Each audience gets a copy of its own: a listener may do with it what it likes. Deltas are flat and made for the occasion, and there
     // are thousands of them: spreading them is copy enough.
     const isNested = nestedPayloads.has(type)
-    const copy: EventPayloads[K] = isNested && tap !== undefined ? copyForListener(payload) : payload
+    const copy: EventPayloads[K] = isNested && taps.length > 0 ? copyForListener(payload) : payload
     // The union is indexed by `type`, which the compiler can't follow through a spread.
-    const event = tap && ({ type, meta: { ...whole }, ...copy } as RunEvent)
-    bus.emit(type, isNested && bus.hasListeners(type) ? copyForListener(payload) : payload, whole)
-    if (event !== undefined) tap?.(event)
+    const event = taps.length === 0 ? undefined : ({ type, meta: { ...whole }, ...copy } as RunEvent)
+    if (bus.hasListeners(type)) bus.emit(type, isNested ? copyForListener(payload) : payload, whole)
+    if (event !== undefined) this.#tell(event)
+  }
+
+  #tell(event: RunEvent): void {
+    for (const tap of this.#audience.taps) if (tap.wanted === undefined || tap.wanted.has(event.type)) tap.take(event)
   }
 
   /** Publishes the deltas of one turn, which share one frozen meta. */
   deltas<K extends DeltaName>(type: K, meta: Omit<EventMeta, 'runId'>): (payload: EventPayloads[K]) => void {
-    const { bus, tap, origin } = this.#audience
+    const { bus, taps, origin } = this.#audience
     const whole = Object.freeze({ ...meta, ...origin })
     const onText = type === Event.TEXT_DELTA ? this.#guardedOnText() : undefined
     return (payload) => {
       if (onText !== undefined && 'text' in payload) onText(payload.text)
-      const event = tap && ({ type, meta: whole, ...payload } as RunEvent)
+      const event = taps.length === 0 ? undefined : ({ type, meta: whole, ...payload } as RunEvent)
       bus.emit(type, payload, whole)
-      if (event !== undefined) tap?.(event)
+      if (event !== undefined) this.#tell(event)
     }
   }
 

@@ -99,7 +99,7 @@ export function resultMessage({ id, tool, content, outcome }: ToolCallRecord, no
 /** Takes over what the model is told from outside: that its answer is not accepted, what the user says meanwhile. */
 export function say(state: LoopState, objection: Objection | undefined, messages: readonly ChatMessage[] = []): void {
   if (objection !== undefined) state.history.append({ role: 'user', content: objection.text })
-  state.history.extend(messages)
+  if (messages.length > 0) state.history.extend(messages)
 }
 
 /** Another agent has the conversation. */
@@ -255,7 +255,8 @@ export class RepeatBreaker {
    */
   countRound(planned: readonly PlannedCall[], records: readonly { id: string; content: Content }[]): Repeats {
     if (this.#maxRepeats === Number.POSITIVE_INFINITY) return noRepeats
-    const results = new Map(records.map(({ id, content }) => [id, content]))
+    const results = new Map<string, Content>()
+    for (const { id, content } of records) results.set(id, content)
     const counted = new Map<string, CountedCall[]>()
     const tell = new Set<string>()
     let end = false

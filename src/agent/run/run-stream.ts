@@ -1,4 +1,4 @@
-import { Event, type RunEvent } from '../../core/events.ts'
+import { Event, type EventName, type RunEvent } from '../../core/events.ts'
 import { TextBuffer } from '../../core/text-buffer.ts'
 import type { RunResult } from './result.ts'
 import type { RunControl } from './run-control.ts'
@@ -26,7 +26,7 @@ export class RunStream<Output = string> implements AsyncIterable<RunEvent> {
   /** `start` begins the run, which is watched until it is done. */
   constructor(start: (watch: Watch) => Promise<RunResult<Output>>, control: RunControl) {
     this.control = control
-    this.result = start({ tap: (event) => this.#queue.push(event), left: this.#consumer.signal })
+    this.result = start({ tap: this.#queue, left: this.#consumer.signal })
     this.result.then(
       () => this.#queue.end(),
       (error: unknown) => this.#queue.fail(error),
@@ -34,7 +34,7 @@ export class RunStream<Output = string> implements AsyncIterable<RunEvent> {
   }
 
   [Symbol.asyncIterator](): AsyncIterableIterator<RunEvent, undefined> {
-    return this.#queue.iterate((event) => event)
+    return this.#queue.iterate({ select: (event) => event })
   }
 
   /** The visible text as it arrives; pieces that came while the consumer was busy come as one. */
@@ -45,15 +45,29 @@ export class RunStream<Output = string> implements AsyncIterable<RunEvent> {
       runId ??= event.meta.runId
       return event.type === Event.TEXT_DELTA && event.meta.runId === runId ? event.text : undefined
     }
-    return { [Symbol.asyncIterator]: () => this.#queue.iterate(select, (text, more) => text + more) }
+    return { [Symbol.asyncIterator]: () => this.#queue.iterate({ select, join: (text, more) => text + more, wanted: textEvents }) }
   }
+}
+
+/** The first event of a run says which it is. */
+const textEvents: ReadonlySet<EventName> = new Set<EventName>([Event.RUN_START, Event.TEXT_DELTA])
+
+/** How a queue is iterated. */
+interface Iteration<T> {
+  /** What is made of an event; undefined for one that is passed over. */
+  select(event: RunEvent): T | undefined
+  /** Makes all that is there at once one. */
+  join?(earlier: T, later: T): T
+  /** What `select` does not pass over. Default: all. */
+  wanted?: ReadonlySet<EventName>
 }
 
 /**
  * Events between a run that never waits and a consumer that may. Holds what the consumer has not taken yet. Its iterator is no generator:
  * one of those can't be left while it waits for an event.
  */
-class EventQueue {
+class EventQueue implements EventTap {
+  wanted: ReadonlySet<EventName> | undefined
   readonly #onLeave: () => void
   readonly #backlog = new Backlog()
   #ended = false
@@ -65,7 +79,7 @@ class EventQueue {
     this.#onLeave = onLeave
   }
 
-  push(event: RunEvent): void {
+  take(event: RunEvent): void {
     if (this.#ended) return
     if (this.#consumer === undefined) this.#backlog.add(event)
     else this.#consumer.take(event)
@@ -81,9 +95,9 @@ class EventQueue {
     this.end()
   }
 
-  /** What `select` makes of the events, without those it makes undefined. With `join`, all that is there at once comes as one. */
-  iterate<T>(select: (event: RunEvent) => T | undefined, join?: (earlier: T, later: T) => T): AsyncIterableIterator<T, undefined> {
+  iterate<T>({ select, join, wanted }: Iteration<T>): AsyncIterableIterator<T, undefined> {
     if (this.#consumer !== undefined) throw new TypeError('A RunStream can be iterated only once, as events or as text')
+    this.wanted = wanted
     const waiting: PromiseWithResolvers<IteratorResult<T, undefined>>[] = []
     const ready = new Ready<T>(join)
     const answer = () => {

@@ -4,7 +4,7 @@ import { type ChatMessage, textOf } from '../../core/messages.ts'
 import type { ToolSet } from '../../tools/registry.ts'
 import type { AnyTool, ToolContext } from '../../tools/tool.ts'
 import { type DurableInput, inputToJson } from '../durable/durable-run.ts'
-import { type Durable, InMemory, type RecordedSteps } from '../durable/journal.ts'
+import type { Durable, RecordedSteps } from '../durable/journal.ts'
 import { composeLayers } from '../layers.ts'
 import { stoppedByGuardrail } from '../loop.ts'
 import { activeTools, toToolSet } from '../options.ts'
@@ -20,7 +20,7 @@ import { returned } from './run-error.ts'
 import { type LoopState, openState } from './run-state.ts'
 import type { Watch } from './run-stream.ts'
 
-interface NewRun extends Omit<RunContextParts, 'registry' | 'runId' | 'output' | 'parent' | 'tap'>, Partial<Watch> {
+interface NewRun extends Omit<RunContextParts, 'tools' | 'runId' | 'output' | 'parent' | 'tap'>, Partial<Watch> {
   tools: readonly AnyTool[] | ToolSet
 }
 
@@ -36,7 +36,7 @@ export function openRun({ tools: given, left, ...parts }: NewRun): RunContext {
   if (control !== undefined && !(control instanceof RunControl)) throw new InvalidOptionError('control', 'a RunControl', control)
   if (onText !== undefined && typeof onText !== 'function') throw new InvalidOptionError('onText', 'a function', onText)
   const runId = settings.runId === undefined ? {} : { runId: settings.runId }
-  const run = new RunContext({ ...parts, ...runId, ...output, registry: tools, ...(parent === undefined ? {} : { parent }) })
+  const run = new RunContext({ ...parts, ...runId, ...output, tools, ...(parent === undefined ? {} : { parent }) })
   try {
     if (parent !== undefined) run.usable(model)
   } catch (error) {
@@ -55,7 +55,7 @@ export function openRun({ tools: given, left, ...parts }: NewRun): RunContext {
 export async function prepareModel(run: RunContext): Promise<void> {
   const { hooks, control } = run.settings
   if (run.interruption !== undefined || hooks?.some(({ beforeModel }) => beforeModel !== undefined)) return
-  const model = control?.model ?? run.model
+  const model = control?.model ?? run.agent.model
   if (model.prepare === undefined) return
   try {
     await run.untilInterrupted(model.prepare())
@@ -96,10 +96,10 @@ export interface ExecutionParts {
 /** Carries the run out in this process; one that has to wait can be taken up again from its result's `state`. */
 export async function executeHere(parts: ExecutionParts, recorded?: RecordedSteps): Promise<RunResult> {
   const { run, input } = parts
-  const durable = new InMemory(run.runId, run.signal, recorded)
-  const result = await execute(durable, parts)
+  if (recorded !== undefined) run.recall(recorded)
+  const result = await execute(run, parts)
   if (result.stopReason !== 'paused') return result
-  return { ...result, state: { version: 1, runId: run.runId, input: inputToJson(input), pending: result.pending, ...durable.recorded() } }
+  return { ...result, state: { version: 1, runId: run.runId, input: inputToJson(input), pending: result.pending, ...run.recorded() } }
 }
 
 /** One execution: from its start, or from where its record ends, to its result. */
@@ -111,9 +111,9 @@ export async function execute(durable: Durable, { loop, run, input, sessions, st
     if (healed) run.logger.warn({ runId: run.runId, session: input.session, ...healing }, 'the session was not valid and has been healed')
     if (session.compaction !== undefined) compactAsBefore(state.history, session.compaction)
   }
-  const { provider, model } = run.model
+  const { provider, model } = run.agent.model
   await durable.step('start', async () => {
-    run.emit(Event.RUN_START, { provider, model, tools: run.offered.names() }, { iteration: 0 })
+    run.emit(Event.RUN_START, { provider, model, tools: run.agent.offered.names() }, { iteration: 0 })
     return null
   })
   const { refused } = input
@@ -171,8 +171,8 @@ export async function conclude(result: RunResult, run: RunContext): Promise<RunR
 }
 
 async function withOutput(result: RunResult, run: RunContext): Promise<RunResult<never>> {
-  if (run.output === undefined) return result as RunResult<never>
+  if (run.agent.output === undefined) return result as RunResult<never>
   const isAnswered = result.stopReason === 'answered' || (run.settings.onLimit === 'answer' && answeredAtLimit.has(result.stopReason))
-  const answer = isAnswered ? await outputOf(run.output, result.text, { timeoutMs: run.limits.toolTimeoutMs }) : undefined
+  const answer = isAnswered ? await outputOf(run.agent.output, result.text, { timeoutMs: run.limits.toolTimeoutMs }) : undefined
   return { ...result, output: answer?.value as never }
 }

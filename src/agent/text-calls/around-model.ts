@@ -1,10 +1,9 @@
 import type { Dialect } from '../../dialects/dialect.ts'
 import type { ChatModel } from '../../models/chat-model.ts'
 import type { RunContext } from '../run/run-context.ts'
-import type { AroundModel, AskModel, ModelCall } from '../turn/model-call.ts'
+import type { ModelCall, WrittenCalls } from '../turn/model-call.ts'
 import { type CallForm, chooseCallForm } from './mode.ts'
-import type { ReadResponse } from './read-call.ts'
-import type { TextCallOptions, TextCalls } from './text-calls.ts'
+import type { TextCallOptions, TextCalls, TextExchange } from './text-calls.ts'
 
 /** How calls reach a model and come back. */
 interface Opened {
@@ -12,37 +11,54 @@ interface Opened {
   textCalls?: Promise<TextCalls>
 }
 
-/** Lets a model write its calls as text, as its settings and the run's agree on; the loop sees ordinary calls. */
-export function readTextCalls({ settings }: Pick<RunContext, 'settings'>): AroundModel {
+/** Finds the calls that a model writes as text, as its settings and the run's agree on. */
+export function findWrittenCalls({ settings }: Pick<RunContext, 'settings'>): WrittenCalls {
   const known = new Map<ChatModel, Opened>()
-  return async (call, next) => {
-    const { model, request, sink, turn } = call
+
+  const openedFor = (model: ChatModel): Opened => {
     const opened: Opened = known.get(model) ?? { form: chooseCallForm(settings, model) }
     known.set(model, opened)
+    return opened
+  }
+  const open = async ({ model, request }: ModelCall, sink: ModelCall['sink']): Promise<TextExchange | undefined> => {
+    const opened = openedFor(model)
     const { form } = opened
-    if (form.native && (form.listenFor === undefined || request.tools === undefined)) return next(call)
+    if (form.native && (form.listenFor === undefined || request.tools === undefined)) return undefined
     opened.textCalls ??= openTextCalls(form, settings)
-    const textCalls = await opened.textCalls
-    if (form.native && sink?.text === undefined) return readUnwatched(textCalls, call, next)
-    const exchange = textCalls.open(request, sink)
-    if (exchange === undefined) return next(call)
-    turn.readBy(exchange)
-    return exchange.finish(await next({ ...call, request: exchange.request, sink: exchange.sink }))
+    return (await opened.textCalls).open(request, sink)
+  }
+
+  /** Where tags alone are listened for, a text without a `<` is nothing to load the dialects for. */
+  const mayHoldTags = ({ model }: ModelCall, text: string): boolean => {
+    const { form } = openedFor(model)
+    return !form.native || form.listenFor !== 'tags' || text.includes('<')
+  }
+
+  return {
+    readLive: (next) => async (call) => {
+      const exchange = await open(call, call.sink)
+      if (exchange === undefined) return next(call)
+      call.turn.readBy(exchange)
+      return exchange.finish(await next({ ...call, request: exchange.request, sink: exchange.sink }))
+    },
+    readWhole: async (call, response) => {
+      const exchange = mayHoldTags(call, response.text) ? await open(call, call.sink) : undefined
+      return exchange?.finish(response) ?? response
+    },
+    readBroken: async (call, text) => {
+      const exchange = mayHoldTags(call, text) ? await open(call, undefined) : undefined
+      if (exchange !== undefined) call.turn.readBy(exchange)
+    },
   }
 }
 
-/** Beside native calls, text that nobody watches is searched only when the response is there, and has no native call. */
-async function readUnwatched(textCalls: TextCalls, call: ModelCall, next: AskModel): Promise<ReadResponse> {
-  const open = () => textCalls.open(call.request, call.sink)
-  call.turn.readBy({ partOf: (text) => open()?.partOf(text) ?? text })
-  const response = await next(call)
-  return response.toolCalls.length > 0 ? response : (open()?.finish(response) ?? response)
-}
+let loaded: typeof import('./text-calls.ts') | undefined
 
 /** Loads what the form needs: a start that waited for all dialects would wait for them longer than for anything else of ours. */
 export async function openTextCalls(form: CallForm, options: TextCallOptions): Promise<TextCalls> {
-  const [{ TextCalls }, dialect] = await Promise.all([import('./text-calls.ts'), loadDialect(form)])
-  return new TextCalls(form, dialect, options)
+  // Importing what is there already costs as much as the rest of a turn.
+  loaded ??= await import('./text-calls.ts')
+  return new loaded.TextCalls(form, await loadDialect(form), options)
 }
 
 async function loadDialect(form: CallForm): Promise<Dialect | undefined> {

@@ -13,7 +13,6 @@ export interface TurnRequest {
 
 /** A request on its way to the model. */
 export interface ModelCall extends TurnRequest {
-  iteration: number
   /** Where the pieces of the response go; undefined where nobody listens. */
   sink: ModelSink | undefined
   /** All that has come of this turn's requests so far. */
@@ -24,20 +23,20 @@ export interface ModelCall extends TurnRequest {
 export type AskModel = (call: ModelCall) => Promise<ReadResponse>
 
 /** Stands around a model request: may change it, ask more than once, and change the response. */
-export type AroundModel = (call: ModelCall, next: AskModel) => Promise<ReadResponse>
+export type AroundModel = (next: AskModel) => AskModel
 
 /** All that comes of one turn's requests, as it comes. */
 export interface TurnPieces {
   /** What earlier requests of the turn have used, where there was more than one. */
   usedBefore: Usage | undefined
-  /** Begins a request. Gives what somebody listens to; undefined for nothing. */
+  /** Begins a request, and ends the one before. Gives what somebody listens to; undefined for nothing. */
   open(): ModelSink | undefined
-  /** What the model is given: what `open` gave, or that wrapped, and the rest for the turn itself. */
-  complete(heard: ModelSink | undefined): ModelSink
-  /** Ends a request: what its model says from now on is not heard. */
-  close(): void
+  /** What the model is given: tells `heard`, which is what `open` gave, or that wrapped, and notes what comes for the turn itself. */
+  sink(heard: ModelSink | undefined): ModelSink
   /** Text is given out only when it has been checked. */
   hold(): void
+  /** What was said before a response broke off; not what may have become a call. `told`: what its error tells of it. */
+  partialText(told: string | undefined): string
   /** By what the text of the request under way is read, should it break off. */
   readBy(reader: TextReader): void
 }
@@ -45,6 +44,16 @@ export interface TurnPieces {
 /** Tells what counts as said of a response that broke off after `text`. */
 export interface TextReader {
   partOf(text: string): string
+}
+
+/** Finds calls that a model writes as text. */
+export interface WrittenCalls {
+  /** While the response arrives: what is watched shows nothing of a call. */
+  readonly readLive: AroundModel
+  /** In a whole response, to whose text nobody has listened. */
+  readWhole(call: ModelCall, response: ReadResponse): Promise<ReadResponse>
+  /** In the text that a response has come to that broke off: tells the turn how that is read. */
+  readBroken(call: ModelCall, text: string): Promise<void>
 }
 
 /** What a turn asks, before it is a request. */

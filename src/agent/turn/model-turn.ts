@@ -1,20 +1,24 @@
-import { ModelError, ToolloopError } from '../../core/errors.ts'
-import { Event } from '../../core/events.ts'
-import { addUsage, type ChatMessage, copyJson, type Usage } from '../../core/messages.ts'
-import { type ModelRequest, type ModelResponse, type Sampling, type ToolChoice, toModelError } from '../../models/chat-model.ts'
+import { type ErrorCode, ModelError, ToolloopError } from '../../core/errors.ts'
+import { Event, type FinishReason } from '../../core/events.ts'
+import { addUsage, type ChatMessage, copyJson, type JsonObject, type ToolCall, type Usage } from '../../core/messages.ts'
+import { toModelError } from '../../models/chat-model.ts'
 import { usageOfFailure, withCost } from '../../models/usage.ts'
+import { type ArgumentTerms, type Preparation, type PreparedCall, prepareArguments } from '../../tools/arguments.ts'
 import type { ToolSet } from '../../tools/registry.ts'
 import { notFoundText } from '../../tools/told.ts'
-import { type Plan, planCalls, prepareInTime } from '../calls/prepare-calls.ts'
+import { type OpenedCall, openCalls } from '../calls/find-tools.ts'
+import { legalName } from '../conversation/history.ts'
 import { needsApproval } from '../decisions/approvals.ts'
-import { type StepTags, tagsOf } from '../durable/journal.ts'
-import type { Turn } from '../recorded.ts'
+import type { StepTags } from '../durable/journal.ts'
+import type { Plan, PlannedCall, Reply, Turn } from '../recorded.ts'
 import type { Execution, Place } from '../run/execution.ts'
 import type { RunStep } from '../run/result.ts'
-import type { ReadResponse } from '../text-calls/read-call.ts'
-import type { RunSettings } from '../types.ts'
-import type { Asked, TurnRequest } from './model-call.ts'
-import { TurnSink } from './send-request.ts'
+import { tagsOf } from '../run/run-context.ts'
+import type { ReadCall, ReadResponse } from '../text-calls/read-call.ts'
+import { truncatedText, unreadableText } from '../told.ts'
+import { buildTurn, TurnSink } from './ask-model.ts'
+import type { TurnRequest } from './model-call.ts'
+import type { ReviewedReply } from './review.ts'
 
 /**
  * Asks the model once, as the step `${iteration}.model`, and plans the calls it made. Never rejects for a fault of the model. `attempt`
@@ -29,8 +33,7 @@ export function takeTurn(execution: Execution, place: Place, attempt = 1): Promi
     const unfollow = step.signal === run.signal ? undefined : run.follow(step.signal)
     try {
       if (run.interruption !== undefined) return { kind: 'interrupted', why: run.interruption, text: '', unasked: true }
-      const asked = await buildTurn(execution, place)
-      return await new ModelTurn(execution, iteration, key, asked).finish()
+      return await new ModelTurn(execution, iteration, key, await buildTurn(execution, place)).take()
     } finally {
       unfollow?.()
     }
@@ -53,14 +56,16 @@ class ModelTurn {
     this.#sink = new TurnSink(execution.run, this.#meta)
   }
 
-  async finish(): Promise<Turn> {
+  async take(): Promise<Turn> {
     const { run, layers } = this.#execution
-    const { provider, model } = this.#asked.model
-    run.emit(Event.MODEL_START, { provider, model }, this.#meta)
+    const { model, tools, request } = this.#asked
+    run.emit(Event.MODEL_START, { provider: model.provider, model: model.model }, this.#meta)
     try {
-      const response = await layers.askModel({ ...this.#asked, iteration: this.#meta.iteration, sink: undefined, turn: this.#sink })
-      return await this.#read(response)
+      const response = await layers.askModel({ model, tools, request, sink: undefined, turn: this.#sink })
+      this.#sink.close()
+      return await this.#reply(response)
     } catch (thrown) {
+      this.#sink.close()
       if (run.interruption === undefined) return this.#failed(thrown)
       const partial = ModelError.isInstance(thrown) ? partialOf(thrown) : undefined
       const text = this.#sink.partialText(partial?.text)
@@ -68,76 +73,74 @@ class ModelTurn {
     }
   }
 
-  async #read(response: ReadResponse): Promise<Turn> {
+  async #reply(response: ReadResponse): Promise<Turn> {
     const { run, layers } = this.#execution
     const { provider, model } = this.#asked.model
     const { finishReason, providerData } = response
-    const plan = await this.#plan(response)
-    const step = this.#step(
-      response,
-      plan.calls.map(({ id }) => id),
-    )
-    const end = { provider, model, finishReason: step.finishReason, ...(step.usage === undefined ? {} : { usage: step.usage }) }
-    run.emit(Event.MODEL_END, end, { ...this.#meta, durationMs: step.durationMs })
+    const plan = response.toolCalls.length === 0 ? { calls: [], planned: [] } : await this.#plan(response)
+    const step = this.#step(response, plan)
+    if (run.hears(Event.MODEL_END)) {
+      const { durationMs, usage } = step
+      const end = { provider, model, finishReason: step.finishReason, ...(usage === undefined ? {} : { usage }) }
+      run.emit(Event.MODEL_END, end, { ...this.#meta, durationMs })
+    }
     if (plan.calls.length === 0 && (finishReason === 'refusal' || finishReason === 'content_filter')) {
       const text = this.#sink.isHeld ? '' : response.text
       const declined = `The model declined to answer${text === '' ? '' : `: ${text}`}`
       const message = finishReason === 'refusal' ? declined : 'The response was stopped by a content filter'
       return this.#refused(new ModelError(finishReason, message, { provider, model, retryable: false }), text, step)
     }
-    const { text, answer, objection, calls, planned, isWithheld, stop, isUnchecked } =
+    const { isHeld } = this.#sink
+    const { request } = this.#asked
+    const { text, answer, objection, calls, planned, isWithheld, stop, isUnchecked }: ReviewedReply =
       layers.review === undefined
-        ? { text: response.text, ...plan }
-        : await layers.review({ response, plan, step, request: this.#asked.request, meta: this.#meta, isHeld: this.#sink.isHeld })
+        ? { text: response.text, calls: plan.calls, planned: plan.planned }
+        : await layers.review({ response, plan, step, request, meta: this.#meta, isHeld })
     if (isUnchecked && run.interruption !== undefined) {
-      const shown = this.#sink.isHeld ? '' : response.text
+      const shown = isHeld ? '' : response.text
       return { kind: 'interrupted', why: run.interruption, text: shown, ...this.#spent(response.usage) }
     }
     if (stop !== undefined) return this.#refused(new ToolloopError('guardrail', `The run was stopped by ${stop}`), '', step)
-    // A copy: the history freezes what it holds, and this is the model's own. What was withheld must not go out by another way.
-    const opaque = providerData === undefined || isWithheld ? {} : { providerData: copyJson(providerData) }
     const message: ChatMessage =
-      calls.length === 0
-        ? { role: 'assistant', content: text, ...opaque }
-        : { role: 'assistant', content: text, toolCalls: calls, ...opaque }
-    return { kind: 'reply', message, text: answer ?? text, planned, step, ...(objection === undefined ? {} : { objection }) }
+      calls.length === 0 ? { role: 'assistant', content: text } : { role: 'assistant', content: text, toolCalls: calls }
+    // A copy: the history freezes what it holds, and this is the model's own. What was withheld must not go out by another way.
+    if (providerData !== undefined && !isWithheld) message.providerData = copyJson(providerData)
+    const reply: Reply = { kind: 'reply', message, text: answer ?? text, planned, step }
+    if (objection !== undefined) reply.objection = objection
+    return reply
   }
 
-  async #plan({ toolCalls, finishReason }: ReadResponse): Promise<Plan> {
-    if (toolCalls.length === 0) return { calls: [], planned: [], prepared: new Map() }
+  #plan({ toolCalls: calls, finishReason }: ReadResponse): Promise<Plan> {
     const { run, state } = this.#execution
-    const { tools } = this.#asked
-    const { signal } = run
     const { toolTimeoutMs: timeoutMs, maxArgumentValues: maxValues } = run.limits
-    const plan = await planCalls({
-      calls: toolCalls,
+    return planCalls({
+      calls,
       finishReason,
-      registry: tools,
-      notFound: (name) => notFoundText(name, tools.names()),
-      withUniqueIds: (calls) => state.history.withUniqueIds(calls),
-      prepare: (tool, raw, { asText }) => prepareInTime(tool, raw, { timeoutMs, signal, asText, maxValues }),
-      needsApproval: async (call) => (call.tool.approval === undefined ? false : needsApproval(run, state.remembered, call)),
+      registry: this.#asked.tools,
+      withUniqueIds: (found) => state.history.withUniqueIds(found),
+      terms: { timeoutMs, maxValues, signal: run.signal },
+      needsApproval: (call) => needsApproval(run, state.remembered, call),
+      prepared: run.prepared,
     })
-    for (const [id, call] of plan.prepared) run.prepared.set(id, call)
-    return plan
   }
 
-  #step(response: ModelResponse, toolCalls: string[]): RunStep {
+  #step(response: ReadResponse, { calls }: Plan): RunStep {
     const { provider, model, capabilities } = this.#asked.model
     const { firstPieceAt } = this.#sink
     const firstPieceMs = response.timeToFirstTokenMs ?? (firstPieceAt === undefined ? undefined : firstPieceAt - this.#startedAt)
-    return {
+    const step: RunStep = {
       iteration: this.#meta.iteration,
       provider: response.provider ?? provider,
       model: response.model ?? model,
-      ...(response.usage === undefined ? {} : { usage: withCost(response.usage, capabilities) }),
-      finishReason: toolCalls.length > 0 && response.finishReason !== 'length' ? 'tool_calls' : response.finishReason,
+      finishReason: calls.length > 0 && response.finishReason !== 'length' ? 'tool_calls' : response.finishReason,
       durationMs: performance.now() - this.#startedAt,
-      ...(firstPieceMs === undefined ? {} : { timeToFirstTokenMs: firstPieceMs }),
       retries: response.retries ?? 0,
       warnings: response.warnings ?? [],
-      toolCalls,
+      toolCalls: calls.map(({ id }) => id),
     }
+    if (response.usage !== undefined) step.usage = withCost(response.usage, capabilities)
+    if (firstPieceMs !== undefined) step.timeToFirstTokenMs = firstPieceMs
+    return step
   }
 
   #refused(error: ModelError | ToolloopError, text: string, step: RunStep): Turn {
@@ -171,47 +174,74 @@ function partialOf(error: ToolloopError): ModelError['partial'] {
   return error instanceof ModelError ? error.partial : undefined
 }
 
-/** What of a run's settings a request says. */
-type RequestSettings = Sampling & Pick<RunSettings, 'stream' | 'streamIdleTimeoutMs' | 'providerOptions'>
-
-/** What the turn asks, once hooks have changed it. */
-async function buildTurn({ run, state, layers }: Execution, { iteration, lastTurn }: Place): Promise<TurnRequest> {
-  const { settings } = run
-  // In a last turn nothing can be called, whoever says what.
-  const forced: ToolChoice | undefined = lastTurn === undefined ? undefined : 'none'
-  const { messages } = state.history
-  const before: Asked = { model: run.modelForTurn(), tools: run.offered, messages, toolChoice: forced ?? settings.toolChoice }
-  const changed = layers.changeTurn === undefined ? before : await layers.changeTurn(before, iteration)
-  const asked = forced === undefined ? changed : { ...changed, toolChoice: forced }
-  const request = requestOf(settings, asked.messages, run.signal)
-  if (layers.formatAnswer !== undefined) return layers.formatAnswer(asked, request, forced !== undefined || state.objections > 0)
-  setTools(request, settings, asked.tools, asked.toolChoice)
-  return { model: asked.model, tools: asked.tools, request }
+export interface PlanInput {
+  calls: readonly ReadCall[]
+  finishReason: FinishReason
+  registry: ToolSet
+  withUniqueIds(calls: readonly ToolCall[]): ToolCall[]
+  /** How arguments are read. */
+  terms: ArgumentTerms
+  /** Asked only for a tool that may need one. */
+  needsApproval(call: PreparedCall): Promise<boolean>
+  /** Takes what is needed to run the calls, by id. Not recorded: made again from the plan after a crash. */
+  prepared: Map<string, PreparedCall>
 }
 
-/** Makes the request offer tools, where there are any. */
-export function setTools(
-  request: ModelRequest,
-  { parallelToolCalls }: Pick<RunSettings, 'parallelToolCalls'>,
-  tools: ToolSet,
-  choice: ToolChoice | undefined,
-): void {
-  if (tools.size === 0) return
-  request.tools = tools.getAllSpecs()
-  // A tool that a hook or a handoff has taken away can't be asked for.
-  const isThere = typeof choice !== 'object' || tools.get(choice.function.name) !== undefined
-  if (choice !== undefined && isThere) request.toolChoice = choice
-  if (parallelToolCalls !== undefined) request.parallelToolCalls = parallelToolCalls
+/**
+ * PREPARE: finds each call's tool, parses and validates its arguments, and decides whether it runs, needs an approval, is the caller's, or is
+ * refused. Never throws.
+ */
+export async function planCalls(input: PlanInput): Promise<Plan> {
+  const found = findTools(input.calls, input.registry)
+  const unique = input.withUniqueIds(found.map(({ call }) => call))
+  const calls: ToolCall[] = []
+  const plans = found.map((one, at) => {
+    const { name, arguments: json } = one.call.function
+    const id = unique[at]?.id ?? ''
+    calls.push({ id, type: 'function', function: { name: one.tool?.name ?? legalName(name), arguments: json } })
+    return planCall(input, id, one)
+  })
+  const areMade = plans.every((plan): plan is PlannedCall => !(plan instanceof Promise))
+  return { calls, planned: areMade ? plans : await Promise.all(plans) }
 }
 
-/** A request without tools, as the settings say. What nobody chose is left to the driver. */
-export function requestOf(settings: RequestSettings, messages: readonly ChatMessage[], signal: AbortSignal | undefined): ModelRequest {
-  const { temperature, topP, maxOutputTokens, stop, seed, frequencyPenalty, presencePenalty, reasoningEffort } = settings
-  const { streamIdleTimeoutMs, providerOptions } = settings
-  const sampling: Sampling = { temperature, topP, maxOutputTokens, stop, seed, frequencyPenalty, presencePenalty, reasoningEffort }
-  const request: ModelRequest = { messages }
-  for (const [name, value] of Object.entries({ signal, ...sampling, streamIdleTimeoutMs, providerOptions }))
-    if (value !== undefined) Object.assign(request, { [name]: value })
-  if (settings.stream === false) request.stream = false
-  return request
+/** A promise only where the tool checks its arguments asynchronously, or it is asked whether the call needs an approval. */
+function planCall(input: PlanInput, id: string, { call, tool, repairs }: OpenedCall): PlannedCall | Promise<PlannedCall> {
+  const { asText, textAfter, unreadable } = call
+  const { name: written, arguments: rawArguments } = call.function
+  const name = tool?.name ?? written
+  const planned: PlannedCall = { id, name, rawArguments, effect: tool?.effect ?? 'unsafe', action: 'reject' }
+  if (repairs.length > 0) planned.repairs = repairs
+  if (asText) planned.asText = true
+  if (textAfter !== undefined) planned.textAfter = textAfter
+  const refuse = (code: ErrorCode, text: string, args?: JsonObject): PlannedCall => {
+    planned.refusal = { code, text }
+    if (args !== undefined) planned.args = args
+    return planned
+  }
+  if (input.finishReason === 'length') return refuse('tool_call_truncated', truncatedText(name))
+  if (unreadable !== undefined) return refuse('unreadable_call', unreadableText(unreadable))
+  if (tool === undefined) return refuse('tool_not_found', notFoundText(name, input.registry.names()))
+  const plan = (preparation: Preparation): PlannedCall | Promise<PlannedCall> => {
+    if (!preparation.ok) return refuse(preparation.problem.code, preparation.problem.message, preparation.problem.args)
+    input.prepared.set(id, preparation.call)
+    planned.args = preparation.call.args
+    planned.action = tool.execute === undefined ? 'client' : 'run'
+    if (preparation.repairs !== undefined) planned.repairs = [...repairs, ...preparation.repairs]
+    if (tool.approval === undefined || tool.approval === false) return planned
+    return input.needsApproval(preparation.call).then((isNeeded) => (isNeeded ? { ...planned, approval: true } : planned))
+  }
+  const preparation = prepareArguments(tool, rawArguments, asText ? { ...input.terms, asText } : input.terms)
+  return preparation instanceof Promise ? preparation.then(plan) : plan(preparation)
+}
+
+/** The calls with their tools. Most name one as it is called; the others are looked at more closely. */
+function findTools(calls: readonly ReadCall[], registry: ToolSet): OpenedCall[] {
+  const found: OpenedCall[] = []
+  for (const call of calls) {
+    const tool = registry.get(call.function.name)
+    if (tool === undefined || registry.opened !== undefined) return openCalls(calls, registry)
+    found.push({ call, tool, repairs: call.repairs ?? [] })
+  }
+  return found
 }

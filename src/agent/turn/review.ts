@@ -1,13 +1,12 @@
 import { Event } from '../../core/events.ts'
 import type { ToolCall } from '../../core/messages.ts'
 import type { ModelRequest } from '../../models/chat-model.ts'
-import type { Plan } from '../calls/prepare-calls.ts'
 import type { StepTags } from '../durable/journal.ts'
 import { checkOutput } from '../hooks/ask-guardrails.ts'
 import { afterModel } from '../hooks/model-hooks.ts'
 import { checkAnswers } from '../output/check-answers.ts'
 import { readAnswer } from '../output/output.ts'
-import type { Objection, PlannedCall } from '../recorded.ts'
+import type { Objection, Plan, PlannedCall } from '../recorded.ts'
 import type { RunStep } from '../run/result.ts'
 import type { RunContext } from '../run/run-context.ts'
 import type { ReadResponse } from '../text-calls/read-call.ts'
@@ -25,7 +24,7 @@ interface ReviewedTurn {
 }
 
 /** What is kept of it. */
-interface ReviewedReply {
+export interface ReviewedReply {
   text: string
   calls: ToolCall[]
   planned: PlannedCall[]
@@ -71,10 +70,10 @@ async function reviewText(run: RunContext, turn: ReviewedTurn): Promise<Reviewed
     if (text !== '') run.deltas(Event.TEXT_DELTA, meta)?.({ text })
     for (const call of planned) delete call.textAfter
   }
-  if (run.output === undefined || calls.length > 0) return { text }
-  const answer = await readAnswer(run.output, text, { timeoutMs: run.limits.toolTimeoutMs, signal: run.signal })
+  if (run.agent.output === undefined || calls.length > 0) return { text }
+  const answer = await readAnswer(run.agent.output, text, { timeoutMs: run.limits.toolTimeoutMs, signal: run.signal })
   if (answer.ok) return { text, answer: answer.json }
-  const answering = request.responseSchema === undefined ? run.output.tool.name : undefined
+  const answering = request.responseSchema === undefined ? run.agent.output.tool.name : undefined
   return { text, objection: { code: 'invalid_output', text: unfitAnswerText(answer.problem, answering) } }
 }
 

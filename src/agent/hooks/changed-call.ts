@@ -1,0 +1,36 @@
+import { toJson } from '../../core/json.ts'
+import { type Content, copyJson, isJsonObject, type JsonObject, textOf } from '../../core/messages.ts'
+import { prepareArguments } from '../../tools/arguments.ts'
+import type { ToolCallEnd } from '../../tools/tool-runner.ts'
+import { type CallOutcome, type RunningCall, rejected } from '../calls/running-call.ts'
+import type { RunContext } from '../run/run-context.ts'
+import type { ToolTurn } from './hooks.ts'
+
+/** The call as hooks and guardrails are told of it. */
+export function describeCall({ runId, signal, settings }: RunContext, { iteration, call, prepared }: RunningCall): ToolTurn<never> {
+  const { tool, args } = prepared
+  return { runId, iteration, toolCallId: call.id, tool: tool.name, args: copyJson(args), context: settings.context as never, signal }
+}
+
+/** The call with other arguments, validated again; or its end, where they don't fit. */
+export async function withArguments(
+  { signal, limits }: RunContext,
+  running: RunningCall,
+  args: JsonObject,
+  by: string,
+): Promise<RunningCall | CallOutcome> {
+  const changed = toJson(args)
+  const repairs = [...(running.call.repairs ?? []), `arguments changed by ${by}`]
+  const call = { ...running.call, args: isJsonObject(changed) ? changed : {}, repairs }
+  const { tool } = running.prepared
+  const preparation = await prepareArguments(tool, JSON.stringify(changed), { timeoutMs: limits.toolTimeoutMs, signal })
+  if (preparation.ok) return { ...running, call, prepared: preparation.call }
+  return rejected({ ...running, call }, { code: preparation.problem.code, text: preparation.problem.message })
+}
+
+type Ended = Extract<ToolCallEnd, { outcome: 'ok' | 'failed' | 'timeout' | 'cancelled' }>
+
+/** The end of a call with something else shown of it. */
+export function withContent(end: Ended, content: Content): Ended {
+  return end.outcome === 'ok' ? { ...end, content } : { ...end, content: textOf(content) }
+}

@@ -1,0 +1,274 @@
+import { ModelError } from '../../core/errors.ts'
+import { Event, type EventMeta, type FinishReason } from '../../core/events.ts'
+import { isJsonObject, type Usage } from '../../core/messages.ts'
+import { TextBuffer } from '../../core/text-buffer.ts'
+import {
+  abortedError,
+  type ChatModel,
+  isModelError,
+  type ModelRequest,
+  type ModelResponse,
+  type ModelSink,
+  type Sampling,
+  type ToolChoice,
+} from '../../models/chat-model.ts'
+import { sumOfUsage, withWholeUsage } from '../../models/usage.ts'
+import type { ToolSet } from '../../tools/registry.ts'
+import type { Execution, Place } from '../run/execution.ts'
+import type { RunContext } from '../run/run-context.ts'
+import type { ReadResponse } from '../text-calls/read-call.ts'
+import type { RunSettings } from '../types.ts'
+import type { AroundModel, Asked, AskModel, TextReader, TurnPieces, TurnRequest, WrittenCalls } from './model-call.ts'
+
+/** What the turn asks, once hooks have changed it. */
+export async function buildTurn({ run, state, layers }: Execution, { iteration, lastTurn }: Place): Promise<TurnRequest> {
+  const { settings } = run
+  // In a last turn nothing can be called, whoever says what.
+  const forced: ToolChoice | undefined = lastTurn === undefined ? undefined : 'none'
+  const chosen = settings.control?.takeModel()
+  if (chosen !== undefined) run.useModel(chosen)
+  const { model, offered: tools } = run.agent
+  const { messages } = state.history
+  const before: Asked = { model: model.forTurn?.() ?? model, tools, messages, toolChoice: forced ?? settings.toolChoice }
+  const changed = layers.changeTurn === undefined ? before : await layers.changeTurn(before, iteration)
+  const asked = forced === undefined ? changed : { ...changed, toolChoice: forced }
+  const request: ModelRequest = { ...layers.request, messages: asked.messages }
+  if (layers.formatAnswer !== undefined) return layers.formatAnswer(asked, request, forced !== undefined || state.objections > 0)
+  setTools(request, settings, asked.tools, asked.toolChoice)
+  return { model: asked.model, tools: asked.tools, request }
+}
+
+/** Makes the request offer tools, where there are any. */
+export function setTools(
+  request: ModelRequest,
+  { parallelToolCalls }: Pick<RunSettings, 'parallelToolCalls'>,
+  tools: ToolSet,
+  choice: ToolChoice | undefined,
+): void {
+  const specs = tools.getAllSpecs()
+  if (specs.length === 0) return
+  request.tools = specs
+  // A tool that a hook or a handoff has taken away can't be asked for.
+  const isThere = typeof choice !== 'object' || tools.get(choice.function.name) !== undefined
+  if (choice !== undefined && isThere) request.toolChoice = choice
+  if (parallelToolCalls !== undefined) request.parallelToolCalls = parallelToolCalls
+}
+
+/** What of a run's settings a request says. */
+type RequestSettings = Sampling & Pick<RunSettings, 'stream' | 'streamIdleTimeoutMs' | 'providerOptions'>
+
+/** What every request says, as the settings want it. What nobody chose is left to the driver. */
+export function requestOf(settings: RequestSettings, signal: AbortSignal | undefined): Omit<ModelRequest, 'messages'> {
+  const { temperature, topP, maxOutputTokens, stop, seed, frequencyPenalty, presencePenalty, reasoningEffort } = settings
+  const { streamIdleTimeoutMs, providerOptions } = settings
+  const sampling: Sampling = { temperature, topP, maxOutputTokens, stop, seed, frequencyPenalty, presencePenalty, reasoningEffort }
+  const given = Object.entries({ signal, ...sampling, streamIdleTimeoutMs, providerOptions }).filter(([, value]) => value !== undefined)
+  return { ...Object.fromEntries(given), ...(settings.stream === false ? { stream: false } : {}) }
+}
+
+/** An empty response is nearly always a hiccup, and there is nothing in it to go on with: it is asked for once more. */
+export function askOnceMore(run: RunContext): AroundModel {
+  return (next) => async (call) => {
+    const { turn, model: asked } = call
+    const first = await next({ ...call, sink: turn.open() })
+    if (!isEmpty(first)) return first
+    const { provider, model } = asked
+    turn.usedBefore = first.usage
+    run.logger.warn({ runId: run.runId, provider, model, finishReason: first.finishReason }, 'empty response, asking once more')
+    const again = await next({ ...call, sink: turn.open() })
+    const usage = sumOfUsage(first.usage, again.usage)
+    const second = { ...again, ...(usage === undefined ? {} : { usage }), retries: (again.retries ?? 0) + 1 }
+    if (!isEmpty(second)) return second
+    turn.usedBefore = second.usage
+    const reason = second.rawFinishReason ?? second.finishReason
+    const message = `The model answered twice with neither text nor calls (finish reason \`${reason}\`)`
+    throw new ModelError('empty_response', message, { provider, model, retryable: false })
+  }
+}
+
+/** Whether there is nothing in it to go on with. */
+function isEmpty({ text, toolCalls, finishReason }: ModelResponse): boolean {
+  return toolCalls.length === 0 && text.trim() === '' && finishReason !== 'refusal' && finishReason !== 'content_filter'
+}
+
+/**
+ * Lets a model write its calls as text; the loop sees ordinary ones. One that has native calls is read only where it made none of them: text
+ * that nobody watches is not looked at before that is known.
+ */
+export function readWrittenCalls(run: RunContext, written: WrittenCalls): AroundModel {
+  const isAuto = (run.settings.toolCalling ?? 'auto') === 'auto'
+  return (next) => {
+    const readLive = written.readLive(next)
+    const askUnwatched: AskModel = async (call) => {
+      let response: ReadResponse
+      try {
+        response = await next(call)
+      } catch (error) {
+        const said = call.turn.partialText(isModelError(error) ? error.partial?.text : undefined)
+        if (said !== '') await written.readBroken(call, said)
+        throw error
+      }
+      return response.toolCalls.length > 0 || call.request.tools === undefined ? response : written.readWhole(call, response)
+    }
+    return (call) => (isAuto && call.model.capabilities.nativeTools && call.sink?.text === undefined ? askUnwatched : readLive)(call)
+  }
+}
+
+/** Sends a request to its model, and checks the response. A model that ignores its signal is left behind when the run is interrupted. */
+export function sendRequest(run: RunContext): AskModel {
+  return async ({ model, request, sink, turn }) => {
+    const asking = Promise.resolve(model.generate(request, turn.sink(sink)))
+    const response = await run.untilInterrupted(asking)
+    if (!run.signal.aborted) return takeResponse(response, model, request)
+    // One that heeds its signal rejects at once, and tells what has come and what was used.
+    await Promise.race([asking, nextTick()])
+    throw abortedError(model.provider)
+  }
+}
+
+function nextTick(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
+}
+
+const finishReasons: readonly FinishReason[] = ['stop', 'length', 'tool_calls', 'content_filter', 'refusal', 'error']
+
+/** The response of a model as the loop relies on it: checked, and with what the request has used. Throws `bad_response` or `provider_error`. */
+export function takeResponse(
+  response: unknown,
+  model: Pick<ChatModel, 'provider' | 'model'>,
+  request: ModelRequest,
+): ModelResponse & { usage: Usage } {
+  return withWholeUsage(request, checkResponse(response, model))
+}
+
+/** A model written by others may return anything: what the loop reads is checked once, here. */
+function checkResponse(response: unknown, { provider, model }: Pick<ChatModel, 'provider' | 'model'>): ModelResponse {
+  const fail = (what: string): never => {
+    throw new ModelError('bad_response', `Expected the model's response to have ${what}`, { provider, model, retryable: false })
+  }
+  if (!isJsonObject(response)) return fail('the fields of a ModelResponse')
+  const given: Partial<ModelResponse> = response
+  const { text = '', toolCalls = [], finishReason = 'stop' } = given
+  if (typeof text !== 'string') fail('a string `text`')
+  if (!Array.isArray(toolCalls)) fail('an array `toolCalls`')
+  for (const call of toolCalls) {
+    if (typeof call?.function?.name !== 'string' || typeof call.function.arguments !== 'string' || typeof call.id !== 'string') {
+      fail('`toolCalls` of the shape `{id, type, function: {name, arguments}}` with strings')
+    }
+  }
+  if (!finishReasons.includes(finishReason)) fail(`a \`finishReason\` that is one of ${finishReasons.join(', ')}`)
+  if (finishReason === 'error') {
+    const warnings = Array.isArray(given.warnings) ? given.warnings : []
+    const told = [text === '' ? '' : ` after: ${text}`, ...warnings].join('. ')
+    throw new ModelError('provider_error', `The provider ended the response with an error${told}`, {
+      provider,
+      model,
+      retryable: false,
+      partial: { text, ...(given.usage === undefined ? {} : { usage: given.usage }) },
+    })
+  }
+  return { ...given, text, toolCalls, finishReason }
+}
+
+/**
+ * Where the pieces of one turn's responses go: to those who listen, and their text into a buffer. So what a response that breaks off came to
+ * does not depend on who listens; and it can be asked for again as long as nobody has seen any of it.
+ */
+export class TurnSink implements TurnPieces {
+  readonly #run: RunContext
+  readonly #meta: Omit<EventMeta, 'runId'>
+  /** The request under way; a model may go on talking when it is over. */
+  #request = { isOpen: false }
+  #said: TextBuffer | undefined
+  #reader: TextReader | undefined
+  #isHeld = false
+  /** When the first piece came, by `performance.now()`. */
+  firstPieceAt: number | undefined
+  usedBefore: Usage | undefined
+
+  constructor(run: RunContext, meta: Omit<EventMeta, 'runId'>) {
+    this.#run = run
+    this.#meta = meta
+  }
+
+  /** Whether text is given out only when it has been checked. */
+  get isHeld(): boolean {
+    return this.#isHeld
+  }
+
+  hold(): void {
+    this.#isHeld = true
+  }
+
+  readBy(reader: TextReader): void {
+    this.#reader = reader
+  }
+
+  partialText(told = ''): string {
+    if (this.#isHeld) return ''
+    // An error may tell of usage alone: that it has no text does not say that there was none.
+    const text = told === '' ? (this.#said?.toString() ?? '') : told
+    return this.#reader?.partOf(text) ?? text
+  }
+
+  open(): ModelSink | undefined {
+    this.close()
+    this.#request = { isOpen: true }
+    this.#said = undefined
+    this.#reader = undefined
+    const run = this.#run
+    const text = run.deltas(Event.TEXT_DELTA, this.#meta)
+    const reasoning = run.deltas(Event.REASONING_DELTA, this.#meta)
+    const inputStart = run.deltas(Event.TOOL_INPUT_START, this.#meta)
+    const inputDelta = run.deltas(Event.TOOL_INPUT_DELTA, this.#meta)
+    if (text === undefined && reasoning === undefined && inputStart === undefined && inputDelta === undefined) return undefined
+    const heard: ModelSink = {}
+    if (text !== undefined) heard.text = (delta) => text({ text: delta })
+    if (reasoning !== undefined) heard.reasoning = (delta) => reasoning({ text: delta })
+    if (inputStart !== undefined) heard.toolCallStart = (index, id, tool) => inputStart({ index, id, tool })
+    if (inputDelta !== undefined) heard.toolCallDelta = (index, json) => inputDelta({ index, json })
+    return heard
+  }
+
+  /** Ends the request under way: what its model says from now on is not heard. */
+  close(): void {
+    this.#request.isOpen = false
+  }
+
+  sink(heard: ModelSink = {}): ModelSink {
+    const request = this.#request
+    let isShown = false
+    const isTaken = (listens: unknown): boolean => {
+      if (!request.isOpen || this.#run.interruption !== undefined) return false
+      this.firstPieceAt ??= performance.now()
+      isShown ||= listens !== undefined
+      return true
+    }
+    const { toolCallDelta } = heard
+    const sink: ModelSink = {
+      text: (delta) => {
+        if (delta === '' || !isTaken(heard.text)) return
+        this.#said ??= new TextBuffer()
+        this.#said.add(delta)
+        heard.text?.(delta)
+      },
+      reasoning: (delta) => {
+        if (delta !== '' && isTaken(heard.reasoning)) heard.reasoning?.(delta)
+      },
+      toolCallStart: (index, id, name) => {
+        if (isTaken(heard.toolCallStart)) heard.toolCallStart?.(index, id, name)
+      },
+      restart: () => {
+        if (isShown) return false
+        this.#said = undefined
+        this.firstPieceAt = undefined
+        return true
+      },
+    }
+    if (toolCallDelta !== undefined)
+      sink.toolCallDelta = (index, json) => {
+        if (isTaken(toolCallDelta)) toolCallDelta(index, json)
+      }
+    return sink
+  }
+}
