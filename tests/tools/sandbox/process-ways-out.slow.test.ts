@@ -186,7 +186,7 @@ except OSError as error: print(errno.errorcode[error.errno])`
     const args = ['--no-warnings', '--experimental-strip-types', '--input-type=module', '-e', program, folder]
     const { stdout } = await promisify(execFile)(process.execPath, args, options)
     const [entered, closed, open]: string[] = JSON.parse(stdout)
-    expect(entered).toMatch(/^tool_denied: The script was not run: a folder it is shown can't be listed \(.*sub.*Permission denied\)/)
+    expect(entered).toMatch(/^tool_denied: The script was not run: one of its folders can't be listed \(.*sub.*Permission denied\)/)
     expect(closed).toBe('none')
     expect(open).toMatch(/^tool_denied: The script was not run: "sub\/pipe" is a pipe or a socket/)
   })
