@@ -1,5 +1,4 @@
-import { InvalidOptionError } from '../core/errors.ts'
-import type { TestApi } from './contract-model.ts'
+import { defineCases, type TestApi, withWorlds } from './contract-cases.ts'
 import { crashCases } from './journal-contract/crashes.ts'
 import { decisionCases } from './journal-contract/decisions.ts'
 import { keepingCases } from './journal-contract/keeping.ts'
@@ -30,25 +29,6 @@ const cases: readonly JournalCase[] = [...crashCases, ...decisionCases, ...owner
  * ```
  */
 export function testJournal(name: string, make: MakeJournal, api: TestApi, options: TestJournalOptions = {}): void {
-  const { skip = {} } = options
-  const unknown = Object.keys(skip).find((skipped) => !cases.some((known) => known.name === skipped))
-  if (unknown !== undefined) throw new InvalidOptionError('skip', 'names of cases', unknown)
-  api.describe(name, () => {
-    for (const { name: promise, run } of cases) {
-      if (promise in skip) continue
-      api.it(promise, async () => {
-        const worlds: World[] = []
-        const place = async (): Promise<World> => {
-          const world = new World(await make())
-          worlds.push(world)
-          return world
-        }
-        try {
-          await run({ expect: api.expect, place })
-        } finally {
-          for (const world of worlds) await world.close()
-        }
-      })
-    }
-  })
+  const open = async () => new World(await make())
+  defineCases({ name, cases, skip: options.skip }, api, ({ run }) => withWorlds(open, (place) => run({ expect: api.expect, place })))
 }

@@ -1,24 +1,12 @@
-import { InvalidOptionError } from '../core/errors.ts'
 import { abortCases } from './contract/aborts.ts'
 import { failureCases } from './contract/failures.ts'
-import { type CreateModel, type Expect, type ModelCase, withKit } from './contract/kit.ts'
+import { type CreateModel, type ModelCase, withKit } from './contract/kit.ts'
 import { requestCases } from './contract/requests.ts'
 import { responseCases } from './contract/responses.ts'
+import { defineCases, type TestApi } from './contract-cases.ts'
 import type { WireName } from './mock/wires/wire.ts'
 import { findWire } from './mock/wires.ts'
 import type { MockProviderOptions } from './mock-provider.ts'
-
-/**
- * What a contract suite needs of a test runner. Vitest's and Jest's globals fit as they are; for `node:test` two assertions do:
- * `expect: (actual) => ({ toBe: (expected) => assert.strictEqual(actual, expected), toEqual: (expected) => assert.deepEqual(actual, expected) })`.
- */
-export interface TestApi {
-  /** Groups the cases. Called once, its body synchronously or later. */
-  describe(name: string, body: () => void): unknown
-  /** Defines one case, which fails when its body rejects. */
-  it(name: string, body: () => Promise<void>): unknown
-  expect: Expect
-}
 
 /** What the contract suite needs to know of a driver. */
 export interface TestModelOptions {
@@ -48,14 +36,7 @@ const cases: readonly ModelCase[] = [...responseCases, ...requestCases, ...failu
  * ```
  */
 export function testModel(name: string, create: CreateModel, api: TestApi, options: TestModelOptions = {}): void {
-  const { wire: wireName = 'chat-completions', refuse, skip = {} } = options
+  const { wire: wireName = 'chat-completions', refuse, skip } = options
   const wire = findWire(wireName)
-  const unknown = Object.keys(skip).find((skipped) => !cases.some((known) => known.name === skipped))
-  if (unknown !== undefined) throw new InvalidOptionError('skip', 'names of cases', unknown)
-  api.describe(name, () => {
-    for (const { name: promise, run } of cases) {
-      if (promise in skip) continue
-      api.it(promise, () => withKit({ expect: api.expect, wire, refuse }, create, run))
-    }
-  })
+  defineCases({ name, cases, skip }, api, ({ run }) => withKit({ expect: api.expect, wire, refuse }, create, run))
 }

@@ -1,5 +1,4 @@
-import { InvalidOptionError } from '../core/errors.ts'
-import type { TestApi } from './contract-model.ts'
+import { defineCases, type TestApi, withWorlds } from './contract-cases.ts'
 import { crashCases } from './session-contract/crashes.ts'
 import { keepingCases } from './session-contract/keeping.ts'
 import { type MakeSessions, type SessionCase, SessionWorld } from './session-contract/kit.ts'
@@ -30,25 +29,6 @@ const cases: readonly SessionCase[] = [...keepingCases, ...turnCases, ...waiting
  * ```
  */
 export function testSessions(name: string, make: MakeSessions, api: TestApi, options: TestSessionsOptions = {}): void {
-  const { skip = {} } = options
-  const unknown = Object.keys(skip).find((skipped) => !cases.some((known) => known.name === skipped))
-  if (unknown !== undefined) throw new InvalidOptionError('skip', 'names of cases', unknown)
-  api.describe(name, () => {
-    for (const { name: promise, run } of cases) {
-      if (promise in skip) continue
-      api.it(promise, async () => {
-        const worlds: SessionWorld[] = []
-        const place = async (): Promise<SessionWorld> => {
-          const world = new SessionWorld(await make())
-          worlds.push(world)
-          return world
-        }
-        try {
-          await run({ expect: api.expect, place })
-        } finally {
-          for (const world of worlds) await world.close()
-        }
-      })
-    }
-  })
+  const open = async () => new SessionWorld(await make())
+  defineCases({ name, cases, skip: options.skip }, api, ({ run }) => withWorlds(open, (place) => run({ expect: api.expect, place })))
 }

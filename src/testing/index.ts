@@ -1,7 +1,8 @@
 /** For testing agents, tools and models: a model that answers from a script, a provider that can misbehave, and contract suites. */
 export type { CreateModel, Expect, ModelTestSettings } from './contract/kit.ts'
+export type { TestApi } from './contract-cases.ts'
 export { type TestJournalOptions, testJournal } from './contract-journal.ts'
-export { type TestApi, type TestModelOptions, testModel } from './contract-model.ts'
+export { type TestModelOptions, testModel } from './contract-model.ts'
 export { type TestSessionsOptions, testSessions } from './contract-sessions.ts'
 export type { JournalPlace, MakeJournal } from './journal-contract/kit.ts'
 export { MemoryRuns, memoryJournal } from './memory-journal.ts'
