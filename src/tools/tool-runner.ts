@@ -108,6 +108,8 @@ export async function executeCall(call: PreparedCall, environment: ToolCallEnvir
   if (tool.execute === undefined) return { outcome: 'rejected', content: clientToolText(tool.name), code: 'tool_denied', args }
   if (signal.aborted) return cancelled(tool, 0)
   environment.onStart?.(args)
+  // A listener may have aborted the run.
+  if (signal.aborted) return cancelled(tool, 0)
   const mostAttempts = (tool.retries ?? 0) + 1
   for (let attempt = 1; ; attempt++) {
     const trying = new Attempt(call, environment, attempt).run()

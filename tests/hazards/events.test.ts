@@ -180,6 +180,16 @@ describe.each(modes)('events: $name', (mode) => {
     expect(order).toEqual(['START', 'in 1', 'out 1', 'in 2', 'out 2', 'END'])
   })
 
+  it('a listener that aborts the run when a call starts: the tool does not run', async () => {
+    const { tool, calls } = countingTool('look')
+    await using on = await stage(mode, [{ toolCalls: [call('look')] }, 'done'], { tools: [tool] })
+    const control = new AbortController()
+    on.runner.on('TOOL_CALL_START', () => control.abort())
+    const result = await on.run('go', { signal: control.signal })
+    expect(result.stopReason).toBe('aborted')
+    expect(calls).toEqual([])
+  })
+
   it.each(rowsFor(mode, Object.entries(badListeners)))(
     'H37 a listener that %s: the run is unaffected, one log record',
     async (_what, { listener, records }) => {

@@ -25,15 +25,18 @@ const failures: MockFault[] = [
 
 describe.each(modes)('a second model: $name', (mode) => {
   async function open(first: { script: MockReply[]; faults?: (index: number) => MockFault | undefined }, second: MockReply[]) {
-    const stack = new AsyncDisposableStack()
     const { faults } = first
-    const one = stack.use(await mode.open(first.script, faults && { faults: ({ index }) => faults(index) }))
-    const two = stack.use(await mode.open(second))
+    const one = await mode.open(first.script, faults && { faults: ({ index }) => faults(index) })
+    const two = await mode.open(second)
     const look = countingTool('look')
     const { logger } = recordingLogger()
     const models: readonly AnyModel[] = [one.model, two.model]
     const runner = new AgentRunner({ ...one.options, models, tools: [look.tool], logger })
-    return { one, two, look, runner, [Symbol.asyncDispose]: () => stack.disposeAsync() }
+    const close = async () => {
+      await two[Symbol.asyncDispose]()
+      await one[Symbol.asyncDispose]()
+    }
+    return { one, two, look, runner, [Symbol.asyncDispose]: close }
   }
 
   it.each(failures)('H44 takes over when the first fails with %j before it has said anything', async (fault) => {

@@ -236,16 +236,19 @@ describe('Vertex AI', () => {
     expect(server.requests[0]?.headers).not.toHaveProperty('x-goog-api-key')
   })
 
-  it('S2-57 a token that has expired is replaced', async () => {
-    await using tokens = await startTokens({ expiresIn: 1 })
-    vi.stubEnv('GOOGLE_CLOUD_PROJECT', 'my-project')
-    vi.stubEnv('GOOGLE_APPLICATION_CREDENTIALS', tokens.credentials)
-    await using server = await startStrictProvider({ script: () => 'ok' })
-    const model = createModel({ ...settings, ...vertex, baseURL: server.url })
-    for (let round = 0; round < 2; round++) await model.generate({ messages: hello })
-    expect(server.requests.map(({ headers }) => headers.authorization)).toEqual(['Bearer token-1', 'Bearer token-2'])
-    expect(server.requests[0]?.path).toContain('/projects/my-project/locations/global/')
-  })
+  it.each([{}, { 'x-goog-api-key': 'of-a-gateway' }])(
+    'S2-57 a token that has expired is replaced, with headers of one’s own %j',
+    async (headers) => {
+      await using tokens = await startTokens({ expiresIn: 1 })
+      vi.stubEnv('GOOGLE_CLOUD_PROJECT', 'my-project')
+      vi.stubEnv('GOOGLE_APPLICATION_CREDENTIALS', tokens.credentials)
+      await using server = await startStrictProvider({ script: () => 'ok' })
+      const model = createModel({ ...settings, ...vertex, baseURL: server.url, headers })
+      for (let round = 0; round < 2; round++) await model.generate({ messages: hello })
+      expect(server.requests.map(({ headers }) => headers.authorization)).toEqual(['Bearer token-1', 'Bearer token-2'])
+      expect(server.requests[0]?.path).toContain('/projects/my-project/locations/global/')
+    },
+  )
 
   it('credentials that are none, and a service of tokens that fails', async () => {
     vi.stubEnv('GOOGLE_CLOUD_PROJECT', 'my-project')

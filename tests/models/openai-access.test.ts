@@ -77,6 +77,24 @@ describe('keys, addresses and headers', () => {
     }
   })
 
+  it('sends another server no header of the environment, whenever it appears there', async () => {
+    await using server = await startServer((response, { body }) => {
+      if (body.stream === true) eventStream(response).end(textEvents('streamed'))
+      else response.setHeader('content-type', 'application/json').end(JSON.stringify({ choices: [{ message: { content: 'whole' } }] }))
+    })
+    const model = createModel({ provider: 'deepseek', model: 'm', apiKey: 'sk-of-theirs', baseURL: server.baseURL })
+    await model.generate({ messages: hello, stream: false })
+    process.env.OPENAI_CUSTOM_HEADERS = 'Authorization: Bearer of-ours\nX-Gateway: g'
+    try {
+      await model.generate({ messages: hello })
+      await model.generate({ messages: hello, stream: false })
+    } finally {
+      delete process.env.OPENAI_CUSTOM_HEADERS
+    }
+    const sent = server.requests.map(({ headers }) => [headers.authorization, headers['x-gateway']])
+    expect(sent).toEqual(Array(3).fill(['Bearer sk-of-theirs', undefined]))
+  })
+
   it('uses the fetch of the settings', async () => {
     const asked: string[] = []
     const own: typeof fetch = async (input) => {

@@ -3,11 +3,13 @@ import type { ProviderPreset } from '../presets.ts'
 import type { ModelSettings } from '../settings.ts'
 import { type Access, findAccess, SdkClient, withoutEnvironmentHeaders } from '../transport/sdk-client.ts'
 
+type NewClient = (fetch: typeof globalThis.fetch) => Anthropic
+
 /**
  * The client of the `@anthropic-ai/sdk` package, imported with the first request, for any server that speaks Anthropic's format.
  * `version`: its `anthropic-version`, where that is not the SDK's.
  */
-export function anthropicClient(settings: ModelSettings, given: ProviderPreset, version: string | null): SdkClient<Access, Anthropic> {
+export function anthropicClient(settings: ModelSettings, given: ProviderPreset, version: string | null): SdkClient<Access, NewClient> {
   const ownCredentials = hasCredentials(settings)
   const preset = ownCredentials ? { ...given, apiKeyOptional: true } : given
   return new SdkClient(settings, preset, {
@@ -15,27 +17,30 @@ export function anthropicClient(settings: ModelSettings, given: ProviderPreset, 
     async open({ apiKey, baseURL }) {
       const { Anthropic } = await import('@anthropic-ai/sdk')
       const { apiKeyHeader, sdkEnvironment } = preset
-      return new Anthropic({
-        apiKey,
-        // The SDK appends `/v1/messages`; addresses are also written with what it appends.
-        baseURL: baseURL.replace(/\/(v1\/?)?$/, ''),
-        webhookKey: null,
-        logLevel: 'off',
-        openTelemetry: false,
-        defaultHeaders: {
-          ...(sdkEnvironment ? {} : withoutEnvironmentHeaders('ANTHROPIC_CUSTOM_HEADERS', apiKey)),
-          // Ours is another.
-          'X-Stainless-Timeout': null,
-          ...(version === null ? {} : { 'anthropic-version': version }),
-          ...(ownCredentials ? { Authorization: null } : {}),
-          ...(apiKeyHeader === undefined ? {} : { [apiKeyHeader]: apiKey, Authorization: null }),
-          ...settings.headers,
-        },
-      })
+      // Made anew for each address: the SDK reads the environment again, and so do the headers that undo it.
+      return (fetch) =>
+        new Anthropic({
+          fetch,
+          apiKey,
+          // The SDK appends `/v1/messages`; addresses are also written with what it appends.
+          baseURL: baseURL.replace(/\/(v1\/?)?$/, ''),
+          webhookKey: null,
+          logLevel: 'off',
+          openTelemetry: false,
+          defaultHeaders: {
+            ...(sdkEnvironment ? {} : withoutEnvironmentHeaders('ANTHROPIC_CUSTOM_HEADERS', apiKey)),
+            // Ours is another.
+            'X-Stainless-Timeout': null,
+            ...(version === null ? {} : { 'anthropic-version': version }),
+            ...(ownCredentials ? { Authorization: null } : {}),
+            ...(apiKeyHeader === undefined ? {} : { [apiKeyHeader]: apiKey, Authorization: null }),
+            ...settings.headers,
+          },
+        })
     },
     // Without the conversation, in which the SDK looks for what it warns of on the console, and for its own tools' marks.
-    ask: (sdk, fetch, { stream }) =>
-      sdk.withOptions({ fetch }).messages.create({ model: '', max_tokens: 1, messages: [], stream }).asResponse(),
+    ask: (newClient, fetch, { stream }) =>
+      newClient(fetch).messages.create({ model: '', max_tokens: 1, messages: [], stream }).asResponse(),
   })
 }
 

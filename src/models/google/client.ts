@@ -42,7 +42,8 @@ export function googleClient(settings: ModelSettings, preset: ProviderPreset, qu
       const request = { model: settings.model, contents: 'x', config: { ...noLoops, httpOptions: { fetch: withoutNoKey } } }
       await (stream ? sdk.models.generateContentStream(request) : sdk.models.generateContent(request))
     },
-    expires: ({ apiKey }) => apiKey === '' && !hasCredentials(settings),
+    // A project's token is the SDK's to renew, unless the caller authorizes; a gateway's key beside it doesn't.
+    expires: ({ apiKey, project }) => apiKey === '' && !(project === '' ? hasCredentials(settings) : hasAuthorization(settings)),
     toError: credentialError,
   })
 }
@@ -139,4 +140,8 @@ function credentialError(error: unknown, context: ErrorContext): ModelError {
   const { provider, model } = context
   const message = `Expected credentials for \`${provider}/${model}\`, got: ${messageOf(error)}`
   return new ModelError('unauthorized', message, { provider, model, retryable: false, cause: error })
+}
+
+function hasAuthorization({ headers = {} }: ModelSettings): boolean {
+  return Object.keys(headers).some((name) => name.toLowerCase() === 'authorization')
 }
