@@ -236,7 +236,7 @@ describe('Vertex AI', () => {
     expect(server.requests[0]?.headers).not.toHaveProperty('x-goog-api-key')
   })
 
-  it.each([{}, { 'x-goog-api-key': 'of-a-gateway' }])(
+  it.each<Record<string, string>>([{}, { 'x-goog-api-key': 'of-a-gateway' }])(
     'S2-57 a token that has expired is replaced, with headers of one’s own %j',
     async (headers) => {
       await using tokens = await startTokens({ expiresIn: 1 })
