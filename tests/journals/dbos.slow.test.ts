@@ -55,6 +55,14 @@ describe.skipIf(!hasPostgres)('dbosJournal', { timeout: 60_000 }, () => {
     }
   }
 
+  /** Of a run's first execution. */
+  const firstWorkflow = async (agent: string, runId: string): Promise<{ id: string; status: unknown }> => {
+    const [row] = await query(
+      `SELECT workflow_uuid AS id, status FROM dbos.workflow_status WHERE workflow_uuid LIKE '${agent}/${runId}/1/%'`,
+    )
+    return { id: String(row?.id), status: row?.status }
+  }
+
   const application = DBOS.registerWorkflow(
     async (work: 'in a workflow' | 'in a step', agent: string) => {
       const run = async () => (await openRunner(agent, tools.get(agent)).runner.run('go', { runId: work })).output
@@ -145,16 +153,15 @@ describe.skipIf(!hasPostgres)('dbosJournal', { timeout: 60_000 }, () => {
   it('takes a run up again whose workflow was cancelled in DBOS, or resumed there', async () => {
     const agent = newAgent()
     for (const [runId, disturb] of [
-      ['cancelled', () => DBOS.cancelWorkflow(`${agent}/cancelled/1`)],
-      ['resumed', () => DBOS.resumeWorkflow(`${agent}/resumed/1`)],
+      ['cancelled', (id: string) => DBOS.cancelWorkflow(id)],
+      ['resumed', (id: string) => DBOS.resumeWorkflow(id)],
     ] as const) {
       const { tool, starts, begun, open } = gate()
       const { runner } = openRunner(agent, tool)
       const run = runner.run('go', { runId }).catch((error: { code: string }) => error.code)
       await begun
-      await disturb()
-      const status = async () =>
-        (await query(`SELECT status FROM dbos.workflow_status WHERE workflow_uuid = '${agent}/${runId}/1'`))[0]?.status
+      const status = async () => (await firstWorkflow(agent, runId)).status
+      await disturb((await firstWorkflow(agent, runId)).id)
       // DBOS has called our workflow, and been told that it is executed as another.
       if (runId === 'resumed') while ((await status()) !== 'SUCCESS') await new Promise(setImmediate)
       open()
@@ -175,10 +182,29 @@ describe.skipIf(!hasPostgres)('dbosJournal', { timeout: 60_000 }, () => {
     const model = scriptedModel(({ messages }) => paying[messages.filter(({ role }) => role === 'assistant').length] ?? 'unexpected')
     const runner = new AgentRunner({ model, tools: [pay, ask], logger, journal })
     const { pending } = await runner.run('go', { runId: 'run' })
-    await DBOS.deleteWorkflow(`${agent}/run/1`)
+    await DBOS.deleteWorkflow((await firstWorkflow(agent, 'run')).id)
     const decisions = pending.map((item) => ({ ...item, approved: true as const }))
     await expect(runner.resume('run', { decisions })).rejects.toMatchObject({ code: 'journal_failed', message: /deleted it from DBOS/ })
     expect(paid).toBe(1)
+  })
+
+  it('mixes no runs of two schemas, or of tables that were dropped and made anew', async () => {
+    const agent = newAgent()
+    const told: unknown[] = []
+    for (const [schema, after] of [
+      ['one', ''],
+      ['two', 'DROP SCHEMA two CASCADE'],
+      ['two', ''],
+    ] as const) {
+      const { tool, starts, open } = gate()
+      open()
+      const { journal, runner } = openRunner(agent, tool, { schema })
+      const { stopReason } = await runner.run('go', { runId: 'run' })
+      told.push([stopReason, starts])
+      await journal.close()
+      if (after !== '') await query(after)
+    }
+    expect(told).toEqual(Array(3).fill(['answered', ['run/1.tool.0']]))
   })
 
   it('runs inside of workflows and steps of the application, and lets tools use DBOS', async () => {

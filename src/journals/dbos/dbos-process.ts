@@ -30,7 +30,11 @@ class Execution {
 
   /** What comes of `work`, or a rejection as soon as this execution has left. */
   orLeft<T>(work: Promise<T>): Promise<T> {
-    if (this.#left !== undefined) return Promise.reject(this.#left)
+    if (this.#left !== undefined) {
+      // What becomes of the work is of no interest any more.
+      work.catch(() => {})
+      return Promise.reject(this.#left)
+    }
     const { promise, resolve, reject } = Promise.withResolvers<T>()
     this.#waiting.add(reject)
     work.then(resolve, reject).finally(() => this.#waiting.delete(reject))

@@ -35,6 +35,8 @@ export class DbosStore implements EngineStore {
   /** The workflows that are executed here, and how many steps each has recorded. */
   readonly #executing = new Map<string, number>()
   #opening: Promise<Opened> | undefined
+  /** The id of the tables, known once they are opened. */
+  #tables = ''
   #isOpen = false
   #closed = false
 
@@ -138,7 +140,7 @@ export class DbosStore implements EngineStore {
   async #open(): Promise<Opened> {
     const { url, agent, schema, connections, launch, logger } = this.#options
     const database = this.#database
-    await migrate(database, schema)
+    this.#tables = await migrate(database, schema)
     const owner = await database.persistently(() => Owner.open(database, this.#pg, { url, schema }))
     try {
       const launching = { url, connections: Math.ceil(((connections - 1) * 2) / 3), logger }
@@ -184,7 +186,7 @@ export class DbosStore implements EngineStore {
   }
 
   #workflowId(runId: string, epoch: number): string {
-    return `${this.#options.agent}/${runId}/${epoch}`
+    return `${this.#options.agent}/${runId}/${epoch}/${this.#tables}`
   }
 
   #missing(runId: string, { epoch, steps }: PastExecution, got: number): ToolloopError {

@@ -46,26 +46,31 @@ const migrations: readonly ((schema: string) => string)[] = [
     );`,
 ]
 
-/** Makes or migrates the tables. `schema` is quoted. Rejects with `journal_failed` where a newer version has made them. */
-export async function migrate(database: Database, schema: string): Promise<void> {
+/** Makes or migrates the tables, and returns their id. `schema` is quoted. Rejects with `journal_failed` where a newer version has made them. */
+export async function migrate(database: Database, schema: string): Promise<string> {
   const newest = migrations.length
-  if ((await versionOf(database.query, schema)) === newest) return
-  await database.transaction(async (query) => {
-    // Processes that start together come one after the other.
-    await query(`SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, [`toolloop migrates ${schema}`])
-    const version = await versionOf(query, schema)
-    if (version > newest) {
-      const message = `Expected the tables in ${schema} to be of version ${newest} or older, got ${version}: a newer toolloop has made them`
-      throw new ToolloopError('journal_failed', message)
-    }
-    if (version === 0) {
-      await query(`CREATE SCHEMA IF NOT EXISTS ${schema}`)
-      await query(`CREATE TABLE ${schema}.version (version integer NOT NULL)`)
-      await query(`INSERT INTO ${schema}.version VALUES (0)`)
-    }
-    for (const migration of migrations.slice(version)) await query(migration(schema))
-    await query(`UPDATE ${schema}.version SET version = $1`, [newest])
-  })
+  if ((await versionOf(database.query, schema)) !== newest) await database.transaction((query) => migrateIn(query, schema))
+  const [row] = await database.query(`SELECT id FROM ${schema}.version`)
+  return String(row?.id)
+}
+
+async function migrateIn(query: Query, schema: string): Promise<void> {
+  const newest = migrations.length
+  // Processes that start together come one after the other.
+  await query(`SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, [`toolloop migrates ${schema}`])
+  const version = await versionOf(query, schema)
+  if (version > newest) {
+    const message = `Expected the tables in ${schema} to be of version ${newest} or older, got ${version}: a newer toolloop has made them`
+    throw new ToolloopError('journal_failed', message)
+  }
+  if (version === 0) {
+    await query(`CREATE SCHEMA IF NOT EXISTS ${schema}`)
+    // The id tells the workflows of these tables from those of others in the same database, also of earlier ones of the same name.
+    await query(`CREATE TABLE ${schema}.version (version integer NOT NULL, id text NOT NULL DEFAULT left(gen_random_uuid()::text, 13))`)
+    await query(`INSERT INTO ${schema}.version VALUES (0)`)
+  }
+  for (const migration of migrations.slice(version)) await query(migration(schema))
+  await query(`UPDATE ${schema}.version SET version = $1`, [newest])
 }
 
 /** 0 where there are no tables. */

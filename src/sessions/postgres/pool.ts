@@ -72,13 +72,13 @@ export async function withRetries<T>(work: () => Promise<T>, tries: number = few
 
 /** Classes of SQLSTATE: connections, resources, an operator's doing; transactions that have to be tried again. https://www.postgresql.org/docs/current/errcodes-appendix.html */
 const passingStates = /^(08|53|57P)|^40(001|P01)$/
-const passingCodes: readonly unknown[] = ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT']
+const passingCodes = /^E(CONNREFUSED|CONNRESET|PIPE|TIMEDOUT|NOTFOUND|AI_AGAIN|HOSTUNREACH|NETUNREACH)$/
 
 function isPassing(error: unknown): boolean {
   const code = codeOf(error)
-  if (typeof code === 'string') return passingStates.test(code) || passingCodes.includes(code)
-  // What `pg` says of a connection that ends has no code.
-  return /connection terminated|connection ended|not queryable/i.test(messageOf(error))
+  if (typeof code === 'string') return passingStates.test(code) || passingCodes.test(code)
+  // What `pg` says of a connection that ends, or that it has waited for in vain, has no code.
+  return /connection terminated|connection ended|not queryable|timeout exceeded when trying to connect/i.test(messageOf(error))
 }
 
 function codeOf(error: unknown): unknown {
