@@ -52,6 +52,12 @@ export function toChatMessage(given: MessageInput, name: string): ChatMessage {
   return message
 }
 
+/** Freezes a copy of a checked message in which only ids are others: it need not be checked, or copied, again. */
+export function asChecked<Message extends ChatMessage>(message: Message): Message {
+  known.set(deepFreeze(message), message)
+  return message
+}
+
 function areOwn(list: readonly MessageInput[]): list is readonly ChatMessage[] {
   if (ownLists.has(list as readonly ChatMessage[])) return true
   for (const message of list) if (typeof message !== 'object' || message === null || known.get(message) !== message) return false

@@ -99,9 +99,6 @@ const schemas: Readonly<Record<string, { schema: object; args?: object }>> = {
   'what the dialect doesn’t know': { schema: { ...someFields, required: 5 } },
 }
 
-/** A history of thousands of messages with calls under one id is put right in one piece, which takes 35 to 60 ms. */
-const healedAtOnce = ['many messages with calls under one id', 'results under one id behind all calls']
-
 async function openService() {
   const { folder, file } = await configFile(
     'tools: { builtin: [list_files], workspace: files }\nservice: { requestsPerMinute: 100000, keepRuns: { folder: kept } }\n',
@@ -117,7 +114,7 @@ async function openService() {
     return value
   }
   const postMeasured = (name: string, path: string, body: unknown) => measured(name, async () => (await service.post(path, body)).text())
-  const tooLong = () => Object.entries(stalls).filter(([name, ms]) => ms > (healedAtOnce.includes(name) ? 2 * maxStallMs : maxStallMs))
+  const tooLong = () => Object.entries(stalls).filter(([, ms]) => ms > maxStallMs)
   return { ask: service.ask, send: service.post, measured, post: postMeasured, tooLong }
 }
 

@@ -1,4 +1,4 @@
-import { type MessageInput, ownList, toChatMessages } from '../../core/message-input.ts'
+import { asChecked, type MessageInput, ownList, toChatMessages } from '../../core/message-input.ts'
 import {
   type ChatMessage,
   type Content,
@@ -184,7 +184,7 @@ export class History {
       }
       const calls = this.withUniqueIds(message.toolCalls)
       const renamed = calls.some((call, index) => call !== message.toolCalls[index])
-      this.append(renamed ? { ...message, toolCalls: calls } : message)
+      this.append(renamed ? asChecked({ ...message, toolCalls: calls }) : message)
       countEarlier(position)
       message.toolCalls.forEach((given, index) => {
         const call = calls[index] ?? given
@@ -196,7 +196,7 @@ export class History {
           return
         }
         if (found.moved) this.healing.movedResults++
-        this.appendResult(call.id === found.message.toolCallId ? found.message : { ...found.message, toolCallId: call.id })
+        this.appendResult(call.id === found.message.toolCallId ? found.message : asChecked({ ...found.message, toolCallId: call.id }))
         countEarlier(found.position)
       })
     })
