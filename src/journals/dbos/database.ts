@@ -42,8 +42,9 @@ export class Database {
       keepAlive: true,
       application_name: 'toolloop',
     })
-    // Of connections that nobody uses; whoever needs one gets another.
-    this.pool.on('error', () => {})
+    // A connection that ends while no statement is under way would end the process. The next statement fails of it, or gets another.
+    const ignore = (): void => {}
+    this.pool.on('error', ignore).on('connect', (client) => client.on('error', ignore))
   }
 
   query: Query = (sql, values) => this.persistently(() => rowsOf(this.pool, sql, values))
@@ -58,9 +59,6 @@ export class Database {
 
   async #once<T>(work: (query: Query) => Promise<T>): Promise<T> {
     const client = await this.pool.connect()
-    // A connection that breaks between two statements would end the process; the next statement fails because of it.
-    const ignore = () => {}
-    client.on('error', ignore)
     let broken: Error | undefined
     try {
       await client.query('BEGIN')
@@ -73,7 +71,6 @@ export class Database {
       })
       throw error
     } finally {
-      client.off('error', ignore)
       client.release(broken)
     }
   }

@@ -9,14 +9,14 @@ export interface PostgresResult {
 export interface PostgresClient {
   query(text: string, values?: unknown[]): Promise<PostgresResult>
   release(error?: Error | boolean): void
-  on(event: 'error', listener: (error: Error) => void): unknown
+  on(event: 'error', listener: (error: Error) => void): this
   off(event: 'error', listener: (error: Error) => void): unknown
 }
 
 /** What is used of a `Pool` of `pg` 8: any other with these functions does as well. It is the caller's, who also ends it. */
 export interface PostgresPool {
   query(text: string, values?: unknown[]): Promise<PostgresResult>
-  connect(): Promise<PostgresClient>
+  connect(callback: (error: Error | undefined, client: PostgresClient | undefined) => void): void
 }
 
 /** A statement, within a transaction. */
@@ -24,11 +24,8 @@ export type Query = (text: string, values?: unknown[]) => Promise<Record<string,
 
 /** Undone as a whole if `work` rejects. */
 export async function inTransaction<T>(pool: PostgresPool, work: (query: Query) => Promise<T>): Promise<T> {
-  const client = await pool.connect()
+  const client = await connectionOf(pool)
   let broken: Error | undefined
-  // A connection that ends between two statements says so here, and ends the process where nobody listens. The next statement fails of it.
-  const listener = (): void => {}
-  client.on('error', listener)
   try {
     await client.query('BEGIN')
     const value = await work(async (text, values) => (await client.query(text, values)).rows)
@@ -42,10 +39,23 @@ export async function inTransaction<T>(pool: PostgresPool, work: (query: Query) 
     )
     throw error
   } finally {
-    client.off('error', listener)
+    client.off('error', ignore)
     client.release(broken)
   }
 }
+
+/** A connection whose end is not an uncaught error. Listened to in the callback: by the time a promise is, it may have ended. */
+function connectionOf(pool: PostgresPool): Promise<PostgresClient> {
+  return new Promise((resolve, reject) => {
+    pool.connect((error, client) => {
+      if (client === undefined) reject(error)
+      else resolve(client.on('error', ignore))
+    })
+  })
+}
+
+/** The next statement fails of it. */
+function ignore(): void {}
 
 /** Pauses are 0.1, 0.2, 0.4, … s, at most 2 s. */
 const firstPauseMs = 100
