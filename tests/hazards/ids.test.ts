@@ -159,3 +159,19 @@ describe('ids of a model of one’s own', () => {
     expect(tool.calls).toEqual([])
   })
 })
+
+describe('ids in events', () => {
+  it('H18 the events of a call that is being written have the id that it keeps', async () => {
+    const model = scriptedModel([
+      { toolCalls: [call('echo', { n: 1 }, 'call_0'), call('echo', { n: 2 }, ''), call('echo', { n: 3 }, 'call_0')] },
+      { toolCalls: [call('echo', { n: 4 }, 'call_0')] },
+      'done',
+    ])
+    const runner = new AgentRunner({ model, tools: [echo().tool] })
+    const written: string[] = []
+    runner.on(Event.TOOL_INPUT_START, ({ id }) => written.push(id))
+    const { toolCalls } = await runner.run('go')
+    expect(written).toEqual(toolCalls.map(({ id }) => id))
+    expect(new Set(written).size).toBe(4)
+  })
+})

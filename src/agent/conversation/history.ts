@@ -141,10 +141,19 @@ export class History {
 
   /** The calls with ids that are there, legal and not yet used in this conversation. The same calls always get the same ids. */
   withUniqueIds<Call extends ToolCall>(calls: readonly Call[]): Call[] {
+    const uniqueId = this.uniqueIds()
+    return calls.map((call, index) => {
+      const id = uniqueId(call.id, index)
+      return id === call.id ? call : { ...call, id }
+    })
+  }
+
+  /** Gives the calls of one response their ids, one after the other. */
+  uniqueIds(): (given: string, index: number) => string {
     const taken = new Set<string>()
     const numbers = new Map<string, number>()
-    return calls.map((call, index) => {
-      const wanted = call.id === '' ? `call_${this.#messages.length}_${index}` : call.id
+    return (given, index) => {
+      const wanted = given === '' ? `call_${this.#messages.length}_${index}` : given
       let id = wanted
       if (this.#ids.has(id) || taken.has(id)) {
         let n = numbers.get(wanted) ?? this.#freeNumber(wanted)
@@ -153,8 +162,8 @@ export class History {
         numbers.set(wanted, n)
       }
       taken.add(id)
-      return id === call.id ? call : { ...call, id }
-    })
+      return id
+    }
   }
 
   /** The first number of an id in this conversation that is free. */

@@ -14,6 +14,7 @@ import {
 } from '../../models/chat-model.ts'
 import { sumOfUsage, withWholeUsage } from '../../models/usage.ts'
 import type { ToolSet } from '../../tools/registry.ts'
+import type { History } from '../conversation/history.ts'
 import type { Execution, Place } from '../run/execution.ts'
 import type { RunContext } from '../run/run-context.ts'
 import type { ReadResponse } from '../text-calls/read-call.ts'
@@ -177,6 +178,7 @@ function checkResponse(response: unknown, { provider, model }: Pick<ChatModel, '
 export class TurnSink implements TurnPieces {
   readonly #run: RunContext
   readonly #meta: Omit<EventMeta, 'runId'>
+  readonly #history: Pick<History, 'uniqueIds'>
   /** The request under way; a model may go on talking when it is over. */
   #request = { isOpen: false }
   #said: TextBuffer | undefined
@@ -186,9 +188,11 @@ export class TurnSink implements TurnPieces {
   firstPieceAt: number | undefined
   usedBefore: Usage | undefined
 
-  constructor(run: RunContext, meta: Omit<EventMeta, 'runId'>) {
+  /** `history`: gives a call the id that it has in the conversation. */
+  constructor(run: RunContext, meta: Omit<EventMeta, 'runId'>, history: Pick<History, 'uniqueIds'>) {
     this.#run = run
     this.#meta = meta
+    this.#history = history
   }
 
   /** Whether text is given out only when it has been checked. */
@@ -225,7 +229,10 @@ export class TurnSink implements TurnPieces {
     const heard: ModelSink = {}
     if (text !== undefined) heard.text = (delta) => text({ text: delta })
     if (reasoning !== undefined) heard.reasoning = (delta) => reasoning({ text: delta })
-    if (inputStart !== undefined) heard.toolCallStart = (index, id, tool) => inputStart({ index, id, tool })
+    if (inputStart !== undefined) {
+      const uniqueId = this.#history.uniqueIds()
+      heard.toolCallStart = (index, id, tool) => inputStart({ index, id: uniqueId(id, index), tool })
+    }
     if (inputDelta !== undefined) heard.toolCallDelta = (index, json) => inputDelta({ index, json })
     return heard
   }

@@ -53,7 +53,7 @@ class ModelTurn {
     this.#asked = asked
     this.#meta = { iteration, ...tagsOf(execution.durable, key) }
     this.#key = key
-    this.#sink = new TurnSink(execution.run, this.#meta)
+    this.#sink = new TurnSink(execution.run, this.#meta, execution.state.history)
   }
 
   async take(): Promise<Turn> {
