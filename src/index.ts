@@ -74,6 +74,10 @@ export type {
   ToolCallOutcome,
   ToolCallRecord,
 } from './agent/types.ts'
+export { type NodeResponse, pipeToNode, type Sendable } from './agent/web/pipe-to-node.ts'
+export type { ResponseOptions } from './agent/web/respond.ts'
+export type { ResponseFormat, ResponseWriter } from './agent/web/response-format.ts'
+export type { RunEnding } from './agent/web/run-ending.ts'
 export {
   type ErrorCode,
   errorCodes,

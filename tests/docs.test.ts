@@ -81,8 +81,16 @@ const printed: Record<string, RegExp> = {
   'sessions-postgres.ts': /^session_busy\nOne moment\.\n$/,
   'effects.ts': /^Done\. \[ 'letter-4\/1\.tool\.1' \]\n$/,
   'journal.ts': /^charged\nYour card was charged\. 1\n$/,
-  'recipe-node-http.ts': /^event: RESULT\ndata: \{"stopReason":"answered","output":"17 × 23 = 391\."\}\n$/,
-  'recipe-hono.ts': /^text\/event-stream event: RESULT\ndata: \{"stopReason":"answered","output":"17 × 23 = 391\."\}\n$/,
+  'recipe-node-http.ts': /^event: RESULT\ndata: \{"runId":"run_[\w-]+","stopReason":"answered",.*"output":"17 × 23 = 391\."\}\n$/,
+  'recipe-hono.ts':
+    /^text\/event-stream; charset=utf-8 event: RESULT\ndata: \{"runId":"run_[\w-]+","stopReason":"answered",.*"output":"17 × 23 = 391\."\}\n$/,
+  'web-reconnect.ts': /^id: \d+ … event: RESULT\n$/,
+  'mount-express.ts': /^200 answered\n$/,
+  'mount-fastify.ts': /^200 answered\n$/,
+  'mount-node-http.ts': /^200 answered\n$/,
+  'mount-next.ts': /^200 answered\n$/,
+  'ui-chat.ts': /^It was paid back\.It is on its way\.\n$/,
+  'ag-ui.ts': /^tool_call May refund be called\?\nIt was paid back\.It is on its way\.\n$/,
   'tools.ts':
     /^rejected – Invalid arguments [^\n]+\nok – 50 euros are on their way to NO99\.\n2 \{ to: 'NO99', euros: 50, receipt: true \}\n$/,
   'recipe-fetch.ts': /^17 × 23 = 391\.\n$/,

@@ -35,7 +35,8 @@ const allowed: Record<string, string[]> = {
   sqlite: ['core'],
   journals: ['core', 'tools', 'dialects', 'models', 'agent', 'sqlite'],
   sessions: ['core', 'tools', 'dialects', 'models', 'agent', 'sqlite'],
-  service: ['core', 'tools', 'dialects', 'models', 'agent'],
+  ui: ['core', 'tools', 'agent'],
+  service: ['core', 'tools', 'dialects', 'models', 'agent', 'ui'],
   telemetry: ['core', 'tools', 'dialects', 'models', 'agent'],
   testing: ['core', 'tools', 'dialects', 'models', 'agent'],
   cli: [

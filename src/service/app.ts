@@ -13,12 +13,15 @@ import { healthRoutes } from './routes/health.ts'
 import { servePage } from './routes/page.ts'
 import type { Route } from './routes/route.ts'
 import { runRoutes } from './routes/runs.ts'
+import { threadRoutes } from './routes/threads.ts'
 import type { ServiceLimits } from './service-limits.ts'
 import type { ServiceParts } from './service-parts.ts'
 
 export interface AppParts extends ServiceParts {
   limits(): ServiceLimits
   authenticate?: Authenticate
+  /** What every path begins with; `''`: nothing. */
+  basePath: string
 }
 
 const anyBody = {}
@@ -26,9 +29,16 @@ const nobody: Caller = { name: '', roles: [] }
 
 /** Every path of the service. Each request passes the same checks in the same order; the function never rejects. */
 export function createApp(parts: AppParts): (request: Request, address: string | undefined) => Promise<Response> {
-  const app = new Hono()
+  const { basePath } = parts
+  const app = new Hono({ getPath: (request) => pathBelow(basePath, request) })
   const routes: Route[] = []
-  routes.push(...chatRoutes(parts), ...runRoutes(parts), ...healthRoutes(parts, () => routes), ...adminRoutes(parts))
+  routes.push(
+    ...chatRoutes(parts),
+    ...threadRoutes(parts),
+    ...runRoutes(parts),
+    ...healthRoutes(parts, () => routes),
+    ...adminRoutes(parts),
+  )
   for (const route of routes) {
     const check = compileCheck(route.body ?? anyBody)
     app.on(route.method, honoPath(route.path), (context) => answer(route, check, context, parts))
@@ -54,7 +64,7 @@ export function createApp(parts: AppParts): (request: Request, address: string |
     const started = performance.now()
     const requestId = requestIdOf(request)
     origins.set(request, { requestId, address })
-    const { pathname } = new URL(request.url)
+    const pathname = pathBelow(basePath, request)
     const found = routes.filter(({ path }) => matches(path, pathname))
     const isProbe = found.some(({ probe }) => probe === true)
     // `onError` is not asked about a thrown value that is not an Error.
@@ -157,6 +167,13 @@ function requestIdOf(request: Request): string {
 
 function honoPath(path: string): string {
   return path.replace(/\{(\w+)\}/g, ':$1')
+}
+
+/** The path as routes have it. One that is not below the base is on no route. */
+function pathBelow(basePath: string, { url }: Request): string {
+  const { pathname } = new URL(url)
+  if (basePath === '') return pathname
+  return pathname.startsWith(`${basePath}/`) ? pathname.slice(basePath.length) : ''
 }
 
 function matches(path: string, pathname: string): boolean {

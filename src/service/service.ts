@@ -35,6 +35,11 @@ export interface ServiceOptions {
   modelIsFixed?: boolean
   /** Tools besides those of the configuration. A registry may be changed while the service runs. */
   tools?: readonly AnyTool[] | ToolRegistry
+  /**
+   * Names of the built-in tools that there are where the configuration says nothing of them (`tools.builtin`). Default: none. `toolloop serve`
+   * has `calculate` and `current_time`.
+   */
+  builtinTools?: readonly string[]
   /** Hooks, guardrails and other options of the runner; the configuration's `limits` and `instructions` override them. */
   agent?: AgentOptions
   /** A token with both roles, besides those of the configuration: at least 16 characters without a pattern. */
@@ -44,6 +49,14 @@ export interface ServiceOptions {
    * answer is 401. If it throws or rejects, the answer is 401 too, and the error is logged. It must not read the body.
    */
   authenticate?(request: Request): Caller | undefined | null | Promise<Caller | undefined | null>
+  /**
+   * What tools, approvals and instructions get as their `context`: the user, the tenant, a database handle. Asked when a run begins, and again
+   * when it goes on after a decision; it is not stored. `identity` is the run's owner, by name and roles; `request` may be of somebody else who
+   * decides. It must not read the body. If it throws or rejects, the answer is 500, the error is logged, and nothing has happened.
+   */
+  context?(request: Request, identity: Caller): unknown
+  /** What the path of every request begins with, such as `/agent`. Default: nothing, as where `mount` has taken it away. */
+  basePath?: string
   /**
    * Host names and allowed origins, besides the configuration's `service.hosts` and `service.origins`. A service that is reached by a name
    * other than localhost has to know it; `*` if the server it is mounted in checks names itself.
@@ -79,9 +92,12 @@ const optionNames: OptionNames<ServiceOptions> = {
   model: true,
   modelIsFixed: true,
   tools: true,
+  builtinTools: true,
   agent: true,
   token: true,
   authenticate: true,
+  context: true,
+  basePath: true,
   hosts: true,
   origins: true,
   bus: true,
@@ -123,7 +139,8 @@ export interface Service {
  * app.mount('/agent', service.fetch)
  * ```
  *
- * Request paths begin with `/v1`, `/admin` and so on: strip the prefix that it is mounted at, as `mount` does. Name the host in `hosts`.
+ * Request paths begin with `/v1`, `/admin` and so on; where the server that it is mounted in does not take away what is before that, as `mount`
+ * does, name it in `basePath`. Servers of Node.js take it as `nodeHandler(service)`. Name the host in `hosts`.
  * Call `drain` when the program ends.
  */
 export function createService(options: ServiceOptions = {}): Service {
@@ -158,7 +175,9 @@ class AgentService implements Service {
   #drained: Promise<void> | undefined
 
   constructor(options: ServiceOptions) {
-    const { configFile, config, model = 'demo', tools = [], agent = {}, token, cwd = process.cwd(), times } = options
+    const { configFile, config, model = 'demo', tools = [], builtinTools = [], agent = {}, token, cwd = process.cwd(), times } = options
+    const { basePath = '' } = options
+    if (!/^(\/[\w.~-]+)*$/.test(basePath)) throw new InvalidOptionError('basePath', 'a path such as `/agent`', basePath)
     if (configFile !== undefined && config !== undefined)
       throw new InvalidOptionError('config', 'absent when `configFile` is given', config)
     this.#env = options.env ?? process.env
@@ -182,6 +201,7 @@ class AgentService implements Service {
       model,
       modelIsFixed: options.modelIsFixed === true,
       registry: this.registry,
+      builtinTools,
       options: agent,
       bus: this.bus,
       logger: this.logger,
@@ -222,6 +242,8 @@ class AgentService implements Service {
       limits: () => this.#limits,
       logger: this.logger,
       authenticate: options.authenticate,
+      contextOf: async (request, { name, roles }) => options.context?.(request, { name, roles }),
+      basePath,
     })
     this.ready = this.#start(cwd, file)
     // Those who await it see the rejection; unawaited, it must not end the process.

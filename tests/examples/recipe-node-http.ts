@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { AgentRunner } from '../../src/index.ts'
+import { AgentRunner, pipeToNode } from '../../src/index.ts'
 import { builtinTools } from '../../src/tools/builtin/index.ts'
 
 const runner = new AgentRunner({ model: process.env.MODEL ?? 'demo', tools: builtinTools(), limits: { deadlineMs: 60_000 } })
@@ -10,14 +10,8 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
     prompt += chunk
     if (prompt.length > 10_000) return void response.writeHead(413).end()
   }
-  // If the client disconnects, abort the run.
-  const connection = new AbortController()
-  response.on('close', () => connection.abort())
-  const run = runner.stream(prompt, { signal: connection.signal })
-  response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' })
-  for await (const event of run) response.write(`event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
-  const { stopReason, output } = await run.result
-  response.end(`event: RESULT\ndata: ${JSON.stringify({ stopReason, output })}\n\n`)
+  // If the client disconnects, the run is aborted.
+  await pipeToNode(runner.stream(prompt), response)
 }
 
 const server = createServer((request, response) => {

@@ -56,6 +56,7 @@ describe('/openapi.json', () => {
       const operation = document.paths[path]?.[method]
       const { content = {} } = operation?.responses[response.status] ?? operation?.responses.default ?? {}
       const type = response.headers.get('content-type')?.split(';')[0] ?? ''
+      if (response.status === 204) return void expect(operation?.responses[204]).toBeDefined()
       expect([method, path, response.status, Object.keys(content).includes(type)]).toEqual([method, path, response.status, true])
       if (type === 'text/event-stream') return void (await response.body?.cancel())
       const text = await response.text()
@@ -99,6 +100,14 @@ describe('/openapi.json', () => {
     await check(await ask('/admin/api/skills'), 'get', '/admin/api/skills')
     const put = { method: 'PUT', body: '{"config":{"model":"demo"}}', headers: { 'content-type': 'application/json', 'if-match': '*' } }
     await check(await ask('/admin/api/config', put), 'put', '/admin/api/config')
+    const chat = { id: 'c', messages: [{ role: 'user', parts: [{ type: 'text', text: 'x' }] }] }
+    await check(await post('/ui/chat', chat), 'post', '/ui/chat')
+    await check(await post('/ui/chat', {}), 'post', '/ui/chat')
+    await check(await post('/agui', { threadId: 't', runId: 'r', messages: [{ id: '1', role: 'user', content: 'x' }] }), 'post', '/agui')
+    for (const front of ['/ui/chat', '/agui']) {
+      await check(await ask(`${front}/none/stream`), 'get', `${front}/{thread}/stream`)
+      await check(await post(`${front}/none/stop`, {}), 'post', `${front}/{thread}/stop`)
+    }
     const documented = Object.entries(document.paths).flatMap(([path, operations]) =>
       Object.keys(operations).map((method) => `${method} ${path}`),
     )

@@ -16,7 +16,7 @@ function hasCurl(): boolean {
 }
 
 it.skipIf(!hasCurl())('the requests of docs/service.md are answered as it says', async () => {
-  const { url } = await startService({})
+  const { url } = await startService({ builtinTools: ['calculate', 'current_time'] })
   const env = { PATH: process.env.PATH ?? '', URL: url, TOKEN: token }
   const { stdout } = await promisify(execFile)('sh', ['-eu', script], { env })
   expect(stdout).toMatch(/"finish_reason":"stop"/)

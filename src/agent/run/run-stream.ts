@@ -1,5 +1,9 @@
 import { Event, type EventName, type RunEvent } from '../../core/events.ts'
 import { TextBuffer } from '../../core/text-buffer.ts'
+import { type ResponseOptions, RunResponses } from '../web/respond.ts'
+import { endedWith, failedWith } from '../web/run-ending.ts'
+import { RunLog } from '../web/run-log.ts'
+import { continues, isDelta, pieceOf, withPiece } from './deltas.ts'
 import type { RunResult } from './result.ts'
 import type { RunControl } from './run-control.ts'
 import type { EventTap } from './run-events.ts'
@@ -13,7 +17,8 @@ export interface Watch {
 
 /**
  * A run to be watched. Iterate it for events, or `.text` for the visible text alone; `.result` settles as `run()` does, whether or not
- * anything is iterated. Leaving an iteration (`break`, `return`, an exception) aborts the run. Only one of the two can be iterated, once.
+ * anything is iterated. Leaving an iteration (`break`, `return`, an exception) aborts the run. Only one of the two can be iterated, once; a run
+ * that is sent in responses (`toResponse`) can't be iterated.
  * What came before it is iterated is there still; by then, neighbouring pieces of a text are one, and of a tool's reports there is the latest.
  */
 export class RunStream<Output = string> implements AsyncIterable<RunEvent> {
@@ -21,6 +26,7 @@ export class RunStream<Output = string> implements AsyncIterable<RunEvent> {
   /** Steers the run: adds messages, changes the model, stops it. */
   readonly control: RunControl
   readonly #consumer = new AbortController()
+  #responses: RunResponses | undefined
   readonly #queue = new EventQueue(() => this.#consumer.abort(new DOMException('The consumer left the stream', 'AbortError')))
 
   /** `start` begins the run, which is watched until it is done. */
@@ -46,6 +52,26 @@ export class RunStream<Output = string> implements AsyncIterable<RunEvent> {
       return event.type === Event.TEXT_DELTA && event.meta.runId === runId ? event.text : undefined
     }
     return { [Symbol.asyncIterator]: () => this.#queue.iterate({ select, join: (text, more) => text + more, wanted: textEvents }) }
+  }
+
+  /**
+   * The run as a response for `fetch` handlers: server-sent events, ours unless another `format` is given. May be called again, also when the
+   * run has ended: for a client that has lost its connection, or for several. A slow client doesn't hold up the run: of what nobody has read,
+   * the latest 4 million characters are kept. Throws `invalid_option`, and a `TypeError` for a run that is iterated.
+   */
+  toResponse(options?: ResponseOptions): Response {
+    this.#responses ??= this.#record()
+    return this.#responses.respond(options)
+  }
+
+  #record(): RunResponses {
+    const log = new RunLog()
+    const leave = this.#queue.follow((event) => log.append(event))
+    this.result.then(
+      (result) => log.end(endedWith(result)),
+      (error: unknown) => log.end(failedWith(error)),
+    )
+    return new RunResponses(log, leave)
   }
 }
 
@@ -95,8 +121,15 @@ class EventQueue implements EventTap {
     this.end()
   }
 
+  /** Gives every event to `take` as it comes; returns the function that leaves the run. */
+  follow(take: (event: RunEvent) => void): () => void {
+    this.#checkIsFree()
+    this.#begin({ take, answer() {} })
+    return () => this.#leave()
+  }
+
   iterate<T>({ select, join, wanted }: Iteration<T>): AsyncIterableIterator<T, undefined> {
-    if (this.#consumer !== undefined) throw new TypeError('A RunStream can be iterated only once, as events or as text')
+    this.#checkIsFree()
     this.wanted = wanted
     const waiting: PromiseWithResolvers<IteratorResult<T, undefined>>[] = []
     const ready = new Ready<T>(join)
@@ -118,8 +151,7 @@ class EventQueue implements EventTap {
       ready.push(value)
       if (waiting.length > 0) answer()
     }
-    this.#consumer = { take, answer }
-    this.#backlog.drain().forEach(take)
+    this.#begin({ take, answer })
     return {
       next: () => {
         const step = Promise.withResolvers<IteratorResult<T, undefined>>()
@@ -138,6 +170,16 @@ class EventQueue implements EventTap {
     }
   }
 
+  #checkIsFree(): void {
+    if (this.#consumer === undefined) return
+    throw new TypeError('A RunStream can be iterated only once, as events or as text, and not beside responses')
+  }
+
+  #begin(consumer: Consumer): void {
+    this.#consumer = consumer
+    this.#backlog.drain().forEach(consumer.take)
+  }
+
   #leave(): void {
     const wasRunning = !this.#ended
     this.#failure = undefined
@@ -145,8 +187,6 @@ class EventQueue implements EventTap {
     if (wasRunning) this.#onLeave()
   }
 }
-
-type Delta = Extract<RunEvent, { type: 'TEXT_DELTA' | 'REASONING_DELTA' | 'TOOL_INPUT_DELTA' }>
 
 /**
  * Events nobody iterates yet, and perhaps nobody ever will: neighbouring pieces of one text become one, and of a tool's reports only the
@@ -197,22 +237,8 @@ class Backlog {
     if (last === undefined || !isDelta(last)) return
     const whole = this.#pieces.toString()
     this.#pieces = new TextBuffer()
-    this.#events[this.#events.length - 1] = last.type === 'TOOL_INPUT_DELTA' ? { ...last, json: whole } : { ...last, text: whole }
+    this.#events[this.#events.length - 1] = withPiece(last, whole)
   }
-}
-
-function isDelta(event: RunEvent): event is Delta {
-  return event.type === 'TEXT_DELTA' || event.type === 'REASONING_DELTA' || event.type === 'TOOL_INPUT_DELTA'
-}
-
-/** The deltas of one kind in one turn share their meta. */
-function continues(last: RunEvent, delta: Delta): boolean {
-  if (last.type !== delta.type || last.meta !== delta.meta) return false
-  return last.type !== 'TOOL_INPUT_DELTA' || delta.type !== 'TOOL_INPUT_DELTA' || last.index === delta.index
-}
-
-function pieceOf(delta: Delta): string {
-  return delta.type === 'TOOL_INPUT_DELTA' ? delta.json : delta.text
 }
 
 interface Consumer {

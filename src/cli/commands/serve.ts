@@ -48,6 +48,8 @@ export async function serve(flags: Flags, io: CliIO): Promise<number> {
       model: openChoice(choice),
       modelIsFixed: isFixed,
       tools: await loadTools(flags.tools ?? [], cwd),
+      // Those that see nothing of the machine.
+      builtinTools: ['calculate', 'current_time'],
       token: env.TOOLLOOP_TOKEN || undefined,
       logger,
       onReload: (_state, now) => {

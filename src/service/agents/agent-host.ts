@@ -63,6 +63,8 @@ interface HostParts {
   /** It is the current one even where the configuration names another. */
   modelIsFixed: boolean
   registry: ToolRegistry
+  /** Where the configuration names none. */
+  builtinTools: readonly string[]
   options: AgentOptions
   bus: EventBus
   logger: Logger
@@ -114,7 +116,7 @@ export class AgentHost {
 
   /** Makes ready what a configuration asks for. Rejects with a `ConfigError`, or on abort, and nothing has changed then. */
   async prepare(config: Config, signal: AbortSignal): Promise<PreparedConfig> {
-    const { cwd, configFile, logger } = this.#parts
+    const { cwd, configFile, builtinTools, logger } = this.#parts
     // What costs nothing is checked before anything is started.
     this.#prepareAgents(config, '')
     const { folder } = config.service?.keepRuns ?? {}
@@ -123,7 +125,7 @@ export class AgentHost {
     const ownFiles = [...new Set([configFile, this.#runsFolder, runsFolder])].filter((path) => typeof path === 'string')
     this.#checkOwnTools(ownFiles)
     const key = toolsKey(config, ownFiles)
-    const tools = key === this.#opened?.key ? undefined : await openTools(config, { cwd, ownFiles, logger, signal })
+    const tools = key === this.#opened?.key ? undefined : await openTools(config, { cwd, ownFiles, builtinTools, logger, signal })
     let agents: (() => HostedAgent)[]
     try {
       agents = this.#prepareAgents(config, (tools ?? this.#opened?.tools)?.instructions ?? '')

@@ -32,6 +32,8 @@ interface Surroundings {
   cwd: string
   /** The service's own files and folders, which no tool may read. */
   ownFiles: readonly string[]
+  /** The built-in tools that there are where the configuration names none. */
+  builtinTools: readonly string[]
   logger: Logger
   /** Gives up what takes long to open. */
   signal: AbortSignal
@@ -71,12 +73,9 @@ function unusable(path: string, message: string, cause?: unknown): ConfigError {
   return new ConfigError('The configuration', [{ path, message }], cause)
 }
 
-/** Without a word about tools: those that see nothing of the machine. */
-const byDefault: readonly string[] = ['calculate', 'current_time']
-
 async function openBuiltin(
-  { builtin = byDefault, workspace, approval = [] }: Config['tools'] = {},
-  { cwd, ownFiles }: Surroundings,
+  { builtin, workspace, approval = [] }: Config['tools'] = {},
+  { cwd, ownFiles, builtinTools: byDefault }: Surroundings,
 ): Promise<Opened> {
   const { builtinTools } = await import('../../tools/builtin/index.ts')
   let all: AnyTool[]
@@ -85,7 +84,7 @@ async function openBuiltin(
   } catch (error) {
     throw unusable('/tools/workspace', 'is not a folder there is', error)
   }
-  const names = new Set(builtin === true ? all.map(({ name }) => name) : builtin === false ? [] : builtin)
+  const names = new Set(builtin === true ? all.map(({ name }) => name) : builtin === false ? [] : (builtin ?? byDefault))
   const unknown = approval.findIndex((name) => !names.has(name))
   if (unknown >= 0) throw unusable(`/tools/approval/${unknown}`, 'is not among the built-in tools that are offered')
   const tools = all.filter(({ name }) => names.has(name)).map((tool) => (approval.includes(tool.name) ? { ...tool, approval: true } : tool))

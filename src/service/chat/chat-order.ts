@@ -6,7 +6,7 @@ import type { Sampling, ToolChoice } from '../../models/chat-model.ts'
 import type { JsonSchema } from '../../tools/tool.ts'
 import { type ClientTool, compileForClient, toClientTools } from '../agents/client-tools.ts'
 import type { Caller } from '../http/auth.ts'
-import { blamingRequest, HttpProblem } from '../http/problem.ts'
+import { blamed, HttpProblem } from '../http/problem.ts'
 import { inTurn } from '../runs/read-messages.ts'
 import type { RunOrder } from '../runs/stored/stored-run.ts'
 
@@ -34,7 +34,7 @@ export interface ChatRequest {
 }
 
 /** The run such a request asks for. Rejects with an `HttpProblem` 400. */
-export async function orderOfChat(request: ChatRequest, caller: Caller): Promise<RunOrder> {
+export async function orderOfChat(request: ChatRequest, caller: Caller, context: unknown): Promise<RunOrder> {
   request.messages.forEach(checkParts)
   return {
     id: `run_${randomUUID()}`,
@@ -42,17 +42,8 @@ export async function orderOfChat(request: ChatRequest, caller: Caller): Promise
     kind: 'chat',
     agent: request.model,
     input: await inTurn(blamed(eachFromOpenAI(request.messages)), (message) => message),
-    options: await optionsOf(request),
+    options: { ...(await optionsOf(request)), context },
     clientTools: toClientTools(request.tools),
-  }
-}
-
-/** What is wrong with one of them is the request's fault. */
-function* blamed<T>(items: Generator<T>): Generator<T> {
-  for (;;) {
-    const { done, value } = blamingRequest(() => items.next())
-    if (done === true) return
-    yield value
   }
 }
 

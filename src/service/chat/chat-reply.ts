@@ -1,8 +1,8 @@
 import type { RunResult } from '../../agent/types.ts'
+import type { SseSource } from '../../agent/web/sse-stream.ts'
 import { Event, type RunEvent, type StopReason } from '../../core/events.ts'
 import type { ToolCall, Usage } from '../../core/messages.ts'
 import { errorBody, HttpProblem, problemOfRun } from '../http/problem.ts'
-import type { SseSource } from '../http/sse.ts'
 import type { RunWatcher } from '../runs/follow-run.ts'
 
 type ChatFinish = 'stop' | 'length' | 'tool_calls' | 'content_filter'

@@ -120,6 +120,36 @@ export const startRunSchema: JsonSchema = {
   additionalProperties: false,
 }
 
+const pageTools: JsonSchema = {
+  type: 'array',
+  maxItems: 128,
+  items: toolSchema,
+  description: 'Tools that the page runs.',
+}
+
+/** The messages themselves are read, and told what is wrong with them, by `toolloop/ui`. */
+export const uiChatSchema: JsonSchema = object(
+  {
+    id: { type: 'string', minLength: 1, maxLength: 200, description: 'The chat.' },
+    messages: { type: 'array', minItems: 1, items: anyObject, description: 'UI messages of the AI SDK.' },
+    tools: pageTools,
+    acknowledgeHidden: { type: 'boolean', description: 'True: approves hidden arguments, too.' },
+  },
+  ['id', 'messages'],
+)
+
+export const agUiInputSchema: JsonSchema = object(
+  {
+    threadId: { type: 'string', minLength: 1, maxLength: 200 },
+    runId: { type: 'string', minLength: 1, maxLength: 200 },
+    messages: { type: 'array', items: anyObject },
+    tools: { type: 'array', maxItems: 128, items: anyObject },
+    context: { type: 'array', items: anyObject },
+    resume: { type: 'array', items: anyObject },
+  },
+  ['threadId', 'runId', 'messages'],
+)
+
 export const decisionsSchema: JsonSchema = {
   ...object({
     decisions: {

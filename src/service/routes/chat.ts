@@ -48,9 +48,9 @@ function describeModel({ name }: Agent): object {
 
 const created = Math.floor(Date.now() / 1000)
 
-async function completeChat({ request, body, caller }: Call, { host, runs, streams, limiter }: ServiceParts): Promise<Response> {
+async function completeChat({ request, body, caller }: Call, { host, runs, streams, limiter, contextOf }: ServiceParts): Promise<Response> {
   const chat = body as ChatRequest
-  const order = await orderOfChat(chat, caller)
+  const order = await orderOfChat(chat, caller, await contextOf(request, caller))
   await checkChoice(chat, order, host)
   const isStream = chat.stream === true
   const reply = new ChatReply(

@@ -130,7 +130,7 @@ async function startRun(call: Call, parts: ServiceParts): Promise<Response> {
     kind: 'run' as const,
     agent: model,
     input,
-    options: optionsOf(body, parts),
+    options: { ...optionsOf(body, parts), context: await parts.contextOf(call.request, call.caller) },
     clientTools: toClientTools(tools),
   }
   const wantsEvents = body.stream === true || accepts(call.request)
@@ -243,7 +243,7 @@ async function decide(run: ServiceRun, call: Call, parts: ServiceParts): Promise
   const decisions = checkDecisions(given, summary?.pending ?? [])
   const after = run.log.lastId
   const resume = async () => {
-    await parts.runs.resume(run, decisions)
+    await parts.runs.resume(run, decisions, await parts.contextOf(call.request, run.head.caller))
     return run
   }
   return accepts(call.request) ? streamEvents(resume, call, parts, { after }) : whenEnded(resume, call, parts)

@@ -1,4 +1,4 @@
-import { type SseSource, sseFrame } from '../http/sse.ts'
+import { type SseSource, sseFrame } from '../../agent/web/sse-stream.ts'
 import { TextPieces } from '../http/text-pieces.ts'
 import type { EventLog } from './event-log.ts'
 

@@ -118,7 +118,7 @@ export class RunStore {
   }
 
   /** Carries out what was decided; resolves when that has begun. Rejects with an `HttpProblem`: it waits for a decision as before then. */
-  async resume(run: ServiceRun, decisions: readonly Decision[]): Promise<void> {
+  async resume(run: ServiceRun, decisions: readonly Decision[], context?: unknown): Promise<void> {
     const { host, limiter } = this.#parts
     const tools = await host.toolsFor(run.head.clientTools)
     const agent = host.agents.find(({ name }) => name === run.head.agent)
@@ -148,7 +148,7 @@ export class RunStore {
       })
       await this.#follower.follow(run, undefined, giveBack, () => {
         control.useModel(agent.model.current)
-        return agent.runner.resumeStream(state, { decisions, tools, control, signal })
+        return agent.runner.resumeStream(state, { decisions, tools, control, signal, context })
       })
     } catch (error) {
       giveBack()
@@ -171,6 +171,18 @@ export class RunStore {
       throw new HttpProblem(404, 'run_not_found', 'Unknown run; finished runs are kept for a limited time only', { param: 'id' })
     await this.#kept.load(run)
     return run
+  }
+
+  /** The caller's newest run of a chat or thread, as it is in memory and on the disk. Rejects with an `HttpProblem` 503. */
+  async latestOf(thread: string, { name }: Caller): Promise<ServiceRun | undefined> {
+    this.#kept.forgetOld()
+    let latest: ServiceRun | undefined
+    for (const run of [...this.#kept.runs(), ...this.#running.values()]) {
+      const { head, createdAt } = run
+      if (head.thread === thread && head.caller.name === name && (latest === undefined || createdAt >= latest.createdAt)) latest = run
+    }
+    if (latest?.status === 'paused') await this.#kept.load(latest)
+    return latest
   }
 
   /** The caller's runs, the newest first. */

@@ -13,6 +13,8 @@ export interface RunHead {
   agent: string
   /** Where it came in. */
   kind: 'run' | 'chat'
+  /** The chat or thread that it belongs to, where it came in as a part of one. */
+  thread?: string
   /** Tools the client runs. */
   clientTools: readonly AnyTool[]
 }
@@ -70,9 +72,9 @@ export interface StoredRun {
   before?: Pick<Outcome, 'summary' | 'result'>
 }
 
-export function storedOrder({ id, caller, agent, kind, clientTools, input }: RunOrder): StoredRun {
+export function storedOrder({ id, caller, agent, kind, thread, clientTools, input }: RunOrder): StoredRun {
   return {
-    head: { id, caller, agent, kind, clientTools },
+    head: { id, caller, agent, kind, ...(thread === undefined ? {} : { thread }), clientTools },
     createdAt: new Date().toISOString(),
     said: beginningOf(input),
     events: [],

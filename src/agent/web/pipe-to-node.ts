@@ -1,0 +1,59 @@
+import type { ResponseOptions } from './respond.ts'
+
+/** What is used of a response of `node:http` or `node:http2`; Express's is one, and Fastify has it as `reply.raw`. */
+export interface NodeResponse {
+  readonly destroyed: boolean
+  writeHead(status: number, headers: Record<string, string | string[]>): unknown
+  flushHeaders?(): void
+  write(chunk: Uint8Array): boolean
+  end(): unknown
+  destroy(error?: Error): unknown
+  once(event: 'close' | 'drain', listener: () => void): unknown
+  off(event: 'close' | 'drain', listener: () => void): unknown
+}
+
+/** What can be sent: a response, or a run. */
+export type Sendable = Response | { toResponse(options?: ResponseOptions): Response }
+
+/**
+ * Sends a run, or a response such as `toUIMessageResponse` makes, through a server of Node.js. Headers that were set before stay. Sends as
+ * fast as the client reads; a client that goes ends it as it would end the response. Resolves when everything is sent, or the client is gone.
+ */
+export async function pipeToNode(from: Sendable, to: NodeResponse, options?: ResponseOptions): Promise<void> {
+  const response = 'toResponse' in from ? from.toResponse(options) : from
+  const reader = response.body?.getReader()
+  if (to.destroyed) return reader?.cancel()
+  const leave = () => void reader?.cancel().catch(() => {})
+  to.once('close', leave)
+  try {
+    to.writeHead(response.status, headersOf(response))
+    to.flushHeaders?.()
+    for (let read = await reader?.read(); read !== undefined && !read.done && !to.destroyed; read = await reader?.read()) {
+      if (!to.write(read.value)) await drained(to)
+    }
+    if (!to.destroyed) to.end()
+  } catch (error) {
+    leave()
+    to.destroy(error instanceof Error ? error : undefined)
+  } finally {
+    to.off('close', leave)
+  }
+}
+
+function headersOf({ headers }: Response): Record<string, string | string[]> {
+  const cookies = headers.getSetCookie()
+  return { ...Object.fromEntries(headers), ...(cookies.length === 0 ? {} : { 'set-cookie': cookies }) }
+}
+
+/** Resolves when there is room again, or the client is gone. */
+function drained(to: NodeResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      to.off('drain', done)
+      to.off('close', done)
+      resolve()
+    }
+    to.once('drain', done)
+    to.once('close', done)
+  })
+}

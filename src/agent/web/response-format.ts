@@ -1,0 +1,38 @@
+import type { RunEvent } from '../../core/events.ts'
+import { toJson } from '../../core/json.ts'
+import type { RunEnding } from './run-ending.ts'
+import { sseFrame } from './sse-stream.ts'
+
+/** How a run is written into responses. To be given to `toResponse`; `toolloop/ui` has those of other protocols. */
+export interface ResponseFormat {
+  /** Besides those of every event stream. */
+  headers?: Readonly<Record<string, string>>
+  /** Called once for each response. */
+  open(): ResponseWriter
+}
+
+/** Writes one response: frames of server-sent events, or `''` for nothing. Its methods are called in the order of the run, and must not throw. */
+export interface ResponseWriter {
+  /** `id` is the number of the event in its run. Neighbouring pieces of one text may come as one. */
+  event(event: RunEvent, id: number): string
+  /** Events with these numbers are gone. Undefined where it can't do without them: the response is broken off. */
+  gap(from: number, to: number): string | undefined
+  /** The run has ended, and all its events have been written. */
+  end(ending: RunEnding): string
+  /** The last frame of a response that ends before its run does; `lastId` is the last event in it. */
+  broken(reason: string, lastId: number): string
+}
+
+/** Our events as they are, each with its number as `id`; behind them a `RESULT`. */
+export const eventFormat: ResponseFormat = {
+  open: () => ({
+    event: (event, id) => sseFrame(event.type, JSON.stringify(event), id),
+    gap: (from, to) => sseFrame('GAP', JSON.stringify({ from, to })),
+    end: (ending) => sseFrame('RESULT', JSON.stringify(resultOf(ending))),
+    broken: (reason, lastEventId) => sseFrame('DROPPED', JSON.stringify({ reason, lastEventId })),
+  }),
+}
+
+function resultOf({ output, text, ...ending }: RunEnding): object {
+  return { ...ending, ...(output === undefined ? { output: text } : { text, output: toJson(output) }) }
+}

@@ -1,0 +1,125 @@
+import { isJsonObject } from '../../core/messages.ts'
+import { inputFromAgUi } from '../../ui/ag-ui/ag-ui-input.ts'
+import { agUiFormat } from '../../ui/ag-ui/ag-ui-response.ts'
+import { decisionsFromAgUi } from '../../ui/ag-ui/decisions-from-ag-ui.ts'
+import { decisionsFromUI } from '../../ui/message-stream/decisions-from-ui.ts'
+import { eachFromUI } from '../../ui/message-stream/messages-from-ui.ts'
+import { uiMessageFormat } from '../../ui/message-stream/ui-message-response.ts'
+import { type ClientTool, toClientTools } from '../agents/client-tools.ts'
+import { blamed, blamingRequest } from '../http/problem.ts'
+import { agUiInputSchema, uiChatSchema } from '../http/schemas.ts'
+import { inTurn } from '../runs/read-messages.ts'
+import type { ServiceParts } from '../service-parts.ts'
+import { answerThread, rejoinThread, stopThread, type ThreadRequest } from '../threads/answer-thread.ts'
+import type { Call, Route, RouteResponse } from './route.ts'
+
+interface UIChat {
+  id: string
+  messages: unknown[]
+  tools?: ClientTool[]
+  acknowledgeHidden?: boolean
+}
+
+const events: RouteResponse = { description: 'Events', types: ['text/event-stream'] }
+const nothing: RouteResponse = { description: 'Nothing goes on' }
+const model = { name: 'model', description: 'The model. Default `toolloop`.' }
+
+/** The fronts that pages know: the AI SDK's `useChat`, and AG-UI. Their runs are runs as of `/v1/runs`. */
+export function threadRoutes(parts: ServiceParts): Route[] {
+  return [
+    {
+      method: 'POST',
+      path: '/ui/chat',
+      access: 'run',
+      summary: 'Answers a chat of the AI SDK’s `useChat`, or carries out what its messages decide on calls that wait.',
+      body: uiChatSchema,
+      query: [model],
+      responses: { 200: events },
+      answer: async (call) => answerThread(await readChat(call), call, parts),
+    },
+    {
+      method: 'GET',
+      path: '/ui/chat/{thread}/stream',
+      access: 'run',
+      summary: 'The response of a chat that goes on, from its beginning.',
+      responses: { 200: events, 204: nothing },
+      answer: (call) => rejoinThread(threadIn(call, 'ui'), (run) => uiMessageFormat({ messageId: messageOf(run) }), call, parts),
+    },
+    {
+      method: 'POST',
+      path: '/ui/chat/{thread}/stop',
+      access: 'run',
+      summary: 'Ends the response of a chat that goes on: leaving its stream does not.',
+      responses: { 204: { description: 'It has ended' } },
+      answer: (call) => stopThread(threadIn(call, 'ui'), call, parts),
+    },
+    {
+      method: 'POST',
+      path: '/agui',
+      access: 'run',
+      summary: 'A run of an agent over AG-UI 1.0, or the answers to its interrupts.',
+      body: agUiInputSchema,
+      query: [model],
+      responses: { 200: events },
+      answer: (call) => answerThread(readAgUi(call), call, parts),
+    },
+    {
+      method: 'GET',
+      path: '/agui/{thread}/stream',
+      access: 'run',
+      summary: 'The run of a thread that goes on, from where it went on last.',
+      responses: { 200: events, 204: nothing },
+      answer: (call) => rejoinThread(threadIn(call, 'agui'), () => agUiFormat({ threadId: call.params.thread ?? '' }), call, parts),
+    },
+    {
+      method: 'POST',
+      path: '/agui/{thread}/stop',
+      access: 'run',
+      summary: 'Ends the run of a thread that goes on: leaving its stream does not.',
+      responses: { 204: { description: 'It has ended' } },
+      answer: (call) => stopThread(threadIn(call, 'agui'), call, parts),
+    },
+  ]
+}
+
+/** Chats of one protocol are not threads of another. */
+function threadOf(protocol: 'ui' | 'agui', id: string): string {
+  return `${protocol}/${id}`
+}
+
+function threadIn({ params }: Call, protocol: 'ui' | 'agui'): string {
+  return threadOf(protocol, params.thread ?? '')
+}
+
+/** The message that a run is on the page: the same when it goes on, and for a client that comes again. */
+function messageOf(run: string): string {
+  return `msg_${run}`
+}
+
+/** Rejects with an `HttpProblem` 400. */
+async function readChat({ body }: Call): Promise<ThreadRequest> {
+  const { id, messages, tools, acknowledgeHidden = false } = body as UIChat
+  const read = await inTurn(blamed(eachFromUI(messages)), (list) => list)
+  return {
+    thread: threadOf('ui', id),
+    messages: read.flat(),
+    clientTools: toClientTools(tools),
+    decide: (pending) => decisionsFromUI(messages, pending),
+    acknowledgeHidden,
+    format: (run) => blamingRequest(() => uiMessageFormat({ originalMessages: messages, messageId: messageOf(run) })),
+  }
+}
+
+/** Throws an `HttpProblem` 400. */
+function readAgUi({ body }: Call): ThreadRequest {
+  const input = blamingRequest(() => inputFromAgUi(body))
+  const { forwardedProps } = input
+  return {
+    thread: threadOf('agui', input.threadId),
+    messages: input.messages,
+    clientTools: input.tools,
+    decide: (pending) => decisionsFromAgUi(input, pending),
+    acknowledgeHidden: isJsonObject(forwardedProps) && forwardedProps.acknowledgeHidden === true,
+    format: () => agUiFormat(input),
+  }
+}

@@ -1,0 +1,159 @@
+import { toChatMessages } from '../../core/message-input.ts'
+import {
+  type ChatMessage,
+  type Content,
+  type ContentPart,
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  type ToolCall,
+  toolMessage,
+} from '../../core/messages.ts'
+import { checkOptionNames } from '../../core/option-names.ts'
+import type { AnyTool } from '../../tools/tool.ts'
+import { idAt, listAt, malformed, objectAt, optionalText, textAt, toolNameAt, urlAt } from '../malformed.ts'
+
+/** An answer to an interrupt. */
+export interface AgUiResume {
+  interruptId: string
+  status: 'resolved' | 'cancelled'
+  payload?: Json
+}
+
+/** What a client of AG-UI asks for. */
+export interface AgUiInput {
+  threadId: string
+  /** The client's id of the run. */
+  runId: string
+  /** The conversation, for `run` and `stream`. Reasoning and activities are for the page alone. */
+  messages: readonly ChatMessage[]
+  /** The tools of the page: they have no `execute`, so that their calls wait for it. */
+  tools: AnyTool[]
+  /** What the page tells of itself, as it is. */
+  context: { description: string; value: string }[]
+  state: Json
+  forwardedProps: Json
+  /** Answers to the interrupts of the run before; see `decisionsFromAgUi`. */
+  resume: AgUiResume[]
+}
+
+/** How a client's input is read. */
+export interface AgUiInputOptions {
+  /** What a system or developer message of a client does: it would speak to the model with the authority of your instructions. Default `'refuse'`. */
+  system?: 'refuse' | 'keep'
+}
+
+/**
+ * The body of an AG-UI request (`RunAgentInput` of version 1.0). Nothing in it makes a tool run: a result is only what the model is told of the
+ * past, and answers count where a run waits for them (`decisionsFromAgUi`). Throws `invalid_message`, with the place, for anything else, and
+ * `invalid_option`.
+ */
+export function inputFromAgUi(body: unknown, options: AgUiInputOptions = {}): AgUiInput {
+  checkOptionNames(options, { system: true }, '`inputFromAgUi`')
+  const { threadId, runId, messages, tools, context, state, forwardedProps, resume } = objectAt(body, 'the input')
+  return {
+    threadId: idAt(threadId, 'threadId'),
+    runId: idAt(runId, 'runId'),
+    messages: readMessages(messages, options),
+    tools: listAt(tools ?? [], 'tools').map(readTool),
+    context: listAt(context ?? [], 'context').map(readContext),
+    state: (state ?? null) as Json,
+    forwardedProps: (forwardedProps ?? null) as Json,
+    resume: listAt(resume ?? [], 'resume').map(readResume),
+  }
+}
+
+function readMessages(given: unknown, { system = 'refuse' }: AgUiInputOptions): readonly ChatMessage[] {
+  const names = new Map<string, string>()
+  const messages = listAt(given, 'messages').flatMap((one, at): ChatMessage[] => {
+    const path = `messages[${at}]`
+    const { role, content, toolCalls, toolCallId, error } = objectAt(one, path)
+    switch (role) {
+      case 'user':
+        return [{ role, content: contentOf(content, `${path}.content`) }]
+      case 'assistant': {
+        const calls = listAt(toolCalls ?? [], `${path}.toolCalls`).map((call, index) => readCall(call, `${path}.toolCalls[${index}]`))
+        for (const { id, function: called } of calls) names.set(id, called.name)
+        const text = optionalText(content, `${path}.content`) ?? ''
+        return calls.length === 0 ? [{ role, content: text }] : [{ role, content: text, toolCalls: calls }]
+      }
+      case 'tool': {
+        const id = idAt(toolCallId, `${path}.toolCallId`)
+        const failure = optionalText(error, `${path}.error`)
+        const result = contentOf(content, `${path}.content`)
+        return [
+          toolMessage(
+            { id, name: names.get(id) ?? 'unknown' },
+            result === '' && failure !== undefined ? failure : result,
+            failure === undefined,
+          ),
+        ]
+      }
+      case 'system':
+      case 'developer':
+        if (system === 'keep') return [{ role: 'system', content: textAt(content, `${path}.content`) }]
+        throw malformed(`${path}.role`, "'user', 'assistant' or 'tool'; `system: 'keep'` lets clients instruct the model", role)
+      case 'reasoning':
+      case 'activity':
+        return []
+      default:
+        throw malformed(`${path}.role`, "'user', 'assistant', 'tool', 'reasoning' or 'activity'", role)
+    }
+  })
+  return toChatMessages(messages)
+}
+
+function contentOf(content: unknown, path: string): Content {
+  if (!Array.isArray(content)) return textAt(content, path)
+  return content.map((part, at) => partOf(objectAt(part, `${path}[${at}]`), `${path}[${at}]`))
+}
+
+function partOf({ type, text, source, metadata }: JsonObject, path: string): ContentPart {
+  if (type === 'text') return { type, text: textAt(text, `${path}.text`) }
+  if (type !== 'image' && type !== 'document' && type !== 'audio' && type !== 'video')
+    throw malformed(`${path}.type`, "'text', 'image', 'document', 'audio' or 'video'", type)
+  const place = sourceOf(objectAt(source, `${path}.source`), `${path}.source`)
+  if (type === 'image') return { type, ...place }
+  const filename = isJsonObject(metadata) && typeof metadata.filename === 'string' ? { name: metadata.filename } : {}
+  return { type: 'file', ...place, ...filename }
+}
+
+function sourceOf(
+  { type, value, mimeType }: JsonObject,
+  path: string,
+): { url: string; mediaType?: string } | { data: string; mediaType: string } {
+  if (type === 'data') return { data: textAt(value, `${path}.value`), mediaType: textAt(mimeType, `${path}.mimeType`) }
+  // A handle of a provider's is opened with the keys of the one who runs the agent.
+  if (type !== 'url') throw malformed(`${path}.type`, "'data' or 'url'", type)
+  const mediaType = optionalText(mimeType, `${path}.mimeType`)
+  return { url: urlAt(value, `${path}.value`), ...(mediaType === undefined ? {} : { mediaType }) }
+}
+
+function readCall(call: unknown, path: string): ToolCall {
+  const { id, function: called } = objectAt(call, path)
+  const { name, arguments: args } = objectAt(called, `${path}.function`)
+  const written = textAt(args, `${path}.function.arguments`)
+  return { id: idAt(id, `${path}.id`), type: 'function', function: { name: toolNameAt(name, `${path}.function.name`), arguments: written } }
+}
+
+function readTool(tool: unknown, at: number): AnyTool {
+  const path = `tools[${at}]`
+  const { name, description, parameters } = objectAt(tool, path)
+  return {
+    name: toolNameAt(name, `${path}.name`),
+    description: optionalText(description, `${path}.description`) ?? '',
+    parameters: { type: 'object', properties: {}, ...objectAt(parameters ?? {}, `${path}.parameters`) },
+  }
+}
+
+function readContext(context: unknown, at: number): AgUiInput['context'][number] {
+  const { description, value } = objectAt(context, `context[${at}]`)
+  return { description: textAt(description, `context[${at}].description`), value: textAt(value, `context[${at}].value`) }
+}
+
+function readResume(entry: unknown, at: number): AgUiResume {
+  const path = `resume[${at}]`
+  const { interruptId, status, payload } = objectAt(entry, path)
+  if (status !== 'resolved' && status !== 'cancelled') throw malformed(`${path}.status`, "'resolved' or 'cancelled'", status)
+  return { interruptId: idAt(interruptId, `${path}.interruptId`), status, ...(payload === undefined ? {} : { payload }) }
+}

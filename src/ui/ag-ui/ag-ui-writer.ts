@@ -1,0 +1,277 @@
+import type { PendingItem } from '../../agent/run/result.ts'
+import type { ResponseWriter } from '../../agent/web/response-format.ts'
+import type { RunEnding } from '../../agent/web/run-ending.ts'
+import { Event, type RunEvent } from '../../core/events.ts'
+import { addUsage, type JsonObject, noUsage, type Usage } from '../../core/messages.ts'
+import { SaidText } from '../said-text.ts'
+
+export interface AgUiWriterOptions {
+  threadId: string | undefined
+  runId: string | undefined
+  /** Calls that the client knows. Undefined: it is not known which. */
+  known: ReadonlySet<string> | undefined
+}
+
+type AgUiEvent = { type: string } & Record<string, unknown>
+type ToolEvent = Extract<RunEvent, { type: 'TOOL_CALL_START' | 'TOOL_CALL_END' | 'TOOL_CALL_REJECTED' | 'TOOL_PROGRESS' }>
+type Ids = { threadId: string; runId: string }
+
+/** A run as events of AG-UI 1.0. Runs inside its calls are left out: they are part of a call's result. https://docs.ag-ui.com/spec/1.0 */
+export class AgUiWriter implements ResponseWriter {
+  readonly #options: AgUiWriterOptions
+  readonly #said = new SaidText()
+  /** Calls that the model is writing, by their index. */
+  readonly #inputs = new Map<number, string>()
+  /** Calls that were told of. */
+  readonly #told = new Set<string>()
+  /** What each model has used, by provider and name. */
+  readonly #usage = new Map<string, { provider: string; model: string; usage: Usage }>()
+  #ids: Ids | undefined
+  /** Our own id of the run. */
+  #run = ''
+  #open: { type: 'TEXT' | 'REASONING'; id: string } | undefined
+  #messages = 0
+  #iteration = 0
+  /** The message that has the calls of this turn. */
+  #turn: string | undefined
+  #step: string | undefined
+  #hasAsked = false
+  #frames = ''
+
+  constructor(options: AgUiWriterOptions) {
+    this.#options = options
+  }
+
+  event(event: RunEvent): string {
+    const { runId, iteration } = event.meta
+    this.#begin(runId)
+    if (runId === this.#run) {
+      this.#iteration = iteration
+      this.#take(event)
+    }
+    return this.#flush()
+  }
+
+  /** A page that missed something would be told of ends without beginnings. */
+  gap(): undefined {
+    return undefined
+  }
+
+  broken(reason: string): string {
+    this.#send({ type: 'RUN_ERROR', message: reason, code: 'broken_off' })
+    return this.#flush()
+  }
+
+  end(ending: RunEnding): string {
+    const { stopReason, error, pending, output } = ending
+    const ids = this.#begin(ending.runId ?? '')
+    const unsaid = this.#said.unsaid(ending)
+    if (unsaid !== '') this.#piece('TEXT', unsaid)
+    this.#close()
+    for (const { kind, toolCallId, tool, args } of pending) if (kind !== 'question') this.#call(toolCallId, tool, args)
+    this.#endStep()
+    const usage = this.#used()
+    if (error !== undefined && stopReason !== 'aborted')
+      this.#send({ type: 'RUN_ERROR', message: error.message, code: error.code, ...usage })
+    else {
+      const outcome = stopReason === 'aborted' ? { type: 'cancelled' } : outcomeOf(pending)
+      const result = output === undefined ? {} : { result: output }
+      this.#send({ type: 'RUN_FINISHED', ...ids, outcome, ...result, ...usage, metadata: { stopReason } })
+    }
+    return this.#flush()
+  }
+
+  #begin(run: string): Ids {
+    if (this.#ids !== undefined) return this.#ids
+    const { threadId = run, runId = run } = this.#options
+    this.#run = run
+    this.#ids = { threadId, runId }
+    this.#send({ type: 'RUN_STARTED', ...this.#ids, protocolVersion: '1.0' })
+    return this.#ids
+  }
+
+  #take(event: RunEvent): void {
+    switch (event.type) {
+      case Event.MODEL_START:
+        this.#beginStep()
+        break
+      case Event.TEXT_DELTA:
+        this.#said.add(event.text)
+        this.#piece('TEXT', event.text)
+        break
+      case Event.REASONING_DELTA:
+        this.#piece('REASONING', event.text)
+        break
+      case Event.TOOL_INPUT_START:
+        this.#closeMessage()
+        this.#inputs.set(event.index, event.id)
+        this.#startCall(event.id, event.tool)
+        break
+      case Event.TOOL_INPUT_DELTA: {
+        const toolCallId = this.#inputs.get(event.index)
+        if (toolCallId !== undefined) this.#send({ type: 'TOOL_CALL_ARGS', toolCallId, delta: event.json })
+        break
+      }
+      case Event.MODEL_END:
+        this.#count(event)
+        this.#close()
+        break
+      case Event.TOOL_CALL_START:
+      case Event.TOOL_CALL_END:
+      case Event.TOOL_CALL_REJECTED:
+      case Event.TOOL_PROGRESS:
+        this.#takeCall(event)
+    }
+  }
+
+  #takeCall(event: ToolEvent): void {
+    const { tool } = event
+    const { toolCallId = '' } = event.meta
+    this.#close()
+    if (event.type === Event.TOOL_CALL_START) this.#call(toolCallId, tool, event.args)
+    else if (event.type === Event.TOOL_PROGRESS)
+      this.#send({ type: 'CUSTOM', name: 'tool_progress', value: { toolCallId, tool, update: event.update } })
+    else if (event.type === Event.TOOL_CALL_END) this.#result(toolCallId, event.result)
+    else {
+      this.#call(toolCallId, tool, event.args)
+      this.#result(toolCallId, event.error)
+    }
+  }
+
+  #result(toolCallId: string, content: string): void {
+    this.#send({ type: 'TOOL_CALL_RESULT', messageId: this.#newId('result'), toolCallId, content, role: 'tool' })
+  }
+
+  /** A call as a whole, where the client does not know it. */
+  #call(toolCallId: string, tool: string, args: JsonObject | string): void {
+    const { known } = this.#options
+    const knows = known === undefined ? !this.#hasAsked : known.has(toolCallId)
+    if (this.#told.has(toolCallId) || knows) return
+    this.#startCall(toolCallId, tool)
+    this.#send({ type: 'TOOL_CALL_ARGS', toolCallId, delta: typeof args === 'string' ? args : JSON.stringify(args) })
+    this.#send({ type: 'TOOL_CALL_END', toolCallId })
+  }
+
+  #startCall(toolCallId: string, toolCallName: string): void {
+    this.#turn ??= this.#newId('turn')
+    this.#told.add(toolCallId)
+    this.#send({ type: 'TOOL_CALL_START', toolCallId, toolCallName, parentMessageId: this.#turn })
+  }
+
+  #beginStep(): void {
+    this.#close()
+    this.#endStep()
+    this.#hasAsked = true
+    this.#turn = undefined
+    this.#said.asked()
+    this.#step = `request ${this.#iteration}`
+    this.#send({ type: 'STEP_STARTED', stepName: this.#step })
+  }
+
+  #endStep(): void {
+    if (this.#step !== undefined) this.#send({ type: 'STEP_FINISHED', stepName: this.#step })
+    this.#step = undefined
+  }
+
+  #piece(type: 'TEXT' | 'REASONING', delta: string): void {
+    if (this.#open?.type !== type) {
+      this.#closeMessage()
+      this.#open = { type, id: this.#newId(type.toLowerCase()) }
+      this.#startMessage(this.#open)
+    }
+    this.#send({ type: `${type}_MESSAGE_CONTENT`, messageId: this.#open.id, delta })
+  }
+
+  #startMessage({ type, id: messageId }: { type: 'TEXT' | 'REASONING'; id: string }): void {
+    if (type === 'TEXT') {
+      // Calls behind a text belong to its message.
+      this.#turn ??= messageId
+      this.#send({ type: 'TEXT_MESSAGE_START', messageId, role: 'assistant' })
+      return
+    }
+    this.#send({ type: 'REASONING_START', messageId })
+    this.#send({ type: 'REASONING_MESSAGE_START', messageId, role: 'reasoning' })
+  }
+
+  /** Ends what is open: a text, reasoning, calls that the model was writing. */
+  #close(): void {
+    this.#closeMessage()
+    for (const toolCallId of this.#inputs.values()) this.#send({ type: 'TOOL_CALL_END', toolCallId })
+    this.#inputs.clear()
+  }
+
+  #closeMessage(): void {
+    const open = this.#open
+    this.#open = undefined
+    if (open === undefined) return
+    this.#send({ type: `${open.type}_MESSAGE_END`, messageId: open.id })
+    if (open.type === 'REASONING') this.#send({ type: 'REASONING_END', messageId: open.id })
+  }
+
+  #count({ provider, model, usage }: Extract<RunEvent, { type: 'MODEL_END' }>): void {
+    const key = JSON.stringify([provider, model])
+    this.#usage.set(key, { provider, model, usage: addUsage(this.#usage.get(key)?.usage ?? noUsage, usage) })
+  }
+
+  #used(): { usage?: object[] } {
+    const usage = [...this.#usage.values()].map(({ provider, model, usage }) => {
+      const { inputTokens, outputTokens, totalTokens, reasoningTokens, cacheReadTokens, cacheWriteTokens } = usage
+      const counts = {
+        inputTokens,
+        outputTokens,
+        totalTokens,
+        reasoningTokens,
+        cachedInputTokens: cacheReadTokens,
+        cacheWriteInputTokens: cacheWriteTokens,
+      }
+      return { provider, model, ...Object.fromEntries(Object.entries(counts).filter(([, count]) => count !== undefined)) }
+    })
+    return usage.length === 0 ? {} : { usage }
+  }
+
+  #newId(kind: string): string {
+    return `${this.#run}-${this.#iteration}-${kind}-${++this.#messages}`
+  }
+
+  #send(event: AgUiEvent): void {
+    this.#frames += `data: ${JSON.stringify(event)}\n\n`
+  }
+
+  #flush(): string {
+    const frames = this.#frames
+    this.#frames = ''
+    return frames
+  }
+}
+
+/** What a run waits for is asked as interrupts; calls of the page's tools are its own business, and answered by messages. */
+function outcomeOf(pending: readonly PendingItem[]): object {
+  const interrupts = pending.filter(({ kind }) => kind !== 'client_tool').map(interruptOf)
+  if (interrupts.length > 0) return { type: 'interrupt', interrupts }
+  return { type: 'success', ...(pending.length === 0 ? {} : { pendingToolCallIds: pending.map(({ toolCallId }) => toolCallId) }) }
+}
+
+function interruptOf({ kind, fingerprint: id, toolCallId, tool, args, about, schema }: PendingItem): object {
+  if (kind === 'approval')
+    return {
+      id,
+      reason: 'tool_call',
+      toolCallId,
+      message: `May ${tool} be called?`,
+      responseSchema: approvalSchema,
+      metadata: { kind, tool, args },
+    }
+  const message = typeof about === 'string' ? about : `${tool} asks a question.`
+  const shape = schema === undefined ? {} : { responseSchema: schema }
+  return { id, reason: 'input_required', toolCallId, message, ...shape, metadata: { kind, tool, about: about ?? null } }
+}
+
+const approvalSchema = {
+  type: 'object',
+  properties: {
+    approved: { type: 'boolean' },
+    editedArgs: { type: 'object', description: 'Takes the place of the arguments.' },
+    reason: { type: 'string', description: 'Why not; the model is told.' },
+  },
+  required: ['approved'],
+}

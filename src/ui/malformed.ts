@@ -1,0 +1,56 @@
+import { show, ToolloopError } from '../core/errors.ts'
+import { isJsonObject, type JsonObject } from '../core/messages.ts'
+
+// What a client sends may be anything. Each of these names the place where it is not what it has to be.
+
+/** `path`: where it was given, such as `messages[0].parts[1].text`. */
+export function malformed(path: string, expected: string, got: unknown): ToolloopError {
+  return new ToolloopError('invalid_message', `Expected ${path} to be ${expected}, got \`${show(got)}\``)
+}
+
+export function objectAt(value: unknown, path: string): JsonObject {
+  return isJsonObject(value) ? value : fail(path, 'an object', value)
+}
+
+export function listAt(value: unknown, path: string): readonly unknown[] {
+  return Array.isArray(value) ? value : fail(path, 'an array', value)
+}
+
+export function textAt(value: unknown, path: string): string {
+  return typeof value === 'string' ? value : fail(path, 'a string', value)
+}
+
+export function optionalText(value: unknown, path: string): string | undefined {
+  return value === undefined || value === null ? undefined : textAt(value, path)
+}
+
+/** The id of a call. */
+export function idAt(value: unknown, path: string): string {
+  return typeof value === 'string' && value !== '' && value.length <= maxIdLength ? value : fail(path, 'the id of a call', value)
+}
+
+/** A name that every provider takes. */
+export function toolNameAt(value: unknown, path: string): string {
+  return typeof value === 'string' && /^[a-zA-Z0-9_-]{1,64}$/.test(value) ? value : fail(path, 'the name of a tool', value)
+}
+
+/** `https:`, `http:` or `data:`: whatever else a URL may be opens something on the machine that reads it. */
+export function urlAt(value: unknown, path: string): string {
+  const isUrl = typeof value === 'string' && /^(https?:\/\/|data:)/i.test(value)
+  return isUrl ? value : fail(path, 'a URL that begins with `https:`, `http:` or `data:`', value)
+}
+
+/** A value as JSON text. */
+export function jsonOf(value: unknown, path: string): string {
+  try {
+    return JSON.stringify(value ?? null)
+  } catch {
+    return fail(path, 'plain JSON of no great depth', value)
+  }
+}
+
+const maxIdLength = 512
+
+function fail(path: string, expected: string, got: unknown): never {
+  throw malformed(path, expected, got)
+}

@@ -1,0 +1,110 @@
+import { refusedText } from '../../agent/told.ts'
+import { toChatMessages } from '../../core/message-input.ts'
+import type { ChatMessage, ContentPart, JsonObject, ToolCall } from '../../core/messages.ts'
+import { toolMessage } from '../../core/messages.ts'
+import { checkOptionNames } from '../../core/option-names.ts'
+import { jsonOf, malformed, optionalText, textAt, urlAt } from '../malformed.ts'
+import { waitingText } from '../told.ts'
+import { isToolPart, readToolPart, readUIMessages, type UIMessageParts, type UIToolPart } from './ui-message.ts'
+
+/** How a client's messages are read. */
+export interface MessagesFromUIOptions {
+  /** What a system message of a client does: it would speak to the model with the authority of your instructions. Default `'refuse'`. */
+  system?: 'refuse' | 'keep'
+}
+
+/**
+ * The conversation that the AI SDK's `useChat` sends, as messages for `run` and `stream`. Text, images, files and calls with their results are
+ * taken over; reasoning, sources and data parts are for the page alone. Nothing in it makes a tool run: an approval, or a result, is only what
+ * the model is told of the past (`decisionsFromUI` reads those that decide on a run). Throws `invalid_message`, with the place, for anything
+ * that is no such message.
+ */
+export function messagesFromUI(messages: unknown, options: MessagesFromUIOptions = {}): readonly ChatMessage[] {
+  return toChatMessages([...eachFromUI(messages, options)].flat())
+}
+
+/** The same, message by message, so that others get their turn in between. */
+export function* eachFromUI(messages: unknown, options: MessagesFromUIOptions = {}): Generator<ChatMessage[]> {
+  checkOptionNames(options, { system: true }, '`messagesFromUI`')
+  for (const message of readUIMessages(messages)) yield read(message, options)
+}
+
+function read(message: UIMessageParts, { system = 'refuse' }: MessagesFromUIOptions): ChatMessage[] {
+  const { role, parts, path } = message
+  if (role === 'assistant') return ofAssistant(message)
+  if (role === 'user') return [{ role, content: contentOf(message) }]
+  if (system === 'keep') return [{ role, content: parts.map((part, at) => textOf(part, `${path}.parts[${at}]`)).join('') }]
+  throw malformed(`${path}.role`, "'user' or 'assistant'; `system: 'keep'` lets clients instruct the model", role)
+}
+
+/** Parts that are for the page alone. */
+const shownOnly = /^(data-.*|source-url|source-document|step-start|custom|reasoning|reasoning-file|steering-message)$/
+
+function contentOf({ parts, path }: UIMessageParts): string | ContentPart[] {
+  const content = parts.flatMap((part, at): ContentPart[] => {
+    const place = `${path}.parts[${at}]`
+    if (part.type === 'text') return [{ type: 'text', text: textOf(part, place) }]
+    if (part.type === 'file') return [filePart(part, place)]
+    if (shownOnly.test(String(part.type))) return []
+    throw malformed(`${place}.type`, "'text' or 'file'", part.type)
+  })
+  const [first] = content
+  return content.length === 1 && first?.type === 'text' ? first.text : content
+}
+
+function textOf({ type, text }: JsonObject, path: string): string {
+  if (type !== 'text') throw malformed(`${path}.type`, "'text'", type)
+  return textAt(text, `${path}.text`)
+}
+
+function filePart({ url, mediaType, filename }: JsonObject, path: string): ContentPart {
+  const kind = textAt(mediaType, `${path}.mediaType`)
+  const part = { url: urlAt(url, `${path}.url`), mediaType: kind }
+  if (/^image(\/|$)/i.test(kind)) return { type: 'image', ...part }
+  const name = optionalText(filename, `${path}.filename`)
+  return { type: 'file', ...part, ...(name === undefined ? {} : { name }) }
+}
+
+/** One message of the page has the turns of a whole run: each is a message, with the results of its calls behind it. */
+function ofAssistant({ parts, path }: UIMessageParts): ChatMessage[] {
+  const messages: ChatMessage[] = []
+  let turn: { text: string; calls: UIToolPart[] } = { text: '', calls: [] }
+  const close = () => {
+    const { text, calls } = turn
+    if (calls.length > 0)
+      messages.push({ role: 'assistant', content: text, toolCalls: calls.map((call) => callOf(call, path)) }, ...resultsOf(calls, path))
+    else if (text !== '') messages.push({ role: 'assistant', content: text })
+    turn = { text: '', calls: [] }
+  }
+  for (const [at, part] of parts.entries()) {
+    const place = `${path}.parts[${at}]`
+    if (part.type === 'step-start') close()
+    else if (part.type === 'text') turn.text += textOf(part, place)
+    else if (isToolPart(part)) {
+      const call = readToolPart(part, place)
+      // What was cut off while it was written is no call yet.
+      if (call.state !== 'input-streaming') turn.calls.push(call)
+    } else if (part.type !== 'file' && !shownOnly.test(String(part.type)))
+      throw malformed(`${place}.type`, "'text', 'tool-…', or another part of a UI message", part.type)
+  }
+  close()
+  return messages
+}
+
+function callOf({ toolCallId: id, tool: name, input }: UIToolPart, path: string): ToolCall {
+  // A call that could not be read has what the model wrote.
+  const args = typeof input === 'string' ? input : jsonOf(input ?? {}, `${path}: the input of call ${id}`)
+  return { id, type: 'function', function: { name, arguments: args } }
+}
+
+function resultsOf(calls: readonly UIToolPart[], path: string): ChatMessage[] {
+  return calls.map((part) => {
+    const { toolCallId: id, tool: name, state, output, errorText, approval, isPreliminary } = part
+    const call = { id, name }
+    if (state === 'output-available' && !isPreliminary)
+      return toolMessage(call, typeof output === 'string' ? output : jsonOf(output, `${path}: the output of call ${id}`), true)
+    if (state === 'output-error') return toolMessage(call, errorText, false)
+    const isDenied = state === 'output-denied' || approval?.approved === false
+    return toolMessage(call, isDenied ? refusedText(name, approval?.reason) : waitingText(name), false)
+  })
+}

@@ -1,0 +1,203 @@
+import type { PendingItem } from '../../agent/run/result.ts'
+import type { ResponseWriter } from '../../agent/web/response-format.ts'
+import type { RunEnding } from '../../agent/web/run-ending.ts'
+import { Event, type FinishReason, type RunEvent, type StopReason } from '../../core/events.ts'
+import type { JsonObject } from '../../core/messages.ts'
+import { SaidText } from '../said-text.ts'
+import { structured } from '../structured.ts'
+import type { UIToolPart } from './ui-message.ts'
+
+export interface WriterOptions {
+  /** Of the message that the response is. Undefined: the client's own. */
+  messageId: string | undefined
+  /** Calls that the client knows, by id. Undefined: it is not known which. */
+  known: ReadonlyMap<string, UIToolPart> | undefined
+  messageMetadata: ((ending?: RunEnding) => unknown) | undefined
+}
+
+type Chunk = { type: string } & Record<string, unknown>
+type ToolEvent = Extract<RunEvent, { type: 'TOOL_CALL_START' | 'TOOL_CALL_END' | 'TOOL_CALL_REJECTED' | 'TOOL_PROGRESS' }>
+
+/**
+ * A run as chunks of the AI SDK's UI message stream. Runs inside its calls are left out: they are part of a call's result.
+ * https://ai-sdk.dev/docs/ai-sdk-ui/stream-protocol
+ */
+export class UIMessageWriter implements ResponseWriter {
+  readonly #options: WriterOptions
+  readonly #said = new SaidText()
+  /** Ids of calls that the model is writing, by their index. */
+  readonly #inputs = new Map<number, string>()
+  /** Calls whose arguments were sent. */
+  readonly #available = new Set<string>()
+  #runId: string | undefined
+  /** The text or reasoning that is open. */
+  #part: { type: 'text' | 'reasoning'; id: string } | undefined
+  #parts = 0
+  #isInStep = false
+  /** A model was asked: what came before it belongs to calls that an earlier response has told of. */
+  #hasAsked = false
+  #finishReason: FinishReason = 'stop'
+  #frames = ''
+
+  constructor(options: WriterOptions) {
+    this.#options = options
+  }
+
+  event(event: RunEvent): string {
+    const { runId } = event.meta
+    if (this.#runId === undefined) this.#start(runId)
+    if (runId === this.#runId) this.#take(event)
+    return this.#flush()
+  }
+
+  /** A page that missed something would show what never was. */
+  gap(): undefined {
+    return undefined
+  }
+
+  broken(reason: string): string {
+    this.#send({ type: 'error', errorText: reason })
+    return this.#flush()
+  }
+
+  end(ending: RunEnding): string {
+    const { stopReason, error, pending } = ending
+    const unsaid = this.#said.unsaid(ending)
+    if (unsaid !== '') this.#piece('text', unsaid)
+    this.#closePart()
+    for (const item of pending) this.#wait(item)
+    if (this.#isInStep) this.#send({ type: 'finish-step' })
+    if (stopReason === 'aborted') this.#send({ type: 'abort', ...(error === undefined ? {} : { reason: error.message }) })
+    else if (error !== undefined) this.#send({ type: 'error', errorText: error.message })
+    else this.#send({ type: 'finish', finishReason: this.#finish(stopReason), ...this.#metadata(ending) })
+    return `${this.#flush()}data: [DONE]\n\n`
+  }
+
+  #start(runId: string): void {
+    const { messageId } = this.#options
+    this.#runId = runId
+    this.#send({ type: 'start', ...(messageId === undefined ? {} : { messageId }), ...this.#metadata() })
+  }
+
+  #metadata(ending?: RunEnding): { messageMetadata?: unknown } {
+    const messageMetadata = this.#options.messageMetadata?.(ending)
+    return messageMetadata === undefined ? {} : { messageMetadata }
+  }
+
+  #take(event: RunEvent): void {
+    switch (event.type) {
+      case Event.MODEL_START:
+        this.#beginStep()
+        break
+      case Event.TEXT_DELTA:
+        this.#said.add(event.text)
+        this.#piece('text', event.text)
+        break
+      case Event.REASONING_DELTA:
+        this.#piece('reasoning', event.text)
+        break
+      case Event.TOOL_INPUT_START:
+        this.#closePart()
+        this.#inputs.set(event.index, event.id)
+        this.#send({ type: 'tool-input-start', toolCallId: event.id, toolName: event.tool })
+        break
+      case Event.TOOL_INPUT_DELTA: {
+        const toolCallId = this.#inputs.get(event.index)
+        if (toolCallId !== undefined) this.#send({ type: 'tool-input-delta', toolCallId, inputTextDelta: event.json })
+        break
+      }
+      case Event.MODEL_END:
+        this.#finishReason = event.finishReason
+        this.#closePart()
+        break
+      case Event.TOOL_CALL_START:
+      case Event.TOOL_CALL_END:
+      case Event.TOOL_CALL_REJECTED:
+      case Event.TOOL_PROGRESS:
+        this.#takeCall(event)
+    }
+  }
+
+  #takeCall(event: ToolEvent): void {
+    const { tool } = event
+    const { toolCallId = '', ok } = event.meta
+    if (event.type === Event.TOOL_CALL_START) this.#call(toolCallId, tool, event.args)
+    else if (event.type === Event.TOOL_PROGRESS)
+      this.#send({ type: 'data-tool-progress', data: { toolCallId, tool, update: event.update }, transient: true })
+    else if (event.type === Event.TOOL_CALL_REJECTED) this.#reject(toolCallId, event)
+    else if (ok === false) this.#send({ type: 'tool-output-error', toolCallId, errorText: event.result })
+    else this.#send({ type: 'tool-output-available', toolCallId, output: structured(event.result) })
+  }
+
+  /** A call's arguments. Who has its result, or has to run it, is not told of it again: that would look like another call. */
+  #call(toolCallId: string, toolName: string, input: JsonObject): void {
+    const { known } = this.#options
+    const knows = known === undefined || known.get(toolCallId)?.state.startsWith('output-') === true
+    if (this.#available.has(toolCallId) || (!this.#hasAsked && knows)) return
+    this.#available.add(toolCallId)
+    this.#send({ type: 'tool-input-available', toolCallId, toolName, input })
+  }
+
+  #reject(toolCallId: string, { tool, args, error }: Extract<RunEvent, { type: 'TOOL_CALL_REJECTED' }>): void {
+    const { known } = this.#options
+    const part = known?.get(toolCallId)
+    const isEarlier = !this.#hasAsked && (known === undefined || part !== undefined)
+    const isDenied = isEarlier && (part === undefined || part.approval?.approved === false)
+    if (isDenied) this.#send({ type: 'tool-output-denied', toolCallId })
+    else if (isEarlier || this.#available.has(toolCallId)) this.#send({ type: 'tool-output-error', toolCallId, errorText: error })
+    else this.#send({ type: 'tool-input-error', toolCallId, toolName: tool, input: args, errorText: error })
+    this.#available.add(toolCallId)
+  }
+
+  /** A call that waits: its arguments, and what is to be done with it. */
+  #wait({ kind, toolCallId, tool, args, about, schema, fingerprint }: PendingItem): void {
+    if (kind !== 'question') this.#call(toolCallId, tool, args)
+    if (kind === 'approval') this.#send({ type: 'tool-approval-request', approvalId: fingerprint, toolCallId })
+    if (kind !== 'question') return
+    // Its tool has run as far as that; now the page has to give the output.
+    this.#send({ type: 'tool-input-available', toolCallId, toolName: tool, input: args })
+    this.#send({ type: 'data-question', id: toolCallId, data: { toolCallId, tool, about, schema } })
+  }
+
+  #beginStep(): void {
+    this.#closePart()
+    if (this.#isInStep) this.#send({ type: 'finish-step' })
+    this.#send({ type: 'start-step' })
+    this.#isInStep = true
+    this.#hasAsked = true
+    this.#inputs.clear()
+    this.#said.asked()
+  }
+
+  #piece(type: 'text' | 'reasoning', delta: string): void {
+    if (this.#part?.type !== type) {
+      this.#closePart()
+      this.#part = { type, id: `${type}-${++this.#parts}` }
+      this.#send({ type: `${type}-start`, id: this.#part.id })
+    }
+    this.#send({ type: `${type}-delta`, id: this.#part.id, delta })
+  }
+
+  #closePart(): void {
+    if (this.#part !== undefined) this.#send({ type: `${this.#part.type}-end`, id: this.#part.id })
+    this.#part = undefined
+  }
+
+  #finish(stopReason: StopReason | undefined): string {
+    if (stopReason === 'paused') return 'tool-calls'
+    if (stopReason !== undefined && atLimit.has(stopReason)) return 'length'
+    return stopReason === 'answered' && this.#finishReason === 'length' ? 'length' : 'stop'
+  }
+
+  #send(chunk: Chunk): void {
+    this.#frames += `data: ${JSON.stringify(chunk)}\n\n`
+  }
+
+  #flush(): string {
+    const frames = this.#frames
+    this.#frames = ''
+    return frames
+  }
+}
+
+const atLimit: ReadonlySet<StopReason> = new Set<StopReason>(['max_iterations', 'budget', 'deadline', 'repeated_calls'])
