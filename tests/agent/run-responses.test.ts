@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events'
-import { afterEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import { type NodeResponse, pipeToNode } from '../../src/agent/web/pipe-to-node.ts'
 import type { ResponseFormat } from '../../src/agent/web/response-format.ts'
@@ -211,6 +211,43 @@ describe('run.toResponse()', () => {
     expect(frames.map(({ event }) => event)).not.toContain('REASONING_DELTA')
     expect(textIn(frames)).toBe('hi')
     expect(frames.at(-2)).toMatchObject({ event: 'RUN_END', id: expect.any(Number) })
+  })
+
+  it('a function of the caller’s that throws breaks its response off, and neither the run nor another response', async () => {
+    const warnings: string[] = []
+    const warned = ({ name, message }: Error) => void warnings.push(`${name}: ${message}`)
+    process.on('warning', warned)
+    onTestFinished(() => void process.off('warning', warned))
+    const fail = () => {
+      throw new Error('no')
+    }
+    const run = new AgentRunner({ model: scriptedModel(['hi']) }).stream('hi')
+    const [selected, other, told] = [run.toResponse({ select: fail }), run.toResponse(), run.toResponse({ errorText: fail })]
+    expect(await read(selected)).toMatchObject([{ event: 'DROPPED', data: { reason: 'the response could not be written' } }])
+    const format: ResponseFormat = { open: () => ({ event: fail, gap: fail, end: fail, broken: fail }) }
+    expect(await run.toResponse({ format }).text()).toBe('')
+    expect([(await read(other)).at(-1)?.event, (await read(told)).at(-1)?.event, (await run.result).stopReason]).toEqual([
+      'RESULT',
+      'RESULT',
+      'answered',
+    ])
+    await vi.waitFor(() => expect(warnings).toEqual(['ToolloopResponseFailure: no', 'ToolloopResponseFailure: no']))
+  })
+
+  it('what a tool reports may be anything', async () => {
+    const circle: { self?: unknown } = {}
+    circle.self = circle
+    const report = defineTool({
+      name: 'report',
+      description: 'Reports.',
+      execute: (_args, { progress }) => {
+        for (const update of [10n, circle, undefined, () => 1]) progress(update as never)
+      },
+    })
+    const run = new AgentRunner({ model: scriptedModel([{ toolCalls: [{ name: 'report' }] }, 'done']), tools: [report] }).stream('go')
+    const frames = await read(run.toResponse())
+    expect(frames.flatMap(({ event, data }) => (event === 'TOOL_PROGRESS' ? [data.update] : []))).toHaveLength(4)
+    expect(frames.at(-1)?.data).toMatchObject({ stopReason: 'answered', output: 'done' })
   })
 
   it('a format that can’t do without a beginning is told that it is gone', async () => {

@@ -12,8 +12,12 @@ const service = createService({
 
 export const runtime = 'nodejs'
 export const dynamic = 'force-dynamic'
-export const GET = (request: Request): Promise<Response> => service.fetch(request)
-export const POST = GET
+export async function GET(request: Request): Promise<Response> {
+  return service.fetch(request)
+}
+export async function POST(request: Request): Promise<Response> {
+  return service.fetch(request)
+}
 
 const response = await POST(
   new Request('https://app.example.com/agent/v1/runs', {

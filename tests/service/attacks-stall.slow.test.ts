@@ -99,6 +99,51 @@ const schemas: Readonly<Record<string, { schema: object; args?: object }>> = {
   'what the dialect doesn’t know': { schema: { ...someFields, required: 5 } },
 }
 
+const uiText = (text: string) => ({ role: 'user', parts: [{ type: 'text', text }] })
+const uiCall = (toolCallId: string, output: unknown) => ({ type: 'tool-echo', toolCallId, state: 'output-available', input: {}, output })
+
+/** Messages of `/ui/chat`, by what is wrong with them. */
+const uiMessages: Readonly<Record<string, object[]>> = {
+  'many messages': list(8_000, () => uiText('')),
+  'many parts': [{ role: 'user', parts: list(12_000, () => ({ type: 'text', text: '' })) }],
+  'many calls in one message': [{ role: 'assistant', parts: list(4_500, (at) => uiCall(`c${at}`, 1)) }, uiText('hello')],
+  'many calls under one id': [{ role: 'assistant', parts: list(4_500, () => uiCall('c', 1)) }, uiText('hello')],
+  'many turns': [
+    { role: 'assistant', parts: list(4_000, () => [{ type: 'step-start' }, { type: 'text', text: 'a' }]).flat() },
+    uiText('hello'),
+  ],
+  'a large text': [uiText(fill('"'))],
+  'a large text in a data URL': [
+    { role: 'user', parts: [{ type: 'file', mediaType: 'image/png', url: `data:image/png;base64,${fill('A')}` }] },
+  ],
+  'a large output': [{ role: 'assistant', parts: [uiCall('c', { a: fill('x"', 500_000) })] }, uiText('hello')],
+  'an output of many values': [
+    {
+      role: 'assistant',
+      parts: [
+        uiCall(
+          'c',
+          list(45_000, () => 1),
+        ),
+      ],
+    },
+    uiText('hello'),
+  ],
+  'a large call that waits': [uiText(call('pay', { note: fill('x', most - 100) }))],
+  'a large answer': [uiText('say x 3000000')],
+}
+
+/** What else is in an input of `/agui`. */
+const agUiInputs: Readonly<Record<string, object>> = {
+  'many messages': { messages: list(10_000, () => user('')) },
+  'many calls': { messages: [{ role: 'assistant', toolCalls: list(5_000, (at) => toolCall(`c${at}`)) }, user('hello')] },
+  'many results': { messages: [...list(6_000, () => ({ role: 'tool', toolCallId: 'c', content: '' })), user('hello')] },
+  'a large text': { messages: [user(fill('"'))] },
+  'many tools': { tools: list(120, (at) => ({ name: `t${at}`, parameters: someFields })) },
+  'many answers': { resume: list(10_000, (at) => ({ interruptId: `${at}`, status: 'cancelled' })) },
+  'a large state': { state: { a: list(45_000, () => 1) } },
+}
+
 async function openService() {
   const { folder, file } = await configFile(
     'tools: { builtin: [list_files], workspace: files }\nservice: { requestsPerMinute: 100000, keepRuns: { folder: kept } }\n',
@@ -127,6 +172,14 @@ describe('no request keeps the others waiting for more than 50 ms', () => {
       const messages = [...list(10_000, () => user('')), user('say x 1000000')]
       await post(`a chat of many messages, streamed: ${stream}`, '/v1/chat/completions', { model: 'toolloop', stream, messages })
     }
+    expect(tooLong()).toEqual([])
+  })
+
+  it('whatever a page sends', { timeout: 90_000 }, async () => {
+    const { post, tooLong } = await openService()
+    for (const [name, messages] of Object.entries(uiMessages)) await post(`useChat: ${name}`, '/ui/chat', { id: name, messages })
+    for (const [name, fields] of Object.entries(agUiInputs))
+      await post(`AG-UI: ${name}`, '/agui', { threadId: name, runId: 'r', messages: [], ...fields })
     expect(tooLong()).toEqual([])
   })
 

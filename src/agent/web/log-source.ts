@@ -1,3 +1,4 @@
+import { messageOf } from '../../core/errors.ts'
 import type { RunEvent } from '../../core/events.ts'
 import type { ResponseWriter } from './response-format.ts'
 import type { RunEnding } from './run-ending.ts'
@@ -47,17 +48,30 @@ export class LogSource implements SseSource {
   }
 
   lastWords(reason: string): string {
-    return this.#options.writer.broken(reason, this.#place)
+    return this.#guarded(() => this.#options.writer.broken(reason, this.#place)) ?? ''
   }
 
   take(characters: number): string {
     let text = ''
     while (text.length < characters && !this.#ended) {
-      const frames = this.#next()
+      const frames = this.#guarded(() => this.#next())
       if (frames === undefined) break
       text += frames
     }
     return text
+  }
+
+  /** What a caller's function throws breaks this response off, and nothing else. */
+  #guarded(write: () => string | undefined): string | undefined {
+    try {
+      return write()
+    } catch (error) {
+      if (this.#ended) return ''
+      this.#ended = true
+      const detail = error instanceof Error ? (error.stack ?? '') : ''
+      process.emitWarning(messageOf(error), { type: 'ToolloopResponseFailure', detail })
+      return this.lastWords('the response could not be written')
+    }
   }
 
   #next(): string | undefined {

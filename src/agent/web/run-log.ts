@@ -1,4 +1,5 @@
-import type { RunEvent } from '../../core/events.ts'
+import { Event, type RunEvent } from '../../core/events.ts'
+import { toJson } from '../../core/json.ts'
 import { continues, isDelta, pieceOf, withPiece } from '../run/deltas.ts'
 import type { EndedRun } from './run-ending.ts'
 
@@ -63,7 +64,7 @@ export class RunLog {
   append(event: RunEvent): void {
     const id = ++this.#last
     const newest = this.#entries.at(-1)
-    if (!isDelta(event)) this.#add({ event, first: id, last: id, characters: perEvent + lengthOf(event) })
+    if (!isDelta(event)) this.#add(entryOf(id, event))
     else if (newest?.pieces !== undefined && newest.characters < maxPiece && continues(newest.event, event)) {
       newest.pieces.push(pieceOf(event))
       newest.last = id
@@ -135,6 +136,8 @@ export class RunLog {
   }
 }
 
-function lengthOf(event: RunEvent): number {
-  return JSON.stringify(event).length
+/** What a tool reports may be anything; all else in an event is JSON. */
+function entryOf(id: number, given: RunEvent): Entry {
+  const event = given.type === Event.TOOL_PROGRESS ? { ...given, update: toJson(given.update) } : given
+  return { event, first: id, last: id, characters: perEvent + JSON.stringify(event).length }
 }
