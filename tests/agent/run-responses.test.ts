@@ -1,14 +1,17 @@
 import { EventEmitter } from 'node:events'
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
+import { asTool } from '../../src/agent/nested/sub-agent.ts'
 import { type NodeResponse, pipeToNode } from '../../src/agent/web/pipe-to-node.ts'
 import type { ResponseFormat } from '../../src/agent/web/response-format.ts'
 import { RunLog } from '../../src/agent/web/run-log.ts'
 import type { RunEvent } from '../../src/core/events.ts'
+import { createLogger } from '../../src/core/logger.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { serveFetch } from '../fetch-server.ts'
 
+const logger = createLogger({ level: 'silent' })
 const add = defineTool({
   name: 'add',
   description: 'Adds.',
@@ -95,6 +98,23 @@ describe('run.toResponse()', () => {
     expect(framesOf(text).at(-1)?.data).toMatchObject({ stopReason: 'paused', pending: [{ kind: 'approval', tool: 'refund' }] })
     expect(text).not.toContain('"state"')
     expect(text).not.toContain('"messages"')
+  })
+
+  it('nor does an agent inside a call give its state away, in whatever event', async () => {
+    const inner = new AgentRunner({
+      model: scriptedModel([{ text: 'of the inner run', toolCalls: [{ name: 'refund' }] }]),
+      tools: [refund],
+    })
+    const model = scriptedModel([{ toolCalls: [{ name: 'helper', args: { task: 'pay' } }] }])
+    const text = await new AgentRunner({ model, tools: [asTool(inner, { name: 'helper', description: 'Helps.' })] })
+      .stream('pay')
+      .toResponse()
+      .text()
+    expect(text).not.toContain('state')
+    expect(text).not.toContain('of the inner run')
+    expect(framesOf(text).at(-1)?.data).toMatchObject({
+      pending: [{ kind: 'question', about: { agent: 'helper', pending: [{ tool: 'refund' }] } }],
+    })
   })
 
   it('goes on behind `lastEventId`, while the run goes on and after it', async () => {
@@ -185,7 +205,7 @@ describe('run.toResponse()', () => {
 
   it('says what the code of an error means, and nothing of what it tells', async () => {
     const error = new Error('secret detail')
-    const run = () => new AgentRunner({ model: scriptedModel([{ error }]) }).stream('hi')
+    const run = () => new AgentRunner({ logger, model: scriptedModel([{ error }]) }).stream('hi')
     const text = await run().toResponse().text()
     expect(framesOf(text).at(-1)?.data).toMatchObject({
       stopReason: 'model_error',
@@ -197,7 +217,7 @@ describe('run.toResponse()', () => {
   })
 
   it('tells of a run that could not begin, and of one whose error is thrown', async () => {
-    const runner = new AgentRunner({ model: scriptedModel([{ error: new Error('no') }]) })
+    const runner = new AgentRunner({ logger, model: scriptedModel([{ error: new Error('no') }]) })
     const refused = await read(runner.stream('hi', { maxIterations: 0 }).toResponse())
     expect(refused).toMatchObject([{ event: 'RESULT', data: { error: { code: 'invalid_option' }, output: '' } }])
     const thrown = await read(runner.stream('hi', { throwOnError: true }).toResponse())

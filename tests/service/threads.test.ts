@@ -161,6 +161,16 @@ describe('/ui/chat', () => {
     const { url, ask } = await startService({ model, tools: [tool] })
     const first = (await send(url, [userMessage('one')])).getReader()
     for (let read = await first.read(); read.value?.type !== 'text-delta'; ) read = await first.read()
+    await expect(
+      transportTo(url, '?model=none').sendMessages({
+        trigger: 'submit-message',
+        chatId: 'c1',
+        messageId: undefined,
+        messages: [userMessage('x')],
+        abortSignal: undefined,
+      }),
+    ).rejects.toThrow('model_not_found')
+    expect((await jsonOf<{ data: { status: string }[] }>(ask('/v1/runs'))).data).toMatchObject([{ status: 'running' }])
     const second = await readChunks(await send(url, [userMessage('two')]))
     expect(second.chunks).toContainEqual(expect.objectContaining({ type: 'tool-approval-request' }))
     await readChunks(await send(url, [userMessage('three')]))
@@ -262,6 +272,7 @@ describe('a program’s service', () => {
     }
     expect(await names({})).toEqual([])
     expect(await names({ builtinTools: ['calculate'] })).toEqual(['calculate'])
+    await expect(startService({ builtinTools: ['calculator'] })).rejects.toThrow('Expected `builtinTools` to be names among list_files')
     expect(await names({ builtinTools: ['calculate'], config: { tools: { builtin: ['current_time'] } } })).toEqual(['current_time'])
   })
 

@@ -3,11 +3,13 @@ import { describe, expect, it, vi } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import type { RunStream } from '../../src/agent/run/run-stream.ts'
 import type { RunnerOptions, RunResult } from '../../src/agent/types.ts'
+import { createLogger } from '../../src/core/logger.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { type AnyTool, ask, defineTool } from '../../src/tools/tool.ts'
 import { decisionsFromAgUi, inputFromAgUi, toAgUiResponse } from '../../src/ui/index.ts'
 import { serveFetch } from '../fetch-server.ts'
 
+const logger = createLogger({ level: 'silent' })
 const parameters = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] } as const
 const weather = defineTool({ name: 'weather', description: 'The weather.', parameters, execute: ({ city }) => ({ city, celsius: 21 }) })
 const paid: number[] = []
@@ -30,7 +32,7 @@ const book = defineTool({
 
 /** A backend as an application would write it: paused runs by their thread. */
 async function agUiBackend({ tools = [], ...options }: Omit<RunnerOptions, 'tools'> & { tools?: readonly AnyTool[] }) {
-  const runner = new AgentRunner(options)
+  const runner = new AgentRunner({ logger, ...options })
   const paused = new Map<string, RunResult>()
   const active = new Map<string, RunStream>()
   const server = await serveFetch(async (request) => {

@@ -7,15 +7,18 @@ import {
 } from 'ai'
 import { describe, expect, it, vi } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
+import { asTool } from '../../src/agent/nested/sub-agent.ts'
 import type { RunStream } from '../../src/agent/run/run-stream.ts'
 import type { RunnerOptions, RunResult } from '../../src/agent/types.ts'
-import type { ScriptedCall } from '../../src/testing/script.ts'
+import { createLogger } from '../../src/core/logger.ts'
+import type { ScriptedCall, ScriptedTurn } from '../../src/testing/script.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { ask, defineTool } from '../../src/tools/tool.ts'
 import { decisionsFromUI, messagesFromUI, toUIMessageResponse } from '../../src/ui/index.ts'
 import { serveFetch } from '../fetch-server.ts'
 import { chatAt, readChunks, userMessage } from './chat.ts'
 
+const logger = createLogger({ level: 'silent' })
 const parameters = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] } as const
 const weather = defineTool({ name: 'weather', description: 'The weather.', parameters, execute: ({ city }) => ({ city, celsius: 21 }) })
 const paid: number[] = []
@@ -38,7 +41,7 @@ const book = defineTool({
 
 /** A chat backend as an application would write it: paused runs by their chat, and the runs that go on. */
 async function chatBackend(options: RunnerOptions) {
-  const runner = new AgentRunner(options)
+  const runner = new AgentRunner({ logger, ...options })
   const paused = new Map<string, RunResult>()
   const active = new Map<string, RunStream>()
   const results: RunResult[] = []
@@ -132,6 +135,40 @@ describe('the AI SDK’s UI message stream', () => {
     ])
     expect(new Set(parts.map(({ toolCallId }) => toolCallId)).size).toBe(3)
     expect(messagesFromUI([userMessage('go'), message])).toEqual(backend.results[0]?.messages)
+  })
+
+  it.each<[what: string, turn: ScriptedTurn | string, options: Partial<RunnerOptions>]>([
+    ['in one piece', { toolCalls: [{ name: 'weather', args: { city: 'Oslo' } }] }, { stream: false }],
+    ['written as text', '<tool_action name="weather"><city value="Oslo" /></tool_action>', { toolCalling: 'tags' }],
+  ])('calls that come %s have their arguments and results', async (_what, turn, options) => {
+    await using backend = await chatBackend({ model: scriptedModel([turn, 'Fine.']), tools: [weather], ...options })
+    const { message, errors } = await readChunks(await send(backend.url, [userMessage('weather?')]))
+    expect(errors).toEqual([])
+    expect(toolParts(message)).toMatchObject([
+      { type: 'tool-weather', state: 'output-available', input: { city: 'Oslo' }, output: { celsius: 21 } },
+    ])
+    expect(message?.parts.at(-1)).toMatchObject({ type: 'text', text: 'Fine.' })
+  })
+
+  it('a run inside a call is a part of that call, also when it waits for an approval', async () => {
+    paid.length = 0
+    const inner = new AgentRunner({
+      model: scriptedModel([{ text: 'inner', toolCalls: [{ name: 'refund', args: { euros: 7 } }] }, 'done']),
+      tools: [refund],
+    })
+    const helper = asTool(inner, { name: 'helper', description: 'Helps.', forwardEvents: true })
+    const model = scriptedModel([{ toolCalls: [{ name: 'helper', args: { task: 'pay' } }] }, 'All done.'])
+    await using backend = await chatBackend({ model, tools: [helper] })
+    const first = await readChunks(await send(backend.url, [userMessage('go')]))
+    expect(JSON.stringify(first.chunks)).not.toContain('inner')
+    const [part] = toolParts(first.message)
+    const question = first.message?.parts.find(({ type }) => type === 'data-question') as { data: { about: { pending: object[] } } }
+    const [item] = question.data.about.pending
+    const answered = { ...part, state: 'output-available', output: { decisions: [{ ...item, approved: true }] } }
+    const messages = [userMessage('go'), { ...first.message, parts: [{ type: 'step-start' }, answered] } as UIMessage]
+    const { chunks } = await readChunks(await send(backend.url, messages))
+    expect(paid).toEqual([7])
+    expect(chunks).toContainEqual(expect.objectContaining({ type: 'tool-output-available', output: 'done' }))
   })
 
   it('an error ends the stream as one, and says nothing of what the provider told', async () => {

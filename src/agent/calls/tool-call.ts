@@ -10,6 +10,7 @@ import type { JsonSchema } from '../../tools/tool.ts'
 import { endOf, executeCall, type ToolCallEnd, type ToolCallEnvironment } from '../../tools/tool-runner.ts'
 import type { StepContext } from '../durable/journal.ts'
 import { handoffOf } from '../nested/handoff.ts'
+import { shownAbout } from '../nested/shown-question.ts'
 import type { FinishedCall, Refusal } from '../recorded.ts'
 import type { Execution } from '../run/execution.ts'
 import type { ToolCallRecord } from '../run/result.ts'
@@ -151,7 +152,7 @@ function publishEnd(run: RunContext, outcome: CallOutcome): CallOutcome {
   const durationMs = startedAt === undefined ? 0 : performance.now() - startedAt
   const ok = end.outcome === 'ok' || end.outcome === 'question'
   if (run.hears(Event.TOOL_CALL_END)) {
-    const result = end.outcome === 'question' ? resultText(end.question.about) : textOf(end.content)
+    const result = end.outcome === 'question' ? resultText(shownAbout(end.question.about)) : textOf(end.content)
     const meta = { iteration: call.iteration, toolCallId: call.call.id, durationMs, ok, ...call.tags }
     run.emit(Event.TOOL_CALL_END, { tool: call.call.name, result }, meta)
   }

@@ -1,5 +1,6 @@
 import { Event, type RunEvent } from '../../core/events.ts'
 import { toJson } from '../../core/json.ts'
+import { withShownAbout } from '../nested/shown-question.ts'
 import { continues, isDelta, pieceOf, withPiece } from '../run/deltas.ts'
 import type { EndedRun } from './run-ending.ts'
 
@@ -136,8 +137,13 @@ export class RunLog {
   }
 }
 
-/** What a tool reports may be anything; all else in an event is JSON. */
 function entryOf(id: number, given: RunEvent): Entry {
-  const event = given.type === Event.TOOL_PROGRESS ? { ...given, update: toJson(given.update) } : given
+  const event = shownEvent(given)
   return { event, first: id, last: id, characters: perEvent + JSON.stringify(event).length }
+}
+
+function shownEvent(event: RunEvent): RunEvent {
+  if (event.type === Event.DECISION_NEEDED) return withShownAbout(event)
+  // What a tool reports may be anything; all else in an event is JSON.
+  return event.type === Event.TOOL_PROGRESS ? { ...event, update: toJson(event.update) } : event
 }

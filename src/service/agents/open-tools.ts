@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { messageOf } from '../../core/errors.ts'
+import { InvalidOptionError, messageOf } from '../../core/errors.ts'
 import type { Logger } from '../../core/logger.ts'
 import { isJsonObject, type JsonObject } from '../../core/messages.ts'
 import { isWithin, realOrPlanned } from '../../tools/builtin/files/private-files.ts'
@@ -84,6 +84,9 @@ async function openBuiltin(
   } catch (error) {
     throw unusable('/tools/workspace', 'is not a folder there is', error)
   }
+  const misnamed = byDefault.find((name) => !all.some((tool) => tool.name === name))
+  if (misnamed !== undefined)
+    throw new InvalidOptionError('builtinTools', `names among ${all.map(({ name }) => name).join(', ')}`, misnamed)
   const names = new Set(builtin === true ? all.map(({ name }) => name) : builtin === false ? [] : (builtin ?? byDefault))
   const unknown = approval.findIndex((name) => !names.has(name))
   if (unknown >= 0) throw unusable(`/tools/approval/${unknown}`, 'is not among the built-in tools that are offered')

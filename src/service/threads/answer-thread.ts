@@ -42,11 +42,12 @@ export async function answerThread(request: ThreadRequest, call: Call, parts: Se
       await runs.resume(before, decisions, await parts.contextOf(call.request, before.head.caller))
       return respond(before, format, { after, release }, parts)
     }
-    if (before !== undefined && before.status !== 'done') await runs.cancel(before, 'the page has gone on')
     const id = `run_${randomUUID()}`
-    // Before anything has begun: a request that is refused must not have started a run.
     const format = request.format(id)
-    return respond(await start(id, request, call, parts), format, { after: 0, release }, parts)
+    const run = await start(id, request, call, parts)
+    // A request that is refused has ended nothing.
+    if (before !== undefined) await giveUp(before, parts)
+    return respond(run, format, { after: 0, release }, parts)
   } catch (error) {
     release()
     throw problemOfRequest(error) ?? error
@@ -76,6 +77,13 @@ export async function stopThread(thread: string, { caller }: Call, { runs }: Ser
   const run = await runs.latestOf(thread, caller)
   if (run?.status === 'running') await runs.cancel(run, 'stopped')
   return new Response(null, { status: 204 })
+}
+
+async function giveUp(run: ServiceRun, { runs, logger }: ServiceParts): Promise<void> {
+  if (run.status === 'done') return
+  await runs.cancel(run, 'the page has gone on').catch((error: unknown) => {
+    logger.error({ runId: run.id, error }, 'a run that a page has left could not be ended')
+  })
 }
 
 function decisionsOf({ decide, acknowledgeHidden }: ThreadRequest, { outcome }: ServiceRun): Decision[] {

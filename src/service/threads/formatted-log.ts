@@ -1,3 +1,4 @@
+import { withShownAbout } from '../../agent/nested/shown-question.ts'
 import type { PendingItem } from '../../agent/run/result.ts'
 import { LogSource } from '../../agent/web/log-source.ts'
 import type { ResponseFormat } from '../../agent/web/response-format.ts'
@@ -40,7 +41,7 @@ function endingOf({ id: runId, outcome }: ServiceRun): RunEnding | undefined {
     text: output,
     ...(usage === undefined ? {} : { usage }),
     ...(iterations === undefined ? {} : { iterations }),
-    pending: pending as PendingItem[],
+    pending: (pending as PendingItem[]).map(withShownAbout),
     ...(error === undefined ? {} : { error }),
   }
 }
