@@ -344,7 +344,7 @@ models:
     await first.listening.close(0)
     await see(page, 'Connection lost')
     const call = { toolCalls: [{ name: 'calculate', arguments: { expression: '1+1' } }] }
-    const second = await startService({ model: scriptedModel([call, 'after']) }, { port: Number(port) })
+    const second = await startService({ model: scriptedModel([call, 'after']), builtinTools: ['calculate'] }, { port: Number(port) })
     await second.post('/v1/runs', { input: 'of the second' })
     await page
       .getByRole('link', { name: /of the second/ })
@@ -721,7 +721,7 @@ models:
       'It is 42.',
       { text: 'Well', hang: true },
     ])
-    const { url } = await startService({ model })
+    const { url } = await startService({ model, builtinTools: ['calculate'] })
     const page = await open(url, { path: '#/chat' })
     await page.getByLabel('Message').fill('What is 6 times 7?')
     await page.keyboard.press('Enter')
