@@ -22,7 +22,7 @@ interface StreamEvent {
 
 export const handWrittenAnthropic: Loop = async ({ url, stream, onText }) => {
   const messages: object[] = [{ role: 'user', content: prompt }]
-  for (let toolResults = 0; ; ) {
+  while (true) {
     const response = await fetch(`${url}/v1/messages`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', 'x-api-key': 'key', 'anthropic-version': '2023-06-01' },
@@ -57,7 +57,7 @@ export const handWrittenAnthropic: Loop = async ({ url, stream, onText }) => {
       text = content.map((block) => block.text ?? '').join('')
     }
     const calls = content.filter(({ type }) => type === 'tool_use')
-    if (calls.length === 0) return { textLength: text.length, toolResults }
+    if (calls.length === 0) return text.length
     messages.push({ role: 'assistant', content })
     const results = calls.map(({ id, name = '', input }) => ({
       type: 'tool_result',
@@ -65,6 +65,5 @@ export const handWrittenAnthropic: Loop = async ({ url, stream, onText }) => {
       content: String(runByHand(name, JSON.stringify(input))),
     }))
     messages.push({ role: 'user', content: results })
-    toolResults += results.length
   }
 }

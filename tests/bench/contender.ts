@@ -5,7 +5,8 @@
 import { scenarios } from './scenarios.ts'
 
 const [, , scenarioName = '', contenderName = '', url = ''] = process.argv
-const work = scenarios[scenarioName]?.contenders[contenderName]
+const { contenders = {}, peers = {} } = scenarios[scenarioName] ?? {}
+const work = contenders[contenderName] ?? peers[contenderName]
 if (work === undefined) throw new Error(`Expected a scenario and one of its contenders, got \`${scenarioName} ${contenderName}\``)
 
 process.on('message', async () => {

@@ -21,7 +21,7 @@ interface Chunk {
 
 export const handWrittenGoogle: Loop = async ({ url, stream, onText }) => {
   const contents: object[] = [{ role: 'user', parts: [{ text: prompt }] }]
-  for (let toolResults = 0; ; ) {
+  while (true) {
     const method = stream ? 'streamGenerateContent?alt=sse' : 'generateContent'
     const response = await fetch(`${url}/v1/models/gemini-bench:${method}`, {
       method: 'POST',
@@ -49,12 +49,11 @@ export const handWrittenGoogle: Loop = async ({ url, stream, onText }) => {
         for (const line of lines) if (line.startsWith('data: ')) take(JSON.parse(line.slice(6)))
       }
     } else take(JSON.parse(await response.text()))
-    if (calls.length === 0) return { textLength: text.length, toolResults }
+    if (calls.length === 0) return text.length
     contents.push({ role: 'model', parts: text === '' ? calls : [{ text }, ...calls] })
     const parts = calls.map(({ functionCall: { name, args } = { name: '', args: {} } }) => ({
       functionResponse: { name, response: { output: String(runByHand(name, JSON.stringify(args))) } },
     }))
     contents.push({ role: 'user', parts })
-    toolResults += parts.length
   }
 }

@@ -11,8 +11,27 @@ export interface LoopOptions {
   onRound?(round: number): void
 }
 
-/** Runs one task to its end and returns what is needed to check it. */
-export type Loop = (options: LoopOptions) => Promise<{ textLength: number; toolResults: number }>
+/** Runs one task to its end and returns the length of its last turn's text. */
+export type Loop = (options: LoopOptions) => Promise<number>
+
+let calls = 0
+
+/** How many calls have run since it was asked the last time, in all runs. */
+export function takeCalls(): number {
+  const taken = calls
+  calls = 0
+  return taken
+}
+
+export function add({ a, b }: { a: number; b: number }): number {
+  calls++
+  return a + b
+}
+
+function store({ text }: { text: string }): number {
+  calls++
+  return text.length
+}
 
 const parameters = {
   add: { type: 'object', properties: { a: { type: 'number' }, b: { type: 'number' } }, required: ['a', 'b'], additionalProperties: false },
@@ -20,21 +39,25 @@ const parameters = {
 }
 export const prompt = 'Do the sums.'
 
+export const addTool = defineTool({
+  name: 'add',
+  description: 'Adds two numbers.',
+  parameters: parameters.add,
+  effect: 'read',
+  execute: ({ a, b }) => add({ a: Number(a), b: Number(b) }),
+})
+
 const tools = [
+  addTool,
   defineTool({
-    name: 'add',
-    description: 'Adds two numbers.',
-    parameters: parameters.add,
-    effect: 'read',
-    execute: ({ a, b }) => Number(a) + Number(b),
+    name: 'store',
+    description: 'Stores a text.',
+    parameters: parameters.store,
+    execute: ({ text }) => store({ text: String(text) }),
   }),
-  defineTool({ name: 'store', description: 'Stores a text.', parameters: parameters.store, execute: ({ text }) => String(text).length }),
 ]
 
-const byHand: Record<string, (args: { a: number; b: number; text: string }) => number> = {
-  add: ({ a, b }) => a + b,
-  store: ({ text }) => text.length,
-}
+const byHand: Record<string, (args: { a: number; b: number; text: string }) => number> = { add, store }
 export function runByHand(name: string, json: string): number | undefined {
   return byHand[name]?.(JSON.parse(json))
 }
@@ -55,18 +78,14 @@ export function oursWith(settings: Omit<ModelSettings, 'baseURL'>): Loop {
     if (onRound !== undefined) {
       let round = 0
       const off = runner.on('MODEL_START', () => onRound(round++))
-      const result = await runner.run(prompt)
+      const { output } = await runner.run(prompt)
       off()
-      return { textLength: result.output.length, toolResults: result.toolCalls.length }
+      return output.length
     }
-    if (onText === undefined) {
-      const result = await runner.run(prompt)
-      return { textLength: result.output.length, toolResults: result.toolCalls.length }
-    }
+    if (onText === undefined) return (await runner.run(prompt)).output.length
     const run = runner.stream(prompt)
     for await (const text of run.text) onText(text)
-    const result = await run.result
-    return { textLength: result.output.length, toolResults: result.toolCalls.length }
+    return (await run.result).output.length
   }
 }
 
@@ -81,8 +100,7 @@ export const oursListening: Loop = async ({ onText, ...options }) => {
     maxIterations: options.rounds + 2,
   })
   runner.on('TEXT_DELTA', ({ text }) => onText?.(text))
-  const result = await runner.run(prompt)
-  return { textLength: result.output.length, toolResults: result.toolCalls.length }
+  return (await runner.run(prompt)).output.length
 }
 
 interface Delta {
@@ -98,7 +116,7 @@ interface Call {
 
 export const handWritten: Loop = async ({ url, stream, onText, onRound }) => {
   const messages: object[] = [{ role: 'user', content: prompt }]
-  for (let round = 0, toolResults = 0; ; round++) {
+  for (let round = 0; ; round++) {
     onRound?.(round)
     const response = await fetch(`${url}/chat/completions`, {
       method: 'POST',
@@ -131,7 +149,8 @@ export const handWritten: Loop = async ({ url, stream, onText, onRound }) => {
         rest = lines.pop() ?? ''
         for (const line of lines) {
           if (!line.startsWith('data: ') || line === 'data: [DONE]') continue
-          take(JSON.parse(line.slice(6)).choices[0].delta)
+          const [choice] = JSON.parse(line.slice(6)).choices
+          if (choice !== undefined) take(choice.delta)
         }
       }
     } else {
@@ -139,12 +158,11 @@ export const handWritten: Loop = async ({ url, stream, onText, onRound }) => {
       text = message.content ?? ''
       calls = message.tool_calls ?? []
     }
-    if (calls.length === 0) return { textLength: text.length, toolResults }
+    if (calls.length === 0) return text.length
     messages.push({ role: 'assistant', content: text || null, tool_calls: calls })
     for (const call of calls) {
       const result = runByHand(call.function.name, call.function.arguments)
       messages.push({ role: 'tool', tool_call_id: call.id, content: String(result) })
-      toolResults++
     }
   }
 }
@@ -155,7 +173,7 @@ export const plainSdk: Loop = async ({ url, stream, onText, onRound }) => {
   const client = clients.get(url) ?? new OpenAI({ baseURL: url, apiKey: 'key' })
   clients.set(url, client)
   const messages: OpenAI.ChatCompletionMessageParam[] = [{ role: 'user', content: prompt }]
-  for (let round = 0, toolResults = 0; ; round++) {
+  for (let round = 0; ; round++) {
     onRound?.(round)
     let text = ''
     let calls: Call[] = []
@@ -179,12 +197,11 @@ export const plainSdk: Loop = async ({ url, stream, onText, onRound }) => {
       text = message?.content ?? ''
       calls = (message?.tool_calls ?? []).filter((call) => call.type === 'function')
     }
-    if (calls.length === 0) return { textLength: text.length, toolResults }
+    if (calls.length === 0) return text.length
     messages.push({ role: 'assistant', content: text || null, tool_calls: calls })
     for (const call of calls) {
       const result = runByHand(call.function.name, call.function.arguments)
       messages.push({ role: 'tool', tool_call_id: call.id, content: String(result) })
-      toolResults++
     }
   }
 }

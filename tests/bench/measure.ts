@@ -23,8 +23,12 @@ export function median(values: readonly number[]): number {
 }
 
 /** Runs every contender once a round, in an order that changes from round to round; the warm-up rounds don't count. Rejects when one fails. */
-export async function measure(name: string, { contenders, rounds, warmUp }: Scenario, url: string): Promise<Map<string, Standing>> {
-  const names = Object.keys(contenders)
+export async function measure(
+  name: string,
+  { rounds, warmUp }: Pick<Scenario, 'rounds' | 'warmUp'>,
+  names: readonly string[],
+  url: string,
+): Promise<Map<string, Standing>> {
   const contending = new Map(names.map((contender) => [contender, start(name, contender, url)]))
   const samples = new Map<string, Sample[]>(names.map((contender) => [contender, []]))
   try {

@@ -20,13 +20,16 @@ function event(delta: object, finish: string | null = null): string {
   return `data: ${JSON.stringify(chunk)}\n\n`
 }
 
-function callDelta(json: string, first?: { id: string; name: string }): object {
+const usage = { prompt_tokens: 20, completion_tokens: 10, total_tokens: 30 }
+const usageEvent = `data: ${JSON.stringify({ id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 1, model: 'bench', choices: [], usage })}\n\n`
+
+function callDelta(json: string, first?: { id: string; name: string }, index = 0): object {
   return first === undefined
-    ? { tool_calls: [{ index: 0, function: { arguments: json } }] }
-    : { tool_calls: [{ index: 0, id: first.id, type: 'function', function: { name: first.name, arguments: json } }] }
+    ? { tool_calls: [{ index, function: { arguments: json } }] }
+    : { tool_calls: [{ index, id: first.id, type: 'function', function: { name: first.name, arguments: json } }] }
 }
 
-const done = 'data: [DONE]\n\n'
+const done = `${usageEvent}data: [DONE]\n\n`
 const words = 'Let me look that up before I answer, one moment please. '.split(/(?<= )/)
 
 /** One turn as models make it: a few words, a call in a handful of deltas. */
@@ -40,6 +43,15 @@ function callTurn(round: number): string {
     event({}, 'tool_calls'),
     done,
   ].join('')
+}
+
+/** One turn that calls so many tools at once. */
+function parallelTurn(count: number): string {
+  const calls = Array.from({ length: count }, (_, index) => [
+    event(callDelta('', { id: `call_${index}`, name: 'add' }, index)),
+    ...['{"a"', ':', `${index}`, ',"b"', ':1', '}'].map((json) => event(callDelta(json, undefined, index))),
+  ])
+  return [event({ role: 'assistant', content: '' }), ...calls.flat(), event({}, 'tool_calls'), done].join('')
 }
 
 const answerTurn = [event({ role: 'assistant', content: '' }), ...words.map((content) => event({ content })), event({}, 'stop'), done].join(
@@ -59,13 +71,21 @@ function whole(message: object, finish: string): string {
     created: 1,
     model: 'bench',
     choices: [{ index: 0, message: { role: 'assistant', ...message }, finish_reason: finish }],
+    usage,
   })
+}
+
+function wholeCall(index: number): object {
+  return { id: `call_${index}`, type: 'function', function: { name: 'add', arguments: JSON.stringify({ a: index, b: 1 }) } }
+}
+
+function wholeParallel(count: number): string {
+  return whole({ content: null, tool_calls: Array.from({ length: count }, (_, index) => wholeCall(index)) }, 'tool_calls')
 }
 
 function wholeTurn(round: number, rounds: number): string {
   if (round >= rounds) return whole({ content: words.join('') }, 'stop')
-  const call = { id: `call_${round}`, type: 'function', function: { name: 'add', arguments: JSON.stringify({ a: round, b: 1 }) } }
-  return whole({ content: words.join(''), tool_calls: [call] }, 'tool_calls')
+  return whole({ content: words.join(''), tool_calls: [wholeCall(round)] }, 'tool_calls')
 }
 
 function count(body: string, needle: string): number {
@@ -89,7 +109,7 @@ function answerGoogle(scenario: string, rounds: number, round: number): string |
   return round >= rounds ? googleTurn(words) : googleTurn(words, { name: 'add', args: { a: round, b: 1 } })
 }
 
-/** `/SCENARIO/ROUNDS/…`, the path of the API last; which round a request is at shows in the results it carries. */
+/** `/SCENARIO/ROUNDS/…`, the path of the API last; `think-200` is a model that thinks for 200 ms. Which round a request is at shows in the results it carries. */
 function answer(url: string, body: string): string | Buffer {
   const [, scenario = '', rounds = '0'] = url.split('/')
   if (url.endsWith('/v1/messages')) return answerAnthropic(scenario, Number(rounds), count(body, '"type":"tool_result"'))
@@ -98,6 +118,10 @@ function answer(url: string, body: string): string | Buffer {
   switch (scenario) {
     case 'whole':
       return wholeTurn(round, Number(rounds))
+    case 'parallel':
+      return round === 0 ? parallelTurn(Number(rounds)) : answerTurn
+    case 'whole-parallel':
+      return round === 0 ? wholeParallel(Number(rounds)) : wholeTurn(1, 1)
     case 'text':
       return textTurn
     case 'arguments':
@@ -107,13 +131,23 @@ function answer(url: string, body: string): string | Buffer {
   }
 }
 
+let served = 0
+
+/** Clients take responses with the same id to be the same. */
+function withId(response: string | Buffer): string | Buffer {
+  return typeof response === 'string' ? response.replaceAll('chatcmpl-1"', `chatcmpl-${++served}"`) : response
+}
+
 function serve(request: IncomingMessage, response: ServerResponse): void {
   const pieces: Buffer[] = []
   request.on('data', (piece: Buffer) => pieces.push(piece))
   request.on('end', () => {
     const url = request.url ?? ''
     response.setHeader('content-type', url.startsWith('/whole') ? 'application/json' : 'text/event-stream')
-    response.end(answer(url, Buffer.concat(pieces).toString()))
+    const body = Buffer.concat(pieces).toString()
+    const [, thinkMs] = /^\/think-(\d+)\//.exec(url) ?? []
+    if (thinkMs === undefined) response.end(withId(answer(url, body)))
+    else setTimeout(() => response.end(withId(answer(url, body))), Number(thinkMs))
   })
 }
 

@@ -2,10 +2,11 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { text } from 'node:stream/consumers'
+import { peerNames } from './peers.ts'
 
 /**
  * What a start costs, each time in a fresh process: importing the built package and making a model, a tool and a runner; and all until the first
- * request is at the provider, beside what importing the provider's SDK costs by itself. In milliseconds.
+ * request is at the provider, beside what importing the provider's SDK costs by itself. In milliseconds. `--peers`: other runtimes as well.
  */
 const rounds = 20
 const made = `
@@ -14,8 +15,17 @@ const made = `
   const parameters = { type: 'object', properties: { city: { type: 'string', description: 'Its name' } }, required: ['city'] }
   const tool = defineTool({ name: 'weather', description: 'The weather', parameters, execute: () => '21 °C' })
   const runner = new AgentRunner({ model, tools: [tool] })`
-const contenders = {
+
+function peerMade(name: string): string {
+  const module = new URL(`peers/${name}.js`, import.meta.url).href
+  const options = "{ url: process.env.BASE_URL, stream: true, rounds: 1, prompt: '', answer: '', add: ({ a, b }) => a + b }"
+  return `const { make } = await import(${JSON.stringify(module)}); make(${options})`
+}
+
+const peers = process.argv.includes('--peers') ? peerNames : []
+const contenders: Record<string, string> = {
   'import, model, tool, runner': made,
+  ...Object.fromEntries(peers.map((name) => [`the same, ${name}`, peerMade(name)])),
   'openai SDK by itself': `await import('openai')`,
   'first request, openai': `${made}\nawait runner.run('Hello')`,
   '@anthropic-ai/sdk by itself': `await import('@anthropic-ai/sdk')`,

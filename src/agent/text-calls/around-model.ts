@@ -52,19 +52,26 @@ export function findWrittenCalls({ settings }: Pick<RunContext, 'settings'>): Wr
   }
 }
 
-let loaded: typeof import('./text-calls.ts') | undefined
+/** Importing what is there already costs as much as the rest of a turn. */
+function once<Module>(load: () => Promise<Module>): () => Promise<Module> | Module {
+  let loaded: Module | undefined
+  return () => loaded ?? load().then((module) => (loaded = module))
+}
+
+const loadTextCalls = once(() => import('./text-calls.ts'))
+const loadToolAction = once(() => import('../../dialects/formats/tool-action.ts'))
+const loadDialects = once(() => import('../../dialects/index.ts'))
 
 /** Loads what the form needs: a start that waited for all dialects would wait for them longer than for anything else of ours. */
 export async function openTextCalls(form: CallForm, options: TextCallOptions): Promise<TextCalls> {
-  // Importing what is there already costs as much as the rest of a turn.
-  loaded ??= await import('./text-calls.ts')
-  return new loaded.TextCalls(form, await loadDialect(form), options)
+  const loaded = await loadTextCalls()
+  return new loaded.TextCalls(form, await findDialectOf(form), options)
 }
 
-async function loadDialect(form: CallForm): Promise<Dialect | undefined> {
+async function findDialectOf(form: CallForm): Promise<Dialect | undefined> {
   if (form.native && form.listenFor === undefined) return undefined
-  if (form.native && form.listenFor === 'tags') return (await import('../../dialects/formats/tool-action.ts')).toolAction
-  const { findDialect } = await import('../../dialects/index.ts')
+  if (form.native && form.listenFor === 'tags') return (await loadToolAction()).toolAction
+  const { findDialect } = await loadDialects()
   if (!form.native) return findDialect(form.dialect)
   // Both at once, for models that are listened to for either reason.
   const [toolAction, salvage] = [findDialect('tool-action'), findDialect('salvage')]
