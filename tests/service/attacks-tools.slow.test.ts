@@ -34,6 +34,34 @@ const scripts = {
   'flood.sh': 'yes xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\n',
 }
 
+const answer = (result: string) => `{"jsonrpc":"2.0","id":ID,"result":${result}}`
+const [before = '', after = ''] = answer('{"content":[],"structuredContent":{"a":[HERE]}}').split('HERE')
+const [beforeParts = '', afterParts = ''] = answer('{"content":[HERE]}').split('HERE')
+/** What an MCP server may print or send instead of an answer: `unit` again and again. */
+const answers: Readonly<Record<string, { head?: string; unit: string; count: number; tail?: string }>> = {
+  'very many values': { head: before, unit: '[],', count: 3_000_000, tail: `[]${after}` },
+  'as many values as there may be': { head: before, unit: '[],', count: 99_000, tail: `[]${after}` },
+  'as many fields as there may be': { head: before, unit: '{"a":{}},', count: 14_000, tail: `[]${after}` },
+  'very many levels': { head: before, unit: '[', count: 5_000_000 },
+  'as many levels as there may be': { head: before, unit: '[', count: 199_000, tail: `${']'.repeat(199_000)}${after}` },
+  'parts that are none': { head: beforeParts, unit: '1,', count: 190_000, tail: `1${afterParts}` },
+  'parts of a kind that is none': { head: beforeParts, unit: '{"type":"x"},', count: 15_000, tail: `1${afterParts}` },
+  'parts with something wrong': { head: beforeParts, unit: '{"type":"image"},', count: 15_000, tail: `1${afterParts}` },
+  'a part as large as there may be': {
+    head: `${beforeParts}{"type":"text","text":"`,
+    unit: 'x',
+    count: 10_000_000,
+    tail: `"}${afterParts}`,
+  },
+  'a part of escapes': { head: `${beforeParts}{"type":"text","text":"`, unit: '\\u0001', count: 1_600_000, tail: `"}${afterParts}` },
+  'a picture as large as there may be': {
+    head: `${beforeParts}{"type":"image","mimeType":"image/png","data":"`,
+    unit: 'AAAA',
+    count: 2_500_000,
+    tail: `"}${afterParts}`,
+  },
+}
+
 describe('what tools do keeps nobody waiting for more than 50 ms', () => {
   it('whatever a script of a Skill gives back or prints', { timeout: 150_000 }, async () => {
     const { folder, file } = await configFile('skills: { paths: [skills] }\nservice: { keepRuns: { folder: kept } }\n')
@@ -56,6 +84,45 @@ describe('what tools do keeps nobody waiting for more than 50 ms', () => {
     expect(JSON.stringify(result.toolCalls).length).toBeLessThan(10_000)
   })
 
+  const fields = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`p${at}`, {}]))
+  const part = { type: 'object', properties: fields(60) }
+
+  it.each<[string, object]>([
+    ['of very many fields', { type: 'object', properties: fields(5_000) }],
+    [
+      'that refer to each other again and again',
+      {
+        type: 'object',
+        $defs: { a: part, b: { allOf: Array(60).fill({ $ref: '#/$defs/a' }) } },
+        allOf: Array(1_000).fill({ $ref: '#/$defs/b' }),
+      },
+    ],
+    ['of very many alternatives', { type: 'object', anyOf: Array.from({ length: 3_000 }, (_, at) => ({ required: [`p${at}`] })) }],
+    ['as large as there may be', { type: 'object', properties: fields(400) }],
+  ])(
+    'whatever schemas the tools of its Skills have that a configuration is loaded with: one %s',
+    { timeout: 60_000 },
+    async (_, parameters) => {
+      const { folder, file } = await configFile('model: demo\n')
+      const service = await measuredService({ cwd: folder, configFile: file })
+      const { stallMs } = await stallOf(service, async () => {
+        // Another one each time: what is read once is read again.
+        const name = `s-${randomUUID()}`
+        const skill = join(folder, name, 'big')
+        await mkdir(skill, { recursive: true })
+        await writeFile(join(skill, 'SKILL.md'), '---\nname: big\ndescription: d\nmetadata: { toolloop-tools: tools.yaml }\n---\nx')
+        await writeFile(join(skill, 'a.mjs'), 'export default () => 1')
+        await writeFile(
+          join(skill, 'tools.yaml'),
+          JSON.stringify({ tools: [{ name: 'big', description: name, script: 'a.mjs', parameters }] }),
+        )
+        await writeFile(file, `model: demo\nskills: { paths: [${name}] }\n`)
+        await expect.poll(async () => (await service.ask('/admin/api/skills')).text(), { timeout: 20_000 }).toContain(name)
+      })
+      expect(stallMs).toBeLessThanOrEqual(maxStallMs)
+    },
+  )
+
   it('whatever an MCP server sends', { timeout: 150_000 }, async () => {
     const text = (length: number) => ({ content: [{ type: 'text', text: 'x'.repeat(length) }] })
     const secrets = {
@@ -68,8 +135,17 @@ describe('what tools do keeps nobody waiting for more than 50 ms', () => {
       const pour = (): void => void response.write(drop, (error) => error ?? setImmediate(pour))
       pour()
     })
-    const bad = odd({ tools: [...floods, 'any', 'big', 'parts', 'lively', 'grow'].map((name) => listed(name)) })
-    const { folder, file } = await configFile(JSON.stringify({ mcp: { servers: { bad, http: { url: http.url } } } }))
+    await using answering = await startOddHttpServer([listed('json'), listed('events')], (response, { message: { id, params } }) => {
+      const { head = '', unit = '', count, tail = '' } = params?.arguments ?? {}
+      const sent = `${head}${String(unit).repeat(Number(count))}${tail}`.replaceAll('ID', String(id))
+      const isEvents = params?.name === 'events'
+      response.setHeader('content-type', isEvents ? 'text/event-stream' : 'application/json')
+      response.end(isEvents && !sent.startsWith('data:') ? `data: ${sent}\n\n` : sent)
+    })
+    const bad = odd({ tools: [...floods, 'any', 'big', 'parts', 'lively', 'grow', 'raw'].map((name) => listed(name)) })
+    const { folder, file } = await configFile(
+      JSON.stringify({ mcp: { servers: { bad, http: { url: http.url }, web: { url: answering.url } } } }),
+    )
     const service = await measuredService({ cwd: folder, configFile: file })
     // Its list of tools is read again, and what of it takes too long is left out.
     const { stallMs } = await stallOf(service, async () => {
@@ -87,6 +163,15 @@ describe('what tools do keeps nobody waiting for more than 50 ms', () => {
       ['bad__any', { result: { content: [], structuredContent: { a: Array.from({ length: 29_000 }, () => 1) } } }],
       ...floods.map((name) => [`bad__${name}`] as const),
       ['http__pings'],
+      ['bad__raw', { unit: '{}\n', count: 400_000 }],
+      ['bad__raw', { unit: '{"jsonrpc":"2.0"}\n', count: 100_000 }],
+      ['web__events', { unit: 'data: {}\n\n', count: 200_000 }],
+      ['web__json', { head: '[', unit: '{"jsonrpc":"2.0","method":"x"},', count: 8_000, tail: '{}]' }],
+      ...Object.values(answers).flatMap((sent) =>
+        ['bad__raw', 'web__json', 'web__events'].map(
+          (tool) => [tool, tool === 'bad__raw' ? { ...sent, tail: `${sent.tail ?? ''}\n` } : sent] as const,
+        ),
+      ),
     ])
     expect(outcomes).toMatchObject({ 'bad__lively {}': 'ok', 'bad__pings {}': 'failed', 'http__pings {}': 'failed' })
     expect(tooLong).toEqual([])
