@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { startOddHttpServer } from '../tools/mcp/odd-http-server.ts'
 import { listed, odd } from '../tools/mcp/open-tools.ts'
 import { type MeasuredService, maxStallMs, measuredService, stallOf } from './measured-service.ts'
@@ -14,12 +14,25 @@ async function attack(service: MeasuredService, calls: readonly (readonly [tool:
   const tooLong: [string, number][] = []
   const outcomes: Record<string, unknown> = {}
   for (const [tool, args] of calls) {
-    const { value, stallMs } = await stallOf(service, () => json(service.post('/v1/runs', call(tool, args))))
+    const { value, stallMs } = await stallOf(service, () => callRunning(service, tool, args))
     const name = `${tool} ${JSON.stringify(args ?? {}).slice(0, 40)}`
-    outcomes[name] = value.result?.toolCalls[0]?.outcome
+    console.log(name, stallMs, value?.outcome, JSON.stringify(value).slice(-200))
+    outcomes[name] = value?.outcome
     if (stallMs > maxStallMs) tooLong.push([name, stallMs])
   }
   return { tooLong, outcomes }
+}
+
+/** Once its server is there again, which may have been ended by the call before. */
+async function callRunning(service: MeasuredService, tool: string, args?: object) {
+  return vi.waitFor(
+    async () => {
+      const { result } = await json(service.post('/v1/runs', call(tool, args)))
+      expect(JSON.stringify(result?.toolCalls[0])).not.toContain('is not running')
+      return result?.toolCalls[0]
+    },
+    { timeout: 30_000, interval: 50 },
+  )
 }
 
 const scripts = {
@@ -37,16 +50,49 @@ const scripts = {
 const answer = (result: string) => `{"jsonrpc":"2.0","id":ID,"result":${result}}`
 const [before = '', after = ''] = answer('{"content":[],"structuredContent":{"a":[HERE]}}').split('HERE')
 const [beforeParts = '', afterParts = ''] = answer('{"content":[HERE]}').split('HERE')
+
 /** What an MCP server may print or send instead of an answer: `unit` again and again. */
-const answers: Readonly<Record<string, { head?: string; unit: string; count: number; tail?: string }>> = {
-  'very many values': { head: before, unit: '[],', count: 3_000_000, tail: `[]${after}` },
-  'as many values as there may be': { head: before, unit: '[],', count: 99_000, tail: `[]${after}` },
-  'as many fields as there may be': { head: before, unit: '{"a":{}},', count: 14_000, tail: `[]${after}` },
-  'very many levels': { head: before, unit: '[', count: 5_000_000 },
-  'as many levels as there may be': { head: before, unit: '[', count: 199_000, tail: `${']'.repeat(199_000)}${after}` },
-  'parts that are none': { head: beforeParts, unit: '1,', count: 190_000, tail: `1${afterParts}` },
-  'parts of a kind that is none': { head: beforeParts, unit: '{"type":"x"},', count: 15_000, tail: `1${afterParts}` },
-  'parts with something wrong': { head: beforeParts, unit: '{"type":"image"},', count: 15_000, tail: `1${afterParts}` },
+type Sent = { head?: string; unit: string; count: number; tail?: string }
+
+/** For these it is ended. */
+const tooMuch: Readonly<Record<'raw' | 'json' | 'events', readonly Sent[]>> = {
+  raw: [
+    { unit: '{}\n', count: 400_000 },
+    { unit: '{"jsonrpc":"2.0"}\n', count: 100_000 },
+    { head: before, unit: '[],', count: 3_000_000, tail: `[]${after}\n` },
+    { head: before, unit: '[', count: 5_000_000 },
+  ],
+  json: [
+    { head: '[', unit: '{"jsonrpc":"2.0","method":"x"},', count: 8_000, tail: '{}]' },
+    { head: before, unit: '[],', count: 3_000_000, tail: `[]${after}` },
+    { head: before, unit: '[', count: 5_000_000 },
+  ],
+  events: [
+    { unit: 'data: {}\n\n', count: 200_000 },
+    { unit: 'data: {"jsonrpc":"2.0","method":"x"}\n\n', count: 200_000 },
+    { head: ': "\ndata: ', unit: '[],', count: 3_000_000 },
+    { head: before, unit: '[],', count: 3_000_000, tail: `[]${after}` },
+  ],
+}
+const answers: Readonly<Record<string, Sent>> = {
+  'as many values as there may be': { head: before, unit: '[],', count: 80_000, tail: `[]${after}` },
+  'as many fields as there may be': { head: before, unit: '{"a":{}},', count: 23_000, tail: `[]${after}` },
+  'as many levels as there may be': { head: before, unit: '[', count: 98_000, tail: `${']'.repeat(98_000)}${after}` },
+  'parts that are none': { head: beforeParts, unit: '1,', count: 490_000, tail: `1${afterParts}` },
+  'parts of a kind that is none': { head: beforeParts, unit: '{"type":"x"},', count: 30_000, tail: `1${afterParts}` },
+  'pictures that are none': {
+    head: beforeParts,
+    unit: '{"type":"image","mimeType":"x","data":"!"},',
+    count: 13_000,
+    tail: `{"type":"text","text":""}${afterParts}`,
+  },
+  'parts with something wrong beside them': {
+    head: beforeParts,
+    unit: '{"type":"text","text":"","annotations":5,"_meta":1},',
+    count: 10_000,
+    tail: `{"type":"text","text":""}${afterParts}`,
+  },
+  'parts with something wrong': { head: beforeParts, unit: '{"type":"image"},', count: 30_000, tail: `1${afterParts}` },
   'a part as large as there may be': {
     head: `${beforeParts}{"type":"text","text":"`,
     unit: 'x',
@@ -123,7 +169,7 @@ describe('what tools do keeps nobody waiting for more than 50 ms', () => {
     },
   )
 
-  it('whatever an MCP server sends', { timeout: 150_000 }, async () => {
+  it('whatever an MCP server sends', { timeout: 240_000 }, async () => {
     const text = (length: number) => ({ content: [{ type: 'text', text: 'x'.repeat(length) }] })
     const secrets = {
       content: [{ type: 'text', text: JSON.stringify({ password: Array.from({ length: 20_000 }, (_, n) => `secret${n}`) }) }],
@@ -140,12 +186,18 @@ describe('what tools do keeps nobody waiting for more than 50 ms', () => {
       const sent = `${head}${String(unit).repeat(Number(count))}${tail}`.replaceAll('ID', String(id))
       const isEvents = params?.name === 'events'
       response.setHeader('content-type', isEvents ? 'text/event-stream' : 'application/json')
-      response.end(isEvents && !sent.startsWith('data:') ? `data: ${sent}\n\n` : sent)
+      response.end(isEvents && sent.startsWith('{') ? `data: ${sent}\n\n` : sent)
     })
     const bad = odd({ tools: [...floods, 'any', 'big', 'parts', 'lively', 'grow', 'raw'].map((name) => listed(name)) })
-    const { folder, file } = await configFile(
-      JSON.stringify({ mcp: { servers: { bad, http: { url: http.url }, web: { url: answering.url } } } }),
-    )
+    const web = { url: answering.url }
+    // One each for those that are ended, which then start again later and later.
+    const ended = [
+      ...floods.map((name) => [name, name, {}] as const),
+      ...Object.entries(tooMuch).flatMap(([tool, all]) => all.map((sent, at) => [`${tool}${at}`, tool, sent] as const)),
+    ]
+    const others = ended.map(([server, tool]) => [server, tool === 'json' || tool === 'events' ? web : bad] as const)
+    const servers = { bad, web, http: { url: http.url }, ...Object.fromEntries(others) }
+    const { folder, file } = await configFile(JSON.stringify({ mcp: { servers } }))
     const service = await measuredService({ cwd: folder, configFile: file })
     // Its list of tools is read again, and what of it takes too long is left out.
     const { stallMs } = await stallOf(service, async () => {
@@ -158,22 +210,18 @@ describe('what tools do keeps nobody waiting for more than 50 ms', () => {
       ['bad__lively'],
       ['bad__big', { size: 5_000_000 }],
       ['bad__any', { result: text(500_000) }],
-      ['bad__parts', { count: 50_000 }],
+      ['bad__parts', { count: 18_000 }],
       ['bad__any', { result: secrets }],
       ['bad__any', { result: { content: [], structuredContent: { a: Array.from({ length: 29_000 }, () => 1) } } }],
-      ...floods.map((name) => [`bad__${name}`] as const),
+      ...ended.map(([server, tool, sent]) => [`${server}__${tool}`, sent] as const),
       ['http__pings'],
-      ['bad__raw', { unit: '{}\n', count: 400_000 }],
-      ['bad__raw', { unit: '{"jsonrpc":"2.0"}\n', count: 100_000 }],
-      ['web__events', { unit: 'data: {}\n\n', count: 200_000 }],
-      ['web__json', { head: '[', unit: '{"jsonrpc":"2.0","method":"x"},', count: 8_000, tail: '{}]' }],
       ...Object.values(answers).flatMap((sent) =>
         ['bad__raw', 'web__json', 'web__events'].map(
           (tool) => [tool, tool === 'bad__raw' ? { ...sent, tail: `${sent.tail ?? ''}\n` } : sent] as const,
         ),
       ),
     ])
-    expect(outcomes).toMatchObject({ 'bad__lively {}': 'ok', 'bad__pings {}': 'failed', 'http__pings {}': 'failed' })
+    expect(outcomes).toMatchObject({ 'bad__lively {}': 'ok', 'pings__pings {}': 'failed', 'http__pings {}': 'failed' })
     expect(tooLong).toEqual([])
   })
 })

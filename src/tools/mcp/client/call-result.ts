@@ -1,11 +1,48 @@
-import type { CallToolResult, ContentBlock } from '@modelcontextprotocol/client'
-import type { Content, ContentPart, Json } from '../../../core/messages.ts'
+import type { CallToolResult, ContentBlock, JSONRPCMessage } from '@modelcontextprotocol/client'
+import { type Content, type ContentPart, isJsonObject, type Json, type JsonObject } from '../../../core/messages.ts'
 
 /** What a call of an MCP tool returned. The model sees `content`, the app both. */
 export interface McpToolResult {
   content: Content
   /** The same as data, where the tool gives it (`structuredContent`). */
   structured?: Json
+}
+
+/**
+ * Leaves of a result's parts only what is read of them, and of parts that are none only that there is one. To be called before the SDK checks
+ * them: it tells of each all that is wrong with it, by each of the kinds there are, which takes seconds and the whole memory where there are very
+ * many.
+ */
+export function trimParts(message: JSONRPCMessage): void {
+  if (!('result' in message) || !Array.isArray(message.result.content)) return
+  const parts = message.result.content.map(trimPart)
+  message.result.content = parts.includes(undefined) ? [null] : parts
+}
+
+function trimPart(part: unknown): object | undefined {
+  if (!isJsonObject(part)) return undefined
+  const { type, text, data, mimeType, name, uri, description, resource } = part
+  if (type === 'text') return isText(text) ? { type, text } : undefined
+  if (type === 'image' || type === 'audio') return isBase64(data) && isText(mimeType) ? { type, data, mimeType } : undefined
+  if (type === 'resource_link') return isText(name) && isText(uri) ? { type, name, uri, ...given({ mimeType, description }) } : undefined
+  if (type !== 'resource' || !isJsonObject(resource) || !isText(resource.uri)) return undefined
+  const content = isText(resource.text) ? { text: resource.text } : isBase64(resource.blob) ? { blob: resource.blob } : undefined
+  return content && { type, resource: { uri: resource.uri, ...content, ...given({ mimeType: resource.mimeType }) } }
+}
+
+function given(fields: Readonly<Record<string, Json | undefined>>): JsonObject {
+  return Object.fromEntries(Object.entries(fields).filter((field): field is [string, string] => isText(field[1])))
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string'
+}
+
+/** As `atob` takes it. */
+function isBase64(value: unknown): value is string {
+  if (!isText(value)) return false
+  const text = /\s/.test(value) ? value.replace(/\s/g, '') : value
+  return /^[A-Za-z0-9+/]*={0,2}$/.test(text) && text.length % 4 !== 1 && (text.length % 4 === 0 || !text.endsWith('='))
 }
 
 export function readCallResult({ content, structuredContent }: CallToolResult): McpToolResult {

@@ -4,6 +4,7 @@ import { version } from '../../../core/version.ts'
 import { httpTransport } from '../transport/http-transport.ts'
 import type { McpClientSdk } from '../transport/load-sdk.ts'
 import { ProcessTransport } from '../transport/process-transport.ts'
+import { trimParts } from './call-result.ts'
 import { type ListedTool, listTools, noTimeoutMs } from './list-tools.ts'
 import type { McpServer } from './server-config.ts'
 import { UnaskedMessages } from './unasked.ts'
@@ -30,7 +31,7 @@ export interface Connection {
 }
 
 /** Reading more values than these would take longer than others should wait. */
-const messageBounds = { maxBytes: 10 * 1024 * 1024, maxValues: 200_000 }
+const messageBounds = { maxBytes: 10 * 1024 * 1024, maxValues: 500_000 }
 /** How long an HTTP server is given to forget the session. */
 const farewellMs = 1_000
 
@@ -68,6 +69,7 @@ async function open(
   transport.onmessage = (message) => {
     const flood = unasked.received(message)
     if (flood !== undefined) end(flood)
+    trimParts(message)
   }
   const send = transport.send.bind(transport)
   transport.send = (message, options) => {

@@ -36,7 +36,9 @@ export function httpTransport(sdk: McpClientSdk, server: McpUrl, { messageBounds
   class CallTransport extends sdk.StreamableHTTPClientTransport {
     override send(...[message, options]: Parameters<InstanceType<McpClientSdk['StreamableHTTPClientTransport']>['send']>): Promise<void> {
       const call = currentCall.getStore()
-      if (call === undefined || Array.isArray(message) || !('method' in message) || !('id' in message)) return super.send(message, options)
+      // What it gives rise to (a list that is asked for again, a new connection) goes on when it is over.
+      const isCall = !Array.isArray(message) && 'method' in message && message.method === 'tools/call'
+      if (call === undefined || !isCall) return super.send(message, options)
       return super.send(message, {
         ...options,
         requestSignal: options?.requestSignal === undefined ? call.signal : AbortSignal.any([options.requestSignal, call.signal]),

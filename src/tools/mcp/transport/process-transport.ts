@@ -139,10 +139,12 @@ export class ProcessTransport implements Transport {
   #take(line: string): void {
     if (this.#isCutOff) return
     // Most of what is no message is seen at once, which counts when there is much of it.
-    if (!line.trimStart().startsWith('{')) return this.#ignore(line)
-    this.#unread.push(line)
-    if (!this.#isDelivering) this.#delivered = this.#deliver()
-    else if (this.#unread.length > mostUnreadLines) this.#child?.stdout.pause()
+    if (!line.trimStart().startsWith('{')) this.#ignore(line)
+    else {
+      this.#unread.push(line)
+      if (!this.#isDelivering) this.#delivered = this.#deliver()
+      else if (this.#unread.length > mostUnreadLines) this.#child?.stdout.pause()
+    }
   }
 
   /** One after another; whatever the server prints, everything else gets its turn in between. */
