@@ -16,7 +16,6 @@ async function attack(service: MeasuredService, calls: readonly (readonly [tool:
   for (const [tool, args] of calls) {
     const { value, stallMs } = await stallOf(service, () => callRunning(service, tool, args))
     const name = `${tool} ${JSON.stringify(args ?? {}).slice(0, 40)}`
-    console.log(name, stallMs, value?.outcome, JSON.stringify(value).slice(-200))
     outcomes[name] = value?.outcome
     if (stallMs > maxStallMs) tooLong.push([name, stallMs])
   }

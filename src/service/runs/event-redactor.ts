@@ -246,7 +246,10 @@ export class EventRedactor {
     const parts: ContentPart[] = []
     for (const part of content) {
       await pauses.take()
-      parts.push(part.type === 'text' ? { ...part, text: await hide(part.text) } : (redact(part, undefined, this.#secrets) as typeof part))
+      if (part.type === 'text') parts.push({ ...part, text: await hide(part.text) })
+      else if ('data' in part && isLongBase64(part.data))
+        parts.push({ ...(redact({ ...part, data: '' }, undefined, this.#secrets) as typeof part), data: part.data })
+      else parts.push(redact(part, undefined, this.#secrets) as typeof part)
     }
     return parts
   }
@@ -319,6 +322,11 @@ export class EventRedactor {
 }
 
 const noKeys: ReadonlySet<string> = new Set()
+
+/** In pictures of megabytes no secret can be read, and looking for one takes long. */
+function isLongBase64(data: string): boolean {
+  return data.length > 65_536 && /^[A-Za-z0-9+/]*={0,2}$/.test(data)
+}
 
 /** After it, nothing more is added to the texts of its model's response. */
 function endsText({ type }: RunEvent): boolean {

@@ -8,15 +8,23 @@ export interface McpToolResult {
   structured?: Json
 }
 
+/** Where the parts of a result lie that have been checked. */
+const checked = 'toolloop/parts'
+
 /**
- * Leaves of a result's parts only what is read of them, and of parts that are none only that there is one. To be called before the SDK checks
- * them: it tells of each all that is wrong with it, by each of the kinds there are, which takes seconds and the whole memory where there are very
- * many.
+ * Checks the parts of a result and puts them where the SDK doesn't: it tells of each all that is wrong with it, by each of the kinds there are,
+ * which takes seconds and the whole memory where there are very many, and looks through pictures of megabytes. Of parts that are none only one
+ * is left.
  */
-export function trimParts(message: JSONRPCMessage): void {
+export function checkParts(message: JSONRPCMessage): void {
   if (!('result' in message) || !Array.isArray(message.result.content)) return
   const parts = message.result.content.map(trimPart)
-  message.result.content = parts.includes(undefined) ? [null] : parts
+  if (parts.includes(undefined)) message.result.content = [null]
+  else Object.assign(message.result, { content: [], _meta: { [checked]: parts } })
+}
+
+function partsOf({ content, _meta }: CallToolResult): readonly ContentBlock[] {
+  return (_meta?.[checked] as readonly ContentBlock[] | undefined) ?? content
 }
 
 function trimPart(part: unknown): object | undefined {
@@ -45,9 +53,9 @@ function isBase64(value: unknown): value is string {
   return /^[A-Za-z0-9+/]*={0,2}$/.test(text) && text.length % 4 !== 1 && (text.length % 4 === 0 || !text.endsWith('='))
 }
 
-export function readCallResult({ content, structuredContent }: CallToolResult): McpToolResult {
-  const structured = structuredContent as Json | undefined
-  const parts = content.map(partOf)
+export function readCallResult(result: CallToolResult): McpToolResult {
+  const structured = result.structuredContent as Json | undefined
+  const parts = partsOf(result).map(partOf)
   // A server should give data as text too; not every one does.
   if (parts.length === 0 && structured !== undefined) return { content: JSON.stringify(structured), structured }
   const texts = parts.flatMap((part) => (part.type === 'text' ? [part.text] : []))
@@ -58,8 +66,8 @@ export function readCallResult({ content, structuredContent }: CallToolResult): 
 }
 
 /** The text of a call that failed; what is not text is named. */
-export function failureText({ content }: CallToolResult): string {
-  return content
+export function failureText(result: CallToolResult): string {
+  return partsOf(result)
     .map(partOf)
     .map((part) => (part.type === 'text' ? part.text : `(${part.type})`))
     .join('\n')

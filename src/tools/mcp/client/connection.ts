@@ -4,7 +4,7 @@ import { version } from '../../../core/version.ts'
 import { httpTransport } from '../transport/http-transport.ts'
 import type { McpClientSdk } from '../transport/load-sdk.ts'
 import { ProcessTransport } from '../transport/process-transport.ts'
-import { trimParts } from './call-result.ts'
+import { checkParts } from './call-result.ts'
 import { type ListedTool, listTools, noTimeoutMs } from './list-tools.ts'
 import type { McpServer } from './server-config.ts'
 import { UnaskedMessages } from './unasked.ts'
@@ -69,7 +69,7 @@ async function open(
   transport.onmessage = (message) => {
     const flood = unasked.received(message)
     if (flood !== undefined) end(flood)
-    trimParts(message)
+    checkParts(message)
   }
   const send = transport.send.bind(transport)
   transport.send = (message, options) => {
