@@ -107,7 +107,7 @@ const builtins: Readonly<Record<string, [tool: string, args: object]>> = {
   'a text in very many lines': ['search_files', { query: 'b', context: 20, limit: 1_000 }],
   'a pattern that goes over and over': ['search_files', { query: '^(a|a)*c$', regex: true, path: 'short.txt' }],
   'a file of one line': ['read_file', { path: 'repeats.txt' }],
-  'a file of very many lines': ['read_file', { path: 'lines.txt', offset: 1_900_000 }],
+  'a file of very many lines': ['read_file', { path: 'lines.txt', from: 1_900_000 }],
   'a glob of very many stars': ['list_files', { pattern: '*a'.repeat(120) }],
   'brackets in brackets': ['calculate', { expression: `${'('.repeat(400)}1${')'.repeat(400)}` }],
   'a power of a power': ['calculate', { expression: '9^9^9^9' }],

@@ -7,6 +7,7 @@ import {
   type Content,
   type ContentPart,
   hasToolCalls,
+  isBase64,
   isJsonObject,
   isToolResult,
   type Json,
@@ -247,7 +248,8 @@ export class EventRedactor {
     for (const part of content) {
       await pauses.take()
       if (part.type === 'text') parts.push({ ...part, text: await hide(part.text) })
-      else if ('data' in part && isLongBase64(part.data))
+      // In pictures of megabytes no secret can be read, and looking for one takes long.
+      else if ('data' in part && part.data.length > 65_536 && isBase64(part.data))
         parts.push({ ...(redact({ ...part, data: '' }, undefined, this.#secrets) as typeof part), data: part.data })
       else parts.push(redact(part, undefined, this.#secrets) as typeof part)
     }
@@ -322,11 +324,6 @@ export class EventRedactor {
 }
 
 const noKeys: ReadonlySet<string> = new Set()
-
-/** In pictures of megabytes no secret can be read, and looking for one takes long. */
-function isLongBase64(data: string): boolean {
-  return data.length > 65_536 && /^[A-Za-z0-9+/]*={0,2}$/.test(data)
-}
 
 /** After it, nothing more is added to the texts of its model's response. */
 function endsText({ type }: RunEvent): boolean {

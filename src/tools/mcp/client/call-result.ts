@@ -1,5 +1,5 @@
 import type { CallToolResult, ContentBlock, JSONRPCMessage } from '@modelcontextprotocol/client'
-import { type Content, type ContentPart, isJsonObject, type Json, type JsonObject } from '../../../core/messages.ts'
+import { type Content, type ContentPart, isBase64, isJsonObject, type Json, type JsonObject } from '../../../core/messages.ts'
 
 /** What a call of an MCP tool returned. The model sees `content`, the app both. */
 export interface McpToolResult {
@@ -31,10 +31,14 @@ function trimPart(part: unknown): object | undefined {
   if (!isJsonObject(part)) return undefined
   const { type, text, data, mimeType, name, uri, description, resource } = part
   if (type === 'text') return isText(text) ? { type, text } : undefined
-  if (type === 'image' || type === 'audio') return isBase64(data) && isText(mimeType) ? { type, data, mimeType } : undefined
+  if (type === 'image' || type === 'audio') return isText(data) && isBase64(data) && isText(mimeType) ? { type, data, mimeType } : undefined
   if (type === 'resource_link') return isText(name) && isText(uri) ? { type, name, uri, ...given({ mimeType, description }) } : undefined
   if (type !== 'resource' || !isJsonObject(resource) || !isText(resource.uri)) return undefined
-  const content = isText(resource.text) ? { text: resource.text } : isBase64(resource.blob) ? { blob: resource.blob } : undefined
+  const content = isText(resource.text)
+    ? { text: resource.text }
+    : isText(resource.blob) && isBase64(resource.blob)
+      ? { blob: resource.blob }
+      : undefined
   return content && { type, resource: { uri: resource.uri, ...content, ...given({ mimeType: resource.mimeType }) } }
 }
 
@@ -44,13 +48,6 @@ function given(fields: Readonly<Record<string, Json | undefined>>): JsonObject {
 
 function isText(value: unknown): value is string {
   return typeof value === 'string'
-}
-
-/** As `atob` takes it. */
-function isBase64(value: unknown): value is string {
-  if (!isText(value)) return false
-  const text = /\s/.test(value) ? value.replace(/\s/g, '') : value
-  return /^[A-Za-z0-9+/]*={0,2}$/.test(text) && text.length % 4 !== 1 && (text.length % 4 === 0 || !text.endsWith('='))
 }
 
 export function readCallResult(result: CallToolResult): McpToolResult {
