@@ -98,11 +98,11 @@ const answers: Readonly<Record<string, Sent>> = {
     count: 10_000_000,
     tail: `"}${afterParts}`,
   },
-  'a part of escapes': { head: `${beforeParts}{"type":"text","text":"`, unit: '\\u0001', count: 1_600_000, tail: `"}${afterParts}` },
+  'a part of escapes': { head: `${beforeParts}{"type":"text","text":"`, unit: '\\u0001', count: 1_380_000, tail: `"}${afterParts}` },
   'a picture as large as there may be': {
     head: `${beforeParts}{"type":"image","mimeType":"image/png","data":"`,
     unit: 'AAAA',
-    count: 2_500_000,
+    count: 2_070_000,
     tail: `"}${afterParts}`,
   },
 }

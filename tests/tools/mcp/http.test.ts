@@ -100,7 +100,7 @@ describe.concurrent('an MCP server over HTTP', () => {
     ],
     ['end-early', /did not answer \(the connection closed before the response arrived\)/],
     ['cut-json', /did not answer \(.*\)\. Whether the call took effect/],
-    ['huge', /did not answer \(the server sent a message of more than 10485760 bytes\)/],
+    ['huge', /did not answer \(the server sent a message of more than 8388608 bytes\)/],
     ['huge-event', /did not answer/],
     ['html', /did not answer \(Unexpected content type: text\/html\)/],
     ['error', /answered with HTTP status 503\. It is being restarted/],
