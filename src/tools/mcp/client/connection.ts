@@ -30,7 +30,7 @@ export interface Connection {
   close(): Promise<void>
 }
 
-/** Reading more values than these would take longer than others should wait. */
+/** Reading more would take longer than others should wait. */
 const messageBounds = { maxBytes: 8 * 1024 * 1024, maxValues: 500_000 }
 /** How long an HTTP server is given to forget the session. */
 const farewellMs = 1_000
