@@ -18,7 +18,7 @@ const currentCall = new AsyncLocalStorage<CallStream>()
 /** How often a broken stream of notifications is opened again before the connection counts as lost. */
 const mostReopenings = 3
 
-export interface MessageBounds {
+interface MessageBounds {
   maxBytes: number
   maxValues: number
 }

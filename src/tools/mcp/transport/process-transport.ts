@@ -24,6 +24,8 @@ export interface ProcessTransportOptions {
 const mostNoiseBytes = 1024 * 1024
 /** That many more look like one, which costs more to find out. */
 const mostNoiseObjects = 1_000
+/** In characters: it has taken long to come, and takes long to be read. */
+const longLine = 1_000_000
 /** How much may wait to be read by it. */
 const mostUnreadBytes = 64 * 1024 * 1024
 /** More messages at once are left in the pipe until these have been delivered. */
@@ -154,7 +156,7 @@ export class ProcessTransport implements Transport {
       const lines = this.#unread
       this.#unread = []
       for (const line of lines) {
-        if (this.#pauses.areDue()) await this.#pauses.turn()
+        if (line.length > longLine || this.#pauses.areDue()) await this.#pauses.turn()
         if (this.#isCutOff) break
         await this.#read(line)
       }
