@@ -99,10 +99,10 @@ const answers: Readonly<Record<string, Sent>> = {
     tail: `"}${afterParts}`,
   },
   'a part of escapes': { head: `${beforeParts}{"type":"text","text":"`, unit: '\\u0001', count: 1_380_000, tail: `"}${afterParts}` },
-  'a picture as large as there may be': {
+  'a large picture': {
     head: `${beforeParts}{"type":"image","mimeType":"image/png","data":"`,
     unit: 'AAAA',
-    count: 2_070_000,
+    count: 1_000_000,
     tail: `"}${afterParts}`,
   },
 }
