@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { describe, expect, expectTypeOf, it } from 'vitest'
 import {
   type AIMessage,
@@ -6,6 +7,7 @@ import {
   type ChatMessage,
   type Content,
   hasToolCalls,
+  isBase64,
   isJsonObject,
   isToolResult,
   noUsage,
@@ -137,4 +139,29 @@ describe('addUsage', () => {
     expect(noUsage).toEqual({ inputTokens: 0, outputTokens: 0, totalTokens: 0 })
     expect(Object.isFrozen(noUsage)).toBe(true)
   })
+})
+
+function isTakenByAtob(text: string): boolean {
+  try {
+    atob(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+it('base64 is what `atob` takes', () => {
+  const nearly = fc.string({ unit: fc.constantFrom('A', 'b', '9', '+', '/', '=', '-', '_', ' ', '\n', 'é', '!'), maxLength: 12 })
+  fc.assert(
+    fc.property(
+      fc.oneof(
+        nearly,
+        fc.uint8Array().map((bytes) => Buffer.from(bytes).toString('base64')),
+      ),
+      (text) => {
+        expect([text, isBase64(text)]).toEqual([text, isTakenByAtob(text)])
+      },
+    ),
+    { numRuns: 2_000 },
+  )
 })

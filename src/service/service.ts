@@ -6,6 +6,7 @@ import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
 import type { AnyModel } from '../models/create-model.ts'
 import type { SwitchableModel } from '../models/middleware/switchable.ts'
 import { ToolRegistry } from '../tools/registry.ts'
+import { openInTurns } from '../tools/schema/schema.ts'
 import type { AnyTool } from '../tools/tool.ts'
 import { AgentHost, type AgentOptions, agentOptionNames, defaultAgent } from './agents/agent-host.ts'
 import { createApp } from './app.ts'
@@ -297,6 +298,7 @@ class AgentService implements Service {
         this.logger.error({ file, error }, 'what a crash left beside the configuration file could not be removed')
       })
     }
+    await openInTurns()
     await this.#config.start()
     const { runsFolder } = this.#limits
     try {

@@ -144,12 +144,31 @@ const agUiInputs: Readonly<Record<string, object>> = {
   'a large state': { state: { a: list(45_000, () => 1) } },
 }
 
+/** Calls of the built-in tools, on the files of `openService`. */
+const builtins: Readonly<Record<string, [tool: string, args: object]>> = {
+  'a text that nearly is in a file everywhere': ['search_files', { query: `${'a'.repeat(63)}b` }],
+  'a long one': ['search_files', { query: `${'a'.repeat(999)}b` }],
+  'a long one, in any case': ['search_files', { query: `${'a'.repeat(999)}b`, ignoreCase: true }],
+  'a text in very many lines': ['search_files', { query: 'b', context: 20, limit: 1_000 }],
+  'a pattern that goes over and over': ['search_files', { query: '^(a|a)*c$', regex: true, path: 'short.txt' }],
+  'a file of one line': ['read_file', { path: 'repeats.txt' }],
+  'a file of very many lines': ['read_file', { path: 'lines.txt', from: 1_900_000 }],
+  'a glob of very many stars': ['list_files', { pattern: '*a'.repeat(120) }],
+  'brackets in brackets': ['calculate', { expression: `${'('.repeat(400)}1${')'.repeat(400)}` }],
+  'a power of a power': ['calculate', { expression: '9^9^9^9' }],
+  'a large faculty': ['calculate', { expression: '9999999!' }],
+  'many digits': ['calculate', { expression: `${'9'.repeat(480)}*${'9'.repeat(480)}` }],
+}
+
 async function openService() {
   const { folder, file } = await configFile(
-    'tools: { builtin: [list_files], workspace: files }\nservice: { requestsPerMinute: 100000, keepRuns: { folder: kept } }\n',
+    'tools: { builtin: [list_files, read_file, search_files, calculate], workspace: files }\nservice: { requestsPerMinute: 100000, keepRuns: { folder: kept } }\n',
   )
   await mkdir(join(folder, 'files'))
   await writeFile(join(folder, 'files', '.gitignore'), fill('a*b\n', 1_000_000))
+  await writeFile(join(folder, 'files', 'repeats.txt'), 'a'.repeat(8_000_000))
+  await writeFile(join(folder, 'files', 'lines.txt'), 'b\n'.repeat(2_000_000))
+  await writeFile(join(folder, 'files', 'short.txt'), `${'a'.repeat(60)}!`)
   const service = await measuredService({ cwd: folder, configFile: file })
   const stalls: Record<string, number> = {}
   /** What comes of `work`, whose longest stall is remembered under the name. Garbage collection counts. */
@@ -160,7 +179,7 @@ async function openService() {
   }
   const postMeasured = (name: string, path: string, body: unknown) => measured(name, async () => (await service.post(path, body)).text())
   const tooLong = () => Object.entries(stalls).filter(([, ms]) => ms > maxStallMs)
-  return { ask: service.ask, send: service.post, measured, post: postMeasured, tooLong }
+  return { service, ask: service.ask, send: service.post, measured, post: postMeasured, tooLong }
 }
 
 describe('no request keeps the others waiting for more than 50 ms', () => {
@@ -181,6 +200,16 @@ describe('no request keeps the others waiting for more than 50 ms', () => {
     for (const [name, fields] of Object.entries(agUiInputs))
       await post(`AG-UI: ${name}`, '/agui', { threadId: name, runId: 'r', messages: [], ...fields })
     expect(tooLong()).toEqual([])
+  })
+
+  it('whatever the built-in tools are asked for; and searching through 12 MB costs no second', { timeout: 90_000 }, async () => {
+    const { post, tooLong, service } = await openService()
+    for (const [name, [tool, args]] of Object.entries(builtins)) await post(name, '/v1/runs', { input: call(tool, args) })
+    expect(tooLong()).toEqual([])
+    await service.measure()
+    const found = await service.post('/v1/runs', { input: call('search_files', { query: `${'a'.repeat(63)}b` }) })
+    expect(await found.text()).toContain('"count\\":0')
+    expect((await service.measure()).cpuMs).toBeLessThan(1_000)
   })
 
   it('whatever JSON Schema a client sends', { timeout: 90_000 }, async () => {

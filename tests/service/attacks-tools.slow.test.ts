@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { startOddHttpServer } from '../tools/mcp/odd-http-server.ts'
 import { listed, odd } from '../tools/mcp/open-tools.ts'
 import { type MeasuredService, maxStallMs, measuredService, stallOf } from './measured-service.ts'
@@ -14,12 +14,24 @@ async function attack(service: MeasuredService, calls: readonly (readonly [tool:
   const tooLong: [string, number][] = []
   const outcomes: Record<string, unknown> = {}
   for (const [tool, args] of calls) {
-    const { value, stallMs } = await stallOf(service, () => json(service.post('/v1/runs', call(tool, args))))
+    const { value, stallMs } = await stallOf(service, () => callRunning(service, tool, args))
     const name = `${tool} ${JSON.stringify(args ?? {}).slice(0, 40)}`
-    outcomes[name] = value.result?.toolCalls[0]?.outcome
+    outcomes[name] = value?.outcome
     if (stallMs > maxStallMs) tooLong.push([name, stallMs])
   }
   return { tooLong, outcomes }
+}
+
+/** Once its server is there again, which may have been ended by the call before. */
+async function callRunning(service: MeasuredService, tool: string, args?: object) {
+  return vi.waitFor(
+    async () => {
+      const { result } = await json(service.post('/v1/runs', call(tool, args)))
+      expect(JSON.stringify(result?.toolCalls[0])).not.toContain('is not running')
+      return result?.toolCalls[0]
+    },
+    { timeout: 30_000, interval: 50 },
+  )
 }
 
 const scripts = {
@@ -32,6 +44,67 @@ const scripts = {
   'uncut.mjs': 'String.prototype.slice = function () { return this }\nexport default () => { throw new Error("x".repeat(50_000_000)) }',
   'output.mjs': 'export default () => { for (;;) console.log("x".repeat(1000)) }',
   'flood.sh': 'yes xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\n',
+}
+
+const answer = (result: string) => `{"jsonrpc":"2.0","id":ID,"result":${result}}`
+const [before = '', after = ''] = answer('{"content":[],"structuredContent":{"a":[HERE]}}').split('HERE')
+const [beforeParts = '', afterParts = ''] = answer('{"content":[HERE]}').split('HERE')
+
+/** What an MCP server may print or send instead of an answer: `unit` again and again. */
+type Sent = { head?: string; unit: string; count: number; tail?: string }
+
+/** For these it is ended. */
+const tooMuch: Readonly<Record<'raw' | 'json' | 'events', readonly Sent[]>> = {
+  raw: [
+    { unit: '{}\n', count: 400_000 },
+    { unit: '{"jsonrpc":"2.0"}\n', count: 100_000 },
+    { head: before, unit: '[],', count: 3_000_000, tail: `[]${after}\n` },
+    { head: before, unit: '[', count: 5_000_000 },
+  ],
+  json: [
+    { head: '[', unit: '{"jsonrpc":"2.0","method":"x"},', count: 8_000, tail: '{}]' },
+    { head: before, unit: '[],', count: 3_000_000, tail: `[]${after}` },
+    { head: before, unit: '[', count: 5_000_000 },
+  ],
+  events: [
+    { unit: 'data: {}\n\n', count: 200_000 },
+    { unit: 'data: {"jsonrpc":"2.0","method":"x"}\n\n', count: 200_000 },
+    { head: ': "\ndata: ', unit: '[],', count: 3_000_000 },
+    { head: before, unit: '[],', count: 3_000_000, tail: `[]${after}` },
+  ],
+}
+const answers: Readonly<Record<string, Sent>> = {
+  'as many values as there may be': { head: before, unit: '[],', count: 80_000, tail: `[]${after}` },
+  'as many fields as there may be': { head: before, unit: '{"a":{}},', count: 23_000, tail: `[]${after}` },
+  'as many levels as there may be': { head: before, unit: '[', count: 98_000, tail: `${']'.repeat(98_000)}${after}` },
+  'parts that are none': { head: beforeParts, unit: '1,', count: 490_000, tail: `1${afterParts}` },
+  'parts of a kind that is none': { head: beforeParts, unit: '{"type":"x"},', count: 30_000, tail: `1${afterParts}` },
+  'pictures that are none': {
+    head: beforeParts,
+    unit: '{"type":"image","mimeType":"x","data":"!"},',
+    count: 13_000,
+    tail: `{"type":"text","text":""}${afterParts}`,
+  },
+  'parts with something wrong beside them': {
+    head: beforeParts,
+    unit: '{"type":"text","text":"","annotations":5,"_meta":1},',
+    count: 10_000,
+    tail: `{"type":"text","text":""}${afterParts}`,
+  },
+  'parts with something wrong': { head: beforeParts, unit: '{"type":"image"},', count: 30_000, tail: `1${afterParts}` },
+  'a part as large as there may be': {
+    head: `${beforeParts}{"type":"text","text":"`,
+    unit: 'x',
+    count: 10_000_000,
+    tail: `"}${afterParts}`,
+  },
+  'a part of escapes': { head: `${beforeParts}{"type":"text","text":"`, unit: '\\u0001', count: 1_380_000, tail: `"}${afterParts}` },
+  'a large picture': {
+    head: `${beforeParts}{"type":"image","mimeType":"image/png","data":"`,
+    unit: 'AAAA',
+    count: 1_000_000,
+    tail: `"}${afterParts}`,
+  },
 }
 
 describe('what tools do keeps nobody waiting for more than 50 ms', () => {
@@ -56,7 +129,46 @@ describe('what tools do keeps nobody waiting for more than 50 ms', () => {
     expect(JSON.stringify(result.toolCalls).length).toBeLessThan(10_000)
   })
 
-  it('whatever an MCP server sends', { timeout: 150_000 }, async () => {
+  const fields = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`p${at}`, {}]))
+  const part = { type: 'object', properties: fields(60) }
+
+  it.each<[string, object]>([
+    ['of very many fields', { type: 'object', properties: fields(5_000) }],
+    [
+      'that refer to each other again and again',
+      {
+        type: 'object',
+        $defs: { a: part, b: { allOf: Array(60).fill({ $ref: '#/$defs/a' }) } },
+        allOf: Array(1_000).fill({ $ref: '#/$defs/b' }),
+      },
+    ],
+    ['of very many alternatives', { type: 'object', anyOf: Array.from({ length: 3_000 }, (_, at) => ({ required: [`p${at}`] })) }],
+    ['as large as there may be', { type: 'object', properties: fields(400) }],
+  ])(
+    'whatever schemas the tools of its Skills have that a configuration is loaded with: one %s',
+    { timeout: 60_000 },
+    async (_, parameters) => {
+      const { folder, file } = await configFile('model: demo\n')
+      const service = await measuredService({ cwd: folder, configFile: file })
+      const { stallMs } = await stallOf(service, async () => {
+        // Another one each time: what is read once is read again.
+        const name = `s-${randomUUID()}`
+        const skill = join(folder, name, 'big')
+        await mkdir(skill, { recursive: true })
+        await writeFile(join(skill, 'SKILL.md'), '---\nname: big\ndescription: d\nmetadata: { toolloop-tools: tools.yaml }\n---\nx')
+        await writeFile(join(skill, 'a.mjs'), 'export default () => 1')
+        await writeFile(
+          join(skill, 'tools.yaml'),
+          JSON.stringify({ tools: [{ name: 'big', description: name, script: 'a.mjs', parameters }] }),
+        )
+        await writeFile(file, `model: demo\nskills: { paths: [${name}] }\n`)
+        await expect.poll(async () => (await service.ask('/admin/api/skills')).text(), { timeout: 20_000 }).toContain(name)
+      })
+      expect(stallMs).toBeLessThanOrEqual(maxStallMs)
+    },
+  )
+
+  it('whatever an MCP server sends', { timeout: 240_000 }, async () => {
     const text = (length: number) => ({ content: [{ type: 'text', text: 'x'.repeat(length) }] })
     const secrets = {
       content: [{ type: 'text', text: JSON.stringify({ password: Array.from({ length: 20_000 }, (_, n) => `secret${n}`) }) }],
@@ -68,8 +180,23 @@ describe('what tools do keeps nobody waiting for more than 50 ms', () => {
       const pour = (): void => void response.write(drop, (error) => error ?? setImmediate(pour))
       pour()
     })
-    const bad = odd({ tools: [...floods, 'any', 'big', 'parts', 'lively', 'grow'].map((name) => listed(name)) })
-    const { folder, file } = await configFile(JSON.stringify({ mcp: { servers: { bad, http: { url: http.url } } } }))
+    await using answering = await startOddHttpServer([listed('json'), listed('events')], (response, { message: { id, params } }) => {
+      const { head = '', unit = '', count, tail = '' } = params?.arguments ?? {}
+      const sent = `${head}${String(unit).repeat(Number(count))}${tail}`.replaceAll('ID', String(id))
+      const isEvents = params?.name === 'events'
+      response.setHeader('content-type', isEvents ? 'text/event-stream' : 'application/json')
+      response.end(isEvents && sent.startsWith('{') ? `data: ${sent}\n\n` : sent)
+    })
+    const bad = odd({ tools: [...floods, 'any', 'big', 'parts', 'lively', 'grow', 'raw'].map((name) => listed(name)) })
+    const web = { url: answering.url }
+    // One each for those that are ended, which then start again later and later.
+    const ended = [
+      ...floods.map((name) => [name, name, {}] as const),
+      ...Object.entries(tooMuch).flatMap(([tool, all]) => all.map((sent, at) => [`${tool}${at}`, tool, sent] as const)),
+    ]
+    const others = ended.map(([server, tool]) => [server, tool === 'json' || tool === 'events' ? web : bad] as const)
+    const servers = { bad, web, http: { url: http.url }, ...Object.fromEntries(others) }
+    const { folder, file } = await configFile(JSON.stringify({ mcp: { servers } }))
     const service = await measuredService({ cwd: folder, configFile: file })
     // Its list of tools is read again, and what of it takes too long is left out.
     const { stallMs } = await stallOf(service, async () => {
@@ -82,13 +209,18 @@ describe('what tools do keeps nobody waiting for more than 50 ms', () => {
       ['bad__lively'],
       ['bad__big', { size: 5_000_000 }],
       ['bad__any', { result: text(500_000) }],
-      ['bad__parts', { count: 50_000 }],
+      ['bad__parts', { count: 18_000 }],
       ['bad__any', { result: secrets }],
       ['bad__any', { result: { content: [], structuredContent: { a: Array.from({ length: 29_000 }, () => 1) } } }],
-      ...floods.map((name) => [`bad__${name}`] as const),
+      ...ended.map(([server, tool, sent]) => [`${server}__${tool}`, sent] as const),
       ['http__pings'],
+      ...Object.values(answers).flatMap((sent) =>
+        ['bad__raw', 'web__json', 'web__events'].map(
+          (tool) => [tool, tool === 'bad__raw' ? { ...sent, tail: `${sent.tail ?? ''}\n` } : sent] as const,
+        ),
+      ),
     ])
-    expect(outcomes).toMatchObject({ 'bad__lively {}': 'ok', 'bad__pings {}': 'failed', 'http__pings {}': 'failed' })
+    expect(outcomes).toMatchObject({ 'bad__lively {}': 'ok', 'pings__pings {}': 'failed', 'http__pings {}': 'failed' })
     expect(tooLong).toEqual([])
   })
 })

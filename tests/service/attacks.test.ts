@@ -43,6 +43,100 @@ describe('who may use it', () => {
     }
   })
 
+  it('nor by another way: other headers, other places for the token, paths and methods spelled otherwise', async () => {
+    const { url, post } = await startService({ model: scriptedModel(['xyzzy']) })
+    expect(await json(post('/v1/runs', { input: 'x' }))).toMatchObject({ output: 'xyzzy' })
+    const host = { host: new URL(url).host, connection: 'close' }
+    const tried = async (headers: Record<string, string>, path = '/v1/runs', method = 'GET') => {
+      const response = await asked(url, headers, method, path)
+      expect([headers, method, path, statusOf(response)]).toEqual([
+        headers,
+        method,
+        path,
+        expect.toSatisfy((status: number) => [204, 308, 400, 401, 403, 404, 405].includes(status)),
+      ])
+      expect(response).not.toMatch(/xyzzy|"object"|toolloop_|"config"/)
+    }
+    for (const name of [
+      'x-api-key',
+      'api-key',
+      'proxy-authorization',
+      'x-authorization',
+      'token',
+      'x-toolloop-token',
+      'x-forwarded-authorization',
+    ])
+      for (const value of [token, `Bearer ${token}`]) await tried({ [name]: value })
+    for (const name of ['token', 'authorization', 'toolloop.token', 'session']) await tried({ cookie: `${name}=${token}` })
+    for (const query of ['token', 'access_token', 'api_key', 'key', 'authorization']) await tried({}, `/v1/runs?${query}=${token}`)
+    for (const value of [
+      `Bearer "${token}"`,
+      `Bearer ${token},`,
+      `Bearer ${token.toUpperCase()}`,
+      `Bearer ${Buffer.from(token).toString('base64')}`,
+      `Bearer ${hashToken(token)}`,
+      `Bearer ${hashToken(token).slice('sha256:'.length)}`,
+      `Bearer token=${token}`,
+      `Bearer\t${token}`,
+      `Bearer ${token}\u0000`,
+      `Token ${token}`,
+      `Basic ${Buffer.from(`operator:${token}`).toString('base64')}`,
+      'Bearer null',
+      'Bearer undefined',
+      'Bearer [object Object]',
+      'Bearer ../../token',
+      "Bearer ' or 1=1 --",
+    ])
+      await tried({ authorization: value })
+    for (const name of ['x-forwarded-user', 'x-remote-user', 'x-original-user', 'x-forwarded-for', 'x-real-ip', 'forwarded'])
+      await tried({ [name]: name.includes('user') ? 'operator' : '127.0.0.1' })
+    for (const name of ['x-original-url', 'x-rewrite-url', 'x-http-method-override'])
+      for (const path of ['/healthz', '/v1/runs']) {
+        const response = await asked(url, { [name]: name.endsWith('url') ? '/v1/runs' : 'OPTIONS' }, 'GET', path)
+        expect(response).not.toContain('xyzzy')
+        expect(statusOf(response)).toBe(path === '/healthz' ? 200 : 401)
+      }
+    for (const path of [
+      '//v1/runs',
+      '/v1//runs',
+      '/V1/RUNS',
+      '/v1/runs/',
+      '/v1/runs%2f',
+      '/v1/%72uns',
+      '/%76%31/runs',
+      '/v1/./runs',
+      '/healthz/../v1/runs',
+      '/healthz/..%2fv1/runs',
+      '/admin/../v1/runs',
+      '/v1/runs;a=b',
+      '/v1/runs#healthz',
+      '/v1/runs?x=/healthz',
+      '/v1/runs%00',
+      '\\v1\\runs',
+      `${url}/v1/runs`,
+      '/admin//api/state',
+      '/admin/api/state/',
+      '/admin/api%2fstate',
+      '/admin/data/../api/state',
+      '/admin/data/..%2fapi%2fstate',
+      '/metrics/',
+      '/METRICS',
+      '/admin/api/config?file=index.html',
+    ])
+      await tried({}, path)
+    for (const method of ['HEAD', 'OPTIONS', 'TRACE', 'POST', 'PUT', 'DELETE', 'PATCH', 'get', 'QUERY']) await tried({}, '/v1/runs', method)
+    // Two of them are none of which is known which counts.
+    const lines = (...all: string[]) =>
+      Object.entries(host)
+        .map(([name, value]) => `${name}: ${value}\n`)
+        .concat(all.map((one) => `authorization: ${one}\n`))
+    for (const two of [
+      ['Bearer wrong', `Bearer ${token}`],
+      ['', `Bearer ${token}`],
+    ])
+      expect(await sendRaw(url, `GET /v1/runs HTTP/1.1\n${lines(...two).join('')}\n`)).not.toContain('xyzzy')
+  })
+
   it('a token with a role has that role, by its hash or its variable, and no other’s runs', async () => {
     const { file } = await configFile(
       `service: { auth: { tokens: [{ name: a, roles: [run], hash: '${hashToken('of-a')}' }, { name: b, roles: [run], env: B_TOKEN }, { name: gone, roles: [admin], env: NOT_SET }] } }\n`,

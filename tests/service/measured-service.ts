@@ -10,9 +10,9 @@ export interface MeasuredService {
   post(path: string, body: unknown): Promise<Response>
   /**
    * The longest turn of its event loop since the last measurement, in milliseconds of its thread's own CPU time, which other load on the
-   * machine does not add to; and the memory it uses now.
+   * machine does not add to; that time of all turns together; and the memory it uses now.
    */
-  measure(): Promise<{ stallMs: number; memoryMB: number }>
+  measure(): Promise<{ stallMs: number; cpuMs: number; memoryMB: number }>
   /** Kills it. */
   end(): Promise<void>
 }

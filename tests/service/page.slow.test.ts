@@ -746,8 +746,17 @@ models:
   })
 
   it('whatever tools, models, users and configurations say stays text', async () => {
-    const evil =
-      '<img src=x onerror="window.hacked=1"><script>window.hacked=2</script><svg onload=window.hacked=3>"\'` <a href="javascript:window.hacked=6">x</a> javascript:alert(1) \u202egnp.exe\u0000 👩‍👩‍👧 שלום'
+    const evil = [
+      '<img src=x onerror="window.hacked=1"><script>window.hacked=2</script><svg onload=window.hacked=3>"\'`',
+      '<a href="javascript:window.hacked=6">x</a> javascript:alert(1) [x](javascript:window.hacked=7) ![x](x" onerror="window.hacked=8)',
+      '</textarea></pre></title></style><script>window.hacked=9</script> --> ]]> <!--',
+      '<iframe srcdoc="<script>parent.hacked=10</script>"></iframe><object data="data:text/html,x"></object><embed src=x>',
+      '<math><mtext><table><mglyph><style><!--</style><img title="--&gt;&lt;img src=1 onerror=window.hacked=11&gt;">',
+      '&lt;img src=x onerror=window.hacked=12&gt; &#x3c;script&#x3e;window.hacked=13&#x3c;/script&#x3e; \\u003cscript\\u003e',
+      '<base href="//127.0.0.1:9/"><form action="//127.0.0.1:9/"><button formaction="javascript:window.hacked=14">y</button></form>',
+      "' onmouseover=window.hacked=15 x=' \" autofocus onfocus=window.hacked=16 \" {{constructor.constructor('window.hacked=17')()}} <%= window.hacked=18 %>",
+      '\u202egnp.exe\u0000 👩‍👩‍👧 שלום __proto__ %3Cscript%3E',
+    ].join(' ')
     const tool = defineTool({
       name: 'evil',
       description: evil,
@@ -758,11 +767,13 @@ models:
     const model = scriptedModel([
       { text: evil, reasoning: evil, toolCalls: [{ name: 'evil', arguments: { [evil]: evil } }, { name: evil.slice(0, 40) }] },
       { text: evil, toolCalls: [{ name: 'ask', arguments: { about: evil } }] },
+      { text: evil, reasoning: evil, toolCalls: [{ name: 'evil', arguments: {} }] },
+      { chunks: evil.split(/(?<=[<>])/) },
     ])
-    const { file } = await configFile(
-      `models: { mine: { provider: custom, model: '<img src=x onerror=window.hacked=4>', baseURL: 'http://127.0.0.1:9/?<b>' } }\n`,
+    const { file, write } = await configFile(
+      `models: { mine: { provider: custom, model: '<img src=x onerror=window.hacked=4>', baseURL: 'http://127.0.0.1:9/?<b>' } }\ninstructions: ${JSON.stringify(evil)}\n`,
     )
-    const { url, post } = await startService({ model, tools: [tool, asking], configFile: file })
+    const { url, post, ask } = await startService({ model, tools: [tool, asking], configFile: file, times: { debounceMs: 5 } })
     const { id } = await json(post('/v1/runs', { input: evil }))
     const page = await open(url, {
       path: '',
@@ -775,15 +786,31 @@ models:
       '#/models': '.card',
       '#/tools': '.tool',
     }
+    const strange = [
+      '#main :is(img, script, iframe, object, embed, math, base, style)',
+      ':is([onerror], [onload], [onfocus], [onmouseover], [formaction], [action], [srcdoc])',
+      'a:not([href^="#/"], [href="#main"])',
+    ].join()
+    const isText = async (place: string) => {
+      await page.getByText('<img src=x onerror=').first().waitFor()
+      expect([place, await page.locator(strange).count()]).toEqual([place, 0])
+    }
     for (const [path, selector] of Object.entries(texts)) {
       await page.goto(`${url}/admin/${path}`)
       await page.locator(selector).first().waitFor()
-      await page.getByText('<img src=x onerror=').first().waitFor()
-      expect([
-        path,
-        await page.locator('#main img, #main script, [onerror], [onload], a:not([href^="#/"], [href="#main"])').count(),
-      ]).toEqual([path, 0])
+      await isText(path)
     }
+    await page.goto(`${url}/admin/#/chat`)
+    await page.getByLabel('Message').fill(evil)
+    await page.keyboard.press('Enter')
+    await page.getByRole('log', { name: 'Conversation' }).getByText('%3Cscript%3E').last().waitFor()
+    await isText('#/chat')
+    // And what the service says of a file that is broken.
+    await write('models: { "<img src=x onerror=window.hacked=19>": { provider: 1 } }\n')
+    await expect.poll(async () => (await json(ask('/admin/api/state'))).config.lastError, { timeout: 10_000 }).not.toBeNull()
+    await page.goto(`${url}/admin/#/config`)
+    await expect.poll(() => page.getByLabel('Configuration file, as YAML').inputValue(), { timeout: 10_000 }).toContain('onerror=')
+    await isText('#/config')
     expect(await page.evaluate(`Reflect.get(window, 'hacked')`)).toBeUndefined()
     // And if anything of it were markup one day, the browser would not run it.
     await page.evaluate(`document.body.insertAdjacentHTML('beforeend', '<img src=x onerror="window.hacked=5">')`)

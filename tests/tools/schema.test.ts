@@ -4,7 +4,7 @@ import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from 'vitest'
 import { ToolloopError } from '../../src/core/errors.ts'
 import { compiledSize } from '../../src/tools/schema/compiled-size.ts'
-import { compileInTurn, compileSchema, compileUntrusted } from '../../src/tools/schema/schema.ts'
+import { compileSchema, compileUntrusted } from '../../src/tools/schema/schema.ts'
 import type { JsonSchema } from '../../src/tools/tool.ts'
 import { turnsWhile } from '../event-loop.ts'
 
@@ -165,9 +165,9 @@ describe('schemas that are taken', () => {
     )
   })
 
-  it('a `$schema` that is not even a text does no harm', () => {
+  it('a `$schema` that is not even a text does no harm', async () => {
     const schema = JSON.parse('{ "$schema": { "toString": 1, "valueOf": 1 }, "type": "object", "required": ["a"] }')
-    expect(compileUntrusted(schema, 't')({})).toEqual(['arguments: missing required `a`'])
+    expect((await compileUntrusted(schema, 't'))({})).toEqual(['arguments: missing required `a`'])
   })
 
   it.each<[string, unknown]>([
@@ -304,10 +304,10 @@ describe('schemas that are taken', () => {
     expect(watched.deref()).toBeUndefined()
   })
 
-  it('bounds a check of somebody else’s schema, also one that equals our own', () => {
+  it('bounds a check of somebody else’s schema, also one that equals our own', async () => {
     const schema = () => object({ a: { type: 'string', pattern: '^(b+)+$' } })
     const own = compileSchema(schema(), 't')
-    expect(compileUntrusted(schema(), 't')).not.toBe(own)
+    expect(await compileUntrusted(schema(), 't')).not.toBe(own)
     expect(compileSchema(schema(), 't')).toBe(own)
   })
 
@@ -321,19 +321,19 @@ describe('schemas that are taken', () => {
       }
       const { compileSchema, compileUntrusted } = await import(${JSON.stringify(new URL('../../src/tools/schema/schema.ts', import.meta.url))})
       const schema = { type: 'object', required: ['a'] }
-      console.log(JSON.stringify([compileUntrusted(schema, 'x')({}), compileSchema({ ...schema }, 'x')({})]))`
+      console.log(JSON.stringify([(await compileUntrusted(schema, 'x'))({}), compileSchema({ ...schema }, 'x')({})]))`
     const told = execFileSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' })
     expect(JSON.parse(told)).toEqual([['arguments: missing required `a`'], ['arguments: missing required `a`']])
   })
 
-  it('stops a check of somebody else’s schema that does not come back', () => {
+  it('stops a check of somebody else’s schema that does not come back', async () => {
     const schema = object({ a: { type: 'string', pattern: '^(a+)+$' } })
-    const validate = compileUntrusted(schema, 't')
+    const validate = await compileUntrusted(schema, 't')
     expect(compileSchema(schema, 't')).toBe(validate)
     expect(validate({ a: 'aa' })).toEqual([])
     const tooSlow = ['arguments: could not be checked in time, because of a `pattern`, `uniqueItems` or a union in their schema']
     expect(validate({ a: `${'a'.repeat(60)}!` })).toEqual(tooSlow)
-    expect(() => compileUntrusted({ type: 'nothing' }, 't')).toThrow('not a usable JSON Schema')
+    await expect(compileUntrusted({ type: 'nothing' }, 't')).rejects.toThrow('not a usable JSON Schema')
   })
 })
 
@@ -343,11 +343,11 @@ describe('a schema that is compiled in turns of the event loop of its own', () =
   it('says the same of a value as any other', async () => {
     const node = { type: 'object', properties: { of: { $ref: '#/$defs/node' }, at: { $ref: '#/$defs/n%61me' } }, required: ['at'] }
     const schema = { ...object({ tree: { $ref: '#/$defs/node' } }), $defs: { node, name: { type: 'string' } } }
-    const { value: validate, turns } = await turnsWhile(() => compileInTurn(schema, 't'))
+    const { value: validate, turns } = await turnsWhile(() => compileUntrusted(schema, 't'))
     for (const tree of [{ at: 'a' }, { at: 'a', of: { at: 'b' } }, { at: 1 }, { at: 'a', of: {} }])
       expect(validate({ tree })).toEqual(check({ ...schema }, { tree }))
     expect(turns).toBeGreaterThan(0)
-    expect(await compileInTurn(schema, 't')).toBe(validate)
+    expect(await compileUntrusted(schema, 't')).toBe(validate)
   })
 
   it('is refused if it is too large, and one that is invalid for what is wrong with it', async () => {
@@ -356,12 +356,12 @@ describe('a schema that is compiled in turns of the event loop of its own', () =
       object(fields(20_000)),
       { ...object({}), ...part, allOf: Array.from({ length: 500 }, () => ({ $ref: '#/$defs/a' })) },
     ])
-      await expect(compileInTurn(schema, 't')).rejects.toThrow('Tool `t`: the JSON Schema of its parameters is too large')
-    await expect(compileInTurn({ type: 'nothing' }, 't')).rejects.toThrow('not a usable JSON Schema')
+      await expect(compileUntrusted(schema, 't')).rejects.toThrow('Tool `t`: the JSON Schema of its parameters is too large')
+    await expect(compileUntrusted({ type: 'nothing' }, 't')).rejects.toThrow('not a usable JSON Schema')
   })
 
   it('is refused for that alone, also where many are stopped at once', async () => {
-    const large = () => compileInTurn(object(fields(3_000)), 't')
+    const large = () => compileUntrusted(object(fields(3_000)), 't')
     const settled = await Promise.allSettled(Array.from({ length: 8 }, large))
     const reasons = settled.map((one) => (one.status === 'rejected' ? String(one.reason) : 'compiled'))
     expect(reasons.filter((reason) => !/too large|^compiled$/.test(reason))).toEqual([])

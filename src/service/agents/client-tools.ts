@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../core/messages.ts'
-import { compileInTurn } from '../../tools/schema/schema.ts'
+import { compileUntrusted } from '../../tools/schema/schema.ts'
 import type { AnyTool, JsonSchema } from '../../tools/tool.ts'
 import { problemOfRequest } from '../http/problem.ts'
 
@@ -19,7 +19,7 @@ export function toClientTools(tools: readonly ClientTool[] | null | undefined): 
 /** Makes a client's schema ready to be used. Rejects with an `HttpProblem` 400. */
 export async function compileForClient(schema: JsonSchema, name: string): Promise<void> {
   try {
-    await compileInTurn(schema, name)
+    await compileUntrusted(schema, name)
   } catch (error) {
     throw problemOfRequest(error) ?? error
   }

@@ -2,6 +2,7 @@ import type { Document } from 'yaml'
 import { messageOf, ToolloopError } from '../../core/errors.ts'
 import { redactText } from '../../core/logger.ts'
 import { isJsonObject, type Json } from '../../core/messages.ts'
+import { readDocument } from '../../tools/read-document.ts'
 import { Pauses } from '../../tools/yield-to-event-loop.ts'
 import { compileCheck, describeProblems, type SchemaCheck } from '../agents/check-schema.ts'
 import type { Problem } from '../http/problem.ts'
@@ -10,7 +11,6 @@ import type { Config } from './config.ts'
 import { configSchema } from './config-schema.ts'
 import { excerptOf, findInlineSecrets } from './inline-secrets.ts'
 import { interpolate } from './interpolate.ts'
-import { readDocument } from './read-document.ts'
 
 /** More than anyone fixes at once. */
 const mostProblems = 100

@@ -7,6 +7,7 @@ import {
   type Content,
   type ContentPart,
   hasToolCalls,
+  isBase64,
   isJsonObject,
   isToolResult,
   type Json,
@@ -246,7 +247,11 @@ export class EventRedactor {
     const parts: ContentPart[] = []
     for (const part of content) {
       await pauses.take()
-      parts.push(part.type === 'text' ? { ...part, text: await hide(part.text) } : (redact(part, undefined, this.#secrets) as typeof part))
+      if (part.type === 'text') parts.push({ ...part, text: await hide(part.text) })
+      // In pictures of megabytes no secret can be read, and looking for one takes long.
+      else if ('data' in part && part.data.length > 65_536 && isBase64(part.data))
+        parts.push({ ...(redact({ ...part, data: '' }, undefined, this.#secrets) as typeof part), data: part.data })
+      else parts.push(redact(part, undefined, this.#secrets) as typeof part)
     }
     return parts
   }

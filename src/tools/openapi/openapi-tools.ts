@@ -86,12 +86,11 @@ export async function openApiTools(source: string | URL | object, options: OpenA
   const tools: AnyTool[] = []
   const pauses = new Pauses()
   for (const [index, operation] of chosen.entries()) {
-    // Thousands of operations take seconds to compile.
     await pauses.take()
     try {
       const name = names[index] ?? ''
       const mapping = operationArguments(document, operation)
-      compileUntrusted(mapping.schema, name)
+      await compileUntrusted(mapping.schema, name)
       const own = operation.servers === undefined ? base : undefined
       const calling = { security, rule, base: own ?? baseOf(operation.servers, options), options }
       checkPath(calling.base, operation.path)

@@ -236,36 +236,37 @@ function mayTakeLong(schema: JsonSchema, toolName: string): boolean {
 const tooSlow = 'arguments: could not be checked in time, because of a `pattern`, `uniqueItems` or a union in their schema'
 
 /**
- * The same for an untrusted schema: a regular expression, or a union of references, could block the process for years. Compiling and each
- * validation are stopped in time; a value that can't be checked in time is not valid. Also throws `invalid_tool` for a schema that takes too
- * long. From then on `compileSchema` returns this validator for it.
+ * The same for an untrusted schema: a regular expression, or a union of references, could block the process for years. It is compiled in turns
+ * of the event loop of its own, and refused if it doesn't compile within one; each validation is stopped in time, and a value that can't be
+ * checked in time is not valid. Rejects with `invalid_tool`. From then on `compileSchema` returns this validator for it.
  */
-export function compileUntrusted(schema: JsonSchema, toolName: string): Validator {
-  const validator = compileWithin(maxCompileMs, schema, toolName)
-  if (validator === undefined) throw tooLarge(toolName)
-  return validator
-}
-
-/** The same where others must not wait: in turns of the event loop of its own, and only what compiles within one. Rejects with `invalid_tool`. */
-export async function compileInTurn(schema: JsonSchema, toolName: string): Promise<Validator> {
+export async function compileUntrusted(schema: JsonSchema, toolName: string): Promise<Validator> {
   const known = compiled.get(schema)
   if (known !== undefined) return known
   const pauses = new Pauses()
   const ms = compiledSize(schema, smallSize) <= smallSize ? maxCompileMs : maxTurnMs
   for (let tried = 0; tried < maxTries; tried++) {
     await pauses.turn()
-    if (instances === undefined) {
-      // Each compiles the schema of its dialect first.
-      for (const dialect of ['draft2020', 'draft7'] as const) {
-        // Another one that was opened before may have been stopped in the middle of its work meanwhile.
-        openInstances()[dialect].compile({})
-        await pauses.turn()
-      }
-    }
+    await openInTurns(pauses)
     const validator = compileWithin(ms, schema, toolName)
     if (validator !== undefined) return validator
   }
   throw tooLarge(toolName)
+}
+
+/** Loads the compiler and opens it, which takes long the first time, in turns of the event loop of its own. */
+export async function openInTurns(pauses: Pauses = new Pauses()): Promise<void> {
+  if (instances !== undefined) return
+  for (const load of [loadAjv, loadAjv2020, loadAjvFormats]) {
+    load()
+    await pauses.turn()
+  }
+  // Each compiles the schema of its dialect first.
+  for (const dialect of ['draft2020', 'draft7'] as const) {
+    // Another one that was opened before may have been stopped in the middle of its work meanwhile.
+    openInstances()[dialect].compile({})
+    await pauses.turn()
+  }
 }
 
 function tooLarge(toolName: string): ToolloopError {

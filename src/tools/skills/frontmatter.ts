@@ -1,5 +1,6 @@
 import { messageOf, show } from '../../core/errors.ts'
 import { isJsonObject } from '../../core/messages.ts'
+import { readDocument } from '../read-document.ts'
 import type { Report, Skill } from './skill.ts'
 
 // `yaml` reads the frontmatter; the rest are rules of Agent Skills, which no library knows.
@@ -57,15 +58,14 @@ export async function readSkillText(source: string, folderName: string, report: 
 
 /** Parsed as it is, else with quotes around texts that contain a colon, which is the most common mistake. */
 async function readYaml(text: string, report: Report): Promise<Record<string, unknown> | undefined> {
-  const { parse } = await import('../../core/yaml.ts')
-  const read = (source: string): unknown => parse(source, { logLevel: 'error' })
+  const read = async (source: string): Promise<unknown> => (await readDocument(source, { passOverWarnings: true })).toJS()
   let fields: unknown
   try {
-    fields = read(text)
+    fields = await read(text)
   } catch (error) {
     const quoted = text.split('\n').map(withQuotes).join('\n')
     try {
-      fields = read(quoted)
+      fields = await read(quoted)
     } catch {
       report('error', `The frontmatter is not valid YAML: ${messageOf(error).split('\n')[0]}`)
       return undefined

@@ -1,5 +1,6 @@
 import { messageOf, show } from '../../core/errors.ts'
 import { isJsonObject, type JsonObject } from '../../core/messages.ts'
+import { readDocument } from '../read-document.ts'
 import type { Runtime } from '../sandbox/sandbox.ts'
 import { compileUntrusted } from '../schema/schema.ts'
 import { checkTool, type ToolEffect } from '../tool.ts'
@@ -22,10 +23,9 @@ export async function readScriptTools(
   scripts: ReadonlySet<string>,
   report: (message: string) => void,
 ): Promise<ScriptTool[]> {
-  const { parse } = await import('../../core/yaml.ts')
   let content: unknown
   try {
-    content = parse(source, { logLevel: 'error' })
+    content = (await readDocument(source, { passOverWarnings: true })).toJS()
   } catch (error) {
     report(`The file is not valid YAML: ${messageOf(error).split('\n')[0]}`)
     return []
@@ -38,7 +38,7 @@ export async function readScriptTools(
   const tools: ScriptTool[] = []
   for (const [at, entry] of entries.entries()) {
     try {
-      tools.push(readTool(entry, skillName, scripts))
+      tools.push(await readTool(entry, skillName, scripts))
     } catch (error) {
       report(`tools[${at}]: ${messageOf(error)}; it was left out`)
     }
@@ -46,7 +46,7 @@ export async function readScriptTools(
   return tools
 }
 
-function readTool(entry: unknown, skillName: string, scripts: ReadonlySet<string>): ScriptTool {
+async function readTool(entry: unknown, skillName: string, scripts: ReadonlySet<string>): Promise<ScriptTool> {
   if (!isJsonObject(entry))
     throw new TypeError(`Expected a mapping with \`description\`, \`script\` and \`parameters\`, got ${show(entry)}`)
   const odd = Object.keys(entry).find((key) => !known.includes(key))
@@ -69,7 +69,7 @@ function readTool(entry: unknown, skillName: string, scripts: ReadonlySet<string
   demand(isTexts(calls), '`calls` to be a list of names', calls)
   const tool = { name, description, parameters, ...(timeoutMs === undefined ? {} : { timeoutMs }) }
   checkTool(tool as never)
-  compileUntrusted(parameters as JsonObject, String(name))
+  await compileUntrusted(parameters as JsonObject, String(name))
   return { ...tool, script: path, pass, positional, calls, effect, ...(runtime === undefined ? {} : { runtime }) } as ScriptTool
 }
 

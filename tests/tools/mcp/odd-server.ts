@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline'
 export interface Oddity {
   tools?: object[]
   /** Instead of starting up as it should. */
-  start?: 'silent' | 'exit' | 'flood' | 'endless-line' | 'newlines' | 'no-tools-list'
+  start?: 'silent' | 'exit' | keyof typeof floods | 'no-tools-list' | 'endless-list' | 'many-tools'
   /** Printed before the first message. */
   greeting?: string
   /** Lives on when its input ends and when it is asked to end, and so does a child of its own that holds its pipes. */
@@ -20,13 +20,22 @@ export interface Oddity {
 }
 
 interface Message {
-  id?: number
+  id?: number | string
+  error?: { code: number }
   method?: string
   params?: { name?: string; arguments?: Record<string, unknown>; _meta?: { progressToken?: number }; requestId?: number; cursor?: string }
 }
 
 const oddity: Oddity = JSON.parse(process.argv[2] ?? '{}')
-const flooding = ['flood', 'endless-line', 'newlines'].includes(oddity.start ?? '')
+/** Printed again and again. */
+const floods = {
+  flood: 'all work and no play\n'.repeat(10_000),
+  'endless-line': 'x'.repeat(100_000),
+  newlines: '\n'.repeat(100_000),
+  objects: '{}\n'.repeat(10_000),
+  values: '{"a":[],'.repeat(10_000),
+}
+const flood = Object.entries(floods).find(([name]) => name === oddity.start)?.[1]
 // A command line can't be as long as that.
 let tools = (oddity.tools ?? []).map((tool) => (Object(tool).name === 'huge' ? { ...tool, description: 'x'.repeat(300_000) } : tool))
 const grownFrom = tools.length
@@ -35,6 +44,8 @@ let lists = 0
 let child: ChildProcess | undefined
 const cancelled: unknown[] = []
 const pending = new Map<string, number>()
+const asking = 'asked: '
+let asked: { id: number | undefined; answers: string[]; open: number } | undefined
 
 const print = (text: string) => void process.stdout.write(text)
 const send = (message: object) => print(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
@@ -99,6 +110,15 @@ const calls: Record<string, Call> = {
   nonsense: (id) => answer(id, { content: 'not a list' }),
   refuse: (id) => send({ id, error: { code: -32602, message: 'no such thing' } }),
   fails: (id) => answer(id, { ...text(`failed in ${process.cwd()}`), isError: true }),
+  /** Exactly these characters; `ID` is that of the call. */
+  raw: (id, { head = '', unit = '', count = 0, tail = '' }) =>
+    print(`${head}${String(unit).repeat(Number(count))}${tail}`.replaceAll('ID', String(id))),
+  /** Asks for what a client may give, and tells what it is answered. */
+  asks: (id) => {
+    const methods = ['sampling/createMessage', 'roots/list', 'elicitation/create', 'nothing', '__proto__']
+    for (const method of methods) send({ id: `${asking}${method}`, method, params: { messages: [], maxTokens: 1, message: 'x' } })
+    asked = { id, answers: [], open: methods.length }
+  },
   /** Whatever the test wants to be answered. */
   any: (id, { result }) => answer(id, result as object),
 }
@@ -111,20 +131,29 @@ function answerRequest(id: number, method: string | undefined, params: NonNullab
     if (oddity.restless) send({ method: 'notifications/tools/list_changed' })
     // One a page.
     const at = Number(params.cursor ?? 0)
-    if (oddity.start !== 'no-tools-list') {
+    if (oddity.start === 'endless-list') answer(id, { tools: [], nextCursor: String(at + 1) })
+    else if (oddity.start === 'many-tools') answer(id, { tools: Array(3_000).fill(1) })
+    else if (oddity.start !== 'no-tools-list') {
       answer(id, { tools: tools.slice(at, at + 1), ...(at + 1 < tools.length ? { nextCursor: String(at + 1) } : {}) })
     }
   } else if (method !== 'initialize') {
     send({ id, error: { code: -32601, message: 'Method not found' } })
-  } else if (oddity.start !== 'silent' && !flooding) {
+  } else if (oddity.start !== 'silent' && flood === undefined) {
     const capabilities = { tools: { listChanged: true } }
     answer(id, { protocolVersion: '2025-06-18', capabilities, serverInfo: { name: 'odd', version: '1' } })
   }
 }
 
+function takeAnswer(method: string, error: Message['error']): void {
+  if (asked === undefined) return
+  asked.answers.push(`${method}: ${error?.code ?? 'granted'}`)
+  if (asked.answers.length === asked.open) answer(asked.id, text(asked.answers.sort().join()))
+}
+
 function take(line: string): void {
-  const { id, method, params = {} }: Message = JSON.parse(line)
-  if (id !== undefined) answerRequest(id, method, params)
+  const { id, method, params = {}, error }: Message = JSON.parse(line)
+  if (typeof id === 'string') takeAnswer(id.slice(asking.length), error)
+  else if (id !== undefined) answerRequest(id, method, params)
   else if (method === 'notifications/cancelled') cancelled.push(params.requestId)
 }
 
@@ -136,12 +165,11 @@ if (oddity.stubborn) {
   setInterval(() => {}, 1000)
 }
 if (oddity.start === 'exit') process.exit(3)
-const flood = { flood: 'all work and no play\n'.repeat(10_000), 'endless-line': 'x'.repeat(100_000), newlines: '\n'.repeat(100_000) }
 /** As fast as it is read. */
 function pour(drop: string): void {
   if (process.stdout.write(drop)) setImmediate(pour, drop)
   else process.stdout.once('drain', () => pour(drop))
 }
-if (oddity.start === 'flood' || oddity.start === 'endless-line' || oddity.start === 'newlines') pour(flood[oddity.start])
+if (flood !== undefined) pour(flood)
 process.stdout.on('error', () => {})
 createInterface({ input: process.stdin }).on('line', take)

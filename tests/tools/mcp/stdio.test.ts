@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { describe, expect, it, vi } from 'vitest'
+import type { ContentPart } from '../../../src/core/messages.ts'
 import { connectMcpServers } from '../../../src/tools/mcp/index.ts'
 import { recordingLogger } from '../../hazards/stage.ts'
 import { callText, callTool, isRunning, listed, odd, Watch } from './open-tools.ts'
@@ -98,6 +99,63 @@ describe.concurrent('an MCP server over stdio', () => {
         { type: 'text', text: 'file:///e.txt:\nbytes' },
       ],
     })
+  })
+
+  it('of very many parts of a result the first are kept, also of pictures', async () => {
+    await using tools = await connectMcpServers({ odd: odd({ tools: [listed('any')] }) })
+    for (const part of [
+      { type: 'text', text: 'x' },
+      { type: 'image', data: 'AA==', mimeType: 'image/png' },
+    ]) {
+      const content = [...Array(300).fill(part), { type: 'image', data: 'AA==', mimeType: 'image/png' }]
+      const { content: kept } = (await callTool(tools, 'odd__any', { result: { content } })) as { content: ContentPart[] }
+      expect(kept).toHaveLength(257)
+      expect(kept.at(-1)).toMatchObject({ type: 'text', text: expect.stringMatching(/^\(… \d+ bytes left out …\)$/) })
+    }
+  })
+
+  it('whatever it asks of its client, nothing is given: no model, no folders, no words of a user', async () => {
+    await using tools = await connectMcpServers({ odd: odd({ tools: [listed('asks')] }) })
+    expect(await callText(tools, 'odd__asks')).toBe(
+      '__proto__: -32601,elicitation/create: -32601,nothing: -32601,roots/list: -32601,sampling/createMessage: -32601',
+    )
+  })
+
+  const answerOf = (result: string) => `{"jsonrpc":"2.0","id":ID,"result":${result}}\n`
+
+  it.each<[string, object, RegExp]>([
+    ['a result of very many values', { head: '{"jsonrpc":"2.0","id":ID,"result":{"a":[', unit: '[],', count: 100_000 }, /500000 values/],
+    ['very many levels', { unit: '[', head: '{"a":', count: 300_000 }, /500000 values/],
+    [
+      'an answer with what no JSON has',
+      { head: '{"jsonrpc":"2.0","id":ID,"result":{"content":[]},}\n', tail: answerOf('5') },
+      /something other/,
+    ],
+    [
+      'an answer of another version',
+      { head: '{"jsonrpc":"1.0","id":ID,"result":{"content":[]}}\n' },
+      /something other than a (response|tool result)/,
+    ],
+    [
+      'parts that are none',
+      { head: answerOf('{"content":[1,null,{"type":"script"},{"type":"image","data":5}]}') },
+      /something other than a tool result/,
+    ],
+    ['an error that is none', { head: '{"jsonrpc":"2.0","id":ID,"error":"no"}\n' }, /something other than a response/],
+    ['prototypes', { head: answerOf('{"content":[],"structuredContent":{"__proto__":{"polluted":1}}}') }, /^\{\}$/],
+    ['two answers', { head: answerOf('{"content":[{"type":"text","text":"first"}]}'), tail: answerOf('{"content":[]}') }, /^first$/],
+    ['bytes that are no text', { head: answerOf('{"content":[{"type":"text","text":"\ud800"}]}') }, /^\ufffd+$/],
+  ])('answers with %s: that call fails or is understood, in words, and nothing else breaks', async (_what, raw, words) => {
+    const { logger } = recordingLogger()
+    const watch = new Watch()
+    await using tools = await connectMcpServers(
+      { odd: odd({ tools: [listed('raw'), listed('echo')] }) },
+      { logger, onChange: watch.changed },
+    )
+    expect(await callText(tools, 'odd__raw', raw)).toMatch(words)
+    expect(Reflect.get({}, 'polluted')).toBeUndefined()
+    await watch.until(() => tools.servers()[0]?.state === 'ready')
+    expect(await callText(tools, 'odd__echo', { a: 1 })).toBe('{"a":1}')
   })
 
   it('a failed call, a refused one and a nonsensical answer are failures in words; the next call works', async () => {
@@ -215,7 +273,11 @@ describe.concurrent('an MCP server over stdio', () => {
     ['exits at once', { start: 'exit', stderr: 'bad\nlast words' }, /it exited with code 3 \(its last words: last words\)/],
     ['floods its output', { start: 'flood' }, /printed more than 1048576 bytes that are no message/],
     ['floods its output with empty lines', { start: 'newlines' }, /printed more than 1048576 bytes that are no message/],
-    ['sends a message without end', { start: 'endless-line' }, /a message of more than 10485760 bytes/],
+    ['floods its output with what is nearly a message', { start: 'objects' }, /printed more than 1000 objects that are no message/],
+    ['sends a message without end', { start: 'endless-line' }, /a message of more than 8388608 bytes/],
+    ['sends a message of very many values', { start: 'values' }, /a message of more than 500000 values/],
+    ['lists its tools on pages without end', { start: 'endless-list' }, /its list of tools has more than 100 pages/],
+    ['lists very many tools', { start: 'many-tools' }, /it lists more than 2000 tools/],
   ] as const)('that %s is given up, and is gone', async (_what, oddity, problem) => {
     const { logger } = recordingLogger()
     // Only what is silent is to run into the limit.

@@ -4,6 +4,7 @@ import { SecretFilter } from '../../../src/tools/openapi/secret-filter.ts'
 import { ToolRegistry } from '../../../src/tools/registry.ts'
 import { recordingLogger } from '../../hazards/stage.ts'
 import { callTool } from '../mcp/open-tools.ts'
+import { longestStall } from '../sandbox/longest-stall.ts'
 import { documentOf, type Reply, startApi } from './api-server.ts'
 
 const secret = 'k/é&"<\\😀-9'
@@ -102,6 +103,26 @@ describe('a secret a server writes back', () => {
       expect(filter.cleanCut(text).length).toBeLessThanOrEqual(text.length)
     }
   })
+})
+
+it('a schema that would take long to compile holds nobody up: its operation is left out, and the log says why', async () => {
+  const fields = Object.fromEntries(Array.from({ length: 200 }, (_, at) => [`p${at}`, { type: 'string' }]))
+  const components = { schemas: { Part: { type: 'object', properties: fields } } }
+  const schema = { allOf: Array(500).fill({ $ref: '#/components/schemas/Part' }) }
+  const operation = (operationId: string, schema: object) => ({
+    post: { operationId, requestBody: { content: { 'application/json': { schema } } } },
+  })
+  const document = documentOf({ '/big': operation('big', schema), '/x': operation('small', { type: 'object' }) }, { components })
+  const { logger, records } = recordingLogger()
+  let least = Number.POSITIVE_INFINITY
+  // What runs for the first time takes longer.
+  for (let tries = 0; tries < 4 && least >= 50; tries++) {
+    const { value: tools, stallMs } = await longestStall(() => openApiTools(document, { logger }))
+    expect(tools.map(({ name }) => name)).toEqual(['small'])
+    least = Math.min(least, stallMs)
+  }
+  expect(records[0]).toMatchObject({ fields: { operation: 'big', reason: expect.stringContaining('is too large') } })
+  expect(least).toBeLessThan(50)
 })
 
 describe('a path that leads out of the API', () => {

@@ -5,6 +5,7 @@ import { listFiles } from '../../../src/tools/skills/discover.ts'
 import { loadSkill } from '../../../src/tools/skills/index.ts'
 import { toCommandLine } from '../../../src/tools/skills/script-tools.ts'
 import { tempFolder } from '../../cli/temp-folder.ts'
+import { longestStall } from '../sandbox/longest-stall.ts'
 
 const plain = '---\nname: my-skill\ndescription: d\n---\nx'
 const load = async (files: Record<string, string>, name = 'my-skill') =>
@@ -32,6 +33,31 @@ describe('a Skill that nobody trusts yet can’t hold up who looks at it', () =>
     const { skill, problems } = await load({ 'SKILL.md': frontmatter, 'tools.yaml': '"'.repeat(65_537) })
     expect(skill?.tools).toEqual([])
     expect(problems).toMatchObject([{ severity: 'error', message: /at most 65536 bytes, got 65537/ }])
+  })
+
+  it.each<[string, string, object | undefined]>([
+    [
+      'schema that would take long to compile',
+      'The JSON Schema of its parameters is too large',
+      {
+        $defs: { a: { properties: Object.fromEntries(Array.from({ length: 200 }, (_, at) => [`p${at}`, {}])) } },
+        allOf: Array(500).fill({ $ref: '#/$defs/a' }),
+      },
+    ],
+    ['text that would take long to read', 'not valid YAML', undefined],
+  ])('with tools whose %s', async (_what, words, more) => {
+    const frontmatter = '---\nname: my-skill\ndescription: d\nmetadata: { toolloop-tools: tools.yaml }\n---\nx'
+    const entry = { description: 'd', script: 'a.sh', parameters: { type: 'object', ...more } }
+    const tools = more === undefined ? `a: [${'!x a,'.repeat(12_000)}\n` : JSON.stringify({ tools: [entry] })
+    let least = Number.POSITIVE_INFINITY
+    // What runs for the first time takes longer.
+    for (let tries = 0; tries < 4 && least >= 50; tries++) {
+      const { value, stallMs } = await longestStall(() => load({ 'SKILL.md': frontmatter, 'tools.yaml': tools, 'a.sh': '' }))
+      expect(value.skill?.tools).toEqual([])
+      expect(value.problems.map(({ message }) => message).join()).toMatch(new RegExp(words, 'i'))
+      least = Math.min(least, stallMs)
+    }
+    expect(least).toBeLessThan(50)
   })
 
   it('with links that lead round and round', async () => {

@@ -1,5 +1,5 @@
-import type { CallToolResult, ContentBlock } from '@modelcontextprotocol/client'
-import type { Content, ContentPart, Json } from '../../../core/messages.ts'
+import type { CallToolResult, ContentBlock, JSONRPCMessage } from '@modelcontextprotocol/client'
+import { type Content, type ContentPart, isBase64, isJsonObject, type Json, type JsonObject } from '../../../core/messages.ts'
 
 /** What a call of an MCP tool returned. The model sees `content`, the app both. */
 export interface McpToolResult {
@@ -8,9 +8,51 @@ export interface McpToolResult {
   structured?: Json
 }
 
-export function readCallResult({ content, structuredContent }: CallToolResult): McpToolResult {
-  const structured = structuredContent as Json | undefined
-  const parts = content.map(partOf)
+/** Where the parts of a result lie that have been checked. */
+const checked = 'toolloop/parts'
+
+/**
+ * Checks the parts of a result and puts them where the SDK doesn't: it tells of each all that is wrong with it, by each of the kinds there are,
+ * which takes seconds and the whole memory where there are very many, and looks through pictures of megabytes. Of parts that are none only one
+ * is left.
+ */
+export function checkParts(message: JSONRPCMessage): void {
+  if (!('result' in message) || !Array.isArray(message.result.content)) return
+  const parts = message.result.content.map(trimPart)
+  if (parts.includes(undefined)) message.result.content = [null]
+  else Object.assign(message.result, { content: [], _meta: { [checked]: parts } })
+}
+
+function partsOf({ content, _meta }: CallToolResult): readonly ContentBlock[] {
+  return (_meta?.[checked] as readonly ContentBlock[] | undefined) ?? content
+}
+
+function trimPart(part: unknown): object | undefined {
+  if (!isJsonObject(part)) return undefined
+  const { type, text, data, mimeType, name, uri, description, resource } = part
+  if (type === 'text') return isText(text) ? { type, text } : undefined
+  if (type === 'image' || type === 'audio') return isText(data) && isBase64(data) && isText(mimeType) ? { type, data, mimeType } : undefined
+  if (type === 'resource_link') return isText(name) && isText(uri) ? { type, name, uri, ...given({ mimeType, description }) } : undefined
+  if (type !== 'resource' || !isJsonObject(resource) || !isText(resource.uri)) return undefined
+  const content = isText(resource.text)
+    ? { text: resource.text }
+    : isText(resource.blob) && isBase64(resource.blob)
+      ? { blob: resource.blob }
+      : undefined
+  return content && { type, resource: { uri: resource.uri, ...content, ...given({ mimeType: resource.mimeType }) } }
+}
+
+function given(fields: Readonly<Record<string, Json | undefined>>): JsonObject {
+  return Object.fromEntries(Object.entries(fields).filter((field): field is [string, string] => isText(field[1])))
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string'
+}
+
+export function readCallResult(result: CallToolResult): McpToolResult {
+  const structured = result.structuredContent as Json | undefined
+  const parts = partsOf(result).map(partOf)
   // A server should give data as text too; not every one does.
   if (parts.length === 0 && structured !== undefined) return { content: JSON.stringify(structured), structured }
   const texts = parts.flatMap((part) => (part.type === 'text' ? [part.text] : []))
@@ -21,8 +63,8 @@ export function readCallResult({ content, structuredContent }: CallToolResult): 
 }
 
 /** The text of a call that failed; what is not text is named. */
-export function failureText({ content }: CallToolResult): string {
-  return content
+export function failureText(result: CallToolResult): string {
+  return partsOf(result)
     .map(partOf)
     .map((part) => (part.type === 'text' ? part.text : `(${part.type})`))
     .join('\n')

@@ -4,6 +4,7 @@ import { version } from '../../../core/version.ts'
 import { httpTransport } from '../transport/http-transport.ts'
 import type { McpClientSdk } from '../transport/load-sdk.ts'
 import { ProcessTransport } from '../transport/process-transport.ts'
+import { checkParts } from './call-result.ts'
 import { type ListedTool, listTools, noTimeoutMs } from './list-tools.ts'
 import type { McpServer } from './server-config.ts'
 import { UnaskedMessages } from './unasked.ts'
@@ -29,7 +30,8 @@ export interface Connection {
   close(): Promise<void>
 }
 
-const mostMessageBytes = 10 * 1024 * 1024
+/** Reading more would take longer than others should wait. */
+const messageBounds = { maxBytes: 8 * 1024 * 1024, maxValues: 500_000 }
 /** How long an HTTP server is given to forget the session. */
 const farewellMs = 1_000
 
@@ -67,6 +69,7 @@ async function open(
   transport.onmessage = (message) => {
     const flood = unasked.received(message)
     if (flood !== undefined) end(flood)
+    checkParts(message)
   }
   const send = transport.send.bind(transport)
   transport.send = (message, options) => {
@@ -78,7 +81,11 @@ async function open(
   // Also from servers that did not announce it.
   client.setNotificationHandler('notifications/tools/list_changed', () => events.onToolsChanged())
   client.setNotificationHandler('notifications/message', ({ params }) => events.onLog(params.level, params.data))
-  client.onerror = (error) => events.onError(error)
+  client.onerror = (error) => {
+    const flood = unasked.failed()
+    if (flood !== undefined) end(flood)
+    else events.onError(error)
+  }
   const aborted = Promise.withResolvers<never>()
   const abort = () => aborted.reject(signal.reason)
   signal.addEventListener('abort', abort, { once: true })
@@ -118,7 +125,7 @@ interface OpenTransport {
 
 function makeTransport(sdk: McpClientSdk, server: McpServer, events: ServerEvents, onLost: (problem: string) => void): OpenTransport {
   if ('url' in server) {
-    const transport = httpTransport(sdk, server, { maxMessageBytes: mostMessageBytes, onLost })
+    const transport = httpTransport(sdk, server, { messageBounds, onLost })
     let flood: string | undefined
     const end = (problem: string) => {
       flood ??= problem
@@ -150,7 +157,7 @@ function makeTransport(sdk: McpClientSdk, server: McpServer, events: ServerEvent
     args,
     env,
     ...(cwd === undefined ? {} : { cwd }),
-    maxMessageBytes: mostMessageBytes,
+    messageBounds,
     parse: (line) => sdk.deserializeMessage(line),
     onStderr: (line) => events.onStderr(line),
   })

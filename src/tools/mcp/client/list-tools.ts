@@ -2,7 +2,8 @@ import type { Client } from '@modelcontextprotocol/client'
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { clip, messageOf } from '../../../core/errors.ts'
 import { isJsonObject, type JsonObject } from '../../../core/messages.ts'
-import { compileInTurn } from '../../schema/schema.ts'
+import { compileUntrusted } from '../../schema/schema.ts'
+import { Pauses } from '../../yield-to-event-loop.ts'
 import { type DescribedTool, fingerprintOf } from './fingerprint.ts'
 
 /** A tool as its server describes it, found usable. */
@@ -12,6 +13,8 @@ export interface ListedTool extends DescribedTool {
 
 /** A server that has more pages than this is not listing tools. */
 const mostPages = 100
+/** On all pages: each that can't be used is logged. */
+const mostTools = 2_000
 /** Of one description and schema together, as JSON: all of it is sent to the model with every request. */
 const mostCharacters = 256 * 1024
 
@@ -35,12 +38,17 @@ export async function listTools(
 ): Promise<ListedTool[]> {
   if (client.getServerCapabilities()?.tools === undefined) return []
   const tools = new Map<string, ListedTool>()
+  const pauses = new Pauses()
+  let listed = 0
   let cursor: string | undefined
   for (let page = 1; page <= mostPages; page++) {
     const params = cursor === undefined ? {} : { cursor }
     const result = await client.request({ method: 'tools/list', params }, anyObject, { signal, timeout: noTimeoutMs })
     if (!Array.isArray(result.tools)) throw new Error('it answered `tools/list` without a list of tools')
+    listed += result.tools.length
+    if (listed > mostTools) throw new Error(`it lists more than ${mostTools} tools`)
     for (const given of result.tools) {
+      await pauses.take(signal)
       signal.throwIfAborted()
       const name = isJsonObject(given) && typeof given.name === 'string' ? given.name : ''
       try {
@@ -71,7 +79,7 @@ async function usable(given: unknown): Promise<ListedTool> {
     throw new Error(`its description and schema have more than ${mostCharacters} characters`)
   }
   // A server may list more than can be compiled in the time it has, and is not alone here.
-  await compileInTurn(inputSchema, name)
+  await compileUntrusted(inputSchema, name)
   const tool = { name, description, inputSchema, annotations: isJsonObject(annotations) ? annotations : {} }
   return { ...tool, fingerprint: fingerprintOf(tool) }
 }

@@ -4,6 +4,7 @@ import { type Logger, redactText, secretTexts } from '../../../core/logger.ts'
 import type { JsonObject } from '../../../core/messages.ts'
 import { describeNetworkError } from '../../describe-network-error.ts'
 import type { ToolContext } from '../../tool.ts'
+import { Pauses } from '../../yield-to-event-loop.ts'
 import { withCallStream } from '../transport/http-transport.ts'
 import type { McpClientSdk } from '../transport/load-sdk.ts'
 import { failureText, type McpToolResult, readCallResult } from './call-result.ts'
@@ -31,6 +32,7 @@ export class ServerLink {
   readonly #secrets: string[]
   readonly #onChange: () => void
   readonly #closing = new AbortController()
+  readonly #pauses = new Pauses()
   #connection: Connection | undefined
   #connecting: Promise<void> | undefined
   /** The end of the connection before. */
@@ -92,6 +94,8 @@ export class ServerLink {
     }
     try {
       const result = await withCallStream(streamEnded, () => connection.client.callTool(request, options))
+      // To read a large one has taken long.
+      await this.#pauses.turn(signal)
       if (result.isError) throw new ToolloopError('tool_failed', this.#clean(failureText(result)))
       return readCallResult(result)
     } catch (error) {

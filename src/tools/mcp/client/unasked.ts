@@ -3,6 +3,8 @@ import type { JSONRPCMessage } from '@modelcontextprotocol/client'
 /** A server may ask something now and then, and tell of progress often: so many at once, and then so many a second. */
 const requests = { burst: 100, perSecond: 20 }
 const notifications = { burst: 5_000, perSecond: 500 }
+/** What comes and is no message at all. */
+const faults = { burst: 1_000, perSecond: 100 }
 /** Answers to nothing: none of them is of any use. */
 const maxAnswers = 100
 /** Requests that are remembered as not answered yet: some never are, such as those that were cancelled. */
@@ -13,6 +15,7 @@ export class UnaskedMessages {
   readonly #asked = new Set<string | number>()
   readonly #requests = new Rate(requests)
   readonly #notifications = new Rate(notifications)
+  readonly #faults = new Rate(faults)
   #answers = 0
 
   /** Takes note of what the client sends. */
@@ -35,6 +38,11 @@ export class UnaskedMessages {
     if (id === undefined)
       return this.#notifications.isExceeded() ? `it sent more than ${notifications.burst} notifications at once` : undefined
     return this.#requests.isExceeded() ? `it asked more than ${requests.burst} things at once` : undefined
+  }
+
+  /** Takes note of something that can't be understood; says what is wrong once there is too much of it. */
+  failed(): string | undefined {
+    return this.#faults.isExceeded() ? `it sent more than ${faults.burst} things at once that are no message` : undefined
   }
 }
 

@@ -1,7 +1,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Transport } from '@modelcontextprotocol/client'
 import type { McpUrl } from '../client/server-config.ts'
 import type { McpClientSdk } from './load-sdk.ts'
+import { ValueCount } from './value-count.ts'
 
 /** One call on its way, as far as its HTTP request is concerned. */
 interface CallStream {
@@ -16,24 +18,27 @@ const currentCall = new AsyncLocalStorage<CallStream>()
 /** How often a broken stream of notifications is opened again before the connection counts as lost. */
 const mostReopenings = 3
 
+interface MessageBounds {
+  maxBytes: number
+  maxValues: number
+}
+
 export interface HttpTransportOptions {
-  /** Most bytes of one message. */
-  maxMessageBytes: number
+  /** How much one message may be. */
+  messageBounds: MessageBounds
   /** The stream of the server's own messages broke, and could not be opened again. */
   onLost(problem: string): void
 }
 
 /** A connection over streamable HTTP (https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#streamable-http). */
-export function httpTransport(
-  sdk: McpClientSdk,
-  server: McpUrl,
-  { maxMessageBytes, onLost }: HttpTransportOptions,
-): Transport & HttpSession {
+export function httpTransport(sdk: McpClientSdk, server: McpUrl, { messageBounds, onLost }: HttpTransportOptions): Transport & HttpSession {
   /** As the SDK has it, but the request of a call ends with the call: else its response would stay open until the server ends it. */
   class CallTransport extends sdk.StreamableHTTPClientTransport {
     override send(...[message, options]: Parameters<InstanceType<McpClientSdk['StreamableHTTPClientTransport']>['send']>): Promise<void> {
       const call = currentCall.getStore()
-      if (call === undefined || Array.isArray(message) || !('method' in message) || !('id' in message)) return super.send(message, options)
+      // What it gives rise to (a list that is asked for again, a new connection) goes on when it is over.
+      const isCall = !Array.isArray(message) && 'method' in message && message.method === 'tools/call'
+      if (call === undefined || !isCall) return super.send(message, options)
       return super.send(message, {
         ...options,
         requestSignal: options?.requestSignal === undefined ? call.signal : AbortSignal.any([options.requestSignal, call.signal]),
@@ -45,7 +50,7 @@ export function httpTransport(
     }
   }
   return new CallTransport(new URL(server.url), {
-    fetch: boundedFetch(server, maxMessageBytes),
+    fetch: boundedFetch(server, messageBounds),
     reconnectionScheduler: (reopen, delay, attempt) => {
       if (attempt >= mostReopenings) {
         onLost('its event stream broke')
@@ -79,7 +84,7 @@ export async function withCallStream<T>(ended: () => Error, call: () => Promise<
   }
 }
 
-function boundedFetch({ headers, fetch: own = fetch }: McpUrl, maxBytes: number): typeof own {
+function boundedFetch({ headers, fetch: own = fetch }: McpUrl, bounds: MessageBounds): typeof own {
   return async (url, init) => {
     const sent = new Headers(init?.headers)
     const given = typeof headers === 'function' ? await headers() : (headers ?? {})
@@ -87,7 +92,7 @@ function boundedFetch({ headers, fetch: own = fetch }: McpUrl, maxBytes: number)
     const response = await own(url, { ...init, headers: sent })
     if (response.body === null) return response
     const isEvents = /^\s*text\/event-stream/i.test(response.headers.get('content-type') ?? '')
-    const bound = response.ok ? bounded(maxBytes, isEvents) : cutAt(mostProblemBytes)
+    const bound = response.ok ? bounded(bounds, isEvents) : cutAt(mostProblemBytes)
     const { status, statusText } = response
     return new Response(response.body.pipeThrough(bound), { status, statusText, headers: response.headers })
   }
@@ -109,22 +114,55 @@ function cutAt(maxBytes: number): ByteStream {
   })
 }
 
-/** Lets bytes through until there are too many of them: in all, or of events in one. */
-function bounded(maxBytes: number, isEvents: boolean): ByteStream {
+/**
+ * Lets bytes through until there are too many of them, or of values: in all, or of events in one. Of very many events it lets some through in each
+ * turn of the event loop: all that are there at once are read in one.
+ */
+function bounded({ maxBytes, maxValues }: MessageBounds, isEvents: boolean): ByteStream {
   let bytes = 0
-  /** The end of the chunk before: an empty line may lie between two. */
+  const values = new ValueCount()
+  /** The end of the piece before: an empty line may lie between two. */
   let before = Buffer.alloc(0)
+  let isFirst = true
   return new TransformStream({
-    transform(chunk, controller) {
-      const seen = isEvents ? Buffer.concat([before, chunk]) : before
-      const end = isEvents ? lastEventEnd(seen) : -1
-      bytes = end === -1 ? bytes + chunk.length : seen.length - end
-      before = seen.subarray(-longestLineEnd)
-      if (bytes > maxBytes) controller.error(new Error(`the server sent a message of more than ${maxBytes} bytes`))
-      else controller.enqueue(chunk)
+    async transform(chunk, controller) {
+      // Nothing is asked for in lists, and one may have very many answers.
+      if (isFirst && !isEvents && chunk[0] === bracket) return controller.error(new Error('the server sent a list of messages'))
+      isFirst = false
+      for (const piece of isEvents ? piecesOf(chunk) : [chunk]) {
+        const seen = isEvents ? Buffer.concat([before, piece]) : before
+        const end = isEvents ? lastEventEnd(seen) : -1
+        bytes = end === -1 ? bytes + piece.length : seen.length - end
+        before = seen.subarray(-longestLineEnd)
+        if (bytes > maxBytes) return controller.error(tooMuch(`${maxBytes} bytes`))
+        if (end !== -1) values.reset()
+        if (values.add(piece) > maxValues) return controller.error(tooMuch(`${maxValues} values`))
+        controller.enqueue(piece)
+        if (piece.length < chunk.length) await nextTurn()
+      }
     },
   })
 }
+
+function tooMuch(bound: string): Error {
+  return new Error(`the server sent a message of more than ${bound}`)
+}
+
+const linesInPiece = 100
+
+function* piecesOf(chunk: Uint8Array<ArrayBuffer>): Iterable<Uint8Array<ArrayBuffer>> {
+  let [start, lines] = [0, 0]
+  for (let at = 0; at < chunk.length; at++) {
+    if (chunk[at] !== lineFeed && chunk[at] !== carriageReturn) continue
+    if (++lines < linesInPiece) continue
+    yield chunk.subarray(start, at + 1)
+    start = at + 1
+    lines = 0
+  }
+  if (start < chunk.length) yield chunk.subarray(start)
+}
+
+const [lineFeed, carriageReturn, bracket] = Buffer.from('\n\r[')
 
 const longestLineEnd = 3
 

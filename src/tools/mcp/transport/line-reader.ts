@@ -1,15 +1,25 @@
+import { ValueCount } from './value-count.ts'
+
+/** How much one line may be. */
+export interface LineBounds {
+  maxBytes: number
+  /** For lines of JSON. */
+  maxValues?: number
+}
+
 /** Lines out of a byte stream that comes in pieces of any size. Each byte is looked at once; a line is held only up to a size. */
 export class LineReader {
-  readonly #maxBytes: number
+  readonly #bounds: LineBounds
+  readonly #values = new ValueCount()
   readonly #onLine: (line: string) => void
-  readonly #onTooLong: () => void
+  readonly #onTooLong: (bound: string) => void
   #pieces: Buffer[] = []
   #bytes = 0
   #isSkipping = false
 
-  /** `onTooLong` is called once for a line of more than `maxBytes`; the rest of that line is dropped. */
-  constructor(maxBytes: number, onLine: (line: string) => void, onTooLong: () => void) {
-    this.#maxBytes = maxBytes
+  /** `onTooLong` is called once for a line that is more, with what it is more than; the rest of that line is dropped. */
+  constructor(bounds: LineBounds, onLine: (line: string) => void, onTooLong: (bound: string) => void) {
+    this.#bounds = bounds
     this.#onLine = onLine
     this.#onTooLong = onTooLong
   }
@@ -26,21 +36,34 @@ export class LineReader {
 
   #hold(piece: Buffer): void {
     if (this.#isSkipping || piece.length === 0) return
-    this.#bytes += piece.length
-    if (this.#bytes <= this.#maxBytes) {
-      this.#pieces.push(piece)
-      return
-    }
+    this.#pieces.push(piece)
+    const bound = this.#exceededBy(piece)
+    if (bound === undefined) return
     this.#isSkipping = true
     this.#pieces = []
-    this.#onTooLong()
+    this.#onTooLong(bound)
+  }
+
+  #exceededBy(piece: Buffer): string | undefined {
+    const { maxBytes, maxValues } = this.#bounds
+    this.#bytes += piece.length
+    if (this.#bytes > maxBytes) return `${maxBytes} bytes`
+    return maxValues !== undefined && this.#values.add(piece) > maxValues ? `${maxValues} values` : undefined
   }
 
   #endLine(): void {
-    const line = this.#isSkipping ? '' : Buffer.concat(this.#pieces).toString('utf8').replace(/\r$/, '')
+    const line = this.#isSkipping ? '' : textOf(this.#pieces)
     this.#pieces = []
     this.#bytes = 0
+    this.#values.reset()
     this.#isSkipping = false
     this.#onLine(line)
   }
+}
+
+/** Of the very many lines that a flood has, most are empty or in one piece. */
+function textOf([first, ...others]: readonly Buffer[]): string {
+  if (first === undefined) return ''
+  const text = (others.length === 0 ? first : Buffer.concat([first, ...others])).toString('utf8')
+  return text.endsWith('\r') ? text.slice(0, -1) : text
 }

@@ -3,7 +3,8 @@ import type { Readable, Writable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client'
 import { clip } from '../../../core/errors.ts'
-import { LineReader } from './line-reader.ts'
+import { Pauses } from '../../yield-to-event-loop.ts'
+import { type LineBounds, LineReader } from './line-reader.ts'
 
 export interface ProcessTransportOptions {
   command: string
@@ -11,8 +12,8 @@ export interface ProcessTransportOptions {
   /** The whole of its environment. */
   env: Record<string, string>
   cwd?: string
-  /** Most bytes of one message. */
-  maxMessageBytes: number
+  /** How much one message may be. */
+  messageBounds: LineBounds
   /** Makes a message of a line. Throws for what is none. */
   parse(line: string): JSONRPCMessage
   /** Takes each line of its standard error. */
@@ -21,10 +22,14 @@ export interface ProcessTransportOptions {
 
 /** What a server may print to its standard output between two messages: a greeting, not a flood. */
 const mostNoiseBytes = 1024 * 1024
+/** That many more look like one, which costs more to find out. */
+const mostNoiseObjects = 1_000
+/** In characters: it has taken long to come, and takes long to be read. */
+const longLine = 1_000_000
 /** How much may wait to be read by it. */
 const mostUnreadBytes = 64 * 1024 * 1024
-/** More notifications at once are left in the pipe until these have been delivered. */
-const mostUnreadMessages = 1_000
+/** More messages at once are left in the pipe until these have been delivered. */
+const mostUnreadLines = 1_000
 const mostStderrLineBytes = 8 * 1024
 /** How long it is given to end by itself once its input has ended, and again once it was asked to by a signal. */
 const graceMs = 1_000
@@ -47,10 +52,14 @@ export class ProcessTransport implements Transport {
   #child: Child | undefined
   #closing: Promise<void> | undefined
   #noiseBytes = 0
-  readonly #unread: JSONRPCMessage[] = []
+  #noiseObjects = 0
+  #unread: string[] = []
+  readonly #pauses = new Pauses()
   #isDelivering = false
   #delivered: Promise<void> = Promise.resolve()
   #problem: string | undefined
+  /** Nothing more of what it says is of interest. */
+  #isCutOff = false
 
   constructor(options: ProcessTransportOptions) {
     this.#options = options
@@ -62,22 +71,22 @@ export class ProcessTransport implements Transport {
   }
 
   start(): Promise<void> {
-    const { command, args, env, cwd, maxMessageBytes, onStderr } = this.#options
+    const { command, args, env, cwd, messageBounds, onStderr } = this.#options
     const options = { env, detached: true, ...(cwd === undefined ? {} : { cwd }) }
     const child: Child = spawn(command, args, { ...options, stdio: ['pipe', 'pipe', 'pipe'] })
     this.#child = child
     const messages = new LineReader(
-      maxMessageBytes,
-      (line) => this.#read(line),
-      () => this.end(`it sent a message of more than ${maxMessageBytes} bytes`),
+      messageBounds,
+      (line) => this.#take(line),
+      (bound) => this.end(`it sent a message of more than ${bound}`),
     )
     child.stdout.on('data', (chunk: Buffer) => messages.push(chunk))
     const words = new LineReader(
-      mostStderrLineBytes,
+      { maxBytes: mostStderrLineBytes },
       (line) => {
         if (line.trim() !== '') onStderr(line)
       },
-      () => onStderr(`(a line of more than ${mostStderrLineBytes} bytes)`),
+      (bound) => onStderr(`(a line of more than ${bound})`),
     )
     child.stderr.on('data', (chunk: Buffer) => words.push(chunk))
     // What is written to a server that has just ended: its end is told by `exit`.
@@ -129,43 +138,57 @@ export class ProcessTransport implements Transport {
     await this.#gone.promise
   }
 
-  #read(line: string): void {
-    if (this.#problem !== undefined) return
-    const message = this.#parse(line)
-    if (message !== undefined) {
-      this.#noiseBytes = 0
-      this.#unread.push(message)
+  #take(line: string): void {
+    if (this.#isCutOff) return
+    // Most of what is no message is seen at once, which counts when there is much of it.
+    if (!line.trimStart().startsWith('{')) this.#ignore(line)
+    else {
+      this.#unread.push(line)
       if (!this.#isDelivering) this.#delivered = this.#deliver()
-      return
+      else if (this.#unread.length > mostUnreadLines) this.#child?.stdout.pause()
     }
+  }
+
+  /** One after another; whatever the server prints, everything else gets its turn in between. */
+  async #deliver(): Promise<void> {
+    this.#isDelivering = true
+    while (this.#unread.length > 0) {
+      const lines = this.#unread
+      this.#unread = []
+      for (const line of lines) {
+        if (line.length > longLine || this.#pauses.areDue()) await this.#pauses.turn()
+        if (this.#isCutOff) break
+        await this.#read(line)
+      }
+      this.#child?.stdout.resume()
+    }
+    this.#isDelivering = false
+  }
+
+  async #read(line: string): Promise<void> {
+    const message = this.#parse(line)
+    if (message === undefined) {
+      if (++this.#noiseObjects > mostNoiseObjects) this.end(`it printed more than ${mostNoiseObjects} objects that are no message`)
+      return this.#ignore(line)
+    }
+    this.#noiseBytes = this.#noiseObjects = 0
+    try {
+      this.onmessage?.(message)
+    } catch (error) {
+      this.onerror?.(error instanceof Error ? error : new Error(String(error)))
+    }
+    // A notification is given the time to be taken note of: the SDK does that a moment later, but takes an answer at once, and then has no ear
+    // any more for the progress of its request that came right before.
+    if (!('id' in message)) await nextTurn()
+  }
+
+  #ignore(line: string): void {
     if (this.#noiseBytes === 0) this.onerror?.(new Error(`it printed something other than a message: ${clip(line)}`))
     this.#noiseBytes += line.length + 1
     if (this.#noiseBytes > mostNoiseBytes) this.end(`it printed more than ${mostNoiseBytes} bytes that are no message`)
   }
 
-  /**
-   * One after another, a notification given the time to be taken note of: the SDK does that a moment later, but takes an answer at once, and then
-   * has no ear any more for the progress of its request that came right before.
-   */
-  async #deliver(): Promise<void> {
-    this.#isDelivering = true
-    for (let message = this.#unread.shift(); message !== undefined; message = this.#unread.shift()) {
-      try {
-        this.onmessage?.(message)
-      } catch (error) {
-        this.onerror?.(error instanceof Error ? error : new Error(String(error)))
-      }
-      if ('id' in message) continue
-      if (this.#unread.length > mostUnreadMessages) this.#child?.stdout.pause()
-      await nextTurn()
-    }
-    this.#isDelivering = false
-    this.#child?.stdout.resume()
-  }
-
   #parse(line: string): JSONRPCMessage | undefined {
-    // Most of what is no message is seen at once, which counts when there is much of it.
-    if (!line.trimStart().startsWith('{')) return undefined
     try {
       return this.#options.parse(line)
     } catch {
@@ -177,7 +200,8 @@ export class ProcessTransport implements Transport {
   end(problem: string): void {
     if (this.#child === undefined || this.#problem !== undefined) return
     this.#problem = problem
-    this.#unread.length = 0
+    this.#isCutOff = true
+    this.#unread = []
     this.#child.stdout.destroy()
     killGroup(this.#child, 'SIGKILL')
   }

@@ -1,5 +1,5 @@
 import type { Document, YAMLError } from 'yaml'
-import { Pauses } from '../../tools/yield-to-event-loop.ts'
+import { Pauses } from './yield-to-event-loop.ts'
 
 /** A key, a value, a colon, an indentation, a comment, the end of a line: one each. Some 6,000 lines, which are read in a good time. */
 const maxTokens = 40_000
@@ -9,10 +9,11 @@ const tokensBetweenPauses = 200
 
 /**
  * Reads a text as one YAML document, in time that grows with its length alone; others get their turn in between. Rejects with the first
- * `YAMLError`, at its line and column. A tag that nobody knows is one too: whoever wrote it meant something by it.
+ * `YAMLError`, at its line and column. A tag that nobody knows is one too, as whoever wrote it meant something by it, unless it is told to
+ * pass over what is only a warning.
  */
-export async function readDocument(text: string): Promise<Document> {
-  const { Composer, isScalar, Lexer, Parser, visit, YAMLError: AnyError, YAMLParseError } = await import('../../core/yaml.ts')
+export async function readDocument(text: string, { passOverWarnings = false }: { passOverWarnings?: boolean } = {}): Promise<Document> {
+  const { Composer, isScalar, Lexer, Parser, visit, YAMLError: AnyError, YAMLParseError } = await import('../core/yaml.ts')
   const fail = (at: number, code: 'IMPOSSIBLE' | 'MULTIPLE_DOCS' | 'DUPLICATE_KEY', message: string) =>
     new YAMLParseError([at, at + 1], code, message)
   const pauses = new Pauses()
@@ -36,7 +37,7 @@ export async function readDocument(text: string): Promise<Document> {
     }
     documents.push(...withoutStacks(() => [...composer.end(true, text.length)]))
     const [document, second] = documents
-    const [error] = documents.flatMap(({ errors, warnings }) => [...errors, ...warnings])
+    const [error] = documents.flatMap(({ errors, warnings }) => [...errors, ...(passOverWarnings ? [] : warnings)])
     if (error !== undefined) throw error
     if (document === undefined || second !== undefined)
       throw fail(second?.range[0] ?? 0, 'MULTIPLE_DOCS', 'Expected one document, got several')
