@@ -39,9 +39,17 @@ export interface ToolCallEnvironment {
   timeoutMs: number
   maxResultBytes: number
   logger: Logger
+  /** Is given what the function came to, as it is. */
+  raw?: RawEnd
   /** Called immediately before the tool's function; must not throw. */
   onStart?(args: JsonObject): void
   onProgress?(update: Json): void
+}
+
+/** What a function returned or threw at last. */
+export interface RawEnd {
+  value?: unknown
+  thrown?: unknown
 }
 
 /** How a call ended, as data: running a call never throws. */
@@ -115,6 +123,7 @@ export async function executeCall(call: PreparedCall, environment: ToolCallEnvir
     const trying = new Attempt(call, environment, attempt).run()
     const { end, ran, thrown } = trying instanceof Promise ? await trying : trying
     if (end.outcome !== 'failed' && end.outcome !== 'timeout') return end
+    if (environment.raw !== undefined && thrown !== undefined) environment.raw.thrown = thrown
     const failure = { outcome: end.outcome, attempt, code: end.code, ...loggedFailure(call, thrown) }
     environment.logger.warn({ tool: tool.name, toolCallId, runId, ...failure }, 'tool call failed')
     if (attempt >= mostAttempts || ran) return end
@@ -211,6 +220,7 @@ class Attempt {
   #returned(value: unknown): Tried {
     const over = this.#end()
     if (over !== undefined) return over
+    if (this.#environment.raw !== undefined) this.#environment.raw.value = value
     if (typeof value === 'object' && isQuestion(value)) return { end: { outcome: 'question', question: value, attempts: this.#number } }
     return returned(this.#call.tool, value, this.#environment.maxResultBytes, this.#number)
   }

@@ -7,7 +7,7 @@ import type { Lanes } from '../../tools/concurrency.ts'
 import { resultText } from '../../tools/result-text.ts'
 import { cancelledText, notFoundText } from '../../tools/told.ts'
 import type { JsonSchema } from '../../tools/tool.ts'
-import { endOf, executeCall, type ToolCallEnd, type ToolCallEnvironment } from '../../tools/tool-runner.ts'
+import { endOf, executeCall, type RawEnd, type ToolCallEnd, type ToolCallEnvironment } from '../../tools/tool-runner.ts'
 import type { StepContext } from '../durable/journal.ts'
 import { handoffOf } from '../nested/handoff.ts'
 import type { FinishedCall, Refusal } from '../recorded.ts'
@@ -121,8 +121,14 @@ export function runFunction(run: RunContext): RunCall {
     }
     if (answered !== undefined) environment.answer = answered.answer
     if (answered?.asked !== undefined) environment.asked = answered.asked
-    const outcome: CallOutcome = { call, end: await executeCall(prepared, environment) }
+    const raw: RawEnd | undefined = settings.hooks && {}
+    if (raw !== undefined) environment.raw = raw
+    const end = await executeCall(prepared, environment)
+    // The run was over before the function could be started.
+    if (end.outcome === 'cancelled' && startedAt === undefined) return rejected(call, { code: end.code, text: end.content })
+    const outcome: CallOutcome = { call, end }
     if (startedAt !== undefined) outcome.startedAt = startedAt
+    if (raw !== undefined) outcome.raw = raw
     return outcome
   }
 }

@@ -13,6 +13,7 @@ export interface TurnRequest {
 
 /** A request on its way to the model. */
 export interface ModelCall extends TurnRequest {
+  readonly iteration: number
   /** Where the pieces of the response go; undefined where nobody listens. */
   sink: ModelSink | undefined
   /** All that has come of this turn's requests so far. */

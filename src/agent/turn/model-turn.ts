@@ -61,7 +61,7 @@ class ModelTurn {
     const { model, tools, request } = this.#asked
     run.emit(Event.MODEL_START, { provider: model.provider, model: model.model }, this.#meta)
     try {
-      const response = await layers.askModel({ model, tools, request, sink: undefined, turn: this.#sink })
+      const response = await layers.askModel({ model, tools, request, iteration: this.#meta.iteration, sink: undefined, turn: this.#sink })
       this.#sink.close()
       return await this.#reply(response)
     } catch (thrown) {
