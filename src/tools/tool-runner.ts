@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../core/errors.ts'
 import { show } from '../core/errors.ts'
-import { type Logger, redacting } from '../core/logger.ts'
+import { childLogger, type Logger, redacting } from '../core/logger.ts'
 import { toToolCall } from '../core/message-input.ts'
 import {
   type Content,
@@ -184,7 +184,8 @@ class Attempt {
       if (!this.#isOver && !signal.aborted) onProgress?.(update)
     }
     const attempt = this.#number
-    const known = { context, signal, toolCallId, runId, iteration, idempotencyKey, attempt, logger, progress }
+    const own = childLogger(logger, { runId, tool: this.#call.tool.name, toolCallId })
+    const known = { context, signal, toolCallId, runId, iteration, idempotencyKey, attempt, logger: own, progress }
     const ctx: ToolContext = run === undefined ? known : { ...known, run }
     if (answer === undefined && asked === undefined) return ctx
     return { ...ctx, ...(answer === undefined ? {} : { answer }), ...(asked === undefined ? {} : { asked }) }

@@ -33,6 +33,11 @@ export class RunStream<Output = string> implements AsyncIterable<RunEvent> {
     )
   }
 
+  /** Texts that were taken out of its events as secrets so far: for those who have to hide them in others too. */
+  get hidden(): ReadonlySet<string> {
+    return this.#queue.hidden
+  }
+
   [Symbol.asyncIterator](): AsyncIterableIterator<RunEvent, undefined> {
     return this.#queue.iterate({ select: (event) => event })
   }
@@ -68,6 +73,7 @@ interface Iteration<T> {
  */
 class EventQueue implements EventTap {
   wanted: ReadonlySet<EventName> | undefined
+  readonly hidden = new Set<string>()
   readonly #onLeave: () => void
   readonly #backlog = new Backlog()
   #ended = false
@@ -83,6 +89,10 @@ class EventQueue implements EventTap {
     if (this.#ended) return
     if (this.#consumer === undefined) this.#backlog.add(event)
     else this.#consumer.take(event)
+  }
+
+  hide(texts: readonly string[]): void {
+    for (const text of texts) this.hidden.add(text)
   }
 
   end(): void {
@@ -205,9 +215,8 @@ function isDelta(event: RunEvent): event is Delta {
   return event.type === 'TEXT_DELTA' || event.type === 'REASONING_DELTA' || event.type === 'TOOL_INPUT_DELTA'
 }
 
-/** The deltas of one kind in one turn share their meta. */
 function continues(last: RunEvent, delta: Delta): boolean {
-  if (last.type !== delta.type || last.meta !== delta.meta) return false
+  if (last.type !== delta.type || last.meta.runId !== delta.meta.runId || last.meta.iteration !== delta.meta.iteration) return false
   return last.type !== 'TOOL_INPUT_DELTA' || delta.type !== 'TOOL_INPUT_DELTA' || last.index === delta.index
 }
 

@@ -28,7 +28,7 @@ type InputDelta = Extract<RunEvent, { type: 'TOOL_INPUT_DELTA' }>
 interface Held {
   texts: Map<TextDelta['type'], { text: StreamedText; meta: EventMeta }>
   /** Calls the model is writing, by their index in the response. */
-  inputs: Map<number, { tool: string; json: string; meta: EventMeta }>
+  inputs: Map<number, { tool: string; id: string; json: string; meta: EventMeta }>
 }
 
 /** Fields of events that this package fills: never hidden, whatever a secret may be. */
@@ -42,6 +42,7 @@ const ownFields = new Set([
   'stopReason',
   'finishReason',
   'errorCode',
+  'outcome',
   'usage',
 ])
 
@@ -56,6 +57,8 @@ export class EventRedactor {
   /** Values seen so far that must not be shown. */
   readonly #secrets: SecretTexts
   readonly #held = new Map<string, Held>()
+  /** The metadata that came last, and as it may be shown. */
+  #metadata: { given: JsonObject; shown: JsonObject } | undefined
   /** Of a result that is being cleaned, by tool: texts as they may be shown. Most are in it several times, and may be megabytes. */
   #hidden: Map<string, Map<string, string>> | undefined
 
@@ -74,13 +77,18 @@ export class EventRedactor {
    * what is said and called may be megabytes, and others get their turn in between.
    */
   async redact(event: RunEvent, pauses: Pauses = new Pauses()): Promise<RunEvent[]> {
+    const shown = await this.#show(event, pauses)
+    return event.meta.metadata === undefined ? shown : shown.map((one) => this.#withoutMetadata(one))
+  }
+
+  async #show(event: RunEvent, pauses: Pauses): Promise<RunEvent[]> {
     const held = this.#heldOf(event.meta.runId)
     switch (event.type) {
       case Event.TOOL_INPUT_START:
-        held.inputs.set(event.index, { tool: event.tool, json: '', meta: event.meta })
+        held.inputs.set(event.index, { tool: event.tool, id: event.id, json: '', meta: event.meta })
         return [event]
       case Event.TOOL_INPUT_DELTA: {
-        const input = held.inputs.get(event.index) ?? { tool: '', json: '', meta: event.meta }
+        const input = held.inputs.get(event.index) ?? { tool: '', id: event.id, json: '', meta: event.meta }
         held.inputs.set(event.index, { ...input, json: input.json + event.json })
         return []
       }
@@ -156,6 +164,15 @@ export class EventRedactor {
     }
   }
 
+  /** The metadata of a run's events is the same object in each. */
+  #withoutMetadata(event: RunEvent): RunEvent {
+    const { metadata } = event.meta
+    if (metadata === undefined) return event
+    if (this.#metadata?.given !== metadata || !isDelta(event))
+      this.#metadata = { given: metadata, shown: redact(metadata, undefined, this.#secrets) as JsonObject }
+    return { ...event, meta: { ...event.meta, metadata: this.#metadata.shown } }
+  }
+
   #heldOf(runId: string): Held {
     const known = this.#held.get(runId)
     if (known !== undefined) return known
@@ -181,8 +198,8 @@ export class EventRedactor {
 
   async #takeInputs({ inputs }: Held, pauses: Pauses): Promise<InputDelta[]> {
     const whole: InputDelta[] = []
-    for (const [index, { tool, json, meta }] of inputs) {
-      if (json !== '') whole.push({ type: Event.TOOL_INPUT_DELTA, meta, index, json: await this.#takeJson(tool, json, pauses) })
+    for (const [index, { tool, id, json, meta }] of inputs) {
+      if (json !== '') whole.push({ type: Event.TOOL_INPUT_DELTA, meta, index, id, json: await this.#takeJson(tool, json, pauses) })
     }
     inputs.clear()
     return whole
@@ -197,7 +214,13 @@ export class EventRedactor {
 
   async #clean(event: RunEvent, pauses: Pauses): Promise<RunEvent> {
     if (event.type === Event.TOOL_CALL_START) return { ...event, args: await this.#takeArguments(event.tool, event.args, pauses) }
-    if (event.type === Event.TOOL_CALL_END) return { ...event, result: await this.#hideResult(event.result, event.tool, pauses) }
+    if (event.type === Event.TOOL_CALL_END) {
+      // The value is in the result, as far as the model was given it.
+      const { value: _value, args, ...end } = event
+      const result = await this.#hideResult(event.result, event.tool, pauses)
+      await pauses.take()
+      return { ...end, result, ...(args === undefined ? {} : { args: this.#hideArguments(event.tool, args) }) }
+    }
     if (event.type === Event.TOOL_CALL_REJECTED) {
       const { tool } = event
       const args =
@@ -319,6 +342,11 @@ export class EventRedactor {
 }
 
 const noKeys: ReadonlySet<string> = new Set()
+
+/** One of very many. */
+function isDelta({ type }: RunEvent): boolean {
+  return type === Event.TEXT_DELTA || type === Event.REASONING_DELTA || type === Event.TOOL_INPUT_DELTA
+}
 
 /** After it, nothing more is added to the texts of its model's response. */
 function endsText({ type }: RunEvent): boolean {
