@@ -1,6 +1,5 @@
 import type { RunResult } from '../../agent/types.ts'
 import { Event, type EventMeta, type RunEvent } from '../../core/events.ts'
-import { parseUpTo } from '../../core/json.ts'
 import { REDACTED, redact, redactText, secretTexts } from '../../core/logger.ts'
 import {
   type ChatMessage,
@@ -17,8 +16,7 @@ import { SecretTexts } from '../../core/secret-texts.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import { Pauses } from '../../tools/yield-to-event-loop.ts'
 import { hiddenParts } from '../hidden-arguments.ts'
-import { maxArgumentValues } from '../max-argument-values.ts'
-import { hideSecretValues } from './json-secrets.ts'
+import { argumentsIn, hideSecretValues, ShownMetadata } from './json-secrets.ts'
 import { StreamedText } from './streamed-text.ts'
 
 type TextDelta = Extract<RunEvent, { type: 'TEXT_DELTA' | 'REASONING_DELTA' }>
@@ -57,8 +55,7 @@ export class EventRedactor {
   /** Values seen so far that must not be shown. */
   readonly #secrets: SecretTexts
   readonly #held = new Map<string, Held>()
-  /** The metadata that came last, and as it may be shown. */
-  #metadata: { given: JsonObject; shown: JsonObject } | undefined
+  readonly #metadata: ShownMetadata
   /** Of a result that is being cleaned, by tool: texts as they may be shown. Most are in it several times, and may be megabytes. */
   #hidden: Map<string, Map<string, string>> | undefined
 
@@ -66,6 +63,7 @@ export class EventRedactor {
   constructor(tools: Iterable<AnyTool>, secrets: Iterable<string> = []) {
     for (const { name, secrets: keys = [] } of tools) if (keys.length > 0) this.#secretKeys.set(name, new Set(keys))
     this.#secrets = new SecretTexts(secrets)
+    this.#metadata = new ShownMetadata(this.#secrets)
   }
 
   get secrets(): SecretTexts {
@@ -77,8 +75,7 @@ export class EventRedactor {
    * what is said and called may be megabytes, and others get their turn in between.
    */
   async redact(event: RunEvent, pauses: Pauses = new Pauses()): Promise<RunEvent[]> {
-    const shown = await this.#show(event, pauses)
-    return event.meta.metadata === undefined ? shown : shown.map((one) => this.#withoutMetadata(one))
+    return this.#metadata.hideIn(await this.#show(event, pauses))
   }
 
   async #show(event: RunEvent, pauses: Pauses): Promise<RunEvent[]> {
@@ -162,15 +159,6 @@ export class EventRedactor {
       steps: result.steps.map((step) => ({ ...step, warnings: step.warnings.map(hide) })),
       ...(result.error === undefined ? {} : { error: { code: result.error.code, message: hide(result.error.message) } }),
     }
-  }
-
-  /** The metadata of a run's events is the same object in each. */
-  #withoutMetadata(event: RunEvent): RunEvent {
-    const { metadata } = event.meta
-    if (metadata === undefined) return event
-    if (this.#metadata?.given !== metadata || !isDelta(event))
-      this.#metadata = { given: metadata, shown: redact(metadata, undefined, this.#secrets) as JsonObject }
-    return { ...event, meta: { ...event.meta, metadata: this.#metadata.shown } }
   }
 
   #heldOf(runId: string): Held {
@@ -343,23 +331,9 @@ export class EventRedactor {
 
 const noKeys: ReadonlySet<string> = new Set()
 
-/** One of very many. */
-function isDelta({ type }: RunEvent): boolean {
-  return type === Event.TEXT_DELTA || type === Event.REASONING_DELTA || type === Event.TOOL_INPUT_DELTA
-}
-
 /** After it, nothing more is added to the texts of its model's response. */
 function endsText({ type }: RunEvent): boolean {
   return type === Event.MODEL_END || type === Event.RUN_END || type === Event.MODEL_START
-}
-
-/** Undefined: it is not JSON, as a model's arguments sometimes are not, or has more values than a call may have. */
-function argumentsIn(json: string): Json | undefined {
-  try {
-    return parseUpTo(maxArgumentValues, json) as Json | undefined
-  } catch {
-    return undefined
-  }
 }
 
 /** A result as plain JSON: the error as its code and message, without the values tools returned, which need not be JSON. */
