@@ -102,8 +102,6 @@ function redactingLazily(logger: () => Logger): Logger {
     info: (fields, message) => logger().info(fields, message),
     warn: (fields, message) => logger().warn(fields, message),
     error: (fields, message) => logger().error(fields, message),
-    // Asked of every step: its level is the default one, and the package need not be loaded to say so.
-    isLevelEnabled: (level) => level === 'warn' || level === 'error',
   }
   redactingLoggers.add(lazy)
   return lazy

@@ -184,11 +184,27 @@ class Attempt {
       if (!this.#isOver && !signal.aborted) onProgress?.(update)
     }
     const attempt = this.#number
-    const own = childLogger(logger, { runId, tool: this.#call.tool.name, toolCallId })
-    const known = { context, signal, toolCallId, runId, iteration, idempotencyKey, attempt, logger: own, progress }
-    const ctx: ToolContext = run === undefined ? known : { ...known, run }
-    if (answer === undefined && asked === undefined) return ctx
-    return { ...ctx, ...(answer === undefined ? {} : { answer }), ...(asked === undefined ? {} : { asked }) }
+    const { name: tool } = this.#call.tool
+    let own: Logger | undefined
+    const ctx: { -readonly [K in keyof ToolContext]: ToolContext[K] } = {
+      context,
+      signal,
+      toolCallId,
+      runId,
+      iteration,
+      idempotencyKey,
+      attempt,
+      progress,
+      // Most tools log nothing.
+      get logger() {
+        own ??= childLogger(logger, { runId, tool, toolCallId })
+        return own
+      },
+    }
+    if (run !== undefined) ctx.run = run
+    if (answer !== undefined) ctx.answer = answer
+    if (asked !== undefined) ctx.asked = asked
+    return ctx
   }
 
   #waitFor(work: PromiseLike<unknown>): Promise<Tried> {
