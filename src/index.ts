@@ -24,6 +24,8 @@ export type {
   ModelEnding,
   ModelTurn,
   ModelTurnChange,
+  RunningToolCall,
+  SentRequest,
   ToolEnding,
   ToolTurn,
   ToolTurnChange,

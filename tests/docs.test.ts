@@ -59,6 +59,10 @@ const printed: Record<string, RegExp> = {
   'claims.ts': /^It is on its way\.\nalready_resumed\n$/,
   'hooks.ts':
     /^sent to ann@example\.com: Hello – The shop\nThe call [^\n]+: mail goes to example\.com only\nI wrote to \(address\) and not to Eve\.\n$/,
+  'around.ts':
+    /^request 1 scripted-model tool_calls\nreading\nrequest 2 scripted-model tool_calls\ncommit \[ 30 \]\nrequest 3 scripted-model stop\n30 euros are paid\.\n$/,
+  'audit.ts':
+    /^\{"tenant":"t1","user":17,"finishReason":"tool_calls","tokens":50\}\n(?:[^\n]+\n)*\{"tenant":"t1","user":17,"at":"20[^"]+Z","tool":"transfer","args":\{"euros":30,"pin":"\[redacted\]"\},"outcome":"ok","value":\{"transferred":30\},"bytes":18\}\n/,
   'structured-output.ts': /^answered 2 2026\n$/,
   'sub-agents.ts': /^2,460 metres\. 240\nI am billing\. You owe nothing\. billing 600\n$/,
   'override-points.ts': /^I can only read it\.\nThe key is \(hidden\)\.\nTool not found: write_note\. Available tools: read_note\.\n$/,

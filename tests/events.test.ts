@@ -2,7 +2,7 @@ import { describe, expect, expectTypeOf, it } from 'vitest'
 import { Event, EventBus, type EventMeta, type EventName, type EventPayloads, type RunEvent } from '../src/core/events.ts'
 import type { JsonObject } from '../src/core/messages.ts'
 
-const meta: EventMeta = { runId: 'run_1', iteration: 1 }
+const meta: EventMeta = { runId: 'run_1', iteration: 1, time: 0 }
 const text = { text: 'hello' }
 
 interface Failure {
@@ -54,7 +54,7 @@ describe('EventBus', () => {
     const seen: string[] = []
     bus.on(Event.TOOL_CALL_END, ({ result }) => seen.push(result))
     bus.emit(Event.TEXT_DELTA, text, meta)
-    bus.emit(Event.TOOL_CALL_END, { tool: 't', result: 'r' }, meta)
+    bus.emit(Event.TOOL_CALL_END, { tool: 't', result: 'r', bytes: 1, outcome: 'ok' }, meta)
     expect(seen).toEqual(['r'])
   })
 
@@ -87,7 +87,7 @@ describe('EventBus', () => {
       throw new Error(name)
     })
     for (let i = 0; i < 50; i++) bus.emit(Event.TEXT_DELTA, text, meta)
-    bus.emit(Event.TOOL_CALL_END, { tool: 't', result: '' }, meta)
+    bus.emit(Event.TOOL_CALL_END, { tool: 't', result: '', bytes: 0, outcome: 'ok' }, meta)
     expect(calls).toBe(51)
     expect(failures).toEqual([{ error: new Error('TEXT_DELTA'), event: 'TEXT_DELTA' }])
   })
@@ -283,7 +283,7 @@ describe('names and payloads', () => {
       expectTypeOf(payload).toEqualTypeOf<{ tool: string; args: JsonObject }>()
       expectTypeOf(about).toEqualTypeOf<EventMeta>()
     })
-    bus.on('TOOL_CALL_END', (payload) => expectTypeOf(payload).toEqualTypeOf<{ tool: string; result: string }>())
+    bus.on('TOOL_CALL_END', (payload) => expectTypeOf(payload).toMatchObjectType<{ tool: string; result: string; bytes: number }>())
     expectTypeOf<Extract<RunEvent, { type: 'TEXT_DELTA' }>>().toMatchObjectType<{ type: 'TEXT_DELTA'; text: string; meta: EventMeta }>()
     expectTypeOf(bus.on<'TOOL_CALL_END'>)
       .parameter(0)

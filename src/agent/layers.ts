@@ -2,8 +2,11 @@ import type { AroundTool } from './calls/running-call.ts'
 import { inLane, runFunction, tellEnd } from './calls/tool-call.ts'
 import { fitWindow } from './conversation/compact-when-full.ts'
 import { notTwice } from './decisions/uncertain-calls.ts'
+import { standAroundRequest } from './hooks/around-model.ts'
+import { standAroundFunction } from './hooks/around-tool.ts'
 import { hasGuardrail } from './hooks/guardrails.ts'
 import { holdText } from './hooks/hold-text.ts'
+import { hasHook } from './hooks/hooks.ts'
 import { beforeModel } from './hooks/model-hooks.ts'
 import { checkCalls, checkResults } from './hooks/tool-guardrails.ts'
 import { aroundToolWithHooks } from './hooks/tool-hooks.ts'
@@ -41,11 +44,12 @@ type Named<Layer> = [name: string, layer: Layer]
 
 /** What stands around a model request, outermost first. Retries, fallback and limits of requests are the model's own. */
 export function modelLayers(run: RunContext): Named<AroundModel>[] {
-  const { guardrails, toolCalling } = run.settings
+  const { hooks, guardrails, toolCalling } = run.settings
   return there(
     ['an empty response: once more', askOnceMore(run)],
     hasGuardrail(guardrails, 'output') && ['text held for guardrails', holdText(run)],
     toolCalling !== 'native' && ['calls written as text', readWrittenCalls(run, findWrittenCalls(run))],
+    hasHook(hooks, 'aroundModel') && ['hooks around the request', standAroundRequest(run)],
   )
 }
 
@@ -59,6 +63,7 @@ export function toolLayers(run: RunContext, { survivesCrashes }: Survival): Name
     hasGuardrail(guardrails, 'result') && ['guardrails: the result', checkResults(run)],
     hooks !== undefined && ['hooks', aroundToolWithHooks(run)],
     hasGuardrail(guardrails, 'call') && ['guardrails: the call', checkCalls(run)],
+    hasHook(hooks, 'aroundTool') && ['hooks around the function', standAroundFunction(run)],
   )
 }
 

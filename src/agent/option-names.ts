@@ -25,6 +25,7 @@ const settings: OptionNames<RunSettings> = {
   decisionTimeoutMs: true,
   remembered: true,
   hooks: true,
+  metadata: true,
   guardrails: true,
   activeTools: true,
   outputRetries: true,

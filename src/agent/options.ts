@@ -1,5 +1,6 @@
 import { InvalidOptionError } from '../core/errors.ts'
 import { defaultLogger, type Logger } from '../core/logger.ts'
+import { isJsonObject } from '../core/messages.ts'
 import type { ChatModel } from '../models/chat-model.ts'
 import { openModel } from '../models/create-model.ts'
 import { fallbackModel } from '../models/middleware/fallback.ts'
@@ -86,6 +87,7 @@ export function checkSettings(settings: RunSettings<never>, model: ChatModel): v
     compaction,
     decisionTimeoutMs,
     hooks,
+    metadata,
     guardrails,
     activeTools,
     outputRetries,
@@ -103,6 +105,7 @@ export function checkSettings(settings: RunSettings<never>, model: ChatModel): v
     throw new InvalidOptionError('decisionTimeoutMs', 'a number of milliseconds > 0', decisionTimeoutMs)
   checkCompaction(compaction)
   checkHooks(hooks)
+  checkMetadata(metadata)
   checkGuardrails(guardrails)
   if (activeTools !== undefined && !isListOf(activeTools, (name) => typeof name === 'string'))
     throw new InvalidOptionError('activeTools', 'an array of names', activeTools)
@@ -116,6 +119,26 @@ export function checkSettings(settings: RunSettings<never>, model: ChatModel): v
 
 function isListOf(value: unknown, isItem: (item: unknown) => boolean): boolean {
   return Array.isArray(value) && value.every(isItem)
+}
+
+const mostMetadata = 16_384
+
+function checkMetadata(metadata: unknown): void {
+  if (metadata === undefined) return
+  const expected = `a JSON object of at most ${mostMetadata} characters`
+  if (!isJsonObject(metadata)) throw new InvalidOptionError('metadata', expected, metadata)
+  const length = jsonLength(metadata)
+  if (length === undefined) throw new InvalidOptionError('metadata', expected)
+  if (length > mostMetadata) throw new InvalidOptionError('metadata', expected, `${length} characters`)
+}
+
+/** Undefined for what is no JSON, such as an object that holds itself. */
+function jsonLength(value: object): number | undefined {
+  try {
+    return JSON.stringify(value).length
+  } catch {
+    return undefined
+  }
 }
 
 function checkCompaction(compaction: CompactionOptions | undefined): void {

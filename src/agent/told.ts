@@ -45,6 +45,10 @@ export const endedBeforeCheck = 'the run ended before the check'
 
 // Calls whose result needs a word
 
+export function notCompletedText(tool: string, problem: string): string {
+  return `The call to \`${tool}\` was run, but could not be completed: ${problem}`
+}
+
 export const noResultText = 'No result was recorded for this call.'
 
 export function uncertainText(tool: string): string {

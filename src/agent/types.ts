@@ -130,6 +130,11 @@ export interface RunSettings<Context = unknown> extends Sampling {
   remembered?: readonly string[]
   /** Take part in the loop, in their order. */
   hooks?: readonly Hooks<Context>[]
+  /**
+   * Whose run it is, or what for: JSON of at most 16,384 characters, in the `meta` of each of its events. Kept with the run when it pauses or
+   * is recorded; not sent to a model. A nested run without its own has that of the run outside.
+   */
+  metadata?: JsonObject
   /** Checks of what goes in and out, in their order. */
   guardrails?: readonly Guardrail<Context>[]
   /** Names of the tools that are sent; the others can't be called. Default: all. */

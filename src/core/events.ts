@@ -1,5 +1,5 @@
 import { EventEmitter } from 'eventemitter3'
-import { messageOf } from './errors.ts'
+import { type ErrorCode, messageOf } from './errors.ts'
 import { copyPlain, toJson } from './json.ts'
 import type { FinishReason, Json, JsonObject, Usage } from './messages.ts'
 
@@ -10,6 +10,7 @@ export const Event = {
   RUN_START: 'RUN_START',
   RUN_END: 'RUN_END',
   MODEL_START: 'MODEL_START',
+  MODEL_RETRY: 'MODEL_RETRY',
   MODEL_END: 'MODEL_END',
   TEXT_DELTA: 'TEXT_DELTA',
   REASONING_DELTA: 'REASONING_DELTA',
@@ -40,26 +41,57 @@ export type StopReason =
   | 'refused'
   | 'model_error'
 
+/** How one call ended. `ok` is the only one whose `value` is there. */
+export type ToolCallOutcome = 'ok' | 'failed' | 'timeout' | 'rejected' | 'denied' | 'truncated' | 'cancelled' | 'uncertain'
+
 /** What each event carries. */
 export interface EventPayloads {
   RUN_START: { provider: string; model: string; tools: string[] }
   RUN_END: { stopReason: StopReason; usage: Usage; iterations: number; errorCode?: string }
   MODEL_START: { provider: string; model: string }
-  MODEL_END: { provider: string; model: string; finishReason: FinishReason; usage?: Usage }
+  /**
+   * A request has failed and is made again, or another model is asked in its place: `provider` and `model` are those that are asked next, in
+   * `delayMs` milliseconds. `errorCode` and `error` say why.
+   */
+  MODEL_RETRY: { provider: string; model: string; errorCode: ErrorCode; error: string; delayMs: number }
+  /** The response is whole; or, with an `errorCode`, there is none: `finishReason` is `error` then. */
+  MODEL_END: { provider: string; model: string; finishReason: FinishReason; usage?: Usage; errorCode?: ErrorCode }
   /** A piece of visible text, as it arrives. */
   TEXT_DELTA: { text: string }
   /** A piece of the model's reasoning, where the provider shows it. */
   REASONING_DELTA: { text: string }
   /** The model begins to write a call. `index` counts the calls of this response from 0. */
   TOOL_INPUT_START: { index: number; id: string; tool: string }
-  /** A piece of a call's JSON arguments. */
-  TOOL_INPUT_DELTA: { index: number; json: string }
+  /** A piece of a call's JSON arguments. `id` is that of its `TOOL_INPUT_START`. */
+  TOOL_INPUT_DELTA: { index: number; id: string; json: string }
   /** Immediately before a tool's function is called. `args` is a copy: changing it changes nothing. */
   TOOL_CALL_START: { tool: string; args: JsonObject }
   /** After a tool's function returned, threw, timed out or was abandoned. */
-  TOOL_CALL_END: { tool: string; result: string }
-  /** A call whose function was not run. `args` is the raw text when it could not be parsed. */
-  TOOL_CALL_REJECTED: { tool: string; args: JsonObject | string; error: string }
+  TOOL_CALL_END: {
+    tool: string
+    /** The text that the model gets. */
+    result: string
+    /** UTF-8 bytes of `result`. */
+    bytes: number
+    /** `question`: the tool asks something, and is called again with the answer. */
+    outcome: Extract<ToolCallOutcome, 'ok' | 'failed' | 'timeout' | 'cancelled'> | 'question'
+    errorCode?: ErrorCode
+    /** Without secrets: what is under the tool's `secrets`, or looks like one. Absent where it is longer than 65,536 characters. */
+    args?: JsonObject
+    /** What the function returned, as JSON and without secrets; absent where it is longer, or the model did not get it whole. */
+    value?: Json
+  }
+  /**
+   * A call whose function was not run. `args` and `error` are without secrets. `args` is a text where the arguments could not be parsed, or
+   * are longer than 65,536 characters.
+   */
+  TOOL_CALL_REJECTED: {
+    tool: string
+    args: JsonObject | string
+    error: string
+    outcome: Extract<ToolCallOutcome, 'rejected' | 'denied' | 'truncated' | 'cancelled' | 'uncertain'>
+    errorCode: ErrorCode
+  }
   /** What a running tool reported through `ctx.progress`. */
   TOOL_PROGRESS: { tool: string; update: Json }
   /** A guardrail has found something. `reason` is there unless the subject was only replaced. */
@@ -84,6 +116,10 @@ export interface EventMeta {
   runId: string
   /** Which model request of the run this belongs to, from 1; 0 before the first. */
   iteration: number
+  /** When it happened, in milliseconds since 1970. */
+  time: number
+  /** The run's `metadata`; of a nested run without its own, that of the run outside. Frozen. */
+  metadata?: JsonObject
   toolCallId?: string
   /** Of a run made inside a tool call of another: that run, that call, and how many runs it is inside of. */
   parentRunId?: string
@@ -98,6 +134,9 @@ export interface EventMeta {
   step?: string
   attempt?: string
 }
+
+/** Of an event's meta, what is not the same for all events of its run. */
+export type EventPlace = Omit<EventMeta, 'runId' | 'time' | 'metadata' | 'parentRunId' | 'parentToolCallId' | 'depth'>
 
 /** What `runner.stream()` yields: the payload with its `type` and `meta`. */
 export type RunEvent = { [K in EventName]: { type: K; meta: EventMeta } & EventPayloads[K] }[EventName]

@@ -10,6 +10,37 @@ export function toJson(value: unknown): Json {
   }
 }
 
+/** Whether there is more in a value than so many characters of texts, names and values, bytes not counted. Looks no further than that. */
+export function isLargerThan(characters: number, value: unknown): boolean {
+  const open: unknown[] = [value]
+  let left = characters
+  while (open.length > 0) {
+    const item = open.pop()
+    left -= typeof item === 'string' ? item.length : 1
+    if (left < 0) return true
+    if (typeof item !== 'object' || item === null || ArrayBuffer.isView(item) || item instanceof ArrayBuffer) continue
+    const [entries, size] = item instanceof Map || item instanceof Set ? [item, item.size] : [undefined, fieldCount(item)]
+    if (size > left) return true
+    if (entries !== undefined) for (const entry of entries) open.push(entry)
+    else if (Array.isArray(item)) for (const entry of item) open.push(entry)
+    else for (const key of Object.keys(item)) open.push(key, fieldOf(item, key))
+  }
+  return false
+}
+
+function fieldCount(item: object): number {
+  return Array.isArray(item) ? item.length : Object.keys(item).length
+}
+
+/** A getter may throw. */
+function fieldOf(item: object, key: string): unknown {
+  try {
+    return Reflect.get(item, key)
+  } catch {
+    return undefined
+  }
+}
+
 /** The JSON type of a value: `'null'`, `'array'`, `'object'`, `'string'`, `'number'` or `'boolean'`. */
 export function jsonType(value: unknown): string {
   if (value === null) return 'null'

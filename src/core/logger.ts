@@ -10,10 +10,15 @@ export interface Logger {
   info(fields: object, message: string): void
   warn(fields: object, message: string): void
   error(fields: object, message: string): void
+  /** Whether records of that level are written, as pino's loggers tell it. The loop's steps are logged only where it says so of `debug`. */
+  isLevelEnabled?(level: RecordLevel): boolean
 }
 
 /** The least severe records that are written. */
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent'
+
+/** Of a record that is written. */
+export type RecordLevel = Exclude<LogLevel, 'silent'>
 
 /** What `createLogger` takes. */
 export interface LoggerOptions {
@@ -48,7 +53,7 @@ export function createLogger(options: LoggerOptions = {}): LeveledLogger {
 /** The same logger, with secrets redacted from everything that is logged. A logger that throws is silenced for that record. */
 export function redacting(logger: Logger): Logger {
   if (redactingLoggers.has(logger)) return logger
-  const at = (level: keyof Logger) => (fields: object, message: string) => {
+  const at = (level: RecordLevel) => (fields: object, message: string) => {
     // A log record is never worth a run; the logger's own transport is where its failures belong.
     const ignore = () => {}
     try {
@@ -59,10 +64,30 @@ export function redacting(logger: Logger): Logger {
     }
   }
   const wrapped: Logger = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
+  if (typeof logger.isLevelEnabled === 'function') wrapped.isLevelEnabled = (level) => isEnabled(logger, level)
   redactingLoggers.add(wrapped)
   return wrapped
 }
 const redactingLoggers = new WeakSet<Logger>()
+
+function isEnabled(logger: Logger, level: RecordLevel): boolean {
+  try {
+    return logger.isLevelEnabled?.(level) === true
+  } catch {
+    return false
+  }
+}
+
+/** The same logger, for what belongs to one thing: each record has these fields too. */
+export function childLogger(logger: Logger, bound: object): Logger {
+  const at = (level: RecordLevel) => (fields: object, message: string) => {
+    // What there is to see of an error is not its own fields.
+    logger[level]({ ...bound, ...(fields instanceof Error ? (redact(fields) as object) : fields) }, message)
+  }
+  const child: Logger = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
+  if (logger.isLevelEnabled !== undefined) child.isLevelEnabled = (level) => isEnabled(logger, level)
+  return child
+}
 
 let shared: Logger | undefined
 /** The logger used where none is given; made on first use. */

@@ -1,5 +1,5 @@
 import { ModelError, messageOf, type ToolloopError } from '../core/errors.ts'
-import type { FinishReason } from '../core/events.ts'
+import type { EventPayloads, FinishReason } from '../core/events.ts'
 import type { ChatMessage, JsonObject, ProviderData, ToolCall, Usage } from '../core/messages.ts'
 import type { OptionNames } from '../core/option-names.ts'
 import type { JsonSchema, ToolDefinition } from '../tools/tool.ts'
@@ -98,7 +98,12 @@ export interface ModelSink {
    * the response begins again. False: it is not asked for again. Default: false once the sink was given a piece.
    */
   restart?(): boolean
+  /** Told before a failed request is made again, or another model is asked in its place. */
+  retry?(retry: ModelRetry): void
 }
+
+/** What a failed request is followed by. */
+export type ModelRetry = EventPayloads['MODEL_RETRY']
 
 /** US dollars for a million tokens. */
 export interface ModelPrice {

@@ -36,7 +36,7 @@ export class Speaker {
     for (const text of sentences) {
       // Looked at before each: a listener may abort while it hears one.
       if (this.#signal?.aborted) return
-      this.#bus.emit(Event.LLM_SENTENCE, { text }, { runId: this.runId, iteration })
+      this.#bus.emit(Event.LLM_SENTENCE, { text }, { runId: this.runId, iteration, time: Date.now() })
     }
   }
 }
@@ -69,9 +69,9 @@ export class LiveSpeech {
   #subscribe(): void {
     this.#unsubscribe = [
       this.#bus.on(Event.TEXT_DELTA, ({ text }, { runId, iteration }) => this.#speakers.get(runId)?.say(text, iteration)),
-      // Comes when the whole response is there: a turn that failed or was aborted has none, and its last half sentence is not spoken.
-      this.#bus.on(Event.MODEL_END, ({ finishReason }, { runId, iteration }) => {
-        if (finishReason !== 'content_filter') this.#speakers.get(runId)?.finish(iteration)
+      // Of a turn that failed or was aborted, the last half sentence is not spoken.
+      this.#bus.on(Event.MODEL_END, ({ finishReason, errorCode }, { runId, iteration }) => {
+        if (finishReason !== 'content_filter' && errorCode === undefined) this.#speakers.get(runId)?.finish(iteration)
       }),
     ]
   }

@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../core/errors.ts'
 import { show } from '../core/errors.ts'
-import { type Logger, redacting } from '../core/logger.ts'
+import { childLogger, type Logger, redacting } from '../core/logger.ts'
 import { toToolCall } from '../core/message-input.ts'
 import {
   type Content,
@@ -39,9 +39,17 @@ export interface ToolCallEnvironment {
   timeoutMs: number
   maxResultBytes: number
   logger: Logger
+  /** Is given what the function came to, as it is. */
+  raw?: RawEnd
   /** Called immediately before the tool's function; must not throw. */
   onStart?(args: JsonObject): void
   onProgress?(update: Json): void
+}
+
+/** What a function returned or threw at last. */
+export interface RawEnd {
+  value?: unknown
+  thrown?: unknown
 }
 
 /** How a call ended, as data: running a call never throws. */
@@ -115,6 +123,7 @@ export async function executeCall(call: PreparedCall, environment: ToolCallEnvir
     const trying = new Attempt(call, environment, attempt).run()
     const { end, ran, thrown } = trying instanceof Promise ? await trying : trying
     if (end.outcome !== 'failed' && end.outcome !== 'timeout') return end
+    if (environment.raw !== undefined && thrown !== undefined) environment.raw.thrown = thrown
     const failure = { outcome: end.outcome, attempt, code: end.code, ...loggedFailure(call, thrown) }
     environment.logger.warn({ tool: tool.name, toolCallId, runId, ...failure }, 'tool call failed')
     if (attempt >= mostAttempts || ran) return end
@@ -175,10 +184,27 @@ class Attempt {
       if (!this.#isOver && !signal.aborted) onProgress?.(update)
     }
     const attempt = this.#number
-    const known = { context, signal, toolCallId, runId, iteration, idempotencyKey, attempt, logger, progress }
-    const ctx: ToolContext = run === undefined ? known : { ...known, run }
-    if (answer === undefined && asked === undefined) return ctx
-    return { ...ctx, ...(answer === undefined ? {} : { answer }), ...(asked === undefined ? {} : { asked }) }
+    const { name: tool } = this.#call.tool
+    let own: Logger | undefined
+    const ctx: { -readonly [K in keyof ToolContext]: ToolContext[K] } = {
+      context,
+      signal,
+      toolCallId,
+      runId,
+      iteration,
+      idempotencyKey,
+      attempt,
+      progress,
+      // Most tools log nothing.
+      get logger() {
+        own ??= childLogger(logger, { runId, tool, toolCallId })
+        return own
+      },
+    }
+    if (run !== undefined) ctx.run = run
+    if (answer !== undefined) ctx.answer = answer
+    if (asked !== undefined) ctx.asked = asked
+    return ctx
   }
 
   #waitFor(work: PromiseLike<unknown>): Promise<Tried> {
@@ -211,6 +237,7 @@ class Attempt {
   #returned(value: unknown): Tried {
     const over = this.#end()
     if (over !== undefined) return over
+    if (this.#environment.raw !== undefined) this.#environment.raw.value = value
     if (typeof value === 'object' && isQuestion(value)) return { end: { outcome: 'question', question: value, attempts: this.#number } }
     return returned(this.#call.tool, value, this.#environment.maxResultBytes, this.#number)
   }

@@ -52,7 +52,7 @@ export interface ToolContext<Context = unknown> {
   readonly asked?: Json
   /** The run the call belongs to: a run made inside the tool with `parent: ctx` shares its budget. Absent outside of a run. */
   readonly run?: RunScope
-  /** The run's logger; redacts secrets. */
+  /** The run's logger; redacts secrets. Each record has `runId`, `tool` and `toolCallId`. */
   readonly logger: Logger
   /** Publishes `TOOL_PROGRESS`; ignored once the attempt has ended. */
   progress(update: Json): void

@@ -29,6 +29,15 @@ it('what stands around a request and a call, outermost first', () => {
   })
 })
 
+it('hooks around a request and a function stand closest to them', () => {
+  const guardrails = [{ name: 'all', call: () => undefined }]
+  const hooks = [{ aroundModel: () => undefined, aroundTool: () => undefined }]
+  expect(layersOf({ hooks, guardrails })).toEqual({
+    model: ['an empty response: once more', 'calls written as text', 'hooks around the request'],
+    tool: ['concurrency', 'events', 'hooks', 'guardrails: the call', 'hooks around the function'],
+  })
+})
+
 it('a run has only the layers it needs', () => {
   expect(layersOf({ toolCalling: 'native' })).toEqual({ model: ['an empty response: once more'], tool: ['concurrency', 'events'] })
   expect(layersOf({ guardrails: [{ name: 'in', input: () => undefined }] }).tool).toEqual(['concurrency', 'events'])

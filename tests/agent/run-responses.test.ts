@@ -301,7 +301,7 @@ describe('run.toResponse()', () => {
 })
 
 describe('RunLog', () => {
-  const meta = { runId: 'run_1', iteration: 1 }
+  const meta = { runId: 'run_1', time: 0, iteration: 1 }
   const text = (said: string): RunEvent => ({ type: 'TEXT_DELTA', text: said, meta })
 
   it('reads neighbouring pieces of one text as one, from any place in it', () => {

@@ -6,7 +6,7 @@ import type { RunResult } from '../../src/agent/types.ts'
 import type { RunEvent } from '../../src/core/events.ts'
 import { noUsage } from '../../src/core/messages.ts'
 
-const meta = { runId: 'run_1', iteration: 1 }
+const meta = { runId: 'run_1', iteration: 1, time: 0 }
 const text = (said: string): RunEvent => ({ type: 'TEXT_DELTA', text: said, meta })
 const reasoning: RunEvent = { type: 'REASONING_DELTA', text: 'hm', meta }
 const result: RunResult = {
@@ -70,8 +70,8 @@ describe('RunStream', () => {
 
   it('what came before it is iterated is joined: nothing of a text is lost, order and turns are kept', async () => {
     const { stream, run, end } = staged()
-    const next = { runId: 'run_1', iteration: 2 }
-    const input = (index: number, json: string): RunEvent => ({ type: 'TOOL_INPUT_DELTA', index, json, meta })
+    const next = { runId: 'run_1', iteration: 2, time: 0 }
+    const input = (index: number, json: string): RunEvent => ({ type: 'TOOL_INPUT_DELTA', index, id: 'c', json, meta })
     const report = (toolCallId: string, update: number): RunEvent => ({
       type: 'TOOL_PROGRESS',
       tool: 'work',

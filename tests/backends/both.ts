@@ -51,7 +51,7 @@ export async function playOn(backend: Backend, { script, tools, options, input =
 function timeless({ result, events, log, requests }: Outcome): object {
   return {
     result: comparable(result),
-    events: events.map(({ name, payload, meta: { durationMs: _, ...meta } }) => ({ name, payload, meta })),
+    events: events.map(({ name, payload, meta: { durationMs: _, time: _t, ...meta } }) => ({ name, payload, meta })),
     log: log.map(({ level, message }) => ({ level, message })),
     requests,
   }

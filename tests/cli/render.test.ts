@@ -7,7 +7,14 @@ import type { EventMeta, RunEvent } from '../../src/core/events.ts'
 import { noUsage } from '../../src/core/messages.ts'
 import { fakeIO } from './fake-io.ts'
 
-const meta = (toolCallId: string, more: Partial<EventMeta> = {}) => ({ runId: 'r', iteration: 1, toolCallId, ...more })
+const meta = (toolCallId: string, more: Pick<EventMeta, 'durationMs' | 'ok'> = {}) => ({
+  runId: 'r',
+  iteration: 1,
+  time: 0,
+  toolCallId,
+  ...more,
+})
+const endOfCall = { type: 'TOOL_CALL_END', bytes: 0 } as const
 const ended = (more: Partial<RunResult>): RunResult => ({
   runId: 'r',
   output: '',
@@ -35,8 +42,14 @@ describe('tool lines', () => {
     const { err } = rendered([
       { type: 'TOOL_CALL_START', meta: meta('c1'), tool: 'read', args: { path: 'a' } },
       { type: 'TOOL_CALL_START', meta: meta('c2'), tool: 'read', args: { path: 'b' } },
-      { type: 'TOOL_CALL_END', meta: meta('c2', { durationMs: 1_234, ok: true }), tool: 'read', result: 'x'.repeat(2048) },
-      { type: 'TOOL_CALL_END', meta: meta('c1', { durationMs: 3, ok: false }), tool: 'read', result: 'no such file\n\x1b[31mat all' },
+      { ...endOfCall, outcome: 'ok', meta: meta('c2', { durationMs: 1_234, ok: true }), tool: 'read', result: 'x'.repeat(2048) },
+      {
+        ...endOfCall,
+        outcome: 'failed',
+        meta: meta('c1', { durationMs: 3, ok: false }),
+        tool: 'read',
+        result: 'no such file\n\x1b[31mat all',
+      },
     ])
     expect(err()).toEqual([
       '→ read {"path":"a"}',
@@ -48,7 +61,10 @@ describe('tool lines', () => {
 
   it('say why a call was not run', () => {
     const { err } = rendered([
-      { type: 'TOOL_CALL_REJECTED', meta: meta('c1'), tool: 'red', args: '{', error: 'no tool `red`; there are: read' },
+      {
+        ...{ type: 'TOOL_CALL_REJECTED', meta: meta('c1'), tool: 'red', args: '{', error: 'no tool `red`; there are: read' },
+        ...{ outcome: 'rejected', errorCode: 'tool_not_found' },
+      },
     ])
     expect(err()).toEqual(['✗ red not run · no tool `red`; there are: read'])
   })

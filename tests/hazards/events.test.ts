@@ -47,7 +47,7 @@ function tools() {
 }
 
 const plainly = (events: readonly RunEvent[]) =>
-  events.map(({ meta: { runId: _r, durationMs: _d, ...meta }, ...event }) => ({ ...event, meta }))
+  events.map(({ meta: { runId: _r, durationMs: _d, time: _t, ...meta }, ...event }) => ({ ...event, meta }))
 
 /** Changes everything that can be reached from `value`. */
 function wreck(value: unknown): void {
@@ -143,13 +143,15 @@ describe.each(modes)('events: $name', (mode) => {
       'never cancelled CALL_START CALL_END',
       'look ok CALL_START CALL_END',
     ])
-    for (const { id, tool, content, outcome, iteration, args, rawArguments } of toolCalls) {
+    for (const { id, tool, content, outcome, iteration, args, rawArguments, errorCode, value } of toolCalls) {
       for (const { name, payload, meta } of eventsOf(id)) {
         expect(meta).toMatchObject({ runId, iteration, toolCallId: id })
         if (name === Event.TOOL_CALL_START) expect(payload).toEqual({ tool, args })
-        if (name === Event.TOOL_CALL_REJECTED) expect(payload).toEqual({ tool, args: args ?? rawArguments, error: content })
+        if (name === Event.TOOL_CALL_REJECTED)
+          expect(payload).toEqual({ tool, args: args ?? rawArguments, error: content, outcome, errorCode })
         if (name !== Event.TOOL_CALL_END) continue
-        expect(payload).toEqual({ tool, result: content })
+        const bytes = Buffer.byteLength(String(content))
+        expect(payload).toEqual({ tool, result: content, args, outcome, errorCode, value, bytes })
         expect(meta).toMatchObject({ ok: outcome === 'ok', durationMs: expect.any(Number) })
       }
     }

@@ -261,7 +261,8 @@ describe.each(modes)('the loop: $name', (mode) => {
 
       expect(comparable(result), name).toEqual(comparable(silent))
       expect(comparable(streamResult), name).toEqual(comparable(silent))
-      const plainly = (list: SeenEvent[]) => list.map(({ meta: { runId: _r, durationMs: _d, ...meta }, ...event }) => ({ ...event, meta }))
+      const plainly = (list: SeenEvent[]) =>
+        list.map(({ meta: { runId: _r, durationMs: _d, time: _t, ...meta }, ...event }) => ({ ...event, meta }))
       expect(plainly(streamedEvents), name).toEqual(plainly(events))
       expect(yielded.map(({ type, meta, ...payload }) => ({ name: type, payload, meta }))).toEqual(streamedEvents)
       // Blanks between text and a call written in it are shown, and are no part of the message.

@@ -2,7 +2,7 @@ import { expect } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import type { RunInput, RunnerOptions, RunOptions, RunResult } from '../../src/agent/types.ts'
 import { Event, type EventMeta, type EventName } from '../../src/core/events.ts'
-import type { Logger, LogLevel } from '../../src/core/logger.ts'
+import type { Logger, LogLevel, RecordLevel } from '../../src/core/logger.ts'
 import { type ChatMessage, hasToolCalls, isJsonObject, isToolResult, type JsonObject, textOf } from '../../src/core/messages.ts'
 import { messagesToOpenAI } from '../../src/core/openai-messages.ts'
 import { findWire } from '../../src/testing/mock/wires.ts'
@@ -66,7 +66,7 @@ export async function stage(mode: Mode, script: ModeScript, { faults, settings, 
 
 export function recordingLogger(): { logger: Logger; records: LogRecord[] } {
   const records: LogRecord[] = []
-  const at = (level: keyof Logger) => (fields: object, message: string) => void records.push({ level, fields, message })
+  const at = (level: RecordLevel) => (fields: object, message: string) => void records.push({ level, fields, message })
   return { logger: { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }, records }
 }
 

@@ -56,7 +56,7 @@ describe.each(modes)('LLMPipeline: $name', (mode) => {
     on.pipeline.setToolRegistry(new ToolRegistry([weather]))
     const result = await on.pipeline.generate('Oslo?')
     expect(result).toMatchObject({ stopReason: 'answered', iterations: 2, output: 'It is 3.5 degrees, e.g. cold. 再见！Bye' })
-    const meta = { runId: result.runId, iteration: 2 }
+    const meta = { runId: result.runId, iteration: 2, time: expect.any(Number) }
     expect(on.spoken).toEqual([
       { text: 'It is 3.5 degrees, e.g. cold.', meta },
       { text: '再见！', meta },

@@ -6,7 +6,9 @@ import { noUsage } from '../../src/core/messages.ts'
 import { EventRedactor, resultAsJson } from '../../src/service/runs/event-redactor.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 
-const meta = { runId: 'r', iteration: 1, toolCallId: 'c1' }
+const meta = { runId: 'r', iteration: 1, time: 0, toolCallId: 'c1' }
+const ended = { type: 'TOOL_CALL_END', meta, bytes: 0, outcome: 'ok' } as const
+const rejected = { type: 'TOOL_CALL_REJECTED', meta, outcome: 'rejected', errorCode: 'invalid_arguments' } as const
 const login = defineTool({ name: 'login', description: '', parameters: { type: 'object' }, secrets: ['pin'], execute: () => 'ok' })
 const args = { user: 'ann', pin: 'swordfish', nested: { password: 'hunter22' } }
 const shownArgs = { user: 'ann', pin: '[redacted]', nested: { password: '[redacted]' } }
@@ -22,28 +24,28 @@ describe('events for a dump', () => {
     const json = JSON.stringify(args)
     const events: RunEvent[] = [
       { type: 'TOOL_INPUT_START', meta, index: 0, id: 'c1', tool: 'login' },
-      ...[...json].map((piece): RunEvent => ({ type: 'TOOL_INPUT_DELTA', meta, index: 0, json: piece })),
+      ...[...json].map((piece): RunEvent => ({ type: 'TOOL_INPUT_DELTA', meta, index: 0, id: 'c1', json: piece })),
       { type: 'MODEL_END', meta, provider: 'p', model: 'm', finishReason: 'tool_calls' },
       { type: 'TOOL_CALL_START', meta, tool: 'login', args },
       { type: 'TOOL_PROGRESS', meta, tool: 'login', update: { trying: 'swordfish' } },
-      { type: 'TOOL_CALL_END', meta, tool: 'login', result: 'wrong pin: swordfish' },
+      { ...ended, tool: 'login', result: 'wrong pin: swordfish' },
       { type: 'TEXT_DELTA', meta, text: 'I tried hunter22.' },
     ]
     const shown = await dump(new EventRedactor([login]), events)
     expect(JSON.stringify(shown)).not.toMatch(/swordfish|hunter22/)
     expect(shown).toEqual([
       events[0],
-      { type: 'TOOL_INPUT_DELTA', meta, index: 0, json: JSON.stringify(shownArgs) },
+      { type: 'TOOL_INPUT_DELTA', meta, index: 0, id: 'c1', json: JSON.stringify(shownArgs) },
       { type: 'MODEL_END', meta, provider: 'p', model: 'm', finishReason: 'tool_calls' },
       { type: 'TOOL_CALL_START', meta, tool: 'login', args: shownArgs },
       { type: 'TOOL_PROGRESS', meta, tool: 'login', update: { trying: '[redacted]' } },
-      { type: 'TOOL_CALL_END', meta, tool: 'login', result: 'wrong pin: [redacted]' },
+      { ...ended, tool: 'login', result: 'wrong pin: [redacted]' },
       { type: 'TEXT_DELTA', meta, text: 'I tried [redacted].' },
     ])
   })
 
   it('keep calls that were written at the same time apart', async () => {
-    const piece = (index: number, json: string): RunEvent => ({ type: 'TOOL_INPUT_DELTA', meta, index, json })
+    const piece = (index: number, json: string): RunEvent => ({ type: 'TOOL_INPUT_DELTA', meta, index, id: `c${index}`, json })
     const start = (index: number, tool: string): RunEvent => ({ type: 'TOOL_INPUT_START', meta, index, id: `c${index}`, tool })
     const shown = await dump(new EventRedactor([login]), [
       start(0, 'login'),
@@ -60,8 +62,8 @@ describe('events for a dump', () => {
   it('H16 show nothing of arguments that are not JSON, nor of an error that quotes them', async () => {
     const broken = '{"pin": "swordfish'
     const shown = await dump(new EventRedactor([login]), [
-      { type: 'TOOL_CALL_REJECTED', meta, tool: 'login', args: broken, error: `not a JSON object: ${broken}` },
-      { type: 'TOOL_CALL_REJECTED', meta, tool: 'login', args, error: '`pin`: expected number, got string "swordfish"' },
+      { ...rejected, tool: 'login', args: broken, error: `not a JSON object: ${broken}` },
+      { ...rejected, tool: 'login', args, error: '`pin`: expected number, got string "swordfish"' },
     ])
     expect(JSON.stringify(shown)).not.toContain('swordfish')
     expect(shown[0]).toMatchObject({
@@ -69,6 +71,19 @@ describe('events for a dump', () => {
       error: 'not a JSON object: [redacted]',
     })
     expect(shown[1]).toMatchObject({ args: shownArgs, error: '`pin`: expected number, got string "[redacted]"' })
+  })
+
+  it('H16 have neither the arguments nor the value of a call that has ended, nor metadata, with a secret in them', async () => {
+    const metadata = { user: 'ann', apiKey: 'k-12345678', note: 'her pin is swordfish' }
+    const redactor = new EventRedactor([login])
+    const shown = await dump(redactor, [
+      { type: 'TOOL_CALL_START', meta: { ...meta, metadata }, tool: 'login', args },
+      { ...ended, meta: { ...meta, metadata }, tool: 'login', result: 'fine', args, value: { pin: 'swordfish', deep: ['swordfish'] } },
+      { type: 'TEXT_DELTA', meta: { ...meta, metadata }, text: 'Hello' },
+    ])
+    expect(JSON.stringify(shown)).not.toMatch(/swordfish|k-12345678/)
+    expect(shown[1]).toMatchObject({ args: shownArgs, meta: { metadata: { user: 'ann', note: 'her pin is [redacted]' } } })
+    expect(shown[1]).not.toHaveProperty('value')
   })
 
   it('leave every other event as it is', async () => {
@@ -98,7 +113,13 @@ describe('text that is streamed', () => {
   })
 
   it('calls that two runs write at once stay apart', async () => {
-    const piece = (runId: string, json: string): RunEvent => ({ type: 'TOOL_INPUT_DELTA', meta: { ...meta, runId }, index: 0, json })
+    const piece = (runId: string, json: string): RunEvent => ({
+      type: 'TOOL_INPUT_DELTA',
+      meta: { ...meta, runId },
+      index: 0,
+      id: 'c',
+      json,
+    })
     const shown = await dump(new EventRedactor([]), [
       piece('r', '{"a"'),
       piece('nested', '{"b"'),
@@ -114,7 +135,7 @@ describe('text that is streamed', () => {
 describe('results of tools', () => {
   it('H16 have no values under secret-looking names, nor under those of their tool', async () => {
     const result = '{"user":"ann","password":"hunter22","pin":"0000"}'
-    const [shown] = await dump(new EventRedactor([login]), [{ type: 'TOOL_CALL_END', meta, tool: 'login', result }])
+    const [shown] = await dump(new EventRedactor([login]), [{ ...ended, tool: 'login', result }])
     expect(shown).toMatchObject({ result: '{"user":"ann","password":"[redacted]","pin":"[redacted]"}' })
   })
 
@@ -179,7 +200,7 @@ describe('a result', () => {
     const redactor = new EventRedactor([login])
     const input = (json: string): RunEvent[] => [
       { type: 'TOOL_INPUT_START', meta, index: 0, id: 'c1', tool: 'login' },
-      { type: 'TOOL_INPUT_DELTA', meta, index: 0, json },
+      { type: 'TOOL_INPUT_DELTA', meta, index: 0, id: 'c1', json },
       { type: 'MODEL_END', meta, provider: 'p', model: 'm', finishReason: 'tool_calls' },
     ]
     await dump(redactor, [...input('null'), ...input('true'), ...input('"swordfish"')])

@@ -40,13 +40,22 @@ describe.each(nativeModes)('$name', (mode) => {
     })
     const { logger } = recordingLogger()
     const { runId } = await new AgentRunner({ model: opened.model, ...opened.options, tools: [double, fail], bus, logger }).run('go')
+    const at = (toolCallId: string) => ({ toolCallId, runId, iteration: 1, time: expect.any(Number) })
     expect(order).toEqual([
-      ['START', { tool: 'double', args: { n: 4 } }, { toolCallId: 'a', runId, iteration: 1 }],
+      ['START', { tool: 'double', args: { n: 4 } }, at('a')],
       'double runs',
-      ['END', { tool: 'double', result: '8' }, { toolCallId: 'a', runId, iteration: 1, durationMs: expect.any(Number), ok: true }],
-      ['START', { tool: 'fail', args: {} }, { toolCallId: 'b', runId, iteration: 1 }],
+      [
+        'END',
+        { tool: 'double', result: '8', args: { n: 4 }, outcome: 'ok', value: 8, bytes: 1 },
+        { ...at('a'), durationMs: expect.any(Number), ok: true },
+      ],
+      ['START', { tool: 'fail', args: {} }, at('b')],
       'fail runs',
-      ['END', { tool: 'fail', result: 'broken' }, { toolCallId: 'b', runId, iteration: 1, durationMs: expect.any(Number), ok: false }],
+      [
+        'END',
+        { tool: 'fail', result: 'broken', args: {}, outcome: 'failed', errorCode: 'tool_failed', bytes: 6 },
+        { ...at('b'), durationMs: expect.any(Number), ok: false },
+      ],
     ])
   })
 
@@ -59,8 +68,11 @@ describe.each(nativeModes)('$name', (mode) => {
     expect(seen).toEqual([
       [
         'TOOL_CALL_REJECTED',
-        { tool: 'nope', args: '{"x":1}', error: 'Tool not found: nope. No tools are available.' },
-        { toolCallId: 'a', runId, iteration: 1 },
+        {
+          ...{ tool: 'nope', args: '{"x":1}', error: 'Tool not found: nope. No tools are available.' },
+          ...{ outcome: 'rejected', errorCode: 'tool_not_found' },
+        },
+        { toolCallId: 'a', runId, iteration: 1, time: expect.any(Number) },
       ],
     ])
   })

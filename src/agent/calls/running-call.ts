@@ -1,7 +1,7 @@
 import type { Json } from '../../core/messages.ts'
 import type { PreparedCall } from '../../tools/arguments.ts'
 import type { Lanes } from '../../tools/concurrency.ts'
-import type { ToolCallEnd } from '../../tools/tool-runner.ts'
+import type { RawEnd, ToolCallEnd } from '../../tools/tool-runner.ts'
 import type { StepTags } from '../durable/journal.ts'
 import type { FinishedCall, PlannedCall, Refusal } from '../recorded.ts'
 
@@ -59,6 +59,8 @@ export interface CallOutcome {
   durationMs?: number
   /** What the function returned, where guardrails changed what is shown of it. */
   returned?: unknown
+  /** What its function came to, as it is; there in a run with hooks. */
+  raw?: RawEnd
   /** A guardrail ends the run: its name and why. */
   stop?: string
 }

@@ -1,5 +1,5 @@
 import type { ErrorCode } from '../../core/errors.ts'
-import { Event, type EventMeta } from '../../core/events.ts'
+import { Event, type EventPayloads, type EventPlace } from '../../core/events.ts'
 import { toJson } from '../../core/json.ts'
 import { textOf } from '../../core/messages.ts'
 import { type PreparedCall, prepareArguments } from '../../tools/arguments.ts'
@@ -7,7 +7,7 @@ import type { Lanes } from '../../tools/concurrency.ts'
 import { resultText } from '../../tools/result-text.ts'
 import { cancelledText, notFoundText } from '../../tools/told.ts'
 import type { JsonSchema } from '../../tools/tool.ts'
-import { endOf, executeCall, type ToolCallEnd, type ToolCallEnvironment } from '../../tools/tool-runner.ts'
+import { endOf, executeCall, type RawEnd, type ToolCallEnd, type ToolCallEnvironment } from '../../tools/tool-runner.ts'
 import type { StepContext } from '../durable/journal.ts'
 import { handoffOf } from '../nested/handoff.ts'
 import { shownAbout } from '../nested/shown-question.ts'
@@ -26,6 +26,7 @@ import {
   type RunningCall,
   rejected,
 } from './running-call.ts'
+import { shownArguments, shownRejection, shownValue } from './shown-call.ts'
 
 /** Carries a call out inside of its step: from what is planned to its record. */
 export async function carryOutCall(
@@ -122,8 +123,14 @@ export function runFunction(run: RunContext): RunCall {
     }
     if (answered !== undefined) environment.answer = answered.answer
     if (answered?.asked !== undefined) environment.asked = answered.asked
-    const outcome: CallOutcome = { call, end: await executeCall(prepared, environment) }
+    const raw: RawEnd | undefined = settings.hooks && {}
+    if (raw !== undefined) environment.raw = raw
+    const end = await executeCall(prepared, environment)
+    // The run was over before the function could be started.
+    if (end.outcome === 'cancelled' && startedAt === undefined) return rejected(call, { code: end.code, text: end.content })
+    const outcome: CallOutcome = { call, end }
     if (startedAt !== undefined) outcome.startedAt = startedAt
+    if (raw !== undefined) outcome.raw = raw
     return outcome
   }
 }
@@ -146,34 +153,66 @@ function publishEnd(run: RunContext, outcome: CallOutcome): CallOutcome {
   const { call, end, startedAt } = outcome
   if (end.outcome === 'uncertain') return outcome
   if (end.outcome === 'rejected') {
-    publishRejection(run, call, end.content)
+    publishRejection(run, call, { code: end.code, text: end.content })
     return outcome
   }
   const durationMs = startedAt === undefined ? 0 : performance.now() - startedAt
-  const ok = end.outcome === 'ok' || end.outcome === 'question'
   if (run.hears(Event.TOOL_CALL_END)) {
-    const result = end.outcome === 'question' ? resultText(shownAbout(end.question.about)) : textOf(end.content)
+    const ok = end.outcome === 'ok' || end.outcome === 'question'
     const meta = { iteration: call.iteration, toolCallId: call.call.id, durationMs, ok, ...call.tags }
-    run.emit(Event.TOOL_CALL_END, { tool: call.call.name, result }, meta)
+    run.emit(Event.TOOL_CALL_END, endShown(call, end), meta)
   }
+  run.logStep(() => ({ ...logged(call), outcome: end.outcome, attempts: end.attempts, durationMs }), 'tool call ended')
   outcome.durationMs = durationMs
   return outcome
 }
 
-export function publishRejection(run: RunContext, place: CallPlace, error: string): void {
-  const { name: tool, args, rawArguments } = place.call
-  run.emit(Event.TOOL_CALL_REJECTED, { tool, args: args ?? rawArguments, error }, metaOf(place))
+type RanEnd = Exclude<ToolCallEnd, { outcome: 'rejected' }>
+
+/** The end of a call as listeners are told of it. */
+function endShown({ prepared: { tool }, call }: RunningCall, end: RanEnd): EventPayloads['TOOL_CALL_END'] {
+  const result = end.outcome === 'question' ? resultText(shownAbout(end.question.about)) : textOf(end.content)
+  const payload: EventPayloads['TOOL_CALL_END'] = {
+    tool: call.name,
+    result,
+    bytes: Buffer.byteLength(result),
+    outcome: end.outcome,
+  }
+  const args = shownArguments(tool, call.args ?? {})
+  if (args !== undefined) payload.args = args
+  if ('code' in end) payload.errorCode = end.code
+  if (end.outcome === 'ok' && end.value !== undefined) {
+    const value = shownValue(tool, call.args ?? {}, end.value)
+    if (value !== undefined) payload.value = value
+  }
+  return payload
+}
+
+export function publishRejection(run: RunContext, place: CallPlace, { code, text }: Refusal): void {
+  const { name, args, rawArguments } = place.call
+  const outcome = rejectionOf(code)
+  if (run.hears(Event.TOOL_CALL_REJECTED)) {
+    const { hidden, ...shown } = shownRejection(run.agent.registry.get(name), args ?? rawArguments, text)
+    run.hide(hidden)
+    run.emit(Event.TOOL_CALL_REJECTED, { tool: name, ...shown, outcome, errorCode: code }, metaOf(place))
+  }
+  run.logStep(() => ({ ...logged(place), outcome, errorCode: code, durationMs: 0 }), 'tool call was not run')
+}
+
+function logged({ iteration, call }: CallPlace): object {
+  return { iteration, tool: call.name, toolCallId: call.id }
 }
 
 /** The meta of a call's first event. A copy for each audience: a listener may do with it what it likes. */
-export function metaOf({ iteration, call, tags }: CallPlace): Omit<EventMeta, 'runId'> {
+export function metaOf({ iteration, call, tags }: CallPlace): EventPlace {
   return { iteration, toolCallId: call.id, ...tags, ...(call.repairs === undefined ? {} : { repairs: [...call.repairs] }) }
 }
 
 /** The end of a call whose function is not run, published. */
-export function refuseCall(execution: Execution, place: CallPlace, { code, text }: Refusal): FinishedCall {
-  publishRejection(execution.run, place, text)
-  return recordCall(execution, place, outcomes[code] ?? 'rejected', { content: text, errorCode: code })
+export function refuseCall(execution: Execution, place: CallPlace, refusal: Refusal): FinishedCall {
+  publishRejection(execution.run, place, refusal)
+  const { code, text } = refusal
+  return recordCall(execution, place, rejectionOf(code), { content: text, errorCode: code })
 }
 
 /** What came of a call, as it is recorded: what the model is told, what the app is given. */
@@ -181,7 +220,7 @@ function finishCall(execution: Execution, { call, end, durationMs = 0, returned,
   if (end.outcome === 'uncertain')
     return recordCall(execution, call, 'uncertain', { content: uncertainText(call.prepared.tool.name), errorCode: 'tool_uncertain' })
   if (end.outcome === 'rejected') {
-    const finished = recordCall(execution, call, outcomes[end.code] ?? 'rejected', { content: end.content, errorCode: end.code })
+    const finished = recordCall(execution, call, rejectionOf(end.code), { content: end.content, errorCode: end.code })
     return stop === undefined ? finished : { ...finished, stop }
   }
   const { attempts } = end
@@ -228,9 +267,16 @@ export function recordCall(
   return run.interruption === undefined || outcome !== 'cancelled' ? { record } : { record, interrupted: run.interruption }
 }
 
+type Rejection = EventPayloads['TOOL_CALL_REJECTED']['outcome']
+
 /** Why a call was not run, as its record says it. */
-const outcomes: Partial<Record<ErrorCode, ToolCallRecord['outcome']>> = {
+function rejectionOf(code: ErrorCode): Rejection {
+  return rejections[code] ?? 'rejected'
+}
+
+const rejections: Partial<Record<ErrorCode, Rejection>> = {
   tool_denied: 'denied',
   tool_cancelled: 'cancelled',
   tool_call_truncated: 'truncated',
+  tool_uncertain: 'uncertain',
 }

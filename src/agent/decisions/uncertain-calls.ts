@@ -63,7 +63,8 @@ export async function settleUncertain(
   /** The model is told as of a refused call; the record says that the outcome is not known. */
   async function leave(key: string, call: CallWork['call']): Promise<void> {
     await durable.step(key, async () => {
-      publishRejection(run, { iteration, call, tags: tagsOf(durable, key) }, uncertainText(call.name))
+      const place = { iteration, call, tags: tagsOf(durable, key) }
+      publishRejection(run, place, { code: 'tool_uncertain', text: uncertainText(call.name) })
       return null
     })
   }

@@ -46,6 +46,7 @@ const storage: ReadonlyMap<string, Storage> = new Map(
     decisionTimeoutMs: 'numbers',
     remembered: 'json',
     hooks: 'not stored',
+    metadata: 'json',
     guardrails: 'not stored',
     activeTools: 'json',
     outputRetries: 'json',

@@ -14,9 +14,13 @@ export async function askHook<T extends object>(
     const change = await pTimeout(run.untilInterrupted(hook()), { milliseconds: run.limits.toolTimeoutMs })
     return isObject(change) ? change : undefined
   } catch (error) {
-    run.logger.error({ runId: run.runId, hook: name ?? '(unnamed)', error: messageOf(error) }, `${what} hook failed and was passed over`)
+    logHook(run, name, error, `${what} hook failed and was passed over`)
     return undefined
   }
+}
+
+export function logHook(run: RunContext, name: string | undefined, error: unknown, message: string): void {
+  run.logger.error({ runId: run.runId, hook: name ?? '(unnamed)', error: messageOf(error) }, message)
 }
 
 export function isObject<T>(value: T): value is T & object {

@@ -3,8 +3,9 @@ import type { FinishReason } from '../../core/events.ts'
 import type { MessageInput } from '../../core/message-input.ts'
 import type { ChatMessage, Content, JsonObject, Usage } from '../../core/messages.ts'
 import { checkCallbackNames, type OptionNames } from '../../core/option-names.ts'
-import type { ChatModel, ToolChoice } from '../../models/chat-model.ts'
+import type { ChatModel, ModelRequest, ModelResponse, ToolChoice } from '../../models/chat-model.ts'
 import type { AnyModel } from '../../models/create-model.ts'
+import type { ToolEffect } from '../../tools/tool.ts'
 import type { ToolCallOutcome } from '../run/result.ts'
 
 /** Where in which run a hook is asked. */
@@ -69,10 +70,23 @@ export interface ToolEnding<Context = unknown> extends ToolTurn<Context> {
   readonly content: Content
 }
 
+/** A request as it is sent. Frozen, and its lists are its own. */
+export interface SentRequest<Context = unknown> extends HookPlace<Context>, Readonly<Omit<ModelRequest, 'signal'>> {
+  readonly model: ChatModel
+}
+
+/** A call that is about to be run, with the arguments that it is run with. Frozen, and so are they. */
+export interface RunningToolCall<Context = unknown> extends ToolTurn<Context> {
+  readonly effect: ToolEffect
+  /** As in the tool's own context: the same for every attempt, also after a crash. */
+  readonly idempotencyKey: string
+}
+
 /**
  * Takes part in the loop. `beforeModel` and `beforeTool` are asked in the order of the hooks, each seeing what those before it made of the
- * request or the arguments, until one refuses or answers; `afterModel` and `afterTool` in reverse. All are awaited, for as long as an attempt
- * at a tool may take. One that throws, rejects, takes longer or asks for what can't be done is logged and passed over: what must never be
+ * request or the arguments, until one refuses or answers; `afterModel` and `afterTool` in reverse; of `aroundModel` and
+ * `aroundTool` the first is the outermost. All are awaited, for as long as an attempt at a tool may take, what they stand around not counted.
+ * One that throws, rejects, takes longer or asks for what can't be done is logged and passed over: what must never be
  * passed over belongs into a guardrail. Returning nothing changes nothing. Asked once for each step, and not again when a run is taken up
  * from its record.
  */
@@ -85,14 +99,56 @@ export interface Hooks<Context = unknown> {
   beforeTool?(call: ToolTurn<Context>): ToolTurnChange | undefined | Promise<ToolTurnChange | undefined>
   /** May replace what the model is given. */
   afterTool?(call: ToolEnding<Context>): { content: Content } | undefined | Promise<{ content: Content } | undefined>
+  /**
+   * Stands around one model request, its retries included: `next()` sends it, once, and gives the whole response; what is streamed goes out
+   * meanwhile. It rejects with what the request fails with. The response that the hook returns takes the place of that one; without `next`
+   * nothing is sent, and what is returned is shown as if it had been streamed. What was used is as the returned response says; where that
+   * does not say it, what was sent has used it.
+   */
+  aroundModel?(
+    request: SentRequest<Context>,
+    next: () => Promise<ModelResponse>,
+  ): ModelResponse | undefined | Promise<ModelResponse | undefined>
+  /**
+   * Stands around the function of a call, its time limit and its retries included: `next()` runs it, once, and gives what it returned. It
+   * rejects with a `ToolloopError` where the call fails (`tool_failed`, `tool_timeout`, `tool_cancelled`), whose `cause` is what was thrown.
+   * What the hook returns takes the place of that value; without `next` the function is not run. Guardrails and `beforeTool` come before it,
+   * `afterTool` and checks of the result after it.
+   */
+  aroundTool?(call: RunningToolCall<Context>, next: () => Promise<unknown>): unknown
+  /**
+   * What becomes of a call whose `aroundTool` fails by itself. `'skip'`: as for all hooks, it is passed over: the function is run, or what it
+   * came to counts. `'fail'`: the call has failed, and the model is told: for transactions, which must not count unless they are committed.
+   * Default `'skip'`.
+   */
+  aroundToolFailure?: 'skip' | 'fail'
 }
 
-const hookNames: OptionNames<Hooks> = { name: true, beforeModel: true, afterModel: true, beforeTool: true, afterTool: true }
+const hookNames: OptionNames<Hooks> = {
+  name: true,
+  beforeModel: true,
+  afterModel: true,
+  beforeTool: true,
+  afterTool: true,
+  aroundModel: true,
+  aroundTool: true,
+  aroundToolFailure: true,
+}
 
 /** Throws `invalid_option` for what are no hooks, or have a function that would never be called. */
 export function checkHooks(hooks: readonly Hooks<never>[] | undefined): void {
   if (hooks === undefined) return
   if (!Array.isArray(hooks) || !hooks.every((hook) => typeof hook === 'object' && hook !== null))
     throw new InvalidOptionError('hooks', 'an array of hooks', hooks)
-  for (const [at, hook] of hooks.entries()) checkCallbackNames(hook, hookNames, 'a hook', `hooks[${at}]`)
+  for (const [at, hook] of hooks.entries()) {
+    checkCallbackNames(hook, hookNames, 'a hook', `hooks[${at}]`)
+    const { aroundToolFailure: failure } = hook
+    if (failure !== undefined && failure !== 'skip' && failure !== 'fail')
+      throw new InvalidOptionError(`hooks[${at}].aroundToolFailure`, "'skip' or 'fail'", failure)
+  }
+}
+
+/** Whether a run has a hook of that name. */
+export function hasHook(hooks: readonly Hooks<never>[] | undefined, name: keyof Hooks): boolean {
+  return hooks?.some((hook) => hook[name] !== undefined) === true
 }

@@ -27,11 +27,11 @@ export function aroundToolWithHooks(run: RunContext): AroundTool {
 }
 
 /** The outcome of a call that a hook answered in place of the function. */
-function answered(run: RunContext, call: RunningCall, value: unknown): CallOutcome {
+export function answered(run: RunContext, call: RunningCall, value: unknown): CallOutcome {
   const { tool, args } = call.prepared
   const startedAt = performance.now()
   run.emit(Event.TOOL_CALL_START, { tool: tool.name, args: copyJson(args) }, metaOf(call))
-  return { call, end: endOf(tool, value, run.limits.maxResultBytes), startedAt }
+  return { call, end: endOf(tool, value, run.limits.maxResultBytes), startedAt, raw: { value } }
 }
 
 /** What the hooks make of a call before it is run; undefined where none of them changed anything. */

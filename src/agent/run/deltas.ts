@@ -9,7 +9,7 @@ export function isDelta(event: RunEvent): event is Delta {
 
 /** Whether two pieces are of one text. The deltas of one kind in one turn share their meta. */
 export function continues(last: RunEvent, delta: Delta): boolean {
-  if (last.type !== delta.type || last.meta !== delta.meta) return false
+  if (last.type !== delta.type || last.meta.runId !== delta.meta.runId || last.meta.iteration !== delta.meta.iteration) return false
   return last.type !== 'TOOL_INPUT_DELTA' || delta.type !== 'TOOL_INPUT_DELTA' || last.index === delta.index
 }
 

@@ -1,5 +1,5 @@
 import type { ErrorCode, ToolloopError } from '../../core/errors.ts'
-import type { FinishReason, StopReason } from '../../core/events.ts'
+import type { FinishReason, StopReason, ToolCallOutcome } from '../../core/events.ts'
 import type { ChatMessage, Content, Json, JsonObject, Usage } from '../../core/messages.ts'
 import type { JsonSchema } from '../../tools/tool.ts'
 
@@ -9,8 +9,7 @@ export interface Spent {
   toolCalls: number
 }
 
-/** How one call ended. `ok` is the only one whose `value` is there. */
-export type ToolCallOutcome = 'ok' | 'failed' | 'timeout' | 'rejected' | 'denied' | 'truncated' | 'cancelled' | 'uncertain'
+export type { ToolCallOutcome }
 
 /** One call of a run: what the model asked for, what became of it, and what the model was told. */
 export interface ToolCallRecord {

@@ -1,9 +1,9 @@
 import { ModelError, messageOf, ToolloopError } from '../../core/errors.ts'
-import type { EventBus, EventMeta, EventName, EventPayloads, StopReason } from '../../core/events.ts'
+import type { EventBus, EventName, EventPayloads, EventPlace, StopReason } from '../../core/events.ts'
 import { Event } from '../../core/events.ts'
 import { copyAsJson } from '../../core/json.ts'
 import type { Logger } from '../../core/logger.ts'
-import type { ChatMessage, Json } from '../../core/messages.ts'
+import { type ChatMessage, deepFreeze, type Json, type JsonObject } from '../../core/messages.ts'
 import type { ChatModel } from '../../models/chat-model.ts'
 import type { PreparedCall } from '../../tools/arguments.ts'
 import type { ToolSet } from '../../tools/registry.ts'
@@ -59,6 +59,7 @@ export class RunContext implements RunScope, Durable {
   readonly limits: ResolvedLimits
   readonly settings: RunOptions<never>
   readonly logger: Logger
+  readonly metadata: JsonObject | undefined
   /** Calls made ready by the plan, by id; a resumed run makes them again. */
   readonly prepared: Map<string, PreparedCall> = new Map()
   /** Values tools returned, by call id: too rich for the record, so kept only here. */
@@ -98,6 +99,8 @@ export class RunContext implements RunScope, Durable {
     this.limits = limits
     this.settings = settings
     this.logger = logger
+    const { onText, metadata } = settings
+    this.metadata = metadata === undefined ? parent?.run.metadata : deepFreeze(copyAsJson(metadata))
     this.#parent = parent
     this.#first = activeAgent(model, tools, output)
     this.#agent = this.#first
@@ -105,8 +108,8 @@ export class RunContext implements RunScope, Durable {
     this.#bus = parts.bus
     this.#taps = [...(parts.tap === undefined ? [] : [parts.tap]), ...(parent?.forwards === true ? parent.run.#taps : [])]
     const lineage = parent && { parentRunId: parent.run.runId, parentToolCallId: parent.toolCallId, depth: this.depth }
-    const { onText } = settings
-    this.#events = new RunEvents({ bus: parts.bus, taps: this.#taps, onText, origin: { ...lineage, runId }, logger })
+    const origin = { ...lineage, runId, ...(this.metadata === undefined ? {} : { metadata: this.metadata }) }
+    this.#events = new RunEvents({ bus: parts.bus, taps: this.#taps, onText, origin, logger })
     if (settings.signal !== undefined) this.follow(settings.signal)
     if (parent !== undefined) this.#endWith(parent.run)
     if (Number.isFinite(limits.deadlineMs)) this.#startDeadline(limits.deadlineMs)
@@ -229,14 +232,26 @@ export class RunContext implements RunScope, Durable {
     return name === Event.TEXT_DELTA && this.settings.onText !== undefined
   }
 
-  emit<K extends EventName>(type: K, payload: EventPayloads[K], meta: Omit<EventMeta, 'runId'>): void {
+  emit<K extends EventName>(type: K, payload: EventPayloads[K], meta: EventPlace): void {
     if (this.hears(type)) this.#events.publish(type, payload, meta)
+  }
+
+  /** Tells those who watch of texts that are taken out of an event as secrets: they may stand in others too. */
+  hide(texts: readonly string[]): void {
+    if (texts.length > 0) this.#events.hide(texts)
+  }
+
+  /** Logs a step, where the logger says that it writes such records: `fields` is asked only then. */
+  logStep(fields: () => object, message: string): void {
+    if (this.logger.isLevelEnabled?.('debug') !== true) return
+    const outer = this.#parent === undefined ? {} : { parentRunId: this.#parent.run.runId }
+    this.logger.debug({ runId: this.runId, ...outer, ...fields() }, message)
   }
 
   /**
    * A cheap `emit` for the thousands of deltas of one turn, or undefined when nobody listens. Silent once the run is interrupted.
    */
-  deltas<K extends DeltaName>(type: K, meta: Omit<EventMeta, 'runId'>): ((payload: EventPayloads[K]) => void) | undefined {
+  deltas<K extends DeltaName>(type: K, meta: EventPlace): ((payload: EventPayloads[K]) => void) | undefined {
     if (!this.hears(type)) return undefined
     const publish = this.#events.deltas(type, meta)
     return (payload) => {

@@ -6,6 +6,7 @@ import {
   type EventMeta,
   type EventName,
   type EventPayloads,
+  type EventPlace,
   type RunEvent,
 } from '../../core/events.ts'
 import type { Logger } from '../../core/logger.ts'
@@ -18,6 +19,8 @@ export interface EventTap {
   readonly wanted: ReadonlySet<EventName> | undefined
   /** Called synchronously. Must not throw. */
   take(event: RunEvent): void
+  /** Called with texts that are taken out of an event as secrets, before that. Must not throw. */
+  hide?(texts: readonly string[]): void
 }
 
 export interface Audience {
@@ -25,7 +28,7 @@ export interface Audience {
   taps: readonly EventTap[]
   onText: ((text: string) => void) | undefined
   /** In the meta of every event. */
-  origin: Pick<EventMeta, 'runId' | 'parentRunId' | 'parentToolCallId' | 'depth'>
+  origin: Pick<EventMeta, 'runId' | 'parentRunId' | 'parentToolCallId' | 'depth' | 'metadata'>
   logger: Logger
 }
 
@@ -38,9 +41,9 @@ export class RunEvents {
     this.#audience = audience
   }
 
-  publish<K extends EventName>(type: K, payload: EventPayloads[K], meta: Omit<EventMeta, 'runId'>): void {
+  publish<K extends EventName>(type: K, payload: EventPayloads[K], meta: EventPlace): void {
     const { bus, taps, origin } = this.#audience
-    const whole = { ...meta, ...origin }
+    const whole: EventMeta = { ...meta, ...origin, time: Date.now() }
     // Each audience gets a copy of its own: a listener may do with it what it likes. Deltas are flat and made for the occasion, and there
     // are thousands of them: spreading them is copy enough.
     const isNested = nestedPayloads.has(type)
@@ -55,13 +58,22 @@ export class RunEvents {
     for (const tap of this.#audience.taps) if (tap.wanted === undefined || tap.wanted.has(event.type)) tap.take(event)
   }
 
-  /** Publishes the deltas of one turn, which share one frozen meta. */
-  deltas<K extends DeltaName>(type: K, meta: Omit<EventMeta, 'runId'>): (payload: EventPayloads[K]) => void {
+  /** Tells those who receive the events of texts that are taken out of them as secrets. */
+  hide(texts: readonly string[]): void {
+    for (const tap of this.#audience.taps) tap.hide?.(texts)
+  }
+
+  /** Publishes the deltas of one turn. Those of one millisecond share a frozen meta. */
+  deltas<K extends DeltaName>(type: K, meta: EventPlace): (payload: EventPayloads[K]) => void {
     const { bus, taps, origin } = this.#audience
-    const whole = Object.freeze({ ...meta, ...origin })
+    const place = { ...meta, ...origin }
+    let whole: EventMeta = Object.freeze({ ...place, time: Date.now() })
     const onText = type === Event.TEXT_DELTA ? this.#guardedOnText() : undefined
     return (payload) => {
       if (onText !== undefined && 'text' in payload) onText(payload.text)
+      if (taps.length === 0 && !bus.hasListeners(type)) return
+      const time = Date.now()
+      if (time !== whole.time) whole = Object.freeze({ ...place, time })
       const event = taps.length === 0 ? undefined : ({ type, meta: whole, ...payload } as RunEvent)
       bus.emit(type, payload, whole)
       if (event !== undefined) this.#tell(event)
@@ -87,6 +99,7 @@ const nestedPayloads: ReadonlySet<EventName> = new Set<EventName>([
   'RUN_END',
   'MODEL_END',
   'TOOL_CALL_START',
+  'TOOL_CALL_END',
   'TOOL_CALL_REJECTED',
   'TOOL_PROGRESS',
   'DECISION_NEEDED',

@@ -39,6 +39,11 @@ export class RunStream<Output = string> implements AsyncIterable<RunEvent> {
     )
   }
 
+  /** Texts that were taken out of its events as secrets so far: for those who have to hide them in others too. */
+  get hidden(): ReadonlySet<string> {
+    return this.#queue.hidden
+  }
+
   [Symbol.asyncIterator](): AsyncIterableIterator<RunEvent, undefined> {
     return this.#queue.iterate({ select: (event) => event })
   }
@@ -94,6 +99,7 @@ interface Iteration<T> {
  */
 class EventQueue implements EventTap {
   wanted: ReadonlySet<EventName> | undefined
+  readonly hidden = new Set<string>()
   readonly #onLeave: () => void
   readonly #backlog = new Backlog()
   #ended = false
@@ -109,6 +115,10 @@ class EventQueue implements EventTap {
     if (this.#ended) return
     if (this.#consumer === undefined) this.#backlog.add(event)
     else this.#consumer.take(event)
+  }
+
+  hide(texts: readonly string[]): void {
+    for (const text of texts) this.hidden.add(text)
   }
 
   end(): void {

@@ -112,7 +112,10 @@ export async function execute(durable: Durable, { loop, run, input, sessions, st
     if (session.compaction !== undefined) compactAsBefore(state.history, session.compaction)
   }
   const { provider, model } = run.agent.model
+  let startedAt: number | undefined
   await durable.step('start', async () => {
+    startedAt = performance.now()
+    run.logStep(() => ({ provider, model }), 'run started')
     run.emit(Event.RUN_START, { provider, model, tools: run.agent.offered.names() }, { iteration: 0 })
     return null
   })
@@ -123,6 +126,9 @@ export async function execute(durable: Durable, { loop, run, input, sessions, st
   await session?.close(result, state.history)
   await durable.step('end', async () => {
     const { stopReason, usage, iterations, error } = result
+    // A process that has taken the run up again does not know how long it took.
+    const duration = startedAt === undefined ? {} : { durationMs: performance.now() - startedAt }
+    run.logStep(() => ({ stopReason, iterations, ...duration }), 'run ended')
     run.emit(
       Event.RUN_END,
       { stopReason, usage, iterations, ...(error === undefined ? {} : { errorCode: error.code }) },

@@ -1,5 +1,5 @@
 import { ModelError } from '../../core/errors.ts'
-import { Event, type EventMeta, type FinishReason } from '../../core/events.ts'
+import { Event, type EventPlace, type FinishReason } from '../../core/events.ts'
 import { isJsonObject, type Usage } from '../../core/messages.ts'
 import { TextBuffer } from '../../core/text-buffer.ts'
 import {
@@ -8,6 +8,7 @@ import {
   isModelError,
   type ModelRequest,
   type ModelResponse,
+  type ModelRetry,
   type ModelSink,
   type Sampling,
   type ToolChoice,
@@ -76,6 +77,7 @@ export function askOnceMore(run: RunContext): AroundModel {
     const { provider, model } = asked
     turn.usedBefore = first.usage
     run.logger.warn({ runId: run.runId, provider, model, finishReason: first.finishReason }, 'empty response, asking once more')
+    turn.retry({ provider, model, errorCode: 'empty_response', error: 'The response was empty', delayMs: 0 })
     const again = await next({ ...call, sink: turn.open() })
     const usage = sumOfUsage(first.usage, again.usage)
     const second = { ...again, ...(usage === undefined ? {} : { usage }), retries: (again.retries ?? 0) + 1 }
@@ -177,7 +179,7 @@ function checkResponse(response: unknown, { provider, model }: Pick<ChatModel, '
  */
 export class TurnSink implements TurnPieces {
   readonly #run: RunContext
-  readonly #meta: Omit<EventMeta, 'runId'>
+  readonly #meta: EventPlace
   readonly #history: Pick<History, 'uniqueIds'>
   /** The request under way; a model may go on talking when it is over. */
   #request = { isOpen: false }
@@ -189,7 +191,7 @@ export class TurnSink implements TurnPieces {
   usedBefore: Usage | undefined
 
   /** `history`: gives a call the id that it has in the conversation. */
-  constructor(run: RunContext, meta: Omit<EventMeta, 'runId'>, history: Pick<History, 'uniqueIds'>) {
+  constructor(run: RunContext, meta: EventPlace, history: Pick<History, 'uniqueIds'>) {
     this.#run = run
     this.#meta = meta
     this.#history = history
@@ -206,6 +208,10 @@ export class TurnSink implements TurnPieces {
 
   readBy(reader: TextReader): void {
     this.#reader = reader
+  }
+
+  retry(retry: ModelRetry): void {
+    if (this.#run.interruption === undefined) this.#run.emit(Event.MODEL_RETRY, retry, this.#meta)
   }
 
   partialText(told = ''): string {
@@ -229,11 +235,16 @@ export class TurnSink implements TurnPieces {
     const heard: ModelSink = {}
     if (text !== undefined) heard.text = (delta) => text({ text: delta })
     if (reasoning !== undefined) heard.reasoning = (delta) => reasoning({ text: delta })
-    if (inputStart !== undefined) {
+    if (inputStart !== undefined || inputDelta !== undefined) {
       const uniqueId = this.#history.uniqueIds()
-      heard.toolCallStart = (index, id, tool) => inputStart({ index, id: uniqueId(id, index), tool })
+      const ids: string[] = []
+      heard.toolCallStart = (index, given, tool) => {
+        const id = uniqueId(given, index)
+        ids[index] = id
+        inputStart?.({ index, id, tool })
+      }
+      if (inputDelta !== undefined) heard.toolCallDelta = (index, json) => inputDelta({ index, id: ids[index] ?? '', json })
     }
-    if (inputDelta !== undefined) heard.toolCallDelta = (index, json) => inputDelta({ index, json })
     return heard
   }
 
@@ -270,6 +281,9 @@ export class TurnSink implements TurnPieces {
         this.#said = undefined
         this.firstPieceAt = undefined
         return true
+      },
+      retry: (retry) => {
+        if (request.isOpen) this.retry(retry)
       },
     }
     if (toolCallDelta !== undefined)

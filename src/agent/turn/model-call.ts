@@ -1,5 +1,5 @@
 import type { ChatMessage, Usage } from '../../core/messages.ts'
-import type { ChatModel, ModelRequest, ModelSink, ToolChoice } from '../../models/chat-model.ts'
+import type { ChatModel, ModelRequest, ModelRetry, ModelSink, ToolChoice } from '../../models/chat-model.ts'
 import type { ToolSet } from '../../tools/registry.ts'
 import type { ReadResponse } from '../text-calls/read-call.ts'
 
@@ -13,6 +13,7 @@ export interface TurnRequest {
 
 /** A request on its way to the model. */
 export interface ModelCall extends TurnRequest {
+  readonly iteration: number
   /** Where the pieces of the response go; undefined where nobody listens. */
   sink: ModelSink | undefined
   /** All that has come of this turn's requests so far. */
@@ -33,6 +34,8 @@ export interface TurnPieces {
   open(): ModelSink | undefined
   /** What the model is given: tells `heard`, which is what `open` gave, or that wrapped, and notes what comes for the turn itself. */
   sink(heard: ModelSink | undefined): ModelSink
+  /** A request has failed, and is followed by another. */
+  retry(retry: ModelRetry): void
   /** Text is given out only when it has been checked. */
   hold(): void
   /** What was said before a response broke off; not what may have become a call. `told`: what its error tells of it. */

@@ -1,5 +1,5 @@
 import { type ErrorCode, ModelError, ToolloopError } from '../../core/errors.ts'
-import { Event, type FinishReason } from '../../core/events.ts'
+import { Event, type EventPayloads, type FinishReason } from '../../core/events.ts'
 import { addUsage, type ChatMessage, copyJson, type JsonObject, type ToolCall, type Usage } from '../../core/messages.ts'
 import { toModelError } from '../../models/chat-model.ts'
 import { usageOfFailure, withCost } from '../../models/usage.ts'
@@ -61,7 +61,7 @@ class ModelTurn {
     const { model, tools, request } = this.#asked
     run.emit(Event.MODEL_START, { provider: model.provider, model: model.model }, this.#meta)
     try {
-      const response = await layers.askModel({ model, tools, request, sink: undefined, turn: this.#sink })
+      const response = await layers.askModel({ model, tools, request, iteration: this.#meta.iteration, sink: undefined, turn: this.#sink })
       this.#sink.close()
       return await this.#reply(response)
     } catch (thrown) {
@@ -69,25 +69,24 @@ class ModelTurn {
       if (run.interruption === undefined) return this.#failed(thrown)
       const partial = ModelError.isInstance(thrown) ? partialOf(thrown) : undefined
       const text = this.#sink.partialText(partial?.text)
-      return { kind: 'interrupted', why: run.interruption, text, ...this.#spent(usageOfFailure(thrown), this.#sink.usedBefore) }
+      const spent = this.#spent(usageOfFailure(thrown), this.#sink.usedBefore)
+      this.#end({ finishReason: 'error', errorCode: run.interruption, ...spent })
+      return { kind: 'interrupted', why: run.interruption, text, ...spent }
     }
   }
 
   async #reply(response: ReadResponse): Promise<Turn> {
     const { run, layers } = this.#execution
-    const { provider, model } = this.#asked.model
     const { finishReason, providerData } = response
     const plan = response.toolCalls.length === 0 ? { calls: [], planned: [] } : await this.#plan(response)
     const step = this.#step(response, plan)
-    if (run.hears(Event.MODEL_END)) {
-      const { durationMs, usage } = step
-      const end = { provider, model, finishReason: step.finishReason, ...(usage === undefined ? {} : { usage }) }
-      run.emit(Event.MODEL_END, end, { ...this.#meta, durationMs })
-    }
+    const { usage } = step
+    this.#end({ finishReason: step.finishReason, ...(usage === undefined ? {} : { usage }) }, step.durationMs)
     if (plan.calls.length === 0 && (finishReason === 'refusal' || finishReason === 'content_filter')) {
       const text = this.#sink.isHeld ? '' : response.text
       const declined = `The model declined to answer${text === '' ? '' : `: ${text}`}`
       const message = finishReason === 'refusal' ? declined : 'The response was stopped by a content filter'
+      const { provider, model } = this.#asked.model
       return this.#refused(new ModelError(finishReason, message, { provider, model, retryable: false }), text, step)
     }
     const { isHeld } = this.#sink
@@ -108,6 +107,14 @@ class ModelTurn {
     const reply: Reply = { kind: 'reply', message, text: answer ?? text, planned, step }
     if (objection !== undefined) reply.objection = objection
     return reply
+  }
+
+  /** Tells how the request ended. */
+  #end(end: Omit<EventPayloads['MODEL_END'], 'provider' | 'model'>, durationMs: number = performance.now() - this.#startedAt): void {
+    const { run } = this.#execution
+    const { provider, model } = this.#asked.model
+    if (run.hears(Event.MODEL_END)) run.emit(Event.MODEL_END, { provider, model, ...end }, { ...this.#meta, durationMs })
+    run.logStep(() => ({ iteration: this.#meta.iteration, provider, model, ...end, durationMs }), 'model request ended')
   }
 
   #plan({ toolCalls: calls, finishReason }: ReadResponse): Promise<Plan> {
@@ -154,10 +161,12 @@ class ModelTurn {
     const error = toModelError(thrown, provider, model)
     run.errors.set(this.#key, error)
     run.logger.error({ runId: run.runId, provider, model, iteration: this.#meta.iteration, error }, 'model request failed')
+    const spent = this.#spent(usageOfFailure(error), this.#sink.usedBefore)
+    this.#end({ finishReason: 'error', errorCode: error.code, ...spent })
     return {
       kind: 'failed',
       text: this.#sink.partialText(partialOf(error)?.text),
-      ...this.#spent(usageOfFailure(error), this.#sink.usedBefore),
+      ...spent,
       error: { code: error.code, message: error.message },
     }
   }

@@ -119,7 +119,8 @@ class FallbackModel implements ChatModel {
     const watched = sink && restartable(sink)
     const failures: (ModelError | ToolloopError)[] = []
     let spent: Usage | undefined
-    for (const [at, candidate] of this.#inOrder().entries()) {
+    const candidates = this.#inOrder()
+    for (const [at, candidate] of candidates.entries()) {
       const { model } = candidate
       try {
         const response = await model.generate(request, watched)
@@ -135,6 +136,9 @@ class FallbackModel implements ChatModel {
         if (restingCodes.has(error.code)) candidate.restsUntil = performance.now() + Math.max(this.#cooldownMs, retryAfterOf(error))
         spent = sumOfUsage(spent, usage)
         failures.push(error)
+        const next = candidates[at + 1]?.model
+        if (next !== undefined)
+          watched?.retry?.({ provider: next.provider, model: next.model, errorCode: error.code, error: error.message, delayMs: 0 })
       }
     }
     throw allFailed(failures, this, spent)

@@ -47,7 +47,10 @@ export function withRetry(model: ChatModel, options: RetryOptions = {}): ChatMod
           if (watched?.restart() === false) throw told(error)
           spent = sumOfUsage(spent, usageOfFailure(error))
           const backoff = Math.min(firstDelayMs * 2 ** retries, maxRetryDelayMs) * (1 - Math.random() / 4)
-          const waited = await wait(error.retryAfterMs ?? backoff, request.signal)
+          const delayMs = error.retryAfterMs ?? backoff
+          const { provider, model: name } = model
+          watched?.retry?.({ provider, model: name, errorCode: error.code, error: error.message, delayMs })
+          const waited = await wait(delayMs, request.signal)
           if (!waited) throw told(abortedError(model.provider, request.signal?.reason))
         }
       }
@@ -67,6 +70,7 @@ export function restartable(sink: ModelSink): RestartableSink {
   if (sink.restart !== undefined) return sink as RestartableSink
   let isShown = false
   const watched: RestartableSink = { restart: () => !isShown }
+  if (sink.retry) watched.retry = (retry) => sink.retry?.(retry)
   if (sink.text) {
     watched.text = (delta) => {
       isShown = true

@@ -1,6 +1,5 @@
 import type { RunResult } from '../../agent/types.ts'
 import { Event, type EventMeta, type RunEvent } from '../../core/events.ts'
-import { parseUpTo } from '../../core/json.ts'
 import { REDACTED, redact, redactText, secretTexts } from '../../core/logger.ts'
 import {
   type ChatMessage,
@@ -18,8 +17,7 @@ import { SecretTexts } from '../../core/secret-texts.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import { Pauses } from '../../tools/yield-to-event-loop.ts'
 import { hiddenParts } from '../hidden-arguments.ts'
-import { maxArgumentValues } from '../max-argument-values.ts'
-import { hideSecretValues } from './json-secrets.ts'
+import { argumentsIn, hideSecretValues, ShownMetadata } from './json-secrets.ts'
 import { StreamedText } from './streamed-text.ts'
 
 type TextDelta = Extract<RunEvent, { type: 'TEXT_DELTA' | 'REASONING_DELTA' }>
@@ -29,7 +27,7 @@ type InputDelta = Extract<RunEvent, { type: 'TOOL_INPUT_DELTA' }>
 interface Held {
   texts: Map<TextDelta['type'], { text: StreamedText; meta: EventMeta }>
   /** Calls the model is writing, by their index in the response. */
-  inputs: Map<number, { tool: string; json: string; meta: EventMeta }>
+  inputs: Map<number, { tool: string; id: string; json: string; meta: EventMeta }>
 }
 
 /** Fields of events that this package fills: never hidden, whatever a secret may be. */
@@ -43,6 +41,7 @@ const ownFields = new Set([
   'stopReason',
   'finishReason',
   'errorCode',
+  'outcome',
   'usage',
 ])
 
@@ -57,6 +56,7 @@ export class EventRedactor {
   /** Values seen so far that must not be shown. */
   readonly #secrets: SecretTexts
   readonly #held = new Map<string, Held>()
+  readonly #metadata: ShownMetadata
   /** Of a result that is being cleaned, by tool: texts as they may be shown. Most are in it several times, and may be megabytes. */
   #hidden: Map<string, Map<string, string>> | undefined
 
@@ -64,6 +64,7 @@ export class EventRedactor {
   constructor(tools: Iterable<AnyTool>, secrets: Iterable<string> = []) {
     for (const { name, secrets: keys = [] } of tools) if (keys.length > 0) this.#secretKeys.set(name, new Set(keys))
     this.#secrets = new SecretTexts(secrets)
+    this.#metadata = new ShownMetadata(this.#secrets)
   }
 
   get secrets(): SecretTexts {
@@ -75,13 +76,17 @@ export class EventRedactor {
    * what is said and called may be megabytes, and others get their turn in between.
    */
   async redact(event: RunEvent, pauses: Pauses = new Pauses()): Promise<RunEvent[]> {
+    return this.#metadata.hideIn(await this.#show(event, pauses))
+  }
+
+  async #show(event: RunEvent, pauses: Pauses): Promise<RunEvent[]> {
     const held = this.#heldOf(event.meta.runId)
     switch (event.type) {
       case Event.TOOL_INPUT_START:
-        held.inputs.set(event.index, { tool: event.tool, json: '', meta: event.meta })
+        held.inputs.set(event.index, { tool: event.tool, id: event.id, json: '', meta: event.meta })
         return [event]
       case Event.TOOL_INPUT_DELTA: {
-        const input = held.inputs.get(event.index) ?? { tool: '', json: '', meta: event.meta }
+        const input = held.inputs.get(event.index) ?? { tool: '', id: event.id, json: '', meta: event.meta }
         held.inputs.set(event.index, { ...input, json: input.json + event.json })
         return []
       }
@@ -182,8 +187,8 @@ export class EventRedactor {
 
   async #takeInputs({ inputs }: Held, pauses: Pauses): Promise<InputDelta[]> {
     const whole: InputDelta[] = []
-    for (const [index, { tool, json, meta }] of inputs) {
-      if (json !== '') whole.push({ type: Event.TOOL_INPUT_DELTA, meta, index, json: await this.#takeJson(tool, json, pauses) })
+    for (const [index, { tool, id, json, meta }] of inputs) {
+      if (json !== '') whole.push({ type: Event.TOOL_INPUT_DELTA, meta, index, id, json: await this.#takeJson(tool, json, pauses) })
     }
     inputs.clear()
     return whole
@@ -198,7 +203,13 @@ export class EventRedactor {
 
   async #clean(event: RunEvent, pauses: Pauses): Promise<RunEvent> {
     if (event.type === Event.TOOL_CALL_START) return { ...event, args: await this.#takeArguments(event.tool, event.args, pauses) }
-    if (event.type === Event.TOOL_CALL_END) return { ...event, result: await this.#hideResult(event.result, event.tool, pauses) }
+    if (event.type === Event.TOOL_CALL_END) {
+      // The value is in the result, as far as the model was given it.
+      const { value: _value, args, ...end } = event
+      const result = await this.#hideResult(event.result, event.tool, pauses)
+      await pauses.take()
+      return { ...end, result, ...(args === undefined ? {} : { args: this.#hideArguments(event.tool, args) }) }
+    }
     if (event.type === Event.TOOL_CALL_REJECTED) {
       const { tool } = event
       const args =
@@ -328,15 +339,6 @@ const noKeys: ReadonlySet<string> = new Set()
 /** After it, nothing more is added to the texts of its model's response. */
 function endsText({ type }: RunEvent): boolean {
   return type === Event.MODEL_END || type === Event.RUN_END || type === Event.MODEL_START
-}
-
-/** Undefined: it is not JSON, as a model's arguments sometimes are not, or has more values than a call may have. */
-function argumentsIn(json: string): Json | undefined {
-  try {
-    return parseUpTo(maxArgumentValues, json) as Json | undefined
-  } catch {
-    return undefined
-  }
 }
 
 /** A result as plain JSON: the error as its code and message, without the values tools returned, which need not be JSON. */

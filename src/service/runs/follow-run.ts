@@ -63,7 +63,7 @@ export class RunFollower {
       const events = stream[Symbol.asyncIterator]()
       const first = await events.next()
       observer.started(run)
-      if (first.value !== undefined) await this.#take(run, first.value, watcher, new Pauses())
+      if (first.value !== undefined) await this.#take(run, stream, first.value, watcher, new Pauses())
       void this.#pump(run, stream, events, watcher, started).finally(() => {
         endLease()
         giveBack()
@@ -92,7 +92,7 @@ export class RunFollower {
     let outcome = abortedWith('the run could not be followed to its end')
     try {
       for await (const event of events) {
-        await this.#take(run, event, watcher, pauses)
+        await this.#take(run, stream, event, watcher, pauses)
         await pauses.take()
       }
       result = await stream.result
@@ -108,8 +108,9 @@ export class RunFollower {
     watcher?.over(result)
   }
 
-  async #take(run: ServiceRun, event: RunEvent, watcher: RunWatcher | undefined, pauses: Pauses): Promise<void> {
+  async #take(run: ServiceRun, stream: RunStream, event: RunEvent, watcher: RunWatcher | undefined, pauses: Pauses): Promise<void> {
     watcher?.event(event)
+    if (event.type === Event.TOOL_CALL_REJECTED) for (const text of stream.hidden) run.redactor.secrets.add(text)
     if (event.type === Event.RUN_END && event.meta.runId === run.id && event.stopReason !== 'paused') run.takesMessages = false
     this.#parts.observer.event(run, event)
     for (const shown of await run.redactor.redact(event, pauses)) {

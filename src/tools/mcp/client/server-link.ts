@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { clip, messageOf, ToolloopError } from '../../../core/errors.ts'
-import { type Logger, redactText, secretTexts } from '../../../core/logger.ts'
+import { type Logger, type RecordLevel, redactText, secretTexts } from '../../../core/logger.ts'
 import type { JsonObject } from '../../../core/messages.ts'
 import { describeNetworkError } from '../../describe-network-error.ts'
 import type { ToolContext } from '../../tool.ts'
@@ -278,7 +278,7 @@ export class ServerLink {
     return redactText(text, this.#secrets)
   }
 
-  #log(level: keyof Logger, fields: object, message: string): void {
+  #log(level: RecordLevel, fields: object, message: string): void {
     this.#logger[level]({ server: this.name, ...fields }, message)
   }
 }

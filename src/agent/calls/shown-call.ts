@@ -1,0 +1,42 @@
+import { isLargerThan, toJson } from '../../core/json.ts'
+import { REDACTED, redact, redactText, secretTexts } from '../../core/logger.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
+import type { AnyTool } from '../../tools/tool.ts'
+
+/** Characters of arguments, and of a value, that are looked through for secrets in each event of a call. */
+const mostShown = 65_536
+
+/** Arguments as listeners are told of them; undefined where they are too long. */
+export function shownArguments({ secrets }: Pick<AnyTool, 'secrets'>, args: JsonObject): JsonObject | undefined {
+  return isLargerThan(mostShown, args) ? undefined : (redact(args, new Set(secrets)) as JsonObject)
+}
+
+/** What a function returned, as listeners are told of it; undefined where it is too long. */
+export function shownValue({ secrets }: Pick<AnyTool, 'secrets'>, args: JsonObject, value: unknown): Json | undefined {
+  if (isLargerThan(mostShown, value)) return undefined
+  const names = new Set(secrets)
+  return toJson(redact(value, names, secretTexts(args, names)))
+}
+
+/** A call that was not run, as listeners are told of it. `hidden`: what was taken out of it. */
+export interface ShownRejection {
+  args: JsonObject | string
+  error: string
+  hidden: readonly string[]
+}
+
+/** `args`: the raw text where they could not be parsed. Of a tool with secrets nothing of that is shown: they can't be told from the rest. */
+export function shownRejection(tool: Pick<AnyTool, 'secrets'> | undefined, args: JsonObject | string, error: string): ShownRejection {
+  const names = new Set(tool?.secrets)
+  const length = () => (typeof args === 'string' ? args : JSON.stringify(args)).length
+  if (isJsonObject(args)) {
+    const hidden = secretTexts(args, names)
+    const shown = isLargerThan(mostShown, args) ? `${REDACTED} (${length()} characters)` : (redact(args, names) as JsonObject)
+    return { args: shown, error: hidden.length === 0 ? error : redactText(error, hidden), hidden }
+  }
+  if (names.size === 0) return { args, error, hidden: [] }
+  const shown = args === '' ? '' : `${REDACTED} (${length()} characters that are not a JSON object)`
+  // What short texts say is no secret, and would be hidden everywhere.
+  const hidden = args.length >= 3 ? [args] : []
+  return { args: shown, error: redactText(error, hidden), hidden }
+}

@@ -1,0 +1,101 @@
+import { isJsonObject, noUsage, type Usage } from '../../core/messages.ts'
+import { abortedError, type ModelResponse, type ModelSink } from '../../models/chat-model.ts'
+import { usageOfFailure } from '../../models/usage.ts'
+import type { RunContext } from '../run/run-context.ts'
+import { takeResponse } from '../turn/ask-model.ts'
+import type { AroundModel, AskModel, ModelCall } from '../turn/model-call.ts'
+import { askAround } from './ask-around.ts'
+import { logHook } from './ask-hook.ts'
+import type { Hooks, SentRequest } from './hooks.ts'
+
+/** Lets hooks stand around a request, the first outermost. */
+export function standAroundRequest(run: RunContext): AroundModel {
+  const hooks = (run.settings.hooks ?? []).filter(({ aroundModel }) => aroundModel !== undefined)
+  return (next) => hooks.reduceRight((inner, hook) => surround(run, hook, inner), next)
+}
+
+/** What a request came to. */
+type Outcome = { response: ModelResponse; error?: never } | { response?: never; error: unknown }
+
+function surround(run: RunContext, hook: Hooks<never>, next: AskModel): AskModel {
+  return async (call) => {
+    let sent: Outcome | undefined
+    const watched = { isShown: false }
+    const { inner, returned, failure, isLeft } = await askAround(run, {
+      ask: async (proceed: () => Promise<ModelResponse>) => {
+        const given = await hook.aroundModel?.(describeRequest(run, call), proceed)
+        return given === undefined || given === sent?.response ? given : takeResponse(withUsageOf(given, sent), call.model, call.request)
+      },
+      proceed: async () => {
+        sent = await outcomeOf(next({ ...call, sink: call.sink && inThisContext(call.sink, watched) }))
+        return sent
+      },
+      show: ({ response, error }): ModelResponse => {
+        if (response === undefined) throw error
+        return response
+      },
+    })
+    if (failure !== undefined) logHook(run, hook.name, failure.error, 'aroundModel hook failed and was passed over')
+    if (returned === undefined) {
+      if (inner === undefined && isLeft) throw abortedError(call.model.provider)
+      if (inner === undefined) return next(call)
+      if (inner.response === undefined) throw inner.error
+      return inner.response
+    }
+    if (inner?.response === undefined && !watched.isShown) show(call, returned)
+    return returned
+  }
+}
+
+function describeRequest(run: RunContext, { model, request, iteration }: ModelCall): SentRequest<never> {
+  const { runId, signal, settings } = run
+  const { messages, tools } = request
+  // Lists of its own: the run's messages become more, and tools are the registry's.
+  const lists = { messages: Object.freeze([...messages]), ...(tools === undefined ? {} : { tools: Object.freeze([...tools]) }) }
+  return Object.freeze({ ...request, ...lists, model, runId, iteration, context: settings.context as never, signal })
+}
+
+function outcomeOf(response: Promise<ModelResponse>): Promise<Outcome> {
+  return response.then(
+    (whole) => ({ response: whole }),
+    (error: unknown) => ({ error }),
+  )
+}
+
+/** With what was used for it, where it does not say that itself: what was sent in its place, or nothing. */
+function withUsageOf(given: ModelResponse, sent: Outcome | undefined): ModelResponse {
+  if (!isJsonObject(given) || given.usage !== undefined) return given
+  const usage: Usage = sent?.response?.usage ?? usageOfFailure(sent?.error) ?? noUsage
+  return { ...given, usage }
+}
+
+/** The same sink for a model that is asked here: who hears its pieces finds the hook's context, whatever the connection they come by. */
+function inThisContext(sink: ModelSink, watched: { isShown: boolean }): ModelSink {
+  const { AsyncLocalStorage } = process.getBuiltinModule('node:async_hooks')
+  const inContext = AsyncLocalStorage.snapshot()
+  const bind = <Piece extends unknown[]>(tell: (...piece: Piece) => void) => {
+    return (...piece: Piece): void => {
+      watched.isShown = true
+      inContext(tell, ...piece)
+    }
+  }
+  const { text, reasoning, toolCallStart, toolCallDelta } = sink
+  return {
+    ...sink,
+    ...(text === undefined ? {} : { text: bind(text) }),
+    ...(reasoning === undefined ? {} : { reasoning: bind(reasoning) }),
+    ...(toolCallStart === undefined ? {} : { toolCallStart: bind(toolCallStart) }),
+    ...(toolCallDelta === undefined ? {} : { toolCallDelta: bind(toolCallDelta) }),
+  }
+}
+
+/** A response that no model has streamed, as pieces. */
+function show({ turn, sink }: ModelCall, { text, reasoning = '', toolCalls }: ModelResponse): void {
+  const heard = turn.sink(sink)
+  heard.reasoning?.(reasoning)
+  heard.text?.(text)
+  for (const [index, { id, function: written }] of toolCalls.entries()) {
+    heard.toolCallStart?.(index, id, written.name)
+    heard.toolCallDelta?.(index, written.arguments)
+  }
+}

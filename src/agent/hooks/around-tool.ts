@@ -1,0 +1,68 @@
+import { ToolloopError } from '../../core/errors.ts'
+import { deepFreeze, textOf } from '../../core/messages.ts'
+import { failureText } from '../../tools/failure.ts'
+import { cancelledText } from '../../tools/told.ts'
+import { isQuestion } from '../../tools/tool.ts'
+import { endOf, type ToolCallEnd } from '../../tools/tool-runner.ts'
+import { type AroundTool, type CallOutcome, type RunCall, type RunningCall, rejected } from '../calls/running-call.ts'
+import type { RunContext } from '../run/run-context.ts'
+import { notCompletedText, uncertainText } from '../told.ts'
+import { askAround } from './ask-around.ts'
+import { logHook } from './ask-hook.ts'
+import { describeCall } from './changed-call.ts'
+import type { Hooks, RunningToolCall } from './hooks.ts'
+import { answered } from './tool-hooks.ts'
+
+/** Lets hooks stand around the function of a call, the first outermost. */
+export function standAroundFunction(run: RunContext): AroundTool {
+  const hooks = (run.settings.hooks ?? []).filter(({ aroundTool }) => aroundTool !== undefined)
+  return (next) => hooks.reduceRight((inner, hook) => surround(run, hook, inner), next)
+}
+
+function surround(run: RunContext, hook: Hooks<never>, next: RunCall): RunCall {
+  const failsCall = hook.aroundToolFailure === 'fail'
+  return async (call) => {
+    const { tool } = call.prepared
+    const running = describeRunning(run, call)
+    const { inner, returned, failure, isLeft } = await askAround(run, {
+      ask: async (proceed) => hook.aroundTool?.(running, proceed),
+      proceed: () => next(call),
+      show: valueShown,
+    })
+    if (failure !== undefined)
+      logHook(run, hook.name, failure.error, `aroundTool hook failed${failsCall ? ': its call fails' : ' and was passed over'}`)
+    if (inner === undefined) {
+      if (isLeft) return rejected(call, { code: 'tool_cancelled', text: cancelledText(tool.name) })
+      if (failure === undefined) return answered(run, call, returned)
+      return failsCall ? rejected(call, { code: 'tool_failed', text: failureText(failure.error) }) : next(call)
+    }
+    if (inner.end.outcome === 'ok' && isLeft)
+      return withEnd(inner, { outcome: 'cancelled', content: cancelledText(tool.name), code: 'tool_cancelled', attempts: 1 })
+    if (inner.end.outcome === 'ok' && failure !== undefined && failsCall) {
+      const content = notCompletedText(tool.name, failureText(failure.error))
+      return withEnd(inner, { outcome: 'failed', content, code: 'tool_failed', attempts: 1 }, { thrown: failure.error })
+    }
+    if (returned === undefined || returned === inner.raw?.value || isQuestion(returned)) return inner
+    return withEnd(inner, endOf(tool, returned, run.limits.maxResultBytes), { value: returned })
+  }
+}
+
+function describeRunning(run: RunContext, call: RunningCall): RunningToolCall<never> {
+  const { call: planned, idempotencyKey } = call
+  const turn = describeCall(run, call)
+  return Object.freeze({ ...turn, args: deepFreeze(turn.args), effect: planned.effect, idempotencyKey })
+}
+
+/** What the function returned, or asked. Throws what a failed call came to. */
+function valueShown({ call, end, raw }: CallOutcome): unknown {
+  if (end.outcome === 'ok') return raw?.value
+  if (end.outcome === 'question') return end.question
+  if (end.outcome === 'uncertain') throw new ToolloopError('tool_uncertain', uncertainText(call.prepared.tool.name))
+  throw new ToolloopError(end.code, textOf(end.content), raw !== undefined && 'thrown' in raw ? { cause: raw.thrown } : {})
+}
+
+/** Another end, after as many attempts. */
+function withEnd(outcome: CallOutcome, end: ToolCallEnd, raw: CallOutcome['raw'] = outcome.raw): CallOutcome {
+  const counted = 'attempts' in end && 'attempts' in outcome.end ? { ...end, attempts: outcome.end.attempts } : end
+  return { ...outcome, end: counted, ...(raw === undefined ? {} : { raw }) }
+}
