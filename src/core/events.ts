@@ -10,6 +10,7 @@ export const Event = {
   RUN_START: 'RUN_START',
   RUN_END: 'RUN_END',
   MODEL_START: 'MODEL_START',
+  MODEL_QUEUED: 'MODEL_QUEUED',
   MODEL_END: 'MODEL_END',
   TEXT_DELTA: 'TEXT_DELTA',
   REASONING_DELTA: 'REASONING_DELTA',
@@ -45,6 +46,8 @@ export interface EventPayloads {
   RUN_START: { provider: string; model: string; tools: string[] }
   RUN_END: { stopReason: StopReason; usage: Usage; iterations: number; errorCode?: string }
   MODEL_START: { provider: string; model: string }
+  /** The request waits for the `rateLimits` of its model; `ahead` others wait before it. */
+  MODEL_QUEUED: { provider: string; model: string; ahead: number }
   MODEL_END: { provider: string; model: string; finishReason: FinishReason; usage?: Usage }
   /** A piece of visible text, as it arrives. */
   TEXT_DELTA: { text: string }
@@ -68,7 +71,7 @@ export interface EventPayloads {
   HANDOFF: { agent: string; provider: string; model: string }
   /** A call waits for somebody's decision; the item is what a paused result's `pending` holds. */
   DECISION_NEEDED: {
-    kind: 'approval' | 'client_tool' | 'question'
+    kind: 'approval' | 'client_tool' | 'question' | 'budget'
     toolCallId: string
     tool: string
     args: JsonObject

@@ -176,6 +176,7 @@ function checkResponse(response: unknown, { provider, model }: Pick<ChatModel, '
  */
 export class TurnSink implements TurnPieces {
   readonly #run: RunContext
+  readonly #model: Pick<ChatModel, 'provider' | 'model'>
   readonly #meta: Omit<EventMeta, 'runId'>
   /** The request under way; a model may go on talking when it is over. */
   #request = { isOpen: false }
@@ -186,8 +187,9 @@ export class TurnSink implements TurnPieces {
   firstPieceAt: number | undefined
   usedBefore: Usage | undefined
 
-  constructor(run: RunContext, meta: Omit<EventMeta, 'runId'>) {
+  constructor(run: RunContext, model: Pick<ChatModel, 'provider' | 'model'>, meta: Omit<EventMeta, 'runId'>) {
     this.#run = run
+    this.#model = model
     this.#meta = meta
   }
 
@@ -257,6 +259,10 @@ export class TurnSink implements TurnPieces {
       },
       toolCallStart: (index, id, name) => {
         if (isTaken(heard.toolCallStart)) heard.toolCallStart?.(index, id, name)
+      },
+      queued: (ahead) => {
+        const { provider, model } = this.#model
+        if (request.isOpen) this.#run.emit(Event.MODEL_QUEUED, { provider, model, ahead }, this.#meta)
       },
       restart: () => {
         if (isShown) return false
