@@ -211,7 +211,8 @@ describe("onBudget: 'pause'", () => {
     expect(paused).toMatchObject({ stopReason: 'paused', pending: [{ kind: 'question', about: { pending: [{ kind: 'budget' }] } }] })
     budget.raise({ costUsd: 5 })
     const [asked] = paused.pending
-    const { pending } = { pending: [], ...(asked?.about as never as { pending: PendingItem[] }) }
+    if (asked === undefined) throw new Error('Expected something to be pending')
+    const { pending } = asked.about as never as { pending: PendingItem[] }
     const decisions = paused.pending.map((item) => ({ ...item, answer: { decisions: approvals(pending) } as never }))
     expect(await runner.resume(paused.state, { decisions })).toMatchObject({ stopReason: 'answered', output: 'Done.' })
   })
