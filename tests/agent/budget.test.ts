@@ -56,6 +56,16 @@ describe('Budget', () => {
     expect(await dollars.reserve({ costUsd: 0, tokens: 1 }, signal)).toBeUndefined()
   })
 
+  it('has all of it again when nothing is under way, however the amounts were rounded', async () => {
+    const budget = new Budget({ costUsd: 0.3 })
+    for (let times = 0; times < 50; times++) {
+      const all = await Promise.all([0.1, 0.1, 0.07].map((costUsd) => budget.reserve({ costUsd, tokens: 0 }, signal)))
+      for (const one of all) one?.settle(undefined)
+    }
+    expect(budget.left.costUsd).toBe(0.3)
+    expect(await budget.reserve({ costUsd: 0.3, tokens: 0 }, signal)).toBeDefined()
+  })
+
   it('is refused without a limit, or with one that is none', () => {
     expect(() => new Budget({})).toThrow('Expected `budget` to be `costUsd`, `tokens`, or both')
     expect(() => new Budget({ costUsd: -1 })).toThrow('Expected `costUsd` to be a number ≥ 0, got `-1`')

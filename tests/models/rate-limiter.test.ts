@@ -178,6 +178,16 @@ describe('RateLimiter', () => {
     expect(limiter.isIdle).toBe(false)
   })
 
+  it('remembers no more than a minute, whatever is limited', async () => {
+    const { limiter, ask, end } = queueOf({ concurrency: 1 })
+    for (let at = 0; at < 100; at++) {
+      await ask(String(at), { tokens: 5 })
+      await end(String(at), 7)
+      await vi.advanceTimersByTimeAsync(10_000)
+    }
+    expect(limiter.remembered).toBeLessThanOrEqual(3 * 7)
+  })
+
   it('says how many wait before a request, and refuses one that is more than may wait', async () => {
     const { limiter, ask, names, end } = queueOf({ concurrency: 1, maxQueued: 2 })
     const ahead: number[] = []

@@ -26,6 +26,7 @@ export interface Reservation {
 }
 
 let made = 0
+const nothing: BudgetAmounts = { costUsd: 0, tokens: 0 }
 
 /**
  * What several runs may use up together: those of a user, of a day, of a project. Given to each as `budget`. Before each request its estimate
@@ -42,7 +43,8 @@ export class Budget {
   readonly order: number = ++made
   #limits: BudgetAmounts
   #spent: BudgetAmounts
-  #reserved: BudgetAmounts = { costUsd: 0, tokens: 0 }
+  #reserved: BudgetAmounts = nothing
+  #underWay = 0
   #outputTokens = 500
   /** Requests that would fit if others came to less than is set aside for them. */
   readonly #waiting = new Set<() => void>()
@@ -106,9 +108,12 @@ export class Budget {
 
   #reservation(amount: BudgetAmounts): Reservation {
     this.#reserved = sum(this.#reserved, amount)
+    this.#underWay++
     return {
       settle: (used) => {
-        this.#reserved = sum(this.#reserved, { costUsd: -amount.costUsd, tokens: -amount.tokens })
+        this.#underWay--
+        // Nothing that rounding leaves over: somebody would wait for it for ever.
+        this.#reserved = this.#underWay === 0 ? nothing : sum(this.#reserved, { costUsd: -amount.costUsd, tokens: -amount.tokens })
         if (used !== undefined) {
           this.#spent = sum(this.#spent, { costUsd: used.costUsd ?? 0, tokens: used.totalTokens })
           this.#outputTokens += Math.round((used.outputTokens - this.#outputTokens) / 5)

@@ -55,6 +55,7 @@ interface Waiting extends Pick<Applicant, 'limits' | 'tokens'> {
 }
 
 const minuteMs = 60_000
+const longestTimerMs = 2 ** 31 - 1
 /** Distance between two requests at most: where few are allowed a minute, a run need not crawl from the start. */
 const longestDistanceMs = 1_000
 /** How much of the time that a late timer has lost is made up for. More would be a burst. */
@@ -75,6 +76,11 @@ export class RateLimiter {
   readonly #refused = new Set<Waiting>()
   readonly #waiting = new Set<Waiting>()
   #timer: NodeJS.Timeout | undefined
+
+  /** How many amounts are remembered. */
+  get remembered(): number {
+    return this.#requests.size + this.#tokens.size
+  }
 
   /** Whether nothing is under way, waits, or is remembered of the last minute. */
   get isIdle(): boolean {
@@ -133,7 +139,7 @@ export class RateLimiter {
       if (waitMs === Number.POSITIVE_INFINITY) return
       if (waitMs > 0) {
         // Not unref'd: a run that waits keeps its process alive, as one that is answered does.
-        this.#timer = setTimeout(() => this.#admit(), Math.ceil(waitMs))
+        this.#timer = setTimeout(() => this.#admit(), Math.min(Math.ceil(waitMs), longestTimerMs))
         return
       }
       queue.delete(next)
@@ -182,6 +188,10 @@ class LastMinute {
   readonly #amounts: Amount[] = []
   #sum = 0
 
+  get size(): number {
+    return this.#amounts.length
+  }
+
   isEmpty(now: number): boolean {
     this.#forget(now)
     return this.#amounts.length === 0
@@ -201,6 +211,7 @@ class LastMinute {
   }
 
   add(amount: number, now: number): Amount {
+    this.#forget(now)
     const added = { amount, at: now }
     this.#amounts.push(added)
     this.#sum += amount
