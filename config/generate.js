@@ -8,6 +8,16 @@ import { parse } from 'yaml'
 const root = new URL('../', import.meta.url)
 const read = (file) => readFileSync(new URL(file, root), 'utf8')
 
+/** Models with their prices, and the providers that have them. */
+const priceLists = new Map()
+for (const [name, { models }] of Object.entries(parse(read('config/prices.yaml'), { merge: true })))
+  priceLists.set(models, [...(priceLists.get(models) ?? []), name])
+
+/** A model's line, without what only its reader wants to know. */
+function listed([model, { price, contextWindow }]) {
+  return `    ${JSON.stringify(model)}: ${JSON.stringify({ contextWindow, prices: [price].flat() })},`
+}
+
 const generated = {
   'src/core/version.ts': `// Made from package.json by \`npm run generate\`: change it there.
 /** This package's version, such as \`1.2.3\`. */
@@ -20,6 +30,17 @@ export const bundledPresets: Readonly<Record<string, ProviderPreset>> = {
 ${Object.entries(parse(read('config/providers.yaml')))
   .map(([name, preset]) => `  ${JSON.stringify(name)}: ${JSON.stringify(preset)},`)
   .join('\n')}
+}
+`,
+  'src/models/bundled-prices.ts': `// Made from config/prices.yaml by \`npm run generate\`: change it there.
+import type { ListedModel } from './provider-preset.ts'
+
+type Models = Readonly<Record<string, ListedModel>>
+
+/** By provider and model. A function, so that it costs nothing until the first model is made. */
+export function bundledPrices(): Readonly<Record<string, Models>> {
+${[...priceLists].map(([models, [name]]) => `  const ${name}: Models = {\n${Object.entries(models).map(listed).join('\n')}\n  }`).join('\n')}
+  return { ${[...priceLists.values()].flatMap((names) => names.map((name) => `${JSON.stringify(name)}: ${names[0]}`)).join(', ')} }
 }
 `,
   'src/service/config/config-schema.ts': `// Made from config/toolloop.schema.json by \`npm run generate\`: change it there.

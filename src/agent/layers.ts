@@ -1,6 +1,7 @@
 import type { AroundTool } from './calls/running-call.ts'
 import { inLane, runFunction, tellEnd } from './calls/tool-call.ts'
 import { fitWindow } from './conversation/compact-when-full.ts'
+import { waitForBudget } from './decisions/raise-budget.ts'
 import { notTwice } from './decisions/uncertain-calls.ts'
 import { standAroundRequest } from './hooks/around-model.ts'
 import { standAroundFunction } from './hooks/around-tool.ts'
@@ -18,6 +19,7 @@ import { askOnceMore, readWrittenCalls, requestOf, sendRequest } from './turn/as
 import type { AroundModel } from './turn/model-call.ts'
 import { takeTurn } from './turn/model-turn.ts'
 import { reviewReply } from './turn/review.ts'
+import { withinBudget } from './turn/within-budget.ts'
 
 /** Whether a run's steps outlive its process. */
 interface Survival {
@@ -29,9 +31,10 @@ export function composeLayers(run: RunContext, survival: Survival): Layers {
   const { settings, agent } = run
   const { hooks, guardrails, compaction } = settings
   const isReviewed = hooks !== undefined || agent.output !== undefined || hasGuardrail(guardrails, 'output')
+  const takeOne = run.budgets.length > 0 && run.waitsForBudget ? waitForBudget(takeTurn) : takeTurn
   return {
     request: requestOf(settings, run.signal),
-    takeTurn: compaction === undefined ? takeTurn : fitWindow(compaction, takeTurn),
+    takeTurn: compaction === undefined ? takeOne : fitWindow(compaction, takeOne),
     askModel: compose(modelLayers(run), sendRequest(run)),
     runCall: compose(toolLayers(run, survival), runFunction(run)),
     ...(hooks === undefined ? {} : { changeTurn: beforeModel(run) }),
@@ -49,6 +52,7 @@ export function modelLayers(run: RunContext): Named<AroundModel>[] {
     ['an empty response: once more', askOnceMore(run)],
     hasGuardrail(guardrails, 'output') && ['text held for guardrails', holdText(run)],
     toolCalling !== 'native' && ['calls written as text', readWrittenCalls(run, findWrittenCalls(run))],
+    run.budgets.length > 0 && ['within the budget', withinBudget(run)],
     hasHook(hooks, 'aroundModel') && ['hooks around the request', standAroundRequest(run)],
   )
 }

@@ -173,13 +173,15 @@ function end(ending: Ending): End {
 /** With a turn that is no reply. */
 function endingOfTurn(turn: Exclude<Turn, Reply>): Ending {
   if (turn.kind === 'interrupted') return { stopReason: turn.why }
+  if (turn.kind === 'unpaid') return turn.pending === undefined ? { stopReason: 'budget' } : { stopReason: 'paused', pending: turn.pending }
   return { stopReason: turn.kind === 'failed' ? 'model_error' : 'refused', error: turn.error }
 }
 
 /** The same where the model was asked for a last answer at `limit`. */
 function endingOfLastTurn(limit: Ending, turn: Exclude<Turn, Reply>): Ending {
   const isStopped = turn.kind === 'refused' && turn.error.code === 'guardrail'
-  if (turn.kind === 'interrupted' || isStopped) return endingOfTurn(turn)
+  const isPaused = turn.kind === 'unpaid' && turn.pending !== undefined
+  if (turn.kind === 'interrupted' || isStopped || isPaused) return endingOfTurn(turn)
   return turn.kind === 'failed' ? { ...limit, error: turn.error } : limit
 }
 

@@ -18,6 +18,8 @@ const settings: OptionNames<RunSettings> = {
   toolChoice: true,
   parallelToolCalls: true,
   limits: true,
+  budget: true,
+  onBudget: true,
   compaction: true,
   stream: true,
   providerOptions: true,

@@ -8,6 +8,7 @@ import { ToolRegistry, type ToolSet, ToolView } from '../tools/registry.ts'
 import type { AnyTool } from '../tools/tool.ts'
 import { checkGuardrails } from './hooks/guardrails.ts'
 import { checkHooks } from './hooks/hooks.ts'
+import { Budget } from './run/budget.ts'
 import { checkCostIsKnown, iterationsOf } from './run/limits.ts'
 import { chooseCallForm } from './text-calls/mode.ts'
 import type { CompactionOptions, RunnerOptions, RunOptions, RunSettings } from './types.ts'
@@ -92,8 +93,14 @@ export function checkSettings(settings: RunSettings<never>, model: ChatModel): v
     activeTools,
     outputRetries,
     throwOnError,
+    budget,
+    onBudget,
   } = settings
-  checkCostIsKnown(settings.limits, model.capabilities)
+  checkCostIsKnown('limits.costUsd', settings.limits?.costUsd, model)
+  if (budget !== undefined && !(budget instanceof Budget)) throw new InvalidOptionError('budget', 'a Budget', budget)
+  checkCostIsKnown('budget.costUsd', budget?.limits.costUsd, model)
+  if (onBudget !== undefined && onBudget !== 'stop' && onBudget !== 'pause')
+    throw new InvalidOptionError('onBudget', "'stop' or 'pause'", onBudget)
   if (onLimit !== undefined && onLimit !== 'stop' && onLimit !== 'answer')
     throw new InvalidOptionError('onLimit', "'stop' or 'answer'", onLimit)
   chooseCallForm(settings, model)

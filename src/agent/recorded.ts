@@ -50,6 +50,19 @@ export type Turn =
   | { kind: 'failed'; text: string; usage?: Usage; error: PlainError }
   /** `unasked`: the run was over before the model was asked. */
   | { kind: 'interrupted'; why: 'aborted' | 'deadline'; text: string; usage?: Usage; unasked?: true }
+  | Unpaid
+
+/** A turn whose request was not sent, because a budget does not allow it. */
+export interface Unpaid {
+  kind: 'unpaid'
+  text: ''
+  /** What its earlier requests have used, where there were any. */
+  usage?: Usage
+  /** What is left, and what was needed. */
+  about: JsonObject
+  /** The run waits until the budget is raised. */
+  pending?: PendingItem[]
+}
 
 /** A turn to go on with. */
 export interface Reply {

@@ -13,6 +13,7 @@ import type { Journal } from './durable/journal.ts'
 import type { Guardrail } from './hooks/guardrails.ts'
 import type { Hooks } from './hooks/hooks.ts'
 import type { OutputSchema } from './output/output.ts'
+import type { Budget } from './run/budget.ts'
 import type { RunStep } from './run/result.ts'
 import type { RunControl } from './run/run-control.ts'
 import type { SessionOptions } from './sessions/session-options.ts'
@@ -116,6 +117,13 @@ export interface RunSettings<Context = unknown> extends Sampling {
   toolChoice?: ToolChoice
   parallelToolCalls?: boolean
   limits?: RunLimits
+  /** What this run and others may use up together. Runs inside its calls draw on it too. Not stored: to be given anew to `resume`. */
+  budget?: Budget
+  /**
+   * Where `budget` does not allow a request: `'stop'` ends the run with `budget`; `'pause'` pauses it, as for an approval, with an item of kind
+   * `budget`. When you have raised the budget, approve the item and resume the run. Default `'stop'`.
+   */
+  onBudget?: 'stop' | 'pause'
   /** Keeps a conversation that grows long within the model's context window; the result has it whole. Default: not done. */
   compaction?: CompactionOptions
   /** False: asks the provider for whole responses instead of streams. Default true. */

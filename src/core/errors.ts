@@ -72,6 +72,7 @@ const codes = {
   connection_failed: { fault: 'provider', meaning: 'The provider could not be reached, or the connection broke before the first byte.' },
   provider_error: { fault: 'provider', meaning: 'The provider answered with an error.' },
   rate_limited: { fault: 'provider', meaning: 'The provider refused for now: too many requests, or out of quota.' },
+  queue_full: { fault: 'caller', meaning: 'More requests wait for a provider than `rateLimits.maxQueued` allows.' },
   unauthorized: { fault: 'provider', meaning: 'The provider refused the API key.' },
   stream_idle: { fault: 'provider', meaning: 'The provider sent nothing for longer than the idle limit.' },
   stream_cut: { fault: 'provider', meaning: 'The stream ended before the response was complete.' },

@@ -10,6 +10,7 @@ export const Event = {
   RUN_START: 'RUN_START',
   RUN_END: 'RUN_END',
   MODEL_START: 'MODEL_START',
+  MODEL_QUEUED: 'MODEL_QUEUED',
   MODEL_RETRY: 'MODEL_RETRY',
   MODEL_END: 'MODEL_END',
   TEXT_DELTA: 'TEXT_DELTA',
@@ -54,6 +55,8 @@ export interface EventPayloads {
    * `delayMs` milliseconds. `errorCode` and `error` say why.
    */
   MODEL_RETRY: { provider: string; model: string; errorCode: ErrorCode; error: string; delayMs: number }
+  /** The request waits for the `rateLimits` of its model; `ahead` others wait before it. */
+  MODEL_QUEUED: { provider: string; model: string; ahead: number }
   /** The response is whole; or, with an `errorCode`, there is none: `finishReason` is `error` then. */
   MODEL_END: { provider: string; model: string; finishReason: FinishReason; usage?: Usage; errorCode?: ErrorCode }
   /** A piece of visible text, as it arrives. */
@@ -100,7 +103,7 @@ export interface EventPayloads {
   HANDOFF: { agent: string; provider: string; model: string }
   /** A call waits for somebody's decision; the item is what a paused result's `pending` holds. */
   DECISION_NEEDED: {
-    kind: 'approval' | 'client_tool' | 'question'
+    kind: 'approval' | 'client_tool' | 'question' | 'budget'
     toolCallId: string
     tool: string
     args: JsonObject

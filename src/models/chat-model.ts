@@ -80,6 +80,8 @@ export interface ModelResponse {
   warnings?: string[]
   /** How many failed requests came before this one. */
   retries?: number
+  /** Milliseconds for which the request waited for `rateLimits` before it was sent; absent where it did not wait. */
+  waitedMs?: number
   /** Milliseconds from the request to the first piece of a streamed response. */
   timeToFirstTokenMs?: number
 }
@@ -93,6 +95,8 @@ export interface ModelSink {
   reasoning?(delta: string): void
   toolCallStart?(index: number, id: string, name: string): void
   toolCallDelta?(index: number, json: string): void
+  /** The request has to wait for `rateLimits` before it is sent; so many wait before it. */
+  queued?(ahead: number): void
   /**
    * Asked before a response that broke off is asked for anew. True: no piece of it was shown to anybody, and what was given is forgotten, for
    * the response begins again. False: it is not asked for again. Default: false once the sink was given a piece.
@@ -106,11 +110,20 @@ export interface ModelSink {
 export type ModelRetry = EventPayloads['MODEL_RETRY']
 
 /** US dollars for a million tokens. */
-export interface ModelPrice {
+interface TokenPrice {
+  /** Of tokens that are neither read from the provider's cache nor written to it. */
   input: number
   output: number
+  /** Default: as `input`. */
   cacheRead?: number
+  /** Default: as `input`. */
   cacheWrite?: number
+}
+
+/** What a model costs, in US dollars for a million tokens. */
+export interface ModelPrice extends TokenPrice {
+  /** What a request with more than `above` input tokens costs, all of it. Default: no more than others. */
+  longContext?: TokenPrice & { above: number }
 }
 
 /** What a model can do, known before it is asked. */

@@ -4,6 +4,7 @@ import { anthropicQuirks } from './anthropic/quirks.ts'
 import { capabilitiesOf } from './capabilities.ts'
 import type { ChatModel, ModelCapabilities, ModelRequest, ModelResponse, ModelSink } from './chat-model.ts'
 import { googleQuirks } from './google/quirks.ts'
+import { withRateLimits } from './middleware/rate-limits.ts'
 import { withRetry } from './middleware/retry.ts'
 import { openAIQuirks } from './openai/quirks.ts'
 import { responsesQuirks } from './openai-responses/quirks.ts'
@@ -17,6 +18,7 @@ import {
   presetFacts,
   presetQuirks,
   providerNames,
+  rateLimitsOf,
 } from './presets.ts'
 import { type ModelSettings, settingNames } from './settings.ts'
 
@@ -82,7 +84,8 @@ const drivers: Readonly<Record<string, DriverEntry>> = {
 /**
  * The model behind `'provider/model'` (everything after the first `/` is the model's name) or settings; `'demo'` is the built-in model
  * that needs no key. Synchronous: the driver and its SDK are loaded with the first run or request, which rejects when
- * the API key is missing. Failed requests are made again (`maxRetries`). `providers` are further ones, or say more of those there are, such as prices.
+ * the API key is missing. Failed requests are made again (`maxRetries`), and wait for
+ * their `rateLimits`. `providers` are further ones, or say more of those there are, such as prices.
  * Throws `unknown_provider` or `invalid_option`.
  *
  * ```ts
@@ -95,19 +98,17 @@ export function createModel(model: string | ModelSettings, options: CreateModelO
   const { providers = {} } = options
   const given = checked(typeof model === 'string' ? parseName(model, providers) : model)
   const preset = findPreset(given.provider, providers)
-  const settings = { ...presetFacts(preset, given.model), ...given }
+  const settings = { ...presetFacts(given.provider, preset, given.model), ...given }
   const driver = Object.hasOwn(drivers, preset.driver) ? drivers[preset.driver] : undefined
   if (driver === undefined)
     throw new ToolloopError('unknown_provider', `Provider \`${settings.provider}\` has no driver \`${preset.driver}\``)
   const capabilities = { ...capabilitiesOf(settings), ...driver.check(settings, preset) }
+  const lazy = lazyModel(settings, capabilities, () => driver.load(settings, preset))
   const { maxRetries, maxRetryDelayMs } = settings
-  return withRetry(
-    lazyModel(settings, capabilities, () => driver.load(settings, preset)),
-    {
-      ...(maxRetries === undefined ? {} : { maxRetries }),
-      ...(maxRetryDelayMs === undefined ? {} : { maxRetryDelayMs }),
-    },
-  )
+  return withRetry(withRateLimits(lazy, rateLimitsOf(settings, preset), settings, preset), {
+    ...(maxRetries === undefined ? {} : { maxRetries }),
+    ...(maxRetryDelayMs === undefined ? {} : { maxRetryDelayMs }),
+  })
 }
 
 /** The model itself, or the one that `createModel` makes. Throws what that throws, and `invalid_option` for an object that is no model. */

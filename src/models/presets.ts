@@ -4,6 +4,8 @@ import { didYouMean } from '../core/nearest-name.ts'
 import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
 import { stoppedAfter } from '../core/stopped-after.ts'
 import { bundledPresets } from './bundled-presets.ts'
+import { checkRateLimits, type RateLimits } from './middleware/rate-limiter.ts'
+import { listedFacts } from './price-list.ts'
 import type { ModelPreset, ProviderPreset } from './provider-preset.ts'
 import type { ModelSettings } from './settings.ts'
 
@@ -25,10 +27,11 @@ const presetNames: OptionNames<ProviderPreset> = {
   apiKeyOptional: true,
   apiKeyHeader: true,
   sdkEnvironment: true,
+  rateLimits: true,
   quirks: true,
   models: true,
 }
-const modelNames: OptionNames<ModelPreset> = { match: true, quirks: true, price: true, contextWindow: true }
+const modelNames: OptionNames<ModelPreset> = { match: true, quirks: true, price: true, contextWindow: true, rateLimits: true }
 
 let bundledPatterns: ReadonlySet<string> | undefined
 
@@ -73,12 +76,45 @@ export function presetQuirks(preset: ProviderPreset, model: string): (JsonObject
   return [preset.quirks, ...entriesOf(preset, model).map(({ quirks }) => quirks)]
 }
 
-/** What is known of the model besides its quirks. */
-export function presetFacts(preset: ProviderPreset, model: string): Pick<ModelPreset, 'price' | 'contextWindow'> {
+/** What is known of the model besides its quirks: what its preset says, else what its provider has published. */
+export function presetFacts(provider: string, preset: ProviderPreset, model: string): Pick<ModelPreset, 'price' | 'contextWindow'> {
   const entries = entriesOf(preset, model)
-  const price = entries.findLast((entry) => entry.price !== undefined)?.price
-  const contextWindow = entries.findLast((entry) => entry.contextWindow !== undefined)?.contextWindow
+  const listed = listedFacts(provider, model)
+  const price = entries.findLast((entry) => entry.price !== undefined)?.price ?? listed.price
+  const contextWindow = entries.findLast((entry) => entry.contextWindow !== undefined)?.contextWindow ?? listed.contextWindow
   return { ...(price === undefined ? {} : { price }), ...(contextWindow === undefined ? {} : { contextWindow }) }
+}
+
+/** What has limits of its own: a model, the models that match an entry, or, without a name, all models of a provider. */
+export interface LimitedPart {
+  part: string | null
+  limits: RateLimits
+}
+
+/** The limits that a model's requests keep to, those of the smallest part first. */
+export function rateLimitsOf({ model, rateLimits }: ModelSettings, preset: ProviderPreset): LimitedPart[] {
+  const entry = entriesOf(preset, model).findLast((one) => one.rateLimits !== undefined)
+  const parts: { part: string | null; limits: RateLimits | undefined }[] = [
+    rateLimits === undefined
+      ? { part: `models ${entry?.match}`, limits: entry?.rateLimits }
+      : { part: `model ${model}`, limits: rateLimits },
+    { part: null, limits: preset.rateLimits },
+  ]
+  return parts.flatMap(({ part, limits }) => (limits === undefined ? [] : [{ part, limits }]))
+}
+
+/** Names who is asked with which key, as settings and environment have them now, be they right or not. */
+export function accountOf({ provider, baseURL, apiKey }: ModelSettings, preset: ProviderPreset): string {
+  const { baseURLEnv } = preset
+  const address = baseURL?.trim() || (baseURLEnv === undefined ? undefined : process.env[baseURLEnv]?.trim())
+  return JSON.stringify([provider, address || null, apiKey?.trim() || keyInEnvironment(preset) || null])
+}
+
+function keyInEnvironment({ apiKeyEnv }: Pick<ProviderPreset, 'apiKeyEnv'>): string | undefined {
+  return [apiKeyEnv ?? []]
+    .flat()
+    .map((name) => process.env[name]?.trim())
+    .find(Boolean)
 }
 
 function entriesOf({ models = [] }: ProviderPreset, model: string): ModelPreset[] {
@@ -102,10 +138,8 @@ function matches(match: string, model: string): boolean {
  * when a request is made, not before: the environment may be filled later.
  */
 export function findAPIKey({ provider, model, apiKey }: ModelSettings, { apiKeyEnv, apiKeyOptional }: ProviderPreset): string {
-  const own = apiKey?.trim()
-  if (own) return own
   const variables = [apiKeyEnv ?? []].flat()
-  const key = variables.map((name) => process.env[name]?.trim()).find(Boolean)
+  const key = apiKey?.trim() || keyInEnvironment({ apiKeyEnv: variables })
   if (key) return key
   // Client libraries insist on a key; such servers ignore it.
   if (apiKeyOptional) return 'none'
@@ -149,6 +183,7 @@ function checked(where: string, preset: unknown): ProviderPreset {
   const { quirks = {}, models = [] } = preset
   if (!isJsonObject(quirks)) throw new InvalidOptionError(`${where}.quirks`, 'a map', quirks)
   if (!Array.isArray(models)) throw new InvalidOptionError(`${where}.models`, 'a list', models)
+  checkRateLimits(preset.rateLimits, `${where}.rateLimits`)
   for (const [at, entry] of models.entries()) checkModel(`${where}.models[${at}]`, entry)
   return { ...preset, driver: preset.driver }
 }
@@ -161,8 +196,11 @@ function checkModel(where: string, entry: unknown): void {
   checkFacts(entry, where)
 }
 
-/** Throws `invalid_option` for a price or a context window that is none. */
-export function checkFacts({ price, contextWindow }: { price?: unknown; contextWindow?: unknown }, where?: string): void {
+/** Throws `invalid_option` for a price, a context window or rate limits that are none. */
+export function checkFacts(
+  { price, contextWindow, rateLimits }: { price?: unknown; contextWindow?: unknown; rateLimits?: unknown },
+  where?: string,
+): void {
   const path = (name: string) => (where === undefined ? name : `${where}.${name}`)
   if (price !== undefined && !isPrice(price)) {
     throw new InvalidOptionError(path('price'), 'US dollars for a million tokens, `{input, output}` with numbers ≥ 0', price)
@@ -170,9 +208,16 @@ export function checkFacts({ price, contextWindow }: { price?: unknown; contextW
   if (contextWindow !== undefined && !(Number.isInteger(contextWindow) && Number(contextWindow) > 0)) {
     throw new InvalidOptionError(path('contextWindow'), 'a number of tokens > 0', contextWindow)
   }
+  checkRateLimits(rateLimits, path('rateLimits'))
 }
 
 function isPrice(price: unknown): boolean {
+  if (!isTokenPrice(price)) return false
+  const { longContext } = price
+  return longContext === undefined || (isTokenPrice(longContext) && typeof longContext.above === 'number' && longContext.above > 0)
+}
+
+function isTokenPrice(price: unknown): price is JsonObject {
   if (!isJsonObject(price)) return false
   const { input, output, cacheRead = 0, cacheWrite = 0 } = price
   return [input, output, cacheRead, cacheWrite].every((dollars) => typeof dollars === 'number' && dollars >= 0)

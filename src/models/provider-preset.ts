@@ -1,5 +1,6 @@
 import type { JsonObject } from '../core/messages.ts'
 import type { ModelPrice } from './chat-model.ts'
+import type { RateLimits } from './middleware/rate-limiter.ts'
 
 /** What is known of a provider; `config/providers.yaml` says what the fields mean. */
 export interface ProviderPreset {
@@ -18,6 +19,8 @@ export interface ProviderPreset {
   apiKeyHeader?: string
   /** The provider's SDK may read its own further environment variables (organisation, project, headers). */
   sdkEnvironment?: boolean
+  /** For all its models together, with one key. */
+  rateLimits?: RateLimits
   quirks?: JsonObject
   /** What is true of the models whose name matches the regular expression; later entries go over earlier ones. */
   models?: ModelPreset[]
@@ -30,4 +33,13 @@ export interface ModelPreset {
   quirks?: JsonObject
   price?: ModelPrice
   contextWindow?: number
+  /** For all models that match together, with one key. */
+  rateLimits?: RateLimits
+}
+
+/** What config/prices.yaml says of a model. */
+export interface ListedModel {
+  contextWindow: number
+  /** One after the other, each until the end of a day (UTC); the last for ever. */
+  prices: readonly (ModelPrice & { until?: string })[]
 }

@@ -1,6 +1,7 @@
 import type { JsonObject } from '../core/messages.ts'
 import type { OptionNames } from '../core/option-names.ts'
 import type { ModelPrice } from './chat-model.ts'
+import type { RateLimits } from './middleware/rate-limiter.ts'
 
 /** What `createModel` takes besides `'provider/model'`. */
 export interface ModelSettings {
@@ -35,6 +36,11 @@ export interface ModelSettings {
   maxRetries?: number
   /** Longest wait between two tries, in milliseconds. Default 30 000. */
   maxRetryDelayMs?: number
+  /**
+   * How much the model may be asked for at once, and in a minute, with this key: shared by all runs of the process. Requests beyond it wait.
+   * Those of a provider, for all its models together, are in `providers`. Default: those of the provider's preset, which has none.
+   */
+  rateLimits?: RateLimits
   /** US dollars for a million tokens. */
   price?: ModelPrice
   /** Tokens of the model's context window. */
@@ -58,6 +64,7 @@ export const settingNames: OptionNames<ModelSettings> = {
   streamIdleTimeoutMs: true,
   maxRetries: true,
   maxRetryDelayMs: true,
+  rateLimits: true,
   price: true,
   contextWindow: true,
   quirks: true,

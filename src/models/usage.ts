@@ -80,11 +80,17 @@ export function knowsCost({ price, reportsCost }: ModelCapabilities): boolean {
 /** The usage with its cost in US dollars, where the provider did not tell it and the model has a price. */
 export function withCost(usage: Usage, { price }: ModelCapabilities): Usage {
   if (price === undefined || usage.costUsd !== undefined) return usage
+  const { longContext } = price
+  const {
+    input,
+    output,
+    cacheRead = input,
+    cacheWrite = input,
+  } = longContext !== undefined && usage.inputTokens > longContext.above ? longContext : price
   const { cacheReadTokens = 0, cacheWriteTokens = 0 } = usage
   const fresh = Math.max(0, usage.inputTokens - cacheReadTokens - cacheWriteTokens)
-  const input =
-    fresh * price.input + cacheReadTokens * (price.cacheRead ?? price.input) + cacheWriteTokens * (price.cacheWrite ?? price.input)
-  return { ...usage, costUsd: (input + usage.outputTokens * price.output) / 1_000_000 }
+  const dollars = fresh * input + cacheReadTokens * cacheRead + cacheWriteTokens * cacheWrite + usage.outputTokens * output
+  return { ...usage, costUsd: dollars / 1_000_000 }
 }
 
 const estimates = new WeakMap<MessageInput | ToolDefinition, number>()

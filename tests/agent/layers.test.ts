@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import { modelLayers, toolLayers } from '../../src/agent/layers.ts'
+import { Budget } from '../../src/agent/run/budget.ts'
 import { resolveLimits } from '../../src/agent/run/limits.ts'
 import { openRun } from '../../src/agent/run/start-run.ts'
 import type { RunSettings } from '../../src/agent/types.ts'
@@ -39,6 +40,7 @@ it('hooks around a request and a function stand closest to them', () => {
 })
 
 it('a run has only the layers it needs', () => {
+  expect(layersOf({ budget: new Budget({ tokens: 1 }) }).model.at(-1)).toBe('within the budget')
   expect(layersOf({ toolCalling: 'native' })).toEqual({ model: ['an empty response: once more'], tool: ['concurrency', 'events'] })
   expect(layersOf({ guardrails: [{ name: 'in', input: () => undefined }] }).tool).toEqual(['concurrency', 'events'])
 })

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { PlannedCall } from '../../src/agent/recorded.ts'
 import { checkCostIsKnown, resolveLimits } from '../../src/agent/run/limits.ts'
-import { Budget, RepeatBreaker } from '../../src/agent/run/run-state.ts'
+import { RepeatBreaker, RunBudget } from '../../src/agent/run/run-state.ts'
 import type { RunSettings } from '../../src/agent/types.ts'
 import { InvalidOptionError } from '../../src/core/errors.ts'
 import type { Content, Usage } from '../../src/core/messages.ts'
@@ -83,7 +83,7 @@ describe('resolveLimits', () => {
 describe('cost', () => {
   it('H8 a limit on what can’t be measured is refused', () => {
     const unknown = { nativeTools: true }
-    expect(() => checkCostIsKnown({ costUsd: 1 }, unknown)).toThrow(InvalidOptionError)
+    expect(() => checkCostIsKnown('limits.costUsd', 1, { provider: 'p', model: 'm', capabilities: unknown })).toThrow(InvalidOptionError)
     for (const [limits, capabilities] of [
       [{ costUsd: 1 }, { ...unknown, price: { input: 1, output: 1 } }],
       [{ costUsd: 1 }, { ...unknown, reportsCost: true }],
@@ -91,7 +91,7 @@ describe('cost', () => {
       [{}, unknown],
       [undefined, unknown],
     ] as const) {
-      expect(() => checkCostIsKnown(limits, capabilities)).not.toThrow()
+      expect(() => checkCostIsKnown('limits.costUsd', limits?.costUsd, { provider: 'p', model: 'm', capabilities })).not.toThrow()
     }
   })
 
@@ -123,29 +123,29 @@ const call = (more: Partial<PlannedCall> = {}): PlannedCall => ({
   ...more,
 })
 
-describe('Budget', () => {
+describe('RunBudget', () => {
   it('H8 tokens and cost are used up at the limit, not beyond it', () => {
-    const budget = new Budget(resolveLimits({ limits: { tokens: 100, costUsd: 1 }, maxIterations: 9 }))
+    const budget = new RunBudget(resolveLimits({ limits: { tokens: 100, costUsd: 1 }, maxIterations: 9 }))
     budget.spend(usage(99, 0.5))
     budget.spend(undefined)
     expect(budget.exhausted(1)).toBeUndefined()
     budget.spend(usage(1))
     expect(budget.exhausted(1)).toBe('budget')
-    const cost = new Budget(resolveLimits({ limits: { costUsd: 1 } }))
+    const cost = new RunBudget(resolveLimits({ limits: { costUsd: 1 } }))
     cost.spend(usage(1, 0.5))
     cost.spend(usage(1, 0.5))
     expect(cost.exhausted(1)).toBe('budget')
   })
 
   it('H4 of several limits reached at once, the budget is named before the iterations', () => {
-    const budget = new Budget(resolveLimits({ limits: { tokens: 1 }, maxIterations: 2 }))
+    const budget = new RunBudget(resolveLimits({ limits: { tokens: 1 }, maxIterations: 2 }))
     expect([budget.exhausted(1), budget.exhausted(2), budget.exhausted(3)]).toEqual([undefined, 'max_iterations', 'max_iterations'])
     budget.spend(usage(1))
     expect(budget.exhausted(2)).toBe('budget')
   })
 
   it('H8 calls beyond the limit are refused, in order, over all rounds; refused ones count for nothing', () => {
-    const budget = new Budget(resolveLimits({ limits: { toolCalls: 2 } }))
+    const budget = new RunBudget(resolveLimits({ limits: { toolCalls: 2 } }))
     const refused = call({ action: 'reject', refusal: { code: 'tool_not_found', text: 'no' } })
     expect(budget.admit([refused, call({ id: 'a' })])).toEqual([refused, call({ id: 'a' })])
     expect(budget.exhausted(1)).toBeUndefined()
@@ -160,13 +160,13 @@ describe('Budget', () => {
   })
 
   it('H8 what runs inside a call have used counts while they go on, and once its record is there, by that alone', () => {
-    const outer = new Budget(resolveLimits({ limits: { tokens: 100, toolCalls: 9 } }))
-    const inner = new Budget(resolveLimits({}), { budget: outer, toolCallId: 'a', runId: 'r' })
+    const outer = new RunBudget(resolveLimits({ limits: { tokens: 100, toolCalls: 9 } }))
+    const inner = new RunBudget(resolveLimits({}), { budget: outer, toolCallId: 'a', runId: 'r' })
     inner.spend(usage(60))
     inner.admit([call()])
     expect(outer.exhausted(1)).toBeUndefined()
     expect(outer.spentIn('a')).toMatchObject({ usage: { totalTokens: 60 }, toolCalls: 1 })
-    const again = new Budget(resolveLimits({}), { budget: outer, toolCallId: 'a', runId: 'r' })
+    const again = new RunBudget(resolveLimits({}), { budget: outer, toolCallId: 'a', runId: 'r' })
     again.spend(usage(70))
     expect([outer.spentIn('a')?.usage.totalTokens, outer.exhausted(1)]).toEqual([70, undefined])
     outer.settle([{ id: 'a', ...(outer.spentIn('a') && { nested: { usage: usage(70), toolCalls: 0 } }) }])
@@ -177,7 +177,7 @@ describe('Budget', () => {
   })
 
   it('H8 none at all: no call runs', () => {
-    const budget = new Budget(resolveLimits({ limits: { toolCalls: 0 } }))
+    const budget = new RunBudget(resolveLimits({ limits: { toolCalls: 0 } }))
     expect(budget.exhausted(1)).toBeUndefined()
     expect(budget.admit([call()])).toMatchObject([{ action: 'reject' }])
     expect(budget.exhausted(1)).toBe('budget')

@@ -254,15 +254,31 @@ describe('prompt caching', () => {
   ]
   const mark = { cache_control: { type: 'ephemeral' } }
 
-  it('marks the last tool, the end of the system prompt and the last turn', async () => {
+  it('marks the last tool, the end of the system prompt, the last turn, and where the request before ended', async () => {
     const { body, request } = await sent({ messages, tools: [tool('look'), tool('other')] })
     expect(body.tools).toMatchObject([{ name: 'look' }, { name: 'other', ...mark }])
     expect(body.system).toEqual([
       { type: 'text', text: 'One.' },
       { type: 'text', text: 'Two.', ...mark },
     ])
-    expect(body.messages).toMatchObject([{}, {}, { content: [{ tool_use_id: 'a', ...mark }] }])
-    expect(request.rawBody.split('cache_control')).toHaveLength(4)
+    expect(body.messages).toMatchObject([{ content: [mark] }, {}, { content: [{ tool_use_id: 'a', ...mark }] }])
+    // Four, and no more are allowed.
+    expect(request.rawBody.split('cache_control')).toHaveLength(5)
+  })
+
+  it('finds what the request before has cached again, however many calls there were in between', async () => {
+    const ids = Array.from({ length: 30 }, (_, at) => `c${at}`)
+    const many = [...messages, calls(...ids.map((id) => call(id))), ...ids.map((id) => result(id))]
+    const before = await sent({ messages, tools: [tool('look')] })
+    const after = await sent({ messages: many, tools: [tool('look')] })
+    const marksOf = (body: JsonObject) =>
+      (body.messages as { content: object[] }[]).flatMap(({ content }, at) =>
+        content.some((block) => 'cache_control' in block) ? [at] : [],
+      )
+    expect(marksOf(before.body)).toEqual([0, 2])
+    expect(marksOf(after.body)).toEqual([2, 4])
+    expect((after.body.messages as unknown[])[2]).toEqual((before.body.messages as unknown[])[2])
+    expect(after.request.rawBody.split('cache_control')).toHaveLength(5)
   })
 
   it('is switched off by the quirk, or for a model or a request by `providerOptions`, which can also switch it on again', async () => {

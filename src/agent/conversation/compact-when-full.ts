@@ -11,7 +11,7 @@ const leftOver = 0.6
 const usable = 0.75
 
 /** One more turn of the same iteration, recorded under a key of its own. */
-type TakeTurnAgain = (...[execution, place, attempt]: [...Parameters<TakeTurn>, attempt?: number]) => ReturnType<TakeTurn>
+type TakeTurnAgain = (...[execution, place, suffix]: [...Parameters<TakeTurn>, suffix?: string]) => ReturnType<TakeTurn>
 
 /**
  * Takes turns in the model's context window: the conversation is made to fit before, when it is estimated to be too long; and when the
@@ -28,7 +28,7 @@ export function fitWindow(compaction: CompactionOptions, takeTurn: TakeTurnAgain
     const turn = await takeTurn(execution, place)
     if (turn.kind !== 'failed' || turn.error.code !== 'context_overflow') return turn
     const isShorter = await compact(execution, compaction, `${key}.further`, sizeOf(history.messages, estimate) * leftOver)
-    return isShorter ? takeTurn(execution, place, 2) : turn
+    return isShorter ? takeTurn(execution, place, '.2') : turn
   }
 }
 

@@ -63,7 +63,8 @@ export function checkDecision(decision: unknown, { kind }: Pick<PendingItem, 'ki
   if (reason !== undefined && typeof reason !== 'string') throw new InvalidOptionError(`${where}.reason`, 'a string', reason)
   if (args !== undefined && !isJsonObject(args)) throw new InvalidOptionError(`${where}.args`, 'an object', args)
   if (approved === false) return
-  if (kind === 'approval' && approved !== true) throw new InvalidOptionError(`${where}.approved`, 'true or false', approved)
+  if ((kind === 'approval' || kind === 'budget') && approved !== true)
+    throw new InvalidOptionError(`${where}.approved`, 'true or false', approved)
   if (kind === 'client_tool' && got.result === undefined) {
     throw new InvalidOptionError(where, 'the `result` of the tool, or `approved: false`', decision)
   }

@@ -112,7 +112,7 @@ async function publishPending({ durable, run }: Execution, item: PendingItem): P
 }
 
 /** Undefined where nobody has decided, and nobody can wait. */
-async function verdictOn({ durable, run }: Execution, item: PendingItem): Promise<Verdict | undefined> {
+export async function verdictOn({ durable, run }: Execution, item: PendingItem): Promise<Verdict | undefined> {
   const { decisionTimeoutMs } = run.settings
   const about = (durable.survivesCrashes ? copyAsJson(item) : item) as never as Json
   const options = { about, ...(decisionTimeoutMs === undefined ? {} : { timeoutMs: decisionTimeoutMs }) }

@@ -39,6 +39,8 @@ const storage: ReadonlyMap<string, Storage> = new Map(
     toolChoice: 'json',
     parallelToolCalls: 'json',
     limits: 'numbers',
+    budget: 'not stored',
+    onBudget: 'json',
     compaction: 'numbers',
     stream: 'json',
     providerOptions: 'json',

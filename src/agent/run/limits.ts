@@ -1,7 +1,7 @@
 import { InvalidOptionError } from '../../core/errors.ts'
-import type { ModelCapabilities } from '../../models/chat-model.ts'
+import type { ChatModel } from '../../models/chat-model.ts'
 import { knowsCost } from '../../models/usage.ts'
-import type { RunLimits, RunSettings } from '../types.ts'
+import type { RunSettings } from '../types.ts'
 
 /** A run's bounds, every one decided. */
 export interface ResolvedLimits {
@@ -63,8 +63,33 @@ function amount(name: string, value: number | undefined, byDefault: number): num
   return value
 }
 
-/** A cost limit that can't be measured would be no limit. Throws `invalid_option`. */
-export function checkCostIsKnown(limits: RunLimits | undefined, capabilities: ModelCapabilities): void {
-  if (limits?.costUsd === undefined || limits.costUsd === Number.POSITIVE_INFINITY || knowsCost(capabilities)) return
-  throw new InvalidOptionError('limits.costUsd', 'absent for a model that has no `price` and does not report its cost', limits.costUsd)
+/** A limit on what can't be measured would be none. Throws `invalid_option`. */
+export function checkCostIsKnown(
+  option: string,
+  costUsd: number | undefined,
+  model: Pick<ChatModel, 'provider' | 'model' | 'capabilities'>,
+): void {
+  if (costUsd === undefined || costUsd === Number.POSITIVE_INFINITY || knowsCost(model.capabilities)) return
+  throw new InvalidOptionError(option, `absent for a model whose price is not known (${howToPrice(model)})`, costUsd)
+}
+
+interface Limited {
+  limits: Pick<ResolvedLimits, 'costUsd'>
+  budgets: readonly { limits: { costUsd: number } }[]
+  /** The run it is made inside of. */
+  outer: Limited | undefined
+}
+
+/** By which option a run's cost, or that of one it is inside of, is limited, and to what. */
+export function costLimitOf({ limits, budgets, outer }: Limited): [option: string, costUsd: number] {
+  if (Number.isFinite(limits.costUsd)) return ['limits.costUsd', limits.costUsd]
+  const budget = budgets.find((one) => Number.isFinite(one.limits.costUsd))
+  if (budget !== undefined) return ['budget.costUsd', budget.limits.costUsd]
+  return outer === undefined ? ['limits.costUsd', Number.POSITIVE_INFINITY] : costLimitOf(outer)
+}
+
+/** What to write so that a model's cost is known. */
+function howToPrice({ provider, model }: Pick<ChatModel, 'provider' | 'model'>): string {
+  return `give \`${provider}/${model}\`, and any model that may take its place, a \`price\` in US dollars for a million tokens: \
+createModel({ provider: '${provider}', model: '${model}', price: { input: 2, output: 8 } })`
 }

@@ -42,6 +42,8 @@ export interface RunStep {
   usage?: Usage
   finishReason: FinishReason
   durationMs: number
+  /** How long the request waited for `rateLimits` before it was sent; absent where it did not. */
+  waitedMs?: number
   /** From the request to the first piece of the response. Undefined for a response that came whole. */
   timeToFirstTokenMs?: number
   retries: number
@@ -51,7 +53,8 @@ export interface RunStep {
 
 /** A call the caller has to deal with before the run can go on. */
 export interface PendingItem {
-  kind: 'approval' | 'client_tool' | 'question'
+  /** `budget`: no call, but a request that the run's `budget` does not allow; to be approved when that has been raised. */
+  kind: 'approval' | 'client_tool' | 'question' | 'budget'
   toolCallId: string
   tool: string
   args: JsonObject

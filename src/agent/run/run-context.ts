@@ -13,12 +13,13 @@ import type { OutputFormat } from '../output/output.ts'
 import type { PlainError } from '../recorded.ts'
 import type { SessionPlace, SessionTurn } from '../sessions/session-turn.ts'
 import { chooseCallForm } from '../text-calls/mode.ts'
-import type { RunLimits, RunOptions } from '../types.ts'
+import type { RunOptions } from '../types.ts'
 import { type ActiveAgent, activeAgent } from './active-agent.ts'
-import { checkCostIsKnown, type ResolvedLimits } from './limits.ts'
+import type { Budget } from './budget.ts'
+import { checkCostIsKnown, costLimitOf, type ResolvedLimits } from './limits.ts'
 import { abortErrorOf } from './run-error.ts'
 import { type DeltaName, type EventTap, RunEvents } from './run-events.ts'
-import { Budget } from './run-state.ts'
+import { RunBudget } from './run-state.ts'
 
 type Interruption = Extract<StopReason, 'aborted' | 'deadline'>
 
@@ -75,7 +76,7 @@ export class RunContext implements RunScope, Durable {
   readonly #parent: RunParent | undefined
   readonly #first: ActiveAgent
   #agent: ActiveAgent
-  #budget: Budget
+  #budget: RunBudget
   readonly #bus: EventBus
   readonly #taps: readonly EventTap[]
   readonly #events: RunEvents
@@ -131,15 +132,28 @@ export class RunContext implements RunScope, Durable {
   }
 
   /** What the execution under way has used up: it belongs to that one's state, and is here for the runs inside its calls. */
-  get budget(): Budget {
+  get budget(): RunBudget {
     return this.#budget
   }
 
   /** An execution begins, the first or a later one: with the agent the run began with, and a budget of its own. */
-  begin(): Budget {
+  begin(): RunBudget {
     this.#agent = this.#first
     this.#budget = this.#openBudget()
     return this.#budget
+  }
+
+  /** What this run and those it is inside of may use up together with others, in the order in which it is reserved. */
+  get budgets(): readonly Budget[] {
+    const { budget } = this.settings
+    const outer = this.#parent?.run.budgets ?? []
+    return budget === undefined || outer.includes(budget) ? outer : [...outer, budget].sort((a, b) => a.order - b.order)
+  }
+
+  /** Whether it pauses where a budget is used up. */
+  get waitsForBudget(): boolean {
+    const { onBudget } = this.settings
+    return onBudget === undefined ? (this.#parent?.run.waitsForBudget ?? false) : onBudget === 'pause'
   }
 
   /** Goes on with another model and other tools. */
@@ -159,7 +173,8 @@ export class RunContext implements RunScope, Durable {
 
   /** The model, if the run can go on with it. Throws `invalid_option`. */
   usable(model: ChatModel): ChatModel {
-    checkCostIsKnown(this.costLimit, model.capabilities)
+    const [option, costUsd] = costLimitOf(this)
+    checkCostIsKnown(option, costUsd, model)
     chooseCallForm(this.settings, model)
     return model
   }
@@ -312,14 +327,9 @@ export class RunContext implements RunScope, Durable {
     for (const release of this.#release) release()
   }
 
-  /** What a model has to be able to tell of its cost: this run, or one it is inside of, is limited by it. */
-  get costLimit(): RunLimits | undefined {
-    return Number.isFinite(this.limits.costUsd) ? this.settings.limits : this.#parent?.run.costLimit
-  }
-
-  #openBudget(): Budget {
+  #openBudget(): RunBudget {
     const parent = this.#parent
-    return new Budget(this.limits, parent && { budget: parent.run.budget, toolCallId: parent.toolCallId, runId: this.runId })
+    return new RunBudget(this.limits, parent && { budget: parent.run.budget, toolCallId: parent.toolCallId, runId: this.runId })
   }
 
   /** The run outside ends this one too, also when the attempt at the call it was made in is over, and that one's signal silent. */

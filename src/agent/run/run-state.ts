@@ -31,7 +31,7 @@ export interface LoopState {
   objections: number
   /** The agent that has the conversation, where it was handed off. */
   agent: string | undefined
-  readonly budget: Budget
+  readonly budget: RunBudget
   readonly breaker: RepeatBreaker
   /** Approvals that need not be asked for again: those handed in, and those given in this run. */
   readonly remembered: Set<string>
@@ -40,7 +40,7 @@ export interface LoopState {
 /** What a run is started with, and the process it is executed in. */
 interface Start {
   input: { instructions?: string; messages: readonly ChatMessage[]; given: number }
-  run: { begin(): Budget; limits: { repeatedCalls: number }; settings: { remembered?: readonly string[] } }
+  run: { begin(): RunBudget; limits: { repeatedCalls: number }; settings: { remembered?: readonly string[] } }
 }
 
 /** The state at the beginning of an execution. */
@@ -65,6 +65,7 @@ export function openState({ input, run }: Start): LoopState {
 /** Takes a turn over: its message joins the history, what it cost the budget. */
 export function addTurn(state: LoopState, turn: Turn, iteration: number): void {
   if (turn.kind === 'interrupted' && turn.unasked) return
+  if (turn.kind === 'unpaid' && turn.usage === undefined) return
   const isWhole = turn.kind === 'reply' || turn.kind === 'refused'
   const usage = isWhole ? turn.step.usage : turn.usage
   state.usage = addUsage(state.usage, usage)
@@ -134,7 +135,7 @@ export function rejectedAnswers(
 
 /** The call a run was made inside of: what the run uses up is used up there too. */
 export interface BudgetParent {
-  budget: Budget
+  budget: RunBudget
   toolCallId: string
   /** Of the run that was made: a call may make several. */
   runId: string
@@ -144,11 +145,11 @@ export interface BudgetParent {
  * What a run has used up, with what runs inside its calls have. Made of recorded values, so a replay counts the same; only of calls whose
  * end is not recorded yet, the runs inside them are asked.
  */
-export class Budget {
+export class RunBudget {
   readonly #limits: ResolvedLimits
   readonly #parent: BudgetParent | undefined
   /** Of runs in calls that have not ended yet: by call, and in it by run. */
-  readonly #running = new Map<string, Map<string, Budget>>()
+  readonly #running = new Map<string, Map<string, RunBudget>>()
   /** By requests and calls of its own, and by its calls as their records tell. */
   #spent: Spent = nothingSpent
   #callsLeftOut = false
@@ -214,8 +215,8 @@ export class Budget {
     return outer.left < own.left ? outer : own
   }
 
-  #enter({ toolCallId, runId }: BudgetParent, run: Budget): void {
-    const runs = this.#running.get(toolCallId) ?? new Map<string, Budget>()
+  #enter({ toolCallId, runId }: BudgetParent, run: RunBudget): void {
+    const runs = this.#running.get(toolCallId) ?? new Map<string, RunBudget>()
     // One that is taken up again counts what it has spent again.
     this.#running.set(toolCallId, runs.set(runId, run))
   }

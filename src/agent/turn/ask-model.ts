@@ -179,6 +179,7 @@ function checkResponse(response: unknown, { provider, model }: Pick<ChatModel, '
  */
 export class TurnSink implements TurnPieces {
   readonly #run: RunContext
+  readonly #model: Pick<ChatModel, 'provider' | 'model'>
   readonly #meta: EventPlace
   readonly #history: Pick<History, 'uniqueIds'>
   /** The request under way; a model may go on talking when it is over. */
@@ -191,8 +192,9 @@ export class TurnSink implements TurnPieces {
   usedBefore: Usage | undefined
 
   /** `history`: gives a call the id that it has in the conversation. */
-  constructor(run: RunContext, meta: EventPlace, history: Pick<History, 'uniqueIds'>) {
+  constructor(run: RunContext, model: Pick<ChatModel, 'provider' | 'model'>, meta: EventPlace, history: Pick<History, 'uniqueIds'>) {
     this.#run = run
+    this.#model = model
     this.#meta = meta
     this.#history = history
   }
@@ -275,6 +277,10 @@ export class TurnSink implements TurnPieces {
       },
       toolCallStart: (index, id, name) => {
         if (isTaken(heard.toolCallStart)) heard.toolCallStart?.(index, id, name)
+      },
+      queued: (ahead) => {
+        const { provider, model } = this.#model
+        if (request.isOpen) this.#run.emit(Event.MODEL_QUEUED, { provider, model, ahead }, this.#meta)
       },
       restart: () => {
         if (isShown) return false

@@ -1,5 +1,6 @@
 import { type ErrorCode, ModelError, ToolloopError } from '../../core/errors.ts'
 import { Event, type EventPayloads, type FinishReason } from '../../core/events.ts'
+import { copyAsJson } from '../../core/json.ts'
 import { addUsage, type ChatMessage, copyJson, type JsonObject, type ToolCall, type Usage } from '../../core/messages.ts'
 import { toModelError } from '../../models/chat-model.ts'
 import { usageOfFailure, withCost } from '../../models/usage.ts'
@@ -11,6 +12,7 @@ import { legalName } from '../conversation/history.ts'
 import { needsApproval } from '../decisions/approvals.ts'
 import type { StepTags } from '../durable/journal.ts'
 import type { Plan, PlannedCall, Reply, Turn } from '../recorded.ts'
+import type { Budget } from '../run/budget.ts'
 import type { Execution, Place } from '../run/execution.ts'
 import type { RunStep } from '../run/result.ts'
 import { tagsOf } from '../run/run-context.ts'
@@ -19,16 +21,16 @@ import { truncatedText, unreadableText } from '../told.ts'
 import { buildTurn, TurnSink } from './ask-model.ts'
 import type { TurnRequest } from './model-call.ts'
 import type { ReviewedReply } from './review.ts'
+import { BudgetSpent } from './within-budget.ts'
 
 /**
- * Asks the model once, as the step `${iteration}.model`, and plans the calls it made. Never rejects for a fault of the model. `attempt`
- * counts the turns of one iteration.
+ * Asks the model once, as the step `${iteration}.model`, and plans the calls it made. Never rejects for a fault of the model. `suffix`
+ * tells the turns of one iteration apart.
  */
-export function takeTurn(execution: Execution, place: Place, attempt = 1): Promise<Turn> {
+export function takeTurn(execution: Execution, place: Place, suffix = ''): Promise<Turn> {
   const { durable, run } = execution
   const { iteration, lastTurn } = place
-  const name = `${iteration}.${lastTurn === undefined ? 'model' : 'answer'}`
-  const key = attempt === 1 ? name : `${name}.${attempt}`
+  const key = `${iteration}.${lastTurn === undefined ? 'model' : 'answer'}${suffix}`
   return durable.step(key, async (step) => {
     const unfollow = step.signal === run.signal ? undefined : run.follow(step.signal)
     try {
@@ -53,7 +55,7 @@ class ModelTurn {
     this.#asked = asked
     this.#meta = { iteration, ...tagsOf(execution.durable, key) }
     this.#key = key
-    this.#sink = new TurnSink(execution.run, this.#meta, execution.state.history)
+    this.#sink = new TurnSink(execution.run, asked.model, this.#meta, execution.state.history)
   }
 
   async take(): Promise<Turn> {
@@ -66,6 +68,8 @@ class ModelTurn {
       return await this.#reply(response)
     } catch (thrown) {
       this.#sink.close()
+      if (thrown instanceof BudgetSpent)
+        return { kind: 'unpaid', text: '', about: aboutBudget(thrown.budget), ...this.#spent(this.#sink.usedBefore) }
       if (run.interruption === undefined) return this.#failed(thrown)
       const partial = ModelError.isInstance(thrown) ? partialOf(thrown) : undefined
       const text = this.#sink.partialText(partial?.text)
@@ -134,7 +138,9 @@ class ModelTurn {
   #step(response: ReadResponse, { calls }: Plan): RunStep {
     const { provider, model, capabilities } = this.#asked.model
     const { firstPieceAt } = this.#sink
-    const firstPieceMs = response.timeToFirstTokenMs ?? (firstPieceAt === undefined ? undefined : firstPieceAt - this.#startedAt)
+    const { waitedMs } = response
+    const sinceAsked = firstPieceAt === undefined ? undefined : firstPieceAt - this.#startedAt - (waitedMs ?? 0)
+    const firstPieceMs = response.timeToFirstTokenMs ?? sinceAsked
     const step: RunStep = {
       iteration: this.#meta.iteration,
       provider: response.provider ?? provider,
@@ -146,6 +152,7 @@ class ModelTurn {
       toolCalls: calls.map(({ id }) => id),
     }
     if (response.usage !== undefined) step.usage = withCost(response.usage, capabilities)
+    if (waitedMs !== undefined) step.waitedMs = waitedMs
     if (firstPieceMs !== undefined) step.timeToFirstTokenMs = firstPieceMs
     return step
   }
@@ -177,6 +184,10 @@ class ModelTurn {
     if (known.length === 0) return {}
     return { usage: withCost(known.reduce(addUsage), this.#asked.model.capabilities) }
   }
+}
+
+function aboutBudget({ spent, limits }: Budget): JsonObject {
+  return copyAsJson({ spent, limits }) as never
 }
 
 function partialOf(error: ToolloopError): ModelError['partial'] {

@@ -38,6 +38,9 @@ export class RunRenderer {
         this.#shownText = ''
         this.#terminal.waitFor(`waiting for ${event.model}`)
         break
+      case Event.MODEL_QUEUED:
+        this.#terminal.waitFor(`waiting for the rate limits of ${event.model}`)
+        break
       case Event.REASONING_DELTA:
         this.#terminal.waitFor('the model is thinking')
         break
@@ -161,7 +164,12 @@ function endingOf(result: RunResult): string | undefined {
   }
 }
 
-const pendingWords = { approval: 'needs an approval', client_tool: 'has no `execute`', question: 'asks a question' } as const
+const pendingWords = {
+  approval: 'needs an approval',
+  client_tool: 'has no `execute`',
+  question: 'asks a question',
+  budget: 'is used up',
+} as const
 
 export function formatDuration(milliseconds: number): string {
   if (milliseconds < 1_000) return `${Math.round(milliseconds)} ms`

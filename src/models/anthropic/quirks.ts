@@ -5,7 +5,7 @@ import { isBoolean, isPositiveInteger, isStructuredOutput, listOf, mergeQuirks, 
 export interface AnthropicQuirks {
   /** `max_tokens` of a request without `maxOutputTokens`: the API insists on the field. */
   maxTokens: number
-  /** Marks what the provider is to cache: the tools, the system prompt and the last turn. `providerOptions: {promptCaching: false}` switches it off for a request. */
+  /** Marks what the provider is to cache: the tools, the system prompt, the last turn, and the user's turn before it. `providerOptions: {promptCaching: false}` switches it off for a request. */
   promptCaching: boolean
   /** For each effort the body fields that ask for it. Efforts not listed are not passed on. */
   reasoningEffort: { [effort: string]: JsonObject }

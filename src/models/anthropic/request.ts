@@ -91,11 +91,17 @@ export class AnthropicRequests {
     return { system: system.join(','), turns, toolNames, container }
   }
 
+  /**
+   * Marks the end, and where the request before ended: what that one has cached is looked for in no more than 20 blocks before a mark, and a
+   * round of many calls has more. https://platform.claude.com/docs/en/build-with-claude/prompt-caching#how-automatic-prefix-checking-works
+   */
   #turns(turns: readonly Turn[], caches: boolean): string {
+    const last = turns.length - 1
+    const before = turns[last]?.role === 'user' ? turns.findLastIndex(({ role }, at) => role === 'user' && at < last) : -1
     return turns
       .map(({ role, results, blocks, cacheable }, at) => {
         const content = [...results, ...blocks].join(',')
-        return `{"role":"${role}","content":[${marked(content, caches && cacheable && at === turns.length - 1)}]}`
+        return `{"role":"${role}","content":[${marked(content, caches && cacheable && (at === last || at === before))}]}`
       })
       .join(',')
   }

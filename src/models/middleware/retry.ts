@@ -12,6 +12,8 @@ export interface RetryOptions {
   firstDelayMs?: number
 }
 
+export const defaultMaxRetryDelayMs = 30_000
+
 /**
  * The same model, whose failed requests are made again where that may help: those whose error is `retryable`, and never after a piece of the
  * response was shown (see `ModelSink.restart`), since it would be shown twice. A provider's `retry-after` is waited for; one that is longer
@@ -19,7 +21,7 @@ export interface RetryOptions {
  * Throws `invalid_option` for options out of range.
  */
 export function withRetry(model: ChatModel, options: RetryOptions = {}): ChatModel {
-  const { maxRetries = 2, maxRetryDelayMs = 30_000, firstDelayMs = 500 } = options
+  const { maxRetries = 2, maxRetryDelayMs = defaultMaxRetryDelayMs, firstDelayMs = 500 } = options
   if (!(Number.isInteger(maxRetries) && maxRetries >= 0)) throw new InvalidOptionError('maxRetries', 'an integer ≥ 0', maxRetries)
   if (!(maxRetryDelayMs >= 0)) throw new InvalidOptionError('maxRetryDelayMs', 'a number of milliseconds ≥ 0', maxRetryDelayMs)
   if (!(firstDelayMs >= 0)) throw new InvalidOptionError('firstDelayMs', 'a number of milliseconds ≥ 0', firstDelayMs)
@@ -71,6 +73,7 @@ export function restartable(sink: ModelSink): RestartableSink {
   let isShown = false
   const watched: RestartableSink = { restart: () => !isShown }
   if (sink.retry) watched.retry = (retry) => sink.retry?.(retry)
+  if (sink.queued) watched.queued = (ahead) => sink.queued?.(ahead)
   if (sink.text) {
     watched.text = (delta) => {
       isShown = true

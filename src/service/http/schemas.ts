@@ -45,7 +45,7 @@ const usageSchema: JsonSchema = object({ inputTokens: count, outputTokens: count
 
 const pending: JsonSchema = object(
   {
-    kind: { enum: ['approval', 'client_tool', 'question'] },
+    kind: { enum: ['approval', 'client_tool', 'question', 'budget'] },
     toolCallId: text,
     tool: text,
     args: anyObject,

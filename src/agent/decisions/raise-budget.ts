@@ -1,0 +1,43 @@
+import { Event } from '../../core/events.ts'
+import type { Unpaid } from '../recorded.ts'
+import type { Execution, TakeTurn } from '../run/execution.ts'
+import type { PendingItem } from '../run/result.ts'
+import { tagsOf } from '../run/run-context.ts'
+import { fingerprintOf } from './decisions.ts'
+import { verdictOn } from './pending-calls.ts'
+
+/** Takes a turn whose step's key ends with `suffix`. */
+type TakeTurnAs = (...[execution, place, suffix]: [...Parameters<TakeTurn>, suffix?: string]) => ReturnType<TakeTurn>
+
+/** Takes turns; where a budget does not allow one, the run waits until somebody has raised it, and takes the turn again. */
+export function waitForBudget(takeTurn: TakeTurnAs): TakeTurnAs {
+  return async (execution, place, suffix = '') => {
+    const { durable, run } = execution
+    for (let times = 1; ; times++) {
+      const again = times === 1 ? '' : `.${times}`
+      const turn = await takeTurn(execution, place, times === 1 ? suffix : `${suffix}.paid${again}`)
+      if (turn.kind !== 'unpaid') return turn
+      const item = budgetItem(run.runId, `${place.iteration}.budget${suffix}${again}`, turn)
+      await publish(execution, place.iteration, item)
+      const verdict = await verdictOn(execution, item)
+      if (verdict === undefined) {
+        const isOver = await durable.step(`${place.iteration}.pause`, async () => run.interruption !== undefined)
+        // Whoever aborts a run does not want it to wait: the turn says so when it is taken again.
+        if (!isOver) return { ...turn, pending: [item] }
+      } else if (!('approved' in verdict && verdict.approved)) return turn
+    }
+  }
+}
+
+function budgetItem(runId: string, place: string, { about }: Unpaid): PendingItem {
+  const named = { toolCallId: place, tool: 'budget', args: {} }
+  return { kind: 'budget', ...named, about, fingerprint: fingerprintOf(runId, named), place }
+}
+
+async function publish({ durable, run }: Execution, iteration: number, item: PendingItem): Promise<void> {
+  const key = `${item.place}.asked`
+  await durable.step(key, async () => {
+    run.emit(Event.DECISION_NEEDED, { ...item }, { iteration, ...tagsOf(durable, key) })
+    return null
+  })
+}

@@ -1,0 +1,155 @@
+import { InvalidOptionError } from '../../core/errors.ts'
+import type { Usage } from '../../core/messages.ts'
+import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
+
+/** Amounts of what a `Budget` counts. */
+export interface BudgetAmounts {
+  /** US dollars. */
+  costUsd: number
+  /** Tokens of requests and responses. */
+  tokens: number
+}
+
+/** What a `Budget` allows; at least one of the two. */
+export interface BudgetOptions extends Partial<BudgetAmounts> {
+  /** What has been used of it already, as an earlier process stored it. Default: nothing. */
+  spent?: Partial<BudgetAmounts>
+}
+
+const optionNames: OptionNames<BudgetOptions> = { costUsd: true, tokens: true, spent: true }
+const amountNames: OptionNames<BudgetAmounts> = { costUsd: true, tokens: true }
+
+/** What is set aside for a request under way. To be settled exactly once. */
+export interface Reservation {
+  /** Puts what the request has used in its place; undefined: nothing. */
+  settle(used: Usage | undefined): void
+}
+
+let made = 0
+const nothing: BudgetAmounts = { costUsd: 0, tokens: 0 }
+
+/**
+ * What several runs may use up together: those of a user, of a day, of a project. Given to each as `budget`. Before each request its estimate
+ * is set aside, so that runs at once can't all spend what is left; afterwards what it has really used takes the place of that.
+ *
+ * ```ts
+ * const budget = new Budget({ costUsd: 20 })
+ * await Promise.all(tasks.map((task) => runner.run(task, { budget })))
+ * console.log(budget.spent.costUsd, budget.left.costUsd)
+ * ```
+ */
+export class Budget {
+  /** Budgets are reserved from in this order, so that no two requests wait for each other. */
+  readonly order: number = ++made
+  #limits: BudgetAmounts
+  #spent: BudgetAmounts
+  #reserved: BudgetAmounts = nothing
+  #underWay = 0
+  #outputTokens = 500
+  /** Requests that would fit if others came to less than is set aside for them. */
+  readonly #waiting = new Set<() => void>()
+
+  /** Throws `invalid_option`. */
+  constructor(options: BudgetOptions) {
+    if (typeof options !== 'object' || options === null) throw new InvalidOptionError('budget', 'a map of limits', options)
+    checkOptionNames(options, optionNames, '`Budget`')
+    const { costUsd, tokens, spent = {} } = options
+    if (costUsd === undefined && tokens === undefined) throw new InvalidOptionError('budget', '`costUsd`, `tokens`, or both', options)
+    checkOptionNames(spent, amountNames, '`Budget`', 'spent')
+    this.#limits = amounts(options, Number.POSITIVE_INFINITY)
+    this.#spent = amounts(spent, 0, 'spent.')
+  }
+
+  /** What may be spent in all; `Infinity` for what is not limited. */
+  get limits(): Readonly<BudgetAmounts> {
+    return { ...this.#limits }
+  }
+
+  /** What has been spent: of requests that have ended. Store it to go on with it in another process. */
+  get spent(): Readonly<BudgetAmounts> {
+    return { ...this.#spent }
+  }
+
+  /** What is neither spent nor set aside; never below 0. */
+  get left(): Readonly<BudgetAmounts> {
+    const left = (name: keyof BudgetAmounts) => Math.max(0, this.#limits[name] - this.#spent[name] - this.#reserved[name])
+    return { costUsd: left('costUsd'), tokens: left('tokens') }
+  }
+
+  /** Allows so much more. Runs that have paused for it go on when they are resumed. Throws `invalid_option`. */
+  raise(by: Partial<BudgetAmounts>): void {
+    checkOptionNames(by, amountNames, '`raise`')
+    this.#limits = sum(this.#limits, amounts(by, 0))
+    this.#changed()
+  }
+
+  /** Tokens that a response is expected to have, by those before; at most those that it may have. */
+  expectedOutput(most: number = Number.POSITIVE_INFINITY): number {
+    return Math.min(most, this.#outputTokens)
+  }
+
+  /**
+   * Sets so much aside. Waits where it would fit only if requests under way came to less than is set aside for them. Undefined: it does not
+   * fit, or `signal` was aborted.
+   */
+  async reserve(amount: BudgetAmounts, signal: AbortSignal): Promise<Reservation | undefined> {
+    while (!signal.aborted && this.#fits(sum(this.#spent, amount))) {
+      if (this.#fits(sum(sum(this.#spent, this.#reserved), amount))) return this.#reservation(amount)
+      await this.#change(signal)
+    }
+    return undefined
+  }
+
+  #fits({ costUsd, tokens }: BudgetAmounts): boolean {
+    const { costUsd: mostUsd, tokens: mostTokens } = this.#limits
+    // What costs nothing, or is not known beforehand, does not fit into what is used up either.
+    return (costUsd < mostUsd || (costUsd === mostUsd && this.#spent.costUsd < mostUsd)) && tokens <= mostTokens
+  }
+
+  #reservation(amount: BudgetAmounts): Reservation {
+    this.#reserved = sum(this.#reserved, amount)
+    this.#underWay++
+    return {
+      settle: (used) => {
+        this.#underWay--
+        // Nothing that rounding leaves over: somebody would wait for it for ever.
+        this.#reserved = this.#underWay === 0 ? nothing : sum(this.#reserved, { costUsd: -amount.costUsd, tokens: -amount.tokens })
+        if (used !== undefined) {
+          this.#spent = sum(this.#spent, { costUsd: used.costUsd ?? 0, tokens: used.totalTokens })
+          this.#outputTokens += Math.round((used.outputTokens - this.#outputTokens) / 5)
+        }
+        this.#changed()
+      },
+    }
+  }
+
+  #change(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const goOn = () => {
+        this.#waiting.delete(goOn)
+        signal.removeEventListener('abort', goOn)
+        resolve()
+      }
+      this.#waiting.add(goOn)
+      signal.addEventListener('abort', goOn, { once: true })
+    })
+  }
+
+  #changed(): void {
+    for (const goOn of [...this.#waiting]) goOn()
+  }
+}
+
+function amounts({ costUsd, tokens }: Partial<BudgetAmounts>, otherwise: number, where = ''): BudgetAmounts {
+  return { costUsd: amount(`${where}costUsd`, costUsd, otherwise), tokens: amount(`${where}tokens`, tokens, otherwise) }
+}
+
+function amount(name: string, value: number | undefined, otherwise: number): number {
+  if (value === undefined) return otherwise
+  if (typeof value !== 'number' || !(value >= 0)) throw new InvalidOptionError(name, 'a number ≥ 0', value)
+  return value
+}
+
+function sum(a: BudgetAmounts, b: BudgetAmounts): BudgetAmounts {
+  return { costUsd: a.costUsd + b.costUsd, tokens: a.tokens + b.tokens }
+}

@@ -1,0 +1,92 @@
+import { type ChatModel, isModelError, type ModelRequest, type ModelResponse, type ModelSink } from '../chat-model.ts'
+import { accountOf, type LimitedPart, type ProviderPreset } from '../presets.ts'
+import type { ModelSettings } from '../settings.ts'
+import { estimateUsage, usageOfFailure, wholeUsage } from '../usage.ts'
+import { RateLimiter } from './rate-limiter.ts'
+import { defaultMaxRetryDelayMs } from './retry.ts'
+
+/** One for each account at a provider and each part of it that has limits: shared by all models and runs of the process. */
+const limiters = new Map<string, RateLimiter>()
+let sweepAt = 1_000
+
+/** Expected tokens of a first response; later ones are expected to be as long as those before. */
+const firstOutputTokens = 500
+
+/**
+ * The same model, whose requests wait until they are within its limits and those of its provider. When the provider refuses one and says how
+ * long to wait, the others wait as well, unless that is longer than `maxRetryDelayMs`.
+ */
+export function withRateLimits(
+  model: ChatModel,
+  parts: readonly LimitedPart[],
+  settings: ModelSettings,
+  preset: ProviderPreset,
+): ChatModel {
+  if (parts.length === 0) return model
+  const { maxRetryDelayMs = defaultMaxRetryDelayMs } = settings
+  const countsTokens = parts.some(({ limits }) => limits.tokensPerMinute !== undefined)
+  const refused = new WeakSet<ModelRequest>()
+  let outputTokens = firstOutputTokens
+
+  const tokensOf = (request: ModelRequest): number =>
+    countsTokens ? estimateUsage(request, {}).inputTokens + Math.min(request.maxOutputTokens ?? outputTokens, outputTokens) : 0
+
+  return {
+    provider: model.provider,
+    model: model.model,
+    capabilities: model.capabilities,
+    async prepare(): Promise<void> {
+      await model.prepare?.()
+    },
+    async generate(request: ModelRequest, sink?: ModelSink): Promise<ModelResponse> {
+      // Key and address may come, or change, with the environment.
+      const account = accountOf(settings, preset)
+      const limited = parts.map(({ part, limits }) => ({ limits, limiter: limiterOf(JSON.stringify([account, part])) }))
+      const askedAt = performance.now()
+      let waited = false
+      const onWait = (ahead: number) => {
+        waited = true
+        sink?.queued?.(ahead)
+      }
+      const { signal } = request
+      const { provider, model: name } = model
+      const applicant = { provider, model: name, signal, tokens: tokensOf(request), isRefused: refused.delete(request), onWait }
+      const slots = []
+      let used: number | undefined = 0
+      try {
+        // That of the smallest part first: while one waits for it, others of the provider's models go on.
+        for (const { limits, limiter } of limited) slots.push(await limiter.enter({ ...applicant, limits }))
+        const waitedMs = performance.now() - askedAt
+        used = undefined
+        const response = await model.generate(request, sink)
+        const usage = wholeUsage(response.usage)
+        used = usage?.totalTokens
+        if (usage !== undefined) outputTokens += Math.round((usage.outputTokens - outputTokens) / 5)
+        return waited ? { ...response, waitedMs } : response
+      } catch (error) {
+        used ??= usageOfFailure(error)?.totalTokens
+        if (isModelError(error) && error.retryable && error.retryAfterMs !== undefined) {
+          used ??= 0
+          refused.add(request)
+          if (error.retryAfterMs <= maxRetryDelayMs) limited[0]?.limiter.hold(error.retryAfterMs)
+        }
+        throw error
+      } finally {
+        for (const slot of slots) slot.release(used)
+      }
+    },
+  }
+}
+
+function limiterOf(key: string): RateLimiter {
+  const known = limiters.get(key)
+  if (known !== undefined) return known
+  // Each customer may have a key.
+  if (limiters.size >= sweepAt) {
+    for (const [other, limiter] of limiters) if (limiter.isIdle) limiters.delete(other)
+    sweepAt = Math.max(1_000, 2 * limiters.size)
+  }
+  const limiter = new RateLimiter()
+  limiters.set(key, limiter)
+  return limiter
+}

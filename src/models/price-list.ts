@@ -1,0 +1,25 @@
+import { bundledPrices } from './bundled-prices.ts'
+import type { ModelPrice } from './chat-model.ts'
+import type { ListedModel } from './provider-preset.ts'
+
+let prices: ReturnType<typeof bundledPrices> | undefined
+
+/** What a model costs today and how much it reads, where its provider has published that. */
+export function listedFacts(provider: string, model: string): { price?: ModelPrice; contextWindow?: number } {
+  prices ??= bundledPrices()
+  const models = Object.hasOwn(prices, provider) ? prices[provider] : undefined
+  if (models === undefined) return {}
+  const name = model.slice(model.lastIndexOf('/') + 1)
+  const listed = own(models, name) ?? own(models, name.replace(/[-@](\d{4}-\d{2}-\d{2}|\d{8}|\d{3})$/, ''))
+  if (listed === undefined) return {}
+  const today = new Date().toISOString().slice(0, 10)
+  const current = listed.prices.find(({ until }) => until === undefined || until >= today)
+  const { contextWindow } = listed
+  if (current === undefined) return { contextWindow }
+  const { until: _, ...price } = current
+  return { contextWindow, price }
+}
+
+function own(models: Readonly<Record<string, ListedModel>>, name: string): ListedModel | undefined {
+  return Object.hasOwn(models, name) ? models[name] : undefined
+}

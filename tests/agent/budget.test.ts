@@ -1,0 +1,229 @@
+import { describe, expect, it } from 'vitest'
+import { AgentRunner } from '../../src/agent/agent-runner.ts'
+import { asTool } from '../../src/agent/nested/sub-agent.ts'
+import { Budget } from '../../src/agent/run/budget.ts'
+import type { PendingItem } from '../../src/agent/types.ts'
+import { memoryJournal, scriptedModel } from '../../src/testing/index.ts'
+import { defineTool } from '../../src/tools/tool.ts'
+
+const signal = new AbortController().signal
+const used = (tokens: number, costUsd = 0) => ({ inputTokens: tokens, outputTokens: 0, totalTokens: tokens, costUsd })
+const approvals = (pending: readonly PendingItem[]) => pending.map((item) => ({ ...item, approved: true as const }))
+
+/** A dollar for each request of a million tokens, few as they are. */
+const price = { input: 1, output: 1 }
+const dollar = { inputTokens: 1_000_000, outputTokens: 0 }
+const answers = (count: number) =>
+  scriptedModel(
+    Array.from({ length: count }, (_, at) => ({ text: `answer ${at + 1}`, usage: dollar })),
+    { capabilities: { nativeTools: true, price } },
+  )
+
+const look = defineTool({ name: 'look', description: 'Looks.', parameters: { type: 'object' }, execute: () => 'seen' })
+
+describe('Budget', () => {
+  it('counts what is spent, sets aside what is about to be, and knows what is left', async () => {
+    const budget = new Budget({ costUsd: 10, spent: { costUsd: 2 } })
+    const one = await budget.reserve({ costUsd: 3, tokens: 10 }, signal)
+    expect([budget.spent.costUsd, budget.left.costUsd, budget.limits.tokens]).toEqual([2, 5, Number.POSITIVE_INFINITY])
+    one?.settle(used(20, 4))
+    expect([budget.spent, budget.left.costUsd]).toEqual([{ costUsd: 6, tokens: 20 }, 4])
+    const two = await budget.reserve({ costUsd: 4, tokens: 0 }, signal)
+    two?.settle(undefined)
+    expect(budget.left.costUsd).toBe(4)
+    expect(await budget.reserve({ costUsd: 4.01, tokens: 0 }, signal)).toBeUndefined()
+    budget.raise({ costUsd: 1 })
+    expect(await budget.reserve({ costUsd: 4.01, tokens: 0 }, signal)).toBeDefined()
+  })
+
+  it('makes a request wait where it may fit once others have ended, and gives up when it does not, or is aborted', async () => {
+    const budget = new Budget({ tokens: 100 })
+    const first = await budget.reserve({ costUsd: 0, tokens: 60 }, signal)
+    const fits = budget.reserve({ costUsd: 0, tokens: 60 }, signal)
+    const leaving = new AbortController()
+    const left = budget.reserve({ costUsd: 0, tokens: 60 }, leaving.signal)
+    leaving.abort()
+    expect(await left).toBeUndefined()
+    first?.settle(used(40))
+    const second = await fits
+    expect(second).toBeDefined()
+    const late = budget.reserve({ costUsd: 0, tokens: 50 }, signal)
+    second?.settle(used(60))
+    expect(await late).toBeUndefined()
+    expect(budget.spent.tokens).toBe(100)
+    // What costs nothing that is known does not fit into nothing.
+    const dollars = new Budget({ costUsd: 1, spent: { costUsd: 1 } })
+    expect(await dollars.reserve({ costUsd: 0, tokens: 1 }, signal)).toBeUndefined()
+  })
+
+  it('has all of it again when nothing is under way, however the amounts were rounded', async () => {
+    const budget = new Budget({ costUsd: 0.3 })
+    for (let times = 0; times < 50; times++) {
+      const all = await Promise.all([0.1, 0.1, 0.07].map((costUsd) => budget.reserve({ costUsd, tokens: 0 }, signal)))
+      for (const one of all) one?.settle(undefined)
+    }
+    expect(budget.left.costUsd).toBe(0.3)
+    expect(await budget.reserve({ costUsd: 0.3, tokens: 0 }, signal)).toBeDefined()
+  })
+
+  it('is refused without a limit, or with one that is none', () => {
+    expect(() => new Budget({})).toThrow('Expected `budget` to be `costUsd`, `tokens`, or both')
+    expect(() => new Budget({ costUsd: -1 })).toThrow('Expected `costUsd` to be a number ≥ 0, got `-1`')
+    expect(() => new Budget({ tokens: 1, spent: { tokens: Number.NaN } })).toThrow('spent.tokens')
+    expect(() => new Budget({ tokns: 1 } as never)).toThrow('tokens')
+    expect(() => new Budget({ tokens: 1 }).raise({ tokens: -1 })).toThrow('Expected `tokens`')
+  })
+})
+
+describe('a budget that runs share', () => {
+  it('H8 ends those that come after it is used up, before they ask anything', async () => {
+    const model = answers(9)
+    const runner = new AgentRunner({ model, budget: new Budget({ costUsd: 2.5 }) })
+    const reasons = []
+    for (let at = 0; at < 4; at++) reasons.push((await runner.run('go')).stopReason)
+    // Estimates are small: the third begins with half a dollar left, and is the last.
+    expect(reasons).toEqual(['answered', 'answered', 'answered', 'budget'])
+    expect(model.requests).toHaveLength(3)
+  })
+
+  it('H8 can’t be spent by many runs at once: each request sets its estimate aside', async () => {
+    // A thousand tokens, a dollar each.
+    const words = 'a'.repeat(4_000)
+    const model = scriptedModel(() => ({ text: 'ok', usage: { inputTokens: 1_000, outputTokens: 0 } }), {
+      capabilities: { nativeTools: true, price: { input: 1_000, output: 1_000 } },
+    })
+    const budget = new Budget({ costUsd: 3.5 })
+    const runner = new AgentRunner({ model, budget, maxOutputTokens: 1 })
+    const results = await Promise.all(Array.from({ length: 8 }, () => runner.run(words)))
+    expect(results.filter(({ stopReason }) => stopReason === 'answered')).toHaveLength(3)
+    expect(results.filter(({ stopReason }) => stopReason === 'budget')).toHaveLength(5)
+    expect(budget.spent.costUsd).toBe(3)
+  })
+
+  it('H8 is drawn on by the runs inside a run’s calls, once', async () => {
+    const inner = new AgentRunner({ model: answers(3) })
+    const model = scriptedModel(
+      [
+        { toolCalls: [{ name: 'ask', args: { task: 'x' } }], usage: dollar },
+        { text: 'Done.', usage: dollar },
+      ],
+      { capabilities: { nativeTools: true, price } },
+    )
+    const tools = [asTool(inner, { name: 'ask', description: 'Asks.' })]
+    const budget = new Budget({ costUsd: 100 })
+    const own = new Budget({ tokens: 100_000_000 })
+    const result = await new AgentRunner({ model, tools, budget }).run('go')
+    expect(result).toMatchObject({ stopReason: 'answered', usage: { costUsd: 3 } })
+    expect(budget.spent.costUsd).toBe(3)
+    // With a budget of its own, the inner one draws on both.
+    const withOwn = [asTool(new AgentRunner({ model: answers(3), budget: own }), { name: 'ask', description: 'Asks.' })]
+    const again = scriptedModel(
+      [
+        { toolCalls: [{ name: 'ask', args: { task: 'x' } }], usage: dollar },
+        { text: 'Done.', usage: dollar },
+      ],
+      {
+        capabilities: { nativeTools: true, price },
+      },
+    )
+    await new AgentRunner({ model: again, tools: withOwn, budget }).run('go')
+    expect([budget.spent.costUsd, own.spent.tokens]).toEqual([6, 1_000_000])
+  })
+
+  it('counts a request that failed as far as it is known what it used', async () => {
+    const budget = new Budget({ tokens: 10_000 })
+    const model = scriptedModel([{ error: new Error('down') }, { text: 'ok', usage: { inputTokens: 70, outputTokens: 7 } }])
+    const runner = new AgentRunner({ model, budget, logger: { debug() {}, info() {}, warn() {}, error() {} } })
+    await runner.run('go')
+    expect([budget.spent.tokens, budget.left.tokens]).toEqual([0, 10_000])
+    await runner.run('go')
+    expect([budget.spent.tokens, budget.left.tokens]).toEqual([77, 9_923])
+  })
+
+  it('is refused where a model’s price is not known, and where it is no budget', () => {
+    const budget = new Budget({ costUsd: 1 })
+    expect(() => new AgentRunner({ model: scriptedModel(['x']), budget })).toThrow(/`budget\.costUsd` to be absent for a model whose price/)
+    expect(() => new AgentRunner({ model: scriptedModel(['x']), budget: {} as never })).toThrow('Expected `budget` to be a Budget')
+    expect(() => new AgentRunner({ model: scriptedModel(['x']), onBudget: 'wait' as never })).toThrow("`onBudget` to be 'stop' or 'pause'")
+  })
+})
+
+describe("onBudget: 'pause'", () => {
+  const script = () =>
+    scriptedModel(
+      [
+        { toolCalls: [{ name: 'look', args: {} }], usage: dollar },
+        { text: 'Done.', usage: dollar },
+      ],
+      { capabilities: { nativeTools: true, price } },
+    )
+
+  it('pauses the run with all it has come to, until the budget is raised', async () => {
+    const budget = new Budget({ costUsd: 1 })
+    const model = script()
+    const runner = new AgentRunner({ model, tools: [look], budget, onBudget: 'pause' })
+    const paused = await runner.run('go')
+    expect(paused).toMatchObject({
+      stopReason: 'paused',
+      pending: [{ kind: 'budget', tool: 'budget', about: { spent: { costUsd: 1 }, limits: { costUsd: 1 } } }],
+    })
+    expect(paused.toolCalls).toHaveLength(1)
+    const state = JSON.parse(JSON.stringify(paused.state))
+    // Approved, but not raised: it still waits.
+    const still = await runner.resume(state, { decisions: approvals(paused.pending) })
+    expect(still).toMatchObject({ stopReason: 'paused', pending: [{ kind: 'budget' }] })
+    budget.raise({ costUsd: 5 })
+    const done = await runner.resume(still.state, { decisions: approvals(still.pending) })
+    expect(done).toMatchObject({ stopReason: 'answered', output: 'Done.', usage: { costUsd: 2 } })
+    expect(model.requests).toHaveLength(2)
+    // The tool has run once.
+    expect(done.toolCalls).toHaveLength(1)
+  })
+
+  it('ends the run where somebody says no', async () => {
+    const runner = new AgentRunner({ model: script(), tools: [look], budget: new Budget({ costUsd: 0 }), onBudget: 'pause' })
+    const paused = await runner.run('go')
+    expect(paused).toMatchObject({ stopReason: 'paused', iterations: 0 })
+    const [item] = paused.pending
+    if (item === undefined) throw new Error('Expected something to be pending')
+    const ended = await runner.resume(paused.state, { decisions: [{ ...item, approved: false }] })
+    expect(ended).toMatchObject({ stopReason: 'budget' })
+  })
+
+  it('works under a journal, and does not wait for one who has aborted', async () => {
+    const budget = new Budget({ costUsd: 1 })
+    const runner = new AgentRunner({ model: script(), tools: [look], journal: memoryJournal(), budget, onBudget: 'pause' })
+    const paused = await runner.run('go', { runId: 'run-1' })
+    expect(paused).toMatchObject({ stopReason: 'paused', pending: [{ kind: 'budget' }] })
+    budget.raise({ costUsd: 1 })
+    const done = await runner.resume('run-1', { decisions: approvals(paused.pending) })
+    expect(done).toMatchObject({ stopReason: 'answered', output: 'Done.' })
+    expect(budget.spent.costUsd).toBe(2)
+    const aborted = await runner.run('go', { signal: AbortSignal.abort() })
+    expect(aborted).toMatchObject({ stopReason: 'aborted', pending: [] })
+  })
+
+  it('pauses a run whose agent inside a call has none left, and goes on inside it', async () => {
+    const budget = new Budget({ costUsd: 1 })
+    const inner = new AgentRunner({ model: answers(1) })
+    const model = scriptedModel(
+      [
+        { toolCalls: [{ name: 'ask', args: { task: 'x' } }], usage: dollar },
+        { text: 'Done.', usage: dollar },
+      ],
+      {
+        capabilities: { nativeTools: true, price },
+      },
+    )
+    const tools = [asTool(inner, { name: 'ask', description: 'Asks.' })]
+    const runner = new AgentRunner({ model, tools, budget, onBudget: 'pause' })
+    const paused = await runner.run('go')
+    expect(paused).toMatchObject({ stopReason: 'paused', pending: [{ kind: 'question', about: { pending: [{ kind: 'budget' }] } }] })
+    budget.raise({ costUsd: 5 })
+    const [asked] = paused.pending
+    if (asked === undefined) throw new Error('Expected something to be pending')
+    const { pending } = asked.about as never as { pending: PendingItem[] }
+    const decisions = paused.pending.map((item) => ({ ...item, answer: { decisions: approvals(pending) } as never }))
+    expect(await runner.resume(paused.state, { decisions })).toMatchObject({ stopReason: 'answered', output: 'Done.' })
+  })
+})
