@@ -1,20 +1,19 @@
-import { messageOf, ToolloopError } from '../../core/errors.ts'
+import { InvalidOptionError, messageOf, ToolloopError } from '../../core/errors.ts'
 import type { Json } from '../../core/messages.ts'
+import { Lanes } from '../../tools/concurrency.ts'
 import {
-  type Durable,
   type DurableBody,
   type Engine,
-  isDoneAnew,
   type Journal,
   type KeptRun,
   loopVersion,
   type PruneOptions,
   type RunPage,
   type RunQuery,
-  type StepContext,
   waitsOf,
 } from './journal.ts'
-import { type EngineStore, type NamedValue, type Outcome, type Store, type Taken, unknownRun } from './store.ts'
+import { type EngineStore, type NamedValue, type NotTaken, type Outcome, type Store, type Taken, unknownRun } from './store.ts'
+import { hasEngine, StoredSteps, type TakenInTurn } from './stored-steps.ts'
 import { TakeOver, type TakeOverOptions } from './take-over.ts'
 
 /** How often other processes' runs and cancellations are looked at, and what failed to be let go of is tried again, in milliseconds. */
@@ -22,10 +21,20 @@ const lookEveryMs = 200
 
 /**
  * A journal that keeps its runs in `store`: what is the same wherever runs are kept. With `takeOver`, a process that has started a run or
- * looked for open ones takes up by itself what nobody carries out; without, only `pending` and `start` do.
+ * looked for open ones takes up by itself what nobody carries out; without, only `pending` and `start` do. `maxTakeOvers`: after how many
+ * processes in a row that died while they carried a run out, and recorded nothing, it is ended.
  */
-export function storeJournal(store: Store | EngineStore, takeOver?: TakeOverOptions): Journal & { close(): Promise<void> } {
-  return new StoreJournal(store, takeOver)
+export function storeJournal(
+  store: Store | EngineStore,
+  { takeOver, maxTakeOvers = 5 }: { takeOver?: TakeOverOptions | undefined; maxTakeOvers?: number | undefined } = {},
+): Journal & { close(): Promise<void> } {
+  return new StoreJournal(store, takeOver, maxTakeOvers)
+}
+
+/** Throws `invalid_option`. */
+export function checkMaxTakeOvers(maxTakeOvers: number | undefined): void {
+  if (maxTakeOvers === undefined || maxTakeOvers === Number.POSITIVE_INFINITY) return
+  if (!Number.isSafeInteger(maxTakeOvers) || maxTakeOvers < 1) throw new InvalidOptionError('maxTakeOvers', 'an integer ≥ 1', maxTakeOvers)
 }
 
 /** A run that is carried out here. */
@@ -45,6 +54,9 @@ interface Executed extends Outcome {
 class StoreJournal implements Journal {
   readonly #store: Store | EngineStore
   readonly #takeOverOptions: TakeOverOptions | undefined
+  readonly #maxTakeOvers: number
+  /** Runs whose processes have died again and again are carried out one after the other: the others would die with the one that is to blame. */
+  readonly #suspects = new Lanes(1)
   readonly #takingOver: TakeOver[] = []
   readonly #executions = new Map<string, Execution>()
   readonly #starting = new Map<string, Promise<Execution | undefined>>()
@@ -54,9 +66,10 @@ class StoreJournal implements Journal {
   #isLooking = false
   #closed = false
 
-  constructor(store: Store | EngineStore, takeOver: TakeOverOptions | undefined) {
+  constructor(store: Store | EngineStore, takeOver: TakeOverOptions | undefined, maxTakeOvers: number) {
     this.#store = store
     this.#takeOverOptions = takeOver
+    this.#maxTakeOvers = maxTakeOvers
     store.onLost?.((problem) => this.#abortAll(problem))
   }
 
@@ -123,10 +136,12 @@ class StoreJournal implements Journal {
 
   async #take(body: DurableBody, runId: string, input?: Json): Promise<Execution | undefined> {
     const created = input === undefined ? undefined : { input: JSON.stringify(input), loop: loopVersion }
-    const taken = await this.#store.take(runId, created)
+    const first = await this.#store.take(runId, created)
+    if (first.kind !== 'taken') return undefined
+    const { taken, leave } = first.deaths > 1 ? await this.#takeInTurn(runId, first) : { taken: first, leave: () => {} }
     if (taken.kind !== 'taken') return undefined
     const controller = new AbortController()
-    const output = this.#execute(body, runId, taken, taken.input ?? created?.input ?? 'null', controller)
+    const output = this.#execute(body, runId, { ...taken, leave }, taken.input ?? created?.input ?? 'null', controller)
     // Whoever asks for the result is told of a failure; nobody has to ask.
     output.catch(() => {})
     const execution = { controller, output }
@@ -135,12 +150,32 @@ class StoreJournal implements Journal {
     return execution
   }
 
+  /** Lets go of the run until it is its turn, so that it is none of the next that die. */
+  async #takeInTurn(runId: string, { epoch, deaths }: Taken): Promise<{ taken: Taken | NotTaken; leave: () => void }> {
+    await this.#store.release(runId, epoch, `${deathsText(deaths)}: it waits for others of which that is true`)
+    await this.#suspects.enter(false)
+    let hasLeft = false
+    const leave = () => {
+      if (!hasLeft) this.#suspects.leave()
+      hasLeft = true
+    }
+    try {
+      const taken = await this.#store.take(runId)
+      if (taken.kind !== 'taken') leave()
+      return { taken, leave }
+    } catch (error) {
+      leave()
+      throw error
+    }
+  }
+
   /** Carries the run out until it has ended or has to wait for longer. */
-  async #execute(body: DurableBody, runId: string, first: Taken, input: string, controller: AbortController): Promise<Json> {
-    let taken = first
+  async #execute(body: DurableBody, runId: string, first: TakenInTurn, input: string, controller: AbortController): Promise<Json> {
+    let taken: TakenInTurn = first
     try {
       for (;;) {
         if (taken.cancelled !== undefined) controller.abort(taken.cancelled)
+        if (taken.deaths > this.#maxTakeOvers) controller.abort(`${deathsText(taken.deaths)} (\`maxTakeOvers\` is ${this.#maxTakeOvers})`)
         const { output, stopReason, durable } = await this.#executeOnce(body, runId, taken, input, controller.signal)
         const waits = waitsOf(output)
         if (waits === undefined) {
@@ -149,19 +184,20 @@ class StoreJournal implements Journal {
         }
         const next = await this.#store.suspend(runId, taken.epoch, durable.suspension(output, waits))
         if (next === undefined) return output
-        taken = next
+        taken = { ...next, leave: first.leave }
       }
     } catch (error) {
       controller.abort(error)
       await this.#release([runId, taken.epoch, messageOf(error)])
       throw error
     } finally {
+      first.leave()
       this.#executions.delete(runId)
       this.#keepLooking()
     }
   }
 
-  #executeOnce(body: DurableBody, runId: string, taken: Taken, input: string, signal: AbortSignal): Promise<Executed> {
+  #executeOnce(body: DurableBody, runId: string, taken: TakenInTurn, input: string, signal: AbortSignal): Promise<Executed> {
     const store = this.#store
     const work = async (steps: readonly NamedValue[]): Promise<Executed> => {
       const durable = new StoredSteps(store, runId, { ...taken, steps }, signal)
@@ -241,76 +277,8 @@ class StoreJournal implements Journal {
   }
 }
 
-/** The port for one execution: steps that are recorded are read, the others are carried out and recorded. */
-class StoredSteps implements Durable {
-  readonly runId: string
-  readonly attempt: string = crypto.randomUUID()
-  readonly survivesCrashes = true
-  readonly signal: AbortSignal
-  readonly #store: Store | EngineStore
-  readonly #epoch: number
-  readonly #steps: Map<string, string>
-  readonly #decisions: Map<string, string>
-  readonly #keys: string[]
-  readonly #timeouts = new Map<string, number>()
-
-  constructor(store: Store | EngineStore, runId: string, { epoch, steps, decisions }: Taken, signal: AbortSignal) {
-    this.#store = store
-    this.runId = runId
-    this.#epoch = epoch
-    this.signal = signal
-    this.#steps = new Map(steps.map(({ name, value }) => [name, value]))
-    this.#keys = [...this.#steps.keys()]
-    this.#decisions = new Map(decisions.map(({ name, value }) => [name, value]))
-  }
-
-  async step<T>(key: string, fn: (step: StepContext) => Promise<T>): Promise<T> {
-    const known = this.#steps.get(key)
-    if (known !== undefined) {
-      // It is asked for once: a long run need not be kept twice.
-      this.#steps.delete(key)
-      return JSON.parse(known)
-    }
-    const work = async () => JSON.stringify((await fn({ idempotencyKey: `${this.runId}/${key}`, signal: this.signal })) ?? null)
-    const value = await this.#carryOut(key, work)
-    this.#keys.push(key)
-    // As a later execution will read it.
-    return JSON.parse(value)
-  }
-
-  async #carryOut(key: string, work: () => Promise<string>): Promise<string> {
-    if (hasEngine(this.#store)) return this.#store.step(this.runId, this.#epoch, key, work)
-    const value = await work()
-    await this.#store.record(this.runId, this.#epoch, key, value)
-    return value
-  }
-
-  all<T>(steps: Promise<T>[]): Promise<T[]> {
-    return Promise.all(steps)
-  }
-
-  async wait<T extends Json>(name: string, { timeoutMs }: { timeoutMs?: number } = {}): Promise<T | null | undefined> {
-    const decided = this.#decisions.get(name)
-    if (decided !== undefined) return JSON.parse(decided)
-    if (timeoutMs !== undefined && Number.isFinite(timeoutMs)) this.#timeouts.set(name, timeoutMs)
-    return undefined
-  }
-
-  suspension(output: Json, waits: readonly string[]): Parameters<Store['suspend']>[2] {
-    const iteration = Number.parseInt(waits[0] ?? '', 10)
-    return {
-      output: JSON.stringify(output),
-      waits: waits.map((name) => {
-        const timeoutMs = this.#timeouts.get(name)
-        return { name, ...(timeoutMs === undefined ? {} : { timeoutMs }) }
-      }),
-      forget: this.#keys.filter((key) => isDoneAnew(key, iteration)),
-    }
-  }
-}
-
-function hasEngine(store: Store | EngineStore): store is EngineStore {
-  return 'execute' in store
+function deathsText(deaths: number): string {
+  return `its process has died ${deaths} times in a row, and nothing more was recorded`
 }
 
 function stopReasonOf(output: Json): string {

@@ -12,9 +12,15 @@ export interface Store {
    * is not known, and with `journal_failed` for one of another agent or of a newer loop.
    */
   take(runId: string, created?: NewRun): Promise<Taken | NotTaken>
-  /** Records a step. As the next three, rejects with `run_taken_over` when the run is not this instance's in this epoch. */
+  /** Records a step. As `keep`, `progressed`, `finish` and `suspend`, rejects with `run_taken_over` when the run is not this instance's in this epoch. */
   record(runId: string, epoch: number, key: string, value: string): Promise<void>
-  /** Records how the run ended, and lets go of it. */
+  /** Keeps a text beside the steps; see `Durable.keep`. Rejects as `record` does. */
+  keep(runId: string, epoch: number, text: KeptText, maxBytes: number): Promise<boolean>
+  /** The value of a text that was kept. */
+  kept(runId: string, name: string): Promise<string | undefined>
+  /** Notes that the run has got on since it was taken: those before have not died of it. */
+  progressed(runId: string, epoch: number): Promise<void>
+  /** Records how the run ended, forgets the texts that it kept, and lets go of it. */
   finish(runId: string, epoch: number, output: string, stopReason: string): Promise<void>
   /** The run has to wait: lets go of it; or, where it can go on already, gives what it goes on from. */
   suspend(runId: string, epoch: number, suspension: Suspension): Promise<Taken | undefined>
@@ -47,6 +53,12 @@ export interface NewRun {
 export interface NamedValue {
   name: string
   value: string
+}
+
+/** A long text, as JSON. */
+export interface KeptText extends NamedValue {
+  /** Of the text itself, in UTF-8. */
+  bytes: number
 }
 
 /**
@@ -85,6 +97,8 @@ export interface Taken {
   decisions: readonly NamedValue[]
   /** Why it is to be cancelled, if it is. */
   cancelled?: string
+  /** How many processes in a row have died while they carried it out, without having got on. */
+  deaths: number
 }
 
 /** Why a run is not to be carried out here and now. */

@@ -18,10 +18,11 @@ import {
   type SessionStore,
   type StoredSession,
   statusOf,
+  type UnclaimOptions,
 } from '../../agent/sessions/session-store.ts'
 import { checkTables, migrate, now } from './migrate.ts'
 import { inTransaction, manyTries, type PostgresPool, type Query, withRetries } from './pool.ts'
-import { alive, clamped, free, holdOf, noHold, type Row, summaryOf } from './session-rows.ts'
+import { alive, clamped, free, holdOf, noHold, noOwner, type Row, summaryOf } from './session-rows.ts'
 
 /** How the store works. */
 export interface StoreOptions {
@@ -76,9 +77,10 @@ export class PostgresSessionStore implements SessionStore {
       const refused = row.token === token ? undefined : refusalOf(hold, request)
       if (refused !== undefined) return refused
       // What a run waited for stays until it has come to something else: should its process die, it waits again.
-      const kept = statusOf(hold) === 'idle' ? ', waits_for = NULL, draft = NULL' : ''
+      const resumed = request.waitsFor === undefined ? 'resumed_at' : `coalesce(resumed_at, ${now})`
+      const kept = statusOf(hold) === 'idle' ? 'waits_for = NULL, draft = NULL, resumed_at = NULL' : `resumed_at = ${resumed}`
       await query(
-        `UPDATE ${this.#schema}.sessions SET run = $2, durable = $3, token = $4, owner = $5, lease = ${now} + $6${kept} WHERE n = $1`,
+        `UPDATE ${this.#schema}.sessions SET run = $2, durable = $3, token = $4, owner = $5, lease = ${now} + $6, ${kept} WHERE n = $1`,
         [row.n, runId, durable, token, this.#owner, this.#leaseMs],
       )
       const compaction = typeof row.compaction === 'string' ? { compaction: row.compaction } : {}
@@ -96,7 +98,7 @@ export class PostgresSessionStore implements SessionStore {
   }
 
   async pause(claim: Claim, { waitsFor, value }: Draft): Promise<Kept> {
-    const paused = `UPDATE ${this.#schema}.sessions SET token = NULL, owner = NULL, lease = NULL, waits_for = $2, draft = $3 WHERE n = $1`
+    const paused = `UPDATE ${this.#schema}.sessions SET ${noOwner}, waits_for = $2, draft = $3, resumed_at = NULL WHERE n = $1`
     const kept = await this.#letGo(claim, async (query, row) => void (await query(paused, [row.n, waitsFor, value])))
     if (kept !== 'lost') return kept
     // An earlier try may have been successful without our knowing.
@@ -104,11 +106,11 @@ export class PostgresSessionStore implements SessionStore {
     return there?.runId === claim.runId && there.draft === value ? 'kept' : 'lost'
   }
 
-  async unclaim(claim: Claim, { keeps }: { keeps: boolean }): Promise<void> {
+  async unclaim(claim: Claim, { keeps, untouched }: UnclaimOptions): Promise<void> {
     await this.#letGo(claim, async (query, { n, length, draft }) => {
       const table = `${this.#schema}.sessions`
       // One that waited before waits again.
-      if (keeps || draft !== null) await query(`UPDATE ${table} SET token = NULL, owner = NULL, lease = NULL WHERE n = $1`, [n])
+      if (keeps || draft !== null) await query(`UPDATE ${table} SET ${noOwner}${untouched ? ', resumed_at = NULL' : ''} WHERE n = $1`, [n])
       else if (Number(length) > 0) await query(`UPDATE ${table} SET ${noHold} WHERE n = $1`, [n])
       else await query(`DELETE FROM ${table} WHERE n = $1`, [n])
     })
@@ -151,12 +153,13 @@ export class PostgresSessionStore implements SessionStore {
   async get(id: string): Promise<StoredSession | undefined> {
     const row = await this.#find(id)
     if (row === undefined) return undefined
-    const { n, compaction, draft } = row
+    const { n, compaction, draft, resumed_at } = row
     return {
       ...summaryOf(row),
       session: Number(n),
       ...(typeof compaction === 'string' ? { compaction } : {}),
       ...(typeof draft === 'string' ? { draft } : {}),
+      ...(resumed_at === null ? {} : { resumedAt: Number(resumed_at) }),
     }
   }
 

@@ -8,14 +8,17 @@ export type Row = Record<string, unknown>
 export const alive: string = `(owner IS NOT NULL AND lease > ${now})`
 /** A session that no run has. */
 export const free: string = `(run IS NULL OR (NOT ${alive} AND NOT durable AND draft IS NULL))`
+/** No process has it any more, but perhaps a run. */
+export const noOwner = 'token = NULL, owner = NULL, lease = NULL'
 /** No run has it any more. */
-export const noHold = 'run = NULL, durable = false, token = NULL, owner = NULL, lease = NULL, waits_for = NULL, draft = NULL'
+export const noHold: string = `run = NULL, durable = false, ${noOwner}, waits_for = NULL, draft = NULL, resumed_at = NULL`
 
 /** The run that a session is kept for. */
-export function holdOf({ run, durable, alive, waits_for }: Row): Hold | undefined {
+export function holdOf({ run, durable, alive, waits_for, resumed_at }: Row): Hold | undefined {
   if (typeof run !== 'string') return undefined
   const waitsFor = typeof waits_for === 'string' ? waits_for : undefined
-  return { runId: run, durable: durable === true, alive: alive === true, waitsFor }
+  const resumedAt = resumed_at === null ? undefined : Number(resumed_at)
+  return { runId: run, durable: durable === true, alive: alive === true, waitsFor, resumedAt }
 }
 
 export function summaryOf(row: Row): SessionSummary {

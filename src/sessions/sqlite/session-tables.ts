@@ -19,6 +19,7 @@ import {
   type SessionSummary,
   type StoredSession,
   statusOf,
+  type UnclaimOptions,
 } from '../../agent/sessions/session-store.ts'
 import type { Owner } from '../../sqlite/owner.ts'
 import { type Row, Statements } from '../../sqlite/statements.ts'
@@ -28,7 +29,7 @@ export const prunedAtOnce = 200
 
 /** A session that no run has, as far as the table tells: whose process is dead is found out besides. */
 const free = 'run IS NULL OR (owner IS NULL AND durable = 0 AND draft IS NULL)'
-const noHold = 'run = NULL, durable = 0, token = NULL, owner = NULL, waits_for = NULL, draft = NULL'
+const noHold = 'run = NULL, durable = 0, token = NULL, owner = NULL, waits_for = NULL, draft = NULL, resumed_at = NULL'
 
 /** What `SessionStore` promises, in SQL. Each call has to be made inside a transaction, which is rolled back if it throws. */
 export class SessionTables {
@@ -54,9 +55,11 @@ export class SessionTables {
     const row = found ?? this.#make(id)
     const token = crypto.randomUUID()
     // What a run waited for stays until it has come to something else: should its process die, it waits again.
-    const kept = statusOf(hold) === 'idle' ? ', waits_for = NULL, draft = NULL' : ''
-    const claimed = `UPDATE sessions SET run = ?, durable = ?, token = ?, owner = ?${kept} WHERE n = ?`
-    this.#sql.run(claimed, runId, durable ? 1 : 0, token, this.#owner.id, row.n)
+    const isIdle = statusOf(hold) === 'idle'
+    const resumedAt = isIdle ? undefined : (hold?.resumedAt ?? (request.waitsFor === undefined ? undefined : Date.now()))
+    const claimed = 'UPDATE sessions SET run = ?, durable = ?, token = ?, owner = ?, resumed_at = ?'
+    const kept = isIdle ? ', waits_for = NULL, draft = NULL' : ''
+    this.#sql.run(`${claimed}${kept} WHERE n = ?`, runId, durable ? 1 : 0, token, this.#owner.id, resumedAt, row.n)
     const compaction = typeof row.compaction === 'string' ? { compaction: row.compaction } : {}
     return { kind: 'claimed', token, session: Number(row.n), length: Number(row.length), ...compaction }
   }
@@ -72,16 +75,17 @@ export class SessionTables {
 
   pause(claim: Claim, { waitsFor, value }: Draft): Kept {
     const { row, kept } = this.#claimed(claim)
-    const paused = 'UPDATE sessions SET token = NULL, owner = NULL, waits_for = ?, draft = ? WHERE n = ?'
+    const paused = 'UPDATE sessions SET token = NULL, owner = NULL, waits_for = ?, draft = ?, resumed_at = NULL WHERE n = ?'
     if (row !== undefined) this.#sql.run(paused, waitsFor, value, row.n)
     return kept
   }
 
-  unclaim(claim: Claim, { keeps }: { keeps: boolean }): void {
+  unclaim(claim: Claim, { keeps, untouched }: UnclaimOptions): void {
     const { row } = this.#claimed(claim)
     if (row === undefined) return
+    const left = `token = NULL, owner = NULL${untouched ? ', resumed_at = NULL' : ''}`
     // One that waited before waits again.
-    if (keeps || row.draft !== null) this.#sql.run('UPDATE sessions SET token = NULL, owner = NULL WHERE n = ?', row.n)
+    if (keeps || row.draft !== null) this.#sql.run(`UPDATE sessions SET ${left} WHERE n = ?`, row.n)
     else if (Number(row.length) > 0) this.#sql.run(`UPDATE sessions SET ${noHold} WHERE n = ?`, row.n)
     else this.#remove(Number(row.n))
   }
@@ -114,12 +118,13 @@ export class SessionTables {
   get(id: string): StoredSession | undefined {
     const row = this.#find(id)
     if (row === undefined) return undefined
-    const { n, compaction, draft } = row
+    const { n, compaction, draft, resumed_at } = row
     return {
       ...this.#summaryOf(row),
       session: Number(n),
       ...(typeof compaction === 'string' ? { compaction } : {}),
       ...(typeof draft === 'string' ? { draft } : {}),
+      ...(typeof resumed_at === 'number' ? { resumedAt: resumed_at } : {}),
     }
   }
 
@@ -203,10 +208,12 @@ export class SessionTables {
     return { row: undefined, kept: past?.outcome === 'stored' ? 'stored' : 'lost' }
   }
 
-  #holdOf({ run, durable, owner, waits_for }: Row): Hold | undefined {
+  #holdOf({ run, durable, owner, waits_for, resumed_at }: Row): Hold | undefined {
     if (typeof run !== 'string') return undefined
     const alive = typeof owner === 'string' && this.#owner.isAlive(owner)
-    return { runId: run, durable: durable === 1, alive, waitsFor: typeof waits_for === 'string' ? waits_for : undefined }
+    const waitsFor = typeof waits_for === 'string' ? waits_for : undefined
+    const resumedAt = typeof resumed_at === 'number' ? resumed_at : undefined
+    return { runId: run, durable: durable === 1, alive, waitsFor, resumedAt }
   }
 
   #statusOf(row: Row): SessionStatus {
