@@ -202,6 +202,53 @@ describe('runs in sessions', () => {
     expect((await runner.resume(paused.state, { decisions })).toolCalls.map(({ outcome }) => outcome)).toEqual(['ok'])
   })
 
+  it('an agent that is a tool goes on where the process died while it was resumed, if its call may run again', async () => {
+    const memory = new SessionMemory()
+    const started: string[] = []
+    const both = Promise.withResolvers<void>()
+    const start = (effect: string): number => {
+      const count = started.push(effect)
+      if (count === 2) both.resolve()
+      return count
+    }
+    const openProcess = (answer: string | Promise<never>) => {
+      const sessions = new Sessions(new MemorySessionStore(memory))
+      const tools = (['idempotent', 'unsafe'] as const).map((effect) =>
+        defineTool({ name: effect, description: effect, effect, approval: true, execute: () => start(effect) }),
+      )
+      const model = scriptedModel(({ messages }) =>
+        messages.at(-1)?.role === 'tool' ? answer : { toolCalls: tools.map(({ name }) => ({ name })) },
+      )
+      const inner = new AgentRunner({ model, tools, sessions, logger })
+      const clerk = asTool(inner, { name: 'clerk', description: 'x', effect: 'idempotent', options: { session: 'clerk' } })
+      const outerModel = scriptedModel(({ messages }) =>
+        messages.at(-1)?.role === 'tool' ? 'done' : { toolCalls: [{ name: 'clerk', args: { task: 'pay' } }] },
+      )
+      return { sessions, runner: new AgentRunner({ model: outerModel, tools: [clerk], sessions, logger }) }
+    }
+    const paused = await openProcess('paid').runner.run('pay', { session: 'chat' })
+    const about = paused.pending[0]?.about as { pending: object[] }
+    const answer = { decisions: about.pending.map((one) => ({ ...one, approved: true })) } as never
+    const decisions = paused.pending.map((one) => ({ ...one, answer }))
+    const dying = openProcess(new Promise<never>(() => {}))
+    const controller = new AbortController()
+    const lost = dying.runner.resume(paused.state, { decisions, signal: controller.signal })
+    await both.promise
+    await dying.sessions.close()
+    controller.abort()
+    await expect(lost).rejects.toMatchObject({ code: 'session_failed' })
+    const { output } = await openProcess('paid').runner.resume(paused.state, { decisions, again: true })
+    expect([output, started]).toEqual(['done', ['idempotent', 'unsafe', 'idempotent']])
+    const { sessions } = openProcess('')
+    expect((await sessions.read('clerk')).map(({ content }) => textOf(content))).toEqual([
+      'pay',
+      '',
+      '3',
+      'The run was interrupted while `unsafe` was running. Whether it took effect is not known.',
+      'paid',
+    ])
+  })
+
   it('a recorded run that could not be stored is stored once when it is taken up again', async () => {
     class Failing extends MemorySessionStore {
       left = 1

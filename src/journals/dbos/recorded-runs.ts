@@ -93,12 +93,12 @@ export class RecordedRuns {
       const run = await this.#locked(query, runId)
       if (Number(run.owner) !== this.#owner.n || Number(run.epoch) !== epoch) throw takenOver(runId)
       const total = `SELECT coalesce(sum(bytes), 0) AS bytes FROM ${this.#in}.kept_texts WHERE run = $1 AND name <> $2`
-      const [others] = await query(total, [run.n, name])
+      const [others] = await query(total, [run.n, plain(name)])
       if (Number(others?.bytes) + bytes > maxBytes) return false
       const insert = `INSERT INTO ${this.#in}.kept_texts (run, name, bytes, value) VALUES ($1, $2, $3, $4)`
       await query(`${insert} ON CONFLICT (run, name) DO UPDATE SET bytes = excluded.bytes, value = excluded.value`, [
         run.n,
-        name,
+        plain(name),
         bytes,
         value,
       ])
@@ -113,7 +113,7 @@ export class RecordedRuns {
 
   async kept(runId: string, name: string): Promise<string | undefined> {
     const select = `SELECT value FROM ${this.#in}.kept_texts JOIN ${this.#in}.runs ON run = n WHERE agent = $1 AND id = $2 AND name = $3`
-    const [text] = await this.#database.query(select, [this.#agent, runId, name])
+    const [text] = await this.#database.query(select, [this.#agent, runId, plain(name)])
     return text === undefined ? undefined : String(text.value)
   }
 

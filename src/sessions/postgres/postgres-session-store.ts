@@ -7,7 +7,6 @@ import {
   type ClaimRequest,
   closedStore,
   cursorFrom,
-  cursorText,
   type Draft,
   type Kept,
   type NotClaimed,
@@ -20,9 +19,10 @@ import {
   statusOf,
   type UnclaimOptions,
 } from '../../agent/sessions/session-store.ts'
+import { claimedFrom, pageFrom, storedFrom, summaryFrom } from '../session-row.ts'
 import { checkTables, migrate, now } from './migrate.ts'
 import { inTransaction, manyTries, type PostgresPool, type Query, withRetries } from './pool.ts'
-import { alive, clamped, free, holdOf, noHold, noOwner, type Row, summaryOf } from './session-rows.ts'
+import { alive, clamped, free, holdOf, noHold, noOwner, type Row } from './session-rows.ts'
 
 /** How the store works. */
 export interface StoreOptions {
@@ -83,8 +83,7 @@ export class PostgresSessionStore implements SessionStore {
         `UPDATE ${this.#schema}.sessions SET run = $2, durable = $3, token = $4, owner = $5, lease = ${now} + $6, ${kept} WHERE n = $1`,
         [row.n, runId, durable, token, this.#owner, this.#leaseMs],
       )
-      const compaction = typeof row.compaction === 'string' ? { compaction: row.compaction } : {}
-      return { kind: 'claimed', token, session: Number(row.n), length: Number(row.length), ...compaction }
+      return claimedFrom(row, token)
     })
     if (claimed.kind === 'claimed') this.#hold(token)
     return claimed
@@ -152,15 +151,7 @@ export class PostgresSessionStore implements SessionStore {
 
   async get(id: string): Promise<StoredSession | undefined> {
     const row = await this.#find(id)
-    if (row === undefined) return undefined
-    const { n, compaction, draft, resumed_at } = row
-    return {
-      ...summaryOf(row),
-      session: Number(n),
-      ...(typeof compaction === 'string' ? { compaction } : {}),
-      ...(typeof draft === 'string' ? { draft } : {}),
-      ...(resumed_at === null ? {} : { resumedAt: Number(resumed_at) }),
-    }
+    return row && storedFrom(row, holdOf(row))
   }
 
   async list({ prefix, status, updatedAfter, updatedBefore, limit = 50, cursor }: SessionQuery): Promise<SessionPage> {
@@ -182,10 +173,7 @@ export class PostgresSessionStore implements SessionStore {
     ]
     const where = `${conditions.join(' AND ')} ORDER BY updated_at DESC, n DESC LIMIT ${given(limit + 1)}`
     const rows = await this.#query(`${this.#select} WHERE ${where}`, values)
-    const shown = rows.slice(0, limit)
-    const last = shown.at(-1)
-    const next = last && cursorText({ updatedAt: Number(last.updated_at), session: Number(last.n) })
-    return { sessions: shown.map(summaryOf), ...(rows.length > limit && next !== undefined ? { next } : {}) }
+    return pageFrom(rows, limit, (row) => summaryFrom(row, holdOf(row)))
   }
 
   async delete(id: string): Promise<boolean> {
@@ -210,6 +198,7 @@ export class PostgresSessionStore implements SessionStore {
     }
     this.#closed = true
   }
+
   get #select(): string {
     return `SELECT *, ${alive} AS alive FROM ${this.#schema}.sessions`
   }

@@ -7,7 +7,6 @@ import {
   type Claimed,
   type ClaimRequest,
   cursorFrom,
-  cursorText,
   type Draft,
   type Hold,
   type Kept,
@@ -16,13 +15,13 @@ import {
   type SessionPage,
   type SessionQuery,
   type SessionStatus,
-  type SessionSummary,
   type StoredSession,
   statusOf,
   type UnclaimOptions,
 } from '../../agent/sessions/session-store.ts'
 import type { Owner } from '../../sqlite/owner.ts'
 import { type Row, Statements } from '../../sqlite/statements.ts'
+import { claimedFrom, holdFrom, pageFrom, storedFrom, summaryFrom } from '../session-row.ts'
 
 /** How many sessions one call deletes: while it does, nothing else can be written. */
 export const prunedAtOnce = 200
@@ -60,8 +59,7 @@ export class SessionTables {
     const claimed = 'UPDATE sessions SET run = ?, durable = ?, token = ?, owner = ?, resumed_at = ?'
     const kept = isIdle ? ', waits_for = NULL, draft = NULL' : ''
     this.#sql.run(`${claimed}${kept} WHERE n = ?`, runId, durable ? 1 : 0, token, this.#owner.id, resumedAt, row.n)
-    const compaction = typeof row.compaction === 'string' ? { compaction: row.compaction } : {}
-    return { kind: 'claimed', token, session: Number(row.n), length: Number(row.length), ...compaction }
+    return claimedFrom(row, token)
   }
 
   commit(claim: Claim, { messages, compaction }: Added): Kept {
@@ -117,15 +115,7 @@ export class SessionTables {
 
   get(id: string): StoredSession | undefined {
     const row = this.#find(id)
-    if (row === undefined) return undefined
-    const { n, compaction, draft, resumed_at } = row
-    return {
-      ...this.#summaryOf(row),
-      session: Number(n),
-      ...(typeof compaction === 'string' ? { compaction } : {}),
-      ...(typeof draft === 'string' ? { draft } : {}),
-      ...(typeof resumed_at === 'number' ? { resumedAt: resumed_at } : {}),
-    }
+    return row && storedFrom(row, this.#holdOf(row))
   }
 
   list({ prefix, status, updatedAfter, updatedBefore, limit = 50, cursor }: SessionQuery): SessionPage {
@@ -148,10 +138,7 @@ export class SessionTables {
     // One more than is shown, to know whether there is a next page.
     const values = given.flatMap(([, ...those]) => those)
     const rows = this.#sql.all(`SELECT * FROM sessions WHERE ${where} ORDER BY updated_at DESC, n DESC LIMIT ?`, ...values, limit + 1)
-    const shown = rows.slice(0, limit)
-    const last = shown.at(-1)
-    const next = last && cursorText({ updatedAt: Number(last.updated_at), session: Number(last.n) })
-    return { sessions: shown.map((row) => this.#summaryOf(row)), ...(rows.length > limit && next !== undefined ? { next } : {}) }
+    return pageFrom(rows, limit, (row) => summaryFrom(row, this.#holdOf(row)))
   }
 
   delete(id: string): boolean {
@@ -208,12 +195,8 @@ export class SessionTables {
     return { row: undefined, kept: past?.outcome === 'stored' ? 'stored' : 'lost' }
   }
 
-  #holdOf({ run, durable, owner, waits_for, resumed_at }: Row): Hold | undefined {
-    if (typeof run !== 'string') return undefined
-    const alive = typeof owner === 'string' && this.#owner.isAlive(owner)
-    const waitsFor = typeof waits_for === 'string' ? waits_for : undefined
-    const resumedAt = typeof resumed_at === 'number' ? resumed_at : undefined
-    return { runId: run, durable: durable === 1, alive, waitsFor, resumedAt }
+  #holdOf(row: Row): Hold | undefined {
+    return holdFrom(row, typeof row.owner === 'string' && this.#owner.isAlive(row.owner))
   }
 
   #statusOf(row: Row): SessionStatus {
@@ -236,17 +219,5 @@ export class SessionTables {
   #remove(n: number): void {
     for (const table of ['messages', 'session_runs']) this.#sql.run(`DELETE FROM ${table} WHERE session = ?`, n)
     this.#sql.run('DELETE FROM sessions WHERE n = ?', n)
-  }
-
-  #summaryOf(row: Row): SessionSummary {
-    const status = this.#statusOf(row)
-    return {
-      id: String(row.id),
-      status,
-      ...(status === 'idle' ? {} : { runId: String(row.run) }),
-      messageCount: Number(row.length),
-      createdAt: Number(row.created_at),
-      updatedAt: Number(row.updated_at),
-    }
   }
 }
