@@ -107,8 +107,8 @@ export class RecordedRuns {
   }
 
   async progressed(runId: string, epoch: number): Promise<void> {
-    const mine = 'agent = $1 AND id = $2 AND epoch = $3 AND owner = $4'
-    await this.#database.query(`UPDATE ${this.#in}.runs SET deaths = 0 WHERE ${mine}`, [this.#agent, runId, epoch, this.#owner.n])
+    const update = `UPDATE ${this.#in}.runs SET deaths = 0 WHERE agent = $1 AND id = $2 AND epoch = $3 AND owner = $4 RETURNING n`
+    if ((await this.#database.query(update, [this.#agent, runId, epoch, this.#owner.n])).length === 0) throw takenOver(runId)
   }
 
   async kept(runId: string, name: string): Promise<string | undefined> {
