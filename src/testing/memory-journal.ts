@@ -41,7 +41,7 @@ interface Run {
   steps: Map<string, string>
   waits: Map<string, Wait>
   kept: Map<string, KeptText>
-  deaths: number
+  tries: number
 }
 
 /** How many runs there have been. */
@@ -81,10 +81,10 @@ class MemoryStore implements Store {
     if (run.status === 'waiting' && !canGoOn(run)) return { kind: 'waiting' }
     if (run.owner !== undefined && run.owner !== this.#owner && this.#kept.alive.has(run.owner)) return { kind: 'elsewhere' }
     if (run.status === 'waiting') takeDecisions(run)
-    const hasDied = run.status === 'running' && run.owner !== undefined && run.owner !== this.#owner
-    change(run, { status: 'running', owner: this.#owner, epoch: run.epoch + 1, deaths: run.deaths + (hasDied ? 1 : 0) })
+    const hasDied = run.owner !== undefined && run.owner !== this.#owner
+    change(run, { status: 'running', owner: this.#owner, epoch: run.epoch + 1 })
     delete run.problem
-    return { ...takenOf(run), input: run.input }
+    return { ...takenOf(run), hasDied, input: run.input }
   }
 
   async record(runId: string, epoch: number, key: string, value: string): Promise<void> {
@@ -101,8 +101,8 @@ class MemoryStore implements Store {
     return true
   }
 
-  async progressed(runId: string, epoch: number): Promise<void> {
-    this.#owned(runId, epoch).deaths = 0
+  async noteTries(runId: string, epoch: number, tries: number): Promise<void> {
+    this.#owned(runId, epoch).tries = tries
   }
 
   async kept(runId: string, name: string): Promise<string | undefined> {
@@ -213,10 +213,10 @@ class MemoryStore implements Store {
       steps: new Map(),
       waits: new Map(),
       kept: new Map(),
-      deaths: 0,
+      tries: 0,
     }
     this.#kept.runs.set(id, { ...made, status: 'running' })
-    return { kind: 'taken', epoch: 1, steps: [], decisions: [], deaths: 0 }
+    return { kind: 'taken', epoch: 1, steps: [], decisions: [], tries: 0, hasDied: false }
   }
 
   #owned(runId: string, epoch: number): Run {
@@ -249,7 +249,7 @@ function takeDecisions({ waits }: Run): void {
   }
 }
 
-function takenOf({ epoch, steps, waits, cancelReason, deaths }: Run): Taken {
+function takenOf({ epoch, steps, waits, cancelReason, tries }: Run): Taken {
   const decided = [...waits.values()].flatMap(({ name, value, taken }) => (taken && value !== undefined ? [{ name, value }] : []))
   const recorded = [...steps].map(([name, value]) => ({ name, value }))
   return {
@@ -257,7 +257,8 @@ function takenOf({ epoch, steps, waits, cancelReason, deaths }: Run): Taken {
     epoch,
     steps: recorded,
     decisions: decided,
-    deaths,
+    tries,
+    hasDied: false,
     ...(cancelReason === undefined ? {} : { cancelled: cancelReason }),
   }
 }

@@ -55,14 +55,14 @@ it('a run that kills its process again and again is ended, and one that dies wit
   const poison = await runner.resume('poison')
   expect([poison.stopReason, poison.error?.message]).toEqual([
     'aborted',
-    'The run was aborted: its process has died 6 times in a row, and nothing more was recorded (`maxTakeOvers` is 5)',
+    'The run was aborted: 10 processes in a row that took it over have died before anything more was recorded (`maxTakeOvers`)',
   ])
   // The call that was in flight has its result, as every call.
   expect(poison.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool'])
   expect((await runner.resume('work')).output).toBe('done')
-  expect(processes).toBe(7)
+  expect(processes).toBe(12)
   const startsOf = (name: string) => started.filter((one) => one === name).length
-  expect([startsOf('poison'), startsOf('work')]).toEqual([6, 3])
+  expect([startsOf('poison'), startsOf('work')]).toEqual([11, 3])
 })
 
 it('a run that gets on with each process is taken up as often as it takes', async () => {

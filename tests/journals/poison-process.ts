@@ -11,7 +11,9 @@ import { defineTool } from '../../src/tools/tool.ts'
  */
 const [kind, place = '', world = ''] = process.argv.slice(2)
 const logger = { debug() {}, info() {}, warn() {}, error() {} }
-const journal = kind === 'sqlite' ? sqliteJournal({ file: place }) : dbosJournal({ url: place, agent: 'poison', logger })
+const maxTakeOvers = 3
+const journal =
+  kind === 'sqlite' ? sqliteJournal({ file: place, maxTakeOvers }) : dbosJournal({ url: place, agent: 'poison', logger, maxTakeOvers })
 const poison = defineTool({
   name: 'poison',
   description: 'Kills its process.',

@@ -20,20 +20,20 @@ async function processesUntilEnd(kind: string, place: string, folder: string): P
 }
 
 const ended = {
-  processes: 7,
+  processes: 5,
   world: [
-    ...Array.from({ length: 6 }, () => 'start'),
-    'aborted: The run was aborted: its process has died 6 times in a row, and nothing more was recorded (`maxTakeOvers` is 5)',
+    ...Array.from({ length: 4 }, () => 'start'),
+    'aborted: The run was aborted: 3 processes in a row that took it over have died before anything more was recorded (`maxTakeOvers`)',
   ],
 }
 
-it('a run that kills its process each time is ended after five take-overs: in an SQLite file', { timeout: 300_000 }, () =>
+it('a run that kills its process each time is ended after three take-overs: in an SQLite file', { timeout: 300_000 }, () =>
   inFolder(async (folder) => {
     expect(await processesUntilEnd('sqlite', join(folder, 'runs.sqlite'), folder)).toEqual(ended)
   }),
 )
 
-it.skipIf(!hasPostgres)('a run that kills its process each time is ended after five take-overs: in PostgreSQL', { timeout: 600_000 }, () =>
+it.skipIf(!hasPostgres)('a run that kills its process each time is ended after three take-overs: in PostgreSQL', { timeout: 600_000 }, () =>
   inFolder(async (folder) => {
     await using postgres = await startPostgres()
     expect(await processesUntilEnd('dbos', postgres.url, folder)).toEqual(ended)

@@ -52,7 +52,7 @@ describe('the file of an SQLite journal', () => {
       await journal.close()
       const database = new DatabaseSync(file)
       const version = Number(database.prepare('PRAGMA user_version').get()?.user_version)
-      database.exec(`ALTER TABLE runs DROP COLUMN deaths; DROP TABLE kept_texts; PRAGMA user_version = ${version - 1}`)
+      database.exec(`ALTER TABLE runs DROP COLUMN tries; DROP TABLE kept_texts; PRAGMA user_version = ${version - 1}`)
       database.exec("UPDATE runs SET status = 'running'; DELETE FROM steps WHERE key = 'end'")
       database.close()
       const newer = open({ file })

@@ -1,6 +1,5 @@
 import { InvalidOptionError, messageOf, ToolloopError } from '../../core/errors.ts'
 import type { Json } from '../../core/messages.ts'
-import { Lanes } from '../../tools/concurrency.ts'
 import {
   type DurableBody,
   type Engine,
@@ -12,9 +11,10 @@ import {
   type RunQuery,
   waitsOf,
 } from './journal.ts'
-import { type EngineStore, type NamedValue, type NotTaken, type Outcome, type Store, type Taken, unknownRun } from './store.ts'
-import { hasEngine, StoredSteps, type TakenInTurn } from './stored-steps.ts'
+import { type EngineStore, type NamedValue, type Outcome, type Store, type Taken, unknownRun } from './store.ts'
+import { hasEngine, StoredSteps } from './stored-steps.ts'
 import { TakeOver, type TakeOverOptions } from './take-over.ts'
+import { type Trial, Trials } from './trials.ts'
 
 /** How often other processes' runs and cancellations are looked at, and what failed to be let go of is tried again, in milliseconds. */
 const lookEveryMs = 200
@@ -22,11 +22,11 @@ const lookEveryMs = 200
 /**
  * A journal that keeps its runs in `store`: what is the same wherever runs are kept. With `takeOver`, a process that has started a run or
  * looked for open ones takes up by itself what nobody carries out; without, only `pending` and `start` do. `maxTakeOvers`: after how many
- * processes in a row that died while they carried a run out, and recorded nothing, it is ended.
+ * processes in a row that took a run over, and died before anything more was recorded, it is ended. Default 10.
  */
 export function storeJournal(
   store: Store | EngineStore,
-  { takeOver, maxTakeOvers = 5 }: { takeOver?: TakeOverOptions | undefined; maxTakeOvers?: number | undefined } = {},
+  { takeOver, maxTakeOvers = 10 }: { takeOver?: TakeOverOptions | undefined; maxTakeOvers?: number | undefined } = {},
 ): Journal & { close(): Promise<void> } {
   return new StoreJournal(store, takeOver, maxTakeOvers)
 }
@@ -38,12 +38,20 @@ export function checkMaxTakeOvers(maxTakeOvers: number | undefined): void {
 }
 
 /** A run that is carried out here. */
-interface Execution {
+interface Running {
   controller: AbortController
   output: Promise<Json>
 }
 
 type Release = Parameters<Store['release']>
+
+/** What is carried out. */
+interface Execution {
+  runId: string
+  taken: Taken
+  input: string
+  trial: Trial | undefined
+}
 
 /** An execution that has ended or waits, with the port it was given. */
 interface Executed extends Outcome {
@@ -54,12 +62,10 @@ interface Executed extends Outcome {
 class StoreJournal implements Journal {
   readonly #store: Store | EngineStore
   readonly #takeOverOptions: TakeOverOptions | undefined
-  readonly #maxTakeOvers: number
-  /** Runs whose processes have died again and again are carried out one after the other: the others would die with the one that is to blame. */
-  readonly #suspects = new Lanes(1)
+  readonly #trials: Trials
   readonly #takingOver: TakeOver[] = []
-  readonly #executions = new Map<string, Execution>()
-  readonly #starting = new Map<string, Promise<Execution | undefined>>()
+  readonly #executions = new Map<string, Running>()
+  readonly #starting = new Map<string, Promise<Running | undefined>>()
   /** Runs that broke off, and that the store could not let go of: nobody else can take them up until it has. */
   readonly #unreleased = new Set<Release>()
   #looking: NodeJS.Timeout | undefined
@@ -69,7 +75,7 @@ class StoreJournal implements Journal {
   constructor(store: Store | EngineStore, takeOver: TakeOverOptions | undefined, maxTakeOvers: number) {
     this.#store = store
     this.#takeOverOptions = takeOver
-    this.#maxTakeOvers = maxTakeOvers
+    this.#trials = new Trials(store, maxTakeOvers)
     store.onLost?.((problem) => this.#abortAll(problem))
   }
 
@@ -124,7 +130,7 @@ class StoreJournal implements Journal {
   }
 
   /** The run's execution, where it is carried out here. One caller at a time takes a run; the others find it taken. */
-  #start(body: DurableBody, runId: string, input?: Json): Promise<Execution | undefined> {
+  #start(body: DurableBody, runId: string, input?: Json): Promise<Running | undefined> {
     const under = this.#starting.get(runId)
     if (under !== undefined) return under
     const here = this.#executions.get(runId)
@@ -134,14 +140,12 @@ class StoreJournal implements Journal {
     return starting
   }
 
-  async #take(body: DurableBody, runId: string, input?: Json): Promise<Execution | undefined> {
+  async #take(body: DurableBody, runId: string, input?: Json): Promise<Running | undefined> {
     const created = input === undefined ? undefined : { input: JSON.stringify(input), loop: loopVersion }
-    const first = await this.#store.take(runId, created)
-    if (first.kind !== 'taken') return undefined
-    const { taken, leave } = first.deaths > 1 ? await this.#takeInTurn(runId, first) : { taken: first, leave: () => {} }
+    const taken = await this.#store.take(runId, created)
     if (taken.kind !== 'taken') return undefined
     const controller = new AbortController()
-    const output = this.#execute(body, runId, { ...taken, leave }, taken.input ?? created?.input ?? 'null', controller)
+    const output = this.#execute(body, runId, taken, taken.input ?? created?.input ?? 'null', controller)
     // Whoever asks for the result is told of a failure; nobody has to ask.
     output.catch(() => {})
     const execution = { controller, output }
@@ -150,33 +154,17 @@ class StoreJournal implements Journal {
     return execution
   }
 
-  /** Lets go of the run until it is its turn, so that it is none of the next that die. */
-  async #takeInTurn(runId: string, { epoch, deaths }: Taken): Promise<{ taken: Taken | NotTaken; leave: () => void }> {
-    await this.#store.release(runId, epoch, `${deathsText(deaths)}: it waits for others of which that is true`)
-    await this.#suspects.enter(false)
-    let hasLeft = false
-    const leave = () => {
-      if (!hasLeft) this.#suspects.leave()
-      hasLeft = true
-    }
-    try {
-      const taken = await this.#store.take(runId)
-      if (taken.kind !== 'taken') leave()
-      return { taken, leave }
-    } catch (error) {
-      leave()
-      throw error
-    }
-  }
-
   /** Carries the run out until it has ended or has to wait for longer. */
-  async #execute(body: DurableBody, runId: string, first: TakenInTurn, input: string, controller: AbortController): Promise<Json> {
-    let taken: TakenInTurn = first
+  async #execute(body: DurableBody, runId: string, first: Taken, input: string, controller: AbortController): Promise<Json> {
+    let taken = first
+    let trial: Trial | undefined
     try {
+      trial = await this.#trials.open(runId, first)
+      const refusal = this.#trials.refusal(first)
+      if (refusal !== undefined) controller.abort(refusal)
       for (;;) {
         if (taken.cancelled !== undefined) controller.abort(taken.cancelled)
-        if (taken.deaths > this.#maxTakeOvers) controller.abort(`${deathsText(taken.deaths)} (\`maxTakeOvers\` is ${this.#maxTakeOvers})`)
-        const { output, stopReason, durable } = await this.#executeOnce(body, runId, taken, input, controller.signal)
+        const { output, stopReason, durable } = await this.#executeOnce(body, { runId, taken, input, trial }, controller.signal)
         const waits = waitsOf(output)
         if (waits === undefined) {
           await this.#store.finish(runId, taken.epoch, JSON.stringify(output), stopReason)
@@ -184,23 +172,23 @@ class StoreJournal implements Journal {
         }
         const next = await this.#store.suspend(runId, taken.epoch, durable.suspension(output, waits))
         if (next === undefined) return output
-        taken = { ...next, leave: first.leave }
+        taken = next
       }
     } catch (error) {
       controller.abort(error)
       await this.#release([runId, taken.epoch, messageOf(error)])
       throw error
     } finally {
-      first.leave()
+      trial?.leave()
       this.#executions.delete(runId)
       this.#keepLooking()
     }
   }
 
-  #executeOnce(body: DurableBody, runId: string, taken: TakenInTurn, input: string, signal: AbortSignal): Promise<Executed> {
+  #executeOnce(body: DurableBody, { runId, taken, input, trial }: Execution, signal: AbortSignal): Promise<Executed> {
     const store = this.#store
     const work = async (steps: readonly NamedValue[]): Promise<Executed> => {
-      const durable = new StoredSteps(store, runId, { ...taken, steps }, signal)
+      const durable = new StoredSteps(store, runId, { ...taken, steps, trial }, signal)
       const output = await body(durable, JSON.parse(input))
       return { output, stopReason: stopReasonOf(output), durable }
     }
@@ -275,10 +263,6 @@ class StoreJournal implements Journal {
     const { input, output, ...rest } = run
     return { ...rest, input: JSON.parse(input), ...(output === undefined ? {} : { output: JSON.parse(output) }) }
   }
-}
-
-function deathsText(deaths: number): string {
-  return `its process has died ${deaths} times in a row, and nothing more was recorded`
 }
 
 function stopReasonOf(output: Json): string {

@@ -1,11 +1,11 @@
 import type { Json } from '../../core/messages.ts'
 import { type Durable, isDoneAnew, type StepContext } from './journal.ts'
 import type { EngineStore, Store, Taken } from './store.ts'
+import type { Trial } from './trials.ts'
 
-/** A run that was taken, when it was its turn. */
-export interface TakenInTurn extends Taken {
-  /** Lets the next have its turn, if it is one that has to wait for it. */
-  leave(): void
+/** What an execution begins with. */
+interface Begun extends Pick<Taken, 'epoch' | 'steps' | 'decisions'> {
+  trial: Trial | undefined
 }
 
 /** The port for one execution: steps that are recorded are read, the others are carried out and recorded. */
@@ -20,10 +20,9 @@ export class StoredSteps implements Durable {
   readonly #decisions: Map<string, string>
   readonly #keys: string[]
   readonly #timeouts = new Map<string, number>()
-  /** Called when something has been recorded. */
-  #progressed: (() => Promise<void>) | undefined
+  readonly #trial: Trial | undefined
 
-  constructor(store: Store | EngineStore, runId: string, { epoch, steps, decisions, deaths, leave }: TakenInTurn, signal: AbortSignal) {
+  constructor(store: Store | EngineStore, runId: string, { epoch, steps, decisions, trial }: Begun, signal: AbortSignal) {
     this.#store = store
     this.runId = runId
     this.#epoch = epoch
@@ -31,7 +30,7 @@ export class StoredSteps implements Durable {
     this.#steps = new Map(steps.map(({ name, value }) => [name, value]))
     this.#keys = [...this.#steps.keys()]
     this.#decisions = new Map(decisions.map(({ name, value }) => [name, value]))
-    if (deaths > 0) this.#progressed = () => store.progressed(runId, epoch).finally(leave)
+    this.#trial = trial
   }
 
   async step<T>(key: string, fn: (step: StepContext) => Promise<T>): Promise<T> {
@@ -42,11 +41,10 @@ export class StoredSteps implements Durable {
       return JSON.parse(known)
     }
     const work = async () => JSON.stringify((await fn({ idempotencyKey: `${this.runId}/${key}`, signal: this.signal })) ?? null)
+    if (this.#trial !== undefined) await this.#trial.begin()
     const value = await this.#carryOut(key, work)
     this.#keys.push(key)
-    const progressed = this.#progressed
-    this.#progressed = undefined
-    await progressed?.()
+    if (this.#trial !== undefined) await this.#trial.pass()
     // As a later execution will read it.
     return JSON.parse(value)
   }

@@ -56,7 +56,7 @@ export class DbosStore implements EngineStore {
   }
   keep: EngineStore['keep'] = async (...args) => (await this.#runs()).keep(...args)
   kept: EngineStore['kept'] = async (...args) => (await this.#runs()).kept(...args)
-  progressed: EngineStore['progressed'] = async (...args) => (await this.#runs()).progressed(...args)
+  noteTries: EngineStore['noteTries'] = async (...args) => (await this.#runs()).noteTries(...args)
   finish: EngineStore['finish'] = async (runId, epoch, output, stopReason) => {
     await (await this.#runs()).finish(runId, epoch, output, stopReason)
     this.#executing.delete(this.#workflowId(runId, epoch))

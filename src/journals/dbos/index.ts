@@ -26,8 +26,8 @@ export interface DbosJournalOptions {
   /** How many runs that were taken up this way are executed at once, at most. Default 100. */
   takeOverConcurrency?: number
   /**
-   * How many processes in a row may die while they execute a run, without recording anything more, before it is ended with `aborted` instead of
-   * being taken over once more. `Infinity`: no limit. Default 5.
+   * How many processes in a row that have taken a run over may die before anything more of it is recorded; then it is ended with `aborted`.
+   * `Infinity`: no limit. Default 10.
    */
   maxTakeOvers?: number
   /**

@@ -61,7 +61,7 @@ export class RecordedRuns {
 
   async take(runId: string, created?: NewRun): Promise<Taken | NotTaken> {
     if (created !== undefined && (await this.#create(runId, created)))
-      return { kind: 'taken', epoch: 1, steps: [], decisions: [], deaths: 0 }
+      return { kind: 'taken', epoch: 1, steps: [], decisions: [], tries: 0, hasDied: false }
     return this.#database.transaction(async (query) => {
       const run = await this.#locked(query, runId)
       checkLoop(run, runId)
@@ -72,14 +72,14 @@ export class RecordedRuns {
         if (dead.size === 0) return { kind: 'elsewhere' }
       }
       if (run.status === 'waiting') await this.#takeDecisions(query, run)
-      const deaths = Number(run.deaths) + (run.owner === null || Number(run.owner) === this.#owner.n ? 0 : 1)
-      const taken = `status = 'running', owner = $2, epoch = epoch + 1, deaths = $3, problem = NULL, updated_at = ${now}`
-      await query(`UPDATE ${this.#in}.runs SET ${taken} WHERE n = $1`, [run.n, this.#owner.n, deaths])
+      const taken = `UPDATE ${this.#in}.runs SET status = 'running', owner = $2, epoch = epoch + 1, problem = NULL, updated_at = ${now}`
+      await query(`${taken} WHERE n = $1`, [run.n, this.#owner.n])
       const decisions = await query(`SELECT name, value FROM ${this.#in}.waits WHERE run = $1 AND taken`, [run.n])
       return {
         kind: 'taken',
         epoch: Number(run.epoch) + 1,
-        deaths,
+        tries: Number(run.tries),
+        hasDied: run.owner !== null && Number(run.owner) !== this.#owner.n,
         input: String(run.input),
         steps: [],
         decisions: decisions.map(({ name, value }) => ({ name: String(name), value: String(value) })),
@@ -106,9 +106,9 @@ export class RecordedRuns {
     })
   }
 
-  async progressed(runId: string, epoch: number): Promise<void> {
-    const update = `UPDATE ${this.#in}.runs SET deaths = 0 WHERE agent = $1 AND id = $2 AND epoch = $3 AND owner = $4 RETURNING n`
-    if ((await this.#database.query(update, [this.#agent, runId, epoch, this.#owner.n])).length === 0) throw takenOver(runId)
+  async noteTries(runId: string, epoch: number, tries: number): Promise<void> {
+    const update = `UPDATE ${this.#in}.runs SET tries = $5 WHERE agent = $1 AND id = $2 AND epoch = $3 AND owner = $4 RETURNING n`
+    if ((await this.#database.query(update, [this.#agent, runId, epoch, this.#owner.n, tries])).length === 0) throw takenOver(runId)
   }
 
   async kept(runId: string, name: string): Promise<string | undefined> {

@@ -52,7 +52,7 @@ const migrations: readonly ((schema: string) => string)[] = [
       value text NOT NULL,
       PRIMARY KEY (run, name)
     );
-    ALTER TABLE ${schema}.runs ADD COLUMN deaths integer NOT NULL DEFAULT 0;`,
+    ALTER TABLE ${schema}.runs ADD COLUMN tries integer NOT NULL DEFAULT 0;`,
 ]
 
 /** Makes or migrates the tables, and returns their id. `schema` is quoted. Rejects with `journal_failed` where a newer version has made them. */

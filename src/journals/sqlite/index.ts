@@ -25,8 +25,8 @@ export interface SqliteJournalOptions {
   /** Most bytes of the file, at least 1 048 576; what does not fit fails with `journal_failed`. Default: what the disk has. */
   maxBytes?: number
   /**
-   * How many processes in a row may die while they execute a run, without recording anything more, before it is ended with `aborted` instead of
-   * being taken up once more. `Infinity`: no limit. Default 5.
+   * How many processes in a row that have taken a run up may die before anything more of it is recorded; then it is ended with `aborted`.
+   * `Infinity`: no limit. Default 10.
    */
   maxTakeOvers?: number
 }

@@ -55,11 +55,11 @@ export class RecordedRuns {
     if (run.status === 'waiting' && !this.#canGoOn(run)) return { kind: 'waiting' }
     if (typeof run.owner === 'string' && run.owner !== this.#owner.id && this.#owner.isAlive(run.owner)) return { kind: 'elsewhere' }
     if (run.status === 'waiting') this.#takeDecisions(run)
-    const deaths = Number(run.deaths) + (typeof run.owner === 'string' && run.owner !== this.#owner.id ? 1 : 0)
-    const taken = "UPDATE runs SET status = 'running', owner = ?, epoch = epoch + 1, deaths = ?, problem = NULL, updated_at = ? WHERE n = ?"
-    this.#sql.run(taken, this.#owner.id, deaths, Date.now(), run.n)
+    const hasDied = run.owner !== null && run.owner !== this.#owner.id
+    const taken = "UPDATE runs SET status = 'running', owner = ?, epoch = epoch + 1, problem = NULL, updated_at = ? WHERE n = ?"
+    this.#sql.run(taken, this.#owner.id, Date.now(), run.n)
     const input = this.#sql.one('SELECT value FROM inputs WHERE run = ?', run.n)
-    return { ...this.#taken({ ...run, epoch: Number(run.epoch) + 1, deaths }), input: String(input?.value) }
+    return { ...this.#taken({ ...run, epoch: Number(run.epoch) + 1 }), hasDied, input: String(input?.value) }
   }
 
   record(runId: string, epoch: number, key: string, value: string): void {
@@ -76,8 +76,8 @@ export class RecordedRuns {
     return true
   }
 
-  progressed(runId: string, epoch: number): void {
-    this.#sql.run('UPDATE runs SET deaths = 0 WHERE n = ?', this.#owned(runId, epoch).n)
+  noteTries(runId: string, epoch: number, tries: number): void {
+    this.#sql.run('UPDATE runs SET tries = ? WHERE n = ?', tries, this.#owned(runId, epoch).n)
   }
 
   kept(runId: string, name: string): string | undefined {
@@ -210,7 +210,7 @@ export class RecordedRuns {
     const insert = `INSERT INTO runs ${columns} VALUES (?, ?, 'running', ?, 1, ?, ?, ?)`
     const { lastInsertRowid } = this.#sql.run(insert, runId, this.#agent, this.#owner.id, loop, now, now)
     this.#sql.run('INSERT INTO inputs (run, value) VALUES (?, ?)', lastInsertRowid, input)
-    return { kind: 'taken', epoch: 1, steps: [], decisions: [], deaths: 0 }
+    return { kind: 'taken', epoch: 1, steps: [], decisions: [], tries: 0, hasDied: false }
   }
 
   /** Whether one that waits, or is about to, can go on. */
@@ -228,12 +228,13 @@ export class RecordedRuns {
     this.#sql.run('UPDATE waits SET taken = 1 WHERE run = ? AND value IS NOT NULL', n)
   }
 
-  #taken({ n = null, epoch, cancel_reason, deaths }: Row): Taken {
+  #taken({ n = null, epoch, cancel_reason, tries }: Row): Taken {
     const named = (rows: Row[]): NamedValue[] => rows.map(({ name, value }) => ({ name: String(name), value: String(value) }))
     return {
       kind: 'taken',
       epoch: Number(epoch),
-      deaths: Number(deaths),
+      tries: Number(tries),
+      hasDied: false,
       steps: named(this.#sql.all('SELECT key AS name, value FROM steps WHERE run = ?', n)),
       decisions: named(this.#sql.all('SELECT name, value FROM waits WHERE run = ? AND taken = 1', n)),
       ...(typeof cancel_reason === 'string' ? { cancelled: cancel_reason } : {}),

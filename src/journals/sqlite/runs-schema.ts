@@ -46,6 +46,6 @@ export const runsSchema: Schema = {
        value TEXT NOT NULL,
        PRIMARY KEY (run, name)
      ) STRICT;
-     ALTER TABLE runs ADD COLUMN deaths INTEGER NOT NULL DEFAULT 0;`,
+     ALTER TABLE runs ADD COLUMN tries INTEGER NOT NULL DEFAULT 0;`,
   ],
 }
