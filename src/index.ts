@@ -55,6 +55,7 @@ export type {
   SessionStore,
   SessionSummary,
   StoredSession,
+  UnclaimOptions as SessionUnclaimOptions,
 } from './agent/sessions/session-store.ts'
 export { type ForkOptions, type ReadOptions, type Session, Sessions, type WaitingRun } from './agent/sessions/sessions.ts'
 export { type GenerateOptions, ToolAgent } from './agent/tool-agent.ts'
@@ -62,6 +63,7 @@ export type {
   ApprovalDecision,
   ApprovalRequest,
   CompactionOptions,
+  LargeResultOptions,
   OutputOptions,
   PendingItem,
   ReActOptions,

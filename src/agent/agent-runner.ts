@@ -142,20 +142,26 @@ export class AgentRunner<Context = unknown> {
     return this.#journal.recover(options)
   }
 
-  async #resume(state: unknown, { decisions = [], claim, ...options }: ResumeOptions<Context>, watch?: Watch): Promise<RunResult<never>> {
+  async #resume(
+    state: unknown,
+    { decisions = [], claim, again = false, ...options }: ResumeOptions<Context>,
+    watch?: Watch,
+  ): Promise<RunResult<never>> {
     checkResumeOptionNames(options)
+    if (typeof again !== 'boolean') throw new InvalidOptionError('again', 'true or false', again)
     const open = ({ runId, input }: { runId: string; input: DurableInput }) => this.#reopened({ runId, input }, options, watch)
     if (typeof state === 'string') return this.#journal.resume(state, decisions, open)
     const paused = readState(state)
     const input = inputFromJson(paused.input)
     const run = open({ ...paused, input })
+    if (again) run.mayHaveRunIn = Number.parseInt(paused.pending[0]?.place ?? '', 10)
     const { sessions } = this.#journal
     try {
       await prepareModel(run)
       const { decisionTimeoutMs: timeoutMs } = run.settings
       const decided = await decide(paused, decisions, { registry: run.agent.registry, logger: this.#logger, timeoutMs })
       const carryOn = async () => {
-        if (input.session !== undefined) await sessions.enterAgain(run, input.session, paused)
+        if (input.session !== undefined) await sessions.enterAgain(run, input.session, { ...paused, again })
         return executeHere({ loop: this.#loop, run, input, sessions }, decided)
       }
       return await conclude(await (continues(decided, timeoutMs) ? withClaim(run, paused, claim, carryOn) : carryOn()), run)

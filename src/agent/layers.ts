@@ -11,6 +11,7 @@ import { hasHook } from './hooks/hooks.ts'
 import { beforeModel } from './hooks/model-hooks.ts'
 import { checkCalls, checkResults } from './hooks/tool-guardrails.ts'
 import { aroundToolWithHooks } from './hooks/tool-hooks.ts'
+import { keepAside } from './large-results/keep-aside.ts'
 import { formatAnswer } from './output/format-answer.ts'
 import type { Layers } from './run/execution.ts'
 import type { RunContext } from './run/run-context.ts'
@@ -63,7 +64,8 @@ export function toolLayers(run: RunContext, { survivesCrashes }: Survival): Name
   return there(
     ['concurrency', inLane],
     ['events', tellEnd(run)],
-    survivesCrashes && ['may have run', notTwice(run)],
+    run.limits.largeResults !== undefined && ['long results', keepAside(run)],
+    (survivesCrashes || run.mayHaveRunIn !== undefined) && ['may have run', notTwice(run)],
     hasGuardrail(guardrails, 'result') && ['guardrails: the result', checkResults(run)],
     hooks !== undefined && ['hooks', aroundToolWithHooks(run)],
     hasGuardrail(guardrails, 'call') && ['guardrails: the call', checkCalls(run)],

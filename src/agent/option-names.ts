@@ -1,6 +1,15 @@
 import { checkMistypedNames, checkOptionNames, type OptionNames } from '../core/option-names.ts'
 import { samplingNames } from '../models/chat-model.ts'
-import type { CompactionOptions, OutputOptions, ResumeOptions, RunLimits, RunnerOptions, RunOptions, RunSettings } from './types.ts'
+import type {
+  CompactionOptions,
+  LargeResultOptions,
+  OutputOptions,
+  ResumeOptions,
+  RunLimits,
+  RunnerOptions,
+  RunOptions,
+  RunSettings,
+} from './types.ts'
 
 const settings: OptionNames<RunSettings> = {
   ...samplingNames,
@@ -9,6 +18,7 @@ const settings: OptionNames<RunSettings> = {
   toolTimeoutMs: true,
   toolConcurrency: true,
   maxResultBytes: true,
+  largeResults: true,
   maxArgumentValues: true,
   streamIdleTimeoutMs: true,
   onLimit: true,
@@ -63,10 +73,10 @@ export const runOptionNames: OptionNames<RunOptions & OutputOptions> = {
 }
 
 const { messages: _, runId: __, session: ___, ...resumable } = runOptionNames
-const resumeOptionNames: OptionNames<ResumeOptions & OutputOptions> = { ...resumable, decisions: true, claim: true }
+const resumeOptionNames: OptionNames<ResumeOptions & OutputOptions> = { ...resumable, decisions: true, claim: true, again: true }
 
 /** Options that have options of their own. */
-type NestedOptions = Pick<RunSettings, 'limits' | 'compaction'>
+type NestedOptions = Pick<RunSettings, 'limits' | 'compaction' | 'largeResults'>
 
 const limitNames: OptionNames<RunLimits> = {
   deadlineMs: true,
@@ -78,6 +88,8 @@ const limitNames: OptionNames<RunLimits> = {
 }
 
 const compactionNames: OptionNames<CompactionOptions> = { maxTokens: true, estimate: true, summarise: true }
+
+const largeResultNames: OptionNames<LargeResultOptions> = { overBytes: true, shownBytes: true, keptBytes: true }
 
 /** Throws `invalid_option` for an option that a runner does not have. `isSubclass`: there may be options of its own among them. */
 export function checkRunnerOptionNames(options: NestedOptions, of: string, isSubclass = false): void {
@@ -98,8 +110,9 @@ export function checkResumeOptionNames(options: NestedOptions): void {
   checkNested(options, '`resume`')
 }
 
-function checkNested({ limits, compaction }: NestedOptions, of: string, at?: string): void {
+function checkNested({ limits, compaction, largeResults }: NestedOptions, of: string, at?: string): void {
   const path = (name: string) => (at === undefined ? name : `${at}.${name}`)
   if (limits !== undefined) checkOptionNames(limits, limitNames, of, path('limits'))
   if (compaction !== undefined) checkOptionNames(compaction, compactionNames, of, path('compaction'))
+  if (typeof largeResults === 'object') checkOptionNames(largeResults, largeResultNames, of, path('largeResults'))
 }

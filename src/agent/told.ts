@@ -70,6 +70,45 @@ export function handedOffText(agent: string): string {
   return `The conversation is now with ${agent}.`
 }
 
+// Results that are too long, and the parts of them
+
+/** Stands at the end, where also a shortened conversation keeps it. */
+export function keptAsideText({ id, shown, of }: { id: string; shown: number; of: number }): string {
+  return `(… Shortened: these are the first ${shown} of ${of} characters. The whole result is kept: read_result reads it by its id ${JSON.stringify(id)} …)`
+}
+
+export function partText({ part, from, line, of, lines }: { part: string; from: number; line: number; of: number; lines: number }): string {
+  if (from >= of) return `The result has ${of} characters in ${lines} lines: there is nothing from character ${from} on.`
+  const end = from + part.length
+  const more = end < of ? `(… ${of - end} more characters: go on with "offset": ${end} …)` : '(… the end of the result …)'
+  return `Characters ${from} to ${end} of ${of}, from line ${line} of ${lines} on:\n\n${part}\n\n${more}`
+}
+
+/** What a search has found. */
+export interface Found {
+  wanted: string
+  from: number
+  count: number
+  mostCounted: number
+  /** The first matches, with what stands around them. */
+  shown: readonly string[]
+  /** Where to go on: there are more than are shown. */
+  next?: number
+  of: number
+}
+
+export function foundText({ wanted, from, count, mostCounted, shown, next, of }: Found): string {
+  const what = JSON.stringify(wanted)
+  if (count === 0) return `Not found: ${what}, from character ${from} to the end at ${of}.`
+  const times = count > mostCounted ? `more than ${mostCounted} times` : count === 1 ? 'once' : `${count} times`
+  const more = next === undefined ? '' : `\n\n(… go on with "offset": ${next} …)`
+  return `Found ${what} ${times} from character ${from} on:\n\n${shown.join('\n\n')}${more}`
+}
+
+export function goneResultText(id: string): string {
+  return `No result is kept under the id ${JSON.stringify(id)}. A result is kept until its run ends: make the call again if it was another run's, or correct the id.`
+}
+
 // Answers that are not accepted
 
 export function withheldAnswerText(why: string): string {

@@ -68,6 +68,22 @@ export interface CompactionOptions {
 }
 
 /**
+ * Results that are too long for the conversation: kept aside, and read by the model in parts with the tool `read_result`. They are kept until
+ * the run ends, in its journal if it has one.
+ */
+export interface LargeResultOptions {
+  /** A result with more bytes of text (UTF-8) is kept aside, and `read_result` gives at most so many at once. At most `maxResultBytes`, the default. */
+  overBytes?: number
+  /** How many bytes of its beginning the model is shown, and is given by `read_result` if it asks for no length. Default 8 192. */
+  shownBytes?: number
+  /**
+   * Most bytes that a run keeps, with the runs inside its calls; a result that does not fit any more is cut (`maxResultBytes`). `Infinity`:
+   * no limit. Default 33 554 432.
+   */
+  keptBytes?: number
+}
+
+/**
  * `'native'`: by the provider's own means. `'tags'`: as text, in `<tool_action>` tags. `'json'`, the name of another dialect of
  * `toolloop/dialects`, or a dialect of your own: as text in that form. `'auto'`: natively where the model has native calls, and listening
  * for tags beside them; else as the model's settings say (`dialect`), or in tags.
@@ -94,6 +110,12 @@ export interface RunSettings<Context = unknown> extends Sampling {
    * times as many together (base64), and a result 256 parts. Default 65 536.
    */
   maxResultBytes?: number
+  /**
+   * What happens to the rest of a result that is too long. True, or options: it is kept, and the model, shown the beginning, reads more of it
+   * with the tool `read_result`, which is then among the tools of every request. Hooks and guardrails see the whole result. Default false: it
+   * is cut.
+   */
+  largeResults?: boolean | LargeResultOptions
   /**
    * Most values that the arguments of one call may have: items of arrays, and fields of objects, which count ten times, as they cost that
    * much. A call with more is refused, and the model is told to make several. Default: no limit; in the service 30 000.
@@ -230,4 +252,11 @@ export interface ResumeOptions<Context = unknown> extends Omit<RunOptions<Contex
    * once. A claim outlives its process: where that dies, the host has to decide whether the state may be resumed again.
    */
   claim?: Claim
+  /**
+   * True: the state was resumed before, and that came to no end: its process died, or what it came to could not be stored. Calls that are
+   * decided may have run then. Those of `read` and `idempotent` tools run again, with the same `idempotencyKey`; an `unsafe` one only where
+   * its `reconcile` says that it had no effect, else its outcome is `uncertain`, and the model is told so. What the run did after these calls
+   * is not known. Of no meaning under a journal, which knows. Default false: in a session, such a state rejects with `already_resumed`.
+   */
+  again?: boolean
 }

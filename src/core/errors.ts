@@ -53,7 +53,10 @@ const codes = {
     meaning:
       'The journal could not be read or written: a full disk, a locked or damaged file, a file of a newer version, or a database that can’t be reached.',
   },
-  session_busy: { fault: 'caller', meaning: 'Another run is going on in the session, and `onBusy` is `refuse`.' },
+  session_busy: {
+    fault: 'caller',
+    meaning: 'Another run is going on in the session, and `onBusy` is `refuse`, or both would wait for each other.',
+  },
   session_waiting: {
     fault: 'caller',
     meaning: 'A run of the session waits for a decision: resume or cancel it, or take the session from it with `release`.',

@@ -21,6 +21,7 @@ import {
   type SessionSummary,
   type StoredSession,
   statusOf,
+  type UnclaimOptions,
 } from '../agent/sessions/session-store.ts'
 import { Sessions } from '../agent/sessions/sessions.ts'
 import { checkOptionNames } from '../core/option-names.ts'
@@ -47,6 +48,7 @@ interface EntryHold {
   token: string | undefined
   owner: object | undefined
   draft: Draft | undefined
+  resumedAt: number | undefined
 }
 
 interface Entry {
@@ -91,7 +93,10 @@ export class MemorySessionStore implements SessionStore {
     if (refused !== undefined) return refused
     const entry = found ?? this.#make(id)
     const token = crypto.randomUUID()
-    entry.hold = { runId, durable, token, owner: this.#owner, draft: statusOf(hold) === 'idle' ? undefined : found?.hold?.draft }
+    // What a run waited for stays until it has come to something else: should its process die, it waits again.
+    const { draft, resumedAt } = (statusOf(hold) === 'idle' ? undefined : found?.hold) ?? {}
+    const resumed = resumedAt ?? (request.waitsFor === undefined ? undefined : Date.now())
+    entry.hold = { runId, durable, token, owner: this.#owner, draft, resumedAt: resumed }
     const { messages, compaction } = entry
     return { kind: 'claimed', token, session: entry.session, length: messages.length, ...(compaction === undefined ? {} : { compaction }) }
   }
@@ -107,16 +112,17 @@ export class MemorySessionStore implements SessionStore {
 
   async pause(claim: Claim, draft: Draft): Promise<Kept> {
     const { entry, kept } = this.#claimed(claim)
-    if (entry?.hold !== undefined) entry.hold = { ...entry.hold, token: undefined, owner: undefined, draft }
+    if (entry?.hold !== undefined) entry.hold = { ...entry.hold, token: undefined, owner: undefined, draft, resumedAt: undefined }
     return kept
   }
 
-  async unclaim(claim: Claim, { keeps }: { keeps: boolean }): Promise<void> {
+  async unclaim(claim: Claim, { keeps, untouched }: UnclaimOptions): Promise<void> {
     const { entry } = this.#claimed(claim)
     if (entry?.hold === undefined) return
     const { hold, messages } = entry
+    const resumedAt = untouched ? undefined : hold.resumedAt
     // One that waited before waits again.
-    if (keeps || hold.draft !== undefined) entry.hold = { ...hold, token: undefined, owner: undefined }
+    if (keeps || hold.draft !== undefined) entry.hold = { ...hold, token: undefined, owner: undefined, resumedAt }
     else if (messages.length > 0) entry.hold = undefined
     else this.#memory.entries.delete(entry.id)
   }
@@ -152,12 +158,13 @@ export class MemorySessionStore implements SessionStore {
     const entry = this.#find(id)
     if (entry === undefined) return undefined
     const { session, compaction } = entry
-    const draft = entry.hold?.draft
+    const { draft, resumedAt } = entry.hold ?? {}
     return {
       ...this.#summaryOf(entry),
       session,
       ...(compaction === undefined ? {} : { compaction }),
       ...(draft === undefined ? {} : { draft: draft.value }),
+      ...(resumedAt === undefined ? {} : { resumedAt }),
     }
   }
 
@@ -233,8 +240,8 @@ export class MemorySessionStore implements SessionStore {
 
   #holdOf({ hold }: Entry): Hold | undefined {
     if (hold === undefined) return undefined
-    const { runId, durable, owner, draft } = hold
-    return { runId, durable, alive: owner !== undefined && this.#memory.alive.has(owner), waitsFor: draft?.waitsFor }
+    const { runId, durable, owner, draft, resumedAt } = hold
+    return { runId, durable, alive: owner !== undefined && this.#memory.alive.has(owner), waitsFor: draft?.waitsFor, resumedAt }
   }
 
   #statusOf(entry: Entry): SessionStatus {

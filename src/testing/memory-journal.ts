@@ -3,6 +3,7 @@ import {
   cursorOf,
   decisionRefused,
   expiredText,
+  type KeptText,
   type NamedValue,
   type NewRun,
   type NotTaken,
@@ -39,6 +40,8 @@ interface Run {
   updatedAt: number
   steps: Map<string, string>
   waits: Map<string, Wait>
+  kept: Map<string, KeptText>
+  tries: number
 }
 
 /** How many runs there have been. */
@@ -78,9 +81,10 @@ class MemoryStore implements Store {
     if (run.status === 'waiting' && !canGoOn(run)) return { kind: 'waiting' }
     if (run.owner !== undefined && run.owner !== this.#owner && this.#kept.alive.has(run.owner)) return { kind: 'elsewhere' }
     if (run.status === 'waiting') takeDecisions(run)
+    const hasDied = run.owner !== undefined && run.owner !== this.#owner
     change(run, { status: 'running', owner: this.#owner, epoch: run.epoch + 1 })
     delete run.problem
-    return { ...takenOf(run), input: run.input }
+    return { ...takenOf(run), hasDied, input: run.input }
   }
 
   async record(runId: string, epoch: number, key: string, value: string): Promise<void> {
@@ -89,8 +93,26 @@ class MemoryStore implements Store {
     steps.set(key, value)
   }
 
+  async keep(runId: string, epoch: number, text: KeptText, maxBytes: number): Promise<boolean> {
+    const { kept } = this.#owned(runId, epoch)
+    const others = [...kept.values()].filter(({ name }) => name !== text.name)
+    if (others.reduce((sum, { bytes }) => sum + bytes, text.bytes) > maxBytes) return false
+    kept.set(text.name, text)
+    return true
+  }
+
+  async noteTries(runId: string, epoch: number, tries: number): Promise<void> {
+    this.#owned(runId, epoch).tries = tries
+  }
+
+  async kept(runId: string, name: string): Promise<string | undefined> {
+    return this.#found(runId).kept.get(name)?.value
+  }
+
   async finish(runId: string, epoch: number, output: string, stopReason: string): Promise<void> {
-    change(this.#owned(runId, epoch), { status: 'ended', owner: undefined, output, stopReason })
+    const run = this.#owned(runId, epoch)
+    change(run, { status: 'ended', owner: undefined, output, stopReason })
+    run.kept.clear()
   }
 
   async suspend(runId: string, epoch: number, { output, waits, forget }: Suspension): Promise<Taken | undefined> {
@@ -190,9 +212,11 @@ class MemoryStore implements Store {
       updatedAt: now,
       steps: new Map(),
       waits: new Map(),
+      kept: new Map(),
+      tries: 0,
     }
     this.#kept.runs.set(id, { ...made, status: 'running' })
-    return { kind: 'taken', epoch: 1, steps: [], decisions: [] }
+    return { kind: 'taken', epoch: 1, steps: [], decisions: [], tries: 0, hasDied: false }
   }
 
   #owned(runId: string, epoch: number): Run {
@@ -225,10 +249,18 @@ function takeDecisions({ waits }: Run): void {
   }
 }
 
-function takenOf({ epoch, steps, waits, cancelReason }: Run): Taken {
+function takenOf({ epoch, steps, waits, cancelReason, tries }: Run): Taken {
   const decided = [...waits.values()].flatMap(({ name, value, taken }) => (taken && value !== undefined ? [{ name, value }] : []))
   const recorded = [...steps].map(([name, value]) => ({ name, value }))
-  return { kind: 'taken', epoch, steps: recorded, decisions: decided, ...(cancelReason === undefined ? {} : { cancelled: cancelReason }) }
+  return {
+    kind: 'taken',
+    epoch,
+    steps: recorded,
+    decisions: decided,
+    tries,
+    hasDied: false,
+    ...(cancelReason === undefined ? {} : { cancelled: cancelReason }),
+  }
 }
 
 function change(run: Run, fields: Partial<Run>): void {

@@ -123,6 +123,13 @@ export function capContent(content: Content, maxBytes: number): CappedContent {
   return { content: parts, cutBytes: cutBytes + leftOut }
 }
 
+/** Its first whole characters, at most so many bytes of them (UTF-8). */
+export function headOf(text: string, maxBytes: number): string {
+  if (text.length * 3 <= maxBytes) return text
+  const bytes = Buffer.from(text.slice(0, maxBytes)).subarray(0, maxBytes)
+  return bytes.toString('utf8', 0, characterStart(bytes, bytes.length))
+}
+
 function capText(text: string, maxBytes: number): { text: string; cutBytes: number } {
   // A character has at most 3 bytes for each UTF-16 unit, so a short text needs no count.
   if (text.length * 3 <= maxBytes) return { text, cutBytes: 0 }

@@ -23,6 +23,7 @@ describe('resolveLimits', () => {
       toolTimeoutMs: 30_000,
       toolConcurrency: 8,
       maxResultBytes: 65_536,
+      takenResultBytes: 65_536,
       maxArgumentValues: Number.POSITIVE_INFINITY,
       streamIdleTimeoutMs: 60_000,
       deadlineMs: Number.POSITIVE_INFINITY,

@@ -209,3 +209,37 @@ describe('one state resumed by several', () => {
     expect(pay.calls).toEqual([])
   })
 })
+
+describe('a state that is resumed expressly again', () => {
+  it('runs a call that may have run only where that does no harm, and later calls as ever', async () => {
+    const reconciled: string[] = []
+    const tools = (['read', 'idempotent', 'unsafe'] as const).map((effect) => ({ ...countingTool(effect).tool, effect, approval: true }))
+    const found = (name: string, ran: boolean) => ({
+      ...countingTool(name).tool,
+      approval: true,
+      reconcile: () => {
+        reconciled.push(name)
+        return ran ? { ran: true as const, value: 'had run' } : { ran: false as const }
+      },
+    })
+    const later = countingTool('later')
+    const all = [...tools, found('ran', true), found('not', false)]
+    const model = scriptedModel(({ messages }) => {
+      if (messages.at(-1)?.role === 'user') return { toolCalls: all.map(({ name }) => call(name)) }
+      return messages.filter(({ role }) => role === 'assistant').length === 1 ? { toolCalls: [call('later')] } : 'done'
+    })
+    const runner = new AgentRunner({ model, tools: [...all, later.tool], logger: recordingLogger().logger })
+    const paused = await runner.run('go')
+    const result = await runner.resume(stored(paused.state), { decisions: approved(paused), again: true })
+    expect(result.toolCalls.map(({ tool, outcome }) => [tool, outcome])).toEqual([
+      ['read', 'ok'],
+      ['idempotent', 'ok'],
+      ['unsafe', 'uncertain'],
+      ['ran', 'ok'],
+      ['not', 'ok'],
+      ['later', 'ok'],
+    ])
+    expect(reconciled).toEqual(['ran', 'not'])
+    await expect(runner.resume(stored(paused.state), { again: 1 } as never)).rejects.toMatchObject({ code: 'invalid_option' })
+  })
+})

@@ -2,11 +2,15 @@ import { DBOS } from '@dbos-inc/dbos-sdk'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
+import { ToolloopError } from '../../src/core/errors.ts'
 import { type DbosJournalOptions, dbosJournal } from '../../src/journals/dbos/index.ts'
 import { type ScriptedTurn, scriptedModel } from '../../src/testing/index.ts'
 import { type AnyTool, defineTool } from '../../src/tools/tool.ts'
+import { failOnUnhandledRejections } from '../hazards/unhandled.ts'
+import { turnEventLoop } from '../hazards/waiting.ts'
 import { hasPostgres, type Postgres, startPostgres } from '../postgres.ts'
 
+const codeOf = (error: unknown): unknown => (error instanceof ToolloopError ? error.code : error)
 const logger = { debug() {}, info() {}, warn() {}, error() {} }
 const work: readonly ScriptedTurn[] = [{ toolCalls: [{ id: 'a', name: 'work' }] }, { text: 'done' }]
 
@@ -31,6 +35,7 @@ function gate() {
 }
 
 describe.skipIf(!hasPostgres)('dbosJournal', { timeout: 60_000 }, () => {
+  failOnUnhandledRejections()
   let postgres: Postgres
   let first: ReturnType<typeof dbosJournal> | undefined
   let agents = 0
@@ -247,6 +252,21 @@ describe.skipIf(!hasPostgres)('dbosJournal', { timeout: 60_000 }, () => {
     expect(await query(`SELECT 1 FROM dbos.operation_outputs WHERE workflow_uuid LIKE '${agent}/%'`)).toEqual([])
     expect((await runner.run('go', { runId: 'run' })).stopReason).toBe('answered')
     expect(starts).toHaveLength(2)
+  })
+
+  it('leaves nothing unhandled where it is closed while runs begin, or record their calls, at whatever moment', async () => {
+    const look = defineTool({ name: 'look', description: 'Looks.', execute: () => turnEventLoop(1) })
+    const script = { toolCalls: [{ name: 'look' }, { name: 'look' }] }
+    for (let turns = 1; turns <= 61; turns += 3) {
+      const model = scriptedModel(({ messages }) => (messages.length > 6 ? 'done' : script))
+      const journal = dbosJournal({ url: postgres.url, agent: newAgent(), logger, takeOverEveryMs: Number.POSITIVE_INFINITY })
+      const runner = new AgentRunner({ model, tools: [look], logger, journal })
+      await runner.runs.list()
+      const runs = [1, 2, 3, 4].map((n) => runner.run('go', { runId: `run ${n}` }).then(({ stopReason }) => stopReason, codeOf))
+      await turnEventLoop(turns)
+      await journal.close()
+      for (const end of await Promise.all(runs)) expect(['answered', 'journal_failed']).toContain(end)
+    }
   })
 
   it('refuses ids that PostgreSQL can’t keep, and tables of a newer version', async () => {

@@ -128,6 +128,127 @@ describe('runs in sessions', () => {
     expect((await sessions.list({ status: 'idle' })).sessions.length).toBe(2)
   })
 
+  it.each([1, 2])(
+    'runs of which each makes one in another’s session, over %d runs between: the last is refused, and all others go on',
+    async (between) => {
+      const sessions = memorySessions()
+      const names = Array.from({ length: between + 1 }, (_, n) => `chat-${n}`)
+      const arrived: string[] = []
+      const all = Promise.withResolvers<void>()
+      const refused: unknown[] = []
+      const ask = defineTool({
+        name: 'ask',
+        description: 'asks the next',
+        parameters: { type: 'object', properties: { next: { type: 'string' } }, required: ['next'] },
+        timeoutMs: Number.POSITIVE_INFINITY,
+        execute: async ({ next }, ctx) => {
+          // All have their own session before any wants another's.
+          if (arrived.push(next) === names.length) all.resolve()
+          await all.promise
+          const inner = new AgentRunner({ model: scriptedModel(['answer']), sessions, logger })
+          const { output } = await inner.run('hi', { session: next, parent: ctx }).catch((error: ToolloopError) => {
+            refused.push(error.code)
+            throw error
+          })
+          return output
+        },
+      })
+      const runs = names.map((session, at) => {
+        const next = names[(at + 1) % names.length] ?? ''
+        const model = scriptedModel([{ toolCalls: [{ name: 'ask', args: { next } }] }, 'done'])
+        return new AgentRunner({ model, tools: [ask], sessions, logger }).run('go', { session })
+      })
+      expect((await Promise.all(runs)).map(({ output }) => output)).toEqual(names.map(() => 'done'))
+      expect(refused).toEqual(['session_busy'])
+      // Those that waited came in behind.
+      const answered = await Promise.all(names.map(async (id) => (await sessions.read(id)).length))
+      expect(answered.toSorted()).toEqual([4, ...Array.from({ length: between }, () => 6)])
+    },
+  )
+
+  it('a nested run waits for a session whose run does not wait for it', async () => {
+    const sessions = memorySessions()
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const slow = new AgentRunner({ model: scriptedModel([{ text: 'slow', before: promise }]), sessions, logger }).run('hi', {
+      session: 'other',
+    })
+    const inner = new AgentRunner({ model: scriptedModel(['inner']), sessions, logger })
+    const clerk = asTool(inner, { name: 'clerk', description: 'x', options: { session: 'other' } })
+    const model = scriptedModel([{ toolCalls: [{ name: 'clerk', args: { task: 'x' } }] }, 'done'])
+    const outer = new AgentRunner({ model, tools: [clerk], sessions, logger })
+    outer.on('TOOL_CALL_START', () => setImmediate(resolve))
+    expect((await outer.run('go', { session: 'chat' })).toolCalls.map(({ content }) => content)).toEqual(['inner'])
+    expect([(await slow).output, (await sessions.read('other')).length]).toEqual(['slow', 4])
+  })
+
+  it('a state of which nothing could be carried out is gone on from as if nobody had tried', async () => {
+    class Failing extends MemorySessionStore {
+      failing = false
+      override async read(...args: Parameters<MemorySessionStore['read']>): Promise<string[]> {
+        if (this.failing) throw new ToolloopError('session_failed', 'out of order')
+        return super.read(...args)
+      }
+    }
+    const store = new Failing(new SessionMemory())
+    const refund = defineTool({ name: 'refund', description: 'x', approval: true, execute: () => 'paid' })
+    const model = scriptedModel(['hi', { toolCalls: [{ name: 'refund' }] }, 'done'])
+    const runner = new AgentRunner({ model, tools: [refund], sessions: new Sessions(store), logger })
+    await runner.run('hi', { session: 'chat' })
+    const paused = await runner.run('go', { session: 'chat' })
+    const decisions = paused.pending.map((item) => ({ ...item, approved: true as const }))
+    store.failing = true
+    await expect(runner.resume(paused.state, { decisions })).rejects.toMatchObject({ code: 'session_failed' })
+    store.failing = false
+    expect((await runner.resume(paused.state, { decisions })).toolCalls.map(({ outcome }) => outcome)).toEqual(['ok'])
+  })
+
+  it('an agent that is a tool goes on where the process died while it was resumed, if its call may run again', async () => {
+    const memory = new SessionMemory()
+    const started: string[] = []
+    const both = Promise.withResolvers<void>()
+    const start = (effect: string): number => {
+      const count = started.push(effect)
+      if (count === 2) both.resolve()
+      return count
+    }
+    const openProcess = (answer: string | Promise<never>) => {
+      const sessions = new Sessions(new MemorySessionStore(memory))
+      const tools = (['idempotent', 'unsafe'] as const).map((effect) =>
+        defineTool({ name: effect, description: effect, effect, approval: true, execute: () => start(effect) }),
+      )
+      const model = scriptedModel(({ messages }) =>
+        messages.at(-1)?.role === 'tool' ? answer : { toolCalls: tools.map(({ name }) => ({ name })) },
+      )
+      const inner = new AgentRunner({ model, tools, sessions, logger })
+      const clerk = asTool(inner, { name: 'clerk', description: 'x', effect: 'idempotent', options: { session: 'clerk' } })
+      const outerModel = scriptedModel(({ messages }) =>
+        messages.at(-1)?.role === 'tool' ? 'done' : { toolCalls: [{ name: 'clerk', args: { task: 'pay' } }] },
+      )
+      return { sessions, runner: new AgentRunner({ model: outerModel, tools: [clerk], sessions, logger }) }
+    }
+    const paused = await openProcess('paid').runner.run('pay', { session: 'chat' })
+    const about = paused.pending[0]?.about as { pending: object[] }
+    const answer = { decisions: about.pending.map((one) => ({ ...one, approved: true })) } as never
+    const decisions = paused.pending.map((one) => ({ ...one, answer }))
+    const dying = openProcess(new Promise<never>(() => {}))
+    const controller = new AbortController()
+    const lost = dying.runner.resume(paused.state, { decisions, signal: controller.signal })
+    await both.promise
+    await dying.sessions.close()
+    controller.abort()
+    await expect(lost).rejects.toMatchObject({ code: 'session_failed' })
+    const { output } = await openProcess('paid').runner.resume(paused.state, { decisions, again: true })
+    expect([output, started]).toEqual(['done', ['idempotent', 'unsafe', 'idempotent']])
+    const { sessions } = openProcess('')
+    expect((await sessions.read('clerk')).map(({ content }) => textOf(content))).toEqual([
+      'pay',
+      '',
+      '3',
+      'The run was interrupted while `unsafe` was running. Whether it took effect is not known.',
+      'paid',
+    ])
+  })
+
   it('a recorded run that could not be stored is stored once when it is taken up again', async () => {
     class Failing extends MemorySessionStore {
       left = 1

@@ -9,6 +9,7 @@ import { cancelledText, notFoundText } from '../../tools/told.ts'
 import type { JsonSchema } from '../../tools/tool.ts'
 import { endOf, executeCall, type RawEnd, type ToolCallEnd, type ToolCallEnvironment } from '../../tools/tool-runner.ts'
 import type { StepContext } from '../durable/journal.ts'
+import { withoutLongText } from '../large-results/keep-aside.ts'
 import { handoffOf } from '../nested/handoff.ts'
 import { shownAbout } from '../nested/shown-question.ts'
 import type { FinishedCall, Refusal } from '../recorded.ts'
@@ -49,7 +50,7 @@ export async function carryOutCall(
   if (result !== undefined) {
     const tool = run.agent.registry.get(call.name)
     if (tool === undefined) return refuse(notFound(run, call.name))
-    const finished = finishElsewhere(execution, running({ tool, args: call.args ?? {}, input: undefined }), result)
+    const finished = await finishElsewhere(execution, running({ tool, args: call.args ?? {}, input: undefined }), result)
     terms.ended?.()
     return finished
   }
@@ -113,7 +114,7 @@ export function runFunction(run: RunContext): RunCall {
       iteration,
       idempotencyKey,
       timeoutMs: limits.toolTimeoutMs,
-      maxResultBytes: limits.maxResultBytes,
+      maxResultBytes: limits.takenResultBytes,
       logger,
       onStart: (args) => {
         startedAt = performance.now()
@@ -241,14 +242,18 @@ function finishCall(execution: Execution, { call, end, durationMs = 0, returned,
 }
 
 /** The end of a call that its caller carried out, published and recorded. */
-function finishElsewhere(execution: Execution, call: RunningCall, { value, isError }: NonNullable<CallWork['result']>): FinishedCall {
+async function finishElsewhere(
+  execution: Execution,
+  call: RunningCall,
+  { value, isError }: NonNullable<CallWork['result']>,
+): Promise<FinishedCall> {
   const { run } = execution
   const { tool, args } = call.prepared
   run.emit(Event.TOOL_CALL_START, { tool: tool.name, args }, metaOf(call))
-  const end = endOf(tool, value, run.limits.maxResultBytes)
+  const end = endOf(tool, value, run.limits.takenResultBytes)
   const failed: ToolCallEnd =
     isError && end.outcome === 'ok' ? { ...end, outcome: 'failed', code: 'tool_failed', content: textOf(end.content) } : end
-  return finishCall(execution, publishEnd(run, { call, end: failed }))
+  return finishCall(execution, publishEnd(run, await withoutLongText(run, { call, end: failed })))
 }
 
 /** A call's record. */

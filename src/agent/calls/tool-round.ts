@@ -59,7 +59,7 @@ function carryOutTogether(execution: Execution, iteration: number, calls: readon
 
   return async (batch) => {
     const name = batches++ === 0 ? 'round' : `round.${batches}`
-    const terms: CallTerms = { lanes, mayHaveRun: isRecorded && (await mayHaveRun(name)) }
+    const terms: CallTerms = { lanes, mayHaveRun: isRecorded ? await mayHaveRun(name) : run.mayHaveRunIn === iteration }
     const finished = await durable.all(
       batch.map((work) => {
         if (deferred === undefined) return carryOne(work, terms)

@@ -14,7 +14,7 @@ export function notTwice(run: RunContext): AroundTool {
     if (!call.mayHaveRun || call.call.effect !== 'unsafe') return next(call)
     const found = await reconcile(run, call)
     if (found === undefined) return { call, end: { outcome: 'uncertain' } }
-    return found.ran ? { call, end: endOf(call.prepared.tool, found.value, run.limits.maxResultBytes) } : next(call)
+    return found.ran ? { call, end: endOf(call.prepared.tool, found.value, run.limits.takenResultBytes) } : next(call)
   }
 }
 

@@ -30,6 +30,7 @@ const storage: ReadonlyMap<string, Storage> = new Map(
     toolTimeoutMs: 'numbers',
     toolConcurrency: 'json',
     maxResultBytes: 'json',
+    largeResults: 'numbers',
     maxArgumentValues: 'numbers',
     streamIdleTimeoutMs: 'numbers',
     onLimit: 'json',

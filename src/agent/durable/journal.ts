@@ -31,6 +31,13 @@ export interface Durable {
    * has to pause.
    */
   wait<T extends Json>(name: string, options?: { timeoutMs?: number; about?: Json }): Promise<T | null | undefined>
+  /**
+   * Keeps a long text beside the steps, until the run has ended; one of the same name is replaced. Called inside steps. False, and nothing kept,
+   * where the run's texts would have more than `maxBytes` together (UTF-8). Absent: long results are cut.
+   */
+  keep?(name: string, text: string, maxBytes: number): Promise<boolean>
+  /** A text that this or an earlier execution has kept. */
+  kept?(name: string): Promise<string | undefined>
 }
 
 /** The workflow a journal runs: the loop, from its JSON input to its JSON output. */
@@ -153,6 +160,8 @@ export interface RecordedSteps {
   steps: { [key: string]: Json }
   decisions: { [place: string]: Json }
   waitingSince: { [place: string]: number }
+  /** Long results, by the ids of their calls. */
+  kept?: { [id: string]: string }
   /** By which time what waits already is judged. Default: the time at which it is looked at. */
   asOf?: number
 }

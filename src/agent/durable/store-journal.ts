@@ -1,40 +1,57 @@
-import { messageOf, ToolloopError } from '../../core/errors.ts'
+import { InvalidOptionError, messageOf, ToolloopError } from '../../core/errors.ts'
 import type { Json } from '../../core/messages.ts'
 import {
-  type Durable,
   type DurableBody,
   type Engine,
-  isDoneAnew,
   type Journal,
   type KeptRun,
   loopVersion,
   type PruneOptions,
   type RunPage,
   type RunQuery,
-  type StepContext,
   waitsOf,
 } from './journal.ts'
 import { type EngineStore, type NamedValue, type Outcome, type Store, type Taken, unknownRun } from './store.ts'
+import { hasEngine, StoredSteps } from './stored-steps.ts'
 import { TakeOver, type TakeOverOptions } from './take-over.ts'
+import { type Trial, Trials } from './trials.ts'
 
 /** How often other processes' runs and cancellations are looked at, and what failed to be let go of is tried again, in milliseconds. */
 const lookEveryMs = 200
 
 /**
  * A journal that keeps its runs in `store`: what is the same wherever runs are kept. With `takeOver`, a process that has started a run or
- * looked for open ones takes up by itself what nobody carries out; without, only `pending` and `start` do.
+ * looked for open ones takes up by itself what nobody carries out; without, only `pending` and `start` do. `maxTakeOvers`: after how many
+ * processes in a row that took a run over, and died before anything more was recorded, it is ended. Default 10.
  */
-export function storeJournal(store: Store | EngineStore, takeOver?: TakeOverOptions): Journal & { close(): Promise<void> } {
-  return new StoreJournal(store, takeOver)
+export function storeJournal(
+  store: Store | EngineStore,
+  { takeOver, maxTakeOvers = 10 }: { takeOver?: TakeOverOptions | undefined; maxTakeOvers?: number | undefined } = {},
+): Journal & { close(): Promise<void> } {
+  return new StoreJournal(store, takeOver, maxTakeOvers)
+}
+
+/** Throws `invalid_option`. */
+export function checkMaxTakeOvers(maxTakeOvers: number | undefined): void {
+  if (maxTakeOvers === undefined || maxTakeOvers === Number.POSITIVE_INFINITY) return
+  if (!Number.isSafeInteger(maxTakeOvers) || maxTakeOvers < 1) throw new InvalidOptionError('maxTakeOvers', 'an integer ≥ 1', maxTakeOvers)
 }
 
 /** A run that is carried out here. */
-interface Execution {
+interface Running {
   controller: AbortController
   output: Promise<Json>
 }
 
 type Release = Parameters<Store['release']>
+
+/** What is carried out. */
+interface Execution {
+  runId: string
+  taken: Taken
+  input: string
+  trial: Trial | undefined
+}
 
 /** An execution that has ended or waits, with the port it was given. */
 interface Executed extends Outcome {
@@ -45,18 +62,20 @@ interface Executed extends Outcome {
 class StoreJournal implements Journal {
   readonly #store: Store | EngineStore
   readonly #takeOverOptions: TakeOverOptions | undefined
+  readonly #trials: Trials
   readonly #takingOver: TakeOver[] = []
-  readonly #executions = new Map<string, Execution>()
-  readonly #starting = new Map<string, Promise<Execution | undefined>>()
+  readonly #executions = new Map<string, Running>()
+  readonly #starting = new Map<string, Promise<Running | undefined>>()
   /** Runs that broke off, and that the store could not let go of: nobody else can take them up until it has. */
   readonly #unreleased = new Set<Release>()
   #looking: NodeJS.Timeout | undefined
   #isLooking = false
   #closed = false
 
-  constructor(store: Store | EngineStore, takeOver: TakeOverOptions | undefined) {
+  constructor(store: Store | EngineStore, takeOver: TakeOverOptions | undefined, maxTakeOvers: number) {
     this.#store = store
     this.#takeOverOptions = takeOver
+    this.#trials = new Trials(store, maxTakeOvers)
     store.onLost?.((problem) => this.#abortAll(problem))
   }
 
@@ -111,7 +130,7 @@ class StoreJournal implements Journal {
   }
 
   /** The run's execution, where it is carried out here. One caller at a time takes a run; the others find it taken. */
-  #start(body: DurableBody, runId: string, input?: Json): Promise<Execution | undefined> {
+  #start(body: DurableBody, runId: string, input?: Json): Promise<Running | undefined> {
     const under = this.#starting.get(runId)
     if (under !== undefined) return under
     const here = this.#executions.get(runId)
@@ -121,7 +140,7 @@ class StoreJournal implements Journal {
     return starting
   }
 
-  async #take(body: DurableBody, runId: string, input?: Json): Promise<Execution | undefined> {
+  async #take(body: DurableBody, runId: string, input?: Json): Promise<Running | undefined> {
     const created = input === undefined ? undefined : { input: JSON.stringify(input), loop: loopVersion }
     const taken = await this.#store.take(runId, created)
     if (taken.kind !== 'taken') return undefined
@@ -138,10 +157,14 @@ class StoreJournal implements Journal {
   /** Carries the run out until it has ended or has to wait for longer. */
   async #execute(body: DurableBody, runId: string, first: Taken, input: string, controller: AbortController): Promise<Json> {
     let taken = first
+    let trial: Trial | undefined
     try {
+      trial = await this.#trials.open(runId, first)
+      const refusal = this.#trials.refusal(first)
+      if (refusal !== undefined) controller.abort(refusal)
       for (;;) {
         if (taken.cancelled !== undefined) controller.abort(taken.cancelled)
-        const { output, stopReason, durable } = await this.#executeOnce(body, runId, taken, input, controller.signal)
+        const { output, stopReason, durable } = await this.#executeOnce(body, { runId, taken, input, trial }, controller.signal)
         const waits = waitsOf(output)
         if (waits === undefined) {
           await this.#store.finish(runId, taken.epoch, JSON.stringify(output), stopReason)
@@ -156,15 +179,16 @@ class StoreJournal implements Journal {
       await this.#release([runId, taken.epoch, messageOf(error)])
       throw error
     } finally {
+      trial?.leave()
       this.#executions.delete(runId)
       this.#keepLooking()
     }
   }
 
-  #executeOnce(body: DurableBody, runId: string, taken: Taken, input: string, signal: AbortSignal): Promise<Executed> {
+  #executeOnce(body: DurableBody, { runId, taken, input, trial }: Execution, signal: AbortSignal): Promise<Executed> {
     const store = this.#store
     const work = async (steps: readonly NamedValue[]): Promise<Executed> => {
-      const durable = new StoredSteps(store, runId, { ...taken, steps }, signal)
+      const durable = new StoredSteps(store, runId, { ...taken, steps, trial }, signal)
       const output = await body(durable, JSON.parse(input))
       return { output, stopReason: stopReasonOf(output), durable }
     }
@@ -239,78 +263,6 @@ class StoreJournal implements Journal {
     const { input, output, ...rest } = run
     return { ...rest, input: JSON.parse(input), ...(output === undefined ? {} : { output: JSON.parse(output) }) }
   }
-}
-
-/** The port for one execution: steps that are recorded are read, the others are carried out and recorded. */
-class StoredSteps implements Durable {
-  readonly runId: string
-  readonly attempt: string = crypto.randomUUID()
-  readonly survivesCrashes = true
-  readonly signal: AbortSignal
-  readonly #store: Store | EngineStore
-  readonly #epoch: number
-  readonly #steps: Map<string, string>
-  readonly #decisions: Map<string, string>
-  readonly #keys: string[]
-  readonly #timeouts = new Map<string, number>()
-
-  constructor(store: Store | EngineStore, runId: string, { epoch, steps, decisions }: Taken, signal: AbortSignal) {
-    this.#store = store
-    this.runId = runId
-    this.#epoch = epoch
-    this.signal = signal
-    this.#steps = new Map(steps.map(({ name, value }) => [name, value]))
-    this.#keys = [...this.#steps.keys()]
-    this.#decisions = new Map(decisions.map(({ name, value }) => [name, value]))
-  }
-
-  async step<T>(key: string, fn: (step: StepContext) => Promise<T>): Promise<T> {
-    const known = this.#steps.get(key)
-    if (known !== undefined) {
-      // It is asked for once: a long run need not be kept twice.
-      this.#steps.delete(key)
-      return JSON.parse(known)
-    }
-    const work = async () => JSON.stringify((await fn({ idempotencyKey: `${this.runId}/${key}`, signal: this.signal })) ?? null)
-    const value = await this.#carryOut(key, work)
-    this.#keys.push(key)
-    // As a later execution will read it.
-    return JSON.parse(value)
-  }
-
-  async #carryOut(key: string, work: () => Promise<string>): Promise<string> {
-    if (hasEngine(this.#store)) return this.#store.step(this.runId, this.#epoch, key, work)
-    const value = await work()
-    await this.#store.record(this.runId, this.#epoch, key, value)
-    return value
-  }
-
-  all<T>(steps: Promise<T>[]): Promise<T[]> {
-    return Promise.all(steps)
-  }
-
-  async wait<T extends Json>(name: string, { timeoutMs }: { timeoutMs?: number } = {}): Promise<T | null | undefined> {
-    const decided = this.#decisions.get(name)
-    if (decided !== undefined) return JSON.parse(decided)
-    if (timeoutMs !== undefined && Number.isFinite(timeoutMs)) this.#timeouts.set(name, timeoutMs)
-    return undefined
-  }
-
-  suspension(output: Json, waits: readonly string[]): Parameters<Store['suspend']>[2] {
-    const iteration = Number.parseInt(waits[0] ?? '', 10)
-    return {
-      output: JSON.stringify(output),
-      waits: waits.map((name) => {
-        const timeoutMs = this.#timeouts.get(name)
-        return { name, ...(timeoutMs === undefined ? {} : { timeoutMs }) }
-      }),
-      forget: this.#keys.filter((key) => isDoneAnew(key, iteration)),
-    }
-  }
-}
-
-function hasEngine(store: Store | EngineStore): store is EngineStore {
-  return 'execute' in store
 }
 
 function stopReasonOf(output: Json): string {

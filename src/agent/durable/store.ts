@@ -12,9 +12,15 @@ export interface Store {
    * is not known, and with `journal_failed` for one of another agent or of a newer loop.
    */
   take(runId: string, created?: NewRun): Promise<Taken | NotTaken>
-  /** Records a step. As the next three, rejects with `run_taken_over` when the run is not this instance's in this epoch. */
+  /** Records a step. As `keep`, `noteTries`, `finish` and `suspend`, rejects with `run_taken_over` when the run is not this instance's in this epoch. */
   record(runId: string, epoch: number, key: string, value: string): Promise<void>
-  /** Records how the run ended, and lets go of it. */
+  /** Keeps a text beside the steps; see `Durable.keep`. Rejects as `record` does. */
+  keep(runId: string, epoch: number, text: KeptText, maxBytes: number): Promise<boolean>
+  /** The value of a text that was kept. */
+  kept(runId: string, name: string): Promise<string | undefined>
+  /** Notes how many processes in a row have begun to carry a step out, and have not recorded it. */
+  noteTries(runId: string, epoch: number, tries: number): Promise<void>
+  /** Records how the run ended, forgets the texts that it kept, and lets go of it. */
   finish(runId: string, epoch: number, output: string, stopReason: string): Promise<void>
   /** The run has to wait: lets go of it; or, where it can go on already, gives what it goes on from. */
   suspend(runId: string, epoch: number, suspension: Suspension): Promise<Taken | undefined>
@@ -47,6 +53,12 @@ export interface NewRun {
 export interface NamedValue {
   name: string
   value: string
+}
+
+/** A long text, as JSON. */
+export interface KeptText extends NamedValue {
+  /** Of the text itself, in UTF-8. */
+  bytes: number
 }
 
 /**
@@ -85,6 +97,10 @@ export interface Taken {
   decisions: readonly NamedValue[]
   /** Why it is to be cancelled, if it is. */
   cancelled?: string
+  /** As noted with `noteTries`. Of a new run 0. */
+  tries: number
+  /** It was another owner's, who is dead. */
+  hasDied: boolean
 }
 
 /** Why a run is not to be carried out here and now. */

@@ -28,7 +28,8 @@ export async function withArguments(
   return rejected({ ...running, call }, { code: preparation.problem.code, text: preparation.problem.message })
 }
 
-type Ended = Extract<ToolCallEnd, { outcome: 'ok' | 'failed' | 'timeout' | 'cancelled' }>
+/** An end that has a content to show. */
+export type Ended = Extract<ToolCallEnd, { outcome: 'ok' | 'failed' | 'timeout' | 'cancelled' }>
 
 /** The end of a call with something else shown of it. */
 export function withContent(end: Ended, content: Content): Ended {

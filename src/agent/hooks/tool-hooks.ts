@@ -31,7 +31,7 @@ export function answered(run: RunContext, call: RunningCall, value: unknown): Ca
   const { tool, args } = call.prepared
   const startedAt = performance.now()
   run.emit(Event.TOOL_CALL_START, { tool: tool.name, args: copyJson(args) }, metaOf(call))
-  return { call, end: endOf(tool, value, run.limits.maxResultBytes), startedAt, raw: { value } }
+  return { call, end: endOf(tool, value, run.limits.takenResultBytes), startedAt, raw: { value } }
 }
 
 /** What the hooks make of a call before it is run; undefined where none of them changed anything. */

@@ -105,7 +105,12 @@ export function asTool<const S extends ParametersSchema, Context = unknown>(
       try {
         // What it began with is in its state.
         const { messages: _messages, session: _session, ...again } = nested
-        const result = await agent.resume(paused.state, { ...again, decisions: decisionsIn(ctx.answer) })
+        const resumed = { ...again, decisions: decisionsIn(ctx.answer) }
+        // A call is carried out again only where that does no harm; its session, if it has one, has it for the same run.
+        const result = await agent.resume(paused.state, resumed).catch((error: unknown) => {
+          if (!ToolloopError.isInstance(error) || error.code !== 'already_resumed') throw error
+          return agent.resume(paused.state, { ...resumed, again: true })
+        })
         return conclude(result, options)
       } catch (error) {
         // Decisions that can't be carried out have changed nothing: they are asked for again, or the agent's run would be lost.

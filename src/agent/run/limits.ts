@@ -1,7 +1,8 @@
 import { InvalidOptionError } from '../../core/errors.ts'
+import { isJsonObject } from '../../core/messages.ts'
 import type { ChatModel } from '../../models/chat-model.ts'
 import { knowsCost } from '../../models/usage.ts'
-import type { RunSettings } from '../types.ts'
+import type { LargeResultOptions, RunSettings } from '../types.ts'
 
 /** A run's bounds, every one decided. */
 export interface ResolvedLimits {
@@ -9,6 +10,9 @@ export interface ResolvedLimits {
   toolTimeoutMs: number
   toolConcurrency: number
   maxResultBytes: number
+  /** Most bytes of text taken over from a tool: all of it, where long results are kept aside. */
+  takenResultBytes: number
+  largeResults: Required<LargeResultOptions> | undefined
   maxArgumentValues: number
   streamIdleTimeoutMs: number
   deadlineMs: number
@@ -22,11 +26,15 @@ export interface ResolvedLimits {
 /** Checks every bound and fills in the defaults. Throws `invalid_option`. */
 export function resolveLimits(settings: RunSettings<never>): ResolvedLimits {
   const { limits = {}, maxIterations } = settings
+  const maxResultBytes = count('maxResultBytes', settings.maxResultBytes, 65_536, 1)
+  const largeResults = largeResultsOf(settings.largeResults, maxResultBytes)
   return {
     maxIterations: count(maxIterations === undefined ? 'maxToolRounds' : 'maxIterations', iterationsOf(settings), 5, 1),
     toolTimeoutMs: amount('toolTimeoutMs', settings.toolTimeoutMs, 30_000),
     toolConcurrency: count('toolConcurrency', settings.toolConcurrency, 8, 1),
-    maxResultBytes: count('maxResultBytes', settings.maxResultBytes, 65_536, 1),
+    maxResultBytes,
+    takenResultBytes: largeResults === undefined ? maxResultBytes : Number.POSITIVE_INFINITY,
+    largeResults,
     maxArgumentValues: countOrNone('maxArgumentValues', settings.maxArgumentValues, Number.POSITIVE_INFINITY, 1),
     streamIdleTimeoutMs: amount('streamIdleTimeoutMs', settings.streamIdleTimeoutMs, 60_000),
     deadlineMs: amount('limits.deadlineMs', limits.deadlineMs, Number.POSITIVE_INFINITY),
@@ -36,6 +44,19 @@ export function resolveLimits(settings: RunSettings<never>): ResolvedLimits {
     depth: count('limits.depth', limits.depth, 5, 0),
     repeatedCalls: countOrNone('limits.repeatedCalls', limits.repeatedCalls, 3, 1),
   }
+}
+
+function largeResultsOf(given: RunSettings['largeResults'], maxResultBytes: number): ResolvedLimits['largeResults'] {
+  if (given === undefined || given === false) return undefined
+  if (given !== true && !isJsonObject(given)) throw new InvalidOptionError('largeResults', 'true, false or options', given)
+  const options: LargeResultOptions = given === true ? {} : given
+  // A part has at least one character.
+  const overBytes = count('largeResults.overBytes', options.overBytes ?? maxResultBytes, maxResultBytes, 4)
+  if (overBytes > maxResultBytes)
+    throw new InvalidOptionError('largeResults.overBytes', `at most \`maxResultBytes\` (${maxResultBytes})`, overBytes)
+  const shownBytes = count('largeResults.shownBytes', options.shownBytes, Math.min(8_192, overBytes), 4)
+  if (shownBytes > overBytes) throw new InvalidOptionError('largeResults.shownBytes', `at most \`overBytes\` (${overBytes})`, shownBytes)
+  return { overBytes, shownBytes, keptBytes: countOrNone('largeResults.keptBytes', options.keptBytes, 32 * 1024 * 1024, 1) }
 }
 
 /** `maxIterations` under either of its names. Throws `invalid_option` when the two contradict each other. */

@@ -23,7 +23,7 @@ export interface ToolCallRecord {
   outcome: ToolCallOutcome
   /** What the model was given. */
   content: Content
-  /** What `execute` returned; kept in memory only, and only while the model saw it uncut. */
+  /** What `execute` returned; kept in memory only, and only where the model was given all of it. */
   value?: unknown
   errorCode?: ErrorCode
   durationMs: number
@@ -79,6 +79,8 @@ export interface RunState {
   /** Since when the run waits at a place, in milliseconds since 1970. */
   waitingSince: { [place: string]: number }
   pending: PendingItem[]
+  /** Long results that are kept aside, by the ids of their calls. */
+  kept?: { [id: string]: string }
 }
 
 /** What a run came to, however it ended. */

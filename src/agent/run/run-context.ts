@@ -9,6 +9,8 @@ import type { PreparedCall } from '../../tools/arguments.ts'
 import type { ToolSet } from '../../tools/registry.ts'
 import type { RunScope } from '../../tools/tool.ts'
 import { type Durable, isDoneAnew, type RecordedSteps, type StepContext, type StepTags } from '../durable/journal.ts'
+import { KeptResults } from '../large-results/kept-results.ts'
+import { withReadResult } from '../large-results/read-result.ts'
 import type { OutputFormat } from '../output/output.ts'
 import type { PlainError } from '../recorded.ts'
 import type { SessionPlace, SessionTurn } from '../sessions/session-turn.ts'
@@ -67,6 +69,10 @@ export class RunContext implements RunScope, Durable {
   readonly values: Map<string, unknown> = new Map()
   /** Errors as they were thrown, by step key: the record has only their plain form. */
   readonly errors: Map<string, ToolloopError> = new Map()
+  /** Its long results, as far as they are kept aside. */
+  readonly keptResults: KeptResults
+  /** Resumed expressly again: the calls of this iteration that wait may have run before. */
+  mayHaveRunIn: number | undefined
   /** Its hold on its session, while it has one. */
   turn: SessionTurn | undefined
   /** Where in its session it begins. */
@@ -103,7 +109,8 @@ export class RunContext implements RunScope, Durable {
     const { onText, metadata } = settings
     this.metadata = metadata === undefined ? parent?.run.metadata : deepFreeze(copyAsJson(metadata))
     this.#parent = parent
-    this.#first = activeAgent(model, tools, output)
+    this.keptResults = new KeptResults(runId, parent?.run.keptResults)
+    this.#first = this.#agentOf(model, tools, output)
     this.#agent = this.#first
     this.#budget = this.#openBudget()
     this.#bus = parts.bus
@@ -158,7 +165,7 @@ export class RunContext implements RunScope, Durable {
 
   /** Goes on with another model and other tools. */
   handTo({ model, tools }: { model: ChatModel; tools: ToolSet }): void {
-    this.#agent = activeAgent(model, tools, this.#agent.output)
+    this.#agent = this.#agentOf(model, tools, this.#agent.output)
   }
 
   /** Goes on with another model; with its own where that can't be. */
@@ -286,10 +293,11 @@ export class RunContext implements RunScope, Durable {
   // Without a journal a run keeps its own record: what it has come to is enough to take it up again, anywhere.
 
   /** Begins with what was recorded before. */
-  recall({ steps, decisions, waitingSince, asOf }: RecordedSteps): void {
+  recall({ steps, decisions, waitingSince, kept, asOf }: RecordedSteps): void {
     this.#steps = new Map(Object.entries(steps))
     this.#decisions = decisions
     this.#waitingSince = { ...waitingSince }
+    this.keptResults.recall(kept)
     this.#asOf = asOf
   }
 
@@ -316,15 +324,21 @@ export class RunContext implements RunScope, Durable {
   /** What there is to go on from: without what is done anew by each execution. */
   recorded(): RecordedSteps {
     const steps = [...this.#steps].filter(([key]) => !isDoneAnew(key, 0))
+    const { texts } = this.keptResults
     return copyAsJson({
       steps: Object.fromEntries(steps) as RecordedSteps['steps'],
       decisions: this.#decisions,
       waitingSince: this.#waitingSince,
+      ...(texts === undefined ? {} : { kept: texts }),
     })
   }
 
   dispose(): void {
     for (const release of this.#release) release()
+  }
+
+  #agentOf(model: ChatModel, tools: ToolSet, output: OutputFormat | undefined): ActiveAgent {
+    return activeAgent(model, this.limits.largeResults === undefined ? tools : withReadResult(tools, this), output)
   }
 
   #openBudget(): RunBudget {

@@ -104,6 +104,7 @@ export async function executeHere(parts: ExecutionParts, recorded?: RecordedStep
 
 /** One execution: from its start, or from where its record ends, to its result. */
 export async function execute(durable: Durable, { loop, run, input, sessions, state: given }: ExecutionParts): Promise<RunResult> {
+  run.keptResults.begin(durable)
   const session = input.session === undefined ? undefined : await sessions.open(durable, run, input.session)
   const state = given ?? openState({ input: withEarlier(input, session?.messages), run })
   if (session !== undefined) {
@@ -121,6 +122,7 @@ export async function execute(durable: Durable, { loop, run, input, sessions, st
   })
   const { refused } = input
   const layers = composeLayers(run, durable)
+  run.turn?.begin()
   const ending = refused === undefined ? await loop({ durable, run, state, layers }) : stoppedByGuardrail(refused)
   const result = resultOf(state, ending, run)
   await session?.close(result, state.history)

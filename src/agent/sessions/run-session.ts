@@ -57,15 +57,16 @@ export class RunnerSessions {
   async enterAgain(
     run: RunContext,
     id: string,
-    { steps, pending }: { steps: { [key: string]: Json }; pending: PendingItem[] },
+    { steps, pending, again }: { steps: { [key: string]: Json }; pending: PendingItem[]; again: boolean },
   ): Promise<void> {
     const { runId } = run
     const place = steps[placeKey] as SessionPlace | null | undefined
     if (place === undefined || place === null) return
-    const claim = { runId, durable: false, session: place.session, waitsFor: waitsFor(pending) }
+    const claim = { runId, durable: false, session: place.session, waitsFor: waitsFor(pending), again }
     const turn = await takeTurn(this.#given(), { id, claim, onBusy: 'wait', takeUp: this.#takeUp }, run)
     if (turn instanceof SessionTurn) run.turn = turn
     else if (turn?.kind === 'gone' || turn?.kind === 'released') throw notClaimed(id, turn)
+    else if (turn?.kind === 'waiting' && turn.resumedAt !== undefined) throw brokenOff(runId, id, turn.resumedAt)
     else if (turn !== undefined) {
       throw new ToolloopError('already_resumed', `Run \`${runId}\` of session \`${id}\` was resumed from this state, or from a later one`)
     }
@@ -142,6 +143,13 @@ export class RunnerSessions {
     if (this.#sessions === undefined) throw new InvalidOptionError('sessions', 'given to the runner: it keeps no sessions without')
     return this.#sessions
   }
+}
+
+/** Why a state is not gone on from by itself: what was done since is not known. */
+function brokenOff(runId: string, id: string, at: number): ToolloopError {
+  const what = `Run \`${runId}\` of session \`${id}\` was resumed from this state at ${new Date(at).toISOString()}, and came to no end`
+  const why = 'its process died, or its messages could not be stored, and calls that were decided may have run'
+  return new ToolloopError('already_resumed', `${what}: ${why}. Resume it with \`again: true\`, or \`release\` the session`)
 }
 
 function placeOf({ id, claimed: { session, length, compaction } }: SessionTurn): SessionPlace {

@@ -12,11 +12,8 @@ export interface SessionStore {
   commit(claim: Claim, added: Added): Promise<Kept>
   /** The run waits for a decision: keeps what it has come to beside the conversation. Nobody but the run can claim the session then. */
   pause(claim: Claim, draft: Draft): Promise<Kept>
-  /**
-   * Lets go of a session to which nothing is added; one that was made for the run is deleted. `keeps`: the run has not ended, and the session
-   * stays its own, as if its process had died. Does nothing where the claim is lost.
-   */
-  unclaim(claim: Claim, options: { keeps: boolean }): Promise<void>
+  /** Lets go of a session to which nothing is added; one that was made for the run is deleted. Does nothing where the claim is lost. */
+  unclaim(claim: Claim, options: UnclaimOptions): Promise<void>
   /** Takes the session from the run that has it, whose messages are these; what it adds later is not kept. False where it has it no more. */
   release(id: string, runId: string, messages: readonly string[]): Promise<boolean>
   /** Messages `from` to `to`, without the latter, of the session with that number, or of that id. Of one that is not there, none. */
@@ -40,8 +37,18 @@ export interface ClaimRequest {
   durable: boolean
   /** Of a run that is taken up again: the session it had, and no other of the same id. */
   session?: number
-  /** Of a run that is resumed from a state: what it waited for then. */
+  /** Of a run that is resumed from a state: what it waited for then. From then on the session is marked as resumed, until the run has come to something. */
   waitsFor?: string
+  /** Also where it is marked so by a process that has died. */
+  again?: boolean
+}
+
+/** How a session is let go of. */
+export interface UnclaimOptions {
+  /** The run has not ended, and the session stays its own, as if its process had died. */
+  keeps: boolean
+  /** Nothing was carried out since the claim, which has marked the session as resumed: it is no more. */
+  untouched?: boolean
 }
 
 /** A run that has a session. `token` is a new one with each claim: who has an older one has lost the session. */
@@ -66,8 +73,8 @@ export interface Claimed {
 export type NotClaimed =
   /** Another run has it, or another caller with the same run. `alive`: whether that one's process is. Of dead ones only those of durable runs count. */
   | { kind: 'busy'; runId: string; durable: boolean; alive: boolean }
-  /** A run has it that waits for a decision; of the same run: for another one. */
-  | { kind: 'waiting'; runId: string }
+  /** A run has it that waits for a decision; of the same run: for another one, or `resumedAt` that time by a process that has died. */
+  | { kind: 'waiting'; runId: string; resumedAt?: number }
   /** The run's messages are in it already. */
   | { kind: 'stored'; runId: string }
   /** It was taken from the run. */
@@ -123,6 +130,8 @@ export interface StoredSession extends SessionSummary {
   compaction?: string
   /** Of a run that waits. */
   draft?: string
+  /** When it was resumed, in milliseconds since 1970, without having come to something since. */
+  resumedAt?: number
 }
 
 /** Which sessions a list shows, those that changed last first. */
@@ -154,21 +163,26 @@ export interface Hold {
   alive: boolean
   /** It has waited; what for. */
   waitsFor: string | undefined
+  /** When it was resumed from that, if it was. */
+  resumedAt: number | undefined
 }
 
 type InTheWay = Extract<NotClaimed, { kind: 'busy' | 'waiting' }>
 
 /**
  * Why a session is not to be had, the same in every store: of dead processes only runs that wait, or are in a journal, count. A run may have
- * what is its own: one that its journal takes up again, and one that is resumed from what it waited for.
+ * what is its own: one that its journal takes up again, and one that is resumed from what it waited for, the first time or expressly again.
  */
 export function refusalOf(hold: Hold | undefined, request?: ClaimRequest): InTheWay | undefined {
   if (hold === undefined) return undefined
-  const { runId, durable, alive, waitsFor } = hold
+  const { runId, durable, alive, waitsFor, resumedAt } = hold
   const isWaiting = !alive && waitsFor !== undefined
   if (!isWaiting && !alive && !durable) return undefined
-  if (request?.runId === runId && (request.durable || (isWaiting && request.waitsFor === waitsFor))) return undefined
-  return isWaiting ? { kind: 'waiting', runId } : { kind: 'busy', runId, durable, alive }
+  const isMine = request?.runId === runId
+  const isFromHere = isWaiting && request?.waitsFor === waitsFor
+  if (isMine && (request.durable || (isFromHere && (resumedAt === undefined || request.again === true)))) return undefined
+  if (!isWaiting) return { kind: 'busy', runId, durable, alive }
+  return { kind: 'waiting', runId, ...(resumedAt === undefined || (isMine && !isFromHere) ? {} : { resumedAt }) }
 }
 
 export function statusOf(hold: Hold | undefined): SessionStatus {

@@ -1,3 +1,4 @@
+import { ToolloopError } from '../../core/errors.ts'
 import type { Compaction } from '../conversation/compaction.ts'
 import type { RunStatus } from '../durable/journal.ts'
 import type { Added, Claim, Claimed, ClaimRequest, Draft, Kept, NotClaimed, SessionStore } from './session-store.ts'
@@ -6,6 +7,8 @@ import { notClaimed, type Sessions } from './sessions.ts'
 /** The run that waits for its turn. */
 export interface Waiter {
   readonly interruption: unknown
+  /** The run that it is made inside of. */
+  readonly outer?: Waiter | undefined
   untilInterrupted<T>(work: Promise<T>): Promise<T | undefined>
 }
 
@@ -44,12 +47,15 @@ export class SessionTurn {
   readonly #store: SessionStore
   readonly #claim: Claim
   readonly #isDurable: boolean
+  /** Nothing of the run has been carried out since it was claimed, nor before. */
+  #isUntouched: boolean
   /** Lets the next in line have its turn. */
   readonly done: () => void
   #isOver = false
 
-  constructor(store: SessionStore, { id, claim: { runId, durable } }: TurnRequest, claimed: Claimed, done: () => void) {
+  constructor(store: SessionStore, { id, claim: { runId, durable, again = false } }: TurnRequest, claimed: Claimed, done: () => void) {
     this.#isDurable = durable
+    this.#isUntouched = !again
     this.id = id
     this.claimed = claimed
     this.#store = store
@@ -59,6 +65,11 @@ export class SessionTurn {
 
   isOf(store: SessionStore, id: string): boolean {
     return this.#store === store && this.id === id
+  }
+
+  /** From now on the run may do something. */
+  begin(): void {
+    this.#isUntouched = false
   }
 
   async commit(added: Added): Promise<Kept> {
@@ -82,7 +93,7 @@ export class SessionTurn {
   /** The next may have it; but a run in a journal, if it has not ended here, will be taken up, and keeps it until then. */
   async leave(): Promise<void> {
     try {
-      if (!this.#isOver) await this.#store.unclaim(this.#claim, { keeps: this.#isDurable })
+      if (!this.#isOver) await this.#store.unclaim(this.#claim, { keeps: this.#isDurable, untouched: this.#isUntouched })
     } finally {
       this.done()
     }
@@ -102,11 +113,11 @@ export async function takeTurn(
 ): Promise<SessionTurn | NotClaimed | undefined> {
   const { store } = sessions
   const { id, onBusy } = request
-  const { before, done } = held === undefined ? standInLine(store, request) : { done: held.done }
+  const { before, done } = held === undefined ? standInLine(store, request, waiter) : { done: held.done }
   try {
     if (before !== undefined) {
       if (onBusy === 'refuse') throw notClaimed(id, { kind: 'busy', runId: before.runId, durable: false, alive: true })
-      await waiter.untilInterrupted(before.done)
+      await waitInLine(request, waiter, before)
     }
     let brokenOff = 0
     for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 1.5, longestPauseMs)) {
@@ -167,30 +178,74 @@ async function releaseEnded(sessions: Sessions, id: string, runId: string): Prom
   if (kept?.runId === runId) await sessions.release(id)
 }
 
-/** The last run in line for a session, and when it is done. */
-interface LastInLine {
+/** A run in line for a session, until it has been there. */
+interface InLine {
   runId: string
+  run: Waiter
+  /** Who is in front of it. */
+  before: InLine | undefined
+  /** When it is done, and all in front of it. */
   done: Promise<void>
+  isDone: boolean
 }
 
-/** The runs of this process that have sessions of a store, or wait for them. */
-const lines = new WeakMap<SessionStore, Map<string, LastInLine>>()
+/** The last in line, of the runs of this process that have sessions of a store or wait for them. */
+const lines = new WeakMap<SessionStore, Map<string, InLine>>()
+/** Nested runs that wait in line, and for whom. */
+const nestedWaiting = new Map<Waiter, InLine>()
 
 function standInLine(
   store: SessionStore,
   { id, claim: { runId, durable } }: TurnRequest,
-): { before: LastInLine | undefined; done(): void } {
+  run: Waiter,
+): { before: InLine | undefined; done(): void } {
   // A recorded run that is taken up may have the session: those in line wait for it.
   if (durable) return { before: undefined, done: () => {} }
-  const line = lines.get(store) ?? new Map<string, LastInLine>()
+  const line = lines.get(store) ?? new Map<string, InLine>()
   lines.set(store, line)
   const before = line.get(id)
   const { promise, resolve } = Promise.withResolvers<void>()
   // Whoever gives up waiting lets nobody pass before those in front of it.
-  const mine: LastInLine = { runId, done: Promise.all([before?.done, promise]).then(() => undefined) }
-  line.set(id, mine)
-  void mine.done.then(() => {
+  const done = Promise.all([before?.done, promise]).then(() => {
+    mine.isDone = true
+    mine.before = undefined
     if (line.get(id) === mine) line.delete(id)
   })
+  const mine: InLine = { runId, run, before, done, isDone: false }
+  line.set(id, mine)
   return { before, done: resolve }
+}
+
+/** Rejects with `session_busy` where the run, and a run that it is made in, would wait for ever. */
+async function waitInLine({ id, claim: { runId } }: TurnRequest, run: Waiter, before: InLine): Promise<void> {
+  // Nobody waits for one that is not nested: it has nothing before it has this session.
+  if (run.outer === undefined) return void (await run.untilInterrupted(before.done))
+  if (waitsFor(before, new Set(lineageOf(run)))) {
+    const message = `Run \`${runId}\` would wait for session \`${id}\` for ever: the run that has it waits for a session of a run that this one is made in`
+    throw new ToolloopError('session_busy', message)
+  }
+  nestedWaiting.set(run, before)
+  try {
+    await run.untilInterrupted(before.done)
+  } finally {
+    nestedWaiting.delete(run)
+  }
+}
+
+/** Whether this run in line, or one in front of it, can't be done before one of `runs` is. */
+function waitsFor(line: InLine | undefined, runs: ReadonlySet<Waiter>, seen: Set<InLine> = new Set()): boolean {
+  for (let one = line; one !== undefined && !seen.has(one); one = one.before) {
+    seen.add(one)
+    const { run, isDone } = one
+    if (isDone) continue
+    if (runs.has(run)) return true
+    // It ends when the runs inside of it have.
+    for (const [nested, before] of nestedWaiting) if (lineageOf(nested).includes(run) && waitsFor(before, runs, seen)) return true
+  }
+  return false
+}
+
+/** The run, and those that it is made inside of. */
+function lineageOf(run: Waiter): Waiter[] {
+  return run.outer === undefined ? [run] : [run, ...lineageOf(run.outer)]
 }

@@ -1,10 +1,11 @@
 import { InvalidOptionError, messageOf, show, ToolloopError } from '../../core/errors.ts'
 import { type MessageInput, toChatMessage, toChatMessages } from '../../core/message-input.ts'
-import { type ChatMessage, isJsonObject } from '../../core/messages.ts'
+import { type ChatMessage, isJsonObject, toolMessage } from '../../core/messages.ts'
 import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import { type Compaction, isCompaction } from '../conversation/compaction.ts'
 import { History } from '../conversation/history.ts'
 import type { PendingItem } from '../run/result.ts'
+import { uncertainText } from '../told.ts'
 import { checkId } from './session-options.ts'
 import {
   mostSessions,
@@ -29,6 +30,8 @@ export interface WaitingRun {
   pending: PendingItem[]
   /** What it has come to: its input and the messages since. They join the session when it ends. */
   messages: ChatMessage[]
+  /** When it was resumed, in milliseconds since 1970, if that came to no end: see `again` of `resume`. */
+  resumedAt?: number
 }
 
 /** Which messages are read. */
@@ -95,9 +98,10 @@ export class Sessions {
     checkId(id)
     const kept = await this.store.get(id)
     if (kept === undefined) return undefined
-    const { session: _n, compaction: _c, draft, ...summary } = kept
+    const { session: _n, compaction: _c, draft, resumedAt, ...summary } = kept
     if (draft === undefined || summary.status !== 'waiting' || summary.runId === undefined) return summary
-    return { ...summary, waiting: { runId: summary.runId, ...readDraft(id, draft) } }
+    const resumed = resumedAt === undefined ? {} : { resumedAt }
+    return { ...summary, waiting: { runId: summary.runId, ...readDraft(id, draft), ...resumed } }
   }
 
   /**
@@ -156,8 +160,11 @@ export class Sessions {
     checkId(id)
     const kept = await this.store.get(id)
     if (kept?.runId === undefined) return false
-    const messages = kept.draft === undefined ? [] : healed(readDraft(id, kept.draft).messages)
-    return this.store.release(id, kept.runId, textsOf(messages))
+    const { messages, pending }: DraftOfRun = kept.draft === undefined ? { messages: [], pending: [] } : readDraft(id, kept.draft)
+    // Of one that was resumed and came to no end nobody knows whether its calls were run.
+    const uncertain = pending.map(({ toolCallId, tool }) => toolMessage({ id: toolCallId, name: tool }, uncertainText(tool), false))
+    const results = kept.resumedAt === undefined ? [] : uncertain
+    return this.store.release(id, kept.runId, textsOf(healed([...messages, ...results])))
   }
 
   /** Deletes a session with all that is kept of it, and resolves with whether it was there. A run that is going on in it is not stored. */
@@ -205,8 +212,10 @@ export function readCompaction(id: string, text: string): Compaction {
   })
 }
 
+type DraftOfRun = Pick<WaitingRun, 'messages' | 'pending'>
+
 /** What `draftText` has written, with the run's id beside it. */
-function readDraft(id: string, text: string): Omit<WaitingRun, 'runId'> {
+function readDraft(id: string, text: string): Omit<WaitingRun, 'runId' | 'resumedAt'> {
   return readStored(id, 'run that waits', () => {
     const value: unknown = JSON.parse(text)
     const isDraft = isJsonObject(value) && typeof value.since === 'number' && Array.isArray(value.pending)
@@ -242,8 +251,10 @@ export function notClaimed(id: string, refused: NotClaimed, problem?: string): T
       return new ToolloopError('session_busy', refused.alive ? run : dead)
     }
     case 'waiting': {
-      const message = `Run \`${refused.runId}\` of ${where} waits for a decision: resume or cancel it, or \`release\` the session`
-      return new ToolloopError('session_waiting', message)
+      const run = `Run \`${refused.runId}\` of ${where}`
+      const waits = `${run} waits for a decision: resume or cancel it, or \`release\` the session`
+      const resumed = `${run} was resumed and came to no end: resume it with \`again: true\`, or \`release\` the session`
+      return new ToolloopError('session_waiting', refused.resumedAt === undefined ? waits : resumed)
     }
     case 'gone':
       return new ToolloopError('session_lost', `The ${where} was deleted`)

@@ -54,6 +54,9 @@ export class DbosStore implements EngineStore {
     checkRunId(runId)
     return (await this.#runs()).take(runId, created)
   }
+  keep: EngineStore['keep'] = async (...args) => (await this.#runs()).keep(...args)
+  kept: EngineStore['kept'] = async (...args) => (await this.#runs()).kept(...args)
+  noteTries: EngineStore['noteTries'] = async (...args) => (await this.#runs()).noteTries(...args)
   finish: EngineStore['finish'] = async (runId, epoch, output, stopReason) => {
     await (await this.#runs()).finish(runId, epoch, output, stopReason)
     this.#executing.delete(this.#workflowId(runId, epoch))

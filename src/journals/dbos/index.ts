@@ -1,6 +1,6 @@
 /** `toolloop/journals/dbos`: runs that outlive the process and the machine, as workflows of DBOS in PostgreSQL. */
 import type { Journal } from '../../agent/durable/journal.ts'
-import { storeJournal } from '../../agent/durable/store-journal.ts'
+import { checkMaxTakeOvers, storeJournal } from '../../agent/durable/store-journal.ts'
 import { InvalidOptionError } from '../../core/errors.ts'
 import { defaultLogger, type Logger, redacting } from '../../core/logger.ts'
 import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
@@ -26,6 +26,11 @@ export interface DbosJournalOptions {
   /** How many runs that were taken up this way are executed at once, at most. Default 100. */
   takeOverConcurrency?: number
   /**
+   * How many processes in a row that have taken a run over may die before anything more of it is recorded; then it is ended with `aborted`.
+   * `Infinity`: no limit. Default 10.
+   */
+  maxTakeOvers?: number
+  /**
    * Whether the journal launches DBOS, and shuts it down with the last journal of the process. `false` where the application does so itself:
    * after it has called `dbosJournal`, on the same database, with an `executorID` of its own in each process. Default true.
    */
@@ -42,6 +47,7 @@ const optionNames: OptionNames<DbosJournalOptions> = {
   outageMs: true,
   takeOverEveryMs: true,
   takeOverConcurrency: true,
+  maxTakeOvers: true,
   launch: true,
   logger: true,
 }
@@ -61,7 +67,7 @@ const optionNames: OptionNames<DbosJournalOptions> = {
 export function dbosJournal(options: DbosJournalOptions): Journal & { close(): Promise<void> } {
   checkOptionNames(options, optionNames, '`dbosJournal`')
   const { url, agent = 'default', schema = 'toolloop', connections = 13, outageMs = 30_000, launch = true } = options
-  const { takeOverEveryMs = 2_000, takeOverConcurrency = 100, logger = defaultLogger } = options
+  const { takeOverEveryMs = 2_000, takeOverConcurrency = 100, maxTakeOvers, logger = defaultLogger } = options
   if (typeof url !== 'string' || !URL.canParse(url) || !/^postgres(ql)?:$/.test(new URL(url).protocol)) {
     // Not what was given: it may hold a password.
     throw new InvalidOptionError('url', 'the address of a database, as `postgres://user:password@host:5432/name`', 'another text')
@@ -77,8 +83,10 @@ export function dbosJournal(options: DbosJournalOptions): Journal & { close(): P
   if (!Number.isSafeInteger(takeOverConcurrency) || takeOverConcurrency < 1) {
     throw new InvalidOptionError('takeOverConcurrency', 'an integer ≥ 1', takeOverConcurrency)
   }
+  checkMaxTakeOvers(maxTakeOvers)
   if (typeof launch !== 'boolean') throw new InvalidOptionError('launch', 'true or false', launch)
   const store = new DbosStore({ url, agent, schema, connections, outageMs, launch, logger: redacting(logger) })
   const takesOver = takeOverEveryMs < Number.POSITIVE_INFINITY
-  return storeJournal(store, takesOver ? { everyMs: takeOverEveryMs, concurrency: takeOverConcurrency } : undefined)
+  const takeOver = takesOver ? { everyMs: takeOverEveryMs, concurrency: takeOverConcurrency } : undefined
+  return storeJournal(store, { takeOver, maxTakeOvers })
 }

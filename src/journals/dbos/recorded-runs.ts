@@ -10,6 +10,7 @@ import {
   cursorOf,
   decisionRefused,
   expiredText,
+  type KeptText,
   type NamedValue,
   type NewRun,
   type NotTaken,
@@ -59,7 +60,8 @@ export class RecordedRuns {
   }
 
   async take(runId: string, created?: NewRun): Promise<Taken | NotTaken> {
-    if (created !== undefined && (await this.#create(runId, created))) return { kind: 'taken', epoch: 1, steps: [], decisions: [] }
+    if (created !== undefined && (await this.#create(runId, created)))
+      return { kind: 'taken', epoch: 1, steps: [], decisions: [], tries: 0, hasDied: false }
     return this.#database.transaction(async (query) => {
       const run = await this.#locked(query, runId)
       checkLoop(run, runId)
@@ -76,6 +78,8 @@ export class RecordedRuns {
       return {
         kind: 'taken',
         epoch: Number(run.epoch) + 1,
+        tries: Number(run.tries),
+        hasDied: run.owner !== null && Number(run.owner) !== this.#owner.n,
         input: String(run.input),
         steps: [],
         decisions: decisions.map(({ name, value }) => ({ name: String(name), value: String(value) })),
@@ -84,13 +88,44 @@ export class RecordedRuns {
     })
   }
 
+  async keep(runId: string, epoch: number, { name, value, bytes }: KeptText, maxBytes: number): Promise<boolean> {
+    return this.#database.transaction(async (query) => {
+      const run = await this.#locked(query, runId)
+      if (Number(run.owner) !== this.#owner.n || Number(run.epoch) !== epoch) throw takenOver(runId)
+      const total = `SELECT coalesce(sum(bytes), 0) AS bytes FROM ${this.#in}.kept_texts WHERE run = $1 AND name <> $2`
+      const [others] = await query(total, [run.n, plain(name)])
+      if (Number(others?.bytes) + bytes > maxBytes) return false
+      const insert = `INSERT INTO ${this.#in}.kept_texts (run, name, bytes, value) VALUES ($1, $2, $3, $4)`
+      await query(`${insert} ON CONFLICT (run, name) DO UPDATE SET bytes = excluded.bytes, value = excluded.value`, [
+        run.n,
+        plain(name),
+        bytes,
+        value,
+      ])
+      return true
+    })
+  }
+
+  async noteTries(runId: string, epoch: number, tries: number): Promise<void> {
+    const update = `UPDATE ${this.#in}.runs SET tries = $5 WHERE agent = $1 AND id = $2 AND epoch = $3 AND owner = $4 RETURNING n`
+    if ((await this.#database.query(update, [this.#agent, runId, epoch, this.#owner.n, tries])).length === 0) throw takenOver(runId)
+  }
+
+  async kept(runId: string, name: string): Promise<string | undefined> {
+    const select = `SELECT value FROM ${this.#in}.kept_texts JOIN ${this.#in}.runs ON run = n WHERE agent = $1 AND id = $2 AND name = $3`
+    const [text] = await this.#database.query(select, [this.#agent, runId, plain(name)])
+    return text === undefined ? undefined : String(text.value)
+  }
+
   async finish(runId: string, epoch: number, output: string, stopReason: string): Promise<void> {
     const ended = `status = 'ended', stop_reason = $5, output = $6, owner = NULL, problem = NULL, updated_at = ${now}`
     // Done already where a first attempt has come through.
     const mine = `epoch = $3 AND (owner = $4 OR (status = 'ended' AND stop_reason = $5))`
     const update = `UPDATE ${this.#in}.runs SET ${ended} WHERE agent = $1 AND id = $2 AND ${mine} RETURNING n`
+    const forget = `DELETE FROM ${this.#in}.kept_texts WHERE run IN (SELECT n FROM ended)`
+    const finish = `WITH ended AS (${update}), forgotten AS (${forget}) SELECT n FROM ended`
     const values = [this.#agent, runId, epoch, this.#owner.n, stopReason, output]
-    if ((await this.#database.query(update, values)).length === 0) throw takenOver(runId)
+    if ((await this.#database.query(finish, values)).length === 0) throw takenOver(runId)
   }
 
   /** `steps`: how many this execution has recorded. */

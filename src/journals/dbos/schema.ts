@@ -44,6 +44,15 @@ const migrations: readonly ((schema: string) => string)[] = [
       forgotten text[] NOT NULL,
       PRIMARY KEY (run, epoch)
     );`,
+  (schema) => `
+    CREATE TABLE ${schema}.kept_texts (
+      run bigint NOT NULL REFERENCES ${schema}.runs ON DELETE CASCADE,
+      name text NOT NULL,
+      bytes bigint NOT NULL,
+      value text NOT NULL,
+      PRIMARY KEY (run, name)
+    );
+    ALTER TABLE ${schema}.runs ADD COLUMN tries integer NOT NULL DEFAULT 0;`,
 ]
 
 /** Makes or migrates the tables, and returns their id. `schema` is quoted. Rejects with `journal_failed` where a newer version has made them. */

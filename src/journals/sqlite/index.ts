@@ -1,6 +1,6 @@
 /** `toolloop/journals/sqlite`: runs that outlive the process, in one file. */
 import type { Journal } from '../../agent/durable/journal.ts'
-import { storeJournal } from '../../agent/durable/store-journal.ts'
+import { checkMaxTakeOvers, storeJournal } from '../../agent/durable/store-journal.ts'
 import { InvalidOptionError } from '../../core/errors.ts'
 import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 import { fileOptions } from '../../sqlite/sqlite-file.ts'
@@ -24,9 +24,21 @@ export interface SqliteJournalOptions {
   busyTimeoutMs?: number
   /** Most bytes of the file, at least 1 048 576; what does not fit fails with `journal_failed`. Default: what the disk has. */
   maxBytes?: number
+  /**
+   * How many processes in a row that have taken a run up may die before anything more of it is recorded; then it is ended with `aborted`.
+   * `Infinity`: no limit. Default 10.
+   */
+  maxTakeOvers?: number
 }
 
-const optionNames: OptionNames<SqliteJournalOptions> = { file: true, agent: true, synchronous: true, busyTimeoutMs: true, maxBytes: true }
+const optionNames: OptionNames<SqliteJournalOptions> = {
+  file: true,
+  agent: true,
+  synchronous: true,
+  busyTimeoutMs: true,
+  maxBytes: true,
+  maxTakeOvers: true,
+}
 
 /**
  * A journal in an SQLite file, without a server. Several processes may use it at once, each run being carried out by one of them; when that
@@ -40,7 +52,8 @@ const optionNames: OptionNames<SqliteJournalOptions> = { file: true, agent: true
  */
 export function sqliteJournal(options: SqliteJournalOptions): Journal & { close(): Promise<void> } {
   checkOptionNames(options, optionNames, '`sqliteJournal`')
-  const { agent = 'default', ...file } = options
+  const { agent = 'default', maxTakeOvers, ...file } = options
+  checkMaxTakeOvers(maxTakeOvers)
   if (typeof agent !== 'string' || agent === '') throw new InvalidOptionError('agent', 'a name', agent)
-  return storeJournal(new SqliteStore(fileOptions(file), agent))
+  return storeJournal(new SqliteStore(fileOptions(file), agent), { maxTakeOvers })
 }

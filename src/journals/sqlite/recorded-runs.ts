@@ -11,6 +11,7 @@ import {
   cursorOf,
   decisionRefused,
   expiredText,
+  type KeptText,
   type NamedValue,
   type NewRun,
   type NotTaken,
@@ -54,10 +55,11 @@ export class RecordedRuns {
     if (run.status === 'waiting' && !this.#canGoOn(run)) return { kind: 'waiting' }
     if (typeof run.owner === 'string' && run.owner !== this.#owner.id && this.#owner.isAlive(run.owner)) return { kind: 'elsewhere' }
     if (run.status === 'waiting') this.#takeDecisions(run)
+    const hasDied = run.owner !== null && run.owner !== this.#owner.id
     const taken = "UPDATE runs SET status = 'running', owner = ?, epoch = epoch + 1, problem = NULL, updated_at = ? WHERE n = ?"
     this.#sql.run(taken, this.#owner.id, Date.now(), run.n)
     const input = this.#sql.one('SELECT value FROM inputs WHERE run = ?', run.n)
-    return { ...this.#taken({ ...run, epoch: Number(run.epoch) + 1 }), input: String(input?.value) }
+    return { ...this.#taken({ ...run, epoch: Number(run.epoch) + 1 }), hasDied, input: String(input?.value) }
   }
 
   record(runId: string, epoch: number, key: string, value: string): void {
@@ -66,8 +68,28 @@ export class RecordedRuns {
     if (changes === 0) throw takenOver(runId)
   }
 
+  keep(runId: string, epoch: number, { name, value, bytes }: KeptText, maxBytes: number): boolean {
+    const { n } = this.#owned(runId, epoch)
+    const others = this.#sql.one('SELECT total(bytes) AS bytes FROM kept_texts WHERE run = ? AND name <> ?', n, name)
+    if (Number(others?.bytes) + bytes > maxBytes) return false
+    this.#sql.run('INSERT OR REPLACE INTO kept_texts (run, name, bytes, value) VALUES (?, ?, ?, ?)', n, name, bytes, value)
+    return true
+  }
+
+  noteTries(runId: string, epoch: number, tries: number): void {
+    this.#sql.run('UPDATE runs SET tries = ? WHERE n = ?', tries, this.#owned(runId, epoch).n)
+  }
+
+  kept(runId: string, name: string): string | undefined {
+    const { n } = this.#found(runId)
+    const text = this.#sql.one('SELECT value FROM kept_texts WHERE run = ? AND name = ?', n, name)
+    return text === undefined ? undefined : String(text.value)
+  }
+
   finish(runId: string, epoch: number, output: string, stopReason: string): void {
-    this.#leave(this.#owned(runId, epoch), 'ended', stopReason, output)
+    const run = this.#owned(runId, epoch)
+    this.#sql.run('DELETE FROM kept_texts WHERE run = ?', run.n)
+    this.#leave(run, 'ended', stopReason, output)
   }
 
   suspend(runId: string, epoch: number, { output, waits, forget }: Suspension): Taken | undefined {
@@ -176,7 +198,7 @@ export class RecordedRuns {
     const many = () => this.#sql.all(`${ended} ORDER BY updated_at DESC, n DESC LIMIT ${prunedAtOnce} OFFSET ?`, this.#agent, keep)
     const doomed = new Set([...(olderThanMs === undefined ? [] : old()), ...(keep === undefined ? [] : many())].map(({ n }) => Number(n)))
     for (const n of doomed) {
-      for (const table of ['steps', 'waits', 'inputs', 'outputs']) this.#sql.run(`DELETE FROM ${table} WHERE run = ?`, n)
+      for (const table of ['steps', 'waits', 'kept_texts', 'inputs', 'outputs']) this.#sql.run(`DELETE FROM ${table} WHERE run = ?`, n)
       this.#sql.run('DELETE FROM runs WHERE n = ?', n)
     }
     return doomed.size
@@ -188,7 +210,7 @@ export class RecordedRuns {
     const insert = `INSERT INTO runs ${columns} VALUES (?, ?, 'running', ?, 1, ?, ?, ?)`
     const { lastInsertRowid } = this.#sql.run(insert, runId, this.#agent, this.#owner.id, loop, now, now)
     this.#sql.run('INSERT INTO inputs (run, value) VALUES (?, ?)', lastInsertRowid, input)
-    return { kind: 'taken', epoch: 1, steps: [], decisions: [] }
+    return { kind: 'taken', epoch: 1, steps: [], decisions: [], tries: 0, hasDied: false }
   }
 
   /** Whether one that waits, or is about to, can go on. */
@@ -206,11 +228,13 @@ export class RecordedRuns {
     this.#sql.run('UPDATE waits SET taken = 1 WHERE run = ? AND value IS NOT NULL', n)
   }
 
-  #taken({ n = null, epoch, cancel_reason }: Row): Taken {
+  #taken({ n = null, epoch, cancel_reason, tries }: Row): Taken {
     const named = (rows: Row[]): NamedValue[] => rows.map(({ name, value }) => ({ name: String(name), value: String(value) }))
     return {
       kind: 'taken',
       epoch: Number(epoch),
+      tries: Number(tries),
+      hasDied: false,
       steps: named(this.#sql.all('SELECT key AS name, value FROM steps WHERE run = ?', n)),
       decisions: named(this.#sql.all('SELECT name, value FROM waits WHERE run = ? AND taken = 1', n)),
       ...(typeof cancel_reason === 'string' ? { cancelled: cancel_reason } : {}),

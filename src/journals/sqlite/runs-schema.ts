@@ -38,5 +38,14 @@ export const runsSchema: Schema = {
      CREATE INDEX waits_decided ON waits (run) WHERE taken = 0 AND value IS NOT NULL;
      CREATE INDEX waits_timed ON waits (deadline, run) WHERE taken = 0 AND value IS NULL AND deadline IS NOT NULL;
      CREATE TABLE owners (id TEXT PRIMARY KEY, pid INTEGER NOT NULL, sqlite TEXT NOT NULL) STRICT, WITHOUT ROWID;`,
+    // The value comes last, so that sizes are added up without reading it.
+    `CREATE TABLE kept_texts (
+       run INTEGER NOT NULL,
+       name TEXT NOT NULL,
+       bytes INTEGER NOT NULL,
+       value TEXT NOT NULL,
+       PRIMARY KEY (run, name)
+     ) STRICT;
+     ALTER TABLE runs ADD COLUMN tries INTEGER NOT NULL DEFAULT 0;`,
   ],
 }

@@ -25,6 +25,9 @@ export class SqliteStore implements Store {
 
   take: Store['take'] = (...args) => this.#file.call('take', ...args)
   record: Store['record'] = (...args) => this.#file.call('record', ...args)
+  keep: Store['keep'] = (...args) => this.#file.call('keep', ...args)
+  kept: Store['kept'] = (...args) => this.#file.call('kept', ...args)
+  noteTries: Store['noteTries'] = (...args) => this.#file.call('noteTries', ...args)
   finish: Store['finish'] = (...args) => this.#file.call('finish', ...args)
   suspend: Store['suspend'] = (...args) => this.#file.call('suspend', ...args)
   release: Store['release'] = (...args) => this.#file.call('release', ...args)

@@ -37,6 +37,7 @@ const migrations: readonly ((schema: string) => string)[] = [
       first integer NOT NULL,
       PRIMARY KEY (session, run)
     );`,
+  (schema) => `ALTER TABLE ${schema}.sessions ADD COLUMN resumed_at bigint`,
 ]
 
 /** Makes the tables, or brings them up to date; several processes may do so at once. */

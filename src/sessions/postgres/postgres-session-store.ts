@@ -7,7 +7,6 @@ import {
   type ClaimRequest,
   closedStore,
   cursorFrom,
-  cursorText,
   type Draft,
   type Kept,
   type NotClaimed,
@@ -18,10 +17,12 @@ import {
   type SessionStore,
   type StoredSession,
   statusOf,
+  type UnclaimOptions,
 } from '../../agent/sessions/session-store.ts'
+import { claimedFrom, pageFrom, storedFrom, summaryFrom } from '../session-row.ts'
 import { checkTables, migrate, now } from './migrate.ts'
 import { inTransaction, manyTries, type PostgresPool, type Query, withRetries } from './pool.ts'
-import { alive, clamped, free, holdOf, noHold, type Row, summaryOf } from './session-rows.ts'
+import { alive, clamped, free, holdOf, noHold, noOwner, type Row } from './session-rows.ts'
 
 /** How the store works. */
 export interface StoreOptions {
@@ -76,13 +77,13 @@ export class PostgresSessionStore implements SessionStore {
       const refused = row.token === token ? undefined : refusalOf(hold, request)
       if (refused !== undefined) return refused
       // What a run waited for stays until it has come to something else: should its process die, it waits again.
-      const kept = statusOf(hold) === 'idle' ? ', waits_for = NULL, draft = NULL' : ''
+      const resumed = request.waitsFor === undefined ? 'resumed_at' : `coalesce(resumed_at, ${now})`
+      const kept = statusOf(hold) === 'idle' ? 'waits_for = NULL, draft = NULL, resumed_at = NULL' : `resumed_at = ${resumed}`
       await query(
-        `UPDATE ${this.#schema}.sessions SET run = $2, durable = $3, token = $4, owner = $5, lease = ${now} + $6${kept} WHERE n = $1`,
+        `UPDATE ${this.#schema}.sessions SET run = $2, durable = $3, token = $4, owner = $5, lease = ${now} + $6, ${kept} WHERE n = $1`,
         [row.n, runId, durable, token, this.#owner, this.#leaseMs],
       )
-      const compaction = typeof row.compaction === 'string' ? { compaction: row.compaction } : {}
-      return { kind: 'claimed', token, session: Number(row.n), length: Number(row.length), ...compaction }
+      return claimedFrom(row, token)
     })
     if (claimed.kind === 'claimed') this.#hold(token)
     return claimed
@@ -96,7 +97,7 @@ export class PostgresSessionStore implements SessionStore {
   }
 
   async pause(claim: Claim, { waitsFor, value }: Draft): Promise<Kept> {
-    const paused = `UPDATE ${this.#schema}.sessions SET token = NULL, owner = NULL, lease = NULL, waits_for = $2, draft = $3 WHERE n = $1`
+    const paused = `UPDATE ${this.#schema}.sessions SET ${noOwner}, waits_for = $2, draft = $3, resumed_at = NULL WHERE n = $1`
     const kept = await this.#letGo(claim, async (query, row) => void (await query(paused, [row.n, waitsFor, value])))
     if (kept !== 'lost') return kept
     // An earlier try may have been successful without our knowing.
@@ -104,11 +105,11 @@ export class PostgresSessionStore implements SessionStore {
     return there?.runId === claim.runId && there.draft === value ? 'kept' : 'lost'
   }
 
-  async unclaim(claim: Claim, { keeps }: { keeps: boolean }): Promise<void> {
+  async unclaim(claim: Claim, { keeps, untouched }: UnclaimOptions): Promise<void> {
     await this.#letGo(claim, async (query, { n, length, draft }) => {
       const table = `${this.#schema}.sessions`
       // One that waited before waits again.
-      if (keeps || draft !== null) await query(`UPDATE ${table} SET token = NULL, owner = NULL, lease = NULL WHERE n = $1`, [n])
+      if (keeps || draft !== null) await query(`UPDATE ${table} SET ${noOwner}${untouched ? ', resumed_at = NULL' : ''} WHERE n = $1`, [n])
       else if (Number(length) > 0) await query(`UPDATE ${table} SET ${noHold} WHERE n = $1`, [n])
       else await query(`DELETE FROM ${table} WHERE n = $1`, [n])
     })
@@ -150,14 +151,7 @@ export class PostgresSessionStore implements SessionStore {
 
   async get(id: string): Promise<StoredSession | undefined> {
     const row = await this.#find(id)
-    if (row === undefined) return undefined
-    const { n, compaction, draft } = row
-    return {
-      ...summaryOf(row),
-      session: Number(n),
-      ...(typeof compaction === 'string' ? { compaction } : {}),
-      ...(typeof draft === 'string' ? { draft } : {}),
-    }
+    return row && storedFrom(row, holdOf(row))
   }
 
   async list({ prefix, status, updatedAfter, updatedBefore, limit = 50, cursor }: SessionQuery): Promise<SessionPage> {
@@ -179,10 +173,7 @@ export class PostgresSessionStore implements SessionStore {
     ]
     const where = `${conditions.join(' AND ')} ORDER BY updated_at DESC, n DESC LIMIT ${given(limit + 1)}`
     const rows = await this.#query(`${this.#select} WHERE ${where}`, values)
-    const shown = rows.slice(0, limit)
-    const last = shown.at(-1)
-    const next = last && cursorText({ updatedAt: Number(last.updated_at), session: Number(last.n) })
-    return { sessions: shown.map(summaryOf), ...(rows.length > limit && next !== undefined ? { next } : {}) }
+    return pageFrom(rows, limit, (row) => summaryFrom(row, holdOf(row)))
   }
 
   async delete(id: string): Promise<boolean> {
@@ -207,6 +198,7 @@ export class PostgresSessionStore implements SessionStore {
     }
     this.#closed = true
   }
+
   get #select(): string {
     return `SELECT *, ${alive} AS alive FROM ${this.#schema}.sessions`
   }

@@ -7,7 +7,6 @@ import {
   type Claimed,
   type ClaimRequest,
   cursorFrom,
-  cursorText,
   type Draft,
   type Hold,
   type Kept,
@@ -16,19 +15,20 @@ import {
   type SessionPage,
   type SessionQuery,
   type SessionStatus,
-  type SessionSummary,
   type StoredSession,
   statusOf,
+  type UnclaimOptions,
 } from '../../agent/sessions/session-store.ts'
 import type { Owner } from '../../sqlite/owner.ts'
 import { type Row, Statements } from '../../sqlite/statements.ts'
+import { claimedFrom, holdFrom, pageFrom, storedFrom, summaryFrom } from '../session-row.ts'
 
 /** How many sessions one call deletes: while it does, nothing else can be written. */
 export const prunedAtOnce = 200
 
 /** A session that no run has, as far as the table tells: whose process is dead is found out besides. */
 const free = 'run IS NULL OR (owner IS NULL AND durable = 0 AND draft IS NULL)'
-const noHold = 'run = NULL, durable = 0, token = NULL, owner = NULL, waits_for = NULL, draft = NULL'
+const noHold = 'run = NULL, durable = 0, token = NULL, owner = NULL, waits_for = NULL, draft = NULL, resumed_at = NULL'
 
 /** What `SessionStore` promises, in SQL. Each call has to be made inside a transaction, which is rolled back if it throws. */
 export class SessionTables {
@@ -54,11 +54,12 @@ export class SessionTables {
     const row = found ?? this.#make(id)
     const token = crypto.randomUUID()
     // What a run waited for stays until it has come to something else: should its process die, it waits again.
-    const kept = statusOf(hold) === 'idle' ? ', waits_for = NULL, draft = NULL' : ''
-    const claimed = `UPDATE sessions SET run = ?, durable = ?, token = ?, owner = ?${kept} WHERE n = ?`
-    this.#sql.run(claimed, runId, durable ? 1 : 0, token, this.#owner.id, row.n)
-    const compaction = typeof row.compaction === 'string' ? { compaction: row.compaction } : {}
-    return { kind: 'claimed', token, session: Number(row.n), length: Number(row.length), ...compaction }
+    const isIdle = statusOf(hold) === 'idle'
+    const resumedAt = isIdle ? undefined : (hold?.resumedAt ?? (request.waitsFor === undefined ? undefined : Date.now()))
+    const claimed = 'UPDATE sessions SET run = ?, durable = ?, token = ?, owner = ?, resumed_at = ?'
+    const kept = isIdle ? ', waits_for = NULL, draft = NULL' : ''
+    this.#sql.run(`${claimed}${kept} WHERE n = ?`, runId, durable ? 1 : 0, token, this.#owner.id, resumedAt, row.n)
+    return claimedFrom(row, token)
   }
 
   commit(claim: Claim, { messages, compaction }: Added): Kept {
@@ -72,16 +73,17 @@ export class SessionTables {
 
   pause(claim: Claim, { waitsFor, value }: Draft): Kept {
     const { row, kept } = this.#claimed(claim)
-    const paused = 'UPDATE sessions SET token = NULL, owner = NULL, waits_for = ?, draft = ? WHERE n = ?'
+    const paused = 'UPDATE sessions SET token = NULL, owner = NULL, waits_for = ?, draft = ?, resumed_at = NULL WHERE n = ?'
     if (row !== undefined) this.#sql.run(paused, waitsFor, value, row.n)
     return kept
   }
 
-  unclaim(claim: Claim, { keeps }: { keeps: boolean }): void {
+  unclaim(claim: Claim, { keeps, untouched }: UnclaimOptions): void {
     const { row } = this.#claimed(claim)
     if (row === undefined) return
+    const left = `token = NULL, owner = NULL${untouched ? ', resumed_at = NULL' : ''}`
     // One that waited before waits again.
-    if (keeps || row.draft !== null) this.#sql.run('UPDATE sessions SET token = NULL, owner = NULL WHERE n = ?', row.n)
+    if (keeps || row.draft !== null) this.#sql.run(`UPDATE sessions SET ${left} WHERE n = ?`, row.n)
     else if (Number(row.length) > 0) this.#sql.run(`UPDATE sessions SET ${noHold} WHERE n = ?`, row.n)
     else this.#remove(Number(row.n))
   }
@@ -113,14 +115,7 @@ export class SessionTables {
 
   get(id: string): StoredSession | undefined {
     const row = this.#find(id)
-    if (row === undefined) return undefined
-    const { n, compaction, draft } = row
-    return {
-      ...this.#summaryOf(row),
-      session: Number(n),
-      ...(typeof compaction === 'string' ? { compaction } : {}),
-      ...(typeof draft === 'string' ? { draft } : {}),
-    }
+    return row && storedFrom(row, this.#holdOf(row))
   }
 
   list({ prefix, status, updatedAfter, updatedBefore, limit = 50, cursor }: SessionQuery): SessionPage {
@@ -143,10 +138,7 @@ export class SessionTables {
     // One more than is shown, to know whether there is a next page.
     const values = given.flatMap(([, ...those]) => those)
     const rows = this.#sql.all(`SELECT * FROM sessions WHERE ${where} ORDER BY updated_at DESC, n DESC LIMIT ?`, ...values, limit + 1)
-    const shown = rows.slice(0, limit)
-    const last = shown.at(-1)
-    const next = last && cursorText({ updatedAt: Number(last.updated_at), session: Number(last.n) })
-    return { sessions: shown.map((row) => this.#summaryOf(row)), ...(rows.length > limit && next !== undefined ? { next } : {}) }
+    return pageFrom(rows, limit, (row) => summaryFrom(row, this.#holdOf(row)))
   }
 
   delete(id: string): boolean {
@@ -203,10 +195,8 @@ export class SessionTables {
     return { row: undefined, kept: past?.outcome === 'stored' ? 'stored' : 'lost' }
   }
 
-  #holdOf({ run, durable, owner, waits_for }: Row): Hold | undefined {
-    if (typeof run !== 'string') return undefined
-    const alive = typeof owner === 'string' && this.#owner.isAlive(owner)
-    return { runId: run, durable: durable === 1, alive, waitsFor: typeof waits_for === 'string' ? waits_for : undefined }
+  #holdOf(row: Row): Hold | undefined {
+    return holdFrom(row, typeof row.owner === 'string' && this.#owner.isAlive(row.owner))
   }
 
   #statusOf(row: Row): SessionStatus {
@@ -229,17 +219,5 @@ export class SessionTables {
   #remove(n: number): void {
     for (const table of ['messages', 'session_runs']) this.#sql.run(`DELETE FROM ${table} WHERE session = ?`, n)
     this.#sql.run('DELETE FROM sessions WHERE n = ?', n)
-  }
-
-  #summaryOf(row: Row): SessionSummary {
-    const status = this.#statusOf(row)
-    return {
-      id: String(row.id),
-      status,
-      ...(status === 'idle' ? {} : { runId: String(row.run) }),
-      messageCount: Number(row.length),
-      createdAt: Number(row.created_at),
-      updatedAt: Number(row.updated_at),
-    }
   }
 }

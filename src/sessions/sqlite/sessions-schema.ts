@@ -32,5 +32,6 @@ export const sessionsSchema: Schema = {
        PRIMARY KEY (session, run)
      ) STRICT, WITHOUT ROWID;
      CREATE TABLE owners (id TEXT PRIMARY KEY, pid INTEGER NOT NULL, sqlite TEXT NOT NULL) STRICT, WITHOUT ROWID;`,
+    'ALTER TABLE sessions ADD COLUMN resumed_at INTEGER;',
   ],
 }

@@ -1,5 +1,6 @@
+import { defineTool } from '../../tools/tool.ts'
 import type { ScriptedTurn } from '../script.ts'
-import { type JournalCase, refusalOf } from './kit.ts'
+import { comparable, type JournalCase, refusalOf } from './kit.ts'
 
 const answer: readonly ScriptedTurn[] = [{ text: 'done' }]
 const waits: readonly ScriptedTurn[] = [{ toolCalls: [{ id: 'a', name: 'refund' }] }, { text: 'done' }]
@@ -61,6 +62,53 @@ export const keepingCases: readonly JournalCase[] = [
       const ended = await world.open(script).runner.run(text, { runId: `run ' \u0001 ü` })
       const again = await world.open(script).runner.resume(`run ' \u0001 ü`)
       expect([again.messages, again.output]).toEqual([ended.messages, text])
+    },
+  },
+  {
+    name: 'a long result is kept beside the steps, and read in parts, also by the process that takes the run up',
+    async run({ place, expect }) {
+      const text = Array.from({ length: 3_000 }, (_, n) => `line ${n + 1} \u0000 🙂 ${n === 2_345 ? 'NEEDLE' : 'hay'}`).join('\n')
+      const script: ScriptedTurn[] = [
+        { toolCalls: [{ id: 'long', name: 'read_log' }] },
+        { toolCalls: [{ id: 'find', name: 'read_result', args: { id: 'long', search: 'needle' } }] },
+        { toolCalls: [{ id: 'part', name: 'read_result', args: { id: 'long', line: 2_999 } }] },
+        { text: 'done' },
+      ]
+      const readLog = defineTool({ name: 'read_log', description: 'x', effect: 'read', execute: () => text })
+      const options = { tools: [readLog], largeResults: { overBytes: 2_000, shownBytes: 500 } }
+      const world = await place()
+      const whole = world.open(script, options)
+      const ended = await whole.runner.run('go', { runId: 'whole' })
+      const [, found = '', part = ''] = ended.toolCalls.map(({ content }) => String(content))
+      expect([found.includes('line 2346 \u0000 🙂 NEEDLE'), part.includes('line 3000 \u0000 🙂 hay')]).toEqual([true, true])
+      expect(whole.death.recorded.every((size) => size < 4_000)).toBe(true)
+      // Steps have three moments each: all kinds are among these.
+      for (let dieAt = 2; dieAt <= whole.death.moments; dieAt += 4) {
+        const runId = `run-${dieAt}`
+        const dying = world.open(script, { ...options, dieAt })
+        await Promise.race([dying.runner.run('go', { runId }), dying.death.happened])
+        await dying.journal.close()
+        const { runner, journal } = world.open(script, options)
+        const known = await runner.runs.get(runId)
+        const result = known === undefined ? await runner.run('go', { runId }) : await runner.resume(runId)
+        expect(comparable(result)).toEqual(comparable(ended))
+        await journal.close()
+      }
+    },
+  },
+  {
+    name: 'what is kept of a run is bounded: a result for which there is no room is cut',
+    async run({ place, expect }) {
+      const script: ScriptedTurn[] = [{ toolCalls: ['a', 'b', 'c'].map((id) => ({ id, name: 'read_log' })) }, { text: 'done' }]
+      const readLog = defineTool({ name: 'read_log', description: 'x', parallel: false, execute: () => 'é'.repeat(1_000) })
+      const largeResults = { overBytes: 1_000, shownBytes: 500, keptBytes: 5_000 }
+      const { runner } = (await place()).open(script, { tools: [readLog], largeResults, maxResultBytes: 1_500 })
+      const { toolCalls } = await runner.run('go')
+      expect(toolCalls.map(({ content }) => /Shortened|bytes cut here/.exec(String(content))?.[0])).toEqual([
+        'Shortened',
+        'Shortened',
+        'bytes cut here',
+      ])
     },
   },
 ]

@@ -157,6 +157,8 @@ function mortal(durable: Durable, death: Death): Durable {
     attempt,
     survivesCrashes,
     ...(signal === undefined ? {} : { signal }),
+    ...(durable.keep === undefined ? {} : { keep: async (...args) => durable.keep?.(...args) ?? false }),
+    ...(durable.kept === undefined ? {} : { kept: async (name) => durable.kept?.(name) }),
     all: (steps) => durable.all(steps),
     wait: async (name, options) => {
       await death.moment()

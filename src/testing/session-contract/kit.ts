@@ -3,7 +3,7 @@ import type { Sessions } from '../../agent/sessions/sessions.ts'
 import type { RunnerOptions } from '../../agent/types.ts'
 import { type ChatMessage, textOf } from '../../core/messages.ts'
 import type { ModelRequest } from '../../models/chat-model.ts'
-import { defineTool } from '../../tools/tool.ts'
+import { defineTool, type ToolEffect } from '../../tools/tool.ts'
 import type { Expect } from '../contract/kit.ts'
 import { Death, dying } from '../journal-contract/kit.ts'
 import { type MemoryRuns, memoryJournal } from '../memory-journal.ts'
@@ -75,7 +75,12 @@ export class SessionWorld {
     this.#opened.push(sessions, ...(journal === undefined ? [] : [journal]))
     const runner = new AgentRunner({
       model: this.model(),
-      tools: [this.#tool('look'), this.#tool('refund', true), this.#tool('wait')],
+      tools: [
+        this.#tool('look'),
+        this.#tool('refund', { approval: true }),
+        this.#tool('pay', { approval: true, effect: 'unsafe' }),
+        this.#tool('wait'),
+      ],
       logger: quiet,
       maxIterations: 20,
       sessions,
@@ -103,12 +108,12 @@ export class SessionWorld {
     })
   }
 
-  #tool(name: string, approval = false) {
+  #tool(name: string, options: { approval?: true; effect?: ToolEffect } = {}) {
     return defineTool({
       name,
       description: name,
       effect: 'idempotent',
-      ...(approval ? { approval: true } : {}),
+      ...options,
       execute: async () => {
         this.started.push(name)
         this.reached.resolve()

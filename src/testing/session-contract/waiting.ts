@@ -1,9 +1,28 @@
+import type { Expect } from '../contract/kit.ts'
 import { refusalOf } from '../journal-contract/kit.ts'
 import { MemoryRuns } from '../memory-journal.ts'
-import { approvals, type SessionCase, textsIn } from './kit.ts'
+import { approvals, type SessionCase, type SessionWorld, textsIn } from './kit.ts'
 
 const before = ['user: one', 'assistant: heard 1']
 const refunded = ['user: call refund', 'assistant: ', 'tool: did refund', 'assistant: done']
+
+/** A run that waited, was resumed, and whose process died when the call had run: what it came to could not be stored. */
+async function brokenOff(world: SessionWorld, tool: string, expect: Expect) {
+  const [first, second] = [world.open(), world.open()]
+  const paused = await first.runner.run(`call ${tool}`, { session: 'chat' })
+  const decisions = approvals(paused.pending)
+  const asked = Promise.withResolvers<void>()
+  const stuck = { ...world.model(), generate: () => new Promise<never>(() => asked.resolve()) }
+  const dying = world.open({ model: stuck })
+  const controller = new AbortController()
+  const lost = refusalOf(dying.runner.resume(paused.state, { decisions, signal: controller.signal }))
+  await asked.promise
+  expect(await refusalOf(second.runner.run('me too', { session: { id: 'chat', onBusy: 'refuse' } }))).toBe('session_busy')
+  await dying.kill()
+  controller.abort()
+  expect(await lost).toBe('session_failed')
+  return { world, paused, decisions }
+}
 
 export const waitingCases: readonly SessionCase[] = [
   {
@@ -61,24 +80,33 @@ export const waitingCases: readonly SessionCase[] = [
     },
   },
   {
-    name: 'a resumed run whose process dies waits again, and can be resumed again',
+    name: 'a resumed run that came to no end waits, and is gone on from only expressly: a call that may have run runs again if that does no harm',
     async run({ place, expect }) {
-      const world = await place()
-      const [first, second] = [world.open(), world.open()]
-      const paused = await first.runner.run('call refund', { session: 'chat' })
-      const decisions = approvals(paused.pending)
-      const stuck = { ...world.model(), generate: () => new Promise<never>(() => world.reached.resolve()) }
-      const dying = world.open({ model: stuck })
-      const controller = new AbortController()
-      const lost = refusalOf(dying.runner.resume(paused.state, { decisions, signal: controller.signal }))
-      await world.reached.promise
-      expect(await refusalOf(second.runner.run('me too', { session: { id: 'chat', onBusy: 'refuse' } }))).toBe('session_busy')
-      await dying.kill()
-      controller.abort()
-      expect(await lost).toBe('session_failed')
-      expect((await second.sessions.get('chat'))?.status).toBe('waiting')
-      expect((await second.runner.resume(paused.state, { decisions })).output).toBe('done')
-      expect(textsIn(await second.sessions.read('chat'))).toEqual(refunded)
+      const unknown = 'The run was interrupted while `pay` was running. Whether it took effect is not known.'
+      for (const [tool, starts, told] of [['refund', 2, 'did refund'] as const, ['pay', 1, unknown] as const]) {
+        const { world, paused, decisions } = await brokenOff(await place(), tool, expect)
+        const { runner, sessions } = world.open()
+        const { status, waiting } = (await sessions.get('chat')) ?? {}
+        expect([status, waiting?.runId, typeof waiting?.resumedAt]).toEqual(['waiting', paused.runId, 'number'])
+        expect(await refusalOf(runner.resume(paused.state, { decisions }))).toBe('already_resumed')
+        expect(await refusalOf(runner.run('me too', { session: 'chat' }))).toBe('session_waiting')
+        expect(world.started).toEqual([tool])
+        expect((await runner.resume(paused.state, { decisions, again: true })).output).toBe('done')
+        expect(world.started.length).toBe(starts)
+        expect(textsIn(await sessions.read('chat'))).toEqual([`user: call ${tool}`, 'assistant: ', `tool: ${told}`, 'assistant: done'])
+        expect(await refusalOf(runner.resume(paused.state, { decisions, again: true }))).toBe('already_resumed')
+      }
+    },
+  },
+  {
+    name: 'a session is taken from a resumed run that came to no end: that its calls may have run is told',
+    async run({ place, expect }) {
+      const { world } = await brokenOff(await place(), 'pay', expect)
+      const { runner, sessions } = world.open()
+      expect(await sessions.release('chat')).toBe(true)
+      const [, , result] = textsIn(await sessions.read('chat'))
+      expect(result).toBe('tool: The run was interrupted while `pay` was running. Whether it took effect is not known.')
+      expect((await runner.run('next', { session: 'chat' })).output).toBe('heard 4')
     },
   },
   {

@@ -1,0 +1,59 @@
+import type { Durable } from '../durable/journal.ts'
+
+/**
+ * The long results of a run, by the ids of their calls: beside the steps in its journal, or, without one, in memory and in the state of a
+ * paused run. Those of a nested run are kept with the run outside: it is a part of that one's call.
+ */
+export class KeptResults {
+  readonly #runId: string
+  readonly #outer: KeptResults | undefined
+  #journal: Durable | undefined
+  #texts = new Map<string, string>()
+  /** Of the journal: whoever reads a part of a text reads another one next. */
+  #lastRead: { id: string; text: string } | undefined
+
+  constructor(runId: string, outer: KeptResults | undefined) {
+    this.#runId = runId
+    this.#outer = outer
+  }
+
+  /** An execution begins: what has a journal keeps its results there. */
+  begin(durable: Durable): void {
+    if (durable.survivesCrashes) this.#journal = durable
+  }
+
+  /** False where there is no room for it: a run keeps at most `maxBytes` (UTF-8), or nothing in a journal that can't. */
+  async keep(id: string, text: string, maxBytes: number): Promise<boolean> {
+    if (this.#outer !== undefined) return this.#outer.keep(this.#within(id), text, maxBytes)
+    this.#lastRead = undefined
+    if (this.#journal !== undefined) return (await this.#journal.keep?.(id, text, maxBytes)) ?? false
+    let bytes = Buffer.byteLength(text)
+    for (const [other, kept] of this.#texts) if (other !== id) bytes += Buffer.byteLength(kept)
+    if (bytes > maxBytes) return false
+    this.#texts.set(id, text)
+    return true
+  }
+
+  /** Undefined for what this run doesn't keep. */
+  async read(id: string): Promise<string | undefined> {
+    if (this.#outer !== undefined) return this.#outer.read(this.#within(id))
+    if (this.#journal === undefined) return this.#texts.get(id)
+    if (this.#lastRead?.id === id) return this.#lastRead.text
+    const text = await this.#journal.kept?.(id)
+    this.#lastRead = text === undefined ? undefined : { id, text }
+    return text
+  }
+
+  /** What a paused run takes with it; undefined where that is nothing. */
+  get texts(): { [id: string]: string } | undefined {
+    return this.#texts.size === 0 ? undefined : Object.fromEntries(this.#texts)
+  }
+
+  recall(texts: { [id: string]: string } = {}): void {
+    this.#texts = new Map(Object.entries(texts))
+  }
+
+  #within(id: string): string {
+    return `${this.#runId}/${id}`
+  }
+}

@@ -1,0 +1,66 @@
+import { InvalidOptionError } from '../../core/errors.ts'
+import { type ToolSet, ToolView } from '../../tools/registry.ts'
+import { defineTool, type RunScope, type ToolContext } from '../../tools/tool.ts'
+import { goneResultText } from '../told.ts'
+import type { KeptResults } from './kept-results.ts'
+import { readPart, searchText } from './read-text.ts'
+
+/** The name of the tool by which the model reads what was kept aside. */
+export const readResultName = 'read_result'
+
+/** A run that keeps its long results, and how much of one the model is given at once, in bytes: if it says nothing, and at most. */
+interface Keeping extends RunScope {
+  readonly keptResults: KeptResults
+  readonly limits: { readonly largeResults: { shownBytes: number; overBytes: number } | undefined }
+}
+
+/** Runs whose model is told of the tool. */
+const keeping = new WeakMap<RunScope, Keeping>()
+/** The same view for the same tools: what is sent of them is converted once. */
+const views = new WeakMap<ToolSet, ToolSet>()
+
+/** The tool, the same for all runs. */
+const readResult = defineTool({
+  name: readResultName,
+  description:
+    'Reads parts of a long result that was shortened: a range of characters or lines, or the places where it has a text. Search before you read all of it.',
+  parameters: {
+    type: 'object',
+    properties: {
+      id: { type: 'string', description: 'As it stands at the end of the shortened result.' },
+      search: { type: 'string', minLength: 1, maxLength: 1_000, description: 'Text to look for, as it is, in upper or lower case.' },
+      offset: { type: 'integer', minimum: 0, description: 'The character to begin at, from 0.' },
+      line: { type: 'integer', minimum: 1, description: 'The line to begin at, from 1, in place of `offset`.' },
+      length: { type: 'integer', minimum: 1, description: 'Most characters. Default: a few thousand.' },
+      lines: { type: 'integer', minimum: 1, description: 'Most lines.' },
+    },
+    required: ['id'],
+    additionalProperties: false,
+  },
+  effect: 'read',
+  execute: async ({ id, search, ...range }, { run }: ToolContext) => {
+    if (range.offset !== undefined && range.line !== undefined) throw new Error('Expected `offset` or `line`, got both.')
+    const { keptResults, limits } = (run && keeping.get(run)) ?? {}
+    const { shownBytes = 0, overBytes = 0 } = limits?.largeResults ?? {}
+    const text = await keptResults?.read(id)
+    if (text === undefined) throw new Error(goneResultText(id))
+    if (search !== undefined) return searchText(text, search, range, overBytes)
+    const isSized = range.length !== undefined || range.lines !== undefined
+    return readPart(text, range, isSized ? overBytes : shownBytes)
+  },
+})
+
+/**
+ * The tools of a run that keeps its long results. The model is told of `read_result` from the start: definitions that change in the middle
+ * of a run are not in the provider's cache. Throws `invalid_option` for tools among which there is one of that name.
+ */
+export function withReadResult(tools: ToolSet, run: Keeping): ToolSet {
+  keeping.set(run, run)
+  const known = views.get(tools)
+  if (known !== undefined) return known
+  if (tools.get(readResultName) !== undefined)
+    throw new InvalidOptionError('largeResults', `absent with a tool of yours that is named \`${readResultName}\``, true)
+  const view = new ToolView(tools, { also: [readResult] })
+  views.set(tools, view)
+  return view
+}

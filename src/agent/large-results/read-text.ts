@@ -1,0 +1,82 @@
+import { headOf } from '../../tools/result-text.ts'
+import { foundText, partText } from '../told.ts'
+
+/** Which part of a text is read. Characters are UTF-16 units, from 0; lines count from 1. */
+export interface TextRange {
+  offset?: number
+  line?: number
+  /** Most characters. */
+  length?: number
+  /** Most lines. */
+  lines?: number
+}
+
+/** What a search shows: so many characters before and behind a match, of so many matches. */
+const around = 160
+const mostShown = 10
+/** So many matches are counted. */
+const mostCounted = 1_000
+
+/** A part of the text, of at most `maxBytes` (UTF-8), with where it stands and how to go on. */
+export function readPart(text: string, range: TextRange, maxBytes: number): string {
+  const from = startOf(text, range)
+  const { length = text.length, lines = Number.POSITIVE_INFINITY } = range
+  const part = headOf(text.slice(from, wholeEnd(text, Math.min(from + length, lineStart(text, lines + 1, from)))), maxBytes)
+  return partText({ part, from, line: lineOf(text, from), of: text.length, lines: lineOf(text, text.length) })
+}
+
+/** Where the text has `wanted`, upper and lower case alike, with what stands around it; at most so many bytes, but one match in any case. */
+export function searchText(text: string, wanted: string, range: TextRange, maxBytes: number): string {
+  const from = startOf(text, range)
+  const pattern = new RegExp(wanted.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'), 'gi')
+  const shown: string[] = []
+  let isFull = false
+  let count = 0
+  let bytes = 0
+  let next = from
+  let line = { at: 0, number: 1 }
+  pattern.lastIndex = from
+  for (let match = pattern.exec(text); match !== null && count <= mostCounted; match = pattern.exec(text)) {
+    const { index } = match
+    count++
+    // What stands in the surroundings of another match is seen there.
+    if (isFull || index < next) continue
+    const end = Math.min(text.length, index + match[0].length + around)
+    const found = text.slice(Math.max(next, index - around), end).toWellFormed()
+    bytes += Buffer.byteLength(found)
+    isFull = shown.length > 0 && (shown.length >= mostShown || bytes > maxBytes)
+    if (isFull) continue
+    line = { at: index, number: line.number + lineOf(text.slice(line.at, index), index) - 1 }
+    shown.push(`Line ${line.number}, character ${index}:\n${found}`)
+    next = end
+  }
+  return foundText({ wanted, from, count, mostCounted, shown, ...(isFull ? { next } : {}), of: text.length })
+}
+
+function startOf(text: string, { offset, line = 1 }: TextRange): number {
+  return offset === undefined ? lineStart(text, line, 0) : Math.min(offset, text.length)
+}
+
+/** Not between the two halves of a character. */
+function wholeEnd(text: string, end: number): number {
+  const next = text.charCodeAt(end)
+  return next >= 0xdc00 && next <= 0xdfff ? end + 1 : end
+}
+
+/** Where the n-th line begins, from `at` on; the end of the text beyond the last. */
+function lineStart(text: string, line: number, at: number): number {
+  let start = at
+  for (let n = 1; n < line; n++) {
+    const end = text.indexOf('\n', start)
+    if (end === -1) return text.length
+    start = end + 1
+  }
+  return start
+}
+
+/** The number of the line that has this position. */
+function lineOf(text: string, position: number): number {
+  let line = 1
+  for (let at = text.indexOf('\n'); at !== -1 && at < position; at = text.indexOf('\n', at + 1)) line++
+  return line
+}

@@ -1,0 +1,59 @@
+import {
+  type Claimed,
+  cursorText,
+  type Hold,
+  type SessionPage,
+  type SessionSummary,
+  type StoredSession,
+  statusOf,
+} from '../agent/sessions/session-store.ts'
+
+/** A row of the table of sessions, as both databases have it; of `durable` either a number or a boolean. */
+export type SessionRow = Readonly<Record<string, unknown>>
+
+/** The run that a session is kept for; `alive`: its process is. */
+export function holdFrom({ run, durable, waits_for, resumed_at }: SessionRow, alive: boolean): Hold | undefined {
+  if (typeof run !== 'string') return undefined
+  const waitsFor = typeof waits_for === 'string' ? waits_for : undefined
+  return { runId: run, durable: Boolean(durable), alive, waitsFor, resumedAt: resumed_at === null ? undefined : Number(resumed_at) }
+}
+
+export function claimedFrom({ n, length, compaction }: SessionRow, token: string): Claimed {
+  const compacted = typeof compaction === 'string' ? { compaction } : {}
+  return { kind: 'claimed', token, session: Number(n), length: Number(length), ...compacted }
+}
+
+export function summaryFrom(row: SessionRow, hold: Hold | undefined): SessionSummary {
+  const status = statusOf(hold)
+  return {
+    id: String(row.id),
+    status,
+    ...(status === 'idle' ? {} : { runId: String(row.run) }),
+    messageCount: Number(row.length),
+    createdAt: Number(row.created_at),
+    updatedAt: Number(row.updated_at),
+  }
+}
+
+export function storedFrom(row: SessionRow, hold: Hold | undefined): StoredSession {
+  const { n, compaction, draft, resumed_at } = row
+  return {
+    ...summaryFrom(row, hold),
+    session: Number(n),
+    ...(typeof compaction === 'string' ? { compaction } : {}),
+    ...(typeof draft === 'string' ? { draft } : {}),
+    ...(resumed_at === null ? {} : { resumedAt: Number(resumed_at) }),
+  }
+}
+
+/** A page of at most `limit`, of rows of which there is one more if there is a next page. */
+export function pageFrom<Row extends SessionRow>(
+  rows: readonly Row[],
+  limit: number,
+  summaryOf: (row: Row) => SessionSummary,
+): SessionPage {
+  const shown = rows.slice(0, limit)
+  const last = shown.at(-1)
+  const next = last && cursorText({ updatedAt: Number(last.updated_at), session: Number(last.n) })
+  return { sessions: shown.map(summaryOf), ...(rows.length > limit && next !== undefined ? { next } : {}) }
+}

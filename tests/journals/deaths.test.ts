@@ -1,0 +1,93 @@
+import { expect, it } from 'vitest'
+import { AgentRunner } from '../../src/agent/agent-runner.ts'
+import { Event } from '../../src/core/events.ts'
+import { sqliteJournal } from '../../src/journals/sqlite/index.ts'
+import { MemoryRuns, memoryJournal } from '../../src/testing/memory-journal.ts'
+import { scriptedModel } from '../../src/testing/scripted-model.ts'
+import { defineTool } from '../../src/tools/tool.ts'
+import { recordingLogger } from '../hazards/stage.ts'
+
+/** A process with two runs: the tool of one kills it, that of the other ends when the first run has. */
+function openProcess(kept: MemoryRuns, started: string[]) {
+  const journal = memoryJournal(kept)
+  const [killed, poisonEnded] = [Promise.withResolvers<'killed'>(), Promise.withResolvers<void>()]
+  const tool = (name: string, execute: () => Promise<unknown>) =>
+    defineTool({
+      name,
+      description: name,
+      effect: 'idempotent',
+      timeoutMs: Number.POSITIVE_INFINITY,
+      execute: () => {
+        started.push(name)
+        return execute()
+      },
+    })
+  const poison = tool('poison', () => {
+    killed.resolve('killed')
+    return new Promise(() => {})
+  })
+  const work = tool('work', () => poisonEnded.promise)
+  const model = scriptedModel(({ messages }) => {
+    const [first, last] = [messages[0], messages.at(-1)]
+    return last?.role === 'tool' ? 'done' : { toolCalls: [{ name: String(first?.content) }] }
+  })
+  const runner = new AgentRunner({ model, tools: [poison, work], journal, logger: recordingLogger().logger })
+  runner.on(Event.RUN_END, (_payload, { runId }) => {
+    if (runId === 'poison') poisonEnded.resolve()
+  })
+  return { runner, journal, killed: killed.promise }
+}
+
+it('a run that kills its process again and again is ended, and one that dies with it is not', async () => {
+  const kept = new MemoryRuns()
+  const started: string[] = []
+  const first = openProcess(kept, started)
+  for (const name of ['poison', 'work']) void first.runner.run(name, { runId: name }).catch(() => undefined)
+  await first.killed
+  await first.journal.close()
+  let processes = 1
+  for (let isOver = false; !isOver; processes++) {
+    const { runner, journal, killed } = openProcess(kept, started)
+    isOver = (await Promise.race([runner.recover(), killed])) !== 'killed'
+    await journal.close()
+  }
+  const { runner } = openProcess(kept, started)
+  const poison = await runner.resume('poison')
+  expect([poison.stopReason, poison.error?.message]).toEqual([
+    'aborted',
+    'The run was aborted: 10 processes in a row that took it over have died before anything more was recorded (`maxTakeOvers`)',
+  ])
+  // The call that was in flight has its result, as every call.
+  expect(poison.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool'])
+  expect((await runner.resume('work')).output).toBe('done')
+  expect(processes).toBe(12)
+  const startsOf = (name: string) => started.filter((one) => one === name).length
+  expect([startsOf('poison'), startsOf('work')]).toEqual([11, 3])
+})
+
+it('a run that gets on with each process is taken up as often as it takes', async () => {
+  const kept = new MemoryRuns()
+  let requests = 0
+  for (let life = 1; life <= 12; life++) {
+    const journal = memoryJournal(kept)
+    const asked = Promise.withResolvers<'asked'>()
+    // Each process answers one request, and dies of the next.
+    const model = scriptedModel(async () => {
+      if (++requests % 2 === 1) return requests < 20 ? { toolCalls: [{ name: 'look' }] } : 'done'
+      asked.resolve('asked')
+      return new Promise<never>(() => {})
+    })
+    const look = defineTool({ name: 'look', description: 'x', effect: 'read', execute: () => requests })
+    const runner = new AgentRunner({ model, tools: [look], journal, maxIterations: 20, logger: recordingLogger().logger })
+    const run = runner.run('go', { runId: 'run' })
+    const end = await Promise.race([run, asked.promise])
+    await journal.close()
+    if (end !== 'asked') return expect([end.stopReason, life]).toEqual(['answered', 11])
+    run.catch(() => undefined)
+  }
+  throw new Error('Expected the run to end')
+})
+
+it.each([0, 1.5, '5'])('`maxTakeOvers` can’t be %j', (maxTakeOvers) => {
+  expect(() => sqliteJournal({ file: 'x', maxTakeOvers: maxTakeOvers as number })).toThrow('Expected `maxTakeOvers` to be an integer ≥ 1')
+})
