@@ -9,6 +9,7 @@ import { checkCalls, checkResults } from './hooks/tool-guardrails.ts'
 import { aroundToolWithHooks } from './hooks/tool-hooks.ts'
 import { formatAnswer } from './output/format-answer.ts'
 import type { Layers } from './run/execution.ts'
+import { recordCalls, recordRequests } from './run/recorder.ts'
 import type { RunContext } from './run/run-context.ts'
 import { findWrittenCalls } from './text-calls/around-model.ts'
 import { askOnceMore, readWrittenCalls, requestOf, sendRequest } from './turn/ask-model.ts'
@@ -46,6 +47,7 @@ export function modelLayers(run: RunContext): Named<AroundModel>[] {
     ['an empty response: once more', askOnceMore(run)],
     hasGuardrail(guardrails, 'output') && ['text held for guardrails', holdText(run)],
     toolCalling !== 'native' && ['calls written as text', readWrittenCalls(run, findWrittenCalls(run))],
+    run.recorder !== undefined && ['recorder', recordRequests(run, run.recorder)],
   )
 }
 
@@ -59,6 +61,7 @@ export function toolLayers(run: RunContext, { survivesCrashes }: Survival): Name
     hasGuardrail(guardrails, 'result') && ['guardrails: the result', checkResults(run)],
     hooks !== undefined && ['hooks', aroundToolWithHooks(run)],
     hasGuardrail(guardrails, 'call') && ['guardrails: the call', checkCalls(run)],
+    run.recorder !== undefined && ['recorder', recordCalls(run, run.recorder)],
   )
 }
 

@@ -56,6 +56,7 @@ export const runOptionNames: OptionNames<RunOptions & OutputOptions> = {
   onText: true,
   control: true,
   parent: true,
+  recorder: true,
   forwardEvents: true,
 }
 

@@ -16,6 +16,7 @@ import { chooseCallForm } from '../text-calls/mode.ts'
 import type { RunLimits, RunOptions } from '../types.ts'
 import { type ActiveAgent, activeAgent } from './active-agent.ts'
 import { checkCostIsKnown, type ResolvedLimits } from './limits.ts'
+import type { RunRecorder } from './recorder.ts'
 import { abortErrorOf } from './run-error.ts'
 import { type DeltaName, type EventTap, RunEvents } from './run-events.ts'
 import { Budget } from './run-state.ts'
@@ -54,6 +55,7 @@ export class RunContext implements RunScope, Durable {
   readonly runId: string
   readonly depth: number
   readonly steerable: boolean
+  readonly recorder: RunRecorder | undefined
   readonly attempt: string
   readonly survivesCrashes = false
   readonly limits: ResolvedLimits
@@ -65,6 +67,8 @@ export class RunContext implements RunScope, Durable {
   readonly values: Map<string, unknown> = new Map()
   /** Errors as they were thrown, by step key: the record has only their plain form. */
   readonly errors: Map<string, ToolloopError> = new Map()
+  /** Whether it goes on from what was recorded before. */
+  resumed = false
   /** Its hold on its session, while it has one. */
   turn: SessionTurn | undefined
   /** Where in its session it begins. */
@@ -95,6 +99,7 @@ export class RunContext implements RunScope, Durable {
     this.attempt = runId
     this.depth = parent === undefined ? 0 : parent.run.depth + 1
     this.steerable = steerable
+    this.recorder = settings.recorder ?? parent?.run.recorder
     this.limits = limits
     this.settings = settings
     this.logger = logger
@@ -115,6 +120,11 @@ export class RunContext implements RunScope, Durable {
   /** The run that this one is made inside of. */
   get outer(): RunContext | undefined {
     return this.#parent?.run
+  }
+
+  /** The call of another run that this one is made in. */
+  get within(): { runId: string; toolCallId: string } | undefined {
+    return this.#parent && { runId: this.#parent.run.runId, toolCallId: this.#parent.toolCallId }
   }
 
   /** How deep runs may be nested: as the outermost one says. */
@@ -261,6 +271,7 @@ export class RunContext implements RunScope, Durable {
     this.#decisions = decisions
     this.#waitingSince = { ...waitingSince }
     this.#asOf = asOf
+    this.resumed = true
   }
 
   async step<T>(key: string, fn: (step: StepContext) => Promise<T>): Promise<T> {

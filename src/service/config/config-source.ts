@@ -17,7 +17,7 @@ import { interpolate } from './interpolate.ts'
 import { overlaid, unlistedVariables } from './named-variables.ts'
 import { ConfigError, mostAliases, parseConfig } from './parse-config.ts'
 import { readDocument } from './read-document.ts'
-import { replaceFile } from './replace-file.ts'
+import { replaceFile } from '../../core/replace-file.ts'
 import { FileWatch, type WatchTimes } from './watch-file.ts'
 
 /** How the configuration stands. */

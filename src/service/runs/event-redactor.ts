@@ -18,7 +18,7 @@ import type { AnyTool } from '../../tools/tool.ts'
 import { Pauses } from '../../tools/yield-to-event-loop.ts'
 import { hiddenParts } from '../hidden-arguments.ts'
 import { maxArgumentValues } from '../max-argument-values.ts'
-import { hideSecretValues } from './json-secrets.ts'
+import { hideSecretValues } from '../../core/json-secrets.ts'
 import { StreamedText } from './streamed-text.ts'
 
 type TextDelta = Extract<RunEvent, { type: 'TEXT_DELTA' | 'REASONING_DELTA' }>

@@ -1,0 +1,77 @@
+import type { ModelSink } from '../models/chat-model.ts'
+import type { RecordedPieces } from './format.ts'
+
+/** Notes the pieces of one response on their way to where they go. */
+export class NotedPieces {
+  #pieces: RecordedPieces[] = []
+  #isOver = false
+
+  /** The same sink, noted. */
+  noting(sink: ModelSink = {}): ModelSink {
+    let isGiven = false
+    const note = (add: () => void): void => {
+      isGiven = true
+      if (!this.#isOver) add()
+    }
+    return {
+      text: (delta) => {
+        note(() => this.#addText('text', delta))
+        sink.text?.(delta)
+      },
+      reasoning: (delta) => {
+        note(() => this.#addText('reasoning', delta))
+        sink.reasoning?.(delta)
+      },
+      toolCallStart: (index, id, name) => {
+        note(() => this.#pieces.push(['call', index, id, name]))
+        sink.toolCallStart?.(index, id, name)
+      },
+      toolCallDelta: (index, json) => {
+        note(() => this.#addArguments(index, json))
+        sink.toolCallDelta?.(index, json)
+      },
+      restart: () => {
+        const isForgotten = sink.restart?.() ?? !isGiven
+        if (isForgotten) this.#pieces = []
+        return isForgotten
+      },
+    }
+  }
+
+  /** What has come; a model may go on talking when its request is over. */
+  end(): RecordedPieces[] {
+    this.#isOver = true
+    return this.#pieces
+  }
+
+  #addText(kind: 'text' | 'reasoning', delta: string): void {
+    const last = this.#pieces.at(-1)
+    if (last?.[0] === kind) last.push(delta)
+    else this.#pieces.push([kind, delta])
+  }
+
+  #addArguments(index: number, json: string): void {
+    const last = this.#pieces.at(-1)
+    if (last?.[0] === 'arguments' && last[1] === index) last.push(json)
+    else this.#pieces.push(['arguments', index, json])
+  }
+}
+
+/** Gives pieces to a sink, each in a turn of the microtask queue of its own, so that whoever listens can answer one before the next. */
+export async function playPieces(stream: readonly RecordedPieces[], sink: ModelSink | undefined): Promise<void> {
+  for (const pieces of stream) {
+    if (pieces[0] === 'call') sink?.toolCallStart?.(pieces[1], pieces[2], pieces[3])
+    else if (pieces[0] === 'arguments') {
+      const [, index, ...texts] = pieces
+      for (const json of texts) await played(() => sink?.toolCallDelta?.(index, json))
+    } else {
+      const [kind, ...texts] = pieces
+      for (const text of texts) await played(() => sink?.[kind]?.(text))
+    }
+  }
+}
+
+async function played(play: () => void): Promise<void> {
+  play()
+  await undefined
+}
