@@ -45,7 +45,7 @@ export async function recordRun<Result>(
     const recording = recorder.recording()
     if (recording !== undefined) await writeRecording(file, recording)
   }
-  if (recorder.strangers > 0) throw new InvalidOptionError('start', 'a function that starts one run', `${recorder.strangers + 1} runs`)
+  if (recorder.strangers > 0) throw new InvalidOptionError('start', `a function that starts one run, not ${recorder.strangers + 1}`)
   return result
 }
 

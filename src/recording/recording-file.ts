@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { isDeepStrictEqual } from 'node:util'
-import { InvalidOptionError, messageOf } from '../core/errors.ts'
+import { InvalidOptionError, messageOf, show } from '../core/errors.ts'
+import { replaceFile } from '../core/files/replace-file.ts'
 import { type ChatMessage, isJsonObject, type JsonObject } from '../core/messages.ts'
-import { replaceFile } from '../core/replace-file.ts'
 import { convertToOpenAITool, type ToolDefinition } from '../tools/tool.ts'
 import { formatName, formatVersion, type RecordedInput, type RecordedRun, type RecordedTurn, type RunRecording } from './format.ts'
 import { layOut } from './layout.ts'
@@ -46,8 +46,11 @@ export function recordingFromText(text: string, where = 'recording'): RunRecordi
     throw new InvalidOptionError(where, `a recorded run, with \`"format": "${formatName}"\``, isJsonObject(json) ? json.format : json)
   const { version, toolloop } = json
   if (version !== formatVersion) {
-    const by = typeof toolloop === 'string' ? `, as toolloop ${toolloop} wrote it` : ''
-    throw new InvalidOptionError(where, `a recorded run of version ${formatVersion}, which this toolloop reads`, `version ${version}${by}`)
+    const by = typeof toolloop === 'string' ? `, written by toolloop ${toolloop}` : ''
+    throw new InvalidOptionError(
+      where,
+      `a recorded run of version ${formatVersion}, which this toolloop reads; it is of version ${show(version)}${by}`,
+    )
   }
   const wrong = (place: string, expected: string, got: unknown): never => {
     throw new InvalidOptionError(`${where}: ${place}`, expected, got)

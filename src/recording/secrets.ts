@@ -1,6 +1,6 @@
-import { hideSecretValues } from '../core/json-secrets.ts'
 import { isSecretKey, REDACTED, redactText, secretTexts } from '../core/logger.ts'
 import { isJsonObject } from '../core/messages.ts'
+import { hideSecretValues } from '../core/redaction/json-secrets.ts'
 import { SecretTexts } from '../core/secret-texts.ts'
 import type { RecordedCall, RecordedPieces, RecordedRun, RecordedTurn } from './format.ts'
 

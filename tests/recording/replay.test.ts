@@ -147,7 +147,11 @@ describe('a recorded run, played again and recorded again, gives the same bytes'
       expect(recording).toMatchObject({ turns: [{ interrupted: 'aborted' }], result: { stopReason: 'aborted', text: 'One mo' } })
     }
     const abort = new AbortController()
-    const stopper = defineTool({ name: 'stopper', description: 'Stops.', execute: () => (abort.abort(), new Promise(() => {})) })
+    const execute = () => {
+      abort.abort()
+      return new Promise(() => {})
+    }
+    const stopper = defineTool({ name: 'stopper', description: 'Stops.', execute })
     const model = scriptedModel([{ toolCalls: [call({ a: 1, b: 1 }), call({}, 'stopper')] }])
     const runner = new AgentRunner({ model, tools: [add, stopper] })
     const { recording } = await playsByteEqual((record) => runner.run('go', { ...record, signal: abort.signal }))

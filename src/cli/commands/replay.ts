@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import type { RunResult } from '../../agent/types.ts'
+import { InvalidOptionError } from '../../core/errors.ts'
 import { describeDifference, type Replay, type ReplayOptions, readRecording, replayRun } from '../../recording/index.ts'
 import { writeRecording } from '../../recording/recording-file.ts'
 import { EXIT_DIFFERS, EXIT_OK } from '../exit-codes.ts'
@@ -18,6 +19,7 @@ export async function replay(file: string, flags: Flags, io: CliIO): Promise<num
   const terminal = new Terminal(io)
   const interrupts = new Interrupts(io)
   try {
+    checkLive(flags)
     const recording = readRecording(resolve(io.cwd, file))
     const played = await replayRun(recording, await optionsOf(flags, terminal, interrupts.signal))
     if (flags.record !== undefined) await writeRecording(resolve(io.cwd, flags.record), played.recording)
@@ -30,14 +32,21 @@ export async function replay(file: string, flags: Flags, io: CliIO): Promise<num
   }
 }
 
+/** Options of what the recording has itself mean nothing. */
+function checkLive({ liveModel, liveTools, model, baseUrl, tools, skills }: Flags): void {
+  if (!liveModel && (model ?? baseUrl) !== undefined)
+    throw new InvalidOptionError('--model', 'beside `--live-model`: the recorded model answers')
+  if (!liveTools && (tools ?? skills) !== undefined)
+    throw new InvalidOptionError('--tools', 'beside `--live-tools`: the recorded tools answer')
+}
+
 async function optionsOf(flags: Flags, terminal: Terminal, signal: AbortSignal): Promise<ReplayOptions> {
   const { cwd, env } = terminal.io
+  const { liveModel, liveTools, model: name, baseUrl } = flags
   const logger = createCliLogger(terminal, flags)
   const instructions = await readInstructions(flags.instructions, cwd)
-  const tools = flags.liveTools ? (await openToolSources(flags, terminal, logger)).dispatcher : undefined
-  const model = flags.liveModel
-    ? openChoice(await chooseModel({ model: flags.model, baseURL: flags.baseUrl, env, cwd, signal }))
-    : undefined
+  const tools = liveTools ? (await openToolSources(flags, terminal, logger)).dispatcher : undefined
+  const model = liveModel ? openChoice(await chooseModel({ model: name, baseURL: baseUrl, env, cwd, signal })) : undefined
   return {
     logger,
     signal,

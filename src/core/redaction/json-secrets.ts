@@ -1,4 +1,4 @@
-import { isSecretKey, REDACTED } from './logger.ts'
+import { isSecretKey, REDACTED } from '../logger.ts'
 
 /** A key and what stands between it and its value, also in JSON that is a text inside of JSON: there, backslashes precede its quotes. */
 const keys = /(?<!\\)(\\*)"((?:[^"\\]|\\{1,8}u[0-9a-fA-F]{4}){1,100})\1"\s{0,100}:\s{0,100}/g
