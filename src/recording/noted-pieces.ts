@@ -15,19 +15,19 @@ export class NotedPieces {
     }
     return {
       text: (delta) => {
-        note(() => this.#addText('text', delta))
+        note(() => this.add(['text', delta]))
         sink.text?.(delta)
       },
       reasoning: (delta) => {
-        note(() => this.#addText('reasoning', delta))
+        note(() => this.add(['reasoning', delta]))
         sink.reasoning?.(delta)
       },
       toolCallStart: (index, id, name) => {
-        note(() => this.#pieces.push(['call', index, id, name]))
+        note(() => this.add(['call', index, id, name]))
         sink.toolCallStart?.(index, id, name)
       },
       toolCallDelta: (index, json) => {
-        note(() => this.#addArguments(index, json))
+        note(() => this.add(['arguments', index, json]))
         sink.toolCallDelta?.(index, json)
       },
       restart: () => {
@@ -44,16 +44,13 @@ export class NotedPieces {
     return this.#pieces
   }
 
-  #addText(kind: 'text' | 'reasoning', delta: string): void {
+  /** Pieces of one kind that follow each other are kept together. */
+  add(pieces: RecordedPieces): void {
     const last = this.#pieces.at(-1)
-    if (last?.[0] === kind) last.push(delta)
-    else this.#pieces.push([kind, delta])
-  }
-
-  #addArguments(index: number, json: string): void {
-    const last = this.#pieces.at(-1)
-    if (last?.[0] === 'arguments' && last[1] === index) last.push(json)
-    else this.#pieces.push(['arguments', index, json])
+    if (pieces[0] === 'call' || last?.[0] !== pieces[0]) this.#pieces.push([...pieces])
+    else if (pieces[0] !== 'arguments') last.push(...(pieces.slice(1) as string[]))
+    else if (last[1] === pieces[1]) last.push(...(pieces.slice(2) as string[]))
+    else this.#pieces.push([...pieces])
   }
 }
 

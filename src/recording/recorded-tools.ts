@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import { copyAsJson } from '../core/json.ts'
 import type { JsonObject } from '../core/messages.ts'
 import { type AnyTool, defineTool, type ToolContext, type ToolEffect } from '../tools/tool.ts'
 import { type ExecutedEnd, RecordedEnd } from '../tools/tool-runner.ts'
@@ -39,7 +40,7 @@ export class RecordedCalls {
   }
 
   async #play(tool: string, given: JsonObject, ctx: ToolContext): Promise<RecordedEnd> {
-    const args = this.#options.secrets.clean(given)
+    const args = this.#recordedAs(given)
     const call = this.#take(tool, args, ctx.toolCallId)
     if (call === undefined) {
       this.#options.interrupt?.('aborted')
@@ -53,6 +54,11 @@ export class RecordedCalls {
       if (this.#options.interrupt !== undefined) await new Promise(() => {})
     }
     return new RecordedEnd(endOf(call))
+  }
+
+  /** Arguments as a recording has them. */
+  #recordedAs(args: JsonObject): JsonObject {
+    return this.#options.secrets.clean(copyAsJson(args))
   }
 
   #take(tool: string, args: JsonObject, id: string): RecordedCall | undefined {
@@ -72,7 +78,7 @@ export class RecordedCalls {
   }
 
   #needsApproval(tool: string, given: JsonObject): boolean {
-    const args = this.#options.secrets.clean(given)
+    const args = this.#recordedAs(given)
     return this.#needing.some((one) => one.tool === tool && isDeepStrictEqual(one.args, args))
   }
 }

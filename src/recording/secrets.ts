@@ -3,6 +3,7 @@ import { isJsonObject } from '../core/messages.ts'
 import { hideSecretValues } from '../core/redaction/json-secrets.ts'
 import { SecretTexts } from '../core/secret-texts.ts'
 import type { RecordedCall, RecordedPieces, RecordedRun, RecordedTurn } from './format.ts'
+import { NotedPieces } from './noted-pieces.ts'
 
 /**
  * Takes secrets out of recordings: values under secret-looking names and under those that tools list in `secrets`, what looks like a key, and
@@ -82,15 +83,14 @@ export class RecordingSecrets {
       const found = whole.get(key) ?? { first: at, text: '' }
       whole.set(key, { ...found, text: found.text + texts.join('') })
     }
-    return stream.flatMap((pieces, at): RecordedPieces[] => {
-      if (pieces[0] === 'call') return [pieces]
-      const { key } = partsOf(pieces)
-      const { first = 0, text = '' } = whole.get(key) ?? {}
-      const clean = this.#text(text)
-      if (clean === text) return [pieces]
-      if (at !== first) return []
-      return [pieces[0] === 'arguments' ? ['arguments', pieces[1], clean] : [pieces[0], clean]]
-    })
+    const clean = new NotedPieces()
+    for (const [at, pieces] of stream.entries()) {
+      const { first = 0, text = '' } = pieces[0] === 'call' ? {} : (whole.get(partsOf(pieces).key) ?? {})
+      const hidden = this.#text(text)
+      if (hidden === text) clean.add(pieces)
+      else if (at === first) clean.add(pieces[0] === 'arguments' ? ['arguments', pieces[1], hidden] : [pieces[0] as 'text', hidden])
+    }
+    return clean.end()
   }
 
   #learnJson(json: unknown): void {
