@@ -39,5 +39,6 @@ export function describeExitCodes(): string {
     [EXIT_DIFFERS, ['replay: the run differs from its recording']],
   ])
   for (const { code, help } of Object.values(byStopReason)) meanings.set(code, [...(meanings.get(code) ?? []), help])
-  return [...meanings].map(([code, helps]) => `  ${String(code).padStart(3)}  ${helps.join('; ')}`).join('\n')
+  const inOrder = [...meanings].sort(([a], [b]) => a - b)
+  return inOrder.map(([code, helps]) => `  ${String(code).padStart(3)}  ${helps.join('; ')}`).join('\n')
 }

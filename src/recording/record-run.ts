@@ -22,8 +22,9 @@ export interface RecordedRunOptions {
 /**
  * Records a run, with the runs inside it, in a file that `replayModel`, `replayTools` and `toolloop replay` play. `start` starts the run with
  * the options it is given, and resolves when that has ended. However it ended, the file is written then: whole or not at all, for its owner
- * alone. A run that is resumed goes on in the file that has its beginning; any other takes the file's place. Resolves and rejects as `start` does; rejects with `invalid_option` where the file can't be
- * gone on with or `start` has started several runs, and with the system's error where it can't be written.
+ * alone. A run that is resumed goes on in the file that has its beginning; any other takes the file's place. Resolves and rejects as `start`
+ * does; rejects with `invalid_option` where the file can't be gone on with or `start` has started several runs, and with the system's error
+ * where it can't be written.
  *
  * ```ts
  * const result = await recordRun((record) => runner.run('What is 2 + 3?', record), 'runs/sum.json')

@@ -34,9 +34,9 @@ export function replayModel(file: string | URL | RunRecording, options: ReplayPa
 }
 
 /**
- * The tools of a recorded run: a call gives what the same call gave then, its failure included; calls may come in any order, and each is there
- * as often as it was made. One that is not recorded fails, and says where it first differs. Nothing is run. Throws `invalid_option` for a file that is no
- * recording.
+ * The tools of a recorded run: a call gives what the same call gave then, its failure included; calls may come in any order, and each is
+ * there as often as it was made. One that is not recorded fails, and says where it first differs. Nothing is run. Throws `invalid_option` for
+ * a file that is no recording.
  */
 export function replayTools(file: string | URL | RunRecording, options: ReplayPartOptions = {}): AnyTool[] {
   const { runs, first, secrets } = openPart(file, options, '`replayTools`')
