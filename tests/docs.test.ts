@@ -74,6 +74,10 @@ const printed: Record<string, RegExp> = {
     /^circle_area \(skill\): \{"area":314\}\n\{ success: true, result: \{ area: 3 \} \} \{ success: false, error: 'Tool not found: square_area' \}\n$/,
   'mcp.ts': /^everything__echo everything__get-sum\nThe sum of 2 and 40 is 42\. It is 42\.\n2\n$/,
   'openapi.ts': /^\{"url":"\/weather\/S%C3%A3o%20Paulo\?units=metric","key":"\[redacted\]"\}\n$/,
+  'recording.ts':
+    /^0600 2 turns\nthe same\nturn 1: request\.messages\[0\]\.content\n {2}- expected "Be brief\."\n {2}\+ got {6}"Be polite\."\n$/,
+  'regression.ts': /^answered It is clear in Oslo\.\n$/,
+  'record-provider.ts': /^It is 5\. 2 recordings\nIt is 5\.\n$/,
   'service.ts': /^200 .*Oslo.*21/,
   'one-query.ts': /^Oslo is ahead\.\n$/,
   'errors.ts': /^model_error provider_error provider\ninvalid_option: Expected `maxIterations` to be an integer ≥ 1, got `0`\n$/,

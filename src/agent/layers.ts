@@ -14,6 +14,7 @@ import { aroundToolWithHooks } from './hooks/tool-hooks.ts'
 import { keepAside } from './large-results/keep-aside.ts'
 import { formatAnswer } from './output/format-answer.ts'
 import type { Layers } from './run/execution.ts'
+import { recordCalls, recordRequests } from './run/recorder.ts'
 import type { RunContext } from './run/run-context.ts'
 import { findWrittenCalls } from './text-calls/around-model.ts'
 import { askOnceMore, readWrittenCalls, requestOf, sendRequest } from './turn/ask-model.ts'
@@ -55,6 +56,7 @@ export function modelLayers(run: RunContext): Named<AroundModel>[] {
     toolCalling !== 'native' && ['calls written as text', readWrittenCalls(run, findWrittenCalls(run))],
     run.budgets.length > 0 && ['within the budget', withinBudget(run)],
     hasHook(hooks, 'aroundModel') && ['hooks around the request', standAroundRequest(run)],
+    run.recorder !== undefined && ['recorder', recordRequests(run, run.recorder)],
   )
 }
 
@@ -70,6 +72,7 @@ export function toolLayers(run: RunContext, { survivesCrashes }: Survival): Name
     hooks !== undefined && ['hooks', aroundToolWithHooks(run)],
     hasGuardrail(guardrails, 'call') && ['guardrails: the call', checkCalls(run)],
     hasHook(hooks, 'aroundTool') && ['hooks around the function', standAroundFunction(run)],
+    run.recorder !== undefined && ['recorder', recordCalls(run, run.recorder)],
   )
 }
 

@@ -69,6 +69,7 @@ export const runOptionNames: OptionNames<RunOptions & OutputOptions> = {
   onText: true,
   control: true,
   parent: true,
+  recorder: true,
   forwardEvents: true,
 }
 

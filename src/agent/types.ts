@@ -14,6 +14,7 @@ import type { Guardrail } from './hooks/guardrails.ts'
 import type { Hooks } from './hooks/hooks.ts'
 import type { OutputSchema } from './output/output.ts'
 import type { Budget } from './run/budget.ts'
+import type { RunRecorder } from './run/recorder.ts'
 import type { RunStep } from './run/result.ts'
 import type { RunControl } from './run/run-control.ts'
 import type { SessionOptions } from './sessions/session-options.ts'
@@ -227,6 +228,8 @@ export interface RunOptions<Context = unknown> extends RunSettings<Context> {
    * context and `approve` are the defaults. A nested run is a part of that call: it is kept in memory only.
    */
   parent?: ToolContext<Context>
+  /** Notes what the run, and every run inside it, is given and what comes of it; `recordRun` of `toolloop/recording` gives one. */
+  recorder?: RunRecorder
   /** Whether the stream of the run outside has this run's events as well; they have `meta.parentRunId`. Default false. */
   forwardEvents?: boolean
 }

@@ -7,6 +7,8 @@ export const EXIT_OK = 0
 export const EXIT_FAILED = 1
 /** Invalid options, tool module or configuration: nothing was sent. */
 export const EXIT_USAGE = 2
+/** A run that was played again differs from its recording. */
+export const EXIT_DIFFERS = 9
 /** Ended by SIGINT or SIGTERM: 128 plus the signal's number, the shells' convention. */
 export const EXIT_SIGINT = 130
 export const EXIT_SIGTERM = 143
@@ -34,7 +36,9 @@ export function describeExitCodes(): string {
     [EXIT_OK, [] as string[]],
     [EXIT_FAILED, ['the command itself failed']],
     [EXIT_USAGE, ['invalid options, tools or configuration; nothing was sent']],
+    [EXIT_DIFFERS, ['replay: the run differs from its recording']],
   ])
   for (const { code, help } of Object.values(byStopReason)) meanings.set(code, [...(meanings.get(code) ?? []), help])
-  return [...meanings].map(([code, helps]) => `  ${String(code).padStart(3)}  ${helps.join('; ')}`).join('\n')
+  const inOrder = [...meanings].sort(([a], [b]) => a - b)
+  return inOrder.map(([code, helps]) => `  ${String(code).padStart(3)}  ${helps.join('; ')}`).join('\n')
 }

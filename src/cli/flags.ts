@@ -30,6 +30,11 @@ export interface Flags {
   json?: boolean
   events?: boolean
   yes?: boolean
+  /** The file that a run is recorded in. */
+  record?: string
+  /** `replay` asks the model, or runs the tools, in place of the recorded ones. */
+  liveModel?: boolean
+  liveTools?: boolean
   verbose?: boolean
   quiet?: boolean
 }
@@ -56,6 +61,9 @@ export function createOptions(): Option[] {
     new Option('--json', 'print the result as one JSON object'),
     new Option('--events', 'print every event, then the result, each as a line of JSON'),
     new Option('-y, --yes', 'approve every call that needs an approval'),
+    new Option('--record <file>', 'record the run in a file, for `toolloop replay`'),
+    new Option('--live-model', 'replay: ask the model of --model, or the default one, instead of the recorded one'),
+    new Option('--live-tools', 'replay: run the built-in tools and those of --tools instead of the recorded ones'),
     new Option('-v, --verbose', 'log everything to standard error'),
     new Option('-q, --quiet', 'print only the answer and errors'),
   ]

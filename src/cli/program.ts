@@ -27,13 +27,19 @@ const commands = {
   run: {
     description: 'answer one prompt (the default command)',
     arguments: [['[prompt...]', 'what to ask']],
-    options: [...agent, 'json', 'events'],
+    options: [...agent, 'json', 'events', 'record'],
     run: async (flags, io, words) => (await import('./commands/run.ts')).run(words, flags, io),
   },
   chat: {
     description: 'hold a conversation, one prompt per line',
     options: agent,
     run: async (flags, io) => (await import('./commands/chat.ts')).chat(flags, io),
+  },
+  replay: {
+    description: 'play a recorded run again, and report where it first differs',
+    arguments: [['<file>', 'what `toolloop run --record` wrote']],
+    options: ['liveModel', 'liveTools', 'model', 'baseUrl', ...sources, 'instructions', 'record', 'json', ...logging],
+    run: async (flags, io, [file = '']) => (await import('./commands/replay.ts')).replay(file, flags, io),
   },
   mcp: {
     description: 'serve the tools to MCP clients over standard input and output',
@@ -142,7 +148,7 @@ function createProgram(io: CliIO, done: (code: number) => void): Command {
   const program = new Command('toolloop')
     .description('Runs a tool-using agent: asks a model and runs the tools it calls until it answers or a limit is reached.')
     .version(version, '-V, --version')
-    .usage('[options] [prompt…]\n       toolloop chat|serve|tools|skills|mcp|doctor [options]')
+    .usage('[options] [prompt…]\n       toolloop chat|serve|replay|tools|skills|mcp|doctor [options]')
     .argument(
       '[prompt...]',
       'what to ask; `-`, or no prompt with piped input, reads it from standard input; no prompt on a terminal starts a chat',
@@ -213,6 +219,7 @@ const examples = `Examples
   git diff | toolloop -i "Review this change." > review.md
   toolloop --tools ./my-tools.ts --json "What is the weather in Tokyo?" | jq -r .output
   toolloop chat -m deepseek/deepseek-chat
+  toolloop run --record sum.json "How much is 17 * 23?" && toolloop replay sum.json
   toolloop tools call calculate '{"expression": "2 ** 64"}'
   toolloop skills run csv-tools scripts/total.py -- --column price prices.csv
   toolloop mcp --tools ./my-tools.ts --no-builtin-tools

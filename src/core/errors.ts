@@ -83,6 +83,7 @@ const codes = {
   empty_response: { fault: 'provider', meaning: 'The model answered with neither text nor calls, twice.' },
   content_filter: { fault: 'provider', meaning: "The provider's content filter stopped the response." },
   refusal: { fault: 'provider', meaning: 'The model declined to answer.' },
+  replay_differs: { fault: 'caller', meaning: 'A run that plays a recording asked or called something else than the recorded one.' },
   context_overflow: { fault: 'provider', meaning: "The conversation is longer than the model's context window." },
 } as const
 

@@ -1,4 +1,5 @@
 /** For testing agents, tools and models: a model that answers from a script, a provider that can misbehave, and contract suites. */
+export { type ReplayPartOptions, replayModel, replayTools } from '../recording/replay-parts.ts'
 export type { CreateModel, Expect, ModelTestSettings } from './contract/kit.ts'
 export type { TestApi } from './contract-cases.ts'
 export { type TestJournalOptions, testJournal } from './contract-journal.ts'
@@ -12,6 +13,7 @@ export type { MockRequest } from './mock/recorder.ts'
 export type { MockEventsReply, MockRawReply, MockRecordingReply, MockReply, MockTurn } from './mock/reply.ts'
 export type { WireName, WireRequest } from './mock/wires/wire.ts'
 export { type MockProvider, type MockProviderOptions, startMockProvider } from './mock-provider.ts'
+export { type ProviderRecorder, type RecordProviderOptions, recordProvider } from './record-provider.ts'
 export type { Script, ScriptEntry, ScriptedCall, ScriptedTurn, ScriptedUsage } from './script.ts'
 export { type RecordedRequest, type ScriptedModel, type ScriptedModelOptions, scriptedModel } from './scripted-model.ts'
 export type { MakeSessions, SessionsPlace } from './session-contract/kit.ts'

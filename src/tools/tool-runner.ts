@@ -53,11 +53,22 @@ export interface RawEnd {
 }
 
 /** How a call ended, as data: running a call never throws. */
-export type ToolCallEnd =
+export type ToolCallEnd = ExecutedEnd | { outcome: 'rejected'; content: string; code: ErrorCode; args?: JsonObject }
+
+/** How a call ended whose tool has been started. */
+export type ExecutedEnd =
   | { outcome: 'ok'; content: Content; value: unknown; attempts: number }
   | { outcome: 'failed' | 'timeout' | 'cancelled'; content: string; code: ErrorCode; attempts: number }
-  | { outcome: 'rejected'; content: string; code: ErrorCode; args?: JsonObject }
   | { outcome: 'question'; question: Question; attempts: number }
+
+/** Returned from a tool's function, it is how the call ends: for tools that play a recording. */
+export class RecordedEnd {
+  readonly end: ExecutedEnd
+
+  constructor(end: ExecutedEnd) {
+    this.end = end
+  }
+}
 
 /**
  * Runs single calls: parse → validate → execute with a time limit → bounded result text. It never throws and always settles: a tool that
@@ -237,6 +248,7 @@ class Attempt {
   #returned(value: unknown): Tried {
     const over = this.#end()
     if (over !== undefined) return over
+    if (value instanceof RecordedEnd) return { end: value.end, ran: true }
     if (this.#environment.raw !== undefined) this.#environment.raw.value = value
     if (typeof value === 'object' && isQuestion(value)) return { end: { outcome: 'question', question: value, attempts: this.#number } }
     return returned(this.#call.tool, value, this.#environment.maxResultBytes, this.#number)

@@ -44,7 +44,10 @@ export async function decideApprovals(
   const calls: PlannedCall[] = []
   for (const [index, call] of planned.entries()) {
     if (call.approval === undefined) calls.push(call)
-    else calls.push(applied(await durable.step(`${iteration}.approve.${index}`, () => askFor(run, call)), call))
+    else {
+      const place = `${iteration}.approve.${index}`
+      calls.push(applied(await durable.step(place, () => askAndRecord(run, call, place)), call))
+    }
   }
   return calls
 }
@@ -57,6 +60,13 @@ interface Approval {
   cancelled?: boolean
   /** There was nobody to ask: it is decided as in a run that has no `approve`. */
   waits?: boolean
+}
+
+async function askAndRecord(run: RunContext, call: PlannedCall, place: string): Promise<Approval> {
+  const approval = await askFor(run, call)
+  if (!approval.waits && !approval.cancelled)
+    run.recorder?.decided(run, { place, toolCallId: call.id, tool: call.name, args: call.args ?? {}, verdict: approval })
+  return approval
 }
 
 /** An `approve` that throws has refused. */

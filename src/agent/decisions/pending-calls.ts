@@ -116,8 +116,11 @@ export async function verdictOn({ durable, run }: Execution, item: PendingItem):
   const { decisionTimeoutMs } = run.settings
   const about = (durable.survivesCrashes ? copyAsJson(item) : item) as never as Json
   const options = { about, ...(decisionTimeoutMs === undefined ? {} : { timeoutMs: decisionTimeoutMs }) }
-  const verdict = await durable.wait<never>(item.place, options)
-  return verdict === null ? { approved: false, reason: nobodyDecided } : verdict
+  const verdict: Verdict | null | undefined = await durable.wait<never>(item.place, options)
+  if (verdict === undefined) return undefined
+  const decided: Verdict = verdict ?? { approved: false, reason: nobodyDecided }
+  run.recorder?.decided(run, { ...item, verdict: decided })
+  return decided
 }
 
 /** The call as it is now to be carried out. */

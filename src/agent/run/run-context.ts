@@ -19,6 +19,7 @@ import type { RunOptions } from '../types.ts'
 import { type ActiveAgent, activeAgent } from './active-agent.ts'
 import type { Budget } from './budget.ts'
 import { checkCostIsKnown, costLimitOf, type ResolvedLimits } from './limits.ts'
+import type { RunRecorder } from './recorder.ts'
 import { abortErrorOf } from './run-error.ts'
 import { type DeltaName, type EventTap, RunEvents } from './run-events.ts'
 import { RunBudget } from './run-state.ts'
@@ -57,6 +58,7 @@ export class RunContext implements RunScope, Durable {
   readonly runId: string
   readonly depth: number
   readonly steerable: boolean
+  readonly recorder: RunRecorder | undefined
   readonly attempt: string
   readonly survivesCrashes = false
   readonly limits: ResolvedLimits
@@ -73,6 +75,8 @@ export class RunContext implements RunScope, Durable {
   readonly keptResults: KeptResults
   /** Resumed expressly again: the calls of this iteration that wait may have run before. */
   mayHaveRunIn: number | undefined
+  /** Whether it goes on from what was recorded before. */
+  resumed = false
   /** Its hold on its session, while it has one. */
   turn: SessionTurn | undefined
   /** Where in its session it begins. */
@@ -103,6 +107,7 @@ export class RunContext implements RunScope, Durable {
     this.attempt = runId
     this.depth = parent === undefined ? 0 : parent.run.depth + 1
     this.steerable = steerable
+    this.recorder = settings.recorder ?? parent?.run.recorder
     this.limits = limits
     this.settings = settings
     this.logger = logger
@@ -126,6 +131,11 @@ export class RunContext implements RunScope, Durable {
   /** The run that this one is made inside of. */
   get outer(): RunContext | undefined {
     return this.#parent?.run
+  }
+
+  /** The call of another run that this one is made in. */
+  get within(): { runId: string; toolCallId: string } | undefined {
+    return this.#parent && { runId: this.#parent.run.runId, toolCallId: this.#parent.toolCallId }
   }
 
   /** How deep runs may be nested: as the outermost one says. */
@@ -299,6 +309,7 @@ export class RunContext implements RunScope, Durable {
     this.#waitingSince = { ...waitingSince }
     this.keptResults.recall(kept)
     this.#asOf = asOf
+    this.resumed = true
   }
 
   async step<T>(key: string, fn: (step: StepContext) => Promise<T>): Promise<T> {

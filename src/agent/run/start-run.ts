@@ -120,11 +120,13 @@ export async function execute(durable: Durable, { loop, run, input, sessions, st
     run.emit(Event.RUN_START, { provider, model, tools: run.agent.offered.names() }, { iteration: 0 })
     return null
   })
+  run.recorder?.begins(run, inputToJson(withEarlier(input, session?.messages)))
   const { refused } = input
   const layers = composeLayers(run, durable)
   run.turn?.begin()
   const ending = refused === undefined ? await loop({ durable, run, state, layers }) : stoppedByGuardrail(refused)
   const result = resultOf(state, ending, run)
+  run.recorder?.ended(run, result)
   await session?.close(result, state.history)
   await durable.step('end', async () => {
     const { stopReason, usage, iterations, error } = result

@@ -1,11 +1,14 @@
+import { resolve } from 'node:path'
 import { addAbortSignal } from 'node:stream'
-import type { RunResult } from '../../agent/types.ts'
+import type { RunStream } from '../../agent/run/run-stream.ts'
+import type { RunOptions, RunResult } from '../../agent/types.ts'
 import { createAgentRunner } from '../../backends/index.ts'
 import { messageOf, ToolloopError } from '../../core/errors.ts'
 import { EventRedactor, resultAsJson } from '../../service/runs/event-redactor.ts'
 import { EXIT_FAILED, EXIT_OK, exitCodeOf } from '../exit-codes.ts'
 import type { Flags } from '../flags.ts'
 import { describeChoice, type PreparedAgent, prepareAgent } from '../setup/prepare-agent.ts'
+import { keysIn } from '../setup/provider-keys.ts'
 import { createApprove } from '../terminal/ask-approval.ts'
 import { Interrupts } from '../terminal/interrupts.ts'
 import { describeEnding, RunRenderer } from '../terminal/render.ts'
@@ -38,7 +41,13 @@ export async function run(words: readonly string[], flags: Flags, io: CliIO): Pr
 
 async function runAndShow(prompt: string, agent: PreparedAgent, flags: Flags, terminal: Terminal, signal: AbortSignal): Promise<RunResult> {
   const runner = await createAgentRunner({ ...agent.options, approve: createApprove(terminal, flags.yes) })
-  const stream = runner.stream(prompt, { signal })
+  const show = (record: RunOptions) => showRun(runner.stream(prompt, { signal, ...record }), agent, flags, terminal)
+  if (flags.record === undefined) return show({})
+  const { recordRun } = await import('../../recording/index.ts')
+  return recordRun(show, resolve(terminal.io.cwd, flags.record), { secrets: keysIn(terminal.io.env) })
+}
+
+async function showRun(stream: RunStream, agent: PreparedAgent, flags: Flags, terminal: Terminal): Promise<RunResult> {
   if (flags.events) {
     const redactor = new EventRedactor(agent.tools)
     for await (const event of stream) for (const shown of await redactor.redact(event)) terminal.print(JSON.stringify(shown))

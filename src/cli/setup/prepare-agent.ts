@@ -59,7 +59,8 @@ export function describeChoice({ name, source, why }: ModelChoice): string {
   return source === 'demo' ? 'demo model (no key found) — see toolloop doctor' : `model: ${name} (${why})`
 }
 
-async function readInstructions(given: string | undefined, cwd: string): Promise<string | undefined> {
+/** The instructions of `--instructions`, from a file where it names one. */
+export async function readInstructions(given: string | undefined, cwd: string): Promise<string | undefined> {
   if (given === undefined || !given.startsWith('@')) return given
   const file = resolve(cwd, given.slice(1))
   return readFile(file, 'utf8').catch((error: unknown) => {

@@ -13,11 +13,12 @@ import {
   type JsonObject,
   type ToolCall,
 } from '../../core/messages.ts'
+import { hideSecretValues } from '../../core/redaction/json-secrets.ts'
 import { SecretTexts } from '../../core/secret-texts.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import { Pauses } from '../../tools/yield-to-event-loop.ts'
 import { hiddenParts } from '../hidden-arguments.ts'
-import { argumentsIn, hideSecretValues, ShownMetadata } from './json-secrets.ts'
+import { argumentsIn, ShownMetadata } from './event-parts.ts'
 import { StreamedText } from './streamed-text.ts'
 
 type TextDelta = Extract<RunEvent, { type: 'TEXT_DELTA' | 'REASONING_DELTA' }>

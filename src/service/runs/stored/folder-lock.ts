@@ -3,8 +3,8 @@ import { readFile, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { InvalidOptionError } from '../../../core/errors.ts'
+import { replaceFile } from '../../../core/files/replace-file.ts'
 import { isJsonObject, type JsonObject } from '../../../core/messages.ts'
-import { replaceFile } from '../../config/replace-file.ts'
 
 /** How often the holder of a lock shows that it is there, and how long it may be silent. */
 const touchMs = 10_000

@@ -1,0 +1,61 @@
+import type { Json, JsonObject } from '../../core/messages.ts'
+import type { ChatModel } from '../../models/chat-model.ts'
+import type { ToolSet } from '../../tools/registry.ts'
+import type { ToolCallEnd } from '../../tools/tool-runner.ts'
+import type { AroundTool, RunningCall } from '../calls/running-call.ts'
+import type { Steering } from '../recorded.ts'
+import type { AroundModel } from '../turn/model-call.ts'
+import type { RunResult } from './result.ts'
+
+/** A run, as its recorder sees it. */
+export interface RecordedScope {
+  readonly runId: string
+  /** The call of another run that it is made in. */
+  readonly within: { runId: string; toolCallId: string } | undefined
+  readonly agent: { readonly model: ChatModel; readonly offered: ToolSet }
+  /** All that it was given, code too. */
+  readonly settings: object
+  /** Whether it goes on from what was recorded before. */
+  readonly resumed: boolean
+  readonly interruption: 'aborted' | 'deadline' | undefined
+  interrupt(why: 'aborted' | 'deadline'): void
+}
+
+/** What was decided on a call: by `approve`, or by whoever resumed the run. */
+export interface RecordedVerdict {
+  /** Where in the run it was waited for. */
+  place: string
+  toolCallId: string
+  tool: string
+  args: JsonObject
+  verdict: object
+}
+
+/**
+ * Notes all that a run is given and that comes of it, so that the run can be played again; runs inside its calls too. Called synchronously, as
+ * near to the model and the tools as can be: inside of hooks and guardrails. Must not throw.
+ */
+export interface RunRecorder {
+  /** An execution begins: the first, or one that goes on. `input` is what a journal would record of it. */
+  begins(run: RecordedScope, input: Json): void
+  /** The model to ask in place of `model`. */
+  watched(run: RecordedScope, model: ChatModel): ChatModel
+  /** A call is about to run; what it gives is called with the call's end. */
+  calls(run: RecordedScope, call: RunningCall): (end: ToolCallEnd) => void
+  decided(run: RecordedScope, decision: RecordedVerdict): void
+  steered(run: RecordedScope, steering: Steering): void
+  ended(run: RecordedScope, result: RunResult): void
+}
+
+export function recordRequests(run: RecordedScope, recorder: RunRecorder): AroundModel {
+  return (next) => (call) => next({ ...call, model: recorder.watched(run, call.model) })
+}
+
+export function recordCalls(run: RecordedScope, recorder: RunRecorder): AroundTool {
+  return (next) => async (call) => {
+    const ended = recorder.calls(run, call)
+    const outcome = await next(call)
+    if (outcome.end.outcome !== 'uncertain') ended(outcome.end)
+    return outcome
+  }
+}

@@ -1,0 +1,82 @@
+import { resolve } from 'node:path'
+import type { RunResult } from '../../agent/types.ts'
+import { InvalidOptionError } from '../../core/errors.ts'
+import { describeDifference, type Replay, type ReplayOptions, readRecording, replayRun } from '../../recording/index.ts'
+import { writeRecording } from '../../recording/recording-file.ts'
+import { EXIT_DIFFERS, EXIT_OK } from '../exit-codes.ts'
+import type { Flags } from '../flags.ts'
+import { chooseModel } from '../setup/choose-model.ts'
+import { openChoice, readInstructions } from '../setup/prepare-agent.ts'
+import { keysIn } from '../setup/provider-keys.ts'
+import { openToolSources } from '../setup/tool-sources.ts'
+import { createCliLogger } from '../terminal/cli-logger.ts'
+import { Interrupts } from '../terminal/interrupts.ts'
+import { plural } from '../terminal/render.ts'
+import { type CliIO, Terminal } from '../terminal/terminal.ts'
+
+/** `toolloop replay`: plays a recorded run again. Resolves with the exit code; rejects for a file that is no recording. */
+export async function replay(file: string, flags: Flags, io: CliIO): Promise<number> {
+  const terminal = new Terminal(io)
+  const interrupts = new Interrupts(io)
+  try {
+    checkLive(flags)
+    const recording = readRecording(resolve(io.cwd, file))
+    const played = await replayRun(recording, await optionsOf(flags, terminal, interrupts.signal))
+    if (flags.record !== undefined) await writeRecording(resolve(io.cwd, flags.record), played.recording)
+    if (interrupts.exitCode !== undefined) return interrupts.exitCode
+    if (flags.json) terminal.print(JSON.stringify(asJson(played)))
+    else explain(played, recording.given.code ?? [], flags, terminal)
+    return played.difference === undefined ? EXIT_OK : EXIT_DIFFERS
+  } finally {
+    interrupts.release()
+  }
+}
+
+/** Options of what the recording has itself mean nothing. */
+function checkLive({ liveModel, liveTools, model, baseUrl, tools, skills }: Flags): void {
+  if (!liveModel && (model ?? baseUrl) !== undefined)
+    throw new InvalidOptionError('--model', 'beside `--live-model`: the recorded model answers')
+  if (!liveTools && (tools ?? skills) !== undefined)
+    throw new InvalidOptionError('--tools', 'beside `--live-tools`: the recorded tools answer')
+}
+
+async function optionsOf(flags: Flags, terminal: Terminal, signal: AbortSignal): Promise<ReplayOptions> {
+  const { cwd, env } = terminal.io
+  const { liveModel, liveTools, model: name, baseUrl } = flags
+  const logger = createCliLogger(terminal, flags)
+  const instructions = await readInstructions(flags.instructions, cwd)
+  const tools = liveTools ? (await openToolSources(flags, terminal, logger)).dispatcher : undefined
+  const model = liveModel ? openChoice(await chooseModel({ model: name, baseURL: baseUrl, env, cwd, signal })) : undefined
+  return {
+    logger,
+    signal,
+    secrets: keysIn(env),
+    ...(instructions === undefined ? {} : { instructions }),
+    ...(tools === undefined ? {} : { tools }),
+    ...(model === undefined ? {} : { model }),
+  }
+}
+
+function asJson({ difference, result, recording }: Replay): object {
+  const { stopReason, text }: RunResult = result
+  return {
+    equal: difference === undefined,
+    ...(difference === undefined ? {} : { difference }),
+    turns: recording.turns.length,
+    stopReason,
+    text,
+  }
+}
+
+function explain({ difference, recording }: Replay, code: readonly string[], flags: Flags, terminal: Terminal): void {
+  if (difference === undefined) {
+    if (!flags.quiet)
+      terminal.print(`the run is the same: ${plural(recording.turns.length, 'turn')}, ${recording.result?.stopReason ?? 'no end'}`)
+    return
+  }
+  terminal.print(`the run differs at ${describeDifference(difference)}`)
+  if (code.length > 0 && !flags.quiet)
+    terminal.note(
+      `The recorded run had code that is not in the file (${code.join(', ')}): replayModel and replayTools play it in a test that has it.`,
+    )
+}

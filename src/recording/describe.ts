@@ -1,0 +1,131 @@
+import type { RecordedScope } from '../agent/run/recorder.ts'
+import { ToolloopError } from '../core/errors.ts'
+import { copyAsJson, toJson } from '../core/json.ts'
+import { isJsonObject, type JsonObject } from '../core/messages.ts'
+import { type ChatModel, isModelError, type ModelRequest, type ModelResponse } from '../models/chat-model.ts'
+import type { ToolSet } from '../tools/registry.ts'
+import { isStandardSchema, jsonSchemaOf, parametersOf } from '../tools/schema/schema.ts'
+import type { AnyTool } from '../tools/tool.ts'
+import type { RecordedError, RecordedInput, RecordedModelInfo, RecordedTool, RecordedTurn } from './format.ts'
+
+/** What the run was given. `json`: its input, as a journal would record it. */
+export function describeInput({ agent, settings, resumed }: RecordedScope, json: unknown): RecordedInput {
+  const { instructions, messages = [], given = 0, settings: stored = {}, refused } = json as Stored
+  const output = schemaOf(settings)
+  const code = codeOf(settings, agent.offered)
+  return {
+    model: describeModel(agent.model),
+    ...(instructions === undefined ? {} : { instructions }),
+    messages,
+    earlier: given,
+    tools: describeTools(agent.offered),
+    settings: stored,
+    ...(output === undefined ? {} : { output }),
+    ...('approve' in settings && settings.approve !== undefined ? { approve: true } : {}),
+    ...(code.length === 0 ? {} : { code }),
+    ...(refused === undefined ? {} : { refused }),
+    ...(resumed ? { partial: true } : {}),
+  }
+}
+
+interface Stored extends Pick<RecordedInput, 'instructions' | 'messages' | 'refused'> {
+  given?: number
+  settings?: JsonObject
+}
+
+export function describeModel({ provider, model, capabilities }: ChatModel): RecordedModelInfo {
+  return { provider, model, capabilities: copyAsJson(capabilities) }
+}
+
+export function describeTools(tools: ToolSet): RecordedTool[] {
+  return tools.list().map(describeTool)
+}
+
+function describeTool(tool: AnyTool): RecordedTool {
+  const { name, description, strict, effect, parallel, final, approval, secrets = [], execute } = tool
+  return {
+    name,
+    description,
+    parameters: copyAsJson(parametersOf(tool)),
+    ...(strict === undefined ? {} : { strict }),
+    ...(effect === undefined ? {} : { effect }),
+    ...(parallel === false ? { parallel } : {}),
+    ...(final === true ? { final } : {}),
+    ...(approval === undefined || approval === false ? {} : { approval: approval === true ? true : 'by call' }),
+    ...(secrets.length === 0 ? {} : { secrets: [...secrets] }),
+    ...(execute === undefined ? { client: true } : {}),
+    ...('handsTo' in tool ? { handoff: true } : {}),
+  }
+}
+
+/** The request as data; messages that can't change any more are shared. */
+export function describeRequest({
+  messages,
+  tools,
+  toolChoice,
+  parallelToolCalls,
+  responseSchema,
+  ...rest
+}: ModelRequest): RecordedTurn['request'] {
+  const { signal: _, stream, streamIdleTimeoutMs, providerOptions, ...sampling } = rest
+  const fields = { toolChoice, parallelToolCalls, responseSchema, ...sampling, stream, streamIdleTimeoutMs, providerOptions }
+  return {
+    messages: messages.map((message) => (Object.isFrozen(message) ? message : copyAsJson(message))),
+    ...(tools === undefined ? {} : { tools }),
+    ...copyAsJson(fields),
+  }
+}
+
+/** The response as it was received, but for its times. */
+export function describeResponse(response: unknown): ModelResponse {
+  if (!isJsonObject(response)) return toJson(response) as never
+  const { text, reasoning, toolCalls, finishReason, rawFinishReason, usage, providerData, provider, model, responseId, warnings, retries } =
+    response as Partial<ModelResponse>
+  const known = {
+    text,
+    reasoning,
+    toolCalls,
+    finishReason,
+    rawFinishReason,
+    usage,
+    providerData,
+    provider,
+    model,
+    responseId,
+    warnings,
+    retries,
+  }
+  return copyAsJson(known) as ModelResponse
+}
+
+export function describeError(thrown: unknown): RecordedError {
+  if (!ToolloopError.isInstance(thrown))
+    return { code: 'provider_error', message: thrown instanceof Error ? thrown.message : String(thrown) }
+  const { code, message } = thrown
+  if (!isModelError(thrown)) return { code, message }
+  const { provider, model, status, providerCode, requestId, retryable, retryAfterMs, partial } = thrown
+  return copyAsJson({ code, message, provider, model, status, providerCode, requestId, retryable, retryAfterMs, partial })
+}
+
+/** The JSON Schema of the answer, where it has one. */
+function schemaOf(settings: object): JsonObject | undefined {
+  const output = 'output' in settings ? settings.output : undefined
+  if (output === undefined) return undefined
+  return copyAsJson(isStandardSchema(output) ? jsonSchemaOf(output, 'output') : (output as JsonObject)) as JsonObject
+}
+
+/** What is code that decides in the run, and so can't be recorded. */
+function codeOf(settings: object, tools: ToolSet): string[] {
+  const { hooks = [], guardrails = [], stopWhen, compaction, toolCalling, output } = settings as Partial<Record<string, unknown>>
+  const there: [string, boolean][] = [
+    ['hooks', Array.isArray(hooks) && hooks.length > 0],
+    ['guardrails', Array.isArray(guardrails) && guardrails.length > 0],
+    ['stopWhen', stopWhen !== undefined],
+    ['compaction', isJsonObject(compaction) && Object.values(compaction).some((value) => typeof value === 'function')],
+    ['toolCalling', typeof toolCalling === 'object'],
+    ['output', isStandardSchema(output)],
+    ...tools.list().map(({ name, schema }): [string, boolean] => [`the schema of \`${name}\``, schema !== undefined]),
+    ['tools that are deferred', (tools.hidden?.() ?? []).length > 0],
+  ]
+  return there.flatMap(([name, isThere]) => (isThere ? [name] : []))
+}

@@ -1,0 +1,159 @@
+import type { ModelErrorFields } from '../core/errors.ts'
+import type { StopReason } from '../core/events.ts'
+import type { ChatMessage, Content, Json, JsonObject, Usage } from '../core/messages.ts'
+import type { ModelCapabilities, ModelRequest, ModelResponse } from '../models/chat-model.ts'
+import type { JsonSchema, Question } from '../tools/tool.ts'
+
+export const formatName = 'toolloop run'
+export const formatVersion = 1
+
+/**
+ * A run that can be played again, as plain JSON: what it was given, and every turn of it, the earliest first. It has no times and, where that
+ * matters not, no ids made at random, so that the same run played again gives the same recording. Secrets are replaced by `[redacted]`.
+ */
+export interface RunRecording extends RecordedRun {
+  format: typeof formatName
+  /** Of the format: 1. */
+  version: typeof formatVersion
+  /** The version of this package that wrote it. */
+  toolloop: string
+  runId: string
+}
+
+/** A run, or one inside a call of another. */
+export interface RecordedRun {
+  given: RecordedInput
+  turns: RecordedTurn[]
+  /** How it ended, or that it is paused. Absent where it came to nothing: the process died, or the run could not begin. */
+  result?: RecordedResult
+}
+
+/** What a run was given. */
+export interface RecordedInput {
+  model: RecordedModelInfo
+  instructions?: string
+  /** The conversation with the run's input at its end. */
+  messages: readonly ChatMessage[]
+  /** How many of the messages are from before the run. */
+  earlier: number
+  tools: RecordedTool[]
+  /** The settings of run and runner that are data. */
+  settings: JsonObject
+  /** The schema of its answer. */
+  output?: JsonSchema
+  /** It had an `approve`, whose decisions are in its turns. */
+  approve?: true
+  /** What it had that is code and therefore not here: `hooks`, `guardrails`, … */
+  code?: string[]
+  /** A guardrail stopped it before it began: why. */
+  refused?: string
+  /** The recording begins in the middle of the run: it can be read, but not played. */
+  partial?: true
+}
+
+/** What is known of a model. */
+export interface RecordedModelInfo {
+  provider: string
+  model: string
+  capabilities: ModelCapabilities
+}
+
+/** A tool, but for its code. */
+export interface RecordedTool {
+  name: string
+  description: string
+  /** As the model was told. */
+  parameters: JsonSchema
+  strict?: boolean
+  effect?: string
+  parallel?: false
+  final?: true
+  /** `by call`: it was decided by code which calls need one. */
+  approval?: true | 'by call'
+  secrets?: readonly string[]
+  /** Its caller runs it. */
+  client?: true
+  /** It hands the conversation to another agent. */
+  handoff?: true
+}
+
+/** One model request, and what came of it: a `response` or an `error`; neither where the run was interrupted. */
+export interface RecordedTurn {
+  request: RecordedModelRequest
+  /** The response as it was received. */
+  response?: ModelResponse
+  /** The pieces it came in. Absent where it came whole. */
+  stream?: RecordedPieces[]
+  error?: RecordedError
+  /** The run ended while the model was asked. */
+  interrupted?: 'aborted' | 'deadline'
+  calls?: RecordedCall[]
+  /** In the order of their places. */
+  decisions?: RecordedDecision[]
+  /** What was said to the run behind this turn. */
+  steering?: { messages: readonly ChatMessage[]; stops?: true }
+}
+
+/** What was asked; of another model or agent than before, which. */
+export type RecordedModelRequest = Omit<ModelRequest, 'signal'> & {
+  model?: RecordedModelInfo
+  /** The tools of the agent that has the conversation from here on. */
+  agent?: RecordedTool[]
+}
+
+/** Pieces of one kind that came one after the other. `call`: index, id and name. `arguments`: the call's index, then the pieces. */
+export type RecordedPieces =
+  | ['text' | 'reasoning', ...pieces: string[]]
+  | ['call', index: number, id: string, name: string]
+  | ['arguments', index: number, ...pieces: string[]]
+
+/** A request that failed, after all retries. `retryable` is absent for what is no provider's fault. */
+export type RecordedError = Partial<Omit<ModelErrorFields, 'cause'>> & { code: string; message: string }
+
+/** A call whose tool was started. */
+export interface RecordedCall {
+  /** In the run: `2.tool.0` is the first call of the second iteration. */
+  place: string
+  id: string
+  tool: string
+  args: JsonObject
+  /** The answer to what the tool had asked. */
+  answer?: Json
+  /** Absent where the run ended while the tool ran. */
+  outcome?: 'ok' | 'failed' | 'timeout' | 'cancelled' | 'question' | 'rejected'
+  /** What the model was given. */
+  content?: Content
+  errorCode?: string
+  /** How often the tool was tried, where more than once. */
+  attempts?: number
+  question?: Question
+  /** To whom a `handoff` tool handed the conversation. */
+  handedTo?: Json
+  interrupted?: 'aborted' | 'deadline'
+  /** Runs made inside the call, in the order they began. */
+  runs?: RecordedRun[]
+}
+
+/** By `approve` (`1.approve.0`), or by whoever resumed the run (`1.tool.0.decision`). */
+export interface RecordedDecision {
+  place: string
+  call: string
+  tool: string
+  args: JsonObject
+  /** `approved`, with a `reason` or other `args`; the `result` of a client's tool; the `answer` to a question. */
+  verdict: JsonObject
+}
+
+/** What a run came to. Its messages and calls are in the turns. */
+export interface RecordedResult {
+  stopReason: StopReason
+  /** The answer as text. */
+  text: string
+  usage: Usage
+  iterations: number
+  /** Of one that is paused: calls that wait for the caller. */
+  pending?: JsonObject[]
+  /** The agent that has the conversation, where it was handed off. */
+  agent?: string
+  error?: { code: string; message: string }
+}

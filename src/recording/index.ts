@@ -1,0 +1,20 @@
+/** Runs that are recorded, and played again. */
+export type { RecordedScope, RecordedVerdict, RunRecorder } from '../agent/run/recorder.ts'
+export { type Difference, describeDifference } from './difference.ts'
+export type {
+  RecordedCall,
+  RecordedDecision,
+  RecordedError,
+  RecordedInput,
+  RecordedModelInfo,
+  RecordedModelRequest,
+  RecordedPieces,
+  RecordedResult,
+  RecordedRun,
+  RecordedTool,
+  RecordedTurn,
+  RunRecording,
+} from './format.ts'
+export { type RecordedRunOptions, type RecordOptions, recordRun } from './record-run.ts'
+export { readRecording } from './recording-file.ts'
+export { type Replay, type ReplayOptions, replayRun } from './replay-run.ts'

@@ -1,0 +1,43 @@
+/** Longest line that holds a whole value. */
+const width = 120
+
+/**
+ * JSON to be read, and compared line by line: a value that fits on a line stands on one, of any other each field and item does; plain items of
+ * an array fill lines.
+ */
+export function layOut(value: unknown, indent = '', before = 0): string {
+  const line = onOneLine(value)
+  if (typeof value !== 'object' || value === null || before + line.length <= width) return line
+  const inner = `${indent}  `
+  const lines = Array.isArray(value) ? linesOfItems(value, inner) : linesOfFields(value, inner)
+  const [open, close] = Array.isArray(value) ? '[]' : '{}'
+  return `${open}\n${lines.map((one) => `${inner}${one}`).join(',\n')}\n${indent}${close}`
+}
+
+function linesOfFields(value: object, indent: string): string[] {
+  return Object.entries(value).map(([key, item]) => {
+    const name = `${JSON.stringify(key)}: `
+    return `${name}${layOut(item, indent, indent.length + name.length)}`
+  })
+}
+
+function linesOfItems(items: readonly unknown[], indent: string): string[] {
+  const isPlain = items.every((item) => typeof item !== 'object' || item === null)
+  if (!isPlain) return items.map((item) => layOut(item, indent, indent.length))
+  const lines: string[] = []
+  for (const item of items) {
+    const text = JSON.stringify(item)
+    const last = lines.at(-1)
+    const joined = `${last}, ${text}`
+    if (last !== undefined && indent.length + joined.length <= width) lines[lines.length - 1] = joined
+    else lines.push(text)
+  }
+  return lines
+}
+
+function onOneLine(value: unknown): string {
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  if (Array.isArray(value)) return `[${value.map(onOneLine).join(', ')}]`
+  const fields = Object.entries(value).map(([key, item]) => `${JSON.stringify(key)}: ${onOneLine(item)}`)
+  return fields.length === 0 ? '{}' : `{ ${fields.join(', ')} }`
+}

@@ -1,0 +1,74 @@
+import type { ModelSink } from '../models/chat-model.ts'
+import type { RecordedPieces } from './format.ts'
+
+/** Notes the pieces of one response on their way to where they go. */
+export class NotedPieces {
+  #pieces: RecordedPieces[] = []
+  #isOver = false
+
+  /** The same sink, noted. */
+  noting(sink: ModelSink = {}): ModelSink {
+    let isGiven = false
+    const note = (add: () => void): void => {
+      isGiven = true
+      if (!this.#isOver) add()
+    }
+    return {
+      text: (delta) => {
+        note(() => this.add(['text', delta]))
+        sink.text?.(delta)
+      },
+      reasoning: (delta) => {
+        note(() => this.add(['reasoning', delta]))
+        sink.reasoning?.(delta)
+      },
+      toolCallStart: (index, id, name) => {
+        note(() => this.add(['call', index, id, name]))
+        sink.toolCallStart?.(index, id, name)
+      },
+      toolCallDelta: (index, json) => {
+        note(() => this.add(['arguments', index, json]))
+        sink.toolCallDelta?.(index, json)
+      },
+      restart: () => {
+        const isForgotten = sink.restart?.() ?? !isGiven
+        if (isForgotten) this.#pieces = []
+        return isForgotten
+      },
+    }
+  }
+
+  /** What has come; a model may go on talking when its request is over. */
+  end(): RecordedPieces[] {
+    this.#isOver = true
+    return this.#pieces
+  }
+
+  /** Pieces of one kind that follow each other are kept together. */
+  add(pieces: RecordedPieces): void {
+    const last = this.#pieces.at(-1)
+    if (pieces[0] === 'call' || last?.[0] !== pieces[0]) this.#pieces.push([...pieces])
+    else if (pieces[0] !== 'arguments') last.push(...(pieces.slice(1) as string[]))
+    else if (last[1] === pieces[1]) last.push(...(pieces.slice(2) as string[]))
+    else this.#pieces.push([...pieces])
+  }
+}
+
+/** Gives pieces to a sink, each in a turn of the microtask queue of its own, so that whoever listens can answer one before the next. */
+export async function playPieces(stream: readonly RecordedPieces[], sink: ModelSink | undefined): Promise<void> {
+  for (const pieces of stream) {
+    if (pieces[0] === 'call') sink?.toolCallStart?.(pieces[1], pieces[2], pieces[3])
+    else if (pieces[0] === 'arguments') {
+      const [, index, ...texts] = pieces
+      for (const json of texts) await played(() => sink?.toolCallDelta?.(index, json))
+    } else {
+      const [kind, ...texts] = pieces
+      for (const text of texts) await played(() => sink?.[kind]?.(text))
+    }
+  }
+}
+
+async function played(play: () => void): Promise<void> {
+  play()
+  await undefined
+}

@@ -1,0 +1,126 @@
+import { isDeepStrictEqual } from 'node:util'
+import { type ErrorCode, errorCodes, ModelError, ToolloopError } from '../core/errors.ts'
+import type { ChatModel, ModelCapabilities, ModelRequest, ModelResponse, ModelSink } from '../models/chat-model.ts'
+import { describeRequest } from './describe.ts'
+import { describeDifference, firstDifference } from './difference.ts'
+import type { RecordedError, RecordedModelInfo, RecordedTurn } from './format.ts'
+import { playPieces } from './noted-pieces.ts'
+import type { RecordingSecrets } from './secrets.ts'
+
+/** How a recording is played. */
+export interface PlayOptions {
+  secrets: RecordingSecrets
+  /** Ends the run that is played, where the recorded one was ended from outside. */
+  interrupt?: (why: 'aborted' | 'deadline') => void
+  /** How the recorded run was ended from outside, if it was. */
+  ending?: 'aborted' | 'deadline' | undefined
+}
+
+/** A model that answers as it did in a recording: each request that is the same takes the next response to it. */
+export class RecordedModel implements ChatModel {
+  readonly #info: RecordedModelInfo
+  readonly #turns: readonly RecordedTurn[]
+  readonly #left: RecordedTurn[]
+  readonly #options: PlayOptions
+  #last: RecordedTurn | undefined
+
+  constructor(turns: readonly RecordedTurn[], info: RecordedModelInfo, options: PlayOptions) {
+    this.#info = info
+    this.#turns = turns
+    this.#left = [...turns]
+    this.#options = options
+  }
+
+  get provider(): string {
+    return this.#info.provider
+  }
+
+  get model(): string {
+    return this.#info.model
+  }
+
+  get capabilities(): ModelCapabilities {
+    return this.#info.capabilities
+  }
+
+  /** The turn that was played last. */
+  get last(): RecordedTurn | undefined {
+    return this.#last
+  }
+
+  /** The turn to be played next, if the run goes as it went. */
+  get next(): RecordedTurn | undefined {
+    return this.#left[0]
+  }
+
+  /** Under the name of the model that was asked. */
+  forTurn(): ChatModel {
+    const { provider, model, capabilities } = this.next?.request.model ?? this.#info
+    return { provider, model, capabilities, generate: (request, sink) => this.generate(request, sink) }
+  }
+
+  async generate(request: ModelRequest, sink?: ModelSink): Promise<ModelResponse> {
+    const turn = this.#take(request)
+    this.#last = turn
+    await playPieces(turn.stream ?? [], request.stream === false ? undefined : sink)
+    if (turn.interrupted !== undefined) await this.#interrupted(turn.interrupted, turn.error)
+    if (turn.error !== undefined) throw errorOf(turn.error, this.#info)
+    return structuredClone(turn.response) as ModelResponse
+  }
+
+  #take(request: ModelRequest): RecordedTurn {
+    const { secrets, ending, interrupt } = this.#options
+    const described = describeRequest(request)
+    secrets.learnRequest(described)
+    const asked = secrets.cleanRequest(described)
+    const at = this.#left.findIndex((turn) => isDeepStrictEqual(requestOf(turn), asked))
+    const [found] = at < 0 ? [] : this.#left.splice(at, 1)
+    if (found !== undefined) return found
+    if (this.#left.length === 0 && ending !== undefined) interrupt?.(ending)
+    else interrupt?.('aborted')
+    throw differs(this.#describe(asked), this.#info)
+  }
+
+  /** How a request differs from the one it is nearest to. */
+  #describe(asked: object): string {
+    const [first = undefined] = this.#left.toSorted((a, b) => sameMessages(b, asked) - sameMessages(a, asked))
+    if (first === undefined) return `all ${this.#turns.length} recorded requests have been made, and the model is asked again`
+    const difference = firstDifference(requestOf(first), asked, 'request')
+    const where = `turn ${this.#turns.indexOf(first) + 1}: `
+    return difference === undefined ? where : where + describeDifference(difference)
+  }
+
+  /** Ends the run; a model that had heeded its signal rejects, another never does. */
+  async #interrupted(why: 'aborted' | 'deadline', error: RecordedError | undefined): Promise<void> {
+    this.#options.interrupt?.(why)
+    if (error === undefined && this.#options.interrupt !== undefined) await new Promise(() => {})
+    throw errorOf(error ?? { code: 'aborted', message: 'The recorded run was ended here' }, this.#info)
+  }
+}
+
+/** The error of a request, or a call, that is not in the recording. */
+export function differs(what: string, { provider, model }: Pick<ChatModel, 'provider' | 'model'>): ModelError {
+  return new ModelError('replay_differs', `The run differs from its recording at ${what}`, { provider, model, retryable: false })
+}
+
+function requestOf({ request: { model: _model, agent: _agent, ...request } }: RecordedTurn): object {
+  return request
+}
+
+/** How many messages at the beginning of two requests are the same. */
+function sameMessages({ request: { messages } }: RecordedTurn, asked: object): number {
+  const others: unknown[] = 'messages' in asked && Array.isArray(asked.messages) ? asked.messages : []
+  const differ = messages.findIndex((message, at) => !isDeepStrictEqual(message, others[at]))
+  return differ < 0 ? messages.length : differ
+}
+
+function errorOf({ code: written, message, provider, retryable, ...fields }: RecordedError, info: RecordedModelInfo): ToolloopError {
+  const code = knownCode(written) ?? 'provider_error'
+  if (retryable === undefined) return new ToolloopError(code, message)
+  return new ModelError(code, message, { ...fields, provider: provider ?? info.provider, retryable })
+}
+
+/** A code of this version; undefined for one that another version has. */
+export function knownCode(written: string | undefined): ErrorCode | undefined {
+  return written !== undefined && Object.hasOwn(errorCodes, written) ? (written as ErrorCode) : undefined
+}

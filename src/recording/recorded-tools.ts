@@ -1,0 +1,92 @@
+import { isDeepStrictEqual } from 'node:util'
+import { copyAsJson } from '../core/json.ts'
+import type { JsonObject } from '../core/messages.ts'
+import { type AnyTool, defineTool, type ToolContext, type ToolEffect } from '../tools/tool.ts'
+import { type ExecutedEnd, RecordedEnd } from '../tools/tool-runner.ts'
+import { describeDifference, firstDifference } from './difference.ts'
+import type { RecordedCall, RecordedRun, RecordedTool } from './format.ts'
+import { differs, knownCode, type PlayOptions } from './recorded-model.ts'
+
+/** What a recorded call does besides giving its result. */
+type AroundCall = (call: RecordedCall, ctx: ToolContext) => Promise<void>
+
+/** The calls of a recording, to be played: in whatever order they are made, each once. */
+export class RecordedCalls {
+  readonly #calls: readonly RecordedCall[]
+  readonly #left: RecordedCall[]
+  readonly #needing: readonly { tool: string; args: JsonObject }[]
+  readonly #options: PlayOptions
+  readonly #around: AroundCall | undefined
+
+  constructor(runs: readonly RecordedRun[], options: PlayOptions, around?: AroundCall) {
+    const turns = runs.flatMap((run) => run.turns)
+    this.#calls = turns.flatMap(({ calls = [] }) => calls)
+    this.#left = [...this.#calls]
+    const waiting = runs.flatMap(({ result }) => result?.pending ?? []) as { tool: string; args: JsonObject }[]
+    this.#needing = [...turns.flatMap(({ decisions = [] }) => decisions), ...waiting]
+    this.#options = options
+    this.#around = around
+  }
+
+  /** A tool whose calls end as they did. */
+  toolOf({ parameters, client, handoff: _, approval, effect, ...tool }: RecordedTool): AnyTool {
+    return defineTool({
+      ...tool,
+      parameters,
+      ...(effect === undefined ? {} : { effect: effect as ToolEffect }),
+      ...(approval === undefined ? {} : { approval: approval === true || ((args: JsonObject) => this.#needsApproval(tool.name, args)) }),
+      ...(client === true ? {} : { execute: (args: JsonObject, ctx: ToolContext) => this.#play(tool.name, args, ctx) }),
+    })
+  }
+
+  async #play(tool: string, given: JsonObject, ctx: ToolContext): Promise<RecordedEnd> {
+    const args = this.#recordedAs(given)
+    const call = this.#take(tool, args, ctx.toolCallId)
+    if (call === undefined) {
+      this.#options.interrupt?.('aborted')
+      throw differs(this.#describe(tool, args, ctx.toolCallId), { provider: 'replay', model: 'replay' })
+    }
+    await this.#around?.(call, ctx)
+    if (call.outcome === undefined) {
+      // Calls beside it have ended by now if they had.
+      await new Promise((resolve) => setImmediate(resolve))
+      this.#options.interrupt?.(call.interrupted ?? 'aborted')
+      if (this.#options.interrupt !== undefined) await new Promise(() => {})
+    }
+    return new RecordedEnd(endOf(call))
+  }
+
+  /** Arguments as a recording has them. */
+  #recordedAs(args: JsonObject): JsonObject {
+    return this.#options.secrets.clean(copyAsJson(args))
+  }
+
+  #take(tool: string, args: JsonObject, id: string): RecordedCall | undefined {
+    const same = this.#left.filter((call) => call.tool === tool && isDeepStrictEqual(call.args, args))
+    const call = same.find((one) => one.id === id) ?? same[0]
+    if (call !== undefined) this.#left.splice(this.#left.indexOf(call), 1)
+    return call
+  }
+
+  #describe(tool: string, args: JsonObject, id: string): string {
+    const others = this.#left.filter((call) => call.tool === tool)
+    const nearest = others.find((call) => call.id === id) ?? others[0]
+    const difference = nearest && firstDifference(nearest.args, args, `call \`${nearest.id}\` of \`${tool}\`: args`)
+    if (difference !== undefined) return describeDifference(difference)
+    const recorded = this.#calls.filter((call) => call.tool === tool).length
+    return `a call of \`${tool}\` that is not recorded, with ${JSON.stringify(args)}; ${recorded} calls of it are recorded`
+  }
+
+  #needsApproval(tool: string, given: JsonObject): boolean {
+    const args = this.#recordedAs(given)
+    return this.#needing.some((one) => one.tool === tool && isDeepStrictEqual(one.args, args))
+  }
+}
+
+function endOf({ outcome, content = '', errorCode, attempts = 1, question, handedTo }: RecordedCall): ExecutedEnd {
+  if (outcome === 'question') return { outcome, question: question ?? { about: null }, attempts }
+  if (outcome === 'ok') return { outcome, content, value: handedTo, attempts }
+  const text = typeof content === 'string' ? content : JSON.stringify(content)
+  const code = knownCode(errorCode) ?? 'tool_failed'
+  return { outcome: outcome === 'timeout' || outcome === 'cancelled' ? outcome : 'failed', content: text, code, attempts }
+}

@@ -1,0 +1,227 @@
+import type { RecordedScope, RecordedVerdict, RunRecorder } from '../agent/run/recorder.ts'
+import type { RunResult } from '../agent/run/result.ts'
+import { copyAsJson, toJson } from '../core/json.ts'
+import type { Json, JsonObject } from '../core/messages.ts'
+import { version } from '../core/version.ts'
+import type { ChatModel } from '../models/chat-model.ts'
+import type { ToolSet } from '../tools/registry.ts'
+import type { ToolCallEnd } from '../tools/tool-runner.ts'
+import { describeError, describeInput, describeModel, describeRequest, describeResponse, describeTools } from './describe.ts'
+import { formatName, formatVersion, type RecordedCall, type RecordedRun, type RecordedTurn, type RunRecording } from './format.ts'
+import { NotedPieces } from './noted-pieces.ts'
+import { RecordingSecrets } from './secrets.ts'
+
+type Calls = Parameters<RunRecorder['calls']>[1]
+type Steered = Parameters<RunRecorder['steered']>[1]
+
+interface OpenRun {
+  recorded: RecordedRun
+  /** The tools of the agent that was asked last. */
+  offered: ToolSet | undefined
+  /** Ends what is noted of the request under way. */
+  endTurn: (() => void) | undefined
+}
+
+export interface RecorderOptions {
+  /** Texts that are known to be secret. */
+  secrets?: Iterable<string>
+  /** A recording to go on with, if the run is the one it is of. */
+  earlier?: RunRecording | undefined
+  /** Told of each run, before anything of it is recorded. */
+  begun?: (run: RecordedScope) => void
+}
+
+/** Records one run, with the runs inside it. */
+export class RecordingRecorder implements RunRecorder {
+  readonly #secrets: Iterable<string>
+  readonly #earlier: RunRecording | undefined
+  readonly #begun: (run: RecordedScope) => void
+  readonly #runs = new Map<string, OpenRun>()
+  #outermost: string | undefined
+  #strangers = 0
+
+  constructor({ secrets = [], earlier, begun = () => {} }: RecorderOptions = {}) {
+    this.#secrets = secrets
+    this.#earlier = earlier
+    this.#begun = begun
+  }
+
+  /** How many runs it was given besides the first, and has not recorded. */
+  get strangers(): number {
+    return this.#strangers
+  }
+
+  /** The recording, without secrets; undefined where no run has begun. */
+  recording(): RunRecording | undefined {
+    const runId = this.#outermost
+    const run = runId === undefined ? undefined : this.#runs.get(runId)?.recorded
+    if (runId === undefined || run === undefined) return undefined
+    const secrets = new RecordingSecrets(this.#secrets)
+    secrets.learn(run)
+    return { format: formatName, version: formatVersion, toolloop: version, runId, ...secrets.cleanRun(ordered(run)) }
+  }
+
+  begins(run: RecordedScope, input: Json): void {
+    this.#begun(run)
+    if (this.#runs.has(run.runId)) return
+    const recorded = this.#found(run) ?? { given: describeInput(run, input), turns: [] }
+    if (!this.#place(run, recorded)) return
+    this.#runs.set(run.runId, { recorded, offered: recorded.turns.length === 0 ? run.agent.offered : undefined, endTurn: undefined })
+  }
+
+  watched(run: RecordedScope, model: ChatModel): ChatModel {
+    const open = this.#runs.get(run.runId)
+    if (open === undefined) return model
+    const generate: ChatModel['generate'] = async (request, sink) => {
+      const turn: RecordedTurn = { request: { ...otherThan(open, run, model), ...describeRequest(request) } }
+      open.recorded.turns.push(turn)
+      const pieces = new NotedPieces()
+      const endTurn = () => {
+        const stream = pieces.end()
+        if (stream.length > 0) turn.stream = stream
+        if (run.interruption !== undefined) turn.interrupted = run.interruption
+        open.endTurn = undefined
+      }
+      open.endTurn = endTurn
+      try {
+        const response = await model.generate(request, pieces.noting(sink))
+        // The run does not take what comes after its end.
+        if (run.interruption === undefined) turn.response = describeResponse(response)
+        return response
+      } catch (error) {
+        turn.error = describeError(error)
+        throw error
+      } finally {
+        if (open.endTurn === endTurn) endTurn()
+      }
+    }
+    return { provider: model.provider, model: model.model, capabilities: model.capabilities, generate }
+  }
+
+  calls(run: RecordedScope, { call, prepared, idempotencyKey, answered }: Calls): (end: ToolCallEnd) => void {
+    const turn = this.#lastTurn(run)
+    if (turn === undefined) return () => {}
+    const place = idempotencyKey.startsWith(`${run.runId}/`) ? idempotencyKey.slice(run.runId.length + 1) : idempotencyKey
+    const recorded: RecordedCall = { place, id: call.id, tool: prepared.tool.name, args: copyAsJson(prepared.args) }
+    if (answered !== undefined) recorded.answer = copyOf(answered.answer)
+    turn.calls ??= []
+    turn.calls.push(recorded)
+    return (end) => {
+      if (end.outcome === 'cancelled' && run.interruption !== undefined) recorded.interrupted = run.interruption
+      else Object.assign(recorded, describeEnd(end, 'handsTo' in prepared.tool))
+    }
+  }
+
+  decided(run: RecordedScope, { place, toolCallId, tool, args, verdict }: RecordedVerdict): void {
+    const turn = this.#lastTurn(run)
+    if (turn === undefined) return
+    turn.decisions = turn.decisions?.filter((one) => one.place !== place) ?? []
+    turn.decisions.push({ place, call: toolCallId, tool, args: copyAsJson(args), verdict: copyAsJson(verdict) as JsonObject })
+  }
+
+  steered(run: RecordedScope, { messages, stops }: Steered): void {
+    const turn = this.#lastTurn(run)
+    if (turn !== undefined && (messages.length > 0 || stops))
+      turn.steering = { messages: copyAsJson([...messages]), ...(stops ? { stops } : {}) }
+  }
+
+  ended(run: RecordedScope, { stopReason, text, usage, iterations, pending, agent, error }: RunResult): void {
+    const open = this.#runs.get(run.runId)
+    if (open === undefined) return
+    // A model that ignores its signal may still be at it.
+    open.endTurn?.()
+    const waiting = pending.map(({ fingerprint: _, ...item }) => copyAsJson(item) as JsonObject)
+    open.recorded.result = {
+      stopReason,
+      text,
+      usage: copyAsJson(usage),
+      iterations,
+      ...(waiting.length === 0 ? {} : { pending: waiting }),
+      ...(agent === undefined ? {} : { agent }),
+      ...(error === undefined ? {} : { error: { code: error.code, message: error.message } }),
+    }
+  }
+
+  /** What is recorded already of a run that goes on, but not by this recorder. */
+  #found({ runId, resumed, within }: RecordedScope): RecordedRun | undefined {
+    if (!resumed) return undefined
+    if (within === undefined) return this.#earlier?.runId === runId ? runOf(this.#earlier) : undefined
+    const runs = this.#callsOf(within).flatMap((call) => call.runs ?? [])
+    return runs.find((run) => run.result?.stopReason === 'paused' && ![...this.#runs.values()].some(({ recorded }) => recorded === run))
+  }
+
+  /** False where it is no part of what is recorded. */
+  #place({ runId, within }: RecordedScope, recorded: RecordedRun): boolean {
+    const calls = within === undefined ? [] : this.#callsOf(within)
+    if (calls.some(({ runs = [] }) => runs.includes(recorded))) return true
+    const call = calls.at(-1)
+    if (call !== undefined) {
+      call.runs ??= []
+      call.runs.push(recorded)
+      return true
+    }
+    if (this.#outermost !== undefined) this.#strangers++
+    this.#outermost ??= runId
+    return this.#outermost === runId
+  }
+
+  #callsOf({ runId, toolCallId }: { runId: string; toolCallId: string }): RecordedCall[] {
+    const turns = this.#runs.get(runId)?.recorded.turns ?? []
+    return turns.flatMap(({ calls = [] }) => calls).filter(({ id }) => id === toolCallId)
+  }
+
+  #lastTurn({ runId }: RecordedScope): RecordedTurn | undefined {
+    return this.#runs.get(runId)?.recorded.turns.at(-1)
+  }
+}
+
+/** What of a request is another than the run began with. */
+function otherThan(open: OpenRun, { agent }: RecordedScope, model: ChatModel): Pick<RecordedTurn['request'], 'model' | 'agent'> {
+  const info = describeModel(model)
+  const { provider, model: name } = open.recorded.given.model
+  const isOther = info.provider !== provider || info.model !== name
+  const handed = open.offered !== undefined && open.offered !== agent.offered
+  open.offered = agent.offered
+  return { ...(isOther ? { model: info } : {}), ...(handed ? { agent: describeTools(agent.offered) } : {}) }
+}
+
+function describeEnd(end: ToolCallEnd, isHandoff: boolean): Partial<RecordedCall> {
+  const { outcome } = end
+  if (outcome === 'rejected') return { outcome, content: end.content, errorCode: end.code }
+  const tries = end.attempts === 1 ? {} : { attempts: end.attempts }
+  if (outcome === 'question') return { outcome, question: toJson(end.question) as never, ...tries }
+  const { content } = end
+  const copied = typeof content === 'string' ? content : copyAsJson(content)
+  if (outcome !== 'ok') return { outcome, content: copied, errorCode: end.code, ...tries }
+  return { outcome, content: copied, ...tries, ...(isHandoff ? { handedTo: toJson(end.value) } : {}) }
+}
+
+function copyOf(value: Json): Json {
+  return typeof value === 'object' && value !== null ? copyAsJson(value) : value
+}
+
+function runOf({ given, turns }: RunRecording): RecordedRun {
+  return { given, turns: turns.map((turn) => ({ ...turn })) }
+}
+
+/** With what happened at once in the order of its places, whichever ended first. */
+function ordered(run: RecordedRun): RecordedRun {
+  const turns = run.turns.map(({ request, response, stream, error, interrupted, decisions, calls, steering }): RecordedTurn => {
+    const inOrder = calls && byPlace(calls).map(({ runs, ...call }) => (runs === undefined ? call : { ...call, runs: runs.map(ordered) }))
+    return {
+      request,
+      ...(response === undefined ? {} : { response }),
+      ...(stream === undefined ? {} : { stream }),
+      ...(error === undefined ? {} : { error }),
+      ...(interrupted === undefined ? {} : { interrupted }),
+      ...(decisions === undefined ? {} : { decisions: byPlace(decisions) }),
+      ...(inOrder === undefined ? {} : { calls: inOrder }),
+      ...(steering === undefined ? {} : { steering }),
+    }
+  })
+  return { given: run.given, turns, ...(run.result === undefined ? {} : { result: run.result }) }
+}
+
+function byPlace<Placed extends { place: string }>(placed: readonly Placed[]): Placed[] {
+  return placed.toSorted((a, b) => a.place.localeCompare(b.place, 'en', { numeric: true }))
+}

@@ -1,0 +1,143 @@
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { isDeepStrictEqual } from 'node:util'
+import { InvalidOptionError, messageOf, show } from '../core/errors.ts'
+import { replaceFile } from '../core/files/replace-file.ts'
+import { type ChatMessage, isJsonObject, type JsonObject } from '../core/messages.ts'
+import { convertToOpenAITool, type ToolDefinition } from '../tools/tool.ts'
+import { formatName, formatVersion, type RecordedInput, type RecordedRun, type RecordedTurn, type RunRecording } from './format.ts'
+import { layOut } from './layout.ts'
+
+/** Writes the file whole or not at all; it is for its owner alone. */
+export async function writeRecording(file: string | URL, recording: RunRecording): Promise<void> {
+  await replaceFile(pathOf(file), recordingToText(recording))
+}
+
+/** Reads the file of a recorded run. Throws `invalid_option` for one that is none, is not whole, or is of a newer version. */
+export function readRecording(file: string | URL): RunRecording {
+  const path = pathOf(file)
+  let text: string
+  try {
+    text = readFileSync(path, 'utf8')
+  } catch (error) {
+    throw new InvalidOptionError(path, `a file with a recorded run (${messageOf(error)})`)
+  }
+  return recordingFromText(text, path)
+}
+
+function pathOf(file: string | URL): string {
+  return file instanceof URL ? fileURLToPath(file) : file
+}
+
+/** A recording as its file has it: of each request, the messages that the one before did not have, and tools by their names. */
+export function recordingToText(recording: RunRecording): string {
+  return `${layOut(shorten(recording))}\n`
+}
+
+/** The recording in a text. `where`: what the text is called in errors. */
+export function recordingFromText(text: string, where = 'recording'): RunRecording {
+  let json: unknown
+  try {
+    json = JSON.parse(text)
+  } catch (error) {
+    throw new InvalidOptionError(where, `a recorded run, which is JSON (${messageOf(error)})`)
+  }
+  if (!isJsonObject(json) || json.format !== formatName)
+    throw new InvalidOptionError(where, `a recorded run, with \`"format": "${formatName}"\``, isJsonObject(json) ? json.format : json)
+  const { version, toolloop } = json
+  if (version !== formatVersion) {
+    const by = typeof toolloop === 'string' ? `, written by toolloop ${toolloop}` : ''
+    throw new InvalidOptionError(
+      where,
+      `a recorded run of version ${formatVersion}, which this toolloop reads; it is of version ${show(version)}${by}`,
+    )
+  }
+  const wrong = (place: string, expected: string, got: unknown): never => {
+    throw new InvalidOptionError(`${where}: ${place}`, expected, got)
+  }
+  if (typeof json.runId !== 'string') wrong('runId', 'a string', json.runId)
+  checkRun(json, '', wrong)
+  return lengthen<RunRecording>(json as never)
+}
+
+function shorten(run: RecordedRun): object {
+  let before = firstMessages(run.given)
+  const turns = run.turns.map(({ request, ...turn }) => {
+    const { messages, tools } = request
+    const kept = samePrefix(before, messages)
+    before = messages
+    const short = { ...(kept === 0 ? {} : { kept }), ...request, messages: messages.slice(kept) }
+    const named = tools?.map((tool) => (isKnown(run.given, tool) ? tool.function.name : tool))
+    return withRuns({ request: { ...short, ...(named === undefined ? {} : { tools: named }) }, ...turn }, shorten)
+  })
+  return { ...run, turns }
+}
+
+function lengthen<Run extends RecordedRun>(run: Run): Run {
+  let before = firstMessages(run.given)
+  const turns = run.turns.map(({ request, ...turn }): RecordedTurn => {
+    const { kept = 0, ...short }: RecordedTurn['request'] & { kept?: number } = request
+    before = [...before.slice(0, kept), ...short.messages]
+    const tools = short.tools?.map((tool) => (typeof tool === 'string' ? definitionOf(run.given, tool) : tool))
+    return withRuns({ request: { ...short, messages: before, ...(tools === undefined ? {} : { tools }) }, ...turn }, lengthen)
+  })
+  return { ...run, turns }
+}
+
+/** The turn, with the runs inside its calls changed. */
+function withRuns<Turn extends Pick<RecordedTurn, 'calls'>>(turn: Turn, change: (run: RecordedRun) => object): Turn {
+  if (turn.calls === undefined) return turn
+  return { ...turn, calls: turn.calls.map((call) => (call.runs === undefined ? call : { ...call, runs: call.runs.map(change) })) }
+}
+
+/** What the first request is likely to begin with. */
+function firstMessages({ instructions, messages }: RecordedInput): readonly ChatMessage[] {
+  return instructions === undefined ? messages : [{ role: 'system', content: instructions }, ...messages]
+}
+
+function samePrefix(before: readonly ChatMessage[], messages: readonly ChatMessage[]): number {
+  const differs = messages.findIndex((message, at) => message !== before[at] && !isDeepStrictEqual(message, before[at]))
+  return differs < 0 ? messages.length : differs
+}
+
+function isKnown({ tools }: RecordedInput, definition: ToolDefinition): boolean {
+  const tool = tools.find(({ name }) => name === definition.function.name)
+  return tool !== undefined && isDeepStrictEqual({ ...convertToOpenAITool(tool) }, definition)
+}
+
+function definitionOf({ tools }: RecordedInput, name: string): ToolDefinition {
+  const tool = tools.find((one) => one.name === name)
+  if (tool === undefined) throw new InvalidOptionError('tools', `names of tools in \`given.tools\`, or definitions`, name)
+  return convertToOpenAITool(tool)
+}
+
+type Wrong = (place: string, expected: string, got: unknown) => never
+
+/** What reading and playing a recording relies on. */
+function checkRun(run: JsonObject, at: string, wrong: Wrong): void {
+  const object = (value: unknown, place: string): JsonObject => (isJsonObject(value) ? value : wrong(at + place, 'an object', value))
+  const list = (value: unknown, place: string): JsonObject[] => {
+    if (!Array.isArray(value)) return wrong(at + place, 'an array', value)
+    return value.map((item: unknown, index) => object(item, `${place}[${index}]`))
+  }
+  const given = object(run.given, 'given')
+  const model = object(given.model, 'given.model')
+  object(model.capabilities, 'given.model.capabilities')
+  object(given.settings, 'given.settings')
+  list(given.messages, 'given.messages')
+  for (const [index, tool] of list(given.tools, 'given.tools').entries()) {
+    if (typeof tool.name !== 'string') wrong(`${at}given.tools[${index}].name`, 'a string', tool.name)
+  }
+  for (const [index, turn] of list(run.turns, 'turns').entries()) {
+    const request = object(turn.request, `turns[${index}].request`)
+    list(request.messages, `turns[${index}].request.messages`)
+    if (turn.response !== undefined) object(turn.response, `turns[${index}].response`)
+    for (const [place, call] of list(turn.calls ?? [], `turns[${index}].calls`).entries()) {
+      const where = `turns[${index}].calls[${place}]`
+      object(call.args, `${where}.args`)
+      for (const [nested, inner] of list(call.runs ?? [], `${where}.runs`).entries())
+        checkRun(inner, `${at}${where}.runs[${nested}].`, wrong)
+    }
+  }
+  if (run.result !== undefined) object(run.result, 'result')
+}

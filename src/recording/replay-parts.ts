@@ -1,0 +1,78 @@
+import { InvalidOptionError } from '../core/errors.ts'
+import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
+import type { ChatModel } from '../models/chat-model.ts'
+import type { AnyTool } from '../tools/tool.ts'
+import type { RecordedRun, RunRecording } from './format.ts'
+import { RecordedModel } from './recorded-model.ts'
+import { RecordedCalls } from './recorded-tools.ts'
+import { readRecording } from './recording-file.ts'
+import { RecordingSecrets } from './secrets.ts'
+
+/** Which part of a recording is played. */
+export interface ReplayPartOptions {
+  /** The name of a tool: the part is the runs inside its calls. Default: the outermost run, and of a model all runs in it. */
+  inside?: string
+  /** Texts that are known to be secret: replaced before anything is compared. */
+  secrets?: Iterable<string>
+}
+
+const optionNames: OptionNames<ReplayPartOptions> = { inside: true, secrets: true }
+
+/**
+ * A model that answers as the one of a recorded run did, pieces, failures and usage included: each request that is the same takes the next
+ * response to it, in any order. A request that is not in the recording rejects with `replay_differs`, and says where it first differs: a run
+ * ends with that as its `model_error`. Throws `invalid_option` for a file that is no recording.
+ *
+ * ```ts
+ * const runner = new AgentRunner({ model: replayModel('bug-17.json'), tools: replayTools('bug-17.json'), instructions })
+ * ```
+ */
+export function replayModel(file: string | URL | RunRecording, options: ReplayPartOptions = {}): ChatModel {
+  const { runs, first, secrets } = openPart(file, options, '`replayModel`')
+  const turns = options.inside === undefined ? runs.flatMap(allTurns) : runs.flatMap((run) => run.turns)
+  return new RecordedModel(turns, first.given.model, { secrets })
+}
+
+/**
+ * The tools of a recorded run: a call gives what the same call gave then, its failure included; calls may come in any order, and each is
+ * there as often as it was made. One that is not recorded fails, and says where it first differs. Nothing is run. Throws `invalid_option` for
+ * a file that is no recording.
+ */
+export function replayTools(file: string | URL | RunRecording, options: ReplayPartOptions = {}): AnyTool[] {
+  const { runs, first, secrets } = openPart(file, options, '`replayTools`')
+  const calls = new RecordedCalls(runs, { secrets })
+  return first.given.tools.map((tool) => calls.toolOf(tool))
+}
+
+interface Part {
+  runs: RecordedRun[]
+  first: RecordedRun
+  secrets: RecordingSecrets
+}
+
+function openPart(file: string | URL | RunRecording, options: ReplayPartOptions, caller: string): Part {
+  checkOptionNames(options, optionNames, caller)
+  const recording = typeof file === 'string' || file instanceof URL ? readRecording(file) : file
+  const { inside, secrets: known } = options
+  const secrets = new RecordingSecrets(known)
+  secrets.learn(recording)
+  const runs = inside === undefined ? [recording] : runsInside(recording, inside)
+  const [first] = runs
+  if (first === undefined) throw new InvalidOptionError('inside', 'a tool whose calls have runs inside them', inside)
+  return { runs, first, secrets }
+}
+
+function runsInside(run: RecordedRun, tool: string): RecordedRun[] {
+  return callsOf(run).flatMap((call) => [
+    ...(call.tool === tool ? (call.runs ?? []) : []),
+    ...(call.runs ?? []).flatMap((one) => runsInside(one, tool)),
+  ])
+}
+
+function allTurns(run: RecordedRun): RecordedRun['turns'] {
+  return [...run.turns, ...callsOf(run).flatMap(({ runs = [] }) => runs.flatMap(allTurns))]
+}
+
+function callsOf({ turns }: RecordedRun) {
+  return turns.flatMap(({ calls = [] }) => calls)
+}

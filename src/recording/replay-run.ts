@@ -1,0 +1,234 @@
+import { AgentRunner } from '../agent/agent-runner.ts'
+import type { Decision } from '../agent/decisions/decisions.ts'
+import { inputFromJson } from '../agent/durable/durable-run.ts'
+import type { OutputSchema } from '../agent/output/output.ts'
+import type { RecordedScope } from '../agent/run/recorder.ts'
+import { RunControl } from '../agent/run/run-control.ts'
+import type { PendingItem, RunOptions, RunResult, RunSettings } from '../agent/types.ts'
+import { InvalidOptionError } from '../core/errors.ts'
+import type { Logger } from '../core/logger.ts'
+import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
+import type { ChatModel } from '../models/chat-model.ts'
+import { type AnyModel, openModel } from '../models/create-model.ts'
+import type { ToolSet } from '../tools/registry.ts'
+import type { AnyTool, ToolContext } from '../tools/tool.ts'
+import { type Difference, firstDifferenceOfRuns } from './difference.ts'
+import type { RecordedCall, RecordedDecision, RecordedRun, RunRecording } from './format.ts'
+import { RecordedModel } from './recorded-model.ts'
+import { RecordedCalls } from './recorded-tools.ts'
+import { RecordingRecorder } from './recorder.ts'
+import { RecordingSecrets } from './secrets.ts'
+
+/** What takes the place of what is recorded. */
+export interface ReplayOptions {
+  /** A model in place of the recorded one: what it answers is compared by text and calls. */
+  model?: AnyModel
+  /** Tools in place of the recorded ones. */
+  tools?: readonly AnyTool[] | ToolSet
+  /** Other instructions. */
+  instructions?: string
+  /** Texts that are known to be secret: replaced before anything is compared. */
+  secrets?: Iterable<string>
+  /** Default: nothing is logged. */
+  logger?: Logger
+  signal?: AbortSignal
+}
+
+const optionNames: OptionNames<ReplayOptions> = { model: true, tools: true, instructions: true, secrets: true, logger: true, signal: true }
+
+/** What came of a run that was played again. */
+export interface Replay {
+  /** Where it first differs from the recording; undefined: nowhere. It was ended there, but for a live model's other words. */
+  difference: Difference | undefined
+  /** The run as it went now. */
+  recording: RunRecording
+  result: RunResult
+}
+
+const silent: Logger = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
+
+/**
+ * Plays a recorded run again, with what is in the recording: its model answers, its tools return, whoever decided decides as then. Nothing
+ * is sent, and no tool runs, but those of `options`. Hooks, guardrails and other code of the run are not in a recording (`given.code`); to
+ * play with them, give your runner `replayModel` and `replayTools`. Rejects with `invalid_option` for a recording that begins in the middle
+ * of its run.
+ */
+export async function replayRun(recording: RunRecording, options: ReplayOptions = {}): Promise<Replay> {
+  checkOptionNames(options, optionNames, '`replayRun`')
+  if (recording.given.partial) throw new InvalidOptionError('recording', 'one of a whole run: this one begins where the run went on')
+  const { model: live, secrets: known = [], signal } = options
+  const scopes = new Map<string, RecordedScope>()
+  const recorder = new RecordingRecorder({ secrets: known, begun: (run) => scopes.set(run.runId, run) })
+  const secrets = new RecordingSecrets(known)
+  secrets.learn(recording)
+  const model = live === undefined ? undefined : openModel(live)
+  const { tools, instructions } = options
+  const given = { ...(tools === undefined ? {} : { tools }), ...(instructions === undefined ? {} : { instructions }) }
+  const parts: Parts = { ...given, model, logger: options.logger ?? silent, scopes, secrets }
+  const begin = { recorder, ...(signal === undefined ? {} : { signal }) }
+  const run = new PlayedRun(recording, recording.runId, parts)
+  let result = await run.start(begin)
+  while (run.canGoOn) result = await run.goOn(begin)
+  const played = recorder.recording()
+  if (played === undefined) throw new InvalidOptionError('recording', 'of a run that can be begun')
+  const again = withSettings(played, recording)
+  return { difference: firstDifferenceOfRuns(recording, again, { liveModel: model !== undefined }), recording: again, result }
+}
+
+interface Parts extends Pick<ReplayOptions, 'tools' | 'instructions'> {
+  model: ChatModel | undefined
+  logger: Logger
+  /** The runs that have begun, by id. */
+  scopes: ReadonlyMap<string, RecordedScope>
+  secrets: RecordingSecrets
+}
+
+type Begin = Pick<RunOptions, 'recorder' | 'parent' | 'signal'>
+
+/** A recorded run that is played, as far as it goes without anybody who decides; then on, as it was decided. */
+class PlayedRun {
+  readonly #recorded: RecordedRun
+  readonly #runId: string
+  readonly #parts: Parts
+  readonly #runner: AgentRunner
+  readonly #options: Pick<RunOptions, 'control'> & { output?: OutputSchema }
+  /** Places that somebody decides at, and has not yet. */
+  readonly #undecided: Set<string>
+  /** Runs inside calls, by the call. */
+  readonly #nested = new Map<string, PlayedRun[]>()
+  #result: RunResult | undefined
+
+  constructor(recorded: RecordedRun, runId: string, parts: Parts) {
+    this.#recorded = recorded
+    this.#runId = runId
+    this.#parts = parts
+    const { given, result, turns } = recorded
+    const interrupt = (why: 'aborted' | 'deadline') => parts.scopes.get(runId)?.interrupt(why)
+    const ending = result?.stopReason === 'aborted' || result?.stopReason === 'deadline' ? result.stopReason : undefined
+    const play = { secrets: parts.secrets, interrupt, ending }
+    const played = new RecordedModel(turns, given.model, play)
+    const calls = new RecordedCalls([recorded], play, (call, ctx) => this.#playRunsIn(call, ctx))
+    const model = parts.model ?? played
+    const instructions = parts.instructions ?? given.instructions
+    this.#runner = new AgentRunner({
+      ...settingsOf(recorded),
+      ...(given.approve === true ? { approve: ({ toolCallId }: { toolCallId: string }) => approvalOf(recorded, toolCallId) } : {}),
+      ...(instructions === undefined ? {} : { instructions }),
+      model,
+      tools: parts.tools ?? given.tools.map((tool) => handingOver(calls, tool, model, played)),
+      logger: parts.logger,
+    })
+    this.#options = { control: new RecordedControl(played), ...(given.output === undefined ? {} : { output: given.output }) }
+    this.#undecided = new Set(decisionsOf(recorded).map(({ place }) => place))
+  }
+
+  get canGoOn(): boolean {
+    return this.#result?.stopReason === 'paused' && this.#result.pending.some(({ place }) => this.#undecided.has(place))
+  }
+
+  async start(begin: Begin): Promise<RunResult> {
+    const { messages, earlier } = this.#recorded.given
+    const conversation = { messages: messages.slice(0, earlier), runId: this.#runId }
+    this.#result = await this.#runner.run(messages.slice(earlier), { ...begin, ...this.#options, ...conversation })
+    return this.#result
+  }
+
+  async goOn(begin: Begin): Promise<RunResult> {
+    const { state, pending = [] } = this.#result ?? {}
+    const decisions = pending.filter(({ place }) => this.#undecided.delete(place)).map((item) => decisionOn(this.#recorded, item))
+    this.#result = await this.#runner.resume(state, { ...begin, ...this.#options, decisions })
+    return this.#result
+  }
+
+  /** Runs that were made inside a call are made in it again; a call that is made again, with an answer, goes on with them. */
+  async #playRunsIn({ id, runs = [] }: RecordedCall, ctx: ToolContext): Promise<void> {
+    const begun = this.#nested.get(id)
+    if (begun !== undefined) for (const run of begun) if (run.canGoOn) await run.goOn({ parent: ctx })
+    if (begun !== undefined || runs.length === 0) return
+    const { instructions: _, tools: __, ...parts } = this.#parts
+    const played = runs.map((run) => new PlayedRun(run, `run_${crypto.randomUUID()}`, parts))
+    this.#nested.set(id, played)
+    for (const run of played) await run.start({ parent: ctx })
+  }
+}
+
+function decisionsOf({ turns }: RecordedRun): RecordedDecision[] {
+  return turns.flatMap(({ decisions = [] }) => decisions)
+}
+
+function decisionOn(recorded: RecordedRun, item: PendingItem): Decision {
+  const { verdict = {} } = decisionsOf(recorded).find(({ place }) => place === item.place) ?? {}
+  return { ...item, ...verdict } as never
+}
+
+/** What `approve` said of a call; it is refused where nothing is recorded. */
+function approvalOf(recorded: RecordedRun, toolCallId: string): { approved: boolean; reason?: string } {
+  const { verdict } = decisionsOf(recorded).find(({ place, call }) => call === toolCallId && place.includes('.approve.')) ?? {}
+  const reason = typeof verdict?.reason === 'string' ? { reason: verdict.reason } : {}
+  return { approved: verdict?.approved === true, ...reason }
+}
+
+/** A handoff tool hands over to the agent of the turn that comes next. */
+function handingOver(
+  calls: RecordedCalls,
+  recorded: RecordedRun['given']['tools'][number],
+  model: ChatModel,
+  played: RecordedModel,
+): AnyTool {
+  const tool = calls.toolOf(recorded)
+  if (recorded.handoff !== true) return tool
+  const tools = () => (played.next?.request.agent ?? []).map((one) => handingOver(calls, one, model, played))
+  return Object.defineProperty(tool, 'handsTo', {
+    value: {
+      model,
+      get tools() {
+        return tools()
+      },
+    },
+  })
+}
+
+/** Says what was said to the recorded run, when it was said. */
+class RecordedControl extends RunControl {
+  readonly #model: RecordedModel
+  #said: object | undefined
+
+  constructor(model: RecordedModel) {
+    super()
+    this.#model = model
+  }
+
+  override take(options: { goesOn: boolean }): ReturnType<RunControl['take']> {
+    const { last } = this.#model
+    if (last?.steering === undefined || last === this.#said) return super.take(options)
+    this.#said = last
+    return { messages: last.steering.messages, stops: last.steering.stops === true }
+  }
+}
+
+/** The settings of a run, without those that would end it by the clock, or reject instead of giving its result. */
+function settingsOf({ given }: RecordedRun): RunSettings {
+  const {
+    decisionTimeoutMs: _,
+    throwOnError: __,
+    limits,
+    ...settings
+  } = inputFromJson({ messages: [], given: 0, settings: given.settings }).settings
+  return { ...settings, limits: { ...limits, deadlineMs: Number.POSITIVE_INFINITY } } as RunSettings
+}
+
+/** The run as it was played, with the settings of the recorded one: a replay has no clock, and none of its code. */
+function withSettings<Run extends RecordedRun>(played: Run, recorded: RecordedRun | undefined): Run {
+  if (recorded === undefined) return played
+  const { settings, code } = recorded.given
+  const turns = played.turns.map((turn, at) => {
+    if (turn.calls === undefined) return turn
+    const originals = recorded.turns[at]?.calls
+    const calls = turn.calls.map((call, index) => {
+      const runs = call.runs?.map((run, nested) => withSettings(run, originals?.[index]?.runs?.[nested]))
+      return runs === undefined ? call : { ...call, runs }
+    })
+    return { ...turn, calls }
+  })
+  return { ...played, given: { ...played.given, settings, ...(code === undefined ? {} : { code }) }, turns }
+}

@@ -1,0 +1,155 @@
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { replaceFile } from '../core/files/replace-file.ts'
+import { redactText, secretsIn } from '../core/logger.ts'
+import { isJsonObject, type Json } from '../core/messages.ts'
+import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
+import { SecretTexts } from '../core/secret-texts.ts'
+import { SseDecoder } from '../models/streaming/response-body.ts'
+
+/** How a provider's responses are recorded. */
+export interface RecordProviderOptions {
+  /** What requests go over. Default: the global `fetch`. */
+  fetch?: typeof globalThis.fetch
+  /** Texts that must not be in a recording. The keys in the requests' headers, and what looks like a key, never are. */
+  secrets?: Iterable<string>
+}
+
+const optionNames: OptionNames<RecordProviderOptions> = { fetch: true, secrets: true }
+
+/** Records what a provider sends. */
+export interface ProviderRecorder {
+  /** For the `fetch` of a model. */
+  readonly fetch: typeof globalThis.fetch
+  /**
+   * The responses so far that have ended, in the order of their requests, as `startMockProvider` takes them: of a stream each event's payload,
+   * of a whole response its JSON. A request that failed, or was refused, has none.
+   */
+  readonly recordings: string[][]
+  /** Writes them as `1.jsonl`, `2.jsonl`, … into a folder, which is made if it is not there; each is for its owner alone. Resolves with the paths. */
+  save(folder: string): Promise<string[]>
+}
+
+/**
+ * Records a provider's responses as they come over HTTP, to replay them with the mock provider: against a driver, every piece of it as it was
+ * sent, however odd. Nothing of the requests is kept.
+ *
+ * ```ts
+ * const recorder = recordProvider()
+ * const model = createModel({ provider: 'openai', model: 'gpt-5.2', fetch: recorder.fetch })
+ * await new AgentRunner({ model, tools }).run('What is 2 + 3?')
+ * await recorder.save('recordings/sum')
+ * ```
+ */
+export function recordProvider(options: RecordProviderOptions = {}): ProviderRecorder {
+  checkOptionNames(options, optionNames, '`recordProvider`')
+  const secrets = new SecretTexts(options.secrets)
+  const exchanges: (string[] | undefined)[] = []
+  const recordings = () => exchanges.filter((payloads) => payloads !== undefined).map((payloads) => withoutSecrets(payloads, secrets))
+  return {
+    async fetch(input, init) {
+      for (const key of keysOf(new Request(input, { ...init, body: null }).headers)) secrets.add(key)
+      const at = exchanges.push(undefined) - 1
+      const response = await (options.fetch ?? globalThis.fetch)(input, init)
+      const { body, status, statusText, headers } = response
+      if (!response.ok || body === null) return response
+      const isStream = headers.get('content-type')?.includes('event-stream') === true
+      const noted = body.pipeThrough(
+        noting(isStream, (payloads) => {
+          exchanges[at] = payloads
+        }),
+      )
+      return new Response(noted, { status, statusText, headers })
+    },
+    get recordings() {
+      return recordings()
+    },
+    async save(folder) {
+      await mkdir(folder, { recursive: true })
+      const files = recordings().map((payloads, index) => ({ path: join(folder, `${index + 1}.jsonl`), text: `${payloads.join('\n')}\n` }))
+      for (const { path, text } of files) await replaceFile(path, text)
+      return files.map(({ path }) => path)
+    },
+  }
+}
+
+/** The keys that a request bears. */
+function keysOf(headers: Headers): string[] {
+  const names = ['authorization', 'x-api-key', 'api-key', 'x-goog-api-key']
+  return names.flatMap((name) => headers.get(name)?.replace(/^Bearer\s+/i, '') ?? []).filter((key) => key.length >= 8)
+}
+
+/** Passes a body on as it comes; `ended` is told what was in it when it ends, or is left. */
+function noting(isStream: boolean, ended: (payloads: string[]) => void): TransformStream<Uint8Array, Uint8Array> {
+  const payloads: string[] = []
+  const decoder = new SseDecoder()
+  const chunks: Uint8Array[] = []
+  // The end mark is the wire's, and the mock provider's to send.
+  const note = (data: string) => data !== '[DONE]' && payloads.push(data)
+  const end = () => {
+    if (isStream) decoder.end(note)
+    else payloads.push(oneLine(Buffer.concat(chunks).toString('utf8')))
+    ended(payloads)
+  }
+  return new TransformStream({
+    transform(chunk, controller) {
+      if (isStream) decoder.push(chunk, note)
+      else chunks.push(chunk)
+      controller.enqueue(chunk)
+    },
+    flush: end,
+    cancel: end,
+  })
+}
+
+function oneLine(text: string): string {
+  try {
+    return JSON.stringify(JSON.parse(text))
+  } catch {
+    return text
+  }
+}
+
+/** A text that comes in pieces: where it is, and each piece's place. */
+interface PiecedText {
+  text: string
+  owners: { holder: Record<string, unknown>; key: string }[]
+}
+
+/** A secret may be cut anywhere: a text that has one comes as one piece, its first. */
+function withoutSecrets(payloads: readonly string[], secrets: SecretTexts): string[] {
+  const values = payloads.map(parsed)
+  const texts = new Map<string, PiecedText>()
+  for (const value of values) if (isJsonObject(value)) collect(value, placeOf(value), texts)
+  for (const { text, owners } of texts.values()) {
+    if (owners.length < 2 || secretsIn(text, secrets).length === 0) continue
+    for (const [at, { holder, key }] of owners.entries()) holder[key] = at === 0 ? redactText(text, secrets) : ''
+  }
+  return payloads.map((payload, at) => redactText(values[at] === undefined ? payload : JSON.stringify(values[at]), secrets))
+}
+
+function parsed(payload: string): Json | undefined {
+  try {
+    return JSON.parse(payload)
+  } catch {
+    return undefined
+  }
+}
+
+/** Payloads of one kind, about one part of the response. */
+function placeOf({ type, index, output_index }: Record<string, unknown>): string {
+  return JSON.stringify([type, index, output_index])
+}
+
+function collect(value: object, place: string, texts: Map<string, PiecedText>): void {
+  for (const [key, item] of Object.entries(value)) {
+    const at = `${place}.${key}`
+    if (typeof item === 'object' && item !== null)
+      collect(item, isJsonObject(item) && 'index' in item ? `${at}#${String(item.index)}` : at, texts)
+    if (typeof item !== 'string') continue
+    const found = texts.get(at) ?? { text: '', owners: [] }
+    found.text += item
+    found.owners.push({ holder: value as Record<string, unknown>, key })
+    texts.set(at, found)
+  }
+}

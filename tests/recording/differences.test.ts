@@ -1,0 +1,142 @@
+import { describe, expect, it } from 'vitest'
+import { AgentRunner, asTool, defineTool, type RunnerOptions } from '../../src/index.ts'
+import { describeDifference, type ReplayOptions, replayRun } from '../../src/recording/index.ts'
+import { replayModel, replayTools, scriptedModel } from '../../src/testing/index.ts'
+import { recorded } from './recorded.ts'
+
+const parameters = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] } as const
+const weather = (sky: string) =>
+  defineTool({ name: 'weather', description: 'The weather.', parameters, effect: 'read', execute: ({ city }) => ({ city, sky }) })
+const ask = (...cities: string[]) => ({ toolCalls: cities.map((city) => ({ name: 'weather', arguments: { city } })) })
+
+function recordedRun(
+  turns: Parameters<typeof scriptedModel>[0] = [ask('Oslo'), 'It is clear in Oslo.'],
+  options: Partial<RunnerOptions> = {},
+) {
+  const runner = new AgentRunner({ model: scriptedModel(turns), tools: [weather('clear')], instructions: 'Be brief.', ...options })
+  return recorded((record) => runner.run('How is Oslo?', record))
+}
+
+async function differenceWith(options: ReplayOptions, run = recordedRun()): Promise<string> {
+  const { difference, result } = await replayRun((await run).recording, options)
+  if (difference === undefined) return 'none'
+  expect(result.stopReason).toBeDefined()
+  return describeDifference(difference)
+}
+
+describe('the first difference', () => {
+  it('is shown of a changed prompt, before the model answers', async () => {
+    expect(await differenceWith({ instructions: 'Be long.' })).toBe(
+      'turn 1: request.messages[0].content\n  - expected "Be brief."\n  + got      "Be long."',
+    )
+  })
+
+  it('is shown of a tool that returns something else', async () => {
+    expect(await differenceWith({ tools: [weather('cloudy')] })).toBe(
+      'turn 1: calls[0].content\n  - expected "{\\"city\\":\\"Oslo\\",\\"sky\\":\\"clear\\"}"\n  + got      "{\\"city\\":\\"Oslo\\",\\"sky\\":\\"cloudy\\"}"',
+    )
+  })
+
+  it('is shown of a model that calls something else, and of one that says something else', async () => {
+    expect(await differenceWith({ model: scriptedModel([ask('Rome'), 'Sunny.']) })).toBe(
+      'turn 1: response.calls[0][1].city\n  - expected "Oslo"\n  + got      "Rome"',
+    )
+    expect(await differenceWith({ model: scriptedModel([ask('Oslo'), 'Sunny.']) })).toBe(
+      'turn 2: response.text\n  - expected "It is clear in Oslo."\n  + got      "Sunny."',
+    )
+  })
+
+  it('is none where a live model and live tools do the same, whatever ids and usage they have', async () => {
+    const turn = {
+      toolCalls: [{ id: 'another', name: 'weather', arguments: '{ "city": "Oslo" }' }],
+      usage: { inputTokens: 1, outputTokens: 1 },
+    }
+    const model = scriptedModel([turn, 'It is clear in Oslo.'], { provider: 'live', model: 'newer' })
+    expect(await differenceWith({ model, tools: [weather('clear')] })).toBe('none')
+  })
+
+  it('is shown of a run that goes on, and of one that ends early', async () => {
+    const { recording } = await recordedRun()
+    const shorter = { ...recording, turns: recording.turns.slice(0, 1) }
+    const more = await replayRun(shorter)
+    expect(more.difference).toMatchObject({ where: 'turn 2', expected: undefined })
+    const [first] = recording.turns
+    const longer = { ...recording, turns: [...recording.turns, ...(first === undefined ? [] : [first])] }
+    expect((await replayRun(longer)).difference).toMatchObject({ where: 'turn 3', got: undefined })
+  })
+
+  it('is shown inside of the agent that differs, with the part of a long text that does', async () => {
+    const inner = new AgentRunner({ model: scriptedModel([ask('Oslo'), 'Clear.']), tools: [weather('clear')] })
+    const turns = [{ toolCalls: [{ name: 'meteorologist', arguments: { task: 'Oslo' } }] }, 'Clear.']
+    const { recording } = await recordedRun(turns, { tools: [asTool(inner, { name: 'meteorologist', description: 'Knows.' })] })
+    const changed = structuredClone(recording)
+    const message = changed.turns[0]?.calls?.[0]?.runs?.[0]?.turns[0]?.request.messages[0]
+    const long = `${'x'.repeat(3_000)}!`
+    if (message !== undefined) message.content = long
+    const given = changed.turns[0]?.calls?.[0]?.runs?.[0]?.given
+    if (given !== undefined) given.messages = [{ role: 'user', content: `${'x'.repeat(3_000)}?` }]
+    const { difference } = await replayRun(changed)
+    const words = difference === undefined ? '' : describeDifference(difference)
+    expect(words).toMatch(/^turn 1: calls\[0\]\.runs\[0\], turn 1: request\.messages\[0\]\.content\n/)
+    expect(words).toContain('x!" (character 3001)')
+    expect(words.length).toBeLessThan(700)
+  })
+})
+
+describe('a regression test of a recorded run', () => {
+  const again = (file: string, options: Partial<RunnerOptions> = {}) =>
+    new AgentRunner({ model: replayModel(file), tools: replayTools(file), instructions: 'Be brief.', ...options }).run('How is Oslo?')
+
+  it('runs an agent with the recorded model and tools, recording the same again', async () => {
+    const { file, recording, text } = await recordedRun([ask('Oslo', 'Rome', 'Oslo'), 'It is clear in Oslo.'])
+    expect(await again(file)).toMatchObject({ stopReason: 'answered', output: 'It is clear in Oslo.' })
+    const runner = new AgentRunner({ model: replayModel(file), tools: replayTools(file), instructions: 'Be brief.' })
+    const second = await recorded((record) => runner.run('How is Oslo?', { ...record, runId: recording.runId }))
+    expect(second.text).toBe(text)
+  })
+
+  it('fails with the first difference of a changed prompt', async () => {
+    const { file } = await recordedRun()
+    const { stopReason, error } = await again(file, { instructions: 'Be polite.' })
+    expect(stopReason).toBe('model_error')
+    expect(error).toMatchObject({ code: 'replay_differs', fault: 'caller' })
+    expect(error?.message).toBe(
+      'The run differs from its recording at turn 1: request.messages[0].content\n  - expected "Be brief."\n  + got      "Be polite."',
+    )
+  })
+
+  it('tells a model that calls something else what is recorded, and takes calls in any order', async () => {
+    const { file } = await recordedRun([ask('Oslo', 'Rome'), 'Clear.'])
+    const model = scriptedModel([ask('Rome', 'Oslo', 'Bergen'), 'Clear.'])
+    const { toolCalls } = await again(file, { model })
+    expect(toolCalls.map(({ outcome, content }) => [outcome, content])).toEqual([
+      ['ok', '{"city":"Rome","sky":"clear"}'],
+      ['ok', '{"city":"Oslo","sky":"clear"}'],
+      ['failed', expect.stringContaining('a call of `weather` that is not recorded, with {"city":"Bergen"}; 2 calls of it are recorded')],
+    ])
+  })
+
+  it('plays the agents inside calls, of which `inside` names the tool', async () => {
+    const inner = (model: ReturnType<typeof replayModel>, tools: ReturnType<typeof replayTools>) =>
+      asTool(new AgentRunner({ model, tools }), { name: 'meteorologist', description: 'Knows.' })
+    const turns = [{ toolCalls: [{ name: 'meteorologist', arguments: { task: 'Oslo' } }] }, 'Clear.']
+    const tool = inner(scriptedModel([ask('Oslo'), 'Clear.'], { model: 'inner' }), [weather('clear')])
+    const { file } = await recordedRun(turns, { tools: [tool] })
+    const part = { inside: 'meteorologist' }
+    expect(replayModel(file, part).model).toBe('inner')
+    const result = await again(file, { tools: [inner(replayModel(file, part), replayTools(file, part))] })
+    expect(result).toMatchObject({ stopReason: 'answered', output: 'Clear.' })
+    expect(() => replayModel(file, { inside: 'nobody' })).toThrow('Expected `inside` to be a tool whose calls have runs inside them')
+  })
+
+  it('plays a failure of the provider as it was', async () => {
+    const { file } = await recordedRun([{ text: 'It', error: Object.assign(new Error('down')) }])
+    const { stopReason, error, output } = await again(file)
+    expect({ stopReason, output, code: error?.code, message: error?.message }).toEqual({
+      stopReason: 'model_error',
+      output: 'It',
+      code: 'provider_error',
+      message: 'down',
+    })
+  })
+})

@@ -1,0 +1,252 @@
+import { chmod, readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { AgentRunner, defineTool } from '../../src/index.ts'
+import { readRecording, recordRun, replayRun } from '../../src/recording/index.ts'
+import { layOut } from '../../src/recording/layout.ts'
+import { recordingFromText, recordingToText } from '../../src/recording/recording-file.ts'
+import { scriptedModel } from '../../src/testing/index.ts'
+import { newFile, playsByteEqual, recorded } from './recorded.ts'
+
+const hello = () => new AgentRunner({ model: scriptedModel(['Hello.']) })
+const key = 'sk-abcdefghijklmnopqrstuvwx'
+
+describe('the file of a recorded run', () => {
+  it('reads as what happened: each message once, tools by their names, no times', async () => {
+    const usage = { inputTokens: 7, outputTokens: 2 }
+    const tools = [defineTool({ name: 'clock', description: 'The time.', execute: () => 'noon' })]
+    const runner = new AgentRunner({
+      model: scriptedModel([
+        { toolCalls: [{ name: 'clock' }], usage },
+        { text: 'Noon.', usage },
+      ]),
+      tools,
+      instructions: 'Be brief.',
+    })
+    const { text } = await recorded((record) => runner.run('What time is it?', { ...record, runId: 'run_1' }))
+    expect(text.replace(/"toolloop": "[^"]*"/, '"toolloop": "0"')).toBe(`{
+  "format": "toolloop run",
+  "version": 1,
+  "toolloop": "0",
+  "runId": "run_1",
+  "given": {
+    "model": { "provider": "scripted", "model": "scripted-model", "capabilities": { "nativeTools": true } },
+    "instructions": "Be brief.",
+    "messages": [{ "role": "user", "content": "What time is it?" }],
+    "earlier": 0,
+    "tools": [
+      {
+        "name": "clock",
+        "description": "The time.",
+        "parameters": { "type": "object", "properties": {}, "additionalProperties": false }
+      }
+    ],
+    "settings": { "limits": {} }
+  },
+  "turns": [
+    {
+      "request": { "kept": 2, "messages": [], "tools": ["clock"] },
+      "response": {
+        "text": "",
+        "toolCalls": [{ "id": "call_1", "type": "function", "function": { "name": "clock", "arguments": "{}" } }],
+        "finishReason": "tool_calls",
+        "usage": { "inputTokens": 7, "outputTokens": 2, "totalTokens": 9 },
+        "model": "scripted-model"
+      },
+      "stream": [["call", 0, "call_1", "clock"], ["arguments", 0, "{}"]],
+      "calls": [
+        { "place": "1.tool.0", "id": "call_1", "tool": "clock", "args": {}, "outcome": "ok", "content": "noon" }
+      ]
+    },
+    {
+      "request": {
+        "kept": 2,
+        "messages": [
+          {
+            "role": "assistant",
+            "content": "",
+            "toolCalls": [{ "id": "call_1", "type": "function", "function": { "name": "clock", "arguments": "{}" } }]
+          },
+          { "role": "tool", "content": "noon", "toolCallId": "call_1", "name": "clock" }
+        ],
+        "tools": ["clock"]
+      },
+      "response": {
+        "text": "Noon.",
+        "toolCalls": [],
+        "finishReason": "stop",
+        "usage": { "inputTokens": 7, "outputTokens": 2, "totalTokens": 9 },
+        "model": "scripted-model"
+      },
+      "stream": [["text", "Noon", "."]]
+    }
+  ],
+  "result": {
+    "stopReason": "answered",
+    "text": "Noon.",
+    "usage": { "inputTokens": 14, "outputTokens": 4, "totalTokens": 18 },
+    "iterations": 2
+  }
+}
+`)
+  })
+
+  it('is laid out as JSON of the same value, in lines that are short where they can be', () => {
+    fc.assert(
+      fc.property(fc.jsonValue({ maxDepth: 6 }), (value) => {
+        const text = layOut(value)
+        expect(JSON.parse(text)).toEqual(JSON.parse(JSON.stringify(value)))
+        expect(layOut(JSON.parse(text))).toBe(text)
+      }),
+    )
+    for (const line of layOut({ words: Array.from({ length: 200 }, (_, n) => `word ${n}`) }).split('\n'))
+      expect(line.length).toBeLessThanOrEqual(121)
+  })
+
+  it('is its owner’s alone, takes the place of an earlier recording as a whole, and leaves nothing beside it', async () => {
+    const file = await newFile()
+    await recordRun((record) => hello().run('Hi', record), file)
+    const { runId } = readRecording(file)
+    await recordRun((record) => hello().run('Hi', record), file)
+    expect(readRecording(file).runId).not.toBe(runId)
+    expect((await stat(file)).mode & 0o777).toBe(0o600)
+    expect(await readdir(dirname(file))).toEqual(['run.json'])
+  })
+
+  it('stays as it was where it can’t be written, and the run’s result is lost to nobody', async () => {
+    const file = await newFile()
+    await recordRun((record) => hello().run('Hi', record), file)
+    const before = await readFile(file, 'utf8')
+    let output: string | undefined
+    const failed = recordRun(async (record) => {
+      ;({ output } = await hello().run('Hi', record))
+      await chmod(dirname(file), 0o500)
+    }, file)
+    if (process.getuid?.() === 0) await failed
+    else await expect(failed).rejects.toThrow('EACCES')
+    await chmod(dirname(file), 0o700)
+    expect(output).toBe('Hello.')
+    if (process.getuid?.() !== 0) expect(await readFile(file, 'utf8')).toBe(before)
+  })
+
+  it('is written of a run that rejects, and of one whose caller throws', async () => {
+    const file = await newFile()
+    const runner = new AgentRunner({ model: scriptedModel([]), throwOnError: true })
+    await expect(recordRun((record) => runner.run('Hi', record), file)).rejects.toMatchObject({ code: 'provider_error' })
+    expect(readRecording(file).result?.stopReason).toBe('model_error')
+    const thrown = recordRun(async (record) => {
+      await hello().run('Hi', record)
+      throw new Error('mine')
+    }, file)
+    await expect(thrown).rejects.toThrow('mine')
+    expect(readRecording(file).result?.stopReason).toBe('answered')
+  })
+
+  it('never takes the place of a file that is no recording, which is said before the run begins', async () => {
+    const file = await newFile('package.json')
+    await writeFile(file, '{"name":"mine"}')
+    let isStarted = false
+    const start = () => {
+      isStarted = true
+    }
+    await expect(recordRun(start, file)).rejects.toThrow(/Expected `.*package\.json` to be a recorded run, with `"format": "toolloop run"`/)
+    expect({ isStarted, text: await readFile(file, 'utf8') }).toEqual({ isStarted: false, text: '{"name":"mine"}' })
+  })
+
+  it('is of one run', async () => {
+    const file = await newFile()
+    const two = recordRun(async (record) => {
+      await hello().run('Hi', record)
+      await hello().run('Hi', record)
+    }, file)
+    await expect(two).rejects.toThrow('Expected `start` to be a function that starts one run, not 2')
+    expect(readRecording(file).turns).toHaveLength(1)
+  })
+
+  it('says that it begins in the middle, where only the resumption was recorded, and is not played then', async () => {
+    const risky = defineTool({ name: 'risky', description: 'Risky.', approval: true, execute: () => 'done' })
+    const runner = new AgentRunner({ model: scriptedModel([{ toolCalls: [{ name: 'risky' }] }, 'Done.']), tools: [risky] })
+    const paused = await runner.run('go')
+    const decisions = paused.pending.map((item) => ({ ...item, approved: true as const }))
+    const { recording } = await recorded((record) => runner.resume(paused.state, { ...record, decisions }))
+    expect(recording.given.partial).toBe(true)
+    await expect(replayRun(recording)).rejects.toThrow('this one begins where the run went on')
+  })
+})
+
+describe('a file that is no recording, or a damaged one, is refused in words', () => {
+  it.each([
+    ['', 'to be a recorded run, which is JSON'],
+    ['{"format": "toolloop run", "vers', 'to be a recorded run, which is JSON'],
+    ['[]', 'to be a recorded run, with `"format": "toolloop run"`'],
+    ['{"openapi": "3.1.0"}', 'to be a recorded run, with `"format": "toolloop run"`, got `undefined`'],
+    [
+      '{"format": "toolloop run", "version": 2, "toolloop": "9.1.0"}',
+      'of version 1, which this toolloop reads; it is of version 2, written by toolloop 9.1.0',
+    ],
+    ['{"format": "toolloop run", "version": 1, "runId": "r", "given": {}}', '`run.json: given.model` to be an object'],
+  ])('%s', (text, words) => {
+    expect(() => recordingFromText(text, 'run.json')).toThrow(words)
+  })
+
+  it('whatever part of it is gone', async () => {
+    const { text } = await recorded((record) => hello().run('Hi', record))
+    for (const name of ['runId', 'given', 'turns']) {
+      const { [name]: _, ...rest } = JSON.parse(text)
+      expect(() => recordingFromText(JSON.stringify(rest))).toThrow(`\`recording: ${name}\``)
+    }
+    expect(recordingToText(recordingFromText(text))).toBe(text)
+    expect(() => readRecording('/nowhere/run.json')).toThrow('to be a file with a recorded run')
+  })
+})
+
+describe('secrets', () => {
+  const login = defineTool({
+    name: 'login',
+    description: 'Logs in.',
+    parameters: {
+      type: 'object',
+      properties: { user: { type: 'string' }, password: { type: 'string' }, pin: { type: 'string' } },
+      required: ['user', 'password', 'pin'],
+    },
+    secrets: ['pin'],
+    execute: ({ user, password, pin }) => ({
+      user,
+      said: `${password} and ${pin} are right`,
+      token: 'tok-1234',
+      list: [{ apiKey: 'abc-77' }],
+    }),
+  })
+
+  it('are in no part of the file, and the run still plays', async () => {
+    const args = { user: 'ann', password: 'hunter22', pin: '90210' }
+    const model = scriptedModel([
+      { text: `I log in with ${key}.`, toolCalls: [{ name: 'login', arguments: args }], usage: { inputTokens: 1, outputTokens: 1 } },
+      {
+        text: 'In, with hunter22, 90210 and my-known-secret.',
+        reasoning: 'The pin 90210 was right.',
+        usage: { inputTokens: 1, outputTokens: 1 },
+      },
+    ])
+    const runner = new AgentRunner({ model, tools: [login], providerOptions: { metadata: { api_key: 'in-the-body' } } })
+    const file = await newFile()
+    await recordRun((record) => runner.run(`My key is ${key}.`, record), file, { secrets: ['my-known-secret'] })
+    const text = await readFile(file, 'utf8')
+    for (const secret of [key, 'hunter22', '90210', 'tok-1234', 'abc-77', 'my-known-secret', 'in-the-body', 'abcdefghij'])
+      expect(text.includes(secret), secret).toBe(false)
+    expect(text).toContain('"user": "ann"')
+    // Names in the tool's schema are no values.
+    expect(readRecording(file).given.tools[0]?.parameters.properties).toEqual(login.parameters.properties)
+    const { difference, recording } = await replayRun(readRecording(file))
+    expect(difference).toBeUndefined()
+    expect(recordingToText(recording)).toBe(text)
+  })
+
+  it('are found where a stream has cut them', async () => {
+    const chunks = ['The key is sk-abc', 'defghijk', 'lmnopqrstu', 'vwx.']
+    const runner = new AgentRunner({ model: scriptedModel([{ chunks, usage: { inputTokens: 1, outputTokens: 1 } }]) })
+    const { recording } = await playsByteEqual((record) => runner.run('go', record))
+    expect(recording.turns[0]?.stream).toEqual([['text', 'The key is [redacted].']])
+  })
+})

@@ -1,0 +1,273 @@
+import { describe, expect, it } from 'vitest'
+import { ModelError } from '../../src/core/errors.ts'
+import { AgentRunner, asTool, defineTool, handoff, RunControl } from '../../src/index.ts'
+import { scriptedModel } from '../../src/testing/index.ts'
+import { playsByteEqual } from './recorded.ts'
+
+const add = defineTool({
+  name: 'add',
+  description: 'Adds two numbers.',
+  parameters: { type: 'object', properties: { a: { type: 'number' }, b: { type: 'number' } }, required: ['a', 'b'] },
+  effect: 'read',
+  execute: ({ a, b }) => a + b,
+})
+const call = (args: object, name = 'add') => ({ name, arguments: { ...args } })
+const usage = { inputTokens: 10, outputTokens: 2 }
+
+describe('a recorded run, played again and recorded again, gives the same bytes', () => {
+  it('with a call, reasoning, usage and streamed pieces', async () => {
+    const model = scriptedModel([
+      { reasoning: 'Let me add.', text: 'One moment.', toolCalls: [call({ a: 2, b: 3 })], usage },
+      { text: 'It is 5.', usage },
+    ])
+    const runner = new AgentRunner({ model, tools: [add], instructions: 'Be brief.' })
+    const { recording } = await playsByteEqual((record) => runner.run('2 + 3?', record))
+    expect(recording.turns.map(({ stream }) => stream?.map(([kind]) => kind))).toEqual([
+      ['reasoning', 'text', 'call', 'arguments'],
+      ['text'],
+    ])
+    expect(recording.turns[0]?.calls).toEqual([
+      { place: '1.tool.0', id: 'call_1', tool: 'add', args: { a: 2, b: 3 }, outcome: 'ok', content: '5' },
+    ])
+    expect(recording.result).toMatchObject({ stopReason: 'answered', text: 'It is 5.', iterations: 2 })
+  })
+
+  it('with a conversation before it and whole responses', async () => {
+    const runner = new AgentRunner({ model: scriptedModel(['Four.']), stream: false, temperature: 0.5 })
+    const messages = [
+      { role: 'user', content: 'How much is 1 + 1?' },
+      { role: 'assistant', content: 'Two.' },
+    ] as const
+    const { recording } = await playsByteEqual((record) => runner.run('Twice that?', { ...record, messages }))
+    expect(recording.given.earlier).toBe(2)
+    expect(recording.turns[0]).not.toHaveProperty('stream')
+  })
+
+  it('with parallel calls that end in another order, the same call twice, and one that is refused', async () => {
+    const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const slow = defineTool({
+      name: 'slow',
+      description: 'Waits.',
+      parameters: { type: 'object', properties: { n: { type: 'integer' } }, required: ['n'] },
+      execute: async ({ n }) => {
+        if (n === 2) gates[0]?.resolve()
+        await gates[n === 2 ? 1 : 0]?.promise
+        gates[1]?.resolve()
+        return `waited ${n}`
+      },
+    })
+    const toolCalls = [
+      call({ n: 1 }, 'slow'),
+      call({ n: 2 }, 'slow'),
+      call({ n: 2 }, 'slow'),
+      call({ n: 'x' }, 'slow'),
+      call({}, 'nothing'),
+    ]
+    const runner = new AgentRunner({ model: scriptedModel([{ toolCalls }, 'done']), tools: [slow] })
+    const { recording } = await playsByteEqual((record) => runner.run('go', record))
+    expect(recording.turns[0]?.calls?.map(({ place }) => place)).toEqual(['1.tool.0', '1.tool.1', '1.tool.2'])
+  })
+
+  it('with a tool that fails, one that is tried again, and one that times out', async () => {
+    let tries = 0
+    const tools = [
+      defineTool({ name: 'broken', description: 'Fails.', execute: () => Promise.reject(new Error('no luck')) }),
+      defineTool({
+        name: 'flaky',
+        description: 'Fails once.',
+        retries: 2,
+        execute: () => {
+          if (++tries === 1) throw new Error('not yet')
+          return { tries }
+        },
+      }),
+      defineTool({ name: 'deaf', description: 'Never ends.', timeoutMs: 20, execute: () => new Promise(() => {}) }),
+    ]
+    const toolCalls = ['broken', 'flaky', 'deaf'].map((name) => call({}, name))
+    const runner = new AgentRunner({ model: scriptedModel([{ toolCalls }, 'done']), tools })
+    const { recording } = await playsByteEqual((record) => runner.run('go', record))
+    expect(recording.turns[0]?.calls?.map(({ outcome, attempts }) => [outcome, attempts])).toEqual([
+      ['failed', undefined],
+      ['ok', 2],
+      ['timeout', undefined],
+    ])
+  })
+
+  it('with a model that fails in the middle of its answer', async () => {
+    const error = new ModelError('stream_cut', 'The stream ended early', {
+      provider: 'scripted',
+      retryable: true,
+      partial: { text: 'It is' },
+    })
+    const runner = new AgentRunner({ model: scriptedModel([{ text: 'It is', error }]) })
+    const { recording } = await playsByteEqual((record) => runner.run('go', record))
+    expect(recording.result).toMatchObject({ stopReason: 'model_error', text: 'It is', error: { code: 'stream_cut' } })
+  })
+
+  it('with an empty response that was asked for once more', async () => {
+    const runner = new AgentRunner({ model: scriptedModel(['', 'Here.']) })
+    const { recording } = await playsByteEqual((record) => runner.run('go', record))
+    expect(recording.turns).toHaveLength(2)
+  })
+
+  it('with a final tool, and an answer with a schema', async () => {
+    const final = defineTool({ ...add, final: true })
+    const stopped = new AgentRunner({ model: scriptedModel([{ toolCalls: [call({ a: 1, b: 1 })] }]), tools: [final] })
+    expect((await playsByteEqual((record) => stopped.run('go', record))).recording.result).toMatchObject({
+      stopReason: 'stopped',
+      text: '2',
+    })
+    const model = scriptedModel([{ toolCalls: [call({ sum: 'two' }, 'final_answer')] }, { toolCalls: [call({ sum: 2 }, 'final_answer')] }])
+    const output = { type: 'object', properties: { sum: { type: 'number' } }, required: ['sum'] } as const
+    const answering = new AgentRunner({ model, tools: [add] })
+    const { recording } = await playsByteEqual((record) => answering.run('go', { ...record, output }))
+    expect(recording.result).toMatchObject({ stopReason: 'answered', text: '{"sum":2}' })
+  })
+
+  it('with calls that are written as text', async () => {
+    const text = 'I add.\n<tool_action name="add"><a value="1" /><b value="2" /></tool_action>'
+    const model = scriptedModel([text, '3'], { capabilities: { nativeTools: false } })
+    const { recording } = await playsByteEqual((record) => new AgentRunner({ model, tools: [add] }).run('go', record))
+    expect(recording.turns[0]?.calls).toMatchObject([{ tool: 'add', content: '3' }])
+  })
+
+  it('with a limit that ends it', async () => {
+    const model = scriptedModel(() => ({ toolCalls: [call({ a: 1, b: 1 })] }))
+    const runner = new AgentRunner({ model, tools: [add], maxIterations: 2, limits: { toolCalls: 1 } })
+    expect((await playsByteEqual((record) => runner.run('go', record))).recording.result?.stopReason).toBe('budget')
+  })
+
+  it('with a caller that aborts it while the model talks, and while a tool runs', async () => {
+    for (const deaf of [false, true]) {
+      const abort = new AbortController()
+      const model = scriptedModel([{ text: 'One mo', hang: true, deaf }])
+      const runner = new AgentRunner({ model })
+      const onText = (text: string) => text.endsWith('mo') && abort.abort()
+      const { recording } = await playsByteEqual((record) => runner.run('go', { ...record, signal: abort.signal, onText }))
+      expect(recording).toMatchObject({ turns: [{ interrupted: 'aborted' }], result: { stopReason: 'aborted', text: 'One mo' } })
+    }
+    const abort = new AbortController()
+    const execute = () => {
+      abort.abort()
+      return new Promise(() => {})
+    }
+    const stopper = defineTool({ name: 'stopper', description: 'Stops.', execute })
+    const model = scriptedModel([{ toolCalls: [call({ a: 1, b: 1 }), call({}, 'stopper')] }])
+    const runner = new AgentRunner({ model, tools: [add, stopper] })
+    const { recording } = await playsByteEqual((record) => runner.run('go', { ...record, signal: abort.signal }))
+    expect(recording.turns[0]?.calls).toMatchObject([{ outcome: 'ok' }, { interrupted: 'aborted' }])
+  })
+
+  it('with a deadline', async () => {
+    const runner = new AgentRunner({ model: scriptedModel([{ text: 'Hm', deaf: true }]), limits: { deadlineMs: 30 } })
+    expect((await playsByteEqual((record) => runner.run('go', record))).recording.result?.stopReason).toBe('deadline')
+  })
+
+  it('with words said to it meanwhile', async () => {
+    const control = new RunControl()
+    const tell = defineTool({ name: 'tell', description: 'Tells.', execute: () => control.send('And in German?') })
+    const runner = new AgentRunner({ model: scriptedModel([{ toolCalls: [call({}, 'tell')] }, 'Hallo.']), tools: [tell] })
+    const { recording } = await playsByteEqual((record) => runner.run('Say hello.', { ...record, control }))
+    expect(recording.turns[0]?.steering?.messages).toEqual([{ role: 'user', content: 'And in German?' }])
+  })
+
+  it('with a conversation that is handed to another agent and back', async () => {
+    const front = { model: scriptedModel([{ toolCalls: [call({}, 'hand_off_to_sums')] }]), tools: [] as never[] }
+    const sums = new AgentRunner({
+      model: scriptedModel([{ toolCalls: [call({ a: 1, b: 2 })] }, 'Three.'], { model: 'other' }),
+      tools: [add],
+      instructions: 'You add.',
+    })
+    const runner = new AgentRunner({ ...front, instructions: 'You greet.', tools: [handoff(sums, { name: 'sums', description: 'adds' })] })
+    const { recording } = await playsByteEqual((record) => runner.run('1 + 2?', record))
+    expect(recording.turns[1]?.request).toMatchObject({ model: { model: 'other' }, agent: [{ name: 'add' }] })
+    expect(recording.result).toMatchObject({ text: 'Three.', agent: 'sums' })
+  })
+
+  it('with agents inside its calls, two at once, one of which fails', async () => {
+    const inner = (text: string) =>
+      new AgentRunner({ model: scriptedModel([{ toolCalls: [call({ a: 1, b: 2 })], usage }, text]), tools: [add] })
+    const agents = [asTool(inner('Three.'), { name: 'one', description: '1' }), asTool(inner(''), { name: 'two', description: '2' })]
+    const model = scriptedModel([{ toolCalls: [call({ task: 'x' }, 'two'), call({ task: 'y' }, 'one')] }, 'done'])
+    const { recording } = await playsByteEqual((record) => new AgentRunner({ model, tools: agents }).run('go', record))
+    const calls = recording.turns[0]?.calls ?? []
+    expect(calls.map(({ tool, outcome, runs }) => [tool, outcome, runs?.[0]?.turns.length])).toEqual([
+      ['two', 'failed', 3],
+      ['one', 'ok', 2],
+    ])
+  })
+})
+
+describe('decisions are played as they were made', () => {
+  const risky = defineTool({ ...add, name: 'risky', approval: ({ a }) => Number(a) > 1 })
+
+  it('those of `approve`, with reasons', async () => {
+    const toolCalls = [call({ a: 1, b: 1 }, 'risky'), call({ a: 2, b: 1 }, 'risky'), call({ a: 3, b: 1 }, 'risky')]
+    const approve = ({ args }: { args: { a?: unknown } }) => (args.a === 3 ? { approved: false, reason: 'too much' } : true)
+    const runner = new AgentRunner({ model: scriptedModel([{ toolCalls }, 'done']), tools: [risky], approve })
+    const { recording } = await playsByteEqual((record) => runner.run('go', record))
+    expect(recording.turns[0]?.decisions).toEqual([
+      { place: '1.approve.1', call: 'call_2', tool: 'risky', args: { a: 2, b: 1 }, verdict: { approved: true } },
+      { place: '1.approve.2', call: 'call_3', tool: 'risky', args: { a: 3, b: 1 }, verdict: { approved: false, reason: 'too much' } },
+    ])
+  })
+
+  it('a run that is paused, and goes on in the same file when it is resumed: other arguments, a client’s result, one decided later', async () => {
+    const client = defineTool({ name: 'client', description: 'Runs elsewhere.' })
+    const toolCalls = [call({ a: 2, b: 1 }, 'risky'), call({}, 'client'), call({ a: 1, b: 1 }, 'risky')]
+    const runner = () => new AgentRunner({ model: scriptedModel([{ toolCalls }, 'done']), tools: [risky, client] })
+    let paused = await runner().run('unrecorded')
+    const { recording } = await playsByteEqual(
+      async (record) => (paused = await runner().run('go', record)),
+      async (record) => {
+        const decisions = paused.pending.slice(1).map((item) => ({ ...item, result: { here: true } }))
+        paused = await runner().resume(paused.state, { ...record, decisions })
+      },
+      async (record) => {
+        const decisions = paused.pending.map((item) => ({ ...item, approved: true as const, args: { a: 5, b: 5 } }))
+        const model = scriptedModel(['done'])
+        await new AgentRunner({ model, tools: [risky, client] }).resume(paused.state, { ...record, decisions })
+      },
+    )
+    expect(recording.result).toMatchObject({ stopReason: 'answered', text: 'done' })
+    expect(recording.turns).toHaveLength(2)
+    expect(recording.turns[0]?.decisions?.map(({ place }) => place)).toEqual(['1.tool.0.decision', '1.tool.1.decision'])
+  })
+
+  it('a run that still waits', async () => {
+    const runner = new AgentRunner({ model: scriptedModel([{ toolCalls: [call({ a: 2, b: 1 }, 'risky')] }]), tools: [risky] })
+    const { recording } = await playsByteEqual((record) => runner.run('go', record))
+    expect(recording.result).toMatchObject({ stopReason: 'paused', pending: [{ kind: 'approval', toolCallId: 'call_1' }] })
+  })
+
+  it('an agent inside a call that asks for an approval', async () => {
+    const agent = () => {
+      const inner = new AgentRunner({
+        model: scriptedModel([
+          { toolCalls: [call({ a: 2, b: 1 }, 'risky')], usage },
+          { text: '3', usage },
+        ]),
+        tools: [risky],
+      })
+      return asTool(inner, { name: 'inner', description: 'Adds.' })
+    }
+    const tool = agent()
+    const runner = new AgentRunner({ model: scriptedModel([{ toolCalls: [call({ task: 'x' }, 'inner')] }, 'done']), tools: [tool] })
+    let paused = await new AgentRunner({ model: 'demo' }).run('1 + 1')
+    const { recording } = await playsByteEqual(
+      async (record) => (paused = await runner.run('go', record)),
+      async (record) => {
+        const decisions = paused.pending.map((item) => {
+          const about = item.about as { pending: object[] }
+          return { ...item, answer: { decisions: about.pending.map((one) => ({ ...one, approved: true })) } }
+        })
+        await runner.resume(paused.state, { ...record, decisions: decisions as never })
+      },
+    )
+    expect(recording.result).toMatchObject({ text: 'done' })
+    expect(recording.turns[0]?.calls?.map(({ outcome, runs }) => [outcome, runs?.[0]?.turns.length])).toEqual([
+      ['question', 2],
+      ['ok', undefined],
+    ])
+  })
+})
