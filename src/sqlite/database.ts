@@ -102,9 +102,10 @@ function networkOf(folder: string): string | undefined {
 
 /** Throws for a file that something else has made. Reads it, so that what is no database is found out here. */
 function checkKind(database: DatabaseSync, { noun, code, applicationId }: Schema, file: string): void {
+  // In this order: another process may be making it, its tables and its id at once.
+  const isEmpty = database.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get() === undefined
   const id = numberOf(database, 'application_id')
-  const isNew = id === 0 && database.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get() === undefined
-  if (isNew || id === applicationId) return
+  if (id === applicationId || (isEmpty && id === 0)) return
   throw new ToolloopError(code, `Expected \`${file}\` to be a toolloop ${noun}, got another program's database`)
 }
 

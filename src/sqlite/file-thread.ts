@@ -17,7 +17,7 @@ export interface Asked {
   id: number
   call: Call
 }
-type Answer = { id: number } & ({ ok: true; value: unknown } | { ok: false; code: ErrorCode; message: string })
+export type Answer = { id: number } & ({ ok: true; value: unknown } | { ok: false; code: ErrorCode; message: string })
 
 /** How the thread opens a file: as a database, and with what its contents want to know. */
 export interface OpenOptions {
