@@ -35,7 +35,7 @@ const allowed: Record<string, string[]> = {
   sqlite: ['core'],
   journals: ['core', 'tools', 'dialects', 'models', 'agent', 'sqlite'],
   sessions: ['core', 'tools', 'dialects', 'models', 'agent', 'sqlite'],
-  service: ['core', 'tools', 'dialects', 'models', 'agent'],
+  service: ['core', 'tools', 'dialects', 'models', 'agent', 'journals'],
   telemetry: ['core', 'tools', 'dialects', 'models', 'agent'],
   testing: ['core', 'tools', 'dialects', 'models', 'agent'],
   cli: [

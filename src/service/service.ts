@@ -205,7 +205,7 @@ class AgentService implements Service {
       onReload: options.onReload,
     })
     metrics.gauge('toolloop_runs_running', 'Runs that are going on.', () => this.#runs.running)
-    metrics.gauge('toolloop_runs_paused', 'Runs that wait for a decision.', () => this.#runs.paused)
+    metrics.gauge('toolloop_runs_paused', 'Runs that wait for a decision.', () => this.#runs.paused())
     metrics.gauge('toolloop_streams_open', 'Event streams that are open.', () => this.#streams.size)
     metrics.gauge('toolloop_config_reloads', 'How often the configuration was changed.', () => this.#config.state.reloads)
     metrics.gauge('toolloop_config_broken', '1 while the configuration file is invalid.', () => (this.#config.state.lastError ? 1 : 0))
@@ -258,14 +258,14 @@ class AgentService implements Service {
     const configClosed = this.#config.close()
     await this.#runs.settled(AbortSignal.timeout(timeoutMs))
     if (this.#runs.running > 0) {
-      this.logger.warn({ running: this.#runs.running }, 'runs are aborted: the service is shutting down')
+      this.logger.warn({ running: this.#runs.running }, 'runs are aborted, or left to the next start: the service is shutting down')
       this.#runs.abortAll('the service is shutting down')
-      await this.#runs.settled(AbortSignal.timeout(afterAbortMs))
     }
-    this.#streams.dispose('the service is shutting down')
-    await configClosed
     await this.ready.catch(() => {})
     await this.#runs.close()
+    await this.#runs.settled(AbortSignal.timeout(afterAbortMs))
+    this.#streams.dispose('the service is shutting down')
+    await configClosed
     await this.#host.close()
   }
 
