@@ -21,7 +21,7 @@ import { SseStreams } from './http/sse.ts'
 import { Metrics } from './metrics.ts'
 import { observeRuns } from './observe-runs.ts'
 import { RunStore } from './runs/run-store.ts'
-import { readLimits, type ServiceLimits } from './service-limits.ts'
+import { limitProblems, readLimits, type ServiceLimits } from './service-limits.ts'
 
 /** Options of `createService`. */
 export interface ServiceOptions {
@@ -276,9 +276,10 @@ class AgentService implements Service {
       })
     }
     await this.#config.start()
-    const { runsFolder } = this.#limits
+    const { journal } = this.#limits
     try {
-      if (runsFolder !== undefined) await this.#runs.open(resolve(cwd, runsFolder), 'service.keepRuns.folder')
+      if (journal?.kind === 'dbos') await this.#runs.open(journal)
+      else if (journal !== undefined) await this.#runs.open({ ...journal, folder: resolve(cwd, journal.folder) })
     } catch (error) {
       await Promise.all([this.#config.close(), this.#runs.close(), this.#host.close()])
       throw error
@@ -287,7 +288,8 @@ class AgentService implements Service {
 
   async #prepare(config: Config, signal: AbortSignal): Promise<PreparedConfig> {
     const { auth, trustedProxies } = config.service ?? {}
-    const problems = [...this.#auth.problemsOf(auth?.tokens ?? [], this.#env), ...TrustedProxies.problemsOf(trustedProxies)]
+    const ofTokens = this.#auth.problemsOf(auth?.tokens ?? [], this.#env)
+    const problems = [...ofTokens, ...TrustedProxies.problemsOf(trustedProxies), ...limitProblems(config)]
     if (problems.length > 0) throw new ConfigError('The configuration', problems)
     const proxies = new TrustedProxies(trustedProxies)
     const asked = readLimits(config)

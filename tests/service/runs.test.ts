@@ -98,7 +98,8 @@ describe.each([
     held.resolve()
     await ended
     const { data } = await json(ask('/v1/runs'))
-    expect((await json(ask(`/v1/runs/${data[0].id}`))).output).toBe('late')
+    // How it has ended is written down after its last event.
+    await expect.poll(async () => (await json(ask(`/v1/runs/${data[0].id}`))).output).toBe('late')
     expect((await post('/v1/runs/none/cancel', {})).status).toBe(404)
   })
 

@@ -290,6 +290,48 @@ describe('runs in a folder', () => {
     expect(shown.map(({ status }) => status)).toEqual(paused.map(() => 'done'))
   })
 
+  it('one that can’t be read keeps none of the others from being looked after', async () => {
+    const { options, sql, statusOf } = await folderOfRuns('service: { keepRuns: { folder: runs } }')
+    const first = await startService({ ...options, model: scriptedModel(['one', 'two']) })
+    const [a, b] = [await json(first.post('/v1/runs', { input: 'a' })), await json(first.post('/v1/runs', { input: 'b' }))]
+    await first.listening.close()
+    // Their process died before it had written down what they came to.
+    sql("UPDATE shown_runs SET status = 'running', head = ? WHERE id = ?", '{', a.id)
+    sql("UPDATE shown_runs SET status = 'running' WHERE id = ?", b.id)
+    const second = await startService({ ...options, model: scriptedModel([]) })
+    await expect.poll(() => statusOf(b.id), { timeout: 10_000 }).toBe('done')
+    expect(statusOf(a.id)).toBe('running')
+    expect(second.log()).toContain('what became of a run can not be shown yet')
+  })
+
+  it('a decision that comes before a run waits is refused: nobody approves what was hidden unseen', async () => {
+    const { options } = await folderOfRuns('service: { keepRuns: { folder: runs }, requestsPerMinute: 1000000 }')
+    const { tool, done } = transfer()
+    const { service } = await startService({ ...options, model: scriptedModel([asks()]), tools: [tool] })
+    // They take a while to be made ready, whenever the run begins to go on.
+    const property = (at: number) => [`property${at}`, { type: 'string', minLength: at }]
+    const parameters = { type: 'object', properties: Object.fromEntries(Array.from({ length: 100 }, (_, at) => property(at))) }
+    const tools = Array.from({ length: 10 }, (_, at) => ({ type: 'function', function: { name: `own${at}`, parameters } }))
+    const body = JSON.stringify({ input: 'pay', tools, background: true })
+    const run = await json(service.fetch(inProcess('/v1/runs', body)))
+    const statuses: number[] = []
+    for await (const { event, data } of framesOf(await service.fetch(inProcess(`/v1/runs/${run.id}/events`)))) {
+      if (event !== 'DECISION_NEEDED') continue
+      const { toolCallId, fingerprint } = JSON.parse(data)
+      const decisions = JSON.stringify({ decisions: [{ toolCallId, fingerprint, approved: true }] })
+      const decideNow = async () => {
+        const answer = await service.fetch(inProcess(`/v1/runs/${run.id}/decisions`, decisions))
+        await answer.text()
+        return statuses.push(answer.status)
+      }
+      // Until it has paused, and what is hidden is checked.
+      while (statuses.every((status) => status === 409)) await Promise.all(Array.from({ length: 4 }, decideNow))
+    }
+    expect(new Set(statuses)).toEqual(new Set([409, 400]))
+    expect(done).toEqual([])
+    expect(await json(service.fetch(inProcess(`/v1/runs/${run.id}`)))).toMatchObject({ status: 'paused' })
+  })
+
   it('a damaged file keeps the service from starting, and is left as it is', async () => {
     const { options, runs } = await folderOfRuns()
     const first = await startService({ ...options, model: scriptedModel(['hello']) })

@@ -1,5 +1,6 @@
 import { copyFile, mkdir, readdir, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { upgradeRuns } from '../../src/service/runs/earlier/upgrade-runs.ts'
@@ -86,6 +87,24 @@ describe('runs of an earlier version', () => {
     // Once more, as after a crash, changes nothing.
     for (const name of names) await copyFile(join(movedTo, name), join(runs, name))
     expect((await upgradeRuns(runs)).upgraded).toBe(4)
+  })
+
+  it('are moved once, though the upgrade was interrupted when it had decided and said what was decided and said before', async () => {
+    const { runs, names, options } = await folderOfEarlierRuns()
+    const { movedTo } = await upgradeRuns(runs)
+    const database = new DatabaseSync(join(runs, 'runs.sqlite'))
+    const said = () => database.prepare('SELECT value FROM shown_messages ORDER BY run, n').all()
+    const before = said()
+    expect(before.length).toBeGreaterThan(0)
+    database.exec("UPDATE shown_runs SET status = 'running', last_event = 0 WHERE status = 'paused'; DELETE FROM shown_events")
+    for (const name of names) await copyFile(join(movedTo, name), join(runs, name))
+    expect((await upgradeRuns(runs)).upgraded).toBe(4)
+    expect(said()).toEqual(before)
+    database.close()
+    const { tools: own, done } = tools()
+    const service = await startService({ ...options, model: scriptedModel(() => 'paid'), tools: own })
+    await expect.poll(async () => (await json(service.ask('/v1/runs?status=paused'))).data.length).toBe(2)
+    expect(done).toEqual([])
   })
 
   it('are left alone while a service of that version uses them', async () => {

@@ -9,8 +9,8 @@ export interface ShownRuns {
   /** Adds events; false where another execution has begun since. */
   append(runId: string, attempt: string, news: ShownNews): Promise<boolean>
   /**
-   * The run waits, or is over. `changed`: it is not as `expected` any more. `no_room`: it was to wait, and there is no room for that.
-   * Nothing has happened then.
+   * The run waits, or is over: then no secret of it is kept here any more, see `clear` for the journal. `changed`: it is not as `expected` any
+   * more. `no_room`: it was to wait, and there is no room for that. Nothing has happened then.
    */
   settle(runId: string, expected: ExpectedRun, outcome: ShownOutcome, room?: WaitingRoom): Promise<'settled' | 'changed' | 'no_room'>
   /**
@@ -21,27 +21,39 @@ export interface ShownRuns {
   get(runId: string): Promise<ShownRun | undefined>
   /** Its result as JSON; `''`: it has none. */
   result(runId: string): Promise<string>
-  /** Events behind the one of that number, as many as there is room for in one answer. */
+  /** Events behind the one of that number, as many as there is room for in one answer; none only where there are none. */
   events(runId: string, after: number): Promise<ShownEvent[]>
-  /** How far a run is; undefined for one that is not known. */
-  progress(runId: string): Promise<Pick<ShownRun, 'status' | 'lastEventId'> | undefined>
-  /** Keeps what is said to a run, as JSON, until it is taken up; false where the run is done. */
+  /** How far runs are, those that are known. */
+  progress(runIds: readonly string[]): Promise<ShownProgress[]>
+  /** Keeps what is said to a run, as JSON, until it is taken up; false where nothing can be said to it any more. */
   say(runId: string, messages: readonly string[]): Promise<boolean>
   /** What was said to the run, without the first so many messages. */
   said(runId: string, without: number): Promise<string[]>
+  /** Nothing can be said to the run from now on. False, and nothing has happened, where more than so many messages were said. */
+  hush(runId: string, said: number): Promise<boolean>
   /** The newest first. */
   list(query: ShownQuery): Promise<ShownPage>
   /** Runs that are shown as going on, though for so many milliseconds they have not been by the journal: their process died as they ended. */
   unsettled(forMs: number): Promise<string[]>
   /** How many wait, and how large they are together: of one caller, or of all. */
   waiting(caller?: string): Promise<{ runs: number; characters: number }>
-  /** Runs that are done here, and still wait in the journal: they were given up. */
-  leftOver(): Promise<string[]>
+  /**
+   * Deletes what the journal keeps of runs that are done here, the raw steps, unless somebody carries them out still: from then on there is only
+   * what is shown. Of one run, or of all.
+   */
+  clear(runId?: string): Promise<void>
   /** Deletes runs that are done and beyond these bounds, the oldest first. Resolves with how many. */
   forget(bounds: ShownBounds): Promise<number>
 }
 
 export type ShownStatus = 'running' | 'paused' | 'done'
+
+/** How far a run is. */
+export interface ShownProgress {
+  runId: string
+  status: ShownStatus
+  lastEventId: number
+}
 
 export interface NewShownRun {
   runId: string
@@ -51,7 +63,7 @@ export interface NewShownRun {
   createdAt: number
   /** What it is listed by. */
   title: string
-  /** What the host has to know to go on with it, as JSON. */
+  /** What the host has to know to go on with it, as JSON; `''`: it is done. */
   head: string
 }
 

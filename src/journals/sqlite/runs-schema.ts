@@ -6,6 +6,7 @@ export const runsSchema: Schema = {
   code: 'journal_failed',
   // "tlJ1"
   applicationId: 0x746c4a31,
+  erases: true,
   migrations: [
     `CREATE TABLE runs (
        n INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -53,6 +54,7 @@ export const runsSchema: Schema = {
      first_event INTEGER NOT NULL DEFAULT 1,
      last_event INTEGER NOT NULL DEFAULT 0,
      hides_all INTEGER NOT NULL DEFAULT 0,
+     listens INTEGER NOT NULL DEFAULT 1,
      title TEXT NOT NULL,
      summary TEXT,
      head TEXT NOT NULL

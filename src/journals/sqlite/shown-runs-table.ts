@@ -9,19 +9,21 @@ import type {
   ShownNews,
   ShownOutcome,
   ShownPage,
+  ShownProgress,
   ShownQuery,
   ShownRun,
   ShownStatus,
   WaitingRoom,
 } from '../../agent/durable/shown-runs.ts'
-import { cursorOf } from '../../agent/durable/store.ts'
+import { cursorOf, mostRuns } from '../../agent/durable/store.ts'
 import { type Row, Statements } from '../../sqlite/statements.ts'
-import { prunedAtOnce } from './recorded-runs.ts'
+import { deleteRecorded, prunedAtOnce } from './recorded-runs.ts'
 
-/** Characters in one answer, but for what is larger by itself. */
+/** Characters of summaries in one answer, but for what is larger by itself. */
 const mostCharacters = 4_000_000
-/** Runs in one answer. */
-const mostRuns = 1_000
+/** Events in one answer, and their characters: fewer than a log holds, so that whoever reads it misses none. */
+const mostEvents = 1_000
+const mostCharactersOfEvents = 1_000_000
 
 /** What `ShownRuns` promises, in SQL. Each call has to be made inside a transaction, which is rolled back if it throws. */
 export class ShownRunsTable {
@@ -66,6 +68,7 @@ export class ShownRunsTable {
     this.#sql.run(came, status, stopReason, finishedAt, size, title, summary, run.n)
     const replaced = 'INSERT INTO shown_results (run, value) VALUES (?, ?) ON CONFLICT (run) DO UPDATE SET value = excluded.value'
     if (result !== undefined) this.#sql.run(replaced, run.n, result)
+    if (status === 'done') this.#hide(run.n)
     return 'settled'
   }
 
@@ -73,8 +76,10 @@ export class ShownRunsTable {
     const [those, value] = 'runId' in which ? ['id = ?', which.runId] : ['finished_at < ? LIMIT 100', which.before]
     const waiting = `SELECT n FROM shown_runs WHERE status = 'paused' AND ${those}`
     const told = "json_set(coalesce(summary, '{}'), '$.stopReason', 'aborted', '$.pending', json('[]'), '$.error', json(?))"
-    const given = `UPDATE shown_runs SET status = 'done', stop_reason = 'aborted', finished_at = ?, summary = ${told} WHERE n IN (${waiting}) RETURNING id`
-    return this.#sql.all(given, Date.now(), JSON.stringify(error), value).map(({ id }) => String(id))
+    const given = `UPDATE shown_runs SET status = 'done', stop_reason = 'aborted', finished_at = ?, summary = ${told} WHERE n IN (${waiting}) RETURNING n, id`
+    const runs = this.#sql.all(given, Date.now(), JSON.stringify(error), value)
+    for (const { n } of runs) this.#hide(n)
+    return runs.map(({ id }) => String(id))
   }
 
   get(runId: string): ShownRun | undefined {
@@ -102,19 +107,20 @@ export class ShownRunsTable {
     for (const { id, type, data } of this.#sql.each(all, runId, after)) {
       events.push({ id: Number(id), type: String(type), data: String(data) })
       characters += String(data).length
-      if (characters >= mostCharacters) break
+      if (events.length >= mostEvents || characters >= mostCharactersOfEvents) break
     }
     return events
   }
 
-  progress(runId: string): Pick<ShownRun, 'status' | 'lastEventId'> | undefined {
-    const run = this.#sql.one('SELECT status, last_event FROM shown_runs WHERE id = ?', runId)
-    return run && { status: run.status as ShownStatus, lastEventId: Number(run.last_event) }
+  progress(runIds: readonly string[]): ShownProgress[] {
+    const those = 'SELECT id, status, last_event FROM shown_runs WHERE id IN (SELECT value FROM json_each(?))'
+    const runs = this.#sql.all(those, JSON.stringify(runIds))
+    return runs.map(({ id, status, last_event }) => ({ runId: String(id), status: status as ShownStatus, lastEventId: Number(last_event) }))
   }
 
   say(runId: string, messages: readonly string[]): boolean {
-    const run = this.#sql.one("SELECT n, last_event FROM shown_runs WHERE id = ? AND status <> 'done'", runId)
-    if (run === undefined || this.#isEnding(runId, run)) return false
+    const run = this.#sql.one("SELECT n FROM shown_runs WHERE id = ? AND status <> 'done' AND listens = 1", runId)
+    if (run === undefined) return false
     const next = '(SELECT coalesce(max(n), 0) + 1 FROM shown_messages WHERE run = ?)'
     for (const message of messages) this.#sql.run(`INSERT INTO shown_messages VALUES (?, ${next}, ?)`, run.n, run.n, message)
     return true
@@ -123,6 +129,11 @@ export class ShownRunsTable {
   said(runId: string, without: number): string[] {
     const all = 'SELECT m.value FROM shown_messages m JOIN shown_runs r ON run = r.n WHERE r.id = ? AND m.n > ? ORDER BY m.n'
     return this.#sql.all(all, runId, without).map(({ value }) => String(value))
+  }
+
+  hush(runId: string, said: number): boolean {
+    const heard = 'NOT EXISTS (SELECT 1 FROM shown_messages WHERE run = shown_runs.n AND shown_messages.n > ?)'
+    return this.#sql.run(`UPDATE shown_runs SET listens = 0 WHERE id = ? AND ${heard}`, runId, said).changes > 0
   }
 
   list({ caller, agent, status, createdBefore, limit, cursor }: ShownQuery): ShownPage {
@@ -159,9 +170,11 @@ export class ShownRunsTable {
     return { runs: Number(runs), characters: Number(characters) }
   }
 
-  leftOver(): string[] {
-    const left = "SELECT id FROM runs JOIN shown_runs USING (id) WHERE runs.status = 'waiting' AND shown_runs.status = 'done'"
-    return this.#sql.all(left).map(({ id }) => String(id))
+  clear(runId?: string): void {
+    const [one, ...values] = runId === undefined ? [''] : ['AND id = ?', runId]
+    const over = `runs.status <> 'running' AND shown_runs.status = 'done' ${one}`
+    const runs = this.#sql.all(`SELECT runs.n FROM runs JOIN shown_runs USING (id) WHERE ${over} LIMIT ${prunedAtOnce}`, ...values)
+    for (const { n } of runs) deleteRecorded(this.#sql, n)
   }
 
   /** Deletes some of them, and returns how many: fewer than `prunedAtOnce` when all are deleted. */
@@ -184,10 +197,10 @@ export class ShownRunsTable {
     return doomed.length
   }
 
-  /** Whether its last event says that it has ended, though what it came to is not written yet. */
-  #isEnding(runId: string, { n, last_event }: Row): boolean {
-    const ended = "type = 'RUN_END' AND data ->> '$.meta.runId' = ? AND data ->> '$.stopReason' <> 'paused'"
-    return this.#sql.one(`SELECT 1 FROM shown_events WHERE run = ? AND id = ? AND ${ended}`, n, last_event, runId) !== undefined
+  /** Keeps nothing of a run that is done but what is shown of it. */
+  #hide(n: SQLOutputValue | undefined): void {
+    for (const table of ['secrets', 'messages']) this.#sql.run(`DELETE FROM shown_${table} WHERE run = ?`, n)
+    this.#sql.run("UPDATE shown_runs SET head = '' WHERE n = ?", n)
   }
 
   /** Of what the journal keeps of it. */

@@ -58,7 +58,8 @@ export class SqliteStore implements Store {
     list: (...args) => this.#shown.call('list', ...args),
     unsettled: (...args) => this.#shown.call('unsettled', ...args),
     waiting: (...args) => this.#shown.call('waiting', ...args),
-    leftOver: () => this.#shown.call('leftOver'),
+    hush: (...args) => this.#shown.call('hush', ...args),
+    clear: (...args) => this.#shown.call('clear', ...args),
     forget: (bounds) => inParts(() => this.#shown.call('forget', bounds)),
   }
 

@@ -14,5 +14,6 @@ serveFiles({
   ...runsSchema,
   open: (database, owner, { agent, isShown }: RunsOptions): RecordedRuns | ShownRunsTable =>
     isShown ? new ShownRunsTable(database) : new RecordedRuns(database, owner, agent),
+  erasing: ['clear', 'forget', 'giveUp', 'prune'],
   release: (database, ownerId) => database.prepare('UPDATE runs SET owner = NULL WHERE owner = ?').run(ownerId),
 })

@@ -258,16 +258,16 @@ async function steer(run: ServiceRun, call: Call, parts: ServiceParts): Promise<
 
 async function decide(run: ServiceRun, call: Call, parts: ServiceParts): Promise<Response> {
   const { decisions: given } = call.body as { decisions: GivenDecision[] }
-  const { waitsFor = [], summary } = run.outcome ?? {}
+  const outcome = parts.runs.pauseOf(run)
+  const { waitsFor, summary } = outcome
   const unknown = given.findIndex(
     ({ toolCallId, fingerprint }) => !waitsFor.some((item) => item.toolCallId === toolCallId && item.fingerprint === fingerprint),
   )
-  if (run.status === 'paused' && unknown >= 0)
-    throw new HttpProblem(409, 'not_pending', 'No call waits for this decision', { param: `decisions.${unknown}` })
-  const decisions = checkDecisions(given, summary?.pending ?? [])
+  if (unknown >= 0) throw new HttpProblem(409, 'not_pending', 'No call waits for this decision', { param: `decisions.${unknown}` })
+  const decisions = checkDecisions(given, summary.pending)
   const after = run.log.lastId
   const resume = async () => {
-    await parts.runs.resume(run, decisions)
+    await parts.runs.resume(run, outcome, decisions)
     return run
   }
   return accepts(call.request) ? streamEvents(resume, call, parts, { after }) : whenEnded(resume, call, parts)

@@ -63,12 +63,17 @@ export class EventLog {
     this.wake()
   }
 
-  /** Has these events from now on: those of elsewhere, as they have been read. */
+  /**
+   * Has these events from now on: those of elsewhere, as they have been read. Where they don't reach to the last, or don't follow each other, those
+   * before the gap are given up: a reader is told of it.
+   */
   fill(events: readonly LoggedEvent[], last: number): void {
     this.clear()
-    this.#events = [...events]
-    for (const { data } of events) this.#characters += data.length
-    this.#last = last
+    const newest = events.at(-1)?.id ?? 0
+    const gap = events.findLastIndex(({ id }, at) => at > 0 && id !== (events[at - 1]?.id ?? 0) + 1)
+    this.#events = newest < last ? [] : events.slice(Math.max(gap, 0))
+    for (const { data } of this.#events) this.#characters += data.length
+    this.#last = Math.max(newest, last)
     this.wake()
   }
 

@@ -1,6 +1,6 @@
 import type { RunStream } from '../../agent/run/run-stream.ts'
 import type { RunResult } from '../../agent/types.ts'
-import { Event, type RunEvent } from '../../core/events.ts'
+import type { RunEvent } from '../../core/events.ts'
 import { Pauses } from '../../tools/yield-to-event-loop.ts'
 import type { AgentHost } from '../agents/agent-host.ts'
 import { problemOfRequest } from '../http/problem.ts'
@@ -115,7 +115,6 @@ export class RunFollower {
 
   async #take(run: ServiceRun, event: RunEvent, { watcher, sink }: Following, pauses: Pauses): Promise<void> {
     watcher?.event(event)
-    if (event.type === Event.RUN_END && event.meta.runId === run.id && event.stopReason !== 'paused') run.takesMessages = false
     this.#parts.observer.event(run, event)
     for (const shown of await run.redactor.redact(event, pauses)) {
       await pauses.take()

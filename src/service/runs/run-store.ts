@@ -15,8 +15,9 @@ import { type EventSink, RunFollower, type RunObserver, type RunWatcher } from '
 import { type ListQuery, listRuns, pendingOf, type RunList } from './list-runs.ts'
 import { KeptRuns, noRoom, type RunBounds } from './memory/kept-runs.ts'
 import { readInput, readMessages } from './read-messages.ts'
+import type { JournalPlace } from './recorded/open-journal.ts'
 import { openRecorded, type Recorded } from './recorded/open-recorded.ts'
-import { notStored, RunsElsewhere } from './recorded/problems.ts'
+import { isUnknownRun, notStored, RunsElsewhere } from './recorded/problems.ts'
 import type { RecordedRuns } from './recorded/recorded-runs.ts'
 import { RunningRuns } from './running-runs.ts'
 import { ServiceRun } from './service-run.ts'
@@ -75,13 +76,10 @@ export class RunStore {
     return this.#kept.paused + ((await this.#recorded?.runs.shown.waiting())?.runs ?? 0)
   }
 
-  /**
-   * Keeps runs in the journal of a folder from now on, and goes on with those in it that nobody carries out; `option` is what named it.
-   * Rejects with `invalid_option`.
-   */
-  async open(folder: string, option: string): Promise<void> {
+  /** Keeps runs in a journal from now on, and goes on with those in it that nobody carries out. Rejects with `invalid_option`. */
+  async open(place: JournalPlace): Promise<void> {
     const { host, logger } = this.#parts
-    this.#recorded = await openRecorded(folder, option, {
+    this.#recorded = await openRecorded(place, {
       agentOf: (head) => host.agents.find(({ name }) => name === head.agent),
       toolsOf: (head) => this.#toolsOf(head),
       bounds: () => this.bounds,
@@ -126,14 +124,24 @@ export class RunStore {
     return run
   }
 
-  /** Carries out what was decided; resolves when that has begun. Rejects with an `HttpProblem`: it waits for a decision as before then. */
-  async resume(run: ServiceRun, decisions: readonly Decision[]): Promise<void> {
+  /** What a run waits with. Throws an `HttpProblem` 409 for one that does not. */
+  pauseOf(run: ServiceRun): Outcome {
+    const isHere = this.#running.has(run.id)
+    if (run.outcome?.status !== 'paused' || isHere) throw notPaused(run, isHere ? 'running' : run.status)
+    return run.outcome
+  }
+
+  /**
+   * Carries out what was decided on what the run waits with; resolves when that has begun. Rejects with an `HttpProblem`: it waits for a decision as
+   * before then.
+   */
+  async resume(run: ServiceRun, outcome: Outcome, decisions: readonly Decision[]): Promise<void> {
     const { host, limiter } = this.#parts
     const tools = await host.toolsFor(run.head.clientTools)
     const agent = this.#agentOf(run)
     const recorded = this.#recordsOf(run.head)
-    const { outcome } = run
-    if (outcome?.status !== 'paused' || this.#running.has(run.id)) throw notPaused(run, this.#running.has(run.id) ? 'running' : run.status)
+    // By now it may have gone on, and wait for something else.
+    if (this.pauseOf(run) !== outcome) throw notPaused(run, 'decided already')
     const { control, signal } = run
     // Before anything is written: who is told to come again finds it as it was, whatever happens to this process.
     const giveBack = limiter.admitRun(run.head.caller.name)
@@ -159,7 +167,7 @@ export class RunStore {
       run.settle(outcome)
       if (recorded === undefined) this.#kept.add(run)
       this.#running.delete(run)
-      const isLate = ToolloopError.isInstance(error) && error.code === 'decision_refused'
+      const isLate = isUnknownRun(error) || (ToolloopError.isInstance(error) && error.code === 'decision_refused')
       throw isLate || isElsewhere ? notPaused(run, 'decided already') : notStored('The decision', error)
     }
   }
@@ -213,7 +221,7 @@ export class RunStore {
   async say(run: ServiceRun, input: RunInput): Promise<void> {
     const recorded = this.#recordsOf(run.head)
     const hasEnded = () => new HttpProblem(409, 'run_ended', `Run ${run.id} has ended; start a new run with its messages`)
-    if (!run.takesMessages || run.coming?.status === 'done') throw hasEnded()
+    if (!run.control.listens || run.coming?.status === 'done') throw hasEnded()
     if (recorded === undefined) return blamingRequest(() => run.control.send(input))
     const said = new RunControl()
     blamingRequest(() => said.send(input))

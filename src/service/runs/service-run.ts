@@ -32,8 +32,6 @@ export class ServiceRun {
   readonly log: EventLog
   readonly redactor: EventRedactor
   readonly control: RunControl = new RunControl()
-  /** False from its end on, which it may take a while to write down. */
-  takesMessages = true
   /** In the order in which this process has seen them. */
   readonly number: number = ++runs
   /** ISO 8601. */

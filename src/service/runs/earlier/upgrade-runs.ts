@@ -47,7 +47,7 @@ export async function upgradeRuns(folder: string): Promise<UpgradedRuns> {
       unreadable.push({ name, why: messageOf(error) })
     }
   }
-  const { journal, shown, close } = await openJournal(folder, 'service.keepRuns.folder')
+  const { journal, shown, close } = await openJournal({ kind: 'sqlite', folder })
   try {
     // A list shows them in the order in which they were written.
     for (const run of runs.sort((a, b) => a.createdAt.localeCompare(b.createdAt))) await upgrade(run, journal, shown)
@@ -62,7 +62,7 @@ export async function upgradeRuns(folder: string): Promise<UpgradedRuns> {
 async function upgrade(run: EarlierRun, journal: Journal, shown: ShownRuns): Promise<void> {
   const { head: ofRun, createdAt, said, events, lastEventId, secrets, hidesAll = false, waiting, before } = run
   const runId = ofRun.id
-  const known = await shown.progress(runId)
+  const [known] = await shown.progress([runId])
   if (known !== undefined && known.status !== 'running') return
   const interrupted = 'the service ended while this run was going on: what its last step came to is not known'
   const outcome = run.outcome ?? abortedWith(interrupted, before)
@@ -82,9 +82,12 @@ async function upgrade(run: EarlierRun, journal: Journal, shown: ShownRuns): Pro
     head: JSON.stringify(head),
   }
   await shown.begin(record, attempt)
+  // What an upgrade that was interrupted has done already is not done again.
+  const heard = await shown.said(runId, 0)
+  const messages = [...messagesIn(state), ...waiting].slice(heard.length)
   await shown.say(
     runId,
-    [...messagesIn(state), ...waiting].map((message) => JSON.stringify(message)),
+    messages.map((message) => JSON.stringify(message)),
   )
   if ((known?.lastEventId ?? 0) < lastEventId)
     await shown.append(runId, attempt, { events, firstEventId: events[0]?.id ?? lastEventId + 1, title, secrets, hidesAll })
@@ -111,7 +114,9 @@ async function takeOver({ runId, input, steps, decisions, pending }: RunState, h
   const engine: Engine = journal.connect(record)
   await engine.start(runId, { head, run: input } as never)
   await engine.result(runId)
-  if (Object.keys(decisions).length > 0) await engine.deliver(runId, decisions)
+  const { waits = [] } = (await engine.get?.(runId)) ?? {}
+  const open = Object.entries(decisions).filter(([place]) => waits.includes(place))
+  if (open.length > 0) await engine.deliver(runId, Object.fromEntries(open))
 }
 
 /** What was said to the run while it went on, and is in its conversation. */

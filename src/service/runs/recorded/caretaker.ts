@@ -2,7 +2,7 @@ import { messageOf } from '../../../core/errors.ts'
 import type { Logger } from '../../../core/logger.ts'
 import { type RunBounds, tooLate } from '../memory/kept-runs.ts'
 import type { ServiceRun } from '../service-run.ts'
-import { RunsElsewhere } from './problems.ts'
+import { isUnknownRun, RunsElsewhere } from './problems.ts'
 import type { RecordedRuns } from './recorded-runs.ts'
 
 /** How often it is looked for runs that could go on, and for what is to be tidied up, in milliseconds. */
@@ -13,7 +13,7 @@ const settledWithinMs = 2_000
 /** How soon a run that could not go on is tried again, at first and at last. */
 const firstRetryMs = 1_000
 const lastRetryMs = 60_000
-/** How long a run that has ended stays in the journal: by then, what it came to is shown. */
+/** How long a run that has ended, and is not shown at all, stays in the journal. */
 const keptInJournalMs = 60_000
 /** Runs that are taken up at once. */
 const takenUpAtOnce = 32
@@ -94,7 +94,7 @@ export class Caretaker {
       else await carryOn(run)
       this.#retries.delete(runId)
     } catch (error) {
-      if (error instanceof RunsElsewhere || this.#isClosed) return
+      if (error instanceof RunsElsewhere || isUnknownRun(error) || this.#isClosed) return
       const delayMs = Math.min(lastRetryMs, (this.#retries.get(runId)?.delayMs ?? firstRetryMs / 2) * 2)
       this.#retries.set(runId, { at: Date.now() + delayMs, delayMs })
       logger.error({ runId, error, retryMs: delayMs }, 'a run of an earlier process can not go on yet')
@@ -102,15 +102,23 @@ export class Caretaker {
   }
 
   async #tidy(): Promise<void> {
-    const { runs, isHere } = this.#parts
-    const { shown, engine } = runs
-    for (const runId of await shown.unsettled(settledWithinMs)) if (!isHere(runId)) await runs.settleFromJournal(runId)
+    const { shown, engine } = this.#parts.runs
+    for (const runId of await shown.unsettled(settledWithinMs)) await this.#settle(runId)
     await this.forgetOld()
-    for (const runId of await shown.leftOver()) await engine.cancel(runId, tooLate)
-    // By now, all of them have been shown.
+    await shown.clear()
     await engine.prune?.({ olderThanMs: keptInJournalMs })
     for (const [runId, { at }] of this.#retries) if (at < Date.now() - lastRetryMs) this.#retries.delete(runId)
     this.#tidiedAt = Date.now()
+  }
+
+  async #settle(runId: string): Promise<void> {
+    const { runs, isHere, logger } = this.#parts
+    try {
+      if (!isHere(runId)) await runs.settleFromJournal(runId)
+    } catch (error) {
+      // The others are settled nevertheless.
+      if (!this.#isClosed) logger.error({ runId, error }, 'what became of a run can not be shown yet')
+    }
   }
 
   /** Gives up runs that nobody has decided on, and deletes those that are beyond their bounds. */

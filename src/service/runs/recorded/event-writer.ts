@@ -6,6 +6,10 @@ import type { EventLog } from '../event-log.ts'
 import type { EventSink } from '../follow-run.ts'
 import type { ServiceRun } from '../service-run.ts'
 
+/** Events that are written at once, and their characters: fewer than a log holds, so that whoever reads it misses none. */
+const mostEvents = 500
+const mostCharacters = 500_000
+
 /**
  * Writes the events of a run down, and shows each when it is written: whoever has seen one finds it again, in any process. Events that come while
  * others are being written are written together.
@@ -46,7 +50,7 @@ export class EventWriter implements EventSink {
   async #writeAll(): Promise<void> {
     while (this.#waiting.length > 0) {
       const { id, log, redactor, attempt = '' } = this.#run
-      const events = this.#waiting.map(({ type, data }, at) => ({ id: log.lastId + at + 1, type, data }))
+      const events = this.#next().map(({ type, data }, at) => ({ id: log.lastId + at + 1, type, data }))
       const secrets = [...redactor.secrets].slice(this.#secrets)
       const { isFull } = redactor.secrets
       const news = { events, firstEventId: log.firstId, title: this.#run.title, secrets, hidesAll: isFull }
@@ -57,5 +61,15 @@ export class EventWriter implements EventSink {
       for (const { type, data } of events) this.#feed.append(type, data)
     }
     this.#writing = undefined
+  }
+
+  /** Of those that wait, what is written next: at least one. */
+  #next(): readonly { type: string; data: string }[] {
+    let characters = 0
+    const end = this.#waiting.findIndex(({ data }, at) => {
+      characters += data.length
+      return at === mostEvents || (at > 0 && characters > mostCharacters)
+    })
+    return end < 0 ? this.#waiting : this.#waiting.slice(0, end)
   }
 }

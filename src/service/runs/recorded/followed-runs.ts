@@ -1,4 +1,4 @@
-import type { ShownRuns } from '../../../agent/durable/shown-runs.ts'
+import type { ShownProgress, ShownRuns } from '../../../agent/durable/shown-runs.ts'
 import type { ServiceRun } from '../service-run.ts'
 import type { Outcome } from '../stored-run.ts'
 
@@ -7,7 +7,7 @@ const lookEveryMs = 100
 
 interface FollowedRunsParts {
   shown: Pick<ShownRuns, 'progress' | 'events'>
-  /** What a run has come to; undefined: it goes on, or is not known any more. */
+  /** What a run has come to; undefined: it goes on. */
   outcomeOf(runId: string): Promise<Outcome | undefined>
   /** Whether this process carries the run out, and so has its events first. */
   isHere(run: ServiceRun): boolean
@@ -45,20 +45,30 @@ export class FollowedRuns {
   }
 
   async #look(): Promise<void> {
-    // What fails now is tried again soon.
-    await Promise.allSettled([...this.#runs.keys()].map((run) => this.#lookAt(run)))
+    const runs = [...this.#runs.keys()].filter((run) => !this.#parts.isHere(run))
+    try {
+      const known = new Map((await this.#parts.shown.progress(runs.map(({ id }) => id))).map((one) => [one.runId, one]))
+      await Promise.allSettled(runs.map((run) => this.#bringUpToDate(run, known.get(run.id))))
+    } catch {
+      // What fails now is tried again soon.
+    }
     this.#timer = this.#runs.size === 0 ? undefined : setTimeout(() => void this.#look(), lookEveryMs).unref()
   }
 
-  async #lookAt(run: ServiceRun): Promise<void> {
+  async #bringUpToDate(run: ServiceRun, progress: ShownProgress | undefined): Promise<void> {
     const { shown, outcomeOf, isHere } = this.#parts
-    if (isHere(run)) return
-    const progress = await shown.progress(run.id)
-    const news = progress !== undefined && progress.lastEventId > run.log.lastId ? await shown.events(run.id, run.log.lastId) : []
-    const outcome = progress?.status === 'running' ? undefined : await outcomeOf(run.id)
-    if (isHere(run) || !this.#runs.has(run)) return
-    for (const event of news) run.log.add(event)
-    if (progress?.status === 'running' || (progress !== undefined && progress.lastEventId > run.log.lastId)) return
+    const isLeft = () => isHere(run) || !this.#runs.has(run)
+    while (progress !== undefined && progress.lastEventId > run.log.lastId) {
+      const news = await shown.events(run.id, run.log.lastId)
+      // Where there are none any more, the newest has given way.
+      if (news.length === 0) break
+      if (isLeft()) return
+      for (const event of news) run.log.add(event)
+    }
+    if (progress?.status === 'running') return
+    const outcome = progress === undefined ? undefined : await outcomeOf(run.id)
+    // It may go on again by now.
+    if (isLeft() || (progress !== undefined && outcome === undefined)) return
     this.#runs.delete(run)
     if (outcome === undefined) run.leave()
     else run.settle(outcome)

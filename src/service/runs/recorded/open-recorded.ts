@@ -3,7 +3,7 @@ import { InvalidOptionError } from '../../../core/errors.ts'
 import { earlierRun } from '../earlier/earlier-runs.ts'
 import type { ServiceRun } from '../service-run.ts'
 import { Caretaker } from './caretaker.ts'
-import { openJournal } from './open-journal.ts'
+import { folderOption, type JournalPlace, openJournal } from './open-journal.ts'
 import { RecordedRuns, type RecordedRunsParts } from './recorded-runs.ts'
 
 /** Runs that outlive the process, and who looks after them. */
@@ -20,17 +20,13 @@ interface RecordedParts extends Omit<RecordedRunsParts, 'journal' | 'shown'> {
 }
 
 /**
- * Opens the runs of a folder, which is made if need be; `option` is what named it. Rejects with `invalid_option` when it
- * can't be had, or holds runs that an earlier version has written: they are left as they are.
+ * Opens the runs of a journal. Rejects with `invalid_option` when it can't be had, or its folder holds runs that an earlier version has
+ * written: they are left as they are.
  */
-export async function openRecorded(folder: string, option: string, { carryOn, ...parts }: RecordedParts): Promise<Recorded> {
-  const earlier = (await readdir(folder).catch(() => [])).filter((name) => earlierRun.test(name)).length
-  if (earlier > 0) {
-    const upgrade = `${folder} with ${earlier} runs in files of an earlier version: \`toolloop upgrade\` moves them into the journal`
-    throw new InvalidOptionError(option, 'a folder whose runs are in a journal', upgrade)
-  }
-  const opened = await openJournal(folder, option)
+export async function openRecorded(place: JournalPlace, { carryOn, ...parts }: RecordedParts): Promise<Recorded> {
+  if (place.kind === 'sqlite') await refuseEarlier(place.folder)
   const { bounds, runOf, logger } = parts
+  const opened = await openJournal(place, logger)
   const runs = new RecordedRuns({ ...parts, ...opened })
   const isHere = (runId: string) => runOf(runId) !== undefined
   const caretaker = new Caretaker({ runs, bounds, isHere, carryOn: (run) => carryOn(run, runs), logger })
@@ -41,4 +37,11 @@ export async function openRecorded(folder: string, option: string, { carryOn, ..
     runs.close()
   }
   return { runs, caretaker, close }
+}
+
+async function refuseEarlier(folder: string): Promise<void> {
+  const earlier = (await readdir(folder).catch(() => [])).filter((name) => earlierRun.test(name)).length
+  if (earlier === 0) return
+  const upgrade = `${folder} with ${earlier} runs in files of an earlier version: \`toolloop upgrade\` moves them into the journal`
+  throw new InvalidOptionError(folderOption, 'a folder whose runs are in a journal', upgrade)
 }

@@ -12,6 +12,11 @@ export class RunsElsewhere extends Error {
   }
 }
 
+/** Whether the journal doesn't know the run: it is done, and has been deleted there. */
+export function isUnknownRun(error: unknown): boolean {
+  return ToolloopError.isInstance(error) && error.code === 'unknown_run'
+}
+
 /** Whether the journal has failed, or has given the run to another: nothing more can be recorded here. */
 export function isJournalFault(error: unknown): boolean {
   return ToolloopError.isInstance(error) && (error.code === 'journal_failed' || error.code === 'run_taken_over')

@@ -13,8 +13,10 @@ import { jsonInTurn } from '../json-in-turn.ts'
 import { checkRoom, longestState, noRoom, type RunBounds, tooLate } from '../memory/kept-runs.ts'
 import { ServiceRun } from '../service-run.ts'
 import { abortedWith, type Outcome, type RunHead } from '../stored-run.ts'
+import { allEvents } from './all-events.ts'
 import { EventWriter } from './event-writer.ts'
 import { FollowedRuns } from './followed-runs.ts'
+import { isUnknownRun } from './problems.ts'
 import { type RecordedHead, RunJournal } from './run-journal.ts'
 
 export interface RecordedRunsParts {
@@ -100,13 +102,12 @@ export class RecordedRuns {
 
   /** So that those who look at it see what there was. */
   async readEvents(run: ServiceRun): Promise<void> {
-    const events = await this.shown.events(run.id, 0)
-    run.log.fill(events, Math.max(run.log.lastId, events.at(-1)?.id ?? 0))
+    run.log.fill(await allEvents(this.shown, run.id), run.log.lastId)
   }
 
   /** Writes down what a run has come to, and gives what that is: one there is no room for ends. Undefined: another process has it by now. */
   async settle(run: ServiceRun, intended: Outcome): Promise<Outcome | undefined> {
-    const { bounds, logger } = this.#parts
+    const { bounds } = this.#parts
     const { pausedCharactersOfCaller: ofCaller, pausedCharacters: ofAll } = bounds()
     const write = async (outcome: Outcome) => {
       const { status, finishedAt, summary, result } = outcome
@@ -116,14 +117,17 @@ export class RecordedRuns {
       return this.shown.settle(run.id, expected, { ...told, summary: await jsonInTurn(summary) }, room)
     }
     const written = await write(intended)
-    if (written === 'changed') return undefined
-    if (written === 'settled') return intended
-    const ended = abortedWith(noRoom)
-    if ((await write(ended)) === 'changed') return undefined
-    this.engine.cancel(run.id, noRoom).catch((error: unknown) => {
-      logger.warn({ runId: run.id, error }, 'a run there is no room for is still in the journal; it is removed later')
+    const outcome = written === 'no_room' ? abortedWith(noRoom) : intended
+    if (written === 'changed' || (written === 'no_room' && (await write(outcome)) === 'changed')) return undefined
+    if (outcome.status === 'done') await this.#clear(run)
+    return outcome
+  }
+
+  /** What the journal has of a run that is done. */
+  async #clear({ id }: ServiceRun): Promise<void> {
+    await this.shown.clear(id).catch((error: unknown) => {
+      this.#parts.logger.warn({ runId: id, error }, 'what the journal has of a run that is done could not be deleted yet')
     })
-    return ended
   }
 
   /** A run that ended or paused without anybody writing that down: its process died before, or nobody here follows it. */
@@ -153,17 +157,27 @@ export class RecordedRuns {
         run.abort(reason)
         await run.ended
       } else {
-        const agent = this.#parts.agentOf(run.head)
-        await (agent === undefined ? this.engine.cancel(run.id, reason) : this.runnerOf(agent).runs.cancel(run.id, reason))
-        await this.engine.result(run.id)
-        await this.settleFromJournal(run.id)
+        await this.#cancelElsewhere(run, reason)
         await this.#settleAsShown(run)
       }
     }
     if (run.status !== 'paused') return
     await this.shown.giveUp({ runId: run.id }, { code: 'aborted', message: reason })
+    await this.#clear(run)
     // Somebody may have decided meanwhile.
     if (!(await this.#settleAsShown(run))) await this.cancel(run, reason)
+  }
+
+  async #cancelElsewhere({ id, head }: ServiceRun, reason: string): Promise<void> {
+    const agent = this.#parts.agentOf(head)
+    try {
+      await (agent === undefined ? this.engine.cancel(id, reason) : this.runnerOf(agent).runs.cancel(id, reason))
+      await this.engine.result(id)
+    } catch (error) {
+      // It is done, and only shown.
+      if (!isUnknownRun(error)) throw error
+    }
+    await this.settleFromJournal(id)
   }
 
   close(): void {
@@ -189,7 +203,7 @@ export class RecordedRuns {
     { runId, head: headJson, createdAt, status, finishedAt = 0, summary: summaryJson = '{"pending":[]}', ...shown }: ShownRun,
     result: string,
   ): ServiceRun {
-    const { said, createdAt: _createdAt, ...head }: RecordedHead = JSON.parse(headJson)
+    const { said, createdAt: _createdAt, ...head } = headJson === '' ? headOfDone(runId, shown) : (JSON.parse(headJson) as RecordedHead)
     const bounds = this.#boundsOfLog()
     const stored = { ...shown, head, said, createdAt: new Date(createdAt).toISOString(), events: [] }
     if (status === 'running') return new ServiceRun(stored, this.#parts.toolsOf(head), bounds)
@@ -203,6 +217,11 @@ export class RecordedRuns {
     const { eventsOfRun: events, charactersOfRun: characters } = this.#parts.bounds()
     return { events, characters }
   }
+}
+
+/** What is known of a run that nobody goes on with any more. */
+function headOfDone(id: string, { caller, agent, title }: Pick<ShownRun, 'caller' | 'agent' | 'title'>): RecordedHead {
+  return { id, caller: { name: caller, roles: [] }, agent, kind: 'run', clientTools: [], said: title, createdAt: '' }
 }
 
 /** What a run has come to by what the journal has of it. */

@@ -4,6 +4,7 @@ import type { Json } from '../../../core/messages.ts'
 import { Pauses } from '../../../tools/yield-to-event-loop.ts'
 import type { ServiceRun } from '../service-run.ts'
 import type { RunHead } from '../stored-run.ts'
+import { allEvents } from './all-events.ts'
 import { isJournalFault, RunsElsewhere } from './problems.ts'
 import { WatchedSteps } from './watched-steps.ts'
 
@@ -75,7 +76,7 @@ export class RunJournal implements Journal {
       if (begun === undefined) return abortedOutput(runId)
       if (run === undefined) return await body(durable, input)
       run.beginAttempt(attempt)
-      if (run.log.lastId !== begun.lastEventId) run.log.fill(await shown.events(runId, 0), begun.lastEventId)
+      if (run.log.lastId !== begun.lastEventId) run.log.fill(await allEvents(shown, runId), begun.lastEventId)
       const pauses = new Pauses()
       await pauses.take()
       const output = await body(new WatchedSteps(durable, run, shown), input)

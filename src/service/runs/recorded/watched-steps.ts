@@ -16,12 +16,12 @@ export class WatchedSteps implements Durable {
   readonly signal?: AbortSignal
   readonly #steps: Durable
   readonly #run: ServiceRun
-  readonly #shown: Pick<ShownRuns, 'said'>
+  readonly #shown: Pick<ShownRuns, 'said' | 'hush'>
   /** How many of the messages that were said to the run are in its conversation. */
   #taken = 0
   readonly #pauses = new Pauses()
 
-  constructor(steps: Durable, run: ServiceRun, shown: Pick<ShownRuns, 'said'>) {
+  constructor(steps: Durable, run: ServiceRun, shown: Pick<ShownRuns, 'said' | 'hush'>) {
     this.runId = steps.runId
     this.attempt = steps.attempt
     this.survivesCrashes = steps.survivesCrashes
@@ -36,8 +36,8 @@ export class WatchedSteps implements Durable {
     let isNew = false
     const value = await this.#steps.step(key, async (step) => {
       isNew = true
-      if (isSteering) await this.#bringMessages()
-      const done = await fn(step)
+      if (key === 'end' && !this.#run.control.listens) await this.#shown.hush(this.runId, Number.MAX_SAFE_INTEGER)
+      const done = isSteering ? await this.#steer(() => fn(step)) : await fn(step)
       // What it came to may be megabytes, and is now written as JSON.
       await this.#pauses.take()
       return done
@@ -60,6 +60,18 @@ export class WatchedSteps implements Durable {
       this.#run.redactor.learn(String(about.tool), decided.args as JsonObject)
     }
     return decided
+  }
+
+  /** Looks whether something was said. Where that was the last time, nothing can be said any more, in any process. */
+  async #steer<T>(look: () => Promise<T>): Promise<T> {
+    const { control } = this.#run
+    for (;;) {
+      await this.#bringMessages()
+      const steering = await look()
+      if (control.listens || (steering as Steering).stops) return steering
+      // Else something was said meanwhile.
+      if (await this.#shown.hush(this.runId, this.#taken + control.waiting.length)) return steering
+    }
   }
 
   async #bringMessages(): Promise<void> {
