@@ -135,10 +135,10 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear'> {
   }
 
   async events(runId: string, after: number): Promise<ShownEvent[]> {
-    const own = `run = (SELECT n FROM ${this.#in}.shown_runs WHERE id = $1) AND id > $2`
-    const some = `SELECT id, type, data FROM ${this.#in}.shown_events WHERE ${own} ORDER BY id LIMIT ${mostEvents}`
+    const own = `run = (SELECT n FROM ${this.#in}.shown_runs WHERE id = $1) AND id > $2::bigint`
+    const part = `SELECT id, type, data FROM ${this.#in}.shown_events WHERE ${own} ORDER BY id LIMIT ${mostEvents}`
     const rows = await this.#database.query(
-      `SELECT id, type, data FROM (SELECT *, ${before('data', 'id')} FROM (${some}) AS some) AS counted
+      `SELECT id, type, data FROM (SELECT *, ${before('data', 'id')} FROM (${part}) AS part) AS counted
        WHERE before < ${mostCharactersOfEvents} ORDER BY id`,
       [runId, after],
     )
@@ -168,7 +168,7 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear'> {
   }
 
   async said(runId: string, without: number): Promise<string[]> {
-    const all = `SELECT m.value FROM ${this.#in}.shown_messages m JOIN ${this.#in}.shown_runs r ON m.run = r.n WHERE r.id = $1 AND m.n > $2`
+    const all = `SELECT m.value FROM ${this.#in}.shown_messages m JOIN ${this.#in}.shown_runs r ON m.run = r.n WHERE r.id = $1 AND m.n > $2::bigint`
     return (await this.#database.query(`${all} ORDER BY m.n`, [runId, without])).map(({ value }) => String(value))
   }
 
@@ -176,7 +176,7 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear'> {
     return this.#database.transaction(async (query) => {
       const run = await this.#locked(query, runId)
       if (run === undefined) return false
-      const more = `SELECT 1 FROM ${this.#in}.shown_messages WHERE run = $1 AND n > $2 LIMIT 1`
+      const more = `SELECT 1 FROM ${this.#in}.shown_messages WHERE run = $1 AND n > $2::bigint LIMIT 1`
       if ((await query(more, [run.n, said])).length > 0) return false
       await query(`UPDATE ${this.#in}.shown_runs SET listens = false WHERE n = $1`, [run.n])
       return true
@@ -196,8 +196,8 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear'> {
     const where = given.map(([condition, value]) => condition.replace('?', `$${values.push(value)}`)).join(' AND ')
     const most = Math.min(limit, mostRuns)
     // One more than is shown, to know whether there is a next page.
-    const some = `SELECT ${listColumns} FROM ${this.#in}.shown_runs ${where && `WHERE ${where}`} ORDER BY n DESC LIMIT ${most + 1}`
-    const counted = `SELECT *, count(*) OVER () AS found, ${before('summary', 'n DESC')} FROM (${some}) AS some`
+    const part = `SELECT ${listColumns} FROM ${this.#in}.shown_runs ${where && `WHERE ${where}`} ORDER BY n DESC LIMIT ${most + 1}`
+    const counted = `SELECT *, count(*) OVER () AS found, ${before('summary', 'n DESC')} FROM (${part}) AS part`
     const rows = await this.#database.query(
       `SELECT * FROM (${counted}) AS counted WHERE before < ${mostCharacters} ORDER BY n DESC LIMIT ${most}`,
       values,

@@ -50,7 +50,9 @@ export class ShownRunsTable {
       this.#sql.run('INSERT INTO shown_events (run, id, type, data) VALUES (?, ?, ?, ?)', run.n, id, type, data)
     }
     if (firstEventId > Number(run.first_event)) this.#sql.run('DELETE FROM shown_events WHERE run = ? AND id < ?', run.n, firstEventId)
-    for (const value of secrets) this.#sql.run('INSERT INTO shown_secrets VALUES (?, ?) ON CONFLICT DO NOTHING', run.n, value)
+    // As JSON: what SQLite can't keep as a text may be a secret too.
+    const kept = 'INSERT INTO shown_secrets VALUES (?, ?) ON CONFLICT DO NOTHING'
+    for (const secret of secrets) this.#sql.run(kept, run.n, JSON.stringify(secret))
     const last = events.at(-1)?.id ?? run.last_event
     const told = 'UPDATE shown_runs SET first_event = ?, last_event = ?, title = ?, hides_all = ? WHERE n = ?'
     this.#sql.run(told, firstEventId, last, title, Number(hidesAll), run.n)
@@ -90,7 +92,7 @@ export class ShownRunsTable {
       ...listed(run),
       attempt: String(run.attempt),
       head: String(run.head),
-      secrets: secrets.map(({ value }) => String(value)),
+      secrets: secrets.map(({ value }) => String(JSON.parse(String(value)))),
       hidesAll: run.hides_all === 1,
     }
   }
