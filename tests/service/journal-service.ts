@@ -8,7 +8,7 @@ import { scriptedModel } from '../../src/testing/index.ts'
 import { defineTool, type ToolEffect } from '../../src/tools/tool.ts'
 
 /**
- * A service in a process of its own, to be killed: its runs are in the folder `kept`. What its tools do is written to a file that outlives it.
+ * A service in a process of its own, to be killed: its runs are where the configuration says. What its tools do is written to a file that outlives it.
  * Its model calls what the first message says, each in a turn of its own (`pay put wait`), and then answers `done`, with what was said to it
  * meanwhile. `node journal-service.ts <token> <folder> <configuration>`
  */
@@ -59,7 +59,7 @@ const service = createService({
   agent: { maxIterations: 100, limits: { repeatedCalls: Number.POSITIVE_INFINITY } },
   cwd: folder,
   configFile,
-  env: { ANN: 'test-token-of-ann' },
+  env: { ANN: 'test-token-of-ann', DATABASE_URL: process.env.DATABASE_URL },
   logger: createLogger({ level: 'warn', destination: { write: (line) => appendFileSync(join(folder, 'log.txt'), line) } }),
 })
 const listening = await listen(service, { port: 0 })

@@ -25,20 +25,20 @@ export interface SharedFolder {
   world(): string[]
 }
 
-/** A folder that the services of any number of processes share. */
-export async function sharedFolder(service = 'keepRuns: { folder: kept }'): Promise<SharedFolder> {
+/** A folder that the services of any number of processes share; `env`: of these processes. */
+export async function sharedFolder(service = 'keepRuns: { folder: kept }', env: NodeJS.ProcessEnv = {}): Promise<SharedFolder> {
   const tokens = 'auth: { tokens: [{ name: ann, roles: [run], env: ANN }] }'
   const { folder, file } = await configFile(`service: { ${service}, ${tokens} }\n`)
   const world = () => {
     const path = join(folder, 'world.txt')
     return existsSync(path) ? readFileSync(path, 'utf8').trim().split('\n') : []
   }
-  return { folder, world, start: () => startProcess(folder, file) }
+  return { folder, world, start: () => startProcess(folder, file, env) }
 }
 
-async function startProcess(folder: string, file: string): Promise<KilledService> {
+async function startProcess(folder: string, file: string, env: NodeJS.ProcessEnv): Promise<KilledService> {
   const started = performance.now()
-  const child = fork(program, [token, folder, file], { stdio: 'inherit', execArgv: [] })
+  const child = fork(program, [token, folder, file], { stdio: 'inherit', execArgv: [], env: { ...process.env, ...env } })
   const exit = once(child, 'exit')
   const kill = async () => {
     child.kill('SIGKILL')

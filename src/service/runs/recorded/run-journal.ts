@@ -27,7 +27,6 @@ interface RunJournalParts {
  */
 export class RunJournal implements Journal {
   readonly #parts: RunJournalParts
-  readonly #executing = new Set<string>()
   #engine: Engine | undefined
 
   constructor(parts: RunJournalParts) {
@@ -66,7 +65,6 @@ export class RunJournal implements Journal {
   async #execute(body: DurableBody, durable: Durable, { head, run: input }: RecordedInput): Promise<Json> {
     const { runId, attempt, signal } = durable
     const { shown, runOf } = this.#parts
-    this.#executing.add(runId)
     try {
       const run = runOf(runId)
       const title = run?.title ?? ''
@@ -86,15 +84,13 @@ export class RunJournal implements Journal {
       // One that is cancelled ends, though it could not go on as things are.
       if (signal?.aborted && !isJournalFault(error)) return abortedOutput(runId)
       throw error
-    } finally {
-      this.#executing.delete(runId)
     }
   }
 
   /** Rejects with `RunsElsewhere`. */
   async #checkHere(engine: Engine, runId: string, isDecided: boolean): Promise<void> {
-    if (this.#executing.has(runId) || this.#parts.runOf(runId) === undefined) return
-    if ((await engine.get?.(runId))?.status === 'running' && !this.#executing.has(runId)) throw new RunsElsewhere(runId, isDecided)
+    if (engine.isHere?.(runId) || this.#parts.runOf(runId) === undefined) return
+    if ((await engine.get?.(runId))?.status === 'running' && !engine.isHere?.(runId)) throw new RunsElsewhere(runId, isDecided)
   }
 }
 
