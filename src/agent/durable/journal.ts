@@ -37,8 +37,8 @@ export interface Durable {
 export type DurableBody = (durable: Durable, input: Json) => Promise<Json>
 
 /**
- * What the host sees of a journal that has been given the loop. The last four are there where the journal can find its runs again:
- * `runner.resume(runId)` needs `get`, `runner.runs` all of them.
+ * What the host sees of a journal that has been given the loop. `get`, `list` and `prune` are there where the journal can find its runs again:
+ * `runner.resume(runId)` needs `get`, `runner.runs` all three.
  */
 export interface Engine {
   /**

@@ -80,7 +80,7 @@ export interface ServiceConfig {
 }
 
 /** `service.journal` of the configuration: in `keepRuns.folder`, or in a database that several machines share. */
-export type JournalConfig = { kind: 'sqlite' } | { kind: 'dbos'; url: string; schema?: string; connections?: number }
+type JournalConfig = { kind: 'sqlite' } | { kind: 'dbos'; url: string; schema?: string; connections?: number }
 
 /** A model's settings in the configuration, wherever they come from; a name of `models` stands for what is there. */
 export function findModel({ model, models = {} }: Config): string | ModelSettings | undefined {
