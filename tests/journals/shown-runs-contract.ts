@@ -57,7 +57,14 @@ export function describeShownRuns(name: string, open: () => Promise<ShownPlace>)
       expect((await shown.events('a', 0)).map(({ id }) => id)).toEqual(many.slice(0, 1_000))
       expect(await shown.progress(['a', 'none'])).toEqual([{ runId: 'a', status: 'running', lastEventId: 1_506 }])
       const { secrets = [], ...found } = (await shown.get('a')) ?? {}
-      expect(found).toMatchObject({ attempt: 'second', title: 'title', hidesAll: true, firstEventId: 7, lastEventId: 1_506, createdAt: 1_000 })
+      expect(found).toMatchObject({
+        attempt: 'second',
+        title: 'title',
+        hidesAll: true,
+        firstEventId: 7,
+        lastEventId: 1_506,
+        createdAt: 1_000,
+      })
       expect(secrets.toSorted()).toEqual(['\0\uD800', '4711'].toSorted())
       expect(await shown.get('none')).toBeUndefined()
     })
@@ -131,7 +138,10 @@ export function describeShownRuns(name: string, open: () => Promise<ShownPlace>)
       const { shown } = await open()
       const summary = JSON.stringify('x'.repeat(1_500_000))
       for (let n = 1; n <= 6; n++) {
-        await shown.begin(run(`${n}`, { caller: n % 2 === 0 ? 'bob\0' : 'ann', agent: n > 4 ? 'other' : 'toolloop', createdAt: n }), 'first')
+        await shown.begin(
+          run(`${n}`, { caller: n % 2 === 0 ? 'bob\0' : 'ann', agent: n > 4 ? 'other' : 'toolloop', createdAt: n }),
+          'first',
+        )
         if (n <= 4) await shown.settle(`${n}`, running('first'), outcome('done', { summary }))
       }
       const ids = async (query: Parameters<ShownRuns['list']>[0]) => {
@@ -155,7 +165,8 @@ export function describeShownRuns(name: string, open: () => Promise<ShownPlace>)
       const now = Date.now()
       for (let n = 1; n <= 6; n++) {
         await shown.begin(run(`${n}`), 'first')
-        if (n < 6) await shown.settle(`${n}`, running('first'), outcome('done', { finishedAt: now - 100_000 * (7 - n), result: 'x'.repeat(100) }))
+        if (n < 6)
+          await shown.settle(`${n}`, running('first'), outcome('done', { finishedAt: now - 100_000 * (7 - n), result: 'x'.repeat(100) }))
       }
       const kept = async () => (await shown.list({ limit: 10 })).runs.map(({ runId }) => runId).join(' ')
       const bounds = { runs: 10, ageMs: 1_000_000, characters: 10_000 }

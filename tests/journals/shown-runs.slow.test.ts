@@ -16,7 +16,15 @@ describe.runIf(hasPostgres)('in PostgreSQL', () => {
   describeShownRuns('beside DBOS', async () => {
     const { url } = postgres
     const schema = `shown${++places}`
-    const options = { url, agent: 'service', schema, connections: 13, outageMs: 5_000, launch: true, logger: createLogger({ level: 'silent' }) }
+    const options = {
+      url,
+      agent: 'service',
+      schema,
+      connections: 13,
+      outageMs: 5_000,
+      launch: true,
+      logger: createLogger({ level: 'silent' }),
+    }
     const store = new DbosStore(options)
     const journal = storeJournal(store)
     onTestFinished(() => journal.close())
