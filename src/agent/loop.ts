@@ -84,7 +84,7 @@ function isStopped({ run, state }: Execution, iteration: number): boolean {
 const noSteering: Steering = { messages: [], stops: false }
 
 /** What was said to the run meanwhile. Recorded, because the next turn depends on it. */
-function takeSteering({ durable, run }: Execution, iteration: number, { takesMessages }: Steer): Steering | Promise<Steering> {
+function takeSteering({ durable, run }: Execution, iteration: number, { takesMessages, hasAnswer }: Steer): Steering | Promise<Steering> {
   // In memory it costs nothing, and a run that was started without a control may be resumed with one.
   if (!run.steerable && durable.survivesCrashes) return noSteering
   const recorded = (steering: Steering) => {
@@ -92,7 +92,7 @@ function takeSteering({ durable, run }: Execution, iteration: number, { takesMes
     return steering
   }
   return durable.step(`${iteration}.steer`, async () => {
-    const taken = run.settings.control?.take({ goesOn: takesMessages })
+    const taken = run.settings.control?.take({ goesOn: takesMessages, hasAnswer })
     if (taken === undefined || taken.messages.length === 0) return recorded(taken ?? noSteering)
     return recorded({ ...taken, ...(await checkedInput(run, taken.messages, iteration)) })
   })
@@ -137,8 +137,8 @@ export type GoOn =
   | { kind: 'continue'; objection: Objection | undefined; messages: readonly ChatMessage[] }
   | { kind: 'answer'; limit: Ending; objection: Objection | undefined; messages: readonly ChatMessage[] }
 export type End = { kind: 'end'; ending: Ending }
-/** It depends on what was said from outside meanwhile. A run that has come to a limit takes no messages. */
-export type Steer = { kind: 'steer'; takesMessages: boolean }
+/** It depends on what was said from outside meanwhile. A run that has come to a limit takes no messages; one with an answer ends without. */
+export type Steer = { kind: 'steer'; takesMessages: boolean; hasAnswer: boolean }
 
 /** Every way a run goes on or ends. Several reasons at once: the first counts. */
 export function decideNext(facts: Facts & { steering: Steering }): GoOn | End
@@ -160,7 +160,7 @@ export function decideNext(facts: Facts): GoOn | End | Steer {
     return end(tooOftenRejected(rejected, outputRetries))
 
   const limit = exhausted ?? (repeats ? 'repeated_calls' : undefined)
-  if (steering === undefined) return { kind: 'steer', takesMessages: limit === undefined }
+  if (steering === undefined) return { kind: 'steer', takesMessages: limit === undefined, hasAnswer: answer !== undefined }
   if (steering.refused !== undefined) return end(stoppedByGuardrail(steering.refused))
   if (answer !== undefined && steering.messages.length === 0) return end(answer)
   if (steering.stops) return end({ stopReason: 'stopped' })

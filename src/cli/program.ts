@@ -51,6 +51,11 @@ const commands = {
     options: ['model', 'baseUrl', 'tools', 'config', 'host', 'port', ...logging],
     run: async (flags, io) => (await import('./commands/serve.ts')).serve(flags, io),
   },
+  upgrade: {
+    description: 'move runs that an earlier version of the service has stored into its journal',
+    options: ['config', ...logging],
+    run: async (flags, io) => (await import('./commands/upgrade.ts')).upgrade(flags, io),
+  },
   doctor: {
     description: 'check what is set up and which model a run would use',
     options: ['model', 'baseUrl', 'json'],
@@ -148,7 +153,7 @@ function createProgram(io: CliIO, done: (code: number) => void): Command {
   const program = new Command('toolloop')
     .description('Runs a tool-using agent: asks a model and runs the tools it calls until it answers or a limit is reached.')
     .version(version, '-V, --version')
-    .usage('[options] [prompt…]\n       toolloop chat|serve|replay|tools|skills|mcp|doctor [options]')
+    .usage('[options] [prompt…]\n       toolloop chat|serve|replay|tools|skills|mcp|upgrade|doctor [options]')
     .argument(
       '[prompt...]',
       'what to ask; `-`, or no prompt with piped input, reads it from standard input; no prompt on a terminal starts a chat',

@@ -14,6 +14,7 @@ import { servePage } from './routes/page.ts'
 import type { Route } from './routes/route.ts'
 import { runRoutes } from './routes/runs.ts'
 import { threadRoutes } from './routes/threads.ts'
+import { isJournalFault } from './runs/recorded/problems.ts'
 import type { ServiceLimits } from './service-limits.ts'
 import type { ServiceParts } from './service-parts.ts'
 
@@ -92,6 +93,8 @@ async function respond(app: Hono, request: Request, isProbe: boolean, { limits }
 function respondToFailure(error: unknown, request: Request, logger: Logger): Response {
   if (error instanceof HttpProblem) return errorResponse(error)
   logger.error({ requestId: origins.get(request)?.requestId, error }, 'a request failed')
+  if (isJournalFault(error))
+    return errorResponse(new HttpProblem(503, 'not_readable', 'The stored runs are not available; the log says why'))
   return errorResponse(new HttpProblem(500, 'internal_error', 'The service failed to answer this request; its log says why'))
 }
 

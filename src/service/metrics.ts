@@ -10,7 +10,7 @@ interface Metric {
   type: 'counter' | 'gauge' | 'histogram'
   series: Map<string, { value: number; buckets?: number[] }>
   /** Gives the value when the metrics are read. */
-  read?(): number
+  read?(): number | Promise<number>
 }
 
 /** Counters of the service in Prometheus' text format. https://prometheus.io/docs/instrumenting/exposition_formats/ */
@@ -24,7 +24,8 @@ export class Metrics {
     }
   }
 
-  gauge(name: string, help: string, read: () => number): void {
+  /** One that can't be read is not a number. */
+  gauge(name: string, help: string, read: () => number | Promise<number>): void {
     this.#add(name, { help, type: 'gauge', series: new Map(), read })
   }
 
@@ -42,11 +43,11 @@ export class Metrics {
     }
   }
 
-  toText(): string {
+  async toText(): Promise<string> {
     let text = ''
     for (const [name, { help, type, series, read }] of this.#metrics) {
       text += `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n`
-      if (read !== undefined) text += `${name} ${read()}\n`
+      if (read !== undefined) text += `${name} ${await Promise.resolve(read()).catch(() => Number.NaN)}\n`
       for (const [labels, { value, buckets: counts }] of series) {
         text += counts === undefined ? `${name}${braced(labels)} ${value}\n` : histogramText(name, labels, value, counts)
       }

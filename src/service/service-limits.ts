@@ -1,6 +1,8 @@
-import type { Config } from './config/config.ts'
+import type { Config, ServiceConfig } from './config/config.ts'
 import type { OriginRules } from './http/check-origin.ts'
+import type { Problem } from './http/problem.ts'
 import type { RateLimits } from './http/rate-limit.ts'
+import type { JournalPlace } from './runs/recorded/open-journal.ts'
 import type { RunBounds } from './runs/run-store.ts'
 
 /** The bounds of the service, defaults filled in. */
@@ -10,7 +12,7 @@ export interface ServiceLimits extends RateLimits, OriginRules {
   maxBodyBytes: number
   keepRuns: RunBounds
   /** Undefined: runs are in memory only. */
-  runsFolder?: string
+  journal: JournalPlace | undefined
   drainMs: number
   /** Whether the configuration has tokens of its own. */
   hasTokens: boolean
@@ -19,6 +21,8 @@ export interface ServiceLimits extends RateLimits, OriginRules {
 /** The limits of a configuration, with defaults for those it leaves out. */
 export function readLimits({ service = {} }: Config): ServiceLimits {
   const { keepRuns = {} } = service
+  const journal = journalIn(service)
+  const inMemory = journal === undefined
   return {
     host: service.host ?? '127.0.0.1',
     port: service.port ?? 8787,
@@ -34,20 +38,41 @@ export function readLimits({ service = {} }: Config): ServiceLimits {
       characters: (keepRuns.megabytes ?? 64) * 1_000_000,
       pausedMs: (keepRuns.pausedDays ?? 30) * 86_400_000,
       pausedOfCaller: service.pausedRuns ?? 1_000,
-      // Without a folder they are in memory.
-      pausedCharacters: (keepRuns.pausedMegabytes ?? (keepRuns.folder === undefined ? 64 : 256)) * 1_000_000,
-      pausedCharactersOfCaller: (service.pausedMegabytes ?? (keepRuns.folder === undefined ? 32 : 64)) * 1_000_000,
+      pausedCharacters: (keepRuns.pausedMegabytes ?? (inMemory ? 64 : 256)) * 1_000_000,
+      pausedCharactersOfCaller: (service.pausedMegabytes ?? (inMemory ? 32 : 64)) * 1_000_000,
       eventsOfRun: 5_000,
       charactersOfRun: 2_000_000,
     },
-    runsFolder: keepRuns.folder,
+    journal,
     drainMs: (service.drainSeconds ?? 20) * 1_000,
     hasTokens: (service.auth?.tokens ?? []).length > 0,
   }
 }
 
+function journalIn({ journal, keepRuns = {} }: ServiceConfig): JournalPlace | undefined {
+  if (journal?.kind === 'dbos') return journal
+  return keepRuns.folder === undefined ? undefined : { kind: 'sqlite', folder: keepRuns.folder }
+}
+
+/** What of the settings doesn't go together. */
+export function limitProblems({ service = {} }: Config): Problem[] {
+  const { journal, keepRuns = {} } = service
+  const path = '/service/keepRuns/folder'
+  if (journal?.kind === 'sqlite' && keepRuns.folder === undefined)
+    return [{ path, message: 'must name the folder of the journal: `service.journal.kind` is sqlite' }]
+  if (journal?.kind === 'dbos' && keepRuns.folder !== undefined)
+    return [{ path, message: 'must be absent where `service.journal.kind` is dbos: runs in a folder are not moved into the database' }]
+  return []
+}
+
 /** Settings that are read at the start only, by their JSON Pointers. */
 export function readAtStart(config: Config): Readonly<Record<string, unknown>> {
-  const { host, port, runsFolder } = readLimits(config)
-  return { '/service/host': host, '/service/port': port, '/service/keepRuns/folder': runsFolder }
+  const { host, port } = readLimits(config)
+  const { keepRuns, journal } = config.service ?? {}
+  return {
+    '/service/host': host,
+    '/service/port': port,
+    '/service/keepRuns/folder': keepRuns?.folder,
+    '/service/journal': JSON.stringify(journal),
+  }
 }

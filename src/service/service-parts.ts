@@ -1,7 +1,7 @@
 import type { Logger } from '../core/logger.ts'
 import type { AgentHost } from './agents/agent-host.ts'
 import type { ConfigSource } from './config/config-source.ts'
-import type { Caller, TokenAuth } from './http/auth.ts'
+import type { ContextOf, TokenAuth } from './http/auth.ts'
 import type { RateLimiter } from './http/rate-limit.ts'
 import type { SseStreams } from './http/sse.ts'
 import type { Metrics } from './metrics.ts'
@@ -18,8 +18,7 @@ export interface ServiceParts {
   readonly metrics: Metrics
   readonly startedAt: Date
   readonly logger: Logger
-  /** What tools, approvals and instructions of a run of this caller's are given, when it begins or goes on by this request. */
-  contextOf(request: Request, caller: Caller): Promise<unknown>
+  readonly contextOf: ContextOf
   /** Shutting down: new work is refused. */
   isDraining(): boolean
 }

@@ -15,14 +15,14 @@ import type { Config, PreparedConfig } from './config/config.ts'
 import { ConfigSource, type ConfigState } from './config/config-source.ts'
 import { ConfigError } from './config/parse-config.ts'
 import { addressOf, TrustedProxies } from './http/address.ts'
-import { type Caller, newToken, TokenAuth } from './http/auth.ts'
+import { type Caller, type ContextOf, newToken, TokenAuth } from './http/auth.ts'
 import type { OriginRules } from './http/check-origin.ts'
 import { RateLimiter } from './http/rate-limit.ts'
 import { SseStreams } from './http/sse.ts'
 import { Metrics } from './metrics.ts'
 import { observeRuns } from './observe-runs.ts'
 import { RunStore } from './runs/run-store.ts'
-import { readLimits, type ServiceLimits } from './service-limits.ts'
+import { limitProblems, readLimits, type ServiceLimits } from './service-limits.ts'
 
 /** Options of `createService`. */
 export interface ServiceOptions {
@@ -53,9 +53,9 @@ export interface ServiceOptions {
   /**
    * What tools, approvals and instructions get as their `context`: the user, the tenant, a database handle. Asked when a run begins, and again
    * when it goes on after a decision; it is not stored. `identity` is the run's owner, by name and roles; `request` may be of somebody else who
-   * decides. It must not read the body. If it throws or rejects, the answer is 500, the error is logged, and nothing has happened.
+   * decides, and is undefined where a run of an earlier process goes on by itself. It must not read the body. If it throws or rejects, the answer is 500, the error is logged, and nothing has happened.
    */
-  context?(request: Request, identity: Caller): unknown
+  context?(request: Request | undefined, identity: Caller): unknown
   /** What the path of every request begins with, such as `/agent`. Default: nothing, as where `mount` has taken it away. */
   basePath?: string
   /**
@@ -209,11 +209,13 @@ class AgentService implements Service {
       cwd,
       configFile: file,
     })
+    const contextOf: ContextOf = async (request, { name, roles }) => options.context?.(request, { name, roles })
     this.#runs = new RunStore({
       host: this.#host,
       limiter: this.#limiter,
       bounds: this.#limits.keepRuns,
       observer: observeRuns(metrics, this.#host.tools, this.logger),
+      contextOf,
       logger: this.logger,
     })
     this.#config = new ConfigSource({
@@ -226,7 +228,7 @@ class AgentService implements Service {
       onReload: options.onReload,
     })
     metrics.gauge('toolloop_runs_running', 'Runs that are going on.', () => this.#runs.running)
-    metrics.gauge('toolloop_runs_paused', 'Runs that wait for a decision.', () => this.#runs.paused)
+    metrics.gauge('toolloop_runs_paused', 'Runs that wait for a decision.', () => this.#runs.paused())
     metrics.gauge('toolloop_streams_open', 'Event streams that are open.', () => this.#streams.size)
     metrics.gauge('toolloop_config_reloads', 'How often the configuration was changed.', () => this.#config.state.reloads)
     metrics.gauge('toolloop_config_broken', '1 while the configuration file is invalid.', () => (this.#config.state.lastError ? 1 : 0))
@@ -243,7 +245,7 @@ class AgentService implements Service {
       limits: () => this.#limits,
       logger: this.logger,
       authenticate: options.authenticate,
-      contextOf: async (request, { name, roles }) => options.context?.(request, { name, roles }),
+      contextOf,
       basePath,
     })
     this.ready = this.#start(cwd, file)
@@ -281,14 +283,14 @@ class AgentService implements Service {
     const configClosed = this.#config.close()
     await this.#runs.settled(AbortSignal.timeout(timeoutMs))
     if (this.#runs.running > 0) {
-      this.logger.warn({ running: this.#runs.running }, 'runs are aborted: the service is shutting down')
+      this.logger.warn({ running: this.#runs.running }, 'runs are aborted, or left to the next start: the service is shutting down')
       this.#runs.abortAll('the service is shutting down')
-      await this.#runs.settled(AbortSignal.timeout(afterAbortMs))
     }
-    this.#streams.dispose('the service is shutting down')
-    await configClosed
     await this.ready.catch(() => {})
     await this.#runs.close()
+    await this.#runs.settled(AbortSignal.timeout(afterAbortMs))
+    this.#streams.dispose('the service is shutting down')
+    await configClosed
     await this.#host.close()
   }
 
@@ -300,9 +302,10 @@ class AgentService implements Service {
     }
     await openInTurns()
     await this.#config.start()
-    const { runsFolder } = this.#limits
+    const { journal } = this.#limits
     try {
-      if (runsFolder !== undefined) await this.#runs.open(resolve(cwd, runsFolder), 'service.keepRuns.folder')
+      if (journal?.kind === 'dbos') await this.#runs.open(journal)
+      else if (journal !== undefined) await this.#runs.open({ ...journal, folder: resolve(cwd, journal.folder) })
     } catch (error) {
       await Promise.all([this.#config.close(), this.#runs.close(), this.#host.close()])
       throw error
@@ -311,7 +314,8 @@ class AgentService implements Service {
 
   async #prepare(config: Config, signal: AbortSignal): Promise<PreparedConfig> {
     const { auth, trustedProxies } = config.service ?? {}
-    const problems = [...this.#auth.problemsOf(auth?.tokens ?? [], this.#env), ...TrustedProxies.problemsOf(trustedProxies)]
+    const ofTokens = this.#auth.problemsOf(auth?.tokens ?? [], this.#env)
+    const problems = [...ofTokens, ...TrustedProxies.problemsOf(trustedProxies), ...limitProblems(config)]
     if (problems.length > 0) throw new ConfigError('The configuration', problems)
     const proxies = new TrustedProxies(trustedProxies)
     const asked = readLimits(config)

@@ -10,6 +10,8 @@ export interface Schema extends FileKind {
   readonly migrations: readonly string[]
   /** Says whose file it is. */
   readonly applicationId: number
+  /** Overwrites what is deleted. Default false: its bytes stay until their place is needed. */
+  readonly erases?: boolean
 }
 
 /** How a file is opened; see `SqliteJournalOptions`. */
@@ -30,6 +32,7 @@ export function openDatabase(schema: Schema, { file, synchronous, busyTimeoutMs,
     database.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}`)
     checkKind(database, schema, file)
     database.exec('PRAGMA journal_mode = WAL')
+    if (schema.erases) database.exec('PRAGMA secure_delete = ON')
     database.exec(`PRAGMA synchronous = ${synchronous}`)
     // macOS alone has these: without them its disks may keep what is written in their own memory.
     const isFull = synchronous === 'full' ? 1 : 0
@@ -102,9 +105,10 @@ function networkOf(folder: string): string | undefined {
 
 /** Throws for a file that something else has made. Reads it, so that what is no database is found out here. */
 function checkKind(database: DatabaseSync, { noun, code, applicationId }: Schema, file: string): void {
+  // In this order: another process may be making it, its tables and its id at once.
+  const isEmpty = database.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get() === undefined
   const id = numberOf(database, 'application_id')
-  const isNew = id === 0 && database.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get() === undefined
-  if (isNew || id === applicationId) return
+  if (id === applicationId || (isEmpty && id === 0)) return
   throw new ToolloopError(code, `Expected \`${file}\` to be a toolloop ${noun}, got another program's database`)
 }
 
@@ -122,6 +126,20 @@ function migrate(database: DatabaseSync, { noun, code, migrations, applicationId
     database.exec(`PRAGMA application_id = ${applicationId}`)
     database.exec(`PRAGMA user_version = ${newest}`)
   })
+}
+
+/**
+ * Empties the log beside the file, which may still hold what was deleted from the file. Does nothing while another process uses that: it is not
+ * waited for.
+ */
+export function emptyLog(database: DatabaseSync): void {
+  const timeout = numberOf(database, 'busy_timeout')
+  database.exec('PRAGMA busy_timeout = 0')
+  try {
+    database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+  } finally {
+    database.exec(`PRAGMA busy_timeout = ${timeout}`)
+  }
 }
 
 /** Undone as a whole if `work` throws. */

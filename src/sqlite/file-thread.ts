@@ -1,6 +1,6 @@
 import { parentPort } from 'node:worker_threads'
 import { type ErrorCode, ToolloopError } from '../core/errors.ts'
-import { type DatabaseOptions, inTransaction } from './database.ts'
+import { type DatabaseOptions, emptyLog, inTransaction } from './database.ts'
 import { type Contents, type OpenedFile, openFile } from './opened-file.ts'
 import { fileProblem, tried } from './problems.ts'
 
@@ -17,7 +17,7 @@ export interface Asked {
   id: number
   call: Call
 }
-type Answer = { id: number } & ({ ok: true; value: unknown } | { ok: false; code: ErrorCode; message: string })
+export type Answer = { id: number } & ({ ok: true; value: unknown } | { ok: false; code: ErrorCode; message: string })
 
 /** How the thread opens a file: as a database, and with what its contents want to know. */
 export interface OpenOptions {
@@ -46,7 +46,12 @@ interface OpenStore<Tables> {
   options: OpenOptions
   opened?: OpenedFile<Tables>
   asked: Asked[]
+  /** Until its log is emptied. */
+  erasing?: NodeJS.Timeout
 }
+
+/** How soon after something was deleted for good the log is emptied, in milliseconds: once for all that is deleted meanwhile. */
+const erasedWithinMs = 200
 
 /**
  * The thread that has the files: SQLite blocks whoever writes until the disk has it. What has been asked for while one transaction was being
@@ -82,6 +87,14 @@ export function serveFiles<Tables extends Methods, Options>(contents: Contents<T
       }),
     )
 
+  const eraseSoon = (kept: OpenStore<Tables>, { database }: OpenedFile<Tables>): void => {
+    kept.erasing ??= setTimeout(() => {
+      delete kept.erasing
+      // What fails now is done with the next of these calls.
+      tried(() => emptyLog(database))
+    }, erasedWithinMs)
+  }
+
   const answerAll = (): void => {
     for (const [store, kept] of stores) {
       const { asked, options } = kept
@@ -92,6 +105,7 @@ export function serveFiles<Tables extends Methods, Options>(contents: Contents<T
         // Tried again by each call: what was wrong may have been put right.
         kept.opened ??= openFile(contents, options.database, options.own as Options)
         send({ store, answers: commit(kept.opened, file, asked) })
+        if (asked.some(({ call }) => contents.erasing?.includes(call.name))) eraseSoon(kept, kept.opened)
       } catch (error) {
         send({ store, answers: asked.map(({ id }) => ({ id, ...failure(error, file) })) })
       }
@@ -108,6 +122,7 @@ export function serveFiles<Tables extends Methods, Options>(contents: Contents<T
     }
     if (close === true) {
       stores.delete(store)
+      clearTimeout(kept?.erasing)
       try {
         kept?.opened?.close()
         send({ store, answers: [], closed: true })

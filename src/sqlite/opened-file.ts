@@ -10,6 +10,8 @@ export interface Contents<Tables, Options> extends Schema {
   open(database: DatabaseSync, owner: Owner, options: Options): Tables
   /** Lets go of all that an owner has who leaves. */
   release(database: DatabaseSync, ownerId: string): void
+  /** Methods after which nothing of what they have deleted may stay in the log beside the file. */
+  readonly erasing?: readonly string[]
 }
 
 /** The file with its owner, who is alive until it is closed. */

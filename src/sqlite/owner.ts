@@ -1,4 +1,4 @@
-import { existsSync, rmSync } from 'node:fs'
+import { closeSync, existsSync, openSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { makeFolder } from './database.ts'
@@ -8,7 +8,7 @@ import { isBusy, tried } from './problems.ts'
  * Who is alive, without clocks: each owner keeps a small file locked, and the operating system lets go of it when the process dies, however
  * it dies. A process that is only paused keeps its lock.
  *
- * Nothing but SQLite may ever open these files: closing any other handle on one would drop the lock of its process.
+ * Nothing but SQLite may open these files once it has: closing any other handle on one would drop the lock of its process.
  */
 export class Owner {
   readonly id: string = crypto.randomUUID()
@@ -18,6 +18,7 @@ export class Owner {
   constructor(folder: string) {
     this.#folder = folder
     makeFolder(folder)
+    closeSync(openSync(this.#file(this.id), 'a', 0o600))
     this.#lock = new DatabaseSync(this.#file(this.id))
     this.#lock.exec('BEGIN EXCLUSIVE')
   }

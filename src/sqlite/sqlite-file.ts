@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { InvalidOptionError, messageOf, ToolloopError } from '../core/errors.ts'
-import type { Asked, Call, FromThread, Methods, OpenOptions } from './file-thread.ts'
+import type { Answer, Asked, Call, FromThread, Methods, OpenOptions } from './file-thread.ts'
 import type { FileKind } from './problems.ts'
 import type { FileThread } from './thread-link.ts'
 
@@ -14,6 +14,11 @@ export type MethodName<Tables> = { [K in keyof Tables]: Tables[K] extends (...ar
 type ArgsOf<Method> = Method extends (...args: infer Args) => unknown ? Args : never
 type ValueOf<Method> = Method extends (...args: never[]) => infer Value ? Value : never
 
+/** How long callers may go on with their answers in one turn of the event loop, in milliseconds. */
+const longestTurnMs = 5
+/** When callers began to, in this one; of any file. */
+let turnBegan: number | undefined
+
 /** A file behind a thread: no call blocks the event loop. It is opened by the first call. */
 export class SqliteFile<Tables extends Methods> {
   readonly #kind: FileKind
@@ -25,6 +30,8 @@ export class SqliteFile<Tables extends Methods> {
   readonly #left = Promise.withResolvers<void>()
   #batch: Asked[] = []
   #ids = 0
+  /** Those that have not been handed out. */
+  readonly #answers: Answer[] = []
   #closed = false
 
   /** `lost` is called when the thread dies before the file is closed; it can be used on, with a new owner. */
@@ -78,15 +85,32 @@ export class SqliteFile<Tables extends Methods> {
   }
 
   #answered({ answers, closed, problem }: FromThread): void {
-    for (const answer of answers) {
-      const waiting = this.#waiting.get(answer.id)
-      this.#waiting.delete(answer.id)
-      if (answer.ok) waiting?.resolve(answer.value as never)
-      else waiting?.reject(new ToolloopError(answer.code, answer.message))
-    }
+    this.#answers.push(...answers)
+    // Of several that are due in one turn of the event loop, each is handed out when what the one before has led to is done.
+    for (const _ of answers) setImmediate(() => this.#handOut())
     if (problem !== undefined) this.#left.reject(new ToolloopError(this.#kind.code, problem))
     else if (closed === true) this.#left.resolve()
-    if (closed === true || (!this.#closed && this.#waiting.size === 0)) this.#thread.expectAnswer(this.#store, false)
+    if (closed === true) this.#thread.expectAnswer(this.#store, false)
+  }
+
+  /** Hands out the next one, unless others have waited long: many may arrive at once, and what their callers do next may take long. */
+  #handOut(): void {
+    if (turnBegan === undefined) {
+      turnBegan = performance.now()
+      setImmediate(() => {
+        turnBegan = undefined
+      })
+    } else if (performance.now() - turnBegan >= longestTurnMs) {
+      setImmediate(() => this.#handOut())
+      return
+    }
+    const answer = this.#answers.shift()
+    if (answer === undefined) return
+    const waiting = this.#waiting.get(answer.id)
+    this.#waiting.delete(answer.id)
+    if (answer.ok) waiting?.resolve(answer.value as never)
+    else waiting?.reject(new ToolloopError(answer.code, answer.message))
+    if (!this.#closed && this.#waiting.size === 0) this.#thread.expectAnswer(this.#store, false)
   }
 
   #ended(why: string): void {

@@ -24,6 +24,11 @@ export class Statements {
     return this.#prepare(sql).all(...values.map((value) => value ?? null))
   }
 
+  /** One row after the other: for very many, of which not all may be needed. */
+  each(sql: string, ...values: Value[]): Iterable<Row> {
+    return this.#prepare(sql).iterate(...values.map((value) => value ?? null))
+  }
+
   #prepare(sql: string): StatementSync {
     const statement = this.#prepared.get(sql) ?? this.#database.prepare(sql)
     this.#prepared.set(sql, statement)

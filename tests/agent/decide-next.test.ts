@@ -129,9 +129,9 @@ describe('decideNext', () => {
   })
 
   it('messages are taken up unless the run has come to a limit', () => {
-    expect(decideNext(base)).toEqual({ kind: 'steer', takesMessages: true })
-    expect(decideNext({ ...base, round, exhausted: 'budget' })).toEqual({ kind: 'steer', takesMessages: false })
-    expect(decideNext({ ...base, round, repeats: true })).toEqual({ kind: 'steer', takesMessages: false })
+    expect(decideNext(base)).toEqual({ kind: 'steer', takesMessages: true, hasAnswer: true })
+    expect(decideNext({ ...base, round, exhausted: 'budget' })).toEqual({ kind: 'steer', takesMessages: false, hasAnswer: false })
+    expect(decideNext({ ...base, round, repeats: true })).toEqual({ kind: 'steer', takesMessages: false, hasAnswer: false })
   })
 
   it('the model is told of an objection first, then what was said from outside; at a limit of the objection alone', () => {

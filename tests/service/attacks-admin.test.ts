@@ -156,6 +156,7 @@ describe('what an admin’s token can’t reach', () => {
     ['/tools/workspace', inTools({ workspace: '/' })],
     ['/skills', { skills: { paths: ['/'] } }],
     ['/service/keepRuns/folder', inService({ keepRuns: { folder: '/tmp/x' } })],
+    ['/service/journal', inService({ journal: { kind: 'dbos', url: 'postgres://evil.example/runs' } })],
     ['/mcp/servers/a', { mcp: { ...base.mcp, servers: { search, a: { command: 'sh' } } } }],
     ['/mcp/servers/a', { mcp: { ...base.mcp, servers: { search, a: { url: 'http://127.0.0.1:9/mcp', optional: true } } } }],
     ['/mcp/servers/search', withSearch({ url: 'http://127.0.0.1:9/other' })],

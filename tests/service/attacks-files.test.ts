@@ -18,7 +18,7 @@ describe('the service’s own files', () => {
     const { folder, file } = await configFile(shipped)
     const { post } = await startService({ configFile: file, cwd: folder, model: 'demo' })
     const first = await json(post('/v1/runs', { input: 'my word is xyzzy-plugh' }))
-    const [stored] = (await readdir(join(folder, 'kept/runs'))).filter((name) => name.startsWith('run_'))
+    const [stored] = (await readdir(join(folder, 'kept/runs'))).filter((name) => name === 'runs.sqlite')
     for (const call of [
       `read_file with {"path":"kept/runs/${stored}"}`,
       'read_file with {"path":"toolloop.yaml"}',
@@ -71,7 +71,7 @@ describe('the service’s own files', () => {
     expect(await read('notes.txt')).toBe('ok')
     await write(shipped.replace('kept/runs', '.'))
     await reloaded.next()
-    const [stored] = (await readdir(join(folder, 'kept/runs'))).filter((name) => name.startsWith('run_'))
+    const [stored] = (await readdir(join(folder, 'kept/runs'))).filter((name) => name === 'runs.sqlite')
     expect([await read('notes.txt'), await read(`kept/runs/${stored}`)]).toEqual(['failed', 'failed'])
     await write(`${shipped}\ninstructions: be kind\n`)
     expect((await reloaded.next()).lastError).toBeNull()
@@ -111,9 +111,11 @@ describe('the service’s own files', () => {
     expect((await ask('/admin/api/config', { ...put, body: config })).status).toBe(200)
     const modeOf = async (path: string) => (await stat(path)).mode & 0o777
     expect(await modeOf(join(folder, 'kept/runs'))).toBe(0o700)
-    const files = await readdir(join(folder, 'kept/runs'))
+    const files = await readdir(join(folder, 'kept/runs'), { recursive: true })
     expect(files.length).toBeGreaterThan(1)
-    for (const path of [file, ...files.map((name) => join(folder, 'kept/runs', name))])
-      expect([path, await modeOf(path)]).toEqual([path, 0o600])
+    for (const path of [file, ...files.map((name) => join(folder, 'kept/runs', name))]) {
+      const isFolder = (await stat(path)).isDirectory()
+      expect([path, await modeOf(path)]).toEqual([path, isFolder ? 0o700 : 0o600])
+    }
   })
 })

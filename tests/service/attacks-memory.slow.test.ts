@@ -1,11 +1,32 @@
-import { randomUUID } from 'node:crypto'
-import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it } from 'vitest'
 import { maxStallMs, measuredService } from './measured-service.ts'
 import { configFile, json } from './start-service.ts'
 
 const large = (megabytes: number) => `call pay ${JSON.stringify({ note: 'x'.repeat(megabytes * 1_000_000) })}`
+
+/** What is in the journal of a folder, or is put there behind the service's back. */
+function sql(folder: string, query: string) {
+  const database = new DatabaseSync(join(folder, 'kept', 'runs.sqlite'))
+  try {
+    return database.prepare(query).all()
+  } finally {
+    database.close()
+  }
+}
+
+/** So many runs that differ from the one there is in their id alone, in all that is shown of it. */
+function copyRun(folder: string, count: number, finishedAt = 'finished_at'): void {
+  const columns = 'caller, agent, status, attempt, stop_reason, created_at, size, first_event, last_event, title, summary, head'
+  const many = `WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < ${count})`
+  sql(
+    folder,
+    `${many} INSERT INTO shown_runs (id, finished_at, ${columns}) SELECT 'run_copy-' || i, ${finishedAt}, ${columns} FROM shown_runs, c`,
+  )
+  const copies = "SELECT copy.n, value FROM shown_runs copy, shown_results WHERE copy.id LIKE 'run_copy-%'"
+  sql(folder, `INSERT INTO shown_results (run, value) ${copies}`)
+}
 
 describe('paused runs', () => {
   it('wait on the disk: very many large ones need no memory, are there after a restart, and can be decided on', {
@@ -20,7 +41,7 @@ describe('paused runs', () => {
     const measured = await first.measure()
     expect(measured.stallMs).toBeLessThanOrEqual(maxStallMs)
     await first.end()
-    expect((await readdir(join(folder, 'kept'))).filter((name) => name.startsWith('run_'))).toHaveLength(16)
+    expect(sql(folder, "SELECT id FROM shown_runs WHERE status = 'paused'")).toHaveLength(16)
     const second = await measuredService(options)
     const kept = await json(second.ask(`/v1/runs/${last?.id}`))
     expect(kept).toEqual(last)
@@ -39,22 +60,13 @@ describe('paused runs', () => {
     const run = await json(first.post('/v1/runs', { input: large(1) }))
     expect(run.status).toBe('paused')
     await first.end()
-    const kept = join(folder, 'kept')
-    const stored = await readFile(join(kept, `${run.id}.json`), 'utf8')
-    const { outcome } = JSON.parse(stored.slice(0, stored.indexOf('\n')))
-    const old = stored.replaceAll(outcome.finishedAt, new Date(Date.now() - 31 * 86_400_000).toISOString())
-    const ids = Array.from({ length: 30 }, () => `run_${randomUUID()}`)
-    for (const id of ids) await writeFile(join(kept, `${id}.json`), old.replaceAll(run.id, id))
+    copyRun(folder, 30, String(Date.now() - 31 * 86_400_000))
     const second = await measuredService(options)
     const { data } = await json(second.ask('/v1/runs'))
     expect(data.filter(({ status }) => status === 'paused').map(({ id }) => id)).toEqual([run.id])
-    // They are written down as ended, and the oldest of them give way.
-    const waiting = async () => {
-      const names = (await readdir(kept)).filter((name) => name.startsWith('run_') && name !== `${run.id}.json`)
-      const texts = await Promise.all(names.map((name) => readFile(join(kept, name), 'utf8').catch(() => '')))
-      return texts.filter((text) => text.includes('"status":"paused"')).length
-    }
-    await expect.poll(waiting, { timeout: 40_000, interval: 500 }).toBe(0)
+    expect(sql(folder, "SELECT id FROM shown_runs WHERE status = 'paused'")).toEqual([{ id: run.id }])
+    // They have ended, and the oldest of them give way.
+    expect(data.length).toBeLessThan(31)
     expect((await second.ask('/healthz')).status).toBe(200)
   })
 
@@ -62,21 +74,18 @@ describe('paused runs', () => {
     const { folder, file } = await configFile('service: { pausedMegabytes: 1000, keepRuns: { folder: kept, pausedMegabytes: 1000 } }\n')
     const options = { cwd: folder, configFile: file, heapMB: 112 }
     const first = await measuredService(options)
-    const run = await json(first.post('/v1/runs', { input: large(0.05) }))
+    await json(first.post('/v1/runs', { input: large(0.05) }))
     await first.end()
-    const kept = join(folder, 'kept')
-    const stored = await readFile(join(kept, `${run.id}.json`), 'utf8')
-    for (let i = 0; i < 999; i++) {
-      const id = `run_${randomUUID()}`
-      await writeFile(join(kept, `${id}.json`), stored.replaceAll(run.id, id))
-    }
+    copyRun(folder, 999)
     const second = await measuredService(options)
     await (await second.ask('/v1/runs?limit=1000')).text()
     expect(await (await second.ask('/metrics')).text()).toContain('toolloop_runs_paused 1000\n')
     expect((await second.measure()).stallMs).toBeLessThanOrEqual(maxStallMs)
   })
 
-  it('have so many bytes for a caller and in all: one there is no room for ends, and no other is started', async () => {
+  it('have so many bytes for a caller and in all: one there is no room for ends, and no other is started', {
+    timeout: 60_000,
+  }, async () => {
     const { folder, file } = await configFile('service: { pausedMegabytes: 10, keepRuns: { folder: kept, pausedMegabytes: 12 } }\n')
     const { file: inMemory } = await configFile('service: { pausedMegabytes: 10 }\n')
     for (const path of [file, inMemory]) {

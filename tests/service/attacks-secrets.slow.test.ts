@@ -1,10 +1,11 @@
-import { readdir, readFile } from 'node:fs/promises'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { defineTool } from '../../src/tools/tool.ts'
+import { sharedFolder, untilRun } from './killed-service.ts'
 import { maxStallMs, measuredService, stallOf } from './measured-service.ts'
-import { allFrames, configFile, framesOf, json, startService } from './start-service.ts'
+import { type Answer, allFrames, configFile, framesOf, json, type StartedService, startService } from './start-service.ts'
 
 const manySecrets = JSON.stringify({ password: Array.from({ length: 29_000 }, (_, at) => `secret${at}`) })
 
@@ -73,8 +74,7 @@ describe('a secret in a result of a tool', () => {
     const feed = await ask('/admin/api/feed')
     const fed: object[] = []
     for await (const frame of framesOf(feed)) if (fed.push(frame) && frame.event === 'RUN_END') break
-    const kept = join(folder, 'kept')
-    const files = await Promise.all((await readdir(kept)).map((name) => readFile(join(kept, name), 'utf8')))
+    const files = await filesWithout(join(folder, 'kept'), word)
     const texts = [...['', `/${id}`, `/${id}/events`].map((path) => `/v1/runs${path}`), '/admin/api/state'].map(async (path) =>
       (await ask(path)).text(),
     )
@@ -83,4 +83,61 @@ describe('a secret in a result of a tool', () => {
     expect(files.join('')).toContain(id)
     expect(JSON.stringify(model.requests.at(-1)?.messages)).toContain(word)
   })
+
+  it.each<[string, (run: Answer, service: StartedService) => Promise<unknown>]>([
+    ['it was decided', ({ id, pending }, { post }) => post(`/v1/runs/${id}/decisions`, { decisions: approvalsOf(pending) })],
+    ['it was cancelled', ({ id }, { post }) => post(`/v1/runs/${id}/cancel`, {})],
+  ])('is in a file while the run waits, and in none soon after %s', async (_, end) => {
+    const tool = defineTool({
+      name: 'pay',
+      description: '',
+      approval: true,
+      secrets: ['pin'],
+      parameters: { type: 'object', properties: { pin: { type: 'string' } } },
+      execute: () => ({ password: word }),
+    })
+    const model = scriptedModel([{ toolCalls: [{ name: 'pay', args: { pin: word } }] }, `paid with ${word}`])
+    const { folder, file } = await configFile('service: { keepRuns: { folder: kept } }\n')
+    const service = await startService({ configFile: file, cwd: folder, model, tools: [tool] })
+    const run = await json(service.post('/v1/runs', { input: `my pin is ${word}` }))
+    expect(run.status).toBe('paused')
+    await service.post(`/v1/runs/${run.id}/messages`, { input: `remember ${word}` })
+    expect((await filesIn(join(folder, 'kept'))).join('')).toContain(word)
+    await end(run, service)
+    const files = await filesWithout(join(folder, 'kept'), word)
+    expect(files.join('')).toContain(run.id)
+    expect(await json(service.ask(`/v1/runs/${run.id}`))).toMatchObject({ status: 'done', input: 'my pin is [redacted]' })
+  })
+
+  it('is in no file soon after a run has ended that a killed process had begun', async () => {
+    const { folder, start, world } = await sharedFolder()
+    const kept = join(folder, 'kept')
+    const first = await start()
+    const { id } = await json(first.post('/v1/runs', { input: 'pay wait', background: true }))
+    await expect.poll(world, { timeout: 30_000 }).toHaveLength(3)
+    await first.kill()
+    expect((await filesIn(kept)).join('')).toContain('hunter-2222')
+    await writeFile(join(folder, 'go'), '')
+    const second = await start()
+    expect(await untilRun(second, id, ({ status }) => status === 'done')).toMatchObject({ output: 'done [redacted]' })
+    expect((await filesWithout(kept, 'hunter-2222')).join('')).toContain(id)
+  })
 })
+
+/** Of a folder and all below it, as they are now. */
+async function filesIn(folder: string): Promise<string[]> {
+  const found = await readdir(folder, { recursive: true, withFileTypes: true })
+  const paths = found.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name))
+  // Any of them may go meanwhile. Bytes as they are: most of it is no text.
+  return Promise.all(paths.map((path) => readFile(path, 'latin1').catch(() => '')))
+}
+
+/** The same when the word is in none of them: what a run was recorded with is deleted once it has ended. */
+async function filesWithout(folder: string, word: string): Promise<string[]> {
+  await expect.poll(async () => (await filesIn(folder)).filter((text) => text.includes(word)), { timeout: 20_000 }).toEqual([])
+  return filesIn(folder)
+}
+
+function approvalsOf(pending: Answer['pending']): object[] {
+  return pending.map(({ toolCallId, fingerprint }) => ({ toolCallId, fingerprint, approved: true, acknowledgeHidden: true }))
+}

@@ -2,9 +2,18 @@ import { describe, expect, it } from 'vitest'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { countingTool } from '../hazards/tools.ts'
-import { allFrames, configFile, framesOf, json, payTool, startService } from './start-service.ts'
+import { allFrames, configFile, framesOf, json, payTool, startService as startInMemory } from './start-service.ts'
 
-describe('POST /v1/runs', () => {
+/** The same with a folder for its runs, but where a test has a configuration of its own. */
+const startInJournal: typeof startInMemory = async (options = {}) => {
+  const { folder, file } = await configFile('service: { keepRuns: { folder: kept } }\n')
+  return startInMemory({ configFile: file, cwd: folder, ...options })
+}
+
+describe.each([
+  ['in memory', startInMemory],
+  ['in a journal', startInJournal],
+] as const)('POST /v1/runs, %s', (_place, startService) => {
   it('answers with the result, and keeps it', async () => {
     const { post, ask } = await startService({
       model: scriptedModel([{ toolCalls: [{ name: 'look' }] }, 'done']),
@@ -89,7 +98,8 @@ describe('POST /v1/runs', () => {
     held.resolve()
     await ended
     const { data } = await json(ask('/v1/runs'))
-    expect((await json(ask(`/v1/runs/${data[0].id}`))).output).toBe('late')
+    // How it has ended is written down after its last event.
+    await expect.poll(async () => (await json(ask(`/v1/runs/${data[0].id}`))).output).toBe('late')
     expect((await post('/v1/runs/none/cancel', {})).status).toBe(404)
   })
 

@@ -1,17 +1,12 @@
-import { spawnSync } from 'node:child_process'
-import { mkdir, open, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises'
-import { hostname } from 'node:os'
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
 import { describe, expect, it } from 'vitest'
-import { createLogger } from '../../src/core/logger.ts'
 import { createService } from '../../src/service/index.ts'
+import { Shelf } from '../../src/service/runs/memory/shelf.ts'
 import { ServiceRun } from '../../src/service/runs/service-run.ts'
-import { Shelf } from '../../src/service/runs/shelf.ts'
 import { StartQueue } from '../../src/service/runs/start-queue.ts'
-import { FolderLock } from '../../src/service/runs/stored/folder-lock.ts'
-import { RunFiles } from '../../src/service/runs/stored/run-files.ts'
-import { RunReader } from '../../src/service/runs/stored/run-format.ts'
-import { abortedWith, storedOrder } from '../../src/service/runs/stored/stored-run.ts'
+import { abortedWith, storedOrder } from '../../src/service/runs/stored-run.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { type Answer, allFrames, configFile, framesOf, json, type StartedService, startService, token } from './start-service.ts'
@@ -39,30 +34,24 @@ const asks = (euros = 5) => ({ toolCalls: [{ name: 'transfer', arguments: { euro
 async function folderOfRuns(text = yaml) {
   const { folder, file } = await configFile(text)
   const runs = join(folder, 'runs')
-  const stored = (id: string) => readStored(join(runs, `${id}.json`))
-  return { folder, file, runs, stored, options: { configFile: file, cwd: folder } }
-}
-
-/** All of a run's file, as the version before would have written it: that goes on being read. */
-// biome-ignore lint/suspicious/noExplicitAny: a test looks at, and breaks, whatever it is about
-async function readStored(path: string): Promise<any> {
-  const file = await open(path)
-  try {
-    const reader = await RunReader.open(file)
-    const { outcome, ...run } = await reader.run()
-    const state = await reader.state()
-    return { version: 1, ...run, ...(outcome === undefined ? {} : { outcome: { ...outcome, ...(state === '' ? {} : { state }) } }) }
-  } finally {
-    await file.close()
+  /** What a test looks at, or changes, behind the service's back. */
+  const sql = (query: string, ...values: SQLInputValue[]) => {
+    const database = new DatabaseSync(join(runs, 'runs.sqlite'))
+    try {
+      return database.prepare(query).all(...values)
+    } finally {
+      database.close()
+    }
   }
+  const statusOf = (id: string) => sql('SELECT status FROM shown_runs WHERE id = ?', id)[0]?.status
+  return { folder, file, runs, sql, statusOf, options: { configFile: file, cwd: folder } }
 }
 
-/** Lets nothing be written any more, as when another process has the folder; the function returned undoes that. */
-async function takeWriting(runs: string): Promise<() => Promise<void>> {
-  const file = join(runs, 'lock')
-  const own = await readFile(file)
-  await writeFile(file, JSON.stringify({ id: 'b', host: 'another machine', pid: 1 }))
-  return () => writeFile(file, own)
+/** Lets nobody write to the file, as a long transaction does; the function returned undoes that. */
+function holdFile(runs: string): () => void {
+  const database = new DatabaseSync(join(runs, 'runs.sqlite'))
+  database.exec('BEGIN IMMEDIATE')
+  return () => database.close()
 }
 
 const decide = ({ post }: StartedService, { id, pending: [{ toolCallId, fingerprint }] }: Answer, decision: object = {}) =>
@@ -70,7 +59,7 @@ const decide = ({ post }: StartedService, { id, pending: [{ toolCallId, fingerpr
 
 describe('runs in a folder', () => {
   it('a paused run waits over a restart, and goes on once', async () => {
-    const { options, runs } = await folderOfRuns()
+    const { options } = await folderOfRuns()
     const { tool, done } = transfer()
     const first = await startService({ ...options, model: scriptedModel([asks()]), tools: [tool] })
     const run = await json(first.post('/v1/runs', { input: 'pay the bill' }))
@@ -79,11 +68,9 @@ describe('runs in a folder', () => {
     expect(events.at(-1)?.event).toBe('RESULT')
     expect((await first.post(`/v1/runs/${run.id}/messages`, { input: 'and tell me' })).status).toBe(202)
     await first.listening.close()
-    expect(await readdir(runs)).toEqual([`${run.id}.json`])
 
     const model = scriptedModel(['paid, from DE-12345678'])
     const second = await startService({ ...options, model, tools: [tool] })
-    expect(second.log()).toContain('runs of an earlier process are taken over')
     const kept = await json(second.ask(`/v1/runs/${run.id}`))
     expect(kept).toEqual(run)
     expect(await allFrames(await second.ask(`/v1/runs/${run.id}/events`))).toEqual(events)
@@ -112,7 +99,7 @@ describe('runs in a folder', () => {
     const body = JSON.stringify({ input: 'pay', stream: true })
     const slow = await service.fetch(new Request('http://localhost/v1/runs', { method: 'POST', body, headers }))
     const id = slow.headers.get('x-run-id')
-    await expect.poll(async () => (await json(ask(`/v1/runs/${id}`))).status).toBe('paused')
+    await expect.poll(async () => (await json(ask(`/v1/runs/${id}`))).status, { timeout: 10_000 }).toBe('paused')
     await new Promise((resolve) => setImmediate(resolve))
     const told = JSON.parse((await allFrames(slow)).at(-1)?.data ?? '')
     expect(told).toEqual(await json(ask(`/v1/runs/${id}`)))
@@ -131,72 +118,39 @@ describe('runs in a folder', () => {
     expect(JSON.stringify(model.requests[0]?.tools)).toContain('locate')
   })
 
-  it('a run whose process was killed is told as aborted, with what it had come to', async () => {
-    const { options, runs, stored } = await folderOfRuns()
-    const { tool, done } = transfer()
-    const first = await startService({ ...options, model: scriptedModel([asks(), { hang: true }]), tools: [tool] })
-    const paused = await json(first.post('/v1/runs', { input: 'pay' }))
-    const inFlight = await first.post(
-      `/v1/runs/${paused.id}/decisions`,
-      { decisions: [{ ...paused.pending[0], approved: true, acknowledgeHidden: true }] },
-      stream,
-    )
-    for await (const _ of inFlight.body ?? []) if (done.length > 0) break
-    // What a killed process leaves behind: files as they are now, and a lock nobody holds.
-    const left = await stored(paused.id)
-    expect(left.outcome).toBeUndefined()
-    await first.listening.close(0)
-    await writeFile(join(runs, `${paused.id}.json`), JSON.stringify(left))
-    await writeFile(join(runs, 'lock'), JSON.stringify({ id: 'a', host: hostname(), pid: deadProcess() }))
-
-    const second = await startService({ ...options, model: scriptedModel([]), tools: [tool] })
-    const told = await json(second.ask(`/v1/runs/${paused.id}`))
-    expect(told).toMatchObject({ status: 'done', stopReason: 'aborted', pending: [], result: paused.result })
-    expect(told.error).toMatchObject({ code: 'aborted', message: expect.stringContaining('the service ended while this run was going on') })
-    // It does not wait for a decision that was carried out already.
-    expect((await decide(second, paused)).status).toBe(409)
-    expect(done).toEqual([5])
-    expect((await stored(paused.id)).outcome.status).toBe('done')
-  })
-
-  it('a decision that can’t be written down is not carried out', async () => {
+  it('a decision that can’t be written down is not carried out', { timeout: 20_000 }, async () => {
     const { options, runs } = await folderOfRuns()
     const { tool, done } = transfer()
     const service = await startService({ ...options, model: scriptedModel([asks(), 'paid']), tools: [tool] })
     const run = await json(service.post('/v1/runs', { input: 'pay' }))
-    const giveBack = await takeWriting(runs)
-    const refused = await decide(service, run)
-    expect([refused.status, (await json(refused)).error.code]).toEqual([503, 'not_stored'])
+    const giveBack = holdFile(runs)
+    expect((await decide(service, run)).status).toBe(503)
     expect(done).toEqual([])
-    await giveBack()
+    giveBack()
     expect(await json(decide(service, run))).toMatchObject({ status: 'done', output: 'paid' })
     expect(done).toEqual([5])
   })
 
   it('a decision there is no place for is not written down, and can be made later', async () => {
-    const { options, runs } = await folderOfRuns(`${yaml.slice(0, -1)}, concurrentRuns: 1 }`)
+    const { options } = await folderOfRuns(`${yaml.slice(0, -1)}, concurrentRuns: 1 }`)
     const { tool, done } = transfer()
     const service = await startService({ ...options, model: scriptedModel([asks(), { hang: true }, 'paid']), tools: [tool] })
     const run = await json(service.post('/v1/runs', { input: 'pay' }))
     const hanging = await json(service.post('/v1/runs', { input: 'wait', background: true }))
-    const giveBack = await takeWriting(runs)
     const refused = await decide(service, run)
     expect([refused.status, (await json(refused)).error.code]).toEqual([429, 'too_many_requests'])
-    await giveBack()
     await service.post(`/v1/runs/${hanging.id}/cancel`, {})
     expect(await json(decide(service, run))).toMatchObject({ status: 'done', output: 'paid' })
     expect(done).toEqual([5])
   })
 
   it('one that waits for a tool that is not usable any more is there, and can be cancelled', async () => {
-    const { options, runs, stored } = await folderOfRuns()
+    const { options, sql } = await folderOfRuns()
     const tools = [{ type: 'function', function: { name: 'locate', parameters: { type: 'object', properties: {} } } }]
     const first = await startService({ ...options, model: scriptedModel([{ toolCalls: [{ name: 'locate' }] }]) })
     const run = await json(first.post('/v1/runs', { input: 'where am I?', tools }))
     await first.listening.close()
-    const left = await stored(run.id)
-    left.head.clientTools[0].parameters = { type: 'nonsense' }
-    await writeFile(join(runs, `${run.id}.json`), JSON.stringify(left))
+    sql("UPDATE shown_runs SET head = json_set(head, '$.clientTools[0].parameters', json(?))", '{"type":"nonsense"}')
     const second = await startService({ ...options, model: scriptedModel([]) })
     expect(await json(second.ask(`/v1/runs/${run.id}`))).toEqual(run)
     expect((await decide(second, run, { result: 'Bonn' })).status).toBe(400)
@@ -204,7 +158,7 @@ describe('runs in a folder', () => {
   })
 
   it('what is said while a pause is written down is written down too; to a run whose end is, nothing can be said', async () => {
-    const { options, stored } = await folderOfRuns()
+    const { options, sql } = await folderOfRuns()
     const { tool } = transfer()
     const { service } = await startService({
       ...options,
@@ -222,12 +176,13 @@ describe('runs in a folder', () => {
     }
     const paused = await sayAtTheEnd()
     expect(paused.status).toBe(202)
-    expect((await stored(paused.id)).waiting).toMatchObject([{ role: 'user', content: 'one more thing' }])
+    const said = sql('SELECT value FROM shown_messages').map(({ value }) => JSON.parse(String(value)))
+    expect(said).toMatchObject([{ role: 'user', content: 'one more thing' }])
     expect((await sayAtTheEnd()).status).toBe(409)
   })
 
   it('one that is cancelled while its pause is written down does not wait for a decision', async () => {
-    const { options, stored } = await folderOfRuns()
+    const { options, statusOf } = await folderOfRuns()
     const { tool } = transfer()
     const { service } = await startService({ ...options, model: scriptedModel([asks()]), tools: [tool] })
     const run = await json(service.fetch(inProcess('/v1/runs', '{"input":"pay","background":true}')))
@@ -235,11 +190,11 @@ describe('runs in a folder', () => {
     for await (const { event } of framesOf(events)) if (event === 'RUN_END') break
     const cancelled = await json(service.fetch(inProcess(`/v1/runs/${run.id}/cancel`, '{}')))
     expect(cancelled).toMatchObject({ status: 'done', stopReason: 'aborted', pending: [] })
-    expect((await stored(run.id)).outcome.status).toBe('done')
+    expect(statusOf(run.id)).toBe('done')
   })
 
   it('none begins, or is written down, once the folder is given back', async () => {
-    const { options, runs } = await folderOfRuns()
+    const { options, sql } = await folderOfRuns()
     const model = scriptedModel(['hello'])
     const { service } = await startService({ ...options, model })
     const body = new TransformStream<Uint8Array, Uint8Array>()
@@ -251,57 +206,7 @@ describe('runs in a folder', () => {
     await write('"hi"}')
     await writer.close()
     expect((await answer).status).toBe(503)
-    expect([model.requests, await readdir(runs)]).toEqual([[], []])
-
-    const files = await RunFiles.open(runs, 'folder', createLogger({ level: 'silent' }))
-    await files.close()
-    await expect(
-      files.save({ ...storedOrder(order), said: 'late' }, new ServiceRun(storedOrder(order), () => [], bounds).toHead()),
-    ).rejects.toThrow('was released')
-    expect(await readdir(runs)).toEqual([])
-  })
-
-  it('nothing is written over what another process has done that took the folder over', async () => {
-    const { options, runs } = await folderOfRuns()
-    const { tool, done } = transfer()
-    const service = await startService({ ...options, model: scriptedModel([asks()]), tools: [tool] })
-    const run = await json(service.post('/v1/runs', { input: 'pay' }))
-    const theirs = (await readFile(join(runs, `${run.id}.json`), 'utf8')).replace('"said":"pay"', '"said":"hey"')
-    expect(theirs).toContain('hey')
-    const theirLock = JSON.stringify({ id: 'b', host: 'another machine', pid: 1 })
-    await writeFile(join(runs, 'lock'), theirLock)
-    await writeFile(join(runs, `${run.id}.json`), theirs)
-    expect((await decide(service, run)).status).toBe(503)
-    expect(done).toEqual([])
-    await service.listening.close()
-    expect(service.log()).toContain('Process 1 on another machine has taken over')
-    expect(await readFile(join(runs, `${run.id}.json`), 'utf8')).toBe(theirs)
-    expect(await readFile(join(runs, 'lock'), 'utf8')).toBe(theirLock)
-  })
-
-  it('of several that come upon an old lock at once, one has the folder', async () => {
-    const old = JSON.stringify({ id: 'a', host: hostname(), pid: deadProcess() })
-    for (const left of [undefined, old, '']) {
-      for (let round = 0; round < 15; round++) {
-        const { folder } = await configFile(yaml)
-        if (left !== undefined) await writeFile(join(folder, 'lock'), left)
-        const taken = await Promise.allSettled([1, 2, 3].map(() => FolderLock.take(folder, 'folder')))
-        const held = taken.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
-        expect(held).toHaveLength(1)
-        await held[0]?.release()
-        expect(await readdir(folder)).toEqual(['toolloop.yaml'])
-      }
-    }
-  })
-
-  it('a claim on a lock that was left behind by a crash is void after a while', async () => {
-    const { folder } = await configFile(yaml)
-    await writeFile(join(folder, 'lock.claim'), '')
-    await expect(FolderLock.take(folder, 'folder')).rejects.toThrow('which another process is about to use')
-    const longAgo = new Date(Date.now() - 31_000)
-    await utimes(join(folder, 'lock.claim'), longAgo, longAgo)
-    await (await FolderLock.take(folder, 'folder')).release()
-    expect(await readdir(folder)).toEqual(['toolloop.yaml'])
+    expect([model.requests, sql('SELECT * FROM shown_runs'), sql('SELECT * FROM runs')]).toEqual([[], [], []])
   })
 
   it('a run whose model has left the configuration waits on, and says so', async () => {
@@ -338,7 +243,7 @@ describe('runs in a folder', () => {
   })
 
   it('finished runs give way to later ones, paused ones do not; a token with too many of them is told', async () => {
-    const { options, runs, stored } = await folderOfRuns()
+    const { options, sql, statusOf } = await folderOfRuns()
     const { tool } = transfer()
     const answers = Array.from({ length: 8 }, (_, at) => (at < 2 ? asks() : `answer ${at}`))
     const service = await startService({ ...options, model: scriptedModel(answers), tools: [tool] })
@@ -358,82 +263,96 @@ describe('runs in a folder', () => {
     const { data } = await json(service.ask('/v1/runs'))
     expect(data.map(({ id }) => id).sort()).toEqual(kept.sort())
     await service.listening.close()
-    expect((await readdir(runs)).sort()).toEqual(kept.map((id) => `${id}.json`).sort())
-    for (const { id } of later.slice(1)) expect((await stored(id)).outcome.status).toBe('done')
+    expect(sql('SELECT id FROM shown_runs ORDER BY id').map(({ id }) => id)).toEqual(kept.sort())
+    for (const { id } of later.slice(1)) expect(statusOf(id)).toBe('done')
   })
 
   it('a run that nobody decides on is given up at last', async () => {
-    const { options, runs, stored } = await folderOfRuns()
+    const { options, sql } = await folderOfRuns()
     const { tool } = transfer()
     const first = await startService({ ...options, model: scriptedModel([asks()]), tools: [tool] })
     const run = await json(first.post('/v1/runs', { input: 'pay' }))
     await first.listening.close()
-    const left = await stored(run.id)
-    left.outcome.finishedAt = new Date(Date.now() - 31 * 86_400_000).toISOString()
-    await writeFile(join(runs, `${run.id}.json`), JSON.stringify(left))
+    sql('UPDATE shown_runs SET finished_at = ?', Date.now() - 31 * 86_400_000)
     const second = await startService({ ...options, model: scriptedModel([]), tools: [tool] })
     expect(await json(second.ask(`/v1/runs/${run.id}`))).toMatchObject({ status: 'done', error: { message: 'nobody has decided' } })
   })
 
-  it('one that was given up is shown as done while that is written down', async () => {
-    const { options, runs, stored } = await folderOfRuns('service: { keepRuns: { folder: runs } }')
+  it('of very many that were given up, each is shown as done', async () => {
+    const { options, sql } = await folderOfRuns('service: { keepRuns: { folder: runs } }')
     const { tool } = transfer()
     const first = await startService({ ...options, model: scriptedModel(Array.from({ length: 20 }, () => asks())), tools: [tool] })
     const paused = await Promise.all(Array.from({ length: 20 }, () => json(first.post('/v1/runs', { input: 'pay' }))))
     await first.listening.close()
-    for (const { id } of paused) {
-      const left = await stored(id)
-      left.outcome.finishedAt = new Date(Date.now() - 31 * 86_400_000).toISOString()
-      await writeFile(join(runs, `${id}.json`), JSON.stringify(left))
-    }
+    sql('UPDATE shown_runs SET finished_at = ?', Date.now() - 31 * 86_400_000)
     const { service } = await startService({ ...options, model: scriptedModel([]), tools: [tool] })
     const shown = await Promise.all(paused.map(({ id }) => json(service.fetch(inProcess(`/v1/runs/${id}`)))))
     expect(shown.map(({ status }) => status)).toEqual(paused.map(() => 'done'))
   })
 
-  it('what is no run is left as it is, and said', async () => {
-    const { options, runs } = await folderOfRuns()
-    await mkdir(runs)
-    const broken = { 'run_00000000-0000-0000-0000-000000000000.json': '{"version":1', 'notes.txt': 'mine' }
-    for (const [name, text] of Object.entries(broken)) await writeFile(join(runs, name), text)
-    await writeFile(join(runs, 'run_00000000-0000-0000-0000-000000000001.json'), '{"version":2}')
-    const head = { id: 'run_00000000-0000-0000-0000-000000000003', caller: {}, agent: 'a', kind: 'run', clientTools: [null] }
-    const odd = { version: 1, head, createdAt: '', said: '', events: [], lastEventId: 0, secrets: [], waiting: [] }
-    await writeFile(join(runs, `${head.id}.json`), JSON.stringify(odd))
-    await writeFile(join(runs, '.toolloop-00000000-0000-0000-0000-000000000002.tmp'), 'half')
-    await mkdir(join(runs, 'run_00000000-0000-0000-0000-000000000004.json'))
-    const { ask, log, listening } = await startService({ ...options, model: scriptedModel([]) })
-    expect((await json(ask('/v1/runs'))).data).toEqual([])
-    expect(log().match(/a stored run is not readable/g)).toHaveLength(3)
-    expect(log()).toContain('a stored run can not be taken over')
-    await listening.close()
-    expect((await readdir(runs)).sort()).toEqual([
-      'notes.txt',
-      'run_00000000-0000-0000-0000-000000000000.json',
-      'run_00000000-0000-0000-0000-000000000001.json',
-      'run_00000000-0000-0000-0000-000000000003.json',
-      'run_00000000-0000-0000-0000-000000000004.json',
-    ])
+  it('one that can’t be read keeps none of the others from being looked after', async () => {
+    const { options, sql, statusOf } = await folderOfRuns('service: { keepRuns: { folder: runs } }')
+    const first = await startService({ ...options, model: scriptedModel(['one', 'two']) })
+    const [a, b] = [await json(first.post('/v1/runs', { input: 'a' })), await json(first.post('/v1/runs', { input: 'b' }))]
+    await first.listening.close()
+    // Their process died before it had written down what they came to.
+    sql("UPDATE shown_runs SET status = 'running', head = ? WHERE id = ?", '{', a.id)
+    sql("UPDATE shown_runs SET status = 'running' WHERE id = ?", b.id)
+    const second = await startService({ ...options, model: scriptedModel([]) })
+    await expect.poll(() => statusOf(b.id), { timeout: 10_000 }).toBe('done')
+    expect(statusOf(a.id)).toBe('running')
+    expect(second.log()).toContain('what became of a run can not be shown yet')
   })
 
-  it('one folder is one process’s', async () => {
-    const { options, runs } = await folderOfRuns()
-    const first = await startService({ ...options, model: scriptedModel([]) })
-    const second = createService({ ...options, token, model: scriptedModel([]), env: {} })
-    await expect(second.ready).rejects.toThrow(
-      /Expected `service.keepRuns.folder` to be a folder that no other process uses, got .* process \d+/,
-    )
-    expect((await second.fetch(new Request('http://localhost/healthz'))).status).toBe(503)
-    await first.listening.close()
+  it('a decision that comes before a run waits is refused: nobody approves what was hidden unseen', async () => {
+    const { options } = await folderOfRuns('service: { keepRuns: { folder: runs }, requestsPerMinute: 1000000 }')
+    const { tool, done } = transfer()
+    const { service } = await startService({ ...options, model: scriptedModel([asks()]), tools: [tool] })
+    // They take a while to be made ready, whenever the run begins to go on.
+    const property = (at: number) => [`property${at}`, { type: 'string', minLength: at }]
+    const parameters = { type: 'object', properties: Object.fromEntries(Array.from({ length: 100 }, (_, at) => property(at))) }
+    const tools = Array.from({ length: 10 }, (_, at) => ({ type: 'function', function: { name: `own${at}`, parameters } }))
+    const body = JSON.stringify({ input: 'pay', tools, background: true })
+    const run = await json(service.fetch(inProcess('/v1/runs', body)))
+    const statuses: number[] = []
+    for await (const { event, data } of framesOf(await service.fetch(inProcess(`/v1/runs/${run.id}/events`)))) {
+      if (event !== 'DECISION_NEEDED') continue
+      const { toolCallId, fingerprint } = JSON.parse(data)
+      const decisions = JSON.stringify({ decisions: [{ toolCallId, fingerprint, approved: true }] })
+      const decideNow = async () => {
+        const answer = await service.fetch(inProcess(`/v1/runs/${run.id}/decisions`, decisions))
+        await answer.text()
+        return statuses.push(answer.status)
+      }
+      // Until it has paused, and what is hidden is checked.
+      while (statuses.every((status) => status === 409)) await Promise.all(Array.from({ length: 4 }, decideNow))
+    }
+    expect(new Set(statuses)).toEqual(new Set([409, 400]))
+    expect(done).toEqual([])
+    expect(await json(service.fetch(inProcess(`/v1/runs/${run.id}`)))).toMatchObject({ status: 'paused' })
+  })
 
-    const elsewhere = { id: 'b', host: 'another machine', pid: 1 }
-    await writeFile(join(runs, 'lock'), JSON.stringify(elsewhere))
-    const third = createService({ ...options, token, model: scriptedModel([]), env: {} })
-    await expect(third.ready).rejects.toThrow('used by process 1 of another machine')
-    const longAgo = new Date(Date.now() - 31_000)
-    await utimes(join(runs, 'lock'), longAgo, longAgo)
-    await startService({ ...options, model: scriptedModel([]) })
-    expect(JSON.parse(await readFile(join(runs, 'lock'), 'utf8'))).toMatchObject({ host: hostname(), pid: process.pid })
+  it('a damaged file keeps the service from starting, and is left as it is', async () => {
+    const { options, runs } = await folderOfRuns()
+    const first = await startService({ ...options, model: scriptedModel(['hello']) })
+    await first.post('/v1/runs', { input: 'hi' })
+    await first.listening.close()
+    const file = join(runs, 'runs.sqlite')
+    const broken = (await readFile(file)).fill('x', 0, 8_192)
+    await writeFile(file, broken)
+    const second = createService({ ...options, token, model: scriptedModel([]), env: {} })
+    await expect(second.ready).rejects.toThrow(/service.keepRuns.folder.*runs.sqlite.*it is not an SQLite database/)
+    expect((await readFile(file)).equals(broken)).toBe(true)
+  })
+
+  it('files of an earlier version keep the service from starting, and are left as they are', async () => {
+    const { options, runs } = await folderOfRuns()
+    await mkdir(runs)
+    const name = 'run_00000000-0000-0000-0000-000000000000.json'
+    await writeFile(join(runs, name), '{"version":1')
+    const service = createService({ ...options, token, model: scriptedModel([]), env: {} })
+    await expect(service.ready).rejects.toThrow(/1 runs in files of an earlier version: `toolloop upgrade` moves them into the journal/)
+    expect(await readdir(runs)).toEqual([name])
   })
 
   it('a folder that can’t be had keeps the service from starting', async () => {
@@ -470,23 +389,12 @@ describe('runs in memory', () => {
 describe('what is kept of a run', () => {
   const paused = { ...abortedWith('x'), status: 'paused' as const, state: '{}' }
 
-  it('what it had come to before it went on is not kept beyond that', () => {
-    const run = new ServiceRun({ ...storedOrder(order), outcome: paused }, () => [], bounds)
-    run.takeUp()
-    expect(run.stored().before).toBeDefined()
-    run.settle(abortedWith('cancelled'))
-    expect(run.stored().before).toBeUndefined()
-  })
-
   it('events that have given way cost nothing when there is still too much', () => {
     let measured = 0
     const tool = { ...transfer().tool, toJSON: () => ++measured }
     const events = [{ id: 1, type: 'TEXT_DELTA', data: '{}' }]
-    const run = new ServiceRun(
-      { ...storedOrder({ ...order, clientTools: [tool] }), events, lastEventId: 1, outcome: paused },
-      () => [],
-      bounds,
-    )
+    const stored = { ...storedOrder({ ...order, clientTools: [tool] }), events, lastEventId: 1, outcome: paused }
+    const run = new ServiceRun(stored, [], bounds)
     const shelf = new Shelf()
     shelf.add(run)
     shelf.clearLog(run)
@@ -535,7 +443,6 @@ describe('runs that come at once', () => {
   })
 })
 
-const stream = { accept: 'text/event-stream' }
 const bounds = { events: 100, characters: 10_000 }
 
 const order = {
@@ -552,9 +459,4 @@ const order = {
 function inProcess(path: string, body?: string | ReadableStream): Request {
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
   return new Request(`http://localhost${path}`, body === undefined ? { headers } : { method: 'POST', headers, body, duplex: 'half' })
-}
-
-/** The number of a process that is no more. */
-function deadProcess(): number {
-  return spawnSync(process.execPath, ['-e', '']).pid
 }

@@ -232,7 +232,7 @@ describe('the context of a run', () => {
         roles: request.headers.get('x-user') === 'root' ? ['run', 'admin'] : ['run'],
       }),
       context: async (request, identity) => {
-        asked.push(`${identity.name} by ${request.headers.get('x-user')}`)
+        asked.push(`${identity.name} by ${request?.headers.get('x-user')}`)
         return { tenant: `tenant of ${identity.name}` }
       },
     })

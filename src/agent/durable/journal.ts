@@ -44,8 +44,8 @@ export interface Durable {
 export type DurableBody = (durable: Durable, input: Json) => Promise<Json>
 
 /**
- * What the host sees of a journal that has been given the loop. The last three are there where the journal can find its runs again:
- * `runner.resume(runId)` needs `get`, `runner.runs` all of them.
+ * What the host sees of a journal that has been given the loop. `get`, `list` and `prune` are there where the journal can find its runs again:
+ * `runner.resume(runId)` needs `get`, `runner.runs` all three.
  */
 export interface Engine {
   /**
@@ -66,6 +66,8 @@ export interface Engine {
   /** Ids of the runs that could go on and that no living process carries out. */
   pending(): Promise<string[]>
   get?(runId: string): Promise<KeptRun | undefined>
+  /** Whether this process carries the run out. */
+  isHere?(runId: string): boolean
   list?(query: RunQuery): Promise<RunPage>
   /** Deletes runs that have ended, with all that is recorded of them. Resolves with how many. */
   prune?(which: PruneOptions): Promise<number>

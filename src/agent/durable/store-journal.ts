@@ -100,6 +100,7 @@ class StoreJournal implements Journal {
         return pending()
       },
       get: (runId) => this.#get(runId),
+      isHere: (runId) => this.#executions.has(runId),
       list: (query: RunQuery): Promise<RunPage> => store.list(query),
       prune: (which: PruneOptions) => store.prune(which),
     }

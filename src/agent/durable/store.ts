@@ -122,6 +122,11 @@ export interface StoredRun extends RunSummary {
   waits: string[]
 }
 
+/** How many runs a list shows at most. */
+export const mostRuns = 1_000
+/** The last moment there is, in milliseconds since 1970. https://tc39.es/ecma262/#sec-time-values-and-time-range */
+export const endOfTime = 8.64e15
+
 /** The value of a wait that nobody has decided in time, as JSON. */
 export const expiredText = 'null'
 

@@ -12,6 +12,8 @@ import type { Steering } from '../recorded.ts'
  * What the run has not taken up when it ends is still here: give the control to the run that goes on from it.
  */
 export class RunControl {
+  /** Set by the run. False once nothing more is taken up: from its last look on, until the control is given to another run. */
+  listens = true
   readonly #messages: ChatMessage[] = []
   #model: ChatModel | undefined
   #stops = false
@@ -44,11 +46,12 @@ export class RunControl {
     this.#stops = true
   }
 
-  /** What is to be done now, each thing once. A run that ends takes no messages. */
-  take({ goesOn }: { goesOn: boolean }): Steering {
+  /** What is to be done now, each thing once. A run at a limit takes no messages; one that has its answer goes on for them alone. */
+  take({ goesOn, hasAnswer = false }: { goesOn: boolean; hasAnswer?: boolean }): Steering {
     const stops = this.#stops
     this.#stops = false
     const messages = stops || !goesOn ? [] : this.#messages.splice(0)
+    this.listens = goesOn && (messages.length > 0 || !hasAnswer)
     return { messages, stops }
   }
 

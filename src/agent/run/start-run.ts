@@ -124,7 +124,10 @@ export async function execute(durable: Durable, { loop, run, input, sessions, st
   const { refused } = input
   const layers = composeLayers(run, durable)
   run.turn?.begin()
+  const { control } = run.settings
+  if (control !== undefined) control.listens = true
   const ending = refused === undefined ? await loop({ durable, run, state, layers }) : stoppedByGuardrail(refused)
+  if (control !== undefined) control.listens = ending.stopReason === 'paused'
   const result = resultOf(state, ending, run)
   run.recorder?.ended(run, result)
   await session?.close(result, state.history)

@@ -3,7 +3,7 @@ import { open, readdir, realpath, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 
 /** What a file that is being written is called; one that is found was left behind by a crash. */
-export const freshName: RegExp = /^\.toolloop-[0-9a-f-]{36}\.tmp$/
+const freshName: RegExp = /^\.toolloop-[0-9a-f-]{36}\.tmp$/
 
 /**
  * Replaces a file as a whole: whoever reads it sees the old content or the new one, also after a crash. A symbolic link stays one; the file is

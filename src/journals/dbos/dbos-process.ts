@@ -44,6 +44,8 @@ class Execution {
 
 /** By their workflows' ids. */
 const executions = new Map<string, Execution>()
+/** Of those that have ended, until DBOS has written that down. */
+const ending = new Map<string, Promise<unknown>>()
 /** Where DBOS doesn't know of any workflow: what is asked of it there is no step of the caller's. */
 const outside = AsyncLocalStorage.snapshot()
 /** DBOS has one instance a process: launches and shutdowns come one after the other. */
@@ -146,7 +148,12 @@ export class DbosProcess {
     promise.catch(() => {})
     try {
       const start = this.#dbos.startWorkflow(started, { workflowID: id, workflowIDReusePolicy: 'reject' })
-      await this.#worded(outside(() => start(id)))
+      const handle = await this.#worded(outside(() => start(id)))
+      const written = outside(() => handle.getResult()).catch(() => {})
+      ending.set(
+        id,
+        written.finally(() => ending.delete(id)),
+      )
       return await promise
     } finally {
       executions.delete(id)
@@ -195,6 +202,7 @@ export class DbosProcess {
   }
 
   async delete(ids: readonly string[]): Promise<void> {
+    await Promise.all(ids.map((id) => ending.get(id)))
     if (ids.length > 0) await this.#worded(outside(() => this.#dbos.deleteWorkflows([...ids])))
   }
 

@@ -1,4 +1,5 @@
 import type { PruneOptions } from '../../agent/durable/journal.ts'
+import type { ShownRuns } from '../../agent/durable/shown-runs.ts'
 import type { EngineStore, NamedValue, Outcome, Suspension, Taken } from '../../agent/durable/store.ts'
 import { ToolloopError } from '../../core/errors.ts'
 import type { Logger } from '../../core/logger.ts'
@@ -7,8 +8,9 @@ import { DbosProcess } from './dbos-process.ts'
 import { loadDbos } from './load-dbos.ts'
 import { Owner } from './owner.ts'
 import { journalProblem } from './problems.ts'
-import { checkRunId, type PastExecution, prunedAtOnce, RecordedRuns } from './recorded-runs.ts'
+import { checkRunId, type Doomed, type PastExecution, prunedAtOnce, RecordedRuns, type RecordedSteps } from './recorded-runs.ts'
 import { migrate } from './schema.ts'
+import { ShownRunsTable } from './shown-runs-table.ts'
 
 export interface DbosStoreOptions {
   url: string
@@ -20,9 +22,12 @@ export interface DbosStoreOptions {
   logger: Logger
 }
 
+const noSteps: RecordedSteps = { steps: 0, characters: 0 }
+
 /** What there is once the database was reached. */
 interface Opened {
   runs: RecordedRuns
+  shown: ShownRunsTable
   owner: Owner
 }
 
@@ -32,8 +37,8 @@ export class DbosStore implements EngineStore {
   readonly #pg: ReturnType<typeof loadDbos>['pg']
   readonly #dbos: DbosProcess
   readonly #database: Database
-  /** The workflows that are executed here, and how many steps each has recorded. */
-  readonly #executing = new Map<string, number>()
+  /** The workflows that are executed here, and what each has recorded. */
+  readonly #executing = new Map<string, RecordedSteps>()
   #opening: Promise<Opened> | undefined
   /** The id of the tables, known once they are opened. */
   #tables = ''
@@ -75,10 +80,33 @@ export class DbosStore implements EngineStore {
     return (await this.#runs()).get(runId)
   }
 
+  /** What is shown of the runs, in the same database. */
+  readonly shown: ShownRuns = {
+    begin: async (...args) => (await this.#shown()).begin(...args),
+    append: async (...args) => (await this.#shown()).append(...args),
+    settle: async (...args) => (await this.#shown()).settle(...args),
+    giveUp: async (...args) => (await this.#shown()).giveUp(...args),
+    get: async (...args) => (await this.#shown()).get(...args),
+    result: async (...args) => (await this.#shown()).result(...args),
+    events: async (...args) => (await this.#shown()).events(...args),
+    progress: async (...args) => (await this.#shown()).progress(...args),
+    say: async (...args) => (await this.#shown()).say(...args),
+    said: async (...args) => (await this.#shown()).said(...args),
+    hush: async (...args) => (await this.#shown()).hush(...args),
+    list: async (...args) => (await this.#shown()).list(...args),
+    unsettled: async (...args) => (await this.#shown()).unsettled(...args),
+    waiting: async (...args) => (await this.#shown()).waiting(...args),
+    forget: async (...args) => (await this.#shown()).forget(...args),
+    clear: async (runId) => {
+      const runs = await this.#runs()
+      await this.#deleteAll(() => runs.cleared(runId))
+    },
+  }
+
   async suspend(runId: string, epoch: number, suspension: Suspension): Promise<Taken | undefined> {
     const runs = await this.#runs()
     const id = this.#workflowId(runId, epoch)
-    await runs.suspend(runId, epoch, suspension, this.#executing.get(id) ?? 0)
+    await runs.suspend(runId, epoch, suspension, this.#executing.get(id) ?? noSteps)
     this.#executing.delete(id)
     // It may have been decided, or cancelled, meanwhile.
     const taken = await runs.take(runId)
@@ -87,7 +115,7 @@ export class DbosStore implements EngineStore {
 
   async execute<T extends Outcome>(runId: string, epoch: number, work: (steps: readonly NamedValue[]) => Promise<T>): Promise<T> {
     const id = this.#workflowId(runId, epoch)
-    this.#executing.set(id, 0)
+    this.#executing.set(id, noSteps)
     const steps = await this.#stepsBefore(runId, epoch)
     return this.#dbos.execute(id, () => work(steps))
   }
@@ -96,14 +124,20 @@ export class DbosStore implements EngineStore {
     this.#checkOpen()
     const id = this.#workflowId(runId, epoch)
     const value = await this.#dbos.step(id, key, work)
-    this.#executing.set(id, (this.#executing.get(id) ?? 0) + 1)
+    const { steps, characters } = this.#executing.get(id) ?? noSteps
+    this.#executing.set(id, { steps: steps + 1, characters: characters + value.length })
     return value
   }
 
   async prune(which: PruneOptions): Promise<number> {
     const runs = await this.#runs()
+    return this.#deleteAll(() => runs.doomed(which))
+  }
+
+  async #deleteAll(find: () => Promise<Doomed[]>): Promise<number> {
+    const runs = await this.#runs()
     for (let deleted = 0; ; ) {
-      const doomed = await runs.doomed(which)
+      const doomed = await find()
       const epochs = (epoch: number) => Array.from({ length: epoch }, (_, at) => at + 1)
       await this.#dbos.delete(doomed.flatMap(({ runId, epoch }) => epochs(epoch).map((past) => this.#workflowId(runId, past))))
       await runs.delete(doomed)
@@ -131,13 +165,21 @@ export class DbosStore implements EngineStore {
   }
 
   async #runs(): Promise<RecordedRuns> {
+    return (await this.#opened()).runs
+  }
+
+  async #shown(): Promise<ShownRunsTable> {
+    return (await this.#opened()).shown
+  }
+
+  #opened(): Promise<Opened> {
     this.#checkOpen()
     // Tried again by each call: what was wrong may have been put right.
     this.#opening ??= this.#open().catch((error: unknown) => {
       this.#opening = undefined
       throw journalProblem(error, this.#database.name)
     })
-    return (await this.#opening).runs
+    return this.#opening
   }
 
   async #open(): Promise<Opened> {
@@ -154,7 +196,8 @@ export class DbosStore implements EngineStore {
       throw error
     }
     this.#isOpen = true
-    return { owner, runs: new RecordedRuns(database, owner, { agent, schema }) }
+    const tables = { agent, schema }
+    return { owner, runs: new RecordedRuns(database, owner, tables), shown: new ShownRunsTable(database, tables) }
   }
 
   /** What earlier executions have recorded, of which none goes on from now on. */
@@ -181,8 +224,9 @@ export class DbosStore implements EngineStore {
     await this.#dbos.cancel(broken.map((one) => this.#workflowId(runId, one)))
     const ended: PastExecution[] = []
     for (const one of broken) {
-      const { length } = await this.#dbos.steps(this.#workflowId(runId, one))
-      ended.push({ epoch: one, steps: length, forgotten: [] })
+      const steps = await this.#dbos.steps(this.#workflowId(runId, one))
+      const characters = steps.reduce((sum, { value }) => sum + value.length, 0)
+      ended.push({ epoch: one, steps: steps.length, characters, forgotten: [] })
     }
     await runs.addExecutions(runId, ended)
     return [...past, ...ended].toSorted((a, b) => a.epoch - b.epoch)

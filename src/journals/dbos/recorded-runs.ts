@@ -9,8 +9,10 @@ import {
 import {
   cursorOf,
   decisionRefused,
+  endOfTime,
   expiredText,
   type KeptText,
+  mostRuns,
   type NamedValue,
   type NewRun,
   type NotTaken,
@@ -24,19 +26,21 @@ import { InvalidOptionError, ToolloopError } from '../../core/errors.ts'
 import type { Database, Query, Row } from './database.ts'
 import type { Owner } from './owner.ts'
 
-/** How many runs `list` shows at most. */
-const mostRuns = 1000
 /** How many runs one call deletes. */
 export const prunedAtOnce = 200
-/** The last moment there is, in milliseconds since 1970. https://tc39.es/ecma262/#sec-time-values-and-time-range */
-const endOfTime = 8.64e15
 /** The server's time, which is the same for all processes. */
-const now = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
+export const now = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
 
-/** An execution that is over, and how many steps it has recorded. */
-export interface PastExecution {
-  epoch: number
+/** What an execution has recorded. */
+export interface RecordedSteps {
   steps: number
+  /** Of their values. */
+  characters: number
+}
+
+/** An execution that is over. */
+export interface PastExecution extends RecordedSteps {
+  epoch: number
   /** Of all steps until then, those that are done anew. */
   forgotten: readonly string[]
 }
@@ -128,14 +132,14 @@ export class RecordedRuns {
     if ((await this.#database.query(finish, values)).length === 0) throw takenOver(runId)
   }
 
-  /** `steps`: how many this execution has recorded. */
-  async suspend(runId: string, epoch: number, { output, waits, forget }: Suspension, steps: number): Promise<void> {
+  /** `recorded`: how many steps this execution has recorded. */
+  async suspend(runId: string, epoch: number, { output, waits, forget }: Suspension, recorded: RecordedSteps): Promise<void> {
     await this.#database.transaction(async (query) => {
       const run = await this.#locked(query, runId)
       if (Number(run.epoch) !== epoch) throw takenOver(runId)
       if (run.status === 'waiting') return
       if (Number(run.owner) !== this.#owner.n) throw takenOver(runId)
-      await this.#addExecution(query, run.n, { epoch, steps, forgotten: forget })
+      await this.#addExecution(query, run.n, { epoch, ...recorded, forgotten: forget })
       for (const { name, timeoutMs } of waits) {
         const isForEver = timeoutMs === undefined || Date.now() + timeoutMs > endOfTime
         await query(`INSERT INTO ${this.#in}.waits (run, name, deadline) VALUES ($1, $2, ${now} + $3::bigint) ON CONFLICT DO NOTHING`, [
@@ -231,7 +235,7 @@ export class RecordedRuns {
   }
 
   /** Some of those that are to be deleted: fewer than `prunedAtOnce` where these are all. */
-  async doomed({ olderThanMs, keep }: PruneOptions): Promise<{ n: unknown; runId: string; epoch: number }[]> {
+  async doomed({ olderThanMs, keep }: PruneOptions): Promise<Doomed[]> {
     const ended = `SELECT n, id, epoch FROM ${this.#in}.runs WHERE agent = $1 AND status = 'ended'`
     const order = 'ORDER BY updated_at DESC, n DESC'
     const old = `(${ended} AND updated_at <= ${now} - $2::bigint LIMIT ${prunedAtOnce})`
@@ -240,7 +244,17 @@ export class RecordedRuns {
       `SELECT * FROM ${old} AS old WHERE $2 IS NOT NULL UNION SELECT * FROM ${many} AS many WHERE $3 IS NOT NULL LIMIT ${prunedAtOnce}`,
       [this.#agent, olderThanMs === undefined ? null : Math.ceil(Math.min(olderThanMs, endOfTime)), keep ?? null],
     )
-    return rows.map(({ n, id, epoch }) => ({ n, runId: String(id), epoch: Number(epoch) }))
+    return rows.map(doomedOf)
+  }
+
+  /**
+   * The same of runs that are shown as done, and that nobody carries out: from then on they have ended here too. Of one run, or of all.
+   */
+  async cleared(runId?: string): Promise<Doomed[]> {
+    const done = `SELECT id FROM ${this.#in}.shown_runs WHERE status = 'done' AND ($2::text IS NULL OR id = $2)`
+    const over = `SELECT n FROM ${this.#in}.runs WHERE agent = $1 AND status <> 'running' AND id IN (${done}) LIMIT ${prunedAtOnce}`
+    const end = `UPDATE ${this.#in}.runs SET status = 'ended' WHERE n IN (${over}) AND status <> 'running' RETURNING n, id, epoch`
+    return (await this.#database.query(end, [this.#agent, runId ?? null])).map(doomedOf)
   }
 
   async delete(runs: readonly { n: unknown }[]): Promise<void> {
@@ -249,10 +263,15 @@ export class RecordedRuns {
 
   async pastExecutions(runId: string): Promise<PastExecution[]> {
     const rows = await this.#database.query(
-      `SELECT e.epoch, e.steps, e.forgotten FROM ${this.#in}.executions e JOIN ${this.#in}.runs ON run = n WHERE agent = $1 AND id = $2`,
+      `SELECT e.epoch, e.steps, e.characters, e.forgotten FROM ${this.#in}.executions e JOIN ${this.#in}.runs ON run = n WHERE agent = $1 AND id = $2`,
       [this.#agent, runId],
     )
-    return rows.map(({ epoch, steps, forgotten }) => ({ epoch: Number(epoch), steps: Number(steps), forgotten: forgotten as string[] }))
+    return rows.map(({ epoch, steps, characters, forgotten }) => ({
+      epoch: Number(epoch),
+      steps: Number(steps),
+      characters: Number(characters),
+      forgotten: forgotten as string[],
+    }))
   }
 
   async addExecutions(runId: string, executions: readonly PastExecution[]): Promise<void> {
@@ -267,9 +286,9 @@ export class RecordedRuns {
     await this.#database.attempt(`UPDATE ${this.#in}.runs SET owner = NULL WHERE owner = $1`, [this.#owner.n])
   }
 
-  async #addExecution(query: Query, run: unknown, { epoch, steps, forgotten }: PastExecution): Promise<void> {
-    const insert = `INSERT INTO ${this.#in}.executions (run, epoch, steps, forgotten) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`
-    await query(insert, [run, epoch, steps, forgotten])
+  async #addExecution(query: Query, run: unknown, { epoch, steps, characters, forgotten }: PastExecution): Promise<void> {
+    const insert = `INSERT INTO ${this.#in}.executions (run, epoch, steps, characters, forgotten) VALUES ($1, $2, $3, $4, $5)`
+    await query(`${insert} ON CONFLICT DO NOTHING`, [run, epoch, steps, characters, forgotten])
   }
 
   async #create(runId: string, { input, loop }: NewRun): Promise<boolean> {
@@ -300,6 +319,17 @@ export class RecordedRuns {
   }
 }
 
+/** A run that is to be deleted. */
+export interface Doomed {
+  n: unknown
+  runId: string
+  epoch: number
+}
+
+function doomedOf({ n, id, epoch }: Row): Doomed {
+  return { n, runId: String(id), epoch: Number(epoch) }
+}
+
 function checkLoop({ loop }: Row, runId: string): void {
   if (Number(loop) <= loopVersion) return
   const message = `Expected run \`${runId}\` to be recorded by loop version ${loopVersion} or older, got ${loop}: a newer toolloop has written it`
@@ -312,7 +342,7 @@ export function checkRunId(runId: string): void {
 }
 
 /** A text that PostgreSQL takes. */
-function plain(text: string): string {
+export function plain(text: string): string {
   return text.toWellFormed().replaceAll('\0', '\uFFFD')
 }
 

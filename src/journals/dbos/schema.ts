@@ -45,6 +45,54 @@ const migrations: readonly ((schema: string) => string)[] = [
       PRIMARY KEY (run, epoch)
     );`,
   (schema) => `
+    ALTER TABLE ${schema}.executions ADD COLUMN characters bigint NOT NULL DEFAULT 0;
+    CREATE TABLE ${schema}.shown_runs (
+      n bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+      id text NOT NULL UNIQUE,
+      caller text NOT NULL,
+      agent text NOT NULL,
+      thread text,
+      status text NOT NULL,
+      attempt text NOT NULL,
+      stop_reason text,
+      created_at bigint NOT NULL,
+      finished_at bigint,
+      size bigint NOT NULL DEFAULT 0,
+      first_event bigint NOT NULL DEFAULT 1,
+      last_event bigint NOT NULL DEFAULT 0,
+      hides_all boolean NOT NULL DEFAULT false,
+      listens boolean NOT NULL DEFAULT true,
+      title text NOT NULL,
+      summary text,
+      head text NOT NULL,
+      result text NOT NULL DEFAULT ''
+    );
+    CREATE INDEX shown_runs_of ON ${schema}.shown_runs (caller, n);
+    CREATE INDEX shown_runs_in ON ${schema}.shown_runs (caller, thread, n) WHERE thread IS NOT NULL;
+    CREATE INDEX shown_runs_running ON ${schema}.shown_runs (id) WHERE status = 'running';
+    CREATE INDEX shown_runs_paused ON ${schema}.shown_runs (caller, finished_at) WHERE status = 'paused';
+    CREATE INDEX shown_runs_done ON ${schema}.shown_runs (finished_at, n) WHERE status = 'done';
+    CREATE TABLE ${schema}.shown_events (
+      run bigint NOT NULL REFERENCES ${schema}.shown_runs ON DELETE CASCADE,
+      id bigint NOT NULL,
+      type text NOT NULL,
+      data text NOT NULL,
+      PRIMARY KEY (run, id)
+    );
+    CREATE TABLE ${schema}.shown_secrets (
+      run bigint NOT NULL REFERENCES ${schema}.shown_runs ON DELETE CASCADE,
+      hash bytea NOT NULL,
+      value text NOT NULL,
+      PRIMARY KEY (run, hash)
+    );
+    CREATE TABLE ${schema}.shown_messages (
+      run bigint NOT NULL REFERENCES ${schema}.shown_runs ON DELETE CASCADE,
+      n integer NOT NULL,
+      value text NOT NULL,
+      said_by uuid NOT NULL,
+      PRIMARY KEY (run, n)
+    );`,
+  (schema) => `
     CREATE TABLE ${schema}.kept_texts (
       run bigint NOT NULL REFERENCES ${schema}.runs ON DELETE CASCADE,
       name text NOT NULL,

@@ -10,8 +10,10 @@ import {
 import {
   cursorOf,
   decisionRefused,
+  endOfTime,
   expiredText,
   type KeptText,
+  mostRuns,
   type NamedValue,
   type NewRun,
   type NotTaken,
@@ -25,12 +27,8 @@ import { InvalidOptionError, ToolloopError } from '../../core/errors.ts'
 import type { Owner } from '../../sqlite/owner.ts'
 import { type Row, Statements } from '../../sqlite/statements.ts'
 
-/** How many runs `list` shows at most. */
-const mostRuns = 1000
 /** How many runs one call deletes: while it does, no step can be recorded. */
 export const prunedAtOnce = 200
-/** The last moment there is, in milliseconds since 1970. https://tc39.es/ecma262/#sec-time-values-and-time-range */
-const endOfTime = 8.64e15
 
 /** What `Store` promises, in SQL. Each call has to be made inside a transaction, which is rolled back if it throws. */
 export class RecordedRuns {
@@ -197,10 +195,7 @@ export class RecordedRuns {
     const old = () => this.#sql.all(`${ended} AND updated_at <= ? LIMIT ${prunedAtOnce}`, this.#agent, Date.now() - (olderThanMs ?? 0))
     const many = () => this.#sql.all(`${ended} ORDER BY updated_at DESC, n DESC LIMIT ${prunedAtOnce} OFFSET ?`, this.#agent, keep)
     const doomed = new Set([...(olderThanMs === undefined ? [] : old()), ...(keep === undefined ? [] : many())].map(({ n }) => Number(n)))
-    for (const n of doomed) {
-      for (const table of ['steps', 'waits', 'kept_texts', 'inputs', 'outputs']) this.#sql.run(`DELETE FROM ${table} WHERE run = ?`, n)
-      this.#sql.run('DELETE FROM runs WHERE n = ?', n)
-    }
+    for (const n of doomed) deleteRecorded(this.#sql, n)
     return doomed.size
   }
 
@@ -272,6 +267,12 @@ export class RecordedRuns {
     const message = `Expected run \`${runId}\` to be recorded by loop version ${loopVersion} or older, got ${loop}: a newer toolloop has written it`
     throw new ToolloopError('journal_failed', message)
   }
+}
+
+/** Deletes a run with all that is recorded of it. */
+export function deleteRecorded(sql: Statements, n: SQLOutputValue | undefined): void {
+  for (const table of ['steps', 'waits', 'kept_texts', 'inputs', 'outputs']) sql.run(`DELETE FROM ${table} WHERE run = ?`, n)
+  sql.run('DELETE FROM runs WHERE n = ?', n)
 }
 
 function summaryOf({ id, status, stop_reason, created_at, updated_at, problem }: Row): RunSummary {

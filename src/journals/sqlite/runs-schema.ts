@@ -6,6 +6,7 @@ export const runsSchema: Schema = {
   code: 'journal_failed',
   // "tlJ1"
   applicationId: 0x746c4a31,
+  erases: true,
   migrations: [
     `CREATE TABLE runs (
        n INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -38,6 +39,42 @@ export const runsSchema: Schema = {
      CREATE INDEX waits_decided ON waits (run) WHERE taken = 0 AND value IS NOT NULL;
      CREATE INDEX waits_timed ON waits (deadline, run) WHERE taken = 0 AND value IS NULL AND deadline IS NOT NULL;
      CREATE TABLE owners (id TEXT PRIMARY KEY, pid INTEGER NOT NULL, sqlite TEXT NOT NULL) STRICT, WITHOUT ROWID;`,
+    // What is large comes last, so that a list doesn't read it.
+    `CREATE TABLE shown_runs (
+     n INTEGER PRIMARY KEY AUTOINCREMENT,
+     id TEXT NOT NULL UNIQUE,
+     caller TEXT NOT NULL,
+     agent TEXT NOT NULL,
+     thread TEXT,
+     status TEXT NOT NULL CHECK (status IN ('running', 'paused', 'done')),
+     attempt TEXT NOT NULL,
+     stop_reason TEXT,
+     created_at INTEGER NOT NULL,
+     finished_at INTEGER,
+     size INTEGER NOT NULL DEFAULT 0,
+     first_event INTEGER NOT NULL DEFAULT 1,
+     last_event INTEGER NOT NULL DEFAULT 0,
+     hides_all INTEGER NOT NULL DEFAULT 0,
+     listens INTEGER NOT NULL DEFAULT 1,
+     title TEXT NOT NULL,
+     summary TEXT,
+     head TEXT NOT NULL
+   ) STRICT;
+   CREATE INDEX shown_runs_of ON shown_runs (caller, n);
+   CREATE INDEX shown_runs_in ON shown_runs (caller, thread, n) WHERE thread IS NOT NULL;
+   CREATE INDEX shown_runs_running ON shown_runs (n) WHERE status = 'running';
+   CREATE INDEX shown_runs_paused ON shown_runs (caller, finished_at, size) WHERE status = 'paused';
+   CREATE INDEX shown_runs_done ON shown_runs (finished_at, size) WHERE status = 'done';
+   CREATE TABLE shown_results (run INTEGER PRIMARY KEY, value TEXT NOT NULL) STRICT;
+   CREATE TABLE shown_events (
+     run INTEGER NOT NULL,
+     id INTEGER NOT NULL,
+     type TEXT NOT NULL,
+     data TEXT NOT NULL,
+     PRIMARY KEY (run, id)
+   ) STRICT, WITHOUT ROWID;
+   CREATE TABLE shown_secrets (run INTEGER NOT NULL, value TEXT NOT NULL, PRIMARY KEY (run, value)) STRICT, WITHOUT ROWID;
+   CREATE TABLE shown_messages (run INTEGER NOT NULL, n INTEGER NOT NULL, value TEXT NOT NULL, PRIMARY KEY (run, n)) STRICT, WITHOUT ROWID;`,
     // The value comes last, so that sizes are added up without reading it.
     `CREATE TABLE kept_texts (
        run INTEGER NOT NULL,

@@ -1,4 +1,5 @@
 import type { PruneOptions } from '../../agent/durable/journal.ts'
+import type { ShownRuns } from '../../agent/durable/shown-runs.ts'
 import type { Store } from '../../agent/durable/store.ts'
 import type { ToolloopError } from '../../core/errors.ts'
 import type { DatabaseOptions } from '../../sqlite/database.ts'
@@ -6,6 +7,7 @@ import { SqliteFile } from '../../sqlite/sqlite-file.ts'
 import { FileThread } from '../../sqlite/thread-link.ts'
 import { prunedAtOnce, type RecordedRuns } from './recorded-runs.ts'
 import { runsSchema } from './runs-schema.ts'
+import type { ShownRunsTable } from './shown-runs-table.ts'
 import type { RunsOptions } from './store-thread.ts'
 import { workerCode } from './store-thread-code.ts'
 
@@ -15,12 +17,13 @@ export const journalThread: FileThread = new FileThread(workerCode)
 /** The runs in a file. */
 export class SqliteStore implements Store {
   readonly #file: SqliteFile<RecordedRuns>
+  readonly #shown: SqliteFile<ShownRunsTable>
   #lost: ((problem: ToolloopError) => void) | undefined
 
   constructor(database: DatabaseOptions, agent: string) {
-    this.#file = new SqliteFile(runsSchema, journalThread, { database, own: { agent } satisfies RunsOptions }, (problem) =>
-      this.#lost?.(problem),
-    )
+    const own = (isShown: boolean): RunsOptions => ({ agent, isShown })
+    this.#file = new SqliteFile(runsSchema, journalThread, { database, own: own(false) }, (problem) => this.#lost?.(problem))
+    this.#shown = new SqliteFile(runsSchema, journalThread, { database, own: own(true) })
   }
 
   take: Store['take'] = (...args) => this.#file.call('take', ...args)
@@ -39,20 +42,44 @@ export class SqliteStore implements Store {
   list: Store['list'] = ({ status, createdAfter, createdBefore, limit, cursor }) =>
     this.#file.call('list', { status, createdAfter, createdBefore, limit, cursor })
   pending: Store['pending'] = () => this.#file.call('pending')
-  async prune({ olderThanMs, keep }: PruneOptions): Promise<number> {
-    for (let deleted = 0; ; ) {
-      const more: number = await this.#file.call('prune', { olderThanMs, keep })
-      deleted += more
-      // Not until there is none: runs that end meanwhile could keep this from ending.
-      if (more < prunedAtOnce) return deleted
-    }
+  prune({ olderThanMs, keep }: PruneOptions): Promise<number> {
+    return inParts(() => this.#file.call('prune', { olderThanMs, keep }))
+  }
+
+  /** What is shown of the runs, in the same file. */
+  readonly shown: ShownRuns = {
+    begin: (...args) => this.#shown.call('begin', ...args),
+    append: (...args) => this.#shown.call('append', ...args),
+    settle: (...args) => this.#shown.call('settle', ...args),
+    giveUp: (...args) => this.#shown.call('giveUp', ...args),
+    get: (...args) => this.#shown.call('get', ...args),
+    result: (...args) => this.#shown.call('result', ...args),
+    events: (...args) => this.#shown.call('events', ...args),
+    progress: (...args) => this.#shown.call('progress', ...args),
+    say: (...args) => this.#shown.call('say', ...args),
+    said: (...args) => this.#shown.call('said', ...args),
+    list: (...args) => this.#shown.call('list', ...args),
+    unsettled: (...args) => this.#shown.call('unsettled', ...args),
+    waiting: (...args) => this.#shown.call('waiting', ...args),
+    hush: (...args) => this.#shown.call('hush', ...args),
+    clear: (...args) => this.#shown.call('clear', ...args),
+    forget: (bounds) => inParts(() => this.#shown.call('forget', bounds)),
   }
 
   onLost(lost: (problem: ToolloopError) => void): void {
     this.#lost = lost
   }
 
-  close(): Promise<void> {
-    return this.#file.close()
+  async close(): Promise<void> {
+    await Promise.all([this.#file.close(), this.#shown.close()])
+  }
+}
+
+async function inParts(deleteSome: () => Promise<number>): Promise<number> {
+  for (let deleted = 0; ; ) {
+    const more = await deleteSome()
+    deleted += more
+    // Not until there is none: runs that end meanwhile could keep this from ending.
+    if (more < prunedAtOnce) return deleted
   }
 }

@@ -1,15 +1,19 @@
 import { serveFiles } from '../../sqlite/file-thread.ts'
 import { RecordedRuns } from './recorded-runs.ts'
 import { runsSchema } from './runs-schema.ts'
+import { ShownRunsTable } from './shown-runs-table.ts'
 
-/** Whose runs a store has. */
+/** Whose runs a store has, and whether it has what is shown of runs, or the runs themselves. */
 export interface RunsOptions {
   agent: string
+  isShown: boolean
 }
 
 // The program of the thread that has the files.
 serveFiles({
   ...runsSchema,
-  open: (database, owner, { agent }: RunsOptions) => new RecordedRuns(database, owner, agent),
+  open: (database, owner, { agent, isShown }: RunsOptions): RecordedRuns | ShownRunsTable =>
+    isShown ? new ShownRunsTable(database) : new RecordedRuns(database, owner, agent),
+  erasing: ['clear', 'forget', 'giveUp', 'prune'],
   release: (database, ownerId) => database.prepare('UPDATE runs SET owner = NULL WHERE owner = ?').run(ownerId),
 })

@@ -46,6 +46,8 @@ export interface Agent {
   readonly name: string
   readonly model: SwitchableModel
   readonly runner: AgentRunner
+  /** What the runner was made with, but for the model. */
+  readonly options: Omit<RunnerOptions, 'model'>
 }
 
 interface HostedAgent extends Agent {
@@ -212,7 +214,8 @@ export class AgentHost {
         return () => {
           const switchable = current?.model ?? switchableModel(model)
           switchable.switchTo(model)
-          return { name, model: switchable, runner: new AgentRunner({ ...options, model: switchable }), modelKey, settingsKey }
+          const runner = new AgentRunner({ ...options, model: switchable })
+          return { name, model: switchable, runner, options, modelKey, settingsKey }
         }
       })
     })

@@ -8,7 +8,7 @@ import { type ClientTool, compileForClient, toClientTools } from '../agents/clie
 import type { Caller } from '../http/auth.ts'
 import { blamed, HttpProblem } from '../http/problem.ts'
 import { inTurn } from '../runs/read-messages.ts'
-import type { RunOrder } from '../runs/stored/stored-run.ts'
+import type { RunOrder } from '../runs/stored-run.ts'
 
 type Maybe<T> = T | null | undefined
 

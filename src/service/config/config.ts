@@ -74,8 +74,13 @@ export interface ServiceConfig {
   pausedMegabytes?: number
   maxBodyBytes?: number
   keepRuns?: { folder?: string; count?: number; minutes?: number; megabytes?: number; pausedDays?: number; pausedMegabytes?: number }
+  /** Where runs are recorded. Default: `sqlite`, if `keepRuns` names a folder. */
+  journal?: JournalConfig
   drainSeconds?: number
 }
+
+/** `service.journal` of the configuration: in `keepRuns.folder`, or in a database that several machines share. */
+type JournalConfig = { kind: 'sqlite' } | { kind: 'dbos'; url: string; schema?: string; connections?: number }
 
 /** A model's settings in the configuration, wherever they come from; a name of `models` stands for what is there. */
 export function findModel({ model, models = {} }: Config): string | ModelSettings | undefined {

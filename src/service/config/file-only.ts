@@ -23,6 +23,7 @@ export const fileOnlyPaths: readonly string[] = [
   '/service/variables',
   '/service/trustedProxies',
   '/service/keepRuns/folder',
+  '/service/journal',
   '/logging/level',
   '/providers/*/sdkEnvironment',
   '/model/quirks/toolCallId',
@@ -74,6 +75,7 @@ function fixedIn({ model, models = {}, tools, service, logging, providers = {} }
     '/service/host': service?.host ?? '127.0.0.1',
     '/service/trustedProxies': service?.trustedProxies ?? [],
     '/service/keepRuns/folder': service?.keepRuns?.folder,
+    '/service/journal': service?.journal,
     '/logging/level': logging?.level ?? 'info',
     // Held against what a model writes.
     '/model/quirks/toolCallId': callIdRules([['', model]]),

@@ -15,6 +15,9 @@ export interface Caller {
   roles: readonly Role[]
 }
 
+/** What tools, approvals and instructions of a run of this caller's are given. `request`: by which it begins or goes on; undefined: by itself. */
+export type ContextOf = (request: Request | undefined, caller: Caller) => Promise<unknown>
+
 /** Finds out who sent a request; undefined or null: nobody. */
 export type Authenticate = (request: Request) => Caller | undefined | null | Promise<Caller | undefined | null>
 

@@ -58,6 +58,11 @@ export class RateLimiter {
     return this.#take(caller, 'runs', this.limits.concurrentRuns, 'runs at once')
   }
 
+  /** The same for a run that has its place already: it was started before. */
+  countRun(caller: string): () => void {
+    return this.#take(caller, 'runs', Number.POSITIVE_INFINITY, '')
+  }
+
   admitStream(caller: string): () => void {
     return this.#take(caller, 'streams', this.limits.openStreams, 'open event streams')
   }

@@ -79,7 +79,14 @@ export const runSchema: JsonSchema = object(
   ['id', 'object', 'status', 'kind', 'model', 'owner', 'createdAt', 'pending', 'events'],
 )
 
-export const runListSchema: JsonSchema = object({ object: { const: 'list' }, data: { type: 'array', items: runSchema } })
+export const runListSchema: JsonSchema = object(
+  {
+    object: { const: 'list' },
+    data: { type: 'array', items: runSchema },
+    next: { type: 'string', description: 'The `cursor` of the next page. Absent on the last page.' },
+  },
+  ['object', 'data'],
+)
 
 export const startRunSchema: JsonSchema = {
   ...object(

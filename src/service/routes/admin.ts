@@ -91,9 +91,8 @@ export function adminRoutes(parts: ServiceParts): Route[] {
       summary: 'The state of the service.',
       responses: { 200: { description: 'The state', schema: stateSchema } },
       answer: async ({ caller }) => {
-        const list = runs.list(caller)
-        const listed = await runs.summariesOf(list.slice(0, 200))
-        const waiting = await runs.pendingOf(list)
+        const { data: listed } = await runs.list(caller, { limit: 200 })
+        const waiting = await runs.pending(caller)
         await new Pauses().turn()
         const state = {
           version,

@@ -4,7 +4,7 @@ import { ChatReply } from '../chat/chat-reply.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { chatCompletionSchema, chatRequestSchema, modelListSchema, modelSchema } from '../http/schemas.ts'
 import { respondWithText } from '../http/text-response.ts'
-import type { RunOrder } from '../runs/stored/stored-run.ts'
+import type { RunOrder } from '../runs/stored-run.ts'
 import type { ServiceParts } from '../service-parts.ts'
 import type { Call, Route } from './route.ts'
 

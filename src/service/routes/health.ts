@@ -35,7 +35,8 @@ export function healthRoutes(parts: ServiceParts, all: () => readonly Route[]): 
       probe: true,
       summary: 'Metrics for Prometheus.',
       responses: { 200: { description: 'The Prometheus text format', types: ['text/plain'] } },
-      answer: () => new Response(parts.metrics.toText(), { headers: { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' } }),
+      answer: async () =>
+        new Response(await parts.metrics.toText(), { headers: { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' } }),
     },
     {
       method: 'GET',

@@ -7,8 +7,9 @@ import { HttpProblem } from '../http/problem.ts'
 import { decisionsSchema, runListSchema, runSchema, startRunSchema, steeringSchema } from '../http/schemas.ts'
 import { separated } from '../http/text-pieces.ts'
 import { respondWithText } from '../http/text-response.ts'
+import type { ListQuery } from '../runs/list-runs.ts'
 import { LogReader } from '../runs/log-reader.ts'
-import type { ServiceRun } from '../runs/service-run.ts'
+import type { RunStatus, ServiceRun } from '../runs/service-run.ts'
 import type { ServiceParts } from '../service-parts.ts'
 import type { Call, Route, RouteResponse } from './route.ts'
 
@@ -48,12 +49,17 @@ export function runRoutes(parts: ServiceParts): Route[] {
       path: '/v1/runs',
       access: 'run',
       summary: "The caller's runs, newest first; for an admin, everyone's. Finished runs are kept for a limited time.",
-      query: [{ name: 'limit', description: 'The maximum number of runs, up to 1,000. Default 100.' }],
+      query: [
+        { name: 'limit', description: 'The maximum number of runs, up to 1,000. Default 100.' },
+        { name: 'cursor', description: 'The `next` of the previous page.' },
+        { name: 'status', description: 'Only runs with this status: `running`, `paused` or `done`.' },
+        { name: 'model', description: 'Only runs of this model.' },
+      ],
       responses: { 200: { description: 'The runs, without their results', schema: runListSchema } },
       answer: async ({ caller, url }) => {
-        const limit = Math.min(Math.max(Number(url.searchParams.get('limit') ?? 100) || 100, 1), 1_000)
-        const data = await runs.summariesOf(runs.list(caller).slice(0, limit))
-        return respondWithText(['{"object":"list","data":[', ...separated(data), ']}'], { caller: caller.name, limiter: parts.limiter })
+        const { data, next } = await runs.list(caller, readListQuery(url.searchParams))
+        const end = next === undefined ? ']}' : `],"next":${JSON.stringify(next)}}`
+        return respondWithText(['{"object":"list","data":[', ...separated(data), end], { caller: caller.name, limiter: parts.limiter })
       },
     },
     {
@@ -106,6 +112,19 @@ export function runRoutes(parts: ServiceParts): Route[] {
       answer: async (call) => decide(await find(call, parts), call, parts),
     },
   ]
+}
+
+/** Throws an `HttpProblem` 400. */
+function readListQuery(given: URLSearchParams): ListQuery {
+  const status = given.get('status') ?? undefined
+  if (status !== undefined && !isStatus(status))
+    throw new HttpProblem(400, 'invalid_request', 'Expected `running`, `paused` or `done`', { param: 'status' })
+  const limit = Math.min(Math.max(Math.trunc(Number(given.get('limit') ?? 100)) || 100, 1), 1_000)
+  return { limit, status, model: given.get('model') ?? undefined, cursor: given.get('cursor') ?? undefined }
+}
+
+function isStatus(text: string): text is RunStatus {
+  return ['running', 'paused', 'done'].includes(text)
 }
 
 function find({ params, caller }: Call, { runs }: ServiceParts): Promise<ServiceRun> {
@@ -194,23 +213,28 @@ async function whenEnded(begin: () => Promise<ServiceRun>, call: Call, parts: Se
 async function streamEvents(
   begin: () => ServiceRun | Promise<ServiceRun>,
   { caller }: Call,
-  { streams, limiter }: ServiceParts,
+  { runs, streams, limiter }: ServiceParts,
   { after }: { after: number },
 ): Promise<Response> {
   const release = limiter.admitStream(caller.name)
   try {
     const run = await begin()
-    // One that waits is on the disk alone soon after; whoever reads slowly is told what it has come to all the same.
+    const leave = await runs.watch(run)
+    // Whoever reads slowly is told what it had come to, though it may have gone on by then.
     let ended: string[] | undefined
     void run.ended.then(() => {
       ended = run.toParts()
     })
+    const onClose = () => {
+      leave()
+      release()
+    }
     const reader = new LogReader(run.log, {
       after,
-      isOpen: () => run.status === 'running',
+      isOpen: () => ended === undefined && run.status === 'running',
       lastFrame: () => ['event: RESULT\ndata: ', ...(ended ?? run.toParts()), '\n\n'],
     })
-    return streams.respond(reader, { headers: { 'x-run-id': run.id }, onClose: release })
+    return streams.respond(reader, { headers: { 'x-run-id': run.id }, onClose })
   } catch (error) {
     release()
     throw error
@@ -234,16 +258,16 @@ async function steer(run: ServiceRun, call: Call, parts: ServiceParts): Promise<
 
 async function decide(run: ServiceRun, call: Call, parts: ServiceParts): Promise<Response> {
   const { decisions: given } = call.body as { decisions: GivenDecision[] }
-  const { waitsFor = [], summary } = run.outcome ?? {}
+  const outcome = parts.runs.pauseOf(run)
+  const { waitsFor, summary } = outcome
   const unknown = given.findIndex(
     ({ toolCallId, fingerprint }) => !waitsFor.some((item) => item.toolCallId === toolCallId && item.fingerprint === fingerprint),
   )
-  if (run.status === 'paused' && unknown >= 0)
-    throw new HttpProblem(409, 'not_pending', 'No call waits for this decision', { param: `decisions.${unknown}` })
-  const decisions = checkDecisions(given, summary?.pending ?? [])
+  if (unknown >= 0) throw new HttpProblem(409, 'not_pending', 'No call waits for this decision', { param: `decisions.${unknown}` })
+  const decisions = checkDecisions(given, summary.pending)
   const after = run.log.lastId
   const resume = async () => {
-    await parts.runs.resume(run, decisions, await parts.contextOf(call.request, run.head.caller))
+    await parts.runs.resume(run, outcome, decisions, await parts.contextOf(call.request, run.head.caller))
     return run
   }
   return accepts(call.request) ? streamEvents(resume, call, parts, { after }) : whenEnded(resume, call, parts)

@@ -19,18 +19,19 @@ export interface EventLogBounds {
 export class EventLog {
   readonly #bounds: EventLogBounds
   readonly #listeners = new Set<() => void>()
-  #events: LoggedEvent[]
+  #events: LoggedEvent[] = []
   /** Where the oldest kept event is in the array; what is before it has been given up. */
   #head = 0
-  #last: number
+  #last = 0
+  /** Of the oldest that is kept, where none has been read. */
+  #first: number | undefined
   #characters = 0
 
-  /** `earlier`: events that are in it already, of which `last` was the newest, kept or not. */
-  constructor(bounds: EventLogBounds, earlier: readonly LoggedEvent[] = [], last = 0) {
+  /** `earlier`: events that are in it already; `last`: of the newest there was, kept or not; `first`: of the oldest there is elsewhere. */
+  constructor(bounds: EventLogBounds, earlier: readonly LoggedEvent[] = [], last = 0, first?: number) {
     this.#bounds = bounds
-    this.#last = last
-    this.#events = [...earlier]
-    for (const { data } of earlier) this.#characters += data.length
+    this.fill(earlier, last)
+    this.#first = first
   }
 
   /** Of the newest event; 0 before the first. */
@@ -40,7 +41,7 @@ export class EventLog {
 
   /** Of the oldest event that is kept; one past the newest when none is. */
   get firstId(): number {
-    return this.#events[this.#head]?.id ?? this.#last + 1
+    return this.#events[this.#head]?.id ?? this.#first ?? this.#last + 1
   }
 
   get characters(): number {
@@ -48,14 +49,37 @@ export class EventLog {
   }
 
   append(type: string, data: string): void {
-    this.#events.push({ id: ++this.#last, type, data })
-    this.#characters += data.length
+    this.add({ id: this.#last + 1, type, data })
+  }
+
+  /** Adds an event that has a number. Those before one that doesn't follow the last are given up. */
+  add(event: LoggedEvent): void {
+    if (event.id !== this.#last + 1) this.clear()
+    this.#last = event.id
+    this.#first = undefined
+    this.#events.push(event)
+    this.#characters += event.data.length
     while (this.#events.length - this.#head > this.#bounds.events || this.#characters > this.#bounds.characters) this.#dropOldest()
+    this.wake()
+  }
+
+  /**
+   * Has these events from now on: those of elsewhere, as they have been read. Where they don't reach to the last, or don't follow each other, those
+   * before the gap are given up: a reader is told of it.
+   */
+  fill(events: readonly LoggedEvent[], last: number): void {
+    this.clear()
+    const newest = events.at(-1)?.id ?? 0
+    const gap = events.findLastIndex(({ id }, at) => at > 0 && id !== (events[at - 1]?.id ?? 0) + 1)
+    this.#events = newest < last ? [] : events.slice(Math.max(gap, 0))
+    for (const { data } of this.#events) this.#characters += data.length
+    this.#last = Math.max(newest, last)
     this.wake()
   }
 
   /** Gives up all events that are kept; their numbers stay used. */
   clear(): void {
+    this.#first = undefined
     this.#events = []
     this.#head = 0
     this.#characters = 0

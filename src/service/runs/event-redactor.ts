@@ -106,7 +106,7 @@ export class EventRedactor {
 
   /** Arguments as they may be shown. Remembers their secrets. */
   redactArguments(tool: string, args: JsonObject): JsonObject {
-    this.#learn(tool, args)
+    this.learn(tool, args)
     return this.#hideArguments(tool, args)
   }
 
@@ -119,8 +119,7 @@ export class EventRedactor {
   async redactResult(result: RunResult, pauses: Pauses = new Pauses()): Promise<Record<string, unknown> & { pending: object[] }> {
     // Secrets are learned from the calls of this run alone: what a client says was called before teaches nothing.
     for (const { tool, args, rawArguments } of result.toolCalls) {
-      if (args === undefined) this.#learnText(rawArguments)
-      else this.#learn(tool, args)
+      this.learn(tool, args ?? rawArguments)
       await pauses.take()
     }
     this.#hidden = new Map()
@@ -197,7 +196,7 @@ export class EventRedactor {
 
   async #takeArguments(tool: string, args: JsonObject, pauses: Pauses): Promise<JsonObject> {
     await pauses.take()
-    this.#learn(tool, args)
+    this.learn(tool, args)
     await pauses.take()
     return this.#hideArguments(tool, args)
   }
@@ -315,14 +314,16 @@ export class EventRedactor {
     await pauses.take()
     const args = argumentsIn(json)
     await pauses.take()
-    if (isJsonObject(args)) this.#learn(tool, args)
+    if (isJsonObject(args)) this.learn(tool, args)
     else if (args !== null && typeof args !== 'boolean') this.#learnText(json)
     return this.#hideParsed(tool, json, args, pauses)
   }
 
-  #learn(tool: string, args: JsonObject): void {
+  /** Remembers what of a call must not be shown; of arguments that could not be read, all. */
+  learn(tool: string, args: JsonObject | string): void {
     if (this.#secrets.isFull) return
-    for (const secret of secretTexts(args, this.#keysOf(tool))) this.#secrets.add(secret)
+    if (typeof args === 'string') this.#learnText(args)
+    else for (const secret of secretTexts(args, this.#keysOf(tool))) this.#secrets.add(secret)
   }
 
   /** An error quotes no more than the beginning of arguments that could not be read. */

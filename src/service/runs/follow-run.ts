@@ -1,14 +1,12 @@
 import type { RunStream } from '../../agent/run/run-stream.ts'
 import type { RunResult } from '../../agent/types.ts'
 import { Event, type RunEvent } from '../../core/events.ts'
-import type { Logger } from '../../core/logger.ts'
 import { Pauses } from '../../tools/yield-to-event-loop.ts'
 import type { AgentHost } from '../agents/agent-host.ts'
 import { problemOfRequest } from '../http/problem.ts'
-import type { EventLog } from './event-log.ts'
 import type { ServiceRun } from './service-run.ts'
 import { StartQueue } from './start-queue.ts'
-import { abortedWith, type Outcome } from './stored/stored-run.ts'
+import type { Outcome } from './stored-run.ts'
 
 export interface RunObserver {
   started(run: ServiceRun): void
@@ -23,19 +21,31 @@ export interface RunWatcher {
   over(result: RunResult | undefined): void
 }
 
+/** Where the events of a run go, as they may be shown. */
+export interface EventSink {
+  add(type: string, data: string): void
+  /** Resolves when all of them are there. */
+  flush(): Promise<void>
+}
+
+/** How a run is followed. */
+export interface Following {
+  watcher?: RunWatcher | undefined
+  sink: EventSink
+  /** Called when it is over. */
+  giveBack(): void
+}
+
 interface FollowerParts {
   host: AgentHost
   observer: RunObserver
-  logger: Logger
-  /** Every event of every run. */
-  feed: EventLog
-  /** The run has begun. */
-  begun(run: ServiceRun): void
-  /** The run is over; must not reject. */
+  /** The run has come to this; must not reject. */
   ended(run: ServiceRun, outcome: Outcome): Promise<void>
+  /** It could not be followed to its end; must not reject. */
+  brokeOff(run: ServiceRun, error: unknown): Promise<void>
 }
 
-/** Follows runs from their first event to their result: what is shown of each event goes into its log and the feed. */
+/** Follows runs from their first event to their result: what is shown of each event goes into its sink. */
 export class RunFollower {
   readonly #parts: FollowerParts
   readonly #starts = new StartQueue()
@@ -44,13 +54,8 @@ export class RunFollower {
     this.#parts = parts
   }
 
-  /** Resolves when the run has begun, with its first event; `giveBack` is then called when it is over. Rejects with an `HttpProblem` when it can't. */
-  async follow(
-    run: ServiceRun,
-    watcher: RunWatcher | undefined,
-    giveBack: () => void,
-    begin: () => RunStream | Promise<RunStream>,
-  ): Promise<void> {
+  /** Resolves when the run has begun, with its first event. Rejects with an `HttpProblem` when it can't, and nothing is given back then. */
+  async follow(run: ServiceRun, following: Following, begin: () => RunStream | Promise<RunStream>): Promise<void> {
     const { host, observer } = this.#parts
     const endLease = host.leaseTools()
     let stream: RunStream | undefined
@@ -63,10 +68,10 @@ export class RunFollower {
       const events = stream[Symbol.asyncIterator]()
       const first = await events.next()
       observer.started(run)
-      if (first.value !== undefined) await this.#take(run, stream, first.value, watcher, new Pauses())
-      void this.#pump(run, stream, events, watcher, started).finally(() => {
+      if (first.value !== undefined) await this.#take(run, stream, first.value, following, new Pauses())
+      void this.#pump(run, stream, events, following, started).finally(() => {
         endLease()
-        giveBack()
+        following.giveBack()
       })
     } catch (error) {
       endLease()
@@ -76,48 +81,45 @@ export class RunFollower {
     }
   }
 
-  /** Never rejects: a run that has begun ends with a result. */
+  /** Never rejects: a run that has begun ends with a result, or breaks off. */
   async #pump(
     run: ServiceRun,
     stream: RunStream,
     events: AsyncIterableIterator<RunEvent, undefined>,
-    watcher: RunWatcher | undefined,
+    following: Following,
     started: number,
   ): Promise<void> {
-    const { observer, logger } = this.#parts
+    const { observer, ended, brokeOff } = this.#parts
+    const { watcher, sink } = following
     // What is said and called may be megabytes, and all of it is looked through several times.
     const pauses = new Pauses()
-    this.#parts.begun(run)
     let result: RunResult | undefined
-    let outcome = abortedWith('the run could not be followed to its end')
     try {
       for await (const event of events) {
-        await this.#take(run, stream, event, watcher, pauses)
+        await this.#take(run, stream, event, following, pauses)
         await pauses.take()
       }
       result = await stream.result
       await pauses.take()
-      outcome = await run.outcomeOf(result, pauses)
+      const outcome = await run.outcomeOf(result, pauses)
+      await sink.flush()
       await pauses.take()
       observer.ended(run, result, performance.now() - started)
+      await pauses.take()
+      await ended(run, outcome)
     } catch (error) {
-      logger.error({ runId: run.id, error }, 'a run could not be followed to its end')
+      await brokeOff(run, error)
     }
-    await pauses.take()
-    await this.#parts.ended(run, outcome)
     watcher?.over(result)
   }
 
-  async #take(run: ServiceRun, stream: RunStream, event: RunEvent, watcher: RunWatcher | undefined, pauses: Pauses): Promise<void> {
+  async #take(run: ServiceRun, stream: RunStream, event: RunEvent, { watcher, sink }: Following, pauses: Pauses): Promise<void> {
     watcher?.event(event)
     if (event.type === Event.TOOL_CALL_REJECTED) for (const text of stream.hidden) run.redactor.secrets.add(text)
-    if (event.type === Event.RUN_END && event.meta.runId === run.id && event.stopReason !== 'paused') run.takesMessages = false
     this.#parts.observer.event(run, event)
     for (const shown of await run.redactor.redact(event, pauses)) {
       await pauses.take()
-      const data = JSON.stringify(shown)
-      run.log.append(shown.type, data)
-      this.#parts.feed.append(shown.type, data)
+      sink.add(shown.type, JSON.stringify(shown))
     }
   }
 }

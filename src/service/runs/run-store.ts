@@ -1,28 +1,27 @@
 import type { Decision } from '../../agent/decisions/decisions.ts'
-import type { RunState } from '../../agent/run/result.ts'
+import { takenOver } from '../../agent/durable/store.ts'
+import { RunControl } from '../../agent/run/run-control.ts'
+import type { RunStream } from '../../agent/run/run-stream.ts'
 import type { RunInput } from '../../agent/types.ts'
+import { ToolloopError } from '../../core/errors.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { AnyTool } from '../../tools/tool.ts'
-import type { AgentHost } from '../agents/agent-host.ts'
-import type { Caller } from '../http/auth.ts'
+import type { Agent, AgentHost } from '../agents/agent-host.ts'
+import type { Caller, ContextOf } from '../http/auth.ts'
 import { blamingRequest, HttpProblem } from '../http/problem.ts'
 import type { RateLimiter } from '../http/rate-limit.ts'
 import { EventLog } from './event-log.ts'
-import { RunFollower, type RunObserver, type RunWatcher } from './follow-run.ts'
-import { KeptRuns, type RunBounds } from './kept-runs.ts'
-import { listed } from './list-runs.ts'
+import { type EventSink, RunFollower, type RunObserver, type RunWatcher } from './follow-run.ts'
+import { type ListQuery, listRuns, pendingOf, type RunList } from './list-runs.ts'
+import { KeptRuns, noRoom, type RunBounds } from './memory/kept-runs.ts'
 import { readInput, readMessages } from './read-messages.ts'
+import type { JournalPlace } from './recorded/open-journal.ts'
+import { openRecorded, type Recorded } from './recorded/open-recorded.ts'
+import { isUnknownRun, notStored, RunsElsewhere } from './recorded/problems.ts'
+import type { RecordedRuns } from './recorded/recorded-runs.ts'
+import { RunningRuns } from './running-runs.ts'
 import { ServiceRun } from './service-run.ts'
-import { endOf } from './shelf.ts'
-import {
-  abortedWith,
-  type Outcome,
-  type RunHead,
-  type RunOrder,
-  type StoredHead,
-  type StoredRun,
-  storedOrder,
-} from './stored/stored-run.ts'
+import { abortedWith, type Outcome, type RunHead, type RunOrder, storedOrder } from './stored-run.ts'
 
 export type { RunBounds }
 
@@ -31,6 +30,7 @@ interface RunStoreParts {
   limiter: RateLimiter
   bounds: RunBounds
   observer: RunObserver
+  contextOf: ContextOf
   logger: Logger
 }
 
@@ -40,18 +40,24 @@ export class RunStore {
   readonly feed: EventLog
   readonly #parts: RunStoreParts
   readonly #follower: RunFollower
-  readonly #running = new Map<string, ServiceRun>()
-  /** Those that are not running. */
+  /** Those that are carried out here. */
+  readonly #running = new RunningRuns()
+  /** Those in memory that are not running. */
   readonly #kept: KeptRuns
-  #onIdle: (() => void)[] = []
+  #recorded: Recorded | undefined
+  #isClosed = false
 
   constructor(parts: RunStoreParts) {
+    const { host, bounds, observer, logger } = parts
     this.#parts = parts
-    this.#kept = new KeptRuns(parts.bounds, parts.logger)
-    this.feed = new EventLog({ events: this.bounds.eventsOfRun, characters: this.bounds.charactersOfRun })
-    const { host, observer, logger } = parts
-    const begun = (run: ServiceRun) => void this.#kept.save(run)
-    this.#follower = new RunFollower({ host, observer, logger, feed: this.feed, begun, ended: (run, outcome) => this.#end(run, outcome) })
+    this.#kept = new KeptRuns(bounds, logger)
+    this.feed = new EventLog({ events: bounds.eventsOfRun, characters: bounds.charactersOfRun })
+    this.#follower = new RunFollower({
+      host,
+      observer,
+      ended: (run, outcome) => this.#end(run, outcome),
+      brokeOff: (run, error) => this.#breakOff(run, error),
+    })
   }
 
   get bounds(): RunBounds {
@@ -66,229 +72,287 @@ export class RunStore {
     return this.#running.size
   }
 
-  get paused(): number {
-    return this.#kept.paused
+  /** Runs that wait for a decision. */
+  async paused(): Promise<number> {
+    return this.#kept.paused + ((await this.#recorded?.runs.shown.waiting())?.runs ?? 0)
   }
 
-  /** Keeps runs in a folder from now on, and takes up those that are in it; `option` is what named it. Rejects with `invalid_option`. */
-  async open(folder: string, option: string): Promise<void> {
-    const { logger } = this.#parts
-    const runs: ServiceRun[] = []
-    for await (const stored of this.#kept.open(folder, option)) {
-      try {
-        const run = this.#open(stored)
-        if ('said' in stored && stored.outcome === undefined) this.#endInterrupted(run, stored.before)
-        // One that has just ended; or one that the version before has written, whose parts can't be read by themselves.
-        if (run.isLoaded && (await this.#kept.save(run, run.outcome))) run.unload()
-        runs.push(run)
-      } catch (error) {
-        logger.error({ runId: stored.head.id, error }, 'a stored run can not be taken over, and is left as it is')
-      }
-    }
-    for (const run of runs.sort((a, b) => endOf(a) - endOf(b))) this.#kept.add(run)
-    this.#kept.forgetOld()
-    if (runs.length > 0) logger.info({ folder, runs: runs.length, paused: this.paused }, 'runs of an earlier process are taken over')
+  /** Keeps runs in a journal from now on, and goes on with those in it that nobody carries out. Rejects with `invalid_option`. */
+  async open(place: JournalPlace): Promise<void> {
+    const { host, logger } = this.#parts
+    this.#recorded = await openRecorded(place, {
+      agentOf: (head) => host.agents.find(({ name }) => name === head.agent),
+      toolsOf: (head) => this.#toolsOf(head),
+      bounds: () => this.bounds,
+      runOf: (runId) => this.#running.get(runId),
+      carryOn: (run, runs) => this.#carryOn(run, runs),
+      feed: this.feed,
+      logger,
+    })
+    this.#recorded.caretaker.start()
   }
 
   /** Resolves when the run has begun, with its first event. Rejects with an `HttpProblem`, and nothing has happened then. */
   async start(order: RunOrder, watcher?: RunWatcher): Promise<ServiceRun> {
     const { host, limiter } = this.#parts
-    if (order.kind === 'run') this.#kept.checkRoom(order.caller)
+    const recorded = this.#recordsOf(order)
+    if (recorded !== undefined) await recorded.checkRoom(order.caller)
+    else if (order.kind === 'run') this.#kept.checkRoom(order.caller)
     const tools = await host.toolsFor(order.clientTools)
     const agent = host.agent(order.agent)
-    const run = this.#open(storedOrder(order))
+    const { eventsOfRun: events, charactersOfRun: characters } = this.bounds
+    const run = new ServiceRun(storedOrder(order), this.#toolsOf(order), { events, characters })
     const { control, signal } = run
     const giveBack = limiter.admitRun(order.caller.name)
-    this.#running.set(run.id, run)
+    this.#running.add(run)
     try {
-      await this.#follower.follow(run, watcher, giveBack, async () => {
+      await this.#follow(run, { watcher, giveBack }, async () => {
         const { messages, ...others } = order.options
         const options = messages === undefined ? others : { ...others, messages: await readMessages(messages, 'messages') }
         const input = await readInput(order.input)
         // The model it began with answers it to its end, whatever the configuration becomes.
         control.useModel(agent.model.current)
-        return agent.runner.stream(input, { ...options, tools, runId: run.id, control, signal })
+        const runner = recorded?.runnerOf(agent) ?? agent.runner
+        return runner.stream(input, { ...options, tools, runId: run.id, control, signal })
       })
     } catch (error) {
       giveBack()
-      this.#leave(run)
-      throw error
+      this.#running.delete(run)
+      // It may have been written down before it failed: whoever is told that it was not begun begins it again.
+      recorded?.engine.cancel(run.id, 'it could not be begun').catch(() => {})
+      throw notStored('The run', error)
     }
     return run
   }
 
-  /** Carries out what was decided; resolves when that has begun. Rejects with an `HttpProblem`: it waits for a decision as before then. */
-  async resume(run: ServiceRun, decisions: readonly Decision[], context?: unknown): Promise<void> {
+  /** What a run waits with. Throws an `HttpProblem` 409 for one that does not. */
+  pauseOf(run: ServiceRun): Outcome {
+    const isHere = this.#running.has(run.id)
+    if (run.outcome?.status !== 'paused' || isHere) throw notPaused(run, isHere ? 'running' : run.status)
+    return run.outcome
+  }
+
+  /**
+   * Carries out what was decided on what the run waits with; resolves when that has begun. Rejects with an `HttpProblem`: it waits for a decision as
+   * before then.
+   */
+  async resume(run: ServiceRun, outcome: Outcome, decisions: readonly Decision[], context: unknown): Promise<void> {
     const { host, limiter } = this.#parts
     const tools = await host.toolsFor(run.head.clientTools)
-    const agent = host.agents.find(({ name }) => name === run.head.agent)
-    if (agent === undefined)
-      throw new HttpProblem(
-        409,
-        'model_not_found',
-        `Run ${run.id} stays paused: its model ${run.head.agent} is no longer in the configuration`,
-      )
-    const stateJson = await this.#kept.stateOf(run)
-    const state: RunState | undefined = stateJson === undefined ? undefined : JSON.parse(stateJson)
-    // It is only on the disk by now, or somebody else has decided.
-    await this.#kept.load(run)
-    if (run.outcome?.status !== 'paused' || state === undefined)
-      throw new HttpProblem(409, 'not_paused', `Run ${run.id} does not wait for a decision: it is ${run.status}`)
-    const outcome = { ...run.outcome, state: stateJson }
+    const agent = this.#agentOf(run)
+    const recorded = this.#recordsOf(run.head)
+    // By now it may have gone on, and wait for something else.
+    if (this.pauseOf(run) !== outcome) throw notPaused(run, 'decided already')
     const { control, signal } = run
     // Before anything is written: who is told to come again finds it as it was, whatever happens to this process.
     const giveBack = limiter.admitRun(run.head.caller.name)
     this.#kept.take(run)
-    this.#running.set(run.id, run)
+    this.#running.add(run)
     run.takeUp()
     try {
-      // A process that ends from here on must not leave it waiting for the same decision once more.
-      await this.#kept.store(run).catch((cause: unknown) => {
-        throw new HttpProblem(503, 'not_stored', 'The decision could not be stored and was not applied', { cause })
-      })
-      await this.#follower.follow(run, undefined, giveBack, () => {
+      await recorded?.readEvents(run)
+      await this.#follow(run, { giveBack }, () => {
         control.useModel(agent.model.current)
-        return agent.runner.resumeStream(state, { decisions, tools, control, signal, context })
+        const options = { decisions, tools, control, signal, context }
+        if (recorded !== undefined) return recorded.runnerOf(agent).resumeStream(run.id, options)
+        return agent.runner.resumeStream(JSON.parse(outcome.state ?? ''), options)
       })
     } catch (error) {
       giveBack()
+      const isElsewhere = error instanceof RunsElsewhere
+      if (recorded !== undefined && isElsewhere && error.isDecided) {
+        // Whoever has decided on another of its calls carries this one out as well.
+        recorded.followed.follow(run)
+        this.#running.delete(run)
+        return
+      }
       run.settle(outcome)
-      this.#kept.add(run)
-      this.#leave(run)
-      await this.#kept.save(run, outcome)
-      throw error
+      if (recorded === undefined) this.#kept.add(run)
+      this.#running.delete(run)
+      const isLate = isUnknownRun(error) || (ToolloopError.isInstance(error) && error.code === 'decision_refused')
+      throw isLate || isElsewhere ? notPaused(run, 'decided already') : notStored('The decision', error)
     }
   }
 
-  /**
-   * The caller's own run; an admin's is any. One that waits is read from the disk, and is in memory until the event loop's next turn. Rejects
-   * with an `HttpProblem`: 404, or 503 for one that can't be read.
-   */
+  /** The caller's own run; an admin's is any. Rejects with an `HttpProblem`: 404, or 503 for one that can't be read. */
   async get(id: string, caller: Caller): Promise<ServiceRun> {
     this.#kept.forgetOld()
-    const run = this.#running.get(id) ?? this.#kept.get(id)
-    if (run === undefined || !isOf(run, caller))
+    const run = this.#running.get(id) ?? this.#kept.get(id) ?? (await this.#read(id))
+    if (run === undefined || !(run.head.caller.name === caller.name || caller.roles.includes('admin')))
       throw new HttpProblem(404, 'run_not_found', 'Unknown run; finished runs are kept for a limited time only', { param: 'id' })
-    await this.#kept.load(run)
     return run
   }
 
-  /** The caller's newest run of a chat or thread, as it is in memory and on the disk. Rejects with an `HttpProblem` 503. */
+  /** The caller's newest run of a chat or thread. Rejects with an `HttpProblem` 503. */
   async latestOf(thread: string, { name }: Caller): Promise<ServiceRun | undefined> {
     this.#kept.forgetOld()
-    let latest: ServiceRun | undefined
-    for (const run of [...this.#kept.runs(), ...this.#running.values()]) {
-      const { head, createdAt } = run
-      if (head.thread === thread && head.caller.name === name && (latest === undefined || createdAt >= latest.createdAt)) latest = run
-    }
-    if (latest?.status === 'paused') await this.#kept.load(latest)
-    return latest
+    const here = [...this.#kept.runs(), ...this.#running.all()]
+      .filter(({ head }) => head.thread === thread && head.caller.name === name)
+      .sort((a, b) => a.number - b.number)
+      .at(-1)
+    const recorded = await this.#recorded?.runs.latestOf(thread, name)
+    if (recorded === undefined || (here !== undefined && here.createdAt >= recorded.createdAt)) return here
+    return this.#running.get(recorded.id) ?? recorded
   }
 
-  /** The caller's runs, the newest first. */
-  list(caller: Caller): ServiceRun[] {
+  /** Lets somebody look at a run: its events are there, and come as they do, wherever it is carried out. The function returned ends that. */
+  async watch(run: ServiceRun): Promise<() => void> {
+    return (await this.#recordsOf(run.head)?.watch(run)) ?? (() => {})
+  }
+
+  /** The caller's runs, the newest first; an admin's are everybody's. Rejects with an `HttpProblem`. */
+  async list(caller: Caller, query: ListQuery): Promise<RunList> {
     this.#kept.forgetOld()
-    const all = [...this.#kept.runs(), ...this.#running.values()]
-    return all
-      .filter((run) => isOf(run, caller))
-      .reverse()
-      .sort((a, b) => b.createdAt.localeCompare(a.createdAt))
+    const own = caller.roles.includes('admin') ? undefined : caller.name
+    const inMemory = [...this.#kept.runs(), ...this.#running.all()].filter(({ head }) => this.#recordsOf(head) === undefined)
+    await this.#recorded?.caretaker.forgetOld()
+    return listRuns(query, { caller: own, inMemory, recorded: this.#recorded?.runs })
   }
 
-  /**
-   * Their summaries as JSON, with as many of the first as there is room for in one answer: of all but very many large ones. Rejects with an
-   * `HttpProblem` 503.
-   */
-  summariesOf(list: readonly ServiceRun[]): Promise<string[]> {
-    return listed(list, async (run) => [await this.#kept.summaryOf(run)])
-  }
-
-  /** What they wait for as JSON, each item with its run's id; as much as there is room for, and rejecting, as above. */
-  pendingOf(list: readonly ServiceRun[]): Promise<string[]> {
-    return listed(list, async (run) => {
-      if (run.status !== 'paused') return []
-      const pending = await this.#kept.pendingOf(run)
-      return pending.map((item) => JSON.stringify({ runId: run.id, ...(item as object) }))
-    })
+  /** What the caller's runs wait for as JSON, each item with its run's id; as much as there is room for in one answer. */
+  async pending(caller: Caller): Promise<string[]> {
+    const { data } = await this.list(caller, { status: 'paused', limit: 1_000 })
+    return pendingOf(data)
   }
 
   /** Resolves when it has ended. */
   async cancel(run: ServiceRun, reason: string): Promise<void> {
+    const recorded = this.#recordsOf(run.head)
+    if (recorded !== undefined) {
+      await recorded.cancel(run, reason)
+      this.#recorded?.caretaker.start()
+      return
+    }
     while (run.status === 'running') {
       run.abort(reason)
       await run.ended
     }
     // One that was about to pause could not be aborted any more.
-    if (run.status === 'paused') await this.#kept.giveUp(run, reason)
+    if (run.status === 'paused') this.#kept.giveUp(run, reason)
   }
 
   /** Says something to a run; resolves when it will be taken up, come what may. Rejects with an `HttpProblem`: 409 for one that has ended. */
   async say(run: ServiceRun, input: RunInput): Promise<void> {
-    const { coming } = run
-    if (!run.takesMessages || coming?.status === 'done')
-      throw new HttpProblem(409, 'run_ended', `Run ${run.id} has ended; start a new run with its messages`)
-    blamingRequest(() => run.control.send(input))
-    if (coming !== undefined) await this.#kept.save(run, coming)
+    const recorded = this.#recordsOf(run.head)
+    const hasEnded = () => new HttpProblem(409, 'run_ended', `Run ${run.id} has ended; start a new run with its messages`)
+    if (!run.control.listens || run.coming?.status === 'done') throw hasEnded()
+    if (recorded === undefined) return blamingRequest(() => run.control.send(input))
+    const said = new RunControl()
+    blamingRequest(() => said.send(input))
+    const messages = said.waiting.map((message) => JSON.stringify(message))
+    if (!(await recorded.shown.say(run.id, messages))) throw hasEnded()
   }
 
-  /** Resolves when no run is running, or when `signal` is aborted. */
-  async settled(signal: AbortSignal): Promise<void> {
-    if (this.#running.size === 0 || signal.aborted) return
-    const { promise, resolve } = Promise.withResolvers<void>()
-    const stop = () => resolve()
-    this.#onIdle.push(resolve)
-    signal.addEventListener('abort', stop)
+  /** Resolves when no run is running here, or when `signal` is aborted. */
+  settled(signal: AbortSignal): Promise<void> {
+    return this.#running.settled(signal)
+  }
+
+  /** Aborts the runs that this process takes with it. */
+  abortAll(reason: string): void {
+    for (const run of this.#running.all()) if (this.#recordsOf(run.head) === undefined) run.abort(reason)
+  }
+
+  /** Lets go of what is in the journal. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    if (this.#recorded === undefined) this.#kept.close()
+    await this.#recorded?.close()
+  }
+
+  /** Where a run is written down; undefined: in memory. A chat is over when its client is. */
+  #recordsOf({ kind }: Pick<RunHead, 'kind'>): RecordedRuns | undefined {
+    return kind === 'run' ? this.#recorded?.runs : undefined
+  }
+
+  #follow(
+    run: ServiceRun,
+    { watcher, giveBack }: { watcher?: RunWatcher | undefined; giveBack(): void },
+    begin: () => RunStream | Promise<RunStream>,
+  ): Promise<void> {
+    const sink = this.#recordsOf(run.head)?.sinkOf(run) ?? this.#sinkInMemory(run)
+    return this.#follower.follow(run, { watcher, giveBack, sink }, begin)
+  }
+
+  #sinkInMemory({ log }: ServiceRun): EventSink {
+    const add = (type: string, data: string) => {
+      log.append(type, data)
+      this.feed.append(type, data)
+    }
+    return { add, flush: async () => {} }
+  }
+
+  /** Goes on with a run that no process carries out. */
+  async #carryOn(run: ServiceRun, recorded: RecordedRuns): Promise<void> {
+    const tools = await this.#parts.host.toolsFor(run.head.clientTools)
+    const agent = this.#agentOf(run)
+    const context = await this.#parts.contextOf(undefined, run.head.caller)
+    if (this.#running.has(run.id)) return
+    const { control, signal } = run
+    this.#running.add(run)
+    run.takeUp()
+    // It had its place when it was started.
+    const giveBack = this.#parts.limiter.countRun(run.head.caller.name)
     try {
-      await promise
-    } finally {
-      signal.removeEventListener('abort', stop)
+      await recorded.readEvents(run)
+      await this.#follow(run, { giveBack }, () => {
+        control.useModel(agent.model.current)
+        return recorded.runnerOf(agent).resumeStream(run.id, { tools, control, signal, context })
+      })
+      this.#parts.logger.info({ runId: run.id, caller: run.head.caller.name }, 'a run of an earlier process goes on')
+    } catch (error) {
+      giveBack()
+      this.#running.delete(run)
+      throw error
     }
   }
 
-  abortAll(reason: string): void {
-    for (const run of this.#running.values()) run.abort(reason)
+  async #read(id: string): Promise<ServiceRun | undefined> {
+    const found = await this.#recorded?.runs.find(id)
+    return this.#running.get(id) ?? found
   }
 
-  /** Resolves when everything is written. */
-  close(): Promise<void> {
-    return this.#kept.close()
+  /** Throws an `HttpProblem`. */
+  #agentOf({ id, head }: ServiceRun): Agent {
+    const agent = this.#parts.host.agents.find(({ name }) => name === head.agent)
+    if (agent !== undefined) return agent
+    throw new HttpProblem(409, 'model_not_found', `Run ${id} stays paused: its model ${head.agent} is no longer in the configuration`)
   }
 
-  #open(stored: StoredRun | StoredHead): ServiceRun {
-    const { eventsOfRun: events, charactersOfRun: characters } = this.bounds
-    return new ServiceRun(stored, (head) => this.#toolsOf(head), { events, characters })
-  }
-
-  /** The client's own are made ready when one of them is decided on: with thousands of runs that takes long. */
-  #toolsOf({ clientTools }: RunHead): readonly AnyTool[] {
+  /** The client's own go over the others. */
+  #toolsOf({ clientTools }: Pick<RunHead, 'clientTools'>): readonly AnyTool[] {
     const names = new Set(clientTools.map(({ name }) => name))
     return [...this.#parts.host.tools.list().filter(({ name }) => !names.has(name)), ...clientTools]
   }
 
   /** Nobody is told how a run has ended before that is written down. */
   async #end(run: ServiceRun, intended: Outcome): Promise<void> {
-    const outcome = this.#kept.reserve(run, intended) ? intended : abortedWith('there is no room to keep this run until somebody decides')
-    run.comeTo(outcome)
-    const isStored = await this.#kept.save(run, outcome)
+    const recorded = this.#recordsOf(run.head)
+    let outcome: Outcome | undefined = intended
+    if (recorded !== undefined) {
+      run.comeTo(intended)
+      outcome = await recorded.settle(run, intended)
+    } else if (!this.#kept.reserve(run, intended)) outcome = abortedWith(noRoom)
+    if (outcome === undefined) return this.#breakOff(run, takenOver(run.id))
     run.settle(outcome)
-    this.#kept.add(run)
-    if (isStored) this.#kept.unloadSoon(run)
-    this.#leave(run)
+    if (recorded === undefined) this.#kept.add(run)
+    this.#running.delete(run)
     this.#kept.forgetOld()
   }
 
-  #leave(run: ServiceRun): void {
-    this.#running.delete(run.id)
-    if (this.#running.size > 0) return
-    for (const resolve of this.#onIdle.splice(0)) resolve()
-  }
-
-  /** A run that was going on when its process ended is not begun again: nobody knows what its last step came to. */
-  #endInterrupted(run: ServiceRun, before: StoredRun['before']): void {
-    run.settle(abortedWith('the service ended while this run was going on: what its last step came to is not known', before))
+  /** One that is in the journal goes on there: whoever waits for it here is told what becomes of it. */
+  async #breakOff(run: ServiceRun, error: unknown): Promise<void> {
+    const recorded = this.#recordsOf(run.head)
+    if (!this.#isClosed) this.#parts.logger.error({ runId: run.id, error }, 'a run could not be followed to its end')
+    if (recorded === undefined) {
+      run.settle(abortedWith('the run could not be followed to its end'))
+      this.#kept.add(run)
+    } else if (this.#isClosed) run.leave()
+    else recorded.followed.follow(run)
+    this.#running.delete(run)
   }
 }
 
-function isOf({ head }: ServiceRun, { name, roles }: Caller): boolean {
-  return head.caller.name === name || roles.includes('admin')
+function notPaused({ id }: ServiceRun, status: string): HttpProblem {
+  return new HttpProblem(409, 'not_paused', `Run ${id} does not wait for a decision: it is ${status}`)
 }

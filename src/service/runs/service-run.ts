@@ -5,7 +5,7 @@ import type { Pauses } from '../../tools/yield-to-event-loop.ts'
 import { EventLog, type EventLogBounds } from './event-log.ts'
 import { EventRedactor } from './event-redactor.ts'
 import { jsonInTurn } from './json-in-turn.ts'
-import type { Outcome, OutcomeSummary, RunHead, StoredHead, StoredRun } from './stored/stored-run.ts'
+import type { Outcome, OutcomeSummary, RunHead, StoredRun } from './stored-run.ts'
 
 export type RunStatus = 'running' | 'paused' | 'done'
 
@@ -24,52 +24,39 @@ export interface RunSummary extends OutcomeSummary {
   events: { first: number; last: number }
 }
 
+let runs = 0
+
 /** One run of the service, from its order to what is kept of it. */
 export class ServiceRun {
   #head: RunHead
-  #log: EventLog
-  #redactor: EventRedactor
-  #control: RunControl = new RunControl()
-  /** False from its end on, which it may take a while to write down. */
-  takesMessages = true
+  readonly log: EventLog
+  readonly redactor: EventRedactor
+  readonly control: RunControl = new RunControl()
+  /** In the order in which this process has seen them. */
+  readonly number: number = ++runs
   /** ISO 8601. */
   readonly createdAt: string
-  #said: string
-  readonly #tools: (head: RunHead) => Iterable<AnyTool>
-  readonly #bounds: EventLogBounds
+  /** The beginning of what the user said. */
+  readonly said: string
   /** The summary in JSON, as it was asked for last. */
   #written: { outcome: Outcome; firstEvent: number; text: string } | undefined
-  /** What it has to be told while it is only on the disk. */
-  #unloaded: Pick<StoredHead, 'size' | 'firstEventId' | 'input'> | undefined
   readonly #abort = new AbortController()
   #ending = Promise.withResolvers<void>()
   #outcome: Outcome | undefined
   #coming: Outcome | undefined
-  /** Of a run that was taken up again: what it had come to. */
-  #before: Outcome | undefined
+  #attempt: string | undefined
 
-  /** From how it is written down: anew, or by another process; or from the head of that alone, for one that is only on the disk. */
-  constructor(
-    stored: StoredRun | StoredHead,
-    /** Asked whenever it is read. */
-    tools: (head: RunHead) => Iterable<AnyTool>,
-    bounds: EventLogBounds,
-  ) {
-    this.#tools = tools
-    this.#bounds = bounds
-    this.createdAt = stored.createdAt
-    this.#head = stored.head
-    if ('said' in stored) {
-      this.#said = stored.said
-      ;[this.#log, this.#redactor] = this.#open(stored)
-      this.#control.send(stored.waiting)
-      if (stored.outcome !== undefined) this.settle(stored.outcome)
-    } else {
-      this.#said = ''
-      this.#unloaded = stored
-      ;[this.#log, this.#redactor] = this.#nothingOf(stored.lastEventId)
-      if (stored.outcome !== undefined) this.settle({ ...stored.outcome, summary: stored.outcome.summary ?? cutSummary, result: '' })
-    }
+  /** From how it is written down: anew, or by another process. */
+  constructor(stored: StoredRun, tools: Iterable<AnyTool>, bounds: EventLogBounds) {
+    const { head, createdAt, said, events, firstEventId, lastEventId, secrets, hidesAll, attempt, outcome } = stored
+    this.createdAt = createdAt
+    this.#head = head
+    this.said = said
+    this.redactor = new EventRedactor(tools, secrets)
+    if (hidesAll) this.redactor.secrets.hideAll()
+    this.log = new EventLog(bounds, events, lastEventId, firstEventId)
+    this.#attempt = attempt
+    if (outcome !== undefined) this.settle(outcome)
   }
 
   get id(): string {
@@ -80,21 +67,9 @@ export class ServiceRun {
     return this.#head
   }
 
-  get log(): EventLog {
-    return this.#log
-  }
-
-  get redactor(): EventRedactor {
-    return this.#redactor
-  }
-
-  get control(): RunControl {
-    return this.#control
-  }
-
-  /** Whether its result, its state and its events are in memory. */
-  get isLoaded(): boolean {
-    return this.#unloaded === undefined
+  /** The execution that it is carried out in, or was last, where that is recorded. */
+  get attempt(): string | undefined {
+    return this.#attempt
   }
 
   get status(): RunStatus {
@@ -120,65 +95,33 @@ export class ServiceRun {
     return this.#ending.promise
   }
 
-  /** What is kept of it, in characters, in memory or on the disk. */
+  /** What is kept of it, in characters. */
   get size(): number {
-    if (this.#unloaded !== undefined) return this.#unloaded.size
     const { result = '', state = '' } = this.#outcome ?? {}
     const { clientTools } = this.#head
     return this.log.characters + result.length + state.length + (clientTools.length === 0 ? 0 : JSON.stringify(clientTools).length)
-  }
-
-  /** Forgets all but what a list needs, and of that what is large. It has to be on the disk as it is. */
-  unload(): void {
-    const outcome = this.#outcome
-    if (outcome === undefined || this.#unloaded !== undefined) return
-    const { size, firstEventId, input } = this.toHead(outcome)
-    const { state: _state, summary, ...kept } = outcome
-    const isSmall = this.summaryJson.length <= longestSummary
-    this.#unloaded = { size, firstEventId, input }
-    ;[this.#log, this.#redactor] = this.#nothingOf(this.#log.lastId)
-    this.#control = new RunControl()
-    this.#said = ''
-    this.#head = { ...this.#head, clientTools: [] }
-    this.#outcome = { ...kept, summary: isSmall ? summary : cutSummary, result: '' }
-    this.#written = undefined
-  }
-
-  #nothingOf(lastEventId: number): [EventLog, EventRedactor] {
-    return [new EventLog(this.#bounds, [], lastEventId), new EventRedactor([])]
-  }
-
-  /** Whether its summary is on the disk alone. */
-  get isSummaryCut(): boolean {
-    return this.#outcome?.summary === cutSummary
-  }
-
-  /** Is again what it was before it was unloaded. */
-  load(stored: StoredRun): void {
-    if (this.#unloaded === undefined || stored.outcome === undefined) return
-    this.#unloaded = undefined
-    this.#said = stored.said
-    this.#head = stored.head
-    ;[this.#log, this.#redactor] = this.#open(stored)
-    this.#control.send(stored.waiting)
-    this.#outcome = stored.outcome
-  }
-
-  #open({ head, events, lastEventId, secrets, hidesAll }: StoredRun): [EventLog, EventRedactor] {
-    const redactor = new EventRedactor(this.#tools(head), secrets)
-    if (hidesAll) redactor.secrets.hideAll()
-    return [new EventLog(this.#bounds, events, lastEventId), redactor]
   }
 
   abort(reason: string): void {
     this.#abort.abort(new DOMException(reason, 'AbortError'))
   }
 
-  /** It is running again. */
+  /** It is running again. What was said to it is still to be taken up. */
   takeUp(): void {
-    this.#before = this.#outcome
+    this.#coming = undefined
+    if (this.#outcome === undefined) return
     this.#outcome = undefined
     this.#ending = Promise.withResolvers()
+  }
+
+  /** An execution begins that is recorded under this name. */
+  beginAttempt(attempt: string): void {
+    this.#attempt = attempt
+  }
+
+  /** Nobody here is told any more what becomes of it: it goes on elsewhere, or later. */
+  leave(): void {
+    this.#ending.resolve()
   }
 
   /** It has come to this, which is not told before it is written down. */
@@ -189,7 +132,6 @@ export class ServiceRun {
   settle(outcome: Outcome): void {
     this.#outcome = outcome
     this.#coming = undefined
-    this.#before = undefined
     // Nothing of them is needed any more, and they may be large.
     if (outcome.status === 'done') this.#head = { ...this.#head, clientTools: [] }
     this.#ending.resolve()
@@ -201,14 +143,14 @@ export class ServiceRun {
     const { state, ...told } = result
     // A chat's conversation is the client's own, and it has had the answer: of such a run there is the summary and the events.
     const isRun = this.head.kind === 'run'
-    const isPaused = isRun && result.stopReason === 'paused' && state !== undefined
+    const isPaused = isRun && result.stopReason === 'paused'
     const { stopReason, text, usage, iterations, error } = result
     const shown = isRun ? await this.redactor.redactResult(told, pauses) : undefined
     await pauses.take()
     const shownJson = shown === undefined ? '' : await jsonInTurn(shown, pauses)
     await pauses.take()
     const output = this.redactor.redactText(text)
-    const stateJson = isPaused ? await jsonInTurn(state, pauses) : undefined
+    const stateJson = isPaused && state !== undefined ? await jsonInTurn(state, pauses) : undefined
     return {
       status: isPaused ? 'paused' : 'done',
       finishedAt: new Date().toISOString(),
@@ -226,44 +168,12 @@ export class ServiceRun {
     }
   }
 
-  /** As it is to be written down once it has come to `outcome`; without one, while it goes on. */
-  stored(outcome?: Outcome): StoredRun {
-    const before = this.#before
-    return {
-      head: this.head,
-      createdAt: this.createdAt,
-      said: this.#said,
-      events: [...this.log.after(0)],
-      lastEventId: this.log.lastId,
-      secrets: [...this.redactor.secrets],
-      ...(this.redactor.secrets.isFull ? { hidesAll: true } : {}),
-      waiting: [...this.control.waiting],
-      ...(outcome !== undefined ? { outcome } : before === undefined ? {} : { before: { summary: before.summary, result: before.result } }),
-    }
+  /** What it is listed by. */
+  get title(): string {
+    return this.redactor.redactText(this.said).slice(0, 200)
   }
 
-  /** What is written of it before all else. */
-  toHead(outcome?: Outcome): StoredHead {
-    const { status, finishedAt, waitsFor, summary } = outcome ?? {}
-    return {
-      head: this.head,
-      createdAt: this.createdAt,
-      input: this.#input,
-      firstEventId: this.log.firstId,
-      lastEventId: this.log.lastId,
-      size: this.size,
-      ...(status === undefined || finishedAt === undefined
-        ? {}
-        : { outcome: { status, finishedAt, waitsFor: waitsFor ?? [], ...(summary === undefined ? {} : { summary }) } }),
-    }
-  }
-
-  get #input(): string {
-    return this.#unloaded?.input ?? this.redactor.redactText(this.#said).slice(0, 200)
-  }
-
-  /** `whole`: its outcome's summary, where that is on the disk alone. */
-  summary(whole?: OutcomeSummary): RunSummary {
+  summary(): RunSummary {
     const { id, kind, agent, caller } = this.head
     return {
       id,
@@ -272,10 +182,10 @@ export class ServiceRun {
       kind,
       model: agent,
       owner: caller.name,
-      input: this.#input,
+      input: this.title,
       createdAt: this.createdAt,
-      ...(this.#outcome === undefined ? { pending: [] } : { finishedAt: this.#outcome.finishedAt, ...(whole ?? this.#outcome.summary) }),
-      events: { first: this.#unloaded?.firstEventId ?? this.log.firstId, last: this.log.lastId },
+      ...(this.#outcome === undefined ? { pending: [] } : { finishedAt: this.#outcome.finishedAt, ...this.#outcome.summary }),
+      events: { first: this.log.firstId, last: this.log.lastId },
     }
   }
 
@@ -289,7 +199,7 @@ export class ServiceRun {
     return `${this.summaryJson.slice(0, -1)},"result":`
   }
 
-  /** The summary as JSON, as far as it is in memory. */
+  /** The summary as JSON. */
   get summaryJson(): string {
     const outcome = this.#outcome
     if (outcome === undefined) return JSON.stringify(this.summary())
@@ -299,8 +209,3 @@ export class ServiceRun {
     return this.#written.text
   }
 }
-
-/** Characters of JSON of a summary that is in memory while its run is on the disk. */
-const longestSummary = 8_192
-/** In place of a longer one. */
-const cutSummary: OutcomeSummary = { pending: [] }

@@ -8,8 +8,15 @@ import { checkDecisions, type GivenDecision } from '../hidden-arguments.ts'
 import { problemOfRequest } from '../http/problem.ts'
 import type { Call } from '../routes/route.ts'
 import type { ServiceRun } from '../runs/service-run.ts'
+import type { Outcome } from '../runs/stored-run.ts'
 import type { ServiceParts } from '../service-parts.ts'
 import { formattedLog, lastBeginning } from './formatted-log.ts'
+
+/** Decisions, and what they were checked against. */
+interface Decided {
+  outcome: Outcome
+  decisions: Decision[]
+}
 
 /** What a page asks for, in whichever protocol. */
 export interface ThreadRequest {
@@ -35,19 +42,20 @@ export async function answerThread(request: ThreadRequest, call: Call, parts: Se
   const release = limiter.admitStream(caller.name)
   try {
     const before = await runs.latestOf(request.thread, caller)
-    const decisions = before === undefined ? [] : decisionsOf(request, before)
-    if (before !== undefined && decisions.length > 0) {
+    const decided = before === undefined ? undefined : decidedBy(request, before)
+    if (before !== undefined && decided !== undefined) {
       const after = before.log.lastId
       const format = request.format(before.id)
-      await runs.resume(before, decisions, await parts.contextOf(call.request, before.head.caller))
-      return respond(before, format, { after, release }, parts)
+      const context = await parts.contextOf(call.request, before.head.caller)
+      await runs.resume(before, decided.outcome, decided.decisions, context)
+      return await respond(before, format, { after, release }, parts)
     }
     const id = `run_${randomUUID()}`
     const format = request.format(id)
     const run = await start(id, request, call, parts)
     // A request that is refused has ended nothing.
     if (before !== undefined) await giveUp(before, parts)
-    return respond(run, format, { after: 0, release }, parts)
+    return await respond(run, format, { after: 0, release }, parts)
   } catch (error) {
     release()
     throw problemOfRequest(error) ?? error
@@ -65,7 +73,7 @@ export async function rejoinThread(
   if (run === undefined || run.status !== 'running') return new Response(null, { status: 204 })
   const release = parts.limiter.admitStream(caller.name)
   try {
-    return respond(run, format(run.id), { after: lastBeginning(run), release }, parts)
+    return await respond(run, format(run.id), { release }, parts)
   } catch (error) {
     release()
     throw error
@@ -86,11 +94,13 @@ async function giveUp(run: ServiceRun, { runs, logger }: ServiceParts): Promise<
   })
 }
 
-function decisionsOf({ decide, acknowledgeHidden }: ThreadRequest, { outcome }: ServiceRun): Decision[] {
-  if (outcome?.status !== 'paused') return []
+/** Undefined: it decides nothing. */
+function decidedBy({ decide, acknowledgeHidden }: ThreadRequest, { outcome }: ServiceRun): Decided | undefined {
+  if (outcome?.status !== 'paused') return undefined
   const pending = outcome.summary.pending as PendingItem[]
   const given = decide(pending).map((decision): GivenDecision => ({ ...decision, ...(acknowledgeHidden ? { acknowledgeHidden } : {}) }))
-  return checkDecisions(given, pending)
+  const decisions = checkDecisions(given, pending)
+  return decisions.length === 0 ? undefined : { outcome, decisions }
 }
 
 async function start(
@@ -104,11 +114,18 @@ async function start(
   return parts.runs.start({ id, caller, kind: 'run', agent, thread, input: messages, options: { context }, clientTools })
 }
 
-function respond(
+/** `after`: the event it begins behind. Default: where the run went on last. */
+async function respond(
   run: ServiceRun,
   format: ResponseFormat,
-  { after, release }: { after: number; release: () => void },
-  { streams }: ServiceParts,
-): Response {
-  return streams.respond(formattedLog(run, format, after), { headers: { ...format.headers, 'x-run-id': run.id }, onClose: release })
+  { after, release }: { after?: number; release: () => void },
+  { runs, streams }: ServiceParts,
+): Promise<Response> {
+  const leave = await runs.watch(run)
+  const onClose = () => {
+    leave()
+    release()
+  }
+  const log = formattedLog(run, format, after ?? lastBeginning(run))
+  return streams.respond(log, { headers: { ...format.headers, 'x-run-id': run.id }, onClose })
 }

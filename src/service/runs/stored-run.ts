@@ -1,9 +1,9 @@
-import type { RunInput, RunOptions } from '../../../agent/types.ts'
-import type { StopReason } from '../../../core/events.ts'
-import { type ChatMessage, isJsonObject, type Usage } from '../../../core/messages.ts'
-import type { AnyTool } from '../../../tools/tool.ts'
-import type { Caller } from '../../http/auth.ts'
-import type { LoggedEvent } from '../event-log.ts'
+import type { RunInput, RunOptions } from '../../agent/types.ts'
+import type { StopReason } from '../../core/events.ts'
+import { isJsonObject, type Usage } from '../../core/messages.ts'
+import type { AnyTool } from '../../tools/tool.ts'
+import type { Caller } from '../http/auth.ts'
+import type { LoggedEvent } from './event-log.ts'
 
 /** Whose run it is, and of what: all that is kept of its order. */
 export interface RunHead {
@@ -50,26 +50,25 @@ export interface OutcomeSummary {
   pending: unknown[]
 }
 
-/** A run as it is written down: enough to list it, to show it, and to go on with it in another process. Holds secrets. */
+/** A run as it is written down: enough to show it, and to go on with it in another process. Holds secrets. */
 export interface StoredRun {
   head: RunHead
   createdAt: string
   /** The beginning of what the user said. */
   said: string
-  /** Those that are kept, without secrets. */
+  /** Those that have been read, without secrets. */
   events: readonly LoggedEvent[]
-  /** Of the last there was: those of the next process follow it. */
+  /** Of the oldest that is kept, and of the last there was: those of the next process follow it. */
+  firstEventId: number
   lastEventId: number
   /** Values that must not be shown, as far as they are known. */
   secrets: readonly string[]
   /** There were too many of them: no text of it is shown. */
-  hidesAll?: boolean
-  /** What was said to it and not taken up yet. */
-  waiting: readonly ChatMessage[]
+  hidesAll: boolean
+  /** The execution that wrote it last. */
+  attempt?: string
   /** What it has come to. Undefined: it was going on. */
   outcome?: Outcome
-  /** What it had come to before it was taken up again. */
-  before?: Pick<Outcome, 'summary' | 'result'>
 }
 
 export function storedOrder({ id, caller, agent, kind, thread, clientTools, input }: RunOrder): StoredRun {
@@ -78,9 +77,10 @@ export function storedOrder({ id, caller, agent, kind, thread, clientTools, inpu
     createdAt: new Date().toISOString(),
     said: beginningOf(input),
     events: [],
+    firstEventId: 1,
     lastEventId: 0,
     secrets: [],
-    waiting: [],
+    hidesAll: false,
   }
 }
 
@@ -96,20 +96,6 @@ function beginningOf(input: RunInput): string {
   const texts = parts.map((part) => (isJsonObject(part) && typeof part.text === 'string' ? part.text : ''))
   // A piece of a text keeps the whole of it in memory; a copy of the piece does not.
   return Buffer.from(texts.join('').slice(0, 600), 'utf16le').toString('utf16le')
-}
-
-/** What is known of a stored run without reading it: enough to list it. Holds no secrets. */
-export interface StoredHead {
-  head: RunHead
-  createdAt: string
-  /** The beginning of what the user said, as it is shown. */
-  input: string
-  firstEventId: number
-  lastEventId: number
-  /** Of its events, its result and its state, in characters. */
-  size: number
-  /** Undefined: it was going on. `summary` is undefined where it is large. */
-  outcome?: Pick<Outcome, 'status' | 'finishedAt' | 'waitsFor'> & { summary?: OutcomeSummary }
 }
 
 /** What becomes of a run without a result of its own: what is known of it stays. */

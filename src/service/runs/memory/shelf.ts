@@ -1,4 +1,4 @@
-import type { ServiceRun } from './service-run.ts'
+import type { ServiceRun } from '../service-run.ts'
 
 /** Runs that are not running, in the order they came to be that. */
 export class Shelf {

@@ -1,0 +1,155 @@
+/**
+ * What a host shows of its runs, kept beside the journal they go on from: whose they are, their events, what they came to. A list or a
+ * view reads nothing else. Any number of processes may use it at once: each call is one transaction, and has outlived the process when
+ * it resolves. Rejects with `journal_failed` where it can't be read or written.
+ */
+export interface ShownRuns {
+  /** An execution begins: from now on only it adds to the run, which is made if it is new. One that is `done` stays so. */
+  begin(run: NewShownRun, attempt: string): Promise<BegunRun>
+  /** Adds events; false where another execution has begun since. */
+  append(runId: string, attempt: string, news: ShownNews): Promise<boolean>
+  /**
+   * The run waits, or is over: then no secret of it is kept here any more, see `clear` for the journal. `changed`: it is not as `expected` any
+   * more. `no_room`: it was to wait, and there is no room for that. Nothing has happened then.
+   */
+  settle(runId: string, expected: ExpectedRun, outcome: ShownOutcome, room?: WaitingRoom): Promise<'settled' | 'changed' | 'no_room'>
+  /**
+   * Ends runs that wait, without a result of their own: what is known of them stays. Resolves with their ids; a few at a time where `before`
+   * (milliseconds since 1970) says since when they have waited.
+   */
+  giveUp(which: { runId: string } | { before: number }, error: { code: string; message: string }): Promise<string[]>
+  get(runId: string): Promise<ShownRun | undefined>
+  /** Its result as JSON; `''`: it has none. */
+  result(runId: string): Promise<string>
+  /** Events behind the one of that number, as many as there is room for in one answer; none only where there are none. */
+  events(runId: string, after: number): Promise<ShownEvent[]>
+  /** How far runs are, those that are known. */
+  progress(runIds: readonly string[]): Promise<ShownProgress[]>
+  /** Keeps what is said to a run, as JSON, until it is taken up; false where nothing can be said to it any more. */
+  say(runId: string, messages: readonly string[]): Promise<boolean>
+  /** What was said to the run, without the first so many messages. */
+  said(runId: string, without: number): Promise<string[]>
+  /** Nothing can be said to the run from now on. False, and nothing has happened, where more than so many messages were said. */
+  hush(runId: string, said: number): Promise<boolean>
+  /** The newest first. */
+  list(query: ShownQuery): Promise<ShownPage>
+  /** Runs that are shown as going on, though for so many milliseconds they have not been by the journal: their process died as they ended. */
+  unsettled(forMs: number): Promise<string[]>
+  /** How many wait, and how large they are together: of one caller, or of all. */
+  waiting(caller?: string): Promise<{ runs: number; characters: number }>
+  /**
+   * Deletes what the journal keeps of runs that are done here, the raw steps, unless somebody carries them out still: from then on there is only
+   * what is shown. Of one run, or of all.
+   */
+  clear(runId?: string): Promise<void>
+  /** Deletes runs that are done and beyond these bounds, the oldest first. Resolves with how many. */
+  forget(bounds: ShownBounds): Promise<number>
+}
+
+export type ShownStatus = 'running' | 'paused' | 'done'
+
+/** How far a run is. */
+export interface ShownProgress {
+  runId: string
+  status: ShownStatus
+  lastEventId: number
+}
+
+export interface NewShownRun {
+  runId: string
+  caller: string
+  agent: string
+  /** The chat or thread that it belongs to. */
+  thread?: string | undefined
+  /** Milliseconds since 1970. */
+  createdAt: number
+  /** What it is listed by. */
+  title: string
+  /** What the host has to know to go on with it, as JSON; `''`: it is done. */
+  head: string
+}
+
+/** Undefined for one that is done. */
+export type BegunRun = { lastEventId: number } | undefined
+
+export interface ShownEvent {
+  id: number
+  type: string
+  /** JSON. */
+  data: string
+}
+
+export interface ShownNews {
+  events: readonly ShownEvent[]
+  /** The oldest event that is kept. */
+  firstEventId: number
+  title: string
+  /** Values that must not be shown, those that are new. */
+  secrets: readonly string[]
+  /** There were too many of them: no text of it is shown. */
+  hidesAll: boolean
+}
+
+/** What a run has to be for its outcome to be written. */
+export interface ExpectedRun {
+  status: ShownStatus
+  attempt?: string
+}
+
+export interface ShownOutcome {
+  status: Exclude<ShownStatus, 'running'>
+  stopReason: string
+  finishedAt: number
+  title: string
+  /** As JSON: what a list shows of it. */
+  summary: string
+  /** As JSON: the whole result; undefined: the one that is there stays. */
+  result?: string
+}
+
+/** How much may wait, in characters of events, results, and what runs go on from. */
+export interface WaitingRoom {
+  /** What one run goes on from. */
+  ofState: number
+  ofCaller: number
+  ofAll: number
+}
+
+export interface ShownRun extends NewShownRun {
+  status: ShownStatus
+  attempt: string
+  finishedAt?: number
+  summary?: string
+  firstEventId: number
+  lastEventId: number
+  secrets: string[]
+  hidesAll: boolean
+}
+
+/** A run as a list has it; `cursor` is where the page behind it begins. */
+export type ListedRun = Omit<ShownRun, 'head' | 'secrets' | 'hidesAll' | 'attempt'> & { cursor: string }
+
+export interface ShownQuery {
+  caller?: string | undefined
+  agent?: string | undefined
+  thread?: string | undefined
+  status?: ShownStatus | undefined
+  /** Milliseconds since 1970. */
+  createdBefore?: number | undefined
+  /** An integer ≥ 1. */
+  limit: number
+  /** That of the last run of the page before. */
+  cursor?: string | undefined
+}
+
+export interface ShownPage {
+  runs: ListedRun[]
+  /** Whether there are others behind them. */
+  hasMore: boolean
+}
+
+export interface ShownBounds {
+  runs: number
+  ageMs: number
+  characters: number
+}

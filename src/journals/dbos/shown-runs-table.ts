@@ -1,0 +1,291 @@
+import type {
+  BegunRun,
+  ExpectedRun,
+  ListedRun,
+  NewShownRun,
+  ShownBounds,
+  ShownEvent,
+  ShownNews,
+  ShownOutcome,
+  ShownPage,
+  ShownProgress,
+  ShownQuery,
+  ShownRun,
+  ShownRuns,
+  ShownStatus,
+  WaitingRoom,
+} from '../../agent/durable/shown-runs.ts'
+import { cursorOf, mostRuns } from '../../agent/durable/store.ts'
+import type { Database, Query, Row } from './database.ts'
+import { now, plain, prunedAtOnce } from './recorded-runs.ts'
+
+/** Characters of summaries in one answer, but for what is larger by itself. */
+const mostCharacters = 4_000_000
+/** Events in one answer, and their characters: fewer than a log holds, so that whoever reads it misses none. */
+const mostEvents = 1_000
+const mostCharactersOfEvents = 1_000_000
+/** Runs that are given up at once. */
+const givenUpAtOnce = 100
+
+const listColumns = 'n, id, caller, agent, status, stop_reason, created_at, finished_at, size, first_event, last_event, title, summary'
+
+/** What `ShownRuns` promises, in PostgreSQL, but for `clear`. Each call may be made twice, as those of `RecordedRuns`. */
+export class ShownRunsTable implements Omit<ShownRuns, 'clear'> {
+  readonly #database: Database
+  readonly #agent: string
+  /** The schema, quoted. */
+  readonly #in: string
+
+  constructor(database: Database, { agent, schema }: { agent: string; schema: string }) {
+    this.#database = database
+    this.#agent = agent
+    this.#in = schema
+  }
+
+  async begin({ runId, caller, agent, thread, createdAt, title, head }: NewShownRun, attempt: string): Promise<BegunRun> {
+    const columns = '(id, caller, agent, thread, status, attempt, created_at, title, head)'
+    const again = `UPDATE SET status = 'running', attempt = excluded.attempt, finished_at = NULL WHERE shown_runs.status <> 'done'`
+    const insert = `INSERT INTO ${this.#in}.shown_runs ${columns} VALUES ($1, $2, $3, $8, 'running', $4, $5, $6, $7)`
+    const inThread = thread === undefined ? null : plain(thread)
+    const values = [runId, plain(caller), plain(agent), attempt, createdAt, plain(title), head, inThread]
+    const [begun] = await this.#database.query(`${insert} ON CONFLICT (id) DO ${again} RETURNING last_event`, values)
+    return begun && { lastEventId: Number(begun.last_event) }
+  }
+
+  append(runId: string, attempt: string, { events, firstEventId, title, secrets, hidesAll }: ShownNews): Promise<boolean> {
+    return this.#database.transaction(async (query) => {
+      const run = await this.#locked(query, runId)
+      if (run?.attempt !== attempt) return false
+      const rows = 'unnest($2::bigint[], $3::text[], $4::text[]) AS news (id, type, data)'
+      const columns = [events.map(({ id }) => id), events.map(({ type }) => type), events.map(({ data }) => data)]
+      await query(`INSERT INTO ${this.#in}.shown_events SELECT $1, * FROM ${rows} ON CONFLICT DO NOTHING`, [run.n, ...columns])
+      if (firstEventId > Number(run.first_event)) {
+        await query(`DELETE FROM ${this.#in}.shown_events WHERE run = $1 AND id < $2`, [run.n, firstEventId])
+      }
+      if (secrets.length > 0) {
+        // As JSON: what PostgreSQL can't keep as a text may be a secret too.
+        const values = secrets.map((secret) => JSON.stringify(secret))
+        const hashed = `SELECT $1, sha256(convert_to(value, 'UTF8')), value FROM unnest($2::text[]) AS value`
+        await query(`INSERT INTO ${this.#in}.shown_secrets ${hashed} ON CONFLICT DO NOTHING`, [run.n, values])
+      }
+      const told = 'first_event = $2, last_event = greatest(last_event, $3), title = $4, hides_all = $5'
+      const last = events.at(-1)?.id ?? 0
+      await query(`UPDATE ${this.#in}.shown_runs SET ${told} WHERE n = $1`, [run.n, firstEventId, last, plain(title), hidesAll])
+      return true
+    })
+  }
+
+  settle(
+    runId: string,
+    expected: ExpectedRun,
+    { status, stopReason, finishedAt, title, summary, result }: ShownOutcome,
+    room?: WaitingRoom,
+  ): Promise<'settled' | 'changed' | 'no_room'> {
+    return this.#database.transaction(async (query) => {
+      // One after the other: together, two might take more room than there is.
+      if (room !== undefined) await query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`toolloop room in ${this.#in}`])
+      const run = await this.#locked(query, runId)
+      if (run === undefined || (expected.attempt !== undefined && run.attempt !== expected.attempt)) return 'changed'
+      // By an attempt at this very call, whose answer was lost.
+      if (run.status === status && Number(run.finished_at) === finishedAt) return 'settled'
+      if (run.status !== expected.status) return 'changed'
+      const state = status === 'paused' ? await this.#stateSize(query, runId) : 0
+      const size = state + (result?.length ?? 0) + (await this.#eventsSize(query, run))
+      if (room !== undefined && !(await this.#hasRoom(query, run, size, state, room))) return 'no_room'
+      const came = 'status = $2, stop_reason = $3, finished_at = $4, size = $5, title = $6, summary = $7, result = coalesce($8, result)'
+      const values = [run.n, status, stopReason, finishedAt, size, plain(title), summary, result ?? null]
+      await query(`UPDATE ${this.#in}.shown_runs SET ${came} WHERE n = $1`, values)
+      if (status === 'done') await this.#hide(query, [run.n])
+      return 'settled'
+    })
+  }
+
+  giveUp(which: { runId: string } | { before: number }, error: { code: string; message: string }): Promise<string[]> {
+    const [those, value] = 'runId' in which ? ['id = $1', which.runId] : ['finished_at < $1::float8', which.before]
+    return this.#database.transaction(async (query) => {
+      const waiting = `SELECT n, id, summary FROM ${this.#in}.shown_runs WHERE status = 'paused' AND ${those}`
+      const runs = await query(`${waiting} LIMIT ${givenUpAtOnce} FOR UPDATE`, [value])
+      for (const { n, summary } of runs) {
+        const told = JSON.stringify({ ...JSON.parse(String(summary ?? '{}')), stopReason: 'aborted', pending: [], error })
+        const given = `status = 'done', stop_reason = 'aborted', finished_at = $2, summary = $3`
+        await query(`UPDATE ${this.#in}.shown_runs SET ${given} WHERE n = $1`, [n, Date.now(), told])
+      }
+      const ids = runs.map(({ n }) => n)
+      await this.#hide(query, ids)
+      return runs.map(({ id }) => String(id))
+    })
+  }
+
+  async get(runId: string): Promise<ShownRun | undefined> {
+    const secrets = `ARRAY(SELECT value FROM ${this.#in}.shown_secrets WHERE run = n) AS secrets`
+    const columns = `${listColumns}, attempt, head, hides_all, ${secrets}`
+    const [run] = await this.#database.query(`SELECT ${columns} FROM ${this.#in}.shown_runs WHERE id = $1`, [runId])
+    if (run === undefined) return undefined
+    return {
+      ...listed(run),
+      attempt: String(run.attempt),
+      head: String(run.head),
+      secrets: (run.secrets as string[]).map((secret) => String(JSON.parse(secret))),
+      hidesAll: run.hides_all === true,
+    }
+  }
+
+  async result(runId: string): Promise<string> {
+    const [run] = await this.#database.query(`SELECT result FROM ${this.#in}.shown_runs WHERE id = $1`, [runId])
+    return run === undefined ? '' : String(run.result)
+  }
+
+  async events(runId: string, after: number): Promise<ShownEvent[]> {
+    const own = `run = (SELECT n FROM ${this.#in}.shown_runs WHERE id = $1) AND id > $2::bigint`
+    const part = `SELECT id, type, data FROM ${this.#in}.shown_events WHERE ${own} ORDER BY id LIMIT ${mostEvents}`
+    const rows = await this.#database.query(
+      `SELECT id, type, data FROM (SELECT *, ${before('data', 'id')} FROM (${part}) AS part) AS counted
+       WHERE before < ${mostCharactersOfEvents} ORDER BY id`,
+      [runId, after],
+    )
+    return rows.map(({ id, type, data }) => ({ id: Number(id), type: String(type), data: String(data) }))
+  }
+
+  async progress(runIds: readonly string[]): Promise<ShownProgress[]> {
+    const those = `SELECT id, status, last_event FROM ${this.#in}.shown_runs WHERE id = ANY($1)`
+    const runs = runIds.length === 0 ? [] : await this.#database.query(those, [runIds])
+    return runs.map(({ id, status, last_event }) => ({ runId: String(id), status: status as ShownStatus, lastEventId: Number(last_event) }))
+  }
+
+  say(runId: string, messages: readonly string[]): Promise<boolean> {
+    // By this a second attempt knows what the first has stored.
+    const by = crypto.randomUUID()
+    return this.#database.transaction(async (query) => {
+      const run = await this.#locked(query, runId)
+      if (run === undefined) return false
+      const mine = `SELECT 1 FROM ${this.#in}.shown_messages WHERE run = $1 AND said_by = $2 LIMIT 1`
+      if ((await query(mine, [run.n, by])).length > 0) return true
+      if (run.status === 'done' || run.listens !== true) return false
+      const last = `(SELECT coalesce(max(n), 0) FROM ${this.#in}.shown_messages WHERE run = $1)`
+      const numbered = `SELECT $1, ${last} + at, value, $2 FROM unnest($3::text[]) WITH ORDINALITY AS said (value, at)`
+      await query(`INSERT INTO ${this.#in}.shown_messages (run, n, value, said_by) ${numbered}`, [run.n, by, messages])
+      return true
+    })
+  }
+
+  async said(runId: string, without: number): Promise<string[]> {
+    const all = `SELECT m.value FROM ${this.#in}.shown_messages m JOIN ${this.#in}.shown_runs r ON m.run = r.n WHERE r.id = $1 AND m.n > $2::bigint`
+    return (await this.#database.query(`${all} ORDER BY m.n`, [runId, without])).map(({ value }) => String(value))
+  }
+
+  hush(runId: string, said: number): Promise<boolean> {
+    return this.#database.transaction(async (query) => {
+      const run = await this.#locked(query, runId)
+      if (run === undefined) return false
+      const more = `SELECT 1 FROM ${this.#in}.shown_messages WHERE run = $1 AND n > $2::bigint LIMIT 1`
+      if ((await query(more, [run.n, said])).length > 0) return false
+      await query(`UPDATE ${this.#in}.shown_runs SET listens = false WHERE n = $1`, [run.n])
+      return true
+    })
+  }
+
+  async list({ caller, agent, thread, status, createdBefore, limit, cursor }: ShownQuery): Promise<ShownPage> {
+    const values: unknown[] = []
+    const conditions = [
+      ['caller = ?', caller === undefined ? undefined : plain(caller)],
+      ['agent = ?', agent === undefined ? undefined : plain(agent)],
+      ['thread = ?', thread === undefined ? undefined : plain(thread)],
+      ['status = ?', status],
+      ['created_at < ?::float8', createdBefore],
+      ['n < ?', cursor === undefined ? undefined : cursorOf(cursor)],
+    ] as const
+    const given = conditions.filter(([, value]) => value !== undefined)
+    const where = given.map(([condition, value]) => condition.replace('?', `$${values.push(value)}`)).join(' AND ')
+    const most = Math.min(limit, mostRuns)
+    // One more than is shown, to know whether there is a next page.
+    const part = `SELECT ${listColumns} FROM ${this.#in}.shown_runs ${where && `WHERE ${where}`} ORDER BY n DESC LIMIT ${most + 1}`
+    const counted = `SELECT *, count(*) OVER () AS found, ${before('summary', 'n DESC')} FROM (${part}) AS part`
+    const rows = await this.#database.query(
+      `SELECT * FROM (${counted}) AS counted WHERE before < ${mostCharacters} ORDER BY n DESC LIMIT ${most}`,
+      values,
+    )
+    return { runs: rows.map(listed), hasMore: Number(rows[0]?.found ?? 0) > rows.length }
+  }
+
+  async unsettled(forMs: number): Promise<string[]> {
+    const over = `r.id IS NULL OR (r.status <> 'running' AND r.updated_at <= ${now} - $2)`
+    const joined = `${this.#in}.shown_runs s LEFT JOIN ${this.#in}.runs r ON r.agent = $1 AND r.id = s.id`
+    const rows = await this.#database.query(`SELECT s.id FROM ${joined} WHERE s.status = 'running' AND (${over})`, [this.#agent, forMs])
+    return rows.map(({ id }) => String(id))
+  }
+
+  waiting(caller?: string): Promise<{ runs: number; characters: number }> {
+    return this.#waiting(this.#database.query, caller)
+  }
+
+  async forget({ runs, ageMs, characters }: ShownBounds): Promise<number> {
+    const order = 'OVER (ORDER BY finished_at DESC, n DESC ROWS UNBOUNDED PRECEDING)'
+    const counted = `SELECT n, finished_at, count(*) ${order} AS place, sum(size) ${order} AS total FROM ${this.#in}.shown_runs WHERE status = 'done'`
+    const old = 'place > $1::float8 OR total > $2::float8 OR finished_at <= $3::float8'
+    const doomed = `SELECT n FROM (${counted}) AS counted WHERE ${old} LIMIT ${prunedAtOnce}`
+    for (let deleted = 0; ; ) {
+      const values = [runs, characters, Date.now() - ageMs]
+      const rows = await this.#database.query(`DELETE FROM ${this.#in}.shown_runs WHERE n IN (${doomed}) RETURNING n`, values)
+      deleted += rows.length
+      // Not until there is none: runs that end meanwhile could keep this from ending.
+      if (rows.length < prunedAtOnce) return deleted
+    }
+  }
+
+  /** The run, which nobody else changes before the transaction is over. */
+  async #locked(query: Query, runId: string): Promise<Row | undefined> {
+    const columns = 'n, caller, status, attempt, finished_at, first_event, listens'
+    const [run] = await query(`SELECT ${columns} FROM ${this.#in}.shown_runs WHERE id = $1 FOR UPDATE`, [runId])
+    return run
+  }
+
+  /** Keeps nothing of runs that are done but what is shown of them. */
+  async #hide(query: Query, runs: readonly unknown[]): Promise<void> {
+    for (const table of ['secrets', 'messages']) await query(`DELETE FROM ${this.#in}.shown_${table} WHERE run = ANY($1)`, [runs])
+    await query(`UPDATE ${this.#in}.shown_runs SET head = '' WHERE n = ANY($1)`, [runs])
+  }
+
+  async #waiting(query: Query, caller?: string): Promise<{ runs: number; characters: number }> {
+    const sums = `SELECT count(*) AS runs, coalesce(sum(size), 0) AS characters FROM ${this.#in}.shown_runs WHERE status = 'paused'`
+    const [found] = await (caller === undefined ? query(sums) : query(`${sums} AND caller = $1`, [plain(caller)]))
+    return { runs: Number(found?.runs), characters: Number(found?.characters) }
+  }
+
+  /** Of what the journal keeps of it. */
+  async #stateSize(query: Query, runId: string): Promise<number> {
+    const steps = `SELECT coalesce(sum(characters), 0) FROM ${this.#in}.executions WHERE run = n`
+    const sum = `SELECT octet_length(input) + (${steps}) AS size FROM ${this.#in}.runs WHERE agent = $1 AND id = $2`
+    return Number((await query(sum, [this.#agent, runId]))[0]?.size ?? 0)
+  }
+
+  async #eventsSize(query: Query, { n }: Row): Promise<number> {
+    const sum = `SELECT coalesce(sum(octet_length(data)), 0) AS size FROM ${this.#in}.shown_events WHERE run = $1`
+    return Number((await query(sum, [n]))[0]?.size ?? 0)
+  }
+
+  async #hasRoom(query: Query, { caller }: Row, size: number, state: number, { ofState, ofCaller, ofAll }: WaitingRoom): Promise<boolean> {
+    const own = (await this.#waiting(query, String(caller))).characters + size
+    return state <= ofState && own <= ofCaller && (await this.#waiting(query)).characters + size <= ofAll
+  }
+}
+
+/** How many characters of a column are in the rows before one. */
+function before(column: string, order: string): string {
+  return `coalesce(sum(octet_length(${column})) OVER (ORDER BY ${order} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS before`
+}
+
+function listed(run: Row): ListedRun {
+  return {
+    cursor: String(run.n),
+    runId: String(run.id),
+    caller: String(run.caller),
+    agent: String(run.agent),
+    status: run.status as ShownStatus,
+    createdAt: Number(run.created_at),
+    ...(run.finished_at === null ? {} : { finishedAt: Number(run.finished_at) }),
+    title: String(run.title),
+    firstEventId: Number(run.first_event),
+    lastEventId: Number(run.last_event),
+    ...(run.summary === null ? {} : { summary: String(run.summary) }),
+  }
+}

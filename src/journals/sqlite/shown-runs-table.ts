@@ -1,0 +1,243 @@
+import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
+import type {
+  BegunRun,
+  ExpectedRun,
+  ListedRun,
+  NewShownRun,
+  ShownBounds,
+  ShownEvent,
+  ShownNews,
+  ShownOutcome,
+  ShownPage,
+  ShownProgress,
+  ShownQuery,
+  ShownRun,
+  ShownStatus,
+  WaitingRoom,
+} from '../../agent/durable/shown-runs.ts'
+import { cursorOf, mostRuns } from '../../agent/durable/store.ts'
+import { type Row, Statements } from '../../sqlite/statements.ts'
+import { deleteRecorded, prunedAtOnce } from './recorded-runs.ts'
+
+/** Characters of summaries in one answer, but for what is larger by itself. */
+const mostCharacters = 4_000_000
+/** Events in one answer, and their characters: fewer than a log holds, so that whoever reads it misses none. */
+const mostEvents = 1_000
+const mostCharactersOfEvents = 1_000_000
+
+/** What `ShownRuns` promises, in SQL. Each call has to be made inside a transaction, which is rolled back if it throws. */
+export class ShownRunsTable {
+  readonly #sql: Statements
+
+  constructor(database: DatabaseSync) {
+    this.#sql = new Statements(database)
+  }
+
+  begin({ runId, caller, agent, thread, createdAt, title, head }: NewShownRun, attempt: string): BegunRun {
+    const columns = '(id, caller, agent, thread, status, attempt, created_at, title, head)'
+    const again =
+      "ON CONFLICT (id) DO UPDATE SET status = 'running', attempt = excluded.attempt, finished_at = NULL WHERE status <> 'done' " +
+      'RETURNING last_event'
+    const insert = `INSERT INTO shown_runs ${columns} VALUES (?, ?, ?, ?, 'running', ?, ?, ?, ?) ${again}`
+    const begun = this.#sql.one(insert, runId, caller, agent, thread ?? null, attempt, createdAt, title, head)
+    return begun && { lastEventId: Number(begun.last_event) }
+  }
+
+  append(runId: string, attempt: string, { events, firstEventId, title, secrets, hidesAll }: ShownNews): boolean {
+    const run = this.#sql.one('SELECT n, first_event, last_event FROM shown_runs WHERE id = ? AND attempt = ?', runId, attempt)
+    if (run === undefined) return false
+    for (const { id, type, data } of events) {
+      this.#sql.run('INSERT INTO shown_events (run, id, type, data) VALUES (?, ?, ?, ?)', run.n, id, type, data)
+    }
+    if (firstEventId > Number(run.first_event)) this.#sql.run('DELETE FROM shown_events WHERE run = ? AND id < ?', run.n, firstEventId)
+    // As JSON: what SQLite can't keep as a text may be a secret too.
+    const kept = 'INSERT INTO shown_secrets VALUES (?, ?) ON CONFLICT DO NOTHING'
+    for (const secret of secrets) this.#sql.run(kept, run.n, JSON.stringify(secret))
+    const last = events.at(-1)?.id ?? run.last_event
+    const told = 'UPDATE shown_runs SET first_event = ?, last_event = ?, title = ?, hides_all = ? WHERE n = ?'
+    this.#sql.run(told, firstEventId, last, title, Number(hidesAll), run.n)
+    return true
+  }
+
+  settle(runId: string, expected: ExpectedRun, outcome: ShownOutcome, room?: WaitingRoom): 'settled' | 'changed' | 'no_room' {
+    const run = this.#sql.one('SELECT n, caller, status, attempt FROM shown_runs WHERE id = ?', runId)
+    if (run === undefined || !isAsExpected(run, expected)) return 'changed'
+    const { status, stopReason, finishedAt, title, summary, result } = outcome
+    const state = status === 'paused' ? this.#stateSize(runId) : 0
+    const size = state + (result?.length ?? 0) + this.#eventsSize(run)
+    if (room !== undefined && !this.#hasRoom(run, size, state, room)) return 'no_room'
+    const came = 'UPDATE shown_runs SET status = ?, stop_reason = ?, finished_at = ?, size = ?, title = ?, summary = ? WHERE n = ?'
+    this.#sql.run(came, status, stopReason, finishedAt, size, title, summary, run.n)
+    const replaced = 'INSERT INTO shown_results (run, value) VALUES (?, ?) ON CONFLICT (run) DO UPDATE SET value = excluded.value'
+    if (result !== undefined) this.#sql.run(replaced, run.n, result)
+    if (status === 'done') this.#hide(run.n)
+    return 'settled'
+  }
+
+  giveUp(which: { runId: string } | { before: number }, error: { code: string; message: string }): string[] {
+    const [those, value] = 'runId' in which ? ['id = ?', which.runId] : ['finished_at < ? LIMIT 100', which.before]
+    const waiting = `SELECT n FROM shown_runs WHERE status = 'paused' AND ${those}`
+    const told = "json_set(coalesce(summary, '{}'), '$.stopReason', 'aborted', '$.pending', json('[]'), '$.error', json(?))"
+    const given = `UPDATE shown_runs SET status = 'done', stop_reason = 'aborted', finished_at = ?, summary = ${told} WHERE n IN (${waiting}) RETURNING n, id`
+    const runs = this.#sql.all(given, Date.now(), JSON.stringify(error), value)
+    for (const { n } of runs) this.#hide(n)
+    return runs.map(({ id }) => String(id))
+  }
+
+  get(runId: string): ShownRun | undefined {
+    const run = this.#sql.one('SELECT * FROM shown_runs WHERE id = ?', runId)
+    if (run === undefined) return undefined
+    const secrets = this.#sql.all('SELECT value FROM shown_secrets WHERE run = ?', run.n)
+    return {
+      ...listed(run),
+      attempt: String(run.attempt),
+      head: String(run.head),
+      secrets: secrets.map(({ value }) => String(JSON.parse(String(value)))),
+      hidesAll: run.hides_all === 1,
+    }
+  }
+
+  result(runId: string): string {
+    const found = this.#sql.one('SELECT value FROM shown_results JOIN shown_runs ON run = n WHERE id = ?', runId)
+    return found === undefined ? '' : String(found.value)
+  }
+
+  events(runId: string, after: number): ShownEvent[] {
+    const events: ShownEvent[] = []
+    let characters = 0
+    const all = 'SELECT e.id, type, data FROM shown_events e JOIN shown_runs r ON run = n WHERE r.id = ? AND e.id > ? ORDER BY e.id'
+    for (const { id, type, data } of this.#sql.each(all, runId, after)) {
+      events.push({ id: Number(id), type: String(type), data: String(data) })
+      characters += String(data).length
+      if (events.length >= mostEvents || characters >= mostCharactersOfEvents) break
+    }
+    return events
+  }
+
+  progress(runIds: readonly string[]): ShownProgress[] {
+    const those = 'SELECT id, status, last_event FROM shown_runs WHERE id IN (SELECT value FROM json_each(?))'
+    const runs = this.#sql.all(those, JSON.stringify(runIds))
+    return runs.map(({ id, status, last_event }) => ({ runId: String(id), status: status as ShownStatus, lastEventId: Number(last_event) }))
+  }
+
+  say(runId: string, messages: readonly string[]): boolean {
+    const run = this.#sql.one("SELECT n FROM shown_runs WHERE id = ? AND status <> 'done' AND listens = 1", runId)
+    if (run === undefined) return false
+    const next = '(SELECT coalesce(max(n), 0) + 1 FROM shown_messages WHERE run = ?)'
+    for (const message of messages) this.#sql.run(`INSERT INTO shown_messages VALUES (?, ${next}, ?)`, run.n, run.n, message)
+    return true
+  }
+
+  said(runId: string, without: number): string[] {
+    const all = 'SELECT m.value FROM shown_messages m JOIN shown_runs r ON run = r.n WHERE r.id = ? AND m.n > ? ORDER BY m.n'
+    return this.#sql.all(all, runId, without).map(({ value }) => String(value))
+  }
+
+  hush(runId: string, said: number): boolean {
+    const heard = 'NOT EXISTS (SELECT 1 FROM shown_messages WHERE run = shown_runs.n AND shown_messages.n > ?)'
+    return this.#sql.run(`UPDATE shown_runs SET listens = 0 WHERE id = ? AND ${heard}`, runId, said).changes > 0
+  }
+
+  list({ caller, agent, thread, status, createdBefore, limit, cursor }: ShownQuery): ShownPage {
+    const conditions: [condition: string, value: string | number | undefined][] = [
+      ['caller = ?', caller],
+      ['agent = ?', agent],
+      ['thread = ?', thread],
+      ['status = ?', status],
+      ['created_at < ?', createdBefore],
+      ['n < ?', cursor === undefined ? undefined : cursorOf(cursor)],
+    ]
+    const given = conditions.filter(([, value]) => value !== undefined)
+    const where = given.length === 0 ? '' : `WHERE ${given.map(([condition]) => condition).join(' AND ')}`
+    const columns = 'n, id, caller, agent, status, stop_reason, created_at, finished_at, size, first_event, last_event, title, summary'
+    const runs: ListedRun[] = []
+    let characters = 0
+    for (const run of this.#sql.each(`SELECT ${columns} FROM shown_runs ${where} ORDER BY n DESC`, ...given.map(([, value]) => value))) {
+      if (runs.length >= Math.min(limit, mostRuns) || characters >= mostCharacters) return { runs, hasMore: true }
+      runs.push(listed(run))
+      characters += String(run.summary).length
+    }
+    return { runs, hasMore: false }
+  }
+
+  unsettled(forMs: number): string[] {
+    const over = "runs.id IS NULL OR (runs.status <> 'running' AND runs.updated_at <= ?)"
+    const unsettled = `SELECT id FROM shown_runs LEFT JOIN runs USING (id) WHERE shown_runs.status = 'running' AND (${over})`
+    return this.#sql.all(unsettled, Date.now() - forMs).map(({ id }) => String(id))
+  }
+
+  waiting(caller?: string): { runs: number; characters: number } {
+    const one = caller === undefined ? '' : 'AND caller = ?'
+    const sums = `SELECT count(*) AS runs, coalesce(sum(size), 0) AS characters FROM shown_runs WHERE status = 'paused' ${one}`
+    const { runs, characters } = this.#sql.one(sums, ...(caller === undefined ? [] : [caller])) ?? {}
+    return { runs: Number(runs), characters: Number(characters) }
+  }
+
+  clear(runId?: string): void {
+    const [one, ...values] = runId === undefined ? [''] : ['AND id = ?', runId]
+    const over = `runs.status <> 'running' AND shown_runs.status = 'done' ${one}`
+    const runs = this.#sql.all(`SELECT runs.n FROM runs JOIN shown_runs USING (id) WHERE ${over} LIMIT ${prunedAtOnce}`, ...values)
+    for (const { n } of runs) deleteRecorded(this.#sql, n)
+  }
+
+  /** Deletes some of them, and returns how many: fewer than `prunedAtOnce` when all are deleted. */
+  forget({ runs, ageMs, characters }: ShownBounds): number {
+    const doomed: SQLOutputValue[] = []
+    const young = Date.now() - ageMs
+    let [count, size] = [0, 0]
+    for (const run of this.#sql.each(
+      "SELECT n, finished_at, size FROM shown_runs WHERE status = 'done' ORDER BY finished_at DESC, n DESC",
+    )) {
+      count++
+      size += Number(run.size)
+      if (count > runs || size > characters || Number(run.finished_at) <= young) doomed.push(run.n ?? null)
+      if (doomed.length === prunedAtOnce) break
+    }
+    for (const n of doomed) {
+      for (const table of ['results', 'events', 'secrets', 'messages']) this.#sql.run(`DELETE FROM shown_${table} WHERE run = ?`, n)
+      this.#sql.run('DELETE FROM shown_runs WHERE n = ?', n)
+    }
+    return doomed.length
+  }
+
+  /** Keeps nothing of a run that is done but what is shown of it. */
+  #hide(n: SQLOutputValue | undefined): void {
+    for (const table of ['secrets', 'messages']) this.#sql.run(`DELETE FROM shown_${table} WHERE run = ?`, n)
+    this.#sql.run("UPDATE shown_runs SET head = '' WHERE n = ?", n)
+  }
+
+  /** Of what the journal keeps of it. */
+  #stateSize(runId: string): number {
+    const sums = ['inputs', 'steps'].map((table) => `(SELECT coalesce(sum(octet_length(value)), 0) FROM ${table} WHERE run = n)`)
+    return Number(this.#sql.one(`SELECT ${sums.join(' + ')} AS size FROM runs WHERE id = ?`, runId)?.size ?? 0)
+  }
+
+  #eventsSize({ n }: Row): number {
+    return Number(this.#sql.one('SELECT coalesce(sum(octet_length(data)), 0) AS size FROM shown_events WHERE run = ?', n)?.size ?? 0)
+  }
+
+  #hasRoom({ caller }: Row, size: number, state: number, { ofState, ofCaller, ofAll }: WaitingRoom): boolean {
+    const own = this.waiting(String(caller)).characters + size
+    return state <= ofState && own <= ofCaller && this.waiting().characters + size <= ofAll
+  }
+}
+
+function isAsExpected({ status, attempt }: Row, expected: ExpectedRun): boolean {
+  return status === expected.status && (expected.attempt === undefined || attempt === expected.attempt)
+}
+
+function listed(run: Row): ListedRun {
+  return {
+    cursor: String(run.n),
+    runId: String(run.id),
+    caller: String(run.caller),
+    agent: String(run.agent),
+    status: run.status as ShownStatus,
+    createdAt: Number(run.created_at),
+    ...(run.finished_at === null ? {} : { finishedAt: Number(run.finished_at) }),
+    title: String(run.title),
+    firstEventId: Number(run.first_event),
+    lastEventId: Number(run.last_event),
+    ...(run.summary === null ? {} : { summary: String(run.summary) }),
+  }
+}

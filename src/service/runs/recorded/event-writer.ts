@@ -1,0 +1,75 @@
+import type { ShownRuns } from '../../../agent/durable/shown-runs.ts'
+import { takenOver } from '../../../agent/durable/store.ts'
+import { messageOf } from '../../../core/errors.ts'
+import type { Logger } from '../../../core/logger.ts'
+import type { EventLog } from '../event-log.ts'
+import type { EventSink } from '../follow-run.ts'
+import type { ServiceRun } from '../service-run.ts'
+
+/** Events that are written at once, and their characters: fewer than a log holds, so that whoever reads it misses none. */
+const mostEvents = 500
+const mostCharacters = 500_000
+
+/**
+ * Writes the events of a run down, and shows each when it is written: whoever has seen one finds it again, in any process. Events that come while
+ * others are being written are written together.
+ */
+export class EventWriter implements EventSink {
+  readonly #run: ServiceRun
+  readonly #shown: Pick<ShownRuns, 'append'>
+  /** Every event of every run. */
+  readonly #feed: EventLog
+  readonly #logger: Logger
+  #waiting: { type: string; data: string }[] = []
+  /** How many of the run's secrets are written down. */
+  #secrets: number
+  #writing: Promise<void> | undefined
+
+  constructor(run: ServiceRun, { shown, feed, logger }: { shown: Pick<ShownRuns, 'append'>; feed: EventLog; logger: Logger }) {
+    this.#run = run
+    this.#shown = shown
+    this.#feed = feed
+    this.#logger = logger
+    this.#secrets = [...run.redactor.secrets].length
+  }
+
+  add(type: string, data: string): void {
+    this.#waiting.push({ type, data })
+    this.#writing ??= this.#writeAll().catch((error: unknown) => {
+      // Tried again with the next event, or at the end.
+      this.#writing = undefined
+      this.#logger.warn({ runId: this.#run.id, error: messageOf(error) }, 'events of a run could not be written yet')
+    })
+  }
+
+  async flush(): Promise<void> {
+    await this.#writing
+    await this.#writeAll()
+  }
+
+  async #writeAll(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      const { id, log, redactor, attempt = '' } = this.#run
+      const events = this.#next().map(({ type, data }, at) => ({ id: log.lastId + at + 1, type, data }))
+      const secrets = [...redactor.secrets].slice(this.#secrets)
+      const { isFull } = redactor.secrets
+      const news = { events, firstEventId: log.firstId, title: this.#run.title, secrets, hidesAll: isFull }
+      if (!(await this.#shown.append(id, attempt, news))) throw takenOver(id)
+      this.#secrets += secrets.length
+      this.#waiting = this.#waiting.slice(events.length)
+      for (const event of events) log.add(event)
+      for (const { type, data } of events) this.#feed.append(type, data)
+    }
+    this.#writing = undefined
+  }
+
+  /** Of those that wait, what is written next: at least one. */
+  #next(): readonly { type: string; data: string }[] {
+    let characters = 0
+    const end = this.#waiting.findIndex(({ data }, at) => {
+      characters += data.length
+      return at === mostEvents || (at > 0 && characters > mostCharacters)
+    })
+    return end < 0 ? this.#waiting : this.#waiting.slice(0, end)
+  }
+}

@@ -1,0 +1,76 @@
+import type { ShownProgress, ShownRuns } from '../../../agent/durable/shown-runs.ts'
+import type { ServiceRun } from '../service-run.ts'
+import type { Outcome } from '../stored-run.ts'
+
+/** How often a run that another process carries out is looked at, in milliseconds. */
+const lookEveryMs = 100
+
+interface FollowedRunsParts {
+  shown: Pick<ShownRuns, 'progress' | 'events'>
+  /** What a run has come to; undefined: it goes on. */
+  outcomeOf(runId: string): Promise<Outcome | undefined>
+  /** Whether this process carries the run out, and so has its events first. */
+  isHere(run: ServiceRun): boolean
+}
+
+/** Runs that somebody looks at here while another process carries them out, or until one does again. */
+export class FollowedRuns {
+  readonly #parts: FollowedRunsParts
+  readonly #runs = new Map<ServiceRun, number>()
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(parts: FollowedRunsParts) {
+    this.#parts = parts
+  }
+
+  get(runId: string): ServiceRun | undefined {
+    return [...this.#runs.keys()].find(({ id }) => id === runId)
+  }
+
+  /** Looks at the run until it waits or is done, or until the function returned has been called by everybody. */
+  follow(run: ServiceRun): () => void {
+    this.#runs.set(run, (this.#runs.get(run) ?? 0) + 1)
+    this.#timer ??= setTimeout(() => void this.#look(), lookEveryMs).unref()
+    return () => {
+      const others = (this.#runs.get(run) ?? 0) - 1
+      if (others > 0) this.#runs.set(run, others)
+      else this.#runs.delete(run)
+    }
+  }
+
+  close(): void {
+    clearTimeout(this.#timer)
+    for (const run of this.#runs.keys()) run.leave()
+    this.#runs.clear()
+  }
+
+  async #look(): Promise<void> {
+    const runs = [...this.#runs.keys()].filter((run) => !this.#parts.isHere(run))
+    try {
+      const known = new Map((await this.#parts.shown.progress(runs.map(({ id }) => id))).map((one) => [one.runId, one]))
+      await Promise.allSettled(runs.map((run) => this.#bringUpToDate(run, known.get(run.id))))
+    } catch {
+      // What fails now is tried again soon.
+    }
+    this.#timer = this.#runs.size === 0 ? undefined : setTimeout(() => void this.#look(), lookEveryMs).unref()
+  }
+
+  async #bringUpToDate(run: ServiceRun, progress: ShownProgress | undefined): Promise<void> {
+    const { shown, outcomeOf, isHere } = this.#parts
+    const isLeft = () => isHere(run) || !this.#runs.has(run)
+    while (progress !== undefined && progress.lastEventId > run.log.lastId) {
+      const news = await shown.events(run.id, run.log.lastId)
+      // Where there are none any more, the newest has given way.
+      if (news.length === 0) break
+      if (isLeft()) return
+      for (const event of news) run.log.add(event)
+    }
+    if (progress?.status === 'running') return
+    const outcome = progress === undefined ? undefined : await outcomeOf(run.id)
+    // It may go on again by now.
+    if (isLeft() || (progress !== undefined && outcome === undefined)) return
+    this.#runs.delete(run)
+    if (outcome === undefined) run.leave()
+    else run.settle(outcome)
+  }
+}

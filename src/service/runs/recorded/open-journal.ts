@@ -1,0 +1,60 @@
+import { chmod, mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Journal } from '../../../agent/durable/journal.ts'
+import type { ShownRuns } from '../../../agent/durable/shown-runs.ts'
+import type { EngineStore, Store } from '../../../agent/durable/store.ts'
+import { storeJournal } from '../../../agent/durable/store-journal.ts'
+import { InvalidOptionError, messageOf } from '../../../core/errors.ts'
+import { defaultLogger, type Logger, redacting } from '../../../core/logger.ts'
+
+/** Where runs are recorded: in a file of a folder, or in a PostgreSQL that the services of several machines share. */
+export type JournalPlace = { kind: 'sqlite'; folder: string } | { kind: 'dbos'; url: string; schema?: string; connections?: number }
+
+/** Where runs are recorded, and what is shown of them. */
+export interface OpenedJournal {
+  journal: Journal
+  shown: ShownRuns
+  close(): Promise<void>
+}
+
+/** Whose runs these are in the journal. */
+const agent = 'service'
+/** What names the folder. */
+export const folderOption = 'service.keepRuns.folder'
+/** How long a call waits for a file that is locked, or for a server that can't be reached, in milliseconds: who has asked is told then. */
+const outageMs = 5_000
+
+/** Opens the journal; a folder is made if need be. Rejects with `invalid_option` when it can't be had. */
+export async function openJournal(place: JournalPlace, logger: Logger = defaultLogger): Promise<OpenedJournal> {
+  let opened: OpenedJournal | undefined
+  try {
+    const store = await openStore(place, logger)
+    // Who takes up what nobody carries out is up to the service.
+    const journal = storeJournal(store)
+    const { shown } = store
+    opened = { journal, shown, close: () => journal.close() }
+    // Opens the file, or reaches the server.
+    await shown.waiting()
+    return opened
+  } catch (error) {
+    await opened?.close().catch(() => {})
+    const why = messageOf(error)
+    if (place.kind === 'sqlite') throw new InvalidOptionError(folderOption, `a folder that can be written to (${why})`, place.folder)
+    // Not what was given: it may hold a password.
+    throw new InvalidOptionError('service.journal', `a database that can be used (${why})`, place.kind)
+  }
+}
+
+async function openStore(place: JournalPlace, logger: Logger): Promise<(Store | EngineStore) & { shown: ShownRuns }> {
+  if (place.kind === 'dbos') {
+    const { DbosStore } = await import('../../../journals/dbos/dbos-store.ts')
+    const { url, schema = 'toolloop', connections = 13 } = place
+    return new DbosStore({ url, agent, schema, connections, outageMs, launch: true, logger: redacting(logger) })
+  }
+  const { folder } = place
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  // One that was there already may have been open to others.
+  await chmod(folder, 0o700)
+  const { SqliteStore } = await import('../../../journals/sqlite/sqlite-store.ts')
+  return new SqliteStore({ file: join(folder, 'runs.sqlite'), synchronous: 'full', busyTimeoutMs: outageMs, maxBytes: undefined }, agent)
+}

@@ -1,0 +1,256 @@
+import { AgentRunner } from '../../../agent/agent-runner.ts'
+import type { Engine, Journal, KeptRun } from '../../../agent/durable/journal.ts'
+import type { ListedRun, ShownQuery, ShownRun, ShownRuns } from '../../../agent/durable/shown-runs.ts'
+import type { RunResult } from '../../../agent/types.ts'
+import type { Logger } from '../../../core/logger.ts'
+import type { AnyTool } from '../../../tools/tool.ts'
+import { Pauses } from '../../../tools/yield-to-event-loop.ts'
+import type { Agent } from '../../agents/agent-host.ts'
+import type { Caller } from '../../http/auth.ts'
+import type { EventLog, EventLogBounds } from '../event-log.ts'
+import type { EventSink } from '../follow-run.ts'
+import { jsonInTurn } from '../json-in-turn.ts'
+import { checkRoom, longestState, noRoom, type RunBounds, tooLate } from '../memory/kept-runs.ts'
+import { ServiceRun } from '../service-run.ts'
+import { abortedWith, type Outcome, type RunHead } from '../stored-run.ts'
+import { allEvents } from './all-events.ts'
+import { EventWriter } from './event-writer.ts'
+import { FollowedRuns } from './followed-runs.ts'
+import { isUnknownRun } from './problems.ts'
+import { type RecordedHead, RunJournal } from './run-journal.ts'
+
+export interface RecordedRunsParts {
+  journal: Journal
+  shown: ShownRuns
+  /** Undefined where it is not in the configuration any more. */
+  agentOf(head: RunHead): Agent | undefined
+  toolsOf(head: RunHead): Iterable<AnyTool>
+  bounds(): RunBounds
+  /** The run, if it is carried out here. */
+  runOf(runId: string): ServiceRun | undefined
+  /** Every event of every run. */
+  feed: EventLog
+  logger: Logger
+}
+
+/** The runs in a journal, which any number of processes may share: each is carried out by one of them, and shown by all. */
+export class RecordedRuns {
+  readonly shown: ShownRuns
+  /** Runs that others carry out, and that somebody looks at here. */
+  readonly followed: FollowedRuns
+  /** Carries nothing out: a run it is to go on with ends, if it was cancelled or given up. */
+  readonly engine: Engine
+  readonly #parts: RecordedRunsParts
+  readonly #journal: RunJournal
+  /** By the runner of the same agent that records nothing. */
+  readonly #runners = new WeakMap<AgentRunner, AgentRunner>()
+  #isClosed = false
+
+  constructor(parts: RecordedRunsParts) {
+    const { journal, shown, runOf } = parts
+    this.#parts = parts
+    this.shown = shown
+    this.#journal = new RunJournal({ journal, shown, runOf })
+    this.engine = this.#journal.connect(async (durable) => {
+      throw new Error(`Run ${durable.runId} has no agent here to go on with it`)
+    })
+    const isHere = (run: ServiceRun) => runOf(run.id) === run
+    this.followed = new FollowedRuns({ shown, isHere, outcomeOf: async (runId) => (await this.get(runId))?.outcome })
+  }
+
+  runnerOf({ runner, options, model }: Agent): AgentRunner {
+    const known = this.#runners.get(runner)
+    if (known !== undefined) return known
+    const recording = new AgentRunner({ ...options, model, journal: this.#journal }, undefined, { warns: false })
+    this.#runners.set(runner, recording)
+    return recording
+  }
+
+  sinkOf(run: ServiceRun): EventSink {
+    return new EventWriter(run, this.#parts)
+  }
+
+  /** Rejects with an `HttpProblem` 429. */
+  async checkRoom({ name }: Caller): Promise<void> {
+    checkRoom(this.#parts.bounds(), await this.shown.waiting(name))
+  }
+
+  /** The run as it is written down, without its events. */
+  async get(runId: string): Promise<ServiceRun | undefined> {
+    const shown = await this.shown.get(runId)
+    if (shown === undefined) return undefined
+    return this.#open(shown, shown.status === 'running' ? '' : await this.shown.result(runId))
+  }
+
+  /** A run that the journal has; one whose process died as it began has not been shown yet. */
+  async recorded(runId: string): Promise<ServiceRun> {
+    const shown = await this.get(runId)
+    if (shown !== undefined) return shown
+    const known = await this.#journal.headOf(runId)
+    if (known === undefined) throw new Error(`Run ${runId} is not in the journal any more`)
+    const { said, createdAt, ...head } = known
+    const nothing = { events: [], firstEventId: 1, lastEventId: 0, secrets: [], hidesAll: false }
+    return new ServiceRun({ head, said, createdAt, ...nothing }, this.#parts.toolsOf(head), this.#boundsOfLog())
+  }
+
+  /** Reads the events of a run, and follows it where another process carries it out; the function returned ends that. */
+  async watch(run: ServiceRun): Promise<() => void> {
+    if (this.#parts.runOf(run.id) === run) return () => {}
+    await this.readEvents(run)
+    return run.status === 'running' ? this.followed.follow(run) : () => {}
+  }
+
+  /** So that those who look at it see what there was. */
+  async readEvents(run: ServiceRun): Promise<void> {
+    run.log.fill(await allEvents(this.shown, run.id), run.log.lastId)
+  }
+
+  /** Writes down what a run has come to, and gives what that is: one there is no room for ends. Undefined: another process has it by now. */
+  async settle(run: ServiceRun, intended: Outcome): Promise<Outcome | undefined> {
+    const { bounds } = this.#parts
+    const { pausedCharactersOfCaller: ofCaller, pausedCharacters: ofAll } = bounds()
+    const write = async (outcome: Outcome) => {
+      const { status, finishedAt, summary, result } = outcome
+      const told = { status, title: run.title, stopReason: summary.stopReason ?? '', finishedAt: Date.parse(finishedAt), result }
+      const expected = { status: 'running' as const, ...(run.attempt === undefined ? {} : { attempt: run.attempt }) }
+      const room = status === 'paused' ? { ofState: longestState, ofCaller, ofAll } : undefined
+      return this.shown.settle(run.id, expected, { ...told, summary: await jsonInTurn(summary) }, room)
+    }
+    const written = await write(intended)
+    const outcome = written === 'no_room' ? abortedWith(noRoom) : intended
+    if (written === 'changed' || (written === 'no_room' && (await write(outcome)) === 'changed')) return undefined
+    if (outcome.status === 'done') await this.#clear(run)
+    return outcome
+  }
+
+  /** What the journal has of a run that is done. */
+  async #clear({ id }: ServiceRun): Promise<void> {
+    await this.shown.clear(id).catch((error: unknown) => {
+      this.#parts.logger.warn({ runId: id, error }, 'what the journal has of a run that is done could not be deleted yet')
+    })
+  }
+
+  /** A run that ended or paused without anybody writing that down: its process died before, or nobody here follows it. */
+  async settleFromJournal(runId: string): Promise<void> {
+    const run = await this.get(runId)
+    if (run === undefined || run.status !== 'running' || this.#parts.runOf(runId) !== undefined) return
+    const kept = await this.engine.get?.(runId)
+    if (kept?.status === 'running') return
+    await this.settle(run, kept === undefined ? abortedWith('what became of it is not known') : await outcomeIn(kept, run))
+  }
+
+  /** The run as it is written down, as far as it is to be kept: one that has waited too long is given up now. */
+  async find(runId: string): Promise<ServiceRun | undefined> {
+    const run = this.followed.get(runId) ?? (await this.get(runId))
+    if (run?.outcome === undefined) return run
+    const { ageMs, pausedMs } = this.#parts.bounds()
+    const age = Date.now() - Date.parse(run.outcome.finishedAt)
+    if (run.status === 'done') return age < ageMs ? run : undefined
+    if (age > pausedMs) await this.cancel(run, tooLate)
+    return run
+  }
+
+  /** The caller's newest run of a chat or thread, as far as it is to be kept. */
+  async latestOf(thread: string, caller: string): Promise<ServiceRun | undefined> {
+    const [latest] = (await this.shown.list({ caller, thread, limit: 1 })).runs
+    return latest && this.find(latest.runId)
+  }
+
+  /** Ends a run, whoever carries it out. Resolves when it has ended. */
+  async cancel(run: ServiceRun, reason: string): Promise<void> {
+    while (run.status === 'running' && !this.#isClosed) {
+      if (this.#parts.runOf(run.id) === run) {
+        run.abort(reason)
+        await run.ended
+      } else {
+        await this.#cancelElsewhere(run, reason)
+        await this.#settleAsShown(run)
+      }
+    }
+    if (run.status !== 'paused') return
+    await this.shown.giveUp({ runId: run.id }, { code: 'aborted', message: reason })
+    await this.#clear(run)
+    // Somebody may have decided meanwhile.
+    if (!(await this.#settleAsShown(run))) await this.cancel(run, reason)
+  }
+
+  async #cancelElsewhere({ id, head }: ServiceRun, reason: string): Promise<void> {
+    const agent = this.#parts.agentOf(head)
+    try {
+      await (agent === undefined ? this.engine.cancel(id, reason) : this.runnerOf(agent).runs.cancel(id, reason))
+      await this.engine.result(id)
+    } catch (error) {
+      // It is done, and only shown.
+      if (!isUnknownRun(error)) throw error
+    }
+    await this.settleFromJournal(id)
+  }
+
+  close(): void {
+    this.#isClosed = true
+    this.followed.close()
+  }
+
+  /** False where it is going on. */
+  async #settleAsShown(run: ServiceRun): Promise<boolean> {
+    const now = await this.get(run.id)
+    if (now?.outcome !== undefined) run.settle(now.outcome)
+    else run.takeUp()
+    return now?.outcome !== undefined
+  }
+
+  /** Summaries of runs as JSON, each with where the list goes on behind it; the newest first. */
+  async list(query: ShownQuery): Promise<{ runs: { createdAt: number; cursor: string; json: string }[]; hasMore: boolean }> {
+    const { runs, hasMore } = await this.shown.list(query)
+    return { runs: runs.map((run) => ({ createdAt: run.createdAt, cursor: run.cursor, json: summaryJsonOf(run) })), hasMore }
+  }
+
+  #open(
+    { runId, head: headJson, createdAt, status, finishedAt = 0, summary: summaryJson = '{"pending":[]}', ...shown }: ShownRun,
+    result: string,
+  ): ServiceRun {
+    const { said, createdAt: _createdAt, ...head } = headJson === '' ? headOfDone(runId, shown) : (JSON.parse(headJson) as RecordedHead)
+    const bounds = this.#boundsOfLog()
+    const stored = { ...shown, head, said, createdAt: new Date(createdAt).toISOString(), events: [] }
+    if (status === 'running') return new ServiceRun(stored, this.#parts.toolsOf(head), bounds)
+    const summary: Outcome['summary'] = JSON.parse(summaryJson)
+    const waitsFor = status === 'paused' ? (summary.pending as Outcome['waitsFor']) : []
+    const outcome = { status, finishedAt: new Date(finishedAt).toISOString(), summary, result, waitsFor }
+    return new ServiceRun({ ...stored, outcome }, this.#parts.toolsOf(head), bounds)
+  }
+
+  #boundsOfLog(): EventLogBounds {
+    const { eventsOfRun: events, charactersOfRun: characters } = this.#parts.bounds()
+    return { events, characters }
+  }
+}
+
+/** What is known of a run that nobody goes on with any more. */
+function headOfDone(id: string, { caller, agent, title }: Pick<ShownRun, 'caller' | 'agent' | 'title'>): RecordedHead {
+  return { id, caller: { name: caller, roles: [] }, agent, kind: 'run', clientTools: [], said: title, createdAt: '' }
+}
+
+/** What a run has come to by what the journal has of it. */
+async function outcomeIn({ output }: KeptRun, run: ServiceRun): Promise<Outcome> {
+  return run.outcomeOf(output as never as RunResult, new Pauses())
+}
+
+/** What is large is put in as it is written. */
+function summaryJsonOf({
+  runId,
+  status,
+  agent,
+  caller,
+  title,
+  createdAt,
+  finishedAt = 0,
+  summary,
+  firstEventId,
+  lastEventId,
+}: ListedRun): string {
+  const time = (milliseconds: number) => new Date(milliseconds).toISOString()
+  const beginning = { id: runId, object: 'run', status, kind: 'run', model: agent, owner: caller, input: title, createdAt: time(createdAt) }
+  const events = `"events":${JSON.stringify({ first: firstEventId, last: lastEventId })}}`
+  if (status === 'running' || summary === undefined) return `${JSON.stringify({ ...beginning, pending: [] }).slice(0, -1)},${events}`
+  return `${JSON.stringify({ ...beginning, finishedAt: time(finishedAt) }).slice(0, -1)},${summary.slice(1, -1)},${events}`
+}

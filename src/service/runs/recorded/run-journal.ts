@@ -1,0 +1,116 @@
+import type { Durable, DurableBody, Engine, Journal, KeptRun } from '../../../agent/durable/journal.ts'
+import type { ShownRuns } from '../../../agent/durable/shown-runs.ts'
+import type { Json } from '../../../core/messages.ts'
+import { Pauses } from '../../../tools/yield-to-event-loop.ts'
+import type { ServiceRun } from '../service-run.ts'
+import type { RunHead } from '../stored-run.ts'
+import { allEvents } from './all-events.ts'
+import { isJournalFault, RunsElsewhere } from './problems.ts'
+import { WatchedSteps } from './watched-steps.ts'
+
+/** What a run of the service is, for whoever goes on with it: recorded with its input. */
+export interface RecordedHead extends RunHead {
+  createdAt: string
+  said: string
+}
+
+interface RunJournalParts {
+  journal: Journal
+  shown: ShownRuns
+  /** The run, if this process follows it. */
+  runOf(runId: string): ServiceRun | undefined
+}
+
+/**
+ * The journal as the runners of the service see it: with a run's input goes whose it is, and each execution begins by saying so to those
+ * who look at the run. One that was given up meanwhile ends without anything being done.
+ */
+export class RunJournal implements Journal {
+  readonly #parts: RunJournalParts
+  #engine: Engine | undefined
+
+  constructor(parts: RunJournalParts) {
+    this.#parts = parts
+  }
+
+  connect(body: DurableBody): Engine {
+    const engine = this.#parts.journal.connect((durable, input) => this.#execute(body, durable, input as never))
+    this.#engine ??= engine
+    return {
+      ...engine,
+      start: async (runId, input) => {
+        const run = this.#parts.runOf(runId)
+        await engine.start(runId, input === undefined || run === undefined ? input : ({ head: headOf(run), run: input } as never))
+        // A runner starts one that is known when decisions have been stored.
+        await this.#checkHere(engine, runId, input === undefined)
+      },
+      result: async (runId) => {
+        await engine.start(runId)
+        await this.#checkHere(engine, runId, false)
+        return engine.result(runId)
+      },
+      get: async (runId) => {
+        const kept = await engine.get?.(runId)
+        return kept && { ...kept, input: inputOf(kept).run }
+      },
+    }
+  }
+
+  /** What a run in the journal is; undefined for one that is not known. */
+  async headOf(runId: string): Promise<RecordedHead | undefined> {
+    const kept = await this.#engine?.get?.(runId)
+    return kept && inputOf(kept).head
+  }
+
+  async #execute(body: DurableBody, durable: Durable, { head, run: input }: RecordedInput): Promise<Json> {
+    const { runId, attempt, signal } = durable
+    const { shown, runOf } = this.#parts
+    try {
+      const run = runOf(runId)
+      const title = run?.title ?? ''
+      const { caller, agent, thread } = head
+      const createdAt = Date.parse(head.createdAt)
+      const record = { runId, caller: caller.name, agent, thread, title, createdAt, head: JSON.stringify(head) }
+      const begun = await shown.begin(record, attempt)
+      if (begun === undefined) return abortedOutput(runId)
+      if (run === undefined) return await body(durable, input)
+      run.beginAttempt(attempt)
+      if (run.log.lastId !== begun.lastEventId) run.log.fill(await allEvents(shown, runId), begun.lastEventId)
+      const pauses = new Pauses()
+      await pauses.take()
+      const output = await body(new WatchedSteps(durable, run, shown), input)
+      await pauses.take()
+      return output
+    } catch (error) {
+      // One that is cancelled ends, though it could not go on as things are.
+      if (signal?.aborted && !isJournalFault(error)) return abortedOutput(runId)
+      throw error
+    }
+  }
+
+  /** Rejects with `RunsElsewhere`. */
+  async #checkHere(engine: Engine, runId: string, isDecided: boolean): Promise<void> {
+    if (engine.isHere?.(runId) || this.#parts.runOf(runId) === undefined) return
+    if ((await engine.get?.(runId))?.status === 'running' && !engine.isHere?.(runId)) throw new RunsElsewhere(runId, isDecided)
+  }
+}
+
+interface RecordedInput {
+  head: RecordedHead
+  run: Json
+}
+
+function inputOf({ input }: Pick<KeptRun, 'input'>): RecordedInput {
+  return input as never
+}
+
+function headOf({ head, createdAt, said }: ServiceRun): RecordedHead {
+  return { ...head, createdAt, said }
+}
+
+/** As a run's output is recorded. */
+function abortedOutput(runId: string): Json {
+  const usage = { inputTokens: 0, outputTokens: 0, totalTokens: 0 }
+  const nothing = { output: '', text: '', messages: [], newMessages: [], usage, iterations: 0, steps: [], toolCalls: [], pending: [] }
+  return { runId, ...nothing, stopReason: 'aborted', error: { code: 'aborted', message: 'The run was given up' } }
+}

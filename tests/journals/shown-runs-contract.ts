@@ -1,0 +1,212 @@
+import { describe, expect, it } from 'vitest'
+import type { Engine, Journal } from '../../src/agent/durable/journal.ts'
+import type { NewShownRun, ShownNews, ShownOutcome, ShownRuns } from '../../src/agent/durable/shown-runs.ts'
+import type { Json } from '../../src/core/messages.ts'
+
+/** A place where runs are shown, of nobody else, and the journal beside it. */
+export interface ShownPlace {
+  shown: ShownRuns
+  journal: Journal
+}
+
+const run = (runId: string, more: Partial<NewShownRun> = {}): NewShownRun => ({
+  runId,
+  caller: 'ann',
+  agent: 'toolloop',
+  createdAt: 1_000,
+  title: `title of ${runId}`,
+  head: '{"said":"my pin is 4711"}',
+  ...more,
+})
+const news = (ids: readonly number[], more: Partial<ShownNews> = {}): ShownNews => ({
+  events: ids.map((id) => ({ id, type: 'TEXT_DELTA', data: `{"text":"${id}"}` })),
+  firstEventId: 1,
+  title: 'title',
+  secrets: [],
+  hidesAll: false,
+  ...more,
+})
+const outcome = (status: ShownOutcome['status'], more: Partial<ShownOutcome> = {}): ShownOutcome => ({
+  status,
+  stopReason: status === 'paused' ? 'paused' : 'answered',
+  finishedAt: 2_000,
+  title: 'title',
+  summary: '{"stopReason":"x","pending":[1]}',
+  result: '{"text":"good day"}',
+  ...more,
+})
+const running = (attempt: string) => ({ status: 'running' as const, attempt })
+const error = { code: 'aborted', message: 'nobody has decided' }
+
+/** What `ShownRuns` promises, wherever they are kept. `open` gives a place for each case. */
+export function describeShownRuns(name: string, open: () => Promise<ShownPlace>): void {
+  describe(`what is shown of runs, ${name}`, () => {
+    it('only the execution that began last adds to a run, whose events are read in order, in as many answers as it takes', async () => {
+      const { shown } = await open()
+      expect(await shown.begin(run('a'), 'first')).toEqual({ lastEventId: 0 })
+      expect(await shown.append('a', 'first', news([1, 2, 3], { secrets: ['4711', '4711', '\0\uD800'] }))).toBe(true)
+      expect(await shown.begin(run('a', { title: 'another' }), 'second')).toEqual({ lastEventId: 3 })
+      expect(await shown.append('a', 'first', news([4]))).toBe(false)
+      const large = (id: number) => ({ id, type: 'TEXT_DELTA', data: JSON.stringify('x'.repeat(600_000)) })
+      expect(await shown.append('a', 'second', news([], { events: [4, 5, 6].map(large), firstEventId: 2 }))).toBe(true)
+      expect((await shown.events('a', 0)).map(({ id }) => id)).toEqual([2, 3, 4, 5])
+      expect((await shown.events('a', 5)).map(({ id, data }) => [id, data.length])).toEqual([[6, 600_002]])
+      expect([await shown.events('a', 6), await shown.events('none', 0)]).toEqual([[], []])
+      const many = Array.from({ length: 1_500 }, (_, at) => at + 7)
+      await shown.append('a', 'second', news(many, { firstEventId: 7, hidesAll: true }))
+      expect((await shown.events('a', 0)).map(({ id }) => id)).toEqual(many.slice(0, 1_000))
+      expect(await shown.progress(['a', 'none'])).toEqual([{ runId: 'a', status: 'running', lastEventId: 1_506 }])
+      const { secrets = [], ...found } = (await shown.get('a')) ?? {}
+      expect(found).toMatchObject({
+        attempt: 'second',
+        title: 'title',
+        hidesAll: true,
+        firstEventId: 7,
+        lastEventId: 1_506,
+        createdAt: 1_000,
+      })
+      expect(secrets.toSorted()).toEqual(['\0\uD800', '4711'].toSorted())
+      expect(await shown.get('none')).toBeUndefined()
+    })
+
+    it('one that waits goes on; of one that is done there is only what is shown, and it never begins again', async () => {
+      const { shown } = await open()
+      await shown.begin(run('a'), 'first')
+      await shown.append('a', 'first', news([1], { secrets: ['4711'] }))
+      expect(await shown.settle('a', running('other'), outcome('paused'))).toBe('changed')
+      expect(await shown.settle('none', running('first'), outcome('paused'))).toBe('changed')
+      const room = { ofState: 100, ofCaller: 1_000, ofAll: 1_000 }
+      expect(await shown.settle('a', running('first'), outcome('paused'), { ...room, ofAll: 10 })).toBe('no_room')
+      expect(await shown.settle('a', running('first'), outcome('paused'), room)).toBe('settled')
+      expect(await shown.get('a')).toMatchObject({ status: 'paused', finishedAt: 2_000, secrets: ['4711'], head: run('a').head })
+      const { runs, characters } = await shown.waiting('ann')
+      expect([runs, characters > 30, await shown.waiting('bob')]).toEqual([1, true, { runs: 0, characters: 0 }])
+      expect(await shown.begin(run('a'), 'second')).toEqual({ lastEventId: 1 })
+      expect(await shown.get('a')).toMatchObject({ status: 'running', attempt: 'second' })
+      expect(await shown.settle('a', running('second'), outcome('done', { finishedAt: 3_000 }))).toBe('settled')
+      expect(await shown.get('a')).toMatchObject({ status: 'done', finishedAt: 3_000, secrets: [], head: '', title: 'title' })
+      expect([await shown.result('a'), await shown.result('none')]).toEqual(['{"text":"good day"}', ''])
+      expect(await shown.begin(run('a'), 'third')).toBeUndefined()
+      expect((await shown.events('a', 0)).length).toBe(1)
+    })
+
+    it('what is said to a run is there in its order, until nothing more can be said', async () => {
+      const { shown } = await open()
+      await shown.begin(run('a'), 'first')
+      expect(await shown.say('none', ['1'])).toBe(false)
+      expect([await shown.say('a', ['1', '2']), await shown.say('a', ['3'])]).toEqual([true, true])
+      expect([await shown.said('a', 0), await shown.said('a', 2)]).toEqual([['1', '2', '3'], ['3']])
+      expect(await shown.hush('a', 2)).toBe(false)
+      expect(await shown.say('a', ['4'])).toBe(true)
+      expect(await shown.hush('a', 4)).toBe(true)
+      expect(await shown.say('a', ['5'])).toBe(false)
+      expect(await shown.hush('a', Number.MAX_SAFE_INTEGER)).toBe(true)
+      await shown.settle('a', running('first'), outcome('done'))
+      expect(await shown.said('a', 0)).toEqual([])
+      const said = Promise.all(['b', 'c'].map(async (id) => [await shown.begin(run(id), 'x'), await shown.say(id, ['1'])]))
+      expect((await said).map(([, accepted]) => accepted)).toEqual([true, true])
+    })
+
+    it('of two that speak and one that hushes at once, nobody is told that he was heard who was not', async () => {
+      const { shown } = await open()
+      for (let round = 0; round < 20; round++) {
+        const id = `run${round}`
+        await shown.begin(run(id), 'first')
+        const [one, two, hushed] = await Promise.all([shown.say(id, ['1']), shown.say(id, ['2']), shown.hush(id, 0)])
+        const { length } = await shown.said(id, 0)
+        expect(length).toBe(Number(one) + Number(two))
+        if (hushed) expect(length).toBe(0)
+      }
+    })
+
+    it('those that wait are given up by their id, or by since when they wait', async () => {
+      const { shown } = await open()
+      for (const id of ['a', 'b', 'c']) {
+        await shown.begin(run(id), 'first')
+        const summary = id === 'a' ? '{"output":"x\\u0000","pending":[1]}' : '{}'
+        await shown.settle(id, running('first'), outcome('paused', { finishedAt: id === 'c' ? 9_000 : 5_000, summary }))
+      }
+      expect(await shown.giveUp({ runId: 'a' }, error)).toEqual(['a'])
+      expect(await shown.giveUp({ runId: 'a' }, error)).toEqual([])
+      expect(await shown.giveUp({ before: 6_000 }, error)).toEqual(['b'])
+      const { summary = '', head, status } = (await shown.get('a')) ?? {}
+      expect([status, head, JSON.parse(summary)]).toEqual(['done', '', { output: 'x\0', stopReason: 'aborted', pending: [], error }])
+      expect((await shown.get('c'))?.status).toBe('paused')
+    })
+
+    it('are listed, the newest first, by what is asked for, a page at a time', async () => {
+      const { shown } = await open()
+      const summary = JSON.stringify('x'.repeat(1_500_000))
+      for (let n = 1; n <= 6; n++) {
+        await shown.begin(
+          run(`${n}`, { caller: n % 2 === 0 ? 'bob\0' : 'ann', agent: n > 4 ? 'other' : 'toolloop', createdAt: n }),
+          'first',
+        )
+        if (n <= 4) await shown.settle(`${n}`, running('first'), outcome('done', { summary }))
+      }
+      const ids = async (query: Parameters<ShownRuns['list']>[0]) => {
+        const { runs, hasMore } = await shown.list(query)
+        return [runs.map(({ runId }) => runId).join(' '), hasMore]
+      }
+      expect(await ids({ limit: 2 })).toEqual(['6 5', true])
+      // As many as there is room for.
+      expect(await ids({ limit: 6 })).toEqual(['6 5 4 3 2', true])
+      const { runs } = await shown.list({ limit: 5 })
+      expect(runs[0]).toMatchObject({ runId: '6', status: 'running', createdAt: 6, title: 'title of 6' })
+      expect(await ids({ limit: 6, cursor: runs.at(-1)?.cursor })).toEqual(['1', false])
+      expect(await ids({ limit: 6, caller: 'ann', status: 'running' })).toEqual(['5', false])
+      expect(await ids({ limit: 6, agent: 'other', createdBefore: 6 })).toEqual(['5', false])
+      expect(await ids({ limit: 6, caller: 'bob\0', status: 'running' })).toEqual(['6', false])
+      expect(await ids({ limit: 6, caller: 'eve' })).toEqual(['', false])
+    })
+
+    it('done ones give way by number, age and size, the oldest first', async () => {
+      const { shown } = await open()
+      const now = Date.now()
+      for (let n = 1; n <= 6; n++) {
+        await shown.begin(run(`${n}`), 'first')
+        if (n < 6)
+          await shown.settle(`${n}`, running('first'), outcome('done', { finishedAt: now - 100_000 * (7 - n), result: 'x'.repeat(100) }))
+      }
+      const kept = async () => (await shown.list({ limit: 10 })).runs.map(({ runId }) => runId).join(' ')
+      const bounds = { runs: 10, ageMs: 1_000_000, characters: 10_000 }
+      expect([await shown.forget(bounds), await kept()]).toEqual([0, '6 5 4 3 2 1'])
+      expect([await shown.forget({ ...bounds, runs: 4 }), await kept()]).toEqual([1, '6 5 4 3 2'])
+      expect([await shown.forget({ ...bounds, characters: 350 }), await kept()]).toEqual([1, '6 5 4 3'])
+      expect([await shown.forget({ ...bounds, ageMs: 250_000 }), await kept()]).toEqual([2, '6 5'])
+      expect(await shown.events('1', 0)).toEqual([])
+    })
+
+    it('what the journal has of a run goes once the run is done here, and is needed no more', async () => {
+      const { shown, journal } = await open()
+      const engine: Engine = journal.connect(async (durable) => {
+        await durable.step('secret', async () => '4711')
+        const waits = durable.runId === 'ends' ? {} : { stopReason: 'paused', pending: [{ place: 'secret' }] }
+        return { runId: durable.runId, ...waits } as Json
+      })
+      for (const id of ['ends', 'waits', 'given up']) {
+        await shown.begin(run(id), 'first')
+        await engine.start(id, { pin: '4711' })
+        await engine.result(id)
+      }
+      await shown.begin(run('lost'), 'first')
+      const kept = async () => (await engine.list?.({}))?.runs.map(({ runId, status }) => `${runId}: ${status}`)
+      expect((await shown.unsettled(0)).toSorted()).toEqual(['ends', 'given up', 'lost', 'waits'])
+      expect(await shown.unsettled(60_000)).toEqual(['lost'])
+      const room = { ofState: 15, ofCaller: 1_000, ofAll: 1_000 }
+      expect(await shown.settle('waits', running('first'), outcome('paused'), { ...room, ofState: 5 })).toBe('no_room')
+      expect(await shown.settle('waits', running('first'), outcome('paused'), { ...room, ofState: 1_000 })).toBe('settled')
+      await shown.settle('given up', running('first'), outcome('paused'))
+      await shown.settle('ends', running('first'), outcome('done'))
+      expect((await kept())?.toSorted()).toEqual(['ends: ended', 'given up: waiting', 'waits: waiting'])
+      await shown.clear('waits')
+      await shown.clear('ends')
+      expect((await kept())?.toSorted()).toEqual(['given up: waiting', 'waits: waiting'])
+      await shown.giveUp({ runId: 'given up' }, error)
+      await shown.clear()
+      expect(await kept()).toEqual(['waits: waiting'])
+      await expect(engine.start('ends')).rejects.toMatchObject({ code: 'unknown_run' })
+      expect((await shown.unsettled(0)).toSorted()).toEqual(['lost'])
+    })
+  })
+}

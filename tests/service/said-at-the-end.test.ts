@@ -1,0 +1,73 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import type { Durable } from '../../src/agent/durable/journal.ts'
+import type { ShownRuns } from '../../src/agent/durable/shown-runs.ts'
+import { RunControl } from '../../src/agent/run/run-control.ts'
+import { AgentRunner } from '../../src/index.ts'
+import { SqliteStore } from '../../src/journals/sqlite/sqlite-store.ts'
+import { WatchedSteps } from '../../src/service/runs/recorded/watched-steps.ts'
+import { ServiceRun } from '../../src/service/runs/service-run.ts'
+import { storedOrder } from '../../src/service/runs/stored-run.ts'
+import { scriptedModel } from '../../src/testing/index.ts'
+
+/** A run that has its answer, where it is shown, and the steps of its execution. */
+async function answeredRun(): Promise<{ run: ServiceRun; shown: ShownRuns; steps: WatchedSteps }> {
+  const folder = await mkdtemp(join(tmpdir(), 'toolloop-said-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const file = join(folder, 'runs.sqlite')
+  const store = new SqliteStore({ file, synchronous: 'normal', busyTimeoutMs: 5_000, maxBytes: undefined }, 'a')
+  onTestFinished(() => store.close())
+  const { shown } = store
+  const caller = { name: 'ann', roles: [] }
+  const order = { id: 'r', caller, agent: 'a', kind: 'run' as const, clientTools: [], input: 'hi', options: {} }
+  const run = new ServiceRun(storedOrder(order), [], { events: 10, characters: 1_000 })
+  await shown.begin({ runId: 'r', caller: 'ann', agent: 'a', createdAt: 1, title: '', head: '{}' }, 'first')
+  const durable: Durable = {
+    runId: 'r',
+    attempt: 'first',
+    survivesCrashes: true,
+    step: (_key, fn) => fn({ idempotencyKey: '', signal: AbortSignal.timeout(60_000) }),
+    all: (steps) => Promise.all(steps),
+    wait: async () => undefined,
+  }
+  return { run, shown, steps: new WatchedSteps(durable, run, shown) }
+}
+
+const message = JSON.stringify({ role: 'user', content: 'one more thing' })
+
+describe('what is said to a run that has its answer', () => {
+  it('is taken up if it is accepted while the run looks for the last time, in whichever process it is said; later it is refused', async () => {
+    const { run, shown, steps } = await answeredRun()
+    const accepted: boolean[] = []
+    const steering = await steps.step('1.steer', async () => {
+      const taken = run.control.take({ goesOn: true, hasAnswer: true })
+      if (accepted.length === 0) accepted.push(await shown.say('r', [message]))
+      return taken
+    })
+    expect([accepted, steering]).toMatchObject([[true], { messages: [{ content: 'one more thing' }] }])
+    expect(await steps.step('2.steer', async () => run.control.take({ goesOn: true, hasAnswer: true }))).toMatchObject({ messages: [] })
+    expect([run.control.listens, await shown.say('r', [message])]).toEqual([false, false])
+  })
+
+  it('is refused once the run ends in another way', async () => {
+    const { run, shown, steps } = await answeredRun()
+    run.control.listens = false
+    await steps.step('end', async () => null)
+    expect(await shown.say('r', [message])).toBe(false)
+  })
+
+  it('in memory: its control says when it listens no more, and listens again for the run that goes on', async () => {
+    const control = new RunControl()
+    const listened: boolean[] = []
+    const runner = new AgentRunner({ model: scriptedModel(['one', 'two', 'three']) })
+    runner.on('MODEL_END', () => listened.push(control.listens))
+    runner.on('RUN_END', () => listened.push(control.listens))
+    await runner.run('hi', { control })
+    control.send('and now?')
+    const { messages } = await runner.run('hello', { control })
+    expect(listened).toEqual([true, false, true, true, false])
+    expect(messages.map(({ content }) => content)).toContain('and now?')
+  })
+})

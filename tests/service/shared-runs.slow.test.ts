@@ -1,0 +1,117 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { hasPostgres, type Postgres, startPostgres } from '../postgres.ts'
+import { approvals, type SharedFolder, sharedFolder, untilRun } from './killed-service.ts'
+import { allFrames, framesOf, json } from './start-service.ts'
+
+const ann = { authorization: 'Bearer test-token-of-ann' }
+/** How long it may take until another process goes on with the runs of one that was killed, in milliseconds. */
+const takenOverWithinMs = 10_000
+
+describe('in a file', () => describeRuns(() => sharedFolder()))
+
+describe.runIf(hasPostgres)('in PostgreSQL', () => {
+  let postgres: Postgres
+  beforeAll(async () => {
+    postgres = await startPostgres()
+  }, 60_000)
+  afterAll(() => postgres.stop())
+
+  let schemas = 0
+  describeRuns(() => {
+    const journal = `{ kind: dbos, url: '\${DATABASE_URL}', schema: service${++schemas} }`
+    return sharedFolder(`journal: ${journal}`, { DATABASE_URL: postgres.url })
+  })
+})
+
+/** `sharedFolder`: a folder whose services share their runs, for each test. */
+function describeRuns(sharedFolder: () => Promise<SharedFolder>): void {
+  describe('runs of a service whose process is killed', { timeout: 120_000 }, () => {
+    it('go on by themselves at the next start, as whose they were started, with the events that follow those there were', async () => {
+      const { folder, start, world } = await sharedFolder()
+      const first = await start()
+      const started = await json(first.post('/v1/runs', { input: 'pay wait put', background: true }, ann))
+      const seen: string[] = []
+      for await (const { event, id = '' } of framesOf(await first.ask(`/v1/runs/${started.id}/events`))) {
+        seen.push(id)
+        if (event === 'TOOL_CALL_START' && seen.length > 5) break
+      }
+      await first.kill()
+      writeFileSync(join(folder, 'go'), '')
+      const second = await start()
+      const last = seen.at(-1) ?? ''
+      const frames = await allFrames(await second.ask(`/v1/runs/${started.id}/events`, { headers: { ...ann, 'last-event-id': last } }))
+      expect(frames[0]?.id).toBe(String(Number(last) + 1))
+      expect(frames.at(-1)?.event).toBe('RESULT')
+      const run = JSON.parse(frames.at(-1)?.data ?? '')
+      expect(run).toMatchObject({ status: 'done', stopReason: 'answered', output: 'done [redacted]', owner: 'ann', iterations: 4 })
+      expect(JSON.stringify(frames)).not.toContain('hunter-2222')
+      expect(world().filter((line) => line.startsWith('start pay'))).toHaveLength(1)
+      expect((await json(second.ask('/v1/runs'))).data).toMatchObject([{ id: started.id, owner: 'ann', status: 'done' }])
+    })
+
+    it('an unsafe call in flight is not made again: the model is told that its outcome is not known', async () => {
+      const { start, world } = await sharedFolder()
+      const first = await start()
+      const { id } = await json(first.post('/v1/runs', { input: 'pay_slowly put', background: true }))
+      await expect.poll(world, { timeout: 30_000 }).toHaveLength(1)
+      await first.kill()
+      const second = await start()
+      const { result } = await untilRun(second, id, ({ status }) => status === 'done')
+      expect(result.toolCalls.map(({ outcome }) => outcome)).toEqual(['uncertain', 'ok'])
+      expect(world().filter((line) => line.startsWith('start pay_slowly'))).toHaveLength(1)
+    })
+  })
+
+  describe('services of two processes with the same runs', { timeout: 120_000 }, () => {
+    it('show each other’s runs with their events as they come, and take them over when one is killed', async () => {
+      const { folder, start } = await sharedFolder()
+      const [one, two] = await Promise.all([start(), start()])
+      const { id } = await json(one.post('/v1/runs', { input: 'wait put', background: true }))
+      expect(await json(two.ask(`/v1/runs/${id}`))).toMatchObject({ id, status: 'running' })
+      expect((await two.ask(`/v1/runs/${id}`, { headers: ann })).status).toBe(404)
+      const events: string[] = []
+      let killed: number | undefined
+      let tookMs: number | undefined
+      for await (const { event, data } of framesOf(await two.ask(`/v1/runs/${id}/events`))) {
+        events.push(event)
+        if (event === 'TOOL_CALL_START' && data.includes('wait') && killed === undefined) {
+          await one.kill()
+          killed = performance.now()
+          writeFileSync(join(folder, 'go'), '')
+        } else if (killed !== undefined) tookMs ??= performance.now() - killed
+        if (event === 'RESULT') expect(JSON.parse(data)).toMatchObject({ status: 'done', output: 'done [redacted]' })
+      }
+      expect(events.filter((event) => event === 'RUN_START')).toHaveLength(1)
+      expect(events.at(-1)).toBe('RESULT')
+      expect(tookMs).toBeLessThan(takenOverWithinMs)
+    })
+
+    it('carry a decision out once that both are told at once', async () => {
+      const { start, world } = await sharedFolder()
+      const services = await Promise.all([start(), start()])
+      const [one] = services
+      for (let round = 0; round < 5; round++) {
+        const run = await json(one.post('/v1/runs', { input: 'approve' }))
+        const decide = () => services.map(({ post }) => post(`/v1/runs/${run.id}/decisions`, { decisions: approvals(run) }))
+        const answers = await Promise.all([...decide(), ...decide()])
+        expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409, 409])
+        for (const { ask } of services) expect(await json(ask(`/v1/runs/${run.id}`))).toMatchObject({ status: 'done' })
+      }
+      expect(world().filter((line) => line.startsWith('start approve'))).toHaveLength(5)
+    })
+
+    it('cancel each other’s runs, and bring them what is said', async () => {
+      const { folder, start, world } = await sharedFolder()
+      const [one, two] = await Promise.all([start(), start()])
+      const cancelled = await json(one.post('/v1/runs', { input: 'wait', background: true }))
+      const told = await json(one.post('/v1/runs', { input: 'wait', background: true }))
+      await expect.poll(world, { timeout: 30_000 }).toHaveLength(2)
+      expect(await json(two.post(`/v1/runs/${cancelled.id}/cancel`, {}))).toMatchObject({ status: 'done', stopReason: 'aborted' })
+      expect((await two.post(`/v1/runs/${told.id}/messages`, { input: 'and this' })).status).toBe(202)
+      writeFileSync(join(folder, 'go'), '')
+      expect(await untilRun(two, told.id, ({ status }) => status === 'done')).toMatchObject({ output: 'done and this [redacted]' })
+    })
+  })
+}
