@@ -8,9 +8,10 @@ import { DbosProcess } from './dbos-process.ts'
 import { loadDbos } from './load-dbos.ts'
 import { Owner } from './owner.ts'
 import { journalProblem } from './problems.ts'
-import { checkRunId, type Doomed, type PastExecution, prunedAtOnce, RecordedRuns, type RecordedSteps } from './recorded-runs.ts'
+import { type Doomed, type PastExecution, prunedAtOnce, RecordedRuns, type RecordedSteps } from './recorded-runs.ts'
 import { migrate } from './schema.ts'
 import { ShownRunsTable } from './shown-runs-table.ts'
+import { checkRunId } from './values.ts'
 
 export interface DbosStoreOptions {
   url: string

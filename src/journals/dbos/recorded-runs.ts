@@ -1,11 +1,4 @@
-import {
-  loopVersion,
-  type PruneOptions,
-  type RunPage,
-  type RunQuery,
-  type RunStatus,
-  type RunSummary,
-} from '../../agent/durable/journal.ts'
+import { loopVersion, type PruneOptions, type RunPage, type RunQuery } from '../../agent/durable/journal.ts'
 import {
   cursorOf,
   decisionRefused,
@@ -22,14 +15,13 @@ import {
   takenOver,
   unknownRun,
 } from '../../agent/durable/store.ts'
-import { InvalidOptionError, ToolloopError } from '../../core/errors.ts'
+import { ToolloopError } from '../../core/errors.ts'
 import type { Database, Query, Row } from './database.ts'
 import type { Owner } from './owner.ts'
+import { now, plain, summaryOf, timeOf } from './values.ts'
 
 /** How many runs one call deletes. */
 export const prunedAtOnce = 200
-/** The server's time, which is the same for all processes. */
-export const now = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
 
 /** What an execution has recorded. */
 export interface RecordedSteps {
@@ -334,29 +326,4 @@ function checkLoop({ loop }: Row, runId: string): void {
   if (Number(loop) <= loopVersion) return
   const message = `Expected run \`${runId}\` to be recorded by loop version ${loopVersion} or older, got ${loop}: a newer toolloop has written it`
   throw new ToolloopError('journal_failed', message)
-}
-
-/** Throws `invalid_option` for an id that PostgreSQL would refuse or change. */
-export function checkRunId(runId: string): void {
-  if (!runId.isWellFormed() || runId.includes('\0')) throw new InvalidOptionError('runId', 'well-formed Unicode without NUL', runId)
-}
-
-/** A text that PostgreSQL takes. */
-export function plain(text: string): string {
-  return text.toWellFormed().replaceAll('\0', '\uFFFD')
-}
-
-function summaryOf({ id, status, stop_reason, created_at, updated_at, problem }: Row): RunSummary {
-  return {
-    runId: String(id),
-    status: status as RunStatus,
-    ...(typeof stop_reason === 'string' && status !== 'running' ? { stopReason: stop_reason as never } : {}),
-    createdAt: Number(created_at),
-    updatedAt: Number(updated_at),
-    ...(typeof problem === 'string' ? { problem } : {}),
-  }
-}
-
-function timeOf(milliseconds: unknown): string {
-  return new Date(Number(milliseconds)).toISOString()
 }

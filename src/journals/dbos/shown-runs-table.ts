@@ -17,7 +17,8 @@ import type {
 } from '../../agent/durable/shown-runs.ts'
 import { cursorOf, mostRuns } from '../../agent/durable/store.ts'
 import type { Database, Query, Row } from './database.ts'
-import { now, plain, prunedAtOnce } from './recorded-runs.ts'
+import { prunedAtOnce } from './recorded-runs.ts'
+import { now, plain } from './values.ts'
 
 /** Characters of summaries in one answer, but for what is larger by itself. */
 const mostCharacters = 4_000_000

@@ -4,6 +4,7 @@ import { Event, type RunEvent } from '../../core/events.ts'
 import { Pauses } from '../../tools/yield-to-event-loop.ts'
 import type { AgentHost } from '../agents/agent-host.ts'
 import { problemOfRequest } from '../http/problem.ts'
+import type { EventLog } from './event-log.ts'
 import type { ServiceRun } from './service-run.ts'
 import { StartQueue } from './start-queue.ts'
 import type { Outcome } from './stored-run.ts'
@@ -26,6 +27,13 @@ export interface EventSink {
   add(type: string, data: string): void
   /** Resolves when all of them are there. */
   flush(): Promise<void>
+}
+
+export function sinkInto(...logs: readonly EventLog[]): EventSink {
+  const add = (type: string, data: string) => {
+    for (const log of logs) log.append(type, data)
+  }
+  return { add, flush: async () => {} }
 }
 
 /** How a run is followed. */

@@ -11,7 +11,7 @@ import type { Caller, ContextOf } from '../http/auth.ts'
 import { blamingRequest, HttpProblem } from '../http/problem.ts'
 import type { RateLimiter } from '../http/rate-limit.ts'
 import { EventLog } from './event-log.ts'
-import { type EventSink, RunFollower, type RunObserver, type RunWatcher } from './follow-run.ts'
+import { RunFollower, type RunObserver, type RunWatcher, sinkInto } from './follow-run.ts'
 import { type ListQuery, listRuns, pendingOf, type RunList } from './list-runs.ts'
 import { KeptRuns, noRoom, type RunBounds } from './memory/kept-runs.ts'
 import { readInput, readMessages } from './read-messages.ts'
@@ -270,16 +270,8 @@ export class RunStore {
     { watcher, giveBack }: { watcher?: RunWatcher | undefined; giveBack(): void },
     begin: () => RunStream | Promise<RunStream>,
   ): Promise<void> {
-    const sink = this.#recordsOf(run.head)?.sinkOf(run) ?? this.#sinkInMemory(run)
+    const sink = this.#recordsOf(run.head)?.sinkOf(run) ?? sinkInto(run.log, this.feed)
     return this.#follower.follow(run, { watcher, giveBack, sink }, begin)
-  }
-
-  #sinkInMemory({ log }: ServiceRun): EventSink {
-    const add = (type: string, data: string) => {
-      log.append(type, data)
-      this.feed.append(type, data)
-    }
-    return { add, flush: async () => {} }
   }
 
   /** Goes on with a run that no process carries out. */
