@@ -8,7 +8,13 @@ import { AgentRunner, createModel } from 'toolloop'
 const root = new URL('../', import.meta.url)
 const { exports, peerDependenciesMeta } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8'))
 /** The entries that are about an optional package. */
-const about = { './backends': /langchain/, './mcp': /^@modelcontextprotocol/, './models/google': /^@google/, './openapi': /^@apidevtools/ }
+const about = {
+  './backends': /langchain/,
+  './mcp': /^@modelcontextprotocol/,
+  './models/google': /^@google/,
+  './openapi': /^@apidevtools/,
+  './telemetry': /^@opentelemetry/,
+}
 
 /** The packages that the types of a module name, by way of all modules they come from. */
 function packagesOf(url, seen = new Set()) {

@@ -165,6 +165,7 @@ export {
   type AnyTool,
   ask,
   BaseTool,
+  type CallTrace,
   convertToOpenAITool,
   type DefinedTool,
   defineTool,

@@ -109,6 +109,8 @@ const printed: Record<string, RegExp> = {
   'failover.ts': /^The second answers\. scripted-model\nI am the old one\.\nI am the new one\.\n$/,
   'dispatcher.ts':
     /^506 builtin\n\{[^\n]+391 \} \} \{ success: false, error: 'Tool not found: nothing' \}\nread_file calculate search_tools call_tool\n$/,
+  'telemetry.ts':
+    /^chat scripted-model < invoke_agent clerk\nSELECT lamps < execute_tool stock\nexecute_tool stock < invoke_agent clerk\nchat scripted-model < invoke_agent clerk\ninvoke_agent clerk < –\n$/,
   'custom-dialect.ts': /^5 Es sind 5\.\n$/,
 }
 

@@ -16,6 +16,7 @@ import { formatAnswer } from './output/format-answer.ts'
 import type { Layers } from './run/execution.ts'
 import { recordCalls, recordRequests } from './run/recorder.ts'
 import type { RunContext } from './run/run-context.ts'
+import type { RunTelemetry } from './run/telemetry.ts'
 import { findWrittenCalls } from './text-calls/around-model.ts'
 import { askOnceMore, readWrittenCalls, requestOf, sendRequest } from './turn/ask-model.ts'
 import type { AroundModel } from './turn/model-call.ts'
@@ -49,8 +50,10 @@ type Named<Layer> = [name: string, layer: Layer]
 
 /** What stands around a model request, outermost first. Retries, fallback and limits of requests are the model's own. */
 export function modelLayers(run: RunContext): Named<AroundModel>[] {
+  const { telemetry } = run
   const { hooks, guardrails, toolCalling } = run.settings
   return there(
+    telemetry !== undefined && ['telemetry', measureRequest(telemetry)],
     ['an empty response: once more', askOnceMore(run)],
     hasGuardrail(guardrails, 'output') && ['text held for guardrails', holdText(run)],
     toolCalling !== 'native' && ['calls written as text', readWrittenCalls(run, findWrittenCalls(run))],
@@ -62,9 +65,11 @@ export function modelLayers(run: RunContext): Named<AroundModel>[] {
 
 /** What stands around a tool's function, outermost first. */
 export function toolLayers(run: RunContext, { survivesCrashes }: Survival): Named<AroundTool>[] {
+  const { telemetry } = run
   const { hooks, guardrails } = run.settings
   return there(
     ['concurrency', inLane],
+    telemetry !== undefined && ['telemetry', measureCall(telemetry)],
     ['events', tellEnd(run)],
     run.limits.largeResults !== undefined && ['long results', keepAside(run)],
     (survivesCrashes || run.mayHaveRunIn !== undefined) && ['may have run', notTwice(run)],
@@ -74,6 +79,23 @@ export function toolLayers(run: RunContext, { survivesCrashes }: Survival): Name
     hasHook(hooks, 'aroundTool') && ['hooks around the function', standAroundFunction(run)],
     run.recorder !== undefined && ['recorder', recordCalls(run, run.recorder)],
   )
+}
+
+function measureRequest(telemetry: RunTelemetry): AroundModel {
+  return (next) => (call) => {
+    const { model, tools, request, iteration } = call
+    const secretsOf = (name: string) => new Set(tools.get(name)?.secrets)
+    return telemetry.aroundRequest({ provider: model.provider, model: model.model, request, iteration, secretsOf }, () => next(call))
+  }
+}
+
+function measureCall(telemetry: RunTelemetry): AroundTool {
+  return (next) => (running) => {
+    const { iteration, call, prepared, decided } = running
+    const { tool, args } = prepared
+    const measured = { toolCallId: call.id, tool, args, iteration, repairs: call.repairs, decided }
+    return telemetry.aroundCall(measured, (trace) => next({ ...running, trace }))
+  }
 }
 
 function there<Layer>(...layers: (Named<Layer> | false)[]): Named<Layer>[] {

@@ -43,6 +43,8 @@ const settings: OptionNames<RunSettings> = {
   outputRetries: true,
   approve: true,
   throwOnError: true,
+  name: true,
+  telemetry: true,
 }
 
 export const runnerOptionNames: OptionNames<RunnerOptions> = {

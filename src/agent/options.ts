@@ -95,6 +95,8 @@ export function checkSettings(settings: RunSettings<never>, model: ChatModel): v
     throwOnError,
     budget,
     onBudget,
+    name,
+    telemetry,
   } = settings
   checkCostIsKnown('limits.costUsd', settings.limits?.costUsd, model)
   if (budget !== undefined && !(budget instanceof Budget)) throw new InvalidOptionError('budget', 'a Budget', budget)
@@ -121,6 +123,9 @@ export function checkSettings(settings: RunSettings<never>, model: ChatModel): v
   if (throwOnError !== undefined && typeof throwOnError !== 'boolean')
     throw new InvalidOptionError('throwOnError', 'true or false', throwOnError)
   if (approve !== undefined && typeof approve !== 'function') throw new InvalidOptionError('approve', 'a function', approve)
+  if (name !== undefined && (typeof name !== 'string' || name === '')) throw new InvalidOptionError('name', 'a string, not empty', name)
+  if (telemetry !== undefined && typeof telemetry?.openRun !== 'function')
+    throw new InvalidOptionError('telemetry', 'what `telemetry()` of `toolloop/telemetry` gives', telemetry)
   if (stopWhen !== undefined && typeof stopWhen !== 'function') throw new InvalidOptionError('stopWhen', 'a function', stopWhen)
 }
 

@@ -17,6 +17,7 @@ import type { Budget } from './run/budget.ts'
 import type { RunRecorder } from './run/recorder.ts'
 import type { RunStep } from './run/result.ts'
 import type { RunControl } from './run/run-control.ts'
+import type { Telemetry } from './run/telemetry.ts'
 import type { SessionOptions } from './sessions/session-options.ts'
 import type { Sessions } from './sessions/sessions.ts'
 
@@ -183,6 +184,10 @@ export interface RunSettings<Context = unknown> extends Sampling {
    * `decisions` alone, also where `resume` is given an `approve`. Throwing means refused.
    */
   approve?(request: ApprovalRequest<Context>): ApprovalDecision | Promise<ApprovalDecision>
+  /** What the agent is called in telemetry. Default: none; inside a call of another agent, the name of the tool called. */
+  name?: string
+  /** Traces and metrics of the run: what `telemetry()` of `toolloop/telemetry` gives. Runs inside its calls are measured by it too. Default: none. */
+  telemetry?: Telemetry
 }
 
 /** What an `AgentRunner` is made of; settings are the defaults of its runs. */

@@ -1,3 +1,4 @@
+import { type Channel, channel } from 'node:diagnostics_channel'
 import { EventEmitter } from 'eventemitter3'
 import { type ErrorCode, messageOf } from './errors.ts'
 import { copyPlain, toJson } from './json.ts'
@@ -155,6 +156,14 @@ export type ListenerFailure = (error: unknown, event: EventName) => void
 type Guarded = (name: EventName, payload: unknown, meta: EventMeta) => void
 const ANY = '*'
 
+/** Where events go besides their bus, in the whole process: the channel `toolloop:NAME` of `node:diagnostics_channel` has `RunEvent`s. */
+const channels = Object.fromEntries(Object.values(Event).map((name) => [name, channel(`toolloop:${name}`)])) as Record<EventName, Channel>
+
+/** Whether anybody has subscribed to an event's channel. */
+export function isSubscribed(name: EventName): boolean {
+  return channels[name].hasSubscribers
+}
+
 /** Where lifecycle events are published. No listener can break the publisher, or keep another listener from being called. */
 export class EventBus {
   /** Events that somebody listens to; `'*'` where somebody listens to all. A publisher looks here before it makes a payload. */
@@ -190,11 +199,12 @@ export class EventBus {
   emit<K extends EventName>(name: K, payload: EventPayloads[K], meta: EventMeta): void {
     this.#emitter.emit(name, name, payload, meta)
     if (this.#listening.has(ANY)) this.#emitter.emit(ANY, name, payload, meta)
+    if (channels[name].hasSubscribers) channels[name].publish({ type: name, meta, ...payload })
   }
 
   /** Whether anybody listens: lets a publisher skip building a payload for nobody. */
   hasListeners(name: EventName): boolean {
-    return this.#listening.has(name) || this.#listening.has(ANY)
+    return this.#listening.has(name) || this.#listening.has(ANY) || isSubscribed(name)
   }
 
   #subscribe(name: EventName | typeof ANY, listener: (name: EventName, payload: unknown, meta: EventMeta) => unknown): () => void {

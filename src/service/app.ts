@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type Context, Hono } from 'hono'
+import type { Telemetry } from '../agent/run/telemetry.ts'
 import { InvalidOptionError, messageOf } from '../core/errors.ts'
 import type { Logger } from '../core/logger.ts'
 import { compileCheck, type SchemaCheck } from './agents/check-schema.ts'
@@ -23,6 +24,7 @@ export interface AppParts extends ServiceParts {
   authenticate?: Authenticate
   /** What every path begins with; `''`: nothing. */
   basePath: string
+  telemetry?: Telemetry
 }
 
 const anyBody = {}
@@ -68,12 +70,15 @@ export function createApp(parts: AppParts): (request: Request, address: string |
     const pathname = pathBelow(basePath, request)
     const found = routes.filter(({ path }) => matches(path, pathname))
     const isProbe = found.some(({ probe }) => probe === true)
-    // `onError` is not asked about a thrown value that is not an Error.
-    const response = await respond(app, request, isProbe, parts).catch((error: unknown) => respondToFailure(error, request, parts.logger))
-    const { status } = response
     // Methods come from outside: only known ones get a series of their own.
     const method = found.some((one) => one.method === request.method) ? request.method : 'any'
     const route = found[0]?.path ?? (pathname.startsWith('/admin/') ? '/admin/' : 'none')
+    // `onError` is not asked about a thrown value that is not an Error.
+    const answered = () => respond(app, request, isProbe, parts).catch((error: unknown) => respondToFailure(error, request, parts.logger))
+    const { telemetry, logger } = parts
+    const measured = { method, route, path: pathname, headers: request.headers, logger }
+    const response = await (telemetry === undefined || isProbe ? answered() : telemetry.aroundHttpRequest(measured, answered))
+    const { status } = response
     count({ route, method, status: String(status) })
     duration({ route }, (performance.now() - started) / 1000)
     parts.logger.debug({ requestId, method: request.method, route, status, durationMs: Math.round(performance.now() - started) }, 'request')

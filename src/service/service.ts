@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import type { Telemetry } from '../agent/run/telemetry.ts'
 import { InvalidOptionError } from '../core/errors.ts'
 import { EventBus } from '../core/events.ts'
 import { removeLeftBehind } from '../core/files/replace-file.ts'
@@ -66,6 +67,8 @@ export interface ServiceOptions {
   origins?: readonly string[]
   bus?: EventBus
   logger?: Logger
+  /** Traces and metrics of requests and runs: what `telemetry()` of `toolloop/telemetry` gives. Default: none. */
+  telemetry?: Telemetry
   /** What variables are looked up in. Default: the process's environment. */
   env?: Readonly<Record<string, string | undefined>>
   /** Where relative paths begin. Default: the working directory. */
@@ -103,6 +106,7 @@ const optionNames: OptionNames<ServiceOptions> = {
   origins: true,
   bus: true,
   logger: true,
+  telemetry: true,
   env: true,
   cwd: true,
   onReload: true,
@@ -203,7 +207,7 @@ class AgentService implements Service {
       modelIsFixed: options.modelIsFixed === true,
       registry: this.registry,
       builtinTools,
-      options: agent,
+      options: options.telemetry === undefined ? agent : { telemetry: options.telemetry, ...agent },
       bus: this.bus,
       logger: this.logger,
       cwd,
@@ -247,6 +251,7 @@ class AgentService implements Service {
       authenticate: options.authenticate,
       contextOf,
       basePath,
+      telemetry: options.telemetry,
     })
     this.ready = this.#start(cwd, file)
     // Those who await it see the rejection; unawaited, it must not end the process.

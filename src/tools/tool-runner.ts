@@ -17,7 +17,7 @@ import { type PreparedCall, prepareArguments } from './arguments.ts'
 import { failureText, loggedFailure } from './failure.ts'
 import { capContent, resultText } from './result-text.ts'
 import { cancelledText, clientToolText, notFoundText, timedOutText, unaskedText } from './told.ts'
-import { type AnyTool, isQuestion, type Question, type RunScope, type ToolContext } from './tool.ts'
+import { type AnyTool, type CallTrace, isQuestion, type Question, type RunScope, type ToolContext } from './tool.ts'
 
 /** What one call needs to know of the run it belongs to. */
 export interface ToolCallEnvironment {
@@ -33,6 +33,7 @@ export interface ToolCallEnvironment {
   answer?: Json
   asked?: Json
   run?: RunScope
+  trace?: CallTrace
   /** Somebody has consented to the call. Only for `run`, which else refuses what needs an approval. */
   approved?: boolean
   /** The run's time limit of one attempt in milliseconds; the tool's own wins. */
@@ -188,7 +189,7 @@ class Attempt {
   }
 
   #context(): ToolContext {
-    const { context, toolCallId, runId, iteration, idempotencyKey, answer, asked, run, logger, onProgress } = this.#environment
+    const { context, toolCallId, runId, iteration, idempotencyKey, answer, asked, run, trace, logger, onProgress } = this.#environment
     const { signal } = this.#controller
     // A report that comes after the attempt's end, by a tool that was abandoned or left work behind, says nothing about the run any more.
     const progress = (update: Json) => {
@@ -213,6 +214,7 @@ class Attempt {
       },
     }
     if (run !== undefined) ctx.run = run
+    if (trace !== undefined) ctx.trace = trace
     if (answer !== undefined) ctx.answer = answer
     if (asked !== undefined) ctx.asked = asked
     return ctx
@@ -294,6 +296,7 @@ export function callWithin(ctx: ToolContext, number: number): Omit<ToolCallEnvir
     maxResultBytes: 1_048_576,
     logger: ctx.logger,
     ...(ctx.run === undefined ? {} : { run: ctx.run }),
+    ...(ctx.trace === undefined ? {} : { trace: ctx.trace }),
   }
 }
 

@@ -52,10 +52,20 @@ export interface ToolContext<Context = unknown> {
   readonly asked?: Json
   /** The run the call belongs to: a run made inside the tool with `parent: ctx` shares its budget. Absent outside of a run. */
   readonly run?: RunScope
+  /** The call's place in its run's trace. Absent in a run without telemetry. */
+  readonly trace?: CallTrace
   /** The run's logger; redacts secrets. Each record has `runId`, `tool` and `toolCallId`. */
   readonly logger: Logger
   /** Publishes `TOOL_PROGRESS`; ignored once the attempt has ended. */
   progress(update: Json): void
+}
+
+/** Where a call is in a trace, and what is said of it there. */
+export interface CallTrace {
+  /** The headers with which another service goes on with the trace: `traceparent` and, where there are any, `tracestate` and `baggage`. */
+  headers(): Record<string, string>
+  /** Adds attributes to the call's span. */
+  setAttributes(attributes: Readonly<Record<string, string | number | boolean>>): void
 }
 
 /** A run, as the tools it calls see it. */

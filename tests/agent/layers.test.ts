@@ -6,6 +6,7 @@ import { openRun } from '../../src/agent/run/start-run.ts'
 import type { RunSettings } from '../../src/agent/types.ts'
 import { EventBus } from '../../src/core/events.ts'
 import { defaultLogger } from '../../src/core/logger.ts'
+import { telemetry } from '../../src/telemetry/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 
 function layersOf(settings: RunSettings<never>, survivesCrashes = false): { model: string[]; tool: string[] } {
@@ -37,6 +38,11 @@ it('hooks around a request and a function stand closest to them', () => {
     model: ['an empty response: once more', 'calls written as text', 'hooks around the request'],
     tool: ['concurrency', 'events', 'hooks', 'guardrails: the call', 'hooks around the function'],
   })
+})
+
+it('telemetry stands outside of everything but the wait for other calls', () => {
+  const { model, tool } = layersOf({ telemetry: telemetry() })
+  expect([model[0], ...tool]).toEqual(['telemetry', 'concurrency', 'telemetry', 'events'])
 })
 
 it('a run has only the layers it needs', () => {

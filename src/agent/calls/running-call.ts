@@ -1,6 +1,7 @@
 import type { Json } from '../../core/messages.ts'
 import type { PreparedCall } from '../../tools/arguments.ts'
 import type { Lanes } from '../../tools/concurrency.ts'
+import type { CallTrace } from '../../tools/tool.ts'
 import type { RawEnd, ToolCallEnd } from '../../tools/tool-runner.ts'
 import type { StepTags } from '../durable/journal.ts'
 import type { FinishedCall, PlannedCall, Refusal } from '../recorded.ts'
@@ -17,6 +18,8 @@ export interface CallWork {
   result?: { value: Json; isError: boolean }
   /** What the model is told beside the result. */
   note?: string
+  /** What somebody has decided before it could run. */
+  decided?: 'approval' | 'question'
 }
 
 /** Carries calls out, all of them started in one tick; resolves with what came of them, in the order of the work. */
@@ -46,6 +49,9 @@ export interface RunningCall extends CallPlace, CallTerms {
   readonly idempotencyKey: string
   readonly prepared: PreparedCall
   readonly answered: CallWork['answered']
+  readonly decided?: CallWork['decided']
+  /** Its place in the run's trace, where that is measured. */
+  readonly trace?: CallTrace
 }
 
 /** What came of it, before it is recorded. */
@@ -59,7 +65,7 @@ export interface CallOutcome {
   durationMs?: number
   /** What the function returned, where guardrails changed what is shown of it. */
   returned?: unknown
-  /** What its function came to, as it is; there in a run with hooks. */
+  /** What its function came to, as it is; there in a run with hooks or telemetry. */
   raw?: RawEnd
   /** A guardrail ends the run: its name and why. */
   stop?: string

@@ -33,7 +33,7 @@ import { shownArguments, shownRejection, shownValue } from './shown-call.ts'
 export async function carryOutCall(
   execution: Execution,
   iteration: number,
-  { call, key, answered, result, note }: CallWork,
+  { call, key, answered, result, note, decided }: CallWork,
   step: StepContext,
   terms: CallTerms,
 ): Promise<FinishedCall> {
@@ -46,7 +46,7 @@ export async function carryOutCall(
   }
   if (call.refusal !== undefined) return refuse(call.refusal)
   const { idempotencyKey } = step
-  const running = (prepared: PreparedCall): RunningCall => ({ ...place, ...terms, idempotencyKey, prepared, answered })
+  const running = (prepared: PreparedCall): RunningCall => ({ ...place, ...terms, idempotencyKey, prepared, answered, decided })
   if (result !== undefined) {
     const tool = run.agent.registry.get(call.name)
     if (tool === undefined) return refuse(notFound(run, call.name))
@@ -99,7 +99,7 @@ export const inLane: AroundTool = (next) => {
 /** Runs the tool's function, with its time limit and its retries. */
 export function runFunction(run: RunContext): RunCall {
   return async (call) => {
-    const { iteration, prepared, idempotencyKey, answered } = call
+    const { iteration, prepared, idempotencyKey, answered, trace } = call
     const { tool } = prepared
     const { runId, signal, logger, limits, settings } = run
     const { id: toolCallId } = call.call
@@ -124,7 +124,8 @@ export function runFunction(run: RunContext): RunCall {
     }
     if (answered !== undefined) environment.answer = answered.answer
     if (answered?.asked !== undefined) environment.asked = answered.asked
-    const raw: RawEnd | undefined = settings.hooks && {}
+    if (trace !== undefined) environment.trace = trace
+    const raw: RawEnd | undefined = settings.hooks === undefined && trace === undefined ? undefined : {}
     if (raw !== undefined) environment.raw = raw
     const end = await executeCall(prepared, environment)
     // The run was over before the function could be started.

@@ -126,7 +126,8 @@ export async function verdictOn({ durable, run }: Execution, item: PendingItem):
 /** The call as it is now to be carried out. */
 function workOf(run: RunContext, { call, index, verdict, item }: DecidedCall): CallWork {
   const { approval: _, ...free } = call
-  const work = { call: free, index, key: `${item.place}.done` }
+  const work: CallWork = { call: free, index, key: `${item.place}.done` }
+  if (item.kind === 'approval' || item.kind === 'question') work.decided = item.kind
   if ('result' in verdict) return { ...work, result: { value: verdict.result, isError: verdict.isError === true } }
   if ('answer' in verdict) return { ...work, answered: { answer: verdict.answer, asked: item.about } }
   if (!verdict.approved) {

@@ -55,6 +55,8 @@ const storage: ReadonlyMap<string, Storage> = new Map(
     outputRetries: 'json',
     throwOnError: 'json',
     approve: 'not stored',
+    name: 'json',
+    telemetry: 'not stored',
     temperature: 'json',
     topP: 'json',
     maxOutputTokens: 'json',

@@ -1,6 +1,6 @@
 import { ModelError, messageOf, ToolloopError } from '../../core/errors.ts'
 import type { EventBus, EventName, EventPayloads, EventPlace, StopReason } from '../../core/events.ts'
-import { Event } from '../../core/events.ts'
+import { Event, isSubscribed } from '../../core/events.ts'
 import { copyAsJson } from '../../core/json.ts'
 import type { Logger } from '../../core/logger.ts'
 import { type ChatMessage, deepFreeze, type Json, type JsonObject } from '../../core/messages.ts'
@@ -23,6 +23,7 @@ import type { RunRecorder } from './recorder.ts'
 import { abortErrorOf } from './run-error.ts'
 import { type DeltaName, type EventTap, RunEvents } from './run-events.ts'
 import { RunBudget } from './run-state.ts'
+import { measuredParent, type RunTelemetry } from './telemetry.ts'
 
 type Interruption = Extract<StopReason, 'aborted' | 'deadline'>
 
@@ -65,6 +66,7 @@ export class RunContext implements RunScope, Durable {
   readonly settings: RunOptions<never>
   readonly logger: Logger
   readonly metadata: JsonObject | undefined
+  readonly telemetry: RunTelemetry | undefined
   /** Calls made ready by the plan, by id; a resumed run makes them again. */
   readonly prepared: Map<string, PreparedCall> = new Map()
   /** Values tools returned, by call id: too rich for the record, so kept only here. */
@@ -119,7 +121,9 @@ export class RunContext implements RunScope, Durable {
     this.#agent = this.#first
     this.#budget = this.#openBudget()
     this.#bus = parts.bus
-    this.#taps = [...(parts.tap === undefined ? [] : [parts.tap]), ...(parent?.forwards === true ? parent.run.#taps : [])]
+    this.telemetry = settings.telemetry?.openRun({ runId, name: settings.name, parent: measuredParent(parent), logger })
+    const taps = [parts.tap, this.telemetry?.tap, ...(parent?.forwards === true ? parent.run.#taps : [])]
+    this.#taps = taps.filter((tap) => tap !== undefined)
     const lineage = parent && { parentRunId: parent.run.runId, parentToolCallId: parent.toolCallId, depth: this.depth }
     const origin = { ...lineage, runId, ...(this.metadata === undefined ? {} : { metadata: this.metadata }) }
     this.#events = new RunEvents({ bus: parts.bus, taps: this.#taps, onText, origin, logger })
@@ -259,7 +263,7 @@ export class RunContext implements RunScope, Durable {
 
   hears(name: EventName): boolean {
     const { listening } = this.#bus
-    if (listening.has(name) || listening.has('*')) return true
+    if (listening.has(name) || listening.has('*') || isSubscribed(name)) return true
     for (const { wanted } of this.#taps) if (wanted === undefined || wanted.has(name)) return true
     return name === Event.TEXT_DELTA && this.settings.onText !== undefined
   }

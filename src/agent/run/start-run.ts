@@ -19,6 +19,7 @@ import { RunControl } from './run-control.ts'
 import { returned } from './run-error.ts'
 import { type LoopState, openState } from './run-state.ts'
 import type { Watch } from './run-stream.ts'
+import type { MeasuredExecution } from './telemetry.ts'
 
 interface NewRun extends Omit<RunContextParts, 'tools' | 'runId' | 'output' | 'parent' | 'tap'>, Partial<Watch> {
   tools: readonly AnyTool[] | ToolSet
@@ -69,9 +70,15 @@ export async function prepareModel(run: RunContext): Promise<void> {
 export function withParent<Context>(options: RunOptions<Context>, runner: RunSettings<Context>): RunOptions<Context> {
   const { parent, context = parent?.context } = options
   if (parent === undefined) return options
-  const { run } = parent
-  const approve = options.approve ?? runner.approve ?? (run instanceof RunContext ? (run.settings.approve as never) : undefined)
-  return { ...options, ...(context === undefined ? {} : { context }), ...(approve === undefined ? {} : { approve }) }
+  const outer: RunSettings<never> = parent.run instanceof RunContext ? parent.run.settings : {}
+  const approve = options.approve ?? runner.approve ?? (outer.approve as never)
+  const telemetry = options.telemetry ?? runner.telemetry ?? outer.telemetry
+  return {
+    ...options,
+    ...(context === undefined ? {} : { context }),
+    ...(approve === undefined ? {} : { approve }),
+    ...(telemetry === undefined ? {} : { telemetry }),
+  }
 }
 
 function parentOf({ run, toolCallId }: ToolContext<never>, forwards: boolean): RunParent {
@@ -103,7 +110,27 @@ export async function executeHere(parts: ExecutionParts, recorded?: RecordedStep
 }
 
 /** One execution: from its start, or from where its record ends, to its result. */
-export async function execute(durable: Durable, { loop, run, input, sessions, state: given }: ExecutionParts): Promise<RunResult> {
+export function execute(durable: Durable, parts: ExecutionParts): Promise<RunResult> {
+  const { run, input } = parts
+  const { telemetry, agent, settings } = run
+  const carryOut = () => executeSteps(durable, parts)
+  if (telemetry === undefined) return carryOut()
+  const { provider, model } = agent.model
+  const { instructions, messages, given, session } = input
+  const measured: MeasuredExecution = {
+    provider,
+    model,
+    sampling: settings,
+    session,
+    isJson: agent.output !== undefined,
+    instructions,
+    input: messages.slice(given),
+    record: (make) => durable.step('trace', make),
+  }
+  return telemetry.aroundExecution(measured, carryOut)
+}
+
+async function executeSteps(durable: Durable, { loop, run, input, sessions, state: given }: ExecutionParts): Promise<RunResult> {
   run.keptResults.begin(durable)
   const session = input.session === undefined ? undefined : await sessions.open(durable, run, input.session)
   const state = given ?? openState({ input: withEarlier(input, session?.messages), run })

@@ -52,9 +52,10 @@ const send = (message: object) => print(`${JSON.stringify({ jsonrpc: '2.0', ...m
 const answer = (id: number | undefined, result: object) => send({ id, result })
 const text = (value: string) => ({ content: [{ type: 'text', text: value }] })
 
-type Call = (id: number | undefined, args: Record<string, unknown>, progressToken: number | undefined) => void
+type Call = (id: number | undefined, args: Record<string, unknown>, progressToken: number | undefined, meta: object | undefined) => void
 
 const calls: Record<string, Call> = {
+  meta: (id, _args, _progressToken, meta) => answer(id, text(JSON.stringify(meta))),
   echo: (id, args) => answer(id, text(JSON.stringify(args))),
   env: (id) => answer(id, text(JSON.stringify(process.env))),
   pid: (id) => answer(id, text(String(process.pid))),
@@ -125,7 +126,7 @@ const calls: Record<string, Call> = {
 
 function answerRequest(id: number, method: string | undefined, params: NonNullable<Message['params']>): void {
   if (method === 'tools/call') {
-    calls[params.name ?? '']?.(id, params.arguments ?? {}, params._meta?.progressToken)
+    calls[params.name ?? '']?.(id, params.arguments ?? {}, params._meta?.progressToken, params._meta)
   } else if (method === 'tools/list') {
     lists++
     if (oddity.restless) send({ method: 'notifications/tools/list_changed' })

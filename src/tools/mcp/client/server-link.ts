@@ -82,10 +82,19 @@ export class ServerLink {
     }
   }
 
-  async call(tool: ListedTool, args: JsonObject, { signal, progress }: Pick<ToolContext, 'signal' | 'progress'>): Promise<McpToolResult> {
+  async call(
+    tool: ListedTool,
+    args: JsonObject,
+    { signal, progress, trace }: Pick<ToolContext, 'signal' | 'progress' | 'trace'>,
+  ): Promise<McpToolResult> {
     const connection = this.#connection
     if (connection === undefined) throw this.#failed(`is not running (${this.#problem ?? 'closed'}). ${this.#outlook()}`)
-    const request = { name: tool.name, arguments: args }
+    trace?.setAttributes({
+      'mcp.method.name': 'tools/call',
+      'mcp.protocol.version': connection.client.getNegotiatedProtocolVersion() ?? '',
+      'network.transport': 'url' in this.server ? 'tcp' : 'pipe',
+    })
+    const request = { name: tool.name, arguments: args, ...(trace === undefined ? {} : { _meta: trace.headers() }) }
     const options = {
       signal,
       timeout: noTimeoutMs,

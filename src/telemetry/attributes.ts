@@ -1,0 +1,98 @@
+import type { Attributes } from '@opentelemetry/api'
+import type { MeasuredExecution, MeasuredRequest } from '../agent/run/telemetry.ts'
+import type { Usage } from '../core/messages.ts'
+import type { ModelResponse, Sampling } from '../models/chat-model.ts'
+import { type Names, providerName, tokensOf, type UsageKind } from './names.ts'
+
+/** Of a run's span, when it begins. */
+export function executionAttributes({ providerOfAgent }: Names, execution: MeasuredExecution, agent: AgentIdentity): Attributes {
+  const { provider, model, sampling, session, isJson } = execution
+  return {
+    'gen_ai.operation.name': 'invoke_agent',
+    ...(providerOfAgent ? { 'gen_ai.provider.name': providerName(provider) } : {}),
+    'gen_ai.request.model': model,
+    ...agentAttributes(agent),
+    ...(session === undefined ? {} : { 'gen_ai.conversation.id': session }),
+    ...(isJson ? { 'gen_ai.output.type': 'json' } : {}),
+    ...samplingAttributes(sampling),
+  }
+}
+
+/** Whose work a span is. */
+export interface AgentIdentity {
+  name: string | undefined
+  runId: string
+  session: string | undefined
+}
+
+function agentAttributes({ name, runId }: AgentIdentity): Attributes {
+  return { ...(name === undefined ? {} : { 'gen_ai.agent.name': name }), 'toolloop.run.id': runId }
+}
+
+/** Of a request's span, when it begins. */
+export function requestAttributes({ provider, model, request, iteration }: MeasuredRequest, { session }: AgentIdentity): Attributes {
+  const { reasoningEffort, stream, responseSchema } = request
+  return {
+    'gen_ai.operation.name': 'chat',
+    'gen_ai.provider.name': providerName(provider),
+    'gen_ai.request.model': model,
+    ...(session === undefined ? {} : { 'gen_ai.conversation.id': session }),
+    ...(stream === false ? {} : { 'gen_ai.request.stream': true }),
+    ...(responseSchema === undefined ? {} : { 'gen_ai.output.type': 'json' }),
+    ...(reasoningEffort === undefined ? {} : { 'gen_ai.request.reasoning.level': reasoningEffort }),
+    ...samplingAttributes(request),
+    'toolloop.iteration': iteration,
+  }
+}
+
+function samplingAttributes(sampling: Sampling): Attributes {
+  const { temperature, topP, maxOutputTokens, stop, seed, frequencyPenalty, presencePenalty } = sampling
+  const attributes: Attributes = {}
+  if (maxOutputTokens !== undefined) attributes['gen_ai.request.max_tokens'] = maxOutputTokens
+  if (temperature !== undefined) attributes['gen_ai.request.temperature'] = temperature
+  if (topP !== undefined) attributes['gen_ai.request.top_p'] = topP
+  if (stop !== undefined) attributes['gen_ai.request.stop_sequences'] = [...stop]
+  if (frequencyPenalty !== undefined) attributes['gen_ai.request.frequency_penalty'] = frequencyPenalty
+  if (presencePenalty !== undefined) attributes['gen_ai.request.presence_penalty'] = presencePenalty
+  if (seed !== undefined) attributes['gen_ai.request.seed'] = seed
+  return attributes
+}
+
+/** Of a request's span, when its response is there. */
+export function responseAttributes(names: Names, response: ModelResponse, { provider }: MeasuredRequest): Attributes {
+  const { responseId, model, timeToFirstTokenMs, usage, retries = 0, warnings = [] } = response
+  const attributes: Attributes = { 'gen_ai.response.finish_reasons': [finishOf(response)] }
+  if (responseId !== undefined) attributes['gen_ai.response.id'] = responseId
+  if (model !== undefined) attributes['gen_ai.response.model'] = model
+  if (timeToFirstTokenMs !== undefined) attributes['gen_ai.response.time_to_first_chunk'] = timeToFirstTokenMs / 1_000
+  if (usage !== undefined) Object.assign(attributes, usageAttributes(names, usage))
+  if (retries > 0) attributes['toolloop.retries'] = retries
+  if (response.provider !== undefined && response.provider !== provider)
+    attributes['toolloop.answered_by'] = providerName(response.provider)
+  if (warnings.length > 0) attributes['toolloop.warnings'] = warnings.length
+  return attributes
+}
+
+export function usageAttributes(names: Names, usage: Usage): Attributes {
+  const attributes: Attributes = {}
+  const keys: Record<UsageKind, string> = {
+    input: 'gen_ai.usage.input_tokens',
+    output: 'gen_ai.usage.output_tokens',
+    cacheRead: names.cacheReadTokens,
+    cacheWrite: names.cacheWriteTokens,
+    reasoning: names.reasoningTokens,
+  }
+  for (const [kind, tokens] of tokensOf(usage)) attributes[keys[kind]] = tokens
+  if (usage.costUsd !== undefined) attributes['toolloop.usage.cost_usd'] = usage.costUsd
+  return attributes
+}
+
+/** Why a response ended. One that has calls may have been found to have them only by reading its text. */
+export function finishOf({ toolCalls, finishReason }: ModelResponse): string {
+  return toolCalls.length > 0 && finishReason !== 'length' ? 'tool_call' : finishReasonName(finishReason)
+}
+
+/** A finish reason as the conventions call it. */
+export function finishReasonName(finishReason: string): string {
+  return finishReason === 'tool_calls' ? 'tool_call' : finishReason
+}

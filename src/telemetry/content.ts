@@ -1,0 +1,110 @@
+import type { Attributes } from '@opentelemetry/api'
+import { redact, redactText, secretTexts } from '../core/logger.ts'
+import { type ChatMessage, type ContentPart, hasToolCalls, isJsonObject, isToolResult, type JsonObject } from '../core/messages.ts'
+import { SecretTexts } from '../core/secret-texts.ts'
+import type { ModelRequest, ModelResponse } from '../models/chat-model.ts'
+import { finishOf } from './attributes.ts'
+
+/** A part of a message, as the conventions have it. */
+type Part = JsonObject
+
+/** What was said in a run as attributes, its secrets taken out: what looks like one, and what tools declare to be `sensitive`. */
+export class SpanContent {
+  readonly #secrets = new SecretTexts()
+
+  /** Of a run: what it was given. */
+  given(instructions: string | undefined, input: readonly ChatMessage[]): Attributes {
+    return {
+      ...(instructions === undefined ? {} : { 'gen_ai.system_instructions': this.#json([textPart(instructions)]) }),
+      'gen_ai.input.messages': this.#json(input.map(messageShown)),
+    }
+  }
+
+  answer(text: string, finishReason: string): Attributes {
+    return { 'gen_ai.output.messages': this.#json([{ role: 'assistant', parts: [textPart(text)], finish_reason: finishReason }]) }
+  }
+
+  /** `secretsOf`: the names of a tool's arguments that nobody is to see. */
+  request({ messages, tools = [] }: ModelRequest, secretsOf: (tool: string) => ReadonlySet<string>): Attributes {
+    for (const message of messages) if (hasToolCalls(message)) for (const call of message.toolCalls) this.#learn(call.function, secretsOf)
+    const system = messages.filter(({ role }) => role === 'system')
+    const said = messages.filter(({ role }) => role !== 'system')
+    return {
+      ...(system.length === 0 ? {} : { 'gen_ai.system_instructions': this.#json(system.flatMap(partsOf)) }),
+      'gen_ai.input.messages': this.#json(said.map(messageShown)),
+      ...(tools.length === 0
+        ? {}
+        : { 'gen_ai.tool.definitions': JSON.stringify(tools.map(({ type, function: fn }) => ({ type, ...fn }))) }),
+    }
+  }
+
+  response(response: ModelResponse, secretsOf: (tool: string) => ReadonlySet<string>): Attributes {
+    const { text, reasoning, toolCalls } = response
+    for (const call of toolCalls) this.#learn(call.function, secretsOf)
+    const parts = [
+      ...(reasoning === undefined || reasoning === '' ? [] : [{ type: 'reasoning', content: reasoning }]),
+      ...(text === '' ? [] : [textPart(text)]),
+      ...toolCalls.map(callPart),
+    ]
+    return { 'gen_ai.output.messages': this.#json([{ role: 'assistant', parts, finish_reason: finishOf(response) }]) }
+  }
+
+  arguments(args: JsonObject, sensitive: ReadonlySet<string>): Attributes {
+    for (const secret of secretTexts(args, sensitive)) this.#secrets.add(secret)
+    return { 'gen_ai.tool.call.arguments': JSON.stringify(redact(args, sensitive, this.#secrets)) }
+  }
+
+  result(text: string): Attributes {
+    return { 'gen_ai.tool.call.result': redactText(text, this.#secrets) }
+  }
+
+  #learn({ name, arguments: json }: { name: string; arguments: string }, secretsOf: (tool: string) => ReadonlySet<string>): void {
+    const args = parsed(json)
+    if (isJsonObject(args)) for (const secret of secretTexts(args, secretsOf(name))) this.#secrets.add(secret)
+  }
+
+  #json(value: unknown): string {
+    return JSON.stringify(redact(value, undefined, this.#secrets))
+  }
+}
+
+function messageShown(message: ChatMessage): JsonObject {
+  return { role: message.role, parts: partsOf(message) }
+}
+
+function partsOf(message: ChatMessage): Part[] {
+  const { content } = message
+  const said = typeof content === 'string' ? (content === '' ? [] : [textPart(content)]) : content.map(partShown)
+  if (isToolResult(message)) {
+    const text = typeof content === 'string' ? content : said
+    return [{ type: 'tool_call_response', id: message.toolCallId, response: text }]
+  }
+  return hasToolCalls(message) ? [...said, ...message.toolCalls.map(callPart)] : said
+}
+
+function textPart(content: string): Part {
+  return { type: 'text', content }
+}
+
+function callPart({ id, function: { name, arguments: json } }: { id: string; function: { name: string; arguments: string } }): Part {
+  return { type: 'tool_call', id, name, arguments: parsed(json) as JsonObject }
+}
+
+/** The data of a picture or a document is left out: it would be longer than all else. */
+function partShown(part: ContentPart): Part {
+  if (part.type === 'text') return textPart(part.text)
+  const { mediaType } = part
+  const shown = { modality: part.type === 'image' ? 'image' : 'document', ...(mediaType === undefined ? {} : { mime_type: mediaType }) }
+  if ('data' in part) return { type: 'blob', ...shown, content: `[${part.data.length} characters]` }
+  if (part.url.startsWith('data:')) return { type: 'blob', ...shown, content: `[${part.url.length} characters]` }
+  return { type: 'uri', ...shown, uri: part.url }
+}
+
+/** Arguments that are no JSON stay the text they are. */
+function parsed(json: string): unknown {
+  try {
+    return JSON.parse(json)
+  } catch {
+    return json
+  }
+}

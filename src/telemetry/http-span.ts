@@ -1,0 +1,39 @@
+import { context, type Span, SpanKind, SpanStatusCode, type Tracer, trace } from '@opentelemetry/api'
+import type { MeasuredHttpRequest } from '../agent/run/telemetry.ts'
+import { type Attempt, within } from './attempt.ts'
+import { readTraceHeaders } from './trace-context.ts'
+
+/**
+ * Makes a span around a request of the service, in the trace that its `traceparent` names. Where a span is current already, whoever has taken
+ * the request has made one.
+ */
+export async function aroundHttpRequest(
+  { method, route, path, headers }: MeasuredHttpRequest,
+  next: () => Promise<Response>,
+  { tracer, attempt }: { tracer(): Tracer; attempt: Attempt },
+): Promise<Response> {
+  const open = attempt(() => {
+    const active = context.active()
+    if (trace.getSpan(active) !== undefined) return undefined
+    const traceparent = headers.get('traceparent')
+    const caller = readTraceHeaders(traceparent === null ? undefined : { traceparent, tracestate: headers.get('tracestate') })
+    const parent = caller === undefined ? active : trace.setSpanContext(active, caller)
+    const attributes = { 'http.request.method': method, 'http.route': route, 'url.path': path }
+    const span = tracer().startSpan(`${method} ${route}`, { kind: SpanKind.SERVER, attributes }, parent)
+    return { span, context: trace.setSpan(parent, span) }
+  })
+  try {
+    const response = await within(attempt, open?.context, next)
+    attempt(() => open && tellStatus(open.span, response.status))
+    return response
+  } finally {
+    attempt(() => open?.span.end())
+  }
+}
+
+function tellStatus(span: Span, status: number): void {
+  span.setAttribute('http.response.status_code', status)
+  if (status < 500) return
+  span.setAttribute('error.type', String(status))
+  span.setStatus({ code: SpanStatusCode.ERROR })
+}

@@ -1,0 +1,3 @@
+/** OpenTelemetry for runs: spans, events and metrics by the conventions for generative AI. */
+export type { Telemetry } from '../agent/run/telemetry.ts'
+export { type SemanticConventions, type TelemetryOptions, telemetry } from './telemetry.ts'

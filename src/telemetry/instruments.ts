@@ -1,0 +1,69 @@
+import type { Attributes, Counter, Histogram, Meter } from '@opentelemetry/api'
+import type { Usage } from '../core/messages.ts'
+import { type MetricNames, tokensOf, type UsageKind } from './names.ts'
+
+const doubling = (first: number, last: number): number[] => {
+  const buckets: number[] = []
+  for (let bucket = first; bucket <= last * 1.001; bucket *= 2) buckets.push(Number(bucket.toPrecision(6)))
+  return buckets
+}
+const requestSeconds = doubling(0.01, 81.92)
+const runSeconds = doubling(0.1, 409.6)
+const counts = doubling(1, 128)
+const tokens = [1, 4, 16, 64, 256, 1_024, 4_096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 16_777_216, 67_108_864]
+
+/** The metrics of runs, by one version's names. */
+export class Instruments {
+  readonly #requestDuration: Histogram
+  readonly #timeToFirstChunk: Histogram
+  readonly #runDuration: Histogram | undefined
+  readonly #requestsOfRun: Histogram | undefined
+  readonly #callsOfRun: Histogram | undefined
+  readonly #callDuration: Histogram | undefined
+  readonly #recordTokens: (kind: UsageKind, count: number, attributes: Attributes) => void
+
+  constructor(meter: Meter, names: MetricNames) {
+    const histogram = (name: string, unit: string, explicitBucketBoundaries: number[]): Histogram =>
+      meter.createHistogram(name, { unit, advice: { explicitBucketBoundaries } })
+    const optional = (name: string | undefined, unit: string, buckets: number[]) =>
+      name === undefined ? undefined : histogram(name, unit, buckets)
+    this.#requestDuration = histogram(names.requestDuration, 's', requestSeconds)
+    this.#timeToFirstChunk = histogram(names.timeToFirstChunk, 's', requestSeconds)
+    this.#runDuration = optional(names.runDuration, 's', runSeconds)
+    this.#requestsOfRun = optional(names.requestsOfRun, '{call}', counts)
+    this.#callsOfRun = optional(names.callsOfRun, '{call}', counts)
+    this.#callDuration = optional(names.callDuration, 's', requestSeconds)
+    this.#recordTokens = tokenRecorder(meter, names.usage)
+  }
+
+  /** A model request that is over, whatever it came to. */
+  request(seconds: number, firstChunkSeconds: number | undefined, usage: Usage | undefined, attributes: Attributes): void {
+    this.#requestDuration.record(seconds, attributes)
+    if (firstChunkSeconds !== undefined) this.#timeToFirstChunk.record(firstChunkSeconds, attributes)
+    if (usage !== undefined) for (const [kind, count] of tokensOf(usage)) this.#recordTokens(kind, count, attributes)
+  }
+
+  run(seconds: number, did: { requests: number; calls: number }, attributes: Attributes): void {
+    this.#runDuration?.record(seconds, attributes)
+    this.#requestsOfRun?.record(did.requests, attributes)
+    this.#callsOfRun?.record(did.calls, attributes)
+  }
+
+  call(seconds: number, attributes: Attributes): void {
+    this.#callDuration?.record(seconds, attributes)
+  }
+}
+
+function tokenRecorder(meter: Meter, names: MetricNames['usage']): (kind: UsageKind, count: number, attributes: Attributes) => void {
+  if ('histogram' in names) {
+    const usage = meter.createHistogram(names.histogram, { unit: '{token}', advice: { explicitBucketBoundaries: tokens } })
+    // The old metric knows input and output alone.
+    return (kind, count, attributes) => {
+      if (kind === 'input' || kind === 'output') usage.record(count, { ...attributes, 'gen_ai.token.type': kind })
+    }
+  }
+  const counters = new Map<UsageKind, Counter>()
+  for (const [kind, name] of Object.entries(names) as [UsageKind, string][])
+    counters.set(kind, meter.createCounter(name, { unit: '{token}' }))
+  return (kind, count, attributes) => counters.get(kind)?.add(count, attributes)
+}

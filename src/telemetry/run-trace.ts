@@ -1,0 +1,316 @@
+import {
+  type Attributes,
+  type Context,
+  context,
+  type Link,
+  ROOT_CONTEXT,
+  type Span,
+  SpanKind,
+  type Tracer,
+  trace,
+} from '@opentelemetry/api'
+import type { RunResult } from '../agent/run/result.ts'
+import type { EventTap } from '../agent/run/run-events.ts'
+import type {
+  MeasuredCall,
+  MeasuredExecution,
+  MeasuredOutcome,
+  MeasuredRequest,
+  MeasuredRun,
+  RunTelemetry,
+} from '../agent/run/telemetry.ts'
+import type { RunEvent } from '../core/events.ts'
+import { secretTexts } from '../core/logger.ts'
+import { addUsage, type Json, textOf, type Usage } from '../core/messages.ts'
+import { type ModelResponse, toModelError } from '../models/chat-model.ts'
+import { usageOfFailure } from '../models/usage.ts'
+import type { CallTrace } from '../tools/tool.ts'
+import { type Attempt, within } from './attempt.ts'
+import {
+  type AgentIdentity,
+  executionAttributes,
+  finishReasonName,
+  requestAttributes,
+  responseAttributes,
+  usageAttributes,
+} from './attributes.ts'
+import { SpanContent } from './content.ts'
+import type { Instruments } from './instruments.ts'
+import { type Names, providerName } from './names.ts'
+import { errorType, markFailed, tellEvent, tellException, tellFailure, toldEvents } from './span-events.ts'
+import { outgoingHeaders, readTraceHeaders, traceHeaders } from './trace-context.ts'
+
+/** What the traces of all runs share. */
+export interface TraceSetup {
+  tracer(): Tracer
+  instruments(): Instruments
+  names: Names
+  /** Whether spans have what was said. */
+  content: boolean
+  attempt: Attempt
+}
+
+/** Something that is measured, while it goes on. */
+interface Open {
+  span: Span
+  /** With the span in it. */
+  context: Context
+}
+
+/**
+ * One run's spans: `invoke_agent` around an execution, below it `chat` and `execute_tool`, and below that the runs inside the call. Each is
+ * made current while its work goes on, and begun below the one it belongs to even where nothing keeps what is current.
+ */
+export class RunTrace implements RunTelemetry {
+  readonly tap: EventTap
+  readonly #run: MeasuredRun
+  readonly #try: Attempt
+  readonly #setup: TraceSetup
+  readonly #content: SpanContent | undefined
+  /** Where the run was called. */
+  readonly #caller: Context
+  readonly #calls = new Map<string, Open & { tool: string }>()
+  readonly #agent: AgentIdentity
+  #execution: Open | undefined
+  /** The request under way: a run has one at a time. */
+  #request: Open | undefined
+  #did = { requests: 0, calls: 0 }
+  #usage: Usage | undefined
+
+  constructor(run: MeasuredRun, setup: TraceSetup) {
+    this.#run = run
+    this.#setup = setup
+    this.#try = setup.attempt
+    this.#content = setup.content ? new SpanContent() : undefined
+    this.#caller = this.#try(() => context.active()) ?? ROOT_CONTEXT
+    this.#agent = { name: run.name ?? this.#outer?.tool, runId: run.runId, session: undefined }
+    this.tap = { wanted: toldEvents, take: (event) => this.#try(() => this.#tell(event)) }
+  }
+
+  async aroundExecution(execution: MeasuredExecution, next: () => Promise<RunResult>): Promise<RunResult> {
+    const startedAt = performance.now()
+    this.#agent.session = execution.session
+    this.#did = { requests: 0, calls: 0 }
+    this.#usage = undefined
+    let open: Open | undefined
+    try {
+      const first = await execution.record(async () => {
+        open = this.#try(() => this.#beginExecution(execution))
+        return (open && this.#try(() => traceHeaders(open?.context ?? ROOT_CONTEXT) as Json)) ?? null
+      })
+      open ??= this.#try(() => this.#beginExecution(execution, first))
+      this.#execution = open
+      const result = await within(this.#try, open?.context, next)
+      this.#try(() => this.#endExecution(open, result, startedAt))
+      return result
+    } catch (error) {
+      this.#try(() => {
+        if (open !== undefined) tellFailure(open.span, error, errorType(error))
+        this.#measureExecution(startedAt, errorType(error))
+      })
+      throw error
+    } finally {
+      this.#try(() => open?.span.end())
+    }
+  }
+
+  async aroundRequest<Response extends ModelResponse>(request: MeasuredRequest, next: () => Promise<Response>): Promise<Response> {
+    const startedAt = performance.now()
+    const open = this.#try(() => this.#beginRequest(request))
+    this.#request = open
+    this.#did.requests++
+    const measure = (usage: Usage | undefined, response?: ModelResponse, failure?: string) => {
+      if (usage !== undefined) this.#usage = this.#usage === undefined ? usage : addUsage(this.#usage, usage)
+      const { timeToFirstTokenMs, model } = response ?? {}
+      const firstChunk = timeToFirstTokenMs === undefined ? undefined : timeToFirstTokenMs / 1_000
+      this.#setup.instruments().request((performance.now() - startedAt) / 1_000, firstChunk, usage, {
+        'gen_ai.operation.name': 'chat',
+        'gen_ai.provider.name': providerName(request.provider),
+        'gen_ai.request.model': request.model,
+        ...(model === undefined ? {} : { 'gen_ai.response.model': model }),
+        ...(failure === undefined ? {} : { 'error.type': failure }),
+      })
+    }
+    try {
+      const response = await within(this.#try, open?.context, next)
+      this.#try(() => {
+        if (open?.span.isRecording()) {
+          open.span.setAttributes(responseAttributes(this.#setup.names, response, request))
+          if (this.#content !== undefined) open.span.setAttributes(this.#content.response(response, request.secretsOf))
+        }
+        measure(response.usage, response)
+      })
+      return response
+    } catch (error) {
+      this.#try(() => {
+        const usage = usageOfFailure(error)
+        const { code } = toModelError(error, request.provider, request.model)
+        if (open !== undefined) {
+          tellFailure(open.span, error, code)
+          if (usage !== undefined) open.span.setAttributes(usageAttributes(this.#setup.names, usage))
+        }
+        measure(usage, undefined, code)
+      })
+      throw error
+    } finally {
+      this.#request = undefined
+      this.#try(() => open?.span.end())
+    }
+  }
+
+  async aroundCall<Outcome extends MeasuredOutcome>(call: MeasuredCall, next: (trace: CallTrace) => Promise<Outcome>): Promise<Outcome> {
+    const startedAt = performance.now()
+    const { toolCallId, tool } = call
+    const open = this.#try(() => this.#beginCall(call))
+    if (open !== undefined) this.#calls.set(toolCallId, { ...open, tool: tool.name })
+    this.#did.calls++
+    let failure: string | undefined
+    try {
+      const outcome = await within(this.#try, open?.context, () => next(this.#traceOf(open)))
+      failure = 'code' in outcome.end ? outcome.end.code : undefined
+      this.#try(() => open && this.#endCall(open.span, call, outcome))
+      return outcome
+    } catch (error) {
+      failure = errorType(error)
+      this.#try(() => open && tellFailure(open.span, error, errorType(error)))
+      throw error
+    } finally {
+      this.#calls.delete(toolCallId)
+      this.#try(() => open?.span.end())
+      this.#try(() => {
+        const attributes = { 'gen_ai.tool.name': tool.name, ...(failure === undefined ? {} : { 'error.type': failure }) }
+        this.#setup.instruments().call((performance.now() - startedAt) / 1_000, attributes)
+      })
+    }
+  }
+
+  /** The call that this run is made in. */
+  get #outer(): (Open & { tool: string }) | undefined {
+    const { parent } = this.#run
+    return parent?.telemetry instanceof RunTrace ? parent.telemetry.#calls.get(parent.toolCallId) : undefined
+  }
+
+  /** `first`: the headers of the run's first execution, where this is a later one. */
+  #beginExecution(execution: MeasuredExecution, first?: Json): Open {
+    const origin = readTraceHeaders(first)
+    const outer = this.#outer
+    const caller = trace.getSpanContext(this.#caller)
+    const isLater = origin !== undefined
+    // Inside a call it is a part of that; else a later execution goes on with the trace of the first, whoever has called for it.
+    const parent = outer !== undefined ? this.#below(outer) : isLater ? trace.setSpanContext(this.#caller, origin) : this.#caller
+    const link = outer === undefined && isLater && caller !== undefined && caller.traceId !== origin.traceId ? [{ context: caller }] : []
+    const { name } = this.#agent
+    const attributes = {
+      ...executionAttributes(this.#setup.names, execution, this.#agent),
+      ...(isLater ? { 'toolloop.run.resumed': true } : {}),
+      ...this.#content?.given(execution.instructions, execution.input),
+    }
+    return this.#begin(`invoke_agent${name === undefined ? '' : ` ${name}`}`, SpanKind.INTERNAL, attributes, parent, link)
+  }
+
+  #beginRequest(measured: MeasuredRequest): Open {
+    const attributes = {
+      ...requestAttributes(measured, this.#agent),
+      ...this.#content?.request(measured.request, measured.secretsOf),
+    }
+    return this.#begin(`chat ${measured.model}`, SpanKind.CLIENT, attributes)
+  }
+
+  #beginCall({ toolCallId, tool, args, iteration, repairs, decided }: MeasuredCall): Open {
+    const { name: agent, session } = this.#agent
+    return this.#begin(`execute_tool ${tool.name}`, SpanKind.INTERNAL, {
+      'gen_ai.operation.name': 'execute_tool',
+      'gen_ai.tool.name': tool.name,
+      'gen_ai.tool.call.id': toolCallId,
+      'gen_ai.tool.type': 'function',
+      'gen_ai.tool.description': tool.description,
+      ...(agent === undefined ? {} : { 'gen_ai.agent.name': agent }),
+      ...(session === undefined ? {} : { 'gen_ai.conversation.id': session }),
+      'toolloop.iteration': iteration,
+      ...(repairs === undefined ? {} : { 'toolloop.tool.repairs': [...repairs] }),
+      ...(decided === undefined ? {} : { 'toolloop.tool.decided': decided }),
+      ...this.#content?.arguments(args, new Set(tool.secrets)),
+    })
+  }
+
+  #begin(
+    name: string,
+    kind: SpanKind,
+    attributes: Attributes,
+    parent: Context = this.#execution?.context ?? this.#caller,
+    links: Link[] = [],
+  ): Open {
+    const span = this.#setup.tracer().startSpan(name, { kind, attributes, links }, parent)
+    return { span, context: trace.setSpan(parent, span) }
+  }
+
+  /** Where a span of the caller's own is current inside of a call, what is begun there is that one's. */
+  #below({ context: call }: Open): Context {
+    const current = context.active()
+    const inside = trace.getSpanContext(current)
+    return inside !== undefined && inside.traceId === trace.getSpanContext(call)?.traceId ? current : call
+  }
+
+  #endExecution(open: Open | undefined, result: RunResult, startedAt: number): void {
+    const { stopReason, iterations, steps, error, text } = result
+    if (open?.span.isRecording()) {
+      const { span } = open
+      const last = steps.at(-1)
+      const finish = last === undefined ? undefined : finishReasonName(last.finishReason)
+      span.setAttributes({
+        'toolloop.stop_reason': stopReason,
+        'toolloop.iterations': iterations,
+        ...(finish === undefined ? {} : { 'gen_ai.response.finish_reasons': [finish] }),
+        ...(this.#usage === undefined ? {} : usageOfRun(this.#usage)),
+        ...(text === '' || this.#content === undefined ? {} : this.#content.answer(text, finish ?? 'stop')),
+      })
+      if (error !== undefined) markFailed(span, error.code, quotesTheModel.has(error.code) ? undefined : error.message)
+    }
+    this.#measureExecution(startedAt, error?.code)
+  }
+
+  #measureExecution(startedAt: number, failure: string | undefined): void {
+    const { name } = this.#agent
+    this.#setup.instruments().run((performance.now() - startedAt) / 1_000, this.#did, {
+      ...(name === undefined ? {} : { 'gen_ai.agent.name': name }),
+      ...(failure === undefined ? {} : { 'error.type': failure }),
+    })
+  }
+
+  #endCall(span: Span, { tool, args }: MeasuredCall, { end, raw }: MeasuredOutcome): void {
+    if (!span.isRecording()) return
+    span.setAttribute('toolloop.tool.outcome', end.outcome)
+    if ('attempts' in end && end.attempts > 1) span.setAttribute('toolloop.retries', end.attempts - 1)
+    if ('content' in end && this.#content !== undefined) span.setAttributes(this.#content.result(textOf(end.content)))
+    if (!('code' in end)) return
+    if (raw?.thrown !== undefined && end.outcome === 'failed') tellException(span, raw.thrown, secretTexts(args, new Set(tool.secrets)))
+    markFailed(span, end.code)
+  }
+
+  #tell(event: RunEvent): void {
+    if (event.meta.runId !== this.#run.runId || this.#execution === undefined) return
+    // A call that was on its way has a span of its own.
+    if (event.type === 'TOOL_CALL_REJECTED' && this.#calls.has(event.meta.toolCallId ?? '')) return
+    const { span } = (event.type === 'MODEL_RETRY' ? this.#request : undefined) ?? this.#execution
+    tellEvent(span, event)
+  }
+
+  #traceOf(open: Open | undefined): CallTrace {
+    return {
+      headers: () => this.#try(() => (open === undefined ? {} : outgoingHeaders(this.#below(open)))) ?? {},
+      setAttributes: (attributes) => void this.#try(() => open?.span.setAttributes(attributes)),
+    }
+  }
+}
+
+/** Errors whose message has what a model said. */
+const quotesTheModel: ReadonlySet<string> = new Set(['refusal', 'invalid_output', 'guardrail'])
+
+/** Of a run there are input and output alone; what was cached is in its requests. */
+function usageOfRun({ inputTokens, outputTokens, costUsd }: Usage): Attributes {
+  return {
+    'gen_ai.usage.input_tokens': inputTokens,
+    'gen_ai.usage.output_tokens': outputTokens,
+    ...(costUsd === undefined ? {} : { 'toolloop.usage.cost_usd': costUsd }),
+  }
+}

@@ -1,0 +1,71 @@
+import { type Span, SpanStatusCode } from '@opentelemetry/api'
+import { messageOf, ToolloopError } from '../core/errors.ts'
+import type { EventName, RunEvent } from '../core/events.ts'
+import { redactText } from '../core/logger.ts'
+
+/** The events of a run that its span tells of. */
+export const toldEvents: ReadonlySet<EventName> = new Set<EventName>([
+  'MODEL_RETRY',
+  'TOOL_CALL_REJECTED',
+  'DECISION_NEEDED',
+  'GUARDRAIL',
+  'HANDOFF',
+])
+
+export function tellEvent(span: Span, event: RunEvent): void {
+  const toolCallId = event.meta.toolCallId ?? ''
+  switch (event.type) {
+    case 'MODEL_RETRY':
+      span.addEvent('toolloop.retry', { 'error.type': event.errorCode, 'gen_ai.request.model': event.model })
+      break
+    case 'TOOL_CALL_REJECTED':
+      span.addEvent('toolloop.call_not_run', {
+        'gen_ai.tool.name': event.tool,
+        'gen_ai.tool.call.id': toolCallId,
+        'error.type': event.errorCode,
+      })
+      break
+    case 'DECISION_NEEDED':
+      span.addEvent('toolloop.decision_needed', {
+        'gen_ai.tool.name': event.tool,
+        'gen_ai.tool.call.id': toolCallId,
+        'toolloop.decision.kind': event.kind,
+      })
+      break
+    case 'GUARDRAIL':
+      span.addEvent('toolloop.guardrail', {
+        'toolloop.guardrail.name': event.guardrail,
+        'toolloop.guardrail.place': event.place,
+        'toolloop.guardrail.verdict': event.verdict,
+      })
+      break
+    case 'HANDOFF':
+      span.addEvent('toolloop.handoff', { 'gen_ai.agent.name': event.agent, 'gen_ai.request.model': event.model })
+      break
+  }
+}
+
+/** What was thrown, and that its span's work failed by it. */
+export function tellFailure(span: Span, error: unknown, code: string): void {
+  tellException(span, error)
+  markFailed(span, code, messageOf(error))
+}
+
+export function tellException(span: Span, error: unknown, secrets: readonly string[] = []): void {
+  const stack = error instanceof Error ? error.stack : undefined
+  span.addEvent('exception', {
+    'exception.type': errorType(error),
+    'exception.message': redactText(messageOf(error), secrets),
+    ...(stack === undefined ? {} : { 'exception.stacktrace': redactText(stack, secrets) }),
+  })
+}
+
+export function markFailed(span: Span, code: string, message?: string): void {
+  span.setAttribute('error.type', code)
+  span.setStatus({ code: SpanStatusCode.ERROR, ...(message === undefined ? {} : { message: redactText(message) }) })
+}
+
+export function errorType(error: unknown): string {
+  if (ToolloopError.isInstance(error)) return error.code
+  return error instanceof Error ? error.name : '_OTHER'
+}

@@ -1,0 +1,79 @@
+import { type Meter, metrics, type Tracer, trace } from '@opentelemetry/api'
+import type { Telemetry } from '../agent/run/telemetry.ts'
+import { InvalidOptionError } from '../core/errors.ts'
+import type { Logger } from '../core/logger.ts'
+import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
+import { version } from '../core/version.ts'
+import { attemptWith } from './attempt.ts'
+import { aroundHttpRequest } from './http-span.ts'
+import { Instruments } from './instruments.ts'
+import { latestNames, names137 } from './names.ts'
+import { RunTrace } from './run-trace.ts'
+
+/** Which names attributes and metrics have: the newest of the conventions, or those of their version 1.37, which more dashboards read. */
+export type SemanticConventions = 'latest' | '1.37'
+
+/** What `telemetry` takes. */
+export interface TelemetryOptions {
+  /** Makes the spans. Default: that of the provider which is registered with `@opentelemetry/api`, whenever that is. */
+  tracer?: Tracer
+  /** Makes the metrics. Default: that of the registered provider. */
+  meter?: Meter
+  /**
+   * Whether spans have what was said: instructions, messages, tools, arguments and results, secrets redacted. Default: as the variable
+   * `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT` says (`true`), else false.
+   */
+  content?: boolean
+  /** Default `'latest'`. */
+  semconv?: SemanticConventions
+}
+
+const optionNames: OptionNames<TelemetryOptions> = { tracer: true, meter: true, content: true, semconv: true }
+
+/**
+ * Makes traces and metrics of runs: the `telemetry` of a runner, of a run, or of the service. A tracer, a meter or an exporter that throws
+ * changes nothing about a run, and is logged once. Throws `invalid_option`.
+ */
+export function telemetry(options: TelemetryOptions = {}): Telemetry {
+  checkOptionNames(options, optionNames, '`telemetry`')
+  const { tracer, meter, content = contentByEnvironment(), semconv = 'latest' } = options
+  if (tracer !== undefined && typeof tracer?.startSpan !== 'function') throw new InvalidOptionError('tracer', 'a tracer', tracer)
+  if (meter !== undefined && typeof meter?.createHistogram !== 'function') throw new InvalidOptionError('meter', 'a meter', meter)
+  if (typeof content !== 'boolean') throw new InvalidOptionError('content', 'true or false', content)
+  if (semconv !== 'latest' && semconv !== '1.37') throw new InvalidOptionError('semconv', "'latest' or '1.37'", semconv)
+  const names = semconv === 'latest' ? latestNames : names137
+  const instruments = instrumentsOf(meter, names.metrics)
+  let isLogged = false
+  const attemptFor = (logger: Logger) =>
+    attemptWith((error) => {
+      if (isLogged) return
+      isLogged = true
+      logger.error({ error }, 'telemetry failed; runs go on without what it was to tell')
+    })
+  const tracerOf = () => tracer ?? trace.getTracer('toolloop', version)
+  return {
+    openRun: (run) => new RunTrace(run, { tracer: tracerOf, instruments, names, content, attempt: attemptFor(run.logger) }),
+    aroundHttpRequest: (request, next) => aroundHttpRequest(request, next, { tracer: tracerOf, attempt: attemptFor(request.logger) }),
+  }
+}
+
+function contentByEnvironment(): boolean {
+  return process.env.OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT?.toLowerCase() === 'true'
+}
+
+/** A meter of a provider that is registered later would measure nothing: it is looked for anew, until the provider is another one. */
+function instrumentsOf(meter: Meter | undefined, names: ConstructorParameters<typeof Instruments>[1]): () => Instruments {
+  if (meter !== undefined) {
+    let made: Instruments | undefined
+    return () => {
+      made ??= new Instruments(meter, names)
+      return made
+    }
+  }
+  let known: { provider: unknown; instruments: Instruments } | undefined
+  return () => {
+    const provider = metrics.getMeterProvider()
+    if (known?.provider !== provider) known = { provider, instruments: new Instruments(provider.getMeter('toolloop', version), names) }
+    return known.instruments
+  }
+}

@@ -1,0 +1,34 @@
+import { type Context, createTraceState, isSpanContextValid, propagation, type SpanContext, trace } from '@opentelemetry/api'
+import { isJsonObject, type Json } from '../core/messages.ts'
+
+/** The span of a context as headers (https://www.w3.org/TR/trace-context/): whatever propagator is registered, and if none is. */
+export function traceHeaders(context: Context): { traceparent?: string; tracestate?: string } {
+  const span = trace.getSpanContext(context)
+  if (span === undefined || !isSpanContextValid(span)) return {}
+  const traceparent = `00-${span.traceId}-${span.spanId}-${(span.traceFlags & 0xff).toString(16).padStart(2, '0')}`
+  const tracestate = span.traceState?.serialize() ?? ''
+  return tracestate === '' ? { traceparent } : { traceparent, tracestate }
+}
+
+/** The same with the baggage (https://www.w3.org/TR/baggage/). */
+export function outgoingHeaders(context: Context): Record<string, string> {
+  const entries = propagation.getBaggage(context)?.getAllEntries() ?? []
+  const baggage = entries.map(([key, { value, metadata }]) => {
+    const properties = metadata?.toString() ?? ''
+    return `${encodeURIComponent(key)}=${encodeURIComponent(value)}${properties === '' ? '' : `;${properties}`}`
+  })
+  return { ...traceHeaders(context), ...(baggage.length === 0 ? {} : { baggage: baggage.join(',') }) }
+}
+
+const traceparentPattern = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
+
+/** The span that headers name; undefined where they name none. */
+export function readTraceHeaders(headers: Json | undefined): SpanContext | undefined {
+  if (!isJsonObject(headers) || typeof headers.traceparent !== 'string') return undefined
+  const [, version, traceId = '', spanId = '', flags = '', more] = traceparentPattern.exec(headers.traceparent) ?? []
+  // Version 00 ends there, and there will never be a version ff.
+  if (version === undefined || version === 'ff' || (version === '00' && more !== undefined)) return undefined
+  const traceState = typeof headers.tracestate === 'string' ? createTraceState(headers.tracestate) : undefined
+  const span = { traceId, spanId, traceFlags: Number.parseInt(flags, 16) & 1, isRemote: true, ...(traceState && { traceState }) }
+  return isSpanContextValid(span) ? span : undefined
+}

@@ -1,0 +1,165 @@
+import { type ContextManager, context, type Tracer } from '@opentelemetry/api'
+import { BasicTracerProvider, type Sampler, SamplingDecision } from '@opentelemetry/sdk-trace-base'
+import { describe, expect, it } from 'vitest'
+import { AgentRunner } from '../../src/agent/agent-runner.ts'
+import { type TelemetryOptions, telemetry } from '../../src/telemetry/index.ts'
+import { scriptedModel } from '../../src/testing/index.ts'
+import { defineTool } from '../../src/tools/tool.ts'
+import { recordingLogger } from '../hazards/stage.ts'
+import { call } from '../hazards/tools.ts'
+import { failOnUnhandledRejections } from '../hazards/unhandled.ts'
+import { startTracing } from './tracing.ts'
+
+failOnUnhandledRejections()
+
+const usage = { inputTokens: 40, outputTokens: 10 }
+const login = defineTool({
+  name: 'login',
+  description: 'Logs in.',
+  parameters: { type: 'object', properties: { pin: { type: 'string' } } },
+  secrets: ['pin'],
+  execute: ({ pin }) => `in with ${pin}`,
+})
+
+async function runWith(options: TelemetryOptions) {
+  const { logger, records } = recordingLogger()
+  const model = scriptedModel([
+    { toolCalls: [call('login', { pin: 'sesame-77' })], usage },
+    { text: 'You are in.', usage },
+  ])
+  const runner = new AgentRunner({ model, tools: [login], instructions: 'Be kind.', logger, name: 'door', telemetry: telemetry(options) })
+  return { result: await runner.run('Let me in.', { temperature: 0.5 }), records }
+}
+
+describe('what spans have', () => {
+  it('nothing that was said, unless it is asked for; then without secrets', async () => {
+    await using quiet = startTracing()
+    await runWith({ tracer: quiet.tracer })
+    const all = JSON.stringify(quiet.spans().map(({ attributes, events }) => [attributes, events]))
+    for (const said of ['Let me in', 'Be kind', 'You are in', 'sesame']) expect(all).not.toContain(said)
+    await using open = startTracing()
+    await runWith({ tracer: open.tracer, content: true })
+    const told = JSON.stringify(open.spans().map(({ attributes }) => attributes))
+    for (const said of ['Let me in', 'Be kind', 'You are in', 'in with [redacted]']) expect(told).toContain(said)
+    expect(told).not.toContain('sesame')
+    expect(open.span('execute_tool login').attributes['gen_ai.tool.call.arguments']).toBe('{"pin":"[redacted]"}')
+  })
+
+  it('are known to a sampler: names of agent, model and tool', async () => {
+    const seen: unknown[] = []
+    const sampler: Sampler = {
+      shouldSample: (_context, _traceId, name, _kind, attributes) => {
+        seen.push([name, attributes])
+        return { decision: SamplingDecision.NOT_RECORD }
+      },
+      toString: () => 'none',
+    }
+    const { result } = await runWith({ tracer: new BasicTracerProvider({ sampler }).getTracer('tests') })
+    expect(result.output).toBe('You are in.')
+    expect(seen).toMatchObject([
+      ['invoke_agent door', { 'gen_ai.agent.name': 'door', 'gen_ai.request.model': 'scripted-model', 'gen_ai.request.temperature': 0.5 }],
+      ['chat scripted-model', { 'gen_ai.operation.name': 'chat', 'gen_ai.provider.name': 'scripted' }],
+      ['execute_tool login', { 'gen_ai.tool.name': 'login', 'gen_ai.tool.type': 'function' }],
+      ['chat scripted-model', {}],
+    ])
+  })
+})
+
+describe('metrics', () => {
+  const namesOf = async (semconv: '1.37' | 'latest') => {
+    await using tracing = startTracing()
+    await runWith({ tracer: tracing.tracer, meter: tracing.meter, semconv })
+    return tracing.metrics()
+  }
+
+  it('by their newest names, in the buckets of the conventions', async () => {
+    const found = await namesOf('latest')
+    const byName = new Map(found.map((metric) => [metric.descriptor.name, metric]))
+    expect([...byName.keys()].toSorted()).toEqual([
+      'gen_ai.client.inference.duration',
+      'gen_ai.client.inference.usage.input_tokens',
+      'gen_ai.client.inference.usage.output_tokens',
+      'gen_ai.execute_tool.duration',
+      'gen_ai.invoke_agent.duration',
+      'gen_ai.invoke_agent.inference_calls',
+      'gen_ai.invoke_agent.tool_calls',
+    ])
+    const boundaries = (name: string) => {
+      const value = byName.get(name)?.dataPoints[0]?.value
+      return typeof value === 'object' && 'buckets' in value ? value.buckets.boundaries : undefined
+    }
+    const seconds = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92]
+    expect(boundaries('gen_ai.client.inference.duration')).toEqual(seconds)
+    expect(boundaries('gen_ai.execute_tool.duration')).toEqual(seconds)
+    expect(boundaries('gen_ai.invoke_agent.duration')?.at(-1)).toBe(409.6)
+    expect(boundaries('gen_ai.invoke_agent.tool_calls')).toEqual([1, 2, 4, 8, 16, 32, 64, 128])
+    expect(byName.get('gen_ai.client.inference.usage.input_tokens')?.dataPoints).toMatchObject([
+      { value: 80, attributes: { 'gen_ai.provider.name': 'scripted', 'gen_ai.request.model': 'scripted-model' } },
+    ])
+  })
+
+  it('by the names of version 1.37', async () => {
+    const found = await namesOf('1.37')
+    expect(found.map(({ descriptor }) => descriptor.name).toSorted()).toEqual([
+      'gen_ai.client.operation.duration',
+      'gen_ai.client.token.usage',
+    ])
+    const kinds = found.flatMap(({ dataPoints }) => dataPoints.map(({ attributes }) => attributes['gen_ai.token.type']))
+    expect(kinds.toSorted()).toEqual(['input', 'output', undefined])
+  })
+})
+
+/** Whatever is asked of it is a function that throws. */
+function broken<T extends object>(): T {
+  return new Proxy({} as T, {
+    get: () => () => {
+      throw new Error('broken')
+    },
+  })
+}
+
+describe('telemetry that fails', () => {
+  const good: Tracer = new BasicTracerProvider().getTracer('tests')
+  const brokenSpans: Tracer = { ...broken<Tracer>(), startSpan: () => broken(), startActiveSpan: good.startActiveSpan }
+
+  it.each([
+    ['a tracer', { tracer: broken<Tracer>() }],
+    ['spans', { tracer: brokenSpans }],
+    ['a meter', { tracer: good, meter: broken<NonNullable<TelemetryOptions['meter']>>() }],
+    ['an exporter', { tracer: new BasicTracerProvider({ spanProcessors: [broken()] }).getTracer('tests'), content: true }],
+  ])('%s: the run is as without, and it is logged once', async (_what, options) => {
+    const { result, records } = await runWith(options)
+    expect(result).toMatchObject({ stopReason: 'answered', output: 'You are in.', toolCalls: [{ outcome: 'ok' }] })
+    expect(records.filter(({ message }) => message.startsWith('telemetry failed'))).toHaveLength(1)
+  })
+
+  it.each(['before', 'after'])('a context manager that throws %s it has begun the work: that is begun once', async (when) => {
+    const manager: ContextManager = {
+      ...broken<ContextManager>(),
+      active: () => {
+        throw new Error('broken')
+      },
+      with: (_context, work, thisArg, ...args) => {
+        if (when === 'after') work.call(thisArg as never, ...args)
+        throw new Error('broken')
+      },
+      bind: (_context, target) => target,
+      enable: () => manager,
+      disable: () => manager,
+    }
+    context.setGlobalContextManager(manager)
+    try {
+      const { result } = await runWith({ tracer: good })
+      expect(result).toMatchObject({ stopReason: 'answered', iterations: 2, toolCalls: [{ attempts: 1 }] })
+    } finally {
+      context.disable()
+    }
+  })
+
+  it('refuses options that are none', () => {
+    expect(() => telemetry({ contents: true } as never)).toThrow(/contents/)
+    expect(() => telemetry({ semconv: '1.0' as never })).toThrow(/'latest' or '1.37'/)
+    expect(() => new AgentRunner({ model: scriptedModel([]), telemetry: {} as never })).toThrow(/toolloop\/telemetry/)
+    expect(() => new AgentRunner({ model: scriptedModel([]), name: '' })).toThrow(/`name`/)
+  })
+})

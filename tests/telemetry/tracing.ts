@@ -1,0 +1,104 @@
+import { context, propagation, type Tracer } from '@opentelemetry/api'
+import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
+import { AggregationTemporality, InMemoryMetricExporter, MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics'
+import {
+  BasicTracerProvider,
+  InMemorySpanExporter,
+  type ReadableSpan,
+  SimpleSpanProcessor,
+  type SpanProcessor,
+} from '@opentelemetry/sdk-trace-base'
+
+/** A tracer and a meter whose spans and metrics stay in memory. */
+export function startTracing() {
+  const exporter = new InMemorySpanExporter()
+  // Their times are too coarse to tell in which order they began.
+  const begun: string[] = []
+  const order: SpanProcessor = {
+    onStart: (span) => void begun.push(span.spanContext().spanId),
+    onEnd: () => {},
+    forceFlush: async () => {},
+    shutdown: async () => {},
+  }
+  const provider = new BasicTracerProvider({ spanProcessors: [order, new SimpleSpanProcessor(exporter)] })
+  const metricExporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE)
+  // Exported when a test asks for it.
+  const reader = new PeriodicExportingMetricReader({ exporter: metricExporter, exportIntervalMillis: 3_600_000 })
+  const meters = new MeterProvider({ readers: [reader] })
+  const placeOf = (span: ReadableSpan): number => begun.indexOf(span.spanContext().spanId)
+  const tracer: Tracer = provider.getTracer('tests')
+  return {
+    tracer,
+    meter: meters.getMeter('tests'),
+    /** Those that have ended, in that order. */
+    spans: (): ReadableSpan[] => exporter.getFinishedSpans(),
+    span: (name: string): ReadableSpan => {
+      const found = exporter.getFinishedSpans().filter((span) => span.name === name)
+      if (found.length !== 1 || found[0] === undefined) throw new Error(`Expected one span \`${name}\`, got ${found.length}`)
+      return found[0]
+    },
+    tree: (): string => printTree(exporter.getFinishedSpans().toSorted((a, b) => placeOf(a) - placeOf(b))),
+    async metrics() {
+      await meters.forceFlush()
+      const [last] = metricExporter.getMetrics().slice(-1)
+      return (last?.scopeMetrics ?? []).flatMap(({ metrics }) => metrics)
+    },
+    async [Symbol.asyncDispose]() {
+      await meters.shutdown()
+      await provider.shutdown()
+    },
+  }
+}
+
+/** What is current is kept, as in a service with OpenTelemetry set up. */
+export function keepContext(): Disposable {
+  context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
+  return {
+    [Symbol.dispose]() {
+      context.disable()
+      propagation.disable()
+    },
+  }
+}
+
+/** Attributes that a printed tree shows, by what it calls them. */
+const shown: Record<string, string> = {
+  'gen_ai.tool.call.id': 'call',
+  'gen_ai.usage.input_tokens': 'in',
+  'gen_ai.usage.output_tokens': 'out',
+  'gen_ai.response.finish_reasons': 'finish',
+  'toolloop.stop_reason': 'ended',
+  'toolloop.run.resumed': 'resumed',
+  'toolloop.retries': 'retries',
+  'toolloop.tool.outcome': 'outcome',
+  'toolloop.tool.decided': 'decided',
+  'error.type': 'error',
+}
+
+/** The spans as a waterfall without times: each below its parent. */
+function printTree(spans: readonly ReadableSpan[]): string {
+  const ids = new Set(spans.map((span) => span.spanContext().spanId))
+  const traces = [...new Set(spans.map((span) => span.spanContext().traceId))]
+  const lines: string[] = []
+  const print = (span: ReadableSpan, depth: number): void => {
+    const fields = Object.entries(shown).flatMap(([key, name]) =>
+      span.attributes[key] === undefined ? [] : [`${name}=${String(span.attributes[key])}`],
+    )
+    lines.push(`${'  '.repeat(depth)}${span.name}${fields.length === 0 ? '' : ` (${fields.join(' ')})`}`)
+    for (const { name, attributes = {} } of span.events) {
+      const about = attributes['gen_ai.tool.name'] ?? attributes['exception.message'] ?? ''
+      lines.push(`${'  '.repeat(depth + 1)}* ${name}${about === '' ? '' : `: ${String(about)}`}`)
+    }
+    const below = spans.filter(({ parentSpanContext }) => parentSpanContext?.spanId === span.spanContext().spanId)
+    for (const child of below) print(child, depth + 1)
+  }
+  for (const [at, traceId] of traces.entries()) {
+    lines.push(`trace ${at + 1}`)
+    const roots = spans.filter((span) => {
+      const { parentSpanContext } = span
+      return span.spanContext().traceId === traceId && (parentSpanContext === undefined || !ids.has(parentSpanContext.spanId))
+    })
+    for (const root of roots) print(root, 1)
+  }
+  return lines.join('\n')
+}
