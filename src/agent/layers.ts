@@ -13,6 +13,7 @@ import { checkCalls, checkResults } from './hooks/tool-guardrails.ts'
 import { aroundToolWithHooks } from './hooks/tool-hooks.ts'
 import { keepAside } from './large-results/keep-aside.ts'
 import { formatAnswer } from './output/format-answer.ts'
+import { budgetsOf, waitsForBudget } from './run/budget.ts'
 import type { Layers } from './run/execution.ts'
 import { recordCalls, recordRequests } from './run/recorder.ts'
 import type { RunContext } from './run/run-context.ts'
@@ -34,7 +35,7 @@ export function composeLayers(run: RunContext, survival: Survival): Layers {
   const { settings, agent } = run
   const { hooks, guardrails, compaction } = settings
   const isReviewed = hooks !== undefined || agent.output !== undefined || hasGuardrail(guardrails, 'output')
-  const takeOne = run.budgets.length > 0 && run.waitsForBudget ? waitForBudget(takeTurn) : takeTurn
+  const takeOne = budgetsOf(run).length > 0 && waitsForBudget(run) ? waitForBudget(takeTurn) : takeTurn
   return {
     request: requestOf(settings, run.signal),
     takeTurn: compaction === undefined ? takeOne : fitWindow(compaction, takeOne),
@@ -57,7 +58,7 @@ export function modelLayers(run: RunContext): Named<AroundModel>[] {
     ['an empty response: once more', askOnceMore(run)],
     hasGuardrail(guardrails, 'output') && ['text held for guardrails', holdText(run)],
     toolCalling !== 'native' && ['calls written as text', readWrittenCalls(run, findWrittenCalls(run))],
-    run.budgets.length > 0 && ['within the budget', withinBudget(run)],
+    budgetsOf(run).length > 0 && ['within the budget', withinBudget(run)],
     hasHook(hooks, 'aroundModel') && ['hooks around the request', standAroundRequest(run)],
     run.recorder !== undefined && ['recorder', recordRequests(run, run.recorder)],
   )

@@ -18,18 +18,25 @@ export function isLargerThan(characters: number, value: unknown): boolean {
     const item = open.pop()
     left -= typeof item === 'string' ? item.length : 1
     if (left < 0) return true
-    if (typeof item !== 'object' || item === null || ArrayBuffer.isView(item) || item instanceof ArrayBuffer) continue
-    const [entries, size] = item instanceof Map || item instanceof Set ? [item, item.size] : [undefined, fieldCount(item)]
-    if (size > left) return true
-    if (entries !== undefined) for (const entry of entries) open.push(entry)
-    else if (Array.isArray(item)) for (const entry of item) open.push(entry)
-    else for (const key of Object.keys(item)) open.push(key, fieldOf(item, key))
+    if (typeof item !== 'object' || item === null) continue
+    const inside = insideOf(item, left)
+    if (inside === undefined) return true
+    for (const one of inside) open.push(one)
   }
   return false
 }
 
-function fieldCount(item: object): number {
-  return Array.isArray(item) ? item.length : Object.keys(item).length
+/** What an object holds; undefined where that is more than so much, nothing where it can't be looked into: a revoked proxy. */
+function insideOf(item: object, most: number): unknown[] | undefined {
+  try {
+    if (ArrayBuffer.isView(item) || item instanceof ArrayBuffer) return []
+    if (item instanceof Map || item instanceof Set) return item.size > most ? undefined : [...item]
+    if (Array.isArray(item)) return item.length > most ? undefined : [...item]
+    const keys = Object.keys(item)
+    return keys.length > most ? undefined : keys.flatMap((key) => [key, fieldOf(item, key)])
+  } catch {
+    return []
+  }
 }
 
 /** A getter may throw. */

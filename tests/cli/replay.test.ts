@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { runCommand } from '../../src/cli/program.ts'
-import { startMockProvider } from '../../src/testing/index.ts'
+import { startStrictProvider } from '../models/rules/strict-provider.ts'
 import { fakeIO } from './fake-io.ts'
 import type { FinishedCli } from './start-cli.ts'
 import { tempFolder } from './temp-folder.ts'
@@ -30,7 +30,7 @@ describe('toolloop replay', () => {
   })
 
   it('plays a run against a provider that failed once, streamed and called tools, without asking it', async () => {
-    await using provider = await startMockProvider({
+    await using provider = await startStrictProvider({
       script: [
         { text: 'never sent', fault: { status: 429, headers: { 'retry-after': '0' } } },
         {

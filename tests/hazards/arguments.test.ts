@@ -58,10 +58,12 @@ describe.each(modes)('arguments: $name', (mode) => {
     expect(told).toMatch(/^Arguments of tool `look` could not be read: .+\. Expected one JSON object\. Received: "/s)
     expect(told?.length).toBeLessThan(600)
     expect(done).toBe('other done')
+    const { outcome, errorCode } = result.toolCalls[0] ?? {}
     expect(result.toolCalls[0]).toMatchObject({ rawArguments: raw, outcome: expect.stringMatching(/rejected|truncated/), attempts: 0 })
+    expect(errorCode).toBe(outcome === 'truncated' ? 'tool_call_truncated' : 'invalid_arguments_json')
     expect(result.toolCalls[0]).not.toHaveProperty('args')
     const rejected = on.events.find(({ name }) => name === Event.TOOL_CALL_REJECTED)
-    expect(rejected?.payload).toEqual({ tool: 'look', args: raw, error: told })
+    expect(rejected?.payload).toEqual({ tool: 'look', args: raw, error: told, outcome, errorCode })
   })
 
   it('H11 no arguments: {} for a tool that requires none, a validation error otherwise', async () => {

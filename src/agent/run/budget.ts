@@ -140,6 +140,24 @@ export class Budget {
   }
 }
 
+/** A run, with what it says of budgets. */
+export interface Paying {
+  readonly settings: { readonly budget?: Budget; readonly onBudget?: 'stop' | 'pause' }
+  /** The run it is made inside of. */
+  readonly outer: Paying | undefined
+}
+
+/** What this run and those it is inside of may use up together with others, in the order in which it is reserved. */
+export function budgetsOf({ settings: { budget }, outer }: Paying): readonly Budget[] {
+  const others = outer === undefined ? [] : budgetsOf(outer)
+  return budget === undefined || others.includes(budget) ? others : [...others, budget].sort((a, b) => a.order - b.order)
+}
+
+/** Whether it pauses where a budget is used up. */
+export function waitsForBudget({ settings: { onBudget }, outer }: Paying): boolean {
+  return onBudget === undefined ? outer !== undefined && waitsForBudget(outer) : onBudget === 'pause'
+}
+
 function amounts({ costUsd, tokens }: Partial<BudgetAmounts>, otherwise: number, where = ''): BudgetAmounts {
   return { costUsd: amount(`${where}costUsd`, costUsd, otherwise), tokens: amount(`${where}tokens`, tokens, otherwise) }
 }

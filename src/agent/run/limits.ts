@@ -3,6 +3,7 @@ import { isJsonObject } from '../../core/messages.ts'
 import type { ChatModel } from '../../models/chat-model.ts'
 import { knowsCost } from '../../models/usage.ts'
 import type { LargeResultOptions, RunSettings } from '../types.ts'
+import { budgetsOf, type Paying } from './budget.ts'
 
 /** A run's bounds, every one decided. */
 export interface ResolvedLimits {
@@ -94,19 +95,31 @@ export function checkCostIsKnown(
   throw new InvalidOptionError(option, `absent for a model whose price is not known (${howToPrice(model)})`, costUsd)
 }
 
-interface Limited {
+interface Limited extends Paying {
   limits: Pick<ResolvedLimits, 'costUsd'>
-  budgets: readonly { limits: { costUsd: number } }[]
   /** The run it is made inside of. */
   outer: Limited | undefined
 }
 
 /** By which option a run's cost, or that of one it is inside of, is limited, and to what. */
-export function costLimitOf({ limits, budgets, outer }: Limited): [option: string, costUsd: number] {
+export function costLimitOf(run: Limited): [option: string, costUsd: number] {
+  const { limits, outer } = run
   if (Number.isFinite(limits.costUsd)) return ['limits.costUsd', limits.costUsd]
-  const budget = budgets.find((one) => Number.isFinite(one.limits.costUsd))
+  const budget = budgetsOf(run).find((one) => Number.isFinite(one.limits.costUsd))
   if (budget !== undefined) return ['budget.costUsd', budget.limits.costUsd]
   return outer === undefined ? ['limits.costUsd', Number.POSITIVE_INFINITY] : costLimitOf(outer)
+}
+
+/** Calls `end` when the time is over; gives the function that stops waiting. */
+export function startDeadline(milliseconds: number, end: () => void): () => void {
+  // A timer that is longer fires at once: what is left is waited for in parts.
+  const longest = 2 ** 31 - 1
+  let timer: NodeJS.Timeout
+  const waitFor = (left: number) => {
+    timer = setTimeout(() => (left > longest ? waitFor(left - longest) : end()), Math.min(left, longest))
+  }
+  waitFor(milliseconds)
+  return () => clearTimeout(timer)
 }
 
 /** What to write so that a model's cost is known. */

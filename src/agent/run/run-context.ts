@@ -9,6 +9,7 @@ import type { PreparedCall } from '../../tools/arguments.ts'
 import type { ToolSet } from '../../tools/registry.ts'
 import type { RunScope } from '../../tools/tool.ts'
 import { type Durable, isDoneAnew, type RecordedSteps, type StepContext, type StepTags } from '../durable/journal.ts'
+import { Waits } from '../durable/waits.ts'
 import { KeptResults } from '../large-results/kept-results.ts'
 import { withReadResult } from '../large-results/read-result.ts'
 import type { OutputFormat } from '../output/output.ts'
@@ -17,8 +18,7 @@ import type { SessionPlace, SessionTurn } from '../sessions/session-turn.ts'
 import { chooseCallForm } from '../text-calls/mode.ts'
 import type { RunOptions } from '../types.ts'
 import { type ActiveAgent, activeAgent } from './active-agent.ts'
-import type { Budget } from './budget.ts'
-import { checkCostIsKnown, costLimitOf, type ResolvedLimits } from './limits.ts'
+import { checkCostIsKnown, costLimitOf, type ResolvedLimits, startDeadline } from './limits.ts'
 import type { RunRecorder } from './recorder.ts'
 import { abortErrorOf } from './run-error.ts'
 import { type DeltaName, type EventTap, RunEvents } from './run-events.ts'
@@ -97,9 +97,7 @@ export class RunContext implements RunScope, Durable {
   /** Told of an interruption; a plain set, because listeners on a signal cost more than the rest of a turn's bookkeeping. */
   readonly #waiting = new Set<() => void>()
   #steps = new Map<string, unknown>()
-  #decisions: RecordedSteps['decisions'] = {}
-  #waitingSince: RecordedSteps['waitingSince'] = {}
-  #asOf: number | undefined
+  readonly #waits = new Waits()
   #interruption: Interruption | undefined
   #abortError: ToolloopError | undefined
 
@@ -129,7 +127,7 @@ export class RunContext implements RunScope, Durable {
     this.#events = new RunEvents({ bus: parts.bus, taps: this.#taps, onText, origin, logger })
     if (settings.signal !== undefined) this.follow(settings.signal)
     if (parent !== undefined) this.#endWith(parent.run)
-    if (Number.isFinite(limits.deadlineMs)) this.#startDeadline(limits.deadlineMs)
+    if (Number.isFinite(limits.deadlineMs)) this.#release.add(startDeadline(limits.deadlineMs, () => this.interrupt('deadline')))
   }
 
   /** The run that this one is made inside of. */
@@ -162,19 +160,6 @@ export class RunContext implements RunScope, Durable {
     this.#agent = this.#first
     this.#budget = this.#openBudget()
     return this.#budget
-  }
-
-  /** What this run and those it is inside of may use up together with others, in the order in which it is reserved. */
-  get budgets(): readonly Budget[] {
-    const { budget } = this.settings
-    const outer = this.#parent?.run.budgets ?? []
-    return budget === undefined || outer.includes(budget) ? outer : [...outer, budget].sort((a, b) => a.order - b.order)
-  }
-
-  /** Whether it pauses where a budget is used up. */
-  get waitsForBudget(): boolean {
-    const { onBudget } = this.settings
-    return onBudget === undefined ? (this.#parent?.run.waitsForBudget ?? false) : onBudget === 'pause'
   }
 
   /** Goes on with another model and other tools. */
@@ -307,12 +292,10 @@ export class RunContext implements RunScope, Durable {
   // Without a journal a run keeps its own record: what it has come to is enough to take it up again, anywhere.
 
   /** Begins with what was recorded before. */
-  recall({ steps, decisions, waitingSince, kept, asOf }: RecordedSteps): void {
-    this.#steps = new Map(Object.entries(steps))
-    this.#decisions = decisions
-    this.#waitingSince = { ...waitingSince }
-    this.keptResults.recall(kept)
-    this.#asOf = asOf
+  recall(recorded: RecordedSteps): void {
+    this.#steps = new Map(Object.entries(recorded.steps))
+    this.#waits.recall(recorded)
+    this.keptResults.recall(recorded.kept)
     this.resumed = true
   }
 
@@ -328,12 +311,7 @@ export class RunContext implements RunScope, Durable {
   }
 
   async wait<T extends Json>(name: string, { timeoutMs }: { timeoutMs?: number } = {}): Promise<T | null | undefined> {
-    const waited = this.#waitingSince[name]
-    const since = waited ?? Date.now()
-    this.#waitingSince[name] = since
-    if (Object.hasOwn(this.#decisions, name)) return this.#decisions[name] as T
-    const now = waited === undefined ? since : (this.#asOf ?? Date.now())
-    return timeoutMs !== undefined && now - since >= timeoutMs ? null : undefined
+    return this.#waits.look<T>(name, timeoutMs)
   }
 
   /** What there is to go on from: without what is done anew by each execution. */
@@ -342,8 +320,7 @@ export class RunContext implements RunScope, Durable {
     const { texts } = this.keptResults
     return copyAsJson({
       steps: Object.fromEntries(steps) as RecordedSteps['steps'],
-      decisions: this.#decisions,
-      waitingSince: this.#waitingSince,
+      ...this.#waits.recorded(),
       ...(texts === undefined ? {} : { kept: texts }),
     })
   }
@@ -367,17 +344,6 @@ export class RunContext implements RunScope, Durable {
     if (outer.interruption !== undefined) abort()
     outer.#waiting.add(abort)
     this.#release.add(() => outer.#waiting.delete(abort))
-  }
-
-  #startDeadline(milliseconds: number): void {
-    // A timer that is longer fires at once: what is left is waited for in parts.
-    const longest = 2 ** 31 - 1
-    let timer: NodeJS.Timeout
-    const waitFor = (left: number) => {
-      timer = setTimeout(() => (left > longest ? waitFor(left - longest) : this.interrupt('deadline')), Math.min(left, longest))
-    }
-    waitFor(milliseconds)
-    this.#release.add(() => clearTimeout(timer))
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Usage } from '../../core/messages.ts'
 import { abortedError, type ChatModel, type ModelRequest } from '../../models/chat-model.ts'
 import { estimateUsage, usageOfFailure, withCost } from '../../models/usage.ts'
-import type { Budget, Reservation } from '../run/budget.ts'
+import { type Budget, budgetsOf, type Reservation } from '../run/budget.ts'
 import type { RunContext } from '../run/run-context.ts'
 import type { AroundModel } from './model-call.ts'
 
@@ -21,7 +21,7 @@ export function withinBudget(run: RunContext): AroundModel {
     const reserved: Reservation[] = []
     let used: Usage | undefined
     try {
-      for (const budget of run.budgets) reserved.push(await reserve(budget, model, request, run))
+      for (const budget of budgetsOf(run)) reserved.push(await reserve(budget, model, request, run))
       const response = await next(call)
       used = response.usage && withCost(response.usage, model.capabilities)
       return response
