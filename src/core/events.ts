@@ -157,12 +157,9 @@ type Guarded = (name: EventName, payload: unknown, meta: EventMeta) => void
 const ANY = '*'
 
 /** Where events go besides their bus, in the whole process: the channel `toolloop:NAME` of `node:diagnostics_channel` has `RunEvent`s. */
-const channels = Object.fromEntries(Object.values(Event).map((name) => [name, channel(`toolloop:${name}`)])) as Record<EventName, Channel>
-
-/** Whether anybody has subscribed to an event's channel. */
-export function isSubscribed(name: EventName): boolean {
-  return channels[name].hasSubscribers
-}
+export const channels: Readonly<Record<EventName, Channel>> = Object.fromEntries(
+  Object.values(Event).map((name) => [name, channel(`toolloop:${name}`)]),
+) as Record<EventName, Channel>
 
 /** Where lifecycle events are published. No listener can break the publisher, or keep another listener from being called. */
 export class EventBus {
@@ -204,7 +201,7 @@ export class EventBus {
 
   /** Whether anybody listens: lets a publisher skip building a payload for nobody. */
   hasListeners(name: EventName): boolean {
-    return this.#listening.has(name) || this.#listening.has(ANY) || isSubscribed(name)
+    return this.#listening.has(name) || this.#listening.has(ANY) || channels[name].hasSubscribers
   }
 
   #subscribe(name: EventName | typeof ANY, listener: (name: EventName, payload: unknown, meta: EventMeta) => unknown): () => void {

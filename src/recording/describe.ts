@@ -1,4 +1,4 @@
-import type { RecordedScope } from '../agent/run/recorder.ts'
+import type { RecordedScope } from '../agent/observe/recorder.ts'
 import { ToolloopError } from '../core/errors.ts'
 import { copyAsJson, toJson } from '../core/json.ts'
 import { isJsonObject, type JsonObject } from '../core/messages.ts'

@@ -1,5 +1,5 @@
 import { access } from 'node:fs/promises'
-import type { RunRecorder } from '../agent/run/recorder.ts'
+import type { RunRecorder } from '../agent/observe/recorder.ts'
 import { InvalidOptionError } from '../core/errors.ts'
 import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
 import type { RunRecording } from './format.ts'

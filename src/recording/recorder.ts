@@ -1,4 +1,4 @@
-import type { RecordedScope, RecordedVerdict, RunRecorder } from '../agent/run/recorder.ts'
+import type { RecordedScope, RecordedVerdict, RunRecorder } from '../agent/observe/recorder.ts'
 import type { RunResult } from '../agent/run/result.ts'
 import { copyAsJson, toJson } from '../core/json.ts'
 import type { Json, JsonObject } from '../core/messages.ts'

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type Context, Hono } from 'hono'
-import type { Telemetry } from '../agent/run/telemetry.ts'
+import type { Telemetry } from '../agent/observe/telemetry.ts'
 import { InvalidOptionError, messageOf } from '../core/errors.ts'
 import type { Logger } from '../core/logger.ts'
 import { compileCheck, type SchemaCheck } from './agents/check-schema.ts'

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import type { Telemetry } from '../agent/run/telemetry.ts'
+import type { Telemetry } from '../agent/observe/telemetry.ts'
 import { InvalidOptionError } from '../core/errors.ts'
 import { EventBus } from '../core/events.ts'
 import { removeLeftBehind } from '../core/files/replace-file.ts'

@@ -1,5 +1,5 @@
 import type { Attributes } from '@opentelemetry/api'
-import type { MeasuredExecution, MeasuredRequest } from '../agent/run/telemetry.ts'
+import type { MeasuredExecution, MeasuredRequest } from '../agent/observe/telemetry.ts'
 import type { Usage } from '../core/messages.ts'
 import type { ModelResponse, Sampling } from '../models/chat-model.ts'
 import { type Names, providerName, tokensOf, type UsageKind } from './names.ts'

@@ -1,5 +1,5 @@
 import { context, type Span, SpanKind, SpanStatusCode, type Tracer, trace } from '@opentelemetry/api'
-import type { MeasuredHttpRequest } from '../agent/run/telemetry.ts'
+import type { MeasuredHttpRequest } from '../agent/observe/telemetry.ts'
 import { type Attempt, within } from './attempt.ts'
 import { readTraceHeaders } from './trace-context.ts'
 

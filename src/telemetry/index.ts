@@ -1,3 +1,3 @@
 /** OpenTelemetry for runs: spans, events and metrics by the conventions for generative AI. */
-export type { Telemetry } from '../agent/run/telemetry.ts'
+export type { Telemetry } from '../agent/observe/telemetry.ts'
 export { type SemanticConventions, type TelemetryOptions, telemetry } from './telemetry.ts'

@@ -9,8 +9,6 @@ import {
   type Tracer,
   trace,
 } from '@opentelemetry/api'
-import type { RunResult } from '../agent/run/result.ts'
-import type { EventTap } from '../agent/run/run-events.ts'
 import type {
   MeasuredCall,
   MeasuredExecution,
@@ -18,7 +16,9 @@ import type {
   MeasuredRequest,
   MeasuredRun,
   RunTelemetry,
-} from '../agent/run/telemetry.ts'
+} from '../agent/observe/telemetry.ts'
+import type { RunResult } from '../agent/run/result.ts'
+import type { EventTap } from '../agent/run/run-events.ts'
 import type { RunEvent } from '../core/events.ts'
 import { secretTexts } from '../core/logger.ts'
 import { addUsage, type Json, textOf, type Usage } from '../core/messages.ts'

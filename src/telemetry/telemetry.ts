@@ -1,5 +1,5 @@
 import { type Meter, metrics, type Tracer, trace } from '@opentelemetry/api'
-import type { Telemetry } from '../agent/run/telemetry.ts'
+import type { Telemetry } from '../agent/observe/telemetry.ts'
 import { InvalidOptionError } from '../core/errors.ts'
 import type { Logger } from '../core/logger.ts'
 import { checkOptionNames, type OptionNames } from '../core/option-names.ts'

@@ -1,7 +1,7 @@
 import { InvalidOptionError, type ToolloopError } from '../../core/errors.ts'
 import { copyAsJson } from '../../core/json.ts'
 import { type ChatMessage, isJsonObject, type Json } from '../../core/messages.ts'
-import type { PlainError } from '../recorded.ts'
+import { errorOf, type Failed } from '../run/run-error.ts'
 import type { RunResult, RunSettings } from '../types.ts'
 
 /** All that another process needs to continue a run, except what its runner has: model, tools, callbacks. */
@@ -113,16 +113,15 @@ export function resultToJson({ toolCalls, error, ...result }: RunResult): Json {
 }
 
 /** What of a result is not recorded. */
-interface Process {
+interface Process extends Failed {
   readonly values: ReadonlyMap<string, unknown>
-  errorOf(error: PlainError): ToolloopError
 }
 
 /** The result as the loop returned it; values and the error itself are there if the run ended in this process. */
 export function resultFromJson(json: Json, run: Process): RunResult {
   const { error, ...result } = json as never as Omit<RunResult, 'error'> & { error?: Pick<ToolloopError, 'code' | 'message'> }
   const toolCalls = result.toolCalls.map((call) => (run.values.has(call.id) ? { ...call, value: run.values.get(call.id) } : call))
-  return { ...result, toolCalls, ...(error === undefined ? {} : { error: run.errorOf(error) }) }
+  return { ...result, toolCalls, ...(error === undefined ? {} : { error: errorOf(run, error) }) }
 }
 
 function plain(value: object): Json {

@@ -1,6 +1,6 @@
-import { ModelError, messageOf, ToolloopError } from '../../core/errors.ts'
+import { messageOf, type ToolloopError } from '../../core/errors.ts'
 import type { EventBus, EventName, EventPayloads, EventPlace, StopReason } from '../../core/events.ts'
-import { Event, isSubscribed } from '../../core/events.ts'
+import { channels, Event } from '../../core/events.ts'
 import { copyAsJson } from '../../core/json.ts'
 import type { Logger } from '../../core/logger.ts'
 import { type ChatMessage, deepFreeze, type Json, type JsonObject } from '../../core/messages.ts'
@@ -12,18 +12,17 @@ import { type Durable, isDoneAnew, type RecordedSteps, type StepContext, type St
 import { Waits } from '../durable/waits.ts'
 import { KeptResults } from '../large-results/kept-results.ts'
 import { withReadResult } from '../large-results/read-result.ts'
+import type { RunRecorder } from '../observe/recorder.ts'
+import { measuredParent, type RunTelemetry } from '../observe/telemetry.ts'
 import type { OutputFormat } from '../output/output.ts'
-import type { PlainError } from '../recorded.ts'
 import type { SessionPlace, SessionTurn } from '../sessions/session-turn.ts'
 import { chooseCallForm } from '../text-calls/mode.ts'
 import type { RunOptions } from '../types.ts'
 import { type ActiveAgent, activeAgent } from './active-agent.ts'
 import { checkCostIsKnown, costLimitOf, type ResolvedLimits, startDeadline } from './limits.ts'
-import type { RunRecorder } from './recorder.ts'
 import { abortErrorOf } from './run-error.ts'
 import { type DeltaName, type EventTap, RunEvents } from './run-events.ts'
 import { RunBudget } from './run-state.ts'
-import { measuredParent, type RunTelemetry } from './telemetry.ts'
 
 type Interruption = Extract<StopReason, 'aborted' | 'deadline'>
 
@@ -248,7 +247,7 @@ export class RunContext implements RunScope, Durable {
 
   hears(name: EventName): boolean {
     const { listening } = this.#bus
-    if (listening.has(name) || listening.has('*') || isSubscribed(name)) return true
+    if (listening.has(name) || listening.has('*') || channels[name].hasSubscribers) return true
     for (const { wanted } of this.#taps) if (wanted === undefined || wanted.has(name)) return true
     return name === Event.TEXT_DELTA && this.settings.onText !== undefined
   }
@@ -278,15 +277,6 @@ export class RunContext implements RunScope, Durable {
     return (payload) => {
       if (this.#interruption === undefined) publish(payload)
     }
-  }
-
-  /** The error as it was thrown, with its stack and cause; after a crash, one made from the record. */
-  errorOf({ code, message }: PlainError): ToolloopError {
-    if (code === 'aborted') return this.#abortError ?? new ToolloopError(code, message)
-    const thrown = [...this.errors.values()].findLast((error) => error.code === code && error.message === message)
-    if (thrown !== undefined) return thrown
-    const { provider, model } = this.#agent.model
-    return code === 'guardrail' ? new ToolloopError(code, message) : new ModelError(code, message, { provider, model, retryable: false })
   }
 
   // Without a journal a run keeps its own record: what it has come to is enough to take it up again, anywhere.

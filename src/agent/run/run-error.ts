@@ -1,4 +1,6 @@
-import { isSetupFault, messageOf, ToolloopError } from '../../core/errors.ts'
+import { isSetupFault, ModelError, messageOf, ToolloopError } from '../../core/errors.ts'
+import type { ChatModel } from '../../models/chat-model.ts'
+import type { PlainError } from '../recorded.ts'
 import type { RunResult } from './result.ts'
 
 /**
@@ -30,4 +32,21 @@ export function abortErrorOf(reason: unknown): ToolloopError {
   const isDefault = reason instanceof DOMException && reason.name === 'AbortError' && reason.message === 'This operation was aborted'
   const why = reason === undefined || isDefault ? '' : `: ${messageOf(reason)}`
   return new ToolloopError('aborted', `The run was aborted${why}`, { cause: reason })
+}
+
+/** What a run has to tell its errors. */
+export interface Failed {
+  readonly abortError: ToolloopError | undefined
+  /** As they were thrown, by step key. */
+  readonly errors: ReadonlyMap<string, ToolloopError>
+  readonly agent: { readonly model: Pick<ChatModel, 'provider' | 'model'> }
+}
+
+/** A run's error as it was thrown, with its stack and cause; after a crash, one made from the record. */
+export function errorOf({ abortError, errors, agent }: Failed, { code, message }: PlainError): ToolloopError {
+  if (code === 'aborted') return abortError ?? new ToolloopError(code, message)
+  const thrown = [...errors.values()].findLast((error) => error.code === code && error.message === message)
+  if (thrown !== undefined) return thrown
+  const { provider, model } = agent.model
+  return code === 'guardrail' ? new ToolloopError(code, message) : new ModelError(code, message, { provider, model, retryable: false })
 }

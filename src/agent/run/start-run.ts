@@ -7,6 +7,7 @@ import { type DurableInput, inputToJson } from '../durable/durable-run.ts'
 import type { Durable, RecordedSteps } from '../durable/journal.ts'
 import { composeLayers } from '../layers.ts'
 import { stoppedByGuardrail } from '../loop.ts'
+import type { MeasuredExecution } from '../observe/telemetry.ts'
 import { activeTools, toToolSet } from '../options.ts'
 import { openOutput, outputOf } from '../output/output.ts'
 import type { Ending } from '../recorded.ts'
@@ -16,10 +17,9 @@ import type { Loop } from './execution.ts'
 import type { RunResult } from './result.ts'
 import { RunContext, type RunContextParts, type RunParent } from './run-context.ts'
 import { RunControl } from './run-control.ts'
-import { returned } from './run-error.ts'
+import { errorOf, returned } from './run-error.ts'
 import { type LoopState, openState } from './run-state.ts'
 import type { Watch } from './run-stream.ts'
-import type { MeasuredExecution } from './telemetry.ts'
 
 interface NewRun extends Omit<RunContextParts, 'tools' | 'runId' | 'output' | 'parent' | 'tap'>, Partial<Watch> {
   tools: readonly AnyTool[] | ToolSet
@@ -199,7 +199,7 @@ function resultOf(state: LoopState, { stopReason, error, pending = [], output }:
     pending,
     ...(remembered.length === 0 ? {} : { remembered }),
     ...(agent === undefined ? {} : { agent }),
-    ...(stopReason === 'aborted' ? { error: aborted() } : error === undefined ? {} : { error: run.errorOf(error) }),
+    ...(stopReason === 'aborted' ? { error: aborted() } : error === undefined ? {} : { error: errorOf(run, error) }),
   }
 }
 

@@ -3,8 +3,8 @@ import type { ChatMessage, Json, JsonObject } from '../../core/messages.ts'
 import type { ModelRequest, ModelResponse, Sampling } from '../../models/chat-model.ts'
 import type { AnyTool, CallTrace } from '../../tools/tool.ts'
 import type { RawEnd, ToolCallEnd } from '../../tools/tool-runner.ts'
-import type { RunResult } from './result.ts'
-import type { EventTap } from './run-events.ts'
+import type { RunResult } from '../run/result.ts'
+import type { EventTap } from '../run/run-events.ts'
 
 /** Measures runs, their model requests and their calls: what `telemetry()` of `toolloop/telemetry` gives. */
 export interface Telemetry {

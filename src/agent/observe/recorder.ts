@@ -4,8 +4,8 @@ import type { ToolSet } from '../../tools/registry.ts'
 import type { ToolCallEnd } from '../../tools/tool-runner.ts'
 import type { AroundTool, RunningCall } from '../calls/running-call.ts'
 import type { Steering } from '../recorded.ts'
+import type { RunResult } from '../run/result.ts'
 import type { AroundModel } from '../turn/model-call.ts'
-import type { RunResult } from './result.ts'
 
 /** A run, as its recorder sees it. */
 export interface RecordedScope {
