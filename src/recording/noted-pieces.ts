@@ -14,6 +14,7 @@ export class NotedPieces {
       if (!this.#isOver) add()
     }
     return {
+      ...sink,
       text: (delta) => {
         note(() => this.add(['text', delta]))
         sink.text?.(delta)

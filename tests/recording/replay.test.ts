@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { ModelError } from '../../src/core/errors.ts'
+import type { EventName } from '../../src/core/events.ts'
 import { AgentRunner, asTool, defineTool, handoff, RunControl } from '../../src/index.ts'
+import type { ChatModel } from '../../src/models/chat-model.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
-import { playsByteEqual } from './recorded.ts'
+import { playsByteEqual, recorded } from './recorded.ts'
 
 const add = defineTool({
   name: 'add',
@@ -13,6 +15,31 @@ const add = defineTool({
 })
 const call = (args: object, name = 'add') => ({ name, arguments: { ...args } })
 const usage = { inputTokens: 10, outputTokens: 2 }
+
+it('whoever watches a run that is recorded is told the same: that a request waits, and that it is made again', async () => {
+  const said = scriptedModel(['Done.', 'Done.'])
+  const model: ChatModel = {
+    provider: said.provider,
+    model: said.model,
+    capabilities: said.capabilities,
+    generate: (request, sink) => {
+      sink?.queued?.(2)
+      sink?.retry?.({ provider: 'p', model: 'm', errorCode: 'rate_limited', error: 'too many', delayMs: 0 })
+      return said.generate(request, sink)
+    },
+  }
+  const seen: EventName[][] = []
+  const run = async (record: object) => {
+    const stream = new AgentRunner({ model }).stream('go', record)
+    seen.push((await Array.fromAsync(stream)).map(({ type }) => type))
+    return stream.result
+  }
+  await run({})
+  await recorded((record) => run(record))
+  expect(seen[0]).toContain('MODEL_QUEUED')
+  expect(seen[0]).toContain('MODEL_RETRY')
+  expect(seen[1]).toEqual(seen[0])
+})
 
 describe('a recorded run, played again and recorded again, gives the same bytes', () => {
   it('with a call, reasoning, usage and streamed pieces', async () => {
