@@ -12,7 +12,7 @@ import { openInTurns } from '../tools/schema/schema.ts'
 import type { AnyTool } from '../tools/tool.ts'
 import { AgentHost, type AgentOptions, agentOptionNames, defaultAgent } from './agents/agent-host.ts'
 import { createApp } from './app.ts'
-import type { Config, PreparedConfig } from './config/config.ts'
+import { asText, type Config, type PreparedConfig } from './config/config.ts'
 import { ConfigSource, type ConfigState } from './config/config-source.ts'
 import { ConfigError } from './config/parse-config.ts'
 import { addressOf, TrustedProxies } from './http/address.ts'
@@ -339,16 +339,6 @@ class AgentService implements Service {
       discard: () => prepared.discard(),
     }
   }
-}
-
-/** Throws `invalid_option` for a value that can't be written to a file. */
-function asText(config: Config): string {
-  const plain = (key: string, value: unknown): unknown => {
-    if (typeof value === 'function' || typeof value === 'bigint' || typeof value === 'symbol')
-      throw new InvalidOptionError(`config…${key}`, 'plain data', value)
-    return value
-  }
-  return JSON.stringify(config, plain, 2)
 }
 
 const operator: Caller = { name: 'operator', roles: ['run', 'admin'] }

@@ -1,3 +1,4 @@
+import { InvalidOptionError } from '../../core/errors.ts'
 import type { Providers } from '../../models/presets.ts'
 import type { ModelSettings } from '../../models/settings.ts'
 import type { McpServer } from '../../tools/mcp/client/server-config.ts'
@@ -93,4 +94,14 @@ export interface PreparedConfig {
   commit(): void
   /** Gives up what was opened for it. */
   discard(): Promise<void>
+}
+
+/** A configuration as the text of a file. Throws `invalid_option` for a value that can't be written to a file. */
+export function asText(config: Config): string {
+  const plain = (key: string, value: unknown): unknown => {
+    if (typeof value === 'function' || typeof value === 'bigint' || typeof value === 'symbol')
+      throw new InvalidOptionError(`config…${key}`, 'plain data', value)
+    return value
+  }
+  return JSON.stringify(config, plain, 2)
 }
