@@ -1,3 +1,4 @@
+import { readResult } from '../agent/large-results/read-result.ts'
 import type { RecordedScope } from '../agent/run/recorder.ts'
 import { ToolloopError } from '../core/errors.ts'
 import { copyAsJson, toJson } from '../core/json.ts'
@@ -37,8 +38,9 @@ export function describeModel({ provider, model, capabilities }: ChatModel): Rec
   return { provider, model, capabilities: copyAsJson(capabilities) }
 }
 
+/** Without the one that a run with `largeResults` has by itself, and has again when it is played. */
 export function describeTools(tools: ToolSet): RecordedTool[] {
-  return tools.list().map(describeTool)
+  return tools.list().flatMap((tool) => (tool === readResult ? [] : describeTool(tool)))
 }
 
 function describeTool(tool: AnyTool): RecordedTool {

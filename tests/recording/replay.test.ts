@@ -59,6 +59,15 @@ describe('a recorded run, played again and recorded again, gives the same bytes'
     expect(recording.result).toMatchObject({ stopReason: 'answered', text: 'It is 5.', iterations: 2 })
   })
 
+  it('with a result that is kept aside, and read in parts', async () => {
+    const long = defineTool({ name: 'long', description: 'x', execute: () => `${'x'.repeat(100_000)}needle` })
+    const readOn = { toolCalls: [call({ id: 'call_1', search: 'needle' }, 'read_result')] }
+    const model = scriptedModel([{ toolCalls: [call({}, 'long')] }, readOn, 'Found.'])
+    const runner = new AgentRunner({ model, tools: [long], largeResults: true })
+    const { recording } = await playsByteEqual((record) => runner.run('go', record))
+    expect(recording.turns[1]?.calls?.[0]?.content).toContain('Found "needle" once')
+  })
+
   it('with a conversation before it and whole responses', async () => {
     const runner = new AgentRunner({ model: scriptedModel(['Four.']), stream: false, temperature: 0.5 })
     const messages = [
