@@ -116,13 +116,14 @@ function schemaOf(settings: object): JsonObject | undefined {
   return copyAsJson(isStandardSchema(output) ? jsonSchemaOf(output, 'output') : (output as JsonObject)) as JsonObject
 }
 
-/** What is code that decides in the run, and so can't be recorded. */
+/** What decides in the run and can't be recorded: code, and what it shares with other runs. */
 function codeOf(settings: object, tools: ToolSet): string[] {
-  const { hooks = [], guardrails = [], stopWhen, compaction, toolCalling, output } = settings as Partial<Record<string, unknown>>
+  const { hooks = [], guardrails = [], stopWhen, compaction, toolCalling, output, budget } = settings as Partial<Record<string, unknown>>
   const there: [string, boolean][] = [
     ['hooks', Array.isArray(hooks) && hooks.length > 0],
     ['guardrails', Array.isArray(guardrails) && guardrails.length > 0],
     ['stopWhen', stopWhen !== undefined],
+    ['budget', budget !== undefined],
     ['compaction', isJsonObject(compaction) && Object.values(compaction).some((value) => typeof value === 'function')],
     ['toolCalling', typeof toolCalling === 'object'],
     ['output', isStandardSchema(output)],

@@ -164,7 +164,7 @@ describe('what is kept aside', () => {
     const short = defineTool({ name: 'short', description: 'x', execute: () => 'short' })
     const { runner } = runnerOf([{ toolCalls: [{ id: 'log', name: 'short' }] }, read({ search: 'needle' })], {
       tools: [short],
-      hooks: [{ name: 'h', aroundTool: async ({ tool }, proceed) => (await proceed(), tool === 'short' ? log : undefined) }],
+      hooks: [{ name: 'h', aroundTool: async (_call, proceed) => ((await proceed()) === 'short' ? log : undefined) }],
     })
     expect(told(await runner.run('go'))[1]).toContain('Found "needle" once')
   })
