@@ -1,3 +1,4 @@
+import { readResult } from '../agent/large-results/read-result.ts'
 import type { RecordedScope } from '../agent/observe/recorder.ts'
 import { ToolloopError } from '../core/errors.ts'
 import { copyAsJson, toJson } from '../core/json.ts'
@@ -37,8 +38,9 @@ export function describeModel({ provider, model, capabilities }: ChatModel): Rec
   return { provider, model, capabilities: copyAsJson(capabilities) }
 }
 
+/** Without the one that a run with `largeResults` has by itself, and has again when it is played. */
 export function describeTools(tools: ToolSet): RecordedTool[] {
-  return tools.list().map(describeTool)
+  return tools.list().flatMap((tool) => (tool === readResult ? [] : describeTool(tool)))
 }
 
 function describeTool(tool: AnyTool): RecordedTool {
@@ -114,13 +116,14 @@ function schemaOf(settings: object): JsonObject | undefined {
   return copyAsJson(isStandardSchema(output) ? jsonSchemaOf(output, 'output') : (output as JsonObject)) as JsonObject
 }
 
-/** What is code that decides in the run, and so can't be recorded. */
+/** What decides in the run and can't be recorded: code, and what it shares with other runs. */
 function codeOf(settings: object, tools: ToolSet): string[] {
-  const { hooks = [], guardrails = [], stopWhen, compaction, toolCalling, output } = settings as Partial<Record<string, unknown>>
+  const { hooks = [], guardrails = [], stopWhen, compaction, toolCalling, output, budget } = settings as Partial<Record<string, unknown>>
   const there: [string, boolean][] = [
     ['hooks', Array.isArray(hooks) && hooks.length > 0],
     ['guardrails', Array.isArray(guardrails) && guardrails.length > 0],
     ['stopWhen', stopWhen !== undefined],
+    ['budget', budget !== undefined],
     ['compaction', isJsonObject(compaction) && Object.values(compaction).some((value) => typeof value === 'function')],
     ['toolCalling', typeof toolCalling === 'object'],
     ['output', isStandardSchema(output)],

@@ -43,7 +43,7 @@ export interface RecordedInput {
   output?: JsonSchema
   /** It had an `approve`, whose decisions are in its turns. */
   approve?: true
-  /** What it had that is code and therefore not here: `hooks`, `guardrails`, … */
+  /** What it had that is code, or shared with other runs, and therefore not here: `hooks`, `guardrails`, `budget`, … */
   code?: string[]
   /** A guardrail stopped it before it began: why. */
   refused?: string

@@ -160,6 +160,15 @@ describe('what is kept aside', () => {
     expect(told(result)[1]).toContain('Not found: "needle"')
   })
 
+  it('is also what a hook around the function gives in place of its result', async () => {
+    const short = defineTool({ name: 'short', description: 'x', execute: () => 'short' })
+    const { runner } = runnerOf([{ toolCalls: [{ id: 'log', name: 'short' }] }, read({ search: 'needle' })], {
+      tools: [short],
+      hooks: [{ name: 'h', aroundTool: async (_call, proceed) => ((await proceed()) === 'short' ? log : undefined) }],
+    })
+    expect(told(await runner.run('go'))[1]).toContain('Found "needle" once')
+  })
+
   it('is a failed call’s too, and that of a tool which its caller runs', async () => {
     const broken = defineTool({ name: 'broken', description: 'x', execute: () => Promise.reject(new Error(log)) })
     const elsewhere = defineTool({ name: 'elsewhere', description: 'x' })

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { ModelError } from '../../src/core/errors.ts'
 import type { EventName } from '../../src/core/events.ts'
-import { AgentRunner, asTool, defineTool, handoff, RunControl } from '../../src/index.ts'
+import { AgentRunner, asTool, Budget, defineTool, handoff, RunControl } from '../../src/index.ts'
 import type { ChatModel } from '../../src/models/chat-model.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { playsByteEqual, recorded } from './recorded.ts'
@@ -57,6 +57,23 @@ describe('a recorded run, played again and recorded again, gives the same bytes'
       { place: '1.tool.0', id: 'call_1', tool: 'add', args: { a: 2, b: 3 }, outcome: 'ok', content: '5' },
     ])
     expect(recording.result).toMatchObject({ stopReason: 'answered', text: 'It is 5.', iterations: 2 })
+  })
+
+  it('with a result that is kept aside, and read in parts', async () => {
+    const long = defineTool({ name: 'long', description: 'x', execute: () => `${'x'.repeat(100_000)}needle` })
+    const readOn = { toolCalls: [call({ id: 'call_1', search: 'needle' }, 'read_result')] }
+    const model = scriptedModel([{ toolCalls: [call({}, 'long')] }, readOn, 'Found.'])
+    const runner = new AgentRunner({ model, tools: [long], largeResults: true })
+    const { recording } = await playsByteEqual((record) => runner.run('go', record))
+    expect(recording.turns[1]?.calls?.[0]?.content).toContain('Found "needle" once')
+  })
+
+  it('with a budget that it shares with others, which is not in the recording', async () => {
+    const budget = new Budget({ tokens: 10_000 })
+    const runner = new AgentRunner({ model: scriptedModel([{ text: 'Done.', usage }]), budget, onBudget: 'pause' })
+    const { recording } = await playsByteEqual((record) => runner.run('go', record))
+    expect(recording.given.code).toEqual(['budget'])
+    expect(budget.spent.tokens).toBe(12)
   })
 
   it('with a conversation before it and whole responses', async () => {

@@ -4,16 +4,16 @@ import { asTool } from '../../src/agent/nested/sub-agent.ts'
 import { createModel } from '../../src/models/create-model.ts'
 import { telemetry } from '../../src/telemetry/index.ts'
 import type { MockReply } from '../../src/testing/mock/reply.ts'
-import { startMockProvider } from '../../src/testing/mock-provider.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { recordingLogger } from '../hazards/stage.ts'
+import { startStrictProvider } from '../models/rules/strict-provider.ts'
 import { startTracing } from './tracing.ts'
 
 const usage = { inputTokens: 40, outputTokens: 10 }
 
 it('the trace of a run with nested agents, an approval that waited over a restart, a retry and a failed tool reads as what happened', async () => {
   await using tracing = startTracing()
-  await using provider = await startMockProvider({
+  await using provider = await startStrictProvider({
     script: ({ readRequest, index }) => {
       const { messages } = readRequest()
       const isResearch = messages.some(({ role, content }) => role === 'system' && content === 'You research.')

@@ -1,6 +1,6 @@
 import { InvalidOptionError } from '../../core/errors.ts'
 import { type ToolSet, ToolView } from '../../tools/registry.ts'
-import { defineTool, type RunScope, type ToolContext } from '../../tools/tool.ts'
+import { type AnyTool, defineTool, type RunScope, type ToolContext } from '../../tools/tool.ts'
 import { goneResultText } from '../told.ts'
 import type { KeptResults } from './kept-results.ts'
 import { readPart, searchText } from './read-text.ts'
@@ -20,7 +20,7 @@ const keeping = new WeakMap<RunScope, Keeping>()
 const views = new WeakMap<ToolSet, ToolSet>()
 
 /** The tool, the same for all runs. */
-const readResult = defineTool({
+export const readResult: AnyTool = defineTool({
   name: readResultName,
   description:
     'Reads parts of a long result that was shortened: a range of characters or lines, or the places where it has a text. Search before you read all of it.',
