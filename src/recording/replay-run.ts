@@ -13,10 +13,11 @@ import { type AnyModel, openModel } from '../models/create-model.ts'
 import type { ToolSet } from '../tools/registry.ts'
 import type { AnyTool, ToolContext } from '../tools/tool.ts'
 import { type Difference, firstDifferenceOfRuns } from './difference.ts'
-import type { RecordedCall, RecordedDecision, RecordedRun, RunRecording } from './format.ts'
+import { formatName, type RecordedCall, type RecordedDecision, type RecordedRun, type RunRecording } from './format.ts'
 import { RecordedModel } from './recorded-model.ts'
 import { RecordedCalls } from './recorded-tools.ts'
 import { RecordingRecorder } from './recorder.ts'
+import { readRecording } from './recording-file.ts'
 import { RecordingSecrets } from './secrets.ts'
 
 /** What takes the place of what is recorded. */
@@ -50,11 +51,12 @@ const silent: Logger = { debug: () => {}, info: () => {}, warn: () => {}, error:
 /**
  * Plays a recorded run again, with what is in the recording: its model answers, its tools return, whoever decided decides as then. Nothing
  * is sent, and no tool runs, but those of `options`. Hooks, guardrails and other code of the run are not in a recording (`given.code`); to
- * play with them, give your runner `replayModel` and `replayTools`. Rejects with `invalid_option` for a recording that begins in the middle
- * of its run.
+ * play with them, give your runner `replayModel` and `replayTools`. Takes a recording or its file. Rejects with `invalid_option` for what is
+ * none, and for a recording that begins in the middle of its run.
  */
-export async function replayRun(recording: RunRecording, options: ReplayOptions = {}): Promise<Replay> {
+export async function replayRun(recorded: RunRecording | string | URL, options: ReplayOptions = {}): Promise<Replay> {
   checkOptionNames(options, optionNames, '`replayRun`')
+  const recording = recordingOf(recorded)
   if (recording.given.partial) throw new InvalidOptionError('recording', 'one of a whole run: this one begins where the run went on')
   const { model: live, secrets: known = [], signal } = options
   const scopes = new Map<string, RecordedScope>()
@@ -73,6 +75,12 @@ export async function replayRun(recording: RunRecording, options: ReplayOptions 
   if (played === undefined) throw new InvalidOptionError('recording', 'of a run that can be begun')
   const again = withSettings(played, recording)
   return { difference: firstDifferenceOfRuns(recording, again, { liveModel: model !== undefined }), recording: again, result }
+}
+
+function recordingOf(recorded: RunRecording | string | URL): RunRecording {
+  if (typeof recorded === 'string' || recorded instanceof URL) return readRecording(recorded)
+  if (recorded?.format === formatName) return recorded
+  throw new InvalidOptionError('recording', 'a recorded run, or its file', recorded)
 }
 
 interface Parts extends Pick<ReplayOptions, 'tools' | 'instructions'> {

@@ -13,6 +13,18 @@ const hello = () => new AgentRunner({ model: scriptedModel(['Hello.']) })
 const key = 'sk-abcdefghijklmnopqrstuvwx'
 
 describe('the file of a recorded run', () => {
+  it('is played by its name as well; what is no recording is refused in words', async () => {
+    const file = await newFile()
+    await recordRun((record) => hello().run('Hi', record), file)
+    expect((await replayRun(file)).difference).toBe(undefined)
+    for (const none of [undefined, 7, {}, `${file}.not`] as never[]) {
+      await expect(replayRun(none)).rejects.toMatchObject({
+        code: 'invalid_option',
+        message: expect.stringMatching(/a recorded run|a file with/),
+      })
+    }
+  })
+
   it('reads as what happened: each message once, tools by their names, no times', async () => {
     const usage = { inputTokens: 7, outputTokens: 2 }
     const tools = [defineTool({ name: 'clock', description: 'The time.', execute: () => 'noon' })]
