@@ -258,6 +258,8 @@ async function steer(run: ServiceRun, call: Call, parts: ServiceParts): Promise<
 
 async function decide(run: ServiceRun, call: Call, parts: ServiceParts): Promise<Response> {
   const { decisions: given } = call.body as { decisions: GivenDecision[] }
+  // Before anything is looked at: a caller without room for the answer is to come again.
+  parts.limiter.checkCharacters(call.caller.name)
   const outcome = parts.runs.pauseOf(run)
   const { waitsFor, summary } = outcome
   const unknown = given.findIndex(
