@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { hideParts, REDACTED, SecretTexts } from '../src/core/secret-texts.ts'
+import { hideParts, REDACTED, SecretTexts } from '../src/core/redaction/secret-texts.ts'
 
 const hide = (text: string, secrets: SecretTexts) => hideParts(text, secrets.findIn(text))
 

@@ -1,6 +1,6 @@
 import { loadPino } from './load-pino.cjs'
 import { checkOptionNames, type OptionNames } from './option-names.ts'
-import { hideParts, REDACTED, SecretTexts, type Span } from './secret-texts.ts'
+import { hideParts, REDACTED, SecretTexts, type Span } from './redaction/secret-texts.ts'
 
 export { REDACTED }
 

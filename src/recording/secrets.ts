@@ -1,7 +1,7 @@
 import { isSecretKey, REDACTED, redactText, secretTexts } from '../core/logger.ts'
 import { isJsonObject } from '../core/messages.ts'
 import { hideSecretValues } from '../core/redaction/json-secrets.ts'
-import { SecretTexts } from '../core/secret-texts.ts'
+import { SecretTexts } from '../core/redaction/secret-texts.ts'
 import type { RecordedCall, RecordedPieces, RecordedRun, RecordedTurn } from './format.ts'
 import { NotedPieces } from './noted-pieces.ts'
 

@@ -1,7 +1,7 @@
 import type { Attributes } from '@opentelemetry/api'
 import { redact, redactText, secretTexts } from '../core/logger.ts'
 import { type ChatMessage, type ContentPart, hasToolCalls, isJsonObject, isToolResult, type JsonObject } from '../core/messages.ts'
-import { SecretTexts } from '../core/secret-texts.ts'
+import { SecretTexts } from '../core/redaction/secret-texts.ts'
 import type { ModelRequest, ModelResponse } from '../models/chat-model.ts'
 import { finishOf } from './attributes.ts'
 

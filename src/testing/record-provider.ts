@@ -4,7 +4,7 @@ import { replaceFile } from '../core/files/replace-file.ts'
 import { redactText, secretsIn } from '../core/logger.ts'
 import { isJsonObject, type Json } from '../core/messages.ts'
 import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
-import { SecretTexts } from '../core/secret-texts.ts'
+import { SecretTexts } from '../core/redaction/secret-texts.ts'
 import { SseDecoder } from '../models/streaming/response-body.ts'
 
 /** How a provider's responses are recorded. */

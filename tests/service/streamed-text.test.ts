@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { redactText } from '../../src/core/logger.ts'
 import { hideSecretValues } from '../../src/core/redaction/json-secrets.ts'
-import { SecretTexts } from '../../src/core/secret-texts.ts'
+import { SecretTexts } from '../../src/core/redaction/secret-texts.ts'
 import { StreamedText } from '../../src/service/runs/streamed-text.ts'
 
 const streamed = (pieces: readonly string[], secrets: readonly string[] = []) => {

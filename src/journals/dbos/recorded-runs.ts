@@ -16,9 +16,10 @@ import {
   unknownRun,
 } from '../../agent/durable/store.ts'
 import { ToolloopError } from '../../core/errors.ts'
+import { summaryOf, timeOf } from '../run-row.ts'
 import type { Database, Query, Row } from './database.ts'
 import type { Owner } from './owner.ts'
-import { now, plain, summaryOf, timeOf } from './values.ts'
+import { now, plain } from './values.ts'
 
 /** How many runs one call deletes. */
 export const prunedAtOnce = 200

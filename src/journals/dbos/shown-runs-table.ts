@@ -1,7 +1,6 @@
 import type {
   BegunRun,
   ExpectedRun,
-  ListedRun,
   NewShownRun,
   ShownBounds,
   ShownEvent,
@@ -16,15 +15,11 @@ import type {
   WaitingRoom,
 } from '../../agent/durable/shown-runs.ts'
 import { cursorOf, mostRuns } from '../../agent/durable/store.ts'
+import { listed, mostCharacters, mostCharactersOfEvents, mostEvents } from '../run-row.ts'
 import type { Database, Query, Row } from './database.ts'
 import { prunedAtOnce } from './recorded-runs.ts'
 import { now, plain } from './values.ts'
 
-/** Characters of summaries in one answer, but for what is larger by itself. */
-const mostCharacters = 4_000_000
-/** Events in one answer, and their characters: fewer than a log holds, so that whoever reads it misses none. */
-const mostEvents = 1_000
-const mostCharactersOfEvents = 1_000_000
 /** Runs that are given up at once. */
 const givenUpAtOnce = 100
 
@@ -273,20 +268,4 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear'> {
 /** How many characters of a column are in the rows before one. */
 function before(column: string, order: string): string {
   return `coalesce(sum(octet_length(${column})) OVER (ORDER BY ${order} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS before`
-}
-
-function listed(run: Row): ListedRun {
-  return {
-    cursor: String(run.n),
-    runId: String(run.id),
-    caller: String(run.caller),
-    agent: String(run.agent),
-    status: run.status as ShownStatus,
-    createdAt: Number(run.created_at),
-    ...(run.finished_at === null ? {} : { finishedAt: Number(run.finished_at) }),
-    title: String(run.title),
-    firstEventId: Number(run.first_event),
-    lastEventId: Number(run.last_event),
-    ...(run.summary === null ? {} : { summary: String(run.summary) }),
-  }
 }

@@ -1,12 +1,5 @@
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
-import {
-  loopVersion,
-  type PruneOptions,
-  type RunPage,
-  type RunQuery,
-  type RunStatus,
-  type RunSummary,
-} from '../../agent/durable/journal.ts'
+import { loopVersion, type PruneOptions, type RunPage, type RunQuery, type RunStatus } from '../../agent/durable/journal.ts'
 import {
   cursorOf,
   decisionRefused,
@@ -26,6 +19,7 @@ import {
 import { InvalidOptionError, ToolloopError } from '../../core/errors.ts'
 import type { Owner } from '../../sqlite/owner.ts'
 import { type Row, Statements } from '../../sqlite/statements.ts'
+import { summaryOf, timeOf } from '../run-row.ts'
 
 /** How many runs one call deletes: while it does, no step can be recorded. */
 export const prunedAtOnce = 200
@@ -273,19 +267,4 @@ export class RecordedRuns {
 export function deleteRecorded(sql: Statements, n: SQLOutputValue | undefined): void {
   for (const table of ['steps', 'waits', 'kept_texts', 'inputs', 'outputs']) sql.run(`DELETE FROM ${table} WHERE run = ?`, n)
   sql.run('DELETE FROM runs WHERE n = ?', n)
-}
-
-function summaryOf({ id, status, stop_reason, created_at, updated_at, problem }: Row): RunSummary {
-  return {
-    runId: String(id),
-    status: status as RunStatus,
-    ...(typeof stop_reason === 'string' && status !== 'running' ? { stopReason: stop_reason as never } : {}),
-    createdAt: Number(created_at),
-    updatedAt: Number(updated_at),
-    ...(typeof problem === 'string' ? { problem } : {}),
-  }
-}
-
-function timeOf(milliseconds: SQLOutputValue | undefined): string {
-  return new Date(Number(milliseconds)).toISOString()
 }

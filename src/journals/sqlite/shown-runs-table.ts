@@ -17,13 +17,8 @@ import type {
 } from '../../agent/durable/shown-runs.ts'
 import { cursorOf, mostRuns } from '../../agent/durable/store.ts'
 import { type Row, Statements } from '../../sqlite/statements.ts'
+import { listed, mostCharacters, mostCharactersOfEvents, mostEvents } from '../run-row.ts'
 import { deleteRecorded, prunedAtOnce } from './recorded-runs.ts'
-
-/** Characters of summaries in one answer, but for what is larger by itself. */
-const mostCharacters = 4_000_000
-/** Events in one answer, and their characters: fewer than a log holds, so that whoever reads it misses none. */
-const mostEvents = 1_000
-const mostCharactersOfEvents = 1_000_000
 
 /** What `ShownRuns` promises, in SQL. Each call has to be made inside a transaction, which is rolled back if it throws. */
 export class ShownRunsTable {
@@ -224,20 +219,4 @@ export class ShownRunsTable {
 
 function isAsExpected({ status, attempt }: Row, expected: ExpectedRun): boolean {
   return status === expected.status && (expected.attempt === undefined || attempt === expected.attempt)
-}
-
-function listed(run: Row): ListedRun {
-  return {
-    cursor: String(run.n),
-    runId: String(run.id),
-    caller: String(run.caller),
-    agent: String(run.agent),
-    status: run.status as ShownStatus,
-    createdAt: Number(run.created_at),
-    ...(run.finished_at === null ? {} : { finishedAt: Number(run.finished_at) }),
-    title: String(run.title),
-    firstEventId: Number(run.first_event),
-    lastEventId: Number(run.last_event),
-    ...(run.summary === null ? {} : { summary: String(run.summary) }),
-  }
 }

@@ -3,7 +3,7 @@ import { Event, type RunEvent } from '../../core/events.ts'
 import { parseUpTo } from '../../core/json.ts'
 import { redact } from '../../core/logger.ts'
 import type { Json, JsonObject } from '../../core/messages.ts'
-import type { SecretTexts } from '../../core/secret-texts.ts'
+import type { SecretTexts } from '../../core/redaction/secret-texts.ts'
 import { maxArgumentValues } from '../max-argument-values.ts'
 
 /** Undefined: it is not JSON, as a model's arguments sometimes are not, or has more values than a call may have. */

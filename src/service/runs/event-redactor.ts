@@ -14,7 +14,7 @@ import {
   type ToolCall,
 } from '../../core/messages.ts'
 import { hideSecretValues } from '../../core/redaction/json-secrets.ts'
-import { SecretTexts } from '../../core/secret-texts.ts'
+import { SecretTexts } from '../../core/redaction/secret-texts.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import { Pauses } from '../../tools/yield-to-event-loop.ts'
 import { hiddenParts } from '../hidden-arguments.ts'

@@ -1,5 +1,5 @@
 import { REDACTED, secretsIn } from '../../core/logger.ts'
-import { hideParts, type SecretTexts } from '../../core/secret-texts.ts'
+import { hideParts, type SecretTexts } from '../../core/redaction/secret-texts.ts'
 
 /** A token that is still being written, to the end of the text. */
 const openToken =

@@ -1,0 +1,44 @@
+/** Rows of journals as both databases have them, read in one way; and how much of them is in one answer. */
+import type { RunStatus, RunSummary } from '../agent/durable/journal.ts'
+import type { ListedRun, ShownStatus } from '../agent/durable/shown-runs.ts'
+
+/** A row by its columns' names; numbers may be texts. */
+type RunRow = Readonly<Record<string, unknown>>
+
+/** Characters of summaries in one answer, but for what is larger by itself. */
+export const mostCharacters = 4_000_000
+/** Events in one answer, and their characters: fewer than a log holds, so that whoever reads it misses none. */
+export const mostEvents = 1_000
+export const mostCharactersOfEvents = 1_000_000
+
+export function summaryOf({ id, status, stop_reason, created_at, updated_at, problem }: RunRow): RunSummary {
+  return {
+    runId: String(id),
+    status: status as RunStatus,
+    ...(typeof stop_reason === 'string' && status !== 'running' ? { stopReason: stop_reason as never } : {}),
+    createdAt: Number(created_at),
+    updatedAt: Number(updated_at),
+    ...(typeof problem === 'string' ? { problem } : {}),
+  }
+}
+
+/** As a list of shown runs has it. */
+export function listed(run: RunRow): ListedRun {
+  return {
+    cursor: String(run.n),
+    runId: String(run.id),
+    caller: String(run.caller),
+    agent: String(run.agent),
+    status: run.status as ShownStatus,
+    createdAt: Number(run.created_at),
+    ...(run.finished_at === null ? {} : { finishedAt: Number(run.finished_at) }),
+    title: String(run.title),
+    firstEventId: Number(run.first_event),
+    lastEventId: Number(run.last_event),
+    ...(run.summary === null ? {} : { summary: String(run.summary) }),
+  }
+}
+
+export function timeOf(milliseconds: unknown): string {
+  return new Date(Number(milliseconds)).toISOString()
+}
