@@ -32,6 +32,6 @@ describe('stoppedAfter', () => {
     expect(stoppedAfter(200, busyElsewhere(2))).toEqual({ value: 3 })
     begun = 0
     expect(stoppedAfter(50, busyElsewhere(100))).toBeUndefined()
-    expect(begun).toBeLessThanOrEqual(20)
+    expect(begun).toBeLessThanOrEqual(4)
   })
 })

@@ -3,7 +3,7 @@ import type { Script } from 'node:vm'
 let timed: { script: Script; context: { work?: () => unknown } } | undefined
 
 /** How often work is started again that was stopped while the machine was busy with something else. */
-const maxTries = 20
+const maxTries = 4
 
 /**
  * What `work` returns; undefined if it took longer. It is stopped wherever it is: its `finally` blocks don't run. The limit is wall-clock

@@ -170,7 +170,7 @@ describe('what tools do keeps nobody waiting for more than 50 ms', () => {
     },
   )
 
-  it('whatever an MCP server sends (100 ms: one answer is read in one go)', { timeout: 240_000 }, async () => {
+  it('whatever an MCP server sends; messages of megabytes, no more than 100 ms', { timeout: 240_000 }, async () => {
     const text = (length: number) => ({ content: [{ type: 'text', text: 'x'.repeat(length) }] })
     const secrets = {
       content: [{ type: 'text', text: JSON.stringify({ password: Array.from({ length: 20_000 }, (_, n) => `secret${n}`) }) }],
@@ -206,16 +206,20 @@ describe('what tools do keeps nobody waiting for more than 50 ms', () => {
       await service.post('/v1/runs', call('bad__grow', { counts: [5_000, 200, 5_000, 200, 5_000], last }))
       await expect.poll(async () => (await service.ask('/admin/api/state')).text(), { timeout: 20_000 }).toContain(`bad__${last}`)
     })
-    expect(stallMs).toBeLessThanOrEqual(2 * maxStallMs)
-    const { tooLong, outcomes } = await attack(service, 2 * maxStallMs, [
+    expect(stallMs).toBeLessThanOrEqual(maxStallMs)
+    const { tooLong, outcomes } = await attack(service, maxStallMs, [
       ['bad__lively'],
       ['bad__big', { size: 5_000_000 }],
       ['bad__any', { result: text(500_000) }],
       ['bad__parts', { count: 18_000 }],
       ['bad__any', { result: secrets }],
       ['bad__any', { result: { content: [], structuredContent: { a: Array.from({ length: 29_000 }, () => 1) } } }],
-      ...ended.map(([server, tool, sent]) => [`${server}__${tool}`, sent] as const),
+      ...floods.map((name) => [`${name}__${name}`] as const),
       ['http__pings'],
+    ])
+    // A message is parsed in one go.
+    const large = await attack(service, 2 * maxStallMs, [
+      ...ended.slice(floods.length).map(([server, tool, sent]) => [`${server}__${tool}`, sent] as const),
       ...Object.values(answers).flatMap((sent) =>
         ['bad__raw', 'web__json', 'web__events'].map(
           (tool) => [tool, tool === 'bad__raw' ? { ...sent, tail: `${sent.tail ?? ''}\n` } : sent] as const,
@@ -223,6 +227,6 @@ describe('what tools do keeps nobody waiting for more than 50 ms', () => {
       ),
     ])
     expect(outcomes).toMatchObject({ 'bad__lively {}': 'ok', 'pings__pings {}': 'failed', 'http__pings {}': 'failed' })
-    expect(tooLong).toEqual([])
+    expect([...tooLong, ...large.tooLong]).toEqual([])
   })
 })
