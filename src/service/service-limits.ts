@@ -2,8 +2,8 @@ import type { Config, ServiceConfig } from './config/config.ts'
 import type { OriginRules } from './http/check-origin.ts'
 import type { Problem } from './http/problem.ts'
 import type { RateLimits } from './http/rate-limit.ts'
+import type { RunBounds } from './runs/memory/kept-runs.ts'
 import type { JournalPlace } from './runs/recorded/open-journal.ts'
-import type { RunBounds } from './runs/run-store.ts'
 
 /** The bounds of the service, defaults filled in. */
 export interface ServiceLimits extends RateLimits, OriginRules {

@@ -56,6 +56,12 @@ describe('Budget', () => {
     expect(await dollars.reserve({ costUsd: 0, tokens: 1 }, signal)).toBeUndefined()
   })
 
+  it('expects no shorter responses after requests that had none', async () => {
+    const budget = new Budget({ tokens: 10_000 })
+    for (let at = 0; at < 30; at++) (await budget.reserve({ costUsd: 0, tokens: 1 }, signal))?.settle(used(0))
+    expect(budget.expectedOutput()).toBe(500)
+  })
+
   it('has all of it again when nothing is under way, however the amounts were rounded', async () => {
     const budget = new Budget({ costUsd: 0.3 })
     for (let times = 0; times < 50; times++) {
@@ -226,4 +232,13 @@ describe("onBudget: 'pause'", () => {
     const decisions = paused.pending.map((item) => ({ ...item, answer: { decisions: approvals(pending) } as never }))
     expect(await runner.resume(paused.state, { decisions })).toMatchObject({ stopReason: 'answered', output: 'Done.' })
   })
+})
+
+it('a request that there is no budget for is told as begun and as ended', async () => {
+  const runner = new AgentRunner({ model: answers(1), budget: new Budget({ costUsd: 1, spent: { costUsd: 1 } }) })
+  const told: unknown[] = []
+  runner.on('MODEL_START', () => void told.push('start'))
+  runner.on('MODEL_END', ({ finishReason }) => void told.push(finishReason))
+  expect((await runner.run('go')).stopReason).toBe('budget')
+  expect(told).toEqual(['start', 'error'])
 })

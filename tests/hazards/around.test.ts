@@ -521,6 +521,52 @@ describe('hooks around calls and requests', () => {
     expect(seen).toEqual(['inside'])
   })
 
+  it('H48 a response that a hook spoils in place is as it came, and its usage counts', async () => {
+    const usage = { inputTokens: 10, outputTokens: 5 }
+    const spoilers: ((response: ModelResponse) => void)[] = [
+      (response) => Object.assign(response, { toolCalls: null }),
+      (response) => Object.assign(response, { text: 5 }),
+      (response) => Object.assign(response.toolCalls[0]?.function ?? {}, { name: 7 }),
+      (response) => delete response.usage,
+    ]
+    for (const spoil of spoilers) {
+      for (const returns of [true, false]) {
+        const look = countingTool('look')
+        const hook: Hooks = {
+          aroundModel: async (_, next) => {
+            const response = await next()
+            spoil(response)
+            return returns ? response : undefined
+          },
+        }
+        const model = scriptedModel([
+          { toolCalls: [{ name: 'look', args: { n: 1 } }], usage },
+          { text: 'done', usage },
+        ])
+        const result = await new AgentRunner({ model, tools: [look.tool], hooks: [hook], logger: quiet() }).run('go')
+        expect([result.output, result.usage.totalTokens, look.calls.length]).toEqual(['done', 30, 1])
+      }
+    }
+  })
+
+  it('H48 a hook that answers for one inside that has let the call fail: it is told as a call that began and ended', async () => {
+    const look = countingTool('look')
+    const inner: Hooks = {
+      aroundToolFailure: 'fail',
+      aroundTool: () => {
+        throw new Error('no database')
+      },
+    }
+    const outer: Hooks = { aroundTool: async (_, next) => next().catch(() => 'from the cache') }
+    const model = scriptedModel([{ toolCalls: [{ name: 'look', args: { n: 1 } }] }, 'done'])
+    const runner = new AgentRunner({ model, tools: [look.tool], hooks: [outer, inner], logger: quiet() })
+    const names: string[] = []
+    for (const name of [Event.TOOL_CALL_START, Event.TOOL_CALL_END, Event.TOOL_CALL_REJECTED]) runner.on(name, () => void names.push(name))
+    const { toolCalls } = await runner.run('go')
+    expect(toolCalls[0]).toMatchObject({ outcome: 'ok', content: 'from the cache' })
+    expect(names).toEqual([Event.TOOL_CALL_START, Event.TOOL_CALL_END])
+  })
+
   it('`aroundToolFailure` is one of two words', () => {
     const hooks = [{ aroundToolFailure: 'close' as 'fail' }]
     expect(() => new AgentRunner({ model: scriptedModel([]), hooks })).toThrow("`hooks[0].aroundToolFailure` to be 'skip' or 'fail'")

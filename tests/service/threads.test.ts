@@ -208,6 +208,44 @@ describe('/agui', () => {
   })
 })
 
+it('answers that come a second time while the call they allowed goes on end nothing', async () => {
+  const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
+  const { promise: goOn, resolve: letGoOn } = Promise.withResolvers<void>()
+  const paid: unknown[] = []
+  const refund = defineTool({
+    name: 'refund',
+    description: 'Pays back.',
+    parameters,
+    approval: true,
+    execute: async (args) => {
+      begin()
+      await goOn
+      return `${paid.push(args)} was paid`
+    },
+  })
+  const call = { toolCalls: [{ name: 'refund', args: { euros: 10 } }] }
+  const { url, post } = await startService({ model: scriptedModel([call, 'Paid.', call, 'Paid.']), tools: [refund] })
+  const first = await readChunks(await send(url, [userMessage('pay')]))
+  const [part] = toolParts(first.message)
+  const approval = { ...part?.approval, approved: true }
+  const approved = { ...(first.message as UIMessage), parts: [{ ...part, state: 'approval-responded', approval }] as UIMessage['parts'] }
+  const answer = send(url, [userMessage('pay'), approved])
+  await begun
+  await expect(send(url, [userMessage('pay'), approved])).rejects.toThrow('not_pending')
+  letGoOn()
+  expect((await readChunks(await answer)).chunks.at(-1)).toMatchObject({ type: 'finish', finishReason: 'stop' })
+  expect(paid).toEqual([{ euros: 10 }])
+
+  const asked = await (await post('/agui', { threadId: 't', runId: 'r1', messages: [{ id: '1', role: 'user', content: 'pay' }] })).text()
+  const [, interruptId = ''] = /"interrupts":\[\{"id":"([^"]+)"/.exec(asked) ?? []
+  const resume = [{ interruptId, status: 'resolved', payload: { approved: true } }]
+  const body = { threadId: 't', runId: 'r2', messages: [{ id: '1', role: 'user', content: 'pay' }], resume }
+  const [one, two] = await Promise.all([post('/agui', body), post('/agui', body)])
+  expect([one.status, two.status].sort()).toEqual([200, 409])
+  await Promise.all([one.text(), two.text()])
+  expect(paid).toHaveLength(2)
+})
+
 describe('the context of a run', () => {
   it('reaches tools, approvals and instructions, and a resumed run, which acts for its owner', async () => {
     interface User {

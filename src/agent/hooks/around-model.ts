@@ -24,7 +24,7 @@ function surround(run: RunContext, hook: Hooks<never>, next: AskModel): AskModel
     const { inner, returned, failure, isLeft } = await askAround(run, {
       ask: async (proceed: () => Promise<ModelResponse>) => {
         const given = await hook.aroundModel?.(describeRequest(run, call), proceed)
-        return given === undefined || given === sent?.response ? given : takeResponse(withUsageOf(given, sent), call.model, call.request)
+        return given === undefined ? given : takeResponse(withUsageOf(given, sent), call.model, call.request)
       },
       proceed: async () => {
         sent = await outcomeOf(next({ ...call, sink: call.sink && inThisContext(call.sink, watched) }))
@@ -32,7 +32,7 @@ function surround(run: RunContext, hook: Hooks<never>, next: AskModel): AskModel
       },
       show: ({ response, error }): ModelResponse => {
         if (response === undefined) throw error
-        return response
+        return copyOf(response)
       },
     })
     if (failure !== undefined) logHook(run, hook.name, failure.error, 'aroundModel hook failed and was passed over')
@@ -45,6 +45,11 @@ function surround(run: RunContext, hook: Hooks<never>, next: AskModel): AskModel
     if (inner?.response === undefined && !watched.isShown) show(call, returned)
     return returned
   }
+}
+
+/** The hook's own: what it does to it must not reach what is passed over. */
+function copyOf(response: ModelResponse): ModelResponse {
+  return { ...response, toolCalls: response.toolCalls.map((call) => ({ ...call, function: { ...call.function } })) }
 }
 
 function describeRequest(run: RunContext, { model, request, iteration }: ModelCall): SentRequest<never> {

@@ -43,6 +43,7 @@ function surround(run: RunContext, hook: Hooks<never>, next: RunCall): RunCall {
       return withEnd(inner, { outcome: 'failed', content, code: 'tool_failed', attempts: 1 }, { thrown: failure.error })
     }
     if (returned === undefined || returned === inner.raw?.value || isQuestion(returned)) return inner
+    if (inner.end.outcome === 'rejected') return answered(run, call, returned)
     return withEnd(inner, endOf(tool, returned, run.limits.takenResultBytes), { value: returned })
   }
 }

@@ -116,7 +116,8 @@ export class Budget {
         this.#reserved = this.#underWay === 0 ? nothing : sum(this.#reserved, { costUsd: -amount.costUsd, tokens: -amount.tokens })
         if (used !== undefined) {
           this.#spent = sum(this.#spent, { costUsd: used.costUsd ?? 0, tokens: used.totalTokens })
-          this.#outputTokens += Math.round((used.outputTokens - this.#outputTokens) / 5)
+          // One that came to nothing, or was answered by a hook, says nothing of the next.
+          if (used.outputTokens > 0) this.#outputTokens += Math.round((used.outputTokens - this.#outputTokens) / 5)
         }
         this.#changed()
       },

@@ -68,8 +68,11 @@ class ModelTurn {
       return await this.#reply(response)
     } catch (thrown) {
       this.#sink.close()
-      if (thrown instanceof BudgetSpent)
-        return { kind: 'unpaid', text: '', about: aboutBudget(thrown.budget), ...this.#spent(this.#sink.usedBefore) }
+      if (thrown instanceof BudgetSpent) {
+        const spent = this.#spent(this.#sink.usedBefore)
+        this.#end({ finishReason: 'error', errorCode: 'aborted', ...spent })
+        return { kind: 'unpaid', text: '', about: aboutBudget(thrown.budget), ...spent }
+      }
       if (run.interruption === undefined) return this.#failed(thrown)
       const partial = ModelError.isInstance(thrown) ? partialOf(thrown) : undefined
       const text = this.#sink.partialText(partial?.text)

@@ -105,6 +105,7 @@ async function readChat({ body }: Call): Promise<ThreadRequest> {
     messages: read.flat(),
     clientTools: toClientTools(tools),
     decide: (pending) => decisionsFromUI(messages, pending),
+    answers: read.flat().at(-1)?.role !== 'user',
     acknowledgeHidden,
     format: (run) => blamingRequest(() => uiMessageFormat({ originalMessages: messages, messageId: messageOf(run) })),
   }
@@ -119,6 +120,7 @@ function readAgUi({ body }: Call): ThreadRequest {
     messages: input.messages,
     clientTools: input.tools,
     decide: (pending) => decisionsFromAgUi(input, pending),
+    answers: input.resume.length > 0 || input.messages.at(-1)?.role === 'tool',
     acknowledgeHidden: isJsonObject(forwardedProps) && forwardedProps.acknowledgeHidden === true,
     format: () => agUiFormat(input),
   }

@@ -23,8 +23,6 @@ import { RunningRuns } from './running-runs.ts'
 import { ServiceRun } from './service-run.ts'
 import { abortedWith, type Outcome, type RunHead, type RunOrder, storedOrder } from './stored-run.ts'
 
-export type { RunBounds }
-
 interface RunStoreParts {
   host: AgentHost
   limiter: RateLimiter
@@ -118,6 +116,8 @@ export class RunStore {
     } catch (error) {
       giveBack()
       this.#running.delete(run)
+      // Whoever has found it by its thread meanwhile waits for it.
+      run.settle(abortedWith('it could not be begun'))
       // It may have been written down before it failed: whoever is told that it was not begun begins it again.
       recorded?.engine.cancel(run.id, 'it could not be begun').catch(() => {})
       throw notStored('The run', error)
@@ -294,6 +294,7 @@ export class RunStore {
       this.#parts.logger.info({ runId: run.id, caller: run.head.caller.name }, 'a run of an earlier process goes on')
     } catch (error) {
       giveBack()
+      if (error instanceof RunsElsewhere) recorded.followed.follow(run)
       this.#running.delete(run)
       throw error
     }

@@ -122,6 +122,7 @@ export class ServiceRun {
   /** Nobody here is told any more what becomes of it: it goes on elsewhere, or later. */
   leave(): void {
     this.#ending.resolve()
+    this.log.wake()
   }
 
   /** It has come to this, which is not told before it is written down. */

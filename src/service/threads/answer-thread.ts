@@ -5,7 +5,7 @@ import type { ResponseFormat } from '../../agent/web/response-format.ts'
 import type { ChatMessage } from '../../core/messages.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import { checkDecisions, type GivenDecision } from '../hidden-arguments.ts'
-import { problemOfRequest } from '../http/problem.ts'
+import { HttpProblem, problemOfRequest } from '../http/problem.ts'
 import type { Call } from '../routes/route.ts'
 import type { ServiceRun } from '../runs/service-run.ts'
 import type { Outcome } from '../runs/stored-run.ts'
@@ -26,6 +26,8 @@ export interface ThreadRequest {
   clientTools: readonly AnyTool[]
   /** What it decides on the calls that wait, as they were shown to it. */
   decide(pending: readonly PendingItem[]): Decision[]
+  /** It ends with answers to calls: there is nothing else that the page says. */
+  answers: boolean
   /** Approves what was not shown, too. */
   acknowledgeHidden: boolean
   /** Of the response, by the run's id. Throws an `HttpProblem` 400. */
@@ -34,7 +36,8 @@ export interface ThreadRequest {
 
 /**
  * Goes on with the run of the thread that waits, where the page decides on it, or starts another. One that goes on still is ended: the page has
- * something else to say. So is one that waits for what the page does not decide. Rejects with an `HttpProblem`.
+ * something else to say. So is one that waits for what the page does not decide. Rejects with an `HttpProblem`: 409 for answers that come while
+ * the run goes on, as those do that are sent twice.
  */
 export async function answerThread(request: ThreadRequest, call: Call, parts: ServiceParts): Promise<Response> {
   const { runs, limiter } = parts
@@ -50,6 +53,8 @@ export async function answerThread(request: ThreadRequest, call: Call, parts: Se
       await runs.resume(before, decided.outcome, decided.decisions, context)
       return await respond(before, format, { after, release }, parts)
     }
+    if (request.answers && before?.status === 'running')
+      throw new HttpProblem(409, 'not_pending', 'No call waits for these answers: the run goes on', { param: 'messages' })
     const id = `run_${randomUUID()}`
     const format = request.format(id)
     const run = await start(id, request, call, parts)
@@ -126,6 +131,11 @@ async function respond(
     leave()
     release()
   }
-  const log = formattedLog(run, format, after ?? lastBeginning(run))
-  return streams.respond(log, { headers: { ...format.headers, 'x-run-id': run.id }, onClose })
+  try {
+    const log = formattedLog(run, format, after ?? lastBeginning(run))
+    return streams.respond(log, { headers: { ...format.headers, 'x-run-id': run.id }, onClose })
+  } catch (error) {
+    leave()
+    throw error
+  }
 }

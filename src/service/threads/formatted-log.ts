@@ -21,7 +21,7 @@ export function formattedLog(run: ServiceRun, format: ResponseFormat, after: num
   // One that waits is on the disk alone soon after; whoever reads slowly is told what it has come to all the same.
   let ended: RunEnding | undefined
   void run.ended.then(() => {
-    ended = endingOf(run)
+    ended = endingOf(run) ?? leftEnding(run)
   })
   return new LogSource(readable, { writer: format.open(), place: after, select: undefined, ending: () => ended ?? endingOf(run) })
 }
@@ -43,6 +43,17 @@ function endingOf({ id: runId, outcome }: ServiceRun): RunEnding | undefined {
     ...(iterations === undefined ? {} : { iterations }),
     pending: (pending as PendingItem[]).map(withShownAbout),
     ...(error === undefined ? {} : { error }),
+  }
+}
+
+/** Of a run that nobody here is told of any more. */
+function leftEnding({ id: runId }: ServiceRun): RunEnding {
+  return {
+    runId,
+    stopReason: 'aborted',
+    text: '',
+    pending: [],
+    error: { code: 'aborted', message: 'What becomes of the run is not known here' },
   }
 }
 

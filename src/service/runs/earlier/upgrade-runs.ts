@@ -77,6 +77,7 @@ async function upgrade(run: EarlierRun, journal: Journal, shown: ShownRuns): Pro
     runId,
     caller: ofRun.caller.name,
     agent: ofRun.agent,
+    thread: ofRun.thread,
     createdAt: Date.parse(createdAt),
     title,
     head: JSON.stringify(head),
