@@ -22,7 +22,8 @@ function reconnect(request: Request): Response {
 }
 
 const first = await start(new Request('http://localhost/runs', { method: 'POST', body: 'What is 17 * 23?' }))
-await first.body?.cancel()
+await first.text()
+// As if the connection had been lost behind the second event.
 const again = new Request(`http://localhost/runs?run=${first.headers.get('x-run')}`, { headers: { 'last-event-id': '2' } })
 const frames = (await reconnect(again).text()).split('\n\n')
 console.log(frames[0]?.split('\n')[0], '…', frames.at(-2)?.split('\n')[0])

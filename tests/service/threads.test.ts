@@ -208,42 +208,48 @@ describe('/agui', () => {
   })
 })
 
-it('answers that come a second time while the call they allowed goes on end nothing', async () => {
-  const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
-  const { promise: goOn, resolve: letGoOn } = Promise.withResolvers<void>()
-  const paid: unknown[] = []
-  const refund = defineTool({
-    name: 'refund',
-    description: 'Pays back.',
-    parameters,
-    approval: true,
-    execute: async (args) => {
-      begin()
-      await goOn
+describe('answers that come a second time while the call they allowed goes on end nothing', () => {
+  async function startHeld() {
+    const [begun, held] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const paid: unknown[] = []
+    const execute = async (args: object) => {
+      begun.resolve()
+      await held.promise
       return `${paid.push(args)} was paid`
-    },
-  })
-  const call = { toolCalls: [{ name: 'refund', args: { euros: 10 } }] }
-  const { url, post } = await startService({ model: scriptedModel([call, 'Paid.', call, 'Paid.']), tools: [refund] })
-  const first = await readChunks(await send(url, [userMessage('pay')]))
-  const [part] = toolParts(first.message)
-  const approval = { ...part?.approval, approved: true }
-  const approved = { ...(first.message as UIMessage), parts: [{ ...part, state: 'approval-responded', approval }] as UIMessage['parts'] }
-  const answer = send(url, [userMessage('pay'), approved])
-  await begun
-  await expect(send(url, [userMessage('pay'), approved])).rejects.toThrow('not_pending')
-  letGoOn()
-  expect((await readChunks(await answer)).chunks.at(-1)).toMatchObject({ type: 'finish', finishReason: 'stop' })
-  expect(paid).toEqual([{ euros: 10 }])
+    }
+    const refund = defineTool({ name: 'refund', description: 'Pays back.', parameters, approval: true, execute })
+    const model = scriptedModel([{ toolCalls: [{ name: 'refund', args: { euros: 10 } }] }, 'Paid.'])
+    const { url, post } = await startService({ model, tools: [refund] })
+    return { url, post, paid, begun: begun.promise, letGoOn: held.resolve }
+  }
 
-  const asked = await (await post('/agui', { threadId: 't', runId: 'r1', messages: [{ id: '1', role: 'user', content: 'pay' }] })).text()
-  const [, interruptId = ''] = /"interrupts":\[\{"id":"([^"]+)"/.exec(asked) ?? []
-  const resume = [{ interruptId, status: 'resolved', payload: { approved: true } }]
-  const body = { threadId: 't', runId: 'r2', messages: [{ id: '1', role: 'user', content: 'pay' }], resume }
-  const [one, two] = await Promise.all([post('/agui', body), post('/agui', body)])
-  expect([one.status, two.status].sort()).toEqual([200, 409])
-  await Promise.all([one.text(), two.text()])
-  expect(paid).toHaveLength(2)
+  it('of useChat', async () => {
+    const { url, paid, begun, letGoOn } = await startHeld()
+    const first = await readChunks(await send(url, [userMessage('pay')]))
+    const [part] = toolParts(first.message)
+    const approval = { ...part?.approval, approved: true }
+    const approved = { ...(first.message as UIMessage), parts: [{ ...part, state: 'approval-responded', approval }] as UIMessage['parts'] }
+    const answer = send(url, [userMessage('pay'), approved])
+    await begun
+    await expect(send(url, [userMessage('pay'), approved])).rejects.toThrow('not_pending')
+    letGoOn()
+    expect((await readChunks(await answer)).chunks.at(-1)).toMatchObject({ type: 'finish', finishReason: 'stop' })
+    expect(paid).toEqual([{ euros: 10 }])
+  })
+
+  it('of AG-UI', async () => {
+    const { post, paid, begun, letGoOn } = await startHeld()
+    const input = { threadId: 't', runId: 'r1', messages: [{ id: '1', role: 'user', content: 'pay' }] }
+    const asked = await (await post('/agui', input)).text()
+    const [, interruptId = ''] = /"interrupts":\[\{"id":"([^"]+)"/.exec(asked) ?? []
+    const decided = { ...input, resume: [{ interruptId, status: 'resolved', payload: { approved: true } }] }
+    const answer = post('/agui', decided)
+    await begun
+    expect((await post('/agui', decided)).status).toBe(409)
+    letGoOn()
+    expect(await (await answer).text()).toContain('"outcome":{"type":"success"')
+    expect(paid).toEqual([{ euros: 10 }])
+  })
 })
 
 describe('the context of a run', () => {

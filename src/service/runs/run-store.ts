@@ -116,9 +116,8 @@ export class RunStore {
     } catch (error) {
       giveBack()
       this.#running.delete(run)
-      // Whoever has found it by its thread meanwhile waits for it.
+      // Somebody may have found it by its thread; and who is told that it was not begun begins it again, though it may have been written down.
       run.settle(abortedWith('it could not be begun'))
-      // It may have been written down before it failed: whoever is told that it was not begun begins it again.
       recorded?.engine.cancel(run.id, 'it could not be begun').catch(() => {})
       throw notStored('The run', error)
     }
