@@ -1,10 +1,8 @@
-import { access } from 'node:fs/promises'
 import type { RunRecorder } from '../agent/observe/recorder.ts'
 import { InvalidOptionError } from '../core/errors.ts'
 import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
-import type { RunRecording } from './format.ts'
 import { RecordingRecorder } from './recorder.ts'
-import { readRecording, writeRecording } from './recording-file.ts'
+import { recordingAt, writeRecording } from './recording-file.ts'
 
 /** How a run is recorded. */
 export interface RecordOptions {
@@ -38,7 +36,7 @@ export async function recordRun<Result>(
   if (typeof start !== 'function')
     throw new InvalidOptionError('start', 'a function that starts the run with the options it is given', start)
   checkOptionNames(options, optionNames, '`recordRun`')
-  const recorder = new RecordingRecorder({ secrets: options.secrets ?? [], earlier: await earlierIn(file) })
+  const recorder = new RecordingRecorder({ secrets: options.secrets ?? [], earlier: await recordingAt(file) })
   let result: Result
   try {
     result = await start({ recorder })
@@ -48,13 +46,4 @@ export async function recordRun<Result>(
   }
   if (recorder.strangers > 0) throw new InvalidOptionError('start', `a function that starts one run, not ${recorder.strangers + 1}`)
   return result
-}
-
-/** The recording of a run that waits, if the file has one. What else is there is replaced, but not what is no recording. */
-async function earlierIn(file: string | URL): Promise<RunRecording | undefined> {
-  const isThere = await access(file).then(
-    () => true,
-    () => false,
-  )
-  return isThere ? readRecording(file) : undefined
 }

@@ -33,7 +33,7 @@ export interface RecorderOptions {
 
 /** Records one run, with the runs inside it. */
 export class RecordingRecorder implements RunRecorder {
-  readonly #secrets: Iterable<string>
+  readonly #secrets: readonly string[]
   readonly #earlier: RunRecording | undefined
   readonly #begun: (run: RecordedScope) => void
   readonly #runs = new Map<string, OpenRun>()
@@ -41,7 +41,7 @@ export class RecordingRecorder implements RunRecorder {
   #strangers = 0
 
   constructor({ secrets = [], earlier, begun = () => {} }: RecorderOptions = {}) {
-    this.#secrets = secrets
+    this.#secrets = [...secrets]
     this.#earlier = earlier
     this.#begun = begun
   }

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { access } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { isDeepStrictEqual } from 'node:util'
 import { InvalidOptionError, messageOf, show } from '../core/errors.ts'
@@ -11,6 +12,15 @@ import { layOut } from './layout.ts'
 /** Writes the file whole or not at all; it is for its owner alone. */
 export async function writeRecording(file: string | URL, recording: RunRecording): Promise<void> {
   await replaceFile(pathOf(file), recordingToText(recording))
+}
+
+/** The recording that a file has before another one takes its place; undefined where there is no file. Rejects for a file that is no recording. */
+export async function recordingAt(file: string | URL): Promise<RunRecording | undefined> {
+  const isThere = await access(file).then(
+    () => true,
+    () => false,
+  )
+  return isThere ? readRecording(file) : undefined
 }
 
 /** Reads the file of a recorded run. Throws `invalid_option` for one that is none, is not whole, or is of a newer version. */

@@ -58,7 +58,8 @@ export async function replayRun(recorded: RunRecording | string | URL, options: 
   checkOptionNames(options, optionNames, '`replayRun`')
   const recording = recordingOf(recorded)
   if (recording.given.partial) throw new InvalidOptionError('recording', 'one of a whole run: this one begins where the run went on')
-  const { model: live, secrets: known = [], signal } = options
+  const { model: live, signal } = options
+  const known = [...(options.secrets ?? [])]
   const scopes = new Map<string, RecordedScope>()
   const recorder = new RecordingRecorder({ secrets: known, begun: (run) => scopes.set(run.runId, run) })
   const secrets = new RecordingSecrets(known)

@@ -54,6 +54,15 @@ describe('toolloop replay', () => {
     expect(provider.requests).toHaveLength(length)
   })
 
+  it('takes the place of no file that is no recording', async () => {
+    const cwd = await tempFolder({ 'mine.json': '{"name":"mine"}' })
+    await run(['run', '--record', 'run.json', 'What is 2 * 21?'], cwd)
+    const { code, stderr } = await run(['replay', 'run.json', '--record', 'mine.json'], cwd)
+    expect(stderr).toContain('mine.json')
+    expect(code).not.toBe(0)
+    expect(await readFile(join(cwd, 'mine.json'), 'utf8')).toBe('{"name":"mine"}')
+  })
+
   it('shows the first difference of a changed prompt, and ends with code 9', async () => {
     const cwd = await tempFolder()
     await run(['run', '--record', 'run.json', '-i', 'Be brief.', 'What is 2 * 21?'], cwd)

@@ -22,7 +22,7 @@ it('every event of any runner is published on a channel of its name, just as a s
   expect(told.length).toBeGreaterThan(8)
 })
 
-it('nobody who listens: no payload is made', async () => {
+it('nothing is heard any more after the last one has left', async () => {
   const told: unknown[] = []
   const listen = (event: unknown) => void told.push(event)
   subscribe('toolloop:RUN_END', listen)

@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import type { RunResult } from '../../agent/types.ts'
 import { InvalidOptionError } from '../../core/errors.ts'
 import { describeDifference, type Replay, type ReplayOptions, readRecording, replayRun } from '../../recording/index.ts'
-import { writeRecording } from '../../recording/recording-file.ts'
+import { recordingAt, writeRecording } from '../../recording/recording-file.ts'
 import { EXIT_DIFFERS, EXIT_OK } from '../exit-codes.ts'
 import type { Flags } from '../flags.ts'
 import { chooseModel } from '../setup/choose-model.ts'
@@ -21,6 +21,8 @@ export async function replay(file: string, flags: Flags, io: CliIO): Promise<num
   try {
     checkLive(flags)
     const recording = readRecording(resolve(io.cwd, file))
+    // Before anything is played.
+    if (flags.record !== undefined) await recordingAt(resolve(io.cwd, flags.record))
     const played = await replayRun(recording, await optionsOf(flags, terminal, interrupts.signal))
     if (flags.record !== undefined) await writeRecording(resolve(io.cwd, flags.record), played.recording)
     if (interrupts.exitCode !== undefined) return interrupts.exitCode
