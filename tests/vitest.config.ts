@@ -39,7 +39,7 @@ export default defineConfig(({ mode }) => ({
     ...(mode === 'slow' ? { projects: slowProjects() } : { include: ['tests/**/*.test.ts'], exclude: [slow] }),
     setupFiles: ['tests/real-connections.ts'],
     // Far more than any test takes: what hangs fails, and what a busy machine slows down does not.
-    testTimeout: mode === 'slow' ? 60_000 : 20_000,
+    testTimeout: mode === 'slow' ? 180_000 : 20_000,
     // Starting a process and loading the SDKs anew for each file costs more than the tests: no test may leave anything behind.
     isolate: false,
     // One fewer than there are cores is the default: on two cores that is half of what there is.

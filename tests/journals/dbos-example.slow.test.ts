@@ -8,9 +8,6 @@ const program = fileURLToPath(new URL('../examples/durable-dbos.ts', import.meta
 
 it.skipIf(!hasPostgres)(
   'the example of docs/durable-runs.md: asked in one process, decided in another; a worker ends when it is told to',
-  {
-    timeout: 60_000,
-  },
   async () => {
     await using postgres = await startPostgres()
     const start = (command: string) => {

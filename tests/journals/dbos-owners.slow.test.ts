@@ -27,56 +27,48 @@ describe.skipIf(!hasPostgres)('several workers on one database', () => {
     ...more,
   })
 
-  it(
-    'a run whose tool takes 9 s is not taken from a living worker, not even a paused one; those of a killed one are taken over within 10 s',
-    { timeout: 90_000 },
-    () =>
-      inFolder(async (folder) => {
-        const slow = startWorker(options(folder, { runs: 1, toolMs: [9_000, 9_000] }))
-        await seen(folder, isStart('put'))
-        const doomed = startWorker(options(folder, { runs: 4, concurrency: 3, toolMs: [600_000, 600_000] }))
-        await seen(folder, () => worldOf(folder).filter(isStart('put')).length === 4)
-        const heir = startWorker(options(folder, { stay: true }))
-        await seen(folder, (line) => line === `ready ${heir.pid}`)
-        slow.kill('SIGSTOP')
-        await kill(doomed)
-        const killed = performance.now()
-        await seen(folder, () => worldOf(folder).filter((line) => isStart('put')(line) && line.endsWith(` ${heir.pid}`)).length === 3)
-        const taken = performance.now() - killed
-        console.log(`taken over after ${Math.round(taken)} ms`)
-        expect(taken).toBeLessThan(10_000)
-        slow.kill('SIGCONT')
-        await ended(slow)
-        expect(worldOf(folder).filter((line) => line.startsWith('start ') && line.includes(' run-0/'))).toHaveLength(2)
-        await kill(heir)
-      }),
-  )
+  it('a run whose tool takes 9 s is not taken from a living worker, not even a paused one; those of a killed one are taken over within 10 s', () =>
+    inFolder(async (folder) => {
+      const slow = startWorker(options(folder, { runs: 1, toolMs: [9_000, 9_000] }))
+      await seen(folder, isStart('put'))
+      const doomed = startWorker(options(folder, { runs: 4, concurrency: 3, toolMs: [600_000, 600_000] }))
+      await seen(folder, () => worldOf(folder).filter(isStart('put')).length === 4)
+      const heir = startWorker(options(folder, { stay: true }))
+      await seen(folder, (line) => line === `ready ${heir.pid}`)
+      slow.kill('SIGSTOP')
+      await kill(doomed)
+      const killed = performance.now()
+      await seen(folder, () => worldOf(folder).filter((line) => isStart('put')(line) && line.endsWith(` ${heir.pid}`)).length === 3)
+      const taken = performance.now() - killed
+      console.log(`taken over after ${Math.round(taken)} ms`)
+      expect(taken).toBeLessThan(10_000)
+      slow.kill('SIGCONT')
+      await ended(slow)
+      expect(worldOf(folder).filter((line) => line.startsWith('start ') && line.includes(' run-0/'))).toHaveLength(2)
+      await kill(heir)
+    }))
 
-  it(
-    'two that launch DBOS themselves under the same name disturb each other, and lose nothing: no unsafe call starts twice',
-    { timeout: 90_000 },
-    () =>
-      inFolder(async (folder) => {
-        const host = options(folder, { runs: 30, turns: 3, concurrency: 5, toolMs: [0, 60], executorID: 'local', untilAllEnd: true })
-        const first = startWorker(host)
-        await seen(folder, isStart('put'))
-        // DBOS takes up at its launch what `local` has left, as it thinks.
-        const second = startWorker(host)
-        await Promise.all([ended(first), ended(second)])
-        const pays = worldOf(folder)
-          .filter(isStart('pay'))
-          .map((line) => line.split(' ')[2])
-        expect(pays.filter((key, at) => pays.indexOf(key) !== at)).toEqual([])
-        expect(await countRuns(postgres.url, host.agent)).toMatchObject({ answered: 30, others: [] })
-      }),
-  )
+  it('two that launch DBOS themselves under the same name disturb each other, and lose nothing: no unsafe call starts twice', () =>
+    inFolder(async (folder) => {
+      const host = options(folder, { runs: 30, turns: 3, concurrency: 5, toolMs: [0, 60], executorID: 'local', untilAllEnd: true })
+      const first = startWorker(host)
+      await seen(folder, isStart('put'))
+      // DBOS takes up at its launch what `local` has left, as it thinks.
+      const second = startWorker(host)
+      await Promise.all([ended(first), ended(second)])
+      const pays = worldOf(folder)
+        .filter(isStart('pay'))
+        .map((line) => line.split(' ')[2])
+      expect(pays.filter((key, at) => pays.indexOf(key) !== at)).toEqual([])
+      expect(await countRuns(postgres.url, host.agent)).toMatchObject({ answered: 30, others: [] })
+    }))
 
   it.each([
     ['was launched before the journal was made', 'DBOS.launch() ; dbosJournal({ url })'],
     ['was launched by the application, which the journal was not told', 'dbosJournal({ url }) ; DBOS.launch()'],
     ['was to be launched by the application, which has not', 'dbosJournal({ url, launch: false }) ; 0'],
     ['has another database', 'dbosJournal({ url }) ; dbosJournal({ url: url + "?a=b" })'],
-  ])('says so where DBOS %s', { timeout: 60_000 }, async (_name, steps) => {
+  ])('says so where DBOS %s', async (_name, steps) => {
     const main = new URL('../../src/journals/dbos/index.ts', import.meta.url)
     const script = `
       import { DBOS } from '@dbos-inc/dbos-sdk'

@@ -34,7 +34,7 @@ function gate() {
   return { tool, starts, begun: begun.promise, open: opened.resolve }
 }
 
-describe.skipIf(!hasPostgres)('dbosJournal', { timeout: 60_000 }, () => {
+describe.skipIf(!hasPostgres)('dbosJournal', () => {
   failOnUnhandledRejections()
   let postgres: Postgres
   let first: ReturnType<typeof dbosJournal> | undefined

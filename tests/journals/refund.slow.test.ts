@@ -31,37 +31,31 @@ async function openBank() {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, keys, paid, first: first.promise, close }
 }
 
-it(
-  'a refund that waits for days, decided in another process that is killed while the bank pays, is paid once',
-  {
-    timeout: 60_000,
-  },
-  () =>
-    inFolder(async (folder) => {
-      const bank = await openBank()
-      const start = (command: string) => {
-        const { PATH = '', NODE_COMPILE_CACHE = '' } = process.env
-        const env = { PATH, NODE_COMPILE_CACHE, DATA_FOLDER: folder, BANK_URL: bank.url }
-        const child = spawn(process.execPath, [program, command], { env, stdio: ['ignore', 'pipe', 'inherit'] })
-        let printed = ''
-        child.stdout.on('data', (piece) => {
-          printed += piece
-        })
-        return { child, ended: once(child, 'close').then(() => printed) }
-      }
-      try {
-        expect(await start('ask').ended).toBe("paused { order: '17', euros: 250 }\n")
-        const approving = start('approve')
-        await bank.first
-        approving.child.kill('SIGKILL')
-        expect(await approving.ended).toBe('')
-        // A second approval finds that it was given: the run is gone on with all the same.
-        expect(await start('worker').ended).toBe('refund-17 answered\n')
-        expect(await start('approve').ended).toBe('Your money is on its way.\n')
-        expect(bank.keys).toEqual(['refund-17/1.tool.0.decision.done', 'refund-17/1.tool.0.decision.done'])
-        expect([...bank.paid.values()]).toEqual(['{"order":"17","euros":250}'])
-      } finally {
-        bank.close()
-      }
-    }),
-)
+it('a refund that waits for days, decided in another process that is killed while the bank pays, is paid once', () =>
+  inFolder(async (folder) => {
+    const bank = await openBank()
+    const start = (command: string) => {
+      const { PATH = '', NODE_COMPILE_CACHE = '' } = process.env
+      const env = { PATH, NODE_COMPILE_CACHE, DATA_FOLDER: folder, BANK_URL: bank.url }
+      const child = spawn(process.execPath, [program, command], { env, stdio: ['ignore', 'pipe', 'inherit'] })
+      let printed = ''
+      child.stdout.on('data', (piece) => {
+        printed += piece
+      })
+      return { child, ended: once(child, 'close').then(() => printed) }
+    }
+    try {
+      expect(await start('ask').ended).toBe("paused { order: '17', euros: 250 }\n")
+      const approving = start('approve')
+      await bank.first
+      approving.child.kill('SIGKILL')
+      expect(await approving.ended).toBe('')
+      // A second approval finds that it was given: the run is gone on with all the same.
+      expect(await start('worker').ended).toBe('refund-17 answered\n')
+      expect(await start('approve').ended).toBe('Your money is on its way.\n')
+      expect(bank.keys).toEqual(['refund-17/1.tool.0.decision.done', 'refund-17/1.tool.0.decision.done'])
+      expect([...bank.paid.values()]).toEqual(['{"order":"17","euros":250}'])
+    } finally {
+      bank.close()
+    }
+  }))

@@ -29,9 +29,7 @@ function copyRun(folder: string, count: number, finishedAt = 'finished_at'): voi
 }
 
 describe('paused runs', () => {
-  it('wait on the disk: very many large ones need no memory, are there after a restart, and can be decided on', {
-    timeout: 60_000,
-  }, async () => {
+  it('wait on the disk: very many large ones need no memory, are there after a restart, and can be decided on', async () => {
     const { folder, file } = await configFile('service: { pausedMegabytes: 1000, keepRuns: { folder: kept, pausedMegabytes: 1000 } }\n')
     const options = { cwd: folder, configFile: file, heapMB: 112 }
     const first = await measuredService(options)
@@ -51,7 +49,7 @@ describe('paused runs', () => {
     expect((await second.measure()).stallMs).toBeLessThanOrEqual(maxStallMs)
   })
 
-  it('are given up one after the other, where very many large ones have waited too long', { timeout: 60_000 }, async () => {
+  it('are given up one after the other, where very many large ones have waited too long', async () => {
     const { folder, file } = await configFile(
       'service: { pausedMegabytes: 1000, keepRuns: { folder: kept, megabytes: 10, pausedMegabytes: 1000 } }\n',
     )
@@ -70,7 +68,7 @@ describe('paused runs', () => {
     expect((await second.ask('/healthz')).status).toBe(200)
   })
 
-  it('a thousand of them are there after a start that reads their beginnings alone', { timeout: 60_000 }, async () => {
+  it('a thousand of them are there after a start that reads their beginnings alone', async () => {
     const { folder, file } = await configFile('service: { pausedMegabytes: 1000, keepRuns: { folder: kept, pausedMegabytes: 1000 } }\n')
     const options = { cwd: folder, configFile: file, heapMB: 112 }
     const first = await measuredService(options)
@@ -83,9 +81,7 @@ describe('paused runs', () => {
     expect((await second.measure()).stallMs).toBeLessThanOrEqual(maxStallMs)
   })
 
-  it('have so many bytes for a caller and in all: one there is no room for ends, and no other is started', {
-    timeout: 60_000,
-  }, async () => {
+  it('have so many bytes for a caller and in all: one there is no room for ends, and no other is started', async () => {
     const { folder, file } = await configFile('service: { pausedMegabytes: 10, keepRuns: { folder: kept, pausedMegabytes: 12 } }\n')
     const { file: inMemory } = await configFile('service: { pausedMegabytes: 10 }\n')
     for (const path of [file, inMemory]) {

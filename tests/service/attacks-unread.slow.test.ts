@@ -16,9 +16,7 @@ function askWithoutReading(url: string, path: string): void {
 }
 
 describe('answers nobody reads', () => {
-  it('need no memory and no time each, are given up after a while, and a caller has only so much of them under way', {
-    timeout: 90_000,
-  }, async () => {
+  it('need no memory and no time each, are given up after a while, and a caller has only so much of them under way', async () => {
     const service = await measuredService()
     const { url, ask, post, measure } = service
     const run = await json(post('/v1/runs', { input: 'say x 3000000' }))

@@ -27,7 +27,7 @@ describe.runIf(hasPostgres)('in PostgreSQL', () => {
 
 /** `sharedFolder`: a folder whose services share their runs, for each test. */
 function describeRuns(sharedFolder: () => Promise<SharedFolder>): void {
-  describe('runs of a service whose process is killed', { timeout: 120_000 }, () => {
+  describe('runs of a service whose process is killed', () => {
     it('go on by themselves at the next start, as whose they were started, with the events that follow those there were', async () => {
       const { folder, start, world } = await sharedFolder()
       const first = await start()
@@ -64,7 +64,7 @@ function describeRuns(sharedFolder: () => Promise<SharedFolder>): void {
     })
   })
 
-  describe('services of two processes with the same runs', { timeout: 120_000 }, () => {
+  describe('services of two processes with the same runs', () => {
     it('show each other’s runs with their events as they come, and take them over when one is killed', async () => {
       const { folder, start } = await sharedFolder()
       const [one, two] = await Promise.all([start(), start()])

@@ -108,7 +108,7 @@ describe.skipIf(!hasPostgres)('PostgreSQL', () => {
     expect((await sessions.get('bad'))?.status).toBe('idle')
   })
 
-  it('a server that is killed and restarted in the middle loses no run and stores none twice', { timeout: 60_000 }, async () => {
+  it('a server that is killed and restarted in the middle loses no run and stores none twice', async () => {
     const { open } = await place()
     const sessions = open()
     const runner = new AgentRunner({ model, sessions, logger })
@@ -130,9 +130,7 @@ describe.skipIf(!hasPostgres)('PostgreSQL', () => {
     }
   })
 
-  it('a process that stands still for longer than its lease loses its session to the next, and can’t store any more', {
-    timeout: 60_000,
-  }, async () => {
+  it('a process that stands still for longer than its lease loses its session to the next, and can’t store any more', async () => {
     const { schema, open } = await place({ leaseMs: 400 })
     const child = spawn(process.execPath, [fileURLToPath(new URL('slow-process.ts', import.meta.url)), server.url, schema], {
       stdio: ['pipe', 'pipe', 'inherit'],
@@ -153,7 +151,7 @@ describe.skipIf(!hasPostgres)('PostgreSQL', () => {
     expect((await sessions.read('chat')).map(({ content }) => content)).toEqual(['me', 'heard 1'])
   })
 
-  it('a living process keeps its session for many times its lease', { timeout: 60_000 }, async () => {
+  it('a living process keeps its session for many times its lease', async () => {
     const { open } = await place({ leaseMs: 300 })
     const { promise, resolve } = Promise.withResolvers<string>()
     const begun = Promise.withResolvers<void>()
@@ -174,7 +172,7 @@ describe.skipIf(!hasPostgres)('PostgreSQL', () => {
     expect((await first).output).toBe('done')
   })
 
-  it('1,000 sessions at once', { timeout: 60_000 }, async () => {
+  it('1,000 sessions at once', async () => {
     const { open } = await place()
     const runner = new AgentRunner({ model, sessions: open(), logger })
     for (const heard of ['heard 1', 'heard 3']) {

@@ -1,20 +1,21 @@
-/** The longest that this thread's event loop was blocked, in milliseconds of the thread's own CPU time: other load on the machine doesn't count. */
+import { atReferencePace, threadCpuMs } from '../../reference-pace.ts'
+
+/**
+ * The longest that this thread's event loop was blocked, in milliseconds of the thread's own CPU time at the pace of the reference machine:
+ * other load on the machine doesn't count.
+ */
 export async function longestStall<T>(work: () => Promise<T>): Promise<{ value: T; stallMs: number }> {
-  const used = () => {
-    const { user, system } = process.threadCpuUsage()
-    return (user + system) / 1_000
-  }
-  let [last, stallMs] = [used(), 0]
+  let [last, longest] = [threadCpuMs(), 0]
   const look = () => {
-    const now = used()
-    stallMs = Math.max(stallMs, now - last)
+    const now = threadCpuMs()
+    longest = Math.max(longest, now - last)
     last = now
   }
   const timer = setInterval(look, 2)
   try {
     const value = await work()
     look()
-    return { value, stallMs }
+    return { value, stallMs: atReferencePace(longest) }
   } finally {
     clearInterval(timer)
   }
