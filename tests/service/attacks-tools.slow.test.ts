@@ -10,14 +10,14 @@ import { configFile, json } from './start-service.ts'
 const call = (tool: string, args: object = {}) => ({ input: `call ${tool} ${JSON.stringify(args)}` })
 
 /** How long each of the calls held the service up, where that is too long; and what the calls came to. */
-async function attack(service: MeasuredService, mostMs: number, calls: readonly (readonly [tool: string, args?: object])[]) {
+async function attack(service: MeasuredService, calls: readonly (readonly [tool: string, args?: object, what?: string])[]) {
   const tooLong: [string, number][] = []
   const outcomes: Record<string, unknown> = {}
-  for (const [tool, args] of calls) {
+  for (const [tool, args = {}, what = JSON.stringify(args).slice(0, 40)] of calls) {
     const { value, stallMs } = await stallOf(service, () => callRunning(service, tool, args))
-    const name = `${tool} ${JSON.stringify(args ?? {}).slice(0, 40)}`
+    const name = `${tool} ${what}`
     outcomes[name] = value?.outcome
-    if (stallMs > mostMs) tooLong.push([name, stallMs])
+    if (stallMs > maxStallMs) tooLong.push([name, stallMs])
   }
   return { tooLong, outcomes }
 }
@@ -75,35 +75,35 @@ const tooMuch: Readonly<Record<'raw' | 'json' | 'events', readonly Sent[]>> = {
   ],
 }
 const answers: Readonly<Record<string, Sent>> = {
-  'as many values as there may be': { head: before, unit: '[],', count: 80_000, tail: `[]${after}` },
-  'as many fields as there may be': { head: before, unit: '{"a":{}},', count: 23_000, tail: `[]${after}` },
-  'as many levels as there may be': { head: before, unit: '[', count: 98_000, tail: `${']'.repeat(98_000)}${after}` },
-  'parts that are none': { head: beforeParts, unit: '1,', count: 490_000, tail: `1${afterParts}` },
-  'parts of a kind that is none': { head: beforeParts, unit: '{"type":"x"},', count: 30_000, tail: `1${afterParts}` },
+  'as many values as there may be': { head: before, unit: '[],', count: 40_000, tail: `[]${after}` },
+  'as many fields as there may be': { head: before, unit: '{"a":{}},', count: 11_500, tail: `[]${after}` },
+  'as many levels as there may be': { head: before, unit: '[', count: 49_000, tail: `${']'.repeat(49_000)}${after}` },
+  'parts that are none': { head: beforeParts, unit: '1,', count: 245_000, tail: `1${afterParts}` },
+  'parts of a kind that is none': { head: beforeParts, unit: '{"type":"x"},', count: 15_000, tail: `1${afterParts}` },
   'pictures that are none': {
     head: beforeParts,
     unit: '{"type":"image","mimeType":"x","data":"!"},',
-    count: 13_000,
+    count: 6_500,
     tail: `{"type":"text","text":""}${afterParts}`,
   },
   'parts with something wrong beside them': {
     head: beforeParts,
     unit: '{"type":"text","text":"","annotations":5,"_meta":1},',
-    count: 10_000,
+    count: 5_000,
     tail: `{"type":"text","text":""}${afterParts}`,
   },
-  'parts with something wrong': { head: beforeParts, unit: '{"type":"image"},', count: 30_000, tail: `1${afterParts}` },
+  'parts with something wrong': { head: beforeParts, unit: '{"type":"image"},', count: 15_000, tail: `1${afterParts}` },
   'a part as large as there may be': {
     head: `${beforeParts}{"type":"text","text":"`,
     unit: 'x',
-    count: 10_000_000,
+    count: 5_400_000,
     tail: `"}${afterParts}`,
   },
-  'a part of escapes': { head: `${beforeParts}{"type":"text","text":"`, unit: '\\u0001', count: 1_380_000, tail: `"}${afterParts}` },
+  'a part of escapes': { head: `${beforeParts}{"type":"text","text":"`, unit: '\\u0001', count: 900_000, tail: `"}${afterParts}` },
   'a large picture': {
     head: `${beforeParts}{"type":"image","mimeType":"image/png","data":"`,
     unit: 'AAAA',
-    count: 1_000_000,
+    count: 1_340_000,
     tail: `"}${afterParts}`,
   },
 }
@@ -121,7 +121,7 @@ describe('what tools do keeps nobody waiting for more than 50 ms', () => {
     const service = await measuredService({ cwd: folder, configFile: file })
     const { tooLong, outcomes } = await attack(
       service,
-      maxStallMs,
+
       tools.map(({ name }) => [name] as const),
     )
     expect(outcomes).toMatchObject({ 'values {}': 'ok', 'entries {}': 'ok', 'secrets {}': 'ok', 'text {}': 'ok', 'large {}': 'failed' })
@@ -166,7 +166,7 @@ describe('what tools do keeps nobody waiting for more than 50 ms', () => {
     expect(stallMs).toBeLessThanOrEqual(maxStallMs)
   })
 
-  it('whatever an MCP server sends; messages of megabytes, no more than 100 ms', { timeout: 240_000 }, async () => {
+  it('whatever an MCP server sends', { timeout: 240_000 }, async () => {
     const text = (length: number) => ({ content: [{ type: 'text', text: 'x'.repeat(length) }] })
     const secrets = {
       content: [{ type: 'text', text: JSON.stringify({ password: Array.from({ length: 20_000 }, (_, n) => `secret${n}`) }) }],
@@ -203,7 +203,7 @@ describe('what tools do keeps nobody waiting for more than 50 ms', () => {
       await expect.poll(async () => (await service.ask('/admin/api/state')).text(), { timeout: 20_000 }).toContain(`bad__${last}`)
     })
     expect(stallMs).toBeLessThanOrEqual(maxStallMs)
-    const { tooLong, outcomes } = await attack(service, maxStallMs, [
+    const { tooLong, outcomes } = await attack(service, [
       ['bad__lively'],
       ['bad__big', { size: 5_000_000 }],
       ['bad__any', { result: text(500_000) }],
@@ -212,17 +212,14 @@ describe('what tools do keeps nobody waiting for more than 50 ms', () => {
       ['bad__any', { result: { content: [], structuredContent: { a: Array.from({ length: 29_000 }, () => 1) } } }],
       ...floods.map((name) => [`${name}__${name}`] as const),
       ['http__pings'],
-    ])
-    // A message is parsed in one go.
-    const large = await attack(service, 2 * maxStallMs, [
       ...ended.slice(floods.length).map(([server, tool, sent]) => [`${server}__${tool}`, sent] as const),
-      ...Object.values(answers).flatMap((sent) =>
+      ...Object.entries(answers).flatMap(([what, sent]) =>
         ['bad__raw', 'web__json', 'web__events'].map(
-          (tool) => [tool, tool === 'bad__raw' ? { ...sent, tail: `${sent.tail ?? ''}\n` } : sent] as const,
+          (tool) => [tool, tool === 'bad__raw' ? { ...sent, tail: `${sent.tail ?? ''}\n` } : sent, what] as const,
         ),
       ),
     ])
     expect(outcomes).toMatchObject({ 'bad__lively {}': 'ok', 'pings__pings {}': 'failed', 'http__pings {}': 'failed' })
-    expect([...tooLong, ...large.tooLong]).toEqual([])
+    expect(tooLong).toEqual([])
   })
 })

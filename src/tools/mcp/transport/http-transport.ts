@@ -116,13 +116,15 @@ function cutAt(maxBytes: number): ByteStream {
 
 /**
  * Lets bytes through until there are too many of them, or of values: in all, or of events in one. Of very many events it lets some through in each
- * turn of the event loop: all that are there at once are read in one.
+ * turn of the event loop: all that are there at once are read in one. A line of an event goes through as a whole: its reader looks through all of
+ * it again with each piece.
  */
 function bounded({ maxBytes, maxValues }: MessageBounds, isEvents: boolean): ByteStream {
   let bytes = 0
   const values = new ValueCount()
   /** The end of the piece before: an empty line may lie between two. */
   let before = Buffer.alloc(0)
+  let line: Uint8Array<ArrayBuffer>[] = []
   let isFirst = true
   return new TransformStream({
     async transform(chunk, controller) {
@@ -137,9 +139,15 @@ function bounded({ maxBytes, maxValues }: MessageBounds, isEvents: boolean): Byt
         if (bytes > maxBytes) return controller.error(tooMuch(`${maxBytes} bytes`))
         if (end !== -1) values.reset()
         if (values.add(piece) > maxValues) return controller.error(tooMuch(`${maxValues} values`))
-        controller.enqueue(piece)
+        line.push(piece)
+        if (isEvents && !piece.includes(lineFeed) && !piece.includes(carriageReturn)) continue
+        controller.enqueue(line.length === 1 ? piece : Buffer.concat(line))
+        line = []
         if (piece.length < chunk.length) await nextTurn()
       }
+    },
+    flush(controller) {
+      if (line.length > 0) controller.enqueue(Buffer.concat(line))
     },
   })
 }
@@ -162,7 +170,9 @@ function* piecesOf(chunk: Uint8Array<ArrayBuffer>): Iterable<Uint8Array<ArrayBuf
   if (start < chunk.length) yield chunk.subarray(start)
 }
 
-const [lineFeed, carriageReturn, bracket] = Buffer.from('\n\r[')
+const lineFeed = 0x0a
+const carriageReturn = 0x0d
+const bracket = 0x5b
 
 const longestLineEnd = 3
 

@@ -1,0 +1,25 @@
+/** About 800 KB of JSON in 320,000 values. */
+const text = `[${'{"a":[1,"text",{}]},'.repeat(40_000)}0]`
+/** What reading and writing it takes on the machine that all bounds in milliseconds are meant for. */
+const referenceMs = 25
+
+/** The processor time of this thread, in milliseconds. */
+export function threadCpuMs(): number {
+  const { user, system } = process.threadCpuUsage()
+  return (user + system) / 1_000
+}
+
+function timesText(): number {
+  const before = threadCpuMs()
+  JSON.stringify(JSON.parse(text))
+  return threadCpuMs() - before
+}
+
+/**
+ * As many milliseconds as `measuredMs` of processor time would have been on the reference machine, if this one is slower just now: another
+ * core of half the speed, or one that shares its caches with a busy neighbour, makes no good code bad. Never more than `measuredMs`.
+ */
+export function atReferencePace(measuredMs: number): number {
+  const [, median = referenceMs] = [timesText(), timesText(), timesText()].sort((a, b) => a - b)
+  return measuredMs * Math.min(1, referenceMs / median)
+}
