@@ -1,4 +1,5 @@
 import { InvalidArgumentError, Option } from 'commander'
+import type { RunStatus } from '../agent/durable/journal.ts'
 
 /** The options of a command line, as commander gives them. One that was not given is absent, but for the two that default to true. */
 export interface Flags {
@@ -32,6 +33,18 @@ export interface Flags {
   yes?: boolean
   /** The file that a run is recorded in. */
   record?: string
+  /** The journal that runs are kept in. */
+  journal?: string
+  /** `runs list`: only those. */
+  status?: RunStatus
+  /** `runs list`: how many. */
+  limit?: number
+  /** `runs decide`: the id of the one call that is decided. */
+  call?: string
+  /** `runs decide`: why it is refused; true without a reason. */
+  reject?: string | true
+  /** `runs decide`: what a question is answered with, or a call that is the caller's. */
+  answer?: string
   /** `replay` asks the model, or runs the tools, in place of the recorded ones. */
   liveModel?: boolean
   liveTools?: boolean
@@ -62,6 +75,12 @@ export function createOptions(): Option[] {
     new Option('--events', 'print every event, then the result, each as a line of JSON'),
     new Option('-y, --yes', 'approve every call that needs an approval'),
     new Option('--record <file>', 'record the run in a file, for `toolloop replay`'),
+    new Option('--journal <file>', 'keep runs in a file, for `toolloop runs` (default: TOOLLOOP_JOURNAL)'),
+    new Option('--status <status>', 'runs list: only runs that are running, waiting or ended').choices(['running', 'waiting', 'ended']),
+    new Option('--limit <n>', 'runs list: how many, the newest first (default: 50)').argParser(parseCount),
+    new Option('--call <id>', 'runs decide: only this call (default: all that wait)'),
+    new Option('--reject [reason]', 'runs decide: refuse, and tell the model why'),
+    new Option('--answer <text>', 'runs decide: answer a question, or give the result of a call, as JSON or text'),
     new Option('--live-model', 'replay: ask the model of --model, or the default one, instead of the recorded one'),
     new Option('--live-tools', 'replay: run the built-in tools and those of --tools instead of the recorded ones'),
     new Option('-v, --verbose', 'log everything to standard error'),

@@ -27,7 +27,7 @@ const commands = {
   run: {
     description: 'answer one prompt (the default command)',
     arguments: [['[prompt...]', 'what to ask']],
-    options: [...agent, 'json', 'events', 'record'],
+    options: [...agent, 'json', 'events', 'record', 'journal'],
     run: async (flags, io, words) => (await import('./commands/run.ts')).run(words, flags, io),
   },
   chat: {
@@ -60,6 +60,35 @@ const commands = {
     description: 'check what is set up and which model a run would use',
     options: ['model', 'baseUrl', 'json'],
     run: async (flags, io) => (await import('./commands/doctor.ts')).doctor(flags, io),
+  },
+  'runs list': {
+    description: 'list the runs of a journal, the newest first',
+    options: ['journal', 'status', 'limit', 'json', 'quiet'],
+    run: async (flags, io) => (await import('./commands/runs.ts')).listRuns(flags, io),
+  },
+  'runs show': {
+    description: 'show what was said and called in a run, and what it waits for',
+    arguments: [['<run>', 'its id']],
+    options: ['journal', 'json'],
+    run: async (flags, io, [runId = '']) => (await import('./commands/runs.ts')).showRecorded(runId, flags, io),
+  },
+  'runs decide': {
+    description: 'decide what a run waits for, and go on with it',
+    arguments: [['<run>', 'its id']],
+    options: [...agent, 'journal', 'call', 'reject', 'answer', 'json', 'events'],
+    run: async (flags, io, [runId = '']) => (await import('./commands/runs.ts')).decideRun(runId, flags, io),
+  },
+  'runs resume': {
+    description: 'go on with a run that a process has left behind',
+    arguments: [['<run>', 'its id']],
+    options: [...agent, 'journal', 'json', 'events'],
+    run: async (flags, io, [runId = '']) => (await import('./commands/runs.ts')).resumeRun(runId, flags, io),
+  },
+  'runs cancel': {
+    description: 'end a run, also one that waits',
+    arguments: [['<run>', 'its id']],
+    options: ['journal'],
+    run: async (flags, io, [runId = '']) => (await import('./commands/runs.ts')).cancelRun(runId, flags, io),
   },
   'tools list': {
     description: 'list the tools a run would have',
@@ -100,6 +129,7 @@ const commands = {
 } satisfies Record<string, CommandSpec>
 
 const groups = new Map([
+  ['runs', 'list, show, decide, resume or cancel the runs of a journal: those of `toolloop run --journal`'],
   ['tools', 'list tools, or call one without a model'],
   ['skills', 'list, validate or run Agent Skills: from --skills, the project and your home folder'],
 ])
@@ -153,7 +183,7 @@ function createProgram(io: CliIO, done: (code: number) => void): Command {
   const program = new Command('toolloop')
     .description('Runs a tool-using agent: asks a model and runs the tools it calls until it answers or a limit is reached.')
     .version(version, '-V, --version')
-    .usage('[options] [prompt…]\n       toolloop chat|serve|replay|tools|skills|mcp|upgrade|doctor [options]')
+    .usage('[options] [prompt…]\n       toolloop chat|serve|replay|runs|tools|skills|mcp|upgrade|doctor [options]')
     .argument(
       '[prompt...]',
       'what to ask; `-`, or no prompt with piped input, reads it from standard input; no prompt on a terminal starts a chat',
@@ -228,6 +258,7 @@ const examples = `Examples
   toolloop tools call calculate '{"expression": "2 ** 64"}'
   toolloop skills run csv-tools scripts/total.py -- --column price prices.csv
   toolloop mcp --tools ./my-tools.ts --no-builtin-tools
+  toolloop run --journal runs.sqlite "Pay Ada back." && toolloop runs list --journal runs.sqlite
   toolloop serve --port 8080
   toolloop doctor
   toolloop run chart       # a one-word prompt that looks like a mistyped command
@@ -242,5 +273,6 @@ Environment
   TOOLLOOP_MODEL   the model to use without --model
   OPENAI_API_KEY…  a provider's key; config/providers.yaml lists all names
   OLLAMA_HOST, LMSTUDIO_HOST, VLLM_HOST   the addresses of these servers, if not the default ports on this machine
+  TOOLLOOP_JOURNAL the journal of toolloop run and toolloop runs without --journal
   TOOLLOOP_TOKEN   the token of toolloop serve; without it a random one is printed
   NO_COLOR, FORCE_COLOR   turn colours off or on`

@@ -1,32 +1,33 @@
 import { resolve } from 'node:path'
 import { addAbortSignal } from 'node:stream'
-import type { RunStream } from '../../agent/run/run-stream.ts'
 import type { RunOptions, RunResult } from '../../agent/types.ts'
 import { createAgentRunner } from '../../backends/index.ts'
 import { messageOf, ToolloopError } from '../../core/errors.ts'
-import { EventRedactor, resultAsJson } from '../../service/runs/event-redactor.ts'
 import { EXIT_FAILED, EXIT_OK, exitCodeOf } from '../exit-codes.ts'
 import type { Flags } from '../flags.ts'
+import { type OpenJournal, openJournal } from '../setup/journal.ts'
 import { describeChoice, type PreparedAgent, prepareAgent } from '../setup/prepare-agent.ts'
 import { keysIn } from '../setup/provider-keys.ts'
 import { createApprove } from '../terminal/ask-approval.ts'
 import { Interrupts } from '../terminal/interrupts.ts'
-import { describeEnding, RunRenderer } from '../terminal/render.ts'
+import { explainEnding, showRun } from '../terminal/show-run.ts'
 import { type CliIO, Terminal } from '../terminal/terminal.ts'
 
 /** `toolloop run`: one prompt, one answer. Resolves with the exit code; rejects for invalid options and files. */
 export async function run(words: readonly string[], flags: Flags, io: CliIO): Promise<number> {
   const terminal = new Terminal(io)
   const interrupts = new Interrupts(io)
+  let journal: OpenJournal | undefined
   try {
     const prompt = await readPrompt(words, io, interrupts.signal)
     const agent = await prepareAgent(flags, terminal, interrupts.signal)
     if (!flags.quiet) terminal.note(terminal.paint('dim', describeChoice(agent.choice)))
-    const result = await runAndShow(prompt, agent, flags, terminal, interrupts.signal)
+    journal = await openJournal(flags, io)
+    const result = await runAndShow(prompt, agent, journal, flags, terminal, interrupts.signal)
     const code = interrupts.exitCode
     // Nobody reads stdout any more: there is nothing to explain, or it has been said.
     if (code === EXIT_OK || code === EXIT_FAILED) return code
-    explainEnding(result, agent, terminal)
+    explainEnding(result, agent, terminal, journal?.option)
     return result.stopReason === 'aborted' ? (code ?? exitCodeOf(result)) : exitCodeOf(result)
   } catch (error) {
     if (interrupts.exitCode !== undefined) return interrupts.exitCode
@@ -35,43 +36,25 @@ export async function run(words: readonly string[], flags: Flags, io: CliIO): Pr
     throw error
   } finally {
     terminal.waitFor(undefined)
+    await journal?.close()
     interrupts.release()
   }
 }
 
-async function runAndShow(prompt: string, agent: PreparedAgent, flags: Flags, terminal: Terminal, signal: AbortSignal): Promise<RunResult> {
-  const runner = await createAgentRunner({ ...agent.options, approve: createApprove(terminal, flags.yes) })
+async function runAndShow(
+  prompt: string,
+  agent: PreparedAgent,
+  journal: OpenJournal | undefined,
+  flags: Flags,
+  terminal: Terminal,
+  signal: AbortSignal,
+): Promise<RunResult> {
+  const recorded = journal && { journal: journal.journal }
+  const runner = await createAgentRunner({ ...agent.options, ...recorded, approve: createApprove(terminal, flags.yes) })
   const show = (record: RunOptions) => showRun(runner.stream(prompt, { signal, ...record }), agent, flags, terminal)
   if (flags.record === undefined) return show({})
   const { recordRun } = await import('../../recording/index.ts')
   return recordRun(show, resolve(terminal.io.cwd, flags.record), { secrets: keysIn(terminal.io.env) })
-}
-
-async function showRun(stream: RunStream, agent: PreparedAgent, flags: Flags, terminal: Terminal): Promise<RunResult> {
-  if (flags.events) {
-    const redactor = new EventRedactor(agent.tools)
-    for await (const event of stream) for (const shown of await redactor.redact(event)) terminal.print(JSON.stringify(shown))
-    const result = await stream.result
-    terminal.print(JSON.stringify({ type: 'RESULT', result: await redactor.redactResult(result) }))
-    return result
-  }
-  const renderer = new RunRenderer(terminal, agent.tools, { quiet: flags.quiet === true, answer: !flags.json })
-  for await (const event of stream) renderer.show(event)
-  const result = await stream.result
-  renderer.finish(result)
-  if (flags.json) terminal.print(JSON.stringify(resultAsJson(result)))
-  return result
-}
-
-/** Says in one line why there is no answer, and what may help. */
-function explainEnding(result: RunResult, { choice }: PreparedAgent, terminal: Terminal): void {
-  const ending = describeEnding(result)
-  if (ending === undefined) return
-  const helps =
-    result.stopReason === 'model_error' && choice.source === 'key'
-      ? `; ${choice.name} is only a default: --model or TOOLLOOP_MODEL names another`
-      : ''
-  terminal.note(terminal.paint(result.stopReason === 'stopped' ? 'dim' : 'yellow', `${ending}${helps}`))
 }
 
 function codeOf(error: unknown): string {

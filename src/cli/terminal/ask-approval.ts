@@ -1,9 +1,9 @@
 import { setImmediate } from 'node:timers/promises'
 import type { ApprovalDecision, ApprovalRequest, RunnerOptions } from '../../agent/types.ts'
 import type { JsonObject } from '../../core/messages.ts'
+import { type Ask, askOnTerminal } from './ask-on-terminal.ts'
 import { plural } from './render.ts'
 import { isOnTerminal, type Terminal } from './terminal.ts'
-import { TerminalLines } from './terminal-lines.ts'
 import { isReordered, visible, wrap } from './visible.ts'
 
 /** What may stand around a call on the line that asks for it. */
@@ -25,9 +25,6 @@ export function createApprove(terminal: Terminal, yes: boolean | undefined, ask:
     return decision
   }
 }
-
-/** Asks one question; resolves with the answer. Rejects when `signal` is aborted. */
-type Ask = (question: string, signal: AbortSignal) => Promise<string>
 
 async function decide({ tool, args, signal }: ApprovalRequest, terminal: Terminal, ask: Ask): Promise<ApprovalDecision> {
   // What the model said comes first: it is on its way to the screen while the call is being prepared.
@@ -76,17 +73,4 @@ function asJson(args: JsonObject, indent = 0): string {
   const asItIs = (_key: string, value: unknown) =>
     typeof value === 'number' && (!Number.isFinite(value) || Object.is(value, -0)) ? `‹${Object.is(value, -0) ? '-0' : value}›` : value
   return JSON.stringify(args, asItIs, indent)
-}
-
-function askOnTerminal({ io }: Terminal): Ask {
-  return async (question, signal) => {
-    const lines = new TerminalLines(io, '')
-    // While it reads, it gets the Ctrl-C in place of the process.
-    lines.onInterrupt = () => process.kill(process.pid, 'SIGINT')
-    try {
-      return await lines.ask(question, signal)
-    } finally {
-      lines.close()
-    }
-  }
 }

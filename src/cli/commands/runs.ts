@@ -1,0 +1,210 @@
+import { AgentRunner } from '../../agent/agent-runner.ts'
+import type { Decision, Verdict } from '../../agent/decisions/decisions.ts'
+import type { RunSummary } from '../../agent/durable/journal.ts'
+import type { RecordedRun } from '../../agent/durable/runs.ts'
+import type { PendingItem } from '../../agent/types.ts'
+import { createAgentRunner } from '../../backends/index.ts'
+import { InvalidOptionError, ToolloopError } from '../../core/errors.ts'
+import type { ChatMessage, Content, Json } from '../../core/messages.ts'
+import { createModel } from '../../models/create-model.ts'
+import { EXIT_OK, exitCodeOf } from '../exit-codes.ts'
+import type { Flags } from '../flags.ts'
+import { type OpenJournal, openExistingJournal } from '../setup/journal.ts'
+import { prepareAgent } from '../setup/prepare-agent.ts'
+import { createApprove } from '../terminal/ask-approval.ts'
+import { askOnTerminal } from '../terminal/ask-on-terminal.ts'
+import { Interrupts } from '../terminal/interrupts.ts'
+import { plural } from '../terminal/render.ts'
+import { explainEnding, showRun } from '../terminal/show-run.ts'
+import { type CliIO, isOnTerminal, shorten, Terminal, withoutControls } from '../terminal/terminal.ts'
+import { visible } from '../terminal/visible.ts'
+
+const defaultLimit = 50
+/** The journal's own bound of a page. */
+const largestPage = 1_000
+/** How much of a message `runs show` shows. */
+const shownLength = 2_000
+
+/** `toolloop runs list`: the runs of a journal, the newest first. Resolves with the exit code. */
+export async function listRuns(flags: Flags, io: CliIO): Promise<number> {
+  const terminal = new Terminal(io)
+  return withRuns(flags, io, async (runner) => {
+    const listed: RunSummary[] = []
+    const { status, limit = defaultLimit } = flags
+    for (let cursor: string | undefined; ; ) {
+      const left = Math.min(limit - listed.length, largestPage)
+      const page = await runner.runs.list({ limit: left, ...(status && { status }), ...(cursor !== undefined && { cursor }) })
+      listed.push(...page.runs)
+      cursor = page.next
+      if (cursor === undefined || listed.length === limit) break
+    }
+    if (flags.json) terminal.print(JSON.stringify(listed))
+    else for (const summary of listed) terminal.print(await lineOf(summary, runner))
+    if (!flags.json && !flags.quiet && listed.length === 0) terminal.note('no such runs')
+    return EXIT_OK
+  })
+}
+
+async function lineOf({ runId, status, stopReason, createdAt, problem }: RunSummary, runner: AgentRunner): Promise<string> {
+  const pending = status === 'waiting' ? ((await runner.runs.get(runId))?.pending ?? []) : []
+  const waits = pending.length === 0 ? '' : ` for ${pending.map(({ tool }) => tool).join(', ')}`
+  const told = problem === undefined ? '' : ` · ${problem}`
+  return withoutControls(`${runId}  ${new Date(createdAt).toISOString()}  ${status === 'ended' ? stopReason : `${status}${waits}`}${told}`)
+}
+
+/** `toolloop runs show ID`: what was said and called, and what waits. Resolves with the exit code. */
+export async function showRecorded(runId: string, flags: Flags, io: CliIO): Promise<number> {
+  const terminal = new Terminal(io)
+  return withRuns(flags, io, async (runner) => {
+    const run = await knownRun(runner, runId)
+    if (flags.json) terminal.print(JSON.stringify(run))
+    else for (const line of linesOf(run)) terminal.print(line)
+    return EXIT_OK
+  })
+}
+
+/** `toolloop runs cancel ID`: ends it, whichever process carries it out. Resolves with the exit code. */
+export async function cancelRun(runId: string, flags: Flags, io: CliIO): Promise<number> {
+  return withRuns(flags, io, async (runner) => {
+    await knownRun(runner, runId)
+    await runner.runs.cancel(runId)
+    // Until it has ended, wherever that is.
+    await runner.resume(runId)
+    return EXIT_OK
+  })
+}
+
+/** `toolloop runs resume ID`: goes on with a run that a process left behind, and shows the rest of it. Resolves with the run's exit code. */
+export async function resumeRun(runId: string, flags: Flags, io: CliIO): Promise<number> {
+  return goOn(runId, flags, io, async () => [])
+}
+
+/** `toolloop runs decide ID`: decides what the run waits for, and goes on with it. Resolves with the run's exit code. */
+export async function decideRun(runId: string, flags: Flags, io: CliIO): Promise<number> {
+  return goOn(runId, flags, io, async (run, terminal, signal) => {
+    const items = run.pending.filter(({ toolCallId }) => flags.call === undefined || toolCallId === flags.call)
+    if (items.length === 0) {
+      const waiting = run.pending.map(({ toolCallId, tool }) => `${toolCallId} (${tool})`).join(', ') || 'nothing'
+      throw new ToolloopError('invalid_option', `Expected ${runId} to wait for ${flags.call ?? 'a decision'}; it waits for ${waiting}`)
+    }
+    const decide = flags.yes || flags.reject !== undefined || flags.answer !== undefined ? verdictOf : asker(terminal, signal)
+    const decisions: Decision[] = []
+    for (const item of items) {
+      const { toolCallId, fingerprint } = item
+      decisions.push({ toolCallId, fingerprint, ...(await decide(item, flags)) })
+    }
+    return decisions
+  })
+}
+
+type Decide = (run: RecordedRun, terminal: Terminal, signal: AbortSignal) => Promise<Decision[]>
+
+async function goOn(runId: string, flags: Flags, io: CliIO, decide: Decide): Promise<number> {
+  const terminal = new Terminal(io)
+  const interrupts = new Interrupts(io)
+  let journal: OpenJournal | undefined
+  try {
+    journal = await openExistingJournal(flags, io)
+    const agent = await prepareAgent(flags, terminal, interrupts.signal)
+    const runner = await createAgentRunner({ ...agent.options, journal: journal.journal, approve: createApprove(terminal, flags.yes) })
+    const decisions = await decide(await knownRun(runner, runId), terminal, interrupts.signal)
+    const result = await showRun(runner.resumeStream(runId, { decisions, signal: interrupts.signal }), agent, flags, terminal)
+    explainEnding(result, agent, terminal, journal.option)
+    return interrupts.exitCode ?? exitCodeOf(result)
+  } catch (error) {
+    if (interrupts.exitCode !== undefined) return interrupts.exitCode
+    throw error
+  } finally {
+    terminal.waitFor(undefined)
+    await journal?.close()
+    interrupts.release()
+  }
+}
+
+/** What the options say of a call. Throws `invalid_option` where they don't fit it. */
+function verdictOf({ kind, toolCallId, tool }: PendingItem, { yes, reject, answer }: Flags): Verdict {
+  if ([yes, reject, answer].filter((given) => given !== undefined).length > 1)
+    throw new ToolloopError('invalid_option', 'Expected one of --yes, --reject and --answer, got more')
+  if (reject !== undefined) return reject === true ? { approved: false } : { approved: false, reason: reject }
+  const takesAnswer = kind === 'question' || kind === 'client_tool'
+  if (answer !== undefined && takesAnswer) return answered(kind, answer)
+  if (answer === undefined && !takesAnswer) return { approved: true }
+  const which = `${toolCallId} (${tool}), which ${takesAnswer ? 'asks a question or is to be carried out by you' : 'needs an approval'}`
+  throw new ToolloopError(
+    'invalid_option',
+    `Expected ${takesAnswer ? '--answer' : '--yes or --reject'} for ${which}; --call names one call`,
+  )
+}
+
+function answered(kind: 'question' | 'client_tool', text: string): Verdict {
+  const value = jsonOrText(text)
+  return kind === 'question' ? { answer: value } : { result: value }
+}
+
+function jsonOrText(text: string): Json {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
+/** Asks whoever sits there. Throws `invalid_option` where nobody does. */
+function asker(terminal: Terminal, signal: AbortSignal): (item: PendingItem) => Promise<Verdict> {
+  if (!isOnTerminal(terminal.io))
+    throw new InvalidOptionError('--yes', 'given, or `--reject` or `--answer`, where no terminal is there to ask on')
+  const ask = askOnTerminal(terminal)
+  const approve = createApprove(terminal, false, ask)
+  return async ({ kind, toolCallId, tool, args, about, schema }) => {
+    if (approve === undefined) throw new Error('Expected a terminal')
+    if (kind === 'approval' || kind === 'budget') {
+      const verdict = await approve({ toolCallId, tool, args, runId: '', context: undefined, signal })
+      return typeof verdict === 'boolean' ? { approved: verdict } : verdict.approved ? { approved: true } : { ...verdict, approved: false }
+    }
+    const question = typeof about === 'string' ? about : JSON.stringify(about ?? args)
+    terminal.note(`${tool}: ${question}`.split('\n').map(visible).join('\n'))
+    if (schema !== undefined) terminal.note(visible(`as JSON of this schema: ${JSON.stringify(schema)}`))
+    return answered(kind, await ask(`${kind === 'question' ? 'answer' : `result of ${tool}`} (JSON or text): `, signal))
+  }
+}
+
+async function withRuns(flags: Flags, io: CliIO, work: (runner: AgentRunner) => Promise<number>): Promise<number> {
+  const journal = await openExistingJournal(flags, io)
+  try {
+    // Nothing is asked of it: a runner is what knows the runs of its journal.
+    return await work(new AgentRunner({ model: createModel('demo'), journal: journal.journal }))
+  } finally {
+    await journal.close()
+  }
+}
+
+async function knownRun(runner: AgentRunner, runId: string): Promise<RecordedRun> {
+  const run = await runner.runs.get(runId)
+  if (run === undefined)
+    throw new ToolloopError('invalid_option', `Expected the id of a run in the journal, got ${runId}: toolloop runs list`)
+  return run
+}
+
+function* linesOf({ runId, status, stopReason, createdAt, updatedAt, problem, pending, result }: RecordedRun): Iterable<string> {
+  yield `${runId}: ${status === 'ended' ? stopReason : status}, started ${new Date(createdAt).toISOString()}, changed ${new Date(updatedAt).toISOString()}`
+  if (problem !== undefined) yield withoutControls(`problem: ${problem}`)
+  for (const message of result?.messages ?? []) yield* messageLines(message)
+  if (result?.error !== undefined) yield withoutControls(`error: ${result.error.message} (${result.error.code})`)
+  for (const { toolCallId, tool, kind, args } of pending)
+    yield withoutControls(`waits: ${toolCallId} ${tool} ${JSON.stringify(args)} (${kind})`)
+  if (result !== undefined)
+    yield `${plural(result.usage.inputTokens, 'token')} in, ${result.usage.outputTokens} out, ${plural(result.iterations, 'model turn')}`
+}
+
+function* messageLines(message: ChatMessage): Iterable<string> {
+  const text = textOf(message.content)
+  if (text !== '') yield `${message.role}: ${shorten(withoutControls(text, true), shownLength)}`
+  if (!('toolCalls' in message)) return
+  for (const { function: called } of message.toolCalls)
+    yield `  → ${shorten(withoutControls(`${called.name} ${called.arguments}`), shownLength)}`
+}
+
+function textOf(content: Content): string {
+  if (typeof content === 'string') return content
+  return content.map((part) => (part.type === 'text' ? part.text : `(${part.type})`)).join('\n')
+}

@@ -1,0 +1,146 @@
+import { once } from 'node:events'
+import { watch } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it, vi } from 'vitest'
+import { runCommand } from '../../src/cli/program.ts'
+import { fakeIO } from './fake-io.ts'
+import { type FinishedCli, startCli } from './start-cli.ts'
+import { tempFolder } from './temp-folder.ts'
+
+const index = fileURLToPath(new URL('../../src/index.ts', import.meta.url))
+const amount = "parameters: { type: 'object', properties: { amount: { type: 'number' } }, required: ['amount'] }"
+const tools = `
+import { appendFileSync, existsSync, writeFileSync } from 'node:fs'
+import { ask, defineTool } from ${JSON.stringify(index)}
+export const pay = defineTool({
+  name: 'pay', description: 'Pays money.', approval: true, ${amount},
+  execute: ({ amount }) => { appendFileSync('paid.txt', amount + '\\n'); return 'paid ' + amount },
+})
+export const donate = defineTool({
+  name: 'donate', description: 'Donates money.', ${amount},
+  execute: ({ amount }, { answer }) => (answer === undefined ? ask({ about: 'To whom?' }) : amount + ' for ' + answer),
+})
+export const sell = defineTool({ name: 'sell', description: 'Sells.', ${amount} })
+export const sleep = defineTool({
+  name: 'sleep', description: 'Sleeps.', effect: 'read', ${amount},
+  execute: () => existsSync('asleep.txt') ? 'slept' : (writeFileSync('asleep.txt', ''), new Promise(() => {})),
+})
+`
+
+/** Runs a command; on a terminal where somebody gives `answer` to the first question, if it is given. */
+async function command(args: readonly string[], cwd: string, answer?: string): Promise<FinishedCli> {
+  const io = fakeIO({ cwd, tty: answer !== undefined, env: { NO_COLOR: '1', TOOLLOOP_JOURNAL: 'runs.sqlite' } })
+  if (answer === undefined) io.stdin.end()
+  const code = runCommand(args, io)
+  if (answer !== undefined) {
+    // What is typed before there is a question answers none.
+    await vi.waitFor(() => expect(io.err()).toMatch(/why not\]|text\): /), { timeout: 15_000 })
+    io.stdin.write(`${answer}\r`)
+  }
+  return { code: await code, stdout: io.out(), stderr: io.err() }
+}
+
+/** A folder with these tools, and a run in its journal that has called one and waits. */
+async function waiting(tool: string) {
+  const cwd = await tempFolder({ 'tools.ts': tools })
+  const agent = ['--tools', 'tools.ts', '--no-builtin-tools']
+  const ran = await command(['run', ...agent, `Use ${tool} with amount 5`], cwd)
+  expect(ran.code).toBe(8)
+  const [{ runId }] = JSON.parse((await command(['runs', 'list', '--json'], cwd)).stdout)
+  const decide = (args: readonly string[], answer?: string) => command(['runs', 'decide', runId, ...agent, ...args], cwd, answer)
+  const show = async () => JSON.parse((await command(['runs', 'show', runId, '--json'], cwd)).stdout)
+  return { cwd, runId, decide, show, ran, agent }
+}
+
+async function written(name: string, folder: string): Promise<void> {
+  for await (const { filename } of watch(folder)) if (filename === name) return
+}
+
+describe('toolloop runs', () => {
+  it('lists what waits, shows it, and goes on with what was decided; once', async () => {
+    const { cwd, runId, decide, ran } = await waiting('pay')
+    expect(ran.stderr).toContain(`toolloop runs decide ${runId}`)
+    const listed = await command(['runs', 'list', '--status', 'waiting'], cwd)
+    expect(listed.stdout).toMatch(/^run_\S+ {2}\S+Z {2}waiting for pay\n$/)
+    expect((await command(['runs', 'show', runId], cwd)).stdout).toContain('waits: call_1 pay {"amount":5} (approval)')
+    expect(await decide(['--yes'])).toMatchObject({ code: 0, stdout: expect.stringContaining('paid 5') })
+    expect((await command(['runs', 'show', runId], cwd)).stdout).toMatch(/^run_\S+ answered, .*\nuser: Use pay/)
+    const again = await decide(['--yes'])
+    expect(again).toMatchObject({ code: 2, stderr: expect.stringContaining('it waits for nothing') })
+    expect((await command(['runs', 'list', '--status', 'waiting', '--json'], cwd)).stdout).toBe('[]\n')
+  })
+
+  it.each([
+    ['a refusal, with why', 'pay', ['--reject', 'too much'], 'too much'],
+    ['an answer to a question', 'donate', ['--answer', 'the cats'], '5 for the cats'],
+    ['the result of a call that is the caller’s', 'sell', ['--answer', '{"sold":true}', '--call', 'call_1'], 'sold'],
+  ])('takes %s', async (_what, tool, args, told) => {
+    const { decide, show } = await waiting(tool)
+    await decide(args)
+    const { status, result } = await show()
+    expect(status).toBe('ended')
+    expect(JSON.stringify(result.messages.find(({ role }: { role: string }) => role === 'tool'))).toContain(told)
+  })
+
+  it.each([
+    ['pay', 'y', 'paid 5'],
+    ['pay', 'not today', 'not today'],
+    ['donate', 'the dogs', '5 for the dogs'],
+  ])('asks on a terminal: %s, %j', async (tool, answer, told) => {
+    const { decide, show } = await waiting(tool)
+    const { stderr } = await decide([], answer)
+    expect(stderr).toContain(tool === 'pay' ? 'run pay {"amount":5}?' : 'donate: To whom?')
+    expect(JSON.stringify((await show()).result.messages)).toContain(told)
+  })
+
+  it.each([
+    ['pay', [], 'Expected `--yes` to be given, or `--reject` or `--answer`, where no terminal is there'],
+    ['pay', ['--answer', 'x'], 'Expected --yes or --reject for call_1 (pay)'],
+    ['donate', ['--yes'], 'Expected --answer for call_1 (donate)'],
+    ['pay', ['--yes', '--reject'], 'Expected one of --yes, --reject and --answer, got more'],
+    ['pay', ['--yes', '--call', 'call_9'], 'to wait for call_9; it waits for call_1 (pay)'],
+  ])('refuses a decision that does not fit, and the run waits on: %s %j', async (tool, args, words) => {
+    const { decide, show } = await waiting(tool)
+    const { code, stderr } = await decide(args)
+    expect(stderr).toContain(words)
+    expect(code).toBe(2)
+    expect(await show()).toMatchObject({ status: 'waiting', pending: [{ tool }] })
+  })
+
+  it('ends a run that waits', async () => {
+    const { cwd, runId, show } = await waiting('pay')
+    expect(await command(['runs', 'cancel', runId], cwd)).toEqual({ code: 0, stdout: '', stderr: '' })
+    expect(await show()).toMatchObject({ status: 'ended', stopReason: 'aborted' })
+  })
+
+  it('goes on with a run whose process was killed', async () => {
+    const cwd = await tempFolder({ 'tools.ts': tools })
+    const agent = ['--tools', 'tools.ts', '--no-builtin-tools', '--journal', 'runs.sqlite']
+    const asleep = written('asleep.txt', cwd)
+    const killed = startCli(['run', ...agent, 'Use sleep with amount 5'], { cwd })
+    await asleep
+    killed.child.kill('SIGKILL')
+    await once(killed.child, 'close')
+    const [{ runId, status }] = JSON.parse((await command(['runs', 'list', '--json'], cwd)).stdout)
+    expect(status).toBe('running')
+    const resumed = await command(['runs', 'resume', runId, ...agent], cwd)
+    expect(resumed).toMatchObject({ code: 0, stdout: expect.stringContaining('slept') })
+  })
+
+  it.each([
+    [['list'], 'Expected `--journal` to name the file in which `toolloop run` recorded its runs, got runs.sqlite, which is not there'],
+    [['list', '--status', 'lost'], "argument 'lost' is invalid"],
+    [['show'], "missing required argument 'run'"],
+    [['list', '--yes'], '`toolloop runs list` does not take'],
+  ])('refuses %j', async (args, words) => {
+    const { code, stderr } = await command(['runs', ...args], await tempFolder())
+    expect(stderr).toContain(words)
+    expect(code).toBe(2)
+  })
+
+  it('says which run it does not know', async () => {
+    const { cwd } = await waiting('pay')
+    for (const name of ['show', 'cancel', 'resume'])
+      expect(await command(['runs', name, 'run_none'], cwd)).toMatchObject({ code: 2, stderr: expect.stringContaining('run_none') })
+  })
+})
