@@ -61,6 +61,12 @@ const commands = {
     options: ['model', 'baseUrl', 'json'],
     run: async (flags, io) => (await import('./commands/doctor.ts')).doctor(flags, io),
   },
+  init: {
+    description: 'write a small project: an agent, its tools, a test and a configuration',
+    arguments: [['[folder]', 'where (default: the current folder)']],
+    options: [],
+    run: async (_flags, io, [folder = '.']) => (await import('./commands/init.ts')).init(folder, io),
+  },
   'runs list': {
     description: 'list the runs of a journal, the newest first',
     options: ['journal', 'status', 'limit', 'json', 'quiet'],
@@ -183,7 +189,7 @@ function createProgram(io: CliIO, done: (code: number) => void): Command {
   const program = new Command('toolloop')
     .description('Runs a tool-using agent: asks a model and runs the tools it calls until it answers or a limit is reached.')
     .version(version, '-V, --version')
-    .usage('[options] [prompt…]\n       toolloop chat|serve|replay|runs|tools|skills|mcp|upgrade|doctor [options]')
+    .usage('[options] [prompt…]\n       toolloop chat|serve|init|replay|runs|tools|skills|mcp|upgrade|doctor [options]')
     .argument(
       '[prompt...]',
       'what to ask; `-`, or no prompt with piped input, reads it from standard input; no prompt on a terminal starts a chat',

@@ -1,7 +1,11 @@
 import { createRequire } from 'node:module'
+import { fileURLToPath } from 'node:url'
 import type { JsonObject } from '../../core/messages.ts'
 
-/** This package's own package.json, whether it runs from `src` or from `dist`. */
+/** The folder of this package, whether it runs from `src` or from `dist`. */
+export const packageFolder: string = fileURLToPath(new URL('../../../', import.meta.url))
+
+/** This package's own package.json. */
 export function readOwnPackage(): JsonObject {
   return createRequire(import.meta.url)('../../../package.json') as JsonObject
 }

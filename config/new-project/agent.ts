@@ -1,0 +1,15 @@
+import { AgentRunner, type RunnerOptions } from 'toolloop'
+import { tools } from './tools.ts'
+
+/** The model is MODEL, such as openai/gpt-5.2 or ollama/qwen3:8b; without it the demo model, which needs no key. */
+export function createAgent(model: RunnerOptions['model'] = process.env.MODEL || 'demo'): AgentRunner {
+  return new AgentRunner({
+    model,
+    tools,
+    instructions: 'You help with dates and reminders. Look dates up with your tools instead of reckoning them.',
+    maxIterations: 10,
+    limits: { deadlineMs: 120_000 },
+    // Here a program would ask somebody. Without `approve`, the run ends `paused`, and goes on later with `resume`.
+    approve: () => true,
+  })
+}
