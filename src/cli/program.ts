@@ -14,7 +14,7 @@ interface CommandSpec {
   /** The options it takes. */
   options: readonly (keyof Flags)[]
   /** Resolves with the exit code. A command's module is loaded only when it runs. */
-  run(flags: Flags, io: CliIO, args: readonly string[]): Promise<number>
+  run(flags: Flags, io: CliIO, args: readonly string[], program: Command): Promise<number>
 }
 
 const logging = ['verbose', 'quiet'] as const
@@ -55,6 +55,16 @@ const commands = {
     description: 'move runs that an earlier version of the service has stored into its journal',
     options: ['config', ...logging],
     run: async (flags, io) => (await import('./commands/upgrade.ts')).upgrade(flags, io),
+  },
+  completion: {
+    description: 'print what makes a shell complete commands and options',
+    arguments: [
+      ['<shell>', 'bash, zsh or fish'],
+      ['[words...]', 'used by what is printed'],
+    ],
+    options: [],
+    run: async (_flags, io, [shell = '', ...line], program) =>
+      (await import('./commands/completion.ts')).completion(shell, line, program, io),
   },
   doctor: {
     description: 'check what is set up and which model a run would use',
@@ -189,7 +199,7 @@ function createProgram(io: CliIO, done: (code: number) => void): Command {
   const program = new Command('toolloop')
     .description('Runs a tool-using agent: asks a model and runs the tools it calls until it answers or a limit is reached.')
     .version(version, '-V, --version')
-    .usage('[options] [prompt…]\n       toolloop chat|serve|init|replay|runs|tools|skills|mcp|upgrade|doctor [options]')
+    .usage('[options] [prompt…]\n       toolloop chat|serve|init|replay|runs|tools|skills|mcp|upgrade|doctor|completion [options]')
     .argument(
       '[prompt...]',
       'what to ask; `-`, or no prompt with piped input, reads it from standard input; no prompt on a terminal starts a chat',
@@ -204,7 +214,7 @@ function createProgram(io: CliIO, done: (code: number) => void): Command {
     })
   const start = async (name: string, command: CommandSpec, args: readonly string[]): Promise<void> => {
     checkOptions(program, name, command)
-    done(await command.run(program.opts<Flags>(), io, args))
+    done(await command.run(program.opts<Flags>(), io, args, program))
   }
   for (const option of createOptions()) program.addOption(option)
   program.addHelpText('after', `\n${examples}\n\nExit codes\n${describeExitCodes()}`)
