@@ -35,6 +35,8 @@ export interface Flags {
   record?: string
   /** The journal that runs are kept in. */
   journal?: string
+  /** The conversation that a prompt goes on with. */
+  session?: string
   /** `runs list`: only those. */
   status?: RunStatus
   /** `runs list`: how many. */
@@ -76,6 +78,7 @@ export function createOptions(): Option[] {
     new Option('-y, --yes', 'approve every call that needs an approval'),
     new Option('--record <file>', 'record the run in a file, for `toolloop replay`'),
     new Option('--journal <file>', 'keep runs in a file, for `toolloop runs` (default: TOOLLOOP_JOURNAL)'),
+    new Option('--session <name>', 'keep the conversation under this name, in .toolloop of this folder, and go on with it'),
     new Option('--status <status>', 'runs list: only runs that are running, waiting or ended').choices(['running', 'waiting', 'ended']),
     new Option('--limit <n>', 'runs list: how many, the newest first (default: 50)').argParser(parseCount),
     new Option('--call <id>', 'runs decide: only this call (default: all that wait)'),

@@ -27,12 +27,12 @@ const commands = {
   run: {
     description: 'answer one prompt (the default command)',
     arguments: [['[prompt...]', 'what to ask']],
-    options: [...agent, 'json', 'events', 'record', 'journal'],
+    options: [...agent, 'json', 'events', 'record', 'journal', 'session'],
     run: async (flags, io, words) => (await import('./commands/run.ts')).run(words, flags, io),
   },
   chat: {
     description: 'hold a conversation, one prompt per line',
-    options: agent,
+    options: [...agent, 'session'],
     run: async (flags, io) => (await import('./commands/chat.ts')).chat(flags, io),
   },
   replay: {
@@ -270,6 +270,7 @@ const examples = `Examples
   git diff | toolloop -i "Review this change." > review.md
   toolloop --tools ./my-tools.ts --json "What is the weather in Tokyo?" | jq -r .output
   toolloop chat -m deepseek/deepseek-chat
+  toolloop chat --session plans       # goes on where that conversation ended
   toolloop run --record sum.json "How much is 17 * 23?" && toolloop replay sum.json
   toolloop tools call calculate '{"expression": "2 ** 64"}'
   toolloop skills run csv-tools scripts/total.py -- --column price prices.csv

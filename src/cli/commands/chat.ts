@@ -7,10 +7,11 @@ import { EXIT_FAILED, EXIT_OK, EXIT_SIGINT, EXIT_USAGE, exitCodeOf } from '../ex
 import type { Flags } from '../flags.ts'
 import { chooseModel, type ModelChoice } from '../setup/choose-model.ts'
 import { describeChoice, openChoice, type PreparedAgent, prepareAgent } from '../setup/prepare-agent.ts'
+import { type OpenSession, openSession } from '../setup/sessions.ts'
 import { createApprove } from '../terminal/ask-approval.ts'
 import { Interrupts } from '../terminal/interrupts.ts'
 import { type Lines, PipedLines } from '../terminal/lines.ts'
-import { describeEnding, RunRenderer } from '../terminal/render.ts'
+import { describeEnding, describeSpending, plural, RunRenderer } from '../terminal/render.ts'
 import { type CliIO, isOnTerminal, Terminal } from '../terminal/terminal.ts'
 import { TerminalLines } from '../terminal/terminal-lines.ts'
 import { type ChatState, runSlashCommand } from './slash-commands.ts'
@@ -23,22 +24,33 @@ export async function chat(flags: Flags, io: CliIO): Promise<number> {
   const terminal = new Terminal(io)
   const interrupts = new Interrupts(io)
   let lines: Lines | undefined
+  let session: OpenSession | undefined
   try {
     const agent = await prepareAgent(flags, terminal, interrupts.signal)
+    session = await openSession(flags, io)
+    const earlier = (await session?.sessions.read(session.id)) ?? []
     lines = isOnTerminal(io) ? new TerminalLines(io, '> ') : new PipedLines(io)
-    return await new Chat(agent, flags, terminal, lines, interrupts).run()
+    return await new Chat(agent, { session, earlier }, flags, terminal, lines, interrupts).run()
   } catch (error) {
     if (interrupts.exitCode !== undefined) return interrupts.exitCode
     throw error
   } finally {
     lines?.close()
     terminal.waitFor(undefined)
+    await session?.close()
     interrupts.release()
   }
 }
 
+/** Where the conversation is kept, if it is, and what was said in it before. */
+interface Kept {
+  session: OpenSession | undefined
+  earlier: readonly ChatMessage[]
+}
+
 class Chat implements ChatState {
-  messages: readonly ChatMessage[] = []
+  messages: readonly ChatMessage[]
+  readonly #session: OpenSession | undefined
   readonly #agent: PreparedAgent
   readonly #flags: Flags
   readonly #terminal: Terminal
@@ -53,8 +65,10 @@ class Chat implements ChatState {
   readonly #quit = new AbortController()
   #exitCode = EXIT_OK
 
-  constructor(agent: PreparedAgent, flags: Flags, terminal: Terminal, lines: Lines, interrupts: Interrupts) {
+  constructor(agent: PreparedAgent, { session, earlier }: Kept, flags: Flags, terminal: Terminal, lines: Lines, interrupts: Interrupts) {
     this.#agent = agent
+    this.#session = session
+    this.messages = earlier
     this.#flags = flags
     this.#terminal = terminal
     this.#lines = lines
@@ -74,6 +88,11 @@ class Chat implements ChatState {
 
   readonly say = (line: string): void => this.#terminal.note(line)
 
+  async forget(): Promise<void> {
+    await this.#session?.sessions.delete(this.#session.id)
+    this.messages = []
+  }
+
   async switchModel(name: string): Promise<void> {
     const { env, cwd } = this.#terminal.io
     const choice = await chooseModel({ model: name, baseURL: this.#flags.baseUrl, env, cwd })
@@ -84,6 +103,10 @@ class Chat implements ChatState {
   async run(): Promise<number> {
     if (!this.#flags.quiet) this.say(this.#terminal.paint('dim', describeChoice(this.#choice)))
     if (this.#lines.interactive) this.say(this.#terminal.paint('dim', '/help lists the commands'))
+    if (this.messages.length > 0 && !this.#flags.quiet)
+      this.say(
+        this.#terminal.paint('dim', `${this.#session?.id}: goes on after ${plural(this.messages.length, 'message')}; /history shows them`),
+      )
     const ended = AbortSignal.any([this.#interrupts.signal, this.#quit.signal])
     for (;;) {
       const line = await this.#lines.next(ended)
@@ -108,15 +131,19 @@ class Chat implements ChatState {
 
   async #answer(prompt: string): Promise<void> {
     this.#running = new AbortController()
+    const begun = performance.now()
     try {
       const signal = AbortSignal.any([this.#running.signal, this.#interrupts.signal])
       this.#runner ??= await this.#createRunner(this.#choice)
-      const stream = this.#runner.stream(prompt, { messages: this.messages, signal })
+      const conversation = this.#session === undefined ? { messages: this.messages } : { session: this.#session.id }
+      const stream = this.#runner.stream(prompt, { ...conversation, signal })
       const renderer = new RunRenderer(this.#terminal, this.tools, { quiet: this.#flags.quiet === true })
       for await (const event of stream) renderer.show(event)
       const result = await stream.result
       renderer.finish(result)
       this.messages = result.messages
+      if (this.#lines.interactive && !this.#flags.quiet)
+        this.say(this.#terminal.paint('dim', describeSpending(result, performance.now() - begun)))
       const ending = describeEnding(result)
       if (ending === undefined) return
       this.say(this.#terminal.paint('yellow', ending))
@@ -127,7 +154,8 @@ class Chat implements ChatState {
   }
 
   #createRunner(choice: ModelChoice): Promise<AgentRunner> {
-    return createAgentRunner({ ...this.#agent.options, model: openChoice(choice), approve: this.#approve })
+    const kept = this.#session && { sessions: this.#session.sessions }
+    return createAgentRunner({ ...this.#agent.options, ...kept, model: openChoice(choice), approve: this.#approve })
   }
 
   #interrupt(typed: boolean): void {

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import { addAbortSignal } from 'node:stream'
+import type { RunStream } from '../../agent/run/run-stream.ts'
 import type { RunOptions, RunResult } from '../../agent/types.ts'
 import { createAgentRunner } from '../../backends/index.ts'
 import { messageOf, ToolloopError } from '../../core/errors.ts'
@@ -8,6 +9,7 @@ import type { Flags } from '../flags.ts'
 import { type OpenJournal, openJournal } from '../setup/journal.ts'
 import { describeChoice, type PreparedAgent, prepareAgent } from '../setup/prepare-agent.ts'
 import { keysIn } from '../setup/provider-keys.ts'
+import { type OpenSession, openSession } from '../setup/sessions.ts'
 import { createApprove } from '../terminal/ask-approval.ts'
 import { Interrupts } from '../terminal/interrupts.ts'
 import { explainEnding, showRun } from '../terminal/show-run.ts'
@@ -18,12 +20,17 @@ export async function run(words: readonly string[], flags: Flags, io: CliIO): Pr
   const terminal = new Terminal(io)
   const interrupts = new Interrupts(io)
   let journal: OpenJournal | undefined
+  let session: OpenSession | undefined
   try {
     const prompt = await readPrompt(words, io, interrupts.signal)
     const agent = await prepareAgent(flags, terminal, interrupts.signal)
     if (!flags.quiet) terminal.note(terminal.paint('dim', describeChoice(agent.choice)))
     journal = await openJournal(flags, io)
-    const result = await runAndShow(prompt, agent, journal, flags, terminal, interrupts.signal)
+    session = await openSession(flags, io)
+    const kept = { ...(journal && { journal: journal.journal }), ...(session && { sessions: session.sessions }) }
+    const runner = await createAgentRunner({ ...agent.options, ...kept, approve: createApprove(terminal, flags.yes) })
+    const options = { signal: interrupts.signal, ...(session && { session: session.id }) }
+    const result = await runAndShow((record) => runner.stream(prompt, { ...options, ...record }), agent, flags, terminal)
     const code = interrupts.exitCode
     // Nobody reads stdout any more: there is nothing to explain, or it has been said.
     if (code === EXIT_OK || code === EXIT_FAILED) return code
@@ -37,21 +44,18 @@ export async function run(words: readonly string[], flags: Flags, io: CliIO): Pr
   } finally {
     terminal.waitFor(undefined)
     await journal?.close()
+    await session?.close()
     interrupts.release()
   }
 }
 
 async function runAndShow(
-  prompt: string,
+  start: (record: RunOptions) => RunStream,
   agent: PreparedAgent,
-  journal: OpenJournal | undefined,
   flags: Flags,
   terminal: Terminal,
-  signal: AbortSignal,
 ): Promise<RunResult> {
-  const recorded = journal && { journal: journal.journal }
-  const runner = await createAgentRunner({ ...agent.options, ...recorded, approve: createApprove(terminal, flags.yes) })
-  const show = (record: RunOptions) => showRun(runner.stream(prompt, { signal, ...record }), agent, flags, terminal)
+  const show = (record: RunOptions) => showRun(start(record), agent, flags, terminal)
   if (flags.record === undefined) return show({})
   const { recordRun } = await import('../../recording/index.ts')
   return recordRun(show, resolve(terminal.io.cwd, flags.record), { secrets: keysIn(terminal.io.env) })

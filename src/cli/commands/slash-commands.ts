@@ -9,7 +9,9 @@ export interface ChatState {
   readonly tools: readonly AnyTool[]
   /** `provider/name` of the model that answers. */
   readonly modelName: string
-  messages: readonly ChatMessage[]
+  readonly messages: readonly ChatMessage[]
+  /** Forgets the conversation, also where it is kept. */
+  forget(): Promise<void>
   /** Changes the model; rejects when it can't be made, and leaves the old one then. */
   switchModel(name: string): Promise<void>
   say(line: string): void
@@ -68,9 +70,10 @@ function showHistory({ messages, say }: ChatState): undefined {
   }
 }
 
-function reset(state: ChatState): undefined {
-  state.say(`forgot ${plural(state.messages.length, 'message')}`)
-  state.messages = []
+async function reset(state: ChatState): Promise<undefined> {
+  const { length } = state.messages
+  await state.forget()
+  state.say(`forgot ${plural(length, 'message')}`)
 }
 
 function showHelp({ say }: ChatState): undefined {

@@ -131,6 +131,13 @@ export class RunRenderer {
   }
 }
 
+/** What a run took: time, tokens, and dollars where they are known. */
+export function describeSpending({ usage }: RunResult, milliseconds: number): string {
+  const { inputTokens, outputTokens, costUsd } = usage
+  const cost = costUsd === undefined ? '' : ` · $${costUsd.toFixed(costUsd < 0.01 ? 4 : 2)}`
+  return `${formatDuration(milliseconds)} · ${inputTokens.toLocaleString('en-US')} tokens in, ${outputTokens.toLocaleString('en-US')} out${cost}`
+}
+
 /** Why a run ended without an answer, in one line; undefined when it answered. */
 export function describeEnding(result: RunResult): string | undefined {
   const ending = endingOf(result)
