@@ -20,7 +20,7 @@ async function decide(args: JsonObject, answers: string[], { columns = 80, rows 
 
 /** What a screen says of a call's arguments, read back. */
 function read({ screen, asked }: { screen: string; asked: string[] }): unknown {
-  const [, short = ''] = /^run send (\{.*\})\? \[y\/N, or why not\] $/.exec(asked.at(-1) ?? '') ?? []
+  const [, short = ''] = /^run send (\{.*\})\? \[y\/N\/always, or why not\] $/.exec(asked.at(-1) ?? '') ?? []
   const json = short === '' ? screen.replace(/^send is called with:\n/, '').replaceAll('\n', '') : short
   return JSON.parse(json.replace(/‹U\+(\w+)›/g, (_mark, code) => String.fromCodePoint(Number.parseInt(code, 16))))
 }
@@ -59,7 +59,7 @@ describe('a call that is to be approved on a terminal', () => {
 
   it('has its secrets shown: nobody can approve what is hidden', async () => {
     const { asked } = await decide({ token: 'sk-abcdefghijklmnopqrstuvwxyz', password: 'p' }, ['y'], { columns: 120 })
-    expect(asked).toEqual(['run send {"token":"sk-abcdefghijklmnopqrstuvwxyz","password":"p"}? [y/N, or why not] '])
+    expect(asked).toEqual(['run send {"token":"sk-abcdefghijklmnopqrstuvwxyz","password":"p"}? [y/N/always, or why not] '])
   })
 
   it('has a page for each screen, and a yes counts behind the last alone', async () => {
@@ -67,7 +67,7 @@ describe('a call that is to be approved on a terminal', () => {
     const more = (left: number) => `${left} more lines of arguments: Enter shows them, or why not: `
     const approved = await decide(args, ['y', '', 'yes', 'y'])
     expect(approved.decision).toBe(true)
-    expect(approved.asked).toEqual([more(43), more(22), more(1).replace('lines', 'line'), 'run send? [y/N, or why not] '])
+    expect(approved.asked).toEqual([more(43), more(22), more(1).replace('lines', 'line'), 'run send? [y/N/always, or why not] '])
     expect((await decide(args, ['', '', '', ''])).decision).toEqual({ approved: false })
     const refused = await decide(args, ['', 'not all of these'])
     expect(refused.decision).toEqual({ approved: false, reason: 'not all of these' })
@@ -81,5 +81,18 @@ describe('a call that is to be approved on a terminal', () => {
 
   it('shows numbers as they are, where JSON has no word for them', async () => {
     expect((await decide({ a: Number.POSITIVE_INFINITY, b: -0 }, ['y'])).asked[0]).toContain('{"a":"‹Infinity›","b":"‹-0›"}')
+  })
+
+  it('and all further calls of that tool are, once somebody says always; not those of others', async () => {
+    const asked: string[] = []
+    const answers = ['always', 'no']
+    const approve = createApprove(new Terminal(fakeIO({ tty: true })), false, async (question) => {
+      asked.push(question)
+      return answers.shift() ?? ''
+    })
+    const { signal } = new AbortController()
+    const call = (tool: string) => approve?.({ toolCallId: 'c', tool, args: {}, runId: 'r', context: undefined, signal })
+    expect([await call('send'), await call('send'), await call('wipe')]).toEqual([true, true, { approved: false }])
+    expect(asked).toHaveLength(2)
   })
 })

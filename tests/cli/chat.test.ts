@@ -152,6 +152,19 @@ describe('toolloop chat on a terminal', () => {
     expect(mock.requests).toHaveLength(2)
   })
 
+  it('Tab completes a command', async () => {
+    const { args } = await provider({ script: [] })
+    const io = fakeIO({ tty: true, cwd: await tempFolder(), env: { NO_COLOR: '1' } })
+    ended = runCommand(args, io)
+    await shows(io, '> ')
+    io.stdin.write('/hi\t')
+    await shows(io, '/history')
+    io.stdin.write('\r')
+    await shows(io, 'nothing said yet')
+    io.stdin.write(ctrlD)
+    expect(await ended).toBe(0)
+  })
+
   it('keys pressed while it waits are no prompts, and answer no question: they are the next line', async () => {
     const tools = "export const t = { name: 'wipe', description: '', parameters: {}, approval: true, execute: () => 'wiped' }"
     const [asked, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
@@ -167,7 +180,7 @@ describe('toolloop chat on a terminal', () => {
     io.stdin.write('y\r')
     await setImmediate()
     asked.resolve()
-    await shows(io, 'run wipe {"disk":1}? [y/N, or why not]')
+    await shows(io, 'run wipe {"disk":1}? [y/N/always, or why not]')
     io.stdin.write('no\ryes\r')
     await mock.waitForRequest(2)
     io.stdin.write(`\x7f\x7f\x1b[D${ctrlD}\x1b[200~\ttab\r\n/last\x07\r\n\x1b[201~`)
@@ -216,7 +229,7 @@ describe('toolloop chat on a terminal', () => {
     ended = runCommand([...args, '-t', 't.mjs'], io)
     await shows(io, '> ')
     io.stdin.write('Wipe it.\r')
-    await shows(io, 'run wipe {"disk":1}? [y/N, or why not]')
+    await shows(io, 'run wipe {"disk":1}? [y/N/always, or why not]')
     io.stdin.write('that is the wrong disk\r')
     await shows(io, 'Too bad.')
     io.stdin.write('Really.\r')

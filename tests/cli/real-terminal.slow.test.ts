@@ -75,7 +75,7 @@ describe.skipIf(!hasTerminal)('on a real terminal', () => {
     terminal.type('y\ry\r')
     await terminal.shows('y\r\ny\r\n')
     held.resolve()
-    await terminal.shows('run wipe {"disk":1}? [y/N, or why not] ')
+    await terminal.shows('run wipe {"disk":1}? [y/N/always, or why not] ')
     terminal.type('wrong disk\r')
     await terminal.shows('Refused.')
     expect(await terminal.ended).toBe(0)
@@ -101,7 +101,7 @@ describe.skipIf(!hasTerminal)('on a real terminal', () => {
       terminal.type('\r')
       await terminal.shows(/more lines? of arguments|run sh\? \[y/g, pages + 1)
     }
-    await terminal.shows('run sh? [y/N, or why not]')
+    await terminal.shows('run sh? [y/N/always, or why not]')
     expect(terminal.screen()).toContain('"token": "hunter2"')
     expect(terminal.screen()).toContain('x‹U+202E›')
     expect(terminal.screen().replaceAll('\r\n', '')).toContain('; rm -rf ~"')

@@ -14,7 +14,7 @@ import { type Lines, PipedLines } from '../terminal/lines.ts'
 import { describeEnding, describeSpending, plural, RunRenderer } from '../terminal/render.ts'
 import { type CliIO, isOnTerminal, Terminal } from '../terminal/terminal.ts'
 import { TerminalLines } from '../terminal/terminal-lines.ts'
-import { type ChatState, runSlashCommand } from './slash-commands.ts'
+import { type ChatState, runSlashCommand, slashCommands } from './slash-commands.ts'
 
 /**
  * `toolloop chat`: a conversation, one prompt a line, until the end of the input. Resolves with the exit code: that of the last run
@@ -29,7 +29,7 @@ export async function chat(flags: Flags, io: CliIO): Promise<number> {
     const agent = await prepareAgent(flags, terminal, interrupts.signal)
     session = await openSession(flags, io)
     const earlier = (await session?.sessions.read(session.id)) ?? []
-    lines = isOnTerminal(io) ? new TerminalLines(io, '> ') : new PipedLines(io)
+    lines = isOnTerminal(io) ? new TerminalLines(io, '> ', slashCommands) : new PipedLines(io)
     return await new Chat(agent, { session, earlier }, flags, terminal, lines, interrupts).run()
   } catch (error) {
     if (interrupts.exitCode !== undefined) return interrupts.exitCode

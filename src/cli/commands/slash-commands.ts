@@ -35,16 +35,16 @@ const commands = new Map<string, SlashCommand>([
   ['quit', { usage: '/quit', help: 'end the chat, as Ctrl-D does', run: () => 'quit' }],
 ])
 
+/** Every command, with its slash. */
+export const slashCommands: readonly string[] = [...commands.keys()].map((name) => `/${name}`)
+
 /** Runs a line that begins with a slash. */
 export async function runSlashCommand(line: string, state: ChatState): Promise<'quit' | undefined> {
   const [, name = '', argument = ''] = /^\/(\S*)\s*(.*)$/s.exec(line) ?? []
   const command = commands.get(name)
   if (command !== undefined) return command.run(state, argument.trim())
   state.say(
-    `unknown command /${name}${didYouMean(
-      `/${name}`,
-      [...commands.keys()].map((key) => `/${key}`),
-    )}; /help lists them. To send a prompt that begins with a slash, put a space before it`,
+    `unknown command /${name}${didYouMean(`/${name}`, slashCommands)}; /help lists them. To send a prompt that begins with a slash, put a space before it`,
   )
   return undefined
 }

@@ -19,14 +19,21 @@ export function createApprove(terminal: Terminal, yes: boolean | undefined, ask:
   if (yes) return () => true
   if (!isOnTerminal(terminal.io)) return undefined
   let last: Promise<unknown> = Promise.resolve()
+  const always = new Set<string>()
   return (request) => {
-    const decision = last.then(() => decide(request, terminal, ask))
+    const decision = last.then(() => always.has(request.tool) || decide(request, terminal, ask, always))
     last = decision.catch(() => {})
     return decision
   }
 }
 
-async function decide({ tool, args, signal }: ApprovalRequest, terminal: Terminal, ask: Ask): Promise<ApprovalDecision> {
+/** `always` has the tools whose calls are approved from now on, unseen. */
+async function decide(
+  { tool, args, signal }: ApprovalRequest,
+  terminal: Terminal,
+  ask: Ask,
+  always: Set<string>,
+): Promise<ApprovalDecision> {
   // What the model said comes first: it is on its way to the screen while the call is being prepared.
   await setImmediate()
   terminal.waitFor(undefined)
@@ -42,8 +49,9 @@ async function decide({ tool, args, signal }: ApprovalRequest, terminal: Termina
     )
     if (refusal !== undefined) return refused(refusal)
   }
-  const answer = await ask(`${terminal.paint('yellow', fits ? `run ${tool} ${short}?` : `run ${tool}?`)} [y/N, or why not] `, signal)
-  return /^\s*y(es)?\s*$/i.test(answer) ? true : refused(answer)
+  const answer = await ask(`${terminal.paint('yellow', fits ? `run ${tool} ${short}?` : `run ${tool}?`)} [y/N/always, or why not] `, signal)
+  if (/^\s*always\s*$/i.test(answer)) always.add(tool)
+  return always.has(tool) || /^\s*y(es)?\s*$/i.test(answer) ? true : refused(answer)
 }
 
 /** Shows all arguments, a screenful at a time, before they can be approved. Resolves with an answer that is neither Enter nor yes. */

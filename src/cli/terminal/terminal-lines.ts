@@ -30,13 +30,15 @@ export class TerminalLines implements Lines {
   #wake: ((line: string | undefined) => void) | undefined
   readonly #closed = new AbortController()
 
-  constructor(io: CliIO, prompt: string) {
+  /** `completions` are what Tab makes of the beginning of a line. */
+  constructor(io: CliIO, prompt: string, completions: readonly string[] = []) {
     this.#io = io
     const { stdin, stderr } = io
     // The editor is given keys one by one; but it knows best when the terminal has to be in raw mode.
     const setRawMode = (raw: boolean) => stdin.setRawMode?.(raw)
     const input = Object.assign(new PassThrough(), { isTTY: true, setRawMode })
-    this.#editor = createInterface({ input, output: stderr, prompt, terminal: true })
+    const completer = (line: string): [string[], string] => [line === '' ? [] : completions.filter((one) => one.startsWith(line)), line]
+    this.#editor = createInterface({ input, output: stderr, prompt, terminal: true, completer })
     this.#editor.on('line', (line) => this.#finishLine(asTyped(line)))
     this.#editor.on('SIGINT', () => this.onInterrupt(this.#editor.line !== ''))
     this.#editor.on('SIGCONT', this.#markPastes)
