@@ -58,8 +58,9 @@ export function modelLayers(run: RunContext): Named<AroundModel>[] {
     ['an empty response: once more', askOnceMore(run)],
     hasGuardrail(guardrails, 'output') && ['text held for guardrails', holdText(run)],
     toolCalling !== 'native' && ['calls written as text', readWrittenCalls(run, findWrittenCalls(run))],
-    budgetsOf(run).length > 0 && ['within the budget', withinBudget(run)],
     hasHook(hooks, 'aroundModel') && ['hooks around the request', standAroundRequest(run)],
+    // Inside of hooks: what they ask by themselves must not wait for what is set aside for the request they stand around.
+    budgetsOf(run).length > 0 && ['within the budget', withinBudget(run)],
     run.recorder !== undefined && ['recorder', recordRequests(run, run.recorder)],
   )
 }

@@ -1,4 +1,4 @@
-import { InvalidOptionError } from '../../core/errors.ts'
+import { InvalidOptionError, ToolloopError } from '../../core/errors.ts'
 import type { Usage } from '../../core/messages.ts'
 import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
 
@@ -23,6 +23,27 @@ const amountNames: OptionNames<BudgetAmounts> = { costUsd: true, tokens: true }
 export interface Reservation {
   /** Puts what the request has used in its place; undefined: nothing. */
   settle(used: Usage | undefined): void
+}
+
+/** A request was not sent: its estimate does not fit into a budget of the run. What `next()` of `aroundModel` rejects with. */
+export class BudgetSpentError extends ToolloopError {
+  override readonly name = 'BudgetSpentError'
+  /** What had been spent of the budget. */
+  readonly spent: Readonly<BudgetAmounts>
+  /** What it allows; `Infinity` for what is not limited. */
+  readonly limits: Readonly<BudgetAmounts>
+
+  constructor({ spent, limits }: Pick<Budget, 'spent' | 'limits'>) {
+    super('budget_spent', `The budget does not allow the request: ${spentOf(spent, limits)}`)
+    this.spent = spent
+    this.limits = limits
+  }
+}
+
+function spentOf(spent: BudgetAmounts, limits: BudgetAmounts): string {
+  const dollars = limits.costUsd === Number.POSITIVE_INFINITY ? [] : [`$${spent.costUsd} of $${limits.costUsd}`]
+  const tokens = limits.tokens === Number.POSITIVE_INFINITY ? [] : [`${spent.tokens} tokens of ${limits.tokens}`]
+  return `${[...dollars, ...tokens].join(' and ')} are spent`
 }
 
 let made = 0
