@@ -4,7 +4,7 @@ import type { Hooks } from '../../src/agent/hooks/hooks.ts'
 import { asTool } from '../../src/agent/nested/sub-agent.ts'
 import { Budget, BudgetSpentError } from '../../src/agent/run/budget.ts'
 import type { PendingItem } from '../../src/agent/types.ts'
-import type { ModelResponse } from '../../src/models/chat-model.ts'
+import type { ChatModel, ModelResponse } from '../../src/models/chat-model.ts'
 import { memoryJournal, scriptedModel } from '../../src/testing/index.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 
@@ -210,6 +210,30 @@ describe('a budget, and hooks around the request', () => {
     const failing: Hooks = { aroundModel: (_, next) => next().catch((cause) => Promise.reject(new Error('my own', { cause }))) }
     expect(await run(failing)).toMatchObject({ stopReason: 'budget' })
   })
+})
+
+it('H8 the time that a request waits for the budget is part of what it waited', async () => {
+  const budget = new Budget({ tokens: 2_200 })
+  const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
+  const { promise: answered, resolve: answer } = Promise.withResolvers<void>()
+  const slow: ChatModel = {
+    ...scriptedModel([]),
+    async generate() {
+      begin()
+      await answered
+      return { text: 'ok', toolCalls: [], finishReason: 'stop', usage: used(600) }
+    },
+  }
+  const words = 'a'.repeat(4_000)
+  const first = new AgentRunner({ model: slow, budget }).run(words)
+  await begun
+  const waiting = new AgentRunner({ model: scriptedModel(['ok']), budget }).run(words)
+  // Until the clock that is measured by has moved on.
+  for (const since = performance.now(); performance.now() - since < 5; ) await new Promise((resolve) => setImmediate(resolve))
+  answer()
+  expect((await first).steps[0]?.waitedMs).toBeUndefined()
+  const [step] = (await waiting).steps
+  expect(step?.waitedMs).toBeGreaterThanOrEqual(4)
 })
 
 describe("onBudget: 'pause'", () => {

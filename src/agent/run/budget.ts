@@ -1,6 +1,7 @@
 import { InvalidOptionError, ToolloopError } from '../../core/errors.ts'
 import type { Usage } from '../../core/messages.ts'
 import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
+import { ExpectedOutput } from '../../models/usage.ts'
 
 /** Amounts of what a `Budget` counts. */
 export interface BudgetAmounts {
@@ -21,6 +22,8 @@ const amountNames: OptionNames<BudgetAmounts> = { costUsd: true, tokens: true }
 
 /** What is set aside for a request under way. To be settled exactly once. */
 export interface Reservation {
+  /** For how many milliseconds it was waited for; absent where it was not. */
+  readonly waitedMs?: number
   /** Puts what the request has used in its place; undefined: nothing. */
   settle(used: Usage | undefined): void
 }
@@ -66,7 +69,7 @@ export class Budget {
   #spent: BudgetAmounts
   #reserved: BudgetAmounts = nothing
   #underWay = 0
-  #outputTokens = 500
+  readonly #expected = new ExpectedOutput()
   /** Requests that would fit if others came to less than is set aside for them. */
   readonly #waiting = new Set<() => void>()
 
@@ -106,7 +109,7 @@ export class Budget {
 
   /** Tokens that a response is expected to have, by those before; at most those that it may have. */
   expectedOutput(most: number = Number.POSITIVE_INFINITY): number {
-    return Math.min(most, this.#outputTokens)
+    return this.#expected.tokens(most)
   }
 
   /**
@@ -114,8 +117,11 @@ export class Budget {
    * fit, or `signal` was aborted.
    */
   async reserve(amount: BudgetAmounts, signal: AbortSignal): Promise<Reservation | undefined> {
+    let since: number | undefined
     while (!signal.aborted && this.#fits(sum(this.#spent, amount))) {
-      if (this.#fits(sum(sum(this.#spent, this.#reserved), amount))) return this.#reservation(amount)
+      if (this.#fits(sum(sum(this.#spent, this.#reserved), amount)))
+        return { ...this.#reservation(amount), ...(since === undefined ? {} : { waitedMs: performance.now() - since }) }
+      since ??= performance.now()
       await this.#change(signal)
     }
     return undefined
@@ -137,8 +143,7 @@ export class Budget {
         this.#reserved = this.#underWay === 0 ? nothing : sum(this.#reserved, { costUsd: -amount.costUsd, tokens: -amount.tokens })
         if (used !== undefined) {
           this.#spent = sum(this.#spent, { costUsd: used.costUsd ?? 0, tokens: used.totalTokens })
-          // One that came to nothing, or was answered by a hook, says nothing of the next.
-          if (used.outputTokens > 0) this.#outputTokens += Math.round((used.outputTokens - this.#outputTokens) / 5)
+          this.#expected.learn(used)
         }
         this.#changed()
       },

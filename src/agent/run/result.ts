@@ -42,7 +42,7 @@ export interface RunStep {
   usage?: Usage
   finishReason: FinishReason
   durationMs: number
-  /** How long the request waited for `rateLimits` before it was sent; absent where it did not. */
+  /** How long the request waited for `rateLimits` and a `Budget` before it was sent; absent where it did not. */
   waitedMs?: number
   /** From the request to the first piece of the response. Undefined for a response that came whole. */
   timeToFirstTokenMs?: number

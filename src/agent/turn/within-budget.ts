@@ -1,6 +1,6 @@
 import type { Usage } from '../../core/messages.ts'
 import { abortedError, type ChatModel, type ModelRequest } from '../../models/chat-model.ts'
-import { estimateUsage, usageOfFailure, withCost } from '../../models/usage.ts'
+import { estimateUsage, havingWaited, usageOfFailure, withCost } from '../../models/usage.ts'
 import { type Budget, BudgetSpentError, budgetsOf, type Reservation } from '../run/budget.ts'
 import type { RunContext } from '../run/run-context.ts'
 import type { AroundModel } from './model-call.ts'
@@ -15,7 +15,7 @@ export function withinBudget(run: RunContext): AroundModel {
       for (const budget of budgetsOf(run)) reserved.push(await reserve(budget, model, request, run))
       const response = await next(call)
       used = response.usage && withCost(response.usage, model.capabilities)
-      return response
+      return reserved.reduce(havingWaited, response)
     } catch (error) {
       const usage = usageOfFailure(error)
       used = usage && withCost(usage, model.capabilities)
