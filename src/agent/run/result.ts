@@ -79,7 +79,7 @@ export interface RunState {
   /** Since when the run waits at a place, in milliseconds since 1970. */
   waitingSince: { [place: string]: number }
   pending: PendingItem[]
-  /** Long results that are kept aside, by the ids of their calls. */
+  /** Long results that are kept aside, by their ids. */
   kept?: { [id: string]: string }
 }
 
