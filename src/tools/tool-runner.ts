@@ -47,7 +47,7 @@ export interface ToolCallEnvironment {
   onProgress?(update: Json): void
 }
 
-/** What a function returned or threw at last. */
+/** What a function returned, or threw, in its last attempt. */
 export interface RawEnd {
   value?: unknown
   thrown?: unknown
@@ -131,11 +131,13 @@ export async function executeCall(call: PreparedCall, environment: ToolCallEnvir
   // A listener may have aborted the run.
   if (signal.aborted) return cancelled(tool, 0)
   const mostAttempts = (tool.retries ?? 0) + 1
+  const { raw } = environment
   for (let attempt = 1; ; attempt++) {
+    delete raw?.thrown
     const trying = new Attempt(call, environment, attempt).run()
     const { end, ran, thrown } = trying instanceof Promise ? await trying : trying
     if (end.outcome !== 'failed' && end.outcome !== 'timeout') return end
-    if (environment.raw !== undefined && thrown !== undefined) environment.raw.thrown = thrown
+    if (raw !== undefined && thrown !== undefined) raw.thrown = thrown
     const failure = { outcome: end.outcome, attempt, code: end.code, ...loggedFailure(call, thrown) }
     environment.logger.warn({ tool: tool.name, toolCallId, runId, ...failure }, 'tool call failed')
     if (attempt >= mostAttempts || ran) return end
