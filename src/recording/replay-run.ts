@@ -16,7 +16,7 @@ import { type Difference, firstDifferenceOfRuns } from './difference.ts'
 import { formatName, type RecordedCall, type RecordedDecision, type RecordedRun, type RunRecording } from './format.ts'
 import { RecordedModel } from './recorded-model.ts'
 import { RecordedCalls } from './recorded-tools.ts'
-import { RecordingRecorder } from './recorder.ts'
+import { ordered, RecordingRecorder } from './recorder.ts'
 import { readRecording } from './recording-file.ts'
 import { RecordingSecrets } from './secrets.ts'
 
@@ -226,18 +226,22 @@ function settingsOf({ given }: RecordedRun): RunSettings {
   return { ...settings, limits: { ...limits, deadlineMs: Number.POSITIVE_INFINITY } } as RunSettings
 }
 
-/** The run as it was played, with the settings of the recorded one: a replay has no clock, and none of its code. */
+/** The run as it was played, with the settings of the recorded one, and what is there because of its code: a replay has no clock, and none of that. */
 function withSettings<Run extends RecordedRun>(played: Run, recorded: RecordedRun | undefined): Run {
   if (recorded === undefined) return played
   const { settings, code } = recorded.given
   const turns = played.turns.map((turn, at) => {
-    if (turn.calls === undefined) return turn
-    const originals = recorded.turns[at]?.calls
-    const calls = turn.calls.map((call, index) => {
-      const runs = call.runs?.map((run, nested) => withSettings(run, originals?.[index]?.runs?.[nested]))
-      return runs === undefined ? call : { ...call, runs }
+    const { answeredBy, calls: originals } = recorded.turns[at] ?? {}
+    const calls = turn.calls?.map((call, index) => {
+      const { value, runs } = originals?.[index] ?? {}
+      return {
+        ...call,
+        ...(value === undefined ? {} : { value }),
+        ...(call.runs === undefined ? {} : { runs: call.runs.map((run, nested) => withSettings(run, runs?.[nested])) }),
+      }
     })
-    return { ...turn, calls }
+    return { ...turn, ...(answeredBy === undefined ? {} : { answeredBy }), ...(calls === undefined ? {} : { calls }) }
   })
-  return { ...played, given: { ...played.given, settings, ...(code === undefined ? {} : { code }) }, turns }
+  const given = { ...played.given, settings, ...(code === undefined ? {} : { code }) }
+  return { ...played, ...ordered({ ...played, given, turns }) }
 }

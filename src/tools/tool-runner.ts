@@ -65,9 +65,12 @@ export type ExecutedEnd =
 /** Returned from a tool's function, it is how the call ends: for tools that play a recording. */
 export class RecordedEnd {
   readonly end: ExecutedEnd
+  /** What the function returned then, for hooks around it. */
+  readonly value: unknown
 
-  constructor(end: ExecutedEnd) {
+  constructor(end: ExecutedEnd, value: unknown) {
     this.end = end
+    this.value = value
   }
 }
 
@@ -252,8 +255,9 @@ class Attempt {
   #returned(value: unknown): Tried {
     const over = this.#end()
     if (over !== undefined) return over
-    if (value instanceof RecordedEnd) return { end: value.end, ran: true }
-    if (this.#environment.raw !== undefined) this.#environment.raw.value = value
+    const isRecorded = value instanceof RecordedEnd
+    if (this.#environment.raw !== undefined) this.#environment.raw.value = isRecorded ? value.value : value
+    if (isRecorded) return { end: value.end, ran: true }
     if (typeof value === 'object' && isQuestion(value)) return { end: { outcome: 'question', question: value, attempts: this.#number } }
     return returned(this.#call.tool, value, this.#environment.maxResultBytes, this.#number)
   }
