@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { isJsonObject } from '../core/messages.ts'
+import { callsIn } from './describe.ts'
 import type { RecordedRun, RecordedTurn } from './format.ts'
 
 /** Where a run that is played again first differs from its recording. */
@@ -70,7 +71,7 @@ function partsWithoutModel({ request, response, calls, error }: RecordedTurn): o
   const { model: _, messages, ...asked } = request
   const said = response && {
     text: response.text,
-    calls: response.toolCalls.map(({ function: { name, arguments: json } }) => [name, parsed(json)]),
+    calls: callsIn(response).map((call) => [call?.function?.name, parsed(call?.function?.arguments)]),
   }
   return {
     request: { messages: messages.map((message) => ({ role: message.role, content: message.content })), ...asked },

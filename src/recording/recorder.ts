@@ -39,6 +39,7 @@ export class RecordingRecorder implements RunRecorder {
   readonly #earlier: RunRecording | undefined
   readonly #begun: (run: RecordedScope) => void
   readonly #runs = new Map<string, OpenRun>()
+  readonly #underWay = new Set<string>()
   #outermost: string | undefined
   #strangers = 0
 
@@ -53,6 +54,11 @@ export class RecordingRecorder implements RunRecorder {
     return this.#strangers
   }
 
+  /** Whether the run has begun, or goes on, and has not ended. */
+  get isUnderWay(): boolean {
+    return this.#outermost !== undefined && this.#underWay.has(this.#outermost)
+  }
+
   /** The recording, without secrets; undefined where no run has begun. */
   recording(): RunRecording | undefined {
     const runId = this.#outermost
@@ -65,6 +71,7 @@ export class RecordingRecorder implements RunRecorder {
 
   begins(run: RecordedScope, input: Json): void {
     this.#begun(run)
+    this.#underWay.add(run.runId)
     if (this.#runs.has(run.runId)) return
     const recorded = this.#found(run) ?? { given: describeInput(run, input), turns: [] }
     if (!this.#place(run, recorded)) return
@@ -139,6 +146,7 @@ export class RecordingRecorder implements RunRecorder {
   }
 
   ended(run: RecordedScope, { stopReason, text, usage, iterations, pending, agent, error }: RunResult): void {
+    this.#underWay.delete(run.runId)
     const open = this.#runs.get(run.runId)
     if (open === undefined) return
     // A model that ignores its signal may still be at it.

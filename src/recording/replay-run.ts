@@ -13,12 +13,12 @@ import { type AnyModel, openModel } from '../models/create-model.ts'
 import type { ToolSet } from '../tools/registry.ts'
 import type { AnyTool, ToolContext } from '../tools/tool.ts'
 import { type Difference, firstDifferenceOfRuns } from './difference.ts'
-import { formatName, type RecordedCall, type RecordedDecision, type RecordedRun, type RunRecording } from './format.ts'
+import type { RecordedCall, RecordedDecision, RecordedRun, RunRecording } from './format.ts'
 import { RecordedModel } from './recorded-model.ts'
 import { RecordedCalls } from './recorded-tools.ts'
 import { ordered, RecordingRecorder } from './recorder.ts'
-import { readRecording } from './recording-file.ts'
-import { RecordingSecrets } from './secrets.ts'
+import { openRecording } from './recording-file.ts'
+import type { RecordingSecrets } from './secrets.ts'
 
 /** What takes the place of what is recorded. */
 export interface ReplayOptions {
@@ -56,14 +56,12 @@ const silent: Logger = { debug: () => {}, info: () => {}, warn: () => {}, error:
  */
 export async function replayRun(recorded: RunRecording | string | URL, options: ReplayOptions = {}): Promise<Replay> {
   checkOptionNames(options, optionNames, '`replayRun`')
-  const recording = recordingOf(recorded)
+  const known = [...(options.secrets ?? [])]
+  const { recording, secrets } = openRecording(recorded, known)
   if (recording.given.partial) throw new InvalidOptionError('recording', 'one of a whole run: this one begins where the run went on')
   const { model: live, signal } = options
-  const known = [...(options.secrets ?? [])]
   const scopes = new Map<string, RecordedScope>()
   const recorder = new RecordingRecorder({ secrets: known, begun: (run) => scopes.set(run.runId, run) })
-  const secrets = new RecordingSecrets(known)
-  secrets.learn(recording)
   const model = live === undefined ? undefined : openModel(live)
   const { tools, instructions } = options
   const given = { ...(tools === undefined ? {} : { tools }), ...(instructions === undefined ? {} : { instructions }) }
@@ -76,12 +74,6 @@ export async function replayRun(recorded: RunRecording | string | URL, options: 
   if (played === undefined) throw new InvalidOptionError('recording', 'of a run that can be begun')
   const again = withSettings(played, recording)
   return { difference: firstDifferenceOfRuns(recording, again, { liveModel: model !== undefined }), recording: again, result }
-}
-
-function recordingOf(recorded: RunRecording | string | URL): RunRecording {
-  if (typeof recorded === 'string' || recorded instanceof URL) return readRecording(recorded)
-  if (recorded?.format === formatName) return recorded
-  throw new InvalidOptionError('recording', 'a recorded run, or its file', recorded)
 }
 
 interface Parts extends Pick<ReplayOptions, 'tools' | 'instructions'> {
