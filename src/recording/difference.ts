@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import { jsonOrText } from '../core/json.ts'
 import { isJsonObject } from '../core/messages.ts'
 import { callsIn } from './describe.ts'
 import type { RecordedRun, RecordedTurn } from './format.ts'
@@ -71,21 +72,13 @@ function partsWithoutModel({ request, response, calls, error }: RecordedTurn): o
   const { model: _, messages, ...asked } = request
   const said = response && {
     text: response.text,
-    calls: callsIn(response).map((call) => [call?.function?.name, parsed(call?.function?.arguments)]),
+    calls: callsIn(response).map((call) => [call?.function?.name, jsonOrText(call?.function?.arguments)]),
   }
   return {
     request: { messages: messages.map((message) => ({ role: message.role, content: message.content })), ...asked },
     ...(said === undefined ? {} : { response: said }),
     ...(error === undefined ? {} : { error: error.code }),
     ...(calls === undefined ? {} : { calls: calls.map(({ tool, args, outcome, content }) => ({ tool, args, outcome, content })) }),
-  }
-}
-
-function parsed(json: string): unknown {
-  try {
-    return JSON.parse(json)
-  } catch {
-    return json
   }
 }
 

@@ -2,8 +2,8 @@ import type { RunRecorder } from '../agent/observe/recorder.ts'
 import { RunStream } from '../agent/run/run-stream.ts'
 import { InvalidOptionError, messageOf } from '../core/errors.ts'
 import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
+import { recordingAt, writeRecording } from './file/recording-file.ts'
 import { RecordingRecorder } from './recorder.ts'
-import { recordingAt, writeRecording } from './recording-file.ts'
 
 /** How a run is recorded. */
 export interface RecordOptions {

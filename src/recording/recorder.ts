@@ -2,7 +2,7 @@ import { type Hooks, hasHook } from '../agent/hooks/hooks.ts'
 import type { RecordedScope, RecordedVerdict, RunRecorder } from '../agent/observe/recorder.ts'
 import type { RunResult } from '../agent/run/result.ts'
 import { copyAsJson, toJson } from '../core/json.ts'
-import type { Json, JsonObject } from '../core/messages.ts'
+import { copyJson, type Json, type JsonObject } from '../core/messages.ts'
 import { version } from '../core/version.ts'
 import type { ChatModel, ModelResponse } from '../models/chat-model.ts'
 import type { ToolSet } from '../tools/registry.ts'
@@ -122,7 +122,7 @@ export class RecordingRecorder implements RunRecorder {
     if (turn === undefined) return () => {}
     const place = idempotencyKey.startsWith(`${run.runId}/`) ? idempotencyKey.slice(run.runId.length + 1) : idempotencyKey
     const recorded: RecordedCall = { place, id: call.id, tool: prepared.tool.name, args: copyAsJson(prepared.args) }
-    if (answered !== undefined) recorded.answer = copyOf(answered.answer)
+    if (answered !== undefined) recorded.answer = copyJson(answered.answer)
     turn.calls ??= []
     turn.calls.push(recorded)
     const isHooked = 'hooks' in run.settings && hasHook(run.settings.hooks as Hooks<never>[] | undefined, 'aroundTool')
@@ -216,10 +216,6 @@ function describeEnd(end: ToolCallEnd, { isHandoff, isHooked }: { isHandoff: boo
   if (outcome !== 'ok') return { outcome, content: copied, errorCode: end.code, ...tries }
   const value = isHooked && end.value !== undefined && end.value !== content ? { value: toJson(end.value) } : {}
   return { outcome, content: copied, ...tries, ...(isHandoff ? { handedTo: toJson(end.value) } : {}), ...value }
-}
-
-function copyOf(value: Json): Json {
-  return typeof value === 'object' && value !== null ? copyAsJson(value) : value
 }
 
 function runOf({ given, turns }: RunRecording): RecordedRun {

@@ -2,10 +2,10 @@ import { InvalidOptionError } from '../core/errors.ts'
 import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
 import type { ChatModel } from '../models/chat-model.ts'
 import type { AnyTool } from '../tools/tool.ts'
+import { openRecording } from './file/recording-file.ts'
 import type { RecordedRun, RunRecording } from './format.ts'
 import { RecordedModel } from './recorded-model.ts'
 import { RecordedCalls } from './recorded-tools.ts'
-import { openRecording } from './recording-file.ts'
 import type { RecordingSecrets } from './secrets.ts'
 
 /** Which part of a recording is played. */

@@ -13,11 +13,11 @@ import { type AnyModel, openModel } from '../models/create-model.ts'
 import type { ToolSet } from '../tools/registry.ts'
 import type { AnyTool, ToolContext } from '../tools/tool.ts'
 import { type Difference, firstDifferenceOfRuns } from './difference.ts'
+import { openRecording } from './file/recording-file.ts'
 import type { RecordedCall, RecordedDecision, RecordedRun, RunRecording } from './format.ts'
 import { RecordedModel } from './recorded-model.ts'
 import { RecordedCalls } from './recorded-tools.ts'
 import { ordered, RecordingRecorder } from './recorder.ts'
-import { openRecording } from './recording-file.ts'
 import type { RecordingSecrets } from './secrets.ts'
 
 /** What takes the place of what is recorded. */

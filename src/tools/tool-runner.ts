@@ -64,13 +64,11 @@ export type ExecutedEnd =
 
 /** Returned from a tool's function, it is how the call ends: for tools that play a recording. */
 export class RecordedEnd {
-  readonly end: ExecutedEnd
-  /** What the function returned then, for hooks around it. */
-  readonly value: unknown
+  /** `value`: what the function returned then, for hooks around it. */
+  readonly recorded: { end: ExecutedEnd; value: unknown }
 
-  constructor(end: ExecutedEnd, value: unknown) {
-    this.end = end
-    this.value = value
+  constructor(recorded: { end: ExecutedEnd; value: unknown }) {
+    this.recorded = recorded
   }
 }
 
@@ -134,13 +132,11 @@ export async function executeCall(call: PreparedCall, environment: ToolCallEnvir
   // A listener may have aborted the run.
   if (signal.aborted) return cancelled(tool, 0)
   const mostAttempts = (tool.retries ?? 0) + 1
-  const { raw } = environment
   for (let attempt = 1; ; attempt++) {
-    delete raw?.thrown
     const trying = new Attempt(call, environment, attempt).run()
     const { end, ran, thrown } = trying instanceof Promise ? await trying : trying
+    if (environment.raw !== undefined) environment.raw.thrown = thrown
     if (end.outcome !== 'failed' && end.outcome !== 'timeout') return end
-    if (raw !== undefined && thrown !== undefined) raw.thrown = thrown
     const failure = { outcome: end.outcome, attempt, code: end.code, ...loggedFailure(call, thrown) }
     environment.logger.warn({ tool: tool.name, toolCallId, runId, ...failure }, 'tool call failed')
     if (attempt >= mostAttempts || ran) return end
@@ -255,9 +251,9 @@ class Attempt {
   #returned(value: unknown): Tried {
     const over = this.#end()
     if (over !== undefined) return over
-    const isRecorded = value instanceof RecordedEnd
-    if (this.#environment.raw !== undefined) this.#environment.raw.value = isRecorded ? value.value : value
-    if (isRecorded) return { end: value.end, ran: true }
+    const recorded = value instanceof RecordedEnd ? value.recorded : undefined
+    if (this.#environment.raw !== undefined) this.#environment.raw.value = recorded === undefined ? value : recorded.value
+    if (recorded !== undefined) return { end: recorded.end, ran: true }
     if (typeof value === 'object' && isQuestion(value)) return { end: { outcome: 'question', question: value, attempts: this.#number } }
     return returned(this.#call.tool, value, this.#environment.maxResultBytes, this.#number)
   }

@@ -5,7 +5,7 @@ import type { Logger } from '../../src/core/logger.ts'
 import { AgentRunner, defineTool } from '../../src/index.ts'
 import { describeDifference, replayRun } from '../../src/recording/index.ts'
 import { RecordingRecorder } from '../../src/recording/recorder.ts'
-import { recordingFromText, recordingToText } from '../../src/recording/recording-file.ts'
+import { recordingFromText, recordingToText } from '../../src/recording/file/recording-file.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { anyCharacter } from '../any-text.ts'
 

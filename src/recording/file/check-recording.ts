@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from '../core/messages.ts'
+import { isJsonObject, type JsonObject } from '../../core/messages.ts'
 
 /** Throws for a value that is not as it should be: where it stands, what was expected there, and what is there. */
 export type Wrong = (place: string, expected: string, got: unknown) => never
