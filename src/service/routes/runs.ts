@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { RunInput, RunLimits, RunOptions } from '../../agent/types.ts'
-import type { ChatMessage } from '../../core/messages.ts'
+import type { ChatMessage, JsonObject } from '../../core/messages.ts'
 import { type ClientTool, toClientTools } from '../agents/client-tools.ts'
 import { checkDecisions, type GivenDecision } from '../hidden-arguments.ts'
 import { HttpProblem } from '../http/problem.ts'
@@ -24,6 +24,7 @@ interface StartRun {
   limits?: RunLimits
   temperature?: number
   maxOutputTokens?: number
+  metadata?: JsonObject
   background?: boolean
   stream?: boolean
 }
@@ -163,7 +164,7 @@ async function startRun(call: Call, parts: ServiceParts): Promise<Response> {
 
 /** The run's own limits, lowered to those of the service. */
 function optionsOf(
-  { messages, activeTools, maxIterations, limits = {}, temperature, maxOutputTokens }: StartRun,
+  { messages, activeTools, maxIterations, limits = {}, temperature, maxOutputTokens, metadata }: StartRun,
   { host }: ServiceParts,
 ): RunOptions {
   const most = host.bounds
@@ -177,6 +178,7 @@ function optionsOf(
     ...(maxIterations === undefined ? {} : { maxIterations: Math.min(maxIterations, most.maxIterations ?? mostIterations) }),
     ...(temperature === undefined ? {} : { temperature }),
     ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
+    ...(metadata === undefined ? {} : { metadata }),
     limits: Object.fromEntries(bounded),
   }
 }
