@@ -59,8 +59,8 @@ export async function answerThread(request: ThreadRequest, call: Call, parts: Se
     const id = `run_${randomUUID()}`
     const format = request.format(id)
     const run = await start(id, request, call, parts)
-    // A request that is refused has ended nothing.
-    if (before !== undefined) await giveUp(before, parts)
+    // A request that is refused has ended nothing. The page need not wait for the end of what it has left.
+    if (before !== undefined) void giveUp(before, parts)
     return await respond(run, format, { after: 0, release }, parts)
   } catch (error) {
     release()
