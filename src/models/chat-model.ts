@@ -80,7 +80,7 @@ export interface ModelResponse {
   warnings?: string[]
   /** How many failed requests came before this one. */
   retries?: number
-  /** Milliseconds for which the request waited for `rateLimits` before it was sent; absent where it did not wait. */
+  /** Milliseconds for which the request waited for `rateLimits` and a `Budget` before it was sent; absent where it did not wait. */
   waitedMs?: number
   /** Milliseconds from the request to the first piece of a streamed response. */
   timeToFirstTokenMs?: number

@@ -100,6 +100,11 @@ export function describeResponse(response: unknown): ModelResponse {
   return copyAsJson(known) as ModelResponse
 }
 
+/** The calls of a response; a model may have sent anything. */
+export function callsIn(response: ModelResponse | undefined): ModelResponse['toolCalls'] {
+  return Array.isArray(response?.toolCalls) ? response.toolCalls : []
+}
+
 export function describeError(thrown: unknown): RecordedError {
   if (!ToolloopError.isInstance(thrown))
     return { code: 'provider_error', message: thrown instanceof Error ? thrown.message : String(thrown) }

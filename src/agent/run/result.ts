@@ -42,7 +42,7 @@ export interface RunStep {
   usage?: Usage
   finishReason: FinishReason
   durationMs: number
-  /** How long the request waited for `rateLimits` before it was sent; absent where it did not. */
+  /** How long the request waited for `rateLimits` and a `Budget` before it was sent; absent where it did not. */
   waitedMs?: number
   /** From the request to the first piece of the response. Undefined for a response that came whole. */
   timeToFirstTokenMs?: number
@@ -79,7 +79,7 @@ export interface RunState {
   /** Since when the run waits at a place, in milliseconds since 1970. */
   waitingSince: { [place: string]: number }
   pending: PendingItem[]
-  /** Long results that are kept aside, by the ids of their calls. */
+  /** Long results that are kept aside, by their ids. */
   kept?: { [id: string]: string }
 }
 

@@ -13,7 +13,7 @@ import {
   type Sampling,
   type ToolChoice,
 } from '../../models/chat-model.ts'
-import { sumOfUsage, withWholeUsage } from '../../models/usage.ts'
+import { havingWaited, sumOfUsage, withWholeUsage } from '../../models/usage.ts'
 import type { ToolSet } from '../../tools/registry.ts'
 import type { History } from '../conversation/history.ts'
 import type { Execution, Place } from '../run/execution.ts'
@@ -80,7 +80,8 @@ export function askOnceMore(run: RunContext): AroundModel {
     turn.retry({ provider, model, errorCode: 'empty_response', error: 'The response was empty', delayMs: 0 })
     const again = await next({ ...call, sink: turn.open() })
     const usage = sumOfUsage(first.usage, again.usage)
-    const second = { ...again, ...(usage === undefined ? {} : { usage }), retries: (again.retries ?? 0) + 1 }
+    const whole = { ...again, ...(usage === undefined ? {} : { usage }), retries: (again.retries ?? 0) + 1 }
+    const second = havingWaited(whole, first)
     if (!isEmpty(second)) return second
     turn.usedBefore = second.usage
     const reason = second.rawFinishReason ?? second.finishReason

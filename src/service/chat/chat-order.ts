@@ -31,6 +31,7 @@ export interface ChatRequest {
   max_completion_tokens?: Maybe<number>
   reasoning_effort?: Maybe<NonNullable<Sampling['reasoningEffort']> | 'max'>
   stop?: Maybe<string | string[]>
+  metadata?: Maybe<JsonObject>
 }
 
 /** The run such a request asks for. Rejects with an `HttpProblem` 400. */
@@ -92,6 +93,7 @@ async function optionsOf(request: ChatRequest): Promise<RunOptions> {
     stop: typeof stop === 'string' ? [stop] : stop,
     toolChoice: tool_choice,
     parallelToolCalls: parallel_tool_calls,
+    metadata: request.metadata,
   }
   return {
     ...Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined && value !== null)),

@@ -88,6 +88,15 @@ export const runListSchema: JsonSchema = object(
   ['object', 'data'],
 )
 
+/** As OpenAI bounds it. https://platform.openai.com/docs/api-reference/chat/create */
+const metadata: JsonSchema = {
+  type: 'object',
+  maxProperties: 16,
+  propertyNames: { maxLength: 64 },
+  additionalProperties: { type: ['string', 'number', 'boolean'], maxLength: 512 },
+  description: 'Whose run it is, or what for: at most 16 values, in each of its events. The model does not see them.',
+}
+
 export const startRunSchema: JsonSchema = {
   ...object(
     {
@@ -119,6 +128,7 @@ export const startRunSchema: JsonSchema = {
       },
       temperature: { type: 'number' },
       maxOutputTokens: { type: 'integer', minimum: 1 },
+      metadata,
       background: { type: 'boolean', description: 'True: responds with 202 at once; the run continues in the background.' },
       stream: { type: 'boolean', description: 'True: responds with a stream of events, like `accept: text/event-stream`.' },
     },
@@ -280,6 +290,7 @@ export const chatRequestSchema: JsonSchema = object(
       if: unless({ type: 'object', properties: { type: { const: 'json_schema' } } }),
       else: { required: ['json_schema'] },
     },
+    metadata: { ...metadata, type: ['object', 'null'] },
     n: { enum: [1, null] },
     logprobs: { enum: [false, null] },
     logit_bias: unless({ type: 'object', minProperties: 1 }),

@@ -6,6 +6,7 @@ import type { ChatMessage } from '../../core/messages.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import { checkDecisions, type GivenDecision } from '../hidden-arguments.ts'
 import { HttpProblem, problemOfRequest } from '../http/problem.ts'
+import { streamRun } from '../http/stream-run.ts'
 import type { Call } from '../routes/route.ts'
 import type { ServiceRun } from '../runs/service-run.ts'
 import type { Outcome } from '../runs/stored-run.ts'
@@ -58,8 +59,8 @@ export async function answerThread(request: ThreadRequest, call: Call, parts: Se
     const id = `run_${randomUUID()}`
     const format = request.format(id)
     const run = await start(id, request, call, parts)
-    // A request that is refused has ended nothing.
-    if (before !== undefined) await giveUp(before, parts)
+    // A request that is refused has ended nothing. The page need not wait for the end of what it has left.
+    if (before !== undefined) void giveUp(before, parts)
     return await respond(run, format, { after: 0, release }, parts)
   } catch (error) {
     release()
@@ -120,22 +121,12 @@ async function start(
 }
 
 /** `after`: the event it begins behind. Default: where the run went on last. */
-async function respond(
+function respond(
   run: ServiceRun,
   format: ResponseFormat,
   { after, release }: { after?: number; release: () => void },
-  { runs, streams }: ServiceParts,
+  parts: ServiceParts,
 ): Promise<Response> {
-  const leave = await runs.watch(run)
-  const onClose = () => {
-    leave()
-    release()
-  }
-  try {
-    const log = formattedLog(run, format, after ?? lastBeginning(run))
-    return streams.respond(log, { headers: { ...format.headers, 'x-run-id': run.id }, onClose })
-  } catch (error) {
-    leave()
-    throw error
-  }
+  const open = () => formattedLog(run, format, after ?? lastBeginning(run))
+  return streamRun(run, open, { ...(format.headers === undefined ? {} : { headers: format.headers }), release }, parts)
 }

@@ -36,6 +36,8 @@ export class UIMessageWriter implements ResponseWriter {
   #isInStep = false
   /** A model was asked: what came before it belongs to calls that an earlier response has told of. */
   #hasAsked = false
+  /** The step under way has begun before what is still there. */
+  #isBehind = false
   #finishReason: FinishReason = 'stop'
   #frames = ''
 
@@ -44,15 +46,19 @@ export class UIMessageWriter implements ResponseWriter {
   }
 
   event(event: RunEvent): string {
-    const { runId } = event.meta
+    const { runId, parentRunId } = event.meta
+    if (this.#isBehind && parentRunId !== undefined) return ''
     if (this.#runId === undefined) this.#start(runId)
-    if (runId === this.#runId) this.#take(event)
+    if (runId === this.#runId && event.type === Event.MODEL_START) this.#isBehind = false
+    if (runId === this.#runId && !this.#isBehind) this.#take(event)
     return this.#flush()
   }
 
-  /** A page that missed something would show what never was. */
-  gap(): undefined {
-    return undefined
+  /** Of a step that has begun already, a page would show what never was: it gets whole steps, or the answer at the end. */
+  gap(): string {
+    this.#isBehind = true
+    this.#hasAsked = true
+    return ''
   }
 
   broken(reason: string): string {
@@ -62,6 +68,7 @@ export class UIMessageWriter implements ResponseWriter {
 
   end(ending: RunEnding): string {
     const { stopReason, error, pending } = ending
+    if (this.#runId === undefined && this.#isBehind) this.#start(ending.runId ?? '')
     const unsaid = this.#said.unsaid(ending)
     if (unsaid !== '') this.#piece('text', unsaid)
     this.#closePart()
