@@ -1,0 +1,173 @@
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { hashOf } from '../../agent/decisions/decisions.ts'
+import type { SessionStore } from '../../agent/sessions/session-store.ts'
+import { messageOf } from '../../core/errors.ts'
+import type { Logger } from '../../core/logger.ts'
+import type { ChatMessage } from '../../core/messages.ts'
+import { memorySessions } from '../../sessions/memory.ts'
+import { Pauses } from '../../tools/yield-to-event-loop.ts'
+import type { Caller } from '../http/auth.ts'
+import { HttpProblem } from '../http/problem.ts'
+import { mostValues, valuesIn } from '../http/read-body.ts'
+import { jsonInTurn } from '../runs/json-in-turn.ts'
+import { longestState, type RunBounds } from '../runs/memory/kept-runs.ts'
+import type { JournalPlace } from '../runs/recorded/open-journal.ts'
+
+/** A response as it is kept, for the caller it was made for. */
+export interface KeptResponse {
+  json: string
+  /** The conversation up to its end, each message as JSON. */
+  messages: readonly string[]
+}
+
+/** How often those that are too old are deleted, in milliseconds. */
+const pruneEveryMs = 60_000
+
+/**
+ * Responses that are kept: each in a session of its own, with the conversation that it ends, so that any of them can be continued, more than
+ * once, whatever has become of those before it. Holds secrets.
+ */
+export class KeptResponses {
+  readonly #bounds: () => RunBounds
+  readonly #logger: Logger
+  #store: SessionStore = memorySessions().store
+  #close: () => Promise<void> = async () => {}
+  /** Characters of those that this process has kept, the oldest first. */
+  readonly #sizes = new Map<string, number>()
+  #characters = 0
+  #prunedAt = 0
+
+  constructor(bounds: () => RunBounds, logger: Logger) {
+    this.#bounds = bounds
+    this.#logger = logger
+  }
+
+  /** Keeps them where runs are recorded from now on. */
+  async open(place: JournalPlace): Promise<void> {
+    const { store, close } = await openSessions(place)
+    this.#store = store
+    this.#close = close
+  }
+
+  /** False: it could not be kept, which is logged. */
+  async keep(id: string, { name }: Caller, response: object, messages: readonly ChatMessage[]): Promise<boolean> {
+    const key = keyOf(id, name)
+    try {
+      const pauses = new Pauses()
+      const texts = [await jsonInTurn(response, pauses)]
+      for (const message of messages) {
+        texts.push(JSON.stringify(message))
+        await pauses.take()
+      }
+      const size = lengthOf(texts)
+      if (size > this.#bounds().characters) return false
+      const kept = await this.#store.append(key, texts, { isNew: true })
+      if (kept.kind !== 'appended') return false
+      this.#sizes.set(key, size)
+      this.#characters += size
+      await this.#forgetOld()
+      return true
+    } catch (error) {
+      this.#logger.error({ response: id, error: messageOf(error) }, 'a response could not be kept')
+      return false
+    }
+  }
+
+  /** Undefined for one that is not kept, or is another's. Rejects with `session_failed`. */
+  async find(id: string, { name }: Caller): Promise<KeptResponse | undefined> {
+    const key = keyOf(id, name)
+    const kept = await this.#store.get(key)
+    if (kept === undefined || kept.updatedAt < Date.now() - this.#bounds().ageMs) return undefined
+    const [json, ...messages] = await this.#store.read(key, {})
+    return json === undefined ? undefined : { json, messages }
+  }
+
+  /** False where there was none. Rejects with `session_failed`. */
+  async delete(id: string, { name }: Caller): Promise<boolean> {
+    const key = keyOf(id, name)
+    this.#forget(key)
+    return this.#store.delete(key)
+  }
+
+  async close(): Promise<void> {
+    await this.#store.close()
+    await this.#close()
+  }
+
+  async #forgetOld(): Promise<void> {
+    const { ageMs, count, characters } = this.#bounds()
+    for (const key of this.#sizes.keys()) {
+      if (this.#sizes.size <= count && this.#characters <= characters) break
+      this.#forget(key)
+      await this.#store.delete(key)
+    }
+    if (Date.now() < this.#prunedAt + pruneEveryMs) return
+    this.#prunedAt = Date.now()
+    await this.#store.prune(ageMs)
+  }
+
+  #forget(key: string): void {
+    this.#characters -= this.#sizes.get(key) ?? 0
+    this.#sizes.delete(key)
+  }
+}
+
+/**
+ * The messages of a conversation that goes on with others. It is bounded as that of one request is, and in its length. Rejects with an
+ * `HttpProblem` 400.
+ */
+export async function continued({ messages }: KeptResponse, others: readonly ChatMessage[]): Promise<ChatMessage[]> {
+  const pauses = new Pauses()
+  const read: ChatMessage[] = []
+  let values = 0
+  let characters = 0
+  const count = async (text: string) => {
+    values += await valuesIn(text, pauses)
+    characters += text.length
+    await pauses.take()
+    if (values > mostValues.run || characters > longestState)
+      throw new HttpProblem(
+        400,
+        'context_length_exceeded',
+        `The conversation is too long to be continued: it may have ${mostValues.run} values and ${longestState} characters of JSON`,
+        { param: 'previous_response_id' },
+      )
+  }
+  for (const text of messages) {
+    await count(text)
+    read.push(JSON.parse(text))
+  }
+  for (const message of others) {
+    await count(JSON.stringify(message))
+    read.push(message)
+  }
+  return read
+}
+
+/** The same id of somebody else is another. */
+function keyOf(id: string, caller: string): string {
+  return hashOf([caller, id])
+}
+
+function lengthOf(texts: readonly string[]): number {
+  return texts.reduce((sum, text) => sum + text.length, 0)
+}
+
+async function openSessions(place: JournalPlace): Promise<{ store: SessionStore; close(): Promise<void> }> {
+  if (place.kind === 'sqlite') {
+    await mkdir(place.folder, { recursive: true, mode: 0o700 })
+    const { sqliteSessions } = await import('../../sessions/sqlite/index.ts')
+    return { store: sqliteSessions({ file: join(place.folder, 'responses.sqlite') }).store, close: async () => {} }
+  }
+  const { loadDbos } = await import('../../journals/dbos/load-dbos.ts')
+  const { postgresSessions } = await import('../../sessions/postgres/index.ts')
+  const { url, schema = 'toolloop' } = place
+  const pool = new (loadDbos().pg.Pool)({ connectionString: url, max: mostConnections })
+  // Those of a program of its own in the same database are not deleted with these.
+  const sessions = postgresSessions({ pool, schema: `${schema}_responses` })
+  await sessions.migrate()
+  return { store: sessions.store, close: () => pool.end() }
+}
+
+const mostConnections = 3
