@@ -47,7 +47,7 @@ describe('answers nobody reads', () => {
     const { tool, paid } = payTool()
     const filler = 'x'.repeat(200_000)
     const pause = { chunks: [filler], toolCalls: [{ name: 'pay', arguments: { euros: 5 } }] }
-    const model = scriptedModel([filler, pause, pause, filler, filler, filler, filler])
+    const model = scriptedModel([filler, pause, pause, filler, filler, filler, filler, filler])
     const { service, ask } = await startService({ model, tools: [tool] })
     const send = (path: string, body?: object) =>
       service.fetch(
@@ -70,6 +70,7 @@ describe('answers nobody reads', () => {
     const bodies: [string, object][] = [
       ['/v1/runs', { input: 'say' }],
       ['/v1/chat/completions', { model: 'toolloop', messages: [{ role: 'user', content: 'say' }] }],
+      ['/v1/responses', { model: 'toolloop', input: 'say' }],
       [`/v1/runs/${paused.id}/decisions`, { decisions: [{ ...paused.pending[0], approved: true }] }],
       [`/v1/runs/${cancelled.id}/cancel`, {}],
     ]
@@ -84,7 +85,7 @@ describe('answers nobody reads', () => {
     await fill()
     unread.push(await send('/v1/runs', { input: 'say' }))
     const asked = model.requests.length
-    for (const [path, body] of bodies.slice(0, 3)) expect([path, (await send(path, body)).status]).toEqual([path, 429])
+    for (const [path, body] of bodies.slice(0, 4)) expect([path, (await send(path, body)).status]).toEqual([path, 429])
     expect(model.requests).toHaveLength(asked)
     await Promise.all(unread.map((answer) => answer.body?.cancel()))
     expect((await ask(`/v1/runs/${known.id}`)).status).toBe(200)
