@@ -417,6 +417,15 @@ describe('responses that are kept', () => {
       ),
     )
     expect(kept).toEqual([false, true, true])
+    const { file: short } = await configFile('service: { keepRuns: { minutes: 0.001 } }\n')
+    const { client: other } = await startWithClient({ model: scriptedModel(['a']), configFile: short })
+    const { id } = await other.responses.create({ model, input: 'x' })
+    const statusOf = () =>
+      other.responses.retrieve(id).then(
+        () => 200,
+        (error: unknown) => error instanceof OpenAI.APIError && error.status,
+      )
+    await expect.poll(statusOf).toBe(404)
   })
 
   it('outlive the process where runs do, for whoever is asked then', async () => {

@@ -33,14 +33,15 @@ export class KeptResponses {
   readonly #logger: Logger
   #store: SessionStore = memorySessions().store
   #close: () => Promise<void> = async () => {}
+  readonly #timer: NodeJS.Timeout
   /** Characters of those that this process has kept, the oldest first. */
   readonly #sizes = new Map<string, number>()
   #characters = 0
-  #prunedAt = 0
 
   constructor(bounds: () => RunBounds, logger: Logger) {
     this.#bounds = bounds
     this.#logger = logger
+    this.#timer = setInterval(() => this.#prune(), pruneEveryMs).unref()
   }
 
   /** Keeps them where runs are recorded from now on. */
@@ -48,6 +49,7 @@ export class KeptResponses {
     const { store, close } = await openSessions(place)
     this.#store = store
     this.#close = close
+    await this.#prune()
   }
 
   /** False: it could not be kept, which is logged. */
@@ -91,20 +93,25 @@ export class KeptResponses {
   }
 
   async close(): Promise<void> {
+    clearInterval(this.#timer)
     await this.#store.close()
     await this.#close()
   }
 
   async #forgetOld(): Promise<void> {
-    const { ageMs, count, characters } = this.#bounds()
+    const { count, characters } = this.#bounds()
     for (const key of this.#sizes.keys()) {
       if (this.#sizes.size <= count && this.#characters <= characters) break
       this.#forget(key)
       await this.#store.delete(key)
     }
-    if (Date.now() < this.#prunedAt + pruneEveryMs) return
-    this.#prunedAt = Date.now()
-    await this.#store.prune(ageMs)
+  }
+
+  /** Also those of processes that are no more. */
+  async #prune(): Promise<void> {
+    await this.#store.prune(this.#bounds().ageMs).catch((error: unknown) => {
+      this.#logger.error({ error: messageOf(error) }, 'responses that are too old could not be deleted')
+    })
   }
 
   #forget(key: string): void {
