@@ -298,8 +298,9 @@ class AgentService implements Service {
     await this.ready.catch(() => {})
     await this.#runs.close()
     await this.#runs.settled(AbortSignal.timeout(afterAbortMs))
+    await this.#responses.close()
     this.#streams.dispose('the service is shutting down')
-    await Promise.all([configClosed, this.#responses.close()])
+    await configClosed
     await this.#host.close()
   }
 

@@ -1,7 +1,10 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import OpenAI from 'openai'
 import type { Response, ResponseStreamEvent } from 'openai/resources/responses/responses'
 import { describe, expect, it } from 'vitest'
-import type { ServiceOptions } from '../../src/service/index.ts'
+import { AgentRunner } from '../../src/index.ts'
+import { createService, type ServiceOptions } from '../../src/service/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { countingTool } from '../hazards/tools.ts'
@@ -304,6 +307,18 @@ describe('POST /v1/responses, by the official client', () => {
     })
   })
 
+  it('what a run inside of a call says is not said to the client', async () => {
+    const inner = new AgentRunner({ model: scriptedModel(['Inside.']) })
+    const think = defineTool({
+      name: 'think',
+      description: 'Thinks.',
+      execute: async (_args, parent) => (await inner.run('x', { parent, forwardEvents: true })).text,
+    })
+    const { client } = await startWithClient({ model: scriptedModel([{ toolCalls: [{ name: 'think' }] }, 'Outside.']), tools: [think] })
+    const { output } = await client.responses.create({ model, input: 'x' })
+    expect(output).toMatchObject([{ type: 'message', content: [{ text: 'Outside.' }] }])
+  })
+
   it('refuses a call that needs an approval, and says why', async () => {
     const pay = defineTool({ name: 'pay', description: 'Pays.', approval: true, execute: () => 'paid' })
     const scripted = scriptedModel([{ toolCalls: [{ name: 'pay' }] }, 'Not paid.'])
@@ -426,6 +441,13 @@ describe('responses that are kept', () => {
         (error: unknown) => error instanceof OpenAI.APIError && error.status,
       )
     await expect.poll(statusOf).toBe(404)
+    const { file: small } = await configFile('service: { keepRuns: { megabytes: 0.01 } }\n')
+    const { client: third } = await startWithClient({ model: scriptedModel(['a', 'b', 'c']), configFile: small })
+    expect((await third.responses.create({ model, input: 'x'.repeat(20_000) })) as { store?: boolean }).toMatchObject({ store: false })
+    const large: string[] = []
+    for (let n = 0; n < 2; n++) large.push((await third.responses.create({ model, input: 'x'.repeat(6_000) })).id)
+    await expect(third.responses.retrieve(large[0] ?? '')).rejects.toMatchObject({ status: 404 })
+    expect((await third.responses.retrieve(large[1] ?? '')).output_text).toBe('c')
   })
 
   it('outlive the process where runs do, for whoever is asked then', async () => {
@@ -440,6 +462,15 @@ describe('responses that are kept', () => {
     const input = [{ type: 'function_call_output' as const, call_id: callIn(first).call_id, output: 'sunny' }]
     await later.responses.create({ model, input, previous_response_id: first.id })
     expect(scripted.requests[0]?.messages.map(({ content }) => content)).toEqual(['Weather?', '', 'sunny'])
+  })
+
+  it('a service whose file of them can’t be used does not start', async () => {
+    const { folder, file } = await configFile('service: { keepRuns: { folder: kept } }\n')
+    await mkdir(join(folder, 'kept'))
+    await writeFile(join(folder, 'kept', 'responses.sqlite'), 'no database'.repeat(1_000))
+    const service = createService({ model: scriptedModel([]), cwd: folder, configFile: file, token })
+    await expect(service.ready).rejects.toMatchObject({ code: 'session_failed' })
+    await service.drain(0)
   })
 
   it('a conversation can’t grow beyond what can be read without keeping others waiting', async () => {

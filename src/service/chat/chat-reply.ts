@@ -37,7 +37,9 @@ export class ChatReply implements ClientReply {
   }
 
   event(event: RunEvent): void {
-    if (event.type !== Event.TEXT_DELTA || this.#options.answerOnly) return
+    // What a run inside of a call says is for the model of this one.
+    const isOwn = event.meta.parentRunId === undefined
+    if (event.type !== Event.TEXT_DELTA || this.#options.answerOnly || !isOwn) return
     this.#say(event.text, event.meta.iteration)
   }
 

@@ -1,4 +1,3 @@
-import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { hashOf } from '../../agent/decisions/decisions.ts'
 import type { SessionStore } from '../../agent/sessions/session-store.ts'
@@ -32,48 +31,44 @@ export class KeptResponses {
   readonly #bounds: () => RunBounds
   readonly #logger: Logger
   #store: SessionStore = memorySessions().store
-  #close: () => Promise<void> = async () => {}
+  #endPool: () => Promise<void> = async () => {}
+  #closed: Promise<void> | undefined
   readonly #timer: NodeJS.Timeout
   /** Characters of those that this process has kept, the oldest first. */
   readonly #sizes = new Map<string, number>()
   #characters = 0
+  readonly #underWay = new Set<Promise<boolean>>()
 
   constructor(bounds: () => RunBounds, logger: Logger) {
     this.#bounds = bounds
     this.#logger = logger
-    this.#timer = setInterval(() => this.#prune(), pruneEveryMs).unref()
+    const prune = () =>
+      this.#prune().catch((error: unknown) => {
+        this.#logger.error({ error: messageOf(error) }, 'responses that are too old could not be deleted')
+      })
+    this.#timer = setInterval(prune, pruneEveryMs).unref()
   }
 
-  /** Keeps them where runs are recorded from now on. */
+  /** Keeps them where runs are recorded from now on. Rejects with `session_failed` where that can't be done. */
   async open(place: JournalPlace): Promise<void> {
-    const { store, close } = await openSessions(place)
-    this.#store = store
-    this.#close = close
+    if (place.kind === 'sqlite') this.#store = await openFile(place.folder)
+    else {
+      const { sessions, pool } = await openDatabase(place, this.#logger)
+      this.#store = sessions.store
+      this.#endPool = () => pool.end()
+      await sessions.migrate()
+    }
     await this.#prune()
   }
 
-  /** False: it could not be kept, which is logged. */
-  async keep(id: string, { name }: Caller, response: object, messages: readonly ChatMessage[]): Promise<boolean> {
-    const key = keyOf(id, name)
-    try {
-      const pauses = new Pauses()
-      const texts = [await jsonInTurn(response, pauses)]
-      for (const message of messages) {
-        texts.push(JSON.stringify(message))
-        await pauses.take()
-      }
-      const size = lengthOf(texts)
-      if (size > this.#bounds().characters) return false
-      const kept = await this.#store.append(key, texts, { isNew: true })
-      if (kept.kind !== 'appended') return false
-      this.#sizes.set(key, size)
-      this.#characters += size
-      await this.#forgetOld()
-      return true
-    } catch (error) {
+  /** False: it could not be kept, which is logged, or is too large. */
+  async keep(id: string, caller: Caller, response: object, messages: readonly ChatMessage[]): Promise<boolean> {
+    const kept = this.#keep(keyOf(id, caller.name), response, messages).catch((error: unknown) => {
       this.#logger.error({ response: id, error: messageOf(error) }, 'a response could not be kept')
       return false
-    }
+    })
+    this.#underWay.add(kept)
+    return kept.finally(() => this.#underWay.delete(kept))
   }
 
   /** Undefined for one that is not kept, or is another's. Rejects with `session_failed`. */
@@ -92,10 +87,33 @@ export class KeptResponses {
     return this.#store.delete(key)
   }
 
-  async close(): Promise<void> {
+  /** What is being kept is kept. */
+  close(): Promise<void> {
+    this.#closed ??= this.#close()
+    return this.#closed
+  }
+
+  async #close(): Promise<void> {
     clearInterval(this.#timer)
+    await Promise.all(this.#underWay)
     await this.#store.close()
-    await this.#close()
+    await this.#endPool()
+  }
+
+  async #keep(key: string, response: object, messages: readonly ChatMessage[]): Promise<boolean> {
+    const pauses = new Pauses()
+    const texts = [await jsonInTurn(response, pauses)]
+    for (const message of messages) {
+      texts.push(JSON.stringify(message))
+      await pauses.take()
+    }
+    const size = texts.reduce((sum, text) => sum + text.length, 0)
+    if (size > this.#bounds().characters) return false
+    await this.#store.append(key, texts, { isNew: true })
+    this.#sizes.set(key, size)
+    this.#characters += size
+    await this.#forgetOld()
+    return true
   }
 
   async #forgetOld(): Promise<void> {
@@ -109,9 +127,7 @@ export class KeptResponses {
 
   /** Also those of processes that are no more. */
   async #prune(): Promise<void> {
-    await this.#store.prune(this.#bounds().ageMs).catch((error: unknown) => {
-      this.#logger.error({ error: messageOf(error) }, 'responses that are too old could not be deleted')
-    })
+    await this.#store.prune(this.#bounds().ageMs)
   }
 
   #forget(key: string): void {
@@ -157,24 +173,19 @@ function keyOf(id: string, caller: string): string {
   return hashOf([caller, id])
 }
 
-function lengthOf(texts: readonly string[]): number {
-  return texts.reduce((sum, text) => sum + text.length, 0)
-}
-
-async function openSessions(place: JournalPlace): Promise<{ store: SessionStore; close(): Promise<void> }> {
-  if (place.kind === 'sqlite') {
-    await mkdir(place.folder, { recursive: true, mode: 0o700 })
-    const { sqliteSessions } = await import('../../sessions/sqlite/index.ts')
-    return { store: sqliteSessions({ file: join(place.folder, 'responses.sqlite') }).store, close: async () => {} }
-  }
-  const { loadDbos } = await import('../../journals/dbos/load-dbos.ts')
-  const { postgresSessions } = await import('../../sessions/postgres/index.ts')
-  const { url, schema = 'toolloop' } = place
-  const pool = new (loadDbos().pg.Pool)({ connectionString: url, max: mostConnections })
-  // Those of a program of its own in the same database are not deleted with these.
-  const sessions = postgresSessions({ pool, schema: `${schema}_responses` })
-  await sessions.migrate()
-  return { store: sessions.store, close: () => pool.end() }
+async function openFile(folder: string): Promise<SessionStore> {
+  const { sqliteSessions } = await import('../../sessions/sqlite/index.ts')
+  return sqliteSessions({ file: join(folder, 'responses.sqlite') }).store
 }
 
 const mostConnections = 3
+
+async function openDatabase({ url, schema = 'toolloop' }: Extract<JournalPlace, { kind: 'dbos' }>, logger: Logger) {
+  const { loadDbos } = await import('../../journals/dbos/load-dbos.ts')
+  const { postgresSessions } = await import('../../sessions/postgres/index.ts')
+  const pool = new (loadDbos().pg.Pool)({ connectionString: url, max: mostConnections })
+  // A connection that waits in the pool, and is lost: there will be another.
+  pool.on('error', (error) => logger.warn({ error: messageOf(error) }, 'a connection to the database of the responses was lost'))
+  // Those of a program of its own in the same database are not deleted with these.
+  return { sessions: postgresSessions({ pool, schema: `${schema}_responses` }), pool }
+}
