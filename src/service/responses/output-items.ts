@@ -7,7 +7,7 @@ export interface OutputText {
   logprobs: []
 }
 
-export interface MessageItem {
+interface MessageItem {
   type: 'message'
   id: string
   status: Status

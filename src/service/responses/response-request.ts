@@ -7,7 +7,7 @@ import { inTurn } from '../runs/read-messages.ts'
 import type { RunOrder } from '../runs/stored-run.ts'
 import { eachFromItems } from './input-items.ts'
 
-export interface FunctionTool {
+interface FunctionTool {
   type: 'function'
   name: string
   description?: Maybe<string>
