@@ -91,6 +91,19 @@ describe('answers nobody reads', () => {
     expect((await ask(`/v1/runs/${known.id}`)).status).toBe(200)
   })
 
+  it('conversations that are continued are counted among them until their runs have ended', async () => {
+    const hang = { text: 'a', hang: true }
+    const model = scriptedModel([{ chunks: ['x'.repeat(7_000_000)] }, ...Array.from({ length: 4 }, () => hang), 'ok'])
+    const { post } = await startService({ model })
+    const { id } = await json(post('/v1/responses', { model: 'toolloop', input: 'say' }))
+    const again = (stream: boolean) => post('/v1/responses', { model: 'toolloop', input: 'x', previous_response_id: id, stream })
+    const asked = await Promise.all(Array.from({ length: 10 }, () => again(true)))
+    expect(asked.map(({ status }) => status).sort()).toEqual([200, 200, 200, 200, ...Array.from({ length: 6 }, () => 429)])
+    expect(model.requests).toHaveLength(5)
+    await Promise.all(asked.map(({ body }) => body?.cancel()))
+    await expect.poll(async () => (await again(false)).status, { timeout: 10_000 }).toBe(200)
+  })
+
   it('who reads gets all of it, whole or as events', async () => {
     const { ask, post } = await measuredService()
     const run = await json(post('/v1/runs', { input: 'say 😀 200000' }))

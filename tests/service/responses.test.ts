@@ -410,7 +410,11 @@ describe('responses that are kept', () => {
       events.push(event)
       if (event.type !== 'response.output_text.delta') continue
       const id = events[0]?.type === 'response.created' ? events[0].response.id : ''
-      expect(await client.responses.retrieve(id)).toMatchObject({ id, status: 'in_progress' })
+      expect(await client.responses.retrieve(id)).toMatchObject({
+        id,
+        status: 'in_progress',
+        output: [{ type: 'message', status: 'in_progress' }],
+      })
       expect(await client.responses.cancel(id)).toMatchObject({ id, status: 'cancelled', error: null })
       await expect(client.responses.retrieve(id)).rejects.toMatchObject({ status: 404 })
     }

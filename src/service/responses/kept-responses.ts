@@ -38,6 +38,8 @@ export class KeptResponses {
   readonly #sizes = new Map<string, number>()
   #characters = 0
   readonly #underWay = new Set<Promise<boolean>>()
+  /** By caller, until what was asked for last has been read. */
+  readonly #reading = new Map<string, Promise<void>>()
 
   constructor(bounds: () => RunBounds, logger: Logger) {
     this.#bounds = bounds
@@ -71,9 +73,30 @@ export class KeptResponses {
     return kept.finally(() => this.#underWay.delete(kept))
   }
 
-  /** Undefined for one that is not kept, or is another's. Rejects with `session_failed`. */
-  async find(id: string, { name }: Caller): Promise<KeptResponse | undefined> {
-    const key = keyOf(id, name)
+  /**
+   * What `use` makes of a response; undefined for one that is not kept, or is another's. They may be large: of each caller, one is read after
+   * the other, so that `use` can refuse those for which there is no room. Rejects with what it throws, and with `session_failed`.
+   */
+  async find<T>(id: string, { name }: Caller, use: (kept: KeptResponse) => T): Promise<T | undefined> {
+    const before = this.#reading.get(name)
+    const found = (async () => {
+      await before
+      const kept = await this.#read(keyOf(id, name))
+      return kept === undefined ? undefined : use(kept)
+    })()
+    const over = found.then(
+      () => {},
+      () => {},
+    )
+    this.#reading.set(name, over)
+    try {
+      return await found
+    } finally {
+      if (this.#reading.get(name) === over) this.#reading.delete(name)
+    }
+  }
+
+  async #read(key: string): Promise<KeptResponse | undefined> {
     const kept = await this.#store.get(key)
     if (kept === undefined || kept.updatedAt < Date.now() - this.#bounds().ageMs) return undefined
     const [json, ...messages] = await this.#store.read(key, {})

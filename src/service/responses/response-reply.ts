@@ -34,7 +34,8 @@ export class ResponseReply implements ClientReply {
   /** The texts of all messages, and the turn of the last. */
   #said = ''
   #saidIn = 0
-  #response: object
+  /** When the run has ended. */
+  #response: object | undefined
   #problem: HttpProblem | undefined
   /** The client has asked for its end. */
   #isCancelled = false
@@ -44,16 +45,15 @@ export class ResponseReply implements ClientReply {
     this.#options = options
     this.ended = this.#end.promise
     this.#settings = settingsOf(id, request, keep !== undefined)
-    this.#response = this.#inProgress()
     this.frames = request.stream === true ? new ReplyFrames((problem) => this.#failureFrame(problem)) : undefined
-    const response = this.#response
+    const response = this.#inProgress()
     this.#write('response.created', () => ({ response }))
     this.#write('response.in_progress', () => ({ response }))
   }
 
   /** The response as it is now. */
   get response(): object {
-    return this.#response
+    return this.#response ?? this.#inProgress()
   }
 
   /** Says that an abort of the run is what the client has asked for. */

@@ -19,12 +19,12 @@ export function responseRoutes(parts: ServiceParts): Route[] {
   /** Those that are being made here. */
   const live = new Map<string, ResponseReply>()
   const keyOf = (id: string, { name }: Caller) => JSON.stringify([name, id])
-  const show = (reply: ResponseReply, { caller }: Call) =>
-    respondWithText([JSON.stringify(reply.response)], { caller: caller.name, limiter, mustArrive: true })
+  const show = (reply: ResponseReply, { caller }: Call, mustArrive = false) =>
+    respondWithText([JSON.stringify(reply.response)], { caller: caller.name, limiter, mustArrive })
   const showKept = async ({ params, caller }: Call) => {
-    const kept = await responses.find(params.id ?? '', caller)
-    if (kept === undefined) throw unknownResponse
-    return respondWithText([kept.json], { caller: caller.name, limiter })
+    const response = await responses.find(params.id ?? '', caller, ({ json }) => respondWithText([json], { caller: caller.name, limiter }))
+    if (response === undefined) throw unknownResponse
+    return response
   }
   return [
     {
@@ -39,20 +39,28 @@ export function responseRoutes(parts: ServiceParts): Route[] {
         const request = call.body as ResponseRequest
         const runId = `run_${randomUUID()}`
         const id = runId.replace('run_', 'resp_')
-        const messages = await conversationOf(request, caller, parts)
-        const order = await orderOfResponse(request, { id: runId, caller, context: await parts.contextOf(call.request, caller), messages })
-        await checkChoice(order, parts.host, 'tool_choice.name')
-        const keep = (response: object, all: readonly ChatMessage[]) =>
-          // Instructions are those of one request.
-          responses.keep(id, caller, response, request.instructions ? all.slice(1) : all)
-        const reply = new ResponseReply({ id, request, keep: request.store === false ? undefined : keep })
         const key = keyOf(id, caller)
-        live.set(key, reply)
-        void reply.ended.then(() => live.delete(key))
+        const { messages, release } = await conversationOf(request, caller, parts)
         try {
+          const order = await orderOfResponse(request, {
+            id: runId,
+            caller,
+            context: await parts.contextOf(call.request, caller),
+            messages,
+          })
+          await checkChoice(order, parts.host, 'tool_choice.name')
+          const keep = (response: object, all: readonly ChatMessage[]) =>
+            responses.keep(id, caller, response, withoutInstructions(all, request))
+          const reply = new ResponseReply({ id, request, keep: request.store === false ? undefined : keep })
+          live.set(key, reply)
+          void reply.ended.then(() => {
+            live.delete(key)
+            release()
+          })
           return await answerClient(order, reply, call, parts)
         } catch (error) {
           live.delete(key)
+          release()
           throw error
         }
       },
@@ -83,7 +91,7 @@ export function responseRoutes(parts: ServiceParts): Route[] {
         reply.cancel()
         await runs.cancel(await runs.get((params.id ?? '').replace('resp_', 'run_'), caller), 'cancelled')
         await reply.ended
-        return show(reply, call)
+        return show(reply, call, true)
       },
     },
     {
@@ -108,15 +116,40 @@ const unknownResponse: HttpProblem = new HttpProblem(
   { param: 'id' },
 )
 
-/** What the model is to answer: with what came before, where the request continues a response. Rejects with an `HttpProblem`. */
-async function conversationOf(request: ResponseRequest, caller: Caller, { responses }: ServiceParts): Promise<readonly ChatMessage[]> {
+/** Those of a request are not a part of the conversation. */
+function withoutInstructions(messages: readonly ChatMessage[], { instructions }: ResponseRequest): readonly ChatMessage[] {
+  const [first] = messages
+  return instructions && first?.role === 'system' && first.content === instructions ? messages.slice(1) : messages
+}
+
+/**
+ * What the model is to answer: with what came before, where the request continues a response. That is counted among what its caller has under
+ * way until `release` is called. Rejects with an `HttpProblem`.
+ */
+async function conversationOf(
+  request: ResponseRequest,
+  caller: Caller,
+  { responses, limiter }: ServiceParts,
+): Promise<{ messages: readonly ChatMessage[]; release(): void }> {
   const { previous_response_id: previous } = request
   const messages = await readInputItems(request)
-  if (previous === undefined || previous === null) return messages
-  const kept = await responses.find(previous, caller)
-  if (kept === undefined)
+  if (previous === undefined || previous === null) return { messages, release: () => {} }
+  const found = await responses.find(previous, caller, (kept) => ({
+    kept,
+    release: limiter.admitCharacters(
+      caller.name,
+      kept.messages.reduce((sum, text) => sum + text.length, 0),
+    ),
+  }))
+  if (found === undefined)
     throw new HttpProblem(404, 'previous_response_not_found', 'Unknown response; responses are kept for a limited time only', {
       param: 'previous_response_id',
     })
-  return continued(kept, messages)
+  const { kept, release } = found
+  try {
+    return { messages: await continued(kept, messages), release }
+  } catch (error) {
+    release()
+    throw error
+  }
 }
