@@ -151,8 +151,11 @@ const mine = [{ type: 'function', name: 'mine', parameters: { type: 'object' } }
 const responses: Readonly<Record<string, object>> = {
   'many messages': { input: [...list(14_000, () => user('')), user('hello')] },
   'many parts': { input: [user(list(12_000, () => item('input_text', { text: '' })))] },
+  'as many calls as there may be': {
+    input: list(4_000, (at) => item('function_call', { call_id: `c${at}`, name: 'echo', arguments: '{}' })),
+  },
   'many calls': { input: list(9_000, (at) => item('function_call', { call_id: `c${at}`, name: 'echo', arguments: '{}' })) },
-  'many calls under one id': { input: list(9_000, () => item('function_call', { call_id: 'c', name: 'echo', arguments: '{}' })) },
+  'many calls under one id': { input: list(4_000, () => item('function_call', { call_id: 'c', name: 'echo', arguments: '{}' })) },
   'many results': { input: list(12_000, (at) => item('function_call_output', { call_id: `c${at}`, output: '' })) },
   'results under one id behind all calls': {
     input: [

@@ -254,6 +254,7 @@ describe('POST /v1/responses, by the official client', () => {
       ['input.0.role', { input: [{ role: 'tool', content: 'x' }] }],
       ['input.0', { input: [{ type: 'item_reference', id: 'msg_1' }] }],
       ['input.0.call_id', { input: [{ type: 'function_call_output', output: 'x' }] }],
+      ['input.4000', { input: Array.from({ length: 5_000 }, () => ({ type: 'function_call', call_id: 'c', name: 'a', arguments: '{}' })) }],
       ['input.0.content.1', content({ type: 'input_image', file_id: 'file-1' })],
       ['input.0.content.1', content({ type: 'input_file', file_id: 'file-1' })],
       ['input.0.content.1', content({ type: 'input_audio', input_audio: { data: '', format: 'wav' } })],

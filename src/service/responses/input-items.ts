@@ -9,6 +9,9 @@ import {
 } from '../../core/messages.ts'
 import { HttpProblem } from '../http/problem.ts'
 
+/** Of one message: what is done with each is done for all of them in one turn of the event loop. */
+const mostCalls = 4_000
+
 /**
  * The messages that items of a request say. What a model says and the calls it makes beside that are one message. Throws an `HttpProblem` 400,
  * with the item's place, for what the model would not see.
@@ -26,6 +29,7 @@ export function* eachFromItems(items: readonly JsonObject[]): Generator<ChatMess
     if (call !== undefined) {
       said ??= { content: '', toolCalls: [] }
       said.toolCalls.push(call)
+      if (said.toolCalls.length > mostCalls) throw unexpected(place, `at most ${mostCalls} calls in a row`)
     } else if (isSaid) said = { content: textOf(item.content, `${place}.content`), toolCalls: [] }
     // What a model has thought is its provider's alone, and is not in it in a form that could be sent again.
     else if (item.type !== 'reasoning') yield messageOf(item, place)
