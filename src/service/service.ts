@@ -22,6 +22,7 @@ import { RateLimiter } from './http/rate-limit.ts'
 import { SseStreams } from './http/sse.ts'
 import { Metrics } from './metrics.ts'
 import { observeRuns } from './observe-runs.ts'
+import { KeptResponses } from './responses/kept-responses.ts'
 import { RunStore } from './runs/run-store.ts'
 import { limitProblems, readLimits, type ServiceLimits } from './service-limits.ts'
 
@@ -168,6 +169,7 @@ class AgentService implements Service {
   readonly #host: AgentHost
   readonly #config: ConfigSource
   readonly #runs: RunStore
+  readonly #responses: KeptResponses
   readonly #streams: SseStreams
   readonly #auth: TokenAuth
   readonly #limiter: RateLimiter
@@ -222,6 +224,7 @@ class AgentService implements Service {
       contextOf,
       logger: this.logger,
     })
+    this.#responses = new KeptResponses(() => this.#limits.keepRuns, this.logger)
     this.#config = new ConfigSource({
       file,
       text: config === undefined ? undefined : asText(config),
@@ -239,6 +242,7 @@ class AgentService implements Service {
     this.#app = createApp({
       host: this.#host,
       runs: this.#runs,
+      responses: this.#responses,
       streams: this.#streams,
       limiter: this.#limiter,
       auth: this.#auth,
@@ -294,6 +298,7 @@ class AgentService implements Service {
     await this.ready.catch(() => {})
     await this.#runs.close()
     await this.#runs.settled(AbortSignal.timeout(afterAbortMs))
+    await this.#responses.close()
     this.#streams.dispose('the service is shutting down')
     await configClosed
     await this.#host.close()
@@ -309,10 +314,11 @@ class AgentService implements Service {
     await this.#config.start()
     const { journal } = this.#limits
     try {
-      if (journal?.kind === 'dbos') await this.#runs.open(journal)
-      else if (journal !== undefined) await this.#runs.open({ ...journal, folder: resolve(cwd, journal.folder) })
+      const place = journal?.kind === 'sqlite' ? { ...journal, folder: resolve(cwd, journal.folder) } : journal
+      if (place !== undefined) await this.#runs.open(place)
+      if (place !== undefined) await this.#responses.open(place)
     } catch (error) {
-      await Promise.all([this.#config.close(), this.#runs.close(), this.#host.close()])
+      await Promise.all([this.#config.close(), this.#runs.close(), this.#responses.close(), this.#host.close()])
       throw error
     }
   }

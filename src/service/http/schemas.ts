@@ -1,10 +1,13 @@
 import type { JsonSchema } from '../../tools/tool.ts'
 
-const text: JsonSchema = { type: 'string' }
-const count: JsonSchema = { type: 'integer', minimum: 0 }
-const anyObject: JsonSchema = { type: 'object', additionalProperties: true }
+export const text: JsonSchema = { type: 'string' }
+export const count: JsonSchema = { type: 'integer', minimum: 0 }
+export const anyObject: JsonSchema = { type: 'object', additionalProperties: true }
 
-function object(properties: Record<string, JsonSchema>, required: readonly string[] = Object.keys(properties)): JsonSchema {
+export function object(
+  properties: Readonly<Record<string, JsonSchema>>,
+  required: readonly string[] = Object.keys(properties),
+): JsonSchema {
   return { type: 'object', properties, required: [...required] }
 }
 
@@ -21,21 +24,14 @@ export const errorSchema: JsonSchema = object({
   ),
 })
 
-const toolSchema: JsonSchema = object(
-  {
-    type: { const: 'function' },
-    function: object(
-      {
-        name: { type: 'string', pattern: '^[a-zA-Z0-9_-]{1,64}$' },
-        description: { type: ['string', 'null'] },
-        parameters: { type: ['object', 'null'] },
-        strict: { type: ['boolean', 'null'] },
-      },
-      ['name'],
-    ),
-  },
-  ['type', 'function'],
-)
+/** What is said of a function that the client runs. */
+export const functionFields: Readonly<Record<string, JsonSchema>> = {
+  name: { type: 'string', pattern: '^[a-zA-Z0-9_-]{1,64}$' },
+  description: { type: ['string', 'null'] },
+  parameters: { type: ['object', 'null'] },
+  strict: { type: ['boolean', 'null'] },
+}
+const toolSchema: JsonSchema = object({ type: { const: 'function' }, function: object(functionFields, ['name']) })
 
 const usageSchema: JsonSchema = object({ inputTokens: count, outputTokens: count, totalTokens: count }, [
   'inputTokens',
@@ -247,6 +243,7 @@ export const skillListSchema: JsonSchema = object({
 })
 
 const message: JsonSchema = object({ role: text }, ['role'])
+export const effortSchema: JsonSchema = { enum: ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max', null] }
 const sampling: Record<string, JsonSchema> = {
   temperature: { type: ['number', 'null'] },
   top_p: { type: ['number', 'null'] },
@@ -255,12 +252,12 @@ const sampling: Record<string, JsonSchema> = {
   presence_penalty: { type: ['number', 'null'] },
   max_tokens: { type: ['integer', 'null'], minimum: 1 },
   max_completion_tokens: { type: ['integer', 'null'], minimum: 1 },
-  reasoning_effort: { enum: ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max', null] },
+  reasoning_effort: effortSchema,
   stop: { type: ['string', 'array', 'null'], items: text },
 }
 
 /** A field that is not supported if its value matches `kind`: ignoring it would change the answer. */
-function unless(kind: JsonSchema): JsonSchema {
+export function unless(kind: JsonSchema): JsonSchema {
   return { not: kind }
 }
 
