@@ -60,6 +60,17 @@ export type {
 export { type ForkOptions, type ReadOptions, type Session, Sessions, type WaitingRun } from './agent/sessions/sessions.ts'
 export { type GenerateOptions, ToolAgent } from './agent/tool-agent.ts'
 export type {
+  AgentTools,
+  BuiltInCall,
+  FittingTools,
+  RunArguments,
+  SucceededCall,
+  ToolCallOf,
+  ToolsFor,
+  UnsuccessfulCall,
+  WithContext,
+} from './agent/typed.ts'
+export type {
   ApprovalDecision,
   ApprovalRequest,
   CompactionOptions,

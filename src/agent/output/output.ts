@@ -16,8 +16,8 @@ export type OutputSchema = StandardSchemaV1 | JsonSchema
 /** What the schema makes of an answer. */
 export type OutputOf<S> = S extends StandardSchemaV1 ? StandardSchemaV1.InferOutput<S> : FromSchema<S>
 
-/** The output of a run with such a schema: undefined where there was no answer that fits. */
-export type AnswerOf<S> = OutputOf<S> | undefined
+/** The output of a run with such a schema: undefined where there was no answer that fits. Without one (`never`): text. */
+export type AnswerOf<S> = [S] extends [never] ? string : OutputOf<S> | undefined
 
 /** How the answer of a run is to be given, where it has a schema. */
 export interface OutputFormat {

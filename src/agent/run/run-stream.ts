@@ -4,7 +4,7 @@ import { type ResponseOptions, RunResponses } from '../web/respond.ts'
 import { endedWith, failedWith } from '../web/run-ending.ts'
 import { RunLog } from '../web/run-log.ts'
 import { continues, isDelta, pieceOf, withPiece } from './deltas.ts'
-import type { RunResult } from './result.ts'
+import type { RunResult, ToolCallRecord } from './result.ts'
 import type { RunControl } from './run-control.ts'
 import type { EventTap } from './run-events.ts'
 
@@ -21,8 +21,8 @@ export interface Watch {
  * that is sent in responses (`toResponse`) can't be iterated.
  * What came before it is iterated is there still; by then, neighbouring pieces of a text are one, and of a tool's reports there is the latest.
  */
-export class RunStream<Output = string> implements AsyncIterable<RunEvent> {
-  readonly result: Promise<RunResult<Output>>
+export class RunStream<Output = string, Call = ToolCallRecord> implements AsyncIterable<RunEvent> {
+  readonly result: Promise<RunResult<Output, Call>>
   /** Steers the run: adds messages, changes the model, stops it. */
   readonly control: RunControl
   readonly #consumer = new AbortController()
@@ -30,7 +30,7 @@ export class RunStream<Output = string> implements AsyncIterable<RunEvent> {
   readonly #queue = new EventQueue(() => this.#consumer.abort(new DOMException('The consumer left the stream', 'AbortError')))
 
   /** `start` begins the run, which is watched until it is done. */
-  constructor(start: (watch: Watch) => Promise<RunResult<Output>>, control: RunControl) {
+  constructor(start: (watch: Watch) => Promise<RunResult<Output, Call>>, control: RunControl) {
     this.control = control
     this.result = start({ tap: this.#queue, left: this.#consumer.signal })
     this.result.then(

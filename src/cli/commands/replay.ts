@@ -1,5 +1,4 @@
 import { resolve } from 'node:path'
-import type { RunResult } from '../../agent/types.ts'
 import { InvalidOptionError } from '../../core/errors.ts'
 import { describeDifference, type Replay, type ReplayOptions, readRecording, replayRun } from '../../recording/index.ts'
 import { recordingAt, writeRecording } from '../../recording/recording-file.ts'
@@ -60,7 +59,7 @@ async function optionsOf(flags: Flags, terminal: Terminal, signal: AbortSignal):
 }
 
 function asJson({ difference, result, recording }: Replay): object {
-  const { stopReason, text }: RunResult = result
+  const { stopReason, text } = result
   return {
     equal: difference === undefined,
     ...(difference === undefined ? {} : { difference }),
