@@ -32,7 +32,7 @@ export type {
 } from './agent/hooks/hooks.ts'
 export { type ConversationTaker, type HandoffOptions, handoff } from './agent/nested/handoff.ts'
 export { type AsToolOptions, asTool, type RunnableAgent } from './agent/nested/sub-agent.ts'
-export type { AnswerOf, OutputOf, OutputSchema } from './agent/output/output.ts'
+export type { AnswerOf, OutputOf, OutputSchema, PartialAnswerOf, PartOf } from './agent/output/output.ts'
 export { Budget, type BudgetAmounts, type BudgetOptions } from './agent/run/budget.ts'
 export type { RunState } from './agent/run/result.ts'
 export { RunControl } from './agent/run/run-control.ts'

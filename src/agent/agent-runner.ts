@@ -14,7 +14,7 @@ import { checkedInput } from './hooks/ask-guardrails.ts'
 import { runLoop } from './loop.ts'
 import { checkResumeOptionNames, checkRunnerOptionNames, checkRunOptionNames } from './option-names.ts'
 import { checkSettings, mergeOptions, toModel, toToolSet, warnOfDeprecated } from './options.ts'
-import type { AnswerOf, OutputSchema } from './output/output.ts'
+import type { AnswerOf, OutputSchema, PartialAnswerOf } from './output/output.ts'
 import type { Loop } from './run/execution.ts'
 import { resolveLimits } from './run/limits.ts'
 import type { RunContext } from './run/run-context.ts'
@@ -101,10 +101,10 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
   stream<const S extends OutputSchema = never, T extends AgentTools = Tools>(
     input: RunInput,
     ...options: RunArguments<Context, RunOptions<Context, T> & FittingTools<Context> & Partial<OutputOptions<S>>>
-  ): RunStream<AnswerOf<S>, ToolCallOf<T>>
-  stream(input: RunInput, options: RunOptions<Context> = {}): RunStream<never> {
-    const { control = new RunControl() } = options
-    return new RunStream((watch) => this.#start(input, { ...options, control }, watch), control)
+  ): RunStream<AnswerOf<S>, ToolCallOf<T>, PartialAnswerOf<S>>
+  stream(input: RunInput, options: RunOptions<Context> & Partial<OutputOptions> = {}): RunStream<never> {
+    const { control = new RunControl(), output } = options
+    return new RunStream((watch) => this.#start(input, { ...options, control }, watch), control, output)
   }
 
   /**
@@ -134,10 +134,10 @@ export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTool
   resumeStream<const S extends OutputSchema = never, T extends AgentTools = Tools>(
     state: RunState | string | undefined,
     ...options: RunArguments<Context, ResumeOptions<Context, T> & FittingTools<Context> & Partial<OutputOptions<S>>>
-  ): RunStream<AnswerOf<S>, ToolCallOf<T>>
-  resumeStream(state: RunState | string | undefined, options: ResumeOptions<Context> = {}): RunStream<never> {
-    const { control = new RunControl() } = options
-    return new RunStream((watch) => this.#resume(state, { ...options, control }, watch), control)
+  ): RunStream<AnswerOf<S>, ToolCallOf<T>, PartialAnswerOf<S>>
+  resumeStream(state: RunState | string | undefined, options: ResumeOptions<Context> & Partial<OutputOptions> = {}): RunStream<never> {
+    const { control = new RunControl(), output } = options
+    return new RunStream((watch) => this.#resume(state, { ...options, control }, watch), control, output)
   }
 
   /**
