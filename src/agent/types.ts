@@ -152,6 +152,11 @@ export interface RunSettings<Context = unknown> extends Sampling {
   compaction?: CompactionOptions
   /** False: asks the provider for whole responses instead of streams. Default true. */
   stream?: boolean
+  /**
+   * Requests with the same key and the same beginning are sent where the provider has cached that: OpenAI's `prompt_cache_key`, sent to
+   * OpenAI's own address, and where the quirk `promptCacheKey` is true. False: none. Default: made of the session's id, in a session.
+   */
+  cacheKey?: string | false
   /** Put into the provider's request body as they are. */
   providerOptions?: JsonObject
   /** Ends the run with `stopped` when it returns true after a step; must not throw. */
