@@ -49,7 +49,7 @@ type FromType<T, S> = T extends 'string'
             : Json
 
 /** The arguments of a tool with this schema; a schema whose literal type is not known gives `JsonObject`. */
-export type FromObjectSchema<S> = S extends { properties: infer P extends object }
+type FromObjectSchema<S> = S extends { properties: infer P extends object }
   ? keyof P extends never
     ? JsonObject
     : Flat<
