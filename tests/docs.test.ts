@@ -63,6 +63,8 @@ const printed: Record<string, RegExp> = {
     /^request 1 scripted-model tool_calls\nreading\nrequest 2 scripted-model tool_calls\ncommit \[ 30 \]\nrequest 3 scripted-model stop\n30 euros are paid\.\n$/,
   'audit.ts':
     /^\{"tenant":"t1","user":17,"finishReason":"tool_calls","tokens":50\}\n(?:[^\n]+\n)*\{"tenant":"t1","user":17,"at":"20[^"]+Z","tool":"transfer","args":\{"euros":30,"pin":"\[redacted\]"\},"outcome":"ok","value":\{"transferred":30\},"bytes":18\}\n/,
+  'typed-calls.ts': /^A7 30 ann\n$/,
+  'partial-output.ts': /^Kyo: 0, Kyoto: 0, Kyoto: 1, Kyoto: 2\nwalk, tea\n$/,
   'structured-output.ts': /^answered 2 2026\n$/,
   'sub-agents.ts': /^2,460 metres\. 240\nI am billing\. You owe nothing\. billing 600\n$/,
   'override-points.ts': /^I can only read it\.\nThe key is \(hidden\)\.\nTool not found: write_note\. Available tools: read_note\.\n$/,

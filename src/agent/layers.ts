@@ -31,13 +31,13 @@ interface Survival {
 }
 
 /** What stands around the requests and the calls of a run, composed when it begins: nothing that the run does not have. */
-export function composeLayers(run: RunContext, survival: Survival): Layers {
+export function composeLayers(run: RunContext, survival: Survival, session?: string): Layers {
   const { settings, agent } = run
   const { hooks, guardrails, compaction } = settings
   const isReviewed = hooks !== undefined || agent.output !== undefined || hasGuardrail(guardrails, 'output')
   const takeOne = budgetsOf(run).length > 0 && waitsForBudget(run) ? waitForBudget(takeTurn) : takeTurn
   return {
-    request: requestOf(settings, run.signal),
+    request: requestOf(settings, run.signal, session),
     takeTurn: compaction === undefined ? takeOne : fitWindow(compaction, takeOne),
     askModel: compose(modelLayers(run), sendRequest(run)),
     runCall: compose(toolLayers(run, survival), runFunction(run)),

@@ -69,7 +69,7 @@ export function describeRequest({
   responseSchema,
   ...rest
 }: ModelRequest): RecordedTurn['request'] {
-  const { signal: _, stream, streamIdleTimeoutMs, providerOptions, ...sampling } = rest
+  const { signal: _, cacheKey: _key, stream, streamIdleTimeoutMs, providerOptions, ...sampling } = rest
   const fields = { toolChoice, parallelToolCalls, responseSchema, ...sampling, stream, streamIdleTimeoutMs, providerOptions }
   return {
     messages: messages.map((message) => (Object.isFrozen(message) ? message : copyAsJson(message))),

@@ -43,7 +43,7 @@ export interface Replay {
   difference: Difference | undefined
   /** The run as it went now. */
   recording: RunRecording
-  result: RunResult
+  result: RunResult<unknown>
 }
 
 const silent: Logger = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
@@ -97,7 +97,7 @@ class PlayedRun {
   readonly #undecided: Set<string>
   /** Runs inside calls, by the call. */
   readonly #nested = new Map<string, PlayedRun[]>()
-  #result: RunResult | undefined
+  #result: RunResult<unknown> | undefined
 
   constructor(recorded: RecordedRun, runId: string, parts: Parts) {
     this.#recorded = recorded
@@ -127,14 +127,14 @@ class PlayedRun {
     return this.#result?.stopReason === 'paused' && this.#result.pending.some(({ place }) => this.#undecided.has(place))
   }
 
-  async start(begin: Begin): Promise<RunResult> {
+  async start(begin: Begin): Promise<RunResult<unknown>> {
     const { messages, earlier } = this.#recorded.given
     const conversation = { messages: messages.slice(0, earlier), runId: this.#runId }
     this.#result = await this.#runner.run(messages.slice(earlier), { ...begin, ...this.#options, ...conversation })
     return this.#result
   }
 
-  async goOn(begin: Begin): Promise<RunResult> {
+  async goOn(begin: Begin): Promise<RunResult<unknown>> {
     const { state, pending = [] } = this.#result ?? {}
     const decisions = pending.filter(({ place }) => this.#undecided.delete(place)).map((item) => decisionOn(this.#recorded, item))
     this.#result = await this.#runner.resume(state, { ...begin, ...this.#options, decisions })

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { ModelError } from '../../core/errors.ts'
 import { Event, type EventPlace, type FinishReason } from '../../core/events.ts'
 import { isJsonObject, type Usage } from '../../core/messages.ts'
@@ -57,15 +58,23 @@ export function setTools(
 }
 
 /** What of a run's settings a request says. */
-type RequestSettings = Sampling & Pick<RunSettings, 'stream' | 'streamIdleTimeoutMs' | 'providerOptions'>
+type RequestSettings = Sampling & Pick<RunSettings, 'stream' | 'streamIdleTimeoutMs' | 'cacheKey' | 'providerOptions'>
 
-/** What every request says, as the settings want it. What nobody chose is left to the driver. */
-export function requestOf(settings: RequestSettings, signal: AbortSignal | undefined): Omit<ModelRequest, 'messages'> {
+/** What every request says, as the settings want it. What nobody chose is left to the driver. `session`: the id of the run's session. */
+export function requestOf(settings: RequestSettings, signal: AbortSignal | undefined, session?: string): Omit<ModelRequest, 'messages'> {
   const { temperature, topP, maxOutputTokens, stop, seed, frequencyPenalty, presencePenalty, reasoningEffort } = settings
   const { streamIdleTimeoutMs, providerOptions } = settings
   const sampling: Sampling = { temperature, topP, maxOutputTokens, stop, seed, frequencyPenalty, presencePenalty, reasoningEffort }
-  const given = Object.entries({ signal, ...sampling, streamIdleTimeoutMs, providerOptions }).filter(([, value]) => value !== undefined)
+  const cacheKey = settings.cacheKey === false ? undefined : (settings.cacheKey ?? keyOfSession(session))
+  const given = Object.entries({ signal, ...sampling, streamIdleTimeoutMs, cacheKey, providerOptions }).filter(
+    ([, value]) => value !== undefined,
+  )
   return { ...Object.fromEntries(given), ...(settings.stream === false ? { stream: false } : {}) }
+}
+
+/** Ids of sessions may say who somebody is: a provider is given their digest. */
+function keyOfSession(id: string | undefined): string | undefined {
+  return id === undefined ? undefined : createHash('sha256').update(id).digest('base64url')
 }
 
 /** An empty response is nearly always a hiccup, and there is nothing in it to go on with: it is asked for once more. */

@@ -1,5 +1,4 @@
 import { resolve } from 'node:path'
-import type { RunResult } from '../../agent/types.ts'
 import { InvalidOptionError } from '../../core/errors.ts'
 import { recordingAt, writeRecording } from '../../recording/file/recording-file.ts'
 import { describeDifference, type Replay, type RunRecording, readRecording, replayRun } from '../../recording/index.ts'
@@ -65,7 +64,7 @@ async function play(recording: RunRecording, flags: Flags, terminal: Terminal, s
 }
 
 function asJson({ difference, result, recording }: Replay): object {
-  const { stopReason, text }: RunResult = result
+  const { stopReason, text } = result
   return {
     equal: difference === undefined,
     ...(difference === undefined ? {} : { difference }),
