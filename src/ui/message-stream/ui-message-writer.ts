@@ -132,6 +132,8 @@ export class UIMessageWriter implements ResponseWriter {
   #takeCall(event: ToolEvent): void {
     const { tool } = event
     const { toolCallId = '', ok } = event.meta
+    // Somebody has decided without the run having paused.
+    this.#waiting = this.#waiting.filter((item) => item.toolCallId !== toolCallId)
     if (event.type === Event.TOOL_CALL_START) this.#call(toolCallId, tool, event.args)
     else if (event.type === Event.TOOL_PROGRESS)
       this.#send({ type: 'data-tool-progress', data: { toolCallId, tool, update: event.update }, transient: true })
