@@ -35,11 +35,13 @@ function asShown(source: string): string {
   return source.replace(/'(?:\.\.\/)+(src\/[^']+)'/g, (_whole, file: string) => `'${entries[file] ?? `no entry for ${file}`}'`).trim()
 }
 
-const shown = readdirSync(join(root, 'tests/examples'))
-/** What needs a PostgreSQL is run by tests/journals/dbos-example.slow.test.ts. */
-const examples = shown.filter((name) => name.endsWith('.ts') && name !== 'durable-dbos.ts')
+const shown = readdirSync(join(root, 'tests/examples'), { recursive: true, withFileTypes: true })
+  .filter((entry) => entry.isFile())
+  .map(({ parentPath, name }) => relative(join(root, 'tests/examples'), join(parentPath, name)).replaceAll('\\', '/'))
+/** Recipes are programs of their own, run by tests/recipes.test.ts; what needs a PostgreSQL is run by tests/journals/dbos-example.slow.test.ts. */
+const examples = shown.filter((name) => name.endsWith('.ts') && !name.includes('/') && name !== 'durable-dbos.ts')
 const snippets = pages.flatMap((page) =>
-  [...read(page).matchAll(/<!-- file: (\S+) -->\n```(?:ts|js|json|yaml|sh)\n([\s\S]*?)\n```/g)].map(([, file = '', code = '']) => ({
+  [...read(page).matchAll(/<!-- file: (\S+) -->\n```(?:tsx?|js|json|yaml|sh)\n([\s\S]*?)\n```/g)].map(([, file = '', code = '']) => ({
     page,
     file,
     code,
@@ -96,10 +98,10 @@ const printed: Record<string, RegExp> = {
   'recipe-hono.ts':
     /^text\/event-stream; charset=utf-8 event: RESULT\ndata: \{"runId":"run_[\w-]+","stopReason":"answered",.*"output":"17 × 23 = 391\."\}\n$/,
   'web-reconnect.ts': /^id: 3 … event: RESULT\n$/,
-  'mount-express.ts': /^200 answered\n$/,
-  'mount-fastify.ts': /^200 answered\n$/,
-  'mount-node-http.ts': /^200 answered\n$/,
-  'mount-next.ts': /^200 answered\n$/,
+  'mount-express.ts': /^200 .*"stopReason":"answered"/,
+  'mount-fastify.ts': /^200 .*"stopReason":"answered"/,
+  'mount-node-http.ts': /^200 .*"stopReason":"answered"/,
+  'mount-next.ts': /^200 .*"stopReason":"answered"/,
   'ui-chat.ts': /^It was paid back\.It is on its way\.\n$/,
   'ag-ui.ts': /^tool_call May refund be called\?\nIt was paid back\.It is on its way\.\n$/,
   'tools.ts':
@@ -120,7 +122,7 @@ const printed: Record<string, RegExp> = {
 describe('pages', () => {
   it.each(pages)('%s: every snippet of code or configuration is a file that the tests run, word for word', (page) => {
     const own = snippets.filter((snippet) => snippet.page === page)
-    const all = [...read(page).matchAll(/```(?:ts|js|yaml|json)\n/g)].length
+    const all = [...read(page).matchAll(/```(?:tsx?|js|yaml|json)\n/g)].length
     expect(own.filter(({ file }) => !file.endsWith('.sh')).length).toBe(all)
     for (const { file, code } of own) expect(code.trim(), `${file} (npm run docs:snippets)`).toBe(asShown(read(file)))
   })
