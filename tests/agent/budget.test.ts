@@ -227,9 +227,12 @@ it('H8 the time that a request waits for the budget is part of what it waited', 
   const words = 'a'.repeat(4_000)
   const first = new AgentRunner({ model: slow, budget }).run(words)
   await begun
-  const waiting = new AgentRunner({ model: scriptedModel(['ok']), budget }).run(words)
+  const second = new AgentRunner({ model: scriptedModel(['ok']), budget })
+  const asked = new Promise((resolve) => second.on('MODEL_START', resolve))
+  const waiting = second.run(words)
+  await asked
   // Until the clock that is measured by has moved on.
-  for (const since = performance.now(); performance.now() - since < 5; ) await new Promise((resolve) => setImmediate(resolve))
+  for (const since = performance.now(); performance.now() - since < 20; ) await new Promise((resolve) => setImmediate(resolve))
   answer()
   expect((await first).steps[0]?.waitedMs).toBeUndefined()
   const [step] = (await waiting).steps
