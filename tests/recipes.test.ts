@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { JsonObject } from '../src/index.ts'
-import { type MockReply, startMockProvider } from '../src/testing/index.ts'
+import type { MockReply } from '../src/testing/index.ts'
+import { startStrictProvider } from './models/rules/strict-provider.ts'
 import { runRecipe, serveRecipe } from './recipes.ts'
 
 const calls = (name: string, args: JsonObject): MockReply => ({ toolCalls: [{ name, arguments: args }] })
@@ -21,7 +22,7 @@ const post = (url: string, body: unknown, headers: Record<string, string> = {}) 
 describe('recipes', () => {
   it('chat: streams a call and the answer, refuses what is no message, and ends the run of a client that leaves', async () => {
     const never = new Promise<void>(() => {})
-    await using provider = await startMockProvider({
+    await using provider = await startStrictProvider({
       script: [calls('stock', { item: 'lamp' }), 'Three are left.', { text: 'x', before: never }],
     })
     const url = await serveRecipe('chat.ts', provider)
@@ -46,7 +47,7 @@ describe('recipes', () => {
 
   it('refund: a person approves in another process, once', async () => {
     const refund = calls('refund', { order: '17', euros: 250 })
-    await using provider = await startMockProvider({ script: [refund, 'It is on its way.', refund, 'It was refused.'] })
+    await using provider = await startStrictProvider({ script: [refund, 'It is on its way.', refund, 'It was refused.'] })
     const env = { RUNS: await temporaryFile('runs.sqlite') }
     const run = (...args: string[]) => runRecipe('refund.ts', provider, { args, env })
     expect((await run('ask', '17', 'Give me my money back.')).stdout).toMatch(/^paused .*\{ order: '17', euros: 250 \}\n$/)
@@ -63,7 +64,7 @@ describe('recipes', () => {
 
   it('tenants: each gets the orders of its own, and nobody else any', async () => {
     const look = calls('order_status', { order: '17' })
-    await using provider = await startMockProvider({ script: [look, 'shipped', look, 'lost'] })
+    await using provider = await startStrictProvider({ script: [look, 'shipped', look, 'lost'] })
     const url = await serveRecipe('tenants.ts', provider)
     for (const key of ['key-of-north', 'key-of-south']) await (await post(`${url}/ask`, 'Where is order 17?', { 'x-api-key': key })).text()
     expect(
@@ -80,7 +81,7 @@ describe('recipes', () => {
 
   it('wires: the same agent on each, and a provider that fails ends only its own run', async () => {
     const script = Array.from({ length: 4 }, () => [calls('stock', { item: 'lamp' }), 'Three are left.']).flat()
-    await using provider = await startMockProvider({ script })
+    await using provider = await startStrictProvider({ script })
     const { stdout } = await runRecipe('wires.ts', provider)
     expect(
       stdout
@@ -100,13 +101,13 @@ describe('recipes', () => {
       { topic: 'lamp', order: null },
       { topic: 'delivery', order: '17', urgent: true },
     ].map((ticket) => JSON.stringify(ticket))
-    await using provider = await startMockProvider({ script: [calls('order_status', { order: '17' }), bad ?? '', good ?? ''] })
+    await using provider = await startStrictProvider({ script: [calls('order_status', { order: '17' }), bad ?? '', good ?? ''] })
     expect(await runRecipe('structured.ts', provider, { args: ['Where is order 17?'] })).toMatchObject({
       stdout: 'delivery 17 urgent\n',
       code: 0,
     })
     expect(provider.requests).toHaveLength(3)
-    await using down = await startMockProvider({ script: [], faults: { status: 401 } })
+    await using down = await startStrictProvider({ script: [], faults: { status: 401 } })
     expect(await runRecipe('structured.ts', down, { args: ['Hello'] })).toMatchObject({
       stdout: '',
       stderr: expect.stringContaining('No ticket: '),
@@ -114,7 +115,7 @@ describe('recipes', () => {
   })
 
   it('agent-test: passes', async () => {
-    await using provider = await startMockProvider()
+    await using provider = await startStrictProvider()
     const { stdout, code } = await runRecipe('agent-test.ts', provider)
     expect(stdout).toMatch(/pass 1\n/)
     expect(code).toBe(0)
@@ -122,7 +123,7 @@ describe('recipes', () => {
 
   it('audit: a row for every call, also for one that was not run, and no secret in any', async () => {
     const script = [calls('transfer', { euros: -1, pin: '4711' }), calls('transfer', { euros: 30, pin: '4711' }), 'Done.']
-    await using provider = await startMockProvider({ script })
+    await using provider = await startStrictProvider({ script })
     const file = await temporaryFile('audit.sqlite')
     await runRecipe('audit.ts', provider, { args: ['Transfer 30 euros.'], env: { AUDIT: file } })
     using database = new DatabaseSync(file)
@@ -134,7 +135,7 @@ describe('recipes', () => {
 
   it('text-calls: shows the text and runs the call that is written in it', async () => {
     const call = 'Let me see. <tool_call>\n{"name": "stock", "arguments": {"item": "lamp"}}\n</tool_call>'
-    await using provider = await startMockProvider({ script: [call, 'Three are left.'] })
+    await using provider = await startStrictProvider({ script: [call, 'Three are left.'] })
     const { stdout } = await runRecipe('text-calls.ts', provider, { env: { BASE_URL: provider.baseURL } })
     expect(stdout).toMatch(/^Let me see\. ?\n?Three are left\.\n$/)
     expect(JSON.stringify(provider.requests[1]?.body)).toContain('<tool_response>')

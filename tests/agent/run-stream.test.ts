@@ -165,7 +165,9 @@ describe('RunStream', () => {
     end()
     const [first, second] = both(stream)
     await taken<unknown>(first as AsyncIterable<unknown>)
-    await expect(taken(second as AsyncIterable<unknown>)).rejects.toThrow('A RunStream can be iterated only once, as events or as text')
+    await expect(taken(second as AsyncIterable<unknown>)).rejects.toThrow(
+      'A RunStream can be iterated only once, as events, text or output',
+    )
   })
 
   it('a run that could not begin: the iteration throws why, and so does the result', async () => {

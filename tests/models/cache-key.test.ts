@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import { AgentRunner, createModel, handoff, type JsonObject, type ModelSettings, memorySessions, type RunOptions } from '../../src/index.ts'
-import { scriptedModel, startMockProvider } from '../../src/testing/index.ts'
+import { scriptedModel } from '../../src/testing/index.ts'
 import { hello } from './one-request.ts'
+import { startStrictProvider } from './rules/strict-provider.ts'
 
 /** The bodies sent to an address, which is that of a server on this machine in truth. */
 async function sentTo(baseURL: string | undefined, settings: Partial<ModelSettings> = {}, cacheKey: string | undefined = 'chat-1') {
-  await using server = await startMockProvider({ script: ['Hello.'] })
+  await using server = await startStrictProvider({ script: ['Hello.'] })
   const bodies: JsonObject[] = []
   const fetch: typeof globalThis.fetch = async (_url, init) => {
     bodies.push(JSON.parse(String(init?.body)))

@@ -5,7 +5,8 @@ import { fileURLToPath } from 'node:url'
 import type { Page } from 'playwright-core'
 import { rolldown } from 'rolldown'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type MockReply, startMockProvider } from '../../src/testing/index.ts'
+import type { MockReply } from '../../src/testing/index.ts'
+import { startStrictProvider } from '../models/rules/strict-provider.ts'
 import { serveRecipe } from '../recipes.ts'
 import { hasBrowser, useBrowser } from './page-browser.ts'
 
@@ -33,7 +34,7 @@ describe.skipIf(!hasBrowser)('a React page with useChat at /ui/chat', () => {
   afterAll(() => rm(folder, { recursive: true, force: true }))
 
   async function open(replies: MockReply[]) {
-    const provider = await startMockProvider({ script: replies })
+    const provider = await startStrictProvider({ script: replies })
     const url = await serveRecipe('react-chat/server.ts', provider, { PAGE: script() })
     const page = await openPage(url, { folder: '/' })
     const send = async (text: string) => {

@@ -10,8 +10,8 @@ export const takesCacheKey: QuirkCheck = {
 }
 
 /** The field that has the request's key, where the server takes one. https://developers.openai.com/api/docs/guides/prompt-caching */
-export function cacheKeyField(key: string | undefined, takes: TakesCacheKey, baseURL: string): { prompt_cache_key?: string } {
-  if (key === undefined || !(takes ?? isOpenAI(baseURL))) return {}
+export function cacheKeyField(key: string, takes: TakesCacheKey, baseURL: string): { prompt_cache_key?: string } {
+  if (!(takes ?? isOpenAI(baseURL))) return {}
   return { prompt_cache_key: key.length > longestKey ? createHash('sha256').update(key).digest('base64url') : key }
 }
 

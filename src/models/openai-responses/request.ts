@@ -53,7 +53,8 @@ export class ResponsesRequests {
     let tools = [...(own?.json ?? []), ...(Array.isArray(theirTools) ? theirTools.map((tool) => JSON.stringify(tool)) : [])]
     if (tools.length > 0 && !this.#setToolFields(fields, request, warnings)) tools = []
     this.#setText(fields, text, request, tools.length > 0, warnings)
-    Object.assign(fields, cacheKeyField(request.cacheKey, this.#quirks.promptCacheKey, baseURL), options)
+    const { cacheKey } = request
+    Object.assign(fields, cacheKey === undefined ? {} : cacheKeyField(cacheKey, this.#quirks.promptCacheKey, baseURL), options)
 
     const parts = [JSON.stringify(fields).slice(1, -1), `"input":[${this.#input(request, warnings)}]`]
     if (tools.length > 0) parts.push(`"tools":[${tools.join(',')}]`)

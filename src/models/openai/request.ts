@@ -49,7 +49,8 @@ export class OpenAIRequests {
     this.#setSampling(fields, request, warnings)
     const tools = this.#setTools(fields, request, options, theirTools, warnings)
     if (options.response_format === undefined) this.#setResponseFormat(fields, request, tools.length > 0, warnings)
-    Object.assign(fields, cacheKeyField(request.cacheKey, this.#quirks.promptCacheKey, baseURL), options)
+    const { cacheKey } = request
+    Object.assign(fields, cacheKey === undefined ? {} : cacheKeyField(cacheKey, this.#quirks.promptCacheKey, baseURL), options)
 
     const parts = [JSON.stringify(fields).slice(1, -1), `"messages":[${messages.join(',')}]`]
     if (tools.length > 0) parts.push(`"tools":[${tools.join(',')}]`)
