@@ -74,5 +74,6 @@ export function readAtStart(config: Config): Readonly<Record<string, unknown>> {
     '/service/port': port,
     '/service/keepRuns/folder': keepRuns?.folder,
     '/service/journal': JSON.stringify(journal),
+    '/telemetry': JSON.stringify(config.telemetry),
   }
 }

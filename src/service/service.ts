@@ -24,6 +24,7 @@ import { Metrics } from './metrics.ts'
 import { observeRuns } from './observe-runs.ts'
 import { RunStore } from './runs/run-store.ts'
 import { limitProblems, readLimits, type ServiceLimits } from './service-limits.ts'
+import { TelemetrySource } from './telemetry-source.ts'
 
 /** Options of `createService`. */
 export interface ServiceOptions {
@@ -67,7 +68,7 @@ export interface ServiceOptions {
   origins?: readonly string[]
   bus?: EventBus
   logger?: Logger
-  /** Traces and metrics of requests and runs: what `telemetry()` of `toolloop/telemetry` gives. Default: none. */
+  /** Traces and metrics of requests and runs: what `telemetry()` of `toolloop/telemetry` gives. Default: what the configuration says of it. */
   telemetry?: Telemetry
   /** What variables are looked up in. Default: the process's environment. */
   env?: Readonly<Record<string, string | undefined>>
@@ -174,6 +175,7 @@ class AgentService implements Service {
   readonly #env: Readonly<Record<string, string | undefined>>
   readonly #app: (request: Request, address: string | undefined) => Promise<Response>
   readonly #ownRules: OriginRules
+  readonly #telemetry: TelemetrySource
   #limits: ServiceLimits = readLimits({})
   #proxies = new TrustedProxies()
   #draining = false
@@ -190,6 +192,7 @@ class AgentService implements Service {
     this.logger = options.logger === undefined ? defaultLogger : redacting(options.logger)
     this.bus = options.bus ?? new EventBus((error, event) => this.logger.error({ error, event }, 'event listener failed'))
     this.registry = tools instanceof ToolRegistry ? tools : new ToolRegistry(tools)
+    this.#telemetry = new TelemetrySource(options.telemetry, this.#env, this.logger)
     const metrics = new Metrics()
     const { heartbeatMs, stallMs, ...watchTimes } = { ...defaultTimes, ...times }
     this.initialToken = token === undefined && options.authenticate === undefined ? newToken() : undefined
@@ -207,7 +210,8 @@ class AgentService implements Service {
       modelIsFixed: options.modelIsFixed === true,
       registry: this.registry,
       builtinTools,
-      options: options.telemetry === undefined ? agent : { telemetry: options.telemetry, ...agent },
+      options: agent,
+      telemetry: () => this.#telemetry.current,
       bus: this.bus,
       logger: this.logger,
       cwd,
@@ -251,7 +255,7 @@ class AgentService implements Service {
       authenticate: options.authenticate,
       contextOf,
       basePath,
-      telemetry: options.telemetry,
+      telemetry: () => this.#telemetry.current,
     })
     this.ready = this.#start(cwd, file)
     // Those who await it see the rejection; unawaited, it must not end the process.
@@ -297,6 +301,7 @@ class AgentService implements Service {
     this.#streams.dispose('the service is shutting down')
     await configClosed
     await this.#host.close()
+    await this.#telemetry.close()
   }
 
   async #start(cwd: string, file: string | undefined): Promise<void> {
@@ -306,13 +311,13 @@ class AgentService implements Service {
       })
     }
     await openInTurns()
-    await this.#config.start()
-    const { journal } = this.#limits
     try {
+      await this.#config.start()
+      const { journal } = this.#limits
       if (journal?.kind === 'dbos') await this.#runs.open(journal)
       else if (journal !== undefined) await this.#runs.open({ ...journal, folder: resolve(cwd, journal.folder) })
     } catch (error) {
-      await Promise.all([this.#config.close(), this.#runs.close(), this.#host.close()])
+      await Promise.all([this.#config.close(), this.#runs.close(), this.#host.close(), this.#telemetry.close()])
       throw error
     }
   }
@@ -326,6 +331,7 @@ class AgentService implements Service {
     const asked = readLimits(config)
     const { hosts, origins } = this.#ownRules
     const limits = { ...asked, hosts: [...hosts, ...asked.hosts], origins: [...origins, ...asked.origins] }
+    await this.#telemetry.open(config)
     const prepared = await this.#host.prepare(config, signal)
     return {
       commit: () => {

@@ -19,6 +19,7 @@ export interface Config {
   mcp?: McpConfig
   limits?: LimitsConfig
   service?: ServiceConfig
+  telemetry?: TelemetryConfig
   logging?: { level?: 'debug' | 'info' | 'warn' | 'error' | 'silent' }
 }
 
@@ -78,6 +79,15 @@ export interface ServiceConfig {
   /** Where runs are recorded. Default: `sqlite`, if `keepRuns` names a folder. */
   journal?: JournalConfig
   drainSeconds?: number
+}
+
+/** `telemetry` of the configuration: where traces and metrics go. Empty: where the standard variables (`OTEL_…`) say. */
+export interface TelemetryConfig {
+  endpoint?: string
+  headers?: Readonly<Record<string, string>>
+  metrics?: boolean
+  content?: boolean
+  semconv?: 'latest' | '1.37'
 }
 
 /** `service.journal` of the configuration: in `keepRuns.folder`, or in a database that several machines share. */
