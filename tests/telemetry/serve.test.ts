@@ -31,11 +31,11 @@ it('toolloop serve exports what its file says: requests in the trace of who send
   expect(await (await fetch(`${url}/v1/runs`, { method: 'POST', headers, body })).json()).toMatchObject({
     result: { stopReason: 'answered' },
   })
-  const shown = await (await fetch(`${url}/admin/config`, { headers })).text()
+  const shown = await (await fetch(`${url}/admin/api/config`, { headers })).text()
   cli.child.kill('SIGTERM')
   const { code, stderr } = await cli.finished
   expect(code).toBe(0)
-  const spans = collector.spans().filter(({ name }) => name !== 'GET /admin/config')
+  const spans = collector.spans().filter(({ name }) => name !== 'GET /admin/api/config')
   expect(new Set(spans.map((span) => span.traceId))).toEqual(new Set([traceId]))
   const named = (name: string) => spans.find((span) => span.name.startsWith(name))
   expect(named('POST /v1/runs')).toMatchObject({ parentSpanId: caller, kind: 2, resource: { 'service.name': 'desk' } })
