@@ -1,10 +1,12 @@
 import type { Logger } from '../core/logger.ts'
 import type { ToolSet } from '../tools/registry.ts'
+import type { ConfigSource } from './config/config-source.ts'
 import type { Metrics } from './metrics.ts'
 import type { RunObserver } from './runs/follow-run.ts'
+import type { RunStore } from './runs/run-store.ts'
 
 /** Counts what runs do, and logs how they end. Tools of clients count as one: their names come from outside. */
-export function observeRuns(metrics: Metrics, tools: Pick<ToolSet, 'get'>, logger: Logger): RunObserver {
+export function observeRuns(metrics: Metrics, tools: Pick<ToolSet, 'get'>, logger: Logger): Omit<RunObserver, 'recorderOf'> {
   const runs = metrics.counter('toolloop_runs_total', 'Runs that have ended or paused.')
   const calls = metrics.counter('toolloop_tool_calls_total', 'Tool calls, by how they ended.')
   const tokens = metrics.counter('toolloop_tokens_total', 'Tokens of all model requests.')
@@ -50,4 +52,16 @@ export function observeRuns(metrics: Metrics, tools: Pick<ToolSet, 'get'>, logge
       )
     },
   }
+}
+
+/** What of the service is read when its metrics are. */
+export function observeService(
+  metrics: Metrics,
+  { runs, streams, config }: { runs: RunStore; streams: { readonly size: number }; config: ConfigSource },
+): void {
+  metrics.gauge('toolloop_runs_running', 'Runs that are going on.', () => runs.running)
+  metrics.gauge('toolloop_runs_paused', 'Runs that wait for a decision.', () => runs.paused())
+  metrics.gauge('toolloop_streams_open', 'Event streams that are open.', () => streams.size)
+  metrics.gauge('toolloop_config_reloads', 'How often the configuration was changed.', () => config.state.reloads)
+  metrics.gauge('toolloop_config_broken', '1 while the configuration file is invalid.', () => (config.state.lastError ? 1 : 0))
 }

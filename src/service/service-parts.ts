@@ -5,12 +5,14 @@ import type { ContextOf, TokenAuth } from './http/auth.ts'
 import type { RateLimiter } from './http/rate-limit.ts'
 import type { SseStreams } from './http/sse.ts'
 import type { Metrics } from './metrics.ts'
+import type { RunRecordings } from './recordings/run-recordings.ts'
 import type { RunStore } from './runs/run-store.ts'
 
 /** What the routes work with. */
 export interface ServiceParts {
   readonly host: AgentHost
   readonly runs: RunStore
+  readonly recordings: RunRecordings
   readonly streams: SseStreams
   readonly limiter: RateLimiter
   readonly auth: TokenAuth

@@ -21,7 +21,8 @@ import type { OriginRules } from './http/check-origin.ts'
 import { RateLimiter } from './http/rate-limit.ts'
 import { SseStreams } from './http/sse.ts'
 import { Metrics } from './metrics.ts'
-import { observeRuns } from './observe-runs.ts'
+import { observeRuns, observeService } from './observe-runs.ts'
+import { RunRecordings } from './recordings/run-recordings.ts'
 import { RunStore } from './runs/run-store.ts'
 import { limitProblems, readLimits, type ServiceLimits } from './service-limits.ts'
 import { TelemetrySource } from './telemetry-source.ts'
@@ -194,6 +195,7 @@ class AgentService implements Service {
     this.registry = tools instanceof ToolRegistry ? tools : new ToolRegistry(tools)
     this.#telemetry = new TelemetrySource(options.telemetry, this.#env, this.logger)
     const metrics = new Metrics()
+    const recordings = new RunRecordings(this.#env, () => this.#limits.keepRuns.recordingCharacters)
     const { heartbeatMs, stallMs, ...watchTimes } = { ...defaultTimes, ...times }
     this.initialToken = token === undefined && options.authenticate === undefined ? newToken() : undefined
     const always = [token, this.initialToken].flatMap((one) => (one === undefined ? [] : [{ caller: operator, token: one }]))
@@ -222,7 +224,7 @@ class AgentService implements Service {
       host: this.#host,
       limiter: this.#limiter,
       bounds: this.#limits.keepRuns,
-      observer: observeRuns(metrics, this.#host.tools, this.logger),
+      observer: { ...observeRuns(metrics, this.#host.tools, this.logger), recorderOf: (run) => recordings.recorderOf(run) },
       contextOf,
       logger: this.logger,
     })
@@ -235,14 +237,11 @@ class AgentService implements Service {
       prepare: (config, signal) => this.#prepare(config, signal),
       onReload: options.onReload,
     })
-    metrics.gauge('toolloop_runs_running', 'Runs that are going on.', () => this.#runs.running)
-    metrics.gauge('toolloop_runs_paused', 'Runs that wait for a decision.', () => this.#runs.paused())
-    metrics.gauge('toolloop_streams_open', 'Event streams that are open.', () => this.#streams.size)
-    metrics.gauge('toolloop_config_reloads', 'How often the configuration was changed.', () => this.#config.state.reloads)
-    metrics.gauge('toolloop_config_broken', '1 while the configuration file is invalid.', () => (this.#config.state.lastError ? 1 : 0))
+    observeService(metrics, { runs: this.#runs, streams: this.#streams, config: this.#config })
     this.#app = createApp({
       host: this.#host,
       runs: this.#runs,
+      recordings,
       streams: this.#streams,
       limiter: this.#limiter,
       auth: this.#auth,

@@ -75,7 +75,15 @@ export interface ServiceConfig {
   pausedRuns?: number
   pausedMegabytes?: number
   maxBodyBytes?: number
-  keepRuns?: { folder?: string; count?: number; minutes?: number; megabytes?: number; pausedDays?: number; pausedMegabytes?: number }
+  keepRuns?: {
+    folder?: string
+    count?: number
+    minutes?: number
+    megabytes?: number
+    pausedDays?: number
+    pausedMegabytes?: number
+    recordingMegabytes?: number
+  }
   /** Where runs are recorded. Default: `sqlite`, if `keepRuns` names a folder. */
   journal?: JournalConfig
   drainSeconds?: number
