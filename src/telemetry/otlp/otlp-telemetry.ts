@@ -91,6 +91,16 @@ export function otlpTelemetry(options: OtlpOptions = {}): OtlpTelemetry {
     })
   }, settings.metricsEveryMs).unref()
   const uninstall = install(tracers)
+  const end = async (timeoutMs: number): Promise<void> => {
+    clearInterval(timer)
+    const deadline = AbortSignal.timeout(timeoutMs)
+    deadline.addEventListener('abort', () => stop.abort(), { once: true })
+    await Promise.all([queue?.close(deadline), Promise.resolve(sending).then(sendMetrics)])
+    stop.abort()
+    uninstall()
+    if (dropped > 0) logger.warn({ dropped }, 'spans were dropped because they did not arrive, or there was no room for them')
+  }
+  let closed: Promise<void> | undefined
   return {
     telemetry: telemetry({
       tracer: tracers('toolloop'),
@@ -98,14 +108,9 @@ export function otlpTelemetry(options: OtlpOptions = {}): OtlpTelemetry {
       ...(content === undefined ? {} : { content }),
       ...(semconv === undefined ? {} : { semconv }),
     }),
-    async close(timeoutMs = closeMs) {
-      clearInterval(timer)
-      const deadline = AbortSignal.timeout(timeoutMs)
-      deadline.addEventListener('abort', () => stop.abort(), { once: true })
-      await Promise.all([queue?.close(deadline), Promise.resolve(sending).then(sendMetrics)])
-      stop.abort()
-      uninstall()
-      if (dropped > 0) logger.warn({ dropped }, 'spans were dropped because they did not arrive, or there was no room for them')
+    close(timeoutMs = closeMs) {
+      closed ??= end(timeoutMs)
+      return closed
     },
   }
 }
