@@ -33,7 +33,7 @@ function load(): Api {
 
 /** The package, loaded with this file. */
 const api: Api = load()
-type Api = ReturnType<typeof loadApi>
+type Api = typeof import('@opentelemetry/api')
 
 export const context: Api['context'] = api.context
 export const createTraceState: Api['createTraceState'] = api.createTraceState
