@@ -11,14 +11,12 @@ export type {
   Histogram,
   Link,
   Meter,
-  MeterProvider,
   Span,
   SpanContext,
   SpanOptions,
   SpanStatus,
   TimeInput,
   Tracer,
-  TracerProvider,
 } from '@opentelemetry/api'
 
 /** Throws `missing_dependency` when the package is not installed. */

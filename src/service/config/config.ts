@@ -90,7 +90,7 @@ export interface ServiceConfig {
 }
 
 /** `telemetry` of the configuration: where traces and metrics go. Empty: where the standard variables (`OTEL_…`) say. */
-export interface TelemetryConfig {
+interface TelemetryConfig {
   endpoint?: string
   headers?: Readonly<Record<string, string>>
   metrics?: boolean
