@@ -26,7 +26,7 @@ for (const page of ['README.md', ...pages.map((file) => join('docs', file))]) {
   const text = readFileSync(join(root, page), 'utf8')
   const filled = text
     .replace(
-      /(<!-- file: (\S+) -->\n```(?:ts|js|json|yaml|sh)\n)[\s\S]*?(```)/g,
+      /(<!-- file: (\S+) -->\n```(?:tsx?|js|json|yaml|sh)\n)[\s\S]*?(```)/g,
       (_whole, head, file, end) => `${head}${snippet(file)}\n${end}`,
     )
     .replace(/(\| code \| whose fault \| meaning \|\n\|---\|---\|---\|\n)(?:\|.*\n)*/, (_whole, head) => `${head}${errors.join('\n')}\n`)

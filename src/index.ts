@@ -32,8 +32,8 @@ export type {
 } from './agent/hooks/hooks.ts'
 export { type ConversationTaker, type HandoffOptions, handoff } from './agent/nested/handoff.ts'
 export { type AsToolOptions, asTool, type RunnableAgent } from './agent/nested/sub-agent.ts'
-export type { AnswerOf, OutputOf, OutputSchema } from './agent/output/output.ts'
-export { Budget, type BudgetAmounts, type BudgetOptions } from './agent/run/budget.ts'
+export type { AnswerOf, OutputOf, OutputSchema, PartialAnswerOf, PartOf } from './agent/output/output.ts'
+export { Budget, type BudgetAmounts, type BudgetOptions, BudgetSpentError } from './agent/run/budget.ts'
 export type { RunState } from './agent/run/result.ts'
 export { RunControl } from './agent/run/run-control.ts'
 export { RunError } from './agent/run/run-error.ts'
@@ -59,6 +59,17 @@ export type {
 } from './agent/sessions/session-store.ts'
 export { type ForkOptions, type ReadOptions, type Session, Sessions, type WaitingRun } from './agent/sessions/sessions.ts'
 export { type GenerateOptions, ToolAgent } from './agent/tool-agent.ts'
+export type {
+  AgentTools,
+  BuiltInCall,
+  FittingTools,
+  RunArguments,
+  SucceededCall,
+  ToolCallOf,
+  ToolsFor,
+  UnsuccessfulCall,
+  WithContext,
+} from './agent/typed.ts'
 export type {
   ApprovalDecision,
   ApprovalRequest,

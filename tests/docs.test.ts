@@ -35,11 +35,13 @@ function asShown(source: string): string {
   return source.replace(/'(?:\.\.\/)+(src\/[^']+)'/g, (_whole, file: string) => `'${entries[file] ?? `no entry for ${file}`}'`).trim()
 }
 
-const shown = readdirSync(join(root, 'tests/examples'))
-/** What needs a PostgreSQL is run by tests/journals/dbos-example.slow.test.ts. */
-const examples = shown.filter((name) => name.endsWith('.ts') && name !== 'durable-dbos.ts')
+const shown = readdirSync(join(root, 'tests/examples'), { recursive: true, withFileTypes: true })
+  .filter((entry) => entry.isFile())
+  .map(({ parentPath, name }) => relative(join(root, 'tests/examples'), join(parentPath, name)).replaceAll('\\', '/'))
+/** Recipes are programs of their own, run by tests/recipes.test.ts; what needs a PostgreSQL is run by tests/journals/dbos-example.slow.test.ts. */
+const examples = shown.filter((name) => name.endsWith('.ts') && !name.includes('/') && name !== 'durable-dbos.ts')
 const snippets = pages.flatMap((page) =>
-  [...read(page).matchAll(/<!-- file: (\S+) -->\n```(?:ts|js|json|yaml|sh)\n([\s\S]*?)\n```/g)].map(([, file = '', code = '']) => ({
+  [...read(page).matchAll(/<!-- file: (\S+) -->\n```(?:tsx?|js|json|yaml|sh)\n([\s\S]*?)\n```/g)].map(([, file = '', code = '']) => ({
     page,
     file,
     code,
@@ -63,6 +65,8 @@ const printed: Record<string, RegExp> = {
     /^request 1 scripted-model tool_calls\nreading\nrequest 2 scripted-model tool_calls\ncommit \[ 30 \]\nrequest 3 scripted-model stop\n30 euros are paid\.\n$/,
   'audit.ts':
     /^\{"tenant":"t1","user":17,"finishReason":"tool_calls","tokens":50\}\n(?:[^\n]+\n)*\{"tenant":"t1","user":17,"at":"20[^"]+Z","tool":"transfer","args":\{"euros":30,"pin":"\[redacted\]"\},"outcome":"ok","value":\{"transferred":30\},"bytes":18\}\n/,
+  'typed-calls.ts': /^A7 30 ann\n$/,
+  'partial-output.ts': /^Kyo: 0, Kyoto: 0, Kyoto: 1, Kyoto: 2\nwalk, tea\n$/,
   'structured-output.ts': /^answered 2 2026\n$/,
   'sub-agents.ts': /^2,460 metres\. 240\nI am billing\. You owe nothing\. billing 600\n$/,
   'override-points.ts': /^I can only read it\.\nThe key is \(hidden\)\.\nTool not found: write_note\. Available tools: read_note\.\n$/,
@@ -79,6 +83,7 @@ const printed: Record<string, RegExp> = {
   'regression.ts': /^answered It is clear in Oslo\.\n$/,
   'record-provider.ts': /^It is 5\. 2 recordings\nIt is 5\.\n$/,
   'service.ts': /^200 .*Oslo.*21/,
+  'responses.ts': /^weather\(city: "Oslo"\) → Clear in Oslo\.\n17 × 23 = 391\.\n$/,
   'one-query.ts': /^Oslo is ahead\.\n$/,
   'errors.ts': /^model_error provider_error provider\ninvalid_option: Expected `maxIterations` to be an integer ≥ 1, got `0`\n$/,
   'models.ts': /^ollama\/qwen3:8b\nopenai\/gpt-5\.2\ncustom\/my-model\n$/,
@@ -93,10 +98,10 @@ const printed: Record<string, RegExp> = {
   'recipe-hono.ts':
     /^text\/event-stream; charset=utf-8 event: RESULT\ndata: \{"runId":"run_[\w-]+","stopReason":"answered",.*"output":"17 × 23 = 391\."\}\n$/,
   'web-reconnect.ts': /^id: 3 … event: RESULT\n$/,
-  'mount-express.ts': /^200 answered\n$/,
-  'mount-fastify.ts': /^200 answered\n$/,
-  'mount-node-http.ts': /^200 answered\n$/,
-  'mount-next.ts': /^200 answered\n$/,
+  'mount-express.ts': /^200 .*"stopReason":"answered"/,
+  'mount-fastify.ts': /^200 .*"stopReason":"answered"/,
+  'mount-node-http.ts': /^200 .*"stopReason":"answered"/,
+  'mount-next.ts': /^200 .*"stopReason":"answered"/,
   'ui-chat.ts': /^It was paid back\.It is on its way\.\n$/,
   'ag-ui.ts': /^tool_call May refund be called\?\nIt was paid back\.It is on its way\.\n$/,
   'tools.ts':
@@ -117,7 +122,7 @@ const printed: Record<string, RegExp> = {
 describe('pages', () => {
   it.each(pages)('%s: every snippet of code or configuration is a file that the tests run, word for word', (page) => {
     const own = snippets.filter((snippet) => snippet.page === page)
-    const all = [...read(page).matchAll(/```(?:ts|js|yaml|json)\n/g)].length
+    const all = [...read(page).matchAll(/```(?:tsx?|js|yaml|json)\n/g)].length
     expect(own.filter(({ file }) => !file.endsWith('.sh')).length).toBe(all)
     for (const { file, code } of own) expect(code.trim(), `${file} (npm run docs:snippets)`).toBe(asShown(read(file)))
   })

@@ -14,7 +14,7 @@ import { checkedInput } from './hooks/ask-guardrails.ts'
 import { runLoop } from './loop.ts'
 import { checkResumeOptionNames, checkRunnerOptionNames, checkRunOptionNames } from './option-names.ts'
 import { checkSettings, mergeOptions, toModel, toToolSet, warnOfDeprecated } from './options.ts'
-import type { AnswerOf, OutputSchema } from './output/output.ts'
+import type { AnswerOf, OutputSchema, PartialAnswerOf } from './output/output.ts'
 import type { Loop } from './run/execution.ts'
 import { resolveLimits } from './run/limits.ts'
 import type { RunContext } from './run/run-context.ts'
@@ -23,13 +23,14 @@ import { openState } from './run/run-state.ts'
 import { RunStream, type Watch } from './run/run-stream.ts'
 import { conclude, executeHere, openRun, prepareModel, withParent } from './run/start-run.ts'
 import { sessionOptions } from './sessions/session-options.ts'
+import type { AgentTools, FittingTools, RunArguments, ToolCallOf } from './typed.ts'
 import type { OutputOptions, ResumeOptions, RunInput, RunnerOptions, RunOptions, RunResult, RunState } from './types.ts'
 
 /**
  * Drives a bounded tool loop: asks the model, runs the tools it calls, gives it the results, until it answers or a bound is reached.
  * One runner serves any number of runs at once. The constructor throws `invalid_option`, `invalid_tool` or `unknown_provider`.
  */
-export class AgentRunner<Context = unknown> {
+export class AgentRunner<Context = unknown, Tools extends AgentTools = AgentTools> {
   readonly bus: EventBus
   readonly #options: RunnerOptions<Context>
   readonly #model: ChatModel
@@ -42,7 +43,11 @@ export class AgentRunner<Context = unknown> {
    * `loop`: another one in place of ours; `createAgentRunner` of `toolloop/backends` gives it. `warns`: whether it logs that a
    * setting of its model is deprecated; false where the agent it is a part of has.
    */
-  constructor(options: RunnerOptions<Context>, loop: Loop = runLoop, { warns = true }: { warns?: boolean } = {}) {
+  constructor(
+    options: RunnerOptions<Context, Tools> & FittingTools<Context>,
+    loop: Loop = runLoop,
+    { warns = true }: { warns?: boolean } = {},
+  ) {
     checkRunnerOptionNames(options, '`AgentRunner`', new.target !== AgentRunner)
     resolveLimits(options)
     this.#options = options
@@ -84,18 +89,22 @@ export class AgentRunner<Context = unknown> {
    * a model that is not set up (`missing_api_key`, `missing_dependency`, …), before anything is sent; with a `RunError` where another model
    * turns out so in the middle of the run.
    */
-  run<const S extends OutputSchema>(input: RunInput, options: RunOptions<Context> & OutputOptions<S>): Promise<RunResult<AnswerOf<S>>>
-  run(input: RunInput, options?: RunOptions<Context>): Promise<RunResult>
+  run<const S extends OutputSchema = never, T extends AgentTools = Tools>(
+    input: RunInput,
+    ...options: RunArguments<Context, RunOptions<Context, T> & FittingTools<Context> & Partial<OutputOptions<S>>>
+  ): Promise<RunResult<AnswerOf<S>, ToolCallOf<T>>>
   run(input: RunInput, options: RunOptions<Context> = {}): Promise<RunResult<never>> {
     return this.#start(input, options)
   }
 
   /** The same run, to be watched: events, or `.text`, as they come, and `.result`. Leaving the iteration aborts the run. */
-  stream<const S extends OutputSchema>(input: RunInput, options: RunOptions<Context> & OutputOptions<S>): RunStream<AnswerOf<S>>
-  stream(input: RunInput, options?: RunOptions<Context>): RunStream
-  stream(input: RunInput, options: RunOptions<Context> = {}): RunStream<never> {
-    const { control = new RunControl() } = options
-    return new RunStream((watch) => this.#start(input, { ...options, control }, watch), control)
+  stream<const S extends OutputSchema = never, T extends AgentTools = Tools>(
+    input: RunInput,
+    ...options: RunArguments<Context, RunOptions<Context, T> & FittingTools<Context> & Partial<OutputOptions<S>>>
+  ): RunStream<AnswerOf<S>, ToolCallOf<T>, PartialAnswerOf<S>>
+  stream(input: RunInput, options: RunOptions<Context> & Partial<OutputOptions> = {}): RunStream<never> {
+    const { control = new RunControl(), output } = options
+    return new RunStream((watch) => this.#start(input, { ...options, control }, watch), control, output)
   }
 
   /**
@@ -113,24 +122,22 @@ export class AgentRunner<Context = unknown> {
    * const result = await runner.resume(paused.state, { decisions })
    * ```
    */
-  resume<const S extends OutputSchema>(
+  resume<const S extends OutputSchema = never, T extends AgentTools = Tools>(
     state: RunState | string | undefined,
-    options: ResumeOptions<Context> & OutputOptions<S>,
-  ): Promise<RunResult<AnswerOf<S>>>
-  resume(state: RunState | string | undefined, options?: ResumeOptions<Context>): Promise<RunResult>
+    ...options: RunArguments<Context, ResumeOptions<Context, T> & FittingTools<Context> & Partial<OutputOptions<S>>>
+  ): Promise<RunResult<AnswerOf<S>, ToolCallOf<T>>>
   resume(state: RunState | string | undefined, options: ResumeOptions<Context> = {}): Promise<RunResult<never>> {
     return this.#resume(state, options)
   }
 
   /** The same, to be watched. See `stream`. */
-  resumeStream<const S extends OutputSchema>(
+  resumeStream<const S extends OutputSchema = never, T extends AgentTools = Tools>(
     state: RunState | string | undefined,
-    options: ResumeOptions<Context> & OutputOptions<S>,
-  ): RunStream<AnswerOf<S>>
-  resumeStream(state: RunState | string | undefined, options?: ResumeOptions<Context>): RunStream
-  resumeStream(state: RunState | string | undefined, options: ResumeOptions<Context> = {}): RunStream<never> {
-    const { control = new RunControl() } = options
-    return new RunStream((watch) => this.#resume(state, { ...options, control }, watch), control)
+    ...options: RunArguments<Context, ResumeOptions<Context, T> & FittingTools<Context> & Partial<OutputOptions<S>>>
+  ): RunStream<AnswerOf<S>, ToolCallOf<T>, PartialAnswerOf<S>>
+  resumeStream(state: RunState | string | undefined, options: ResumeOptions<Context> & Partial<OutputOptions> = {}): RunStream<never> {
+    const { control = new RunControl(), output } = options
+    return new RunStream((watch) => this.#resume(state, { ...options, control }, watch), control, output)
   }
 
   /**

@@ -4,9 +4,11 @@ import type { ToolSet } from '../tools/registry.ts'
 import { AgentRunner } from './agent-runner.ts'
 import type { Hooks, ModelTurn, ModelTurnChange, ToolEnding, ToolTurn, ToolTurnChange } from './hooks/hooks.ts'
 import { runnerOptionNames } from './option-names.ts'
-import type { AnswerOf, OutputSchema } from './output/output.ts'
+import { toToolSet } from './options.ts'
+import type { AnswerOf, OutputSchema, PartialAnswerOf } from './output/output.ts'
 import type { RunStream } from './run/run-stream.ts'
 import { ToolAgent } from './tool-agent.ts'
+import { type AgentTools, checkedArguments, type FittingTools, type RunArguments, type ToolCallOf, type ToolsFor } from './typed.ts'
 import type { OutputOptions, ResumeOptions, RunInput, RunnerOptions, RunOptions, RunResult, RunSettings, RunState } from './types.ts'
 
 type Awaitable<T> = T | Promise<T>
@@ -24,22 +26,31 @@ type StepState = Parameters<NonNullable<RunSettings['stopWhen']>>[0]
  * const { output } = await new Librarian().run('Who wrote Middlemarch?')
  * ```
  */
-export abstract class CustomAgent<Context = unknown> extends ToolAgent<Context> {
+export abstract class CustomAgent<Context = unknown, Tools extends AgentTools = AgentTools> extends ToolAgent<Context> {
   readonly #runner: AgentRunner<Context>
 
-  constructor(options: RunnerOptions<Context>) {
+  constructor(options: RunnerOptions<Context, Tools> & FittingTools<Context>) {
     super(options)
     const instructions = (input: { context: Context }) => this.instructions(input)
     // What each run is given besides is here as well for those that a journal takes up again.
     // Without what a subclass has added.
     const own = knownOptions(options, runnerOptionNames)
-    const made = { ...own, model: this.model, tools: toolsOf(this), instructions, ...this.#overrides({}) }
-    this.#runner = new AgentRunner(made, undefined, { warns: false })
+    const made = {
+      ...own,
+      model: this.model,
+      tools: toolsOf(() => toToolSet(this.tools({ context: undefined as Context }))),
+      instructions,
+      ...this.#overrides({}),
+    }
+    this.#runner = new AgentRunner<Context>(made, undefined, { warns: false })
   }
 
-  /** The tools of a run, asked for when it begins. Default: the bound ones. */
-  override get tools(): ToolSet {
-    return super.tools
+  /**
+   * The tools of a run, asked for when it begins, and with a `context` that is undefined for a run that a journal takes up again by itself. Not
+   * awaited. Throwing rejects the run; `stream` throws it. Default: the bound ones.
+   */
+  override tools(input: { context: Context }): ToolsFor<Context> {
+    return super.tools(input)
   }
 
   /** The system prompt, made when a run begins, before anything is sent. Awaited. Throwing rejects the run. Default: `instructions` of the options. */
@@ -66,37 +77,39 @@ export abstract class CustomAgent<Context = unknown> extends ToolAgent<Context> 
   protected shouldStop?(state: StepState): boolean
 
   /** Runs until the model answers or a bound is reached. Tools: those of this call, else the bound ones. See `AgentRunner.run`. */
-  run<const S extends OutputSchema>(input: RunInput, options: RunOptions<Context> & OutputOptions<S>): Promise<RunResult<AnswerOf<S>>>
-  run(input: RunInput, options?: RunOptions<Context>): Promise<RunResult>
+  run<const S extends OutputSchema = never, T extends AgentTools = Tools>(
+    input: RunInput,
+    ...options: RunArguments<Context, RunOptions<Context, T> & FittingTools<Context> & Partial<OutputOptions<S>>>
+  ): Promise<RunResult<AnswerOf<S>, ToolCallOf<T>>>
   async run(input: RunInput, options: RunOptions<Context> = {}): Promise<RunResult> {
-    return this.#runner.run(input, this.#withOwn(options))
+    return this.#runner.run(input, ...this.#withOwn(options))
   }
 
   /** Goes on with a run that ended `paused`. See `AgentRunner.resume`. */
-  resume<const S extends OutputSchema>(
+  resume<const S extends OutputSchema = never, T extends AgentTools = Tools>(
     state: RunState | string | undefined,
-    options: ResumeOptions<Context> & OutputOptions<S>,
-  ): Promise<RunResult<AnswerOf<S>>>
-  resume(state: RunState | string | undefined, options?: ResumeOptions<Context>): Promise<RunResult>
+    ...options: RunArguments<Context, ResumeOptions<Context, T> & FittingTools<Context> & Partial<OutputOptions<S>>>
+  ): Promise<RunResult<AnswerOf<S>, ToolCallOf<T>>>
   async resume(state: RunState | string | undefined, options: ResumeOptions<Context> = {}): Promise<RunResult> {
-    return this.#runner.resume(state, this.#withOwn(options))
+    return this.#runner.resume(state, ...this.#withOwn(options))
   }
 
   /** The same run, to be watched as it goes. See `AgentRunner.stream`. */
-  stream<const S extends OutputSchema>(input: RunInput, options: RunOptions<Context> & OutputOptions<S>): RunStream<AnswerOf<S>>
-  stream(input: RunInput, options?: RunOptions<Context>): RunStream
+  stream<const S extends OutputSchema = never, T extends AgentTools = Tools>(
+    input: RunInput,
+    ...options: RunArguments<Context, RunOptions<Context, T> & FittingTools<Context> & Partial<OutputOptions<S>>>
+  ): RunStream<AnswerOf<S>, ToolCallOf<T>, PartialAnswerOf<S>>
   stream(input: RunInput, options: RunOptions<Context> = {}): RunStream {
-    return this.#runner.stream(input, this.#withOwn(options))
+    return this.#runner.stream(input, ...this.#withOwn(options))
   }
 
   /** Goes on with a run that ended `paused`, to be watched as it goes. See `AgentRunner.resumeStream`. */
-  resumeStream<const S extends OutputSchema>(
+  resumeStream<const S extends OutputSchema = never, T extends AgentTools = Tools>(
     state: RunState | string | undefined,
-    options: ResumeOptions<Context> & OutputOptions<S>,
-  ): RunStream<AnswerOf<S>>
-  resumeStream(state: RunState | string | undefined, options?: ResumeOptions<Context>): RunStream
+    ...options: RunArguments<Context, ResumeOptions<Context, T> & FittingTools<Context> & Partial<OutputOptions<S>>>
+  ): RunStream<AnswerOf<S>, ToolCallOf<T>, PartialAnswerOf<S>>
   resumeStream(state: RunState | string | undefined, options: ResumeOptions<Context> = {}): RunStream {
-    return this.#runner.resumeStream(state, this.#withOwn(options))
+    return this.#runner.resumeStream(state, ...this.#withOwn(options))
   }
 
   /** Subscribes to one kind of event of all runs; returns the function that unsubscribes. */
@@ -105,15 +118,15 @@ export abstract class CustomAgent<Context = unknown> extends ToolAgent<Context> 
   }
 
   /** The options of a run with what is overridden here, where the run's own would replace it. */
-  #withOwn<O extends Omit<RunOptions<Context>, 'messages' | 'runId' | 'session'>>(options: O): O {
-    const { onText } = options
+  #withOwn<O extends Omit<RunOptions<Context>, 'messages' | 'runId' | 'session'>>(options: O): RunArguments<Context, O> {
+    const { onText, context = options.parent?.context } = options
     const hears = this.onText !== undefined || onText !== undefined
-    return {
+    return checkedArguments({
       ...options,
       ...this.#overrides(options),
-      tools: options.tools ?? this.tools,
+      tools: options.tools ?? this.tools({ context: context as Context }),
       ...(hears ? { onText: (delta: string) => this.#hear(delta, onText) } : {}),
-    }
+    })
   }
 
   /** The agent's hooks are the innermost, around nothing but the loop. */
@@ -145,16 +158,16 @@ export abstract class CustomAgent<Context = unknown> extends ToolAgent<Context> 
 }
 
 /** The agent's tools as they are when they are looked up: for runs that a journal takes up again, which no one has given their tools. */
-function toolsOf(agent: { readonly tools: ToolSet }): ToolSet {
+function toolsOf(tools: () => ToolSet): ToolSet {
   return {
     get size() {
-      return agent.tools.size
+      return tools().size
     },
-    get: (name) => agent.tools.get(name),
-    names: () => agent.tools.names(),
-    list: () => agent.tools.list(),
-    getAllSpecs: () => agent.tools.getAllSpecs(),
-    hidden: () => agent.tools.hidden?.() ?? [],
-    opened: (call) => agent.tools.opened?.(call),
+    get: (name) => tools().get(name),
+    names: () => tools().names(),
+    list: () => tools().list(),
+    getAllSpecs: () => tools().getAllSpecs(),
+    hidden: () => tools().hidden?.() ?? [],
+    opened: (call) => tools().opened?.(call),
   }
 }

@@ -13,7 +13,7 @@ import { beforeModel } from './hooks/model-hooks.ts'
 import { checkCalls, checkResults } from './hooks/tool-guardrails.ts'
 import { aroundToolWithHooks } from './hooks/tool-hooks.ts'
 import { keepAside } from './large-results/keep-aside.ts'
-import { recordCalls, recordRequests } from './observe/recorder.ts'
+import { recordAnswers, recordCalls, recordRequests } from './observe/recorder.ts'
 import type { RunTelemetry } from './observe/telemetry.ts'
 import { formatAnswer } from './output/format-answer.ts'
 import { budgetsOf, waitsForBudget } from './run/budget.ts'
@@ -32,13 +32,13 @@ interface Survival {
 }
 
 /** What stands around the requests and the calls of a run, composed when it begins: nothing that the run does not have. */
-export function composeLayers(run: RunContext, survival: Survival): Layers {
+export function composeLayers(run: RunContext, survival: Survival, session?: string): Layers {
   const { settings, agent } = run
   const { hooks, guardrails, compaction } = settings
   const isReviewed = hooks !== undefined || agent.output !== undefined || hasGuardrail(guardrails, 'output')
   const takeOne = budgetsOf(run).length > 0 && waitsForBudget(run) ? waitForBudget(takeTurn) : takeTurn
   return {
-    request: requestOf(settings, run.signal),
+    request: requestOf(settings, run.signal, session),
     takeTurn: compaction === undefined ? takeOne : fitWindow(compaction, takeOne),
     askModel: compose(modelLayers(run), sendRequest(run)),
     runCall: compose(toolLayers(run, survival), runFunction(run)),
@@ -52,16 +52,19 @@ type Named<Layer> = [name: string, layer: Layer]
 
 /** What stands around a model request, outermost first. Retries, fallback and limits of requests are the model's own. */
 export function modelLayers(run: RunContext): Named<AroundModel>[] {
-  const { telemetry } = run
+  const { telemetry, recorder } = run
   const { hooks, guardrails, toolCalling } = run.settings
+  const isHooked = hasHook(hooks, 'aroundModel')
   return there(
     telemetry !== undefined && ['telemetry', measureRequest(telemetry, run)],
     ['an empty response: once more', askOnceMore(run)],
     hasGuardrail(guardrails, 'output') && ['text held for guardrails', holdText(run)],
     toolCalling !== 'native' && ['calls written as text', readWrittenCalls(run, findWrittenCalls(run))],
+    isHooked && recorder !== undefined && ['recorder: what hooks answer', recordAnswers(run, recorder)],
+    isHooked && ['hooks around the request', standAroundRequest(run)],
+    // Inside of hooks: what they ask by themselves must not wait for what is set aside for the request they stand around.
     budgetsOf(run).length > 0 && ['within the budget', withinBudget(run)],
-    hasHook(hooks, 'aroundModel') && ['hooks around the request', standAroundRequest(run)],
-    run.recorder !== undefined && ['recorder', recordRequests(run, run.recorder)],
+    recorder !== undefined && ['recorder', recordRequests(run, recorder)],
   )
 }
 

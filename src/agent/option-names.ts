@@ -32,6 +32,7 @@ const settings: OptionNames<RunSettings> = {
   onBudget: true,
   compaction: true,
   stream: true,
+  cacheKey: true,
   providerOptions: true,
   stopWhen: true,
   decisionTimeoutMs: true,

@@ -95,6 +95,7 @@ export function checkSettings(settings: RunSettings<never>, model: ChatModel): v
     throwOnError,
     budget,
     onBudget,
+    cacheKey,
     name,
     telemetry,
   } = settings
@@ -126,6 +127,8 @@ export function checkSettings(settings: RunSettings<never>, model: ChatModel): v
   if (name !== undefined && (typeof name !== 'string' || name === '')) throw new InvalidOptionError('name', 'a string, not empty', name)
   if (telemetry !== undefined && typeof telemetry?.openRun !== 'function')
     throw new InvalidOptionError('telemetry', 'what `telemetry()` of `toolloop/telemetry` gives', telemetry)
+  if (cacheKey !== undefined && cacheKey !== false && (typeof cacheKey !== 'string' || cacheKey === ''))
+    throw new InvalidOptionError('cacheKey', 'a string, not empty, or false', cacheKey)
   if (stopWhen !== undefined && typeof stopWhen !== 'function') throw new InvalidOptionError('stopWhen', 'a function', stopWhen)
 }
 

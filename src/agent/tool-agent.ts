@@ -17,6 +17,7 @@ import { chooseCallForm } from './text-calls/mode.ts'
 import type { ReadCall, ReadResponse } from './text-calls/read-call.ts'
 import type { TextCalls } from './text-calls/text-calls.ts'
 import { requestOf, setTools, takeResponse } from './turn/ask-model.ts'
+import type { ToolsFor } from './typed.ts'
 import type { RunInput, RunnerOptions } from './types.ts'
 
 /** What is not given is as the agent's options say. */
@@ -71,8 +72,8 @@ export class ToolAgent<Context = unknown> {
     return this.#model
   }
 
-  /** The tools the next turn is sent. */
-  get tools(): ToolSet {
+  /** The tools the next turn is sent. Default: the bound ones. */
+  tools(_input?: { context: Context }): ToolsFor<Context> {
     return this.#tools
   }
 
@@ -97,9 +98,10 @@ export class ToolAgent<Context = unknown> {
     checkOptionNames(options, generateOptionNames, '`generate`')
     const { tools: ownTools, messages = [], onText, signal, ...given } = options
     const settings = mergeOptions(this.options, given)
-    const prompt = await this.instructions({ context: undefined as Context })
+    const none = { context: undefined as Context }
+    const prompt = await this.instructions(none)
     const history = new History([...toChatMessages(messages), ...toMessages(input)], prompt)
-    const registry = activeTools(toToolSet(ownTools ?? this.tools), settings, this.options.logger)
+    const registry = activeTools(toToolSet(ownTools ?? this.tools(none)), settings, this.options.logger)
     const request: ModelRequest = { ...requestOf(settings, signal), messages: history.messages }
     setTools(request, settings, registry, settings.toolChoice)
     const sink: ModelSink | undefined = onText === undefined ? undefined : { text: onText }

@@ -5,8 +5,7 @@ import type { ChatMessage, JsonObject } from '../core/messages.ts'
 import type { Dialect } from '../dialects/dialect.ts'
 import type { Sampling, ToolChoice } from '../models/chat-model.ts'
 import type { AnyModel } from '../models/create-model.ts'
-import type { ToolSet } from '../tools/registry.ts'
-import type { AnyTool, ToolContext } from '../tools/tool.ts'
+import type { ToolContext } from '../tools/tool.ts'
 import type { Decision } from './decisions/decisions.ts'
 import type { Claim } from './decisions/resume-claim.ts'
 import type { Journal } from './durable/journal.ts'
@@ -20,6 +19,7 @@ import type { RunStep } from './run/result.ts'
 import type { RunControl } from './run/run-control.ts'
 import type { SessionOptions } from './sessions/session-options.ts'
 import type { Sessions } from './sessions/sessions.ts'
+import type { AgentTools, ToolsFor } from './typed.ts'
 
 export type { RunInput } from './conversation/run-input.ts'
 export type { PendingItem, RunResult, RunState, RunStep, ToolCallOutcome, ToolCallRecord } from './run/result.ts'
@@ -152,6 +152,11 @@ export interface RunSettings<Context = unknown> extends Sampling {
   compaction?: CompactionOptions
   /** False: asks the provider for whole responses instead of streams. Default true. */
   stream?: boolean
+  /**
+   * Requests with the same key and the same beginning are sent where the provider has cached that: OpenAI's `prompt_cache_key`, sent to
+   * OpenAI's own address, and where the quirk `promptCacheKey` is true. False: none. Default: made of the session's id, in a session.
+   */
+  cacheKey?: string | false
   /** Put into the provider's request body as they are. */
   providerOptions?: JsonObject
   /** Ends the run with `stopped` when it returns true after a step; must not throw. */
@@ -191,12 +196,12 @@ export interface RunSettings<Context = unknown> extends Sampling {
 }
 
 /** What an `AgentRunner` is made of; settings are the defaults of its runs. */
-export interface RunnerOptions<Context = unknown> extends RunSettings<Context> {
+export interface RunnerOptions<Context = unknown, Tools extends AgentTools = ToolsFor<Context>> extends RunSettings<Context> {
   /** A model, or what `createModel` takes: `'openai/gpt-5.2'` or settings. Either this or `models`. */
   model?: AnyModel
   /** Several models: each turn asks the first, and when it fails before it has said anything, the next (see `fallbackModel`). */
   models?: readonly AnyModel[]
-  tools?: readonly AnyTool[] | ToolSet
+  tools?: Tools
   /** The system prompt, sent as the first message as it is. */
   instructions?: string | ((input: { context: Context }) => string | undefined | Promise<string | undefined>)
   /** Where events go. Default: a bus of the runner's own. */
@@ -209,7 +214,7 @@ export interface RunnerOptions<Context = unknown> extends RunSettings<Context> {
 }
 
 /** What one run can be given: every setting of a runner, and what belongs to this run alone. */
-export interface RunOptions<Context = unknown> extends RunSettings<Context> {
+export interface RunOptions<Context = unknown, Tools extends AgentTools = ToolsFor<Context>> extends RunSettings<Context> {
   signal?: AbortSignal
   /** The conversation so far, such as an earlier result's `messages`. Not changed. */
   messages?: readonly MessageInput[]
@@ -218,10 +223,10 @@ export interface RunOptions<Context = unknown> extends RunSettings<Context> {
    * it ends, in one step. With options: `{ id, onBusy: 'refuse' }`.
    */
   session?: string | SessionOptions
-  /** Handed to tools, approvals and instructions; never sent to a model, never stored. */
+  /** Handed to tools, approvals and instructions; never sent to a model, never stored. To be given where the agent has a type of context. */
   context?: Context
   /** Replaces the runner's tools for this run. */
-  tools?: readonly AnyTool[] | ToolSet
+  tools?: Tools
   /** Default: made at random. */
   runId?: string
   /** The visible text, piece by piece, as it arrives. One that throws is logged once, and the run goes on. */
@@ -251,7 +256,8 @@ export interface OutputOptions<S extends OutputSchema = OutputSchema> {
 }
 
 /** What a paused run goes on with; what is not given stays as it was. */
-export interface ResumeOptions<Context = unknown> extends Omit<RunOptions<Context>, 'messages' | 'runId' | 'session'> {
+export interface ResumeOptions<Context = unknown, Tools extends AgentTools = ToolsFor<Context>>
+  extends Omit<RunOptions<Context, Tools>, 'messages' | 'runId' | 'session'> {
   /** On pending items, in any order: `{ ...item, approved: true }`. What is not decided stays pending. */
   decisions?: readonly Decision[]
   /**

@@ -10,6 +10,24 @@ export function toJson(value: unknown): Json {
   }
 }
 
+/** The value of a JSON text; any other text as it is. `reviver`: as of `JSON.parse`. */
+export function jsonOrText(text: string, reviver?: Parameters<typeof JSON.parse>[1]): Json {
+  try {
+    return JSON.parse(text, reviver)
+  } catch {
+    return text
+  }
+}
+
+/** The value of a JSON text; undefined for any other. */
+export function jsonIn(text: string): Json | undefined {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
 /** Whether there is more in a value than so many characters of texts, names and values, bytes not counted. Looks no further than that. */
 export function isLargerThan(characters: number, value: unknown): boolean {
   const open: unknown[] = [value]

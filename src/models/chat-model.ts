@@ -52,6 +52,8 @@ export interface ModelRequest extends Sampling {
   signal?: AbortSignal
   /** Longest silence between two pieces of the stream, in milliseconds. Default 60 000; `Infinity` waits for ever. */
   streamIdleTimeoutMs?: number
+  /** The same for requests that begin alike, so that the provider sends them where it has cached that. Left out where it is not taken. */
+  cacheKey?: string
   /** Fields put into the provider's request body as they are. */
   providerOptions?: JsonObject
 }
@@ -80,7 +82,7 @@ export interface ModelResponse {
   warnings?: string[]
   /** How many failed requests came before this one. */
   retries?: number
-  /** Milliseconds for which the request waited for `rateLimits` before it was sent; absent where it did not wait. */
+  /** Milliseconds for which the request waited for `rateLimits` and a `Budget` before it was sent; absent where it did not wait. */
   waitedMs?: number
   /** Milliseconds from the request to the first piece of a streamed response. */
   timeToFirstTokenMs?: number

@@ -8,6 +8,24 @@ import { isModelError, type ModelCapabilities, type ModelRequest, type ModelResp
 const partTokens = 1_500
 const messageTokens = 4
 
+/** Of a first response, where nothing says how long it may be. */
+const firstTokens = 500
+
+/** How long the next response is expected to be, by those before. */
+export class ExpectedOutput {
+  #tokens = firstTokens
+
+  /** In tokens; at most those that it may have. */
+  tokens(most: number = Number.POSITIVE_INFINITY): number {
+    return Math.min(most, this.#tokens)
+  }
+
+  /** One without output says nothing of the next: it came to nothing, or was answered by somebody else. */
+  learn({ outputTokens }: Pick<Usage, 'outputTokens'>): void {
+    if (outputTokens > 0) this.#tokens += Math.round((outputTokens - this.#tokens) / 5)
+  }
+}
+
 /**
  * A usage that can be added up, made of what a model reports: numbers that are not finite, negative ones and everything else that is no
  * number are dropped, and counts that are missing follow from the others. Undefined when no tokens are reported.
@@ -58,6 +76,14 @@ export function withWholeUsage(
 /** What two requests used together; undefined while neither told. */
 export function sumOfUsage(one: Usage | undefined, other: Usage | undefined): Usage | undefined {
   return one === undefined ? other : addUsage(one, other)
+}
+
+/** The response, whose request has waited for this too. */
+export function havingWaited<Response extends Pick<ModelResponse, 'waitedMs'>>(
+  response: Response,
+  { waitedMs }: Pick<ModelResponse, 'waitedMs'>,
+): Response {
+  return waitedMs === undefined ? response : { ...response, waitedMs: (response.waitedMs ?? 0) + waitedMs }
 }
 
 /** What a failed request used, as far as it came to be known. */

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { AgentRunner } from '../agent/agent-runner.ts'
 import { runnerOptionNames, runOptionNames } from '../agent/option-names.ts'
 import { isToolSet, toToolSet } from '../agent/options.ts'
+import { checkedArguments, type RunArguments } from '../agent/typed.ts'
 import type { RunInput, RunnerOptions, RunOptions, RunResult } from '../agent/types.ts'
 import { InvalidOptionError } from '../core/errors.ts'
 import { Event, type EventBus, type EventListener, type EventName } from '../core/events.ts'
@@ -95,6 +96,7 @@ export class LLMPipeline<Context = unknown> {
    * that of a response that failed. Of a held answer the sentences come right behind `RUN_END`, else as the text does; those who listen
    * to them only after `generate` was called may miss them.
    */
+  generate(input: RunInput, ...options: RunArguments<Context, PipelineRunOptions<Context>>): Promise<RunResult>
   async generate(input: RunInput, all: PipelineRunOptions<Context> = {}): Promise<RunResult> {
     checkOptionNames(all, pipelineRunOptionNames, '`generate`')
     const { speakInterim = this.#speakInterim, ...options } = all
@@ -107,7 +109,10 @@ export class LLMPipeline<Context = unknown> {
     const isLive = !isHeld && this.bus.hasListeners(Event.LLM_SENTENCE)
     const unfollow = isLive ? this.#liveSpeech.follow(speaker) : undefined
     try {
-      const result = await this.#runner.run(input, { ...options, runId, stream, tools: registry ?? [] })
+      const result = await this.#runner.run(
+        input,
+        ...checkedArguments<Context, RunOptions<Context>>({ ...options, runId, stream, tools: registry ?? [] }),
+      )
       if (isHeld) {
         speaker.say(finalText(result), result.iterations)
         speaker.finish(result.iterations)

@@ -69,7 +69,7 @@ export function describeRequest({
   responseSchema,
   ...rest
 }: ModelRequest): RecordedTurn['request'] {
-  const { signal: _, stream, streamIdleTimeoutMs, providerOptions, ...sampling } = rest
+  const { signal: _, cacheKey: _key, stream, streamIdleTimeoutMs, providerOptions, ...sampling } = rest
   const fields = { toolChoice, parallelToolCalls, responseSchema, ...sampling, stream, streamIdleTimeoutMs, providerOptions }
   return {
     messages: messages.map((message) => (Object.isFrozen(message) ? message : copyAsJson(message))),
@@ -98,6 +98,11 @@ export function describeResponse(response: unknown): ModelResponse {
     retries,
   }
   return copyAsJson(known) as ModelResponse
+}
+
+/** The calls of a response; a model may have sent anything. */
+export function callsIn(response: ModelResponse | undefined): ModelResponse['toolCalls'] {
+  return Array.isArray(response?.toolCalls) ? response.toolCalls : []
 }
 
 export function describeError(thrown: unknown): RecordedError {

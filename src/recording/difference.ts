@@ -1,5 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
+import { jsonOrText } from '../core/json.ts'
 import { isJsonObject } from '../core/messages.ts'
+import { callsIn } from './describe.ts'
 import type { RecordedRun, RecordedTurn } from './format.ts'
 
 /** Where a run that is played again first differs from its recording. */
@@ -70,21 +72,13 @@ function partsWithoutModel({ request, response, calls, error }: RecordedTurn): o
   const { model: _, messages, ...asked } = request
   const said = response && {
     text: response.text,
-    calls: response.toolCalls.map(({ function: { name, arguments: json } }) => [name, parsed(json)]),
+    calls: callsIn(response).map((call) => [call?.function?.name, jsonOrText(call?.function?.arguments)]),
   }
   return {
     request: { messages: messages.map((message) => ({ role: message.role, content: message.content })), ...asked },
     ...(said === undefined ? {} : { response: said }),
     ...(error === undefined ? {} : { error: error.code }),
     ...(calls === undefined ? {} : { calls: calls.map(({ tool, args, outcome, content }) => ({ tool, args, outcome, content })) }),
-  }
-}
-
-function parsed(json: string): unknown {
-  try {
-    return JSON.parse(json)
-  } catch {
-    return json
   }
 }
 

@@ -82,6 +82,8 @@ export interface RecordedTurn {
   request: RecordedModelRequest
   /** The response as it was received. */
   response?: ModelResponse
+  /** A hook around the request has answered it: the model was not asked. */
+  answeredBy?: 'hook'
   /** The pieces it came in. Absent where it came whole. */
   stream?: RecordedPieces[]
   error?: RecordedError
@@ -129,6 +131,8 @@ export interface RecordedCall {
   question?: Question
   /** To whom a `handoff` tool handed the conversation. */
   handedTo?: Json
+  /** What the tool returned, as JSON: only where a hook stands around calls, and where it is not `content`. */
+  value?: Json
   interrupted?: 'aborted' | 'deadline'
   /** Runs made inside the call, in the order they began. */
   runs?: RecordedRun[]

@@ -1,6 +1,7 @@
 /** Runs that are recorded, and played again. */
 export type { RecordedScope, RecordedVerdict, RunRecorder } from '../agent/observe/recorder.ts'
 export { type Difference, describeDifference } from './difference.ts'
+export { readRecording } from './file/recording-file.ts'
 export type {
   RecordedCall,
   RecordedDecision,
@@ -16,5 +17,4 @@ export type {
   RunRecording,
 } from './format.ts'
 export { type RecordedRunOptions, type RecordOptions, recordRun } from './record-run.ts'
-export { readRecording } from './recording-file.ts'
 export { type Replay, type ReplayOptions, replayRun } from './replay-run.ts'

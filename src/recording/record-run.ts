@@ -1,8 +1,9 @@
 import type { RunRecorder } from '../agent/observe/recorder.ts'
-import { InvalidOptionError } from '../core/errors.ts'
+import { RunStream } from '../agent/run/run-stream.ts'
+import { InvalidOptionError, messageOf } from '../core/errors.ts'
 import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
+import { recordingAt, writeRecording } from './file/recording-file.ts'
 import { RecordingRecorder } from './recorder.ts'
-import { recordingAt, writeRecording } from './recording-file.ts'
 
 /** How a run is recorded. */
 export interface RecordOptions {
@@ -19,10 +20,12 @@ export interface RecordedRunOptions {
 
 /**
  * Records a run, with the runs inside it, in a file that `replayModel`, `replayTools` and `toolloop replay` play. `start` starts the run with
- * the options it is given, and resolves when that has ended. However it ended, the file is written then: whole or not at all, for its owner
- * alone. A run that is resumed goes on in the file that has its beginning; any other takes the file's place. Resolves and rejects as `start`
- * does; rejects with `invalid_option` where the file can't be gone on with or `start` has started several runs, and with the system's error
- * where it can't be written.
+ * the options it is given, and resolves when that has ended; or with its stream, whose end is waited for. However it ended, the file is
+ * written then: whole or not at all, for its owner alone. A run that is resumed goes on in the file that has its beginning; any other takes
+ * the file's place. Resolves and rejects as `start` does. Rejects before `start` is called with `invalid_option` where the file can't be gone
+ * on with, and with the system's error where it can't be written. Rejects with `invalid_option` where `start` has started no run, several, or
+ * one that has not ended; and, where the file could not be written in the end, with the system's error, or with an `AggregateError` of what
+ * `start` rejected with and that error.
  *
  * ```ts
  * const result = await recordRun((record) => runner.run('What is 2 + 3?', record), 'runs/sum.json')
@@ -37,13 +40,35 @@ export async function recordRun<Result>(
     throw new InvalidOptionError('start', 'a function that starts the run with the options it is given', start)
   checkOptionNames(options, optionNames, '`recordRun`')
   const recorder = new RecordingRecorder({ secrets: options.secrets ?? [], earlier: await recordingAt(file) })
-  let result: Result
-  try {
-    result = await start({ recorder })
-  } finally {
+  const write = async () => {
     const recording = recorder.recording()
     if (recording !== undefined) await writeRecording(file, recording)
   }
-  if (recorder.strangers > 0) throw new InvalidOptionError('start', `a function that starts one run, not ${recorder.strangers + 1}`)
+  let result: Result
+  try {
+    result = await start({ recorder })
+    if (result instanceof RunStream) await result.result
+  } catch (error) {
+    await write().catch((failure: unknown) => {
+      const message = `${messageOf(error)}; and the recording could not be written: ${messageOf(failure)}`
+      throw new AggregateError([error, failure], message)
+    })
+    throw error
+  }
+  await write()
+  checkWhole(recorder)
   return result
+}
+
+/** Nothing that is missing is noticed only when the recording is needed. */
+function checkWhole(recorder: RecordingRecorder): void {
+  const recording = recorder.recording()
+  if (recording === undefined)
+    throw new InvalidOptionError('start', 'a function that gives the run its options, and resolves when it has ended: no run was recorded')
+  if (recorder.strangers > 0) throw new InvalidOptionError('start', `a function that starts one run, not ${recorder.strangers + 1}`)
+  if (recorder.isUnderWay)
+    throw new InvalidOptionError(
+      'start',
+      'a function that resolves when the run has ended: it was still going on, and is recorded as far as it went',
+    )
 }

@@ -53,7 +53,7 @@ export class RecordedCalls {
       this.#options.interrupt?.(call.interrupted ?? 'aborted')
       if (this.#options.interrupt !== undefined) await new Promise(() => {})
     }
-    return new RecordedEnd(endOf(call))
+    return new RecordedEnd({ end: endOf(call), value: call.value ?? call.content })
   }
 
   /** Arguments as a recording has them. */

@@ -1,9 +1,10 @@
+import { type Hooks, hasHook } from '../agent/hooks/hooks.ts'
 import type { RecordedScope, RecordedVerdict, RunRecorder } from '../agent/observe/recorder.ts'
 import type { RunResult } from '../agent/run/result.ts'
 import { copyAsJson, toJson } from '../core/json.ts'
-import type { Json, JsonObject } from '../core/messages.ts'
+import { copyJson, type Json, type JsonObject } from '../core/messages.ts'
 import { version } from '../core/version.ts'
-import type { ChatModel } from '../models/chat-model.ts'
+import type { ChatModel, ModelResponse } from '../models/chat-model.ts'
 import type { ToolSet } from '../tools/registry.ts'
 import type { ToolCallEnd } from '../tools/tool-runner.ts'
 import { describeError, describeInput, describeModel, describeRequest, describeResponse, describeTools } from './describe.ts'
@@ -11,6 +12,7 @@ import { formatName, formatVersion, type RecordedCall, type RecordedRun, type Re
 import { NotedPieces } from './noted-pieces.ts'
 import { RecordingSecrets } from './secrets.ts'
 
+type Asked = Parameters<RunRecorder['asks']>[1]
 type Calls = Parameters<RunRecorder['calls']>[1]
 type Steered = Parameters<RunRecorder['steered']>[1]
 
@@ -37,6 +39,7 @@ export class RecordingRecorder implements RunRecorder {
   readonly #earlier: RunRecording | undefined
   readonly #begun: (run: RecordedScope) => void
   readonly #runs = new Map<string, OpenRun>()
+  readonly #underWay = new Set<string>()
   #outermost: string | undefined
   #strangers = 0
 
@@ -49,6 +52,11 @@ export class RecordingRecorder implements RunRecorder {
   /** How many runs it was given besides the first, and has not recorded. */
   get strangers(): number {
     return this.#strangers
+  }
+
+  /** Whether the run has begun, or goes on, and has not ended. */
+  get isUnderWay(): boolean {
+    return this.#outermost !== undefined && this.#underWay.has(this.#outermost)
   }
 
   /** The recording, without secrets; undefined where no run has begun. */
@@ -70,10 +78,21 @@ export class RecordingRecorder implements RunRecorder {
 
   begins(run: RecordedScope, input: Json): void {
     this.#begun(run)
+    this.#underWay.add(run.runId)
     if (this.#runs.has(run.runId)) return
     const recorded = this.#found(run) ?? { given: describeInput(run, input), turns: [] }
     if (!this.#place(run, recorded)) return
     this.#runs.set(run.runId, { recorded, offered: recorded.turns.length === 0 ? run.agent.offered : undefined, endTurn: undefined })
+  }
+
+  asks(run: RecordedScope, { model, request }: Asked): (response: ModelResponse) => void {
+    const open = this.#runs.get(run.runId)
+    const before = open?.recorded.turns.length
+    return (response) => {
+      if (open === undefined || open.recorded.turns.length !== before || run.interruption !== undefined) return
+      const asked = { ...otherThan(open, run, model), ...describeRequest(request) }
+      open.recorded.turns.push({ request: asked, response: describeResponse(response), answeredBy: 'hook' })
+    }
   }
 
   watched(run: RecordedScope, model: ChatModel): ChatModel {
@@ -110,12 +129,13 @@ export class RecordingRecorder implements RunRecorder {
     if (turn === undefined) return () => {}
     const place = idempotencyKey.startsWith(`${run.runId}/`) ? idempotencyKey.slice(run.runId.length + 1) : idempotencyKey
     const recorded: RecordedCall = { place, id: call.id, tool: prepared.tool.name, args: copyAsJson(prepared.args) }
-    if (answered !== undefined) recorded.answer = copyOf(answered.answer)
+    if (answered !== undefined) recorded.answer = copyJson(answered.answer)
     turn.calls ??= []
     turn.calls.push(recorded)
+    const isHooked = 'hooks' in run.settings && hasHook(run.settings.hooks as Hooks<never>[] | undefined, 'aroundTool')
     return (end) => {
       if (end.outcome === 'cancelled' && run.interruption !== undefined) recorded.interrupted = run.interruption
-      else Object.assign(recorded, describeEnd(end, 'handsTo' in prepared.tool))
+      else Object.assign(recorded, describeEnd(end, { isHandoff: 'handsTo' in prepared.tool, isHooked }))
     }
   }
 
@@ -133,6 +153,7 @@ export class RecordingRecorder implements RunRecorder {
   }
 
   ended(run: RecordedScope, { stopReason, text, usage, iterations, pending, agent, error }: RunResult): void {
+    this.#underWay.delete(run.runId)
     const open = this.#runs.get(run.runId)
     if (open === undefined) return
     // A model that ignores its signal may still be at it.
@@ -197,7 +218,7 @@ function otherThan(open: OpenRun, { agent }: RecordedScope, model: ChatModel): P
   return { ...(isOther ? { model: info } : {}), ...(handed ? { agent: describeTools(agent.offered) } : {}) }
 }
 
-function describeEnd(end: ToolCallEnd, isHandoff: boolean): Partial<RecordedCall> {
+function describeEnd(end: ToolCallEnd, { isHandoff, isHooked }: { isHandoff: boolean; isHooked: boolean }): Partial<RecordedCall> {
   const { outcome } = end
   if (outcome === 'rejected') return { outcome, content: end.content, errorCode: end.code }
   const tries = end.attempts === 1 ? {} : { attempts: end.attempts }
@@ -205,24 +226,22 @@ function describeEnd(end: ToolCallEnd, isHandoff: boolean): Partial<RecordedCall
   const { content } = end
   const copied = typeof content === 'string' ? content : copyAsJson(content)
   if (outcome !== 'ok') return { outcome, content: copied, errorCode: end.code, ...tries }
-  return { outcome, content: copied, ...tries, ...(isHandoff ? { handedTo: toJson(end.value) } : {}) }
-}
-
-function copyOf(value: Json): Json {
-  return typeof value === 'object' && value !== null ? copyAsJson(value) : value
+  const value = isHooked && end.value !== undefined && end.value !== content ? { value: toJson(end.value) } : {}
+  return { outcome, content: copied, ...tries, ...(isHandoff ? { handedTo: toJson(end.value) } : {}), ...value }
 }
 
 function runOf({ given, turns }: RunRecording): RecordedRun {
   return { given, turns: turns.map((turn) => ({ ...turn })) }
 }
 
-/** With what happened at once in the order of its places, whichever ended first. */
-function ordered(run: RecordedRun): RecordedRun {
-  const turns = run.turns.map(({ request, response, stream, error, interrupted, decisions, calls, steering }): RecordedTurn => {
+/** With fields in their order, and what happened at once in that of its places, whichever ended first. */
+export function ordered(run: RecordedRun): RecordedRun {
+  const turns = run.turns.map(({ request, response, answeredBy, stream, error, interrupted, decisions, calls, steering }): RecordedTurn => {
     const inOrder = calls && byPlace(calls).map(({ runs, ...call }) => (runs === undefined ? call : { ...call, runs: runs.map(ordered) }))
     return {
       request,
       ...(response === undefined ? {} : { response }),
+      ...(answeredBy === undefined ? {} : { answeredBy }),
       ...(stream === undefined ? {} : { stream }),
       ...(error === undefined ? {} : { error }),
       ...(interrupted === undefined ? {} : { interrupted }),

@@ -2,11 +2,11 @@ import { InvalidOptionError } from '../core/errors.ts'
 import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
 import type { ChatModel } from '../models/chat-model.ts'
 import type { AnyTool } from '../tools/tool.ts'
+import { openRecording } from './file/recording-file.ts'
 import type { RecordedRun, RunRecording } from './format.ts'
 import { RecordedModel } from './recorded-model.ts'
 import { RecordedCalls } from './recorded-tools.ts'
-import { readRecording } from './recording-file.ts'
-import { RecordingSecrets } from './secrets.ts'
+import type { RecordingSecrets } from './secrets.ts'
 
 /** Which part of a recording is played. */
 export interface ReplayPartOptions {
@@ -52,10 +52,8 @@ interface Part {
 
 function openPart(file: string | URL | RunRecording, options: ReplayPartOptions, caller: string): Part {
   checkOptionNames(options, optionNames, caller)
-  const recording = typeof file === 'string' || file instanceof URL ? readRecording(file) : file
-  const { inside, secrets: known } = options
-  const secrets = new RecordingSecrets(known)
-  secrets.learn(recording)
+  const { inside } = options
+  const { recording, secrets } = openRecording(file, options.secrets)
   const runs = inside === undefined ? [recording] : runsInside(recording, inside)
   const [first] = runs
   if (first === undefined) throw new InvalidOptionError('inside', 'a tool whose calls have runs inside them', inside)

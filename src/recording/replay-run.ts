@@ -13,12 +13,12 @@ import { type AnyModel, openModel } from '../models/create-model.ts'
 import type { ToolSet } from '../tools/registry.ts'
 import type { AnyTool, ToolContext } from '../tools/tool.ts'
 import { type Difference, firstDifferenceOfRuns } from './difference.ts'
-import { formatName, type RecordedCall, type RecordedDecision, type RecordedRun, type RunRecording } from './format.ts'
+import { openRecording } from './file/recording-file.ts'
+import type { RecordedCall, RecordedDecision, RecordedRun, RunRecording } from './format.ts'
 import { RecordedModel } from './recorded-model.ts'
 import { RecordedCalls } from './recorded-tools.ts'
-import { RecordingRecorder } from './recorder.ts'
-import { readRecording } from './recording-file.ts'
-import { RecordingSecrets } from './secrets.ts'
+import { ordered, RecordingRecorder } from './recorder.ts'
+import type { RecordingSecrets } from './secrets.ts'
 
 /** What takes the place of what is recorded. */
 export interface ReplayOptions {
@@ -43,7 +43,7 @@ export interface Replay {
   difference: Difference | undefined
   /** The run as it went now. */
   recording: RunRecording
-  result: RunResult
+  result: RunResult<unknown>
 }
 
 const silent: Logger = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
@@ -56,14 +56,12 @@ const silent: Logger = { debug: () => {}, info: () => {}, warn: () => {}, error:
  */
 export async function replayRun(recorded: RunRecording | string | URL, options: ReplayOptions = {}): Promise<Replay> {
   checkOptionNames(options, optionNames, '`replayRun`')
-  const recording = recordingOf(recorded)
+  const known = [...(options.secrets ?? [])]
+  const { recording, secrets } = openRecording(recorded, known)
   if (recording.given.partial) throw new InvalidOptionError('recording', 'one of a whole run: this one begins where the run went on')
   const { model: live, signal } = options
-  const known = [...(options.secrets ?? [])]
   const scopes = new Map<string, RecordedScope>()
   const recorder = new RecordingRecorder({ secrets: known, begun: (run) => scopes.set(run.runId, run) })
-  const secrets = new RecordingSecrets(known)
-  secrets.learn(recording)
   const model = live === undefined ? undefined : openModel(live)
   const { tools, instructions } = options
   const given = { ...(tools === undefined ? {} : { tools }), ...(instructions === undefined ? {} : { instructions }) }
@@ -76,12 +74,6 @@ export async function replayRun(recorded: RunRecording | string | URL, options: 
   if (played === undefined) throw new InvalidOptionError('recording', 'of a run that can be begun')
   const again = withSettings(played, recording)
   return { difference: firstDifferenceOfRuns(recording, again, { liveModel: model !== undefined }), recording: again, result }
-}
-
-function recordingOf(recorded: RunRecording | string | URL): RunRecording {
-  if (typeof recorded === 'string' || recorded instanceof URL) return readRecording(recorded)
-  if (recorded?.format === formatName) return recorded
-  throw new InvalidOptionError('recording', 'a recorded run, or its file', recorded)
 }
 
 interface Parts extends Pick<ReplayOptions, 'tools' | 'instructions'> {
@@ -105,7 +97,7 @@ class PlayedRun {
   readonly #undecided: Set<string>
   /** Runs inside calls, by the call. */
   readonly #nested = new Map<string, PlayedRun[]>()
-  #result: RunResult | undefined
+  #result: RunResult<unknown> | undefined
 
   constructor(recorded: RecordedRun, runId: string, parts: Parts) {
     this.#recorded = recorded
@@ -135,14 +127,14 @@ class PlayedRun {
     return this.#result?.stopReason === 'paused' && this.#result.pending.some(({ place }) => this.#undecided.has(place))
   }
 
-  async start(begin: Begin): Promise<RunResult> {
+  async start(begin: Begin): Promise<RunResult<unknown>> {
     const { messages, earlier } = this.#recorded.given
     const conversation = { messages: messages.slice(0, earlier), runId: this.#runId }
     this.#result = await this.#runner.run(messages.slice(earlier), { ...begin, ...this.#options, ...conversation })
     return this.#result
   }
 
-  async goOn(begin: Begin): Promise<RunResult> {
+  async goOn(begin: Begin): Promise<RunResult<unknown>> {
     const { state, pending = [] } = this.#result ?? {}
     const decisions = pending.filter(({ place }) => this.#undecided.delete(place)).map((item) => decisionOn(this.#recorded, item))
     this.#result = await this.#runner.resume(state, { ...begin, ...this.#options, decisions })
@@ -226,18 +218,22 @@ function settingsOf({ given }: RecordedRun): RunSettings {
   return { ...settings, limits: { ...limits, deadlineMs: Number.POSITIVE_INFINITY } } as RunSettings
 }
 
-/** The run as it was played, with the settings of the recorded one: a replay has no clock, and none of its code. */
+/** The run as it was played, with the settings of the recorded one, and what is there because of its code: a replay has no clock, and none of that. */
 function withSettings<Run extends RecordedRun>(played: Run, recorded: RecordedRun | undefined): Run {
   if (recorded === undefined) return played
   const { settings, code } = recorded.given
   const turns = played.turns.map((turn, at) => {
-    if (turn.calls === undefined) return turn
-    const originals = recorded.turns[at]?.calls
-    const calls = turn.calls.map((call, index) => {
-      const runs = call.runs?.map((run, nested) => withSettings(run, originals?.[index]?.runs?.[nested]))
-      return runs === undefined ? call : { ...call, runs }
+    const { answeredBy, calls: originals } = recorded.turns[at] ?? {}
+    const calls = turn.calls?.map((call, index) => {
+      const { value, runs } = originals?.[index] ?? {}
+      return {
+        ...call,
+        ...(value === undefined ? {} : { value }),
+        ...(call.runs === undefined ? {} : { runs: call.runs.map((run, nested) => withSettings(run, runs?.[nested])) }),
+      }
     })
-    return { ...turn, calls }
+    return { ...turn, ...(answeredBy === undefined ? {} : { answeredBy }), ...(calls === undefined ? {} : { calls }) }
   })
-  return { ...played, given: { ...played.given, settings, ...(code === undefined ? {} : { code }) }, turns }
+  const given = { ...played.given, settings, ...(code === undefined ? {} : { code }) }
+  return { ...played, ...ordered({ ...played, given, turns }) }
 }

@@ -2,6 +2,7 @@ import { isSecretKey, REDACTED, redactText, secretTexts } from '../core/logger.t
 import { isJsonObject } from '../core/messages.ts'
 import { hideSecretValues } from '../core/redaction/json-secrets.ts'
 import { SecretTexts } from '../core/redaction/secret-texts.ts'
+import { callsIn } from './describe.ts'
 import type { RecordedCall, RecordedPieces, RecordedRun, RecordedTurn } from './format.ts'
 import { NotedPieces } from './noted-pieces.ts'
 
@@ -26,7 +27,7 @@ export class RecordingSecrets {
       for (const key of secrets) this.#keys.add(key)
     for (const { request, response, calls = [] } of turns) {
       this.learnRequest(request)
-      for (const call of response?.toolCalls ?? []) this.#learnJson(call?.function?.arguments)
+      for (const call of callsIn(response)) this.#learnJson(call?.function?.arguments)
       for (const { args, runs = [] } of calls) {
         this.#learnValue(args)
         for (const run of runs) this.learn(run)

@@ -12,6 +12,7 @@ import { adminRoutes } from './routes/admin.ts'
 import { chatRoutes } from './routes/chat.ts'
 import { healthRoutes } from './routes/health.ts'
 import { servePage } from './routes/page.ts'
+import { responseRoutes } from './routes/responses.ts'
 import type { Route } from './routes/route.ts'
 import { runRoutes } from './routes/runs.ts'
 import { threadRoutes } from './routes/threads.ts'
@@ -37,6 +38,7 @@ export function createApp(parts: AppParts): (request: Request, address: string |
   const routes: Route[] = []
   routes.push(
     ...chatRoutes(parts),
+    ...responseRoutes(parts),
     ...threadRoutes(parts),
     ...runRoutes(parts),
     ...healthRoutes(parts, () => routes),

@@ -6,6 +6,7 @@ import type { RateLimiter } from './http/rate-limit.ts'
 import type { SseStreams } from './http/sse.ts'
 import type { Metrics } from './metrics.ts'
 import type { RunRecordings } from './recordings/run-recordings.ts'
+import type { KeptResponses } from './responses/kept-responses.ts'
 import type { RunStore } from './runs/run-store.ts'
 
 /** What the routes work with. */
@@ -13,6 +14,7 @@ export interface ServiceParts {
   readonly host: AgentHost
   readonly runs: RunStore
   readonly recordings: RunRecordings
+  readonly responses: KeptResponses
   readonly streams: SseStreams
   readonly limiter: RateLimiter
   readonly auth: TokenAuth

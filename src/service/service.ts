@@ -23,8 +23,10 @@ import { SseStreams } from './http/sse.ts'
 import { Metrics } from './metrics.ts'
 import { observeRuns, observeService } from './observe-runs.ts'
 import { RunRecordings } from './recordings/run-recordings.ts'
+import { KeptResponses } from './responses/kept-responses.ts'
 import { RunStore } from './runs/run-store.ts'
 import { limitProblems, readLimits, type ServiceLimits } from './service-limits.ts'
+import { type ServiceTimes, timeNames } from './service-times.ts'
 import { TelemetrySource } from './telemetry-source.ts'
 
 /** Options of `createService`. */
@@ -84,14 +86,6 @@ export interface ServiceOptions {
   times?: Partial<ServiceTimes>
 }
 
-/** How often and how long a service waits, in milliseconds. */
-export interface ServiceTimes {
-  debounceMs: number
-  pollMs: number
-  heartbeatMs: number
-  stallMs: number
-}
-
 const optionNames: OptionNames<ServiceOptions> = {
   configFile: true,
   config: true,
@@ -114,7 +108,6 @@ const optionNames: OptionNames<ServiceOptions> = {
   onReload: true,
   times: true,
 }
-const timeNames: OptionNames<ServiceTimes> = { debounceMs: true, pollMs: true, heartbeatMs: true, stallMs: true }
 
 /** A running service, to be mounted in any server that speaks `fetch`, or given to `listen`. */
 export interface Service {
@@ -170,6 +163,7 @@ class AgentService implements Service {
   readonly #host: AgentHost
   readonly #config: ConfigSource
   readonly #runs: RunStore
+  readonly #responses: KeptResponses
   readonly #streams: SseStreams
   readonly #auth: TokenAuth
   readonly #limiter: RateLimiter
@@ -228,6 +222,7 @@ class AgentService implements Service {
       contextOf,
       logger: this.logger,
     })
+    this.#responses = new KeptResponses(() => this.#limits.keepRuns, this.logger)
     this.#config = new ConfigSource({
       file,
       text: config === undefined ? undefined : asText(config),
@@ -242,6 +237,7 @@ class AgentService implements Service {
       host: this.#host,
       runs: this.#runs,
       recordings,
+      responses: this.#responses,
       streams: this.#streams,
       limiter: this.#limiter,
       auth: this.#auth,
@@ -297,6 +293,7 @@ class AgentService implements Service {
     await this.ready.catch(() => {})
     await this.#runs.close()
     await this.#runs.settled(AbortSignal.timeout(afterAbortMs))
+    await this.#responses.close()
     this.#streams.dispose('the service is shutting down')
     await configClosed
     await this.#host.close()
@@ -313,10 +310,12 @@ class AgentService implements Service {
     try {
       await this.#config.start()
       const { journal } = this.#limits
-      if (journal?.kind === 'dbos') await this.#runs.open(journal)
-      else if (journal !== undefined) await this.#runs.open({ ...journal, folder: resolve(cwd, journal.folder) })
+      const place = journal?.kind === 'sqlite' ? { ...journal, folder: resolve(cwd, journal.folder) } : journal
+      if (place !== undefined) await this.#runs.open(place)
+      if (place !== undefined) await this.#responses.open(place)
     } catch (error) {
-      await Promise.all([this.#config.close(), this.#runs.close(), this.#host.close(), this.#telemetry.close()])
+      const open = [this.#config, this.#runs, this.#responses, this.#host, this.#telemetry]
+      await Promise.all(open.map((part) => part.close()))
       throw error
     }
   }

@@ -1,3 +1,4 @@
+import { jsonOrText } from '../core/json.ts'
 import { redact, redactText, secretTexts } from '../core/logger.ts'
 import { type ChatMessage, type ContentPart, hasToolCalls, isJsonObject, isToolResult, type JsonObject } from '../core/messages.ts'
 import { SecretTexts } from '../core/redaction/secret-texts.ts'
@@ -59,7 +60,7 @@ export class SpanContent {
   }
 
   #learn({ name, arguments: json }: { name: string; arguments: string }, secretsOf: (tool: string) => ReadonlySet<string>): void {
-    const args = parsed(json)
+    const args = jsonOrText(json)
     if (isJsonObject(args)) for (const secret of secretTexts(args, secretsOf(name))) this.#secrets.add(secret)
   }
 
@@ -87,7 +88,7 @@ function textPart(content: string): Part {
 }
 
 function callPart({ id, function: { name, arguments: json } }: { id: string; function: { name: string; arguments: string } }): Part {
-  return { type: 'tool_call', id, name, arguments: parsed(json) as JsonObject }
+  return { type: 'tool_call', id, name, arguments: jsonOrText(json) as JsonObject }
 }
 
 /** The data of a picture or a document is left out: it would be longer than all else. */
@@ -98,13 +99,4 @@ function partShown(part: ContentPart): Part {
   if ('data' in part) return { type: 'blob', ...shown, content: `[${part.data.length} characters]` }
   if (part.url.startsWith('data:')) return { type: 'blob', ...shown, content: `[${part.url.length} characters]` }
   return { type: 'uri', ...shown, uri: part.url }
-}
-
-/** Arguments that are no JSON stay the text they are. */
-function parsed(json: string): unknown {
-  try {
-    return JSON.parse(json)
-  } catch {
-    return json
-  }
 }

@@ -6,9 +6,9 @@ import type {
   MeasuredRun,
   RunTelemetry,
 } from '../agent/observe/telemetry.ts'
+import { BudgetSpentError } from '../agent/run/budget.ts'
 import type { RunResult } from '../agent/run/result.ts'
 import type { EventTap } from '../agent/run/run-events.ts'
-import { BudgetSpent } from '../agent/turn/within-budget.ts'
 import type { RunEvent } from '../core/events.ts'
 import { secretTexts } from '../core/logger.ts'
 import { addUsage, type Json, textOf, type Usage } from '../core/messages.ts'
@@ -139,7 +139,7 @@ export class RunTrace implements RunTelemetry {
       return response
     } catch (error) {
       this.#try(() => {
-        if (error instanceof BudgetSpent) {
+        if (error instanceof BudgetSpentError) {
           this.#did.requests--
           open?.span.addEvent('toolloop.not_sent', { 'toolloop.stop_reason': 'budget' })
           return

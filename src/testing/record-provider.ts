@@ -1,8 +1,9 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { replaceFile } from '../core/files/replace-file.ts'
+import { jsonIn } from '../core/json.ts'
 import { redactText, secretsIn } from '../core/logger.ts'
-import { isJsonObject, type Json } from '../core/messages.ts'
+import { isJsonObject } from '../core/messages.ts'
 import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
 import { SecretTexts } from '../core/redaction/secret-texts.ts'
 import { SseDecoder } from '../models/streaming/response-body.ts'
@@ -118,7 +119,7 @@ interface PiecedText {
 
 /** A secret may be cut anywhere: a text that has one comes as one piece, its first. */
 function withoutSecrets(payloads: readonly string[], secrets: SecretTexts): string[] {
-  const values = payloads.map(parsed)
+  const values = payloads.map(jsonIn)
   const texts = new Map<string, PiecedText>()
   for (const value of values) if (isJsonObject(value)) collect(value, placeOf(value), texts)
   for (const { text, owners } of texts.values()) {
@@ -126,14 +127,6 @@ function withoutSecrets(payloads: readonly string[], secrets: SecretTexts): stri
     for (const [at, { holder, key }] of owners.entries()) holder[key] = at === 0 ? redactText(text, secrets) : ''
   }
   return payloads.map((payload, at) => redactText(values[at] === undefined ? payload : JSON.stringify(values[at]), secrets))
-}
-
-function parsed(payload: string): Json | undefined {
-  try {
-    return JSON.parse(payload)
-  } catch {
-    return undefined
-  }
 }
 
 /** Payloads of one kind, about one part of the response. */

@@ -47,7 +47,7 @@ export interface ToolCallEnvironment {
   onProgress?(update: Json): void
 }
 
-/** What a function returned or threw at last. */
+/** What a function returned, or threw, in its last attempt. */
 export interface RawEnd {
   value?: unknown
   thrown?: unknown
@@ -64,10 +64,11 @@ export type ExecutedEnd =
 
 /** Returned from a tool's function, it is how the call ends: for tools that play a recording. */
 export class RecordedEnd {
-  readonly end: ExecutedEnd
+  /** `value`: what the function returned then, for hooks around it. */
+  readonly recorded: { end: ExecutedEnd; value: unknown }
 
-  constructor(end: ExecutedEnd) {
-    this.end = end
+  constructor(recorded: { end: ExecutedEnd; value: unknown }) {
+    this.recorded = recorded
   }
 }
 
@@ -134,8 +135,8 @@ export async function executeCall(call: PreparedCall, environment: ToolCallEnvir
   for (let attempt = 1; ; attempt++) {
     const trying = new Attempt(call, environment, attempt).run()
     const { end, ran, thrown } = trying instanceof Promise ? await trying : trying
+    if (environment.raw !== undefined) environment.raw.thrown = thrown
     if (end.outcome !== 'failed' && end.outcome !== 'timeout') return end
-    if (environment.raw !== undefined && thrown !== undefined) environment.raw.thrown = thrown
     const failure = { outcome: end.outcome, attempt, code: end.code, ...loggedFailure(call, thrown) }
     environment.logger.warn({ tool: tool.name, toolCallId, runId, ...failure }, 'tool call failed')
     if (attempt >= mostAttempts || ran) return end
@@ -250,8 +251,9 @@ class Attempt {
   #returned(value: unknown): Tried {
     const over = this.#end()
     if (over !== undefined) return over
-    if (value instanceof RecordedEnd) return { end: value.end, ran: true }
-    if (this.#environment.raw !== undefined) this.#environment.raw.value = value
+    const recorded = value instanceof RecordedEnd ? value.recorded : undefined
+    if (this.#environment.raw !== undefined) this.#environment.raw.value = recorded === undefined ? value : recorded.value
+    if (recorded !== undefined) return { end: recorded.end, ran: true }
     if (typeof value === 'object' && isQuestion(value)) return { end: { outcome: 'question', question: value, attempts: this.#number } }
     return returned(this.#call.tool, value, this.#environment.maxResultBytes, this.#number)
   }

@@ -3,7 +3,7 @@ import { InvalidOptionError, show, ToolloopError } from '../core/errors.ts'
 import type { Logger } from '../core/logger.ts'
 import type { Content, Json, JsonObject } from '../core/messages.ts'
 import { checkMistypedNames, checkOptionNames, isPlainObject, type OptionNames } from '../core/option-names.ts'
-import type { FromObjectSchema } from './schema/infer.ts'
+import type { ArgsOf, InputOf, ParametersSchema } from './schema/infer.ts'
 import { isStandardSchema, type JsonSchema, jsonSchemaOf, parametersOf } from './schema/schema.ts'
 
 export type { JsonSchema } from './schema/schema.ts'
@@ -87,7 +87,7 @@ export interface Question {
  * A tool: what the model sees (`name`, `description`, `parameters`), how it runs, and what its result means.
  * `defineTool` makes one from functions, `BaseTool` from a class; both are plain objects of this shape.
  */
-export interface Tool<Context = never> {
+export interface Tool<Context = unknown> {
   /** 1 to 64 of `a-z A-Z 0-9 _ -`. */
   readonly name: string
   /** What it does and when to call it, for the model. */
@@ -120,19 +120,28 @@ export interface Tool<Context = never> {
   /**
    * Runs the tool. May return or throw anything, sync or async. Absent: the caller runs this tool; the run pauses with the call pending.
    */
-  execute?(args: never, ctx: ToolContext<Context>): unknown
+  readonly execute?: (args: never, ctx: ToolContext<Context>) => unknown
   /**
    * For `unsafe` tools: finds out whether a call that was in flight when the process died took effect. `undefined`, or an error, means that
    * it can't tell.
    */
-  reconcile?(args: never, ctx: ToolContext<Context>): Reconciled | undefined | Promise<Reconciled | undefined>
+  readonly reconcile?: (args: never, ctx: ToolContext<Context>) => Reconciled | undefined | Promise<Reconciled | undefined>
 }
 
 /** What `reconcile` found: the call took effect and this is its value, or it did not and may run again. */
 export type Reconciled = { ran: true; value: unknown } | { ran: false }
 
-/** A tool of any argument and context types. */
-export type AnyTool = Tool<never>
+/** A tool of any argument and context types: what it needs of a run's context is not checked by the compiler. */
+export interface AnyTool extends Omit<Tool, 'approval' | 'execute' | 'reconcile'> {
+  readonly approval?: boolean | AnyMember['approval']
+  // Methods: the compiler lets their parameters differ either way.
+  execute?(args: never, ctx: ToolContext): unknown
+  reconcile?(args: never, ctx: ToolContext): Reconciled | undefined | Promise<Reconciled | undefined>
+}
+
+interface AnyMember {
+  approval(args: JsonObject, ctx: { context: unknown }): boolean | Promise<boolean>
+}
 
 /**
  * Base class for tools written as classes. Subclasses give the four abstract members and override what else they need. With a Standard
@@ -166,24 +175,11 @@ export abstract class BaseTool<Args = JsonObject, Context = unknown> implements 
   abstract execute(args: Args, ctx: ToolContext<Context>): unknown
 }
 
-/** What a tool's `parameters` may be. */
-export type ParametersSchema = StandardSchemaV1 | JsonSchema
-
-/** Arguments as `execute` gets them: the schema's output. */
-export type ArgsOf<S> =
-  IsAnySchema<S> extends true ? JsonObject : S extends StandardSchemaV1 ? StandardSchemaV1.InferOutput<S> : FromObjectSchema<S>
-
-/** Arguments as the model wrote them, before a Standard Schema changed anything. */
-type InputOf<S> =
-  IsAnySchema<S> extends true ? JsonObject : S extends StandardSchemaV1 ? StandardSchemaV1.InferInput<S> : FromObjectSchema<S>
-
-/** True if there is no schema to infer from. */
-export type IsAnySchema<S> = [ParametersSchema] extends [S] ? true : false
-
 type SharedOptions = 'name' | 'description' | 'strict' | 'effect' | 'timeoutMs' | 'retries' | 'parallel' | 'final' | 'secrets'
 
 /** What `defineTool` takes: the fields of a `Tool`, with `execute` typed by `parameters`. */
-export interface ToolOptions<S, Value, Context> extends Pick<Tool<Context>, SharedOptions> {
+export interface ToolOptions<S, Value, Context, Name extends string = string> extends Pick<Tool<Context>, SharedOptions> {
+  name: Name
   /** A Standard Schema (zod, valibot, arktype, …), from which argument types are inferred, or a plain JSON Schema. Default: no arguments. */
   parameters?: S
   /** The JSON Schema to show the model, for a Standard Schema that can't give its own. */
@@ -198,9 +194,11 @@ export interface ToolOptions<S, Value, Context> extends Pick<Tool<Context>, Shar
   reconcile?(args: ArgsOf<S>, ctx: ToolContext<Context>): Reconciled | undefined | Promise<Reconciled | undefined>
 }
 
-/** What `defineTool` returns. */
-export interface DefinedTool<Args, Value, Context> extends Tool<Context> {
+/** What `defineTool` returns. `Input`: the arguments as the model wrote them, where a Standard Schema makes something else of them. */
+export interface DefinedTool<Args, Value, Context, Name extends string = string, Input = Args> extends Tool<Context> {
+  readonly name: Name
   readonly parameters: JsonSchema
+  readonly schema?: StandardSchemaV1<Input, Args>
   readonly execute?: (args: Args, ctx: ToolContext<Context>) => Value
 }
 
@@ -237,9 +235,9 @@ const emptyParameters: JsonSchema = { type: 'object', properties: {}, additional
  * ```
  */
 // Without a default for `S`: the compiler would check `parameters` against it when another option is mistyped.
-export function defineTool<const S extends ParametersSchema, Value = unknown, Context = unknown>(
-  options: ToolOptions<S, Value, Context>,
-): DefinedTool<ArgsOf<S>, Value, Context> {
+export function defineTool<const S extends ParametersSchema, Value = unknown, Context = unknown, const Name extends string = string>(
+  options: ToolOptions<S, Value, Context, Name>,
+): DefinedTool<ArgsOf<S>, Value, Context, Name, InputOf<S>> {
   checkOptionNames(options, definitionNames, '`defineTool`')
   const { parameters, jsonSchema, ...rest } = options
   const standard = isStandardSchema(parameters) ? parameters : undefined
@@ -249,7 +247,7 @@ export function defineTool<const S extends ParametersSchema, Value = unknown, Co
     ...(standard ? { schema: standard } : {}),
   }
   checkTool(tool as AnyTool)
-  return tool as DefinedTool<ArgsOf<S>, Value, Context>
+  return tool as DefinedTool<ArgsOf<S>, Value, Context, Name, InputOf<S>>
 }
 
 export const toolName: RegExp = /^[a-zA-Z0-9_-]{1,64}$/

@@ -308,7 +308,7 @@ describe('CustomAgent at its edges', () => {
   it('tools that can’t be had reject the run; `generate` asks for them too', async () => {
     class Broken extends CustomAgent {
       readonly #why = 'no tools'
-      override get tools(): ToolSet {
+      override tools(): ToolSet {
         throw new Error(this.#why)
       }
     }
@@ -317,8 +317,8 @@ describe('CustomAgent at its edges', () => {
     await expect(running).rejects.toThrow('no tools')
     await expect(broken.resume(undefined)).rejects.toThrow('no tools')
     class Own extends CustomAgent {
-      override get tools(): ToolSet {
-        return new ToolRegistry([look])
+      override tools() {
+        return [look]
       }
     }
     const model = scriptedModel(['Hello.'])

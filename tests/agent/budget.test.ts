@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
+import type { Hooks } from '../../src/agent/hooks/hooks.ts'
 import { asTool } from '../../src/agent/nested/sub-agent.ts'
-import { Budget } from '../../src/agent/run/budget.ts'
+import { Budget, BudgetSpentError } from '../../src/agent/run/budget.ts'
 import type { PendingItem } from '../../src/agent/types.ts'
+import type { ChatModel, ModelResponse } from '../../src/models/chat-model.ts'
 import { memoryJournal, scriptedModel } from '../../src/testing/index.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 
@@ -152,6 +154,89 @@ describe('a budget that runs share', () => {
     expect(() => new AgentRunner({ model: scriptedModel(['x']), budget: {} as never })).toThrow('Expected `budget` to be a Budget')
     expect(() => new AgentRunner({ model: scriptedModel(['x']), onBudget: 'wait' as never })).toThrow("`onBudget` to be 'stop' or 'pause'")
   })
+})
+
+describe('a budget, and hooks around the request', () => {
+  const words = 'a'.repeat(2_400)
+  const cheap = () => scriptedModel(() => ({ text: 'ok', usage: { inputTokens: 600, outputTokens: 1 } }))
+  const quiet = { debug() {}, info() {}, warn() {}, error() {} }
+
+  it('H8 a run inside a hook does not wait for what the hook stands around', async () => {
+    // Only one such request fits at a time: what the outer one set aside before its hooks are asked, the inner one would wait for.
+    const budget = new Budget({ tokens: 1_900 })
+    const inner = new AgentRunner({ model: cheap(), budget, limits: { deadlineMs: 2_000 } })
+    const reasons: string[] = []
+    const hook: Hooks = {
+      async aroundModel(_, next) {
+        reasons.push((await inner.run(words)).stopReason)
+        return next()
+      },
+    }
+    const result = await new AgentRunner({ model: cheap(), budget, hooks: [hook], toolTimeoutMs: 3_000 }).run(words)
+    expect([...reasons, result.stopReason]).toEqual(['answered', 'answered'])
+    expect(budget.spent.tokens).toBe(1_202)
+  })
+
+  it('H8 what a hook answers by itself needs no budget', async () => {
+    const budget = new Budget({ tokens: 1, spent: { tokens: 1 } })
+    const hook: Hooks = { aroundModel: () => ({ text: 'kept', toolCalls: [], finishReason: 'stop' }) }
+    const result = await new AgentRunner({ model: cheap(), budget, hooks: [hook] }).run('go')
+    expect(result).toMatchObject({ stopReason: 'answered', output: 'kept' })
+    expect(budget.spent.tokens).toBe(1)
+  })
+
+  it('H8 a hook is told by an error that the budget is spent, and may answer in its place', async () => {
+    const budget = new Budget({ tokens: 10, spent: { tokens: 10 } })
+    let told: unknown
+    const asking = (answer?: ModelResponse): Hooks => ({
+      async aroundModel(_, next) {
+        return next().catch((error: unknown) => {
+          told = error
+          if (answer === undefined) throw error
+          return answer
+        })
+      },
+    })
+    const run = (hook: Hooks) => new AgentRunner({ model: cheap(), budget, hooks: [hook], logger: quiet }).run('go')
+    expect(await run(asking())).toMatchObject({ stopReason: 'budget' })
+    expect(told).toBeInstanceOf(BudgetSpentError)
+    expect(told).toMatchObject({ code: 'budget_spent', fault: 'caller', spent: { tokens: 10 }, limits: { tokens: 10 } })
+    expect(String(told)).toContain('10 tokens of 10')
+    expect(await run(asking({ text: 'kept', toolCalls: [], finishReason: 'stop' }))).toMatchObject({
+      stopReason: 'answered',
+      output: 'kept',
+    })
+    // One that throws something else of its own is passed over.
+    const failing: Hooks = { aroundModel: (_, next) => next().catch((cause) => Promise.reject(new Error('my own', { cause }))) }
+    expect(await run(failing)).toMatchObject({ stopReason: 'budget' })
+  })
+})
+
+it('H8 the time that a request waits for the budget is part of what it waited', async () => {
+  const budget = new Budget({ tokens: 2_200 })
+  const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
+  const { promise: answered, resolve: answer } = Promise.withResolvers<void>()
+  const slow: ChatModel = {
+    ...scriptedModel([]),
+    async generate() {
+      begin()
+      await answered
+      return { text: 'ok', toolCalls: [], finishReason: 'stop', usage: used(600) }
+    },
+  }
+  const words = 'a'.repeat(4_000)
+  const first = new AgentRunner({ model: slow, budget }).run(words)
+  await begun
+  const second = new AgentRunner({ model: scriptedModel(['ok']), budget })
+  const asked = new Promise((resolve) => second.on('MODEL_START', resolve))
+  const waiting = second.run(words)
+  await asked
+  // Until the clock that is measured by has moved on.
+  for (const since = performance.now(); performance.now() - since < 20; ) await new Promise((resolve) => setImmediate(resolve))
+  answer()
+  expect((await first).steps[0]?.waitedMs).toBeUndefined()
+  const [step] = (await waiting).steps
+  expect(step?.waitedMs).toBeGreaterThanOrEqual(4)
 })
 
 describe("onBudget: 'pause'", () => {

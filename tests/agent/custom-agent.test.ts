@@ -7,7 +7,6 @@ import { asTool } from '../../src/agent/nested/sub-agent.ts'
 import type { RunnerOptions } from '../../src/agent/types.ts'
 import { Event } from '../../src/core/events.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
-import { ToolRegistry, type ToolSet } from '../../src/tools/registry.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { recordingLogger } from '../hazards/stage.ts'
 
@@ -27,8 +26,9 @@ class Everything extends CustomAgent<User> {
     if (this.fails) throw new Error(`${what} failed`)
   }
 
-  override get tools(): ToolSet {
-    return new ToolRegistry([look])
+  override tools({ context }: { context: User }) {
+    this.heard.push(`tools for ${context.name}`)
+    return [look]
   }
 
   override async instructions({ context }: { context: User }) {
@@ -70,7 +70,15 @@ describe('CustomAgent', () => {
   it('S0-30 every override point is called in its place, with what belongs to the run', async () => {
     const { agent, model } = open()
     const result = await agent.run('go', { context: { name: 'Ann' } })
-    expect(agent.heard).toEqual(['turn 1 for Ann', 'call look', 'result seen', 'stop after 1?', 'turn 2 for Ann', 'text Done'])
+    expect(agent.heard).toEqual([
+      'tools for Ann',
+      'turn 1 for Ann',
+      'call look',
+      'result seen',
+      'stop after 1?',
+      'turn 2 for Ann',
+      'text Done',
+    ])
     expect(model.requests[0]?.messages[0]).toEqual({ role: 'system', content: 'You serve Ann.' })
     expect(result.toolCalls[0]?.content).toBe('hidden')
   })
@@ -93,6 +101,27 @@ describe('CustomAgent', () => {
     expect(texts.join('')).toBe('Done.')
     const stream = new Plain({ model: script(), tools: [look] }).stream('go')
     expect((await stream.result).output).toBe('Done.')
+  })
+
+  it('has the tools that the context of the run allows, also where it is called inside another run or handed to', async () => {
+    class Helper extends CustomAgent<User> {
+      override tools({ context: { name } }: { context: User }) {
+        return [defineTool({ name: `look_for_${name}`, description: 'looks', execute: () => `seen by ${name}` })]
+      }
+    }
+    const calls = (name: string) => ({ toolCalls: [{ name }] })
+    const nested = new Helper({ model: scriptedModel([calls('look_for_Ann'), 'Helped.']) })
+    const taker = new Helper({ model: scriptedModel([calls('look_for_Ann'), 'Mine now.']) })
+    const outer = new AgentRunner<User>({
+      model: scriptedModel([{ toolCalls: [{ name: 'help', args: { task: 'x' } }] }, calls('hand_off_to_taker')]),
+      tools: [
+        asTool(nested, { name: 'help', description: 'helps', result: ({ toolCalls }) => toolCalls[0]?.content }),
+        handoff(taker, { name: 'taker', description: 'takes' }),
+      ],
+    })
+    const result = await outer.run('go', { context: { name: 'Ann' } })
+    expect(result.output).toBe('Mine now.')
+    expect(result.toolCalls.map(({ content }) => content)).toEqual(['seen by Ann', expect.any(String), 'seen by Ann'])
   })
 
   it('is an agent to be nested and handed to', async () => {

@@ -1,11 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
+import { keptId } from '../../src/agent/large-results/kept-results.ts'
 import { readPart, searchText } from '../../src/agent/large-results/read-text.ts'
 import { asTool } from '../../src/agent/nested/sub-agent.ts'
 import type { RunnerOptions, RunResult } from '../../src/agent/types.ts'
 import { Event } from '../../src/core/events.ts'
-import { type ContentPart, textOf } from '../../src/core/messages.ts'
+import { type ChatMessage, type ContentPart, textOf } from '../../src/core/messages.ts'
 import { memorySessions } from '../../src/sessions/memory.ts'
 import { MemoryRuns, memoryJournal } from '../../src/testing/memory-journal.ts'
 import type { ScriptedTurn } from '../../src/testing/script.ts'
@@ -22,12 +23,21 @@ const log = Array.from(
 
 const readLog = defineTool({ name: 'read_log', description: 'Reads the log.', effect: 'read', execute: () => log })
 const approve = defineTool({ name: 'approve', description: 'Waits.', approval: true, execute: () => 'approved' })
-const read = (args: object) => ({ toolCalls: [call('read_result', { id: 'log', ...args })] })
+/** The ids that the model has been told of, the first being `0`. */
+const idsIn = (messages: readonly ChatMessage[]) =>
+  messages.flatMap(({ content }) => [...textOf(content).matchAll(/by its id "([^"]+)" …/g)].map(([, id = '']) => id))
+type Turn = ScriptedTurn | ((ids: readonly string[]) => ScriptedTurn)
+const read =
+  (args: object, which = 0): Turn =>
+  (ids) => ({ toolCalls: [call('read_result', { id: ids[which] ?? 'none', ...args })] })
 const askLog: ScriptedTurn = { toolCalls: [{ id: 'log', name: 'read_log' }] }
 
 /** Answers by how many calls have been made. */
-function runnerOf(turns: readonly ScriptedTurn[], options: Partial<RunnerOptions> = {}) {
-  const model = scriptedModel(({ messages }) => turns[messages.filter(({ role }) => role === 'assistant').length] ?? 'done')
+function runnerOf(turns: readonly Turn[], options: Partial<RunnerOptions> = {}) {
+  const model = scriptedModel(({ messages }) => {
+    const turn = turns[messages.filter(({ role }) => role === 'assistant').length]
+    return typeof turn === 'function' ? turn(idsIn(messages)) : (turn ?? 'done')
+  })
   const runner = new AgentRunner({
     model,
     tools: [readLog, approve],
@@ -51,7 +61,7 @@ describe('a result of 5 MB', () => {
     const result = await runner.run('go')
     const [head = '', found, line, end] = told(result)
     expect(head).toBe(
-      `${log.slice(0, 8_192)}\n\n(… Shortened: these are the first 8192 of ${log.length} characters. The whole result is kept: read_result reads it by its id "log" …)`,
+      `${log.slice(0, 8_192)}\n\n(… Shortened: these are the first 8192 of ${log.length} characters. The whole result is kept: read_result reads it by its id "${keptId(log)}" …)`,
     )
     const at = log.indexOf('NEEDLE')
     expect(found).toContain(`Found "needle" once from character 0 on:\n\nLine 31234, character ${at}:\n`)
@@ -85,8 +95,8 @@ describe('a result of 5 MB', () => {
     expect(told(result)[2]).toContain('Line 31234')
     const { kept: _, ...without } = stored(paused.state) ?? {}
     const gone = await runner.resume(without as never, { decisions: approved(paused) })
-    expect(told(gone)[2]).toContain('No result is kept under the id "log"')
-    await expect(runner.resume({ ...without, kept: { log: 1 } } as never)).rejects.toMatchObject({ code: 'invalid_option' })
+    expect(told(gone)[2]).toContain(`No result is kept under the id "${keptId(log)}"`)
+    await expect(runner.resume({ ...without, kept: { [keptId(log)]: 1 } } as never)).rejects.toMatchObject({ code: 'invalid_option' })
   })
 
   it('is in the journal while the run waits, beside steps that stay small, and forgotten when it has ended', async () => {
@@ -97,7 +107,7 @@ describe('a result of 5 MB', () => {
     await journal.close()
     const recorded = runs.runs.get('run')
     expect(Math.max(...[...(recorded?.steps.values() ?? [])].map(({ length }) => length))).toBeLessThan(10_000)
-    expect([...(recorded?.kept.values() ?? [])].map(({ name, bytes }) => [name, bytes])).toEqual([['log', log.length]])
+    expect([...(recorded?.kept.values() ?? [])].map(({ name, bytes }) => [name, bytes])).toEqual([[keptId(log), log.length]])
     const result = await runnerOf(script, { journal: memoryJournal(runs) }).runner.resume('run', { decisions: approved(paused) })
     expect(told(result)[2]).toContain('Line 31234')
     expect(recorded?.kept.size).toBe(0)
@@ -110,7 +120,7 @@ describe('a result of 5 MB', () => {
     expect(toolCalls.map(({ outcome, content }) => [outcome, content])).toEqual([
       [
         'failed',
-        'No result is kept under the id "log". A result is kept until its run ends: make the call again if it was another run\'s, or correct the id.',
+        `No result is kept under the id "${keptId(log)}". A result is kept until its run ends: make the call again if it was another run's, or correct the id.`,
       ],
     ])
   })
@@ -138,8 +148,35 @@ describe('a result of 5 MB', () => {
     })
     const result = await runner.run('go')
     const first = model.requests[3]?.messages.find(({ role }) => role === 'tool')
-    expect(textOf(first?.content ?? '')).toMatch(/left out\] …[\s\S]*by its id "log" …\)$/)
+    expect(textOf(first?.content ?? '')).toMatch(/left out\] …[\s\S]*by its id "\w+" …\)$/)
     expect(told(result)[3]).toContain('Line 31234')
+  })
+})
+
+describe('the same long result', () => {
+  const pollLog = () => ({ toolCalls: [call('read_log', {})] })
+
+  it('is kept once, however often it comes', async () => {
+    const { runner } = runnerOf([pollLog(), pollLog(), read({ lines: 1 })], { largeResults: { keptBytes: 8_000_000 } })
+    const [first, second, part] = told(await runner.run('go'))
+    expect([first, second === first]).toEqual([expect.stringContaining('Shortened'), true])
+    expect(part).toContain('from line 1 of 50000 on')
+  })
+
+  it('of a nested run is kept once with the run outside', async () => {
+    const inner = runnerOf([pollLog()])
+    const ask = asTool(inner.runner, { name: 'ask', description: 'x' })
+    const { runner } = runnerOf([askLog, { toolCalls: [call('ask', { task: 'x' })] }], {
+      tools: [readLog, ask],
+      largeResults: { keptBytes: 8_000_000 },
+    })
+    await runner.run('go')
+    expect(textOf(inner.model.requests.at(-1)?.messages.at(-1)?.content ?? '')).toContain('Shortened')
+  })
+
+  it('does not hide from the guard that the same call is repeated', async () => {
+    const { runner } = runnerOf(Array.from({ length: 9 }, pollLog), { limits: { repeatedCalls: 2 } })
+    expect(await runner.run('go')).toMatchObject({ stopReason: 'repeated_calls', iterations: 4 })
   })
 })
 
@@ -180,7 +217,7 @@ describe('what is kept aside', () => {
             { id: 'b', name: 'elsewhere' },
           ],
         },
-        { toolCalls: [call('read_result', { id: 'a', line: 50_000 }), call('read_result', { id: 'b', line: 50_000 })] },
+        (ids) => ({ toolCalls: ids.map((id) => call('read_result', { id, line: 50_000 })) }),
       ],
       { tools: [broken, elsewhere] },
     )
@@ -215,7 +252,11 @@ describe('what is kept aside', () => {
   })
 
   it('is bounded by `keptBytes`: what does not fit any more is cut', async () => {
-    const { runner } = runnerOf([askLog, { toolCalls: [call('read_log')] }], { largeResults: { keptBytes: 8_000_000 } })
+    const other = defineTool({ name: 'other', description: 'x', execute: () => `${log}!` })
+    const { runner } = runnerOf([askLog, { toolCalls: [call('other')] }], {
+      tools: [readLog, other],
+      largeResults: { keptBytes: 8_000_000 },
+    })
     const [first, second] = told(await runner.run('go'))
     expect([first?.includes('Shortened'), second?.includes('bytes cut here')]).toEqual([true, true])
   })

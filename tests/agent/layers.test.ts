@@ -40,6 +40,11 @@ it('hooks around a request and a function stand closest to them', () => {
   })
 })
 
+it('a budget stands inside of the hooks around a request', () => {
+  const hooks = [{ aroundModel: () => undefined }]
+  expect(layersOf({ hooks, budget: new Budget({ tokens: 1 }) }).model.slice(-2)).toEqual(['hooks around the request', 'within the budget'])
+})
+
 it('telemetry stands outside of everything but the wait for other calls', () => {
   const { model, tool } = layersOf({ telemetry: telemetry() })
   expect([model[0], ...tool]).toEqual(['telemetry', 'concurrency', 'telemetry', 'events'])

@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { AgentRunner, defineTool, type Journal } from '../../src/index.ts'
+import { AgentRunner, type AnyTool, defineTool, type Journal } from '../../src/index.ts'
 import { dbosJournal } from '../../src/journals/dbos/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { hasPostgres, startPostgres } from '../postgres.ts'
@@ -13,7 +13,7 @@ const look = defineTool({ name: 'look', description: 'Looks.', effect: 'read', e
 const refund = defineTool({ name: 'refund', description: 'Pays back.', approval: true, execute: () => 'paid' })
 const limits = { repeatedCalls: Number.POSITIVE_INFINITY }
 
-const runnerOf = (journal: Journal, tool: typeof look, turns: number) => {
+const runnerOf = (journal: Journal, tool: AnyTool, turns: number) => {
   const model = scriptedModel(
     ({ messages }) => (messages.filter(({ role }) => role === 'assistant').length >= turns ? 'done' : { toolCalls: [{ name: tool.name }] }),
     { record: false },

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { fileURLToPath } from 'node:url'
-import { AgentRunner, defineTool, type Journal } from '../../src/index.ts'
+import { AgentRunner, type AnyTool, defineTool, type Journal } from '../../src/index.ts'
 import { sqliteJournal } from '../../src/journals/sqlite/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 
@@ -22,7 +22,7 @@ const look = defineTool({ name: 'look', description: 'Looks.', effect: 'read', e
 const refund = defineTool({ name: 'refund', description: 'Pays back.', approval: true, execute: () => 'paid' })
 const limits = { repeatedCalls: Number.POSITIVE_INFINITY }
 
-const runnerOf = (journal?: Journal, tool = look, most = turns) => {
+const runnerOf = (journal?: Journal, tool: AnyTool = look, most = turns) => {
   const model = scriptedModel(
     ({ messages }) => (messages.filter(({ role }) => role === 'assistant').length >= most ? 'done' : { toolCalls: [{ name: tool.name }] }),
     { record: false },

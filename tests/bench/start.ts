@@ -51,7 +51,7 @@ async function measure(title: string, script: string): Promise<number> {
     ${script}
     console.log(JSON.stringify([startedAt, performance.timeOrigin + performance.now()]))
     process.exit()`
-  const child = spawn(process.execPath, ['--input-type=module', '-e', timed], { env, stdio: ['ignore', 'pipe', 'ignore'] })
+  const child = spawn(process.execPath, ['--input-type=module', '-e', timed], { env, stdio: ['ignore', 'pipe', 'inherit'] })
   const [startedAt, endedAt]: [number, number] = JSON.parse(await text(child.stdout))
   return (title.startsWith('first request') ? arrivedAt : endedAt) - startedAt
 }

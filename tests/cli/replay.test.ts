@@ -98,6 +98,8 @@ describe('toolloop replay', () => {
     [['replay', 'nothing.json'], 'to be a file with a recorded run'],
     [['replay'], "missing required argument 'file'"],
     [['replay', 'package.json', '--model', 'demo'], 'Expected `--model` to be beside `--live-model`'],
+    [['replay', 'package.json', '--base-url', 'http://127.0.0.1:1'], 'Expected `--base-url` to be beside `--live-model`'],
+    [['replay', 'package.json', '--skills', 'x'], 'Expected `--skills` to be beside `--live-tools`'],
     [['replay', 'package.json', '--tools', 'x.ts'], 'Expected `--tools` to be beside `--live-tools`'],
   ])('refuses %j', async (args, words) => {
     const { code, stderr } = await run(args, await tempFolder({ 'package.json': '{}' }))

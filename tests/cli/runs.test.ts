@@ -10,20 +10,21 @@ import { tempFolder } from './temp-folder.ts'
 const index = fileURLToPath(new URL('../../src/index.ts', import.meta.url))
 const amount = "parameters: { type: 'object', properties: { amount: { type: 'number' } }, required: ['amount'] }"
 const tools = `
-import { appendFileSync, existsSync, writeFileSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { ask, defineTool } from ${JSON.stringify(index)}
 export const pay = defineTool({
   name: 'pay', description: 'Pays money.', approval: true, ${amount},
-  execute: ({ amount }) => { appendFileSync('paid.txt', amount + '\\n'); return 'paid ' + amount },
+  execute: ({ amount }) => 'paid ' + amount,
 })
 export const donate = defineTool({
   name: 'donate', description: 'Donates money.', ${amount},
   execute: ({ amount }, { answer }) => (answer === undefined ? ask({ about: 'To whom?' }) : amount + ' for ' + answer),
 })
 export const sell = defineTool({ name: 'sell', description: 'Sells.', ${amount} })
+const asleep = import.meta.dirname + '/asleep.txt'
 export const sleep = defineTool({
   name: 'sleep', description: 'Sleeps.', effect: 'read', ${amount},
-  execute: () => existsSync('asleep.txt') ? 'slept' : (writeFileSync('asleep.txt', ''), new Promise(() => {})),
+  execute: () => existsSync(asleep) ? 'slept' : (writeFileSync(asleep, ''), new Promise(() => {})),
 })
 `
 

@@ -49,7 +49,7 @@ describe('toolloop serve', () => {
     expect(refused.err()).toContain('with 1 runs in files of an earlier version: `toolloop upgrade` moves them into the journal')
     const upgraded = fakeIO({ cwd })
     expect(await runCommand(['upgrade'], upgraded)).toBe(0)
-    expect(upgraded.out()).toContain('1 runs are in the journal now')
+    expect(upgraded.out()).toContain('1 run moved into the journal.')
     expect(await readFile(join(cwd, 'runs/earlier', name), 'utf8')).toBe(earlier)
     const cli = startCli(['serve', '--port', '0'], { cwd, input: null })
     await cli.prints('Admin page:')

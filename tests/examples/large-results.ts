@@ -1,4 +1,4 @@
-import { AgentRunner, defineTool, textOf } from '../../src/index.ts'
+import { AgentRunner, defineTool, type ModelRequest, textOf } from '../../src/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 
 const readLog = defineTool({
@@ -8,11 +8,16 @@ const readLog = defineTool({
   execute: () => Array.from({ length: 50_000 }, (_, n) => `${n} ${n === 31_233 ? 'ERROR: the disk is full' : 'all is well'}`).join('\n'),
 })
 
-// A real model decides by itself what it reads.
+// A real model decides by itself what it reads, by the id that it finds at the end of what it was shown.
+const reading = (part: object) => (request: ModelRequest) => {
+  const shown = textOf(request.messages.find(({ role }) => role === 'tool')?.content ?? '')
+  const [, id = ''] = /by its id "(\w+)"/.exec(shown) ?? []
+  return { toolCalls: [{ name: 'read_result', args: { id, ...part } }] }
+}
 const model = scriptedModel([
-  { toolCalls: [{ id: 'log', name: 'read_log' }] },
-  { toolCalls: [{ name: 'read_result', args: { id: 'log', search: 'error' } }] },
-  { toolCalls: [{ name: 'read_result', args: { id: 'log', line: 31_233, lines: 3 } }] },
+  { toolCalls: [{ name: 'read_log' }] },
+  reading({ search: 'error' }),
+  reading({ line: 31_233, lines: 3 }),
   'The disk is full.',
 ])
 const runner = new AgentRunner({ model, tools: [readLog], largeResults: { shownBytes: 60 }, maxIterations: 20 })

@@ -19,9 +19,12 @@ class NoteKeeper extends CustomAgent<Visitor> {
     return `You keep a note for ${context.name}.`
   }
 
-  /** Hides the writing tool from visitors who may not write. */
-  protected override prepareTurn({ context }: ModelTurn<Visitor>) {
-    return context.mayWrite ? undefined : { tools: ['read_note'] }
+  override tools({ context }: { context: Visitor }) {
+    return context.mayWrite ? [read, write] : [read]
+  }
+
+  protected override prepareTurn({ iteration }: ModelTurn<Visitor>) {
+    return iteration === 1 ? { toolChoice: 'required' as const } : undefined
   }
 
   protected override onToolCall({ tool, args }: ToolTurn<Visitor>) {
@@ -42,6 +45,6 @@ class NoteKeeper extends CustomAgent<Visitor> {
 }
 
 const model = scriptedModel([{ toolCalls: [{ name: 'read_note' }, { name: 'write_note', args: { text: 'Hi' } }] }, 'I can only read it.\n'])
-const keeper = new NoteKeeper({ model, tools: [read, write] })
+const keeper = new NoteKeeper({ model })
 const { toolCalls } = await keeper.run('Read the note, then write “Hi”.', { context: { name: 'Ann', mayWrite: false } })
 for (const { content } of toolCalls) console.log(content)

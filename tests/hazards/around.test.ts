@@ -154,6 +154,29 @@ describe.each(loopModes)('hooks around a call: $name', (mode) => {
     expect(rescued.result.toolCalls).toMatchObject([{ outcome: 'ok', content: 'from the archive', attempts: 2 }])
   })
 
+  it('H48 what an attempt threw is no cause of how a later one ended', async () => {
+    let tries = 0
+    const look = defineTool({
+      name: 'look',
+      description: 'looks',
+      parameters: { type: 'object' },
+      retries: 1,
+      timeoutMs: 20,
+      execute: () => (++tries === 1 ? Promise.reject(new Error('of the first attempt')) : new Promise(() => {})),
+    })
+    const causes: unknown[] = []
+    const hook: Hooks = {
+      aroundTool: (_call, next) =>
+        next().catch((error: unknown) => {
+          causes.push(ToolloopError.isInstance(error) && [error.code, error.cause])
+          throw error
+        }),
+    }
+    const { result } = await runWith([hook], { tools: [look] })
+    expect(result.toolCalls).toMatchObject([{ outcome: 'timeout', attempts: 2 }])
+    expect(causes).toEqual([['tool_timeout', undefined]])
+  })
+
   it('H37 H48 one that throws, rejects, hangs or does nothing, before or after `next`, is logged and passed over: the function runs once', async () => {
     const failing: Hooks['aroundTool'][] = [
       () => {

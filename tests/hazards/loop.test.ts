@@ -4,7 +4,7 @@ import type { RunnerOptions } from '../../src/agent/types.ts'
 import { Event, type RunEvent } from '../../src/core/events.ts'
 import { textOf } from '../../src/core/messages.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
-import { defineTool } from '../../src/tools/tool.ts'
+import { type AnyTool, defineTool } from '../../src/tools/tool.ts'
 import { loopModes, type ModeScript, modes } from './modes.ts'
 import { comparable, resultTexts, type SeenEvent, stage } from './stage.ts'
 import { skipWhatTextCannotSay } from './text-modes.ts'
@@ -288,7 +288,7 @@ describe.each(modes)('the loop: $name', (mode) => {
     }
     const gate = gatedTool('unused')
     let waiting = 0
-    const echo = defineTool<{ type: 'object' }, unknown, { user: string }>({
+    const echo: AnyTool = defineTool<{ type: 'object' }, unknown, { user: string }>({
       name: 'echo',
       description: 'echoes',
       parameters: { type: 'object' },
@@ -299,7 +299,7 @@ describe.each(modes)('the loop: $name', (mode) => {
         return of
       },
     })
-    const who = defineTool<{ type: 'object' }, unknown, { user: string }>({
+    const who: AnyTool = defineTool<{ type: 'object' }, unknown, { user: string }>({
       name: 'who',
       description: 'tells the user',
       parameters: { type: 'object' },

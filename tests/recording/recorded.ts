@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'vitest'
+import { recordingToText } from '../../src/recording/file/recording-file.ts'
 import type { RunRecording } from '../../src/recording/format.ts'
 import type { RecordedRunOptions } from '../../src/recording/index.ts'
 import { describeDifference, readRecording, recordRun, replayRun } from '../../src/recording/index.ts'
-import { recordingToText } from '../../src/recording/recording-file.ts'
 import { tempFolder } from '../cli/temp-folder.ts'
 
 /** A path in a new folder. */

@@ -3,14 +3,32 @@ import { basename, dirname, join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { AgentRunner, defineTool } from '../../src/index.ts'
+import { layOut } from '../../src/recording/file/layout.ts'
+import { recordingFromText, recordingToText } from '../../src/recording/file/recording-file.ts'
 import { readRecording, recordRun, replayRun } from '../../src/recording/index.ts'
-import { layOut } from '../../src/recording/layout.ts'
-import { recordingFromText, recordingToText } from '../../src/recording/recording-file.ts'
-import { scriptedModel } from '../../src/testing/index.ts'
+import { replayModel, replayTools, scriptedModel } from '../../src/testing/index.ts'
 import { newFile, playsByteEqual, recorded } from './recorded.ts'
 
 const hello = () => new AgentRunner({ model: scriptedModel(['Hello.']) })
 const key = 'sk-abcdefghijklmnopqrstuvwx'
+
+type Place = (string | number)[]
+
+/** Every place in a value that has something. */
+function placesIn(value: unknown, at: Place = []): Place[] {
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([key, item]) => {
+    const place = [...at, Array.isArray(value) ? Number(key) : key]
+    return [place, ...placesIn(item, place)]
+  })
+}
+
+function withValueAt(value: Record<string, unknown>, place: Place, put: unknown): unknown {
+  const [last = ''] = place.slice(-1)
+  const holder = place.slice(0, -1).reduce<object>((inner, key) => Reflect.get(inner, key), value)
+  Reflect.set(holder, last, put)
+  return value
+}
 
 describe('the file of a recorded run', () => {
   it('is played by its name as well; what is no recording is refused in words', async () => {
@@ -143,6 +161,60 @@ describe('the file of a recorded run', () => {
     await rm(moved, { recursive: true })
   })
 
+  it('is known not to be writable before the run begins', async () => {
+    const file = await newFile()
+    let isStarted = false
+    const start = () => {
+      isStarted = true
+    }
+    for (const place of [join(dirname(file), 'nowhere', 'run.json'), dirname(file), join('/proc', 'run.json')])
+      await expect(recordRun(start, place)).rejects.toThrow()
+    expect(isStarted).toBe(false)
+  })
+
+  it('that can’t be written does not hide what the caller has thrown, which comes first', async () => {
+    const file = await newFile()
+    const moved = `${dirname(file)}-moved`
+    const failed = recordRun(async (record) => {
+      await hello().run('Hi', record)
+      await rename(dirname(file), moved)
+      throw new Error('mine')
+    }, file)
+    await expect(failed).rejects.toMatchObject({
+      message: expect.stringMatching(/^mine; and .*ENOENT/),
+      errors: [expect.objectContaining({ message: 'mine' }), expect.objectContaining({ code: 'ENOENT' })],
+    })
+    await rm(moved, { recursive: true })
+  })
+
+  it('has the whole run of a stream', async () => {
+    const file = await newFile()
+    const stream = await recordRun((record) => hello().stream('Hi', record), file)
+    expect(readRecording(file).result).toMatchObject({ stopReason: 'answered', text: 'Hello.' })
+    expect((await Array.fromAsync(stream.text)).join('')).toBe('Hello.')
+  })
+
+  it('says where nothing was recorded, or a run is still going on', async () => {
+    const file = await newFile()
+    await expect(recordRun(() => hello().run('Hi'), file)).rejects.toThrow(
+      'that gives the run its options, and resolves when it has ended: no run was recorded',
+    )
+    const { promise, resolve } = Promise.withResolvers<string>()
+    const { promise: asked, resolve: ask } = Promise.withResolvers<void>()
+    const slow = scriptedModel(() => {
+      ask()
+      return promise
+    })
+    let run: Promise<unknown> | undefined
+    const early = recordRun(async (record) => {
+      run = new AgentRunner({ model: slow }).run('Hi', record)
+      await asked
+    }, file)
+    await expect(early).rejects.toThrow('that resolves when the run has ended')
+    resolve('Late.')
+    await run
+  })
+
   it('is written of a run that rejects, and of one whose caller throws', async () => {
     const file = await newFile()
     const runner = new AgentRunner({ model: scriptedModel([]), throwOnError: true })
@@ -181,6 +253,21 @@ describe('the file of a recorded run', () => {
     expect(JSON.stringify(recording)).not.toContain(secret)
   })
 
+  it('is compared without what is known to be secret by now only', async () => {
+    const { recording } = await recorded((record) =>
+      new AgentRunner({ model: scriptedModel([{ text: 'Yes.', usage: { inputTokens: 5, outputTokens: 1 } }]) }).run(
+        'Is it quux-9981?',
+        record,
+      ),
+    )
+    expect(JSON.stringify(recording)).toContain('quux-9981')
+    const secrets = ['quux-9981']
+    const replay = await replayRun(recording, { secrets })
+    expect([replay.difference, JSON.stringify(replay.recording).includes('quux-9981')]).toEqual([undefined, false])
+    const played = await new AgentRunner({ model: replayModel(recording, { secrets }) }).run('Is it quux-9981?')
+    expect(played.output).toBe('Yes.')
+  })
+
   it('is of one run', async () => {
     const file = await newFile()
     const two = recordRun(async (record) => {
@@ -215,6 +302,48 @@ describe('a file that is no recording, or a damaged one, is refused in words', (
     ['{"format": "toolloop run", "version": 1, "runId": "r", "given": {}}', '`run.json: given.model` to be an object'],
   ])('%s', (text, words) => {
     expect(() => recordingFromText(text, 'run.json')).toThrow(words)
+  })
+
+  const parts = async () => {
+    const tools = [defineTool({ name: 'clock', description: 'The time.', execute: () => 'noon' })]
+    const model = scriptedModel([{ toolCalls: [{ name: 'clock' }] }, 'Noon.'])
+    const { text } = await recorded((record) => new AgentRunner({ model, tools, approve: () => true }).run('When?', record))
+    return text
+  }
+
+  it('wherever it is damaged: what was expected there, and where, and never a TypeError', async () => {
+    const text = await parts()
+    const places = placesIn(JSON.parse(text))
+    expect(places).toContainEqual(['turns', 0, 'calls', 0, 'args'])
+    let refused = 0
+    for (const place of places) {
+      for (const damage of [null, 5, 'x', [], {}, [null]]) {
+        const damaged = withValueAt(JSON.parse(text), place, damage)
+        try {
+          const recording = recordingFromText(JSON.stringify(damaged), 'run.json')
+          replayModel(recording)
+          replayTools(recording)
+          await replayRun(recording)
+        } catch (error) {
+          refused++
+          expect(error, `${place.join('.')} = ${JSON.stringify(damage)}`).toMatchObject({ code: expect.stringMatching(/^invalid_/) })
+        }
+      }
+    }
+    expect(refused).toBeGreaterThan(100)
+    const named = (place: (string | number)[]) => () =>
+      recordingFromText(JSON.stringify(withValueAt(JSON.parse(text), place, null)), 'run.json')
+    expect(named(['turns', 0, 'calls'])).toThrow('Expected `run.json: turns[0].calls` to be an array, got `null`')
+    expect(named(['given', 'tools', 0])).toThrow('Expected `run.json: given.tools[0]` to be an object, got `null`')
+    expect(named(['turns', 1, 'request', 'messages', 0, 'toolCalls'])).toThrow('`run.json: turns[1].request.messages[0].toolCalls`')
+  })
+
+  it('also where it is no file but a recording in memory', async () => {
+    const recording = recordingFromText(await parts())
+    const damaged = { ...recording, turns: null } as never
+    for (const open of [() => replayModel(damaged), () => replayTools(damaged), () => replayModel({} as never)])
+      expect(open).toThrow(expect.objectContaining({ code: 'invalid_option' }))
+    await expect(replayRun(damaged)).rejects.toThrow('Expected `recording: turns` to be an array')
   })
 
   it('whatever part of it is gone', async () => {

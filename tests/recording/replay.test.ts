@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { keptId } from '../../src/agent/large-results/kept-results.ts'
 import { ModelError } from '../../src/core/errors.ts'
 import type { EventName } from '../../src/core/events.ts'
 import { AgentRunner, asTool, Budget, defineTool, handoff, RunControl } from '../../src/index.ts'
@@ -60,8 +61,9 @@ describe('a recorded run, played again and recorded again, gives the same bytes'
   })
 
   it('with a result that is kept aside, and read in parts', async () => {
-    const long = defineTool({ name: 'long', description: 'x', execute: () => `${'x'.repeat(100_000)}needle` })
-    const readOn = { toolCalls: [call({ id: 'call_1', search: 'needle' }, 'read_result')] }
+    const text = `${'x'.repeat(100_000)}needle`
+    const long = defineTool({ name: 'long', description: 'x', execute: () => text })
+    const readOn = { toolCalls: [call({ id: keptId(text), search: 'needle' }, 'read_result')] }
     const model = scriptedModel([{ toolCalls: [call({}, 'long')] }, readOn, 'Found.'])
     const runner = new AgentRunner({ model, tools: [long], largeResults: true })
     const { recording } = await playsByteEqual((record) => runner.run('go', record))

@@ -41,7 +41,7 @@ describe('/openapi.json', () => {
 
   it('has every route with what it answers, and the answers are so', async () => {
     const model = scriptedModel([
-      ...Array.from({ length: 3 }, () => 'hi'),
+      ...Array.from({ length: 5 }, () => 'hi'),
       { text: 'x', hang: true },
       { toolCalls: [{ name: 'ask' }] },
       'ok',
@@ -68,6 +68,14 @@ describe('/openapi.json', () => {
     await check(await post('/v1/chat/completions', { model: 'toolloop', messages: ok }), 'post', '/v1/chat/completions')
     await check(await post('/v1/chat/completions', { model: 'toolloop', messages: ok, stream: true }), 'post', '/v1/chat/completions')
     await check(await post('/v1/chat/completions', { model: 'toolloop' }), 'post', '/v1/chat/completions')
+    const asked = await post('/v1/responses', { model: 'toolloop', input: 'x' })
+    const { id: responseId } = await json(asked.clone())
+    await check(asked, 'post', '/v1/responses')
+    await check(await post('/v1/responses', { model: 'toolloop', input: 'x', stream: true }), 'post', '/v1/responses')
+    await check(await post('/v1/responses', { model: 'toolloop' }), 'post', '/v1/responses')
+    await check(await ask(`/v1/responses/${responseId}`), 'get', '/v1/responses/{id}')
+    await check(await post(`/v1/responses/${responseId}/cancel`, {}), 'post', '/v1/responses/{id}/cancel')
+    await check(await ask(`/v1/responses/${responseId}`, { method: 'DELETE' }), 'delete', '/v1/responses/{id}')
     await check(await post('/v1/runs', { input: 'x' }), 'post', '/v1/runs')
     const started = await post('/v1/runs', { input: 'x', background: true })
     const { id } = await json(started.clone())

@@ -104,6 +104,7 @@ describe('the service’s own files', () => {
     const { post, ask, log } = await startService({ configFile: file, cwd: folder, model: 'demo' })
     expect(log()).toContain('other users can read')
     await post('/v1/runs', { input: 'hello' })
+    await post('/v1/responses', { model: 'toolloop', input: 'hello' })
     const put = { method: 'PUT', body: '{"config":{}}', headers: { 'content-type': 'application/json', 'if-match': '*' } }
     const saved = await ask('/admin/api/config', put)
     expect([saved.status, (await json(saved)).error.problems[0]?.path]).toEqual([422, '/service/keepRuns/folder'])
@@ -112,7 +113,7 @@ describe('the service’s own files', () => {
     const modeOf = async (path: string) => (await stat(path)).mode & 0o777
     expect(await modeOf(join(folder, 'kept/runs'))).toBe(0o700)
     const files = await readdir(join(folder, 'kept/runs'), { recursive: true })
-    expect(files.length).toBeGreaterThan(1)
+    expect(files).toEqual(expect.arrayContaining(['runs.sqlite', 'responses.sqlite']))
     for (const path of [file, ...files.map((name) => join(folder, 'kept/runs', name))]) {
       const isFolder = (await stat(path)).isDirectory()
       expect([path, await modeOf(path)]).toEqual([path, isFolder ? 0o700 : 0o600])

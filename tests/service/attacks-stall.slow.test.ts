@@ -144,6 +144,44 @@ const agUiInputs: Readonly<Record<string, object>> = {
   'a large state': { state: { a: list(45_000, () => 1) } },
 }
 
+const item = (type: string, fields: object = {}) => ({ type, ...fields })
+const mine = [{ type: 'function', name: 'mine', parameters: { type: 'object' } }]
+
+/** Bodies of `/v1/responses`, by what is wrong with them. */
+const responses: Readonly<Record<string, object>> = {
+  'many messages': { input: [...list(14_000, () => user('')), user('hello')] },
+  'many parts': { input: [user(list(12_000, () => item('input_text', { text: '' })))] },
+  'as many calls as there may be': {
+    input: list(4_000, (at) => item('function_call', { call_id: `c${at}`, name: 'echo', arguments: '{}' })),
+  },
+  'many calls': { input: list(9_000, (at) => item('function_call', { call_id: `c${at}`, name: 'echo', arguments: '{}' })) },
+  'many calls under one id': { input: list(4_000, () => item('function_call', { call_id: 'c', name: 'echo', arguments: '{}' })) },
+  'many results': { input: list(12_000, (at) => item('function_call_output', { call_id: `c${at}`, output: '' })) },
+  'results under one id behind all calls': {
+    input: [
+      ...list(4_000, () => item('function_call', { call_id: 'c', name: 'echo', arguments: '{}' })),
+      ...list(4_000, () => item('function_call_output', { call_id: 'c', output: '' })),
+    ],
+  },
+  'many thoughts': { input: [...list(12_000, () => item('reasoning', { summary: [] })), user('hello')] },
+  'many items of no kind': { input: list(16_000, () => item('nothing')) },
+  'a large text': { input: fill('"') },
+  'a large text of characters that JSON escapes': { input: fill('\u0000') },
+  'a large text in a data URL': { input: [user([item('input_image', { image_url: `data:image/png;base64,${fill('A')}` })])] },
+  'large instructions': { input: 'hello', instructions: fill('\u0000') },
+  'many tools': {
+    input: call('mine_7', {}),
+    tools: list(128, (at) => ({ ...mine[0], name: `mine_${at}`, parameters: { ...someFields, properties: { [`p${at}`]: {} } } })),
+  },
+  'a large schema of a tool': { input: call('mine', {}), tools: [{ ...mine[0], parameters: manyFields }] },
+  'a large schema of the answer': { input: 'hello', text: { format: { type: 'json_schema', name: 'a', schema: manyFields } } },
+  'much metadata': { input: 'hello', metadata: Object.fromEntries(list(16_000, (at) => [`k${at}`, 'v'])) },
+  'a large call of the client’s own': { input: call('mine', { note: fill('x"', 500_000) }), tools: mine },
+  'arguments of many numbers': { input: call('mine', { a: list(29_990, () => 1) }), tools: mine },
+  'a large call that runs': { input: call('echo', { text: fill('x', most - 100) }) },
+  'a large answer': { input: 'say x 3000000' },
+}
+
 /** Calls of the built-in tools, on the files of `openService`. */
 const builtins: Readonly<Record<string, [tool: string, args: object]>> = {
   'a text that nearly is in a file everywhere': ['search_files', { query: `${'a'.repeat(63)}b` }],
@@ -199,6 +237,28 @@ describe('no request keeps the others waiting for more than 50 ms', () => {
     for (const [name, messages] of Object.entries(uiMessages)) await post(`useChat: ${name}`, '/ui/chat', { id: name, messages })
     for (const [name, fields] of Object.entries(agUiInputs))
       await post(`AG-UI: ${name}`, '/agui', { threadId: name, runId: 'r', messages: [], ...fields })
+    expect(tooLong()).toEqual([])
+  })
+
+  it('whatever a response is to be made of, kept or not, continued and shown', async () => {
+    const { post, ask, measured, tooLong } = await openService()
+    for (const [name, body] of Object.entries(responses)) {
+      for (const stream of [true, false])
+        await post(`${name}, streamed: ${stream}`, '/v1/responses', { model: 'toolloop', stream, store: stream, ...body })
+    }
+    for (const [name, input] of [
+      ['very many messages', list(14_000, () => user(''))],
+      ['a large text', fill('"')],
+      ['a large answer', 'say x 3000000'],
+    ] as const) {
+      let previous = JSON.parse(await post(`kept: ${name}`, '/v1/responses', { model: 'toolloop', input }))
+      await measured(`shown: ${name}`, async () => (await ask(`/v1/responses/${previous.id}`)).text())
+      for (const again of ['hello', input, input, input]) {
+        const body = { model: 'toolloop', input: again, previous_response_id: previous.id }
+        const answered = JSON.parse(await post(`continued: ${name}`, '/v1/responses', body))
+        if (answered.error === null) previous = answered
+      }
+    }
     expect(tooLong()).toEqual([])
   })
 

@@ -47,7 +47,7 @@ describe('answers nobody reads', () => {
     const { tool, paid } = payTool()
     const filler = 'x'.repeat(200_000)
     const pause = { chunks: [filler], toolCalls: [{ name: 'pay', arguments: { euros: 5 } }] }
-    const model = scriptedModel([filler, pause, pause, filler, filler, filler, filler])
+    const model = scriptedModel([filler, pause, pause, filler, filler, filler, filler, filler])
     const { service, ask } = await startService({ model, tools: [tool] })
     const send = (path: string, body?: object) =>
       service.fetch(
@@ -70,6 +70,7 @@ describe('answers nobody reads', () => {
     const bodies: [string, object][] = [
       ['/v1/runs', { input: 'say' }],
       ['/v1/chat/completions', { model: 'toolloop', messages: [{ role: 'user', content: 'say' }] }],
+      ['/v1/responses', { model: 'toolloop', input: 'say' }],
       [`/v1/runs/${paused.id}/decisions`, { decisions: [{ ...paused.pending[0], approved: true }] }],
       [`/v1/runs/${cancelled.id}/cancel`, {}],
     ]
@@ -84,10 +85,23 @@ describe('answers nobody reads', () => {
     await fill()
     unread.push(await send('/v1/runs', { input: 'say' }))
     const asked = model.requests.length
-    for (const [path, body] of bodies.slice(0, 3)) expect([path, (await send(path, body)).status]).toEqual([path, 429])
+    for (const [path, body] of bodies.slice(0, 4)) expect([path, (await send(path, body)).status]).toEqual([path, 429])
     expect(model.requests).toHaveLength(asked)
     await Promise.all(unread.map((answer) => answer.body?.cancel()))
     expect((await ask(`/v1/runs/${known.id}`)).status).toBe(200)
+  })
+
+  it('conversations that are continued are counted among them until their runs have ended', async () => {
+    const hang = { text: 'a', hang: true }
+    const model = scriptedModel([{ chunks: ['x'.repeat(7_000_000)] }, ...Array.from({ length: 4 }, () => hang), 'ok'])
+    const { post } = await startService({ model })
+    const { id } = await json(post('/v1/responses', { model: 'toolloop', input: 'say' }))
+    const again = (stream: boolean) => post('/v1/responses', { model: 'toolloop', input: 'x', previous_response_id: id, stream })
+    const asked = await Promise.all(Array.from({ length: 10 }, () => again(true)))
+    expect(asked.map(({ status }) => status).sort()).toEqual([200, 200, 200, 200, ...Array.from({ length: 6 }, () => 429)])
+    expect(model.requests).toHaveLength(5)
+    await Promise.all(asked.map(({ body }) => body?.cancel()))
+    await expect.poll(async () => (await again(false)).status, { timeout: 10_000 }).toBe(200)
   })
 
   it('who reads gets all of it, whole or as events', async () => {

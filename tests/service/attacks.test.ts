@@ -379,6 +379,29 @@ describe('what is sent', () => {
       messages: maybe(fc.array(message)),
       activeTools: maybe(fc.array(fc.string())),
     })
+    const part = fc.record({
+      type: fc.constantFrom('input_text', 'input_image', 'input_file', 'x'),
+      text: fc.string(),
+      image_url: fc.jsonValue(),
+    })
+    const item = fc.record({
+      type: fc.constantFrom('message', 'function_call', 'function_call_output', 'reasoning', 'x'),
+      role: maybe(fc.constantFrom('user', 'assistant', 'developer', 'x')),
+      content: maybe(fc.oneof(fc.string(), fc.array(part), fc.jsonValue())),
+      call_id: maybe(fc.string()),
+      name: maybe(fc.string()),
+      arguments: maybe(fc.string()),
+      output: maybe(fc.oneof(fc.string(), fc.array(part), fc.jsonValue())),
+    })
+    const { model: name, stream } = common
+    const response = fc.record({
+      model: name,
+      stream,
+      input: fc.oneof(fc.string(), fc.array(item)),
+      previous_response_id: maybe(fc.string()),
+      metadata: maybe(fc.jsonValue()),
+      text: maybe(fc.record({ format: fc.constant({ type: 'json_object' }) })),
+    })
     const config = fc.oneof(fc.record({ config: fc.jsonValue() }), fc.record({ text: fc.string() }))
     const send = async (method: string, path: string, body: unknown) => {
       const headers = { ...bearer, 'content-type': 'application/json', 'if-match': '*' }
@@ -390,6 +413,7 @@ describe('what is sent', () => {
       ])
     }
     await fc.assert(fc.asyncProperty(chat, (body) => send('POST', '/v1/chat/completions', body)))
+    await fc.assert(fc.asyncProperty(response, (body) => send('POST', '/v1/responses', body)))
     await fc.assert(fc.asyncProperty(run, (body) => send('POST', '/v1/runs', body)))
     await fc.assert(fc.asyncProperty(config, (body) => send('PUT', '/admin/api/config', body)))
   })

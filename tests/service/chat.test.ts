@@ -1,5 +1,6 @@
 import OpenAI from 'openai'
 import { describe, expect, it } from 'vitest'
+import { AgentRunner } from '../../src/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { countingTool } from '../hazards/tools.ts'
@@ -201,6 +202,18 @@ describe('POST /v1/chat/completions, by the official client', () => {
     }
     await expect(read()).rejects.toThrow(/\[redacted\] is bad/)
     expect(chunks.join('')).toBe('par')
+  })
+
+  it('what a run inside of a call says is not said to the client', async () => {
+    const inner = new AgentRunner({ model: scriptedModel(['Inside.']) })
+    const think = defineTool({
+      name: 'think',
+      description: 'Thinks.',
+      execute: async (_args, parent) => (await inner.run('x', { parent, forwardEvents: true })).text,
+    })
+    const { client } = await startWithClient({ model: scriptedModel([{ toolCalls: [{ name: 'think' }] }, 'Outside.']), tools: [think] })
+    const { choices } = await client.chat.completions.create({ model: 'toolloop', messages: [{ role: 'user', content: 'x' }] })
+    expect(choices[0]?.message.content).toBe('Outside.')
   })
 
   it('refuses a call that needs an approval, and says why', async () => {

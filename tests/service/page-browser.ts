@@ -6,7 +6,7 @@ import { token } from './start-service.ts'
 /** Debian's package; elsewhere by its variable. */
 const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium'
 export const hasBrowser: boolean = existsSync(executablePath)
-if (!hasBrowser) console.warn(`SKIPPED: the admin page is not tested, there is no browser at ${executablePath} (apt-get install chromium)`)
+if (!hasBrowser) console.warn(`SKIPPED: no page is tested, there is no browser at ${executablePath} (apt-get install chromium)`)
 
 /** Parts of the browser that cost time and are not looked at; the list takes the place of Playwright's own. */
 const unused = [
@@ -21,8 +21,10 @@ const unused = [
 ]
 
 export interface OpenOptions {
-  /** Behind `/admin/`, such as `#/chat`. */
+  /** Behind the folder, such as `#/chat`. */
   path?: string
+  /** Default `/admin/`. */
+  folder?: string
   viewport?: { width: number; height: number }
   /** Whether the tab has a token already, as after a reload. Default true. */
   signedIn?: boolean
@@ -60,7 +62,7 @@ export function useBrowser(): (url: string, options?: OpenOptions) => Promise<Pa
 
   return async (
     url,
-    { path = '', viewport = { width: 1024, height: 700 }, signedIn = true, expected = /^Failed to load resource/ } = {},
+    { path = '', folder = '/admin/', viewport = { width: 1024, height: 700 }, signedIn = true, expected = /^Failed to load resource/ } = {},
   ) => {
     const complaints: string[] = []
     const onError = (error: Error) => complaints.push(String(error))
@@ -76,7 +78,7 @@ export function useBrowser(): (url: string, options?: OpenOptions) => Promise<Pa
       expect(complaints).toEqual([])
     })
     await page.setViewportSize(viewport)
-    await page.goto(`${url}/admin/${signedIn ? '' : '?signed-out'}${path}`)
+    await page.goto(`${url}${folder}${signedIn ? '' : '?signed-out'}${path}`)
     return page
   }
 }

@@ -65,6 +65,18 @@ function describeRuns(sharedFolder: () => Promise<SharedFolder>): void {
   })
 
   describe('services of two processes with the same runs', () => {
+    it('continue each other’s responses, for whom they were made, also those of one that is killed', async () => {
+      const { start } = await sharedFolder()
+      const [one, two] = await Promise.all([start(), start()])
+      const body = { model: 'toolloop', input: 'hello' }
+      const response = await json(one.post('/v1/responses', body, ann))
+      const again = { ...body, previous_response_id: response.id }
+      expect(await json(two.post('/v1/responses', again, ann))).toMatchObject({ status: 'completed', previous_response_id: response.id })
+      expect((await two.post('/v1/responses', again)).status).toBe(404)
+      await one.kill()
+      expect(await json(two.ask(`/v1/responses/${response.id}`, { headers: ann }))).toEqual(response)
+    })
+
     it('show each other’s runs with their events as they come, and take them over when one is killed', async () => {
       const { folder, start } = await sharedFolder()
       const [one, two] = await Promise.all([start(), start()])

@@ -2,7 +2,7 @@ import { HttpAgent, type RunFinishedEvent } from '@ag-ui/client'
 import { DefaultChatTransport, isToolUIPart, lastAssistantMessageIsCompleteWithApprovalResponses, type UIMessage } from 'ai'
 import { describe, expect, it, vi } from 'vitest'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
-import { defineTool } from '../../src/tools/tool.ts'
+import { ask as askSomebody, defineTool } from '../../src/tools/tool.ts'
 import { Chat, readChunks, userMessage } from '../ui/chat.ts'
 import { startService, token } from './start-service.ts'
 
@@ -153,6 +153,47 @@ describe('/ui/chat', () => {
     const { data } = await jsonOf<Listed>(ask('/v1/runs'))
     expect(data[0]).toMatchObject({ stopReason: 'aborted' })
     expect((await post('/ui/chat/other/stop', {})).status).toBe(204)
+  })
+
+  it('a client that comes again behind decisions gets the whole message, as it was', async () => {
+    const held = Promise.withResolvers<void>()
+    const { tool } = refunds()
+    const pickFile = defineTool({ name: 'pick_file', description: 'Lets the user choose.' })
+    const book = defineTool({
+      name: 'book',
+      description: 'Books.',
+      execute: (_args, { answer }) => (answer === undefined ? askSomebody({ about: 'For how many?' }) : `for ${answer}`),
+    })
+    const refund = { name: 'refund', args: { euros: 10 } }
+    const toolCalls = [refund, { name: 'refund', args: { euros: 20 } }, { name: 'pick_file' }, { name: 'book' }]
+    const model = scriptedModel([{ text: 'Well. ', toolCalls }, { chunks: ['Do', held.promise, 'ne.'] }])
+    const { url } = await startService({ model, tools: [tool, pickFile, book] })
+    const asked = (await readChunks(await send(url, [userMessage('pay')]))).message as UIMessage
+    const parts = asked.parts.map((part) => {
+      if (!isToolUIPart(part)) return part
+      if (part.approval === undefined) return { ...part, state: 'output-available', output: part.type === 'tool-book' ? 4 : 'menu.pdf' }
+      const approved = JSON.stringify(part.input) === '{"euros":10}'
+      return { ...part, state: 'approval-responded', approval: { ...part.approval, approved } }
+    }) as UIMessage['parts']
+    const going = (await send(url, [userMessage('pay'), { ...asked, parts }])).getReader()
+    for (let read = await going.read(); read.value?.type !== 'text-delta'; ) read = await going.read()
+    const stream = await transportTo(url).reconnectToStream({ chatId: 'c1' })
+    held.resolve()
+    if (stream === null) throw new Error('Expected a stream')
+    const { message, errors } = await readChunks(stream)
+    expect(errors).toEqual([])
+    expect(message?.id).toBe(asked.id)
+    expect(message?.parts).toMatchObject([
+      { type: 'step-start' },
+      { type: 'text', text: 'Well. ' },
+      { type: 'tool-refund', state: 'output-available', output: '10 euros were paid' },
+      { type: 'tool-refund', state: 'output-denied', input: { euros: 20 } },
+      { type: 'tool-pick_file', state: 'output-available', output: 'menu.pdf' },
+      { type: 'tool-book', state: 'output-available', output: 'for 4' },
+      { type: 'data-question' },
+      { type: 'step-start' },
+      { type: 'text', text: 'Done.', state: 'done' },
+    ])
   })
 
   it('who says something else while a run goes on, or waits, ends that run', async () => {

@@ -44,6 +44,7 @@ const storage: ReadonlyMap<string, Storage> = new Map(
     onBudget: 'json',
     compaction: 'numbers',
     stream: 'json',
+    cacheKey: 'json',
     providerOptions: 'json',
     stopWhen: 'not stored',
     decisionTimeoutMs: 'numbers',

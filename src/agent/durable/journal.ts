@@ -162,7 +162,7 @@ export interface RecordedSteps {
   steps: { [key: string]: Json }
   decisions: { [place: string]: Json }
   waitingSince: { [place: string]: number }
-  /** Long results, by the ids of their calls. */
+  /** Long results, by their ids. */
   kept?: { [id: string]: string }
   /** By which time what waits already is judged. Default: the time at which it is looked at. */
   asOf?: number

@@ -59,7 +59,7 @@ function valueShown({ call, end, raw }: CallOutcome): unknown {
   if (end.outcome === 'ok') return raw?.value
   if (end.outcome === 'question') return end.question
   if (end.outcome === 'uncertain') throw new ToolloopError('tool_uncertain', uncertainText(call.prepared.tool.name))
-  throw new ToolloopError(end.code, textOf(end.content), raw !== undefined && 'thrown' in raw ? { cause: raw.thrown } : {})
+  throw new ToolloopError(end.code, textOf(end.content), raw?.thrown === undefined ? {} : { cause: raw.thrown })
 }
 
 /** Another end, after as many attempts. */

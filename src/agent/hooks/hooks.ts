@@ -101,9 +101,9 @@ export interface Hooks<Context = unknown> {
   afterTool?(call: ToolEnding<Context>): { content: Content } | undefined | Promise<{ content: Content } | undefined>
   /**
    * Stands around one model request, its retries included: `next()` sends it, once, and gives the whole response; what is streamed goes out
-   * meanwhile. It rejects with what the request fails with. The response that the hook returns takes the place of that one; without `next`
-   * nothing is sent, and what is returned is shown as if it had been streamed. What was used is as the returned response says; where that
-   * does not say it, what was sent has used it.
+   * meanwhile. It rejects with what the request fails with, or with `budget_spent` where a budget does not allow it. The response that the
+   * hook returns takes the place of that one; without `next` nothing is sent, and what is returned is shown as if it had been streamed. What
+   * was used is as the returned response says; where that does not say it, what was sent has used it. A `Budget` counts what was sent.
    */
   aroundModel?(
     request: SentRequest<Context>,

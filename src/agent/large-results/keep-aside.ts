@@ -21,9 +21,9 @@ export async function withoutLongText(run: RunContext, outcome: CallOutcome): Pr
   const text = textIn(end.content)
   const isLong = text.length * 3 > overBytes && Buffer.byteLength(text) > overBytes
   // The result of a final tool is the run's: there is nobody left who could read on.
-  const isKept = isLong && tool.final !== true && (await run.keptResults.keep(call.call.id, text, keptBytes))
-  if (!isKept) return cut(outcome, end, maxResultBytes)
-  return shownAs(outcome, end, shortened(call.call.id, text, end.content, { shownBytes, maxResultBytes }))
+  const id = isLong && tool.final !== true ? await run.keptResults.keep(text, keptBytes) : undefined
+  if (id === undefined) return cut(outcome, end, maxResultBytes)
+  return shownAs(outcome, end, shortened(id, text, end.content, { shownBytes, maxResultBytes }))
 }
 
 function cut(outcome: CallOutcome, end: Ended, maxBytes: number): CallOutcome {

@@ -1,19 +1,23 @@
 import type { Durable } from '../durable/journal.ts'
 
+/** The same for the same text: a call that is repeated has the same result again, and it is kept once. */
+export function keptId(text: string): string {
+  const { createHash } = process.getBuiltinModule('node:crypto')
+  return createHash('sha256').update(text).digest('hex').slice(0, 20)
+}
+
 /**
- * The long results of a run, by the ids of their calls: beside the steps in its journal, or, without one, in memory and in the state of a
+ * The long results of a run, by hashes of their texts: beside the steps in its journal, or, without one, in memory and in the state of a
  * paused run. Those of a nested run are kept with the run outside: it is a part of that one's call.
  */
 export class KeptResults {
-  readonly #runId: string
   readonly #outer: KeptResults | undefined
   #journal: Durable | undefined
   #texts = new Map<string, string>()
   /** Of the journal: whoever reads a part of a text reads another one next. */
   #lastRead: { id: string; text: string } | undefined
 
-  constructor(runId: string, outer: KeptResults | undefined) {
-    this.#runId = runId
+  constructor(outer: KeptResults | undefined) {
     this.#outer = outer
   }
 
@@ -22,13 +26,18 @@ export class KeptResults {
     if (durable.survivesCrashes) this.#journal = durable
   }
 
-  /** False where there is no room for it: a run keeps at most `maxBytes` (UTF-8), or nothing in a journal that can't. */
-  async keep(id: string, text: string, maxBytes: number): Promise<boolean> {
-    if (this.#outer !== undefined) return this.#outer.keep(this.#within(id), text, maxBytes)
-    this.#lastRead = undefined
-    if (this.#journal !== undefined) return (await this.#journal.keep?.(id, text, maxBytes)) ?? false
+  /** Gives its id. Undefined where there is no room for it: a run keeps at most `maxBytes` (UTF-8), or nothing in a journal that can't. */
+  async keep(text: string, maxBytes: number): Promise<string | undefined> {
+    if (this.#outer !== undefined) return this.#outer.keep(text, maxBytes)
+    const id = keptId(text)
+    const isKept = this.#journal === undefined ? this.#keepHere(id, text, maxBytes) : await this.#journal.keep?.(id, text, maxBytes)
+    return isKept === true ? id : undefined
+  }
+
+  #keepHere(id: string, text: string, maxBytes: number): boolean {
+    if (this.#texts.has(id)) return true
     let bytes = Buffer.byteLength(text)
-    for (const [other, kept] of this.#texts) if (other !== id) bytes += Buffer.byteLength(kept)
+    for (const kept of this.#texts.values()) bytes += Buffer.byteLength(kept)
     if (bytes > maxBytes) return false
     this.#texts.set(id, text)
     return true
@@ -36,7 +45,7 @@ export class KeptResults {
 
   /** Undefined for what this run doesn't keep. */
   async read(id: string): Promise<string | undefined> {
-    if (this.#outer !== undefined) return this.#outer.read(this.#within(id))
+    if (this.#outer !== undefined) return this.#outer.read(id)
     if (this.#journal === undefined) return this.#texts.get(id)
     if (this.#lastRead?.id === id) return this.#lastRead.text
     const text = await this.#journal.kept?.(id)
@@ -51,9 +60,5 @@ export class KeptResults {
 
   recall(texts: { [id: string]: string } = {}): void {
     this.#texts = new Map(Object.entries(texts))
-  }
-
-  #within(id: string): string {
-    return `${this.#runId}/${id}`
   }
 }

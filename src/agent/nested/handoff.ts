@@ -11,12 +11,13 @@ import type { Execution } from '../run/execution.ts'
 import { RunContext } from '../run/run-context.ts'
 import { handTo } from '../run/run-state.ts'
 import { handedOffText } from '../told.ts'
+import type { ToolsFor } from '../typed.ts'
 import type { RunnerOptions } from '../types.ts'
 
 /** An agent that a conversation can be handed to: an `AgentRunner` or a `CustomAgent`. */
 export interface ConversationTaker<Context = unknown> {
   readonly model: ChatModel
-  readonly tools: ToolSet
+  readonly tools: ToolSet | ((input: { context: Context }) => ToolsFor<Context>)
   readonly instructions?: RunnerOptions<Context>['instructions']
 }
 
@@ -54,13 +55,17 @@ export function handoff<Context = unknown>(to: ConversationTaker<Context>, optio
     execute: async (_args: JsonObject, { context, run, iteration }: ToolContext<Context>): Promise<Handoff> => {
       if (!(run instanceof RunContext)) throw new TypeError('A conversation can be handed off only in a run')
       const { provider, model } = run.usable(to.model)
-      toToolSet(to.tools)
+      toolsOf(to, context)
       const instructions = typeof to.instructions === 'function' ? await to.instructions({ context }) : to.instructions
       run.emit(Event.HANDOFF, { agent: name, provider, model }, { iteration })
       return { tool: `hand_off_to_${name}`, agent: name, ...(instructions === undefined ? {} : { instructions }) }
     },
   })
   return Object.assign(tool, { handsTo: to })
+}
+
+function toolsOf<Context>(to: ConversationTaker<Context>, context: Context): ToolSet {
+  return toToolSet(typeof to.tools === 'function' ? to.tools({ context }) : to.tools)
 }
 
 function isHandoffTool(tool: AnyTool): tool is HandoffTool {
@@ -74,7 +79,7 @@ export function handOff({ run, state }: Execution, to: Handoff): void {
   if (tool === undefined || !isHandoffTool(tool)) return
   const { agent } = to
   try {
-    run.handTo({ model: tool.handsTo.model, tools: toToolSet(tool.handsTo.tools) })
+    run.handTo({ model: tool.handsTo.model, tools: toolsOf(tool.handsTo, run.settings.context as never) })
   } catch (error) {
     run.logger.error({ runId: run.runId, agent, error: messageOf(error) }, 'the agent’s tools can’t be had: the conversation stays')
     return

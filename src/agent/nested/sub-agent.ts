@@ -1,18 +1,8 @@
 import { InvalidOptionError, isSetupFault, ToolloopError } from '../../core/errors.ts'
 import { hasToolCalls, isJsonObject, type Json } from '../../core/messages.ts'
 import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
-import {
-  type ArgsOf,
-  ask,
-  defineTool,
-  type IsAnySchema,
-  type JsonSchema,
-  type ParametersSchema,
-  type Question,
-  type Tool,
-  type ToolContext,
-  type ToolEffect,
-} from '../../tools/tool.ts'
+import type { ArgsOf, IsAnySchema, ParametersSchema } from '../../tools/schema/infer.ts'
+import { ask, defineTool, type JsonSchema, type Question, type Tool, type ToolContext, type ToolEffect } from '../../tools/tool.ts'
 import type { Decision } from '../decisions/decisions.ts'
 import { checkRunOptionNames } from '../option-names.ts'
 import { RunContext } from '../run/run-context.ts'

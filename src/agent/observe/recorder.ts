@@ -1,11 +1,11 @@
 import type { Json, JsonObject } from '../../core/messages.ts'
-import type { ChatModel } from '../../models/chat-model.ts'
+import type { ChatModel, ModelResponse } from '../../models/chat-model.ts'
 import type { ToolSet } from '../../tools/registry.ts'
 import type { ToolCallEnd } from '../../tools/tool-runner.ts'
 import type { AroundTool, RunningCall } from '../calls/running-call.ts'
 import type { Steering } from '../recorded.ts'
 import type { RunResult } from '../run/result.ts'
-import type { AroundModel } from '../turn/model-call.ts'
+import type { AroundModel, ModelCall } from '../turn/model-call.ts'
 
 /** A run, as its recorder sees it. */
 export interface RecordedScope {
@@ -38,6 +38,8 @@ export interface RecordedVerdict {
 export interface RunRecorder {
   /** An execution begins: the first, or one that goes on. `input` is what a journal would record of it. */
   begins(run: RecordedScope, input: Json): void
+  /** A request is about to be made that hooks may answer by themselves; what it gives is called with the response, whosever it is. */
+  asks(run: RecordedScope, call: Pick<ModelCall, 'model' | 'request'>): (response: ModelResponse) => void
   /** The model to ask in place of `model`. */
   watched(run: RecordedScope, model: ChatModel): ChatModel
   /** A call is about to run; what it gives is called with the call's end. */
@@ -45,6 +47,16 @@ export interface RunRecorder {
   decided(run: RecordedScope, decision: RecordedVerdict): void
   steered(run: RecordedScope, steering: Steering): void
   ended(run: RecordedScope, result: RunResult): void
+}
+
+/** Stands around the hooks that stand around a request. */
+export function recordAnswers(run: RecordedScope, recorder: RunRecorder): AroundModel {
+  return (next) => async (call) => {
+    const answered = recorder.asks(run, call)
+    const response = await next(call)
+    answered(response)
+    return response
+  }
 }
 
 export function recordRequests(run: RecordedScope, recorder: RunRecorder): AroundModel {

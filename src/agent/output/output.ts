@@ -16,8 +16,24 @@ export type OutputSchema = StandardSchemaV1 | JsonSchema
 /** What the schema makes of an answer. */
 export type OutputOf<S> = S extends StandardSchemaV1 ? StandardSchemaV1.InferOutput<S> : FromSchema<S>
 
-/** The output of a run with such a schema: undefined where there was no answer that fits. */
-export type AnswerOf<S> = OutputOf<S> | undefined
+/** The output of a run with such a schema: undefined where there was no answer that fits. Without one (`never`): text. */
+export type AnswerOf<S> = [S] extends [never] ? string : OutputOf<S> | undefined
+
+/** JSON as far as it has arrived: anything may be missing, and texts be cut. */
+export type PartOf<T> = T extends string
+  ? string
+  : T extends readonly (infer Item)[]
+    ? PartOf<Item>[]
+    : T extends object
+      ? { [K in keyof T]?: PartOf<T[K]> }
+      : T
+
+/** The answer of a run with such a schema while it arrives: what the schema is given, not what it makes of it. */
+export type PartialAnswerOf<S> = [S] extends [never]
+  ? never
+  : S extends StandardSchemaV1
+    ? PartOf<StandardSchemaV1.InferInput<S>>
+    : PartOf<FromSchema<S>>
 
 /** How the answer of a run is to be given, where it has a schema. */
 export interface OutputFormat {
@@ -36,11 +52,7 @@ const wanted = 'final_answer'
 
 /** Throws `invalid_option` for what is no schema. `tools`: those of the run, whose names are taken. */
 export function openOutput(output: OutputSchema, tools: Pick<ToolSet, 'get'>): OutputFormat {
-  if (typeof output !== 'function' && !isJsonObject(output))
-    throw new InvalidOptionError('output', 'a Standard Schema or a JSON Schema', output)
-  const standard = isStandardSchema(output) ? output : undefined
-  const given = standard === undefined ? (output as JsonSchema) : jsonSchemaOf(standard, 'output')
-  const wrapped = given.type !== 'object'
+  const { standard, given, wrapped } = readSchema(output)
   const schema = wrapped ? wrap(given) : given
   const name = freeName(tools)
   try {
@@ -59,6 +71,25 @@ export function openOutput(output: OutputSchema, tools: Pick<ToolSet, 'get'>): O
   })
   const tool: AnyTool = standard === undefined ? base : { ...base, schema: wrapped ? wrapStandard(standard) : standard }
   return { schema, wrapped, tool }
+}
+
+/** Throws `invalid_option` for what is no schema. */
+function readSchema(output: OutputSchema): { standard: StandardSchemaV1 | undefined; given: JsonSchema; wrapped: boolean } {
+  if (typeof output !== 'function' && !isJsonObject(output))
+    throw new InvalidOptionError('output', 'a Standard Schema or a JSON Schema', output)
+  const standard = isStandardSchema(output) ? output : undefined
+  const given = standard === undefined ? (output as JsonSchema) : jsonSchemaOf(standard, 'output')
+  return { standard, given, wrapped: given.type !== 'object' }
+}
+
+/** Whether a model is asked for an object that has the answer as its `value`. Throws `invalid_option` for what is no schema. */
+export function isWrapped(output: OutputSchema): boolean {
+  return readSchema(output).wrapped
+}
+
+/** Whether that may be the name of the tool that gives the answer. */
+export function isNameOfAnswerTool(name: string): boolean {
+  return name === wanted || (name.startsWith(`${wanted}_`) && /^\d+$/.test(name.slice(wanted.length + 1)))
 }
 
 /** The same, with a name for its tool that none of these has. */

@@ -1,6 +1,7 @@
-import { InvalidOptionError } from '../../core/errors.ts'
+import { InvalidOptionError, ToolloopError } from '../../core/errors.ts'
 import type { Usage } from '../../core/messages.ts'
 import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
+import { ExpectedOutput } from '../../models/usage.ts'
 
 /** Amounts of what a `Budget` counts. */
 export interface BudgetAmounts {
@@ -21,8 +22,31 @@ const amountNames: OptionNames<BudgetAmounts> = { costUsd: true, tokens: true }
 
 /** What is set aside for a request under way. To be settled exactly once. */
 export interface Reservation {
+  /** For how many milliseconds it was waited for; absent where it was not. */
+  readonly waitedMs?: number
   /** Puts what the request has used in its place; undefined: nothing. */
   settle(used: Usage | undefined): void
+}
+
+/** A request was not sent: its estimate does not fit into a budget of the run. What `next()` of `aroundModel` rejects with. */
+export class BudgetSpentError extends ToolloopError {
+  override readonly name = 'BudgetSpentError'
+  /** What had been spent of the budget. */
+  readonly spent: Readonly<BudgetAmounts>
+  /** What it allows; `Infinity` for what is not limited. */
+  readonly limits: Readonly<BudgetAmounts>
+
+  constructor({ spent, limits }: Pick<Budget, 'spent' | 'limits'>) {
+    super('budget_spent', `The budget does not allow the request: ${spentOf(spent, limits)}`)
+    this.spent = spent
+    this.limits = limits
+  }
+}
+
+function spentOf(spent: BudgetAmounts, limits: BudgetAmounts): string {
+  const dollars = limits.costUsd === Number.POSITIVE_INFINITY ? [] : [`$${spent.costUsd} of $${limits.costUsd}`]
+  const tokens = limits.tokens === Number.POSITIVE_INFINITY ? [] : [`${spent.tokens} tokens of ${limits.tokens}`]
+  return `${[...dollars, ...tokens].join(' and ')} are spent`
 }
 
 let made = 0
@@ -45,7 +69,7 @@ export class Budget {
   #spent: BudgetAmounts
   #reserved: BudgetAmounts = nothing
   #underWay = 0
-  #outputTokens = 500
+  readonly #expected = new ExpectedOutput()
   /** Requests that would fit if others came to less than is set aside for them. */
   readonly #waiting = new Set<() => void>()
 
@@ -85,7 +109,7 @@ export class Budget {
 
   /** Tokens that a response is expected to have, by those before; at most those that it may have. */
   expectedOutput(most: number = Number.POSITIVE_INFINITY): number {
-    return Math.min(most, this.#outputTokens)
+    return this.#expected.tokens(most)
   }
 
   /**
@@ -93,8 +117,11 @@ export class Budget {
    * fit, or `signal` was aborted.
    */
   async reserve(amount: BudgetAmounts, signal: AbortSignal): Promise<Reservation | undefined> {
+    let since: number | undefined
     while (!signal.aborted && this.#fits(sum(this.#spent, amount))) {
-      if (this.#fits(sum(sum(this.#spent, this.#reserved), amount))) return this.#reservation(amount)
+      if (this.#fits(sum(sum(this.#spent, this.#reserved), amount)))
+        return { ...this.#reservation(amount), ...(since === undefined ? {} : { waitedMs: performance.now() - since }) }
+      since ??= performance.now()
       await this.#change(signal)
     }
     return undefined
@@ -116,8 +143,7 @@ export class Budget {
         this.#reserved = this.#underWay === 0 ? nothing : sum(this.#reserved, { costUsd: -amount.costUsd, tokens: -amount.tokens })
         if (used !== undefined) {
           this.#spent = sum(this.#spent, { costUsd: used.costUsd ?? 0, tokens: used.totalTokens })
-          // One that came to nothing, or was answered by a hook, says nothing of the next.
-          if (used.outputTokens > 0) this.#outputTokens += Math.round((used.outputTokens - this.#outputTokens) / 5)
+          this.#expected.learn(used)
         }
         this.#changed()
       },

@@ -42,7 +42,7 @@ export interface RunStep {
   usage?: Usage
   finishReason: FinishReason
   durationMs: number
-  /** How long the request waited for `rateLimits` before it was sent; absent where it did not. */
+  /** How long the request waited for `rateLimits` and a `Budget` before it was sent; absent where it did not. */
   waitedMs?: number
   /** From the request to the first piece of the response. Undefined for a response that came whole. */
   timeToFirstTokenMs?: number
@@ -79,12 +79,12 @@ export interface RunState {
   /** Since when the run waits at a place, in milliseconds since 1970. */
   waitingSince: { [place: string]: number }
   pending: PendingItem[]
-  /** Long results that are kept aside, by the ids of their calls. */
+  /** Long results that are kept aside, by their ids. */
   kept?: { [id: string]: string }
 }
 
-/** What a run came to, however it ended. */
-export interface RunResult<Output = string> {
+/** What a run came to, however it ended. `Call`: its calls, where the compiler knows its tools. */
+export interface RunResult<Output = string, Call = ToolCallRecord> {
   runId: string
   /**
    * The final answer; partial text when the run ended early; `''` when there was none. With `output: schema`, what the schema makes of the
@@ -101,7 +101,8 @@ export interface RunResult<Output = string> {
   usage: Usage
   iterations: number
   steps: RunStep[]
-  toolCalls: ToolCallRecord[]
+  /** Where the agent's tools are known to the compiler, narrowed by `tool` and `outcome` to arguments and value. */
+  toolCalls: Call[]
   /** Calls that wait for the caller; only with `paused`. */
   pending: PendingItem[]
   /** What `resume` needs to go on with a run that is `paused`; plain JSON. Not there under a journal, which keeps it. */

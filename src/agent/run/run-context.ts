@@ -113,7 +113,7 @@ export class RunContext implements RunScope, Durable {
     const { onText, metadata } = settings
     this.metadata = metadata === undefined ? parent?.run.metadata : deepFreeze(copyAsJson(metadata))
     this.#parent = parent
-    this.keptResults = new KeptResults(runId, parent?.run.keptResults)
+    this.keptResults = new KeptResults(parent?.run.keptResults)
     this.#first = this.#agentOf(model, tools, output)
     this.#agent = this.#first
     this.#budget = this.#openBudget()

@@ -1,10 +1,12 @@
 import { Event, type EventName, type RunEvent } from '../../core/events.ts'
 import { TextBuffer } from '../../core/text-buffer.ts'
+import { isWrapped, type OutputSchema } from '../output/output.ts'
+import { answerEvents, PartialAnswer } from '../output/partial-answer.ts'
 import { type ResponseOptions, RunResponses } from '../web/respond.ts'
 import { endedWith, failedWith } from '../web/run-ending.ts'
 import { RunLog } from '../web/run-log.ts'
 import { continues, isDelta, pieceOf, withPiece } from './deltas.ts'
-import type { RunResult } from './result.ts'
+import type { RunResult, ToolCallRecord } from './result.ts'
 import type { RunControl } from './run-control.ts'
 import type { EventTap } from './run-events.ts'
 
@@ -16,22 +18,25 @@ export interface Watch {
 }
 
 /**
- * A run to be watched. Iterate it for events, or `.text` for the visible text alone; `.result` settles as `run()` does, whether or not
- * anything is iterated. Leaving an iteration (`break`, `return`, an exception) aborts the run. Only one of the two can be iterated, once; a run
+ * A run to be watched. Iterate it for events, `.text` for the visible text alone, or `.partialOutput` for an answer with a schema; `.result` settles as `run()` does, whether or not
+ * anything is iterated. Leaving an iteration (`break`, `return`, an exception) aborts the run. Only one of these can be iterated, once; a run
  * that is sent in responses (`toResponse`) can't be iterated.
  * What came before it is iterated is there still; by then, neighbouring pieces of a text are one, and of a tool's reports there is the latest.
  */
-export class RunStream<Output = string> implements AsyncIterable<RunEvent> {
-  readonly result: Promise<RunResult<Output>>
+export class RunStream<Output = string, Call = ToolCallRecord, Part = never> implements AsyncIterable<RunEvent> {
+  readonly result: Promise<RunResult<Output, Call>>
   /** Steers the run: adds messages, changes the model, stops it. */
   readonly control: RunControl
   readonly #consumer = new AbortController()
   #responses: RunResponses | undefined
   readonly #queue = new EventQueue(() => this.#consumer.abort(new DOMException('The consumer left the stream', 'AbortError')))
 
-  /** `start` begins the run, which is watched until it is done. */
-  constructor(start: (watch: Watch) => Promise<RunResult<Output>>, control: RunControl) {
+  readonly #output: OutputSchema | undefined
+
+  /** `start` begins the run, which is watched until it is done; `output` is the schema of its answer. */
+  constructor(start: (watch: Watch) => Promise<RunResult<Output, Call>>, control: RunControl, output?: OutputSchema) {
     this.control = control
+    this.#output = output
     this.result = start({ tap: this.#queue, left: this.#consumer.signal })
     this.result.then(
       () => this.#queue.end(),
@@ -57,6 +62,18 @@ export class RunStream<Output = string> implements AsyncIterable<RunEvent> {
       return event.type === Event.TEXT_DELTA && event.meta.runId === runId ? event.text : undefined
     }
     return { [Symbol.asyncIterator]: () => this.#queue.iterate({ select, join: (text, more) => text + more, wanted: textEvents }) }
+  }
+
+  /**
+   * The answer with a schema (`output`) while it arrives, whenever there is more of it: the same object, which grows; copy it to keep it as it
+   * is. It is **not validated**: fields may be missing, of another type, or change when the model answers anew; what the schema makes of the
+   * whole is the result's `output`. Throws a `TypeError` for a run without `output`.
+   */
+  get partialOutput(): AsyncIterable<Part> {
+    if (this.#output === undefined) throw new TypeError('`partialOutput` is there for runs with an `output`')
+    const answer = new PartialAnswer(isWrapped(this.#output))
+    const select = (event: RunEvent) => answer.take(event) as Part | undefined
+    return { [Symbol.asyncIterator]: () => this.#queue.iterate({ select, join: (_, later) => later, wanted: answerEvents }) }
   }
 
   /**
@@ -182,7 +199,7 @@ class EventQueue implements EventTap {
 
   #checkIsFree(): void {
     if (this.#consumer === undefined) return
-    throw new TypeError('A RunStream can be iterated only once, as events or as text, and not beside responses')
+    throw new TypeError('A RunStream can be iterated only once, as events, text or output, and not beside responses')
   }
 
   #begin(consumer: Consumer): void {

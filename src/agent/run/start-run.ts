@@ -149,7 +149,7 @@ async function executeSteps(durable: Durable, { loop, run, input, sessions, stat
   })
   run.recorder?.begins(run, inputToJson(withEarlier(input, session?.messages)))
   const { refused } = input
-  const layers = composeLayers(run, durable)
+  const layers = composeLayers(run, durable, input.session)
   run.turn?.begin()
   const { control } = run.settings
   if (control !== undefined) control.listens = true

@@ -1,3 +1,4 @@
+import { jsonIn } from '../../core/json.ts'
 import {
   type AssistantToolCallMessage,
   type ChatMessage,
@@ -124,12 +125,8 @@ function writeCalls(calls: readonly ToolCall[], dialect: Dialect): string {
 
 /** What is no JSON object can't be written in every dialect; the call's result says what was wrong with it. */
 function readArguments(json: string): PastCall['arguments'] {
-  try {
-    const value: unknown = JSON.parse(json)
-    return isJsonObject(value) ? value : {}
-  } catch {
-    return {}
-  }
+  const value = jsonIn(json)
+  return isJsonObject(value) ? value : {}
 }
 
 /** All results of a turn are one message; pictures and files stand behind the text, which is all a dialect can hold. */

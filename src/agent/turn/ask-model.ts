@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { ModelError } from '../../core/errors.ts'
 import { Event, type EventPlace, type FinishReason } from '../../core/events.ts'
 import { isJsonObject, type Usage } from '../../core/messages.ts'
@@ -13,7 +14,7 @@ import {
   type Sampling,
   type ToolChoice,
 } from '../../models/chat-model.ts'
-import { sumOfUsage, withWholeUsage } from '../../models/usage.ts'
+import { havingWaited, sumOfUsage, withWholeUsage } from '../../models/usage.ts'
 import type { ToolSet } from '../../tools/registry.ts'
 import type { History } from '../conversation/history.ts'
 import type { Execution, Place } from '../run/execution.ts'
@@ -57,15 +58,23 @@ export function setTools(
 }
 
 /** What of a run's settings a request says. */
-type RequestSettings = Sampling & Pick<RunSettings, 'stream' | 'streamIdleTimeoutMs' | 'providerOptions'>
+type RequestSettings = Sampling & Pick<RunSettings, 'stream' | 'streamIdleTimeoutMs' | 'cacheKey' | 'providerOptions'>
 
-/** What every request says, as the settings want it. What nobody chose is left to the driver. */
-export function requestOf(settings: RequestSettings, signal: AbortSignal | undefined): Omit<ModelRequest, 'messages'> {
+/** What every request says, as the settings want it. What nobody chose is left to the driver. `session`: the id of the run's session. */
+export function requestOf(settings: RequestSettings, signal: AbortSignal | undefined, session?: string): Omit<ModelRequest, 'messages'> {
   const { temperature, topP, maxOutputTokens, stop, seed, frequencyPenalty, presencePenalty, reasoningEffort } = settings
   const { streamIdleTimeoutMs, providerOptions } = settings
   const sampling: Sampling = { temperature, topP, maxOutputTokens, stop, seed, frequencyPenalty, presencePenalty, reasoningEffort }
-  const given = Object.entries({ signal, ...sampling, streamIdleTimeoutMs, providerOptions }).filter(([, value]) => value !== undefined)
+  const cacheKey = settings.cacheKey === false ? undefined : (settings.cacheKey ?? keyOfSession(session))
+  const given = Object.entries({ signal, ...sampling, streamIdleTimeoutMs, cacheKey, providerOptions }).filter(
+    ([, value]) => value !== undefined,
+  )
   return { ...Object.fromEntries(given), ...(settings.stream === false ? { stream: false } : {}) }
+}
+
+/** Ids of sessions may say who somebody is: a provider is given their digest. */
+function keyOfSession(id: string | undefined): string | undefined {
+  return id === undefined ? undefined : createHash('sha256').update(id).digest('base64url')
 }
 
 /** An empty response is nearly always a hiccup, and there is nothing in it to go on with: it is asked for once more. */
@@ -80,7 +89,8 @@ export function askOnceMore(run: RunContext): AroundModel {
     turn.retry({ provider, model, errorCode: 'empty_response', error: 'The response was empty', delayMs: 0 })
     const again = await next({ ...call, sink: turn.open() })
     const usage = sumOfUsage(first.usage, again.usage)
-    const second = { ...again, ...(usage === undefined ? {} : { usage }), retries: (again.retries ?? 0) + 1 }
+    const whole = { ...again, ...(usage === undefined ? {} : { usage }), retries: (again.retries ?? 0) + 1 }
+    const second = havingWaited(whole, first)
     if (!isEmpty(second)) return second
     turn.usedBefore = second.usage
     const reason = second.rawFinishReason ?? second.finishReason

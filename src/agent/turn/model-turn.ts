@@ -12,7 +12,7 @@ import { legalName } from '../conversation/history.ts'
 import { needsApproval } from '../decisions/approvals.ts'
 import type { StepTags } from '../durable/journal.ts'
 import type { Plan, PlannedCall, Reply, Turn } from '../recorded.ts'
-import type { Budget } from '../run/budget.ts'
+import { BudgetSpentError } from '../run/budget.ts'
 import type { Execution, Place } from '../run/execution.ts'
 import type { RunStep } from '../run/result.ts'
 import { tagsOf } from '../run/run-context.ts'
@@ -21,7 +21,6 @@ import { truncatedText, unreadableText } from '../told.ts'
 import { buildTurn, TurnSink } from './ask-model.ts'
 import type { TurnRequest } from './model-call.ts'
 import type { ReviewedReply } from './review.ts'
-import { BudgetSpent } from './within-budget.ts'
 
 /**
  * Asks the model once, as the step `${iteration}.model`, and plans the calls it made. Never rejects for a fault of the model. `suffix`
@@ -68,10 +67,10 @@ class ModelTurn {
       return await this.#reply(response)
     } catch (thrown) {
       this.#sink.close()
-      if (thrown instanceof BudgetSpent) {
+      if (thrown instanceof BudgetSpentError) {
         const spent = this.#spent(this.#sink.usedBefore)
-        this.#end({ finishReason: 'error', errorCode: 'aborted', ...spent })
-        return { kind: 'unpaid', text: '', about: aboutBudget(thrown.budget), ...spent }
+        this.#end({ finishReason: 'error', errorCode: thrown.code, ...spent })
+        return { kind: 'unpaid', text: '', about: aboutBudget(thrown), ...spent }
       }
       if (run.interruption === undefined) return this.#failed(thrown)
       const partial = ModelError.isInstance(thrown) ? partialOf(thrown) : undefined
@@ -189,7 +188,7 @@ class ModelTurn {
   }
 }
 
-function aboutBudget({ spent, limits }: Budget): JsonObject {
+function aboutBudget({ spent, limits }: BudgetSpentError): JsonObject {
   return copyAsJson({ spent, limits }) as never
 }
 

@@ -1,20 +1,11 @@
 import type { Usage } from '../../core/messages.ts'
 import { abortedError, type ChatModel, type ModelRequest } from '../../models/chat-model.ts'
-import { estimateUsage, usageOfFailure, withCost } from '../../models/usage.ts'
-import { type Budget, budgetsOf, type Reservation } from '../run/budget.ts'
+import { estimateUsage, havingWaited, usageOfFailure, withCost } from '../../models/usage.ts'
+import { type Budget, BudgetSpentError, budgetsOf, type Reservation } from '../run/budget.ts'
 import type { RunContext } from '../run/run-context.ts'
 import type { AroundModel } from './model-call.ts'
 
-/** Why a request was not sent: what it would cost does not fit into a budget. Ends the turn, and is seen by nobody else. */
-export class BudgetSpent {
-  readonly budget: Budget
-
-  constructor(budget: Budget) {
-    this.budget = budget
-  }
-}
-
-/** Sends a request only if its estimate fits into every budget of the run, and takes what it has used from them. */
+/** Sends a request only if its estimate fits into every budget of the run, and takes what it has used from them. Rejects with `budget_spent`. */
 export function withinBudget(run: RunContext): AroundModel {
   return (next) => async (call) => {
     const { model, request } = call
@@ -24,7 +15,7 @@ export function withinBudget(run: RunContext): AroundModel {
       for (const budget of budgetsOf(run)) reserved.push(await reserve(budget, model, request, run))
       const response = await next(call)
       used = response.usage && withCost(response.usage, model.capabilities)
-      return response
+      return reserved.reduce(havingWaited, response)
     } catch (error) {
       const usage = usageOfFailure(error)
       used = usage && withCost(usage, model.capabilities)
@@ -42,5 +33,5 @@ async function reserve(budget: Budget, model: ChatModel, request: ModelRequest, 
   const { costUsd = 0 } = withCost({ inputTokens, outputTokens, totalTokens: tokens }, model.capabilities)
   const reservation = await budget.reserve({ costUsd, tokens }, run.signal)
   if (reservation !== undefined) return reservation
-  throw run.signal.aborted ? abortedError(model.provider, run.signal.reason) : new BudgetSpent(budget)
+  throw run.signal.aborted ? abortedError(model.provider, run.signal.reason) : new BudgetSpentError(budget)
 }

@@ -27,7 +27,7 @@ export interface EndedRun {
 }
 
 /** Of the result; what only the program may know, such as the state, is not in it. */
-export function endedWith({ runId, stopReason, text, output, usage, iterations, pending, error }: RunResult<unknown>): EndedRun {
+export function endedWith({ runId, stopReason, text, output, usage, iterations, pending, error }: RunResult<unknown, unknown>): EndedRun {
   const answer = output === text ? {} : { output }
   const ending = { runId, stopReason, text, ...answer, usage, iterations, pending: pending.map(withShownAbout) }
   return error === undefined ? { ending } : { ending, error }

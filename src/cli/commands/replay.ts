@@ -1,8 +1,7 @@
 import { resolve } from 'node:path'
-import type { RunResult } from '../../agent/types.ts'
 import { InvalidOptionError } from '../../core/errors.ts'
-import { describeDifference, type Replay, type ReplayOptions, readRecording, replayRun } from '../../recording/index.ts'
-import { recordingAt, writeRecording } from '../../recording/recording-file.ts'
+import { recordingAt, writeRecording } from '../../recording/file/recording-file.ts'
+import { describeDifference, type Replay, type RunRecording, readRecording, replayRun } from '../../recording/index.ts'
 import { EXIT_DIFFERS, EXIT_OK } from '../exit-codes.ts'
 import type { Flags } from '../flags.ts'
 import { chooseModel } from '../setup/choose-model.ts'
@@ -23,7 +22,7 @@ export async function replay(file: string, flags: Flags, io: CliIO): Promise<num
     const recording = readRecording(resolve(io.cwd, file))
     // Before anything is played.
     if (flags.record !== undefined) await recordingAt(resolve(io.cwd, flags.record))
-    const played = await replayRun(recording, await optionsOf(flags, terminal, interrupts.signal))
+    const played = await play(recording, flags, terminal, interrupts.signal)
     if (flags.record !== undefined) await writeRecording(resolve(io.cwd, flags.record), played.recording)
     if (interrupts.exitCode !== undefined) return interrupts.exitCode
     if (flags.json) terminal.print(JSON.stringify(asJson(played)))
@@ -36,31 +35,36 @@ export async function replay(file: string, flags: Flags, io: CliIO): Promise<num
 
 /** Options of what the recording has itself mean nothing. */
 function checkLive({ liveModel, liveTools, model, baseUrl, tools, skills }: Flags): void {
-  if (!liveModel && (model ?? baseUrl) !== undefined)
-    throw new InvalidOptionError('--model', 'beside `--live-model`: the recorded model answers')
-  if (!liveTools && (tools ?? skills) !== undefined)
-    throw new InvalidOptionError('--tools', 'beside `--live-tools`: the recorded tools answer')
+  const refuse = (given: { [flag: string]: unknown }, expected: string): void => {
+    for (const [flag, value] of Object.entries(given)) if (value !== undefined) throw new InvalidOptionError(flag, expected)
+  }
+  if (!liveModel) refuse({ '--model': model, '--base-url': baseUrl }, 'beside `--live-model`: the recorded model answers')
+  if (!liveTools) refuse({ '--tools': tools, '--skills': skills }, 'beside `--live-tools`: the recorded tools answer')
 }
 
-async function optionsOf(flags: Flags, terminal: Terminal, signal: AbortSignal): Promise<ReplayOptions> {
+async function play(recording: RunRecording, flags: Flags, terminal: Terminal, signal: AbortSignal): Promise<Replay> {
   const { cwd, env } = terminal.io
   const { liveModel, liveTools, model: name, baseUrl } = flags
   const logger = createCliLogger(terminal, flags)
   const instructions = await readInstructions(flags.instructions, cwd)
-  const tools = liveTools ? (await openToolSources(flags, terminal, logger)).dispatcher : undefined
   const model = liveModel ? openChoice(await chooseModel({ model: name, baseURL: baseUrl, env, cwd, signal })) : undefined
-  return {
-    logger,
-    signal,
-    secrets: keysIn(env),
-    ...(instructions === undefined ? {} : { instructions }),
-    ...(tools === undefined ? {} : { tools }),
-    ...(model === undefined ? {} : { model }),
+  const live = liveTools ? await openToolSources(flags, terminal, logger) : undefined
+  try {
+    return await replayRun(recording, {
+      logger,
+      signal,
+      secrets: keysIn(env),
+      ...(instructions === undefined ? {} : { instructions }),
+      ...(live === undefined ? {} : { tools: live.dispatcher }),
+      ...(model === undefined ? {} : { model }),
+    })
+  } finally {
+    await live?.skills?.close()
   }
 }
 
 function asJson({ difference, result, recording }: Replay): object {
-  const { stopReason, text }: RunResult = result
+  const { stopReason, text } = result
   return {
     equal: difference === undefined,
     ...(difference === undefined ? {} : { difference }),

@@ -4,6 +4,7 @@ import { findConfigFile, readConfigText } from '../../service/config/config-file
 import { parseConfig } from '../../service/config/parse-config.ts'
 import { EXIT_OK } from '../exit-codes.ts'
 import type { Flags } from '../flags.ts'
+import { plural } from '../terminal/render.ts'
 import { type CliIO, Terminal } from '../terminal/terminal.ts'
 
 /** `toolloop upgrade`: brings what an earlier version has stored up to date. Resolves with the exit code; rejects where nothing can be done. */
@@ -19,7 +20,13 @@ export async function upgrade(flags: Flags, io: CliIO): Promise<number> {
     throw new ToolloopError('invalid_option', `Expected ${file} to name a folder of runs, \`service.keepRuns.folder\``)
   const { upgradeRuns } = await import('../../service/runs/earlier/upgrade-runs.ts')
   const { upgraded, unreadable, movedTo } = await upgradeRuns(resolve(cwd, folder))
+  if (upgraded === 0 && unreadable.length === 0) {
+    terminal.print(`There is nothing to move: no runs of an earlier version are in ${resolve(cwd, folder)}.`)
+    return EXIT_OK
+  }
   for (const { name, why } of unreadable) terminal.note(`${name} is not readable, and was left out: ${why}`)
-  terminal.print(`${upgraded} runs are in the journal now. Their files are in ${movedTo}: delete them when you don't need them any more.`)
+  terminal.print(
+    `${plural(upgraded, 'run')} moved into the journal. Their files are in ${movedTo}: delete them when you don't need them any more.`,
+  )
   return EXIT_OK
 }

@@ -27,6 +27,14 @@ export async function replaceFile(path: string, text: string | AsyncIterable<str
   }
 }
 
+/** Rejects with the system's error where `path` could not be replaced. */
+export async function checkReplaceable(path: string): Promise<void> {
+  const target = await realpath(path).catch(() => path)
+  const fresh = join(dirname(target), `.toolloop-${randomUUID()}.tmp`)
+  await (await open(fresh, 'wx', 0o600)).close()
+  await rm(fresh, { force: true })
+}
+
 /** One that is younger may be another process's that is still being written. */
 const leftBehindMs = 60_000
 

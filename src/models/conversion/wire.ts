@@ -1,5 +1,6 @@
 /** What the wires of all drivers have in common: messages and tools are converted once; calls have ids, names and arguments that a provider takes. */
 import { createHash } from 'node:crypto'
+import { jsonIn } from '../../core/json.ts'
 import { type ChatMessage, isJsonObject, type JsonObject } from '../../core/messages.ts'
 import type { ToolDefinition } from '../../tools/tool.ts'
 
@@ -86,10 +87,6 @@ export function argumentsObject(json: string): JsonObject {
 
 /** What the model wrote in place of an object stays in our records; in a request it would make all of it fail. */
 function objectIn(json: string): JsonObject | undefined {
-  try {
-    const value: unknown = JSON.parse(json)
-    return isJsonObject(value) ? value : undefined
-  } catch {
-    return undefined
-  }
+  const value = jsonIn(json)
+  return isJsonObject(value) ? value : undefined
 }

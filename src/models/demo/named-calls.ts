@@ -1,7 +1,8 @@
+import { jsonIn } from '../../core/json.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 import type { ToolDefinition } from '../../tools/tool.ts'
 import { matchAt } from './phrase.ts'
-import { excerpt, type Plan, parseJson } from './plans.ts'
+import { excerpt, type Plan } from './plans.ts'
 
 /** A call that a request spells out, and where its text ends. */
 export interface NamedCall {
@@ -40,7 +41,7 @@ function readCall(text: string, from: number, tools: readonly ToolDefinition[]):
   const end = /[({]/.test(text.charAt(at)) ? bracketEnd(text, at) : undefined
   if (end !== undefined) {
     const inside = text.charAt(at) === '{' ? text.slice(at, end) : text.slice(at + 1, end - 1).trim()
-    const args = inside === '' ? {} : inside.startsWith('{') ? parseJson(inside) : readValues(inside, 0, named, end)?.args
+    const args = inside === '' ? {} : inside.startsWith('{') ? jsonIn(inside) : readValues(inside, 0, named, end)?.args
     return isJsonObject(args) ? { tool: name, args, end } : undefined
   }
   const isCommand = lead !== '' || name.includes('_')
@@ -106,7 +107,7 @@ function propertiesOf(tool: ToolDefinition): Map<string, unknown> {
 function readValue(text: string, schema: unknown): Json {
   const quoted = /^(["'`])([\s\S]*)\1$/.exec(text)?.[2]
   const isText = isJsonObject(schema) && schema.type === 'string'
-  const parsed = quoted === undefined ? (isText ? undefined : parseJson(text)) : text.startsWith('"') ? parseJson(text) : quoted
+  const parsed = quoted === undefined ? (isText ? undefined : jsonIn(text)) : text.startsWith('"') ? jsonIn(text) : quoted
   return parsed ?? quoted ?? text
 }
 
@@ -116,7 +117,7 @@ const maxShown = 4_000
 export function makeCall({ tool, args }: NamedCall): Plan {
   return (desk) => {
     const text = desk.text(tool, args)
-    const value = parseJson(text)
+    const value = jsonIn(text)
     const fields = isJsonObject(value) ? Object.entries(value) : []
     const isFlat = fields.length > 0 && fields.every(([, field]) => typeof field !== 'object')
     const inner = isJsonObject(value) && typeof value.text === 'string' ? value.text : value === undefined ? text : ''

@@ -1,10 +1,11 @@
+import { jsonIn } from '../../core/json.ts'
 import { isJsonObject, type JsonObject } from '../../core/messages.ts'
 import type { Phrase } from './phrase.ts'
-import { type Desk, type Plan, parseJson, type Reader, type Reading, readerOf, Stopped, type Told } from './plans.ts'
+import { type Desk, type Plan, type Reader, type Reading, readerOf, Stopped, type Told } from './plans.ts'
 
 function readPackage(desk: Desk): JsonObject {
   const { text } = desk.object('read_file', { path: 'package.json' })
-  const facts = typeof text === 'string' ? parseJson(text) : undefined
+  const facts = typeof text === 'string' ? jsonIn(text) : undefined
   if (isJsonObject(facts)) return facts
   throw new Stopped('failed', 'package.json is not JSON I can read.')
 }

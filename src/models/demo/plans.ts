@@ -1,3 +1,4 @@
+import { jsonIn } from '../../core/json.ts'
 import { type ChatMessage, hasToolCalls, isJsonObject, isToolResult, type Json, type JsonObject, textOf } from '../../core/messages.ts'
 import type { FileSet } from './file-sets.ts'
 import { frame, type Phrase } from './phrase.ts'
@@ -128,7 +129,7 @@ export class Desk {
 
   /** The result of a call to a tool that answers with a JSON object. */
   object(tool: string, args: JsonObject): JsonObject {
-    const value = parseJson(this.text(tool, args))
+    const value = jsonIn(this.text(tool, args))
     if (isJsonObject(value)) return value
     throw unreadable(tool)
   }
@@ -167,7 +168,7 @@ export function readTurns(messages: readonly ChatMessage[]): { request: string; 
       turns.push({ request: textOf(message.content), results: new Map() })
       open.clear()
     } else if (hasToolCalls(message)) {
-      for (const { id, function: called } of message.toolCalls) open.set(id, keyOf(called.name, parseJson(called.arguments) ?? {}))
+      for (const { id, function: called } of message.toolCalls) open.set(id, keyOf(called.name, jsonIn(called.arguments) ?? {}))
     } else if (isToolResult(message)) {
       const key = open.get(message.toolCallId)
       if (key !== undefined) turns.at(-1)?.results.set(key, { text: textOf(message.content), isError: message.isError === true })
@@ -181,16 +182,6 @@ function keyOf(tool: string, args: Json): string {
   const sorted = (_key: string, value: unknown) =>
     isJsonObject(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value
   return `${tool} ${JSON.stringify(args, sorted)}`
-}
-
-/** The value of a JSON text; undefined for any other text, which is a result too. */
-export function parseJson(text: string): Json | undefined {
-  try {
-    const value: Json = JSON.parse(text)
-    return value
-  } catch {
-    return undefined
-  }
 }
 
 /** The beginning of any text, on one line. */

@@ -1,16 +1,13 @@
 import { type ChatModel, isModelError, type ModelRequest, type ModelResponse, type ModelSink } from '../chat-model.ts'
 import { accountOf, type LimitedPart, type ProviderPreset } from '../presets.ts'
 import type { ModelSettings } from '../settings.ts'
-import { estimateUsage, usageOfFailure, wholeUsage } from '../usage.ts'
+import { ExpectedOutput, estimateUsage, usageOfFailure, wholeUsage } from '../usage.ts'
 import { RateLimiter } from './rate-limiter.ts'
 import { defaultMaxRetryDelayMs } from './retry.ts'
 
 /** One for each account at a provider and each part of it that has limits: shared by all models and runs of the process. */
 const limiters = new Map<string, RateLimiter>()
 let sweepAt = 1_000
-
-/** Expected tokens of a first response; later ones are expected to be as long as those before. */
-const firstOutputTokens = 500
 
 /**
  * The same model, whose requests wait until they are within its limits and those of its provider. When the provider refuses one and says how
@@ -26,10 +23,10 @@ export function withRateLimits(
   const { maxRetryDelayMs = defaultMaxRetryDelayMs } = settings
   const countsTokens = parts.some(({ limits }) => limits.tokensPerMinute !== undefined)
   const refused = new WeakSet<ModelRequest>()
-  let outputTokens = firstOutputTokens
+  const expected = new ExpectedOutput()
 
   const tokensOf = (request: ModelRequest): number =>
-    countsTokens ? estimateUsage(request, {}).inputTokens + Math.min(request.maxOutputTokens ?? outputTokens, outputTokens) : 0
+    countsTokens ? estimateUsage(request, {}).inputTokens + expected.tokens(request.maxOutputTokens) : 0
 
   return {
     provider: model.provider,
@@ -61,7 +58,7 @@ export function withRateLimits(
         const response = await model.generate(request, sink)
         const usage = wholeUsage(response.usage)
         used = usage?.totalTokens
-        if (usage !== undefined) outputTokens += Math.round((usage.outputTokens - outputTokens) / 5)
+        if (usage !== undefined) expected.learn(usage)
         return waited ? { ...response, waitedMs } : response
       } catch (error) {
         used ??= usageOfFailure(error)?.totalTokens

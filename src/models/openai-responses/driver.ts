@@ -39,8 +39,8 @@ export function openaiResponsesModel(settings: ResponsesModelSettings): ChatMode
     capabilities: capabilitiesOf(settings, quirks),
     prepare: () => client.prepare(),
     async generate(request: ModelRequest, sink?: ModelSink): Promise<ModelResponse> {
-      const { context, send } = client.start(request)
-      const { json, toolNames, warnings } = requests.build(request)
+      const { access, context, send } = client.start(request)
+      const { json, toolNames, warnings } = requests.build(request, access.baseURL)
       const response = new ResponsesResponse(context, sink, toolNames)
       const oddities = await send(json, response)
       return withWarnings(response.finish(), [...warnings, ...oddities])

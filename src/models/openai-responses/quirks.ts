@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../core/messages.ts'
+import { type TakesCacheKey, takesCacheKey } from '../conversion/cache-key.ts'
 import type { MalformedArguments } from '../conversion/wire.ts'
 import {
   isBoolean,
@@ -39,6 +40,8 @@ export interface ResponsesQuirks {
   contentParts: ('image' | 'file')[]
   /** Takes these parts in a tool's result as well. False: results are text. */
   toolContentParts: boolean
+  /** Takes `prompt_cache_key`. Null: where it is OpenAI itself. */
+  promptCacheKey: TakesCacheKey
 }
 
 const defaults: ResponsesQuirks = {
@@ -55,6 +58,7 @@ const defaults: ResponsesQuirks = {
   leastOutputTokens: 1,
   contentParts: ['image'],
   toolContentParts: false,
+  promptCacheKey: null,
 }
 
 const checks: Record<keyof ResponsesQuirks, QuirkCheck> = {
@@ -71,6 +75,7 @@ const checks: Record<keyof ResponsesQuirks, QuirkCheck> = {
   leastOutputTokens: isPositiveInteger,
   contentParts: listOf('image', 'file'),
   toolContentParts: isBoolean,
+  promptCacheKey: takesCacheKey,
 }
 
 /** The quirks of `layers`, later ones over earlier ones, over the defaults. Throws `invalid_option` for a key or value that is not one. */

@@ -1,6 +1,7 @@
 import { toChatMessages } from '../../core/message-input.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 import type { ModelRequest, ToolChoice } from '../chat-model.ts'
+import { cacheKeyField } from '../conversion/cache-key.ts'
 import { fitResponseSchema } from '../conversion/response-schema.ts'
 import { isStrictSchema } from '../conversion/strict-schema.ts'
 import { choiceWarning, fitToolChoice } from '../conversion/tool-choice.ts'
@@ -34,7 +35,8 @@ export class ResponsesRequests {
     this.#wire = new ResponsesWire(provider, quirks)
   }
 
-  build(request: ModelRequest): ResponsesRequest {
+  /** `baseURL`: where it is sent. */
+  build(request: ModelRequest, baseURL: string): ResponsesRequest {
     const warnings = new Set<string>()
     const { tools: theirTools, reasoning, include, text, ...options } = { ...this.#providerOptions, ...request.providerOptions }
     for (const field of conversationFields) {
@@ -51,7 +53,7 @@ export class ResponsesRequests {
     let tools = [...(own?.json ?? []), ...(Array.isArray(theirTools) ? theirTools.map((tool) => JSON.stringify(tool)) : [])]
     if (tools.length > 0 && !this.#setToolFields(fields, request, warnings)) tools = []
     this.#setText(fields, text, request, tools.length > 0, warnings)
-    Object.assign(fields, options)
+    Object.assign(fields, cacheKeyField(request.cacheKey, this.#quirks.promptCacheKey, baseURL), options)
 
     const parts = [JSON.stringify(fields).slice(1, -1), `"input":[${this.#input(request, warnings)}]`]
     if (tools.length > 0) parts.push(`"tools":[${tools.join(',')}]`)

@@ -29,8 +29,8 @@ export function openaiModel(settings: OpenAIModelSettings): ChatModel {
     capabilities: { ...capabilitiesOf(settings, quirks), ...(quirks.reportsCost ? { reportsCost: true } : {}) },
     prepare: () => client.prepare(),
     async generate(request: ModelRequest, sink?: ModelSink): Promise<ModelResponse> {
-      const { context, send } = client.start(request)
-      const { json, warnings } = requests.build(request)
+      const { access, context, send } = client.start(request)
+      const { json, warnings } = requests.build(request, access.baseURL)
       const response = new OpenAIResponse(context, sink, quirks.reportsCost)
       const oddities = await send(json, response)
       return withWarnings(response.finish(), [...warnings, ...oddities])

@@ -1,4 +1,5 @@
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
+import { type TakesCacheKey, takesCacheKey } from '../conversion/cache-key.ts'
 import type { MalformedArguments } from '../conversion/wire.ts'
 import { isBoolean, isEffortMap, isStructuredOutput, listOf, mergeQuirks, oneOf, type QuirkCheck } from '../quirk-checks.ts'
 
@@ -44,6 +45,8 @@ export interface OpenAIQuirks {
   reportsCost: boolean
   /** Lets calls through as text now and then, because it does not know the model's format or the model left it. */
   salvageTextCalls: boolean
+  /** Takes `prompt_cache_key`. Null: where it is OpenAI itself. */
+  promptCacheKey: TakesCacheKey
 }
 
 const defaults: OpenAIQuirks = {
@@ -67,6 +70,7 @@ const defaults: OpenAIQuirks = {
   toolContentParts: false,
   reportsCost: false,
   salvageTextCalls: false,
+  promptCacheKey: null,
 }
 
 const checks: Record<keyof OpenAIQuirks, QuirkCheck> = {
@@ -93,6 +97,7 @@ const checks: Record<keyof OpenAIQuirks, QuirkCheck> = {
   toolContentParts: isBoolean,
   reportsCost: isBoolean,
   salvageTextCalls: isBoolean,
+  promptCacheKey: takesCacheKey,
 }
 
 /** The quirks of `layers`, later ones over earlier ones, over the defaults. Throws `invalid_option` for a key or value that is not one. */

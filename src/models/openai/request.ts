@@ -1,6 +1,7 @@
 import { toChatMessages } from '../../core/message-input.ts'
 import type { Json, JsonObject } from '../../core/messages.ts'
 import type { ModelRequest, Sampling, ToolChoice } from '../chat-model.ts'
+import { cacheKeyField } from '../conversion/cache-key.ts'
 import { fitResponseSchema } from '../conversion/response-schema.ts'
 import { isStrictSchema } from '../conversion/strict-schema.ts'
 import { choiceWarning, fitToolChoice } from '../conversion/tool-choice.ts'
@@ -29,7 +30,8 @@ export class OpenAIRequests {
     this.#wire = new OpenAIWire(provider, quirks)
   }
 
-  build(request: ModelRequest): OpenAIRequest {
+  /** `baseURL`: where it is sent. */
+  build(request: ModelRequest, baseURL: string): OpenAIRequest {
     const warnings = new Set<string>()
     const { messages: theirMessages, tools: theirTools, ...options } = { ...this.#providerOptions, ...request.providerOptions }
     if (theirMessages !== undefined) warnings.add('`messages` in `providerOptions` were left out: the conversation is the request’s')
@@ -47,7 +49,7 @@ export class OpenAIRequests {
     this.#setSampling(fields, request, warnings)
     const tools = this.#setTools(fields, request, options, theirTools, warnings)
     if (options.response_format === undefined) this.#setResponseFormat(fields, request, tools.length > 0, warnings)
-    Object.assign(fields, options)
+    Object.assign(fields, cacheKeyField(request.cacheKey, this.#quirks.promptCacheKey, baseURL), options)
 
     const parts = [JSON.stringify(fields).slice(1, -1), `"messages":[${messages.join(',')}]`]
     if (tools.length > 0) parts.push(`"tools":[${tools.join(',')}]`)

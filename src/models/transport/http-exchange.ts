@@ -1,4 +1,5 @@
 import { InvalidOptionError, type ModelError } from '../../core/errors.ts'
+import { jsonOrText } from '../../core/json.ts'
 import { abortedError } from '../chat-model.ts'
 import { ResponseBody, type ResponseReader } from '../streaming/response-body.ts'
 import { connectionError, providerError, requestError, responseError } from './provider-error.ts'
@@ -156,7 +157,7 @@ export class HttpExchange implements Receiver {
   }
 
   #refused({ status, headers, pieces }: Refusal): ModelError {
-    return providerError({ status, headers, body: parsed(Buffer.concat(pieces).toString()) }, this.#options.reader.context())
+    return providerError({ status, headers, body: jsonOrText(Buffer.concat(pieces).toString()) }, this.#options.reader.context())
   }
 
   #unfinished(how: 'whole' | 'silent' | 'broken', cause: unknown): ModelError {
@@ -171,14 +172,5 @@ export class HttpExchange implements Receiver {
       return responseError('stream_cut', expected, `a broken connection ${before}`, context, { retryable: true, cause })
     }
     return responseError('stream_cut', expected, `its end without a finish reason, ${before}`, context, { retryable: true })
-  }
-}
-
-/** An error's body is JSON, a page of a proxy, or a plain text. */
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
   }
 }

@@ -286,6 +286,7 @@ function inConfig<T>(path: string, make: () => T): T {
 function pathOf(error: unknown, otherwise: string): string {
   const [, option = ''] = /^Expected `([\w.]+)/.exec(messageOf(error)) ?? []
   if (option.startsWith('providers.')) return `/${option.split('.').slice(0, 2).join('/')}`
+  if (/^largeResults\b/.test(option)) return `/limits/${option.replace('.', '/')}`
   if (option.startsWith('limits.')) return `/${option.replace('.', '/')}`
   return otherwise
 }

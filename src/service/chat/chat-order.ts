@@ -10,7 +10,8 @@ import { blamed, HttpProblem } from '../http/problem.ts'
 import { inTurn } from '../runs/read-messages.ts'
 import type { RunOrder } from '../runs/stored-run.ts'
 
-type Maybe<T> = T | null | undefined
+export type Maybe<T> = T | null | undefined
+export type Effort = NonNullable<Sampling['reasoningEffort']> | 'max'
 
 /** A request of OpenAI's Chat Completions API; its schema has been checked. https://platform.openai.com/docs/api-reference/chat/create */
 export interface ChatRequest {
@@ -29,8 +30,9 @@ export interface ChatRequest {
   presence_penalty?: Maybe<number>
   max_tokens?: Maybe<number>
   max_completion_tokens?: Maybe<number>
-  reasoning_effort?: Maybe<NonNullable<Sampling['reasoningEffort']> | 'max'>
+  reasoning_effort?: Maybe<Effort>
   stop?: Maybe<string | string[]>
+  metadata?: Maybe<JsonObject>
 }
 
 /** The run such a request asks for. Rejects with an `HttpProblem` 400. */
@@ -72,31 +74,51 @@ export function wantsJson({ response_format: format }: ChatRequest): boolean {
 
 const anyAnswer: JsonSchema = { type: 'object' }
 
-async function outputOf({ response_format: format }: ChatRequest): Promise<JsonSchema> {
-  const schema = format?.json_schema?.schema
-  if (schema === undefined) return anyAnswer
-  await compileForClient(schema, 'response_format')
-  return schema
+/** The schema of an answer in JSON, ready to be used; `given` undefined: any object. Rejects with an `HttpProblem` 400. */
+export async function answerSchema(given: JsonObject | undefined, param: string): Promise<JsonSchema> {
+  if (given === undefined) return anyAnswer
+  await compileForClient(given, param)
+  return given
+}
+
+/** What every request for an answer may set, named as runs name it. Null means absent. */
+export interface ClientSettings {
+  temperature?: Maybe<number>
+  topP?: Maybe<number>
+  seed?: Maybe<number>
+  frequencyPenalty?: Maybe<number>
+  presencePenalty?: Maybe<number>
+  maxOutputTokens?: Maybe<number>
+  reasoningEffort?: Maybe<Effort>
+  stop?: Maybe<string[]>
+  toolChoice?: Maybe<ToolChoice>
+  parallelToolCalls?: Maybe<boolean>
+  metadata?: Maybe<JsonObject>
+}
+
+export function clientOptions({ reasoningEffort, ...others }: ClientSettings): RunOptions {
+  const settings = { ...others, reasoningEffort: reasoningEffort === 'max' ? 'xhigh' : reasoningEffort }
+  return {
+    ...Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined && value !== null)),
+    // Neither of OpenAI's APIs has a way to ask for an approval.
+    approve: () => ({ approved: false, reason: 'this call needs an approval, which cannot be given here' }),
+  }
 }
 
 async function optionsOf(request: ChatRequest): Promise<RunOptions> {
-  const { tool_choice, parallel_tool_calls, stop } = request
-  const settings = {
+  const { stop, response_format: format } = request
+  const options = clientOptions({
     temperature: request.temperature,
     topP: request.top_p,
     seed: request.seed,
     frequencyPenalty: request.frequency_penalty,
     presencePenalty: request.presence_penalty,
     maxOutputTokens: request.max_completion_tokens ?? request.max_tokens,
-    reasoningEffort: request.reasoning_effort === 'max' ? 'xhigh' : request.reasoning_effort,
+    reasoningEffort: request.reasoning_effort,
     stop: typeof stop === 'string' ? [stop] : stop,
-    toolChoice: tool_choice,
-    parallelToolCalls: parallel_tool_calls,
-  }
-  return {
-    ...Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined && value !== null)),
-    ...(wantsJson(request) ? { output: await outputOf(request) } : {}),
-    // This API has no way to ask for an approval.
-    approve: () => ({ approved: false, reason: 'this call needs an approval, which cannot be given here' }),
-  }
+    toolChoice: request.tool_choice,
+    parallelToolCalls: request.parallel_tool_calls,
+    metadata: request.metadata,
+  })
+  return { ...options, ...(wantsJson(request) ? { output: await answerSchema(format?.json_schema?.schema, 'response_format') } : {}) }
 }

@@ -1,3 +1,4 @@
+import type { LargeResultOptions } from '../../agent/types.ts'
 import { InvalidOptionError } from '../../core/errors.ts'
 import type { Providers } from '../../models/presets.ts'
 import type { ModelSettings } from '../../models/settings.ts'
@@ -50,6 +51,7 @@ export interface LimitsConfig {
   toolTimeoutMs?: number
   toolConcurrency?: number
   maxResultBytes?: number
+  largeResults?: boolean | LargeResultOptions
   streamIdleTimeoutMs?: number
   deadlineMs?: number
   tokens?: number

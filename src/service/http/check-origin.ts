@@ -45,7 +45,7 @@ export function corsHeaders(request: Request, { origins }: OriginRules): Record<
 export function preflightHeaders(request: Request): Record<string, string> {
   const asked = request.headers.get('access-control-request-headers') ?? ''
   return {
-    'access-control-allow-methods': 'GET, POST, PUT',
+    'access-control-allow-methods': 'GET, POST, PUT, DELETE',
     'access-control-allow-headers': /^[\w-]+( *, *[\w-]+)*$/.test(asked) ? asked : 'authorization, content-type',
     'access-control-max-age': '600',
     vary: 'origin, access-control-request-headers',

@@ -32,7 +32,7 @@ export async function readBody(
   }
   const pauses = new Pauses()
   const text = await readText(request, maxBytes, pauses)
-  if ((await mostValuesIn(text, pauses)) > maxValues)
+  if ((await valuesIn(text, pauses)) > maxValues)
     throw new HttpProblem(400, 'invalid_request', `Expected a body of at most ${maxValues} values`)
   if (text.length > mostParsedAtOnce) await pauses.turn()
   const body = parseBody(text)
@@ -72,7 +72,7 @@ async function readText(request: Request, maxBytes: number, pauses: Pauses): Pro
 }
 
 /** How many values there are at most in JSON, without reading it: before each there is a bracket or a comma. */
-async function mostValuesIn(text: string, pauses: Pauses): Promise<number> {
+export async function valuesIn(text: string, pauses: Pauses): Promise<number> {
   const found = { values: 1, isInString: false, at: 0 }
   while (found.at < text.length) {
     await pauses.take()

@@ -1,10 +1,13 @@
 import type { JsonSchema } from '../../tools/tool.ts'
 
-const text: JsonSchema = { type: 'string' }
-const count: JsonSchema = { type: 'integer', minimum: 0 }
-const anyObject: JsonSchema = { type: 'object', additionalProperties: true }
+export const text: JsonSchema = { type: 'string' }
+export const count: JsonSchema = { type: 'integer', minimum: 0 }
+export const anyObject: JsonSchema = { type: 'object', additionalProperties: true }
 
-function object(properties: Record<string, JsonSchema>, required: readonly string[] = Object.keys(properties)): JsonSchema {
+export function object(
+  properties: Readonly<Record<string, JsonSchema>>,
+  required: readonly string[] = Object.keys(properties),
+): JsonSchema {
   return { type: 'object', properties, required: [...required] }
 }
 
@@ -21,21 +24,14 @@ export const errorSchema: JsonSchema = object({
   ),
 })
 
-const toolSchema: JsonSchema = object(
-  {
-    type: { const: 'function' },
-    function: object(
-      {
-        name: { type: 'string', pattern: '^[a-zA-Z0-9_-]{1,64}$' },
-        description: { type: ['string', 'null'] },
-        parameters: { type: ['object', 'null'] },
-        strict: { type: ['boolean', 'null'] },
-      },
-      ['name'],
-    ),
-  },
-  ['type', 'function'],
-)
+/** What is said of a function that the client runs. */
+export const functionFields: Readonly<Record<string, JsonSchema>> = {
+  name: { type: 'string', pattern: '^[a-zA-Z0-9_-]{1,64}$' },
+  description: { type: ['string', 'null'] },
+  parameters: { type: ['object', 'null'] },
+  strict: { type: ['boolean', 'null'] },
+}
+const toolSchema: JsonSchema = object({ type: { const: 'function' }, function: object(functionFields, ['name']) })
 
 const usageSchema: JsonSchema = object({ inputTokens: count, outputTokens: count, totalTokens: count }, [
   'inputTokens',
@@ -88,6 +84,15 @@ export const runListSchema: JsonSchema = object(
   ['object', 'data'],
 )
 
+/** As OpenAI bounds it. https://platform.openai.com/docs/api-reference/chat/create */
+const metadata: JsonSchema = {
+  type: 'object',
+  maxProperties: 16,
+  propertyNames: { maxLength: 64 },
+  additionalProperties: { type: ['string', 'number', 'boolean'], maxLength: 512 },
+  description: 'Whose run it is, or what for: at most 16 values, in each of its events. The model does not see them.',
+}
+
 export const startRunSchema: JsonSchema = {
   ...object(
     {
@@ -119,6 +124,7 @@ export const startRunSchema: JsonSchema = {
       },
       temperature: { type: 'number' },
       maxOutputTokens: { type: 'integer', minimum: 1 },
+      metadata,
       background: { type: 'boolean', description: 'True: responds with 202 at once; the run continues in the background.' },
       stream: { type: 'boolean', description: 'True: responds with a stream of events, like `accept: text/event-stream`.' },
     },
@@ -237,6 +243,7 @@ export const skillListSchema: JsonSchema = object({
 })
 
 const message: JsonSchema = object({ role: text }, ['role'])
+export const effortSchema: JsonSchema = { enum: ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max', null] }
 const sampling: Record<string, JsonSchema> = {
   temperature: { type: ['number', 'null'] },
   top_p: { type: ['number', 'null'] },
@@ -245,12 +252,12 @@ const sampling: Record<string, JsonSchema> = {
   presence_penalty: { type: ['number', 'null'] },
   max_tokens: { type: ['integer', 'null'], minimum: 1 },
   max_completion_tokens: { type: ['integer', 'null'], minimum: 1 },
-  reasoning_effort: { enum: ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max', null] },
+  reasoning_effort: effortSchema,
   stop: { type: ['string', 'array', 'null'], items: text },
 }
 
 /** A field that is not supported if its value matches `kind`: ignoring it would change the answer. */
-function unless(kind: JsonSchema): JsonSchema {
+export function unless(kind: JsonSchema): JsonSchema {
   return { not: kind }
 }
 
@@ -280,6 +287,7 @@ export const chatRequestSchema: JsonSchema = object(
       if: unless({ type: 'object', properties: { type: { const: 'json_schema' } } }),
       else: { required: ['json_schema'] },
     },
+    metadata: { ...metadata, type: ['object', 'null'] },
     n: { enum: [1, null] },
     logprobs: { enum: [false, null] },
     logit_bias: unless({ type: 'object', minProperties: 1 }),

@@ -5,6 +5,7 @@ import type { ChatModel } from '../../models/chat-model.ts'
 import type { RecordedRun } from '../../recording/format.ts'
 import { RecordingRecorder } from '../../recording/recorder.ts'
 
+type Asked = Parameters<RunRecorder['asks']>[1]
 type Calls = Parameters<RunRecorder['calls']>[1]
 type Steered = Parameters<RunRecorder['steered']>[1]
 
@@ -41,6 +42,15 @@ export class BoundedRecorder implements RunRecorder {
   begins(run: RecordedScope, input: Json): void {
     this.#recorder?.begins(run, input)
     this.#grow(charactersIn(this.#recorder === undefined ? undefined : input) + run.agent.offered.list().length * ofEach)
+  }
+
+  asks(run: RecordedScope, call: Asked): ReturnType<RunRecorder['asks']> {
+    const answered = this.#recorder?.asks(run, call)
+    if (answered === undefined) return () => {}
+    return (response) => {
+      answered(response)
+      this.#grow(ofEach + charactersIn([response.text, response.toolCalls]))
+    }
   }
 
   watched(run: RecordedScope, model: ChatModel): ChatModel {

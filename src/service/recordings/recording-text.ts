@@ -1,7 +1,7 @@
+import { layOut } from '../../recording/file/layout.ts'
+import { firstMessages, shortTurn } from '../../recording/file/recording-file.ts'
 import type { RecordedRun } from '../../recording/format.ts'
-import { layOut } from '../../recording/layout.ts'
 import { headOf } from '../../recording/recorder.ts'
-import { firstMessages, shortTurn } from '../../recording/recording-file.ts'
 import { RecordingSecrets } from '../../recording/secrets.ts'
 import type { Pauses } from '../../tools/yield-to-event-loop.ts'
 

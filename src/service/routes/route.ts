@@ -32,7 +32,7 @@ export interface RouteResponse {
 
 /** One operation of the API: what it does, and what is said of it in `/openapi.json`. The two can't part: there is no other list of routes. */
 export interface Route {
-  method: 'GET' | 'POST' | 'PUT'
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   /** With `{name}` for a part that varies. */
   path: string
   /** Who may use it. */

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import type { RunInput, RunLimits, RunOptions } from '../../agent/types.ts'
-import type { ChatMessage } from '../../core/messages.ts'
+import type { ChatMessage, JsonObject } from '../../core/messages.ts'
 import { type ClientTool, toClientTools } from '../agents/client-tools.ts'
 import { checkDecisions, type GivenDecision } from '../hidden-arguments.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { decisionsSchema, runListSchema, runSchema, startRunSchema, steeringSchema } from '../http/schemas.ts'
+import { streamRun } from '../http/stream-run.ts'
 import { separated } from '../http/text-pieces.ts'
 import { respondWithText } from '../http/text-response.ts'
 import type { ListQuery } from '../runs/list-runs.ts'
@@ -23,6 +24,7 @@ interface StartRun {
   limits?: RunLimits
   temperature?: number
   maxOutputTokens?: number
+  metadata?: JsonObject
   background?: boolean
   stream?: boolean
 }
@@ -174,7 +176,7 @@ async function startRun(call: Call, parts: ServiceParts): Promise<Response> {
 
 /** The run's own limits, lowered to those of the service. */
 function optionsOf(
-  { messages, activeTools, maxIterations, limits = {}, temperature, maxOutputTokens }: StartRun,
+  { messages, activeTools, maxIterations, limits = {}, temperature, maxOutputTokens, metadata }: StartRun,
   { host }: ServiceParts,
 ): RunOptions {
   const most = host.bounds
@@ -188,6 +190,7 @@ function optionsOf(
     ...(maxIterations === undefined ? {} : { maxIterations: Math.min(maxIterations, most.maxIterations ?? mostIterations) }),
     ...(temperature === undefined ? {} : { temperature }),
     ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
+    ...(metadata === undefined ? {} : { metadata }),
     limits: Object.fromEntries(bounded),
   }
 }
@@ -225,32 +228,30 @@ async function whenEnded(begin: () => Promise<ServiceRun>, call: Call, parts: Se
 async function streamEvents(
   begin: () => ServiceRun | Promise<ServiceRun>,
   { caller }: Call,
-  { runs, streams, limiter }: ServiceParts,
+  parts: ServiceParts,
   { after }: { after: number },
 ): Promise<Response> {
-  const release = limiter.admitStream(caller.name)
+  const release = parts.limiter.admitStream(caller.name)
   try {
     const run = await begin()
-    const leave = await runs.watch(run)
-    // Whoever reads slowly is told what it had come to, though it may have gone on by then.
-    let ended: string[] | undefined
-    void run.ended.then(() => {
-      ended = run.toParts()
-    })
-    const onClose = () => {
-      leave()
-      release()
-    }
-    const reader = new LogReader(run.log, {
-      after,
-      isOpen: () => ended === undefined && run.status === 'running',
-      lastFrame: () => ['event: RESULT\ndata: ', ...(ended ?? run.toParts()), '\n\n'],
-    })
-    return streams.respond(reader, { headers: { 'x-run-id': run.id }, onClose })
+    return await streamRun(run, () => readerOf(run, after), { release }, parts)
   } catch (error) {
     release()
     throw error
   }
+}
+
+function readerOf(run: ServiceRun, after: number): LogReader {
+  // Whoever reads slowly is told what it had come to, though it may have gone on by then.
+  let ended: string[] | undefined
+  void run.ended.then(() => {
+    ended = run.toParts()
+  })
+  return new LogReader(run.log, {
+    after,
+    isOpen: () => ended === undefined && run.status === 'running',
+    lastFrame: () => ['event: RESULT\ndata: ', ...(ended ?? run.toParts()), '\n\n'],
+  })
 }
 
 /** Throws an `HttpProblem` 400. */

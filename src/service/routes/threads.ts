@@ -43,7 +43,13 @@ export function threadRoutes(parts: ServiceParts): Route[] {
       access: 'run',
       summary: 'The response of a chat that goes on, from its beginning.',
       responses: { 200: events, 204: nothing },
-      answer: (call) => rejoinThread(threadIn(call, 'ui'), (run) => uiMessageFormat({ messageId: messageOf(run) }), call, parts),
+      answer: (call) =>
+        rejoinThread(
+          threadIn(call, 'ui'),
+          { from: 'beginning', format: (run) => uiMessageFormat({ messageId: messageOf(run) }) },
+          call,
+          parts,
+        ),
     },
     {
       method: 'POST',
@@ -69,7 +75,13 @@ export function threadRoutes(parts: ServiceParts): Route[] {
       access: 'run',
       summary: 'The run of a thread that goes on, from where it went on last.',
       responses: { 200: events, 204: nothing },
-      answer: (call) => rejoinThread(threadIn(call, 'agui'), () => agUiFormat({ threadId: call.params.thread ?? '' }), call, parts),
+      answer: (call) =>
+        rejoinThread(
+          threadIn(call, 'agui'),
+          { from: 'last pause', format: () => agUiFormat({ threadId: call.params.thread ?? '' }) },
+          call,
+          parts,
+        ),
     },
     {
       method: 'POST',

@@ -1,10 +1,10 @@
-import type { RunInput } from '../../agent/types.ts'
+import type { RunInput, RunOptions } from '../../agent/types.ts'
 import { type MessageInput, toChatMessage } from '../../core/message-input.ts'
 import type { ChatMessage } from '../../core/messages.ts'
 import { Pauses } from '../../tools/yield-to-event-loop.ts'
 
 /** A client's conversation may be thousands of messages. What is read here is taken as it is by the run. Rejects with `invalid_message`. */
-export function readMessages(messages: readonly MessageInput[], name: string): Promise<ChatMessage[]> {
+function readMessages(messages: readonly MessageInput[], name: string): Promise<ChatMessage[]> {
   return inTurn(messages.keys(), (at) => toChatMessage(messages[at] as MessageInput, `${name}[${at}]`))
 }
 
@@ -22,4 +22,16 @@ export async function inTurn<T, U>(items: Iterable<T>, read: (item: T) => U): Pr
     await pauses.take()
   }
   return done
+}
+
+/** The options of a run, its messages read. What the program says of its runs in `metadata` is not a client's to change. */
+export async function readOptions(
+  { messages, metadata, ...others }: RunOptions,
+  { metadata: own }: Pick<RunOptions, 'metadata'>,
+): Promise<RunOptions> {
+  return {
+    ...others,
+    ...(messages === undefined ? {} : { messages: await readMessages(messages, 'messages') }),
+    ...(metadata === undefined ? {} : { metadata: { ...metadata, ...own } }),
+  }
 }

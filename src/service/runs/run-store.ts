@@ -14,7 +14,7 @@ import { EventLog } from './event-log.ts'
 import { RunFollower, type RunObserver, type RunWatcher, recordedBy, sinkInto } from './follow-run.ts'
 import { type ListQuery, listRuns, pendingOf, type RunList } from './list-runs.ts'
 import { KeptRuns, noRoom, type RunBounds } from './memory/kept-runs.ts'
-import { readInput, readMessages } from './read-messages.ts'
+import { readInput, readOptions } from './read-messages.ts'
 import type { JournalPlace } from './recorded/open-journal.ts'
 import { openRecorded, type Recorded } from './recorded/open-recorded.ts'
 import { isUnknownRun, notStored, RunsElsewhere } from './recorded/problems.ts'
@@ -105,8 +105,7 @@ export class RunStore {
     this.#running.add(run)
     try {
       await this.#follow(run, { watcher, giveBack }, async () => {
-        const { messages, ...others } = order.options
-        const options = messages === undefined ? others : { ...others, messages: await readMessages(messages, 'messages') }
+        const options = await readOptions(order.options, agent.options)
         const input = await readInput(order.input)
         // The model it began with answers it to its end, whatever the configuration becomes.
         control.useModel(agent.model.current)

@@ -6,6 +6,7 @@ import type { ChatMessage } from '../../core/messages.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import { checkDecisions, type GivenDecision } from '../hidden-arguments.ts'
 import { HttpProblem, problemOfRequest } from '../http/problem.ts'
+import { streamRun } from '../http/stream-run.ts'
 import type { Call } from '../routes/route.ts'
 import type { ServiceRun } from '../runs/service-run.ts'
 import type { Outcome } from '../runs/stored-run.ts'
@@ -34,6 +35,13 @@ export interface ThreadRequest {
   format(run: string): ResponseFormat
 }
 
+/** How a client that comes again is answered. */
+interface Rejoining {
+  format: ThreadRequest['format']
+  /** What the client does with what it has of the response: forget it, as the AI SDK's does, or keep it. */
+  from: 'beginning' | 'last pause'
+}
+
 /**
  * Goes on with the run of the thread that waits, where the page decides on it, or starts another. One that goes on still is ended: the page has
  * something else to say. So is one that waits for what the page does not decide. Rejects with an `HttpProblem`: 409 for answers that come while
@@ -51,34 +59,31 @@ export async function answerThread(request: ThreadRequest, call: Call, parts: Se
       const format = request.format(before.id)
       const context = await parts.contextOf(call.request, before.head.caller)
       await runs.resume(before, decided.outcome, decided.decisions, context)
-      return await respond(before, format, { after, release }, parts)
+      return await respond(before, format, { from: after, release }, parts)
     }
     if (request.answers && before?.status === 'running')
       throw new HttpProblem(409, 'not_pending', 'No call waits for these answers: the run goes on', { param: 'messages' })
     const id = `run_${randomUUID()}`
     const format = request.format(id)
     const run = await start(id, request, call, parts)
-    // A request that is refused has ended nothing.
-    if (before !== undefined) await giveUp(before, parts)
-    return await respond(run, format, { after: 0, release }, parts)
+    // A request that is refused has ended nothing. The page need not wait for the end of what it has left.
+    if (before !== undefined) void giveUp(before, parts)
+    return await respond(run, format, { from: 'beginning', release }, parts)
   } catch (error) {
     release()
     throw problemOfRequest(error) ?? error
   }
 }
 
-/** The run of the thread that goes on, from where it went on last; 204 where there is none. Rejects with an `HttpProblem`. */
-export async function rejoinThread(
-  thread: string,
-  format: ThreadRequest['format'],
-  { caller }: Call,
-  parts: ServiceParts,
-): Promise<Response> {
+/**
+ * The run of the thread that goes on, from its beginning or from where it went on last; 204 where there is none. Rejects with an `HttpProblem`.
+ */
+export async function rejoinThread(thread: string, { format, from }: Rejoining, { caller }: Call, parts: ServiceParts): Promise<Response> {
   const run = await parts.runs.latestOf(thread, caller)
   if (run === undefined || run.status !== 'running') return new Response(null, { status: 204 })
   const release = parts.limiter.admitStream(caller.name)
   try {
-    return await respond(run, format(run.id), { release }, parts)
+    return await respond(run, format(run.id), { from, release }, parts)
   } catch (error) {
     release()
     throw error
@@ -119,23 +124,13 @@ async function start(
   return parts.runs.start({ id, caller, kind: 'run', agent, thread, input: messages, options: { context }, clientTools })
 }
 
-/** `after`: the event it begins behind. Default: where the run went on last. */
-async function respond(
+/** `from`: a number is that of the event it begins behind. */
+function respond(
   run: ServiceRun,
   format: ResponseFormat,
-  { after, release }: { after?: number; release: () => void },
-  { runs, streams }: ServiceParts,
+  { from, release }: { from: Rejoining['from'] | number; release: () => void },
+  parts: ServiceParts,
 ): Promise<Response> {
-  const leave = await runs.watch(run)
-  const onClose = () => {
-    leave()
-    release()
-  }
-  try {
-    const log = formattedLog(run, format, after ?? lastBeginning(run))
-    return streams.respond(log, { headers: { ...format.headers, 'x-run-id': run.id }, onClose })
-  } catch (error) {
-    leave()
-    throw error
-  }
+  const open = () => formattedLog(run, format, from === 'beginning' ? 0 : from === 'last pause' ? lastBeginning(run) : from)
+  return streamRun(run, open, { ...(format.headers === undefined ? {} : { headers: format.headers }), release }, parts)
 }

@@ -57,7 +57,7 @@ function leftEnding({ id: runId }: ServiceRun): RunEnding {
   }
 }
 
-/** The event with which the run went on last: behind the last pause. A client that comes again is told what came after it. */
+/** The event with which the run went on last: behind the last pause. */
 export function lastBeginning({ id, log }: ServiceRun): number {
   let beginning = 0
   for (const { id: place, type, data } of log.after(0)) {

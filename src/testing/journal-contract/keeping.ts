@@ -1,3 +1,4 @@
+import { keptId } from '../../agent/large-results/kept-results.ts'
 import { defineTool } from '../../tools/tool.ts'
 import type { ScriptedTurn } from '../script.ts'
 import { comparable, type JournalCase, refusalOf } from './kit.ts'
@@ -70,8 +71,8 @@ export const keepingCases: readonly JournalCase[] = [
       const text = Array.from({ length: 3_000 }, (_, n) => `line ${n + 1} \u0000 🙂 ${n === 2_345 ? 'NEEDLE' : 'hay'}`).join('\n')
       const script: ScriptedTurn[] = [
         { toolCalls: [{ id: 'long', name: 'read_log' }] },
-        { toolCalls: [{ id: 'find', name: 'read_result', args: { id: 'long', search: 'needle' } }] },
-        { toolCalls: [{ id: 'part', name: 'read_result', args: { id: 'long', line: 2_999 } }] },
+        { toolCalls: [{ id: 'find', name: 'read_result', args: { id: keptId(text), search: 'needle' } }] },
+        { toolCalls: [{ id: 'part', name: 'read_result', args: { id: keptId(text), line: 2_999 } }] },
         { text: 'done' },
       ]
       const readLog = defineTool({ name: 'read_log', description: 'x', effect: 'read', execute: () => text })
@@ -100,7 +101,12 @@ export const keepingCases: readonly JournalCase[] = [
     name: 'what is kept of a run is bounded: a result for which there is no room is cut',
     async run({ place, expect }) {
       const script: ScriptedTurn[] = [{ toolCalls: ['a', 'b', 'c'].map((id) => ({ id, name: 'read_log' })) }, { text: 'done' }]
-      const readLog = defineTool({ name: 'read_log', description: 'x', parallel: false, execute: () => 'é'.repeat(1_000) })
+      const readLog = defineTool({
+        name: 'read_log',
+        description: 'x',
+        parallel: false,
+        execute: (_, { toolCallId }) => toolCallId + 'é'.repeat(1_000),
+      })
       const largeResults = { overBytes: 1_000, shownBytes: 500, keptBytes: 5_000 }
       const { runner } = (await place()).open(script, { tools: [readLog], largeResults, maxResultBytes: 1_500 })
       const { toolCalls } = await runner.run('go')

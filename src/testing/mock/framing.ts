@@ -1,3 +1,4 @@
+import { jsonIn } from '../../core/json.ts'
 import { isJsonObject, type JsonObject } from '../../core/messages.ts'
 import type { Framing } from './fault.ts'
 import type { StreamLayout } from './wires/wire.ts'
@@ -72,12 +73,8 @@ function event(payload: JsonObject | undefined, text: string, layout: StreamLayo
   ].join(end)
 }
 
+/** A recorded line need not be JSON (`[DONE]`, or broken on purpose); it has no event name then. */
 function parsed(text: string): JsonObject | undefined {
-  try {
-    const value: unknown = JSON.parse(text)
-    return isJsonObject(value) ? value : undefined
-  } catch {
-    // A recorded line need not be JSON (`[DONE]`, or broken on purpose); it has no event name then.
-    return undefined
-  }
+  const value = jsonIn(text)
+  return isJsonObject(value) ? value : undefined
 }

@@ -1,5 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import { messageOf, show, ToolloopError } from '../../core/errors.ts'
+import { jsonOrText } from '../../core/json.ts'
 import { redactText } from '../../core/logger.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 import { decodeText } from '../builtin/web/decode-text.ts'
@@ -113,16 +114,7 @@ function resultOf(answer: HttpAnswer, filter: SecretFilter): OpenApiResult {
   }
   if (text === '') return { status }
   if (truncated) return { status, body: text, truncated }
-  return { status, body: /[/+]json\b/i.test(contentType) ? filter.cleanJson(parsed(text)) : text }
-}
-
-/** Text that claims to be JSON may not be. */
-function parsed(text: string): Json {
-  try {
-    return JSON.parse(text, keepingLongIntegers)
-  } catch {
-    return text
-  }
+  return { status, body: /[/+]json\b/i.test(contentType) ? filter.cleanJson(jsonOrText(text, keepingLongIntegers)) : text }
 }
 
 /** Else an id of 19 digits would be rounded to another. */

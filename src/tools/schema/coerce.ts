@@ -1,5 +1,5 @@
 import { clip } from '../../core/errors.ts'
-import { jsonType } from '../../core/json.ts'
+import { jsonIn, jsonType } from '../../core/json.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 import type { JsonSchema } from '../tool.ts'
 
@@ -60,7 +60,7 @@ function readAs(value: Json, wanted: ReadonlySet<string> | undefined, schema: Js
   const text = value.trim()
   if (wanted.has('boolean') && /^(true|false)$/i.test(text)) return text.toLowerCase() === 'true'
   if (wanted.has('null') && /^(null|none)$/i.test(text)) return null
-  const read = parse(text)
+  const read = jsonIn(text)
   return read !== undefined && read !== null && fits(read, wanted) && isExact(read, text) ? read : value
 }
 
@@ -73,15 +73,6 @@ function fits(value: Json, wanted: ReadonlySet<string>): boolean {
 
 function isPlain(value: Json): boolean {
   return typeof value === 'number' || typeof value === 'boolean'
-}
-
-function parse(text: string): Json | undefined {
-  try {
-    return JSON.parse(text)
-  } catch {
-    // Not JSON, so it stays text.
-    return undefined
-  }
 }
 
 /** A long integer that parsing would round stays text. */

@@ -1,4 +1,20 @@
+import type { StandardSchemaV1 } from '@standard-schema/spec'
 import type { Json, JsonObject } from '../../core/messages.ts'
+import type { JsonSchema } from './schema.ts'
+
+/** What a tool's `parameters` may be. */
+export type ParametersSchema = StandardSchemaV1 | JsonSchema
+
+/** Arguments as `execute` gets them: the schema's output. */
+export type ArgsOf<S> =
+  IsAnySchema<S> extends true ? JsonObject : S extends StandardSchemaV1 ? StandardSchemaV1.InferOutput<S> : FromObjectSchema<S>
+
+/** Arguments as the model wrote them, before a Standard Schema changed anything. */
+export type InputOf<S> =
+  IsAnySchema<S> extends true ? JsonObject : S extends StandardSchemaV1 ? StandardSchemaV1.InferInput<S> : FromObjectSchema<S>
+
+/** True if there is no schema to infer from. */
+export type IsAnySchema<S> = [ParametersSchema] extends [S] ? true : false
 
 /**
  * The type of what a JSON Schema literal accepts, for the keywords tools are written with: `type`, `properties`, `required`, `items`,
@@ -33,7 +49,7 @@ type FromType<T, S> = T extends 'string'
             : Json
 
 /** The arguments of a tool with this schema; a schema whose literal type is not known gives `JsonObject`. */
-export type FromObjectSchema<S> = S extends { properties: infer P extends object }
+type FromObjectSchema<S> = S extends { properties: infer P extends object }
   ? keyof P extends never
     ? JsonObject
     : Flat<

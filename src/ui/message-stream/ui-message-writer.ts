@@ -16,6 +16,7 @@ export interface WriterOptions {
 }
 
 type Chunk = { type: string } & Record<string, unknown>
+type WaitingItem = Pick<PendingItem, 'kind' | 'toolCallId' | 'tool' | 'args' | 'about' | 'schema' | 'fingerprint'>
 type ToolEvent = Extract<RunEvent, { type: 'TOOL_CALL_START' | 'TOOL_CALL_END' | 'TOOL_CALL_REJECTED' | 'TOOL_PROGRESS' }>
 
 /**
@@ -29,6 +30,10 @@ export class UIMessageWriter implements ResponseWriter {
   readonly #inputs = new Map<number, string>()
   /** Calls whose arguments were sent. */
   readonly #available = new Set<string>()
+  /** Calls that wait: known to the client when the run has paused. */
+  #waiting: WaitingItem[] = []
+  /** Calls that waited before the run went on. */
+  readonly #decided = new Set<string>()
   #runId: string | undefined
   /** The text or reasoning that is open. */
   #part: { type: 'text' | 'reasoning'; id: string } | undefined
@@ -36,6 +41,8 @@ export class UIMessageWriter implements ResponseWriter {
   #isInStep = false
   /** A model was asked: what came before it belongs to calls that an earlier response has told of. */
   #hasAsked = false
+  /** The step under way has begun before what is still there. */
+  #isBehind = false
   #finishReason: FinishReason = 'stop'
   #frames = ''
 
@@ -44,15 +51,19 @@ export class UIMessageWriter implements ResponseWriter {
   }
 
   event(event: RunEvent): string {
-    const { runId } = event.meta
+    const { runId, parentRunId } = event.meta
+    if (this.#isBehind && parentRunId !== undefined) return ''
     if (this.#runId === undefined) this.#start(runId)
-    if (runId === this.#runId) this.#take(event)
+    if (runId === this.#runId && event.type === Event.MODEL_START) this.#isBehind = false
+    if (runId === this.#runId && !this.#isBehind) this.#take(event)
     return this.#flush()
   }
 
-  /** A page that missed something would show what never was. */
-  gap(): undefined {
-    return undefined
+  /** Of a step that has begun already, a page would show what never was: it gets whole steps, or the answer at the end. */
+  gap(): string {
+    this.#isBehind = true
+    this.#hasAsked = true
+    return ''
   }
 
   broken(reason: string): string {
@@ -62,6 +73,7 @@ export class UIMessageWriter implements ResponseWriter {
 
   end(ending: RunEnding): string {
     const { stopReason, error, pending } = ending
+    if (this.#runId === undefined && this.#isBehind) this.#start(ending.runId ?? '')
     const unsaid = this.#said.unsaid(ending)
     if (unsaid !== '') this.#piece('text', unsaid)
     this.#closePart()
@@ -86,6 +98,12 @@ export class UIMessageWriter implements ResponseWriter {
 
   #take(event: RunEvent): void {
     switch (event.type) {
+      case Event.DECISION_NEEDED:
+        this.#waiting.push(event)
+        break
+      case Event.RUN_START:
+        this.#goOn()
+        break
       case Event.MODEL_START:
         this.#beginStep()
         break
@@ -121,6 +139,8 @@ export class UIMessageWriter implements ResponseWriter {
   #takeCall(event: ToolEvent): void {
     const { tool } = event
     const { toolCallId = '', ok } = event.meta
+    // Somebody has decided without the run having paused.
+    this.#waiting = this.#waiting.filter((item) => item.toolCallId !== toolCallId)
     if (event.type === Event.TOOL_CALL_START) this.#call(toolCallId, tool, event.args)
     else if (event.type === Event.TOOL_PROGRESS)
       this.#send({ type: 'data-tool-progress', data: { toolCallId, tool, update: event.update }, transient: true })
@@ -138,19 +158,30 @@ export class UIMessageWriter implements ResponseWriter {
     this.#send({ type: 'tool-input-available', toolCallId, toolName, input })
   }
 
-  #reject(toolCallId: string, { tool, args, error }: Extract<RunEvent, { type: 'TOOL_CALL_REJECTED' }>): void {
+  #reject(toolCallId: string, { tool, args, error, outcome }: Extract<RunEvent, { type: 'TOOL_CALL_REJECTED' }>): void {
     const { known } = this.#options
     const part = known?.get(toolCallId)
     const isEarlier = !this.#hasAsked && (known === undefined || part !== undefined)
-    const isDenied = isEarlier && (part === undefined || part.approval?.approved === false)
+    const isDenied = this.#decided.has(toolCallId)
+      ? outcome === 'denied'
+      : isEarlier && (part === undefined || part.approval?.approved === false)
     if (isDenied) this.#send({ type: 'tool-output-denied', toolCallId })
     else if (isEarlier || this.#available.has(toolCallId)) this.#send({ type: 'tool-output-error', toolCallId, errorText: error })
     else this.#send({ type: 'tool-input-error', toolCallId, toolName: tool, input: args, errorText: error })
     this.#available.add(toolCallId)
   }
 
+  /** The run goes on: who is told everything from the beginning learns here what it has waited for. */
+  #goOn(): void {
+    for (const item of this.#waiting) {
+      this.#wait(item)
+      this.#decided.add(item.toolCallId)
+    }
+    this.#waiting = []
+  }
+
   /** A call that waits: its arguments, and what is to be done with it. */
-  #wait({ kind, toolCallId, tool, args, about, schema, fingerprint }: PendingItem): void {
+  #wait({ kind, toolCallId, tool, args, about, schema, fingerprint }: WaitingItem): void {
     if (kind !== 'question') this.#call(toolCallId, tool, args)
     if (kind === 'approval') this.#send({ type: 'tool-approval-request', approvalId: fingerprint, toolCallId })
     if (kind !== 'question') return

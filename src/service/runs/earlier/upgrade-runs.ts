@@ -26,7 +26,8 @@ const silentMs = 30_000
 
 /**
  * Moves the runs of a folder from the files of an earlier version into its journal. The files are kept beside it. Can be repeated when it was
- * interrupted. Rejects with `invalid_option` while a service of the earlier version uses the folder.
+ * interrupted; where there are none, nothing is made. Rejects with `invalid_option` while a service of the earlier version uses the folder, and
+ * where there is no folder.
  */
 export async function upgradeRuns(folder: string): Promise<UpgradedRuns> {
   const lock = await stat(join(folder, 'lock')).catch(() => undefined)
@@ -37,8 +38,12 @@ export async function upgradeRuns(folder: string): Promise<UpgradedRuns> {
       folder,
     )
   const movedTo = join(folder, 'earlier')
-  const names = (await readdir(folder)).filter((name) => earlierRun.test(name))
+  const found = await readdir(folder).catch((error: unknown) => {
+    throw new InvalidOptionError('service.keepRuns.folder', `a folder with runs (${messageOf(error)})`)
+  })
+  const names = found.filter((name) => earlierRun.test(name))
   const unreadable: UpgradedRuns['unreadable'] = []
+  if (names.length === 0) return { upgraded: 0, unreadable, movedTo }
   const runs: EarlierRun[] = []
   for (const name of names) {
     try {

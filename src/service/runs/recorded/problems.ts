@@ -17,9 +17,9 @@ export function isUnknownRun(error: unknown): boolean {
   return ToolloopError.isInstance(error) && error.code === 'unknown_run'
 }
 
-/** Whether the journal has failed, or has given the run to another: nothing more can be recorded here. */
+/** Whether what is stored can't be read or written, or the journal has given the run to another: nothing more can be recorded here. */
 export function isJournalFault(error: unknown): boolean {
-  return ToolloopError.isInstance(error) && (error.code === 'journal_failed' || error.code === 'run_taken_over')
+  return ToolloopError.isInstance(error) && ['journal_failed', 'run_taken_over', 'session_failed'].includes(error.code)
 }
 
 /** A fault of the journal as an `HttpProblem` 503; anything else as it is. */

@@ -2,11 +2,13 @@ import { readFileSync } from 'node:fs'
 import { access } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { isDeepStrictEqual } from 'node:util'
-import { InvalidOptionError, messageOf, show } from '../core/errors.ts'
-import { replaceFile } from '../core/files/replace-file.ts'
-import { type ChatMessage, isJsonObject, type JsonObject } from '../core/messages.ts'
-import { convertToOpenAITool, type ToolDefinition } from '../tools/tool.ts'
-import { formatName, formatVersion, type RecordedInput, type RecordedRun, type RecordedTurn, type RunRecording } from './format.ts'
+import { InvalidOptionError, messageOf, show } from '../../core/errors.ts'
+import { checkReplaceable, replaceFile } from '../../core/files/replace-file.ts'
+import { type ChatMessage, isJsonObject } from '../../core/messages.ts'
+import { convertToOpenAITool, type ToolDefinition } from '../../tools/tool.ts'
+import { formatName, formatVersion, type RecordedInput, type RecordedRun, type RecordedTurn, type RunRecording } from '../format.ts'
+import { RecordingSecrets } from '../secrets.ts'
+import { checkRun, type Wrong } from './check-recording.ts'
 import { layOut } from './layout.ts'
 
 /** Writes the file whole or not at all; it is for its owner alone. */
@@ -14,13 +16,18 @@ export async function writeRecording(file: string | URL, recording: RunRecording
   await replaceFile(pathOf(file), recordingToText(recording))
 }
 
-/** The recording that a file has before another one takes its place; undefined where there is no file. Rejects for a file that is no recording. */
+/**
+ * The recording that a file has before another one takes its place; undefined where there is no file. Rejects for a file that is no recording,
+ * and for one that can't be written.
+ */
 export async function recordingAt(file: string | URL): Promise<RunRecording | undefined> {
   const isThere = await access(file).then(
     () => true,
     () => false,
   )
-  return isThere ? readRecording(file) : undefined
+  const recording = isThere ? readRecording(file) : undefined
+  await checkReplaceable(pathOf(file))
+  return recording
 }
 
 /** Reads the file of a recorded run. Throws `invalid_option` for one that is none, is not whole, or is of a newer version. */
@@ -52,6 +59,28 @@ export function recordingFromText(text: string, where = 'recording'): RunRecordi
   } catch (error) {
     throw new InvalidOptionError(where, `a recorded run, which is JSON (${messageOf(error)})`)
   }
+  checkRecording(json, where)
+  return lengthen<RunRecording>(json as never)
+}
+
+/** A recording, and what is secret in it. */
+export interface OpenRecording {
+  recording: RunRecording
+  secrets: RecordingSecrets
+}
+
+/** Opens a recording, or its file, to be played. `known`: texts that are secret, which it does not have then. Throws as `readRecording` does. */
+export function openRecording(recorded: RunRecording | string | URL, known: Iterable<string> = []): OpenRecording {
+  const isFile = typeof recorded === 'string' || recorded instanceof URL
+  if (!isFile) checkRecording(recorded, 'recording')
+  const recording = isFile ? readRecording(recorded) : recorded
+  const texts = [...known]
+  const secrets = new RecordingSecrets(texts)
+  secrets.learn(recording)
+  return { recording: texts.length === 0 ? recording : secrets.cleanRun(recording), secrets }
+}
+
+function checkRecording(json: unknown, where: string): void {
   if (!isJsonObject(json) || json.format !== formatName)
     throw new InvalidOptionError(where, `a recorded run, with \`"format": "${formatName}"\``, isJsonObject(json) ? json.format : json)
   const { version, toolloop } = json
@@ -62,12 +91,11 @@ export function recordingFromText(text: string, where = 'recording'): RunRecordi
       `a recorded run of version ${formatVersion}, which this toolloop reads; it is of version ${show(version)}${by}`,
     )
   }
-  const wrong = (place: string, expected: string, got: unknown): never => {
+  const wrong: Wrong = (place, expected, got) => {
     throw new InvalidOptionError(`${where}: ${place}`, expected, got)
   }
   if (typeof json.runId !== 'string') wrong('runId', 'a string', json.runId)
   checkRun(json, '', wrong)
-  return lengthen<RunRecording>(json as never)
 }
 
 function shorten(run: RecordedRun): object {
@@ -125,35 +153,4 @@ function definitionOf({ tools }: RecordedInput, name: string): ToolDefinition {
   const tool = tools.find((one) => one.name === name)
   if (tool === undefined) throw new InvalidOptionError('tools', `names of tools in \`given.tools\`, or definitions`, name)
   return convertToOpenAITool(tool)
-}
-
-type Wrong = (place: string, expected: string, got: unknown) => never
-
-/** What reading and playing a recording relies on. */
-function checkRun(run: JsonObject, at: string, wrong: Wrong): void {
-  const object = (value: unknown, place: string): JsonObject => (isJsonObject(value) ? value : wrong(at + place, 'an object', value))
-  const list = (value: unknown, place: string): JsonObject[] => {
-    if (!Array.isArray(value)) return wrong(at + place, 'an array', value)
-    return value.map((item: unknown, index) => object(item, `${place}[${index}]`))
-  }
-  const given = object(run.given, 'given')
-  const model = object(given.model, 'given.model')
-  object(model.capabilities, 'given.model.capabilities')
-  object(given.settings, 'given.settings')
-  list(given.messages, 'given.messages')
-  for (const [index, tool] of list(given.tools, 'given.tools').entries()) {
-    if (typeof tool.name !== 'string') wrong(`${at}given.tools[${index}].name`, 'a string', tool.name)
-  }
-  for (const [index, turn] of list(run.turns, 'turns').entries()) {
-    const request = object(turn.request, `turns[${index}].request`)
-    list(request.messages, `turns[${index}].request.messages`)
-    if (turn.response !== undefined) object(turn.response, `turns[${index}].response`)
-    for (const [place, call] of list(turn.calls ?? [], `turns[${index}].calls`).entries()) {
-      const where = `turns[${index}].calls[${place}]`
-      object(call.args, `${where}.args`)
-      for (const [nested, inner] of list(call.runs ?? [], `${where}.runs`).entries())
-        checkRun(inner, `${at}${where}.runs[${nested}].`, wrong)
-    }
-  }
-  if (run.result !== undefined) object(run.result, 'result')
 }

@@ -1,0 +1,86 @@
+import { Event, type EventName, type RunEvent } from '../../core/events.ts'
+import { isJsonObject, type Json } from '../../core/messages.ts'
+import { PartialJson } from '../../core/partial-json.ts'
+import { isNameOfAnswerTool } from './output.ts'
+
+/** The events that an answer arrives in. */
+export const answerEvents: ReadonlySet<EventName> = new Set<EventName>([
+  Event.RUN_START,
+  Event.TEXT_DELTA,
+  Event.TOOL_INPUT_START,
+  Event.TOOL_INPUT_DELTA,
+  Event.MODEL_START,
+  Event.MODEL_RETRY,
+])
+
+/** An answer with a schema as far as it has arrived, be it text or what is written for the tool that gives it. */
+export class PartialAnswer {
+  readonly #wrapped: boolean
+  #runId: string | undefined
+  #tools: ReadonlySet<string> = new Set()
+  #text = new AnswerText()
+  #call: { index: number; json: PartialJson } | undefined
+
+  /** `wrapped`: what is asked for is the `value` of an object. */
+  constructor(wrapped: boolean) {
+    this.#wrapped = wrapped
+  }
+
+  /** The answer, where there is more of it now. The same object, as long as it grows. */
+  take(event: RunEvent): Json | undefined {
+    this.#runId ??= event.meta.runId
+    // What runs inside this one's calls answer is no part of its answer.
+    if (event.meta.runId !== this.#runId) return undefined
+    switch (event.type) {
+      case Event.RUN_START:
+        this.#tools = new Set(event.tools)
+        return undefined
+      case Event.MODEL_START:
+      case Event.MODEL_RETRY:
+        this.#text = new AnswerText()
+        this.#call = undefined
+        return undefined
+      case Event.TOOL_INPUT_START:
+        if (isNameOfAnswerTool(event.tool) && !this.#tools.has(event.tool)) this.#call = { index: event.index, json: new PartialJson() }
+        return undefined
+      case Event.TOOL_INPUT_DELTA:
+        if (this.#call?.index !== event.index) return undefined
+        this.#call.json.add(event.json)
+        return this.#unwrapped(this.#call.json.value)
+      case Event.TEXT_DELTA:
+        return this.#call === undefined ? this.#unwrapped(this.#text.add(event.text)) : undefined
+      default:
+        return undefined
+    }
+  }
+
+  #unwrapped(value: Json | undefined): Json | undefined {
+    if (!this.#wrapped || !isJsonObject(value)) return value
+    const [first] = Object.keys(value)
+    // Models asked for an object with the answer in it answer with either.
+    return first === undefined || first === 'value' ? value.value : value
+  }
+}
+
+/** JSON in a text, bare or in a code fence. */
+class AnswerText {
+  readonly #json = new PartialJson()
+  /** What comes before the JSON, as long as that has not begun. */
+  #before: string | undefined = ''
+
+  add(text: string): Json | undefined {
+    if (this.#before === undefined) this.#json.add(text)
+    else if (this.#before.length < longestBefore) {
+      this.#before += text
+      const begun = /^\s*(?:```[^\n]*\n\s*)?([^\s`][\s\S]*)/.exec(this.#before)?.[1]
+      if (begun !== undefined) {
+        this.#before = undefined
+        this.#json.add(begun)
+      }
+    }
+    return this.#json.value
+  }
+}
+
+/** Spaces and the line of a code fence are not longer. */
+const longestBefore = 1_000

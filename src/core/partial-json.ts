@@ -1,0 +1,160 @@
+import type { Json, JsonObject } from './messages.ts'
+
+type Expected = 'value' | 'value or ]' | 'key' | 'key or }' | ':' | ', or end' | 'nothing'
+type Container = Json[] | JsonObject
+
+const simpleEscapes: Readonly<Record<string, string>> = {
+  '"': '"',
+  '\\': '\\',
+  '/': '/',
+  b: '\b',
+  f: '\f',
+  n: '\n',
+  r: '\r',
+  t: '\t',
+}
+
+/**
+ * JSON that arrives in pieces, read as far as it is there: open texts, arrays and objects are shown as they are so far, numbers, `true`, `false`
+ * and `null` when they are whole. Each character is read once, whatever the pieces; so `value` is one tree that grows. What follows on a
+ * mistake is not read.
+ */
+export class PartialJson {
+  value: Json | undefined
+  readonly #open: Container[] = []
+  #expected: Expected = 'value'
+  /** The key that the next value is to have. */
+  #key = ''
+  /** Of the text, number or word that has begun. */
+  #token: { kind: 'text' | 'key' | 'word'; text: string } | undefined
+  /** An escape that has begun, with its backslash. */
+  #escape = ''
+  /** Half a character: shown with its other half. */
+  #half = ''
+
+  add(piece: string): void {
+    let at = 0
+    while (at < piece.length && this.#expected !== 'nothing') {
+      if (this.#token === undefined) this.#readSign(piece[at++] ?? '')
+      else if (this.#token.kind === 'word') at = this.#readWord(piece, at, this.#token)
+      else at = this.#readText(piece, at, this.#token)
+    }
+    if (this.#token?.kind === 'text') this.#replace(this.#token.text)
+  }
+
+  #readSign(sign: string): void {
+    if (sign === ' ' || sign === '\n' || sign === '\r' || sign === '\t') return
+    const expected = this.#expected
+    const container = this.#open.at(-1)
+    const closing = Array.isArray(container) ? ']' : '}'
+    const mayClose = expected === ', or end' || expected === 'value or ]' || expected === 'key or }'
+    if (sign === closing && mayClose) this.#close()
+    else if (expected === 'value' || expected === 'value or ]') this.#beginValue(sign)
+    else if (sign === '"' && (expected === 'key' || expected === 'key or }')) this.#token = { kind: 'key', text: '' }
+    else if (sign === ':' && expected === ':') this.#expected = 'value'
+    else if (sign === ',' && expected === ', or end') this.#expected = Array.isArray(container) ? 'value' : 'key'
+    else this.#expected = 'nothing'
+  }
+
+  #beginValue(sign: string): void {
+    if (sign === '{' || sign === '[') {
+      const container: Container = sign === '{' ? {} : []
+      this.#place(container)
+      this.#open.push(container)
+      this.#expected = sign === '{' ? 'key or }' : 'value or ]'
+    } else if (sign === '"') {
+      this.#place('')
+      this.#token = { kind: 'text', text: '' }
+    } else if (/[-\dtfn]/.test(sign)) this.#token = { kind: 'word', text: sign }
+    else this.#expected = 'nothing'
+  }
+
+  #readWord(piece: string, from: number, token: { text: string }): number {
+    let at = from
+    while (at < piece.length && /[-+.\w]/.test(piece[at] ?? '')) at++
+    token.text += piece.slice(from, at)
+    if (at === piece.length) return at
+    this.#token = undefined
+    try {
+      this.#place(JSON.parse(token.text))
+      this.#end()
+    } catch {
+      this.#expected = 'nothing' // No number, and no word of JSON.
+    }
+    return at
+  }
+
+  #readText(piece: string, from: number, token: { kind: string; text: string }): number {
+    if (this.#escape !== '') return this.#readEscape(piece, from, token)
+    special.lastIndex = from
+    const at = special.exec(piece)?.index ?? piece.length
+    this.#append(token, piece.slice(from, at))
+    if (at === piece.length) return at
+    if (piece[at] === '\\') this.#escape = '\\'
+    else this.#endText(token)
+    return at + 1
+  }
+
+  #readEscape(piece: string, at: number, token: { text: string }): number {
+    this.#escape += piece[at]
+    const [, kind = '', ...digits] = this.#escape
+    if (kind === 'u' && digits.length < 4) return at + 1
+    const text = kind === 'u' ? unicode(digits.join('')) : simpleEscapes[kind]
+    if (text === undefined) this.#expected = 'nothing'
+    else this.#append(token, text)
+    this.#escape = ''
+    return at + 1
+  }
+
+  #append(token: { text: string }, text: string): void {
+    const whole = this.#half + text
+    const endsInHalf = /[\ud800-\udbff]$/.test(whole.slice(-1))
+    this.#half = endsInHalf ? whole.slice(-1) : ''
+    token.text += endsInHalf ? whole.slice(0, -1) : whole
+  }
+
+  #endText(token: { kind: string; text: string }): void {
+    token.text += this.#half
+    this.#half = ''
+    this.#token = undefined
+    if (token.kind === 'key') {
+      this.#key = token.text
+      this.#expected = ':'
+    } else {
+      this.#replace(token.text)
+      this.#end()
+    }
+  }
+
+  #place(value: Json): void {
+    const container = this.#open.at(-1)
+    if (Array.isArray(container)) container.push(value)
+    else this.#replace(value)
+  }
+
+  /** Puts a value in the place of the one that has begun last. */
+  #replace(value: Json): void {
+    const container = this.#open.at(-1)
+    if (container === undefined) this.value = value
+    else if (Array.isArray(container)) container[container.length - 1] = value
+    // A field that is there already, as for a text that grows, or one that an object inherits a setter for.
+    else if (this.#key !== '__proto__') container[this.#key] = value
+    else Object.defineProperty(container, this.#key, { value, enumerable: true, configurable: true, writable: true })
+  }
+
+  #close(): void {
+    this.#open.pop()
+    this.#end()
+  }
+
+  #end(): void {
+    this.#expected = this.#open.length === 0 ? 'nothing' : ', or end'
+  }
+}
+
+/** What ends a stretch of plain text. */
+const special = /["\\]/g
+
+function unicode(digits: string): string | undefined {
+  return /^[\da-fA-F]{4}$/.test(digits) ? String.fromCharCode(Number.parseInt(digits, 16)) : undefined
+}

@@ -1,0 +1,23 @@
+import { createHash } from 'node:crypto'
+import type { QuirkCheck } from '../quirk-checks.ts'
+
+/** Whether `prompt_cache_key` is taken. Null: by OpenAI's own address alone; many other servers refuse requests with a field they don't know. */
+export type TakesCacheKey = boolean | null
+
+export const takesCacheKey: QuirkCheck = {
+  expected: 'true, false or null',
+  passes: (value) => value === null || typeof value === 'boolean',
+}
+
+/** The field that has the request's key, where the server takes one. https://developers.openai.com/api/docs/guides/prompt-caching */
+export function cacheKeyField(key: string | undefined, takes: TakesCacheKey, baseURL: string): { prompt_cache_key?: string } {
+  if (key === undefined || !(takes ?? isOpenAI(baseURL))) return {}
+  return { prompt_cache_key: key.length > longestKey ? createHash('sha256').update(key).digest('base64url') : key }
+}
+
+const longestKey = 64
+
+/** `api.openai.com`, and that of a region, such as `eu.api.openai.com`. */
+function isOpenAI(baseURL: string): boolean {
+  return /^(?:[a-z-]+\.)?api\.openai\.com$/.test(new URL(baseURL).hostname)
+}

@@ -1,0 +1,70 @@
+import type { SseSource } from '../../agent/web/sse-stream.ts'
+import { HttpProblem } from '../http/problem.ts'
+
+/** Characters that may wait for a reader. A run can't be slowed down, so a reader with more than that waiting is dropped. */
+const maxWaiting = 4_000_000
+
+/** Frames of a reply that wait for its reader. */
+export class ReplyFrames implements SseSource {
+  /** The last frame of a stream that breaks off. */
+  readonly #failure: (problem: HttpProblem) => string
+  #wake: () => void = () => {}
+  #frames: (string | (() => string))[] = []
+  #waiting = 0
+  #closed = false
+  /** Called when the reader is too slow. */
+  onOverflow: () => void = () => {}
+
+  constructor(failure: (problem: HttpProblem) => string) {
+    this.#failure = failure
+  }
+
+  get ended(): boolean {
+    return this.#closed && this.#frames.length === 0
+  }
+
+  onReady(wake: () => void): () => void {
+    this.#wake = wake
+    return () => {
+      this.#wake = () => {}
+    }
+  }
+
+  take(characters: number): string {
+    let text = ''
+    let taken = 0
+    for (const frame of this.#frames) {
+      const written = typeof frame === 'string' ? frame : frame()
+      text += written
+      taken++
+      if (typeof frame === 'string') this.#waiting -= frame.length
+      if (text.length >= characters) break
+    }
+    this.#frames = this.#frames.slice(taken)
+    return text
+  }
+
+  lastWords(reason: string): string {
+    return this.#failure(new HttpProblem(503, 'shutting_down', reason))
+  }
+
+  /** `frame`: as a function, it is written when it is taken, of what is kept anyway. */
+  push(frame: string | (() => string)): void {
+    if (this.#closed) return
+    if (this.#waiting > maxWaiting) {
+      this.#frames = [this.#failure(new HttpProblem(503, 'reader_too_slow', 'The client reads too slowly'))]
+      this.#closed = true
+      this.onOverflow()
+    } else {
+      this.#frames.push(frame)
+      if (typeof frame === 'string') this.#waiting += frame.length
+    }
+    this.#wake()
+  }
+
+  /** Nothing follows. */
+  close(): void {
+    this.#closed = true
+    this.#wake()
+  }
+}

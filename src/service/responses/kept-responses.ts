@@ -1,0 +1,214 @@
+import { join } from 'node:path'
+import { hashOf } from '../../agent/decisions/decisions.ts'
+import type { SessionStore } from '../../agent/sessions/session-store.ts'
+import { messageOf } from '../../core/errors.ts'
+import type { Logger } from '../../core/logger.ts'
+import type { ChatMessage } from '../../core/messages.ts'
+import { memorySessions } from '../../sessions/memory.ts'
+import { Pauses } from '../../tools/yield-to-event-loop.ts'
+import type { Caller } from '../http/auth.ts'
+import { HttpProblem } from '../http/problem.ts'
+import { mostValues, valuesIn } from '../http/read-body.ts'
+import { jsonInTurn } from '../runs/json-in-turn.ts'
+import { longestState, type RunBounds } from '../runs/memory/kept-runs.ts'
+import type { JournalPlace } from '../runs/recorded/open-journal.ts'
+
+/** A response as it is kept, for the caller it was made for. */
+export interface KeptResponse {
+  json: string
+  /** The conversation up to its end, each message as JSON. */
+  messages: readonly string[]
+}
+
+/** How often those that are too old are deleted, in milliseconds. */
+const pruneEveryMs = 60_000
+
+/**
+ * Responses that are kept: each in a session of its own, with the conversation that it ends, so that any of them can be continued, more than
+ * once, whatever has become of those before it. Holds secrets.
+ */
+export class KeptResponses {
+  readonly #bounds: () => RunBounds
+  readonly #logger: Logger
+  #store: SessionStore = memorySessions().store
+  #endPool: () => Promise<void> = async () => {}
+  #closed: Promise<void> | undefined
+  readonly #timer: NodeJS.Timeout
+  /** Characters of those that this process has kept, the oldest first. */
+  readonly #sizes = new Map<string, number>()
+  #characters = 0
+  readonly #underWay = new Set<Promise<boolean>>()
+  /** By caller, until what was asked for last has been read. */
+  readonly #reading = new Map<string, Promise<void>>()
+
+  constructor(bounds: () => RunBounds, logger: Logger) {
+    this.#bounds = bounds
+    this.#logger = logger
+    const prune = () =>
+      this.#prune().catch((error: unknown) => {
+        this.#logger.error({ error: messageOf(error) }, 'responses that are too old could not be deleted')
+      })
+    this.#timer = setInterval(prune, pruneEveryMs).unref()
+  }
+
+  /** Keeps them where runs are recorded from now on. Rejects with `session_failed` where that can't be done. */
+  async open(place: JournalPlace): Promise<void> {
+    if (place.kind === 'sqlite') this.#store = await openFile(place.folder)
+    else {
+      const { sessions, pool } = await openDatabase(place, this.#logger)
+      this.#store = sessions.store
+      this.#endPool = () => pool.end()
+      await sessions.migrate()
+    }
+    await this.#prune()
+  }
+
+  /** False: it could not be kept, which is logged, or is too large. */
+  async keep(id: string, caller: Caller, response: object, messages: readonly ChatMessage[]): Promise<boolean> {
+    const kept = this.#keep(keyOf(id, caller.name), response, messages).catch((error: unknown) => {
+      this.#logger.error({ response: id, error: messageOf(error) }, 'a response could not be kept')
+      return false
+    })
+    this.#underWay.add(kept)
+    return kept.finally(() => this.#underWay.delete(kept))
+  }
+
+  /**
+   * What `use` makes of a response; undefined for one that is not kept, or is another's. They may be large: of each caller, one is read after
+   * the other, so that `use` can refuse those for which there is no room. Rejects with what it throws, and with `session_failed`.
+   */
+  async find<T>(id: string, { name }: Caller, use: (kept: KeptResponse) => T): Promise<T | undefined> {
+    const before = this.#reading.get(name)
+    const found = (async () => {
+      await before
+      const kept = await this.#read(keyOf(id, name))
+      return kept === undefined ? undefined : use(kept)
+    })()
+    const over = found.then(
+      () => {},
+      () => {},
+    )
+    this.#reading.set(name, over)
+    try {
+      return await found
+    } finally {
+      if (this.#reading.get(name) === over) this.#reading.delete(name)
+    }
+  }
+
+  async #read(key: string): Promise<KeptResponse | undefined> {
+    const kept = await this.#store.get(key)
+    if (kept === undefined || kept.updatedAt < Date.now() - this.#bounds().ageMs) return undefined
+    const [json, ...messages] = await this.#store.read(key, {})
+    return json === undefined ? undefined : { json, messages }
+  }
+
+  /** False where there was none. Rejects with `session_failed`. */
+  async delete(id: string, { name }: Caller): Promise<boolean> {
+    const key = keyOf(id, name)
+    this.#forget(key)
+    return this.#store.delete(key)
+  }
+
+  /** What is being kept is kept. */
+  close(): Promise<void> {
+    this.#closed ??= this.#close()
+    return this.#closed
+  }
+
+  async #close(): Promise<void> {
+    clearInterval(this.#timer)
+    await Promise.all(this.#underWay)
+    await this.#store.close()
+    await this.#endPool()
+  }
+
+  async #keep(key: string, response: object, messages: readonly ChatMessage[]): Promise<boolean> {
+    const pauses = new Pauses()
+    const texts = [await jsonInTurn(response, pauses)]
+    for (const message of messages) {
+      texts.push(JSON.stringify(message))
+      await pauses.take()
+    }
+    const size = texts.reduce((sum, text) => sum + text.length, 0)
+    if (size > this.#bounds().characters) return false
+    await this.#store.append(key, texts, { isNew: true })
+    this.#sizes.set(key, size)
+    this.#characters += size
+    await this.#forgetOld()
+    return true
+  }
+
+  async #forgetOld(): Promise<void> {
+    const { count, characters } = this.#bounds()
+    for (const key of this.#sizes.keys()) {
+      if (this.#sizes.size <= count && this.#characters <= characters) break
+      this.#forget(key)
+      await this.#store.delete(key)
+    }
+  }
+
+  /** Also those of processes that are no more. */
+  async #prune(): Promise<void> {
+    await this.#store.prune(this.#bounds().ageMs)
+  }
+
+  #forget(key: string): void {
+    this.#characters -= this.#sizes.get(key) ?? 0
+    this.#sizes.delete(key)
+  }
+}
+
+/**
+ * The messages of a conversation that goes on with others. It is bounded as that of one request is, and in its length. Rejects with an
+ * `HttpProblem` 400.
+ */
+export async function continued({ messages }: KeptResponse, others: readonly ChatMessage[]): Promise<ChatMessage[]> {
+  const pauses = new Pauses()
+  const read: ChatMessage[] = []
+  let values = 0
+  let characters = 0
+  const count = async (text: string) => {
+    values += await valuesIn(text, pauses)
+    characters += text.length
+    await pauses.take()
+    if (values > mostValues.run || characters > longestState)
+      throw new HttpProblem(
+        400,
+        'context_length_exceeded',
+        `The conversation is too long to be continued: it may have ${mostValues.run} values and ${longestState} characters of JSON`,
+        { param: 'previous_response_id' },
+      )
+  }
+  for (const text of messages) {
+    await count(text)
+    read.push(JSON.parse(text))
+  }
+  for (const message of others) {
+    await count(JSON.stringify(message))
+    read.push(message)
+  }
+  return read
+}
+
+/** The same id of somebody else is another. */
+function keyOf(id: string, caller: string): string {
+  return hashOf([caller, id])
+}
+
+async function openFile(folder: string): Promise<SessionStore> {
+  const { sqliteSessions } = await import('../../sessions/sqlite/index.ts')
+  return sqliteSessions({ file: join(folder, 'responses.sqlite') }).store
+}
+
+const mostConnections = 3
+
+async function openDatabase({ url, schema = 'toolloop' }: Extract<JournalPlace, { kind: 'dbos' }>, logger: Logger) {
+  const { loadDbos } = await import('../../journals/dbos/load-dbos.ts')
+  const { postgresSessions } = await import('../../sessions/postgres/index.ts')
+  const pool = new (loadDbos().pg.Pool)({ connectionString: url, max: mostConnections })
+  // A connection that waits in the pool, and is lost: there will be another.
+  pool.on('error', (error) => logger.warn({ error: messageOf(error) }, 'a connection to the database of the responses was lost'))
+  // Those of a program of its own in the same database are not deleted with these.
+  return { sessions: postgresSessions({ pool, schema: `${schema}_responses` }), pool }
+}

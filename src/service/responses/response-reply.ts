@@ -1,0 +1,247 @@
+import type { RunResult } from '../../agent/types.ts'
+import { sseFrame } from '../../agent/web/sse-stream.ts'
+import { Event, type RunEvent } from '../../core/events.ts'
+import type { ChatMessage, ToolCall, Usage } from '../../core/messages.ts'
+import type { ClientReply } from '../chat/answer-client.ts'
+import { ReplyFrames } from '../chat/reply-frames.ts'
+import { clientCalls, problemIn, type Shortfall, shortfallIn } from '../chat/told-result.ts'
+import { errorBody, type HttpProblem, problemOfRun } from '../http/problem.ts'
+import { type CallItem, type OutputItem, outputText, summaryText, type TextItem, textEvents } from './output-items.ts'
+import { type ResponseRequest, wantsJson } from './response-request.ts'
+
+export interface ResponseReplyOptions {
+  id: string
+  request: ResponseRequest
+  /** Keeps the whole response and its conversation. Never rejects; false: it is not kept. Undefined: it is not to be. */
+  keep: ((response: object, messages: readonly ChatMessage[]) => Promise<boolean>) | undefined
+}
+
+/**
+ * A run as a response: in typed events while it goes on, or whole when it has ended. Both say the same. What the model says in each of its
+ * turns is an item of its own; those behind the first begin with a blank line, so that all texts together read as one.
+ */
+export class ResponseReply implements ClientReply {
+  readonly frames: ReplyFrames | undefined
+  /** Resolves when the run has ended, and the response is kept. */
+  readonly ended: Promise<void>
+  readonly #end = Promise.withResolvers<void>()
+  readonly #options: ResponseReplyOptions
+  /** What does not change while the run goes on. */
+  readonly #settings: object
+  readonly #output: OutputItem[] = []
+  #events = 0
+  #open: { item: TextItem; text: string; iteration: number } | undefined
+  /** The texts of all messages, and the turn of the last. */
+  #said = ''
+  #saidIn = 0
+  /** When the run has ended. */
+  #response: object | undefined
+  #problem: HttpProblem | undefined
+  /** The client has asked for its end. */
+  #isCancelled = false
+
+  constructor(options: ResponseReplyOptions) {
+    const { id, request, keep } = options
+    this.#options = options
+    this.ended = this.#end.promise
+    this.#settings = settingsOf(id, request, keep !== undefined)
+    this.frames = request.stream === true ? new ReplyFrames((problem) => this.#failureFrame(problem)) : undefined
+    const response = this.#inProgress()
+    this.#write('response.created', () => ({ response }))
+    this.#write('response.in_progress', () => ({ response }))
+  }
+
+  /** The response as it is now. */
+  get response(): object {
+    return this.#response ?? this.#inProgress()
+  }
+
+  /** Says that an abort of the run is what the client has asked for. */
+  cancel(): void {
+    this.#isCancelled = true
+  }
+
+  event(event: RunEvent): void {
+    // What a run inside of a call says is for the model of this one.
+    if (event.meta.parentRunId !== undefined) return
+    if (event.type === Event.REASONING_DELTA) this.#add('reasoning', event.text, event.meta.iteration)
+    else if (event.type === Event.TEXT_DELTA && !wantsJson(this.#options.request)) this.#say(event.text, event.meta.iteration)
+  }
+
+  over(result: RunResult | undefined): void {
+    void this.#finish(result).finally(() => {
+      this.frames?.close()
+      this.#end.resolve()
+    })
+  }
+
+  async whole(): Promise<string> {
+    await this.ended
+    if (this.#problem !== undefined) throw this.#problem
+    return JSON.stringify(this.#response)
+  }
+
+  async #finish(result: RunResult | undefined): Promise<void> {
+    this.#problem = result === undefined ? problemOfRun(undefined) : problemIn(result)
+    if (result === undefined || this.#problem !== undefined) {
+      this.#closeText('incomplete')
+      const isCancelled = this.#isCancelled && result?.stopReason === 'aborted'
+      const failure = isCancelled ? { status: 'cancelled' } : failureOf(this.#problem ?? problemOfRun(undefined))
+      this.#response = { ...this.#inProgress(), ...failure, usage: usageOf(result?.usage), store: false }
+      this.#endWith('response.failed')
+      return
+    }
+    // A tool's result that is the answer, or one that had to fit a schema, was not said piece by piece.
+    if (result.text !== '' && !this.#said.endsWith(result.text)) this.#say(result.text, result.iterations + 1)
+    const shortfall = shortfallIn(result)
+    this.#closeText(shortfall === undefined ? 'completed' : 'incomplete')
+    for (const call of clientCalls(result)) this.#call(call)
+    const response = { ...this.#inProgress(), ...endingOf(shortfall), usage: usageOf(result.usage) }
+    this.#response = response
+    if (this.#options.keep !== undefined) this.#response = { ...response, store: await this.#options.keep(response, result.messages) }
+    this.#endWith(shortfall === undefined ? 'response.completed' : 'response.incomplete')
+  }
+
+  #endWith(type: string): void {
+    const response = this.#response
+    this.#write(type, () => ({ response }))
+    this.frames?.push('data: [DONE]\n\n')
+  }
+
+  #say(text: string, iteration: number): void {
+    const piece = this.#said !== '' && iteration !== this.#saidIn ? `\n\n${text}` : text
+    this.#saidIn = iteration
+    this.#said += piece
+    this.#add('message', piece, iteration)
+  }
+
+  /** Adds to the text of the item that is open, if it is of this kind and turn, or else opens one. */
+  #add(type: TextItem['type'], text: string, iteration: number): void {
+    if (this.#open?.item.type !== type || this.#open.iteration !== iteration) {
+      this.#closeText('completed')
+      this.#open = { item: this.#openText(type), text: '', iteration }
+    }
+    this.#open.text += text
+    const delta = { delta: text, ...(type === 'message' ? { logprobs: [] } : {}) }
+    this.#write(`${textEvents[type].text}.delta`, { ...this.#placeIn(this.#open.item), ...delta })
+  }
+
+  #openText(type: TextItem['type']): TextItem {
+    const item: TextItem =
+      type === 'message'
+        ? { type, id: this.#itemId('msg'), status: 'in_progress', role: 'assistant', content: [] }
+        : { type, id: this.#itemId('rs'), status: 'in_progress', summary: [] }
+    this.#addItem(item)
+    this.#write(`${textEvents[type].part}.added`, { ...this.#placeIn(item), part: textEvents[type].partOf('') })
+    return item
+  }
+
+  #closeText(status: 'completed' | 'incomplete'): void {
+    if (this.#open === undefined) return
+    const { item, text } = this.#open
+    this.#open = undefined
+    const events = textEvents[item.type]
+    const place = this.#placeIn(item)
+    item.status = status
+    if (item.type === 'message') item.content = [outputText(text)]
+    else item.summary = [summaryText(text)]
+    this.#write(`${events.text}.done`, () => ({ ...place, text, ...(item.type === 'message' ? { logprobs: [] } : {}) }))
+    this.#write(`${events.part}.done`, () => ({ ...place, part: events.partOf(text) }))
+    this.#write('response.output_item.done', () => ({ output_index: place.output_index, item }))
+  }
+
+  /** Of the only part of the item that was added last. */
+  #placeIn(item: TextItem): { item_id: string; output_index: number } {
+    return { item_id: item.id, output_index: this.#output.length - 1, [textEvents[item.type].number]: 0 }
+  }
+
+  #call({ id, function: { name, arguments: json } }: ToolCall): void {
+    const item: CallItem = { type: 'function_call', id: this.#itemId('fc'), status: 'in_progress', call_id: id, name, arguments: '' }
+    this.#addItem(item)
+    const place = { item_id: item.id, output_index: this.#output.length - 1 }
+    item.status = 'completed'
+    item.arguments = json
+    this.#write('response.function_call_arguments.delta', () => ({ ...place, delta: json }))
+    this.#write('response.function_call_arguments.done', () => ({ ...place, name, arguments: json }))
+    this.#write('response.output_item.done', () => ({ output_index: place.output_index, item }))
+  }
+
+  #addItem(item: OutputItem): void {
+    this.#output.push(item)
+    this.#write('response.output_item.added', { output_index: this.#output.length - 1, item })
+  }
+
+  #itemId(kind: string): string {
+    return `${kind}_${this.#options.id.replace('resp_', '')}_${this.#output.length}`
+  }
+
+  #inProgress(): object {
+    return { ...this.#settings, status: 'in_progress', output: [...this.#output], usage: null, error: null, incomplete_details: null }
+  }
+
+  /** `fields`: as a function, where they are large and kept anyway. */
+  #write(type: string, fields: object | (() => object)): void {
+    const { frames } = this
+    if (frames === undefined) return
+    const sequence_number = this.#events++
+    const write = (rest: object) => sseFrame(type, JSON.stringify({ type, sequence_number, ...rest }))
+    frames.push(typeof fields === 'function' ? () => write(fields()) : write(fields))
+  }
+
+  /** Clients look for what is wrong in one place or the other. */
+  #failureFrame(problem: HttpProblem): string {
+    const { error } = errorBody(problem)
+    const { code, message, param } = error
+    return sseFrame('error', JSON.stringify({ type: 'error', sequence_number: this.#events++, code, message, param, error }))
+  }
+}
+
+/** What the request has set, as the response tells it. */
+function settingsOf(id: string, request: ResponseRequest, isKept: boolean): object {
+  return {
+    id,
+    object: 'response',
+    created_at: Math.floor(Date.now() / 1000),
+    background: false,
+    instructions: request.instructions ?? null,
+    max_output_tokens: request.max_output_tokens ?? null,
+    max_tool_calls: null,
+    metadata: request.metadata ?? {},
+    model: request.model,
+    parallel_tool_calls: request.parallel_tool_calls ?? true,
+    previous_response_id: request.previous_response_id ?? null,
+    reasoning: { effort: request.reasoning?.effort ?? null, summary: null },
+    service_tier: 'default',
+    store: isKept,
+    temperature: request.temperature ?? null,
+    text: { format: request.text?.format ?? { type: 'text' } },
+    tool_choice: request.tool_choice ?? 'auto',
+    tools: request.tools ?? [],
+    top_logprobs: 0,
+    top_p: request.top_p ?? null,
+    truncation: 'disabled',
+  }
+}
+
+function endingOf(shortfall: Shortfall | undefined): object {
+  const completed_at = Math.floor(Date.now() / 1000)
+  if (shortfall === undefined) return { status: 'completed', completed_at }
+  return { status: 'incomplete', incomplete_details: { reason: shortfall === 'length' ? 'max_output_tokens' : shortfall } }
+}
+
+function failureOf(problem: HttpProblem): object {
+  const { code, message } = errorBody(problem).error
+  return { status: 'failed', error: { code, message } }
+}
+
+function usageOf(usage: Usage | undefined): object | null {
+  if (usage === undefined) return null
+  const { inputTokens, outputTokens, totalTokens, reasoningTokens = 0, cacheReadTokens = 0, cacheWriteTokens = 0 } = usage
+  return {
+    input_tokens: inputTokens,
+    input_tokens_details: { cached_tokens: cacheReadTokens, cache_write_tokens: cacheWriteTokens },
+    output_tokens: outputTokens,
+    output_tokens_details: { reasoning_tokens: reasoningTokens },
+    total_tokens: totalTokens,
+  }
+}

@@ -1,0 +1,85 @@
+import type { ChatMessage, JsonObject } from '../../core/messages.ts'
+import { toClientTools } from '../agents/client-tools.ts'
+import { answerSchema, clientOptions, type Effort, type Maybe } from '../chat/chat-order.ts'
+import type { Caller } from '../http/auth.ts'
+import { blamed } from '../http/problem.ts'
+import { inTurn } from '../runs/read-messages.ts'
+import type { RunOrder } from '../runs/stored-run.ts'
+import { eachFromItems } from './input-items.ts'
+
+interface FunctionTool {
+  type: 'function'
+  name: string
+  description?: Maybe<string>
+  parameters?: Maybe<JsonObject>
+  strict?: Maybe<boolean>
+}
+
+/** A request of OpenAI's Responses API; its schema has been checked. https://platform.openai.com/docs/api-reference/responses/create */
+export interface ResponseRequest {
+  model: string
+  input: string | JsonObject[]
+  instructions?: Maybe<string>
+  previous_response_id?: Maybe<string>
+  store?: Maybe<boolean>
+  stream?: Maybe<boolean>
+  tools?: Maybe<FunctionTool[]>
+  tool_choice?: Maybe<'auto' | 'none' | 'required' | { type: 'function'; name: string }>
+  parallel_tool_calls?: Maybe<boolean>
+  text?: Maybe<{ format?: Maybe<{ type: 'text' | 'json_object' | 'json_schema'; schema?: JsonObject }> }>
+  temperature?: Maybe<number>
+  top_p?: Maybe<number>
+  frequency_penalty?: Maybe<number>
+  presence_penalty?: Maybe<number>
+  max_output_tokens?: Maybe<number>
+  reasoning?: Maybe<{ effort?: Maybe<Effort> }>
+  metadata?: Maybe<Record<string, string>>
+}
+
+/** What the input of a request says. Rejects with an `HttpProblem` 400. */
+export async function readInputItems({ input }: ResponseRequest): Promise<ChatMessage[]> {
+  if (typeof input === 'string') return [{ role: 'user', content: input }]
+  return inTurn(blamed(eachFromItems(input)), (message) => message)
+}
+
+interface OrderParts {
+  id: string
+  caller: Caller
+  context: unknown
+  /** The conversation so far, and what the request adds to it. */
+  messages: readonly ChatMessage[]
+}
+
+/** The run that a request asks for. Rejects with an `HttpProblem` 400. */
+export async function orderOfResponse(request: ResponseRequest, { id, caller, context, messages }: OrderParts): Promise<RunOrder> {
+  const { instructions, tool_choice: choice, model } = request
+  const options = clientOptions({
+    temperature: request.temperature,
+    topP: request.top_p,
+    frequencyPenalty: request.frequency_penalty,
+    presencePenalty: request.presence_penalty,
+    maxOutputTokens: request.max_output_tokens,
+    reasoningEffort: request.reasoning?.effort,
+    toolChoice: typeof choice === 'object' && choice !== null ? { type: 'function', function: { name: choice.name } } : choice,
+    parallelToolCalls: request.parallel_tool_calls,
+    metadata: request.metadata,
+  })
+  return {
+    id,
+    caller,
+    kind: 'chat',
+    agent: model,
+    input: [...(instructions ? [{ role: 'system' as const, content: instructions }] : []), ...messages],
+    options: {
+      ...options,
+      ...(wantsJson(request) ? { output: await answerSchema(request.text?.format?.schema, 'text.format.schema') } : {}),
+      context,
+    },
+    clientTools: toClientTools((request.tools ?? []).map((tool) => ({ function: tool }))),
+  }
+}
+
+/** Whether the answer is to be JSON: then nothing but the answer may be in the text. */
+export function wantsJson({ text }: ResponseRequest): boolean {
+  return (text?.format?.type ?? 'text') !== 'text'
+}

@@ -1,0 +1,155 @@
+import { randomUUID } from 'node:crypto'
+import type { ChatMessage } from '../../core/messages.ts'
+import { answerClient, checkChoice } from '../chat/answer-client.ts'
+import type { Caller } from '../http/auth.ts'
+import { HttpProblem } from '../http/problem.ts'
+import { respondWithText } from '../http/text-response.ts'
+import { continued } from '../responses/kept-responses.ts'
+import { ResponseReply } from '../responses/response-reply.ts'
+import { orderOfResponse, type ResponseRequest, readInputItems } from '../responses/response-request.ts'
+import { deletedResponseSchema, responseRequestSchema, responseSchema } from '../responses/response-schemas.ts'
+import type { ServiceParts } from '../service-parts.ts'
+import type { Call, Route, RouteResponse } from './route.ts'
+
+const aResponse: RouteResponse = { description: 'The response', schema: responseSchema }
+
+/** OpenAI's Responses API: an agent looks like a model that remembers what it has said. */
+export function responseRoutes(parts: ServiceParts): Route[] {
+  const { runs, responses, limiter } = parts
+  /** Those that are being made here. */
+  const live = new Map<string, ResponseReply>()
+  const keyOf = (id: string, { name }: Caller) => JSON.stringify([name, id])
+  const show = (reply: ResponseReply, { caller }: Call, mustArrive = false) =>
+    respondWithText([JSON.stringify(reply.response)], { caller: caller.name, limiter, mustArrive })
+  const showKept = async ({ params, caller }: Call) => {
+    const response = await responses.find(params.id ?? '', caller, ({ json }) => respondWithText([json], { caller: caller.name, limiter }))
+    if (response === undefined) throw unknownResponse
+    return response
+  }
+  return [
+    {
+      method: 'POST',
+      path: '/v1/responses',
+      access: 'run',
+      summary: 'Answers an input. Calls to tools of the request are returned as `function_call` items; the service runs all others.',
+      body: responseRequestSchema,
+      responses: { 200: { ...aResponse, types: ['text/event-stream'] }, 502: { description: 'The model failed' } },
+      answer: async (call) => {
+        const { caller } = call
+        const request = call.body as ResponseRequest
+        const runId = `run_${randomUUID()}`
+        const id = runId.replace('run_', 'resp_')
+        const key = keyOf(id, caller)
+        const { messages, release } = await conversationOf(request, caller, parts)
+        try {
+          const order = await orderOfResponse(request, {
+            id: runId,
+            caller,
+            context: await parts.contextOf(call.request, caller),
+            messages,
+          })
+          await checkChoice(order, parts.host, 'tool_choice.name')
+          const keep = (response: object, all: readonly ChatMessage[]) =>
+            responses.keep(id, caller, response, withoutInstructions(all, request))
+          const reply = new ResponseReply({ id, request, keep: request.store === false ? undefined : keep })
+          live.set(key, reply)
+          void reply.ended.then(() => {
+            live.delete(key)
+            release()
+          })
+          return await answerClient(order, reply, call, parts)
+        } catch (error) {
+          live.delete(key)
+          release()
+          throw error
+        }
+      },
+    },
+    {
+      method: 'GET',
+      path: '/v1/responses/{id}',
+      access: 'run',
+      summary: "A response of the caller's: one that is being made, or is kept. Responses are kept for a limited time.",
+      responses: { 200: aResponse },
+      answer: (call) => {
+        if (call.url.searchParams.get('stream') === 'true')
+          throw new HttpProblem(400, 'invalid_request', 'Expected `stream` to be false: a response is streamed once', { param: 'stream' })
+        const reply = live.get(keyOf(call.params.id ?? '', call.caller))
+        return reply === undefined ? showKept(call) : show(reply, call)
+      },
+    },
+    {
+      method: 'POST',
+      path: '/v1/responses/{id}/cancel',
+      access: 'run',
+      summary: 'Aborts a response that is being made. One that is finished does not change.',
+      responses: { 200: aResponse },
+      answer: async (call) => {
+        const { params, caller } = call
+        const reply = live.get(keyOf(params.id ?? '', caller))
+        if (reply === undefined) return showKept(call)
+        reply.cancel()
+        await runs.cancel(await runs.get((params.id ?? '').replace('resp_', 'run_'), caller), 'cancelled')
+        await reply.ended
+        return show(reply, call, true)
+      },
+    },
+    {
+      method: 'DELETE',
+      path: '/v1/responses/{id}',
+      access: 'run',
+      summary: 'Deletes a response that is kept, with its conversation. Those that continue it stay.',
+      responses: { 200: { description: 'It is deleted', schema: deletedResponseSchema } },
+      answer: async ({ params, caller }) => {
+        const { id = '' } = params
+        if (!(await responses.delete(id, caller))) throw unknownResponse
+        return Response.json({ id, object: 'response', deleted: true })
+      },
+    },
+  ]
+}
+
+const unknownResponse: HttpProblem = new HttpProblem(
+  404,
+  'response_not_found',
+  'Unknown response; responses are kept for a limited time only',
+  { param: 'id' },
+)
+
+/** Those of a request are not a part of the conversation. */
+function withoutInstructions(messages: readonly ChatMessage[], { instructions }: ResponseRequest): readonly ChatMessage[] {
+  const [first] = messages
+  return instructions && first?.role === 'system' && first.content === instructions ? messages.slice(1) : messages
+}
+
+/**
+ * What the model is to answer: with what came before, where the request continues a response. That is counted among what its caller has under
+ * way until `release` is called. Rejects with an `HttpProblem`.
+ */
+async function conversationOf(
+  request: ResponseRequest,
+  caller: Caller,
+  { responses, limiter }: ServiceParts,
+): Promise<{ messages: readonly ChatMessage[]; release(): void }> {
+  const { previous_response_id: previous } = request
+  const messages = await readInputItems(request)
+  if (previous === undefined || previous === null) return { messages, release: () => {} }
+  const found = await responses.find(previous, caller, (kept) => ({
+    kept,
+    release: limiter.admitCharacters(
+      caller.name,
+      kept.messages.reduce((sum, text) => sum + text.length, 0),
+    ),
+  }))
+  if (found === undefined)
+    throw new HttpProblem(404, 'previous_response_not_found', 'Unknown response; responses are kept for a limited time only', {
+      param: 'previous_response_id',
+    })
+  const { kept, release } = found
+  try {
+    return { messages: await continued(kept, messages), release }
+  } catch (error) {
+    release()
+    throw error
+  }
+}

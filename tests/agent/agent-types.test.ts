@@ -1,0 +1,208 @@
+import { describe, expect, expectTypeOf, it } from 'vitest'
+import { z } from 'zod'
+import {
+  AgentRunner,
+  type AnyTool,
+  asTool,
+  BaseTool,
+  CustomAgent,
+  defineTool,
+  handoff,
+  type JsonObject,
+  type RunResult,
+  type ToolCallRecord,
+  type ToolContext,
+  ToolRegistry,
+} from '../../src/index.ts'
+import { scriptedModel } from '../../src/testing/index.ts'
+
+interface User {
+  user: string
+}
+interface Tenant {
+  tenant: string
+}
+
+const add = defineTool({
+  name: 'add',
+  description: 'adds',
+  parameters: z.object({ a: z.string().transform(Number), b: z.number() }),
+  execute: async ({ a, b }) => a + b,
+})
+const ask = defineTool({ name: 'ask', description: 'asks', execute: (_args, { context }: ToolContext<User>) => ({ by: context.user }) })
+const bill = defineTool({ name: 'bill', description: 'bills', execute: (_args, { context }: ToolContext<Tenant>) => context.tenant })
+
+class Stock extends BaseTool<{ item: string }, User> {
+  readonly name = 'stock'
+  readonly description = 'stock'
+  readonly parameters = { type: 'object', properties: { item: { type: 'string' } }, required: ['item'] }
+  execute({ item }: { item: string }, { context }: ToolContext<User>) {
+    return [item, context.user]
+  }
+}
+
+const context = { user: 'ann' }
+const model = () => scriptedModel(['Hello'])
+
+/** Compiled, not run. */
+const compiled = (_code: () => unknown) => expect.assertions(0)
+
+describe('the context of a run', () => {
+  it('has to be given where a tool, the instructions or the agent’s type say what it is', () =>
+    compiled(async () => {
+      const byTools = new AgentRunner({ model: 'demo', tools: [add, ask] })
+      expectTypeOf(byTools).toExtend<AgentRunner<User>>()
+      await byTools.run('go', { context })
+      // @ts-expect-error
+      await byTools.run('go')
+      // @ts-expect-error
+      await byTools.run('go', {})
+      // @ts-expect-error
+      await byTools.run('go', { output: z.string() })
+      // @ts-expect-error
+      byTools.stream('go')
+      // @ts-expect-error
+      await byTools.resume(undefined, { decisions: [] })
+      // @ts-expect-error
+      byTools.resumeStream(undefined)
+      const byInstructions = new AgentRunner({ model: 'demo', instructions: (input: { context: User }) => input.context.user })
+      // @ts-expect-error
+      await byInstructions.run('go')
+      const byType = new AgentRunner<User>({ model: 'demo' })
+      // @ts-expect-error
+      await byType.run('go')
+      // @ts-expect-error
+      await byType.run('go', { context: { tenant: 'x' } })
+    }))
+
+  it('need not be given where there is none, or it may be undefined', () =>
+    compiled(async () => {
+      await new AgentRunner({ model: 'demo' }).run('go')
+      await new AgentRunner({ model: 'demo', tools: [add] }).run('go')
+      await new AgentRunner({ model: 'demo', tools: [add] }).run('go', { context })
+      await new AgentRunner({ model: 'demo', tools: [add as AnyTool, add] }).run('go')
+      await new AgentRunner({ model: 'demo', tools: new ToolRegistry([ask]) }).run('go')
+      await new AgentRunner<User | undefined>({ model: 'demo' }).run('go')
+    }))
+
+  it('is that of the call that the run is made in, where it is made in one', () =>
+    compiled((ctx?: ToolContext<User>) => ctx && new AgentRunner({ model: 'demo', tools: [ask] }).run('go', { parent: ctx })))
+
+  it('has to be given to an agent of one’s own', () =>
+    compiled(async () => {
+      class Own extends CustomAgent<User> {}
+      const own = new Own({ model: 'demo', tools: [ask, new Stock()] })
+      await own.run('go', { context })
+      // @ts-expect-error
+      await own.run('go')
+      // @ts-expect-error
+      own.stream('go', {})
+      class Plain extends CustomAgent {}
+      await new Plain({ model: 'demo' }).run('go')
+    }))
+
+  it('is what its tools need, also where they are agents', () =>
+    compiled(() => {
+      const helper = new AgentRunner({ model: 'demo', tools: [ask] })
+      const runner = new AgentRunner({
+        model: 'demo',
+        tools: [asTool(helper, { name: 'help', description: '' }), handoff(helper, { name: 'helper', description: '' })],
+      })
+      // @ts-expect-error
+      void runner.run('go')
+      // @ts-expect-error
+      new AgentRunner<User>({ model: 'demo', tools: [bill] })
+      // @ts-expect-error
+      new AgentRunner({ model: 'demo', tools: [ask, bill] })
+      new AgentRunner<User & Tenant>({ model: 'demo', tools: [ask, bill, add, new Stock()] })
+      // @ts-expect-error
+      void new AgentRunner<User>({ model: 'demo' }).run('go', { context, tools: [bill] })
+      // @ts-expect-error
+      void new AgentRunner<Tenant>({ model: 'demo', tools: [new Stock()] })
+      class Own extends CustomAgent<Tenant> {}
+      // @ts-expect-error
+      new Own({ model: 'demo', tools: [ask] })
+      void new AgentRunner<User>({ model: 'demo', tools: [ask as AnyTool, ...[add]] })
+      void new AgentRunner<User>({
+        model: 'demo',
+        tools: [defineTool({ name: 'i', description: '', execute: (_args, ctx) => expectTypeOf(ctx.context).toEqualTypeOf<User>() })],
+      })
+    }))
+})
+
+describe('the calls of a result', () => {
+  it('are narrowed by their tool and how they ended', async () => {
+    const { toolCalls } = await new AgentRunner({
+      model: scriptedModel([
+        {
+          toolCalls: [
+            { name: 'add', args: { a: '1', b: 2 } },
+            { name: 'stock', args: { item: 'x' } },
+          ],
+        },
+        'Hello',
+      ]),
+      tools: [add, new Stock(), ask],
+    }).run('go', { context })
+    const seen: unknown[] = []
+    for (const call of toolCalls) {
+      expectTypeOf(call.tool).toEqualTypeOf<string>()
+      if (call.tool === 'add') {
+        if (call.outcome !== 'ok') continue
+        expectTypeOf(call.args).toEqualTypeOf<{ a: string; b: number }>()
+        expectTypeOf(call.value).toEqualTypeOf<number | undefined>()
+        seen.push(call.args.a, call.value)
+      }
+      if (call.tool === 'stock' && call.outcome === 'ok') {
+        expectTypeOf(call.args).toEqualTypeOf<{ item: string }>()
+        expectTypeOf(call.value).toEqualTypeOf<string[] | undefined>()
+        seen.push(call.args.item, call.value)
+      }
+      if (call.outcome !== 'ok') expectTypeOf(call.args).toEqualTypeOf<JsonObject | undefined>()
+      // @ts-expect-error no tool of that name
+      if (call.outcome === 'ok' && call.tool === 'nothing') seen.push(call)
+    }
+    expect(seen).toEqual(['1', 3, 'x', ['x', 'ann']])
+  })
+
+  it('are of any tool where the compiler does not know them all', () =>
+    compiled(async () => {
+      const untyped = async (runner: AgentRunner) => (await runner.run('go')).toolCalls
+      expectTypeOf(untyped).returns.resolves.toEqualTypeOf<ToolCallRecord[]>()
+      const list: AnyTool[] = [add]
+      const one = await new AgentRunner({ model: 'demo', tools: list }).run('go')
+      expectTypeOf(one.toolCalls).toEqualTypeOf<ToolCallRecord[]>()
+      const set = await new AgentRunner({ model: 'demo', tools: new ToolRegistry([add]) }).run('go')
+      expectTypeOf(set.toolCalls).toEqualTypeOf<ToolCallRecord[]>()
+      const helper = new AgentRunner({ model: 'demo' })
+      const handed = await new AgentRunner({ model: 'demo', tools: [add, handoff(helper, { name: 'h', description: '' })] }).run('go')
+      for (const call of handed.toolCalls)
+        if (call.tool === 'add' && call.outcome === 'ok') expectTypeOf(call.value).toEqualTypeOf<unknown>()
+      const replaced = await new AgentRunner({ model: 'demo', tools: [add] }).run('go', { tools: new ToolRegistry([ask]) })
+      expectTypeOf(replaced.toolCalls).toEqualTypeOf<ToolCallRecord[]>()
+    }))
+
+  it('are those of the tools that the run alone is given', () =>
+    compiled(async () => {
+      const { toolCalls } = await new AgentRunner<User>({ model: 'demo', tools: [add] }).run('go', { tools: [ask], context })
+      for (const call of toolCalls)
+        if (call.outcome === 'ok' && call.tool === 'ask') expectTypeOf(call.value).toEqualTypeOf<{ by: string } | undefined>()
+    }))
+
+  it('a typed result is a result of any tools, and has its output', async () => {
+    const runner = new AgentRunner({ model: model(), tools: [add, new Stock()] })
+    const result = await runner.run('go', { context })
+    const any: RunResult = result
+    const plain: AgentRunner<User> = runner
+    expectTypeOf(plain.tools).toExtend<{ size: number }>()
+    expectTypeOf(result.output).toEqualTypeOf<string>()
+    expect(any.output).toBe('Hello')
+    compiled(async () => {
+      const { output } = await runner.run('go', { context, output: z.object({ a: z.number() }) })
+      expectTypeOf(output).toEqualTypeOf<{ a: number } | undefined>()
+      const { result: streamed } = runner.stream('go', { context, output: z.object({ a: z.number() }) })
+      expectTypeOf((await streamed).output).toEqualTypeOf<{ a: number } | undefined>()
+    })
+    expect.assertions(1)
+  })
+})

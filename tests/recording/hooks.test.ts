@@ -1,0 +1,65 @@
+import { expect, it } from 'vitest'
+import { AgentRunner, defineTool, type Hooks, type ModelResponse } from '../../src/index.ts'
+import { replayRun } from '../../src/recording/index.ts'
+import { replayModel, replayTools, scriptedModel } from '../../src/testing/index.ts'
+import { playsByteEqual, recorded } from './recorded.ts'
+
+const usage = { inputTokens: 10, outputTokens: 2 }
+const lookUp = defineTool({
+  name: 'look_up',
+  description: 'Looks up.',
+  parameters: { type: 'object', properties: { id: { type: 'number' } } },
+  execute: ({ id }: { id?: number }) => ({ id, name: 'Ada' }),
+})
+const calling = (id: number) => ({ id: `call_${id}`, type: 'function' as const, function: { name: 'look_up', arguments: `{"id":${id}}` } })
+/** Answers a request by itself as long as there are fewer results than this. */
+const answers = (turns: number): Hooks => ({
+  aroundModel({ messages }, next) {
+    const done = messages.filter(({ role }) => role === 'tool').length
+    const answer: ModelResponse = { text: '', toolCalls: [calling(done + 1)], finishReason: 'tool_calls' }
+    return done < turns ? answer : next()
+  },
+})
+
+it('what a hook answers in place of the model is a turn of the recording, with the calls it made', async () => {
+  const runner = new AgentRunner({ model: scriptedModel([{ text: 'It is Ada.', usage }]), tools: [lookUp], hooks: [answers(2)] })
+  const { recording } = await playsByteEqual((record) => runner.run('Who?', record))
+  expect(recording.turns.map(({ answeredBy, calls = [] }) => [answeredBy, calls.map(({ place }) => place)])).toEqual([
+    ['hook', ['1.tool.0']],
+    ['hook', ['2.tool.0']],
+    [undefined, []],
+  ])
+})
+
+it('what a hook answers is played in a test that has the hook, too', async () => {
+  const runner = new AgentRunner({ model: scriptedModel([{ text: 'It is Ada.', usage }]), tools: [lookUp], hooks: [answers(1)] })
+  const { recording } = await recorded((record) => runner.run('Who?', record))
+  const again = new AgentRunner({ model: replayModel(recording), tools: replayTools(recording), hooks: [answers(1)] })
+  expect(await again.run('Who?')).toMatchObject({ stopReason: 'answered', output: 'It is Ada.', toolCalls: [{ outcome: 'ok' }] })
+})
+
+it('what a hook makes of a response that was sent for is no turn of its own', async () => {
+  const hook: Hooks = { aroundModel: async (_, next) => ({ ...(await next()), text: 'changed' }) }
+  const runner = new AgentRunner({ model: scriptedModel([{ text: 'It is Ada.', usage }]), hooks: [hook] })
+  const { recording } = await recorded((record) => runner.run('Who?', record))
+  expect(recording.turns.map(({ answeredBy, response }) => [answeredBy, response?.text])).toEqual([[undefined, 'It is Ada.']])
+})
+
+it('a hook around a tool is given the value that the tool returned, when that is played', async () => {
+  const seen: unknown[] = []
+  const hook: Hooks = {
+    async aroundTool(_, next) {
+      seen.push(await next())
+      return undefined
+    },
+  }
+  const say = defineTool({ name: 'say', description: 'Says.', execute: () => 'as it is' })
+  const model = scriptedModel([
+    { toolCalls: [{ name: 'look_up', args: { id: 7 } }, { name: 'say' }], usage },
+    { text: 'Done.', usage },
+  ])
+  const { recording } = await recorded((record) => new AgentRunner({ model, tools: [lookUp, say], hooks: [hook] }).run('go', record))
+  await new AgentRunner({ model: replayModel(recording), tools: replayTools(recording), hooks: [hook] }).run('go')
+  expect(seen).toEqual([{ id: 7, name: 'Ada' }, 'as it is', { id: 7, name: 'Ada' }, 'as it is'])
+  expect((await replayRun(recording)).difference).toBeUndefined()
+})
