@@ -37,7 +37,7 @@ const allowed: Record<string, string[]> = {
   sessions: ['core', 'tools', 'dialects', 'models', 'agent', 'sqlite'],
   ui: ['core', 'tools', 'agent'],
   recording: ['core', 'tools', 'dialects', 'models', 'agent'],
-  service: ['core', 'tools', 'dialects', 'models', 'agent', 'journals', 'sessions', 'ui'],
+  service: ['core', 'tools', 'dialects', 'models', 'agent', 'journals', 'sessions', 'ui', 'telemetry', 'recording'],
   telemetry: ['core', 'tools', 'dialects', 'models', 'agent'],
   testing: ['core', 'tools', 'dialects', 'models', 'agent', 'recording'],
   cli: [

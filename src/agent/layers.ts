@@ -1,6 +1,7 @@
 import type { AroundTool } from './calls/running-call.ts'
 import { inLane, runFunction, tellEnd } from './calls/tool-call.ts'
 import { fitWindow } from './conversation/compact-when-full.ts'
+import { leavesOut } from './conversation/compaction.ts'
 import { waitForBudget } from './decisions/raise-budget.ts'
 import { notTwice } from './decisions/uncertain-calls.ts'
 import { standAroundRequest } from './hooks/around-model.ts'
@@ -55,7 +56,7 @@ export function modelLayers(run: RunContext): Named<AroundModel>[] {
   const { hooks, guardrails, toolCalling } = run.settings
   const isHooked = hasHook(hooks, 'aroundModel')
   return there(
-    telemetry !== undefined && ['telemetry', measureRequest(telemetry)],
+    telemetry !== undefined && ['telemetry', measureRequest(telemetry, run)],
     ['an empty response: once more', askOnceMore(run)],
     hasGuardrail(guardrails, 'output') && ['text held for guardrails', holdText(run)],
     toolCalling !== 'native' && ['calls written as text', readWrittenCalls(run, findWrittenCalls(run))],
@@ -85,11 +86,13 @@ export function toolLayers(run: RunContext, { survivesCrashes }: Survival): Name
   )
 }
 
-function measureRequest(telemetry: RunTelemetry): AroundModel {
+function measureRequest(telemetry: RunTelemetry, { settings }: RunContext): AroundModel {
   return (next) => (call) => {
     const { model, tools, request, iteration } = call
     const secretsOf = (name: string) => new Set(tools.get(name)?.secrets)
-    return telemetry.aroundRequest({ provider: model.provider, model: model.model, request, iteration, secretsOf }, () => next(call))
+    const isCompacted = settings.compaction !== undefined && leavesOut(request.messages)
+    const measured = { provider: model.provider, model: model.model, request, iteration, isCompacted, secretsOf }
+    return telemetry.aroundRequest(measured, () => next(call))
   }
 }
 

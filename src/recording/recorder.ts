@@ -61,12 +61,19 @@ export class RecordingRecorder implements RunRecorder {
 
   /** The recording, without secrets; undefined where no run has begun. */
   recording(): RunRecording | undefined {
-    const runId = this.#outermost
-    const run = runId === undefined ? undefined : this.#runs.get(runId)?.recorded
-    if (runId === undefined || run === undefined) return undefined
+    const recorded = this.recorded()
+    if (recorded === undefined) return undefined
+    const { runId, run } = recorded
     const secrets = new RecordingSecrets(this.#secrets)
     secrets.learn(run)
-    return { format: formatName, version: formatVersion, toolloop: version, runId, ...secrets.cleanRun(ordered(run)) }
+    return { ...headOf(runId), ...secrets.cleanRun(run) }
+  }
+
+  /** The run as it was recorded, with its secrets; undefined where none has begun. */
+  recorded(): { runId: string; run: RecordedRun } | undefined {
+    const runId = this.#outermost
+    const run = runId === undefined ? undefined : this.#runs.get(runId)?.recorded
+    return runId === undefined || run === undefined ? undefined : { runId, run: ordered(run) }
   }
 
   begins(run: RecordedScope, input: Json): void {
@@ -194,6 +201,11 @@ export class RecordingRecorder implements RunRecorder {
   #lastTurn({ runId }: RecordedScope): RecordedTurn | undefined {
     return this.#runs.get(runId)?.recorded.turns.at(-1)
   }
+}
+
+/** What a recording begins with. */
+export function headOf(runId: string): Pick<RunRecording, 'format' | 'version' | 'toolloop' | 'runId'> {
+  return { format: formatName, version: formatVersion, toolloop: version, runId }
 }
 
 /** What of a request is another than the run began with. */

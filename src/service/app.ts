@@ -25,7 +25,7 @@ export interface AppParts extends ServiceParts {
   authenticate?: Authenticate
   /** What every path begins with; `''`: nothing. */
   basePath: string
-  telemetry?: Telemetry
+  telemetry(): Telemetry | undefined
 }
 
 const anyBody = {}
@@ -77,9 +77,10 @@ export function createApp(parts: AppParts): (request: Request, address: string |
     const route = found[0]?.path ?? (pathname.startsWith('/admin/') ? '/admin/' : 'none')
     // `onError` is not asked about a thrown value that is not an Error.
     const answered = () => respond(app, request, isProbe, parts).catch((error: unknown) => respondToFailure(error, request, parts.logger))
-    const { telemetry, logger } = parts
+    const { logger } = parts
+    const telemetry = isProbe ? undefined : parts.telemetry()
     const measured = { method, route, path: pathname, headers: request.headers, logger }
-    const response = await (telemetry === undefined || isProbe ? answered() : telemetry.aroundHttpRequest(measured, answered))
+    const response = await (telemetry === undefined ? answered() : telemetry.aroundHttpRequest(measured, answered))
     const { status } = response
     count({ route, method, status: String(status) })
     duration({ route }, (performance.now() - started) / 1000)

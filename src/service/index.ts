@@ -7,5 +7,6 @@ export { type Caller, hashToken, type Role, type TokenEntry } from './http/auth.
 export type { Problem } from './http/problem.ts'
 export { type ListeningService, type ListenOptions, listen } from './listen.ts'
 export { type NodeHandler, type NodeRequest, nodeHandler } from './node-handler.ts'
-export { createService, type Service, type ServiceOptions, type ServiceTimes } from './service.ts'
+export { createService, type Service, type ServiceOptions } from './service.ts'
 export type { ServiceLimits } from './service-limits.ts'
+export type { ServiceTimes } from './service-times.ts'

@@ -13,7 +13,29 @@ interface Metric {
   read?(): number | Promise<number>
 }
 
-/** Counters of the service in Prometheus' text format. https://prometheus.io/docs/instrumenting/exposition_formats/ */
+/** Prometheus' own text format, or OpenMetrics, which differs in the names of counters' families, in how bounds are written, and in its end. */
+export type MetricsFormat = 'text' | 'openmetrics'
+
+export const contentTypes: Readonly<Record<MetricsFormat, string>> = {
+  text: 'text/plain; version=0.0.4; charset=utf-8',
+  openmetrics: 'application/openmetrics-text; version=1.0.0; charset=utf-8',
+}
+
+/** The format that an `accept` header asks for: OpenMetrics only where it is named, and not wanted less than the other. */
+export function formatFor(accept: string | null): MetricsFormat {
+  const wanted = (type: string) => {
+    const range = (accept ?? '').split(',').find((one) => one.trim().split(';')[0] === type)
+    const quality = range === undefined ? 0 : Number(/;\s*q=([\d.]+)/.exec(range)?.[1] ?? 1)
+    return Number.isFinite(quality) ? quality : 0
+  }
+  const openMetrics = wanted('application/openmetrics-text')
+  return openMetrics > 0 && openMetrics >= wanted('text/plain') ? 'openmetrics' : 'text'
+}
+
+/**
+ * Counters of the service, as Prometheus reads them: https://prometheus.io/docs/instrumenting/exposition_formats/ and
+ * https://prometheus.io/docs/specs/om/open_metrics_spec/.
+ */
 export class Metrics {
   readonly #metrics = new Map<string, Metric>()
 
@@ -43,16 +65,17 @@ export class Metrics {
     }
   }
 
-  async toText(): Promise<string> {
+  async toText(format: MetricsFormat = 'text'): Promise<string> {
     let text = ''
     for (const [name, { help, type, series, read }] of this.#metrics) {
-      text += `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n`
-      if (read !== undefined) text += `${name} ${await Promise.resolve(read()).catch(() => Number.NaN)}\n`
+      const family = format === 'openmetrics' && type === 'counter' ? name.replace(/_total$/, '') : name
+      text += `# HELP ${family} ${help}\n# TYPE ${family} ${type}\n`
+      if (read !== undefined) text += `${name} ${await (async () => read())().catch(() => Number.NaN)}\n`
       for (const [labels, { value, buckets: counts }] of series) {
-        text += counts === undefined ? `${name}${braced(labels)} ${value}\n` : histogramText(name, labels, value, counts)
+        text += counts === undefined ? `${name}${braced(labels)} ${value}\n` : histogramText(name, labels, value, counts, format)
       }
     }
-    return text
+    return format === 'openmetrics' ? `${text}# EOF\n` : text
   }
 
   #add(name: string, metric: Metric): Metric {
@@ -82,12 +105,13 @@ function braced(labels: string): string {
   return labels === '' ? '' : `{${labels}}`
 }
 
-function histogramText(name: string, labels: string, sum: number, counts: readonly number[]): string {
+function histogramText(name: string, labels: string, sum: number, counts: readonly number[], format: MetricsFormat): string {
   let total = 0
   let text = ''
   for (const [at, bound] of [...buckets, '+Inf'].entries()) {
     total += counts[at] ?? 0
-    text += `${name}_bucket${braced([labels, `le="${bound}"`].filter(Boolean).join(','))} ${total}\n`
+    const shown = format === 'openmetrics' && Number.isInteger(bound) ? `${bound}.0` : bound
+    text += `${name}_bucket${braced([labels, `le="${shown}"`].filter(Boolean).join(','))} ${total}\n`
   }
   return `${text}${name}_sum${braced(labels)} ${sum}\n${name}_count${braced(labels)} ${total}\n`
 }

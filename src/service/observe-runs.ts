@@ -1,31 +1,48 @@
 import type { Logger } from '../core/logger.ts'
 import type { ToolSet } from '../tools/registry.ts'
+import type { ConfigSource } from './config/config-source.ts'
 import type { Metrics } from './metrics.ts'
 import type { RunObserver } from './runs/follow-run.ts'
+import type { RunStore } from './runs/run-store.ts'
 
 /** Counts what runs do, and logs how they end. Tools of clients count as one: their names come from outside. */
-export function observeRuns(metrics: Metrics, tools: Pick<ToolSet, 'get'>, logger: Logger): RunObserver {
+export function observeRuns(metrics: Metrics, tools: Pick<ToolSet, 'get'>, logger: Logger): Omit<RunObserver, 'recorderOf'> {
   const runs = metrics.counter('toolloop_runs_total', 'Runs that have ended or paused.')
   const calls = metrics.counter('toolloop_tool_calls_total', 'Tool calls, by how they ended.')
   const tokens = metrics.counter('toolloop_tokens_total', 'Tokens of all model requests.')
   const requests = metrics.counter('toolloop_model_requests_total', 'Requests to models.')
+  const failures = metrics.counter('toolloop_model_failures_total', 'Requests to models that came to nothing, by error.')
+  const retries = metrics.counter('toolloop_model_retries_total', 'Requests to models that failed and were made again, by error.')
+  const cost = metrics.counter('toolloop_cost_usd_total', 'What model requests have cost, where that is known, in US dollars.')
+  const requestSeconds = metrics.histogram(
+    'toolloop_model_request_duration_seconds',
+    'How long requests to models took, with their retries.',
+  )
   const runSeconds = metrics.histogram('toolloop_run_duration_seconds', 'How long runs took.')
   const callSeconds = metrics.histogram('toolloop_tool_call_duration_seconds', 'How long tool calls took.')
   const toolLabel = (name: string) => (tools.get(name) !== undefined ? name : 'of a client')
   return {
     started: () => {},
     event(_run, event) {
-      if (event.type === 'MODEL_END') requests({ provider: event.provider, model: event.model, finish: event.finishReason })
+      if (event.type === 'MODEL_RETRY') retries({ provider: event.provider, model: event.model, error: event.errorCode })
+      if (event.type === 'MODEL_END') {
+        const { provider, model, finishReason, errorCode } = event
+        requests({ provider, model, finish: finishReason })
+        requestSeconds({ provider, model }, (event.meta.durationMs ?? 0) / 1000)
+        if (errorCode !== undefined) failures({ provider, model, error: errorCode })
+      }
       if (event.type === 'TOOL_CALL_REJECTED') calls({ tool: toolLabel(event.tool), outcome: 'rejected' })
       if (event.type !== 'TOOL_CALL_END') return
       const tool = toolLabel(event.tool)
       calls({ tool, outcome: event.meta.ok === false ? 'failed' : 'ok' })
       callSeconds({ tool }, (event.meta.durationMs ?? 0) / 1000)
     },
-    ended({ id, head: { agent, kind, caller } }, { stopReason, usage, iterations, error }, durationMs) {
+    ended({ id, head: { agent, kind, caller }, usedBefore }, { stopReason, usage, iterations, error }, durationMs) {
       runs({ model: agent, kind, stop_reason: stopReason })
-      tokens({ model: agent, direction: 'input' }, usage.inputTokens)
-      tokens({ model: agent, direction: 'output' }, usage.outputTokens)
+      // What it had used when it was paused was counted then.
+      tokens({ model: agent, direction: 'input' }, usage.inputTokens - (usedBefore?.inputTokens ?? 0))
+      tokens({ model: agent, direction: 'output' }, usage.outputTokens - (usedBefore?.outputTokens ?? 0))
+      if (usage.costUsd !== undefined) cost({ model: agent }, usage.costUsd - (usedBefore?.costUsd ?? 0))
       runSeconds({ model: agent, kind }, durationMs / 1000)
       const level = error === undefined ? 'info' : 'warn'
       const failure = error === undefined ? {} : { errorCode: error.code, error: error.message }
@@ -35,4 +52,16 @@ export function observeRuns(metrics: Metrics, tools: Pick<ToolSet, 'get'>, logge
       )
     },
   }
+}
+
+/** What of the service is read when its metrics are. */
+export function observeService(
+  metrics: Metrics,
+  { runs, streams, config }: { runs: RunStore; streams: { readonly size: number }; config: ConfigSource },
+): void {
+  metrics.gauge('toolloop_runs_running', 'Runs that are going on.', () => runs.running)
+  metrics.gauge('toolloop_runs_paused', 'Runs that wait for a decision.', () => runs.paused())
+  metrics.gauge('toolloop_streams_open', 'Event streams that are open.', () => streams.size)
+  metrics.gauge('toolloop_config_reloads', 'How often the configuration was changed.', () => config.state.reloads)
+  metrics.gauge('toolloop_config_broken', '1 while the configuration file is invalid.', () => (config.state.lastError ? 1 : 0))
 }

@@ -42,6 +42,7 @@ export function readLimits({ service = {} }: Config): ServiceLimits {
       pausedCharactersOfCaller: (service.pausedMegabytes ?? (inMemory ? 32 : 64)) * 1_000_000,
       eventsOfRun: 5_000,
       charactersOfRun: 2_000_000,
+      recordingCharacters: (keepRuns.recordingMegabytes ?? 0) * 1_000_000,
     },
     journal,
     drainMs: (service.drainSeconds ?? 20) * 1_000,
@@ -74,5 +75,6 @@ export function readAtStart(config: Config): Readonly<Record<string, unknown>> {
     '/service/port': port,
     '/service/keepRuns/folder': keepRuns?.folder,
     '/service/journal': JSON.stringify(journal),
+    '/telemetry': JSON.stringify(config.telemetry),
   }
 }

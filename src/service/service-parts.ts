@@ -5,6 +5,7 @@ import type { ContextOf, TokenAuth } from './http/auth.ts'
 import type { RateLimiter } from './http/rate-limit.ts'
 import type { SseStreams } from './http/sse.ts'
 import type { Metrics } from './metrics.ts'
+import type { RunRecordings } from './recordings/run-recordings.ts'
 import type { KeptResponses } from './responses/kept-responses.ts'
 import type { RunStore } from './runs/run-store.ts'
 
@@ -12,6 +13,7 @@ import type { RunStore } from './runs/run-store.ts'
 export interface ServiceParts {
   readonly host: AgentHost
   readonly runs: RunStore
+  readonly recordings: RunRecordings
   readonly responses: KeptResponses
   readonly streams: SseStreams
   readonly limiter: RateLimiter

@@ -21,10 +21,13 @@ import type { OriginRules } from './http/check-origin.ts'
 import { RateLimiter } from './http/rate-limit.ts'
 import { SseStreams } from './http/sse.ts'
 import { Metrics } from './metrics.ts'
-import { observeRuns } from './observe-runs.ts'
+import { observeRuns, observeService } from './observe-runs.ts'
+import { RunRecordings } from './recordings/run-recordings.ts'
 import { KeptResponses } from './responses/kept-responses.ts'
 import { RunStore } from './runs/run-store.ts'
 import { limitProblems, readLimits, type ServiceLimits } from './service-limits.ts'
+import { type ServiceTimes, timeNames } from './service-times.ts'
+import { TelemetrySource } from './telemetry-source.ts'
 
 /** Options of `createService`. */
 export interface ServiceOptions {
@@ -68,7 +71,7 @@ export interface ServiceOptions {
   origins?: readonly string[]
   bus?: EventBus
   logger?: Logger
-  /** Traces and metrics of requests and runs: what `telemetry()` of `toolloop/telemetry` gives. Default: none. */
+  /** Traces and metrics of requests and runs: what `telemetry()` of `toolloop/telemetry` gives. Default: what the configuration says of it. */
   telemetry?: Telemetry
   /** What variables are looked up in. Default: the process's environment. */
   env?: Readonly<Record<string, string | undefined>>
@@ -81,14 +84,6 @@ export interface ServiceOptions {
   onReload?(state: ConfigState, config: Config): void
   /** Milliseconds; for tests. */
   times?: Partial<ServiceTimes>
-}
-
-/** How often and how long a service waits, in milliseconds. */
-export interface ServiceTimes {
-  debounceMs: number
-  pollMs: number
-  heartbeatMs: number
-  stallMs: number
 }
 
 const optionNames: OptionNames<ServiceOptions> = {
@@ -113,7 +108,6 @@ const optionNames: OptionNames<ServiceOptions> = {
   onReload: true,
   times: true,
 }
-const timeNames: OptionNames<ServiceTimes> = { debounceMs: true, pollMs: true, heartbeatMs: true, stallMs: true }
 
 /** A running service, to be mounted in any server that speaks `fetch`, or given to `listen`. */
 export interface Service {
@@ -176,6 +170,7 @@ class AgentService implements Service {
   readonly #env: Readonly<Record<string, string | undefined>>
   readonly #app: (request: Request, address: string | undefined) => Promise<Response>
   readonly #ownRules: OriginRules
+  readonly #telemetry: TelemetrySource
   #limits: ServiceLimits = readLimits({})
   #proxies = new TrustedProxies()
   #draining = false
@@ -192,7 +187,9 @@ class AgentService implements Service {
     this.logger = options.logger === undefined ? defaultLogger : redacting(options.logger)
     this.bus = options.bus ?? new EventBus((error, event) => this.logger.error({ error, event }, 'event listener failed'))
     this.registry = tools instanceof ToolRegistry ? tools : new ToolRegistry(tools)
+    this.#telemetry = new TelemetrySource(options.telemetry, this.#env, this.logger)
     const metrics = new Metrics()
+    const recordings = new RunRecordings(this.#env, () => this.#limits.keepRuns.recordingCharacters)
     const { heartbeatMs, stallMs, ...watchTimes } = { ...defaultTimes, ...times }
     this.initialToken = token === undefined && options.authenticate === undefined ? newToken() : undefined
     const always = [token, this.initialToken].flatMap((one) => (one === undefined ? [] : [{ caller: operator, token: one }]))
@@ -209,7 +206,8 @@ class AgentService implements Service {
       modelIsFixed: options.modelIsFixed === true,
       registry: this.registry,
       builtinTools,
-      options: options.telemetry === undefined ? agent : { telemetry: options.telemetry, ...agent },
+      options: agent,
+      telemetry: () => this.#telemetry.current,
       bus: this.bus,
       logger: this.logger,
       cwd,
@@ -220,7 +218,7 @@ class AgentService implements Service {
       host: this.#host,
       limiter: this.#limiter,
       bounds: this.#limits.keepRuns,
-      observer: observeRuns(metrics, this.#host.tools, this.logger),
+      observer: { ...observeRuns(metrics, this.#host.tools, this.logger), recorderOf: (run) => recordings.recorderOf(run) },
       contextOf,
       logger: this.logger,
     })
@@ -234,14 +232,11 @@ class AgentService implements Service {
       prepare: (config, signal) => this.#prepare(config, signal),
       onReload: options.onReload,
     })
-    metrics.gauge('toolloop_runs_running', 'Runs that are going on.', () => this.#runs.running)
-    metrics.gauge('toolloop_runs_paused', 'Runs that wait for a decision.', () => this.#runs.paused())
-    metrics.gauge('toolloop_streams_open', 'Event streams that are open.', () => this.#streams.size)
-    metrics.gauge('toolloop_config_reloads', 'How often the configuration was changed.', () => this.#config.state.reloads)
-    metrics.gauge('toolloop_config_broken', '1 while the configuration file is invalid.', () => (this.#config.state.lastError ? 1 : 0))
+    observeService(metrics, { runs: this.#runs, streams: this.#streams, config: this.#config })
     this.#app = createApp({
       host: this.#host,
       runs: this.#runs,
+      recordings,
       responses: this.#responses,
       streams: this.#streams,
       limiter: this.#limiter,
@@ -255,7 +250,7 @@ class AgentService implements Service {
       authenticate: options.authenticate,
       contextOf,
       basePath,
-      telemetry: options.telemetry,
+      telemetry: () => this.#telemetry.current,
     })
     this.ready = this.#start(cwd, file)
     // Those who await it see the rejection; unawaited, it must not end the process.
@@ -302,6 +297,7 @@ class AgentService implements Service {
     this.#streams.dispose('the service is shutting down')
     await configClosed
     await this.#host.close()
+    await this.#telemetry.close()
   }
 
   async #start(cwd: string, file: string | undefined): Promise<void> {
@@ -311,14 +307,15 @@ class AgentService implements Service {
       })
     }
     await openInTurns()
-    await this.#config.start()
-    const { journal } = this.#limits
     try {
+      await this.#config.start()
+      const { journal } = this.#limits
       const place = journal?.kind === 'sqlite' ? { ...journal, folder: resolve(cwd, journal.folder) } : journal
       if (place !== undefined) await this.#runs.open(place)
       if (place !== undefined) await this.#responses.open(place)
     } catch (error) {
-      await Promise.all([this.#config.close(), this.#runs.close(), this.#responses.close(), this.#host.close()])
+      const open = [this.#config, this.#runs, this.#responses, this.#host, this.#telemetry]
+      await Promise.all(open.map((part) => part.close()))
       throw error
     }
   }
@@ -332,6 +329,7 @@ class AgentService implements Service {
     const asked = readLimits(config)
     const { hosts, origins } = this.#ownRules
     const limits = { ...asked, hosts: [...hosts, ...asked.hosts], origins: [...origins, ...asked.origins] }
+    await this.#telemetry.open(config)
     const prepared = await this.#host.prepare(config, signal)
     return {
       commit: () => {

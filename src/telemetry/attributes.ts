@@ -1,7 +1,7 @@
-import type { Attributes } from '@opentelemetry/api'
 import type { MeasuredExecution, MeasuredRequest } from '../agent/observe/telemetry.ts'
 import type { Usage } from '../core/messages.ts'
 import type { ModelResponse, Sampling } from '../models/chat-model.ts'
+import type { Attributes } from './api.ts'
 import { type Names, providerName, tokensOf, type UsageKind } from './names.ts'
 
 /** Of a run's span, when it begins. */
@@ -21,22 +21,40 @@ export function executionAttributes({ providerOfAgent }: Names, execution: Measu
 /** Whose work a span is. */
 export interface AgentIdentity {
   name: string | undefined
+  /** Of one that is another's tool. */
+  description: string | undefined
   runId: string
   session: string | undefined
 }
 
-function agentAttributes({ name, runId }: AgentIdentity): Attributes {
-  return { ...(name === undefined ? {} : { 'gen_ai.agent.name': name }), 'toolloop.run.id': runId }
+function agentAttributes({ name, description, runId }: AgentIdentity): Attributes {
+  return {
+    ...(name === undefined ? {} : { 'gen_ai.agent.name': name }),
+    ...(description === undefined ? {} : { 'gen_ai.agent.description': description }),
+    'toolloop.run.id': runId,
+  }
 }
 
+/** Which of OpenAI's two APIs is asked. */
+const openAiApis: ReadonlyMap<string, string> = new Map([
+  ['openai', 'chat_completions'],
+  ['openai-responses', 'responses'],
+])
+
 /** Of a request's span, when it begins. */
-export function requestAttributes({ provider, model, request, iteration }: MeasuredRequest, { session }: AgentIdentity): Attributes {
+export function requestAttributes(
+  { provider, model, request, iteration, isCompacted }: MeasuredRequest,
+  { session }: AgentIdentity,
+): Attributes {
   const { reasoningEffort, stream, responseSchema } = request
+  const api = openAiApis.get(provider)
   return {
     'gen_ai.operation.name': 'chat',
     'gen_ai.provider.name': providerName(provider),
     'gen_ai.request.model': model,
     ...(session === undefined ? {} : { 'gen_ai.conversation.id': session }),
+    ...(api === undefined ? {} : { 'openai.api.type': api }),
+    ...(isCompacted ? { 'gen_ai.conversation.compacted': true } : {}),
     ...(stream === false ? {} : { 'gen_ai.request.stream': true }),
     ...(responseSchema === undefined ? {} : { 'gen_ai.output.type': 'json' }),
     ...(reasoningEffort === undefined ? {} : { 'gen_ai.request.reasoning.level': reasoningEffort }),

@@ -1,9 +1,9 @@
-import type { Attributes } from '@opentelemetry/api'
 import { jsonOrText } from '../core/json.ts'
 import { redact, redactText, secretTexts } from '../core/logger.ts'
 import { type ChatMessage, type ContentPart, hasToolCalls, isJsonObject, isToolResult, type JsonObject } from '../core/messages.ts'
 import { SecretTexts } from '../core/redaction/secret-texts.ts'
 import type { ModelRequest, ModelResponse } from '../models/chat-model.ts'
+import type { Attributes } from './api.ts'
 import { finishOf } from './attributes.ts'
 
 /** A part of a message, as the conventions have it. */

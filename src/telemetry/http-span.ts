@@ -1,6 +1,6 @@
-import { context, type Span, SpanKind, SpanStatusCode, type Tracer, trace } from '@opentelemetry/api'
 import type { MeasuredHttpRequest } from '../agent/observe/telemetry.ts'
-import { type Attempt, within } from './attempt.ts'
+import { context, type Span, SpanKind, SpanStatusCode, type Tracer, trace } from './api.ts'
+import { type FailSafe, within } from './fail-safe.ts'
 import { readTraceHeaders } from './trace-context.ts'
 
 /**
@@ -10,7 +10,7 @@ import { readTraceHeaders } from './trace-context.ts'
 export async function aroundHttpRequest(
   { method, route, path, headers }: MeasuredHttpRequest,
   next: () => Promise<Response>,
-  { tracer, attempt }: { tracer(): Tracer; attempt: Attempt },
+  { tracer, attempt }: { tracer(): Tracer; attempt: FailSafe },
 ): Promise<Response> {
   const open = attempt(() => {
     const active = context.active()

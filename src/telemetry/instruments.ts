@@ -1,5 +1,5 @@
-import type { Attributes, Counter, Histogram, Meter } from '@opentelemetry/api'
 import type { Usage } from '../core/messages.ts'
+import type { Attributes, Counter, Histogram, Meter } from './api.ts'
 import { type MetricNames, tokensOf, type UsageKind } from './names.ts'
 
 const doubling = (first: number, last: number): number[] => {
@@ -12,6 +12,9 @@ const runSeconds = doubling(0.1, 409.6)
 const counts = doubling(1, 128)
 const tokens = [1, 4, 16, 64, 256, 1_024, 4_096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 16_777_216, 67_108_864]
 
+/** What telemetry needs of a meter. */
+export type InstrumentMaker = Pick<Meter, 'createCounter' | 'createHistogram'>
+
 /** The metrics of runs, by one version's names. */
 export class Instruments {
   readonly #requestDuration: Histogram
@@ -22,7 +25,7 @@ export class Instruments {
   readonly #callDuration: Histogram | undefined
   readonly #recordTokens: (kind: UsageKind, count: number, attributes: Attributes) => void
 
-  constructor(meter: Meter, names: MetricNames) {
+  constructor(meter: InstrumentMaker, names: MetricNames) {
     const histogram = (name: string, unit: string, explicitBucketBoundaries: number[]): Histogram =>
       meter.createHistogram(name, { unit, advice: { explicitBucketBoundaries } })
     const optional = (name: string | undefined, unit: string, buckets: number[]) =>
@@ -54,7 +57,10 @@ export class Instruments {
   }
 }
 
-function tokenRecorder(meter: Meter, names: MetricNames['usage']): (kind: UsageKind, count: number, attributes: Attributes) => void {
+function tokenRecorder(
+  meter: InstrumentMaker,
+  names: MetricNames['usage'],
+): (kind: UsageKind, count: number, attributes: Attributes) => void {
   if ('histogram' in names) {
     const usage = meter.createHistogram(names.histogram, { unit: '{token}', advice: { explicitBucketBoundaries: tokens } })
     // The old metric knows input and output alone.

@@ -1,14 +1,3 @@
-import {
-  type Attributes,
-  type Context,
-  context,
-  type Link,
-  ROOT_CONTEXT,
-  type Span,
-  SpanKind,
-  type Tracer,
-  trace,
-} from '@opentelemetry/api'
 import type {
   MeasuredCall,
   MeasuredExecution,
@@ -17,6 +6,7 @@ import type {
   MeasuredRun,
   RunTelemetry,
 } from '../agent/observe/telemetry.ts'
+import { BudgetSpentError } from '../agent/run/budget.ts'
 import type { RunResult } from '../agent/run/result.ts'
 import type { EventTap } from '../agent/run/run-events.ts'
 import type { RunEvent } from '../core/events.ts'
@@ -24,8 +14,8 @@ import { secretTexts } from '../core/logger.ts'
 import { addUsage, type Json, textOf, type Usage } from '../core/messages.ts'
 import { type ModelResponse, toModelError } from '../models/chat-model.ts'
 import { usageOfFailure } from '../models/usage.ts'
-import type { CallTrace } from '../tools/tool.ts'
-import { type Attempt, within } from './attempt.ts'
+import type { AnyTool, CallTrace } from '../tools/tool.ts'
+import { type Attributes, type Context, context, type Link, ROOT_CONTEXT, type Span, SpanKind, type Tracer, trace } from './api.ts'
 import {
   type AgentIdentity,
   executionAttributes,
@@ -35,6 +25,7 @@ import {
   usageAttributes,
 } from './attributes.ts'
 import { SpanContent } from './content.ts'
+import { type FailSafe, within } from './fail-safe.ts'
 import type { Instruments } from './instruments.ts'
 import { type Names, providerName } from './names.ts'
 import { errorType, markFailed, tellEvent, tellException, tellFailure, toldEvents } from './span-events.ts'
@@ -47,7 +38,7 @@ export interface TraceSetup {
   names: Names
   /** Whether spans have what was said. */
   content: boolean
-  attempt: Attempt
+  attempt: FailSafe
 }
 
 /** Something that is measured, while it goes on. */
@@ -57,6 +48,10 @@ interface Open {
   context: Context
 }
 
+interface OpenCall extends Open {
+  tool: Pick<AnyTool, 'name' | 'description'>
+}
+
 /**
  * One run's spans: `invoke_agent` around an execution, below it `chat` and `execute_tool`, and below that the runs inside the call. Each is
  * made current while its work goes on, and begun below the one it belongs to even where nothing keeps what is current.
@@ -64,12 +59,12 @@ interface Open {
 export class RunTrace implements RunTelemetry {
   readonly tap: EventTap
   readonly #run: MeasuredRun
-  readonly #try: Attempt
+  readonly #try: FailSafe
   readonly #setup: TraceSetup
   readonly #content: SpanContent | undefined
   /** Where the run was called. */
   readonly #caller: Context
-  readonly #calls = new Map<string, Open & { tool: string }>()
+  readonly #calls = new Map<string, OpenCall>()
   readonly #agent: AgentIdentity
   #execution: Open | undefined
   /** The request under way: a run has one at a time. */
@@ -83,7 +78,8 @@ export class RunTrace implements RunTelemetry {
     this.#try = setup.attempt
     this.#content = setup.content ? new SpanContent() : undefined
     this.#caller = this.#try(() => context.active()) ?? ROOT_CONTEXT
-    this.#agent = { name: run.name ?? this.#outer?.tool, runId: run.runId, session: undefined }
+    const tool = this.#outer?.tool
+    this.#agent = { name: run.name ?? tool?.name, description: tool?.description, runId: run.runId, session: undefined }
     this.tap = { wanted: toldEvents, take: (event) => this.#try(() => this.#tell(event)) }
   }
 
@@ -143,6 +139,11 @@ export class RunTrace implements RunTelemetry {
       return response
     } catch (error) {
       this.#try(() => {
+        if (error instanceof BudgetSpentError) {
+          this.#did.requests--
+          open?.span.addEvent('toolloop.not_sent', { 'toolloop.stop_reason': 'budget' })
+          return
+        }
         const usage = usageOfFailure(error)
         const { code } = toModelError(error, request.provider, request.model)
         if (open !== undefined) {
@@ -162,7 +163,7 @@ export class RunTrace implements RunTelemetry {
     const startedAt = performance.now()
     const { toolCallId, tool } = call
     const open = this.#try(() => this.#beginCall(call))
-    if (open !== undefined) this.#calls.set(toolCallId, { ...open, tool: tool.name })
+    if (open !== undefined) this.#calls.set(toolCallId, { ...open, tool })
     this.#did.calls++
     let failure: string | undefined
     try {
@@ -185,7 +186,7 @@ export class RunTrace implements RunTelemetry {
   }
 
   /** The call that this run is made in. */
-  get #outer(): (Open & { tool: string }) | undefined {
+  get #outer(): OpenCall | undefined {
     const { parent } = this.#run
     return parent?.telemetry instanceof RunTrace ? parent.telemetry.#calls.get(parent.toolCallId) : undefined
   }

@@ -1,7 +1,7 @@
-import { type Span, SpanStatusCode } from '@opentelemetry/api'
 import { messageOf, ToolloopError } from '../core/errors.ts'
 import type { EventName, RunEvent } from '../core/events.ts'
 import { redactText } from '../core/logger.ts'
+import { type Span, SpanStatusCode } from './api.ts'
 
 /** The events of a run that its span tells of. */
 export const toldEvents: ReadonlySet<EventName> = new Set<EventName>([

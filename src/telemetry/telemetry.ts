@@ -1,12 +1,12 @@
-import { type Meter, metrics, type Tracer, trace } from '@opentelemetry/api'
 import type { Telemetry } from '../agent/observe/telemetry.ts'
 import { InvalidOptionError } from '../core/errors.ts'
 import type { Logger } from '../core/logger.ts'
 import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
 import { version } from '../core/version.ts'
-import { attemptWith } from './attempt.ts'
+import { metrics, type Tracer, trace } from './api.ts'
+import { failSafe } from './fail-safe.ts'
 import { aroundHttpRequest } from './http-span.ts'
-import { Instruments } from './instruments.ts'
+import { type InstrumentMaker, Instruments } from './instruments.ts'
 import { latestNames, names137 } from './names.ts'
 import { RunTrace } from './run-trace.ts'
 
@@ -18,7 +18,7 @@ export interface TelemetryOptions {
   /** Makes the spans. Default: that of the provider which is registered with `@opentelemetry/api`, whenever that is. */
   tracer?: Tracer
   /** Makes the metrics. Default: that of the registered provider. */
-  meter?: Meter
+  meter?: InstrumentMaker
   /**
    * Whether spans have what was said: instructions, messages, tools, arguments and results, secrets redacted. Default: as the variable
    * `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT` says (`true`), else false.
@@ -45,7 +45,7 @@ export function telemetry(options: TelemetryOptions = {}): Telemetry {
   const instruments = instrumentsOf(meter, names.metrics)
   let isLogged = false
   const attemptFor = (logger: Logger) =>
-    attemptWith((error) => {
+    failSafe((error) => {
       if (isLogged) return
       isLogged = true
       logger.error({ error }, 'telemetry failed; runs go on without what it was to tell')
@@ -62,7 +62,7 @@ function contentByEnvironment(): boolean {
 }
 
 /** A meter of a provider that is registered later would measure nothing: it is looked for anew, until the provider is another one. */
-function instrumentsOf(meter: Meter | undefined, names: ConstructorParameters<typeof Instruments>[1]): () => Instruments {
+function instrumentsOf(meter: InstrumentMaker | undefined, names: ConstructorParameters<typeof Instruments>[1]): () => Instruments {
   if (meter !== undefined) {
     let made: Instruments | undefined
     return () => {

@@ -1,5 +1,5 @@
-import { type Context, createTraceState, isSpanContextValid, propagation, type SpanContext, trace } from '@opentelemetry/api'
 import { isJsonObject, type Json } from '../core/messages.ts'
+import { type Context, createTraceState, isSpanContextValid, propagation, type SpanContext, trace } from './api.ts'
 
 /** The span of a context as headers (https://www.w3.org/TR/trace-context/): whatever propagator is registered, and if none is. */
 export function traceHeaders(context: Context): { traceparent?: string; tracestate?: string } {

@@ -97,6 +97,7 @@ describe('/openapi.json', () => {
     await check(await ask('/v1/models/toolloop'), 'get', '/v1/models/{id}')
     await check(await ask(`/v1/runs/${id}`), 'get', '/v1/runs/{id}')
     await check(await ask(`/v1/runs/${id}/events`), 'get', '/v1/runs/{id}/events')
+    await check(await ask(`/v1/runs/${id}/recording`), 'get', '/v1/runs/{id}/recording')
     await check(await post(`/v1/runs/${id}/messages`, { input: 'y' }), 'post', '/v1/runs/{id}/messages')
     await check(await post(`/v1/runs/${id}/cancel`, {}), 'post', '/v1/runs/{id}/cancel')
     const tools = [{ type: 'function', function: { name: 'ask' } }]

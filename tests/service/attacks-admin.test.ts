@@ -184,6 +184,7 @@ describe('what an admin’s token can’t reach', () => {
     ['/service/origins', inService({ origins: ['https://evil.example'] })],
     ['/service/trustedProxies', inService({ trustedProxies: ['127.0.0.1'] })],
     ['/logging/level', { logging: { level: 'silent' } }],
+    ['/telemetry', { telemetry: { endpoint: 'http://evil.example', content: true } }],
     // What may be sent, and what is held against a model's words.
     ['/service/variables', inService({ variables: ['LISTED_API_KEY', 'DATABASE_URL'] })],
     ['/providers/*/sdkEnvironment', { providers: { google: { sdkEnvironment: true } } }],

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import { handoff } from '../../src/agent/nested/handoff.ts'
 import { asTool } from '../../src/agent/nested/sub-agent.ts'
+import { Budget } from '../../src/agent/run/budget.ts'
 import type { RunnerOptions } from '../../src/agent/types.ts'
 import { memorySessions } from '../../src/sessions/memory.ts'
 import { telemetry } from '../../src/telemetry/index.ts'
@@ -299,6 +300,37 @@ describe('how a run ended', () => {
     expect(tracing.span('chat scripted-model').events).toMatchObject([
       { name: 'exception', attributes: { 'exception.message': 'out of order' } },
     ])
+  })
+
+  it('a request that a budget has no room for has not failed, and is not measured as one', async () => {
+    await using tracing = startTracing()
+    const { tracer, meter } = tracing
+    const budget = new Budget({ tokens: 10 })
+    const { stopReason } = await agent(['never said'], { budget, telemetry: telemetry({ tracer, meter }) }).run('go')
+    expect(stopReason).toBe('budget')
+    const { status, attributes, events } = tracing.span('chat scripted-model')
+    expect([status.code, attributes['error.type'], events.map(({ name }) => name)]).toEqual([
+      SpanStatusCode.UNSET,
+      undefined,
+      ['toolloop.not_sent'],
+    ])
+    const metrics = await tracing.metrics()
+    expect(metrics.find(({ descriptor }) => descriptor.name === 'gen_ai.client.inference.duration')?.dataPoints ?? []).toEqual([])
+    const requests = metrics.find(({ descriptor }) => descriptor.name === 'gen_ai.invoke_agent.inference_calls')
+    expect(requests?.dataPoints[0]?.value).toMatchObject({ sum: 0 })
+  })
+
+  it('what throws at once is begun once', async () => {
+    await using tracing = startTracing()
+    const { logger, records } = recordingLogger()
+    let begun = 0
+    const next = () => {
+      begun++
+      throw new Error('at once')
+    }
+    const request = { method: 'GET', route: '/', path: '/', headers: new Headers(), logger }
+    await expect(telemetry({ tracer: tracing.tracer }).aroundHttpRequest(request, next)).rejects.toThrow('at once')
+    expect([begun, records]).toEqual([1, []])
   })
 
   it('a budget, an abort, a call that is not run', async () => {

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { AgentRunner } from '../../src/agent/agent-runner.ts'
 import { asTool } from '../../src/agent/nested/sub-agent.ts'
@@ -83,4 +84,11 @@ it('the trace of a run with nested agents, an approval that waited over a restar
           execute_tool pay (call=pay outcome=ok decided=approval)
           chat mock (in=40 out=10 finish=stop)"
   `)
+  // The page about telemetry has it too, without ids and tokens.
+  const shown = tracing
+    .tree()
+    .split('\n')
+    .slice(1)
+    .map((line) => line.slice(2).replace(/\b(?:call|in|out)=\w+ ?/g, ''))
+  expect(readFileSync(new URL('../../docs/telemetry.md', import.meta.url), 'utf8')).toContain(`\`\`\`text\n${shown.join('\n')}\n\`\`\``)
 })

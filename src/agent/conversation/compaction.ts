@@ -98,6 +98,11 @@ export function earlierSummary(messages: readonly ChatMessage[]): string | undef
   return told.length === 0 ? undefined : told.join('\n')
 }
 
+/** Whether a notice says that messages were left out of these. */
+export function leavesOut(messages: readonly ChatMessage[]): boolean {
+  return messages.some((message) => readNotice(message) !== undefined)
+}
+
 export function sizeOf(messages: readonly ChatMessage[], estimate: (message: ChatMessage) => number = estimateTokens): number {
   return messages.reduce((sum, message) => sum + estimate(message), 0)
 }

@@ -64,6 +64,8 @@ export interface MeasuredRequest {
   readonly model: string
   readonly request: ModelRequest
   readonly iteration: number
+  /** Earlier messages are left out of it, because the conversation had become too long. */
+  readonly isCompacted: boolean
   /** The names of a tool's arguments that are not to be shown. */
   secretsOf(tool: string): ReadonlySet<string>
 }

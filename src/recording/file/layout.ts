@@ -6,8 +6,11 @@ const width = 120
  * an array fill lines.
  */
 export function layOut(value: unknown, indent = '', before = 0): string {
-  const line = onOneLine(value)
-  if (typeof value !== 'object' || value === null || before + line.length <= width) return line
+  if (typeof value !== 'object' || value === null) return onOneLine(value)
+  if (roomBeside(value, width) >= 0) {
+    const line = onOneLine(value)
+    if (before + line.length <= width) return line
+  }
   const inner = `${indent}  `
   const lines = Array.isArray(value) ? linesOfItems(value, inner) : linesOfFields(value, inner)
   const [open, close] = Array.isArray(value) ? '[]' : '{}'
@@ -33,6 +36,18 @@ function linesOfItems(items: readonly unknown[], indent: string): string[] {
     else lines.push(text)
   }
   return lines
+}
+
+/** What is left of `room` beside a value's texts; negative where there is too little. A long value is not written in order to know that. */
+function roomBeside(value: unknown, room: number): number {
+  if (typeof value === 'string') return room - value.length
+  if (typeof value !== 'object' || value === null) return room
+  let left = room
+  for (const [key, item] of Object.entries(value)) {
+    left = roomBeside(item, left - (Array.isArray(value) ? 0 : key.length))
+    if (left < 0) break
+  }
+  return left
 }
 
 function onOneLine(value: unknown): string {

@@ -100,15 +100,21 @@ function checkRecording(json: unknown, where: string): void {
 
 function shorten(run: RecordedRun): object {
   let before = firstMessages(run.given)
-  const turns = run.turns.map(({ request, ...turn }) => {
-    const { messages, tools } = request
-    const kept = samePrefix(before, messages)
-    before = messages
-    const short = { ...(kept === 0 ? {} : { kept }), ...request, messages: messages.slice(kept) }
-    const named = tools?.map((tool) => (isKnown(run.given, tool) ? tool.function.name : tool))
-    return withRuns({ request: { ...short, ...(named === undefined ? {} : { tools: named }) }, ...turn }, shorten)
+  const turns = run.turns.map((turn) => {
+    const short = shortTurn(run.given, before, turn)
+    before = turn.request.messages
+    return short
   })
   return { ...run, turns }
+}
+
+/** A turn as the file has it. `before`: the messages of the request before it. */
+export function shortTurn(given: RecordedInput, before: readonly ChatMessage[], { request, ...turn }: RecordedTurn): object {
+  const { messages, tools } = request
+  const kept = samePrefix(before, messages)
+  const short = { ...(kept === 0 ? {} : { kept }), ...request, messages: messages.slice(kept) }
+  const named = tools?.map((tool) => (isKnown(given, tool) ? tool.function.name : tool))
+  return withRuns({ request: { ...short, ...(named === undefined ? {} : { tools: named }) }, ...turn }, shorten)
 }
 
 function lengthen<Run extends RecordedRun>(run: Run): Run {
@@ -129,7 +135,7 @@ function withRuns<Turn extends Pick<RecordedTurn, 'calls'>>(turn: Turn, change: 
 }
 
 /** What the first request is likely to begin with. */
-function firstMessages({ instructions, messages }: RecordedInput): readonly ChatMessage[] {
+export function firstMessages({ instructions, messages }: RecordedInput): readonly ChatMessage[] {
   return instructions === undefined ? messages : [{ role: 'system', content: instructions }, ...messages]
 }
 

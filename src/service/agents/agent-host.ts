@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import { AgentRunner } from '../../agent/agent-runner.ts'
+import type { Telemetry } from '../../agent/observe/telemetry.ts'
 import { runnerOptionNames } from '../../agent/option-names.ts'
 import { warnOfDeprecated } from '../../agent/options.ts'
 import type { RunLimits, RunnerOptions } from '../../agent/types.ts'
@@ -68,6 +69,8 @@ interface HostParts {
   /** Where the configuration names none. */
   builtinTools: readonly string[]
   options: AgentOptions
+  /** Where the options have none. */
+  telemetry(): Telemetry | undefined
   bus: EventBus
   logger: Logger
   cwd: string
@@ -224,10 +227,12 @@ export class AgentHost {
   #optionsOf({ limits = {}, instructions: own }: Config, ofTools: string): RunnerOptions {
     const { deadlineMs, tokens, costUsd, toolCalls, repeatedCalls, ...bounds } = limits
     const { options, bus, logger } = this.#parts
+    const telemetry = this.#parts.telemetry()
     const instructions = withInstructions(own ?? options.instructions, ofTools)
     const given = Object.entries({ deadlineMs, tokens, costUsd, toolCalls, repeatedCalls }).filter(([, limit]) => limit !== undefined)
     return {
       maxArgumentValues,
+      ...(telemetry === undefined ? {} : { telemetry }),
       ...options,
       ...bounds,
       limits: { ...options.limits, ...Object.fromEntries(given) },

@@ -20,6 +20,7 @@ export interface Config {
   mcp?: McpConfig
   limits?: LimitsConfig
   service?: ServiceConfig
+  telemetry?: TelemetryConfig
   logging?: { level?: 'debug' | 'info' | 'warn' | 'error' | 'silent' }
 }
 
@@ -76,10 +77,27 @@ export interface ServiceConfig {
   pausedRuns?: number
   pausedMegabytes?: number
   maxBodyBytes?: number
-  keepRuns?: { folder?: string; count?: number; minutes?: number; megabytes?: number; pausedDays?: number; pausedMegabytes?: number }
+  keepRuns?: {
+    folder?: string
+    count?: number
+    minutes?: number
+    megabytes?: number
+    pausedDays?: number
+    pausedMegabytes?: number
+    recordingMegabytes?: number
+  }
   /** Where runs are recorded. Default: `sqlite`, if `keepRuns` names a folder. */
   journal?: JournalConfig
   drainSeconds?: number
+}
+
+/** `telemetry` of the configuration: where traces and metrics go. Empty: where the standard variables (`OTEL_…`) say. */
+interface TelemetryConfig {
+  endpoint?: string
+  headers?: Readonly<Record<string, string>>
+  metrics?: boolean
+  content?: boolean
+  semconv?: 'latest' | '1.37'
 }
 
 /** `service.journal` of the configuration: in `keepRuns.folder`, or in a database that several machines share. */

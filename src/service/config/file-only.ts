@@ -24,6 +24,7 @@ export const fileOnlyPaths: readonly string[] = [
   '/service/trustedProxies',
   '/service/keepRuns/folder',
   '/service/journal',
+  '/telemetry',
   '/logging/level',
   '/providers/*/sdkEnvironment',
   '/model/quirks/toolCallId',
@@ -67,7 +68,7 @@ function openedBy({ skills, tools = {}, service = {}, providers = {} }: Config):
   }
 }
 
-function fixedIn({ model, models = {}, tools, service, logging, providers = {} }: Config): Readonly<Record<string, unknown>> {
+function fixedIn({ model, models = {}, tools, service, telemetry, logging, providers = {} }: Config): Readonly<Record<string, unknown>> {
   const sections = Object.entries(providers)
   const ofModels = sections.flatMap(([name, section]) => (section.models ?? []).map((one) => [name, one] as const))
   return {
@@ -76,6 +77,7 @@ function fixedIn({ model, models = {}, tools, service, logging, providers = {} }
     '/service/trustedProxies': service?.trustedProxies ?? [],
     '/service/keepRuns/folder': service?.keepRuns?.folder,
     '/service/journal': service?.journal,
+    '/telemetry': telemetry,
     '/logging/level': logging?.level ?? 'info',
     // Held against what a model writes.
     '/model/quirks/toolCallId': callIdRules([['', model]]),

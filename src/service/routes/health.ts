@@ -1,5 +1,6 @@
 import { convertToOpenAITool } from '../../tools/tool.ts'
 import { statusSchema, toolListSchema } from '../http/schemas.ts'
+import { contentTypes, formatFor } from '../metrics.ts'
 import type { ServiceParts } from '../service-parts.ts'
 import { openApiDocument } from './openapi.ts'
 import type { Route } from './route.ts'
@@ -34,9 +35,14 @@ export function healthRoutes(parts: ServiceParts, all: () => readonly Route[]): 
       access: 'run',
       probe: true,
       summary: 'Metrics for Prometheus.',
-      responses: { 200: { description: 'The Prometheus text format', types: ['text/plain'] } },
-      answer: async () =>
-        new Response(await parts.metrics.toText(), { headers: { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' } }),
+      responses: {
+        200: { description: 'The Prometheus text format, or OpenMetrics', types: ['text/plain', 'application/openmetrics-text'] },
+      },
+      answer: async ({ request }) => {
+        const format = formatFor(request.headers.get('accept'))
+        const headers = { 'content-type': contentTypes[format], vary: 'accept' }
+        return new Response(await parts.metrics.toText(format), { headers })
+      },
     },
     {
       method: 'GET',

@@ -82,6 +82,18 @@ export function runRoutes(parts: ServiceParts): Route[] {
       answer: (call) => streamEvents(() => find(call, parts), call, parts, { after: readLastEventId(call.request) }),
     },
     {
+      method: 'GET',
+      path: '/v1/runs/{id}/recording',
+      access: 'admin',
+      summary: 'The recording of a run, for `toolloop replay`, without secrets. Has instructions and tools too, hence the role admin.',
+      responses: { 200: { description: 'The recording', schema: { type: 'object' } } },
+      answer: async (call) => {
+        const run = await find(call, parts)
+        const headers = { 'content-disposition': `attachment; filename="${run.id}.json"` }
+        return respondWithText(await parts.recordings.fileOf(run), { headers, caller: call.caller.name, limiter: parts.limiter })
+      },
+    },
+    {
       method: 'POST',
       path: '/v1/runs/{id}/cancel',
       access: 'run',

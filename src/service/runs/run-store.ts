@@ -11,7 +11,7 @@ import type { Caller, ContextOf } from '../http/auth.ts'
 import { blamingRequest, HttpProblem } from '../http/problem.ts'
 import type { RateLimiter } from '../http/rate-limit.ts'
 import { EventLog } from './event-log.ts'
-import { RunFollower, type RunObserver, type RunWatcher, sinkInto } from './follow-run.ts'
+import { RunFollower, type RunObserver, type RunWatcher, recordedBy, sinkInto } from './follow-run.ts'
 import { type ListQuery, listRuns, pendingOf, type RunList } from './list-runs.ts'
 import { KeptRuns, noRoom, type RunBounds } from './memory/kept-runs.ts'
 import { readInput, readOptions } from './read-messages.ts'
@@ -92,7 +92,7 @@ export class RunStore {
 
   /** Resolves when the run has begun, with its first event. Rejects with an `HttpProblem`, and nothing has happened then. */
   async start(order: RunOrder, watcher?: RunWatcher): Promise<ServiceRun> {
-    const { host, limiter } = this.#parts
+    const { host, limiter, observer } = this.#parts
     const recorded = this.#recordsOf(order)
     if (recorded !== undefined) await recorded.checkRoom(order.caller)
     else if (order.kind === 'run') this.#kept.checkRoom(order.caller)
@@ -110,7 +110,7 @@ export class RunStore {
         // The model it began with answers it to its end, whatever the configuration becomes.
         control.useModel(agent.model.current)
         const runner = recorded?.runnerOf(agent) ?? agent.runner
-        return runner.stream(input, { ...options, tools, runId: run.id, control, signal })
+        return runner.stream(input, { ...options, tools, runId: run.id, control, signal, ...recordedBy(observer, run) })
       })
     } catch (error) {
       giveBack()
@@ -135,7 +135,7 @@ export class RunStore {
    * before then.
    */
   async resume(run: ServiceRun, outcome: Outcome, decisions: readonly Decision[], context: unknown): Promise<void> {
-    const { host, limiter } = this.#parts
+    const { host, limiter, observer } = this.#parts
     const tools = await host.toolsFor(run.head.clientTools)
     const agent = this.#agentOf(run)
     const recorded = this.#recordsOf(run.head)
@@ -151,7 +151,7 @@ export class RunStore {
       await recorded?.readEvents(run)
       await this.#follow(run, { giveBack }, () => {
         control.useModel(agent.model.current)
-        const options = { decisions, tools, control, signal, context }
+        const options = { decisions, tools, control, signal, context, ...recordedBy(observer, run) }
         if (recorded !== undefined) return recorded.runnerOf(agent).resumeStream(run.id, options)
         return agent.runner.resumeStream(JSON.parse(outcome.state ?? ''), options)
       })
@@ -287,7 +287,7 @@ export class RunStore {
       await recorded.readEvents(run)
       await this.#follow(run, { giveBack }, () => {
         control.useModel(agent.model.current)
-        return recorded.runnerOf(agent).resumeStream(run.id, { tools, control, signal, context })
+        return recorded.runnerOf(agent).resumeStream(run.id, { tools, control, signal, context, ...recordedBy(this.#parts.observer, run) })
       })
       this.#parts.logger.info({ runId: run.id, caller: run.head.caller.name }, 'a run of an earlier process goes on')
     } catch (error) {

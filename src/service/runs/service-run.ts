@@ -1,5 +1,6 @@
 import { RunControl } from '../../agent/run/run-control.ts'
 import type { RunResult } from '../../agent/types.ts'
+import type { Usage } from '../../core/messages.ts'
 import type { AnyTool } from '../../tools/tool.ts'
 import type { Pauses } from '../../tools/yield-to-event-loop.ts'
 import { EventLog, type EventLogBounds } from './event-log.ts'
@@ -45,6 +46,7 @@ export class ServiceRun {
   #outcome: Outcome | undefined
   #coming: Outcome | undefined
   #attempt: string | undefined
+  #usedBefore: Usage | undefined
 
   /** From how it is written down: anew, or by another process. */
   constructor(stored: StoredRun, tools: Iterable<AnyTool>, bounds: EventLogBounds) {
@@ -70,6 +72,11 @@ export class ServiceRun {
   /** The execution that it is carried out in, or was last, where that is recorded. */
   get attempt(): string | undefined {
     return this.#attempt
+  }
+
+  /** What it had used when it was paused, if it has gone on since. */
+  get usedBefore(): Usage | undefined {
+    return this.#usedBefore
   }
 
   get status(): RunStatus {
@@ -110,6 +117,7 @@ export class ServiceRun {
   takeUp(): void {
     this.#coming = undefined
     if (this.#outcome === undefined) return
+    this.#usedBefore = this.#outcome.summary.usage
     this.#outcome = undefined
     this.#ending = Promise.withResolvers()
   }

@@ -39,7 +39,7 @@ export function sharedTools(skills: ReadonlyMap<string, Skill>, options: SkillTo
     description: 'Gives the instructions of a Skill and lists its files. Call it before you do what the Skill is for.',
     parameters: { type: 'object', properties: { name: skill(all) }, required: ['name'], additionalProperties: false },
     effect: 'read',
-    execute: ({ name }) => instructionsOf(find(name)),
+    execute: ({ name }, ctx) => instructionsOf(traced(find(name), ctx)),
   })
   const read = defineTool({
     name: skillToolNames.read,
@@ -56,7 +56,7 @@ export function sharedTools(skills: ReadonlyMap<string, Skill>, options: SkillTo
       additionalProperties: false,
     },
     effect: 'read',
-    execute: ({ skill: name, ...args }, ctx) => readSkillFile(find(name), args, ctx),
+    execute: ({ skill: name, ...args }, ctx) => readSkillFile(traced(find(name), ctx), args, ctx),
   })
   const withScripts = all.filter(({ scripts }) => scripts.length > 0)
   if (withScripts.length === 0) return [activate, read]
@@ -75,7 +75,7 @@ export function sharedTools(skills: ReadonlyMap<string, Skill>, options: SkillTo
       additionalProperties: false,
     },
     toContent: contentOf,
-    execute: ({ skill: name, script, args = [], stdin }, ctx) => runUndeclared(find(name), script, args, stdin, ctx, options),
+    execute: ({ skill: name, script, args = [], stdin }, ctx) => runUndeclared(traced(find(name), ctx), script, args, stdin, ctx, options),
   })
   return [activate, read, run]
 }
@@ -93,7 +93,7 @@ export function scriptTool(skill: Skill, declared: ScriptTool, { executor, hostT
     toContent: contentOf,
     execute: async (args: JsonObject, ctx: ToolContext) => {
       const end = await executor.run({
-        folder: skill.folder,
+        folder: traced(skill, ctx).folder,
         script,
         args: pass === 'json' ? args : toCommandLine(args, positional),
         signal: ctx.signal,
@@ -116,8 +116,14 @@ export function skillAsTool(skill: Skill, options: SkillToolsOptions): AnyTool {
     },
     toContent: contentOf,
     execute: ({ script = mainScript(skill), args = [], stdin }, ctx) =>
-      script === undefined ? instructionsOf(skill) : runUndeclared(skill, script, args, stdin, ctx, options),
+      script === undefined ? instructionsOf(traced(skill, ctx)) : runUndeclared(traced(skill, ctx), script, args, stdin, ctx, options),
   })
+}
+
+/** The Skill, named in the trace of the call that uses it. */
+function traced(skill: Skill, { trace }: ToolContext): Skill {
+  trace?.setAttributes({ 'gen_ai.skill.name': skill.name, 'gen_ai.skill.description': skill.description })
+  return skill
 }
 
 function mainScript({ name, scripts }: Skill): string | undefined {

@@ -23,6 +23,8 @@ export interface RunBounds {
   /** Most events kept of one run, and of the feed of all. */
   eventsOfRun: number
   charactersOfRun: number
+  /** Most characters of all recordings; 0: there are none. */
+  recordingCharacters: number
 }
 
 export const tooLate = 'nobody has decided'

@@ -1,0 +1,46 @@
+import type { Telemetry } from '../agent/observe/telemetry.ts'
+import { messageOf, ToolloopError } from '../core/errors.ts'
+import type { Logger } from '../core/logger.ts'
+import type { OtlpTelemetry } from '../telemetry/otlp/otlp-telemetry.ts'
+import type { Config } from './config/config.ts'
+import { ConfigError } from './config/parse-config.ts'
+
+/** How long the last spans and metrics may take to be sent. */
+const closeMs = 3_000
+
+/** The telemetry of the service: the program's own, else that of the configuration it starts with. */
+export class TelemetrySource {
+  readonly #given: Telemetry | undefined
+  readonly #env: Readonly<Record<string, string | undefined>>
+  readonly #logger: Logger
+  #exported: OtlpTelemetry | undefined
+  #isOpen = false
+
+  constructor(given: Telemetry | undefined, env: Readonly<Record<string, string | undefined>>, logger: Logger) {
+    this.#given = given
+    this.#env = env
+    this.#logger = logger
+  }
+
+  get current(): Telemetry | undefined {
+    return this.#given ?? this.#exported?.telemetry
+  }
+
+  /** Only the first configuration counts. Rejects with a `ConfigError`, or `missing_dependency`. */
+  async open({ telemetry }: Config): Promise<void> {
+    if (this.#isOpen) return
+    this.#isOpen = true
+    if (telemetry === undefined || this.#given !== undefined) return
+    const { otlpTelemetry } = await import('../telemetry/otlp/otlp-telemetry.ts')
+    try {
+      this.#exported = otlpTelemetry({ ...telemetry, env: this.#env, logger: this.#logger })
+    } catch (error) {
+      if (!ToolloopError.isInstance(error) || error.code !== 'invalid_option') throw error
+      throw new ConfigError('The configuration', [{ path: '/telemetry', message: messageOf(error) }], error)
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#exported?.close(closeMs)
+  }
+}

@@ -1,0 +1,2 @@
+/** The package `@opentelemetry/api`. */
+export function loadApi(): typeof import('@opentelemetry/api')

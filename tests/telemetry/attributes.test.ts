@@ -1,0 +1,86 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, it, onTestFinished } from 'vitest'
+import { AgentRunner } from '../../src/agent/agent-runner.ts'
+import { asTool } from '../../src/agent/nested/sub-agent.ts'
+import { createModel } from '../../src/models/create-model.ts'
+import { telemetry } from '../../src/telemetry/index.ts'
+import { scriptedModel } from '../../src/testing/index.ts'
+import { loadSkills } from '../../src/tools/skills/index.ts'
+import { recordingLogger } from '../hazards/stage.ts'
+import { startStrictProvider } from '../models/rules/strict-provider.ts'
+import { startTracing } from './tracing.ts'
+
+it('an agent that is a tool has the description of that tool', async () => {
+  await using tracing = startTracing()
+  const { logger } = recordingLogger()
+  const researcher = new AgentRunner({ model: scriptedModel(['30 euros']), logger })
+  const tools = [asTool(researcher, { name: 'research', description: 'Finds things out.' })]
+  const model = scriptedModel([{ toolCalls: [{ name: 'research', arguments: { task: 'the price' } }] }, 'Done.'])
+  await new AgentRunner({ model, tools, logger, telemetry: telemetry({ tracer: tracing.tracer }) }).run('go')
+  expect(tracing.span('invoke_agent research').attributes).toMatchObject({ 'gen_ai.agent.description': 'Finds things out.' })
+  expect(tracing.span('invoke_agent').attributes).not.toHaveProperty('gen_ai.agent.description')
+})
+
+it.each([
+  ['openai', 'chat_completions'],
+  ['openai-responses', 'responses'],
+] as const)('which of the APIs of OpenAI was asked: %s', async (provider, api) => {
+  await using tracing = startTracing()
+  await using mock = await startStrictProvider({ script: ['Hello.'] })
+  const model = createModel({ provider, model: 'gpt-5.2', baseURL: mock.baseURL, apiKey: 'k' })
+  const { logger } = recordingLogger()
+  await new AgentRunner({ model, logger, telemetry: telemetry({ tracer: tracing.tracer }) }).run('go')
+  expect(tracing.span('chat gpt-5.2').attributes).toMatchObject({ 'gen_ai.provider.name': 'openai', 'openai.api.type': api })
+})
+
+it('a request says when earlier messages were left out of it', async () => {
+  await using tracing = startTracing()
+  const { logger } = recordingLogger()
+  const messages = Array.from({ length: 40 }, (_, at) => ({
+    role: at % 2 === 0 ? ('user' as const) : ('assistant' as const),
+    content: `${at} ${'word '.repeat(40)}`,
+  }))
+  const runner = new AgentRunner({
+    model: scriptedModel(['Hello.', 'Hello.']),
+    logger,
+    compaction: { maxTokens: 500 },
+    telemetry: telemetry({ tracer: tracing.tracer }),
+  })
+  await runner.run('go')
+  await runner.run('go', { messages })
+  expect(
+    tracing.spans().flatMap(({ name, attributes }) => (name.startsWith('chat') ? [attributes['gen_ai.conversation.compacted']] : [])),
+  ).toEqual([undefined, true])
+})
+
+it('a call names the Skill that it uses', async () => {
+  await using tracing = startTracing()
+  const { logger } = recordingLogger()
+  const folder = mkdtempSync(join(tmpdir(), 'skills-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  writeFileSync(join(folder, 'SKILL.md'), `---\nname: ${folder.split('/').at(-1)?.toLowerCase()}\ndescription: Greets.\n---\nSay hello.`)
+  const skills = await loadSkills({ paths: [folder] })
+  const [{ name = '' } = {}] = skills.skills
+  const model = scriptedModel([{ toolCalls: [{ name: 'activate_skill', arguments: { name } }] }, 'Done.'])
+  await new AgentRunner({ model, tools: skills.list(), logger, telemetry: telemetry({ tracer: tracing.tracer }) }).run('go')
+  expect(tracing.span('execute_tool activate_skill').attributes).toMatchObject({
+    'gen_ai.skill.name': name,
+    'gen_ai.skill.description': 'Greets.',
+  })
+})
+
+it('without @opentelemetry/api it says what to install', () => {
+  const script = `
+    import { registerHooks } from 'node:module'
+    registerHooks({ resolve: (name, context, next) => {
+      if (name.startsWith('@opentelemetry')) throw Object.assign(new Error('x'), { code: 'MODULE_NOT_FOUND' })
+      return next(name, context)
+    } })
+    await import(${JSON.stringify(new URL('../../src/telemetry/index.ts', import.meta.url))})
+      .catch(({ code, message }) => console.log(JSON.stringify({ code, message })))`
+  const told: unknown = JSON.parse(execFileSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' }))
+  expect(told).toEqual({ code: 'missing_dependency', message: expect.stringContaining('npm install @opentelemetry/api') })
+})

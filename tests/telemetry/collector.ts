@@ -1,0 +1,46 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { gunzipSync } from 'node:zlib'
+import { closeServer } from '../close-server.ts'
+import { type ReadMetric, type ReadSpan, readMetrics, readSpans } from './read-otlp.ts'
+
+export interface Received {
+  path: string
+  headers: IncomingMessage['headers']
+  body: Buffer
+}
+
+/** A collector of OTLP over HTTP: reads what it is sent. `answer` replaces its own. */
+export async function startCollector(answer?: (response: ServerResponse, received: Received) => void) {
+  const received: Received[] = []
+  const waiting: (() => void)[] = []
+  const server = createServer((request, response) => {
+    const parts: Buffer[] = []
+    request.on('data', (part: Buffer) => parts.push(part))
+    request.on('end', () => {
+      const whole = Buffer.concat(parts)
+      const body = request.headers['content-encoding'] === 'gzip' ? gunzipSync(whole) : whole
+      const one = { path: request.url ?? '', headers: request.headers, body }
+      received.push(one)
+      for (const wake of waiting.splice(0)) wake()
+      if (answer === undefined) response.writeHead(200, { 'content-type': 'application/x-protobuf' }).end()
+      else answer(response, one)
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const bodiesAt = (path: string) => received.filter((one) => one.path === path)
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    received,
+    spans: (): ReadSpan[] => bodiesAt('/v1/traces').flatMap(readSpans),
+    metrics: (): ReadMetric[] => bodiesAt('/v1/metrics').flatMap(readMetrics),
+    /** Resolves when so many requests have arrived. */
+    async arrived(count: number): Promise<void> {
+      while (received.length < count) await new Promise<void>((resolve) => waiting.push(resolve))
+    },
+    [Symbol.asyncDispose]: () => {
+      server.closeAllConnections()
+      return closeServer(server)
+    },
+  }
+}

@@ -1,0 +1,192 @@
+import type { ServerResponse } from 'node:http'
+import { context, trace } from '@opentelemetry/api'
+import { expect, it, onTestFinished } from 'vitest'
+import { AgentRunner } from '../../src/agent/agent-runner.ts'
+import { type OtlpOptions, otlpTelemetry } from '../../src/telemetry/index.ts'
+import { scriptedModel } from '../../src/testing/index.ts'
+import { defineTool } from '../../src/tools/tool.ts'
+import { recordingLogger } from '../hazards/stage.ts'
+import { failOnUnhandledRejections } from '../hazards/unhandled.ts'
+import { startCollector } from './collector.ts'
+
+failOnUnhandledRejections()
+
+const query = defineTool({
+  name: 'query',
+  description: 'Asks the database.',
+  execute: () =>
+    trace.getTracer('pg', '1').startActiveSpan('SELECT', (span) => {
+      span.setAttribute('db.rows', 7).setAttribute('db.share', 0.5).setAttribute('db.below', -1).setAttribute('db.done', true)
+      span.end()
+      return 'seven'
+    }),
+})
+
+function open(options: OtlpOptions) {
+  const { logger, records } = recordingLogger()
+  const exported = otlpTelemetry({ env: {}, logger, ...options })
+  onTestFinished(() => exported.close(0))
+  const run = (text = 'go') =>
+    new AgentRunner({
+      name: 'clerk',
+      model: scriptedModel([{ toolCalls: [{ name: 'query' }], usage: { inputTokens: 40, outputTokens: 10 } }, 'Seven.']),
+      tools: [query],
+      logger,
+      ...(exported.telemetry === undefined ? {} : { telemetry: exported.telemetry }),
+    }).run(text)
+  return { ...exported, run, records }
+}
+
+it('spans and metrics arrive at a collector as OTLP, those of libraries below the calls they are made in', async () => {
+  await using collector = await startCollector()
+  const { run, close, records } = open({ endpoint: `${collector.url}/`, headers: { authorization: 'Bearer secret' } })
+  await run()
+  await close()
+  const spans = collector.spans()
+  expect(spans.map(({ name, kind, scope }) => [name, kind, scope])).toEqual(
+    expect.arrayContaining([
+      ['invoke_agent clerk', 1, 'toolloop'],
+      ['chat scripted-model', 3, 'toolloop'],
+      ['execute_tool query', 1, 'toolloop'],
+      ['SELECT', 1, 'pg'],
+    ]),
+  )
+  const named = (name: string) => spans.find((span) => span.name === name)
+  expect(named('SELECT')?.parentSpanId).toBe(named('execute_tool query')?.spanId)
+  expect(named('SELECT')?.attributes).toEqual({ 'db.rows': 7, 'db.share': 0.5, 'db.below': -1, 'db.done': true })
+  expect(new Set(spans.map(({ traceId }) => traceId)).size).toBe(1)
+  const agent = named('invoke_agent clerk')
+  expect(agent).toMatchObject({
+    parentSpanId: '',
+    resource: { 'service.name': 'toolloop' },
+    attributes: { 'gen_ai.agent.name': 'clerk', 'gen_ai.response.finish_reasons': ['stop'] },
+  })
+  expect(Number((agent?.end ?? 0n) - (agent?.start ?? 0n))).toBeGreaterThan(0)
+  expect(Math.abs(Number((agent?.end ?? 0n) / 1_000_000n) - Date.now())).toBeLessThan(60_000)
+  const metrics = collector.metrics()
+  const tokens = metrics.find(({ name }) => name === 'gen_ai.client.inference.usage.input_tokens')
+  expect(tokens?.points[0]?.value).toBeGreaterThanOrEqual(40)
+  const durations = metrics.find(({ name }) => name === 'gen_ai.execute_tool.duration')
+  expect(durations).toMatchObject({ unit: 's', temporality: 2, points: [{ count: 1, attributes: { 'gen_ai.tool.name': 'query' } }] })
+  const [{ buckets = [], bounds = [] } = {}] = durations?.points ?? []
+  expect([buckets.length - bounds.length, buckets.reduce((sum, one) => sum + one, 0)]).toEqual([1, 1])
+  expect(collector.received.map(({ headers }) => [headers['content-type'], headers.authorization])).toEqual(
+    collector.received.map(() => ['application/x-protobuf', 'Bearer secret']),
+  )
+  expect(records.filter(({ level }) => level !== 'debug')).toEqual([])
+})
+
+it('the standard variables hold where nothing else is said', async () => {
+  await using collector = await startCollector()
+  const { run, close } = open({
+    env: {
+      OTEL_EXPORTER_OTLP_ENDPOINT: `${collector.url}/base`,
+      OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${collector.url}/v1/traces`,
+      OTEL_EXPORTER_OTLP_HEADERS: 'x-key=a%20b, x-other=c',
+      OTEL_EXPORTER_OTLP_COMPRESSION: 'gzip',
+      OTEL_EXPORTER_OTLP_METRICS_PROTOCOL: 'http/json',
+      OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE: 'delta',
+      OTEL_SERVICE_NAME: 'shop',
+      OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test,service.name=other',
+    },
+  })
+  await run()
+  await close()
+  expect(collector.spans()[0]?.resource).toMatchObject({ 'service.name': 'shop', 'deployment.environment.name': 'test' })
+  const metrics = collector.received.find(({ path }) => path === '/base/v1/metrics')
+  expect(metrics?.headers).toMatchObject({ 'content-type': 'application/json', 'content-encoding': 'gzip', 'x-key': 'a b', 'x-other': 'c' })
+  const { resourceMetrics } = JSON.parse(String(metrics?.body))
+  const [first] = resourceMetrics[0].scopeMetrics[0].metrics
+  expect(first).toMatchObject({
+    name: 'gen_ai.client.inference.duration',
+    histogram: { aggregationTemporality: 1, dataPoints: [{ count: '2' }] },
+  })
+})
+
+it.each([
+  ['OTEL_SDK_DISABLED', { OTEL_SDK_DISABLED: 'true' }, []],
+  ['OTEL_TRACES_EXPORTER', { OTEL_TRACES_EXPORTER: 'none' }, ['/v1/metrics']],
+  ['OTEL_METRICS_EXPORTER', { OTEL_METRICS_EXPORTER: 'none' }, ['/v1/traces']],
+  ['OTEL_TRACES_SAMPLER', { OTEL_TRACES_SAMPLER: 'traceidratio', OTEL_TRACES_SAMPLER_ARG: '0' }, ['/v1/metrics']],
+] as const)('%s switches off', async (_name, env, paths) => {
+  await using collector = await startCollector()
+  const { run, close } = open({ endpoint: collector.url, env })
+  await run()
+  await close()
+  expect(collector.received.map(({ path }) => path).toSorted()).toEqual(paths)
+})
+
+it.each([
+  ['OTEL_EXPORTER_OTLP_PROTOCOL', { OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }],
+  ['OTEL_TRACES_SAMPLER', { OTEL_TRACES_SAMPLER: 'jaeger_remote' }],
+  ['OTEL_EXPORTER_OTLP_ENDPOINT', { OTEL_EXPORTER_OTLP_ENDPOINT: 'localhost:4318' }],
+])('%s: what can’t be used is refused', (name, env) => {
+  expect(() => otlpTelemetry({ env })).toThrow(expect.objectContaining({ code: 'invalid_option', message: expect.stringContaining(name) }))
+  expect(() => otlpTelemetry({ endpoint: 'ftp://here', env: {} })).toThrow('telemetry.endpoint')
+})
+
+it('what the process had before is there again after', async () => {
+  const before = trace.getTracer('x').startSpan('before').isRecording()
+  const { close } = open({ endpoint: 'http://127.0.0.1:9' })
+  expect(trace.getTracer('x').startSpan('during').isRecording()).toBe(true)
+  await close(0)
+  expect([before, trace.getTracer('x').startSpan('after').isRecording()]).toEqual([false, false])
+  expect(context.active()).toBeDefined()
+})
+
+const quickly = { OTEL_BSP_SCHEDULE_DELAY: '1', OTEL_METRICS_EXPORTER: 'none' }
+type Answer = (response: ServerResponse) => void
+const refused = Buffer.from([0x0a, 0x0c, 0x08, 1, 0x12, 8, ...Buffer.from('too late')])
+
+it.each<[name: string, reason: string, timeoutMs: number, closeMs: number, answer: Answer]>([
+  ['hangs', 'no response within 50 ms', 50, 300, () => {}],
+  ['never ends its answer', 'no response within 50 ms', 50, 300, (response) => void response.writeHead(200).write('x')],
+  ['breaks off', '', 10_000, 300, (response) => void response.destroy()],
+  ['refuses', 'status 401: no such key', 10_000, 10_000, (response) => void response.writeHead(401).end('no such key')],
+  ['sends elsewhere', 'status 307', 10_000, 10_000, (response) => void response.writeHead(307, { location: '/other' }).end()],
+  [
+    'takes a part',
+    'a part was refused: too late',
+    10_000,
+    10_000,
+    (response) => void response.writeHead(200, { 'content-type': 'application/x-protobuf' }).end(refused),
+  ],
+])('a collector that %s costs no run anything, and is logged once', async (_name, reason, timeoutMs, closeMs, answer) => {
+  await using collector = await startCollector(answer)
+  const env = { ...quickly, OTEL_EXPORTER_OTLP_TIMEOUT: String(timeoutMs) }
+  const { run, close, records } = open({ endpoint: `${collector.url}?key=hidden`, env })
+  const results = [await run(), await run(), await run()]
+  expect(results.map(({ stopReason }) => stopReason)).toEqual(['answered', 'answered', 'answered'])
+  await collector.arrived(1)
+  await close(closeMs)
+  const told = records.filter(({ level, fields }) => level === 'warn' && 'url' in fields)
+  expect(told).toMatchObject([{ fields: { reason: expect.stringContaining(reason) } }])
+  expect(JSON.stringify(records)).not.toContain('hidden')
+})
+
+it('a collector that is busy is asked again, when it says so', async () => {
+  let asked = 0
+  await using collector = await startCollector((response) => {
+    asked++
+    if (asked === 1) response.writeHead(503, { 'retry-after': '0' }).end()
+    else response.writeHead(200).end()
+  })
+  const { run, close, records } = open({ endpoint: collector.url, env: { OTEL_BSP_SCHEDULE_DELAY: '1', OTEL_METRICS_EXPORTER: 'none' } })
+  await run()
+  await collector.arrived(2)
+  await close()
+  expect(records.filter(({ level }) => level === 'warn')).toEqual([])
+})
+
+it('what waits for a collector that is silent is bounded, and so is the end', async () => {
+  await using collector = await startCollector(() => {})
+  const env = { ...quickly, OTEL_EXPORTER_OTLP_TIMEOUT: '60000', OTEL_BSP_MAX_QUEUE_SIZE: '20', OTEL_BSP_MAX_EXPORT_BATCH_SIZE: '10' }
+  const { run, close, records } = open({ endpoint: collector.url, env })
+  for (let count = 0; count < 20; count++) await run()
+  const started = performance.now()
+  await close(100)
+  expect(performance.now() - started).toBeLessThan(2_000)
+  const [{ fields } = { fields: {} }] = records.filter(({ fields }) => 'dropped' in fields)
+  // Five spans a run: none has arrived.
+  expect(fields).toEqual({ dropped: 100 })
+})
