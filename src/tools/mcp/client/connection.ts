@@ -1,4 +1,4 @@
-import type { Client, Transport } from '@modelcontextprotocol/client'
+import type { Client, ElicitResult, Transport, VersionNegotiationMode } from '@modelcontextprotocol/client'
 import { messageOf } from '../../../core/errors.ts'
 import { version } from '../../../core/version.ts'
 import { httpTransport } from '../transport/http-transport.ts'
@@ -14,6 +14,8 @@ export interface ServerEvents {
   /** The connection is of no more use; called once, and not for a connection closed from here. */
   onLost(problem: string): void
   onToolsChanged(): void
+  /** Answers what it asks people. Rejects for what can't be shown to anybody. */
+  onQuestion(params: unknown, signal: AbortSignal): Promise<ElicitResult>
   onStderr(line: string): void
   onLog(level: string, data: unknown): void
   /** Something was wrong that the connection survives. */
@@ -37,16 +39,26 @@ const farewellMs = 1_000
 
 /** Rejects with the signal's reason when that is aborted. Whatever was started for a connection that fails is gone when this rejects. */
 export async function openConnection(sdk: McpClientSdk, server: McpServer, events: ServerEvents, signal: AbortSignal): Promise<Connection> {
+  const [first, second] = modesFor(server)
   try {
-    return await open(sdk, server, events, signal, 'legacy')
+    return await open(sdk, server, events, signal, first)
   } catch (error) {
-    if (signal.aborted || !isRefusedHandshake(sdk, error)) throw error
-    // Nearly every server takes the handshake; one that doesn't may speak only the protocol that has none, of 2026-07-28.
-    return open(sdk, server, events, signal, 'auto').catch(() => {
+    if (signal.aborted || second === undefined || !isRefusal(sdk, error)) throw error
+    return open(sdk, server, events, signal, second).catch(() => {
       signal.throwIfAborted()
       throw error
     })
   }
+}
+
+/**
+ * How a server is greeted, and how if it refuses that. One at an address is asked what it speaks. Nearly every program takes the older handshake,
+ * and some end when they are asked anything before it; one that doesn't take it may speak only the newer protocol, which has none.
+ */
+function modesFor(server: McpServer): [VersionNegotiationMode, VersionNegotiationMode?] {
+  if (server.protocolVersion === '2025-11-25') return ['legacy']
+  if (server.protocolVersion === '2026-07-28') return [{ pin: '2026-07-28' }]
+  return 'url' in server ? ['auto', 'legacy'] : ['legacy', 'auto']
 }
 
 async function open(
@@ -54,7 +66,7 @@ async function open(
   server: McpServer,
   events: ServerEvents,
   signal: AbortSignal,
-  mode: 'legacy' | 'auto',
+  mode: VersionNegotiationMode,
 ): Promise<Connection> {
   signal.throwIfAborted()
   let isOver = false
@@ -77,7 +89,17 @@ async function open(
     return send(message, options)
   }
   const tools = { autoRefresh: false, debounceMs: 0, onChanged: () => events.onToolsChanged() }
-  const client = new sdk.Client({ name: 'toolloop', version }, { versionNegotiation: { mode }, listChanged: { tools } })
+  const mayAsk = server.questions !== false
+  const client = new sdk.Client(
+    { name: 'toolloop', version },
+    {
+      versionNegotiation: { mode },
+      listChanged: { tools },
+      inputRequired: { autoFulfill: false },
+      capabilities: mayAsk ? { elicitation: { form: {}, url: {} } } : {},
+    },
+  )
+  if (mayAsk) client.setRequestHandler('elicitation/create', ({ params }, { mcpReq }) => events.onQuestion(params, mcpReq.signal))
   // Also from servers that did not announce it.
   client.setNotificationHandler('notifications/tools/list_changed', () => events.onToolsChanged())
   client.setNotificationHandler('notifications/message', ({ params }) => events.onLog(params.level, params.data))
@@ -177,8 +199,9 @@ async function terminate(transport: { terminateSession(): Promise<void> }, event
   }
 }
 
-/** The server answered, but not to this handshake: it knows no such method, or none of the protocol's versions that have it. */
-function isRefusedHandshake(sdk: McpClientSdk, error: unknown): boolean {
-  if (error instanceof sdk.ProtocolError) return true
-  return error instanceof sdk.SdkHttpError && error.status === 400
+/** The server answered, but not to this greeting: it knows no such method, or none of the protocol's versions that have it. */
+function isRefusal(sdk: McpClientSdk, error: unknown): boolean {
+  if (error instanceof sdk.SdkHttpError)
+    return error.status !== undefined && error.status !== 401 && error.status !== 403 && error.status < 500
+  return error instanceof sdk.ProtocolError || (error instanceof sdk.SdkError && error.code === sdk.SdkErrorCode.EraNegotiationFailed)
 }

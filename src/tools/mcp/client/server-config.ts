@@ -21,6 +21,16 @@ export interface McpServerOptions {
   startTimeoutMs?: number
   /** Time limit of one call in milliseconds. Default: the run's. */
   toolTimeoutMs?: number
+  /**
+   * The revision of the protocol to speak: the newer `2026-07-28`, or `2025-11-25` and the ones before it. Default: a server at an address is asked
+   * what it speaks; a program is spoken to in the older one unless it refuses, since some end when they are asked anything first.
+   */
+  protocolVersion?: '2025-11-25' | '2026-07-28'
+  /**
+   * Whether it may ask people something in the middle of a call (elicitation): the run then ends `paused` with a question. Default true; false: it
+   * is told that nobody can be asked.
+   */
+  questions?: boolean
   /** True: when it can't be started, the others work without it, and it is tried again in the background. Default false. */
   optional?: boolean
 }
@@ -55,6 +65,8 @@ const optionNames: OptionNames<McpServerOptions> = {
   trustAnnotations: true,
   startTimeoutMs: true,
   toolTimeoutMs: true,
+  protocolVersion: true,
+  questions: true,
   optional: true,
 }
 const commandNames: OptionNames<McpCommand> = { ...optionNames, command: true, args: true, env: true, cwd: true }
@@ -84,13 +96,16 @@ export function checkServer(name: string, server: McpServer): void {
     const isHeaders = headers === undefined || typeof headers === 'function' || isTexts(Object.values(headers))
     expect(isHeaders, 'headers', 'a mapping of texts, or a function that returns one', 'another value')
   }
-  const { prefix, tools, approval, startTimeoutMs, toolTimeoutMs, effects } = server
+  const { prefix, tools, approval, startTimeoutMs, toolTimeoutMs, protocolVersion, questions, effects } = server
   expect(prefix === undefined || typeof prefix === 'string', 'prefix', 'a text', prefix)
   expect(tools === undefined || isTexts(tools), 'tools', 'a list of names', tools)
   expect(approval === undefined || typeof approval === 'boolean' || isTexts(approval), 'approval', 'a boolean or a list of names', approval)
   for (const [key, value] of Object.entries({ startTimeoutMs, toolTimeoutMs })) {
     expect(value === undefined || (typeof value === 'number' && value > 0), key, 'a number of milliseconds > 0', value)
   }
+  const isKnown = protocolVersion === undefined || protocolVersion === '2025-11-25' || protocolVersion === '2026-07-28'
+  expect(isKnown, 'protocolVersion', "'2025-11-25' or '2026-07-28'", protocolVersion)
+  expect(questions === undefined || typeof questions === 'boolean', 'questions', 'true or false', questions)
   for (const [tool, effect] of Object.entries(effects ?? {})) {
     expect(['read', 'idempotent', 'unsafe'].includes(effect), `effects.${tool}`, "'read', 'idempotent' or 'unsafe'", effect)
   }

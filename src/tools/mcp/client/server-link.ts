@@ -3,14 +3,15 @@ import { clip, messageOf, ToolloopError } from '../../../core/errors.ts'
 import { type Logger, type RecordLevel, redactText, secretTexts } from '../../../core/logger.ts'
 import type { JsonObject } from '../../../core/messages.ts'
 import { describeNetworkError } from '../../describe-network-error.ts'
-import type { ToolContext } from '../../tool.ts'
+import type { Question, ToolContext } from '../../tool.ts'
 import { Pauses } from '../../yield-to-event-loop.ts'
-import { withCallStream } from '../transport/http-transport.ts'
 import type { McpClientSdk } from '../transport/load-sdk.ts'
-import { failureText, type McpToolResult, readCallResult } from './call-result.ts'
+import type { McpToolResult } from './call-result.ts'
 import { type Connection, openConnection, type ServerEvents } from './connection.ts'
-import { type ListedTool, noTimeoutMs } from './list-tools.ts'
+import type { ListedTool } from './list-tools.ts'
+import { ServerCalls } from './server-calls.ts'
 import type { McpServer } from './server-config.ts'
+import { effectOf } from './trust.ts'
 
 /** `down`: it ended or can't be reached, and is tried again; its tools stay, and say so. */
 export type McpServerState = 'starting' | 'ready' | 'down' | 'closed'
@@ -33,6 +34,7 @@ export class ServerLink {
   readonly #onChange: () => void
   readonly #closing = new AbortController()
   readonly #pauses = new Pauses()
+  readonly #calls: ServerCalls
   #connection: Connection | undefined
   #connecting: Promise<void> | undefined
   /** The end of the connection before. */
@@ -56,6 +58,7 @@ export class ServerLink {
     this.#logger = logger
     this.#onChange = onChange
     this.#secrets = secretsOf(server)
+    this.#calls = new ServerCalls(sdk, name, (tool) => effectOf(server, tool) !== 'unsafe')
   }
 
   get state(): McpServerState {
@@ -82,34 +85,23 @@ export class ServerLink {
     }
   }
 
-  async call(
-    tool: ListedTool,
-    args: JsonObject,
-    { signal, progress, trace }: Pick<ToolContext, 'signal' | 'progress' | 'trace'>,
-  ): Promise<McpToolResult> {
+  async call(tool: ListedTool, args: JsonObject, ctx: ToolContext): Promise<McpToolResult | Question> {
     const connection = this.#connection
     if (connection === undefined) throw this.#failed(`is not running (${this.#problem ?? 'closed'}). ${this.#outlook()}`)
-    trace?.setAttributes({
+    ctx.trace?.setAttributes({
       'mcp.method.name': 'tools/call',
       'mcp.protocol.version': connection.client.getNegotiatedProtocolVersion() ?? '',
       'network.transport': 'url' in this.server ? 'tcp' : 'pipe',
     })
-    const request = { name: tool.name, arguments: args, ...(trace === undefined ? {} : { _meta: trace.headers() }) }
-    const options = {
-      signal,
-      timeout: noTimeoutMs,
-      onprogress: (update: { progress: number; total?: number; message?: string }) => progress({ ...update }),
-      toolDefinition: { name: tool.name, inputSchema: { ...tool.inputSchema, type: 'object' as const } },
-    }
     try {
-      const result = await withCallStream(streamEnded, () => connection.client.callTool(request, options))
+      const end = await this.#calls.run({ connection, tool, args, ctx })
       // To read a large one has taken long.
-      await this.#pauses.turn(signal)
-      if (result.isError) throw new ToolloopError('tool_failed', this.#clean(failureText(result)))
-      return readCallResult(result)
+      await this.#pauses.turn(ctx.signal)
+      return end
     } catch (error) {
-      signal.throwIfAborted()
-      throw ToolloopError.isInstance(error) ? error : this.#callFailure(error, connection)
+      ctx.signal.throwIfAborted()
+      if (ToolloopError.isInstance(error)) throw new ToolloopError(error.code, this.#clean(error.message), { cause: error.cause })
+      throw this.#callFailure(error, connection)
     }
   }
 
@@ -117,6 +109,7 @@ export class ServerLink {
     this.#state = 'closed'
     this.#closing.abort(new Error('closed'))
     clearTimeout(this.#restart)
+    this.#calls.close()
     const connection = this.#connection
     this.#connection = undefined
     await Promise.allSettled([connection?.close(), this.#connecting, this.#leaving])
@@ -167,6 +160,7 @@ export class ServerLink {
     return {
       onLost: (problem) => onLost(this.#clean(problem)),
       onToolsChanged: () => this.#refresh(),
+      onQuestion: (params, limit) => this.#calls.elicit(params, limit),
       onStderr: (line) => {
         this.#lastWords = this.#clean(line)
         this.#log('debug', { stderr: this.#lastWords }, 'MCP server wrote to its standard error')
@@ -290,10 +284,6 @@ export class ServerLink {
   #log(level: RecordLevel, fields: object, message: string): void {
     this.#logger[level]({ server: this.name, ...fields }, message)
   }
-}
-
-function streamEnded(): Error {
-  return new Error('the connection closed before the response arrived')
 }
 
 /** What no log line and no error may quote: what it is given under the names of secrets, and every header but the shortest. */

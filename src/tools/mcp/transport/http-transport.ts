@@ -7,6 +7,8 @@ import { ValueCount } from './value-count.ts'
 
 /** One call on its way, as far as its HTTP request is concerned. */
 interface CallStream {
+  /** Whose it is. */
+  owner: unknown
   /** Aborted when the call is over, however: its response is not read any further. */
   signal: AbortSignal
   /** The server has ended the response. Unless the answer was in it, it will never come. */
@@ -67,18 +69,23 @@ interface HttpSession {
   terminateSession(): Promise<void>
 }
 
+/** To whose call the message belongs that is just being read; undefined if nothing says that. */
+export function callOfStream(): unknown {
+  return currentCall.getStore()?.owner
+}
+
 /**
  * Makes a call whose HTTP request, if it is one of its own, ends with it. Rejects with `ended()` when the server ended the response without an
  * answer in it.
  */
-export async function withCallStream<T>(ended: () => Error, call: () => Promise<T>): Promise<T> {
+export async function withCallStream<T>(ended: () => Error, owner: unknown, call: () => Promise<T>): Promise<T> {
   const over = new AbortController()
   const broken = Promise.withResolvers<never>()
   // An answer at the very end of the stream is still on its way through the promises of the SDK.
   const onEnd = () => void setImmediate(() => broken.reject(ended()))
   broken.promise.catch(() => {})
   try {
-    return await Promise.race([currentCall.run({ signal: over.signal, onEnd }, call), broken.promise])
+    return await Promise.race([currentCall.run({ owner, signal: over.signal, onEnd }, call), broken.promise])
   } finally {
     over.abort()
   }
