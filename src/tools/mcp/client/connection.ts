@@ -1,6 +1,7 @@
 import type { Client, ElicitResult, Transport, VersionNegotiationMode } from '@modelcontextprotocol/client'
 import { messageOf } from '../../../core/errors.ts'
 import { version } from '../../../core/version.ts'
+import type { SignIn } from '../auth/sign-in.ts'
 import { httpTransport } from '../transport/http-transport.ts'
 import type { McpClientSdk } from '../transport/load-sdk.ts'
 import { ProcessTransport } from '../transport/process-transport.ts'
@@ -38,13 +39,19 @@ const messageBounds = { maxBytes: 5_500_000, maxValues: 250_000 }
 const farewellMs = 1_000
 
 /** Rejects with the signal's reason when that is aborted. Whatever was started for a connection that fails is gone when this rejects. */
-export async function openConnection(sdk: McpClientSdk, server: McpServer, events: ServerEvents, signal: AbortSignal): Promise<Connection> {
+export async function openConnection(
+  sdk: McpClientSdk,
+  server: McpServer,
+  events: ServerEvents,
+  signal: AbortSignal,
+  signIn?: SignIn,
+): Promise<Connection> {
   const [first, second] = modesFor(server)
   try {
-    return await open(sdk, server, events, signal, first)
+    return await open(sdk, server, events, signal, first, signIn)
   } catch (error) {
     if (signal.aborted || second === undefined || !isRefusal(sdk, error)) throw error
-    return open(sdk, server, events, signal, second).catch(() => {
+    return open(sdk, server, events, signal, second, signIn).catch(() => {
       signal.throwIfAborted()
       throw error
     })
@@ -67,6 +74,7 @@ async function open(
   events: ServerEvents,
   signal: AbortSignal,
   mode: VersionNegotiationMode,
+  signIn: SignIn | undefined,
 ): Promise<Connection> {
   signal.throwIfAborted()
   let isOver = false
@@ -75,7 +83,7 @@ async function open(
     isOver = true
     events.onLost(problem)
   }
-  const { transport, problem, farewell, end } = makeTransport(sdk, server, events, lose)
+  const { transport, problem, farewell, end } = makeTransport(sdk, server, events, lose, signIn)
   const unasked = new UnaskedMessages()
   // The client keeps this one, and calls it first.
   transport.onmessage = (message) => {
@@ -145,9 +153,15 @@ interface OpenTransport {
   end(problem: string): void
 }
 
-function makeTransport(sdk: McpClientSdk, server: McpServer, events: ServerEvents, onLost: (problem: string) => void): OpenTransport {
+function makeTransport(
+  sdk: McpClientSdk,
+  server: McpServer,
+  events: ServerEvents,
+  onLost: (problem: string) => void,
+  signIn: SignIn | undefined,
+): OpenTransport {
   if ('url' in server) {
-    const transport = httpTransport(sdk, server, { messageBounds, onLost })
+    const transport = httpTransport(sdk, server, { messageBounds, signIn, onLost })
     let flood: string | undefined
     const end = (problem: string) => {
       flood ??= problem

@@ -1,6 +1,7 @@
 import { InvalidOptionError } from '../../../core/errors.ts'
 import { checkOptionNames, type OptionNames } from '../../../core/option-names.ts'
 import type { ToolEffect } from '../../tool.ts'
+import { checkAuth, type McpAuth } from '../auth/auth-options.ts'
 
 /** What can be set for every MCP server, however it is reached. */
 export interface McpServerOptions {
@@ -50,7 +51,9 @@ export interface McpUrl extends McpServerOptions {
   url: string | URL
   /** Sent with every request. A function is asked for each, so that a token can be renewed; what it throws fails that request. */
   headers?: Readonly<Record<string, string>> | (() => Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>>)
-  /** Default: the global `fetch`. */
+  /** Signs in with OAuth where the server asks for that: `{}` with what is found out and kept. Default: no sign-in. */
+  auth?: McpAuth
+  /** Default: the global `fetch`. Not used to sign in. */
   fetch?: (url: string | URL, init?: RequestInit) => Promise<Response>
 }
 
@@ -70,7 +73,7 @@ const optionNames: OptionNames<McpServerOptions> = {
   optional: true,
 }
 const commandNames: OptionNames<McpCommand> = { ...optionNames, command: true, args: true, env: true, cwd: true }
-const urlNames: OptionNames<McpUrl> = { ...optionNames, url: true, headers: true, fetch: true }
+const urlNames: OptionNames<McpUrl> = { ...optionNames, url: true, headers: true, auth: true, fetch: true }
 
 /** Throws `invalid_option` for a configuration that can't be meant. */
 export function checkServer(name: string, server: McpServer): void {
@@ -92,7 +95,8 @@ export function checkServer(name: string, server: McpServer): void {
     checkOptionNames(server, urlNames, 'an MCP server with a `url`', at)
     // What is not a URL may still hold a key: it is not shown.
     expect(isWebAddress(server.url), 'url', 'an http or https URL', 'another value')
-    const { headers } = server
+    const { headers, auth } = server
+    if (auth !== undefined) checkAuth(auth, `${at}.auth`)
     const isHeaders = headers === undefined || typeof headers === 'function' || isTexts(Object.values(headers))
     expect(isHeaders, 'headers', 'a mapping of texts, or a function that returns one', 'another value')
   }

@@ -5,6 +5,7 @@ import type { JsonObject } from '../../../core/messages.ts'
 import { describeNetworkError } from '../../describe-network-error.ts'
 import type { Question, ToolContext } from '../../tool.ts'
 import { Pauses } from '../../yield-to-event-loop.ts'
+import { SignIn } from '../auth/sign-in.ts'
 import type { McpClientSdk } from '../transport/load-sdk.ts'
 import type { McpToolResult } from './call-result.ts'
 import { type Connection, openConnection, type ServerEvents } from './connection.ts'
@@ -35,6 +36,7 @@ export class ServerLink {
   readonly #closing = new AbortController()
   readonly #pauses = new Pauses()
   readonly #calls: ServerCalls
+  readonly #signIn: SignIn | undefined
   #connection: Connection | undefined
   #connecting: Promise<void> | undefined
   /** The end of the connection before. */
@@ -58,6 +60,9 @@ export class ServerLink {
     this.#logger = logger
     this.#onChange = onChange
     this.#secrets = secretsOf(server)
+    if ('url' in server && server.auth !== undefined) {
+      this.#signIn = new SignIn(sdk, { name, url: new URL(server.url) }, server.auth, this.#closing.signal)
+    }
     this.#calls = new ServerCalls(sdk, name, (tool) => effectOf(server, tool) !== 'unsafe')
   }
 
@@ -135,7 +140,7 @@ export class ServerLink {
     })
     try {
       const tools = await within(startTimeoutMs, late, signals, async (limit) => {
-        connection = await openConnection(this.#sdk, this.server, events, limit)
+        connection = await openConnection(this.#sdk, this.server, events, limit, this.#signIn)
         return connection.listTools(limit, this.#onToolProblem)
       })
       if (problem !== undefined) throw new Error(problem)
