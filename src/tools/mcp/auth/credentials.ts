@@ -36,10 +36,6 @@ export class KeptCredentials {
   async change(change: (kept: Credentials) => Credentials): Promise<void> {
     await this.#store.save(this.#key, JSON.stringify(change(await this.read())))
   }
-
-  remove(): void | Promise<void> {
-    return this.#store.remove(this.#key)
-  }
 }
 
 /** The same for the same address. The address itself may have a key in it. */

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
 import { ToolloopError } from '../../../core/errors.ts'
+import { redactText } from '../../../core/logger.ts'
 import { requestOnce } from '../../builtin/web/http-get.ts'
 import { AddressRule, isPublicAddress } from '../../builtin/web/public-address.ts'
 
@@ -34,12 +35,19 @@ export function guardedFetch(server: URL, allowPrivateAddresses: boolean | reado
       rule,
       signal: AbortSignal.any([signal, ...(init.signal ? [init.signal] : [])]),
     })
-    const hasBody = ![204, 205, 304].includes(answer.status)
-    return new Response(hasBody ? new Uint8Array(answer.body ?? []) : null, {
-      status: answer.status,
-      headers: { 'content-type': answer.contentType },
-    })
+    const { status, contentType, body: bytes = Buffer.alloc(0) } = answer
+    const hasBody = ![204, 205, 304].includes(status)
+    // What goes wrong is told in words of the server's, which may quote what it was sent.
+    const shown = status < 400 ? bytes.toString() : redactText(bytes.toString(), secretsIn(init))
+    return new Response(hasBody ? shown : null, { status, headers: { 'content-type': contentType } })
   }
+}
+
+/** Tokens, codes and passwords in a request: whatever it has in its form and its `Authorization`. */
+function secretsIn({ headers, body }: RequestInit): string[] {
+  const form = body === undefined || body === null ? [] : [...new URLSearchParams(String(body)).values()]
+  const [, access = ''] = new Headers(headers).get('authorization')?.split(' ') ?? []
+  return [...form, access].filter((text) => text.length >= 8)
 }
 
 function isPrivateHost({ hostname }: URL): boolean {

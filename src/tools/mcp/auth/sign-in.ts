@@ -1,5 +1,5 @@
-import type { InsufficientScopeError } from '@modelcontextprotocol/client'
-import { ToolloopError } from '../../../core/errors.ts'
+import type { InsufficientScopeError, StoredOAuthTokens } from '@modelcontextprotocol/client'
+import { messageOf, ToolloopError } from '../../../core/errors.ts'
 import type { McpClientSdk } from '../transport/load-sdk.ts'
 import type { McpAuth } from './auth-options.ts'
 import { KeptCredentials } from './credentials.ts'
@@ -36,11 +36,15 @@ export class SignIn {
     this.#auth = auth
     this.#kept = new KeptCredentials(auth.store ?? mcpTokenFiles(), server.url)
     this.#closing = closing
+    for (const secret of [auth.clientSecret, auth.privateKey?.pem]) if (secret !== undefined) this.secrets.add(secret)
     this.#fetch = guardedFetch(server.url, auth.allowPrivateAddresses, closing)
   }
 
+  /** Tokens and secrets that no log line and no error may quote. */
+  readonly secrets: Set<string> = new Set()
+
   async token(): Promise<string | undefined> {
-    return (await this.#kept.read()).tokens?.access_token
+    return (await this.#read())?.access_token
   }
 
   /** Gets another token after one was refused, or none was sent. Rejects with `mcp_sign_in_needed`, or with what is wrong with the server. */
@@ -52,27 +56,24 @@ export class SignIn {
   /** Gets a token that may do more than the one that was sent. */
   stepUp({ requiredScope, resourceMetadataUrl }: InsufficientScopeError, sent: string | undefined): Promise<void> {
     return this.#inTurn(sent, async () => {
-      const { tokens } = await this.#kept.read()
+      const tokens = await this.#read()
       const scope = this.#sdk.computeScopeUnion(tokens?.scope, requiredScope)
       await this.#signIn({ scope, resourceMetadataUrl, force: this.#sdk.isStrictScopeSuperset(scope, tokens?.scope) })
     })
   }
 
-  /** Signs in whether a token is there or not. */
-  again(): Promise<void> {
-    return this.#inTurn(undefined, () => this.#signIn({ force: true }), true)
+  async #read(): Promise<StoredOAuthTokens | undefined> {
+    const { tokens, clients = {} } = await this.#kept.read()
+    const ofClients = Object.values(clients).map((client) => client.client_secret)
+    for (const secret of [tokens?.access_token, tokens?.refresh_token, ...ofClients]) if (secret !== undefined) this.secrets.add(secret)
+    return tokens
   }
 
-  /** Forgets all there is. */
-  async forget(): Promise<void> {
-    await this.#kept.remove()
-  }
-
-  #inTurn(sent: string | undefined, work: () => Promise<void>, always = false): Promise<void> {
+  #inTurn(sent: string | undefined, work: () => Promise<void>): Promise<void> {
     const mine = this.#turn.then(async () => {
       // It was renewed while this request was on its way.
       const current = await this.token()
-      if (always || current === undefined || current === sent) await work()
+      if (current === undefined || current === sent) await work().catch((error: unknown) => this.#fail(error))
     })
     this.#turn = mine.catch(() => {})
     return mine
@@ -81,7 +82,7 @@ export class SignIn {
   async #signIn({ scope: required, resourceMetadataUrl, force = false }: Challenge): Promise<void> {
     const { authorize, grant } = this.#auth
     if (this.#refused !== undefined) throw this.#refused
-    const { tokens } = await this.#kept.read()
+    const tokens = await this.#read()
     const needsPerson = grant !== 'client_credentials' && (force || tokens?.refresh_token === undefined)
     if (needsPerson && authorize === undefined) throw this.#needed()
     const client = new OAuthClient(this.#sdk, this.#auth, this.#kept)
@@ -96,6 +97,7 @@ export class SignIn {
     if ((await this.#sdk.auth(client, options)) === 'AUTHORIZED') return
     const { authorizationUrl } = client
     if (authorize === undefined || authorizationUrl === undefined) throw this.#needed()
+    if (!/^https?:$/.test(authorizationUrl.protocol)) throw new ToolloopError('tool_denied', `${this.#what()} is at no web address.`)
     const back = await this.#ask(authorize, authorizationUrl)
     if (back.get('state') !== client.state()) throw new ToolloopError('mcp_sign_in_needed', `${this.#what()} was answered from elsewhere.`)
     const code = back.get('code')
@@ -112,6 +114,11 @@ export class SignIn {
       this.#refused = new ToolloopError('mcp_sign_in_needed', `${this.#what()} did not come to an end.`, { cause })
       throw this.#refused
     }
+  }
+
+  #fail(error: unknown): never {
+    if (ToolloopError.isInstance(error) || this.#closing.aborted) throw error
+    throw new ToolloopError('mcp_sign_in_needed', `${this.#what()} failed: ${messageOf(error)}`, { cause: error })
   }
 
   #declined(error: string | null): ToolloopError {

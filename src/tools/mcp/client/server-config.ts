@@ -18,7 +18,7 @@ export interface McpServerOptions {
    * (https://modelcontextprotocol.io/specification/2025-11-25/server/tools#tool).
    */
   trustAnnotations?: boolean
-  /** For starting it, the handshake and the list of its tools, in milliseconds. Default 30,000. */
+  /** For starting it, the handshake and the list of its tools, in milliseconds. Default 30,000; 300,000 where a person may be asked to sign in. */
   startTimeoutMs?: number
   /** Time limit of one call in milliseconds. Default: the run's. */
   toolTimeoutMs?: number

@@ -18,6 +18,8 @@ import { effectOf } from './trust.ts'
 export type McpServerState = 'starting' | 'ready' | 'down' | 'closed'
 
 const defaultStartTimeoutMs = 30_000
+/** A person who signs in takes longer. */
+const signInTimeoutMs = 300_000
 const firstRestartMs = 500
 const longestRestartMs = 30_000
 /** Between two lists of a server whose tools keep changing. */
@@ -128,7 +130,7 @@ export class ServerLink {
   }
 
   async #open(signal: AbortSignal | undefined): Promise<void> {
-    const { startTimeoutMs = defaultStartTimeoutMs } = this.server
+    const startTimeoutMs = startTimeoutOf(this.server)
     this.#lastWords = undefined
     const late = () => new Error(`it was not ready within ${startTimeoutMs} ms`)
     const signals = [this.#closing.signal, ...(signal === undefined ? [] : [signal])]
@@ -186,7 +188,7 @@ export class ServerLink {
   }
 
   async #listAgain(connection: Connection): Promise<void> {
-    const { startTimeoutMs = defaultStartTimeoutMs } = this.server
+    const startTimeoutMs = startTimeoutOf(this.server)
     const late = () => new Error(`it did not list its tools within ${startTimeoutMs} ms`)
     this.#refreshing = true
     try {
@@ -246,9 +248,11 @@ export class ServerLink {
   }
 
   #callFailure(error: unknown, connection: Connection): ToolloopError {
-    const { ProtocolError, SdkHttpError, SdkError, SdkErrorCode } = this.#sdk
+    const { InsufficientScopeError, ProtocolError, SdkHttpError, SdkError, SdkErrorCode } = this.#sdk
     const unknown = 'Whether the call took effect is not known.'
     if (error instanceof ProtocolError) return this.#failed(`refused the call: ${this.#words(error)}`, error)
+    if (error instanceof InsufficientScopeError) return this.#failed(`refused the call: ${this.#words(error)}`, error)
+    if (error instanceof SdkHttpError && error.status === 401) return this.#failed(`refused the call: ${this.#words(error)}`, error)
     if (error instanceof SdkHttpError) {
       // It answers, but not to this session: https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#session-management
       if (error.status === 404) this.#lose('it has forgotten the session')
@@ -276,6 +280,8 @@ export class ServerLink {
   }
 
   #words(error: unknown): string {
+    if (error instanceof this.#sdk.SdkHttpError && error.status === 401)
+      return this.#signIn === undefined ? 'it wants to be signed in to: give it `auth`' : 'it does not take the token it was given'
     // What `fetch` rejects with says only that it failed; why is in its cause.
     const cause = error instanceof TypeError && error.message === 'fetch failed' ? error.cause : undefined
     const isNetwork = cause instanceof Error && 'code' in cause
@@ -283,12 +289,17 @@ export class ServerLink {
   }
 
   #clean(text: string): string {
-    return redactText(text, this.#secrets)
+    return redactText(text, [...this.#secrets, ...(this.#signIn?.secrets ?? [])])
   }
 
   #log(level: RecordLevel, fields: object, message: string): void {
     this.#logger[level]({ server: this.name, ...fields }, message)
   }
+}
+
+function startTimeoutOf(server: McpServer): number {
+  const signsIn = 'url' in server && server.auth?.authorize !== undefined
+  return server.startTimeoutMs ?? (signsIn ? signInTimeoutMs : defaultStartTimeoutMs)
 }
 
 /** What no log line and no error may quote: what it is given under the names of secrets, and every header but the shortest. */
