@@ -32,9 +32,8 @@ export async function mcpLogin(name: string, flags: Flags, io: CliIO): Promise<n
       { [name]: { ...rest, auth: { ...auth, redirectUrl, authorize, store } } },
       { signal: interrupts.signal, logger: createCliLogger(terminal, flags) },
     )
-    terminal.print(
-      store.isSaved() ? `Signed in to ${name}, which has ${tools.size} tools.` : `${name} wants no sign-in; it has ${tools.size} tools.`,
-    )
+    const count = `${tools.size} ${tools.size === 1 ? 'tool' : 'tools'}`
+    terminal.print(store.isSaved() ? `Signed in to ${name}, which has ${count}.` : `${name} wants no sign-in; it has ${count}.`)
     return interrupts.exitCode ?? EXIT_OK
   } finally {
     interrupts.release()
