@@ -1,4 +1,5 @@
-import type { Client, ElicitResult, Transport, VersionNegotiationMode } from '@modelcontextprotocol/client'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Client, ElicitResult, McpSubscription, Transport, VersionNegotiationMode } from '@modelcontextprotocol/client'
 import { messageOf } from '../../../core/errors.ts'
 import { version } from '../../../core/version.ts'
 import type { SignIn } from '../auth/sign-in.ts'
@@ -130,6 +131,10 @@ async function open(
     signal.removeEventListener('abort', abort)
   }
   client.onclose = () => lose(problem() ?? 'the connection was closed')
+  const over = new AbortController()
+  void followChanges(client, over.signal, events).catch(() => {
+    if (!over.signal.aborted) lose('its event stream broke')
+  })
   return {
     client,
     get problem() {
@@ -138,9 +143,36 @@ async function open(
     listTools: (limit, onProblem) => listTools(client, limit, onProblem),
     close: async () => {
       isOver = true
+      over.abort()
       await farewell()
       await client.close()
     },
+  }
+}
+
+/** How often in a row a broken stream of changes is opened again before the connection counts as lost. */
+const mostReopenings = 4
+const firstPauseMs = 250
+
+/** The newer protocol has a stream of its own for changes of lists; one that ends is opened again. Rejects when it can't be. */
+async function followChanges(client: Client, signal: AbortSignal, events: ServerEvents): Promise<void> {
+  let stream = client.autoOpenedSubscription
+  while (stream !== undefined) {
+    if ((await stream.closed) === 'local' || signal.aborted) return
+    stream = await listenAgain(client, signal)
+    // What has changed in between was not told.
+    events.onToolsChanged()
+  }
+}
+
+async function listenAgain(client: Client, signal: AbortSignal): Promise<McpSubscription> {
+  for (let tried = 0; ; tried++) {
+    await pause(firstPauseMs * 4 ** tried, undefined, { signal, ref: false })
+    try {
+      return await client.listen({ toolsListChanged: true }, { signal })
+    } catch (error) {
+      if (signal.aborted || tried === mostReopenings) throw error
+    }
   }
 }
 
