@@ -280,8 +280,11 @@ export class ServerLink {
   }
 
   #words(error: unknown): string {
-    if (error instanceof this.#sdk.SdkHttpError && error.status === 401)
-      return this.#signIn === undefined ? 'it wants to be signed in to: give it `auth`' : 'it does not take the token it was given'
+    if (error instanceof this.#sdk.SdkHttpError && error.status === 401) {
+      const why = this.#signIn === undefined ? 'it wants to be signed in to: give it `auth`' : 'it does not take the token it was given'
+      const { text } = error.data
+      return this.#clean(text ? `${why} (it says: ${clip(text)})` : why)
+    }
     // What `fetch` rejects with says only that it failed; why is in its cause.
     const cause = error instanceof TypeError && error.message === 'fetch failed' ? error.cause : undefined
     const isNetwork = cause instanceof Error && 'code' in cause
