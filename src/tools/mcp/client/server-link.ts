@@ -283,7 +283,7 @@ export class ServerLink {
     if (error instanceof this.#sdk.SdkHttpError && error.status === 401) {
       const why = this.#signIn === undefined ? 'it wants to be signed in to: give it `auth`' : 'it does not take the token it was given'
       const { text } = error.data
-      return this.#clean(text ? `${why} (it says: ${clip(text)})` : why)
+      return this.#clean(typeof text === 'string' && text !== '' ? `${why} (it says: ${clip(text)})` : why)
     }
     // What `fetch` rejects with says only that it failed; why is in its cause.
     const cause = error instanceof TypeError && error.message === 'fetch failed' ? error.cause : undefined
