@@ -8,7 +8,7 @@ import { ask, type Question } from '../../tool.ts'
 export type ServerRequest = { message: string; schema: JsonObject } | { message: string; url: string }
 
 /** How a call goes on once its questions have been answered. */
-export type CallState =
+type CallState =
   /** The call is made again with the answers, by the server's names for its questions; what it has given is given back. */
   | { form: 'again'; names: string[]; requestState?: string }
   /** The server holds the call open, in this process. */

@@ -5,9 +5,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, describe, expect, it } from 'vitest'
 
-const suite = fileURLToPath(
-  new URL('../../../../.ci/conformance/node_modules/@modelcontextprotocol/conformance/dist/index.js', import.meta.url),
-)
+const root = fileURLToPath(new URL('../../../..', import.meta.url))
+const suite = join(root, '.ci/conformance/node_modules', '@modelcontextprotocol', 'conformance', 'dist', 'index.js')
 const here = (name: string) => fileURLToPath(new URL(name, import.meta.url))
 
 /** It runs all scenarios at once, in a process each. */
