@@ -46,6 +46,12 @@ const commands = {
     options: [...sources, 'timeout', ...logging],
     run: async (flags, io) => (await import('./commands/mcp.ts')).mcp(flags, io),
   },
+  'mcp login': {
+    description: 'sign in to an MCP server of the configuration in a browser',
+    arguments: [['<name>', 'the server, by its name in `mcp.servers`']],
+    options: ['config', ...logging],
+    run: async (flags, io, [name = '']) => (await import('./commands/mcp-login.ts')).mcpLogin(name, flags, io),
+  },
   serve: {
     description: 'serve the agent over HTTP: an OpenAI-compatible API, runs and an admin page',
     options: ['model', 'baseUrl', 'tools', 'config', 'host', 'port', ...logging],

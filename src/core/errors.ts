@@ -31,6 +31,7 @@ const codes = {
   invalid_output: { fault: 'model', meaning: "The model's answer does not fit the schema of the output." },
   tool_call_truncated: { fault: 'model', meaning: 'The response was cut before the call was complete; the call did not run.' },
   mcp_server_failed: { fault: 'tool', meaning: 'An MCP server could not be started.' },
+  mcp_sign_in_needed: { fault: 'caller', meaning: 'Somebody has to sign in to an MCP server first.' },
   tool_failed: { fault: 'tool', meaning: 'The tool threw or rejected.' },
   tool_timeout: { fault: 'tool', meaning: 'The tool did not finish within its time limit.' },
   tool_denied: { fault: 'caller', meaning: 'The call was refused by an approval or a rule.' },

@@ -1,8 +1,10 @@
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
-import { connectMcpServers } from '../../src/tools/mcp/index.ts'
+import { connectMcpServers, mcpTokenFiles } from '../../src/tools/mcp/index.ts'
+import { startOAuthServer } from '../tools/mcp/oauth-server.ts'
 import { callText } from '../tools/mcp/open-tools.ts'
-import { runCli } from './start-cli.ts'
+import { runCli, startCli } from './start-cli.ts'
 import { tempFolder } from './temp-folder.ts'
 
 const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
@@ -42,4 +44,29 @@ it('toolloop mcp refuses options that mean nothing to it, and says what is wrong
   expect(wrong).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(/`toolloop mcp` does not take --json/) })
   expect(missing).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(/found no file at/) })
   expect(bare).toMatchObject({ code: 0, stdout: '' })
+})
+
+it('toolloop mcp login signs in to a server of the configuration in a browser, and keeps the tokens for other processes', async () => {
+  await using server = await startOAuthServer()
+  const cwd = await tempFolder({
+    'toolloop.yaml': `mcp: { servers: { wiki: { url: '${server.url}', auth: {} }, files: { command: ls } } }`,
+  })
+  const { child, finished } = startCli(['mcp', 'login', 'wiki'], { cwd })
+  let stderr = ''
+  const page = await new Promise<string>((resolve, reject) => {
+    child.stderr.on('data', (piece) => {
+      stderr += piece
+      const [found] = /http:\S+\/authorize\S+\n/.exec(stderr) ?? []
+      if (found !== undefined) resolve(found)
+    })
+    finished.then(() => reject(new Error(stderr)), reject)
+  })
+  expect(await (await fetch(page)).text()).toContain('You are signed in')
+  expect(await finished).toMatchObject({ code: 0, stdout: 'Signed in to wiki, which has 1 tool.\n' })
+  expect(stderr).not.toContain(server.tokens[0])
+  const auth = { store: mcpTokenFiles(join(cwd, '.toolloop', 'mcp')) }
+  await using tools = await connectMcpServers({ wiki: { url: server.url, auth } })
+  expect(await callText(tools, 'wiki__echo', { a: 1 })).toBe('{"a":1}')
+  const unknown = await runCli(['mcp', 'login', 'files'], { cwd })
+  expect(unknown).toMatchObject({ code: 2, stderr: expect.stringMatching(/which are wiki; got `files`/) })
 })

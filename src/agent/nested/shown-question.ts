@@ -2,11 +2,16 @@ import { isJsonObject, type Json } from '../../core/messages.ts'
 import type { PendingItem } from '../run/result.ts'
 
 /**
- * What of a question may be shown. That of an agent inside a call has the state its run goes on from, which is for no one's eyes but the
- * program's.
+ * What of a question may be shown. That of an agent inside a call, or of an MCP server, has the state its call goes on from, which is for no
+ * one's eyes but the program's.
  */
 export function shownAbout(about: unknown): unknown {
-  if (!isJsonObject(about) || typeof about.agent !== 'string' || !Array.isArray(about.pending)) return about
+  if (!isJsonObject(about)) return about
+  if (typeof about.mcpServer === 'string') {
+    const { state: _state, ...shown } = about
+    return shown
+  }
+  if (typeof about.agent !== 'string' || !Array.isArray(about.pending)) return about
   const { state: _state, ...shown } = about
   return { ...shown, pending: about.pending.map((item) => (isJsonObject(item) ? withShownAbout(item) : item)) }
 }

@@ -1,3 +1,6 @@
+export type { McpAuth, McpAuthorization, McpTokenStore } from './auth/auth-options.ts'
+export { mcpTokenFiles } from './auth/file-store.ts'
+export { type LoopbackSignIn, type LoopbackSignInOptions, openLoopbackSignIn } from './auth/loopback-sign-in.ts'
 export type { McpToolResult } from './client/call-result.ts'
 export { connectMcpServers, type HeldTool, type McpOptions, type McpServerStatus, type McpTools } from './client/connect.ts'
 export type { McpCommand, McpServer, McpServerOptions, McpUrl } from './client/server-config.ts'

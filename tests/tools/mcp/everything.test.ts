@@ -116,4 +116,40 @@ describe('a server that speaks only the protocol without a handshake', () => {
     expect(await callTool(tools, 'newer__hang', {}, { timeoutMs: 50 })).toMatchObject({ outcome: 'timeout' })
     expect(await aborted.promise).toBe('aborted')
   })
+
+  it('is followed over HTTP as well, also when the stream that tells of changes breaks', async () => {
+    let count = 1
+    const handler = createMcpHandler(
+      () => {
+        const server = new Server({ name: 'newer', version: '1' }, { capabilities: { tools: { listChanged: true } } })
+        server.setRequestHandler('tools/list', () => ({
+          tools: Array.from({ length: count }, (_, at) => ({ name: `t${at}`, inputSchema: { type: 'object' as const } })),
+        }))
+        return server
+      },
+      { legacy: 'reject' },
+    )
+    const streams: AbortController[] = []
+    const fetch = async (url: string | URL, init?: RequestInit) => {
+      const response = await handler.fetch(new Request(url, init))
+      if (!String(init?.body).includes('subscriptions/listen') || response.body === null) return response
+      const cut = new AbortController()
+      streams.push(cut)
+      const body = response.body.pipeThrough(new TransformStream(), { signal: cut.signal })
+      return new Response(body, { status: response.status, headers: response.headers })
+    }
+    const watch = new Watch()
+    const options = { logger: recordingLogger().logger, onChange: watch.changed }
+    await using tools = await connectMcpServers({ newer: { url: 'http://localhost/mcp', fetch } }, options)
+    expect(tools.size).toBe(1)
+    // Nobody tells of this one.
+    count = 2
+    streams[0]?.abort()
+    await watch.until(() => tools.size === 2)
+    expect(tools.servers()).toMatchObject([{ state: 'ready' }])
+    count = 3
+    handler.notify.toolsChanged()
+    await watch.until(() => tools.size === 3)
+    expect(streams).toHaveLength(2)
+  })
 })

@@ -114,8 +114,8 @@ describe.concurrent('an MCP server over stdio', () => {
     }
   })
 
-  it('whatever it asks of its client, nothing is given: no model, no folders, no words of a user', async () => {
-    await using tools = await connectMcpServers({ odd: odd({ tools: [listed('asks')] }) })
+  it('whatever it asks of its client, nothing is given that is not allowed: no model, no folders, no words of a user', async () => {
+    await using tools = await connectMcpServers({ odd: { ...odd({ tools: [listed('asks')] }), questions: false } })
     expect(await callText(tools, 'odd__asks')).toBe(
       '__proto__: -32601,elicitation/create: -32601,nothing: -32601,roots/list: -32601,sampling/createMessage: -32601',
     )

@@ -2,11 +2,14 @@ import { realpathSync, type Stats, statSync } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { basename, dirname, extname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 
+/** What is kept in a `.toolloop` folder: a service's runs, and tokens of MCP servers. */
+const keptFolders = new Set(['runs', 'mcp'])
+
 /** How long the private files are remembered, as a search opens very many files. */
 const rememberedMs = 1_000
 
 /**
- * The files of a workspace that no tool may read: git's own, dot-env files, stored passwords, runs that a service keeps, and those named
+ * The files of a workspace that no tool may read: git's own, dot-env files, stored passwords, runs and tokens that are kept, and those named
  * besides, with copies beside them. Recognised by name, in any spelling that a file system treats as the same, and by hard links; of dot-env
  * files and git's configuration only those directly in the workspace's folder.
  */
@@ -29,7 +32,7 @@ export class PrivateFiles {
   /** Whether an absolute path in the workspace is a private file or folder, or inside one. */
   includes(absolute: string): boolean {
     const names = relative(this.#root, absolute).split(sep).map(plainName)
-    if (names.some((name, at) => isPrivateName(name) || (name === 'runs' && names[at - 1] === '.toolloop'))) return true
+    if (names.some((name, at) => isPrivateName(name) || (keptFolders.has(name) && names[at - 1] === '.toolloop'))) return true
     return this.protects(absolute)
   }
 
@@ -53,7 +56,7 @@ export class PrivateFiles {
   async #findLinks(): Promise<ReadonlySet<string>> {
     const own = await readdir(this.#root).catch(() => [])
     const files = own.filter((name) => isPrivateName(plainName(name))).map((name) => join(this.#root, name))
-    const folders = [...this.#named, join(this.#root, '.toolloop', 'runs')]
+    const folders = [...this.#named, ...[...keptFolders].map((name) => join(this.#root, '.toolloop', name))]
     const inside = await Promise.all(
       folders.map(async (path) => (await readdir(path, { recursive: true }).catch(() => [])).map((name) => join(path, name))),
     )

@@ -1,6 +1,8 @@
-import type { Client, Transport } from '@modelcontextprotocol/client'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Client, ElicitResult, McpSubscription, Transport, VersionNegotiationMode } from '@modelcontextprotocol/client'
 import { messageOf } from '../../../core/errors.ts'
 import { version } from '../../../core/version.ts'
+import type { SignIn } from '../auth/sign-in.ts'
 import { httpTransport } from '../transport/http-transport.ts'
 import type { McpClientSdk } from '../transport/load-sdk.ts'
 import { ProcessTransport } from '../transport/process-transport.ts'
@@ -14,6 +16,8 @@ export interface ServerEvents {
   /** The connection is of no more use; called once, and not for a connection closed from here. */
   onLost(problem: string): void
   onToolsChanged(): void
+  /** Answers what it asks people. Rejects for what can't be shown to anybody. */
+  onQuestion(params: unknown, signal: AbortSignal): Promise<ElicitResult>
   onStderr(line: string): void
   onLog(level: string, data: unknown): void
   /** Something was wrong that the connection survives. */
@@ -36,17 +40,33 @@ const messageBounds = { maxBytes: 5_500_000, maxValues: 250_000 }
 const farewellMs = 1_000
 
 /** Rejects with the signal's reason when that is aborted. Whatever was started for a connection that fails is gone when this rejects. */
-export async function openConnection(sdk: McpClientSdk, server: McpServer, events: ServerEvents, signal: AbortSignal): Promise<Connection> {
+export async function openConnection(
+  sdk: McpClientSdk,
+  server: McpServer,
+  events: ServerEvents,
+  signal: AbortSignal,
+  signIn?: SignIn,
+): Promise<Connection> {
+  const [first, second] = modesFor(server)
   try {
-    return await open(sdk, server, events, signal, 'legacy')
+    return await open(sdk, server, events, signal, first, signIn)
   } catch (error) {
-    if (signal.aborted || !isRefusedHandshake(sdk, error)) throw error
-    // Nearly every server takes the handshake; one that doesn't may speak only the protocol that has none, of 2026-07-28.
-    return open(sdk, server, events, signal, 'auto').catch(() => {
+    if (signal.aborted || second === undefined || !isRefusal(sdk, error)) throw error
+    return open(sdk, server, events, signal, second, signIn).catch(() => {
       signal.throwIfAborted()
       throw error
     })
   }
+}
+
+/**
+ * How a server is greeted, and how if it refuses that. One at an address is asked what it speaks. Nearly every program takes the older handshake,
+ * and some end when they are asked anything before it; one that doesn't take it may speak only the newer protocol, which has none.
+ */
+function modesFor(server: McpServer): [VersionNegotiationMode, VersionNegotiationMode?] {
+  if (server.protocolVersion === '2025-11-25') return ['legacy']
+  if (server.protocolVersion === '2026-07-28') return [{ pin: '2026-07-28' }]
+  return 'url' in server ? ['auto', 'legacy'] : ['legacy', 'auto']
 }
 
 async function open(
@@ -54,7 +74,8 @@ async function open(
   server: McpServer,
   events: ServerEvents,
   signal: AbortSignal,
-  mode: 'legacy' | 'auto',
+  mode: VersionNegotiationMode,
+  signIn: SignIn | undefined,
 ): Promise<Connection> {
   signal.throwIfAborted()
   let isOver = false
@@ -63,7 +84,7 @@ async function open(
     isOver = true
     events.onLost(problem)
   }
-  const { transport, problem, farewell, end } = makeTransport(sdk, server, events, lose)
+  const { transport, problem, farewell, end } = makeTransport(sdk, server, events, lose, signIn)
   const unasked = new UnaskedMessages()
   // The client keeps this one, and calls it first.
   transport.onmessage = (message) => {
@@ -77,7 +98,17 @@ async function open(
     return send(message, options)
   }
   const tools = { autoRefresh: false, debounceMs: 0, onChanged: () => events.onToolsChanged() }
-  const client = new sdk.Client({ name: 'toolloop', version }, { versionNegotiation: { mode }, listChanged: { tools } })
+  const mayAsk = server.questions !== false
+  const client = new sdk.Client(
+    { name: 'toolloop', version },
+    {
+      versionNegotiation: { mode },
+      listChanged: { tools },
+      inputRequired: { autoFulfill: false },
+      capabilities: mayAsk ? { elicitation: { form: {}, url: {} } } : {},
+    },
+  )
+  if (mayAsk) client.setRequestHandler('elicitation/create', ({ params }, { mcpReq }) => events.onQuestion(params, mcpReq.signal))
   // Also from servers that did not announce it.
   client.setNotificationHandler('notifications/tools/list_changed', () => events.onToolsChanged())
   client.setNotificationHandler('notifications/message', ({ params }) => events.onLog(params.level, params.data))
@@ -100,6 +131,10 @@ async function open(
     signal.removeEventListener('abort', abort)
   }
   client.onclose = () => lose(problem() ?? 'the connection was closed')
+  const over = new AbortController()
+  void followChanges(client, over.signal, events).catch(() => {
+    if (!over.signal.aborted) lose('its event stream broke')
+  })
   return {
     client,
     get problem() {
@@ -108,9 +143,36 @@ async function open(
     listTools: (limit, onProblem) => listTools(client, limit, onProblem),
     close: async () => {
       isOver = true
+      over.abort()
       await farewell()
       await client.close()
     },
+  }
+}
+
+/** How often in a row a broken stream of changes is opened again before the connection counts as lost. */
+const mostReopenings = 4
+const firstPauseMs = 250
+
+/** The newer protocol has a stream of its own for changes of lists; one that ends is opened again. Rejects when it can't be. */
+async function followChanges(client: Client, signal: AbortSignal, events: ServerEvents): Promise<void> {
+  let stream = client.autoOpenedSubscription
+  while (stream !== undefined) {
+    if ((await stream.closed) === 'local' || signal.aborted) return
+    stream = await listenAgain(client, signal)
+    // What has changed in between was not told.
+    events.onToolsChanged()
+  }
+}
+
+async function listenAgain(client: Client, signal: AbortSignal): Promise<McpSubscription> {
+  for (let tried = 0; ; tried++) {
+    await pause(firstPauseMs * 4 ** tried, undefined, { signal, ref: false })
+    try {
+      return await client.listen({ toolsListChanged: true }, { signal })
+    } catch (error) {
+      if (signal.aborted || tried === mostReopenings) throw error
+    }
   }
 }
 
@@ -123,9 +185,15 @@ interface OpenTransport {
   end(problem: string): void
 }
 
-function makeTransport(sdk: McpClientSdk, server: McpServer, events: ServerEvents, onLost: (problem: string) => void): OpenTransport {
+function makeTransport(
+  sdk: McpClientSdk,
+  server: McpServer,
+  events: ServerEvents,
+  onLost: (problem: string) => void,
+  signIn: SignIn | undefined,
+): OpenTransport {
   if ('url' in server) {
-    const transport = httpTransport(sdk, server, { messageBounds, onLost })
+    const transport = httpTransport(sdk, server, { messageBounds, signIn, onLost })
     let flood: string | undefined
     const end = (problem: string) => {
       flood ??= problem
@@ -177,8 +245,9 @@ async function terminate(transport: { terminateSession(): Promise<void> }, event
   }
 }
 
-/** The server answered, but not to this handshake: it knows no such method, or none of the protocol's versions that have it. */
-function isRefusedHandshake(sdk: McpClientSdk, error: unknown): boolean {
-  if (error instanceof sdk.ProtocolError) return true
-  return error instanceof sdk.SdkHttpError && error.status === 400
+/** The server answered, but not to this greeting: it knows no such method, or none of the protocol's versions that have it. */
+function isRefusal(sdk: McpClientSdk, error: unknown): boolean {
+  if (error instanceof sdk.SdkHttpError)
+    return error.status !== undefined && error.status !== 401 && error.status !== 403 && error.status < 500
+  return error instanceof sdk.ProtocolError || (error instanceof sdk.SdkError && error.code === sdk.SdkErrorCode.EraNegotiationFailed)
 }

@@ -5,6 +5,7 @@ import { isJsonObject, type JsonObject } from '../../../core/messages.ts'
 import { compileUntrusted } from '../../schema/schema.ts'
 import { Pauses } from '../../yield-to-event-loop.ts'
 import { type DescribedTool, fingerprintOf } from './fingerprint.ts'
+import { headerProblem } from './header-annotations.ts'
 
 /** A tool as its server describes it, found usable. */
 export interface ListedTool extends DescribedTool {
@@ -37,6 +38,7 @@ export async function listTools(
   onProblem: (tool: string, problem: string) => void,
 ): Promise<ListedTool[]> {
   if (client.getServerCapabilities()?.tools === undefined) return []
+  const hasHeaders = client.getProtocolEra() === 'modern'
   const tools = new Map<string, ListedTool>()
   const pauses = new Pauses()
   let listed = 0
@@ -53,6 +55,8 @@ export async function listTools(
       const name = isJsonObject(given) && typeof given.name === 'string' ? given.name : ''
       try {
         const tool = await usable(given)
+        const problem = hasHeaders ? headerProblem(tool.inputSchema) : undefined
+        if (problem !== undefined) throw new Error(problem)
         if (tools.has(tool.name)) throw new Error('another tool has that name')
         tools.set(tool.name, tool)
       } catch (error) {

@@ -1,6 +1,7 @@
 import { InvalidOptionError } from '../../../core/errors.ts'
 import { checkOptionNames, type OptionNames } from '../../../core/option-names.ts'
 import type { ToolEffect } from '../../tool.ts'
+import { checkAuth, type McpAuth } from '../auth/auth-options.ts'
 
 /** What can be set for every MCP server, however it is reached. */
 export interface McpServerOptions {
@@ -17,10 +18,20 @@ export interface McpServerOptions {
    * (https://modelcontextprotocol.io/specification/2025-11-25/server/tools#tool).
    */
   trustAnnotations?: boolean
-  /** For starting it, the handshake and the list of its tools, in milliseconds. Default 30,000. */
+  /** For starting it, the handshake and the list of its tools, in milliseconds. Default 30,000; 300,000 where a person may be asked to sign in. */
   startTimeoutMs?: number
   /** Time limit of one call in milliseconds. Default: the run's. */
   toolTimeoutMs?: number
+  /**
+   * The revision of the protocol to speak: the newer `2026-07-28`, or `2025-11-25` and the ones before it. Default: a server at an address is asked
+   * what it speaks; a program is spoken to in the older one unless it refuses, since some end when they are asked anything first.
+   */
+  protocolVersion?: '2025-11-25' | '2026-07-28'
+  /**
+   * Whether it may ask people something in the middle of a call (elicitation): the run then ends `paused` with a question. Default true; false: it
+   * is told that nobody can be asked.
+   */
+  questions?: boolean
   /** True: when it can't be started, the others work without it, and it is tried again in the background. Default false. */
   optional?: boolean
 }
@@ -40,7 +51,9 @@ export interface McpUrl extends McpServerOptions {
   url: string | URL
   /** Sent with every request. A function is asked for each, so that a token can be renewed; what it throws fails that request. */
   headers?: Readonly<Record<string, string>> | (() => Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>>)
-  /** Default: the global `fetch`. */
+  /** Signs in with OAuth where the server asks for that: `{}` with what is found out and kept. Default: no sign-in. */
+  auth?: McpAuth
+  /** Default: the global `fetch`. Not used to sign in. */
   fetch?: (url: string | URL, init?: RequestInit) => Promise<Response>
 }
 
@@ -55,10 +68,12 @@ const optionNames: OptionNames<McpServerOptions> = {
   trustAnnotations: true,
   startTimeoutMs: true,
   toolTimeoutMs: true,
+  protocolVersion: true,
+  questions: true,
   optional: true,
 }
 const commandNames: OptionNames<McpCommand> = { ...optionNames, command: true, args: true, env: true, cwd: true }
-const urlNames: OptionNames<McpUrl> = { ...optionNames, url: true, headers: true, fetch: true }
+const urlNames: OptionNames<McpUrl> = { ...optionNames, url: true, headers: true, auth: true, fetch: true }
 
 /** Throws `invalid_option` for a configuration that can't be meant. */
 export function checkServer(name: string, server: McpServer): void {
@@ -80,17 +95,21 @@ export function checkServer(name: string, server: McpServer): void {
     checkOptionNames(server, urlNames, 'an MCP server with a `url`', at)
     // What is not a URL may still hold a key: it is not shown.
     expect(isWebAddress(server.url), 'url', 'an http or https URL', 'another value')
-    const { headers } = server
+    const { headers, auth } = server
+    if (auth !== undefined) checkAuth(auth, `${at}.auth`)
     const isHeaders = headers === undefined || typeof headers === 'function' || isTexts(Object.values(headers))
     expect(isHeaders, 'headers', 'a mapping of texts, or a function that returns one', 'another value')
   }
-  const { prefix, tools, approval, startTimeoutMs, toolTimeoutMs, effects } = server
+  const { prefix, tools, approval, startTimeoutMs, toolTimeoutMs, protocolVersion, questions, effects } = server
   expect(prefix === undefined || typeof prefix === 'string', 'prefix', 'a text', prefix)
   expect(tools === undefined || isTexts(tools), 'tools', 'a list of names', tools)
   expect(approval === undefined || typeof approval === 'boolean' || isTexts(approval), 'approval', 'a boolean or a list of names', approval)
   for (const [key, value] of Object.entries({ startTimeoutMs, toolTimeoutMs })) {
     expect(value === undefined || (typeof value === 'number' && value > 0), key, 'a number of milliseconds > 0', value)
   }
+  const isKnown = protocolVersion === undefined || protocolVersion === '2025-11-25' || protocolVersion === '2026-07-28'
+  expect(isKnown, 'protocolVersion', "'2025-11-25' or '2026-07-28'", protocolVersion)
+  expect(questions === undefined || typeof questions === 'boolean', 'questions', 'true or false', questions)
   for (const [tool, effect] of Object.entries(effects ?? {})) {
     expect(['read', 'idempotent', 'unsafe'].includes(effect), `effects.${tool}`, "'read', 'idempotent' or 'unsafe'", effect)
   }

@@ -3,19 +3,23 @@ import { clip, messageOf, ToolloopError } from '../../../core/errors.ts'
 import { type Logger, type RecordLevel, redactText, secretTexts } from '../../../core/logger.ts'
 import type { JsonObject } from '../../../core/messages.ts'
 import { describeNetworkError } from '../../describe-network-error.ts'
-import type { ToolContext } from '../../tool.ts'
+import type { Question, ToolContext } from '../../tool.ts'
 import { Pauses } from '../../yield-to-event-loop.ts'
-import { withCallStream } from '../transport/http-transport.ts'
+import { SignIn } from '../auth/sign-in.ts'
 import type { McpClientSdk } from '../transport/load-sdk.ts'
-import { failureText, type McpToolResult, readCallResult } from './call-result.ts'
+import type { McpToolResult } from './call-result.ts'
 import { type Connection, openConnection, type ServerEvents } from './connection.ts'
-import { type ListedTool, noTimeoutMs } from './list-tools.ts'
+import type { ListedTool } from './list-tools.ts'
+import { ServerCalls } from './server-calls.ts'
 import type { McpServer } from './server-config.ts'
+import { effectOf } from './trust.ts'
 
 /** `down`: it ended or can't be reached, and is tried again; its tools stay, and say so. */
 export type McpServerState = 'starting' | 'ready' | 'down' | 'closed'
 
 const defaultStartTimeoutMs = 30_000
+/** A person who signs in takes longer. */
+const signInTimeoutMs = 300_000
 const firstRestartMs = 500
 const longestRestartMs = 30_000
 /** Between two lists of a server whose tools keep changing. */
@@ -33,6 +37,8 @@ export class ServerLink {
   readonly #onChange: () => void
   readonly #closing = new AbortController()
   readonly #pauses = new Pauses()
+  readonly #calls: ServerCalls
+  readonly #signIn: SignIn | undefined
   #connection: Connection | undefined
   #connecting: Promise<void> | undefined
   /** The end of the connection before. */
@@ -56,6 +62,10 @@ export class ServerLink {
     this.#logger = logger
     this.#onChange = onChange
     this.#secrets = secretsOf(server)
+    if ('url' in server && server.auth !== undefined) {
+      this.#signIn = new SignIn(sdk, { name, url: new URL(server.url) }, server.auth, this.#closing.signal)
+    }
+    this.#calls = new ServerCalls(sdk, name, (tool) => effectOf(server, tool) !== 'unsafe')
   }
 
   get state(): McpServerState {
@@ -82,34 +92,23 @@ export class ServerLink {
     }
   }
 
-  async call(
-    tool: ListedTool,
-    args: JsonObject,
-    { signal, progress, trace }: Pick<ToolContext, 'signal' | 'progress' | 'trace'>,
-  ): Promise<McpToolResult> {
+  async call(tool: ListedTool, args: JsonObject, ctx: ToolContext): Promise<McpToolResult | Question> {
     const connection = this.#connection
     if (connection === undefined) throw this.#failed(`is not running (${this.#problem ?? 'closed'}). ${this.#outlook()}`)
-    trace?.setAttributes({
+    ctx.trace?.setAttributes({
       'mcp.method.name': 'tools/call',
       'mcp.protocol.version': connection.client.getNegotiatedProtocolVersion() ?? '',
       'network.transport': 'url' in this.server ? 'tcp' : 'pipe',
     })
-    const request = { name: tool.name, arguments: args, ...(trace === undefined ? {} : { _meta: trace.headers() }) }
-    const options = {
-      signal,
-      timeout: noTimeoutMs,
-      onprogress: (update: { progress: number; total?: number; message?: string }) => progress({ ...update }),
-      toolDefinition: { name: tool.name, inputSchema: { ...tool.inputSchema, type: 'object' as const } },
-    }
     try {
-      const result = await withCallStream(streamEnded, () => connection.client.callTool(request, options))
+      const end = await this.#calls.run({ connection, tool, args, ctx })
       // To read a large one has taken long.
-      await this.#pauses.turn(signal)
-      if (result.isError) throw new ToolloopError('tool_failed', this.#clean(failureText(result)))
-      return readCallResult(result)
+      await this.#pauses.turn(ctx.signal)
+      return end
     } catch (error) {
-      signal.throwIfAborted()
-      throw ToolloopError.isInstance(error) ? error : this.#callFailure(error, connection)
+      ctx.signal.throwIfAborted()
+      if (ToolloopError.isInstance(error)) throw new ToolloopError(error.code, this.#clean(error.message), { cause: error.cause })
+      throw this.#callFailure(error, connection)
     }
   }
 
@@ -117,6 +116,7 @@ export class ServerLink {
     this.#state = 'closed'
     this.#closing.abort(new Error('closed'))
     clearTimeout(this.#restart)
+    this.#calls.close()
     const connection = this.#connection
     this.#connection = undefined
     await Promise.allSettled([connection?.close(), this.#connecting, this.#leaving])
@@ -130,7 +130,7 @@ export class ServerLink {
   }
 
   async #open(signal: AbortSignal | undefined): Promise<void> {
-    const { startTimeoutMs = defaultStartTimeoutMs } = this.server
+    const startTimeoutMs = startTimeoutOf(this.server)
     this.#lastWords = undefined
     const late = () => new Error(`it was not ready within ${startTimeoutMs} ms`)
     const signals = [this.#closing.signal, ...(signal === undefined ? [] : [signal])]
@@ -142,7 +142,7 @@ export class ServerLink {
     })
     try {
       const tools = await within(startTimeoutMs, late, signals, async (limit) => {
-        connection = await openConnection(this.#sdk, this.server, events, limit)
+        connection = await openConnection(this.#sdk, this.server, events, limit, this.#signIn)
         return connection.listTools(limit, this.#onToolProblem)
       })
       if (problem !== undefined) throw new Error(problem)
@@ -167,6 +167,7 @@ export class ServerLink {
     return {
       onLost: (problem) => onLost(this.#clean(problem)),
       onToolsChanged: () => this.#refresh(),
+      onQuestion: (params, limit) => this.#calls.elicit(params, limit),
       onStderr: (line) => {
         this.#lastWords = this.#clean(line)
         this.#log('debug', { stderr: this.#lastWords }, 'MCP server wrote to its standard error')
@@ -187,7 +188,7 @@ export class ServerLink {
   }
 
   async #listAgain(connection: Connection): Promise<void> {
-    const { startTimeoutMs = defaultStartTimeoutMs } = this.server
+    const startTimeoutMs = startTimeoutOf(this.server)
     const late = () => new Error(`it did not list its tools within ${startTimeoutMs} ms`)
     this.#refreshing = true
     try {
@@ -247,9 +248,11 @@ export class ServerLink {
   }
 
   #callFailure(error: unknown, connection: Connection): ToolloopError {
-    const { ProtocolError, SdkHttpError, SdkError, SdkErrorCode } = this.#sdk
+    const { InsufficientScopeError, ProtocolError, SdkHttpError, SdkError, SdkErrorCode } = this.#sdk
     const unknown = 'Whether the call took effect is not known.'
     if (error instanceof ProtocolError) return this.#failed(`refused the call: ${this.#words(error)}`, error)
+    if (error instanceof InsufficientScopeError) return this.#failed(`refused the call: ${this.#words(error)}`, error)
+    if (error instanceof SdkHttpError && error.status === 401) return this.#failed(`refused the call: ${this.#words(error)}`, error)
     if (error instanceof SdkHttpError) {
       // It answers, but not to this session: https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#session-management
       if (error.status === 404) this.#lose('it has forgotten the session')
@@ -277,6 +280,11 @@ export class ServerLink {
   }
 
   #words(error: unknown): string {
+    if (error instanceof this.#sdk.SdkHttpError && error.status === 401) {
+      const why = this.#signIn === undefined ? 'it wants to be signed in to: give it `auth`' : 'it does not take the token it was given'
+      const { text } = error.data
+      return this.#clean(typeof text === 'string' && text !== '' ? `${why} (it says: ${clip(text)})` : why)
+    }
     // What `fetch` rejects with says only that it failed; why is in its cause.
     const cause = error instanceof TypeError && error.message === 'fetch failed' ? error.cause : undefined
     const isNetwork = cause instanceof Error && 'code' in cause
@@ -284,7 +292,7 @@ export class ServerLink {
   }
 
   #clean(text: string): string {
-    return redactText(text, this.#secrets)
+    return redactText(text, [...this.#secrets, ...(this.#signIn?.secrets ?? [])])
   }
 
   #log(level: RecordLevel, fields: object, message: string): void {
@@ -292,8 +300,9 @@ export class ServerLink {
   }
 }
 
-function streamEnded(): Error {
-  return new Error('the connection closed before the response arrived')
+function startTimeoutOf(server: McpServer): number {
+  const signsIn = 'url' in server && server.auth?.authorize !== undefined
+  return server.startTimeoutMs ?? (signsIn ? signInTimeoutMs : defaultStartTimeoutMs)
 }
 
 /** What no log line and no error may quote: what it is given under the names of secrets, and every header but the shortest. */

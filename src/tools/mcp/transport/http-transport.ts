@@ -1,12 +1,15 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { Transport } from '@modelcontextprotocol/client'
+import type { AuthProvider, Transport } from '@modelcontextprotocol/client'
+import type { SignIn } from '../auth/sign-in.ts'
 import type { McpUrl } from '../client/server-config.ts'
 import type { McpClientSdk } from './load-sdk.ts'
 import { ValueCount } from './value-count.ts'
 
 /** One call on its way, as far as its HTTP request is concerned. */
 interface CallStream {
+  /** Whose it is. */
+  owner: unknown
   /** Aborted when the call is over, however: its response is not read any further. */
   signal: AbortSignal
   /** The server has ended the response. Unless the answer was in it, it will never come. */
@@ -26,15 +29,33 @@ interface MessageBounds {
 export interface HttpTransportOptions {
   /** How much one message may be. */
   messageBounds: MessageBounds
+  /** Gets tokens, if the server is to be signed in to. */
+  signIn?: SignIn | undefined
   /** The stream of the server's own messages broke, and could not be opened again. */
   onLost(problem: string): void
 }
 
 /** A connection over streamable HTTP (https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#streamable-http). */
-export function httpTransport(sdk: McpClientSdk, server: McpUrl, { messageBounds, onLost }: HttpTransportOptions): Transport & HttpSession {
+export function httpTransport(
+  sdk: McpClientSdk,
+  server: McpUrl,
+  { messageBounds, signIn, onLost }: HttpTransportOptions,
+): Transport & HttpSession {
   /** As the SDK has it, but the request of a call ends with the call: else its response would stay open until the server ends it. */
   class CallTransport extends sdk.StreamableHTTPClientTransport {
-    override send(...[message, options]: Parameters<InstanceType<McpClientSdk['StreamableHTTPClientTransport']>['send']>): Promise<void> {
+    override async send(...args: SendArguments): Promise<void> {
+      for (let widened = 0; ; widened++) {
+        const sent = await signIn?.token()
+        try {
+          return await this.#sendOnce(...args)
+        } catch (error) {
+          if (signIn === undefined || widened === mostWidenings || !(error instanceof sdk.InsufficientScopeError)) throw error
+          await signIn.stepUp(error, sent)
+        }
+      }
+    }
+
+    #sendOnce(...[message, options]: SendArguments): Promise<void> {
       const call = currentCall.getStore()
       // What it gives rise to (a list that is asked for again, a new connection) goes on when it is over.
       const isCall = !Array.isArray(message) && 'method' in message && message.method === 'tools/call'
@@ -49,8 +70,11 @@ export function httpTransport(sdk: McpClientSdk, server: McpUrl, { messageBounds
       })
     }
   }
+  const sentTokens = new WeakMap<Response, string>()
   return new CallTransport(new URL(server.url), {
-    fetch: boundedFetch(server, messageBounds),
+    fetch: boundedFetch(server, messageBounds, sentTokens),
+    onInsufficientScope: 'throw',
+    ...(signIn === undefined ? {} : { authProvider: authProvider(signIn, sentTokens) }),
     reconnectionScheduler: (reopen, delay, attempt) => {
       if (attempt >= mostReopenings) {
         onLost('its event stream broke')
@@ -62,39 +86,61 @@ export function httpTransport(sdk: McpClientSdk, server: McpUrl, { messageBounds
   })
 }
 
+type SendArguments = Parameters<InstanceType<McpClientSdk['StreamableHTTPClientTransport']>['send']>
+
+/** How often a request is made again with a token that may do more: a server may want more each time. */
+const mostWidenings = 2
+
+function authProvider(signIn: SignIn, sentTokens: WeakMap<Response, string>): AuthProvider {
+  return {
+    token: () => signIn.token(),
+    onUnauthorized: ({ response }) => signIn.unauthorized(response, sentTokens.get(response)),
+  }
+}
+
 interface HttpSession {
   /** Tells the server that its session may be forgotten. */
   terminateSession(): Promise<void>
+}
+
+/** To whose call the message belongs that is just being read; undefined if nothing says that. */
+export function callOfStream(): unknown {
+  return currentCall.getStore()?.owner
 }
 
 /**
  * Makes a call whose HTTP request, if it is one of its own, ends with it. Rejects with `ended()` when the server ended the response without an
  * answer in it.
  */
-export async function withCallStream<T>(ended: () => Error, call: () => Promise<T>): Promise<T> {
+export async function withCallStream<T>(ended: () => Error, owner: unknown, call: () => Promise<T>): Promise<T> {
   const over = new AbortController()
   const broken = Promise.withResolvers<never>()
   // An answer at the very end of the stream is still on its way through the promises of the SDK.
   const onEnd = () => void setImmediate(() => broken.reject(ended()))
   broken.promise.catch(() => {})
   try {
-    return await Promise.race([currentCall.run({ signal: over.signal, onEnd }, call), broken.promise])
+    return await Promise.race([currentCall.run({ owner, signal: over.signal, onEnd }, call), broken.promise])
   } finally {
     over.abort()
   }
 }
 
-function boundedFetch({ headers, fetch: own = fetch }: McpUrl, bounds: MessageBounds): typeof own {
+function boundedFetch({ headers, fetch: own = fetch }: McpUrl, bounds: MessageBounds, sentTokens: WeakMap<Response, string>): typeof own {
   return async (url, init) => {
     const sent = new Headers(init?.headers)
     const given = typeof headers === 'function' ? await headers() : (headers ?? {})
     for (const [name, value] of Object.entries(given)) sent.set(name, value)
+    const token = sent.get('authorization')?.replace(/^Bearer /, '')
+    const answer = (response: Response) => {
+      if (token !== undefined) sentTokens.set(response, token)
+      return response
+    }
     const response = await own(url, { ...init, headers: sent })
-    if (response.body === null) return response
+    if (response.body === null) return answer(response)
     const isEvents = /^\s*text\/event-stream/i.test(response.headers.get('content-type') ?? '')
     const bound = response.ok ? bounded(bounds, isEvents) : cutAt(mostProblemBytes)
     const { status, statusText } = response
-    return new Response(response.body.pipeThrough(bound), { status, statusText, headers: response.headers })
+    return answer(new Response(response.body.pipeThrough(bound), { status, statusText, headers: response.headers }))
   }
 }
 

@@ -1,0 +1,25 @@
+import { mkdir, readFile, rm } from 'node:fs/promises'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { replaceFile } from '../../../core/files/replace-file.ts'
+import type { McpTokenStore } from './auth-options.ts'
+
+/** Keeps tokens in files that are for their owner alone. Default folder: `~/.toolloop/mcp`, which is made when something is saved. */
+export function mcpTokenFiles(folder: string = join(homedir(), '.toolloop', 'mcp')): McpTokenStore {
+  const fileOf = (key: string) => join(folder, `${key}.json`)
+  return {
+    load: async (key) => {
+      try {
+        return await readFile(fileOf(key), 'utf8')
+      } catch (error) {
+        if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+        throw error
+      }
+    },
+    save: async (key, text) => {
+      await mkdir(folder, { recursive: true, mode: 0o700 })
+      await replaceFile(fileOf(key), text)
+    },
+    remove: (key) => rm(fileOf(key), { force: true }),
+  }
+}

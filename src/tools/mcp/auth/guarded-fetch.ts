@@ -1,0 +1,56 @@
+import { isIP } from 'node:net'
+import { ToolloopError } from '../../../core/errors.ts'
+import { redactText } from '../../../core/logger.ts'
+import { requestOnce } from '../../builtin/web/http-get.ts'
+import { AddressRule, isPublicAddress } from '../../builtin/web/public-address.ts'
+
+/** What is read of one answer: descriptions and tokens are small. */
+const maxBytes = 256 * 1024
+
+export type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>
+
+/**
+ * Fetches what a server has named: descriptions of it and of its authorization servers, and tokens. A server must not be able to have addresses of
+ * private networks fetched, nor have secrets sent unprotected; redirects are not followed. Rejects with `tool_denied` for such an address.
+ */
+export function guardedFetch(server: URL, allowPrivateAddresses: boolean | readonly string[] | undefined, signal: AbortSignal): Fetch {
+  const isNear = isPrivateHost(server)
+  const rule = new AddressRule(allowPrivateAddresses ?? isNear)
+  return async (address, init = {}) => {
+    const url = new URL(address)
+    if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isNear && isPrivateHost(url))) {
+      throw new ToolloopError(
+        'tool_denied',
+        `Expected the server to name an https address to sign in at, got one at ${url.protocol}//${url.host}`,
+      )
+    }
+    const { method = 'GET', headers, body } = init
+    const answer = await requestOnce({
+      url: url.href,
+      method,
+      headers: { accept: 'application/json', ...Object.fromEntries(new Headers(headers)) },
+      ...(body === undefined || body === null ? {} : { body: String(body) }),
+      maxBytes,
+      wants: () => true,
+      rule,
+      signal: AbortSignal.any([signal, ...(init.signal ? [init.signal] : [])]),
+    })
+    const { status, contentType, body: bytes = Buffer.alloc(0) } = answer
+    const hasBody = ![204, 205, 304].includes(status)
+    // What goes wrong is told in words of the server's, which may quote what it was sent.
+    const shown = status < 400 ? bytes.toString() : redactText(bytes.toString(), secretsIn(init))
+    return new Response(hasBody ? shown : null, { status, headers: { 'content-type': contentType } })
+  }
+}
+
+/** Tokens, codes and passwords in a request: whatever it has in its form and its `Authorization`. */
+function secretsIn({ headers, body }: RequestInit): string[] {
+  const form = body === undefined || body === null ? [] : [...new URLSearchParams(String(body)).values()]
+  const [, access = ''] = new Headers(headers).get('authorization')?.split(' ') ?? []
+  return [...form, access].filter((text) => text.length >= 8)
+}
+
+function isPrivateHost({ hostname }: URL): boolean {
+  const host = hostname.replace(/^\[|\]$/g, '')
+  return host === 'localhost' || host.endsWith('.localhost') || (isIP(host) !== 0 && !isPublicAddress(host))
+}

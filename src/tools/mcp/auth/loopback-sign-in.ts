@@ -1,0 +1,82 @@
+import { once } from 'node:events'
+import { createServer, type ServerResponse } from 'node:http'
+import { InvalidOptionError, ToolloopError } from '../../../core/errors.ts'
+import type { McpAuth, McpAuthorization } from './auth-options.ts'
+
+/** What `openLoopbackSignIn` takes. */
+export interface LoopbackSignInOptions {
+  /** Shows the address to the person, or opens their browser there. */
+  show: (authorization: McpAuthorization) => void | Promise<void>
+  /** Where the browser is to come back to, on this machine; port 0 or none: any that is free. Default `http://127.0.0.1/callback`. */
+  redirectUrl?: string | URL
+  /** How long the person has, in milliseconds. Default 300,000. */
+  timeoutMs?: number
+}
+
+/** A sign-in in a browser on this machine, for the `auth` of a server. */
+export interface LoopbackSignIn extends Required<Pick<McpAuth, 'redirectUrl' | 'authorize'>>, AsyncDisposable {}
+
+/**
+ * Waits on 127.0.0.1 for the browser to come back (https://www.rfc-editor.org/rfc/rfc8252#section-7.3), and only for the one that was sent: another page
+ * that knocks there is turned away. Rejects with `invalid_option` for an address that is not on this machine.
+ */
+export async function openLoopbackSignIn({ show, redirectUrl, timeoutMs = 300_000 }: LoopbackSignInOptions): Promise<LoopbackSignIn> {
+  const wanted = new URL(redirectUrl ?? 'http://127.0.0.1/callback')
+  const isHere = wanted.protocol === 'http:' && ['127.0.0.1', 'localhost'].includes(wanted.hostname)
+  if (!isHere) throw new InvalidOptionError('redirectUrl', 'an http address at 127.0.0.1 or localhost', wanted.origin)
+  /** Those who wait, by the state that their browser brings back. */
+  const waiting = new Map<string, (back: URL) => void>()
+  const own = new URL(wanted)
+  const server = createServer((request, response) => {
+    const back = new URL(request.url ?? '/', own)
+    const state = back.searchParams.get('state') ?? ''
+    const found = back.pathname === own.pathname && request.method === 'GET' ? waiting.get(state) : undefined
+    if (found === undefined) return say(response, 404, 'Nobody waits for this page.')
+    waiting.delete(state)
+    const text = back.searchParams.has('code')
+      ? 'You are signed in. You can close this page.'
+      : 'The sign-in was refused. You can close this page.'
+    say(response, 200, text)
+    found(back)
+  })
+  server.listen(Number(wanted.port || 0), '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  own.port = typeof address === 'object' && address !== null ? String(address.port) : ''
+  const authorize = async (authorization: McpAuthorization) => {
+    const { url, signal } = authorization
+    const state = url.searchParams.get('state') ?? ''
+    const came = Promise.withResolvers<URL>()
+    const late = () => came.reject(new ToolloopError('mcp_sign_in_needed', `Nobody signed in within ${timeoutMs} ms.`))
+    const timer = setTimeout(late, timeoutMs)
+    const abort = () => came.reject(signal.reason)
+    signal.addEventListener('abort', abort, { once: true })
+    if (signal.aborted) abort()
+    waiting.set(state, came.resolve)
+    try {
+      await show(authorization)
+      return await came.promise
+    } finally {
+      clearTimeout(timer)
+      waiting.delete(state)
+      signal.removeEventListener('abort', abort)
+    }
+  }
+  const close = async () => {
+    server.close()
+    server.closeAllConnections()
+    await once(server, 'close')
+  }
+  return { redirectUrl: own.href, authorize, [Symbol.asyncDispose]: close }
+}
+
+function say(response: ServerResponse, status: number, text: string): void {
+  // The code is in the address: it goes nowhere else from here.
+  response.writeHead(status, {
+    'content-type': 'text/html; charset=utf-8',
+    'referrer-policy': 'no-referrer',
+    'cache-control': 'no-store',
+    connection: 'close',
+  })
+  response.end(`<!doctype html><meta charset="utf-8"><title>toolloop</title><p>${text}</p>`)
+}

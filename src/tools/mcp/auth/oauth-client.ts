@@ -1,0 +1,130 @@
+import { randomBytes } from 'node:crypto'
+import type {
+  OAuthClientInformationContext,
+  OAuthClientMetadata,
+  OAuthClientProvider,
+  OAuthDiscoveryState,
+  StoredOAuthClientInformation,
+  StoredOAuthTokens,
+} from '@modelcontextprotocol/client'
+import type { McpClientSdk } from '../transport/load-sdk.ts'
+import type { McpAuth } from './auth-options.ts'
+import type { KeptCredentials } from './credentials.ts'
+
+const defaultRedirectUrl = 'http://127.0.0.1/callback'
+
+/** This client, as the SDK's OAuth sees it: who it is, and where it keeps what. One object lasts from one sign-in to its end. */
+export class OAuthClient implements OAuthClientProvider {
+  readonly #auth: McpAuth
+  readonly #kept: KeptCredentials
+  readonly #state = randomBytes(32).toString('base64url')
+  #verifier = ''
+  #discovery: OAuthDiscoveryState | undefined
+  #used: StoredOAuthTokens | undefined
+  /** What the person's browser is to open, once that is known. */
+  authorizationUrl: URL | undefined
+  readonly clientMetadataUrl?: string
+  readonly addClientAuthentication?: NonNullable<OAuthClientProvider['addClientAuthentication']>
+  readonly saveClientInformation?: NonNullable<OAuthClientProvider['saveClientInformation']>
+  readonly prepareTokenRequest?: NonNullable<OAuthClientProvider['prepareTokenRequest']>
+
+  constructor(sdk: McpClientSdk, auth: McpAuth, kept: KeptCredentials) {
+    this.#auth = auth
+    this.#kept = kept
+    const { clientId, clientMetadataUrl, privateKey, grant } = auth
+    if (clientMetadataUrl !== undefined) this.clientMetadataUrl = clientMetadataUrl
+    if (clientId === undefined) {
+      this.saveClientInformation = (client, ctx) =>
+        kept.change((before) => ({ ...before, clients: { ...before.clients, [ctx?.issuer ?? '']: client } }))
+    }
+    if (grant === 'client_credentials') {
+      this.prepareTokenRequest = (scope) =>
+        new URLSearchParams({ grant_type: 'client_credentials', ...(scope === undefined ? {} : { scope }) })
+    }
+    if (privateKey !== undefined && clientId !== undefined) {
+      const { pem, algorithm: alg } = privateKey
+      this.addClientAuthentication = sdk.createPrivateKeyJwtAuth({ issuer: clientId, subject: clientId, privateKey: pem, alg })
+    }
+  }
+
+  get redirectUrl(): string | URL | undefined {
+    return this.#auth.grant === 'client_credentials' ? undefined : (this.#auth.redirectUrl ?? defaultRedirectUrl)
+  }
+
+  get clientMetadata(): OAuthClientMetadata {
+    const { clientName = 'toolloop', scope, grant } = this.#auth
+    const isAlone = grant === 'client_credentials'
+    return {
+      client_name: clientName,
+      redirect_uris: this.redirectUrl === undefined ? [] : [String(this.redirectUrl)],
+      grant_types: isAlone ? ['client_credentials'] : ['authorization_code', 'refresh_token'],
+      ...(isAlone ? {} : { response_types: ['code'] }),
+      ...(scope === undefined ? {} : { scope }),
+    }
+  }
+
+  /** Sent along, and has to come back: what a browser brings from elsewhere does not have it. */
+  state(): string {
+    return this.#state
+  }
+
+  async clientInformation(ctx?: OAuthClientInformationContext): Promise<StoredOAuthClientInformation | undefined> {
+    const { clientId, clientSecret, issuer } = this.#auth
+    const { clients = {}, issuer: known } = await this.#kept.read()
+    if (clientId !== undefined) {
+      const at = issuer ?? known
+      return {
+        client_id: clientId,
+        ...(clientSecret === undefined ? {} : { client_secret: clientSecret }),
+        ...(at === undefined ? {} : { issuer: at }),
+      }
+    }
+    const client = clients[ctx?.issuer ?? '']
+    // Registered for another address to be sent back to: of no use for anybody who has to sign in there.
+    const isElsewhere =
+      client !== undefined && 'redirect_uris' in client && Array.isArray(client.redirect_uris) && this.#auth.authorize !== undefined
+        ? !client.redirect_uris.includes(String(this.redirectUrl))
+        : false
+    return isElsewhere ? undefined : client
+  }
+
+  async tokens(): Promise<StoredOAuthTokens | undefined> {
+    this.#used = (await this.#kept.read()).tokens
+    return this.#used
+  }
+
+  async saveTokens(tokens: StoredOAuthTokens, ctx?: OAuthClientInformationContext): Promise<void> {
+    await this.#kept.change((before) => ({ ...before, tokens, ...(ctx === undefined ? {} : { issuer: ctx.issuer }) }))
+  }
+
+  redirectToAuthorization(url: URL): void {
+    this.authorizationUrl = url
+  }
+
+  saveCodeVerifier(verifier: string): void {
+    this.#verifier = verifier
+  }
+
+  codeVerifier(): string {
+    return this.#verifier
+  }
+
+  saveDiscoveryState(state: OAuthDiscoveryState): void {
+    this.#discovery = state
+  }
+
+  discoveryState(): OAuthDiscoveryState | undefined {
+    return this.#discovery
+  }
+
+  /** What the authorization server takes no longer is forgotten, but not what another process has renewed meanwhile. */
+  async invalidateCredentials(scope: 'all' | 'client' | 'tokens' | 'verifier' | 'discovery'): Promise<void> {
+    if (scope === 'discovery' || scope === 'all') this.#discovery = undefined
+    if (scope === 'verifier' || scope === 'discovery') return
+    await this.#kept.change(({ tokens, clients, ...rest }) => ({
+      ...rest,
+      ...(scope === 'client' || tokens?.access_token !== this.#used?.access_token ? { tokens } : {}),
+      ...(scope === 'tokens' ? { clients } : {}),
+    }))
+  }
+}

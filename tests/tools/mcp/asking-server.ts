@@ -1,0 +1,31 @@
+/** An MCP server, as a program, that asks people something in the middle of its calls: it holds a call open until it has an answer. */
+import { Server } from '@modelcontextprotocol/server'
+import { serveStdio } from '@modelcontextprotocol/server/stdio'
+
+const form = {
+  type: 'object' as const,
+  properties: {
+    colour: { type: 'string' as const, enum: ['red', 'blue'] },
+    amount: { type: 'integer' as const, default: 3 },
+  },
+  required: ['colour'],
+}
+
+serveStdio(() => {
+  const server = new Server({ name: 'asking', version: '1' }, { capabilities: { tools: {} } })
+  server.setRequestHandler('tools/list', () => ({
+    tools: ['paint', 'paint-twice', 'visit'].map((name) => ({ name, inputSchema: { type: 'object' as const } })),
+  }))
+  server.setRequestHandler('tools/call', async ({ params: { name } }, { mcpReq }) => {
+    const answers = []
+    if (name === 'visit') {
+      answers.push(
+        await mcpReq.elicitInput({ mode: 'url', message: 'Pay here.', url: 'https://pay.example.com/1', elicitationId: 'pay-1' }),
+      )
+    }
+    if (name.startsWith('paint')) answers.push(await mcpReq.elicitInput({ message: 'Which colour?', requestedSchema: form }))
+    if (name === 'paint-twice') answers.push(await mcpReq.elicitInput({ message: 'And the second?', requestedSchema: form }))
+    return { content: [{ type: 'text' as const, text: JSON.stringify(answers) }] }
+  })
+  return server
+})

@@ -1,0 +1,172 @@
+import { stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, it, vi } from 'vitest'
+import { guardedFetch } from '../../../src/tools/mcp/auth/guarded-fetch.ts'
+import {
+  connectMcpServers,
+  type McpAuth,
+  type McpAuthorization,
+  type McpTokenStore,
+  mcpTokenFiles,
+  openLoopbackSignIn,
+} from '../../../src/tools/mcp/index.ts'
+import { tempFolder } from '../../cli/temp-folder.ts'
+import { recordingLogger } from '../../hazards/stage.ts'
+import { startOAuthServer } from './oauth-server.ts'
+import { callText } from './open-tools.ts'
+
+/** The browser of somebody who agrees to everything. */
+async function agree({ url }: McpAuthorization): Promise<string> {
+  const { headers } = await fetch(url, { redirect: 'manual' })
+  return headers.get('location') ?? ''
+}
+
+function memory(): McpTokenStore & { kept: Map<string, string> } {
+  const kept = new Map<string, string>()
+  return { kept, load: (key) => kept.get(key), save: (key, text) => void kept.set(key, text), remove: (key) => void kept.delete(key) }
+}
+
+const open = (url: string, auth: McpAuth, logger = recordingLogger().logger) => connectMcpServers({ wiki: { url, auth } }, { logger })
+
+describe('an MCP server that wants to be signed in to', () => {
+  it('is signed in to once, and then with what was kept, renewed as often as it has to be: also when many calls are refused at once', async () => {
+    await using server = await startOAuthServer()
+    const store = memory()
+    const authorize = vi.fn(agree)
+    await using tools = await open(server.url, { store, authorize })
+    expect(await callText(tools, 'wiki__echo', { a: 1 })).toBe('{"a":1}')
+    expect(authorize).toHaveBeenCalledOnce()
+    // What is kept is enough for another process where nobody can be asked.
+    await using later = await open(server.url, { store })
+    server.expire()
+    const calls = await Promise.all(Array.from({ length: 5 }, (_, n) => callText(later, 'wiki__echo', { n })))
+    expect(calls).toEqual([0, 1, 2, 3, 4].map((n) => `{"n":${n}}`))
+    // A code, and one renewal: a second one would have voided all there is.
+    expect(server.count('/token')).toBe(2)
+    expect(server.count('/register')).toBe(1)
+    expect(authorize).toHaveBeenCalledOnce()
+  })
+
+  it('where nobody can be asked, says what to do', async () => {
+    await using server = await startOAuthServer()
+    await expect(open(server.url, { store: memory() })).rejects.toThrow(
+      /Somebody has to sign in to the MCP server `wiki`: toolloop mcp login wiki/,
+    )
+    await expect(connectMcpServers({ wiki: { url: server.url } })).rejects.toThrow(/wants to be signed in to: give it `auth`/)
+    expect(server.count('/register')).toBe(0)
+  })
+
+  it.each<[string, (query: URLSearchParams) => void, RegExp]>([
+    ['another state', (query) => query.set('state', 'x'), /was answered from elsewhere/],
+    ['no state', (query) => query.delete('state'), /was answered from elsewhere/],
+    ['another issuer', (query) => query.set('iss', 'https://evil.example'), /[Ii]ssuer/],
+    ['no issuer', (query) => query.delete('iss'), /[Ii]ssuer/],
+    [
+      'a refusal in words of its own',
+      (query) => {
+        query.delete('code')
+        query.set('error', 'access_denied')
+        query.set('error_description', 'Call 555 and tell us your password')
+      },
+      /was refused \(access_denied\)\.$/,
+    ],
+  ])('and sends the browser back with %s, gets no code of ours', async (_, sendBack, words) => {
+    await using server = await startOAuthServer()
+    server.sendBack = sendBack
+    const failure = await open(server.url, { store: memory(), authorize: agree }).catch((error: unknown) => error)
+    expect(failure).toMatchObject({ code: 'mcp_server_failed', message: expect.stringMatching(words) })
+    expect(server.count('/token')).toBe(0)
+  })
+
+  it('no token stands in a log, an error or a result, whatever the server quotes', async () => {
+    await using server = await startOAuthServer()
+    const store = memory()
+    const { logger, records } = recordingLogger()
+    const warnings = vi.spyOn(console, 'warn').mockImplementation(() => {})
+    await using tools = await open(server.url, { store, authorize: agree }, logger)
+    // Somebody else has renewed it: the server takes neither any more, and says so.
+    const [key = ''] = store.kept.keys()
+    store.kept.set(key, (store.kept.get(key) ?? '').replace(/refresh-[0-9a-f-]+/, 'refresh-of-somebody-else'))
+    server.tokens.push('refresh-of-somebody-else')
+    server.expire()
+    const failed = await callText(tools, 'wiki__echo')
+    const all = JSON.stringify([records, failed, tools.servers(), warnings.mock.calls])
+    warnings.mockRestore()
+    for (const token of server.tokens) expect(all).not.toContain(token)
+    expect(server.count('/token')).toBeGreaterThan(1)
+  })
+
+  it('a client secret goes to no other authorization server than the one it is for', async () => {
+    await using server = await startOAuthServer()
+    const auth = { store: memory(), clientId: 'app', clientSecret: 'secret-of-the-app', issuer: 'https://login.example' }
+    await expect(open(server.url, { ...auth, authorize: agree })).rejects.toThrow(/login\.example/)
+    expect(server.count('/token')).toBe(0)
+  })
+})
+
+it('tokens are kept in files for their owner alone', async () => {
+  const folder = join(await tempFolder(), 'home', 'tokens')
+  const store = mcpTokenFiles(folder)
+  expect(await store.load('a')).toBeUndefined()
+  await store.save('a', 'text')
+  expect(await store.load('a')).toBe('text')
+  expect((await stat(folder)).mode & 0o777).toBe(0o700)
+  expect((await stat(join(folder, 'a.json'))).mode & 0o777).toBe(0o600)
+  await store.remove('a')
+  expect(await store.load('a')).toBeUndefined()
+})
+
+it.each([
+  ['https://mcp.example.com/mcp', 'http://127.0.0.1:1/', /Expected the server to name an https address/],
+  ['https://mcp.example.com/mcp', 'https://127.0.0.1:1/', /Expected a host on the public internet/],
+  ['https://mcp.example.com/mcp', 'https://localhost:1/', /Expected a host on the public internet/],
+  ['https://mcp.example.com/mcp', 'https://169.254.169.254/latest', /Expected a host on the public internet/],
+  ['https://mcp.example.com/mcp', 'https://[::ffff:10.0.0.1]/', /Expected a host on the public internet/],
+  ['https://mcp.example.com/mcp', 'http://login.example.com/', /Expected the server to name an https address/],
+  ['http://127.0.0.1:1/mcp', 'http://login.example.com/', /Expected the server to name an https address/],
+  ['https://mcp.example.com/mcp', 'file:///etc/passwd', /Expected the server to name an https address/],
+])('%s can not have %s fetched to sign in at', async (server, address, words) => {
+  const fetch = guardedFetch(new URL(server), undefined, new AbortController().signal)
+  await expect(fetch(address)).rejects.toThrow(words)
+})
+
+it('a redirect of an authorization server is not followed', async () => {
+  await using server = await startOAuthServer()
+  const fetch = guardedFetch(new URL(server.url), undefined, new AbortController().signal)
+  const query = `?redirect_uri=${encodeURIComponent(server.url)}`
+  expect((await fetch(`${new URL(server.url).origin}/authorize${query}`)).status).toBe(302)
+  expect(server.count('/mcp')).toBe(0)
+})
+
+describe('a browser on this machine', () => {
+  const authorization = (state: string, signal = new AbortController().signal): McpAuthorization => ({
+    server: 'wiki',
+    url: new URL(`https://login.example.com/authorize?state=${state}`),
+    signal,
+  })
+
+  it('is heard when it comes back from where it was sent; another page that knocks is not', async () => {
+    const shown: URL[] = []
+    await using loopback = await openLoopbackSignIn({ show: ({ url }) => void shown.push(url) })
+    const back = loopback.authorize(authorization('mine'))
+    const knock = (query: string, path = loopback.redirectUrl) => fetch(`${path}?${query}`)
+    expect((await knock('state=theirs&code=1')).status).toBe(404)
+    expect((await knock('state=mine&code=1', String(loopback.redirectUrl).replace('callback', 'else'))).status).toBe(404)
+    const page = await knock('state=mine&code=2')
+    expect(page.headers.get('referrer-policy')).toBe('no-referrer')
+    expect(await page.text()).toContain('You are signed in')
+    expect(String(await back)).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/callback\?state=mine&code=2$/)
+    expect(shown.map(({ host }) => host)).toEqual(['login.example.com'])
+    expect((await knock('state=mine&code=3')).status).toBe(404)
+  })
+
+  it('that never comes back is not waited for for ever, and only this machine is listened to', async () => {
+    await using loopback = await openLoopbackSignIn({ show: () => {}, timeoutMs: 20 })
+    await expect(loopback.authorize(authorization('mine'))).rejects.toThrow('Nobody signed in within 20 ms.')
+    const aborted = AbortSignal.abort(new Error('gone'))
+    await expect(loopback.authorize(authorization('mine', aborted))).rejects.toThrow('gone')
+    await expect(openLoopbackSignIn({ show: () => {}, redirectUrl: 'http://0.0.0.0/callback' })).rejects.toThrow(
+      /127\.0\.0\.1 or localhost/,
+    )
+  })
+})

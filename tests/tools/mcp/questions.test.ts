@@ -1,0 +1,146 @@
+import { fileURLToPath } from 'node:url'
+import { createMcpHandler, inputRequired, Server } from '@modelcontextprotocol/server'
+import { describe, expect, it } from 'vitest'
+import { AgentRunner, type Json, type RunResult } from '../../../src/index.ts'
+import { scriptedModel } from '../../../src/testing/index.ts'
+import { connectMcpServers, type McpServerOptions, type McpTools } from '../../../src/tools/mcp/index.ts'
+import { recordingLogger } from '../../hazards/stage.ts'
+import { callTool } from './open-tools.ts'
+
+/** A server that holds its calls open while it waits. */
+const openAsking = (options: McpServerOptions = {}) => {
+  const args = [fileURLToPath(new URL('asking-server.ts', import.meta.url))]
+  const env = { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? '' }
+  const server = { command: process.execPath, args, env, prefix: '', ...options }
+  return connectMcpServers({ asking: server }, { logger: recordingLogger().logger })
+}
+
+/** A run that calls one tool. */
+const runnerOf = (tools: McpTools, name: string) =>
+  new AgentRunner({ model: scriptedModel([{ toolCalls: [{ name, args: {} }] }, 'Done.']), tools, logger: recordingLogger().logger })
+
+const answered = (result: RunResult, answer: Json) => ({ decisions: result.pending.map((item) => ({ ...item, answer })) })
+const resultOf = ({ toolCalls }: RunResult): unknown => {
+  const { content, outcome } = toolCalls[0] ?? {}
+  return outcome === 'ok' ? JSON.parse(String(content)) : content
+}
+
+describe('a server that asks something while it holds a call open', () => {
+  it('pauses the run with its question, and goes on with the same call once that is answered; defaults stand for what is left out', async () => {
+    await using tools = await openAsking()
+    const runner = runnerOf(tools, 'paint')
+    const paused = await runner.run('Go.')
+    expect(paused).toMatchObject({
+      stopReason: 'paused',
+      pending: [
+        { kind: 'question', tool: 'paint', about: { mcpServer: 'asking', message: 'Which colour?' }, schema: { required: ['colour'] } },
+      ],
+    })
+    const result = await runner.resume(paused.state, answered(paused, { colour: 'blue' }))
+    expect(resultOf(result)).toEqual([{ action: 'accept', content: { colour: 'blue', amount: 3 } }])
+  })
+
+  it('is not told what does not fit its form: whoever answers is asked again, and told why', async () => {
+    await using tools = await openAsking()
+    const runner = runnerOf(tools, 'paint')
+    const first = await runner.run('Go.')
+    const second = await runner.resume(first.state, answered(first, { colour: 'green' }))
+    expect(second.pending).toMatchObject([{ about: { message: 'Which colour?', problem: expect.stringMatching(/colour/) } }])
+    expect(resultOf(await runner.resume(second.state, answered(second, { colour: 'red', amount: 1 })))).toEqual([
+      { action: 'accept', content: { colour: 'red', amount: 1 } },
+    ])
+  })
+
+  it('may ask several times, be refused, and send people to a page', async () => {
+    await using tools = await openAsking()
+    const twice = runnerOf(tools, 'paint-twice')
+    const first = await twice.run('Go.')
+    const second = await twice.resume(first.state, answered(first, { colour: 'red' }))
+    expect(second.pending).toMatchObject([{ about: { message: 'And the second?' } }])
+    const result = await twice.resume(second.state, answered(second, { action: 'decline' }))
+    expect(resultOf(result)).toMatchObject([{ action: 'accept' }, { action: 'decline' }])
+
+    const visit = runnerOf(tools, 'visit')
+    const asked = await visit.run('Go.')
+    expect(asked.pending).toMatchObject([{ about: { message: 'Pay here.', url: 'https://pay.example.com/1' } }])
+    expect(resultOf(await visit.resume(asked.state, answered(asked, { action: 'accept' })))).toEqual([{ action: 'accept' }])
+  })
+
+  it('has forgotten its call in another process: it is made again with the answer if it may be, and else nobody guesses', async () => {
+    const paused = await (async () => {
+      await using tools = await openAsking()
+      return await runnerOf(tools, 'paint').run('Go.')
+    })()
+    const resume = async (options: McpServerOptions) => {
+      await using tools = await openAsking(options)
+      const runner = new AgentRunner({ model: scriptedModel(['Done.']), tools, logger: recordingLogger().logger })
+      return resultOf(await runner.resume(paused.state, answered(paused, { colour: 'blue' })))
+    }
+    expect(await resume({ effects: { paint: 'idempotent' } })).toEqual([{ action: 'accept', content: { colour: 'blue', amount: 3 } }])
+    expect(await resume({})).toMatch(/has stopped waiting for it\. Whether the call took effect is not known/)
+  })
+
+  it('is told at once that nobody can be asked, where that is so', async () => {
+    await using tools = await openAsking({ questions: false })
+    expect(await callTool(tools, 'paint')).toMatchObject({ outcome: 'failed', content: expect.stringMatching(/elicitation/i) })
+  })
+})
+
+describe('a server that asks by answering a call with a question (2026-07-28)', () => {
+  /** Its calls, as it was sent them. */
+  const sent: unknown[] = []
+  const { fetch } = createMcpHandler(
+    () => {
+      const server = new Server({ name: 'later', version: '1' }, { capabilities: { tools: {} } })
+      server.setRequestHandler('tools/list', () => ({
+        tools: ['confirm', 'model', 'wait'].map((name) => ({ name, inputSchema: { type: 'object' as const } })),
+      }))
+      server.setRequestHandler('tools/call', ({ params }, { mcpReq }) => {
+        const state = mcpReq.requestState()
+        sent.push([params.name, mcpReq.inputResponses, state])
+        if (params.name === 'model') {
+          return inputRequired({ inputRequests: { m: inputRequired.createMessage({ messages: [], maxTokens: 1 }) } })
+        }
+        if (params.name === 'wait') {
+          return state === undefined ? inputRequired({ requestState: 'waited' }) : { content: [{ type: 'text' as const, text: '"ready"' }] }
+        }
+        if (mcpReq.inputResponses === undefined) {
+          const requestedSchema = { type: 'object' as const, properties: { sure: { type: 'boolean' as const } } }
+          const ask = (message: string) => inputRequired.elicit({ message, requestedSchema })
+          return inputRequired({ inputRequests: { sure: ask('Sure?'), name: ask('And now?') }, requestState: 'secret of the server' })
+        }
+        return { content: [{ type: 'text' as const, text: JSON.stringify(mcpReq.inputResponses) }] }
+      })
+      return server
+    },
+    { legacy: 'reject' },
+  )
+  const openLater = () => {
+    const server = {
+      url: 'http://localhost/mcp',
+      prefix: '',
+      fetch: (url: string | URL, init?: RequestInit) => fetch(new Request(url, init)),
+    }
+    return connectMcpServers({ later: server }, { logger: recordingLogger().logger })
+  }
+
+  it('is answered days later in another process, and given back what it gave', async () => {
+    const paused = await (async () => {
+      await using tools = await openLater()
+      return await runnerOf(tools, 'confirm').run('Go.')
+    })()
+    expect(paused.pending).toMatchObject([{ about: { mcpServer: 'later', questions: [{ message: 'Sure?' }, { message: 'And now?' }] } }])
+    const state = JSON.parse(JSON.stringify(paused.state))
+    await using tools = await openLater()
+    const runner = new AgentRunner({ model: scriptedModel(['Done.']), tools, logger: recordingLogger().logger })
+    const result = await runner.resume(state, answered(paused, [{ sure: true }, { action: 'cancel' }]))
+    expect(resultOf(result)).toEqual({ sure: { action: 'accept', content: { sure: true } }, name: { action: 'cancel' } })
+    expect(sent.at(-1)).toMatchObject(['confirm', {}, 'secret of the server'])
+  })
+
+  it('may have a call made again without asking anything; a model of ours it is not given', async () => {
+    await using tools = await openLater()
+    expect(await callTool(tools, 'wait')).toMatchObject({ outcome: 'ok', content: '"ready"' })
+    expect(await callTool(tools, 'model')).toMatchObject({ outcome: 'failed' })
+  })
+})
