@@ -26,7 +26,7 @@ describe('toolloop init', () => {
   it('writes a project whose agent, tests, chat and service run at once, without a key', async () => {
     const cwd = await tempFolder()
     const { code, stdout, stderr } = await init(cwd, 'My Agent')
-    expect({ code, stdout }).toEqual({ code: 0, stdout: 'Next: cd My Agent && npm install && npm start\n' })
+    expect({ code, stdout }).toEqual({ code: 0, stdout: "Next: cd 'My Agent' && npm install && npm start\n" })
     const folder = join(cwd, 'My Agent')
     const files = await readdir(folder)
     expect(files).toEqual(expect.arrayContaining(['.gitignore', 'agent.ts', 'agent.test.ts', 'package.json', 'toolloop.yaml', 'tools.ts']))

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { watch } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
@@ -60,7 +61,7 @@ async function written(name: string, folder: string): Promise<void> {
 describe('toolloop runs', () => {
   it('lists what waits, shows it, and goes on with what was decided; once', async () => {
     const { cwd, runId, decide, ran } = await waiting('pay')
-    expect(ran.stderr).toContain(`toolloop runs decide ${runId}`)
+    expect(ran.stderr).toContain(`to decide: toolloop runs decide ${runId} --tools tools.ts --no-builtin-tools\n`)
     const listed = await command(['runs', 'list', '--status', 'waiting'], cwd)
     expect(listed.stdout).toMatch(/^run_\S+ {2}\S+Z {2}waiting for pay\n$/)
     expect((await command(['runs', 'show', runId], cwd)).stdout).toContain('waits: call_1 pay {"amount":5} (approval)')
@@ -137,6 +138,18 @@ describe('toolloop runs', () => {
     const { code, stderr } = await command(['runs', ...args], await tempFolder())
     expect(stderr).toContain(words)
     expect(code).toBe(2)
+  })
+
+  it('says a command that a shell reads back, whatever its options are', async () => {
+    const cwd = await tempFolder({ 'tools.ts': tools })
+    const options = ['--tools', 'tools.ts', '--no-builtin-tools', '-i', "Don't ask", '--journal', 'a b/runs.sqlite']
+    const { stderr } = await command(['run', ...options, 'Use pay with amount 5'], cwd)
+    const [, line = ''] = /to decide: toolloop (.*)\n/.exec(stderr) ?? []
+    const words = execFileSync('sh', ['-c', `printf '%s\\n' ${line}`], { encoding: 'utf8' })
+      .split('\n')
+      .slice(0, -1)
+    expect(words).toEqual(expect.arrayContaining(["Don't ask", 'a b/runs.sqlite']))
+    expect(await command([...words, '--yes'], cwd)).toMatchObject({ code: 0, stdout: expect.stringContaining('paid 5') })
   })
 
   it('says which run it does not know', async () => {

@@ -1,9 +1,10 @@
-import { existsSync } from 'node:fs'
+import { constants, existsSync } from 'node:fs'
 import { chmod, copyFile, mkdir, readdir, writeFile } from 'node:fs/promises'
 import { basename, join, relative, resolve } from 'node:path'
 import { ToolloopError } from '../../core/errors.ts'
 import { version } from '../../core/version.ts'
 import { EXIT_OK } from '../exit-codes.ts'
+import { shellWord } from '../setup/journal.ts'
 import { packageFolder } from '../setup/own-package.ts'
 import { type CliIO, Terminal } from '../terminal/terminal.ts'
 
@@ -25,12 +26,12 @@ export async function init(given: string, io: CliIO): Promise<number> {
   if (there.length > 0)
     throw new ToolloopError('invalid_option', `Expected a folder without ${there.join(', ')}, got ${folder}. Nothing was written.`)
   await mkdir(folder, { recursive: true })
-  for (const { from, name } of files) await copyFile(from, join(folder, name))
+  for (const { from, name } of files) await copyFile(from, join(folder, name), constants.COPYFILE_EXCL)
   // It may come to hold what others should not read.
   await chmod(join(folder, 'toolloop.yaml'), 0o600)
-  await writeFile(join(folder, 'package.json'), `${JSON.stringify(packageOf(folder), null, 2)}\n`)
+  await writeFile(join(folder, 'package.json'), `${JSON.stringify(packageOf(folder), null, 2)}\n`, { flag: 'wx' })
   for (const name of names.sort()) terminal.note(terminal.paint('dim', `wrote ${join(relative(io.cwd, folder), name)}`))
-  const enter = folder === io.cwd ? '' : `cd ${relative(io.cwd, folder)} && `
+  const enter = folder === io.cwd ? '' : `cd ${shellWord(relative(io.cwd, folder))} && `
   terminal.print(`Next: ${enter}npm install && npm start`)
   return EXIT_OK
 }

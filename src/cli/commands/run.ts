@@ -6,7 +6,7 @@ import { createAgentRunner } from '../../backends/index.ts'
 import { messageOf, ToolloopError } from '../../core/errors.ts'
 import { EXIT_FAILED, EXIT_OK, exitCodeOf } from '../exit-codes.ts'
 import type { Flags } from '../flags.ts'
-import { type OpenJournal, openJournal } from '../setup/journal.ts'
+import { decideCommand, type OpenJournal, openJournal } from '../setup/journal.ts'
 import { describeChoice, type PreparedAgent, prepareAgent } from '../setup/prepare-agent.ts'
 import { keysIn } from '../setup/provider-keys.ts'
 import { type OpenSession, openSession } from '../setup/sessions.ts'
@@ -34,7 +34,7 @@ export async function run(words: readonly string[], flags: Flags, io: CliIO): Pr
     const code = interrupts.exitCode
     // Nobody reads stdout any more: there is nothing to explain, or it has been said.
     if (code === EXIT_OK || code === EXIT_FAILED) return code
-    explainEnding(result, agent, terminal, journal?.option)
+    explainEnding(result, agent, terminal, journal && decideCommand(result.runId, flags))
     return result.stopReason === 'aborted' ? (code ?? exitCodeOf(result)) : exitCodeOf(result)
   } catch (error) {
     if (interrupts.exitCode !== undefined) return interrupts.exitCode

@@ -9,7 +9,7 @@ import type { ChatMessage, Content, Json } from '../../core/messages.ts'
 import { createModel } from '../../models/create-model.ts'
 import { EXIT_OK, exitCodeOf } from '../exit-codes.ts'
 import type { Flags } from '../flags.ts'
-import { type OpenJournal, openExistingJournal } from '../setup/journal.ts'
+import { decideCommand, type OpenJournal, openExistingJournal } from '../setup/journal.ts'
 import { prepareAgent } from '../setup/prepare-agent.ts'
 import { createApprove } from '../terminal/ask-approval.ts'
 import { askOnTerminal } from '../terminal/ask-on-terminal.ts'
@@ -63,15 +63,24 @@ export async function showRecorded(runId: string, flags: Flags, io: CliIO): Prom
   })
 }
 
-/** `toolloop runs cancel ID`: ends it, whichever process carries it out. Resolves with the exit code. */
+/** `toolloop runs cancel ID`: ends it, whichever process carries it out. Resolves with the exit code, once it has ended. */
 export async function cancelRun(runId: string, flags: Flags, io: CliIO): Promise<number> {
-  return withRuns(flags, io, async (runner) => {
-    await knownRun(runner, runId)
-    await runner.runs.cancel(runId)
-    // Until it has ended, wherever that is.
-    await runner.resume(runId)
-    return EXIT_OK
-  })
+  const terminal = new Terminal(io)
+  const interrupts = new Interrupts(io)
+  try {
+    return await withRuns(flags, io, async (runner) => {
+      await knownRun(runner, runId)
+      await runner.runs.cancel(runId)
+      terminal.waitFor('the run is cancelled, and ends')
+      await runner.resume(runId, { signal: interrupts.signal }).catch((error: unknown) => {
+        if (!interrupts.signal.aborted) throw error
+      })
+      return interrupts.exitCode ?? EXIT_OK
+    })
+  } finally {
+    terminal.waitFor(undefined)
+    interrupts.release()
+  }
 }
 
 /** `toolloop runs resume ID`: goes on with a run that a process left behind, and shows the rest of it. Resolves with the run's exit code. */
@@ -109,7 +118,7 @@ async function goOn(runId: string, flags: Flags, io: CliIO, decide: Decide): Pro
     const runner = await createAgentRunner({ ...agent.options, journal: journal.journal, approve: createApprove(terminal, flags.yes) })
     const decisions = await decide(await knownRun(runner, runId), terminal, interrupts.signal)
     const result = await showRun(runner.resumeStream(runId, { decisions, signal: interrupts.signal }), agent, flags, terminal)
-    explainEnding(result, agent, terminal, journal.option)
+    explainEnding(result, agent, terminal, decideCommand(runId, flags))
     return interrupts.exitCode ?? exitCodeOf(result)
   } catch (error) {
     if (interrupts.exitCode !== undefined) return interrupts.exitCode
@@ -171,7 +180,7 @@ function asker(terminal: Terminal, signal: AbortSignal): (item: PendingItem) => 
 async function withRuns(flags: Flags, io: CliIO, work: (runner: AgentRunner) => Promise<number>): Promise<number> {
   const journal = await openExistingJournal(flags, io)
   try {
-    // Nothing is asked of it: a runner is what knows the runs of its journal.
+    // Its model is never asked: a runner is what knows the runs of a journal.
     return await work(new AgentRunner({ model: createModel('demo'), journal: journal.journal }))
   } finally {
     await journal.close()

@@ -5,10 +5,9 @@ import { ToolloopError } from '../../core/errors.ts'
 import type { Flags } from '../flags.ts'
 import type { CliIO } from '../terminal/terminal.ts'
 
-/** A journal that a command has opened, and the option that names it to the next command. */
+/** A journal that a command has opened. */
 export interface OpenJournal {
   journal: Journal
-  option: string
   /** Resolves when nothing of it is left: no lock, no thread. */
   close(): Promise<void>
 }
@@ -19,7 +18,7 @@ export async function openJournal({ journal: given }: Flags, { cwd, env }: CliIO
   if (file === undefined || file === '') return undefined
   const { sqliteJournal } = await import('../../journals/sqlite/index.ts')
   const journal = sqliteJournal({ file: resolve(cwd, file) })
-  return { journal, option: given === undefined ? '' : ` --journal ${given}`, close: () => journal.close() }
+  return { journal, close: () => journal.close() }
 }
 
 /** The same of a file that is there. Rejects with `invalid_option`. */
@@ -35,4 +34,23 @@ export async function openExistingJournal(flags: Flags, io: CliIO): Promise<Open
   const opened = await openJournal(flags, io)
   if (opened === undefined) throw new ToolloopError('invalid_option', 'Expected `--journal` to name a file')
   return opened
+}
+
+/** The command that decides a run, with the options of the command that has started it. */
+export function decideCommand(runId: string, flags: Flags): string {
+  const { model, baseUrl, tools = [], builtinTools, workspace, skills = [], unsandboxed, toolCalling, instructions, journal } = flags
+  const values = { model, 'base-url': baseUrl, workspace, 'tool-calling': toolCalling, instructions, journal }
+  const options = [
+    ...Object.entries(values).flatMap(([name, value]) => (value === undefined ? [] : [`--${name}`, value])),
+    ...tools.flatMap((file) => ['--tools', file]),
+    ...skills.flatMap((folder) => ['--skills', folder]),
+    ...(builtinTools ? [] : ['--no-builtin-tools']),
+    ...(unsandboxed ? ['--unsandboxed'] : []),
+  ]
+  return ['toolloop runs decide', runId, ...options.map(shellWord)].join(' ')
+}
+
+/** A word as a shell reads it back. */
+export function shellWord(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
 }

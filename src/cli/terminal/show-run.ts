@@ -23,10 +23,8 @@ export async function showRun(stream: RunStream, { tools }: PreparedAgent, flags
   return result
 }
 
-/**
- * Says why there is no answer, and what may help; of a run that waits in a journal, how it goes on. `journal` is the option that names it.
- */
-export function explainEnding(result: RunResult, { choice }: PreparedAgent, terminal: Terminal, journal?: string): void {
+/** Says why there is no answer, and what may help; of a run that waits in a journal, with which command it goes on. */
+export function explainEnding(result: RunResult, { choice }: PreparedAgent, terminal: Terminal, decide?: string): void {
   const ending = describeEnding(result)
   if (ending === undefined) return
   const helps =
@@ -34,6 +32,5 @@ export function explainEnding(result: RunResult, { choice }: PreparedAgent, term
       ? `; ${choice.name} is only a default: --model or TOOLLOOP_MODEL names another`
       : ''
   terminal.note(terminal.paint(result.stopReason === 'stopped' ? 'dim' : 'yellow', `${ending}${helps}`))
-  if (result.stopReason === 'paused' && journal !== undefined)
-    terminal.note(terminal.paint('dim', `to decide, with the model and tools of this run: toolloop runs decide ${result.runId}${journal}`))
+  if (result.stopReason === 'paused' && decide !== undefined) terminal.note(terminal.paint('dim', `to decide: ${decide}`))
 }

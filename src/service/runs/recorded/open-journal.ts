@@ -21,8 +21,10 @@ export interface OpenedJournal {
 const agent = 'service'
 /** What names the folder. */
 export const folderOption = 'service.keepRuns.folder'
-/** How long a call waits for a file that is locked, or for a server that can't be reached, in milliseconds: who has asked is told then. */
+/** How long a call waits for a server that can't be reached, in milliseconds: who has asked is told then. */
 const outageMs = 5_000
+/** How long it waits for a file that other services write to, in milliseconds: on a busy disk each of them has its turn later. */
+const lockedMs = 30_000
 
 /** Opens the journal; a folder is made if need be. Rejects with `invalid_option` when it can't be had. */
 export async function openJournal(place: JournalPlace, logger: Logger = defaultLogger): Promise<OpenedJournal> {
@@ -56,5 +58,5 @@ async function openStore(place: JournalPlace, logger: Logger): Promise<(Store | 
   // One that was there already may have been open to others.
   await chmod(folder, 0o700)
   const { SqliteStore } = await import('../../../journals/sqlite/sqlite-store.ts')
-  return new SqliteStore({ file: join(folder, 'runs.sqlite'), synchronous: 'full', busyTimeoutMs: outageMs, maxBytes: undefined }, agent)
+  return new SqliteStore({ file: join(folder, 'runs.sqlite'), synchronous: 'full', busyTimeoutMs: lockedMs, maxBytes: undefined }, agent)
 }
