@@ -75,6 +75,7 @@ export class Timeline {
    */
   question(text) {
     this.element.prepend(h('li', { className: 'item user' }, text))
+    while (this.element.childElementCount > mostItems + 1) this.#dropOldest()
   }
 
   /**
