@@ -2,6 +2,7 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, writeF
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
+import { bundlePage } from './bundle-page.js'
 
 /**
  * Makes of the modules in `dist` what the package ships, because many small files take long to load and much room: what `import 'toolloop'`
@@ -105,7 +106,7 @@ for (const file of unneeded) for (const name of [file, `${file}.map`]) rmSync(na
 
 const src = join(root, 'src')
 for (const file of filesIn(src, '.cjs')) cpSync(file, join(dist, relative(src, file)))
-cpSync(join(src, 'service/page'), join(dist, 'service/page'), { recursive: true })
+await bundlePage(join(src, 'service/page'), join(dist, 'service/page'))
 removeEmptyFolders(dist)
 console.log(`${modules.length} modules are now ${output.length} files, with the declarations of ${declared.size}`)
 

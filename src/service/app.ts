@@ -58,7 +58,7 @@ export function createApp(parts: AppParts): (request: Request, address: string |
   app.get('/admin', (context) => context.redirect('admin/', 308))
   app.get('/admin/', (context) => respondWithPage('index.html', context, parts))
   app.get('/admin/:file', (context) => respondWithPage(context.req.param('file'), context, parts))
-  app.get('/admin/:folder{data|ui|views}/:file', (context) =>
+  app.get('/admin/:folder{(?:data|run|ui|views)}/:file', (context) =>
     respondWithPage(`${context.req.param('folder')}/${context.req.param('file')}`, context, parts),
   )
   app.notFound(() => errorResponse(new HttpProblem(404, 'not_found', 'Nothing at this path; /openapi.json lists all paths')))
@@ -142,7 +142,7 @@ function checkDraining({ method }: Request, { isDraining }: AppParts): void {
 
 async function respondWithPage(name: string, { req }: Context, { limits }: AppParts): Promise<Response> {
   checkOrigin(req.raw, limits())
-  return servePage(name)
+  return servePage(name, req.raw)
 }
 
 async function admit(request: Request, role: 'run' | 'admin', { auth, authenticate, limiter, logger }: AppParts): Promise<Caller> {

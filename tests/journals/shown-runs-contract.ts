@@ -160,6 +160,58 @@ export function describeShownRuns(name: string, open: () => Promise<ShownPlace>)
       expect(await ids({ limit: 6, caller: 'eve' })).toEqual(['', false])
     })
 
+    it('are found by the words they are kept with, how they ended, when they began, what they cost and who they are', async () => {
+      const { shown } = await open()
+      const costs = [0.5, undefined, 2, 0.01]
+      for (const [at, costUsd] of costs.entries()) {
+        const id = `run${at}`
+        await shown.begin(run(id, { title: `Refund ÄRGER ${at}`, words: `user:ann\nfirst ${at}`, createdAt: at }), 'first')
+        const stopReason = at === 1 ? 'model_error' : 'answered'
+        const words = `tool:pay${at}\nmüller 100%_\\ ${at}`
+        await shown.settle(id, running('first'), outcome('done', { title: `Refund ÄRGER ${at}`, words, costUsd, stopReason }))
+      }
+      await shown.begin(run('goes on', { title: 'Refund', words: 'tool:none user:bob' }), 'first')
+      const ids = async (query: Omit<Parameters<ShownRuns['list']>[0], 'limit'>) =>
+        (await shown.list({ ...query, limit: 10 })).runs.map(({ runId }) => runId).join(' ')
+      expect(await ids({ words: ['refund'] })).toBe('goes on run3 run2 run1 run0')
+      expect(await ids({ words: ['refund', 'tool:pay2'] })).toBe('run2')
+      expect(await ids({ words: ['100%_\\ 1'] })).toBe('run1')
+      expect(await ids({ words: ['%'] })).toBe('run3 run2 run1 run0')
+      expect(await ids({ words: ['user:bob'] })).toBe('goes on')
+      // Those it began with hold until it ends.
+      expect(await ids({ words: ['first'] })).toBe('')
+      expect(await ids({ words: ["'; --"] })).toBe('')
+      expect(await ids({ stopReason: 'model_error' })).toBe('run1')
+      expect(await ids({ createdAfter: 1, createdBefore: 3 })).toBe('run2 run1')
+      expect(await ids({ minCostUsd: 0.5 })).toBe('run2 run0')
+      expect(await ids({ minCostUsd: 0 })).toBe('run3 run2 run0')
+      expect(await ids({ runIds: ['run3', 'none', 'run0'] })).toBe('run3 run0')
+      expect(await ids({ runIds: [] })).toBe('')
+      expect(await ids({ words: ['müller'], minCostUsd: 1, runIds: ['run2'], status: 'done' })).toBe('run2')
+      await shown.settle('goes on', running('first'), outcome('paused', { words: 'waits' }))
+      expect(await ids({ status: 'paused', words: ['waits'] })).toBe('goes on')
+      await shown.begin(run('goes on', { words: 'again' }), 'second')
+      expect([await ids({ words: ['waits'] }), await ids({ words: ['again'] })]).toEqual(['', 'goes on'])
+    })
+
+    it('who has decided what stays for as long as the run, unless it could not be carried out', async () => {
+      const { shown } = await open()
+      await shown.begin(run('a'), 'first')
+      expect((await shown.get('a'))?.decisions).toEqual([])
+      expect(await shown.noteDecisions('none', 'one', ['1'])).toBe(false)
+      expect(await shown.noteDecisions('a', 'one', ['"1"', '"2\\u0000"'])).toBe(true)
+      expect(await shown.noteDecisions('a', 'one', ['"1"', '"2\\u0000"'])).toBe(true)
+      await Promise.all(['two', 'three'].map((note) => shown.noteDecisions('a', note, [`"${note}"`])))
+      await shown.withdrawDecisions('a', 'three')
+      await shown.withdrawDecisions('none', 'two')
+      await shown.settle('a', running('first'), outcome('done'))
+      await shown.clear('a')
+      expect((await shown.get('a'))?.decisions).toEqual(['"1"', '"2\\u0000"', '"two"'])
+      expect(await shown.forget({ runs: 0, ageMs: 1, characters: 0 })).toBe(1)
+      await shown.begin(run('a'), 'second')
+      expect((await shown.get('a'))?.decisions).toEqual([])
+    })
+
     it('done ones give way by number, age and size, the oldest first', async () => {
       const { shown } = await open()
       const now = Date.now()

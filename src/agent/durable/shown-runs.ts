@@ -18,6 +18,10 @@ export interface ShownRuns {
    * (milliseconds since 1970) says since when they have waited.
    */
   giveUp(which: { runId: string } | { before: number }, error: { code: string; message: string }): Promise<string[]>
+  /** Keeps who has decided what, each as JSON, for as long as the run. The same `note` again changes nothing. False for a run that is not known. */
+  noteDecisions(runId: string, note: string, decisions: readonly string[]): Promise<boolean>
+  /** What was noted could not be carried out. */
+  withdrawDecisions(runId: string, note: string): Promise<void>
   get(runId: string): Promise<ShownRun | undefined>
   /** Its result as JSON; `''`: it has none. */
   result(runId: string): Promise<string>
@@ -65,6 +69,8 @@ export interface NewShownRun {
   createdAt: number
   /** What it is listed by. */
   title: string
+  /** What it is found by besides its title, in lower case. Default: nothing. */
+  words?: string | undefined
   /** What the host has to know to go on with it, as JSON; `''`: it is done. */
   head: string
 }
@@ -101,6 +107,9 @@ export interface ShownOutcome {
   stopReason: string
   finishedAt: number
   title: string
+  /** What it is found by besides its title, in lower case. Default: nothing. */
+  words?: string
+  costUsd?: number | undefined
   /** As JSON: what a list shows of it. */
   summary: string
   /** As JSON: the whole result; undefined: the one that is there stays. */
@@ -115,7 +124,7 @@ export interface WaitingRoom {
   ofAll: number
 }
 
-export interface ShownRun extends NewShownRun {
+export interface ShownRun extends Omit<NewShownRun, 'words'> {
   status: ShownStatus
   attempt: string
   finishedAt?: number
@@ -124,18 +133,28 @@ export interface ShownRun extends NewShownRun {
   lastEventId: number
   secrets: string[]
   hidesAll: boolean
+  /** Who has decided what, in the order in which it was noted. */
+  decisions: string[]
 }
 
 /** A run as a list has it; `cursor` is where the page behind it begins. */
-export type ListedRun = Omit<ShownRun, 'head' | 'secrets' | 'hidesAll' | 'attempt'> & { cursor: string }
+export type ListedRun = Omit<ShownRun, 'head' | 'secrets' | 'hidesAll' | 'attempt' | 'decisions'> & { cursor: string }
 
 export interface ShownQuery {
   caller?: string | undefined
   agent?: string | undefined
   thread?: string | undefined
   status?: ShownStatus | undefined
+  stopReason?: string | undefined
+  runIds?: readonly string[] | undefined
+  /** Texts in lower case, each of which has to be in what the run is found by. */
+  words?: readonly string[] | undefined
+  /** Milliseconds since 1970: at or behind it. */
+  createdAfter?: number | undefined
   /** Milliseconds since 1970. */
   createdBefore?: number | undefined
+  /** Only runs that are known to have cost as much. */
+  minCostUsd?: number | undefined
   /** An integer ≥ 1. */
   limit: number
   /** That of the last run of the page before. */

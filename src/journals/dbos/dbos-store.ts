@@ -87,6 +87,8 @@ export class DbosStore implements EngineStore {
     append: async (...args) => (await this.#shown()).append(...args),
     settle: async (...args) => (await this.#shown()).settle(...args),
     giveUp: async (...args) => (await this.#shown()).giveUp(...args),
+    noteDecisions: async (...args) => (await this.#shown()).noteDecisions(...args),
+    withdrawDecisions: async (...args) => (await this.#shown()).withdrawDecisions(...args),
     get: async (...args) => (await this.#shown()).get(...args),
     result: async (...args) => (await this.#shown()).result(...args),
     events: async (...args) => (await this.#shown()).events(...args),

@@ -101,6 +101,17 @@ const migrations: readonly ((schema: string) => string)[] = [
       PRIMARY KEY (run, name)
     );
     ALTER TABLE ${schema}.runs ADD COLUMN tries integer NOT NULL DEFAULT 0;`,
+  (schema) => `
+    ALTER TABLE ${schema}.shown_runs ADD COLUMN words text NOT NULL DEFAULT '', ADD COLUMN cost double precision;
+    UPDATE ${schema}.shown_runs SET words = lower(concat_ws(chr(10), id, 'user:' || caller, 'model:' || agent));
+    CREATE INDEX shown_runs_waiting ON ${schema}.shown_runs (n) WHERE status = 'paused';
+    CREATE TABLE ${schema}.shown_decisions (
+      run bigint NOT NULL REFERENCES ${schema}.shown_runs ON DELETE CASCADE,
+      n integer NOT NULL,
+      note text NOT NULL,
+      value text NOT NULL,
+      PRIMARY KEY (run, n)
+    );`,
 ]
 
 /** Makes or migrates the tables, and returns their id. `schema` is quoted. Rejects with `journal_failed` where a newer version has made them. */

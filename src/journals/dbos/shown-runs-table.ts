@@ -38,12 +38,13 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear'> {
     this.#in = schema
   }
 
-  async begin({ runId, caller, agent, thread, createdAt, title, head }: NewShownRun, attempt: string): Promise<BegunRun> {
-    const columns = '(id, caller, agent, thread, status, attempt, created_at, title, head)'
-    const again = `UPDATE SET status = 'running', attempt = excluded.attempt, finished_at = NULL WHERE shown_runs.status <> 'done'`
-    const insert = `INSERT INTO ${this.#in}.shown_runs ${columns} VALUES ($1, $2, $3, $8, 'running', $4, $5, $6, $7)`
+  async begin({ runId, caller, agent, thread, createdAt, title, words = '', head }: NewShownRun, attempt: string): Promise<BegunRun> {
+    const columns = '(id, caller, agent, thread, status, attempt, created_at, title, head, words)'
+    const taken = `status = 'running', attempt = excluded.attempt, finished_at = NULL, words = excluded.words`
+    const again = `UPDATE SET ${taken} WHERE shown_runs.status <> 'done'`
+    const insert = `INSERT INTO ${this.#in}.shown_runs ${columns} VALUES ($1, $2, $3, $8, 'running', $4, $5, $6, $7, $9)`
     const inThread = thread === undefined ? null : plain(thread)
-    const values = [runId, plain(caller), plain(agent), attempt, createdAt, plain(title), head, inThread]
+    const values = [runId, plain(caller), plain(agent), attempt, createdAt, plain(title), head, inThread, plain(words)]
     const [begun] = await this.#database.query(`${insert} ON CONFLICT (id) DO ${again} RETURNING last_event`, values)
     return begun && { lastEventId: Number(begun.last_event) }
   }
@@ -74,7 +75,7 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear'> {
   settle(
     runId: string,
     expected: ExpectedRun,
-    { status, stopReason, finishedAt, title, summary, result }: ShownOutcome,
+    { status, stopReason, finishedAt, title, words = '', costUsd, summary, result }: ShownOutcome,
     room?: WaitingRoom,
   ): Promise<'settled' | 'changed' | 'no_room'> {
     return this.#database.transaction(async (query) => {
@@ -89,8 +90,8 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear'> {
       const size = state + (result?.length ?? 0) + (await this.#eventsSize(query, run))
       if (room !== undefined && !(await this.#hasRoom(query, run, size, state, room))) return 'no_room'
       const came = 'status = $2, stop_reason = $3, finished_at = $4, size = $5, title = $6, summary = $7, result = coalesce($8, result)'
-      const values = [run.n, status, stopReason, finishedAt, size, plain(title), summary, result ?? null]
-      await query(`UPDATE ${this.#in}.shown_runs SET ${came} WHERE n = $1`, values)
+      const values = [run.n, status, stopReason, finishedAt, size, plain(title), summary, result ?? null, plain(words), costUsd ?? null]
+      await query(`UPDATE ${this.#in}.shown_runs SET ${came}, words = $9, cost = $10 WHERE n = $1`, values)
       if (status === 'done') await this.#hide(query, [run.n])
       return 'settled'
     })
@@ -112,9 +113,28 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear'> {
     })
   }
 
+  noteDecisions(runId: string, note: string, decisions: readonly string[]): Promise<boolean> {
+    return this.#database.transaction(async (query) => {
+      const run = await this.#locked(query, runId)
+      if (run === undefined) return false
+      const noted = `SELECT 1 FROM ${this.#in}.shown_decisions WHERE run = $1 AND note = $2 LIMIT 1`
+      if ((await query(noted, [run.n, note])).length > 0) return true
+      const last = `(SELECT coalesce(max(n), 0) FROM ${this.#in}.shown_decisions WHERE run = $1)`
+      const numbered = `SELECT $1, ${last} + at, $2, value FROM unnest($3::text[]) WITH ORDINALITY AS decided (value, at)`
+      await query(`INSERT INTO ${this.#in}.shown_decisions (run, n, note, value) ${numbered}`, [run.n, note, decisions])
+      return true
+    })
+  }
+
+  async withdrawDecisions(runId: string, note: string): Promise<void> {
+    const own = `run = (SELECT n FROM ${this.#in}.shown_runs WHERE id = $1) AND note = $2`
+    await this.#database.query(`DELETE FROM ${this.#in}.shown_decisions WHERE ${own}`, [runId, note])
+  }
+
   async get(runId: string): Promise<ShownRun | undefined> {
-    const secrets = `ARRAY(SELECT value FROM ${this.#in}.shown_secrets WHERE run = n) AS secrets`
-    const columns = `${listColumns}, attempt, head, hides_all, ${secrets}`
+    const secrets = `ARRAY(SELECT value FROM ${this.#in}.shown_secrets WHERE run = shown_runs.n) AS secrets`
+    const decisions = `ARRAY(SELECT value FROM ${this.#in}.shown_decisions d WHERE run = shown_runs.n ORDER BY d.n) AS decisions`
+    const columns = `${listColumns}, attempt, head, hides_all, ${secrets}, ${decisions}`
     const [run] = await this.#database.query(`SELECT ${columns} FROM ${this.#in}.shown_runs WHERE id = $1`, [runId])
     if (run === undefined) return undefined
     return {
@@ -123,6 +143,7 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear'> {
       head: String(run.head),
       secrets: (run.secrets as string[]).map((secret) => String(JSON.parse(secret))),
       hidesAll: run.hides_all === true,
+      decisions: run.decisions as string[],
     }
   }
 
@@ -180,15 +201,21 @@ export class ShownRunsTable implements Omit<ShownRuns, 'clear'> {
     })
   }
 
-  async list({ caller, agent, thread, status, createdBefore, limit, cursor }: ShownQuery): Promise<ShownPage> {
+  async list({ caller, agent, thread, status, stopReason, runIds, words = [], limit, cursor, ...query }: ShownQuery): Promise<ShownPage> {
     const values: unknown[] = []
     const conditions = [
       ['caller = ?', caller === undefined ? undefined : plain(caller)],
       ['agent = ?', agent === undefined ? undefined : plain(agent)],
       ['thread = ?', thread === undefined ? undefined : plain(thread)],
-      ['status = ?', status],
-      ['created_at < ?::float8', createdBefore],
+      // As it is written in the index of those that wait.
+      [status === 'paused' ? "status = 'paused' AND ? = status" : 'status = ?', status],
+      ['stop_reason = ?', stopReason === undefined ? undefined : plain(stopReason)],
+      ['id = ANY(?)', runIds?.map(plain)],
+      ['created_at >= ?::float8', query.createdAfter],
+      ['created_at < ?::float8', query.createdBefore],
+      ['cost >= ?::float8', query.minCostUsd],
       ['n < ?', cursor === undefined ? undefined : cursorOf(cursor)],
+      ...words.map((word): [string, string] => ['strpos(lower(title) || chr(10) || words, ?) > 0', plain(word)]),
     ] as const
     const given = conditions.filter(([, value]) => value !== undefined)
     const where = given.map(([condition, value]) => condition.replace('?', `$${values.push(value)}`)).join(' AND ')

@@ -84,5 +84,16 @@ export const runsSchema: Schema = {
        PRIMARY KEY (run, name)
      ) STRICT;
      ALTER TABLE runs ADD COLUMN tries INTEGER NOT NULL DEFAULT 0;`,
+    // Words are apart from what is large, which is not read where they are looked through.
+    `CREATE TABLE shown_words (run INTEGER PRIMARY KEY, cost REAL, value TEXT NOT NULL) STRICT;
+     INSERT INTO shown_words SELECT n, NULL, lower(id || char(10) || 'user:' || caller || char(10) || 'model:' || agent) FROM shown_runs;
+     CREATE TABLE shown_decisions (
+       run INTEGER NOT NULL,
+       n INTEGER NOT NULL,
+       note TEXT NOT NULL,
+       value TEXT NOT NULL,
+       PRIMARY KEY (run, n)
+     ) STRICT, WITHOUT ROWID;
+     CREATE INDEX shown_runs_waiting ON shown_runs (n) WHERE status = 'paused';`,
   ],
 }

@@ -28,14 +28,16 @@ export class ShownRunsTable {
     this.#sql = new Statements(database)
   }
 
-  begin({ runId, caller, agent, thread, createdAt, title, head }: NewShownRun, attempt: string): BegunRun {
+  begin({ runId, caller, agent, thread, createdAt, title, words = '', head }: NewShownRun, attempt: string): BegunRun {
     const columns = '(id, caller, agent, thread, status, attempt, created_at, title, head)'
     const again =
       "ON CONFLICT (id) DO UPDATE SET status = 'running', attempt = excluded.attempt, finished_at = NULL WHERE status <> 'done' " +
-      'RETURNING last_event'
+      'RETURNING n, last_event'
     const insert = `INSERT INTO shown_runs ${columns} VALUES (?, ?, ?, ?, 'running', ?, ?, ?, ?) ${again}`
     const begun = this.#sql.one(insert, runId, caller, agent, thread ?? null, attempt, createdAt, title, head)
-    return begun && { lastEventId: Number(begun.last_event) }
+    if (begun === undefined) return undefined
+    this.#noteWords(begun.n, words)
+    return { lastEventId: Number(begun.last_event) }
   }
 
   append(runId: string, attempt: string, { events, firstEventId, title, secrets, hidesAll }: ShownNews): boolean {
@@ -57,12 +59,13 @@ export class ShownRunsTable {
   settle(runId: string, expected: ExpectedRun, outcome: ShownOutcome, room?: WaitingRoom): 'settled' | 'changed' | 'no_room' {
     const run = this.#sql.one('SELECT n, caller, status, attempt FROM shown_runs WHERE id = ?', runId)
     if (run === undefined || !isAsExpected(run, expected)) return 'changed'
-    const { status, stopReason, finishedAt, title, summary, result } = outcome
+    const { status, stopReason, finishedAt, title, words = '', costUsd, summary, result } = outcome
     const state = status === 'paused' ? this.#stateSize(runId) : 0
     const size = state + (result?.length ?? 0) + this.#eventsSize(run)
     if (room !== undefined && !this.#hasRoom(run, size, state, room)) return 'no_room'
     const came = 'UPDATE shown_runs SET status = ?, stop_reason = ?, finished_at = ?, size = ?, title = ?, summary = ? WHERE n = ?'
     this.#sql.run(came, status, stopReason, finishedAt, size, title, summary, run.n)
+    this.#noteWords(run.n, words, costUsd)
     const replaced = 'INSERT INTO shown_results (run, value) VALUES (?, ?) ON CONFLICT (run) DO UPDATE SET value = excluded.value'
     if (result !== undefined) this.#sql.run(replaced, run.n, result)
     if (status === 'done') this.#hide(run.n)
@@ -79,16 +82,31 @@ export class ShownRunsTable {
     return runs.map(({ id }) => String(id))
   }
 
+  noteDecisions(runId: string, note: string, decisions: readonly string[]): boolean {
+    const run = this.#sql.one('SELECT n FROM shown_runs WHERE id = ?', runId)
+    if (run === undefined) return false
+    if (this.#sql.one('SELECT 1 FROM shown_decisions WHERE run = ? AND note = ?', run.n, note) !== undefined) return true
+    const next = '(SELECT coalesce(max(n), 0) + 1 FROM shown_decisions WHERE run = ?)'
+    for (const one of decisions) this.#sql.run(`INSERT INTO shown_decisions VALUES (?, ${next}, ?, ?)`, run.n, run.n, note, one)
+    return true
+  }
+
+  withdrawDecisions(runId: string, note: string): void {
+    this.#sql.run('DELETE FROM shown_decisions WHERE run = (SELECT n FROM shown_runs WHERE id = ?) AND note = ?', runId, note)
+  }
+
   get(runId: string): ShownRun | undefined {
     const run = this.#sql.one('SELECT * FROM shown_runs WHERE id = ?', runId)
     if (run === undefined) return undefined
     const secrets = this.#sql.all('SELECT value FROM shown_secrets WHERE run = ?', run.n)
+    const decisions = this.#sql.all('SELECT value FROM shown_decisions WHERE run = ? ORDER BY n', run.n)
     return {
       ...listed(run),
       attempt: String(run.attempt),
       head: String(run.head),
       secrets: secrets.map(({ value }) => String(JSON.parse(String(value)))),
       hidesAll: run.hides_all === 1,
+      decisions: decisions.map(({ value }) => String(value)),
     }
   }
 
@@ -133,21 +151,28 @@ export class ShownRunsTable {
     return this.#sql.run(`UPDATE shown_runs SET listens = 0 WHERE id = ? AND ${heard}`, runId, said).changes > 0
   }
 
-  list({ caller, agent, thread, status, createdBefore, limit, cursor }: ShownQuery): ShownPage {
+  list({ caller, agent, thread, status, stopReason, runIds, words = [], limit, cursor, ...query }: ShownQuery): ShownPage {
     const conditions: [condition: string, value: string | number | undefined][] = [
       ['caller = ?', caller],
       ['agent = ?', agent],
       ['thread = ?', thread],
-      ['status = ?', status],
-      ['created_at < ?', createdBefore],
+      // As it is written in the index of those that wait.
+      [status === 'paused' ? "status = 'paused' AND ? = status" : 'status = ?', status],
+      ['stop_reason = ?', stopReason],
+      ['id IN (SELECT value FROM json_each(?))', runIds && JSON.stringify(runIds)],
+      ['created_at >= ?', query.createdAfter],
+      ['created_at < ?', query.createdBefore],
+      ['cost >= ?', query.minCostUsd],
       ['n < ?', cursor === undefined ? undefined : cursorOf(cursor)],
+      ...words.map((word): [string, string] => ['instr(lower(title) || char(10) || value, ?) > 0', word]),
     ]
     const given = conditions.filter(([, value]) => value !== undefined)
     const where = given.length === 0 ? '' : `WHERE ${given.map(([condition]) => condition).join(' AND ')}`
     const columns = 'n, id, caller, agent, status, stop_reason, created_at, finished_at, size, first_event, last_event, title, summary'
     const runs: ListedRun[] = []
     let characters = 0
-    for (const run of this.#sql.each(`SELECT ${columns} FROM shown_runs ${where} ORDER BY n DESC`, ...given.map(([, value]) => value))) {
+    const from = words.length > 0 || query.minCostUsd !== undefined ? 'shown_runs JOIN shown_words ON run = n' : 'shown_runs'
+    for (const run of this.#sql.each(`SELECT ${columns} FROM ${from} ${where} ORDER BY n DESC`, ...given.map(([, value]) => value))) {
       if (runs.length >= Math.min(limit, mostRuns) || characters >= mostCharacters) return { runs, hasMore: true }
       runs.push(listed(run))
       characters += String(run.summary).length
@@ -189,10 +214,16 @@ export class ShownRunsTable {
       if (doomed.length === prunedAtOnce) break
     }
     for (const n of doomed) {
-      for (const table of ['results', 'events', 'secrets', 'messages']) this.#sql.run(`DELETE FROM shown_${table} WHERE run = ?`, n)
+      for (const table of ['results', 'events', 'secrets', 'messages', 'words', 'decisions'])
+        this.#sql.run(`DELETE FROM shown_${table} WHERE run = ?`, n)
       this.#sql.run('DELETE FROM shown_runs WHERE n = ?', n)
     }
     return doomed.length
+  }
+
+  #noteWords(n: SQLOutputValue | undefined, words: string, costUsd?: number): void {
+    const noted = 'INSERT INTO shown_words VALUES (?, ?, ?) ON CONFLICT (run) DO UPDATE SET cost = excluded.cost, value = excluded.value'
+    this.#sql.run(noted, n, costUsd ?? null, words)
   }
 
   /** Keeps nothing of a run that is done but what is shown of it. */

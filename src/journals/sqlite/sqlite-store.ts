@@ -52,6 +52,8 @@ export class SqliteStore implements Store {
     append: (...args) => this.#shown.call('append', ...args),
     settle: (...args) => this.#shown.call('settle', ...args),
     giveUp: (...args) => this.#shown.call('giveUp', ...args),
+    noteDecisions: (...args) => this.#shown.call('noteDecisions', ...args),
+    withdrawDecisions: (...args) => this.#shown.call('withdrawDecisions', ...args),
     get: (...args) => this.#shown.call('get', ...args),
     result: (...args) => this.#shown.call('result', ...args),
     events: (...args) => this.#shown.call('events', ...args),

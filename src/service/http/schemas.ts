@@ -52,6 +52,25 @@ const pending: JsonSchema = object(
   ['kind', 'toolCallId', 'tool', 'args', 'fingerprint'],
 )
 
+const decision: JsonSchema = object(
+  {
+    at: { type: 'string', description: 'When it was decided (ISO 8601).' },
+    by: { type: 'string', description: 'The name of the token that decided.' },
+    kind: text,
+    tool: text,
+    toolCallId: text,
+    agents: { type: 'array', items: text, description: 'The agents inside calls that asked, outermost first.' },
+    verdict: { enum: ['approved', 'edited', 'rejected', 'answered', 'result'] },
+    args: { description: 'The arguments as they were shown.' },
+    edited: { description: 'The arguments that the call was approved with instead.' },
+    about: {},
+    reason: text,
+    answer: {},
+    result: {},
+  },
+  ['at', 'by', 'tool', 'verdict'],
+)
+
 export const runSchema: JsonSchema = object(
   {
     id: text,
@@ -67,9 +86,12 @@ export const runSchema: JsonSchema = object(
     output: text,
     usage: usageSchema,
     iterations: count,
+    toolCalls: { ...count, description: 'How many calls there were, including those of agents inside calls.' },
+    tools: { type: 'array', items: text, description: 'The tools that were called, each once.' },
     error: object({ code: text, message: text }),
     pending: { type: 'array', items: pending },
     events: object({ first: count, last: count }),
+    decisions: { type: 'array', items: decision, description: 'Who decided what, and when. Absent in lists.' },
     result: { type: ['object', 'null'], description: 'The full result: messages, steps, tool calls. Null while the run is running.' },
   },
   ['id', 'object', 'status', 'kind', 'model', 'owner', 'createdAt', 'pending', 'events'],
@@ -382,29 +404,33 @@ export const testedProviderSchema: JsonSchema = object(
   },
   ['ok', 'durationMs'],
 )
-export const stateSchema: JsonSchema = object({
-  version: text,
-  startedAt: text,
-  draining: { type: 'boolean' },
-  config: configStateSchema,
-  providers: {
-    type: 'array',
-    items: object({ name: text, keyEnv: { type: ['string', 'null'] }, hasKey: { type: ['boolean', 'null'] } }),
+export const stateSchema: JsonSchema = object(
+  {
+    version: text,
+    startedAt: text,
+    draining: { type: 'boolean' },
+    config: configStateSchema,
+    providers: {
+      type: 'array',
+      items: object({ name: text, keyEnv: { type: ['string', 'null'] }, hasKey: { type: ['boolean', 'null'] } }),
+    },
+    models: { type: 'array', items: object({ name: text, provider: text, model: text }) },
+    tools: { type: 'array', items: anyObject },
+    runs: { type: 'array', items: runSchema },
+    pending: {
+      type: 'array',
+      items: object({ runId: text, ...(pending.properties as Record<string, JsonSchema>) }, [
+        'runId',
+        'kind',
+        'toolCallId',
+        'tool',
+        'args',
+        'fingerprint',
+      ]),
+    },
+    waiting: { ...count, description: 'How many runs wait for a decision.' },
+    openStreams: count,
   },
-  models: { type: 'array', items: object({ name: text, provider: text, model: text }) },
-  tools: { type: 'array', items: anyObject },
-  runs: { type: 'array', items: runSchema },
-  pending: {
-    type: 'array',
-    items: object({ runId: text, ...(pending.properties as Record<string, JsonSchema>) }, [
-      'runId',
-      'kind',
-      'toolCallId',
-      'tool',
-      'args',
-      'fingerprint',
-    ]),
-  },
-  openStreams: count,
-})
+  ['version', 'startedAt', 'draining', 'config', 'providers', 'models', 'tools', 'waiting', 'openStreams'],
+)
 export const statusSchema: JsonSchema = object({ status: text }, ['status'])

@@ -1,4 +1,5 @@
 import { Pauses } from '../../tools/yield-to-event-loop.ts'
+import { etagOf, isKnown } from './etag.ts'
 import type { RateLimiter } from './rate-limit.ts'
 import { TextPieces } from './text-pieces.ts'
 
@@ -12,6 +13,8 @@ interface TextResponseOptions {
   /** Who it is for: has to have room for it. */
   caller: string
   limiter: RateLimiter
+  /** It may ask for nothing where it has the same already (`if-none-match`), unless it is large. */
+  request?: Request
   /** It tells of something that has been done: a caller that was refused the answer would have it done again. */
   mustArrive?: boolean
 }
@@ -22,11 +25,14 @@ interface TextResponseOptions {
  */
 export function respondWithText(
   parts: readonly string[],
-  { status = 200, headers, caller, limiter, mustArrive = false }: TextResponseOptions,
+  { status = 200, headers, caller, limiter, request, mustArrive = false }: TextResponseOptions,
 ): Response {
   const pieces = new TextPieces(parts)
   const init = { status, headers: { 'content-type': 'application/json', ...headers } }
-  if (pieces.length <= pieceCharacters) return new Response(parts.join(''), init)
+  if (pieces.length <= pieceCharacters) {
+    const text = parts.join('')
+    return request === undefined ? new Response(text, init) : respondUnlessKnown(request, text, init)
+  }
   const release = mustArrive ? limiter.countCharacters(caller, pieces.length) : limiter.admitCharacters(caller, pieces.length)
   const pauses = new Pauses()
   let isCancelled = false
@@ -49,4 +55,15 @@ export function respondWithText(
     { highWaterMark: 0 },
   )
   return new Response(body, init)
+}
+
+function respondUnlessKnown(
+  request: Request,
+  text: string,
+  { status, headers }: { status: number; headers: Record<string, string> },
+): Response {
+  const etag = etagOf(text)
+  if (isKnown(request, etag)) return new Response(null, { status: 304, headers: { etag } })
+  // A browser asks each time.
+  return new Response(text, { status, headers: { ...headers, etag, 'cache-control': 'private, no-cache' } })
 }

@@ -4,7 +4,7 @@
  * @typedef {{ inputTokens: number, outputTokens: number, totalTokens: number, costUsd?: number }} Usage
  *
  * @typedef {object} Pending
- * @property {'approval' | 'client_tool' | 'question'} kind
+ * @property {'approval' | 'client_tool' | 'question' | 'budget'} kind
  * @property {string} toolCallId
  * @property {string} tool
  * @property {Record<string, unknown>} args
@@ -25,8 +25,26 @@
  * @property {string} [output]
  * @property {Usage} [usage]
  * @property {number} [iterations]
+ * @property {number} [toolCalls]
+ * @property {string[]} [tools]
  * @property {{ code: string, message: string }} [error]
  * @property {Pending[]} pending
+ * @property {Decision[]} [decisions] Not in lists.
+ *
+ * @typedef {object} Decision
+ * @property {string} at
+ * @property {string} by
+ * @property {string} kind
+ * @property {string} tool
+ * @property {string} toolCallId
+ * @property {string[]} [agents]
+ * @property {'approved' | 'edited' | 'rejected' | 'answered' | 'result'} verdict
+ * @property {unknown} [args]
+ * @property {unknown} [edited]
+ * @property {unknown} [about]
+ * @property {string} [reason]
+ * @property {unknown} [answer]
+ * @property {unknown} [result]
  *
  * @typedef {object} Tool
  * @property {{ name: string, description: string, parameters: Record<string, any> }} function
@@ -63,8 +81,7 @@
  * @property {{ name: string, provider: string, model: string }[]} models
  * @property {Provider[]} providers
  * @property {Tool[]} tools
- * @property {Run[]} runs
- * @property {(Pending & { runId: string })[]} pending
+ * @property {number} waiting How many runs wait for somebody.
  *
  * @typedef {object} View
  * @property {HTMLElement} element Its first heading gets the focus.

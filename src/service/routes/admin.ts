@@ -89,10 +89,14 @@ export function adminRoutes(parts: ServiceParts): Route[] {
       path: '/admin/api/state',
       access: 'admin',
       summary: 'The state of the service.',
-      responses: { 200: { description: 'The state', schema: stateSchema } },
-      answer: async ({ caller }) => {
-        const { data: listed } = await runs.list(caller, { limit: 200 })
-        const waiting = await runs.pending(caller)
+      query: [{ name: 'runs', description: '`none`: without `runs` and `pending`, which `/v1/runs` lists a page at a time.' }],
+      headers: [{ name: 'if-none-match', description: 'The `etag` of an earlier response: 304 if nothing has changed.' }],
+      responses: { 200: { description: 'The state', schema: stateSchema }, 304: { description: 'Nothing has changed' } },
+      answer: async ({ caller, request, url }) => {
+        const isWhole = url.searchParams.get('runs') !== 'none'
+        const { data: listed } = isWhole ? await runs.list(caller, { limit: 200 }) : { data: [] }
+        const pending = isWhole ? await runs.pending(caller) : []
+        const waiting = await runs.paused()
         await new Pauses().turn()
         const state = {
           version,
@@ -102,11 +106,12 @@ export function adminRoutes(parts: ServiceParts): Route[] {
           providers: describeProviders(host.agents, config.config),
           models: host.agents.map(({ name, model }) => ({ name, provider: model.provider, model: model.model })),
           tools: describeTools(parts),
+          waiting,
           openStreams: streams.size,
         }
-        const beginning = `${JSON.stringify(state).slice(0, -1)},"runs":[`
-        const text = [beginning, ...separated(listed), '],"pending":[', ...separated(waiting), ']}']
-        return respondWithText(text, { caller: caller.name, limiter })
+        const beginning = JSON.stringify(state).slice(0, -1)
+        const lists = isWhole ? [',"runs":[', ...separated(listed), '],"pending":[', ...separated(pending), ']'] : []
+        return respondWithText([beginning, ...lists, '}'], { caller: caller.name, limiter, request })
       },
     },
     {

@@ -1,5 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { extname } from 'node:path'
+import { promisify } from 'node:util'
+import { brotliCompress, constants, gzip } from 'node:zlib'
+import { etagOf, isKnown } from '../http/etag.ts'
 import { HttpProblem } from '../http/problem.ts'
 
 const types: Readonly<Record<string, string>> = {
@@ -14,24 +17,58 @@ const types: Readonly<Record<string, string>> = {
 const policy =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
+/** A name that the build has put the content's hash into: what has it never changes. */
+const hashed = /-[\w-]{8}\.(?:js|css)$/
+type Encoding = 'br' | 'gzip'
+/** Compressed once: by what they are compressed with, and their content's name. */
+const compressed = new Map<string, Promise<Uint8Array<ArrayBuffer>>>()
+/** In development, files change. */
+const mostCompressed = 300
+
+const pageFolder = new URL('../page/', import.meta.url)
+
 /** Undefined for a file that is not there, as none is where the service is part of a bundle. */
-async function readBeside(name: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
+async function readIn(folder: URL, name: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
   try {
-    return new Uint8Array(await readFile(new URL(`../page/${name}`, import.meta.url)))
+    return new Uint8Array(await readFile(new URL(name, folder)))
   } catch {
     return undefined
   }
 }
 
 /** A file of the admin page. A name is a name: whatever could lead out of the folder is none. Rejects with an `HttpProblem` 404. */
-export async function servePage(name: string): Promise<Response> {
-  const type = /^(?:(?:data|ui|views)\/)?[a-z0-9]+(?:[.-][a-z0-9]+)*$/i.test(name) ? types[extname(name)] : undefined
-  const content = type === undefined ? undefined : await readBeside(name)
+export async function servePage(name: string, request: Request, folder: URL = pageFolder): Promise<Response> {
+  const type = /^(?:(?:data|run|ui|views)\/)?[a-z0-9]+(?:[.-][a-z0-9_-]+)*$/i.test(name) ? types[extname(name)] : undefined
+  const content = type === undefined ? undefined : await readIn(folder, name)
   if (type === undefined || content === undefined) {
-    const isThere = (await readBeside('index.html')) !== undefined
+    const isThere = (await readIn(folder, 'index.html')) !== undefined
     const why = isThere ? 'has no such file' : 'is not part of a bundle: to have it, an application must leave the package `toolloop` out'
     throw new HttpProblem(404, 'not_found', `The admin page ${why}`)
   }
-  const headers = { 'content-type': type, 'cache-control': 'no-cache', 'content-security-policy': policy, 'x-frame-options': 'DENY' }
-  return new Response(content, { headers })
+  const etag = etagOf(content)
+  const headers = {
+    'content-type': type,
+    'cache-control': hashed.test(name) ? 'public, max-age=31536000, immutable' : 'no-cache',
+    'content-security-policy': policy,
+    'x-frame-options': 'DENY',
+    vary: 'accept-encoding',
+    etag,
+  }
+  if (isKnown(request, etag)) return new Response(null, { status: 304, headers })
+  const accepted = (request.headers.get('accept-encoding') ?? '').split(',').map((one) => one.trim().split(';')[0])
+  const encoding = (['br', 'gzip'] as const).find((one) => accepted.includes(one))
+  if (encoding === undefined) return new Response(content, { headers })
+  return new Response(await compress(content, encoding, etag), { headers: { ...headers, 'content-encoding': encoding } })
+}
+
+/** In another thread: nobody waits for it meanwhile. */
+function compress(content: Uint8Array<ArrayBuffer>, encoding: Encoding, etag: string): Promise<Uint8Array<ArrayBuffer>> {
+  const key = `${encoding} ${etag}`
+  const options = { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } }
+  const made =
+    compressed.get(key) ??
+    (encoding === 'br' ? promisify(brotliCompress)(content, options) : promisify(gzip)(content)).then((bytes) => new Uint8Array(bytes))
+  if (compressed.size >= mostCompressed) compressed.clear()
+  compressed.set(key, made)
+  return made
 }

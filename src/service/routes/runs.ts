@@ -8,9 +8,9 @@ import { decisionsSchema, runListSchema, runSchema, startRunSchema, steeringSche
 import { streamRun } from '../http/stream-run.ts'
 import { separated } from '../http/text-pieces.ts'
 import { respondWithText } from '../http/text-response.ts'
-import type { ListQuery } from '../runs/list-runs.ts'
+import { readListQuery } from '../runs/listed/list-query.ts'
 import { LogReader } from '../runs/log-reader.ts'
-import type { RunStatus, ServiceRun } from '../runs/service-run.ts'
+import type { ServiceRun } from '../runs/service-run.ts'
 import type { ServiceParts } from '../service-parts.ts'
 import type { Call, Route, RouteResponse } from './route.ts'
 
@@ -55,13 +55,33 @@ export function runRoutes(parts: ServiceParts): Route[] {
         { name: 'limit', description: 'The maximum number of runs, up to 1,000. Default 100.' },
         { name: 'cursor', description: 'The `next` of the previous page.' },
         { name: 'status', description: 'Only runs with this status: `running`, `paused` or `done`.' },
+        { name: 'stopReason', description: 'Only runs that ended like this, such as `model_error`.' },
         { name: 'model', description: 'Only runs of this model.' },
+        { name: 'owner', description: 'Only runs of the token of this name; for an admin.' },
+        { name: 'id', description: 'Only runs with these ids, separated by commas; at most 100.' },
+        {
+          name: 'q',
+          description:
+            'Only runs that have each of these words in their input, answer, error, id, `user:<token>`, `model:<name>` or `tool:<name>`.',
+        },
+        { name: 'after', description: 'Only runs started at this time or later (ISO 8601).' },
+        { name: 'before', description: 'Only runs started before this time (ISO 8601).' },
+        { name: 'output', description: '`short`: of each output only the first 500 characters.' },
+        { name: 'minCostUsd', description: 'Only runs that cost at least this much, in US dollars.' },
       ],
-      responses: { 200: { description: 'The runs, without their results', schema: runListSchema } },
-      answer: async ({ caller, url }) => {
+      headers: [{ name: 'if-none-match', description: 'The `etag` of an earlier response: 304 if nothing has changed.' }],
+      responses: {
+        200: { description: 'The runs, without their results', schema: runListSchema },
+        304: { description: 'Nothing has changed' },
+      },
+      answer: async ({ caller, request, url }) => {
         const { data, next } = await runs.list(caller, readListQuery(url.searchParams))
         const end = next === undefined ? ']}' : `],"next":${JSON.stringify(next)}}`
-        return respondWithText(['{"object":"list","data":[', ...separated(data), end], { caller: caller.name, limiter: parts.limiter })
+        return respondWithText(['{"object":"list","data":[', ...separated(data), end], {
+          caller: caller.name,
+          limiter: parts.limiter,
+          request,
+        })
       },
     },
     {
@@ -126,19 +146,6 @@ export function runRoutes(parts: ServiceParts): Route[] {
       answer: async (call) => decide(await find(call, parts), call, parts),
     },
   ]
-}
-
-/** Throws an `HttpProblem` 400. */
-function readListQuery(given: URLSearchParams): ListQuery {
-  const status = given.get('status') ?? undefined
-  if (status !== undefined && !isStatus(status))
-    throw new HttpProblem(400, 'invalid_request', 'Expected `running`, `paused` or `done`', { param: 'status' })
-  const limit = Math.min(Math.max(Math.trunc(Number(given.get('limit') ?? 100)) || 100, 1), 1_000)
-  return { limit, status, model: given.get('model') ?? undefined, cursor: given.get('cursor') ?? undefined }
-}
-
-function isStatus(text: string): text is RunStatus {
-  return ['running', 'paused', 'done'].includes(text)
 }
 
 function find({ params, caller }: Call, { runs }: ServiceParts): Promise<ServiceRun> {
@@ -282,7 +289,8 @@ async function decide(run: ServiceRun, call: Call, parts: ServiceParts): Promise
   const decisions = checkDecisions(given, summary.pending)
   const after = run.log.lastId
   const resume = async () => {
-    await parts.runs.resume(run, outcome, decisions, await parts.contextOf(call.request, run.head.caller))
+    const context = await parts.contextOf(call.request, run.head.caller)
+    await parts.runs.resume(run, outcome, { decisions, by: call.caller, context })
     return run
   }
   return accepts(call.request) ? streamEvents(resume, call, parts, { after }) : whenEnded(resume, call, parts)

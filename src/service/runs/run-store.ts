@@ -1,4 +1,3 @@
-import type { Decision } from '../../agent/decisions/decisions.ts'
 import { takenOver } from '../../agent/durable/store.ts'
 import { RunControl } from '../../agent/run/run-control.ts'
 import type { RunStream } from '../../agent/run/run-stream.ts'
@@ -10,14 +9,15 @@ import type { Agent, AgentHost } from '../agents/agent-host.ts'
 import type { Caller, ContextOf } from '../http/auth.ts'
 import { blamingRequest, HttpProblem } from '../http/problem.ts'
 import type { RateLimiter } from '../http/rate-limit.ts'
+import { type Decided, DecisionNote, describeDecisions } from './describe-decisions.ts'
 import { EventLog } from './event-log.ts'
 import { RunFollower, type RunObserver, type RunWatcher, recordedBy, sinkInto } from './follow-run.ts'
-import { type ListQuery, listRuns, pendingOf, type RunList } from './list-runs.ts'
+import { type ListQuery, listRuns, pendingOf, type RunList } from './listed/list-runs.ts'
 import { KeptRuns, noRoom, type RunBounds } from './memory/kept-runs.ts'
 import { readInput, readOptions } from './read-messages.ts'
 import type { JournalPlace } from './recorded/open-journal.ts'
 import { openRecorded, type Recorded } from './recorded/open-recorded.ts'
-import { isUnknownRun, notStored, RunsElsewhere } from './recorded/problems.ts'
+import { isUnknownRun, notPaused, notStored, RunsElsewhere } from './recorded/problems.ts'
 import type { RecordedRuns } from './recorded/recorded-runs.ts'
 import { RunningRuns } from './running-runs.ts'
 import { ServiceRun } from './service-run.ts'
@@ -134,7 +134,7 @@ export class RunStore {
    * Carries out what was decided on what the run waits with; resolves when that has begun. Rejects with an `HttpProblem`: it waits for a decision as
    * before then.
    */
-  async resume(run: ServiceRun, outcome: Outcome, decisions: readonly Decision[], context: unknown): Promise<void> {
+  async resume(run: ServiceRun, outcome: Outcome, { decisions, by, context }: Decided): Promise<void> {
     const { host, limiter, observer } = this.#parts
     const tools = await host.toolsFor(run.head.clientTools)
     const agent = this.#agentOf(run)
@@ -147,7 +147,9 @@ export class RunStore {
     this.#kept.take(run)
     this.#running.add(run)
     run.takeUp()
+    const note = new DecisionNote(run, recorded?.shown)
     try {
+      await note.write(describeDecisions(decisions, outcome.summary.pending, { by: by.name, redactor: run.redactor }))
       await recorded?.readEvents(run)
       await this.#follow(run, { giveBack }, () => {
         control.useModel(agent.model.current)
@@ -164,6 +166,7 @@ export class RunStore {
         this.#running.delete(run)
         return
       }
+      await note.withdraw()
       run.settle(outcome)
       if (recorded === undefined) this.#kept.add(run)
       this.#running.delete(run)
@@ -342,8 +345,4 @@ export class RunStore {
     else recorded.followed.follow(run)
     this.#running.delete(run)
   }
-}
-
-function notPaused({ id }: ServiceRun, status: string): HttpProblem {
-  return new HttpProblem(409, 'not_paused', `Run ${id} does not wait for a decision: it is ${status}`)
 }

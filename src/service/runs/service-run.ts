@@ -6,6 +6,7 @@ import type { Pauses } from '../../tools/yield-to-event-loop.ts'
 import { EventLog, type EventLogBounds } from './event-log.ts'
 import { EventRedactor } from './event-redactor.ts'
 import { jsonInTurn } from './json-in-turn.ts'
+import { wordsOf } from './listed/run-words.ts'
 import type { Outcome, OutcomeSummary, RunHead, StoredRun } from './stored-run.ts'
 
 export type RunStatus = 'running' | 'paused' | 'done'
@@ -25,6 +26,9 @@ export interface RunSummary extends OutcomeSummary {
   events: { first: number; last: number }
 }
 
+/** Tools that are named in a summary: a model may make names up. */
+const mostTools = 50
+
 let runs = 0
 
 /** One run of the service, from its order to what is kept of it. */
@@ -41,6 +45,8 @@ export class ServiceRun {
   readonly said: string
   /** The summary in JSON, as it was asked for last. */
   #written: { outcome: Outcome; firstEvent: number; text: string } | undefined
+  /** Who has decided what, each as JSON, without secrets. */
+  decisions: readonly string[]
   readonly #abort = new AbortController()
   #ending = Promise.withResolvers<void>()
   #outcome: Outcome | undefined
@@ -50,7 +56,8 @@ export class ServiceRun {
 
   /** From how it is written down: anew, or by another process. */
   constructor(stored: StoredRun, tools: Iterable<AnyTool>, bounds: EventLogBounds) {
-    const { head, createdAt, said, events, firstEventId, lastEventId, secrets, hidesAll, attempt, outcome } = stored
+    const { head, createdAt, said, events, firstEventId, lastEventId, secrets, hidesAll, attempt, outcome, decisions = [] } = stored
+    this.decisions = decisions
     this.createdAt = createdAt
     this.#head = head
     this.said = said
@@ -153,7 +160,7 @@ export class ServiceRun {
     // A chat's conversation is the client's own, and it has had the answer: of such a run there is the summary and the events.
     const isRun = this.head.kind === 'run'
     const isPaused = isRun && result.stopReason === 'paused'
-    const { stopReason, text, usage, iterations, error } = result
+    const { stopReason, text, usage, iterations, toolCalls, error } = result
     const shown = isRun ? await this.redactor.redactResult(told, pauses) : undefined
     await pauses.take()
     const shownJson = shown === undefined ? '' : await jsonInTurn(shown, pauses)
@@ -168,6 +175,8 @@ export class ServiceRun {
         output,
         usage,
         iterations,
+        toolCalls: toolCalls.reduce((sum, { nested }) => sum + 1 + (nested?.toolCalls ?? 0), 0),
+        tools: [...new Set(toolCalls.map(({ tool }) => this.redactor.redactText(tool)))].slice(0, mostTools),
         pending: shown?.pending ?? [],
         ...(error === undefined ? {} : { error: { code: error.code, message: this.redactor.redactText(error.message) } }),
       },
@@ -175,6 +184,11 @@ export class ServiceRun {
       ...(stateJson === undefined ? {} : { state: stateJson }),
       waitsFor: isPaused ? result.pending.map(({ toolCallId, fingerprint }) => ({ toolCallId, fingerprint })) : [],
     }
+  }
+
+  /** What it is found by besides its title, when it has come to this. */
+  wordsOf(summary: OutcomeSummary): string {
+    return wordsOf(this.id, this.head, summary)
   }
 
   /** What it is listed by. */
@@ -201,11 +215,7 @@ export class ServiceRun {
   /** The summary with the whole result, as JSON: in parts, because that may be large, and the same texts for everybody who reads them. */
   toParts(): string[] {
     const result = this.#outcome === undefined || this.#outcome.result === '' ? 'null' : this.#outcome.result
-    return [this.#beginning(), result, '}']
-  }
-
-  #beginning(): string {
-    return `${this.summaryJson.slice(0, -1)},"result":`
+    return [`${this.summaryJson.slice(0, -1)},"decisions":[${this.decisions.join()}],"result":`, result, '}']
   }
 
   /** The summary as JSON. */

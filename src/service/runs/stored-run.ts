@@ -45,6 +45,10 @@ export interface OutcomeSummary {
   output?: string
   usage?: Usage
   iterations?: number
+  /** How many calls there were, those of agents inside calls included. */
+  toolCalls?: number
+  /** The tools of its own calls, each once. */
+  tools?: string[]
   error?: { code: string; message: string }
   /** What it waits for; a decision names an item by its `toolCallId` and `fingerprint`. */
   pending: unknown[]
@@ -65,6 +69,8 @@ export interface StoredRun {
   secrets: readonly string[]
   /** There were too many of them: no text of it is shown. */
   hidesAll: boolean
+  /** Who has decided what, each as JSON, without secrets. */
+  decisions?: readonly string[]
   /** The execution that wrote it last. */
   attempt?: string
   /** What it has come to. Undefined: it was going on. */

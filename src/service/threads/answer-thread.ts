@@ -58,7 +58,7 @@ export async function answerThread(request: ThreadRequest, call: Call, parts: Se
       const after = before.log.lastId
       const format = request.format(before.id)
       const context = await parts.contextOf(call.request, before.head.caller)
-      await runs.resume(before, decided.outcome, decided.decisions, context)
+      await runs.resume(before, decided.outcome, { decisions: decided.decisions, by: caller, context })
       return await respond(before, format, { from: after, release }, parts)
     }
     if (request.answers && before?.status === 'running')

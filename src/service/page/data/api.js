@@ -1,7 +1,7 @@
 import { token } from './session.js'
 
 /** The service's address: the page may be mounted anywhere. */
-const base = new URL('../../', import.meta.url)
+export const base = new URL('../', document.baseURI)
 
 /** @typedef {{ path: string, message: string }} Problem */
 
@@ -63,7 +63,7 @@ export async function send(path, { method = 'GET', body, headers = {}, signal, a
     if (signal?.aborted) throw error
     throw new ApiError(0, 'The service can’t be reached')
   }
-  if (response.ok) return response
+  if (response.ok || response.status === 304) return response
   const { error } = await response.json().catch(() => ({}))
   if (response.status === 401 && as === undefined) onSignedOut()
   throw new ApiError(response.status, error?.message ?? `The service answered ${response.status}`, error)
@@ -76,6 +76,25 @@ export async function send(path, { method = 'GET', body, headers = {}, signal, a
  */
 export async function ask(path, options) {
   return (await send(path, options)).json()
+}
+
+/** What was answered last, by path. @type {Map<string, { etag: string, value: any }>} */
+const answers = new Map()
+
+/**
+ * Its JSON: the same value as before where nothing has changed, which takes hardly anything to ask.
+ * @param {string} path One of few.
+ * @returns {Promise<any>}
+ */
+export async function askIfChanged(path) {
+  const known = answers.get(path)
+  const response = await send(path, known === undefined ? {} : { headers: { 'if-none-match': known.etag } })
+  if (response.status === 304 && known !== undefined) return known.value
+  const value = await response.json()
+  const etag = response.headers.get('etag')
+  if (etag === null) answers.delete(path)
+  else answers.set(path, { etag, value })
+  return value
 }
 
 /**

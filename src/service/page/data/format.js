@@ -4,7 +4,37 @@ export function duration(ms) {
   if (ms < 1000) return `${Math.round(ms)} ms`
   if (ms < 10_000) return `${(ms / 1000).toFixed(2)} s`
   if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`
-  return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`
+  const [minutes, hours] = [Math.floor(ms / 60_000), Math.floor(ms / 3_600_000)]
+  if (hours >= 48) return `${Math.floor(hours / 24)} d ${hours % 24} h`
+  if (hours >= 1) return `${hours} h ${minutes % 60} min`
+  return `${minutes} min ${Math.floor((ms % 60_000) / 1000)} s`
+}
+
+/**
+ * For how long something has been as it is, roughly.
+ * @param {string} iso
+ */
+export function ago(iso) {
+  const seconds = Math.max(0, Math.floor((Date.now() - Date.parse(iso)) / 1000))
+  if (seconds < 60) return `${seconds} s`
+  if (seconds < 3_600) return `${Math.floor(seconds / 60)} min`
+  if (seconds < 172_800) return `${Math.floor(seconds / 3_600)} h`
+  return `${Math.floor(seconds / 86_400)} days`
+}
+
+const compact = new Intl.NumberFormat(undefined, { notation: 'compact', maximumFractionDigits: 1 })
+
+/**
+ * A number in few characters: `12.3K`.
+ * @param {number} n
+ */
+export function short(n) {
+  return n < 10_000 ? n.toLocaleString() : compact.format(n)
+}
+
+/** @param {number} usd */
+export function money(usd) {
+  return usd === 0 || usd >= 1 ? `$${usd.toFixed(2)}` : usd < 0.0001 ? '<$0.0001' : `$${usd.toFixed(4)}`
 }
 
 const timeOfDay = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' })

@@ -1,4 +1,4 @@
-import { ask } from './api.js'
+import { ask, askIfChanged } from './api.js'
 import { Calls } from './calls.js'
 import { itemsOf } from './pending-items.js'
 import { readEvents } from './sse.js'
@@ -7,12 +7,22 @@ import { readEvents } from './sse.js'
 /** @typedef {import('../types.js').ServiceState} ServiceState */
 
 const mostCalls = 100
-const mostRuns = 200
+/** Runs that are known here; of more, the first that were seen give way, unless they wait. */
+const mostRuns = 20_000
+/** Characters; as many as a list has. */
+const mostOfOutput = 500
+/** Runs in one answer; the service lists no more by their ids. */
+export const pageOfRuns = 50
+const pageOfWaiting = 100
+/** Runs that wait and are shown; the others are counted. */
+const mostWaiting = 1_000
 /** Changes come in bursts: whoever listens is told once for all of one. */
 const burstMs = 60
 /** What events don't tell (a run's input, its owner) is asked for, but asking takes no more than a tenth of the time. */
 const shareOfAsking = 10
 const shortestPauseMs = 50
+/** Events are those of one process. What others do is seen by asking; most often the answer is that nothing has changed. */
+const lookMs = 10_000
 
 /** What goes on in the service, kept up to date by its feed. */
 export class Live {
@@ -21,32 +31,50 @@ export class Live {
   /** @type {ServiceState | undefined} */
   state
   calls = new Calls(mostCalls)
+  /** The newest runs as they were listed last. @type {{ data: Run[], next?: string } | undefined} */
+  newest
+  /** Runs that wait, and are not known here: there are too many. */
+  #unseen = 0
+  /** Goes up when another process has taken the place of the service. */
+  epoch = 0
   /** @type {Map<string, Run>} */
   #runs = new Map()
+  /** What they wait for; undefined: to be found out. @type {import('./pending-items.js').Item[] | undefined} */
+  #pending
   /** Runs whose end the feed has told, before the list of runs knew. @type {Set<string>} */
   #ended = new Set()
+  /** Runs to be asked for. @type {Set<string>} */
+  #changed = new Set()
+  #wantsAll = false
   /** @type {Set<() => void>} */
   #listeners = new Set()
   /** @type {Set<(event: any) => void>} */
   #eventListeners = new Set()
+  /** @type {Set<(ids: string[]) => void>} */
+  #runListeners = new Set()
   /** @type {number | undefined} */
   #telling
   /** @type {number | undefined} */
   #refreshing
+  /** @type {number | undefined} */
+  #looking
   /** When it was asked last, and how long the answer took. */
   #askedAt = 0
   #answerMs = 0
-  /** States come in the order they are answered in, which may be another than that they were asked for in. */
-  #asked = 0
-  #known = 0
+  /** One question after the other: an answer is never older than what is known. @type {Promise<void>} */
+  #asking = Promise.resolve()
   /** @type {(() => void) | undefined} */
   #stop
   #isOver = false
 
-  /** Resolves with the first state. Throws an `ApiError`. */
+  /** Resolves with the first state and the newest runs. Throws an `ApiError`. */
   async start() {
-    await this.#load()
+    await this.#load(true)
+    if (this.#isOver) return
     this.#openFeed()
+    this.#looking = setInterval(() => {
+      if (!document.hidden && this.connection === 'open') this.refresh()
+    }, lookMs)
   }
 
   #openFeed() {
@@ -65,15 +93,12 @@ export class Live {
   stop() {
     this.#isOver = true
     this.#stop?.()
+    clearInterval(this.#looking)
     clearTimeout(this.#telling)
     clearTimeout(this.#refreshing)
     this.#listeners.clear()
     this.#eventListeners.clear()
-  }
-
-  /** The newest first. */
-  get runs() {
-    return [...this.#runs.values()].sort((a, b) => (a.createdAt < b.createdAt ? 1 : -1)).slice(0, mostRuns)
+    this.#runListeners.clear()
   }
 
   /** @param {string} id */
@@ -81,8 +106,23 @@ export class Live {
     return this.#runs.get(id)
   }
 
+  /** A run that somebody else has asked for, of whose output a list needs no more than the beginning. @param {Run} run */
+  learn({ output, ...run }) {
+    this.#keep([output === undefined ? run : { ...run, output: output.slice(0, mostOfOutput) }])
+  }
+
+  /** How many calls wait; at least so many, where not all of their runs are known. */
+  get waiting() {
+    return this.pending.length + this.#unseen
+  }
+
+  /** What waits for somebody; what has waited longest comes first. */
   get pending() {
-    return this.runs.flatMap(itemsOf)
+    if (this.#pending === undefined) {
+      const paused = [...this.#runs.values()].filter((run) => run.status === 'paused')
+      this.#pending = paused.sort((a, b) => ((a.finishedAt ?? '') < (b.finishedAt ?? '') ? -1 : 1)).flatMap(itemsOf)
+    }
+    return this.#pending
   }
 
   /**
@@ -104,77 +144,151 @@ export class Live {
     return () => this.#eventListeners.delete(listener)
   }
 
+  /**
+   * Called with the ids of runs that are new, changed, or not there any more.
+   * @param {(ids: string[]) => void} listener
+   */
+  onRuns(listener) {
+    this.#runListeners.add(listener)
+    return () => this.#runListeners.delete(listener)
+  }
+
   /** Asks how everything stands; resolves when that is known. Throws an `ApiError`. */
   async update() {
     clearTimeout(this.#refreshing)
-    await this.#load()
+    this.#refreshing = undefined
+    await this.#load(true)
     this.#tell()
   }
 
-  /** Asks how everything stands: at once, or soon where that was only just asked. */
-  refresh() {
+  /**
+   * Asks how a run stands, or everything: at once, or soon where that was only just asked.
+   * @param {string} [id]
+   */
+  refresh(id) {
     if (this.#isOver) return
+    if (id === undefined) this.#wantsAll = true
+    else this.#changed.add(id)
     const pause = Math.max(shortestPauseMs, this.#answerMs * shareOfAsking)
     const wait = Math.max(20, this.#askedAt + pause - performance.now())
     this.#refreshing ??= setTimeout(async () => {
+      this.#refreshing = undefined
       // The feed comes back by itself; until then what is known is shown.
-      await this.update().catch(() => {})
+      await this.#load(this.#wantsAll).catch(() => {})
+      this.#tell()
+      if (this.#changed.size > 0) this.refresh([...this.#changed][0])
     }, wait)
   }
 
-  async #load() {
-    this.#refreshing = undefined
+  /** @param {boolean} all */
+  #load(all) {
+    const loaded = this.#asking.then(() => this.#ask(all))
+    this.#asking = loaded.catch(() => {})
+    return loaded
+  }
+
+  /** @param {boolean} all */
+  async #ask(all) {
+    if (this.#isOver) return
     const started = performance.now()
     this.#askedAt = started
-    const asked = ++this.#asked
-    /** @type {ServiceState} */
-    const state = await ask('admin/api/state')
+    if (all) {
+      this.#wantsAll = false
+      for (const { id, status } of this.#runs.values()) if (status === 'running') this.#changed.add(id)
+    }
+    const ids = [...this.#changed].slice(0, pageOfRuns)
+    for (const id of ids) this.#changed.delete(id)
+    const [state, latest, waiting, changed] = await Promise.all([
+      all ? askIfChanged('admin/api/state?runs=none') : undefined,
+      all ? askIfChanged(`v1/runs?output=short&limit=${pageOfRuns}`) : undefined,
+      all ? this.#askWaiting() : undefined,
+      ids.length === 0 ? undefined : ask(`v1/runs?output=short&limit=${pageOfRuns}&id=${ids.map(encodeURIComponent).join()}`),
+    ])
     this.#answerMs = performance.now() - started
-    if (this.#isOver || asked < this.#known) return
-    this.#known = asked
+    if (this.#isOver) return
+    if (state !== undefined) this.#takeState(state)
+    this.newest = latest ?? this.newest
+    const found = [...(latest?.data ?? []), ...(waiting ?? []), ...(changed?.data ?? [])]
+    const names = new Set(found.map(({ id }) => id))
+    const gone = ids.filter((id) => !names.has(id))
+    for (const id of gone) this.#runs.delete(id)
+    // Of those that were known to wait, which don't any more?
+    if (waiting !== undefined && waiting.length < mostWaiting)
+      for (const { id, status } of this.#runs.values()) if (status === 'paused' && !names.has(id)) this.#changed.add(id)
+    this.#pending = undefined
+    this.#keep(found)
+    if (state !== undefined && waiting !== undefined) this.#unseen = waiting.length < mostWaiting ? 0 : state.waiting - waiting.length
+    for (const listener of this.#runListeners) listener([...names, ...gone])
+  }
+
+  /** Every run that waits, as far as they can be shown. @returns {Promise<Run[]>} */
+  async #askWaiting() {
+    const path = `v1/runs?output=short&status=paused&limit=${pageOfWaiting}`
+    /** @type {{ data: Run[], next?: string }} */
+    let page = await askIfChanged(path)
+    const runs = [...page.data]
+    while (page.next !== undefined && runs.length < mostWaiting) {
+      page = await ask(`${path}&cursor=${encodeURIComponent(page.next)}`)
+      runs.push(...page.data)
+    }
+    return runs
+  }
+
+  /** @param {ServiceState} state */
+  #takeState(state) {
     // Another process has taken the place: it numbers its events anew, and knows nothing of what was.
     const isAnother = this.state !== undefined && this.state.startedAt !== state.startedAt
     this.state = state
-    if (isAnother) {
-      this.calls = new Calls(mostCalls)
-      this.#openFeed()
-    }
-    const known = this.#runs
-    const ended = this.#ended
+    if (!isAnother) return
+    this.epoch++
     this.#runs = new Map()
     this.#ended = new Set()
-    for (const run of state.runs) {
-      const before = known.get(run.id)
-      const isBehind = run.status === 'running' && ended.has(run.id)
-      if (isBehind) {
-        this.#ended.add(run.id)
-        this.refresh()
+    this.calls = new Calls(mostCalls)
+    this.#openFeed()
+  }
+
+  /** @param {Run[]} runs */
+  #keep(runs) {
+    this.#pending = undefined
+    for (const run of runs) {
+      const before = this.#runs.get(run.id)
+      if (run.status === 'running' && this.#ended.has(run.id)) {
+        this.refresh(run.id)
+        this.#runs.set(run.id, before === undefined ? run : { ...run, status: before.status, stopReason: before.stopReason })
+      } else {
+        this.#ended.delete(run.id)
+        // The same object as before where nothing has changed: lists leave its row as it is.
+        if (before === undefined || JSON.stringify(before) !== JSON.stringify(run)) this.#runs.set(run.id, run)
       }
-      this.#runs.set(run.id, isBehind && before !== undefined ? { ...run, status: before.status, stopReason: before.stopReason } : run)
     }
+    if (this.#runs.size <= mostRuns) return
+    for (const { id, status } of [...this.#runs.values()].slice(0, mostRuns / 2)) if (status !== 'paused') this.#runs.delete(id)
   }
 
   /** @param {import('./sse.js').StreamEvent} event */
   #take({ type, data }) {
-    if (type === 'GAP' || type === 'CLOSE' || type === 'DROPPED') return
+    if (type === 'CLOSE' || type === 'DROPPED') return
+    if (type === 'GAP') return this.refresh()
     for (const listener of this.#eventListeners) listener(data)
     this.calls.take(data)
     if (type === 'TEXT_DELTA' || type === 'REASONING_DELTA' || type === 'TOOL_INPUT_DELTA') return
-    const { runId, parentRunId } = data.meta
+    const { runId, parentRunId, time } = data.meta
     if (type === 'RUN_END') this.calls.settle(runId)
     const run = this.#runs.get(runId)
-    if (parentRunId === undefined) {
+    // The feed begins with what has been: how such a run stands now is known already.
+    const isOld = run?.finishedAt !== undefined && run.status !== 'running' && time <= Date.parse(run.finishedAt)
+    if (parentRunId === undefined && !isOld) {
       if (type === 'RUN_END') {
         this.#ended.add(runId)
-        this.refresh()
+        this.refresh(runId)
         if (run?.status === 'running') {
-          run.status = data.stopReason === 'paused' && run.kind === 'run' ? 'paused' : 'done'
-          run.stopReason = data.stopReason
+          const status = data.stopReason === 'paused' && run.kind === 'run' ? 'paused' : 'done'
+          this.#runs.set(runId, { ...run, status, stopReason: data.stopReason })
+          this.#pending = undefined
         }
       } else {
-        // Perhaps one of long ago: the feed begins with what has been. How the run stands now is not for it to say.
         this.#ended.delete(runId)
-        if (run?.status !== 'running') this.refresh()
+        if (run?.status !== 'running') this.refresh(runId)
       }
     }
     this.#tell()

@@ -11,6 +11,8 @@
  * @property {string} fingerprint
  * @property {string} runId
  * @property {string} input What the run was asked.
+ * @property {string} owner Whose run it is.
+ * @property {string} since Since when the run waits.
  * @property {string[]} agents The agents it comes from, the outermost first: those of calls inside of calls.
  * @property {string} problem Why the last decision could not be carried out; `''`: there was none.
  * @property {(verdict: Verdict) => object} decide
@@ -39,7 +41,12 @@ function unfold(item, { run, agents, problem }, outward) {
   const decide = (verdict) => outward({ toolCallId, fingerprint, ...verdict })
   const paused = kind === 'question' ? pausedAgent(about) : undefined
   if (paused === undefined)
-    return [{ kind, tool, args, about, schema, fingerprint, runId: run.id, input: run.input, agents, problem, decide, key: keyOf(decide) }]
+    return [
+      {
+        ...{ kind, tool, args, about, schema, fingerprint, agents, problem, decide, key: keyOf(decide) },
+        ...{ runId: run.id, input: run.input, owner: run.owner, since: run.finishedAt ?? run.createdAt },
+      },
+    ]
   const from = { run, agents: [...agents, paused.agent], problem: paused.problem ?? '' }
   return paused.pending.flatMap((inner) => unfold(inner, from, (decision) => decide({ answer: { decisions: [decision] } })))
 }
@@ -56,4 +63,22 @@ function keyOf(decide) {
 function pausedAgent(about) {
   const isOne = typeof about?.agent === 'string' && Array.isArray(about.pending) && about.pending.length > 0
   return isOne && about.pending.every((/** @type {any} */ item) => typeof item?.fingerprint === 'string') ? about : undefined
+}
+
+/**
+ * Decisions on items of one run, as one order: those on items of the same agent inside a call go into that call's answer together.
+ * @param {any[]} decisions
+ * @returns {any[]}
+ */
+export function merged(decisions) {
+  /** @type {Map<string, any>} */
+  const all = new Map()
+  for (const decision of decisions) {
+    const key = `${decision.toolCallId} ${decision.fingerprint}`
+    const inner = decision.answer?.decisions
+    const known = all.get(key)
+    if (!Array.isArray(inner) || known === undefined) all.set(key, decision)
+    else all.set(key, { ...decision, answer: { decisions: merged([...known.answer.decisions, ...inner]) } })
+  }
+  return [...all.values()]
 }

@@ -6,6 +6,8 @@ import { ApiError, send } from './api.js'
 const silenceMs = 40_000
 const firstWaitMs = 500
 const longestWaitMs = 10_000
+/** How long events are taken without a break. */
+const busyMs = 16
 
 /**
  * @typedef {object} Reading
@@ -35,12 +37,19 @@ export function readEvents(path, reading) {
 async function follow(path, { onEvent, onState, after = 0, lastType }, signal) {
   let last = after
   let wait = firstWaitMs
+  let resumed = performance.now()
   while (!signal.aborted) {
     onState?.('connecting')
     try {
       for await (const event of connect(path, last, signal, () => onState?.('open'))) {
         if (signal.aborted) return
         wait = firstWaitMs
+        // Many may come at once: the page answers meanwhile.
+        if (performance.now() - resumed > busyMs) {
+          await new Promise((resolve) => setTimeout(resolve, 0))
+          resumed = performance.now()
+          if (signal.aborted) return
+        }
         if (event.id !== undefined) last = event.id
         onEvent(event)
         if (event.type === lastType) return

@@ -60,20 +60,22 @@ export function replace(element, ...children) {
  */
 export function renderList(list, items, { key, create, update }) {
   const known = new Map([...list.children].map((element) => [/** @type {HTMLElement} */ (element).dataset.key, element]))
+  // First: what stays need not be moved then, and keeps the focus.
+  const names = items.map(key)
+  const wanted = new Set(names)
+  for (const [name, element] of known) if (name === undefined || !wanted.has(name)) element.remove()
   let place = list.firstElementChild
-  for (const item of items) {
-    const name = key(item)
+  for (const [at, item] of items.entries()) {
+    const name = names[at] ?? ''
     let element = /** @type {El | undefined} */ (known.get(name))
     if (element === undefined) {
       element = create(item)
       element.dataset.key = name
     }
-    known.delete(name)
     update?.(element, item)
     if (element === place) place = place.nextElementSibling
     else list.insertBefore(element, place)
   }
-  for (const gone of known.values()) gone.remove()
 }
 
 let lastId = 0

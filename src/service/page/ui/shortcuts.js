@@ -14,8 +14,12 @@ const list = [
   [['g', 'm'], 'Models and providers'],
   [['g', 't'], 'Tools and skills'],
   [['g', 'f'], 'Configuration file'],
-  [['j'], 'Next run in the list'],
-  [['k'], 'Previous run in the list'],
+  [['j'], 'Next run, or next call that waits'],
+  [['k'], 'Previous run, or previous call that waits'],
+  [['a'], 'Approve the call that has the focus'],
+  [['e'], 'Edit its arguments'],
+  [['r'], 'Reject it'],
+  [['x'], 'Select it, to decide on many at once'],
   [['/'], 'Filter, or write a message'],
   [['Esc'], 'Close, or go back to the list'],
   [['?'], 'Keyboard shortcuts'],
@@ -47,7 +51,30 @@ export function listenForShortcuts() {
       event.preventDefault()
       field.focus()
     } else if (event.key === 'j' || event.key === 'k') step(event.key === 'j' ? 1 : -1)
+    else if (['a', 'e', 'r', 'x'].includes(event.key) && decideOnFocused(event.key)) event.preventDefault()
   })
+}
+
+/**
+ * Acts on the card that has the focus. Where none has, the first gets it, and nothing else happens: nobody approves what they don't look at.
+ * @param {string} key
+ */
+function decideOnFocused(key) {
+  const card = document.activeElement?.closest('.decision')
+  if (card === null || card === undefined) return focusCard(document.querySelector('main .decision'))
+  const target = card.querySelector(key === 'x' ? '.decision-select' : `[data-key="${key}"]:not([hidden])`)
+  if (!(target instanceof HTMLElement)) return false
+  target.click()
+  return true
+}
+
+/** @param {Element | null | undefined} card */
+function focusCard(card) {
+  const target = card?.querySelector('[data-key], .decision-form button, .decision-form textarea')
+  if (!(target instanceof HTMLElement)) return false
+  target.focus({ preventScroll: true })
+  card?.scrollIntoView({ block: 'nearest' })
+  return true
 }
 
 export function showShortcuts() {
@@ -84,6 +111,11 @@ function leave() {
 
 /** @param {1 | -1} by */
 function step(by) {
+  const cards = [...document.querySelectorAll('main[data-view="approvals"] .decision')]
+  if (cards.length > 0) {
+    const at = cards.findIndex((card) => card.contains(document.activeElement))
+    return void focusCard(cards[at < 0 ? 0 : Math.min(Math.max(at + by, 0), cards.length - 1)])
+  }
   const links = /** @type {HTMLAnchorElement[]} */ ([...document.querySelectorAll('.run-item')])
   if (links.length === 0) return
   const at = links.findIndex((link) => link.getAttribute('aria-current') === 'true')

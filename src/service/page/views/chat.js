@@ -2,10 +2,10 @@ import { messageOf, post } from '../data/api.js'
 import { RunFollower } from '../data/follow-run.js'
 import { ending } from '../data/format.js'
 import { itemsOf } from '../data/pending-items.js'
-import { DecisionList } from '../ui/decision-list.js'
+import { DecisionList } from '../run/decision-list.js'
+import { Timeline } from '../run/timeline.js'
 import { h, newId, replace } from '../ui/dom.js'
 import { stickToEnd } from '../ui/scroll.js'
-import { Timeline } from '../ui/timeline.js'
 
 /** By the tool that is needed. */
 const examples = {

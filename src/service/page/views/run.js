@@ -1,12 +1,16 @@
-import { messageOf, post } from '../data/api.js'
+import { ask, messageOf, post } from '../data/api.js'
 import { RunFollower } from '../data/follow-run.js'
-import { clock, count, duration, ending } from '../data/format.js'
+import { clock, count, duration, ending, money } from '../data/format.js'
 import { itemsOf } from '../data/pending-items.js'
-import { DecisionList } from '../ui/decision-list.js'
+import { decisionHistory } from '../run/decision-history.js'
+import { DecisionList } from '../run/decision-list.js'
+import { showBadge } from '../run/run-badge.js'
+import { Timeline } from '../run/timeline.js'
+import { Waterfall } from '../run/waterfall.js'
 import { h, newId, replace, setText } from '../ui/dom.js'
 import { icon } from '../ui/icons.js'
-import { showBadge } from '../ui/run-badge.js'
-import { Timeline } from '../ui/timeline.js'
+import { exportDialog } from './export-dialog.js'
+import { runAgainDialog } from './run-again-dialog.js'
 
 /** @typedef {import('../data/follow-run.js').RunWithResult} RunWithResult */
 
@@ -21,7 +25,11 @@ export function runDetail(live, id) {
   const badge = h('span', { className: 'badge' })
   const decideNow = h('button', { type: 'button', className: 'primary', hidden: true }, 'Decide')
   const cancel = h('button', { type: 'button', className: 'danger', hidden: true }, 'Cancel run')
+  const again = h('button', { type: 'button' }, 'Run again')
+  const save = h('button', { type: 'button' }, 'Export')
   const facts = h('dl', { className: 'facts' })
+  const decided = h('div', {})
+  const waterfall = new Waterfall(() => live.run(id)?.status === 'running')
   const timeline = new Timeline()
   const pending = new DecisionList({ onDecided: () => title.focus() })
   const outcome = h('div', { className: 'outcome' })
@@ -31,18 +39,22 @@ export function runDetail(live, id) {
     'section',
     { className: 'panel run-panel', 'aria-label': 'Run' },
     h('a', { className: 'back', href: '#/runs' }, icon('back'), 'All runs'),
-    h('div', { className: 'panel-head' }, title, h('div', { className: 'panel-actions' }, badge, decideNow, cancel)),
+    h('div', { className: 'panel-head' }, title, h('div', { className: 'panel-actions' }, badge, decideNow, again, save, cancel)),
     facts,
-    timeline.element,
     pending.element,
+    decided,
+    waterfall.element,
+    timeline.element,
     outcome,
     error,
     steer,
   )
-  /** @type {HTMLElement | undefined} */
-  let question
+  let isAsked = false
+  /** The run, with its result where it has one. @type {import('../data/follow-run.js').RunWithResult | undefined} */
+  let known
+  let isClosed = false
   const render = () => {
-    const run = live.run(id)
+    const run = live.run(id) ?? known
     if (run === undefined) return
     setText(title, run.input === '' ? 'Run' : run.input)
     showBadge(badge, run)
@@ -50,6 +62,7 @@ export function runDetail(live, id) {
     cancel.hidden = run.status === 'done'
     steer.hidden = run.status === 'done'
     replace(facts, ...factsOf(run))
+    waterfall.look()
   }
   const unsubscribe = live.onChange(render)
   const follower = new RunFollower(id, live, {
@@ -57,22 +70,48 @@ export function runDetail(live, id) {
       if (event.type === 'RUN_START' || event.type === 'MODEL_START') outcome.replaceChildren()
       if (event.type !== 'DECISION_NEEDED') pending.clear()
       timeline.take(event)
+      waterfall.take(event)
     },
     onResult(run) {
+      known = run
+      const { result, decisions, ...summary } = run
+      live.learn(summary)
       const asked = run.result?.newMessages?.[0]
-      if (question === undefined && asked?.role === 'user' && textOf(asked.content) !== title.textContent) {
-        question = timeline.user(textOf(asked.content))
-        timeline.element.prepend(question)
+      if (!isAsked && asked?.role === 'user' && textOf(asked.content) !== title.textContent) {
+        isAsked = true
+        timeline.question(textOf(asked.content))
       }
       pending.show(itemsOf(run))
+      waterfall.end(run)
+      if (run.status === 'done') timeline.answer(answerOf(run))
+      showDecisions(run)
       replace(outcome, ...outcomeOf(run))
-      live.refresh()
+      live.refresh(id)
+      render()
     },
     onGap: (events) => timeline.gap(events),
     onGone() {
       replace(outcome, h('p', { className: 'empty' }, 'This run is no longer stored. Finished runs are kept for a limited time.'))
     },
   })
+  /** @param {import('../types.js').Run} run */
+  const showDecisions = ({ decisions = [] }) => replace(decided, decisionHistory(decisions))
+  // A run that goes on tells its decisions when it is asked. One of any age is asked for, whatever is listed.
+  void ask(path)
+    .then((run) => {
+      if (isClosed || known !== undefined) return
+      const { result: _result, decisions: _decisions, ...summary } = run
+      live.learn(summary)
+      showDecisions(run)
+      render()
+    })
+    .catch(() => {})
+  again.addEventListener('click', () => void runAgainDialog(live, id).catch(fail))
+  save.addEventListener('click', () => void exportDialog(id).catch(fail))
+  /** @param {unknown} thrown */
+  function fail(thrown) {
+    error.textContent = messageOf(thrown)
+  }
   decideNow.addEventListener('click', () => {
     const first = pending.element.querySelector('button')
     first?.closest('.decision')?.scrollIntoView({ block: 'nearest' })
@@ -83,10 +122,10 @@ export function runDetail(live, id) {
     error.textContent = ''
     try {
       await post(`${path}/cancel`, {})
-      live.refresh()
+      live.refresh(id)
       title.focus()
     } catch (thrown) {
-      error.textContent = messageOf(thrown)
+      fail(thrown)
     } finally {
       cancel.disabled = false
     }
@@ -94,15 +133,22 @@ export function runDetail(live, id) {
   return {
     element,
     close() {
+      isClosed = true
       unsubscribe()
       follower.close()
+      waterfall.close()
     },
   }
 }
 
+/** @param {RunWithResult} run */
+function answerOf({ result, output = '' }) {
+  return typeof result?.text === 'string' ? result.text : output
+}
+
 /** @param {import('../types.js').Run} run */
 function factsOf(run) {
-  const { usage, finishedAt, createdAt } = run
+  const { usage, finishedAt, createdAt, toolCalls = 0 } = run
   const took = finishedAt === undefined ? undefined : Date.parse(finishedAt) - Date.parse(createdAt)
   /** @type {[string, string | undefined][]} */
   const rows = [
@@ -111,11 +157,12 @@ function factsOf(run) {
     ['Started', clock(createdAt)],
     [run.status === 'paused' ? 'Before the pause' : 'Duration', took === undefined ? undefined : duration(took)],
     ['Turns', run.iterations === undefined ? undefined : String(run.iterations)],
+    ['Calls', toolCalls === 0 ? undefined : toolCalls.toLocaleString()],
     [
       'Tokens',
       usage && usage.totalTokens > 0 ? `${usage.inputTokens.toLocaleString()} in, ${usage.outputTokens.toLocaleString()} out` : undefined,
     ],
-    ['Cost', usage?.costUsd === undefined ? undefined : `$${usage.costUsd.toFixed(4)}`],
+    ['Cost', usage?.costUsd === undefined ? undefined : money(usage.costUsd)],
     ['ID', run.id],
   ]
   return rows.flatMap(([name, value]) => (value === undefined ? [] : [h('div', {}, h('dt', {}, name), h('dd', {}, value))]))

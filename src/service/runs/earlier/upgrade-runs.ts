@@ -6,6 +6,7 @@ import type { RunState } from '../../../agent/run/result.ts'
 import { InvalidOptionError, messageOf } from '../../../core/errors.ts'
 import { type ChatMessage, isJsonObject, type Json } from '../../../core/messages.ts'
 import { EventRedactor } from '../event-redactor.ts'
+import { wordsOf } from '../listed/run-words.ts'
 import { openJournal } from '../recorded/open-journal.ts'
 import type { RecordedHead } from '../recorded/run-journal.ts'
 import { abortedWith } from '../stored-run.ts'
@@ -85,6 +86,7 @@ async function upgrade(run: EarlierRun, journal: Journal, shown: ShownRuns): Pro
     thread: ofRun.thread,
     createdAt: Date.parse(createdAt),
     title,
+    words: wordsOf(runId, ofRun),
     head: JSON.stringify(head),
   }
   await shown.begin(record, attempt)
@@ -103,6 +105,8 @@ async function upgrade(run: EarlierRun, journal: Journal, shown: ShownRuns): Pro
     stopReason: summary.stopReason ?? '',
     finishedAt: Date.parse(finishedAt),
     title,
+    words: wordsOf(runId, ofRun, summary),
+    costUsd: summary.usage?.costUsd,
     summary: JSON.stringify(summary),
     result,
   }

@@ -1,14 +1,13 @@
 import type { ShownProgress, ShownRuns } from '../../../agent/durable/shown-runs.ts'
 import type { ServiceRun } from '../service-run.ts'
-import type { Outcome } from '../stored-run.ts'
 
 /** How often a run that another process carries out is looked at, in milliseconds. */
 const lookEveryMs = 100
 
 interface FollowedRunsParts {
   shown: Pick<ShownRuns, 'progress' | 'events'>
-  /** What a run has come to; undefined: it goes on. */
-  outcomeOf(runId: string): Promise<Outcome | undefined>
+  /** The run as it is written down. */
+  read(runId: string): Promise<ServiceRun | undefined>
   /** Whether this process carries the run out, and so has its events first. */
   isHere(run: ServiceRun): boolean
 }
@@ -56,7 +55,7 @@ export class FollowedRuns {
   }
 
   async #bringUpToDate(run: ServiceRun, progress: ShownProgress | undefined): Promise<void> {
-    const { shown, outcomeOf, isHere } = this.#parts
+    const { shown, read, isHere } = this.#parts
     const isLeft = () => isHere(run) || !this.#runs.has(run)
     while (progress !== undefined && progress.lastEventId > run.log.lastId) {
       const news = await shown.events(run.id, run.log.lastId)
@@ -66,10 +65,12 @@ export class FollowedRuns {
       for (const event of news) run.log.add(event)
     }
     if (progress?.status === 'running') return
-    const outcome = progress === undefined ? undefined : await outcomeOf(run.id)
+    const now = progress === undefined ? undefined : await read(run.id)
+    const outcome = now?.outcome
     // It may go on again by now.
     if (isLeft() || (progress !== undefined && outcome === undefined)) return
     this.#runs.delete(run)
+    if (now !== undefined) run.decisions = now.decisions
     if (outcome === undefined) run.leave()
     else run.settle(outcome)
   }

@@ -55,7 +55,7 @@ export class RecordedRuns {
       throw new Error(`Run ${durable.runId} has no agent here to go on with it`)
     })
     const isHere = (run: ServiceRun) => runOf(run.id) === run
-    this.followed = new FollowedRuns({ shown, isHere, outcomeOf: async (runId) => (await this.get(runId))?.outcome })
+    this.followed = new FollowedRuns({ shown, isHere, read: (runId) => this.get(runId) })
   }
 
   runnerOf({ runner, options, model }: Agent): AgentRunner {
@@ -111,7 +111,8 @@ export class RecordedRuns {
     const { pausedCharactersOfCaller: ofCaller, pausedCharacters: ofAll } = bounds()
     const write = async (outcome: Outcome) => {
       const { status, finishedAt, summary, result } = outcome
-      const told = { status, title: run.title, stopReason: summary.stopReason ?? '', finishedAt: Date.parse(finishedAt), result }
+      const found = { title: run.title, words: run.wordsOf(summary), costUsd: summary.usage?.costUsd }
+      const told = { status, ...found, stopReason: summary.stopReason ?? '', finishedAt: Date.parse(finishedAt), result }
       const expected = { status: 'running' as const, ...(run.attempt === undefined ? {} : { attempt: run.attempt }) }
       const room = status === 'paused' ? { ofState: longestState, ofCaller, ofAll } : undefined
       return this.shown.settle(run.id, expected, { ...told, summary: await jsonInTurn(summary) }, room)

@@ -2,6 +2,7 @@ import type { Durable, DurableBody, Engine, Journal, KeptRun } from '../../../ag
 import type { ShownRuns } from '../../../agent/durable/shown-runs.ts'
 import type { Json } from '../../../core/messages.ts'
 import { Pauses } from '../../../tools/yield-to-event-loop.ts'
+import { wordsOf } from '../listed/run-words.ts'
 import type { ServiceRun } from '../service-run.ts'
 import type { RunHead } from '../stored-run.ts'
 import { allEvents } from './all-events.ts'
@@ -70,7 +71,8 @@ export class RunJournal implements Journal {
       const title = run?.title ?? ''
       const { caller, agent, thread } = head
       const createdAt = Date.parse(head.createdAt)
-      const record = { runId, caller: caller.name, agent, thread, title, createdAt, head: JSON.stringify(head) }
+      const words = wordsOf(runId, head)
+      const record = { runId, caller: caller.name, agent, thread, title, words, createdAt, head: JSON.stringify(head) }
       const begun = await shown.begin(record, attempt)
       if (begun === undefined) return abortedOutput(runId)
       if (run === undefined) return await body(durable, input)

@@ -1,7 +1,7 @@
 import { duration, json, resultText } from '../data/format.js'
-import { h, setText } from './dom.js'
-import { icon } from './icons.js'
-import { visible } from './visible.js'
+import { h, setText } from '../ui/dom.js'
+import { icon } from '../ui/icons.js'
+import { visible } from '../ui/visible.js'
 
 /** @typedef {import('../data/calls.js').Call} Call */
 
@@ -17,15 +17,16 @@ const longestLength = 200_000
 const words = { writing: 'receiving arguments', running: 'running', ok: 'succeeded', failed: 'failed', rejected: 'not run' }
 /** @type {Record<Call['waitsFor'], string>} */
 const waitWords = { approval: 'waiting for approval', client_tool: 'waiting for a result', question: 'waiting for an answer' }
-/** @type {Record<Call['state'], import('./icons.js').IconName>} */
+/** @type {Record<Call['state'], import('../ui/icons.js').IconName>} */
 const icons = { writing: 'dots', waiting: 'hand', running: 'dots', ok: 'check', failed: 'cross', rejected: 'cross' }
 
 /**
  * A tool call as a card: its name, how it stands, its arguments and its result.
  * @param {Call} call
- * @param {{ linkTo?: (call: Call) => { href: string, words: string } }} [options] `linkTo`: where the run it belongs to is shown.
+ * @param {{ linkTo?: (call: Call) => { href: string, words: string }, asks?: boolean }} [options] `linkTo`: where the run it belongs to is
+ *   shown; `asks`: what waits is shown beside it with its arguments, which are not said twice.
  */
-export function callCard(call, { linkTo } = {}) {
+export function callCard(call, { linkTo, asks = false } = {}) {
   const mark = h('span', { className: 'call-mark', 'aria-hidden': 'true' })
   const state = h('span', { className: 'call-state' })
   const time = h('span', { className: 'call-time' })
@@ -67,7 +68,9 @@ export function callCard(call, { linkTo } = {}) {
     setText(time, now.durationMs === undefined ? '' : duration(now.durationMs))
     const outcome = now.result === '' && now.state === 'ok' ? '(empty)' : now.result
     const rows = [
-      now.args !== undefined && args('Arguments', now.args, (value) => visible(typeof value === 'string' ? value : json(value))),
+      now.args !== undefined &&
+        !(asks && now.state === 'waiting') &&
+        args('Arguments', now.args, (value) => visible(typeof value === 'string' ? value : json(value))),
       now.progress !== '' && progress('Progress', now.progress),
       outcome !== '' && result(now.state === 'ok' ? 'Result' : 'Error', outcome, resultText),
     ].flatMap((row) => row || [])

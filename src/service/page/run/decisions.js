@@ -1,20 +1,22 @@
 import { messageOf, send } from '../data/api.js'
-import { json } from '../data/format.js'
-import { announce } from './announce.js'
-import { h, newId } from './dom.js'
-import { escapedJson, hiddenPart, visible } from './visible.js'
+import { ago, json, moment } from '../data/format.js'
+import { merged } from '../data/pending-items.js'
+import { announce } from '../ui/announce.js'
+import { h, newId } from '../ui/dom.js'
+import { escapedJson, hiddenPart, visible } from '../ui/visible.js'
+import { diff } from './diff.js'
 
 /** @typedef {import('../data/pending-items.js').Item} Item */
 
 /**
- * Decides on a pending item; resolves when the run goes on. Throws an `ApiError`.
- * @param {Item} item
+ * Decides on pending items of one run; resolves when the run goes on. Throws an `ApiError`.
+ * @param {[Item, ...Item[]]} items
  * @param {Record<string, unknown>} verdict
  */
-async function decide(item, verdict) {
-  const response = await send(`v1/runs/${encodeURIComponent(item.runId)}/decisions`, {
+export async function decide(items, verdict) {
+  const response = await send(`v1/runs/${encodeURIComponent(items[0].runId)}/decisions`, {
     method: 'POST',
-    body: { decisions: [item.decide(verdict)] },
+    body: { decisions: merged(items.map((item) => item.decide(verdict))) },
     // Otherwise the answer would come when the run has ended.
     headers: { accept: 'text/event-stream' },
   })
@@ -22,14 +24,20 @@ async function decide(item, verdict) {
 }
 
 /** @type {Record<Item['kind'], string>} */
-const titles = { approval: 'Approve this call?', client_tool: 'Waiting for a result', question: 'Question' }
+const titles = { approval: 'Approve this call?', client_tool: 'Waiting for a result', question: 'Question', budget: 'Go on over budget?' }
+
+/** Whether it can be approved as it is, without a word more: all of it is shown. @param {Item} item */
+export function canApprove({ kind, args, about }) {
+  return (kind === 'approval' || kind === 'budget') && hiddenPart(JSON.stringify([args, about])) === undefined
+}
 
 /**
  * A pending item, to be decided on.
  * @param {Item} item
- * @param {{ onDecided: () => void, link?: boolean }} options `onDecided`: the card has done its work, the focus needs another place.
+ * @param {{ onDecided: () => void, link?: boolean, select?: HTMLElement }} options `onDecided`: the card has done its work, the focus needs
+ *   another place; `select`: what chooses it among others.
  */
-export function decisionCard(item, { onDecided, link = false }) {
+export function decisionCard(item, { onDecided, link = false, select }) {
   const error = h('p', { className: 'error-text', role: 'alert', id: newId() }, item.problem)
   const place = h('div', { className: 'decision-form' })
   const heading = newId()
@@ -39,8 +47,16 @@ export function decisionCard(item, { onDecided, link = false }) {
     h(
       'header',
       { className: 'decision-head' },
+      select,
       h('h3', { id: heading }, titles[item.kind], ' ', h('code', {}, item.tool)),
       link && h('a', { href: `#/runs/${encodeURIComponent(item.runId)}` }, 'Open run'),
+    ),
+    h(
+      'p',
+      { className: 'muted decision-since' },
+      'Waiting for ',
+      h('time', { datetime: item.since, title: moment(item.since), 'data-since': item.since }, ago(item.since)),
+      link && item.owner !== undefined && [' · started by ', h('bdi', {}, visible(item.owner))],
     ),
     link && item.input !== '' && h('p', { className: 'muted decision-input' }, 'Input: ', h('q', {}, visible(item.input))),
     item.agents.length > 0 && h('p', { className: 'muted' }, 'From agent ', h('code', {}, visible(item.agents.join(' › ')))),
@@ -58,7 +74,7 @@ export function decisionCard(item, { onDecided, link = false }) {
     error.textContent = ''
     card.setAttribute('aria-busy', 'true')
     try {
-      await decide(item, verdict)
+      await decide([item], verdict)
       announce(`${said}: ${item.tool}`)
       card.dataset.decided = said
       onDecided()
@@ -69,7 +85,7 @@ export function decisionCard(item, { onDecided, link = false }) {
       card.removeAttribute('aria-busy')
     }
   }
-  const show = { approval: showApproval, client_tool: showClientTool, question: showQuestion }[item.kind]
+  const show = { approval: showApproval, client_tool: showClientTool, question: showQuestion, budget: showApproval }[item.kind]
   show(item, { place, error, submit })
   return card
 }
@@ -80,14 +96,15 @@ export function decisionCard(item, { onDecided, link = false }) {
  * @param {Item} item
  * @param {Parts} parts
  */
-function showApproval({ args: asked, about }, { place, error, submit }) {
+function showApproval({ kind, args: asked, about }, { place, error, submit }) {
   /** @param {'approve' | 'edit' | 'reject' | undefined} [focus] */
   const showChoice = (focus) => {
     const buttons = {
-      approve: button('Approve', 'primary', () => submit({ approved: true }, 'Approved')),
-      edit: button('Edit arguments', '', showEdit),
-      reject: button('Reject', 'danger', showReject),
+      approve: button('Approve', 'primary', () => submit({ approved: true }, 'Approved'), 'a'),
+      edit: button('Edit arguments', '', showEdit, 'e'),
+      reject: button('Reject', 'danger', showReject, 'r'),
     }
+    if (kind === 'budget') buttons.edit.hidden = true
     // What isn't shown can't be approved. Other arguments can: whoever writes them knows them.
     const note = noteOfHidden([asked, about], 'Part of this call is redacted, so you can’t approve it here unchanged.')
     const shown = note.length > 0 ? [buttons.edit, buttons.reject] : Object.values(buttons)
@@ -104,6 +121,9 @@ function showApproval({ args: asked, about }, { place, error, submit }) {
       const isSame = JSON.stringify(args) === JSON.stringify(asked)
       void submit({ approved: true, ...(isSame ? {} : { args }) }, 'Approved')
     }
+    const changes = h('div', { className: 'decision-changes' })
+    field.input.addEventListener('input', () => changes.replaceChildren(...changesIn(field.input.value, asked)))
+    field.element.append(changes)
     showForm(field, button('Approve with these arguments', 'primary', save), () => showChoice('edit'))
   }
   const showReject = () => {
@@ -125,6 +145,20 @@ function showApproval({ args: asked, about }, { place, error, submit }) {
     field.input.focus()
   }
   showChoice()
+}
+
+/**
+ * What is written is other than what was asked: shown before it is sent. Nothing while it can't be read.
+ * @param {string} text
+ * @param {Record<string, unknown>} asked
+ */
+function changesIn(text, asked) {
+  try {
+    const args = JSON.parse(text)
+    return JSON.stringify(args) === JSON.stringify(asked) ? [] : [h('p', { className: 'muted' }, 'Changes'), diff(asked, args, 'Changes')]
+  } catch {
+    return []
+  }
 }
 
 /**
@@ -297,9 +331,10 @@ function decline(submit) {
  * @param {string} label
  * @param {string} kind
  * @param {() => unknown} act
+ * @param {string} [key] Pressed while the card has the focus.
  */
-function button(label, kind, act) {
-  return h('button', { type: 'button', className: kind, onclick: () => void act() }, label)
+function button(label, kind, act, key) {
+  return h('button', { type: 'button', className: kind, 'data-key': key, 'aria-keyshortcuts': key, onclick: () => void act() }, label)
 }
 
 /** @param {...HTMLElement} buttons */

@@ -1,11 +1,15 @@
 import { Calls } from '../data/calls.js'
 import { count } from '../data/format.js'
+import { h } from '../ui/dom.js'
 import { callCard } from './call-card.js'
-import { h } from './dom.js'
 
 /** More than anybody reads of one run; the oldest give way. */
 const mostItems = 300
 const mostTextLength = 100_000
+/** Of an answer, which is shown whole, so much at once. */
+const pageOfText = 200_000
+/** A block of text that a browser lays out at once. */
+const blockOfText = 20_000
 
 const notOfNested = new Set(['TEXT_DELTA', 'REASONING_DELTA', 'MODEL_START', 'HANDOFF'])
 
@@ -18,6 +22,8 @@ export class Timeline {
   /** The text that is being said. @type {{ kind: string, text: Text } | undefined} */
   #saying
   #dropped = 0
+  /** What was said last, if nothing has been done since. @type {HTMLElement | undefined} */
+  #last
   /** @type {HTMLElement | undefined} */
   #note
   #turns
@@ -64,6 +70,43 @@ export class Timeline {
   }
 
   /**
+   * What the run was asked, above all else.
+   * @param {string} text
+   */
+  question(text) {
+    this.element.prepend(h('li', { className: 'item user' }, text))
+    while (this.element.childElementCount > mostItems + 1) this.#dropOldest()
+  }
+
+  /**
+   * The answer of a run that is over, from its result: whole, whatever of its events is there.
+   * @param {string} text
+   */
+  answer(text) {
+    this.#saying = undefined
+    if (text === '') return
+    const item = this.#last ?? this.#add('assistant')
+    if (item.textContent === text) return
+    if (text.length <= blockOfText) return item.replaceChildren(text)
+    const more = h('button', { type: 'button', className: 'link-button' })
+    let shown = 0
+    const show = () => {
+      const end = Math.min(text.length, shown + pageOfText)
+      while (shown < end) {
+        const next = endOfBlock(text, shown)
+        more.before(h('div', { className: 'text-block' }, text.slice(shown, next)))
+        shown = next
+      }
+      const left = text.length - shown
+      more.textContent = `Show ${Math.min(pageOfText, left).toLocaleString()} of ${left.toLocaleString()} more characters`
+      if (left === 0) more.remove()
+    }
+    more.addEventListener('click', show)
+    item.replaceChildren(more)
+    show()
+  }
+
+  /**
    * Events that can't be had any more.
    * @param {number} events
    */
@@ -88,7 +131,7 @@ export class Timeline {
     this.#saying = undefined
     const known = this.#cards.get(call.key)
     if (known !== undefined) return known.update(call)
-    const { element, update } = callCard(call)
+    const { element, update } = callCard(call, { asks: true })
     if (call.depth > 0) element.dataset.depth = String(Math.min(call.depth, 3))
     this.#cards.set(call.key, { item: this.#add('tool-call', element), update })
   }
@@ -110,7 +153,7 @@ export class Timeline {
     }
     const { text } = this.#saying
     if (text.length >= mostTextLength) return
-    text.appendData(piece)
+    text.appendData(piece.slice(0, mostTextLength))
     if (text.length >= mostTextLength) text.appendData(' … (truncated)')
   }
 
@@ -120,6 +163,8 @@ export class Timeline {
    */
   #add(kind, ...content) {
     const item = h('li', { className: `item ${kind}` }, ...content)
+    if (kind === 'assistant') this.#last = item
+    else if (kind !== 'note' && kind !== 'reasoning') this.#last = undefined
     this.element.append(item)
     while (this.element.childElementCount > mostItems + (this.#note === undefined ? 0 : 1)) this.#dropOldest()
     return item
@@ -139,4 +184,19 @@ export class Timeline {
     oldest?.remove()
     this.#note.textContent = `${(++this.#dropped).toLocaleString()} earlier steps are not shown`
   }
+}
+
+/**
+ * Where a block of a long text ends: behind a line, or at least behind a word, where there is one.
+ * @param {string} text
+ * @param {number} start
+ */
+function endOfBlock(text, start) {
+  const longest = start + blockOfText
+  if (longest >= text.length) return text.length
+  const least = start + blockOfText / 2
+  const ends = ['\n', ' '].map((border) => text.lastIndexOf(border, longest - 1) + 1)
+  const end = ends.find((at) => at > least) ?? longest
+  // Not within a character of two.
+  return /[\ud800-\udbff]/.test(text[end - 1] ?? '') ? end - 1 : end
 }

@@ -1,5 +1,5 @@
 import { ending } from '../data/format.js'
-import { setText } from './dom.js'
+import { setText } from '../ui/dom.js'
 
 /** @typedef {import('../types.js').Run} Run */
 

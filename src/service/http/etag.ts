@@ -1,0 +1,12 @@
+import { createHash } from 'node:crypto'
+
+/** Names what a response has in it. */
+export function etagOf(content: string | Uint8Array): string {
+  return `"${createHash('sha256').update(content).digest('base64url').slice(0, 27)}"`
+}
+
+/** Whether the client has it already. */
+export function isKnown({ headers }: Request, etag: string): boolean {
+  const known = headers.get('if-none-match') ?? ''
+  return known.split(',').some((one) => one.trim().replace(/^W\//, '') === etag)
+}

@@ -1,0 +1,76 @@
+import { ask, base } from '../data/api.js'
+import { h, newId } from '../ui/dom.js'
+
+/**
+ * A stored run to take along: as a file with everything that is kept of it, or as the request that starts it again.
+ * @param {string} id
+ */
+export async function exportDialog(id) {
+  const run = await ask(`v1/runs/${encodeURIComponent(id)}`)
+  const heading = newId()
+  const said = h('span', { className: 'muted', role: 'status' })
+  const text = curlOf(run)
+  const command = h('pre', { className: 'code export-code', tabindex: '0', role: 'group', 'aria-label': 'Request' }, text)
+  const copy = h('button', { type: 'button' }, 'Copy request')
+  copy.addEventListener('click', async () => {
+    await navigator.clipboard.writeText(text).then(
+      () => {
+        said.textContent = 'Copied'
+      },
+      () => {
+        getSelection()?.selectAllChildren(command)
+        said.textContent = 'Selected: copy it with the keyboard'
+      },
+    )
+  })
+  const download = h('button', { type: 'button', className: 'primary' }, 'Download JSON')
+  download.addEventListener('click', () => {
+    const url = URL.createObjectURL(new Blob([JSON.stringify(run, null, 2)], { type: 'application/json' }))
+    h('a', { href: url, download: `${id}.json` }).click()
+    setTimeout(() => URL.revokeObjectURL(url), 10_000)
+    said.textContent = 'Downloaded'
+  })
+  const dialog = h(
+    'dialog',
+    { className: 'dialog', 'aria-labelledby': heading },
+    h('h2', { id: heading }, 'Export this run'),
+    h(
+      'p',
+      { className: 'muted' },
+      'The file has its conversation, steps, calls and decisions, without secrets. The request starts the same run anew.',
+    ),
+    command,
+    h('form', { method: 'dialog', className: 'buttons' }, download, copy, h('button', { className: 'quiet' }, 'Close'), said),
+  )
+  dialog.addEventListener('close', () => dialog.remove())
+  document.body.append(dialog)
+  dialog.showModal()
+}
+
+/**
+ * What a run was started with.
+ * @param {any} run
+ * @returns {{ input: unknown, messages: unknown[] }} `messages`: the conversation before it.
+ */
+export function startOf({ input, result }) {
+  const { messages = [], newMessages = [] } = result ?? {}
+  const said = []
+  for (const message of newMessages) {
+    if (message.role !== 'user') break
+    said.push(message)
+  }
+  const [first] = said
+  const isText = said.length === 1 && typeof first.content === 'string'
+  return {
+    input: isText ? first.content : said.length > 0 ? said : input,
+    messages: messages.slice(0, messages.length - newMessages.length),
+  }
+}
+
+/** @param {any} run */
+function curlOf(run) {
+  const { input, messages } = startOf(run)
+  const body = JSON.stringify({ input, model: run.model, ...(messages.length > 0 ? { messages } : {}) })
+  const quoted = `'${body.replaceAll("'", `'\\''`)}'`
+  return `curl ${base.href}v1/runs \\\n  -H "authorization: Bearer $TOKEN" \\\n  -H 'content-type: application/json' \\\n  -d ${quoted}`
+}

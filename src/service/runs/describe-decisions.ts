@@ -1,0 +1,102 @@
+import { randomUUID } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
+import type { Decision } from '../../agent/decisions/decisions.ts'
+import type { ShownRuns } from '../../agent/durable/shown-runs.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
+import type { Caller } from '../http/auth.ts'
+import type { EventRedactor } from './event-redactor.ts'
+import type { ServiceRun } from './service-run.ts'
+
+/** Characters of a value, as JSON, that is kept whole. */
+const longest = 65_536
+
+/** What somebody has decided on a run. */
+export interface Decided {
+  decisions: readonly Decision[]
+  by: Caller
+  /** Of the run that goes on. */
+  context: unknown
+}
+
+interface Told {
+  /** The name of the token. */
+  by: string
+  redactor: EventRedactor
+}
+
+/**
+ * Who has decided what, and when, each as JSON and without secrets: one for each item that was decided, also of agents inside calls.
+ * `pending`: the items as they were shown.
+ */
+export function describeDecisions(decisions: readonly Decision[], pending: readonly unknown[], told: Told): string[] {
+  const at = new Date().toISOString()
+  return decisions.flatMap((decision) => describe(decision as JsonObject, pending, [], told)).map((one) => JSON.stringify({ at, ...one }))
+}
+
+function describe(decision: JsonObject, pending: readonly unknown[], agents: readonly string[], told: Told): object[] {
+  const item = pending
+    .filter(isJsonObject)
+    .find((one) => one.toolCallId === decision.toolCallId && one.fingerprint === decision.fingerprint)
+  if (item === undefined) return []
+  const { about, answer } = { about: item.about, answer: decision.answer }
+  if (isJsonObject(about) && Array.isArray(about.pending) && isJsonObject(answer) && Array.isArray(answer.decisions)) {
+    const [inner, within] = [about.pending, [...agents, String(about.agent)]]
+    return answer.decisions.filter(isJsonObject).flatMap((one) => describe(one, inner, within, told))
+  }
+  const { by, redactor } = told
+  const tool = String(item.tool)
+  const shown = (value: Json | undefined) => shortened(value === undefined ? value : redactor.redactArguments(tool, { value }).value)
+  const asked = isJsonObject(item.args) ? item.args : {}
+  const edited = isJsonObject(decision.args) ? redactor.redactArguments(tool, decision.args) : undefined
+  const isEdited = edited !== undefined && !isDeepStrictEqual(edited, asked)
+  return [
+    {
+      ...{ by, kind: item.kind, tool, toolCallId: item.toolCallId, verdict: verdictOf(decision, isEdited), args: shortened(asked) },
+      ...(agents.length === 0 ? {} : { agents }),
+      ...(about === undefined ? {} : { about: shortened(about) }),
+      ...(isEdited ? { edited: shortened(edited) } : {}),
+      ...(typeof decision.reason === 'string' ? { reason: redactor.redactText(decision.reason) } : {}),
+      ...('answer' in decision ? { answer: shown(decision.answer) } : {}),
+      ...('result' in decision ? { result: shown(decision.result) } : {}),
+    },
+  ]
+}
+
+function verdictOf(decision: JsonObject, isEdited: boolean): string {
+  if ('answer' in decision) return 'answered'
+  if ('result' in decision) return 'result'
+  if (decision.approved !== true) return 'rejected'
+  return isEdited ? 'edited' : 'approved'
+}
+
+/** Of what is too long, the beginning of its JSON. */
+function shortened(value: Json | undefined): Json | undefined {
+  const text = JSON.stringify(value)
+  return text === undefined || text.length <= longest ? value : `${text.slice(0, longest)}…`
+}
+
+/** What was decided on a run, noted before it is carried out: whatever becomes of this process, nothing is done that nobody has decided on. */
+export class DecisionNote {
+  readonly #id = randomUUID()
+  readonly #run: ServiceRun
+  readonly #before: readonly string[]
+  readonly #shown: Pick<ShownRuns, 'noteDecisions' | 'withdrawDecisions'> | undefined
+
+  /** `shown`: undefined for a run in memory. */
+  constructor(run: ServiceRun, shown: Pick<ShownRuns, 'noteDecisions' | 'withdrawDecisions'> | undefined) {
+    this.#run = run
+    this.#before = run.decisions
+    this.#shown = shown
+  }
+
+  async write(decisions: readonly string[]): Promise<void> {
+    await this.#shown?.noteDecisions(this.#run.id, this.#id, decisions)
+    this.#run.decisions = [...this.#before, ...decisions]
+  }
+
+  /** It could not be carried out. Never rejects: where the note stays, it says what somebody wanted. */
+  async withdraw(): Promise<void> {
+    this.#run.decisions = this.#before
+    await this.#shown?.withdrawDecisions(this.#run.id, this.#id).catch(() => {})
+  }
+}

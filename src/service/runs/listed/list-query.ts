@@ -1,0 +1,45 @@
+import { HttpProblem } from '../../http/problem.ts'
+import type { RunStatus } from '../service-run.ts'
+import type { ListQuery } from './list-runs.ts'
+
+const mostIds = 100
+const mostWords = 10
+const longestQuery = 500
+
+/** What a list of runs is to have in it. Throws an `HttpProblem` 400. */
+export function readListQuery(given: URLSearchParams): ListQuery {
+  const text = (name: string) => given.get(name) ?? undefined
+  const status = text('status')
+  if (status !== undefined && !isStatus(status)) throw invalid('status', '`running`, `paused` or `done`')
+  const limit = Math.min(Math.max(Math.trunc(Number(text('limit') ?? 100)) || 100, 1), 1_000)
+  const ids = text('id')?.split(',')
+  if (ids !== undefined && ids.length > mostIds) throw invalid('id', `at most ${mostIds} ids`)
+  const q = text('q') ?? ''
+  const words = q.toLowerCase().split(/\s+/).filter(Boolean)
+  if (q.length > longestQuery || words.length > mostWords)
+    throw invalid('q', `at most ${mostWords} words of ${longestQuery} characters together`)
+  const minCost = text('minCostUsd')
+  if (minCost !== undefined && !(Number(minCost) >= 0)) throw invalid('minCostUsd', 'a number ≥ 0')
+  return {
+    ...{ limit, status, ids, words, cursor: text('cursor'), stopReason: text('stopReason'), model: text('model'), owner: text('owner') },
+    ...{ after: readTime(given, 'after'), before: readTime(given, 'before') },
+    isShort: text('output') === 'short',
+    minCostUsd: minCost === undefined ? undefined : Number(minCost),
+  }
+}
+
+function readTime(given: URLSearchParams, name: string): number | undefined {
+  const text = given.get(name)
+  if (text === null) return undefined
+  const time = Date.parse(text)
+  if (Number.isNaN(time)) throw invalid(name, 'a time in ISO 8601')
+  return time
+}
+
+function isStatus(text: string): text is RunStatus {
+  return ['running', 'paused', 'done'].includes(text)
+}
+
+function invalid(param: string, expected: string): HttpProblem {
+  return new HttpProblem(400, 'invalid_request', `Expected ${expected}`, { param })
+}

@@ -1,0 +1,127 @@
+import { isJsonObject, type JsonObject } from '../../../core/messages.ts'
+import { Pauses } from '../../../tools/yield-to-event-loop.ts'
+import { HttpProblem } from '../../http/problem.ts'
+import type { RecordedRuns } from '../recorded/recorded-runs.ts'
+import type { RunStatus, ServiceRun } from '../service-run.ts'
+import { wordsOf } from './run-words.ts'
+
+/** Characters of all runs in one answer. */
+const mostListed = 8_000_000
+
+export interface ListQuery {
+  status?: RunStatus | undefined
+  stopReason?: string | undefined
+  ids?: readonly string[] | undefined
+  /** The agent's name. */
+  model?: string | undefined
+  /** Whose they are, for an admin. */
+  owner?: string | undefined
+  /** Texts in lower case that a run is to be found by, all of them. */
+  words?: readonly string[] | undefined
+  /** Begun at this time or later, and before that one, in milliseconds since 1970. */
+  after?: number | undefined
+  before?: number | undefined
+  minCostUsd?: number | undefined
+  /** Of each output, only the beginning is given. */
+  isShort?: boolean
+  limit: number
+  /** The `next` of the page before. */
+  cursor?: string | undefined
+}
+
+export interface RunList {
+  /** Summaries as JSON. */
+  data: string[]
+  /** Where the next page begins; absent on the last. */
+  next?: string
+}
+
+interface Listed {
+  createdAt: number
+  json(): string
+  /** Where the list goes on behind it: in the journal, and in memory. */
+  inJournal?: string
+  inMemory?: number
+}
+
+/** Runs, the newest first, with as many as there is room for in one answer. Rejects with an `HttpProblem` 400 for a cursor that is none. */
+export async function listRuns(
+  { cursor = '.', ...asked }: ListQuery,
+  from: { caller: string | undefined; inMemory: readonly ServiceRun[]; recorded: RecordedRuns | undefined },
+): Promise<RunList> {
+  if (!/^\d*\.\d*$/.test(cursor))
+    throw new HttpProblem(400, 'invalid_request', 'Expected the `next` of an earlier page', { param: 'cursor' })
+  let [inJournal = '', inMemory = ''] = cursor.split('.')
+  const { recorded } = from
+  const { limit, status, stopReason, words, minCostUsd } = asked
+  // Who sees only their own runs finds none of others.
+  const caller = from.caller ?? asked.owner
+  if (asked.owner !== undefined && asked.owner !== caller) return { data: [] }
+  const page = await recorded?.list({
+    ...{ caller, status, stopReason, words, minCostUsd, limit, runIds: asked.ids, agent: asked.model },
+    ...{ createdAfter: asked.after, createdBefore: asked.before, cursor: inJournal === '' ? undefined : inJournal },
+  })
+  const pauses = new Pauses()
+  const kept: ServiceRun[] = []
+  for (const run of from.inMemory) {
+    await pauses.take()
+    if ((inMemory === '' || run.number < Number(inMemory)) && isAskedFor(run, caller, asked)) kept.push(run)
+  }
+  kept.sort((a, b) => b.number - a.number)
+  const all: Listed[] = [
+    ...(page?.runs ?? []).map(({ createdAt, json, cursor: at }) => ({ createdAt, json: () => json, inJournal: at })),
+    ...kept.slice(0, limit).map((run) => ({ createdAt: Date.parse(run.createdAt), json: () => run.summaryJson, inMemory: run.number })),
+  ].sort((a, b) => b.createdAt - a.createdAt)
+  const data: string[] = []
+  let characters = 0
+  for (const run of all.slice(0, limit)) {
+    await pauses.take()
+    const json = asked.isShort ? await shortened(run.json(), pauses) : run.json()
+    characters += json.length
+    if (characters > mostListed && data.length > 0) break
+    data.push(json)
+    inJournal = run.inJournal ?? inJournal
+    inMemory = run.inMemory === undefined ? inMemory : String(run.inMemory)
+  }
+  const isLast = data.length === all.length && kept.length <= limit && page?.hasMore !== true
+  return { data, ...(isLast ? {} : { next: `${inJournal}.${inMemory}` }) }
+}
+
+/** Characters of an output in a list that is to be short. */
+const mostOfOutput = 500
+
+/** A summary with no more than the beginning of its output. */
+async function shortened(json: string, pauses: Pauses): Promise<string> {
+  if (json.length <= mostOfOutput) return json
+  const summary: JsonObject = JSON.parse(json)
+  await pauses.take()
+  if (typeof summary.output === 'string') summary.output = summary.output.slice(0, mostOfOutput)
+  return JSON.stringify(summary)
+}
+
+function isAskedFor(run: ServiceRun, caller: string | undefined, asked: Omit<ListQuery, 'cursor'>): boolean {
+  const { head, status, outcome } = run
+  const { summary } = outcome ?? {}
+  const isSame = <T>(wanted: T | undefined, is: T) => wanted === undefined || wanted === is
+  if (!isSame(caller, head.caller.name) || !isSame(asked.model, head.agent) || !isSame(asked.status, status)) return false
+  if (!isSame(asked.stopReason, summary?.stopReason) || asked.ids?.includes(run.id) === false) return false
+  if ((summary?.usage?.costUsd ?? -1) < (asked.minCostUsd ?? -1)) return false
+  const createdAt = Date.parse(run.createdAt)
+  if (createdAt < (asked.after ?? createdAt) || createdAt >= (asked.before ?? Number.POSITIVE_INFINITY)) return false
+  if (asked.words === undefined || asked.words.length === 0) return true
+  const text = `${run.title.toLowerCase()}\n${wordsOf(run.id, head, summary)}`
+  return asked.words.every((word) => text.includes(word))
+}
+
+/** What runs wait for, by their summaries. */
+export async function pendingOf(summaries: readonly string[]): Promise<string[]> {
+  const pauses = new Pauses()
+  const items: string[] = []
+  for (const summary of summaries) {
+    await pauses.take()
+    const { id, pending }: JsonObject = JSON.parse(summary)
+    await pauses.take()
+    if (Array.isArray(pending)) items.push(...pending.filter(isJsonObject).map((item) => JSON.stringify({ runId: id, ...item })))
+  }
+  return items
+}

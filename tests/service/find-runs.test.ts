@@ -1,0 +1,94 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { scriptedModel } from '../../src/testing/index.ts'
+import { defineTool } from '../../src/tools/tool.ts'
+import { configFile, json, payTool, type StartedService, startService } from './start-service.ts'
+
+async function inFolder(): Promise<{ configFile: string }> {
+  const folder = await mkdtemp(join(tmpdir(), 'toolloop-find-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  return { configFile: (await configFile(`service: { keepRuns: { folder: ${folder} } }\n`)).file }
+}
+
+interface Listed {
+  data: { id: string; input: string; toolCalls: number; tools: string[]; output: string }[]
+}
+
+for (const [where, options] of Object.entries({ 'in memory': async () => ({}), 'in a folder': inFolder }))
+  describe(`runs ${where}`, () => {
+    it('are found by words, ending, time, id and owner; what is asked wrongly is refused', async () => {
+      const look = defineTool({ name: 'look_up', description: 'Looks.', parameters: { type: 'object' }, execute: () => 'seen' })
+      const model = scriptedModel([
+        { toolCalls: [{ name: 'look_up' }] },
+        'The ÄNSWER is 42',
+        'x'.repeat(2_000),
+        { error: new Error('broken') },
+      ])
+      const { post, ask } = await startService({ ...(await options()), model, tools: [look] })
+      for (const input of ['first Question', 'second question', 'third question']) await post('/v1/runs', { input })
+      const list = async (query: string) => (await (await ask(`/v1/runs?${query}`)).json()) as Listed
+      const inputs = async (query: string) => (await list(query)).data.map(({ input }) => input)
+      expect(await inputs('')).toEqual(['third question', 'second question', 'first Question'])
+      expect(await inputs('q=QUESTION+first')).toEqual(['first Question'])
+      expect(await inputs(`q=${encodeURIComponent('tool:look_up änswer')}`)).toEqual(['first Question'])
+      expect(await inputs('q=user:operator+second')).toEqual(['second question'])
+      expect(await inputs('q=nothing')).toEqual([])
+      expect(await inputs('stopReason=model_error')).toEqual(['third question'])
+      expect(await inputs('owner=operator&limit=1')).toEqual(['third question'])
+      expect(await inputs('owner=another')).toEqual([])
+      expect(await inputs(`before=${new Date(0).toISOString()}`)).toEqual([])
+      expect(await inputs(`after=${new Date(0).toISOString()}`)).toHaveLength(3)
+      expect(await inputs('minCostUsd=1')).toEqual([])
+      const [third, second, first] = (await list('')).data
+      expect(first).toMatchObject({ toolCalls: 1, tools: ['look_up'] })
+      expect(await inputs(`id=${first?.id},none,${third?.id}`)).toEqual(['third question', 'first Question'])
+      expect((await list(`output=short&id=${second?.id}`)).data[0]?.output).toBe('x'.repeat(500))
+      for (const query of ['q=1+2+3+4+5+6+7+8+9+10+11', 'after=yesterday', 'minCostUsd=-1', `id=${'a,'.repeat(100)}`])
+        expect([query, (await ask(`/v1/runs?${query}`)).status]).toEqual([query, 400])
+    })
+
+    it('a list and the state that have not changed are not sent again', async () => {
+      const { post, ask } = await startService({ ...(await options()), model: scriptedModel(['one', 'two']) })
+      await post('/v1/runs', { input: 'first' })
+      for (const path of ['/v1/runs', '/admin/api/state?runs=none']) {
+        const etag = (await ask(path)).headers.get('etag') ?? ''
+        const again = await ask(path, { headers: { 'if-none-match': etag } })
+        expect([again.status, await again.text()]).toEqual([304, ''])
+      }
+      const before = (await ask('/v1/runs')).headers.get('etag') ?? ''
+      await post('/v1/runs', { input: 'second' })
+      expect((await ask('/v1/runs', { headers: { 'if-none-match': before } })).status).toBe(200)
+    })
+
+    it('who decided what is told with the run, without secrets; a decision that is refused is not', async () => {
+      const { tool } = payTool()
+      const secret = defineTool({ ...tool, secrets: ['pin'], parameters: { type: 'object' }, execute: () => 'paid' })
+      const asks = { toolCalls: [{ name: 'pay', arguments: { euros: 1, pin: 'hunter-2222' } }] }
+      const service = await startService({ ...(await options()), model: scriptedModel([asks, 'paid', asks, 'not paid']), tools: [secret] })
+      const decided = async (input: string, verdict: object) => {
+        const { id, pending } = await json(service.post('/v1/runs', { input }))
+        const { toolCallId, fingerprint } = pending[0]
+        const path = `/v1/runs/${id}/decisions`
+        expect((await service.post(path, { decisions: [{ toolCallId, fingerprint: 'another', approved: true }] })).status).toBe(409)
+        await service.post(path, { decisions: [{ toolCallId, fingerprint, ...verdict }] })
+        return decisionsOf(service, id)
+      }
+      const args = { euros: 1, pin: '[redacted]' }
+      expect(await decided('one', { approved: true, args: { euros: 2, pin: 'mine-3333' } })).toEqual([
+        { by: 'operator', kind: 'approval', tool: 'pay', verdict: 'edited', args, edited: { euros: 2, pin: '[redacted]' } },
+      ])
+      expect(await decided('two', { approved: false, reason: 'hunter-2222 is too much' })).toEqual([
+        { by: 'operator', kind: 'approval', tool: 'pay', verdict: 'rejected', args, reason: '[redacted] is too much' },
+      ])
+    })
+  })
+
+async function decisionsOf({ ask }: StartedService, id: string): Promise<object[]> {
+  const { decisions } = (await (await ask(`/v1/runs/${id}`)).json()) as { decisions: { at: string; toolCallId: string }[] }
+  return decisions.map(({ at, toolCallId: _toolCallId, ...decision }) => {
+    expect(Math.abs(Date.parse(at) - Date.now())).toBeLessThan(60_000)
+    return decision
+  })
+}

@@ -1,0 +1,495 @@
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import type { Page, Response } from 'playwright-core'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { AgentRunner, asTool } from '../../src/index.ts'
+import { servePage } from '../../src/service/routes/page.ts'
+import { scriptedModel } from '../../src/testing/index.ts'
+import { type AnyTool, defineTool } from '../../src/tools/tool.ts'
+import { hasBrowser, useBrowser } from './page-browser.ts'
+import { type SeededRun, seedRuns } from './seed-runs.ts'
+import { configFile, json, payTool, startService } from './start-service.ts'
+
+/** A folder for runs, and the configuration that keeps them there. */
+async function storedRuns(seeds: readonly SeededRun[] = []): Promise<{ folder: string; options: { configFile: string } }> {
+  const folder = await mkdtemp(join(tmpdir(), 'toolloop-page-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const { file } = await configFile(
+    `service: { requestsPerMinute: 100000, keepRuns: { folder: ${folder}, count: 10000, minutes: 1000000 } }\n`,
+  )
+  if (seeds.length > 0) await seedRuns(folder, seeds)
+  return { folder, options: { configFile: file } }
+}
+
+/** A server of the page as the package ships it, with the service at `url` behind it. */
+async function shippedPage(folder: string, url: string): Promise<string> {
+  const from = fileURLToPath(new URL('../../src/service/page', import.meta.url))
+  const { bundlePage } = await import(new URL('../../config/bundle-page.js', import.meta.url).href)
+  await bundlePage(from, folder)
+  const server = createServer(async (request, response) => {
+    const { pathname } = new URL(request.url ?? '', url)
+    const headers = Object.entries({ ...request.headers, host: new URL(url).host }).flatMap(([name, value]) =>
+      typeof value === 'string' && name !== 'connection' ? [[name, value] as [string, string]] : [],
+    )
+    const asked = new Request(url + request.url, { headers })
+    const isFile = /^\/admin\/[^/]*$/.test(pathname)
+    const answer = isFile
+      ? await servePage(pathname.slice('/admin/'.length) || 'index.html', asked, pathToFileURL(`${folder}/`))
+      : await fetch(asked)
+    const sent = new Headers(answer.headers)
+    if (!isFile) sent.delete('content-encoding')
+    response.writeHead(answer.status, Object.fromEntries(sent))
+    response.flushHeaders()
+    if (answer.body === null) response.end()
+    else
+      Readable.fromWeb(answer.body as never)
+        .on('error', () => response.destroy())
+        .pipe(response)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+const asks = (euros: number) => ({ toolCalls: [{ name: 'pay', arguments: { euros } }] })
+const limits = { maxIterations: 200, limits: { repeatedCalls: Number.POSITIVE_INFINITY } }
+
+/** Tasks of the page that have kept it from answering. */
+const watchTasks = `window.longTasks = []; new PerformanceObserver((list) => { for (const { duration } of list.getEntries()) window.longTasks.push(Math.round(duration)) }).observe({ type: 'longtask' })`
+/** Those of more than 100 ms, as long as they would have been on the machine that bounds are meant for, if this one is slower just now. */
+async function longTasks(page: Page): Promise<number[]> {
+  const pace = await paceOf(page)
+  return (await page.evaluate<number[]>('window.longTasks')).map((ms) => Math.round(ms * pace)).filter((ms) => ms > 100)
+}
+
+/** How much of the reference machine's pace the browser has just now: see `atReferencePace`. */
+async function paceOf(page: Page): Promise<number> {
+  const times = await page.evaluate<number[]>(`[1, 2, 3, 4, 5].map(() => {
+    const text = '[' + '{"a":[1,"text",{}]},'.repeat(40_000) + '0]'
+    const before = performance.now()
+    JSON.stringify(JSON.parse(text))
+    return performance.now() - before
+  })`)
+  return Math.min(1, 25 / (times.sort((a, b) => a - b)[2] ?? 25))
+}
+
+describe.skipIf(!hasBrowser)('runs on the admin page, in a browser', () => {
+  const open = useBrowser()
+
+  it('a call that waits is not lost behind newer runs; what was decided, by whom and when, is shown for as long as the run', async () => {
+    const { folder, options } = await storedRuns()
+    const { tool, paid } = payTool()
+    const first = await startService({ ...options, model: scriptedModel([asks(7), asks(8)]), tools: [tool] })
+    const { id } = await json(first.post('/v1/runs', { input: 'the refund' }))
+    await first.listening.close()
+    await seedRuns(
+      folder,
+      Array.from({ length: 210 }, (_, at) => ({ id: `run_${at}`, title: `newer ${at}` })),
+    )
+
+    const second = await startService({ ...options, model: scriptedModel(['refunded']), tools: [tool] })
+    const page = await open(second.url, { path: '#/approvals' })
+    await page.getByText('1 call waiting, the first for').waitFor()
+    const card = page.getByRole('article', { name: /pay/ })
+    await card.getByText('Input: the refund').waitFor()
+    await card.getByText(/Waiting for \d+ s/).waitFor()
+    expect(await page.locator('#approvals-count').textContent()).toBe('1')
+    // The first key only chooses the card.
+    await page.keyboard.press('e')
+    expect(await card.locator('textarea').count()).toBe(0)
+    await page.keyboard.press('e')
+    await card.getByLabel('Arguments, as JSON').fill('{ "euros": 5 }')
+    await card.getByRole('group', { name: 'Changes' }).getByText('"euros": 5').waitFor()
+    await page.keyboard.press('Control+Enter')
+    await page.getByText('Nothing is waiting for you.').waitFor()
+    expect(paid).toEqual([{ euros: 5 }])
+    await second.listening.close()
+
+    const third = await startService({ ...options, model: scriptedModel([]), tools: [tool] })
+    await page.goto(`${third.url}/admin/#/runs/${id}`)
+    const decisions = page.getByRole('region', { name: 'Decisions' })
+    await decisions.getByText('operator approved with other arguments: pay').waitFor()
+    expect(await decisions.locator('.diff-line.gone').textContent()).toContain('"euros": 7')
+    expect(await decisions.locator('.diff-line.new').textContent()).toContain('"euros": 5')
+    const run = (await (await third.ask(`/v1/runs/${id}`)).json()) as { decisions: { by: string; at: string; verdict: string }[] }
+    expect(run.decisions).toMatchObject([{ by: 'operator', verdict: 'edited', args: { euros: 7 }, edited: { euros: 5 } }])
+    expect(Date.parse(run.decisions[0]?.at ?? '')).toBeGreaterThan(Date.now() - 60_000)
+  })
+
+  it('50 calls that wait are decided on at once, or one after the other by keys', async () => {
+    const { options } = await storedRuns()
+    const { tool, paid } = payTool()
+    const model = scriptedModel(({ messages }) => (messages.at(-1)?.role === 'user' ? asks(Number(messages.at(-1)?.content)) : 'done'))
+    const { url, post } = await startService({ ...options, model, tools: [tool] })
+    for (let euros = 1; euros <= 53; euros++) await post('/v1/runs', { input: String(euros) })
+    const page = await open(url, { path: '#/approvals' })
+    await page.evaluate(watchTasks)
+    const cards = page.locator('.decision')
+    await expect.poll(() => cards.count(), { timeout: 30_000 }).toBe(53)
+    // What has waited longest is first.
+    expect(await cards.first().textContent()).toContain('Input: 1{')
+    await page.keyboard.press('j')
+    await page.keyboard.press('a')
+    await expect.poll(() => cards.count(), { timeout: 30_000 }).toBe(52)
+    await page.keyboard.press('r')
+    await page.getByLabel('Reason').fill('no')
+    await page.keyboard.press('Control+Enter')
+    await expect.poll(() => cards.count(), { timeout: 30_000 }).toBe(51)
+    await page.keyboard.press('j')
+    await page.keyboard.press('x')
+    await page.getByText('1 selected').waitFor()
+    await page.getByLabel('Select all').check()
+    await page.getByText('51 selected').waitFor()
+    await cards.first().getByRole('checkbox').uncheck()
+    await page.getByRole('button', { name: 'Approve selected' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Approve 50 calls?' })
+    await dialog.getByText('pay: 50 calls').waitFor()
+    await dialog.getByRole('button', { name: 'Approve' }).click()
+    await expect.poll(() => cards.count(), { timeout: 20_000 }).toBe(1)
+    expect(paid.length).toBe(51)
+    expect(await longTasks(page)).toEqual([])
+  })
+
+  it('of 5,000 stored runs any is found, by words, how it ended, its cost and time; all of them by scrolling', async () => {
+    const { options } = await storedRuns(
+      Array.from({ length: 5_000 }, (_, at) => ({
+        id: `run_${String(at).padStart(5, '0')}`,
+        title: `Question ${at}`,
+        owner: at % 2 === 0 ? 'ann' : 'bob',
+        minutesAgo: (5_000 - at) * 10,
+        costUsd: at / 10_000,
+        ...(at === 17 ? { tools: ['pay'], output: 'The Needle ÄÖ was found' } : {}),
+        ...(at === 2_500 ? { stopReason: 'model_error' } : {}),
+      })),
+    )
+    const { url, ask } = await startService({ ...options, model: scriptedModel([]) })
+    const page = await open(url)
+    const rows = page.locator('.run-item')
+    await rows.first().waitFor()
+    await page.evaluate(watchTasks)
+    expect(await rows.count()).toBe(50)
+    expect(await rows.first().textContent()).toMatch(/Question 4999.*answered.*bob.*1\.50 s · 120 tokens · \$0\.4999/)
+    const search = page.getByLabel('Search runs')
+    const shows = (...titles: string[]) =>
+      expect.poll(() => page.locator('.run-input').allTextContents(), { timeout: 30_000 }).toEqual(titles)
+    await page.keyboard.press('/')
+    await page.keyboard.type('needle äö')
+    await shows('Question 17')
+    expect(await rows.first().textContent()).toContain('1 call')
+    await search.fill('tool:pay user:bob')
+    await shows('Question 17')
+    await search.fill('run_00042')
+    await shows('Question 42')
+    await search.fill('user:ann needle')
+    await page.getByText('No stored run fits.').waitFor()
+    await page.getByRole('button', { name: 'Clear search and filters' }).click()
+    await rows.nth(40).waitFor({ state: 'attached' })
+    await page.locator('.filters summary').click()
+    await page.getByLabel('State').selectOption('Model error')
+    await shows('Question 2500')
+    await page.getByLabel('State').selectOption('Any state')
+    await page.getByLabel('Started').selectOption('Last hour')
+    await shows(...[4999, 4998, 4997, 4996, 4995].map((at) => `Question ${at}`))
+    await page.getByLabel('Started').selectOption('Any time')
+    // A link of any age leads to its run.
+    await page.evaluate(`location.hash = '#/runs/run_00003'`)
+    await page.getByRole('region', { name: 'Run' }).getByText('bob').waitFor()
+    await page.getByRole('heading', { name: 'Question 3' }).waitFor()
+    const end = page.locator('.split-list .list-end')
+    for (let seen = 0; (await rows.count()) < 1_000; ) {
+      await end.scrollIntoViewIfNeeded()
+      await expect.poll(() => rows.count(), { timeout: 30_000 }).toBeGreaterThan(seen)
+      seen = await rows.count()
+    }
+    expect(new Set(await rows.evaluateAll((links) => links.map((link) => link.getAttribute('href')))).size).toBeGreaterThanOrEqual(1_000)
+    expect(await longTasks(page)).toEqual([])
+    // Over the API, page by page, each of them once.
+    const ids: string[] = []
+    for (let next: string | undefined = ''; next !== undefined; ) {
+      const answer = (await (await ask(`/v1/runs?limit=1000${next && `&cursor=${next}`}`)).json()) as {
+        data: { id: string }[]
+        next?: string
+      }
+      ids.push(...answer.data.map(({ id }) => id))
+      next = answer.next
+    }
+    expect([ids.length, new Set(ids).size]).toEqual([5_000, 5_000])
+  })
+
+  it('the page asks for what has changed alone, and gets nothing where nothing has', async () => {
+    const { options } = await storedRuns(Array.from({ length: 300 }, (_, at) => ({ id: `run_${at}`, title: `Question ${at}` })))
+    const { url, post } = await startService({ ...options, model: scriptedModel(['one', 'two', 'three']) })
+    const page = await open(url)
+    await page.getByText('Question 299').waitFor()
+    const seen: { path: string; status: number; bytes: number }[] = []
+    page.on('response', async (response) => {
+      const { pathname, search } = new URL(response.url())
+      if (!/\/feed$/.test(pathname))
+        seen.push({ path: pathname + search, status: response.status(), bytes: (await response.body().catch(() => '')).length })
+    })
+    await post('/v1/runs', { input: 'something new' })
+    await page.getByRole('link', { name: /something new.*answered/ }).waitFor()
+    expect(seen.length).toBeGreaterThan(0)
+    expect(seen.map(({ path }) => path.replace(/run_[\w-]+/, 'ID'))).toEqual(seen.map(() => '/v1/runs?output=short&limit=50&id=ID'))
+    expect(Math.max(...seen.map(({ bytes }) => bytes))).toBeLessThan(2_000)
+    // The second time it is as it was the first time.
+    for (const _ of [1, 2]) {
+      seen.length = 0
+      await page.evaluate(`dispatchEvent(new Event('focus'))`)
+      await expect.poll(() => seen.length, { timeout: 30_000 }).toBeGreaterThanOrEqual(3)
+    }
+    expect(seen.map(({ status, bytes }) => [status, bytes])).toEqual(seen.map(() => [304, 0]))
+  })
+
+  it('as it is shipped, the page is one script, compressed and kept; its first list is there within 400 ms at a round trip of 100 ms', async () => {
+    const { options, folder } = await storedRuns(Array.from({ length: 300 }, (_, at) => ({ id: `run_${at}`, title: `Question ${at}` })))
+    const { url } = await startService({ ...options, model: scriptedModel([]) })
+    const shipped = await shippedPage(join(folder, 'page'), url)
+    const page = await open(shipped)
+    const row = page.getByText('Question 299').first()
+    await row.waitFor()
+    const devtools = await page.context().newCDPSession(page)
+    onTestFinished(() => devtools.detach())
+    await devtools.send('Network.enable')
+    await devtools.send('Network.emulateNetworkConditions', { offline: false, latency: 100, downloadThroughput: -1, uploadThroughput: -1 })
+    /** When the first row was there, and what had to be sent until then. */
+    const load = async () => {
+      await page.goto('about:blank')
+      const seen: string[] = []
+      const onResponse = (response: Response) => void seen.push(`${new URL(response.url()).pathname} ${response.status()}`)
+      page.on('response', onResponse)
+      await page.goto(`${shipped}/admin/`)
+      await row.waitFor()
+      page.off('response', onResponse)
+      const ms = await page.evaluate<number>(`performance.getEntriesByName('first-list')[0].startTime`)
+      const files = await page.evaluate<{ name: string; transferSize: number; encodedBodySize: number }[]>(
+        `performance.getEntriesByType('resource').map(({ name, transferSize, encodedBodySize }) => ({ name, transferSize, encodedBodySize }))`,
+      )
+      // What three answers take, one after the other, doesn't depend on the machine.
+      const awaited = 300
+      return {
+        ms: Math.round(awaited + (ms - awaited) * (await paceOf(page))),
+        seen,
+        files: files.filter(({ name }) => /-[\w-]{8}\.(?:js|css)$/.test(name)),
+      }
+    }
+    // On a machine that does other things as well, the best of some counts.
+    const loads = [await load(), await load(), await load(), await load()]
+    console.log('first list after', loads.map(({ ms }) => ms).join(', '), 'ms')
+    expect(Math.min(...loads.map(({ ms }) => ms))).toBeLessThan(400)
+    const last = loads.at(-1)
+    expect(last?.files.map(({ transferSize }) => transferSize)).toEqual([0, 0, 0])
+    expect(last?.files.reduce((sum, { encodedBodySize }) => sum + encodedBodySize, 0)).toBeLessThan(50_000)
+  })
+
+  it('a run is a time line: turns and calls, agents inside calls below them, what failed, what waited; a click opens what was sent and said', async () => {
+    const { options } = await storedRuns()
+    const { tool: pay } = payTool()
+    const calls = (...names: string[]) => ({
+      toolCalls: names.map((name) => ({ name, arguments: JSON.stringify(name === 'pay' ? { euros: 3 } : { task: name }) })),
+    })
+    const agent = (name: string, inside: string, tool: AnyTool) => {
+      const runner = new AgentRunner({ model: scriptedModel([calls(inside), `${name} is done`]), tools: [tool] })
+      return asTool(runner, { name, description: name, forwardEvents: true })
+    }
+    const look = defineTool({ name: 'look', description: 'Looks.', parameters: { type: 'object' }, execute: () => 'seen' })
+    const fails = defineTool({
+      name: 'fails',
+      description: 'Fails.',
+      parameters: { type: 'object' },
+      execute: () => {
+        throw new Error('no luck')
+      },
+    })
+    const nested = agent('outer', 'middle', agent('middle', 'inner', agent('inner', 'look', look)))
+    const model = scriptedModel([{ text: 'First.', ...calls('outer', 'fails') }, calls('pay'), 'All is done.'])
+    const { url, post } = await startService({ ...options, model, tools: [nested, fails, pay] })
+    const { id } = await json(post('/v1/runs', { input: 'do all of it' }))
+    const page = await open(url, { path: `#/runs/${id}` })
+    const line = page.getByRole('region', { name: 'Time line' })
+    const names = () => line.locator('.bar-name').allTextContents()
+    await line.getByText('pay').waitFor()
+    const turns = [
+      'Turn 1',
+      'outer',
+      'Turn 1',
+      'middle',
+      'Turn 1',
+      'inner',
+      'Turn 1',
+      'look',
+      'Turn 2',
+      'Turn 2',
+      'Turn 2',
+      'fails',
+      'Turn 2',
+      'pay',
+    ]
+    await expect.poll(names, { timeout: 30_000 }).toEqual(turns)
+    expect(await line.locator('.bar-row').evaluateAll((rows) => rows.map((row) => Number(row.getAttribute('data-depth'))))).toEqual([
+      0, 1, 2, 3, 4, 5, 6, 6, 6, 4, 2, 1, 0, 1,
+    ])
+    expect(await line.locator('.bar-row[data-state="waiting"] .bar-name').allTextContents()).toEqual(['pay'])
+    expect(await line.locator('.bar-row[data-state="failed"] .bar-name').allTextContents()).toEqual(['fails'])
+    // Its arguments are said once: where they are decided on.
+    expect(await page.locator('.run-panel').getByText('"euros": 3').count()).toBe(1)
+    await page.locator('.decision').getByRole('button', { name: 'Approve' }).click()
+    await line.getByText('Turn 3').waitFor()
+    await expect.poll(names, { timeout: 30_000 }).toEqual([...turns, 'Turn 3'])
+    await line.getByText(/waited for/).waitFor()
+    expect(await line.locator('.bar-row', { hasText: 'pay' }).locator('i.wait').count()).toBe(1)
+    await page.getByText('Answered after 3 tool calls').waitFor()
+    await line.getByRole('button', { name: /^Turn 3/ }).click()
+    const details = line.locator('.bar-details:not([hidden])')
+    await details.getByText(/Request: \d+ messages/).waitFor()
+    expect(await details.locator('.message').allTextContents()).toEqual([
+      'userdo all of it',
+      expect.stringContaining('assistantFirst.'),
+      expect.stringContaining('outer is done'),
+      expect.stringContaining('no luck'),
+      expect.stringContaining('pay'),
+      expect.stringContaining('paid 3'),
+      'assistantAll is done.',
+    ])
+    await line.getByRole('button', { name: /^fails/ }).click()
+    await details
+      .getByText(/no luck/)
+      .last()
+      .waitFor()
+    await line.getByRole('button', { name: 'Fold outer' }).click()
+    expect(await names()).toEqual(['Turn 1', 'outer · 9 inside', 'fails', 'Turn 2', 'pay', 'Turn 3'])
+    await line.getByLabel('Filter steps').fill('look')
+    await expect.poll(names, { timeout: 30_000 }).toEqual(['Turn 1', 'outer', 'Turn 1', 'middle', 'Turn 1', 'inner', 'Turn 1', 'look'])
+    await line.getByLabel('Filter steps').fill('')
+    await line.getByLabel('Problems only').check()
+    await expect.poll(names, { timeout: 30_000 }).toEqual(['Turn 1', 'fails'])
+  })
+
+  it('a run that goes on is followed with the time it has taken, and one that is over is not', async () => {
+    const held = Promise.withResolvers<void>()
+    const { options } = await storedRuns()
+    const { url, post, ask } = await startService({ ...options, model: scriptedModel([{ chunks: ['one ', held.promise, 'two'] }]) })
+    const { id } = await json(post('/v1/runs', { input: 'slowly', background: true }))
+    const page = await open(url, { path: `#/runs/${id}` })
+    const line = page.getByRole('region', { name: 'Time line' })
+    const seconds = async () => Number(/running for ([\d.]+) s/.exec((await line.textContent()) ?? '')?.[1] ?? 0)
+    await expect.poll(seconds, { timeout: 30_000 }).toBeGreaterThan(1)
+    const before = await seconds()
+    await expect.poll(seconds, { timeout: 30_000 }).toBeGreaterThan(before)
+    expect(await line.locator('.bar-row[data-state="running"] i.first').count()).toBe(1)
+    held.resolve()
+    await line.getByText(/^worked for/).waitFor()
+    expect(await line.locator('.bar-row[data-state="turn"]').count()).toBe(1)
+    // Of one that is over, no event is taken for one of now.
+    const { events } = await json(ask(`/v1/runs/${id}`))
+    expect(events.last).toBeGreaterThan(3)
+    await page.evaluate(
+      `window.said = []; new MutationObserver(() => window.said.push(document.querySelector('.waterfall')?.textContent ?? '')).observe(document.querySelector('.split-side'), { subtree: true, childList: true, characterData: true }); location.hash = '#/runs'`,
+    )
+    await page.evaluate(`location.hash = '#/runs/${id}'`)
+    await line.getByText(/^worked for/).waitFor()
+    expect(await page.evaluate<string[]>(`window.said.filter((text) => text.includes('running for'))`)).toEqual([])
+  })
+
+  it('a run of 500 calls stays readable, also on a phone and in the dark, and quick', async () => {
+    const look = defineTool({
+      name: 'look',
+      description: 'Looks.',
+      parameters: { type: 'object' },
+      execute: ({ n }) => `${n} ${'y'.repeat(1_000)}`,
+    })
+    const model = scriptedModel((_request, turn) =>
+      turn === 25 ? 'done' : { toolCalls: Array.from({ length: 20 }, (_, at) => ({ name: 'look', arguments: { n: turn * 20 + at } })) },
+    )
+    const { options } = await storedRuns()
+    const { url, post } = await startService({ ...options, model, tools: [look], agent: limits })
+    const { id } = await json(post('/v1/runs', { input: 'look at everything' }))
+    const page = await open(url)
+    await page.evaluate(watchTasks)
+    await page.evaluate(`location.hash = '#/runs/${id}'`)
+    const line = page.getByRole('region', { name: 'Time line' })
+    await line.getByText('26 turns · 500 calls').waitFor({ timeout: 60_000 })
+    const names = line.locator('.bar-name')
+    await expect.poll(() => names.count(), { timeout: 30_000 }).toBe(26)
+    expect(await names.first().textContent()).toBe('Turn 1 · 20 inside')
+    await line.getByRole('button', { name: 'Unfold Turn 1', exact: true }).click()
+    await line.locator('.bar-button', { hasText: 'look × 20' }).click()
+    await expect.poll(() => names.count(), { timeout: 30_000 }).toBe(47)
+    await line.getByRole('button', { name: 'Fold all' }).click()
+    await line.getByRole('button', { name: 'Unfold all' }).click()
+    await page.getByText('471 more below').waitFor()
+    await expect
+      .poll(
+        async () => {
+          await line.locator('.list-end').scrollIntoViewIfNeeded()
+          return names.count()
+        },
+        { timeout: 60_000 },
+      )
+      .toBe(551)
+    expect(await longTasks(page)).toEqual([])
+    await page.emulateMedia({ colorScheme: 'dark' })
+    await page.setViewportSize({ width: 390, height: 844 })
+    for (const view of [`runs/${id}`, 'runs', 'approvals']) {
+      await page.goto(`${url}/admin/#/${view}`)
+      await page.locator('#main h1, #main h2').first().waitFor()
+      expect([view, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([view, 390])
+    }
+    await page.emulateMedia({ colorScheme: 'light' })
+  })
+
+  it('an answer of 5 MB is there to its last letter, whatever of its events is', async () => {
+    const { options } = await storedRuns()
+    const words = `${'word '.repeat(1_000_000)}END`
+    const { url, post } = await startService({ ...options, model: scriptedModel([{ chunks: [words] }]) })
+    const { id } = await json(post('/v1/runs', { input: 'say much' }))
+    const page = await open(url, { path: `#/runs/${id}` })
+    const more = page.getByRole('button', { name: /^Show [\d,]+ of [\d,]+ more characters/ })
+    await more.waitFor()
+    expect(await page.evaluate(`document.querySelector('.item.assistant').textContent.length`)).toBeLessThan(250_000)
+    await more.click()
+    await page.evaluate(`(async () => {
+      for (let more; (more = document.querySelector('.item.assistant .link-button')) !== null; ) {
+        more.click()
+        await new Promise(requestAnimationFrame)
+      }
+    })()`)
+    expect(await page.evaluate(`document.querySelector('.item.assistant').textContent.length`)).toBe(words.length)
+    expect(await page.evaluate(`document.querySelector('.item.assistant').textContent.slice(-8)`)).toBe('word END')
+  })
+
+  it('a run is exported, and started again with other words', async () => {
+    const { options } = await storedRuns()
+    const model = scriptedModel(['first', 'second'])
+    const { url, post } = await startService({ ...options, model })
+    const { id } = await json(post('/v1/runs', { input: `it's "this"` }))
+    const page = await open(url, { path: `#/runs/${id}` })
+    await page.locator('.outcome-line', { hasText: 'Answered' }).waitFor()
+    await page.getByRole('button', { name: 'Export' }).click()
+    const command = (await page.getByRole('group', { name: 'Request' }).textContent()) ?? ''
+    expect(command).toContain(`curl ${url}/v1/runs`)
+    expect(command).toContain(`-d '{"input":"it'\\''s \\"this\\"","model":"toolloop"}'`)
+    const downloading = page.waitForEvent('download')
+    await page.getByRole('button', { name: 'Download JSON' }).click()
+    const download = await downloading
+    expect(download.suggestedFilename()).toBe(`${id}.json`)
+    await page.getByRole('button', { name: 'Close' }).click()
+    await page.getByRole('button', { name: 'Run again' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Run again' })
+    expect(await dialog.getByLabel('Input').inputValue()).toBe(`it's "this"`)
+    await dialog.getByLabel('Input').fill('something else')
+    await dialog.getByRole('button', { name: 'Start run' }).click()
+    await page.getByText('second', { exact: true }).waitFor()
+    expect(model.requests[1]?.messages.at(-1)).toMatchObject({ role: 'user', content: 'something else' })
+  })
+})
