@@ -442,7 +442,7 @@ describe.skipIf(!hasBrowser)('runs on the admin page, in a browser', () => {
     await page.setViewportSize({ width: 390, height: 844 })
     for (const view of [`runs/${id}`, 'runs', 'approvals']) {
       await page.goto(`${url}/admin/#/${view}`)
-      await page.locator('#main h1, #main h2').first().waitFor()
+      await page.locator('#main :is(h1, h2):visible').first().waitFor()
       expect([view, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([view, 390])
     }
     await page.emulateMedia({ colorScheme: 'light' })
