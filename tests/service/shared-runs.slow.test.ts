@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { hasPostgres, type Postgres, startPostgres } from '../postgres.ts'
 import { approvals, type SharedFolder, sharedFolder, untilRun } from './killed-service.ts'
@@ -10,6 +11,17 @@ const ann = { authorization: 'Bearer test-token-of-ann' }
 const takenOverWithinMs = 10_000
 
 describe('in a file', () => describeRuns(() => sharedFolder()))
+
+it('a service that starts beside one that keeps the file to itself for a while waits for its turn', async () => {
+  const { folder, start } = await sharedFolder()
+  await (await start()).kill()
+  const other = new DatabaseSync(join(folder, 'kept/runs.sqlite'))
+  other.exec('BEGIN EXCLUSIVE')
+  // Longer than a call waits that somebody asked for.
+  setTimeout(() => other.close(), 8_000)
+  const { ask } = await start()
+  expect((await ask('/readyz')).status).toBe(200)
+})
 
 describe.runIf(hasPostgres)('in PostgreSQL', () => {
   let postgres: Postgres

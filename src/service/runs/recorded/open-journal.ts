@@ -21,10 +21,11 @@ export interface OpenedJournal {
 const agent = 'service'
 /** What names the folder. */
 export const folderOption = 'service.keepRuns.folder'
-/** How long a call waits for a server that can't be reached, in milliseconds: who has asked is told then. */
+/** How long a call waits for a file that is locked, or for a server that can't be reached, in milliseconds: who has asked is told then. */
 const outageMs = 5_000
-/** How long it waits for a file that other services write to, in milliseconds: on a busy disk each of them has its turn later. */
-const lockedMs = 30_000
+/** How often the first call is tried where other services write to the file: nobody waits for it yet, and on a busy disk each has its turn later. */
+const firstTries = 6
+const lockedInSqlite = 'database is locked'
 
 /** Opens the journal; a folder is made if need be. Rejects with `invalid_option` when it can't be had. */
 export async function openJournal(place: JournalPlace, logger: Logger = defaultLogger): Promise<OpenedJournal> {
@@ -35,8 +36,7 @@ export async function openJournal(place: JournalPlace, logger: Logger = defaultL
     const journal = storeJournal(store)
     const { shown } = store
     opened = { journal, shown, close: () => journal.close() }
-    // Opens the file, or reaches the server.
-    await shown.waiting()
+    await firstCall(shown)
     return opened
   } catch (error) {
     await opened?.close().catch(() => {})
@@ -44,6 +44,18 @@ export async function openJournal(place: JournalPlace, logger: Logger = defaultL
     if (place.kind === 'sqlite') throw new InvalidOptionError(folderOption, `a folder that can be written to (${why})`, place.folder)
     // Not what was given: it may hold a password.
     throw new InvalidOptionError('service.journal', `a database that can be used (${why})`, place.kind)
+  }
+}
+
+/** Opens the file, or reaches the server. */
+async function firstCall(shown: ShownRuns): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    try {
+      await shown.waiting()
+      return
+    } catch (error) {
+      if (tries === firstTries || !messageOf(error).includes(lockedInSqlite)) throw error
+    }
   }
 }
 
@@ -58,5 +70,5 @@ async function openStore(place: JournalPlace, logger: Logger): Promise<(Store | 
   // One that was there already may have been open to others.
   await chmod(folder, 0o700)
   const { SqliteStore } = await import('../../../journals/sqlite/sqlite-store.ts')
-  return new SqliteStore({ file: join(folder, 'runs.sqlite'), synchronous: 'full', busyTimeoutMs: lockedMs, maxBytes: undefined }, agent)
+  return new SqliteStore({ file: join(folder, 'runs.sqlite'), synchronous: 'full', busyTimeoutMs: outageMs, maxBytes: undefined }, agent)
 }
