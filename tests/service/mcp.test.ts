@@ -13,7 +13,8 @@ const add = defineTool({
 })
 
 describe.each(['legacy', 'modern'] as const)('MCP over HTTP, for a client of the %s protocol', (era) => {
-  it('lists the tools and the agents, and calls both', async () => {
+  // The first to load all that a service needs.
+  it('lists the tools and the agents, and calls both', { timeout: 60_000 }, async () => {
     const pay = defineTool({ name: 'pay', description: 'Pays.', approval: true, execute: () => 1 })
     const { url } = await startService({ tools: [add, pay], mcp: true })
     const { client } = await connectClient(url, { era })
