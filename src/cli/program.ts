@@ -42,8 +42,8 @@ const commands = {
     run: async (flags, io, [file = '']) => (await import('./commands/replay.ts')).replay(file, flags, io),
   },
   mcp: {
-    description: 'serve the tools to MCP clients over standard input and output',
-    options: [...sources, 'timeout', ...logging],
+    description: 'serve the tools to MCP clients over standard input and output, or over HTTP',
+    options: [...sources, 'timeout', 'http', 'host', 'port', ...logging],
     run: async (flags, io) => (await import('./commands/mcp.ts')).mcp(flags, io),
   },
   'mcp login': {

@@ -8,9 +8,11 @@ import { type Authenticate, type Caller, checkRole } from './http/auth.ts'
 import { checkOrigin, corsHeaders, preflightHeaders } from './http/check-origin.ts'
 import { errorResponse, HttpProblem } from './http/problem.ts'
 import { mostValues, readBody } from './http/read-body.ts'
+import { challenged } from './mcp/authorization.ts'
 import { adminRoutes } from './routes/admin.ts'
 import { chatRoutes } from './routes/chat.ts'
 import { healthRoutes } from './routes/health.ts'
+import { mcpRoutes } from './routes/mcp.ts'
 import { servePage } from './routes/page.ts'
 import { responseRoutes } from './routes/responses.ts'
 import type { Route } from './routes/route.ts'
@@ -36,14 +38,8 @@ export function createApp(parts: AppParts): (request: Request, address: string |
   const { basePath } = parts
   const app = new Hono({ getPath: (request) => pathBelow(basePath, request) })
   const routes: Route[] = []
-  routes.push(
-    ...chatRoutes(parts),
-    ...responseRoutes(parts),
-    ...threadRoutes(parts),
-    ...runRoutes(parts),
-    ...healthRoutes(parts, () => routes),
-    ...adminRoutes(parts),
-  )
+  const others = () => [...chatRoutes(parts), ...responseRoutes(parts), ...threadRoutes(parts), ...runRoutes(parts), ...adminRoutes(parts)]
+  routes.push(...mcpRoutes(parts), ...healthRoutes(parts, () => routes), ...(parts.mcp.only ? [] : others()))
   for (const route of routes) {
     const check = compileCheck(route.body ?? anyBody)
     app.on(route.method, honoPath(route.path), (context) => answer(route, check, context, parts))
@@ -54,13 +50,7 @@ export function createApp(parts: AppParts): (request: Request, address: string |
       throw new HttpProblem(405, 'method_not_allowed', `Expected ${allow}`, { headers: { allow } })
     })
   }
-  // Relative: the service may be mounted below a path that it does not see.
-  app.get('/admin', (context) => context.redirect('admin/', 308))
-  app.get('/admin/', (context) => respondWithPage('index.html', context, parts))
-  app.get('/admin/:file', (context) => respondWithPage(context.req.param('file'), context, parts))
-  app.get('/admin/:folder{(?:data|run|ui|views)}/:file', (context) =>
-    respondWithPage(`${context.req.param('folder')}/${context.req.param('file')}`, context, parts),
-  )
+  if (!parts.mcp.only) addPage(app, parts)
   app.notFound(() => errorResponse(new HttpProblem(404, 'not_found', 'Nothing at this path; /openapi.json lists all paths')))
   app.onError((error, { req }) => respondToFailure(error, req.raw, parts.logger))
   const count = parts.metrics.counter('toolloop_http_requests_total', 'Requests, by route and status.')
@@ -122,11 +112,15 @@ async function answer(route: Route, check: SchemaCheck, { req }: Context, parts:
     checkOrigin(request, limits)
     checkDraining(request, parts)
   }
-  const caller = route.access === 'open' ? nobody : await admit(request, route.access, parts)
+  const caller = route.access === 'open' ? nobody : await admit(request, route, parts)
   const body =
     route.body === undefined
       ? undefined
-      : await readBody(request, { maxBytes: limits.maxBodyBytes, maxValues: mostValues[route.access === 'admin' ? 'admin' : 'run'], check })
+      : await readBody(request, {
+          maxBytes: limits.maxBodyBytes,
+          maxValues: mostValues[route.values ?? (route.access === 'admin' ? 'admin' : 'run')],
+          check,
+        })
   // A request admitted before the shutdown may have sent its body only now.
   if (!route.probe) checkDraining(request, parts)
   const { requestId = '', address } = origins.get(request) ?? {}
@@ -140,17 +134,38 @@ function checkDraining({ method }: Request, { isDraining }: AppParts): void {
     throw new HttpProblem(503, 'shutting_down', 'The service is shutting down', { headers: { 'retry-after': '5', connection: 'close' } })
 }
 
+function addPage(app: Hono, parts: AppParts): void {
+  // Relative: the service may be mounted below a path that it does not see.
+  app.get('/admin', (context) => context.redirect('admin/', 308))
+  app.get('/admin/', (context) => respondWithPage('index.html', context, parts))
+  app.get('/admin/:file', (context) => respondWithPage(context.req.param('file'), context, parts))
+  app.get('/admin/:folder{(?:data|run|ui|views)}/:file', (context) =>
+    respondWithPage(`${context.req.param('folder')}/${context.req.param('file')}`, context, parts),
+  )
+}
+
 async function respondWithPage(name: string, { req }: Context, { limits }: AppParts): Promise<Response> {
   checkOrigin(req.raw, limits())
   return servePage(name, req.raw)
 }
 
-async function admit(request: Request, role: 'run' | 'admin', { auth, authenticate, limiter, logger }: AppParts): Promise<Caller> {
-  const caller =
-    authenticate === undefined ? auth.authenticate(request, origins.get(request)?.address) : await askProgram(authenticate, request, logger)
-  checkRole(caller, role)
-  limiter.admitRequest(caller.name)
-  return caller
+async function admit(request: Request, { access, path }: Route, { limiter, mcp, ...parts }: AppParts): Promise<Caller> {
+  try {
+    const caller = await identify(request, parts)
+    checkRole(caller, access === 'admin' ? 'admin' : 'run')
+    limiter.admitRequest(caller.name)
+    return caller
+  } catch (error) {
+    if (path !== '/mcp' || mcp.authorization === undefined || !(error instanceof HttpProblem)) throw error
+    throw challenged(error, mcp.authorization)
+  }
+}
+
+async function identify(
+  request: Request,
+  { auth, authenticate, logger }: Pick<AppParts, 'auth' | 'authenticate' | 'logger'>,
+): Promise<Caller> {
+  return authenticate === undefined ? auth.authenticate(request, origins.get(request)?.address) : askProgram(authenticate, request, logger)
 }
 
 async function askProgram(authenticate: Authenticate, request: Request, logger: Logger): Promise<Caller> {

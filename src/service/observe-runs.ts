@@ -1,6 +1,7 @@
 import type { Logger } from '../core/logger.ts'
 import type { ToolSet } from '../tools/registry.ts'
 import type { ConfigSource } from './config/config-source.ts'
+import type { McpHost } from './mcp/mcp-host.ts'
 import type { Metrics } from './metrics.ts'
 import type { RunObserver } from './runs/follow-run.ts'
 import type { RunStore } from './runs/run-store.ts'
@@ -57,11 +58,12 @@ export function observeRuns(metrics: Metrics, tools: Pick<ToolSet, 'get'>, logge
 /** What of the service is read when its metrics are. */
 export function observeService(
   metrics: Metrics,
-  { runs, streams, config }: { runs: RunStore; streams: { readonly size: number }; config: ConfigSource },
+  { runs, streams, mcp, config }: { runs: RunStore; streams: { readonly size: number }; mcp: McpHost; config: ConfigSource },
 ): void {
   metrics.gauge('toolloop_runs_running', 'Runs that are going on.', () => runs.running)
   metrics.gauge('toolloop_runs_paused', 'Runs that wait for a decision.', () => runs.paused())
   metrics.gauge('toolloop_streams_open', 'Event streams that are open.', () => streams.size)
+  metrics.gauge('toolloop_mcp_sessions_open', 'Sessions of MCP clients that are open.', () => mcp.sessions)
   metrics.gauge('toolloop_config_reloads', 'How often the configuration was changed.', () => config.state.reloads)
   metrics.gauge('toolloop_config_broken', '1 while the configuration file is invalid.', () => (config.state.lastError ? 1 : 0))
 }

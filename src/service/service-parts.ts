@@ -4,6 +4,7 @@ import type { ConfigSource } from './config/config-source.ts'
 import type { ContextOf, TokenAuth } from './http/auth.ts'
 import type { RateLimiter } from './http/rate-limit.ts'
 import type { SseStreams } from './http/sse.ts'
+import type { McpHost } from './mcp/mcp-host.ts'
 import type { Metrics } from './metrics.ts'
 import type { RunRecordings } from './recordings/run-recordings.ts'
 import type { KeptResponses } from './responses/kept-responses.ts'
@@ -20,6 +21,7 @@ export interface ServiceParts {
   readonly auth: TokenAuth
   readonly config: ConfigSource
   readonly metrics: Metrics
+  readonly mcp: McpHost
   readonly startedAt: Date
   readonly logger: Logger
   readonly contextOf: ContextOf

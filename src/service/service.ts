@@ -1,113 +1,30 @@
 import { resolve } from 'node:path'
-import type { Telemetry } from '../agent/observe/telemetry.ts'
 import { InvalidOptionError } from '../core/errors.ts'
 import { EventBus } from '../core/events.ts'
 import { removeLeftBehind } from '../core/files/replace-file.ts'
 import { defaultLogger, type Logger, redacting } from '../core/logger.ts'
-import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
-import type { AnyModel } from '../models/create-model.ts'
 import type { SwitchableModel } from '../models/middleware/switchable.ts'
 import { ToolRegistry } from '../tools/registry.ts'
 import { openInTurns } from '../tools/schema/schema.ts'
-import type { AnyTool } from '../tools/tool.ts'
-import { AgentHost, type AgentOptions, agentOptionNames, defaultAgent } from './agents/agent-host.ts'
+import { AgentHost, defaultAgent } from './agents/agent-host.ts'
 import { createApp } from './app.ts'
 import { asText, type Config, type PreparedConfig } from './config/config.ts'
-import { ConfigSource, type ConfigState } from './config/config-source.ts'
+import { ConfigSource } from './config/config-source.ts'
 import { ConfigError } from './config/parse-config.ts'
 import { addressOf, TrustedProxies } from './http/address.ts'
 import { type Caller, type ContextOf, newToken, TokenAuth } from './http/auth.ts'
 import type { OriginRules } from './http/check-origin.ts'
 import { RateLimiter } from './http/rate-limit.ts'
 import { SseStreams } from './http/sse.ts'
+import { McpHost } from './mcp/mcp-host.ts'
 import { Metrics } from './metrics.ts'
 import { observeRuns, observeService } from './observe-runs.ts'
 import { RunRecordings } from './recordings/run-recordings.ts'
 import { KeptResponses } from './responses/kept-responses.ts'
 import { RunStore } from './runs/run-store.ts'
 import { limitProblems, readLimits, type ServiceLimits } from './service-limits.ts'
-import { type ServiceTimes, timeNames } from './service-times.ts'
+import { checkServiceOptions, type ServiceOptions, type ServiceTimes } from './service-options.ts'
 import { TelemetrySource } from './telemetry-source.ts'
-
-/** Options of `createService`. */
-export interface ServiceOptions {
-  /** The configuration file; it need not be there yet. Default: none, and nothing is watched. */
-  configFile?: string
-  /** The configuration, where there is no file: plain data, just as the file would have it, which can't be changed while the service runs. */
-  config?: Config
-  /** The model where the configuration names none. Default `'demo'`. */
-  model?: AnyModel
-  /** True: `model` is used even if the configuration names another. Default false. */
-  modelIsFixed?: boolean
-  /** Tools besides those of the configuration. A registry may be changed while the service runs. */
-  tools?: readonly AnyTool[] | ToolRegistry
-  /**
-   * Names of the built-in tools that there are where the configuration says nothing of them (`tools.builtin`). Default: none. `toolloop serve`
-   * has `calculate` and `current_time`.
-   */
-  builtinTools?: readonly string[]
-  /** Hooks, guardrails and other options of the runner; the configuration's `limits` and `instructions` override them. */
-  agent?: AgentOptions
-  /** A token with both roles, besides those of the configuration: at least 16 characters without a pattern. */
-  token?: string
-  /**
-   * Identifies the sender of a request, in place of tokens: for a program that knows its users already. Undefined or null: unknown, the
-   * answer is 401. If it throws or rejects, the answer is 401 too, and the error is logged. It must not read the body.
-   */
-  authenticate?(request: Request): Caller | undefined | null | Promise<Caller | undefined | null>
-  /**
-   * What tools, approvals and instructions get as their `context`: the user, the tenant, a database handle. Asked when a run begins, and again
-   * when it goes on after a decision; it is not stored. `identity` is the run's owner, by name and roles; `request` may be of somebody else who
-   * decides, and is undefined where a run of an earlier process goes on by itself. It must not read the body. If it throws or rejects, the answer is 500, the error is logged, and nothing has happened.
-   */
-  context?(request: Request | undefined, identity: Caller): unknown
-  /** What the path of every request begins with, such as `/agent`. Default: nothing, as where `mount` has taken it away. */
-  basePath?: string
-  /**
-   * Host names and allowed origins, besides the configuration's `service.hosts` and `service.origins`. A service that is reached by a name
-   * other than localhost has to know it; `*` if the server it is mounted in checks names itself.
-   */
-  hosts?: readonly string[]
-  origins?: readonly string[]
-  bus?: EventBus
-  logger?: Logger
-  /** Traces and metrics of requests and runs: what `telemetry()` of `toolloop/telemetry` gives. Default: what the configuration says of it. */
-  telemetry?: Telemetry
-  /** What variables are looked up in. Default: the process's environment. */
-  env?: Readonly<Record<string, string | undefined>>
-  /** Where relative paths begin. Default: the working directory. */
-  cwd?: string
-  /**
-   * Called when the configuration has changed, or a change was rejected. `config` is the one in force, environment variables filled in.
-   * What it throws is logged.
-   */
-  onReload?(state: ConfigState, config: Config): void
-  /** Milliseconds; for tests. */
-  times?: Partial<ServiceTimes>
-}
-
-const optionNames: OptionNames<ServiceOptions> = {
-  configFile: true,
-  config: true,
-  model: true,
-  modelIsFixed: true,
-  tools: true,
-  builtinTools: true,
-  agent: true,
-  token: true,
-  authenticate: true,
-  context: true,
-  basePath: true,
-  hosts: true,
-  origins: true,
-  bus: true,
-  logger: true,
-  telemetry: true,
-  env: true,
-  cwd: true,
-  onReload: true,
-  times: true,
-}
 
 /** A running service, to be mounted in any server that speaks `fetch`, or given to `listen`. */
 export interface Service {
@@ -144,9 +61,7 @@ export interface Service {
  * Call `drain` when the program ends.
  */
 export function createService(options: ServiceOptions = {}): Service {
-  checkOptionNames(options, optionNames, '`createService`')
-  checkOptionNames(options.times ?? {}, timeNames, '`createService`', 'times')
-  checkOptionNames(options.agent ?? {}, agentOptionNames, "a service's agent", 'agent')
+  checkServiceOptions(options)
   return new AgentService(options)
 }
 
@@ -164,6 +79,7 @@ class AgentService implements Service {
   readonly #config: ConfigSource
   readonly #runs: RunStore
   readonly #responses: KeptResponses
+  readonly #mcp: McpHost
   readonly #streams: SseStreams
   readonly #auth: TokenAuth
   readonly #limiter: RateLimiter
@@ -223,6 +139,14 @@ class AgentService implements Service {
       logger: this.logger,
     })
     this.#responses = new KeptResponses(() => this.#limits.keepRuns, this.logger)
+    this.#mcp = new McpHost({
+      options: options.mcp === true ? {} : options.mcp === false ? undefined : options.mcp,
+      host: this.#host,
+      runs: this.#runs,
+      limiter: this.#limiter,
+      contextOf,
+      logger: this.logger,
+    })
     this.#config = new ConfigSource({
       file,
       text: config === undefined ? undefined : asText(config),
@@ -232,11 +156,12 @@ class AgentService implements Service {
       prepare: (config, signal) => this.#prepare(config, signal),
       onReload: options.onReload,
     })
-    observeService(metrics, { runs: this.#runs, streams: this.#streams, config: this.#config })
+    observeService(metrics, { runs: this.#runs, streams: this.#streams, mcp: this.#mcp, config: this.#config })
     this.#app = createApp({
       host: this.#host,
       runs: this.#runs,
       recordings,
+      mcp: this.#mcp,
       responses: this.#responses,
       streams: this.#streams,
       limiter: this.#limiter,
@@ -285,12 +210,14 @@ class AgentService implements Service {
   async #drain(timeoutMs: number): Promise<void> {
     this.#draining = true
     const configClosed = this.#config.close()
-    await this.#runs.settled(AbortSignal.timeout(timeoutMs))
+    const inTime = AbortSignal.timeout(timeoutMs)
+    await Promise.all([this.#runs.settled(inTime), this.#mcp.settled(inTime)])
     if (this.#runs.running > 0) {
       this.logger.warn({ running: this.#runs.running }, 'runs are aborted, or left to the next start: the service is shutting down')
       this.#runs.abortAll('the service is shutting down')
     }
     await this.ready.catch(() => {})
+    await this.#mcp.close()
     await this.#runs.close()
     await this.#runs.settled(AbortSignal.timeout(afterAbortMs))
     await this.#responses.close()
@@ -314,7 +241,7 @@ class AgentService implements Service {
       if (place !== undefined) await this.#runs.open(place)
       if (place !== undefined) await this.#responses.open(place)
     } catch (error) {
-      const open = [this.#config, this.#runs, this.#responses, this.#host, this.#telemetry]
+      const open = [this.#config, this.#mcp, this.#runs, this.#responses, this.#host, this.#telemetry]
       await Promise.all(open.map((part) => part.close()))
       throw error
     }
@@ -331,16 +258,23 @@ class AgentService implements Service {
     const limits = { ...asked, hosts: [...hosts, ...asked.hosts], origins: [...origins, ...asked.origins] }
     await this.#telemetry.open(config)
     const prepared = await this.#host.prepare(config, signal)
+    const mcp = await this.#mcp.prepare(config).catch(async (error: unknown) => {
+      await prepared.discard()
+      throw error
+    })
     return {
       commit: () => {
         prepared.commit()
+        mcp.commit()
         this.#proxies = proxies
         this.#limits = limits
         this.#limiter.limits = limits
         this.#runs.bounds = limits.keepRuns
         this.#auth.accept(auth?.tokens ?? [], this.#env)
       },
-      discard: () => prepared.discard(),
+      discard: async () => {
+        await Promise.all([prepared.discard(), mcp.discard()])
+      },
     }
   }
 }

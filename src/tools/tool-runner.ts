@@ -39,6 +39,7 @@ export interface ToolCallEnvironment {
   /** The run's time limit of one attempt in milliseconds; the tool's own wins. */
   timeoutMs: number
   maxResultBytes: number
+  maxArgumentValues?: number
   logger: Logger
   /** Is given what the function came to, as it is. */
   raw?: RawEnd
@@ -108,8 +109,7 @@ export class ToolRunner {
     if (tool === undefined) return { outcome: 'rejected', content: this.notFound(name), code: 'tool_not_found' }
     if (tool.approval !== undefined && tool.approval !== false && environment.approved !== true)
       return { outcome: 'rejected', content: unaskedText(name), code: 'tool_denied' }
-    const { timeoutMs, signal } = environment
-    const prepared = await prepareArguments(tool, raw, { timeoutMs, signal })
+    const prepared = await prepareArguments(tool, raw, { ...environment, maxValues: environment.maxArgumentValues })
     if (prepared.ok) return executeCall(prepared.call, environment)
     const { message: content, code, args } = prepared.problem
     if (code === 'tool_timeout') return { outcome: 'timeout', content, code, attempts: 0 }

@@ -113,6 +113,8 @@ export interface Tool<Context = unknown> {
   readonly final?: boolean
   /** Names of arguments, at any depth, that are redacted in logs and dumps. */
   readonly secrets?: readonly string[]
+  /** JSON Schema of the value, an object: for MCP clients, which then get it as data beside the text. Default: text only. */
+  readonly outputSchema?: JsonSchema
   /** Validates after the JSON Schema, and may transform. Default: `parameters`, if they are a Standard Schema. */
   readonly schema?: StandardSchemaV1
   /** What the model sees of a value. Default: a stable text of it. If it throws, the call has failed. */
@@ -175,7 +177,7 @@ export abstract class BaseTool<Args = JsonObject, Context = unknown> implements 
   abstract execute(args: Args, ctx: ToolContext<Context>): unknown
 }
 
-type SharedOptions = 'name' | 'description' | 'strict' | 'effect' | 'timeoutMs' | 'retries' | 'parallel' | 'final' | 'secrets'
+type SharedOptions = Exclude<keyof Tool, 'parameters' | 'approval' | 'schema' | 'toContent' | 'execute' | 'reconcile'>
 
 /** What `defineTool` takes: the fields of a `Tool`, with `execute` typed by `parameters`. */
 export interface ToolOptions<S, Value, Context, Name extends string = string> extends Pick<Tool<Context>, SharedOptions> {
@@ -214,6 +216,7 @@ const toolNames: OptionNames<Tool> = {
   parallel: true,
   final: true,
   secrets: true,
+  outputSchema: true,
   schema: true,
   toContent: true,
   execute: true,

@@ -70,3 +70,24 @@ it('toolloop mcp login signs in to a server of the configuration in a browser, a
   const unknown = await runCli(['mcp', 'login', 'files'], { cwd })
   expect(unknown).toMatchObject({ code: 2, stderr: expect.stringMatching(/which are wiki; got `files`/) })
 })
+
+it('toolloop mcp --http serves them at /mcp to who has the token, and ends with 0 on SIGTERM', async () => {
+  const cwd = await tempFolder()
+  const token = 'kR7-token-of-this-test'
+  const cli = startCli(['mcp', '--http', '--port', '0'], { cwd, env: { TOOLLOOP_TOKEN: token }, input: null })
+  let out = ''
+  cli.child.stdout.on('data', (piece) => {
+    out += piece
+  })
+  await cli.prints('/mcp\n')
+  const url = /Listening on (\S+)/.exec(out)?.[1] ?? ''
+  {
+    await using tools = await connectMcpServers({ own: { url, headers: { authorization: `Bearer ${token}` }, prefix: '' } })
+    expect(await callText(tools, 'calculate', { expression: '6*7' })).toMatch(/42/)
+  }
+  expect((await fetch(url, { method: 'POST', body: '{}' })).status).toBe(401)
+  expect((await fetch(new URL('/v1/models', url), { headers: { authorization: `Bearer ${token}` } })).status).toBe(404)
+  cli.child.kill('SIGTERM')
+  expect((await cli.finished).code).toBe(0)
+  expect(await runCli(['mcp', '--port', '1'], { cwd })).toMatchObject({ code: 2, stderr: expect.stringMatching(/stand beside `--http`/) })
+})

@@ -117,6 +117,10 @@ describe('/openapi.json', () => {
       await check(await ask(`${front}/none/stream`), 'get', `${front}/{thread}/stream`)
       await check(await post(`${front}/none/stop`, {}), 'post', `${front}/{thread}/stop`)
     }
+    // Switched off here; `mcp.test.ts` has what it answers.
+    await check(await post('/mcp', {}), 'post', '/mcp')
+    for (const method of ['GET', 'DELETE']) await check(await ask('/mcp', { method }), method.toLowerCase(), '/mcp')
+    await check(await ask('/.well-known/oauth-protected-resource/mcp'), 'get', '/.well-known/oauth-protected-resource/mcp')
     const documented = Object.entries(document.paths).flatMap(([path, operations]) =>
       Object.keys(operations).map((method) => `${method} ${path}`),
     )

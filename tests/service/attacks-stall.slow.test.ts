@@ -182,6 +182,30 @@ const responses: Readonly<Record<string, object>> = {
   'a large answer': { input: 'say x 3000000' },
 }
 
+const mcpCall = (name: string, args: object, others: object = {}) => ({
+  method: 'tools/call',
+  params: { name, arguments: args, ...others },
+})
+
+/** Messages of an MCP client. */
+const mcpMessages: Readonly<Record<string, { method: string; params: object }>> = {
+  'a large call': mcpCall('echo', { text: fill('x', most - 2_000) }),
+  'a large call of quotes': mcpCall('echo', { text: fill('"', most - 2_000) }),
+  'a call of many numbers': mcpCall('strict', { words: list(9_900, () => 1) }),
+  'a call of too many fields': mcpCall('echo', Object.fromEntries(list(45_000, (at) => [`k${at}`, 'b']))),
+  'a call of many fields': mcpCall('echo', Object.fromEntries(list(9_900, (at) => [`k${at}`, 'b']))),
+  'a call of many objects': mcpCall('strict', { words: list(4_900, () => ({ a: 1 })) }),
+  'a call with many secrets': mcpCall('echo', { password: list(9_900, (at) => `secret${at}`) }),
+  'arguments that a pattern of the program’s own goes over and over': mcpCall('strict', { code: `${'a'.repeat(60)}!` }),
+  'a large call to a tool that is not there': mcpCall('nothing', { text: fill('x', most - 2_000) }),
+  'a large name': mcpCall(fill('x', most - 2_000), {}),
+  'a large state': mcpCall('echo', { text: 'x' }, { requestState: fill('x', most - 2_000), inputResponses: { answer: {} } }),
+  'many answers': mcpCall('echo', { text: 'x' }, { inputResponses: Object.fromEntries(list(4_900, (at) => [`k${at}`, { action: 'x' }])) }),
+  'a method that is not there': { method: fill('x', 500_000), params: { a: fill('x', 500_000) } },
+  'parameters of many values': { method: 'tools/list', params: { a: list(9_900, () => 1) } },
+  'a large page': mcpCall('page', { piece: '&#128;', count: 4_000_000 / 6 }),
+}
+
 /** Calls of the built-in tools, on the files of `openService`. */
 const builtins: Readonly<Record<string, [tool: string, args: object]>> = {
   'a text that nearly is in a file everywhere': ['search_files', { query: `${'a'.repeat(63)}b` }],
@@ -200,7 +224,7 @@ const builtins: Readonly<Record<string, [tool: string, args: object]>> = {
 
 async function openService() {
   const { folder, file } = await configFile(
-    'tools: { builtin: [list_files, read_file, search_files, calculate], workspace: files }\nservice: { requestsPerMinute: 100000, keepRuns: { folder: kept } }\n',
+    'tools: { builtin: [list_files, read_file, search_files, calculate], workspace: files }\nservice: { mcp: true, requestsPerMinute: 100000, keepRuns: { folder: kept } }\n',
   )
   await mkdir(join(folder, 'files'))
   await writeFile(join(folder, 'files', '.gitignore'), fill('a*b\n', 1_000_000))
@@ -290,6 +314,36 @@ describe('no request keeps the others waiting for more than 50 ms', () => {
       tool(`mine_${at}`, { type: 'object', properties: Object.fromEntries(list(60, (n) => [`p${n}`, { type: 'string' }])) }),
     )
     await post('many tools', '/v1/runs', { input: call('mine_7', {}), tools })
+    expect(tooLong()).toEqual([])
+  })
+
+  it('whatever an MCP client sends, of either kind', async () => {
+    const { ask, measured, tooLong } = await openService()
+    const send = (body: object, headers: Record<string, string>) =>
+      ask('/mcp', {
+        method: 'POST',
+        body: JSON.stringify(body),
+        headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...headers },
+      })
+    const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'a', version: '1' } }
+    const opened = await send({ jsonrpc: '2.0', id: 1, method: 'initialize', params }, {})
+    await opened.text()
+    const session = { 'mcp-session-id': opened.headers.get('mcp-session-id') ?? '' }
+    const _meta = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {} }
+    for (const [name, { method, params }] of Object.entries(mcpMessages)) {
+      await measured(`with a session: ${name}`, async () => (await send({ jsonrpc: '2.0', id: 2, method, params }, session)).text())
+      const tool: Record<string, string> = 'name' in params ? { 'mcp-name': String(params.name).slice(0, 64) } : {}
+      const standard = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': method.slice(0, 64), ...tool }
+      const message = { jsonrpc: '2.0', id: 2, method, params: { ...params, _meta } }
+      await measured(`without: ${name}`, async () => (await send(message, standard)).text())
+    }
+    const many = list(100, (id) => ({ jsonrpc: '2.0', id, ...mcpCall('echo', { text: fill('x', 9_000) }) }))
+    await measured('many calls in one message', async () => (await send(many, session)).text())
+    const large = list(20, (id) => ({ jsonrpc: '2.0', id, ...mcpCall('strict', { words: list(9_900, () => 1) }) }))
+    await measured('many large calls at once', () => Promise.all(large.map(async (one) => (await send(one, session)).text())))
+    await measured('many sessions', () =>
+      Promise.all(list(50, async () => (await send({ jsonrpc: '2.0', id: 1, method: 'initialize', params }, {})).text())),
+    )
     expect(tooLong()).toEqual([])
   })
 

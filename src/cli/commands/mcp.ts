@@ -1,4 +1,8 @@
 import { Console } from 'node:console'
+import { once } from 'node:events'
+import { ToolloopError } from '../../core/errors.ts'
+import type { Logger } from '../../core/logger.ts'
+import type { ToolDispatcher } from '../../tools/dispatcher.ts'
 import { EXIT_OK } from '../exit-codes.ts'
 import type { Flags } from '../flags.ts'
 import { inMilliseconds } from '../setup/prepare-agent.ts'
@@ -7,12 +11,17 @@ import { createCliLogger } from '../terminal/cli-logger.ts'
 import { Interrupts } from '../terminal/interrupts.ts'
 import { type CliIO, Terminal } from '../terminal/terminal.ts'
 
-/** `toolloop mcp`: serves the tools over standard input and output until the client goes. Resolves with the exit code. */
+/**
+ * `toolloop mcp`: serves the tools over standard input and output until the client goes, or with `--http` over HTTP until SIGINT or SIGTERM.
+ * Resolves with the exit code.
+ */
 export async function mcp(flags: Flags, io: CliIO): Promise<number> {
   const terminal = new Terminal(io)
   const interrupts = new Interrupts(io)
   const { console: before } = globalThis
   try {
+    if (!flags.http && (flags.host ?? flags.port) !== undefined)
+      throw new ToolloopError('invalid_option', 'Expected `--host` and `--port` to stand beside `--http`')
     // Standard output is the protocol's; what tools print would break it.
     globalThis.console = new Console(io.stderr, io.stderr)
     const logger = createCliLogger(terminal, flags)
@@ -21,19 +30,49 @@ export async function mcp(flags: Flags, io: CliIO): Promise<number> {
     if (refused.length > 0 && !flags.quiet) {
       terminal.note(`not served, since nobody can be asked for approval: ${refused.map(({ name }) => name).join(', ')}`)
     }
-    const { serveMcp } = await import('../../tools/mcp/serve.ts')
-    const service = await serveMcp(dispatcher, {
-      input: io.stdin,
-      output: io.stdout,
-      signal: interrupts.signal,
-      logger,
-      toolTimeoutMs: inMilliseconds(flags.timeout),
-    })
-    await service.closed
+    const serving = { flags, terminal, interrupts, logger }
+    await (flags.http ? serveHttp(dispatcher, serving) : serveStdio(dispatcher, serving))
     await skills?.close()
-    return interrupts.exitCode ?? EXIT_OK
+    return flags.http ? EXIT_OK : (interrupts.exitCode ?? EXIT_OK)
   } finally {
     globalThis.console = before
     interrupts.release()
+  }
+}
+
+interface Serving {
+  flags: Flags
+  terminal: Terminal
+  interrupts: Interrupts
+  logger: Logger
+}
+
+async function serveStdio(tools: ToolDispatcher, { flags, terminal: { io }, interrupts, logger }: Serving): Promise<void> {
+  const { serveMcp } = await import('../../tools/mcp/server/serve-stdio.ts')
+  const { signal } = interrupts
+  const service = await serveMcp(tools, {
+    input: io.stdin,
+    output: io.stdout,
+    signal,
+    logger,
+    toolTimeoutMs: inMilliseconds(flags.timeout),
+  })
+  await service.closed
+}
+
+/** The service, with nothing but `/mcp`: its tokens, limits and checks. */
+async function serveHttp(tools: ToolDispatcher, { flags, terminal, interrupts, logger }: Serving): Promise<void> {
+  const { createService, listen } = await import('../../service/index.ts')
+  const { env, cwd } = terminal.io
+  const token = env.TOOLLOOP_TOKEN || undefined
+  const toolTimeoutMs = inMilliseconds(flags.timeout)
+  const service = createService({ tools: tools.list(), mcp: { only: true }, agent: { toolTimeoutMs }, token, logger, env, cwd })
+  const listening = await listen(service, { host: flags.host, port: flags.port })
+  try {
+    terminal.print(`Listening on ${listening.url}/mcp`)
+    if (service.initialToken !== undefined) terminal.print(`Token:       ${service.initialToken}`)
+    if (!interrupts.signal.aborted) await once(interrupts.signal, 'abort')
+  } finally {
+    await listening.close()
   }
 }

@@ -89,6 +89,18 @@ export interface ServiceConfig {
   /** Where runs are recorded. Default: `sqlite`, if `keepRuns` names a folder. */
   journal?: JournalConfig
   drainSeconds?: number
+  /** The tools and agents over MCP, at `/mcp`. Default false. */
+  mcp?: boolean | McpRouteConfig
+}
+
+/** `service.mcp` of the configuration: what MCP clients are offered. */
+export interface McpRouteConfig {
+  /** Names of tools. Default: all that need no approval. */
+  tools?: readonly string[]
+  /** Names of agents, each offered as a tool `ask_NAME`; true: all. Default true, but where nothing else than `/mcp` is served. */
+  agents?: boolean | readonly string[]
+  /** What a client may tell its model of them. */
+  instructions?: string
 }
 
 /** `telemetry` of the configuration: where traces and metrics go. Empty: where the standard variables (`OTEL_…`) say. */

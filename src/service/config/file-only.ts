@@ -24,6 +24,7 @@ export const fileOnlyPaths: readonly string[] = [
   '/service/trustedProxies',
   '/service/keepRuns/folder',
   '/service/journal',
+  '/service/mcp',
   '/telemetry',
   '/logging/level',
   '/providers/*/sdkEnvironment',
@@ -77,6 +78,7 @@ function fixedIn({ model, models = {}, tools, service, telemetry, logging, provi
     '/service/trustedProxies': service?.trustedProxies ?? [],
     '/service/keepRuns/folder': service?.keepRuns?.folder,
     '/service/journal': service?.journal,
+    '/service/mcp': service?.mcp ?? false,
     '/telemetry': telemetry,
     '/logging/level': logging?.level ?? 'info',
     // Held against what a model writes.

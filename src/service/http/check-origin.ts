@@ -36,7 +36,7 @@ export function corsHeaders(request: Request, { origins }: OriginRules): Record<
   if (origin === null || !origins.includes(origin)) return {}
   return {
     'access-control-allow-origin': origin,
-    'access-control-expose-headers': 'etag, retry-after, x-request-id, x-run-id, x-should-retry',
+    'access-control-expose-headers': 'etag, mcp-session-id, retry-after, www-authenticate, x-request-id, x-run-id, x-should-retry',
     vary: 'origin',
   }
 }

@@ -6,8 +6,8 @@ import { HttpProblem } from './problem.ts'
 /** Deeper than anybody writes; recursion over what comes in stays far from the end of the stack. */
 const mostDepth = 64
 
-/** What is done for each value adds up. An administrator's body may be a whole configuration, of far fewer. */
-export const mostValues = { run: 50_000, admin: 20_000 } as const
+/** What is done for each value adds up. An administrator's body may be a whole configuration, of far fewer; one of MCP is also checked by the SDK. */
+export const mostValues = { run: 50_000, admin: 20_000, mcp: 10_000 } as const
 
 /** Characters of a body that is read whatever else is done in this turn of the event loop. */
 const mostParsedAtOnce = 50_000

@@ -41,6 +41,8 @@ export interface Route {
   probe?: boolean
   summary: string
   body?: JsonSchema
+  /** Whose bound on the values of a body holds. Default: that of `access`. */
+  values?: 'mcp'
   /** By status; errors are those of every route. */
   responses: Readonly<Record<number, RouteResponse>>
   query?: readonly { name: string; description: string }[]

@@ -1,0 +1,65 @@
+import { randomUUID } from 'node:crypto'
+import type { RunResult } from '../../agent/types.ts'
+import { Event } from '../../core/events.ts'
+import { type AnyTool, defineTool, type ToolContext } from '../../tools/tool.ts'
+import type { Agent } from '../agents/agent-host.ts'
+import type { Caller } from '../http/auth.ts'
+import type { RunStore } from '../runs/run-store.ts'
+
+/** Longer names are no names of tools. */
+const maxNameLength = 60
+
+/** An agent as a tool: its run is one of the caller's, with the service's limits, and seen by administrators like any other. */
+export function agentTool({ name }: Agent, caller: Caller, runs: RunStore): AnyTool {
+  return defineTool({
+    name: agentToolName(name),
+    description: `Gives a task to the agent \`${name}\`, which works on it by itself, and returns its answer.`,
+    parameters: {
+      type: 'object',
+      properties: { task: { type: 'string', description: 'The task, with everything the agent has to know: it sees nothing else.' } },
+      required: ['task'],
+      additionalProperties: false,
+    },
+    // The limits of runs hold.
+    timeoutMs: Number.POSITIVE_INFINITY,
+    execute: ({ task }, ctx) => runAgent(name, task, caller, runs, ctx),
+  })
+}
+
+/** What an agent is called as a tool. */
+export function agentToolName(agent: string): string {
+  return `ask_${agent.replace(/[^\w-]/g, '_').slice(0, maxNameLength)}`
+}
+
+/** The agent's answer. Rejects for a run that comes to none. */
+async function runAgent(agent: string, task: string, caller: Caller, runs: RunStore, ctx: ToolContext): Promise<string> {
+  const over = Promise.withResolvers<RunResult | undefined>()
+  const watcher = {
+    event: (event: { type: string; tool?: unknown }) => {
+      if (event.type === Event.TOOL_CALL_START && typeof event.tool === 'string') ctx.progress({ message: `calls ${event.tool}` })
+    },
+    over: over.resolve,
+  }
+  // Nobody can be asked for an approval over MCP.
+  const approve = () => ({ approved: false as const, reason: 'this call needs an approval, which cannot be given here' })
+  const order = {
+    id: `run_${randomUUID()}`,
+    caller,
+    kind: 'chat' as const,
+    agent,
+    input: task,
+    options: { context: ctx.context, approve },
+    clientTools: [],
+  }
+  const run = await runs.start(order, watcher)
+  const leave = () => run.abort('the client has gone')
+  ctx.signal.addEventListener('abort', leave, { once: true })
+  try {
+    if (ctx.signal.aborted) leave()
+    const result = await over.promise
+    if (result?.stopReason === 'answered' || (result?.stopReason === 'stopped' && result.error === undefined)) return result.text
+    throw new Error(`The agent came to no answer: ${result?.error?.message ?? result?.stopReason ?? 'its run was lost'}.`)
+  } finally {
+    ctx.signal.removeEventListener('abort', leave)
+  }
+}

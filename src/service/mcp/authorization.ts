@@ -1,0 +1,61 @@
+import { InvalidOptionError } from '../../core/errors.ts'
+import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
+import { HttpProblem } from '../http/problem.ts'
+
+/**
+ * Who issues the tokens that MCP clients come with (OAuth 2.1). Clients are told of it as RFC 9728 has it, and ask there; the service's
+ * `authenticate` checks what they bring.
+ */
+export interface McpAuthorization {
+  /** The address by which clients know the route, such as `https://example.com/mcp`; tokens are issued for it. */
+  resource: string
+  /** The issuers, such as `https://login.example.com`. */
+  servers: readonly string[]
+  /** The scopes that a client should ask for. Default: none are named. */
+  scopes?: readonly string[]
+}
+
+const optionNames: OptionNames<McpAuthorization> = { resource: true, servers: true, scopes: true }
+
+/** Throws `invalid_option`. */
+export function checkAuthorization(authorization: McpAuthorization): void {
+  const path = 'mcp.authorization'
+  checkOptionNames(authorization, optionNames, '`createService`', path)
+  const isAddress = (text: unknown) => typeof text === 'string' && /^https?:$/.test(URL.parse(text)?.protocol ?? '')
+  const { resource, servers, scopes = [] } = authorization
+  if (!isAddress(resource)) throw new InvalidOptionError(`${path}.resource`, 'the address of the MCP route', resource)
+  if (!Array.isArray(servers) || servers.length === 0 || !servers.every(isAddress))
+    throw new InvalidOptionError(`${path}.servers`, 'addresses of issuers', servers)
+  if (!scopes.every((scope) => /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(scope)))
+    throw new InvalidOptionError(`${path}.scopes`, 'names of scopes', scopes)
+}
+
+/** Where the metadata is, beside the route. */
+export const metadataPath = '/.well-known/oauth-protected-resource/mcp'
+
+/** What a client is told of the route and its issuers. https://www.rfc-editor.org/rfc/rfc9728 */
+export function resourceMetadata({ resource, servers, scopes }: McpAuthorization): object {
+  return {
+    resource,
+    authorization_servers: servers,
+    bearer_methods_supported: ['header'],
+    ...(scopes === undefined ? {} : { scopes_supported: scopes }),
+  }
+}
+
+/** The same problem, saying where a token that is accepted can be had. */
+export function challenged(problem: HttpProblem, { resource, scopes = [] }: McpAuthorization): HttpProblem {
+  const { status, code, message, fields } = problem
+  if (status !== 401 && status !== 403) return problem
+  const { href } = new URL(resource)
+  const parts = {
+    ...(status === 403 ? { error: 'insufficient_scope' } : {}),
+    resource_metadata: `${href.replace(/\/mcp\/?$/, '').replace(/\/$/, '')}${metadataPath}`,
+    ...(scopes.length === 0 ? {} : { scope: scopes.join(' ') }),
+  }
+  const challenge = Object.entries(parts).map(([name, value]) => `${name}="${value}"`)
+  return new HttpProblem(status, code, message, {
+    ...fields,
+    headers: { ...fields.headers, 'www-authenticate': `Bearer ${challenge.join(', ')}` },
+  })
+}

@@ -1,0 +1,185 @@
+import { InvalidOptionError, messageOf } from '../../core/errors.ts'
+import type { Logger } from '../../core/logger.ts'
+import { checkOptionNames, type OptionNames } from '../../core/option-names.ts'
+import type { McpEndpoint } from '../../tools/mcp/server/http-endpoint.ts'
+import type { SessionBounds } from '../../tools/mcp/server/sessions.ts'
+import type { McpServing, ServedTools } from '../../tools/mcp/server/tool-server.ts'
+import { type AgentHost, defaultAgent } from '../agents/agent-host.ts'
+import type { Config, McpRouteConfig, PreparedConfig } from '../config/config.ts'
+import { ConfigError } from '../config/parse-config.ts'
+import type { Caller, ContextOf } from '../http/auth.ts'
+import { HttpProblem } from '../http/problem.ts'
+import type { RateLimiter } from '../http/rate-limit.ts'
+import type { Call } from '../routes/route.ts'
+import type { RunStore } from '../runs/run-store.ts'
+import { agentTool, agentToolName } from './agent-tools.ts'
+import { checkAuthorization, type McpAuthorization } from './authorization.ts'
+
+/** How a program has its service speak MCP; what its configuration says of `service.mcp` overrides this. */
+export interface McpRouteOptions extends McpRouteConfig, SessionBounds, Pick<McpServing, 'name' | 'version' | 'extend'> {
+  /** True: nothing is served but `/mcp` and the probes, and agents only where they are named. Default false. */
+  only?: boolean
+  /** Default: the tokens of the service are all there is. */
+  authorization?: McpAuthorization
+}
+
+const optionNames: OptionNames<McpRouteOptions> = {
+  tools: true,
+  agents: true,
+  instructions: true,
+  name: true,
+  version: true,
+  extend: true,
+  only: true,
+  authorization: true,
+  maxSessions: true,
+  maxSessionsOfCaller: true,
+  sessionIdleMs: true,
+}
+
+/** Throws `invalid_option`. */
+export function checkMcpOptions({ mcp, authenticate }: { mcp?: boolean | McpRouteOptions; authenticate?: unknown }): void {
+  if (mcp === undefined || typeof mcp === 'boolean') return
+  checkOptionNames(mcp, optionNames, '`createService`', 'mcp')
+  for (const name of ['maxSessions', 'maxSessionsOfCaller', 'sessionIdleMs'] as const) {
+    const { [name]: bound = 1 } = mcp
+    if (!Number.isInteger(bound) || bound < 1) throw new InvalidOptionError(`mcp.${name}`, 'an integer of at least 1', bound)
+  }
+  if (mcp.authorization === undefined) return
+  checkAuthorization(mcp.authorization)
+  if (authenticate === undefined)
+    throw new InvalidOptionError('mcp.authorization', 'absent without `authenticate`, which checks the tokens', mcp.authorization)
+}
+
+interface Parts {
+  /** By the program; undefined: it is the configuration's. */
+  options: McpRouteOptions | undefined
+  host: AgentHost
+  runs: RunStore
+  limiter: RateLimiter
+  contextOf: ContextOf
+  logger: Logger
+}
+
+/** The tools and agents for MCP clients, as the configuration has them offered. */
+export class McpHost {
+  readonly #parts: Parts
+  #offered: McpRouteConfig | undefined
+  #endpoint: McpEndpoint | undefined
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  get authorization(): McpAuthorization | undefined {
+    return this.#parts.options?.authorization
+  }
+
+  /** Whether nothing else is served. */
+  get only(): boolean {
+    return this.#parts.options?.only === true
+  }
+
+  get sessions(): number {
+    return this.#endpoint?.sessions ?? 0
+  }
+
+  /** Rejects with a `ConfigError` where the package that it needs is not installed, or for an agent that there is not. */
+  async prepare(config: Config): Promise<PreparedConfig> {
+    const offered = this.#offeredBy(config)
+    const endpoint = offered === undefined ? undefined : (this.#endpoint ?? (await this.#openEndpoint()))
+    return {
+      commit: () => {
+        const old = this.#endpoint
+        this.#offered = offered
+        this.#endpoint = endpoint
+        if (old === endpoint) old?.toolsChanged()
+        else old?.close().catch((error: unknown) => this.#parts.logger.error({ error }, 'the MCP route could not be closed'))
+      },
+      discard: async () => {
+        if (endpoint !== this.#endpoint) await endpoint?.close()
+      },
+    }
+  }
+
+  /** Throws or rejects with an `HttpProblem`. */
+  async answer({ request, body, caller }: Call): Promise<Response> {
+    const { limiter, contextOf, host } = this.#parts
+    const [endpoint, offered] = [this.#endpoint, this.#offered]
+    if (endpoint === undefined || offered === undefined)
+      throw new HttpProblem(404, 'not_found', 'MCP is not switched on here (`service.mcp`)')
+    const { toolTimeoutMs, maxResultBytes, maxArgumentValues, toolConcurrency } = host.agent(defaultAgent).options
+    const context = await contextOf(request, caller)
+    const release = limiter.admitStream(caller.name)
+    const lease = host.leaseTools()
+    const { name, version, extend } = this.#parts.options ?? {}
+    const serving = { name, version, extend, instructions: offered.instructions, toolTimeoutMs, maxResultBytes, maxArgumentValues }
+    const tools = this.#toolsFor(caller)
+    const admit = () => limiter.admitRun(caller.name)
+    return endpoint.answer({ request, body, caller: caller.name, tools, serving, toolConcurrency, context, admit }, () => {
+      lease()
+      release()
+    })
+  }
+
+  /** Resolves when no call is under way, or with the signal. */
+  async settled(signal: AbortSignal): Promise<void> {
+    await this.#endpoint?.settled(signal)
+  }
+
+  async close(): Promise<void> {
+    await this.#endpoint?.close()
+  }
+
+  #offeredBy({ service, models = {} }: Config): McpRouteConfig | undefined {
+    const { options } = this.#parts
+    const asked = service?.mcp ?? options !== undefined
+    if (asked === false) return undefined
+    const { tools, agents = !this.only, instructions } = { ...options, ...(asked === true ? {} : asked) }
+    const names = [defaultAgent, ...Object.keys(models)]
+    const unknown = typeof agents === 'boolean' ? -1 : agents.findIndex((name) => !names.includes(name))
+    if (unknown >= 0)
+      throw new ConfigError('The configuration', [
+        { path: `/service/mcp/agents/${unknown}`, message: `must be one of ${names.join(', ')}` },
+      ])
+    return { tools, agents, instructions }
+  }
+
+  async #openEndpoint(): Promise<McpEndpoint> {
+    const { options = {}, logger } = this.#parts
+    const { maxSessions, maxSessionsOfCaller, sessionIdleMs } = options
+    const given = Object.entries({ maxSessions, maxSessionsOfCaller, sessionIdleMs }).filter(([, value]) => value !== undefined)
+    try {
+      const [{ McpEndpoint }, { loadServerSdk }] = await Promise.all([
+        import('../../tools/mcp/server/http-endpoint.ts'),
+        import('../../tools/mcp/server/load-sdk.ts'),
+      ])
+      return new McpEndpoint(await loadServerSdk(), Object.fromEntries(given), logger)
+    } catch (error) {
+      throw new ConfigError('The configuration', [{ path: '/service/mcp', message: messageOf(error) }], error)
+    }
+  }
+
+  /** Follows the configuration: what a session is offered changes with it. */
+  #toolsFor(caller: Caller): ServedTools {
+    const { host, runs } = this.#parts
+    const isOffered = (name: string) => this.#offered?.tools?.includes(name) ?? true
+    const agents = () => {
+      const { agents: names = true } = this.#offered ?? {}
+      return host.agents.filter(({ name }) => (typeof names === 'boolean' ? names : names.includes(name)))
+    }
+    // A tool of the program goes before an agent of its name.
+    const own = (name: string) => (isOffered(name) ? host.tools.get(name) : undefined)
+    return {
+      get: (name) => {
+        const agent = agents().find((one) => agentToolName(one.name) === name)
+        return own(name) ?? (agent === undefined ? undefined : agentTool(agent, caller, runs))
+      },
+      list: () => {
+        const tools = host.tools.list().filter(({ name }) => isOffered(name))
+        const asTools = agents().map((agent) => agentTool(agent, caller, runs))
+        return [...tools, ...asTools.filter(({ name }) => own(name) === undefined)]
+      },
+    }
+  }
+}

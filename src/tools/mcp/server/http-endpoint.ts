@@ -1,0 +1,155 @@
+import { randomBytes } from 'node:crypto'
+import type { McpHttpHandler, Server } from '@modelcontextprotocol/server'
+import { messageOf } from '../../../core/errors.ts'
+import type { Logger } from '../../../core/logger.ts'
+import { Lanes } from '../../concurrency.ts'
+import type { McpServerSdk } from './load-sdk.ts'
+import { answerTtlSeconds, type StateCodec } from './questions.ts'
+import { McpSessions, type SessionBounds } from './sessions.ts'
+import { type CallScope, createToolServer, type McpServing, type ServedTools } from './tool-server.ts'
+import { watchedResponse } from './watched-body.ts'
+
+/** A request that was admitted, its body read. */
+export interface McpExchange {
+  request: Request
+  /** Its JSON; `undefined` for a request without. */
+  body: unknown
+  caller: string
+  /** What this caller is served, and how. */
+  tools: ServedTools
+  serving: McpServing
+  /** Most calls of the caller at once; a tool with `parallel: false` is run alone. Default 8. */
+  toolConcurrency?: number
+  context: unknown
+  /** See `CallScope.admit`. */
+  admit?(): () => void
+}
+
+/**
+ * Tools over streamable HTTP: of 2026-07-28, where each request stands alone, and of 2025-11-25 and before, with sessions. Who may call, and
+ * what a body may be, is decided before a request comes here.
+ */
+export class McpEndpoint {
+  readonly #sdk: McpServerSdk
+  readonly #logger: Logger
+  readonly #codec: StateCodec
+  readonly #sessions: McpSessions
+  readonly #handler: McpHttpHandler
+  readonly #exchanges = new WeakMap<Request, McpExchange & { scope: CallScope }>()
+  readonly #lanes = new Map<string, { lanes: Lanes; users: number }>()
+  #calls = 0
+  #idle: PromiseWithResolvers<void> | undefined
+
+  constructor(sdk: McpServerSdk, bounds: SessionBounds, logger: Logger) {
+    this.#sdk = sdk
+    this.#logger = logger
+    this.#codec = sdk.createRequestStateCodec({ key: randomBytes(32), ttlSeconds: answerTtlSeconds })
+    const onerror = (error: Error) => logger.debug({ error: messageOf(error) }, 'an MCP client did something unexpected')
+    this.#sessions = new McpSessions(sdk, bounds, onerror)
+    const factory = ({ requestInfo }: { requestInfo?: Request }) => this.#serverFor(requestInfo)
+    this.#handler = sdk.createMcpHandler(factory, { legacy: 'reject', onerror, maxSubscriptions: bounds.maxSessions ?? 10_000 })
+  }
+
+  /** Sessions that are open. */
+  get sessions(): number {
+    return this.#sessions.size
+  }
+
+  /** Answers a request; `onEnd` is called once, when its response is over. A call is cancelled when nobody can read its result any more. */
+  async answer(exchange: McpExchange, onEnd: () => void): Promise<Response> {
+    const { request, body, caller } = exchange
+    const gone = new AbortController()
+    const { lanes, leave } = this.#lanesOf(caller, exchange.toolConcurrency)
+    const end = once(() => {
+      leave()
+      onEnd()
+    })
+    const scope = { caller, context: exchange.context, lanes, signal: gone.signal, admit: () => this.#admit(exchange) }
+    this.#exchanges.set(request, { ...exchange, scope })
+    try {
+      const { response, release } = await this.#respond(request, body, caller)
+      return watchedResponse(response, (ending) => {
+        if (ending === 'gone') gone.abort(new DOMException('The client has gone', 'AbortError'))
+        release()
+        end()
+      })
+    } catch (error) {
+      end()
+      throw error
+    }
+  }
+
+  /** Tells the clients that the tools are others than before. */
+  toolsChanged(): void {
+    this.#sessions.toolsChanged()
+    this.#handler.notify.toolsChanged()
+  }
+
+  /** Resolves when no call is under way, or with the signal. */
+  async settled(signal: AbortSignal): Promise<void> {
+    if (this.#calls === 0 || signal.aborted) return
+    this.#idle ??= Promise.withResolvers()
+    const aborted = Promise.withResolvers<void>()
+    signal.addEventListener('abort', () => aborted.resolve(), { once: true })
+    await Promise.race([this.#idle.promise, aborted.promise])
+  }
+
+  /** Ends every session and stream; calls under way are cancelled. */
+  async close(): Promise<void> {
+    await Promise.all([this.#sessions.close(), this.#handler.close()])
+  }
+
+  async #respond(request: Request, body: unknown, caller: string): Promise<{ response: Response; release(): void }> {
+    const isLegacy = await this.#sdk.isLegacyRequest(request, body)
+    if (isLegacy) return this.#sessions.answer(request, body, caller, () => this.#serverFor(request))
+    return { response: await this.#handler.fetch(request, { parsedBody: body }), release: () => {} }
+  }
+
+  #serverFor(request: Request | undefined): Server {
+    const { tools, serving } = this.#exchangeOf(request)
+    return createToolServer(this.#sdk, tools, serving, {
+      codec: this.#codec,
+      scopeOf: ({ http }) => this.#exchangeOf(http?.req).scope,
+      logger: this.#logger,
+    })
+  }
+
+  #exchangeOf(request: Request | undefined): McpExchange & { scope: CallScope } {
+    const exchange = request === undefined ? undefined : this.#exchanges.get(request)
+    if (exchange === undefined) throw new Error('Expected a request that is being answered')
+    return exchange
+  }
+
+  #admit(exchange: McpExchange): () => void {
+    const giveBack = exchange.admit?.()
+    this.#calls++
+    return () => {
+      giveBack?.()
+      this.#calls--
+      if (this.#calls > 0) return
+      this.#idle?.resolve()
+      this.#idle = undefined
+    }
+  }
+
+  /** The caller's own: nobody waits for another's calls. Forgotten when the caller has nothing open. */
+  #lanesOf(caller: string, toolConcurrency = 8): { lanes: Lanes; leave(): void } {
+    const found = this.#lanes.get(caller) ?? { lanes: new Lanes(toolConcurrency), users: 0 }
+    found.users++
+    this.#lanes.set(caller, found)
+    const leave = () => {
+      found.users--
+      if (found.users === 0) this.#lanes.delete(caller)
+    }
+    return { lanes: found.lanes, leave }
+  }
+}
+
+function once(work: () => void): () => void {
+  let done = false
+  return () => {
+    if (done) return
+    done = true
+    work()
+  }
+}

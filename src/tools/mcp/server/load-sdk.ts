@@ -1,0 +1,14 @@
+import { rethrow } from '../../../core/errors.ts'
+import { missingPackage } from '../transport/load-sdk.ts'
+
+export type McpServerSdk = typeof import('@modelcontextprotocol/server') & typeof import('@modelcontextprotocol/server/stdio')
+
+/** Rejects with `missing_dependency` when the package is not installed. */
+export async function loadServerSdk(): Promise<McpServerSdk> {
+  try {
+    const sdk = await import('@modelcontextprotocol/server').catch(rethrow)
+    return { ...sdk, ...(await import('@modelcontextprotocol/server/stdio').catch(rethrow)) }
+  } catch (cause) {
+    throw missingPackage('@modelcontextprotocol/server', 'Serving tools over MCP needs', cause)
+  }
+}

@@ -1,0 +1,35 @@
+import type { ServerContext } from '@modelcontextprotocol/server'
+import { messageOf } from '../../../core/errors.ts'
+import type { Logger } from '../../../core/logger.ts'
+import { isJsonObject, type Json } from '../../../core/messages.ts'
+
+/** Characters of one report's message. */
+const maxMessage = 4_096
+
+/** Reports go to a client that has asked for them. They may be anything here, and there have a number that grows. */
+export function progressOf({ mcpReq }: ServerContext, logger: Logger): { onProgress?: (update: Json) => void } {
+  const progressToken = mcpReq._meta?.progressToken
+  if (progressToken === undefined) return {}
+  let reports = 0
+  const onProgress = (update: Json) => {
+    reports++
+    const given = isJsonObject(update) ? update : {}
+    const params = {
+      progressToken,
+      progress: typeof given.progress === 'number' ? given.progress : reports,
+      ...(typeof given.total === 'number' ? { total: given.total } : {}),
+      ...messageIn(update),
+    }
+    mcpReq.notify({ method: 'notifications/progress', params }).catch((error: unknown) => {
+      logger.debug({ error: messageOf(error) }, 'progress could not be reported to the MCP client')
+    })
+  }
+  return { onProgress }
+}
+
+function messageIn(update: Json): { message?: string } {
+  const given = isJsonObject(update) ? update.message : update
+  if (typeof given === 'string') return { message: given.slice(0, maxMessage) }
+  const isNumberOnly = isJsonObject(update) && typeof update.progress === 'number'
+  return isNumberOnly ? {} : { message: JSON.stringify(update).slice(0, maxMessage) }
+}

@@ -1,0 +1,101 @@
+import { randomBytes } from 'node:crypto'
+import type { Readable, Writable } from 'node:stream'
+import type { Server } from '@modelcontextprotocol/server'
+import { InvalidOptionError, messageOf } from '../../../core/errors.ts'
+import { defaultLogger, type Logger, redacting } from '../../../core/logger.ts'
+import { checkOptionNames, type OptionNames } from '../../../core/option-names.ts'
+import { Lanes } from '../../concurrency.ts'
+import type { ToolSet } from '../../registry.ts'
+import { loadServerSdk } from './load-sdk.ts'
+import { answerTtlSeconds } from './questions.ts'
+import { createToolServer, type McpServing } from './tool-server.ts'
+
+/** What `serveMcp` takes besides the tools. */
+export interface ServeMcpOptions extends McpServing {
+  /** Where messages come from and go to. Default: standard input and output; nothing else may then be printed there. */
+  input?: Readable
+  output?: Writable
+  /** Most calls at once; a tool with `parallel: false` is run alone. Default 8. */
+  toolConcurrency?: number
+  /** Handed to the tools. */
+  context?: unknown
+  /** Ends the service when aborted. */
+  signal?: AbortSignal
+  logger?: Logger
+}
+
+const optionNames: OptionNames<ServeMcpOptions> = {
+  name: true,
+  version: true,
+  instructions: true,
+  extend: true,
+  input: true,
+  output: true,
+  toolTimeoutMs: true,
+  toolConcurrency: true,
+  maxResultBytes: true,
+  maxArgumentValues: true,
+  context: true,
+  signal: true,
+  logger: true,
+}
+
+/** Tools that are being served to an MCP client. */
+export interface McpService extends AsyncDisposable {
+  /** Resolves when the client has gone or the service was closed. Never rejects. */
+  readonly closed: Promise<void>
+  /** Tells the client that the tools are others than before. */
+  toolsChanged(): void
+  /** Ends the service; calls in flight are cancelled. */
+  close(): Promise<void>
+}
+
+/**
+ * Serves tools as an MCP server over two streams, of old and new protocol versions alike. Each call goes the way it goes in a run: arguments are
+ * checked, time and result are bounded, and what went wrong is told in words for a model. A question of a tool
+ * (`ask`) goes to the client's user, where the client can show a form. Nobody can approve a call here: tools that need an approval are neither
+ * listed nor run, nor are those that have no `execute`. Rejects with `missing_dependency`.
+ */
+export async function serveMcp(tools: ToolSet, options: ServeMcpOptions = {}): Promise<McpService> {
+  checkOptionNames(options, optionNames, '`serveMcp`')
+  const { input = process.stdin, output = process.stdout, toolConcurrency = 8, signal, logger = defaultLogger } = options
+  if (!Number.isInteger(toolConcurrency) || toolConcurrency < 1)
+    throw new InvalidOptionError('toolConcurrency', 'an integer of at least 1', toolConcurrency)
+  signal?.throwIfAborted()
+  const sdk = await loadServerSdk()
+  const closed = Promise.withResolvers<void>()
+  /** As the SDK has it, but tells when it has ended, also before the client has said a word. */
+  class WatchedTransport extends sdk.StdioServerTransport {
+    override async close(): Promise<void> {
+      await super.close()
+      closed.resolve()
+    }
+  }
+  const log = redacting(logger)
+  const lanes = new Lanes(toolConcurrency)
+  const servers = new Set<Server>()
+  const codec = sdk.createRequestStateCodec({ key: randomBytes(32), ttlSeconds: answerTtlSeconds })
+  const scope = { caller: '', context: options.context, lanes }
+  const factory = () => {
+    const server = createToolServer(sdk, tools, options, { codec, scopeOf: () => scope, logger: log })
+    servers.add(server)
+    return server
+  }
+  const onerror = (error: Error) => log.debug({ error: messageOf(error) }, 'the MCP client did something unexpected')
+  const handle = sdk.serveStdio(factory, { transport: new WatchedTransport(input, output), onerror })
+  const close = async () => {
+    await handle.close()
+    closed.resolve()
+  }
+  const abort = () => void close()
+  signal?.addEventListener('abort', abort, { once: true })
+  closed.promise.finally(() => signal?.removeEventListener('abort', abort))
+  return {
+    closed: closed.promise,
+    close,
+    toolsChanged: () => {
+      for (const server of servers) server.sendToolListChanged().catch(onerror)
+    },
+    [Symbol.asyncDispose]: close,
+  }
+}

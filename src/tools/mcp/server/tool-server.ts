@@ -1,0 +1,136 @@
+import { randomUUID } from 'node:crypto'
+import type { CallToolResult, InputRequiredResult, Server, ServerContext } from '@modelcontextprotocol/server'
+import type { Logger } from '../../../core/logger.ts'
+import { isJsonObject } from '../../../core/messages.ts'
+import { version as ownVersion } from '../../../core/version.ts'
+import type { Lanes } from '../../concurrency.ts'
+import { resultText } from '../../result-text.ts'
+import { compileSchema } from '../../schema/schema.ts'
+import type { AnyTool } from '../../tool.ts'
+import { type ToolCallEnd, ToolRunner } from '../../tool-runner.ts'
+import { Pauses } from '../../yield-to-event-loop.ts'
+import type { McpServerSdk } from './load-sdk.ts'
+import { progressOf } from './progress.ts'
+import { type AskingCall, answerIn, asksClient, type StateCodec } from './questions.ts'
+import { blocksOf, failure, servable, wireTool } from './wire.ts'
+
+/** How tools are served, over whichever transport. */
+export interface McpServing {
+  /** What the server calls itself. Default `toolloop`, and this package's version. */
+  name?: string
+  version?: string
+  /** What the client may tell its model of these tools. */
+  instructions?: string
+  /** Time limit of one call in milliseconds; a tool's own wins. Default 30,000. */
+  toolTimeoutMs?: number
+  /** Most bytes of text of one result. Default 65,536. */
+  maxResultBytes?: number
+  /** Most values in one call's arguments: items, and fields, which count ten times. Default: no limit. */
+  maxArgumentValues?: number
+  /**
+   * Adds what is no tool: resources, prompts, completions. Called with the `McpServer` of `@modelcontextprotocol/server` for each connection, or
+   * each request where the protocol has none. It must not register tools. What it throws fails the request.
+   */
+  extend?(server: object): void
+}
+
+/** The tools that there are now. */
+export type ServedTools = { get(name: string): AnyTool | undefined; list(): readonly AnyTool[] }
+
+/** Whose call it is, and what it is made within. */
+export interface CallScope {
+  /** Who calls; `''` where there is only one client. */
+  caller: string
+  /** Handed to the tool. */
+  context: unknown
+  lanes: Lanes
+  /** Aborted when nobody can get the result any more. */
+  signal?: AbortSignal
+  /** Takes a place for the call; the function returned gives it back. What it throws is told to the client. */
+  admit?(): () => void
+}
+
+const defaultTimeoutMs = 30_000
+const defaultResultBytes = 65_536
+
+/**
+ * The SDK's server for one connection, or one request. Each call goes the way it goes in a run: arguments are checked, time and result are
+ * bounded, and what went wrong is told in words for a model.
+ */
+export function createToolServer(
+  sdk: McpServerSdk,
+  tools: ServedTools,
+  serving: McpServing,
+  { codec, scopeOf, logger }: { codec: StateCodec; scopeOf(ctx: ServerContext): CallScope; logger: Logger },
+): Server {
+  const { name = 'toolloop', version = ownVersion, instructions, toolTimeoutMs, maxResultBytes, maxArgumentValues, extend } = serving
+  const capabilities = { tools: { listChanged: true } }
+  const options = { capabilities, requestState: { verify: codec.verify }, ...(instructions === undefined ? {} : { instructions }) }
+  const extended = extend === undefined ? undefined : new sdk.McpServer({ name, version }, options)
+  const server = extended?.server ?? new sdk.Server({ name, version }, options)
+  if (extended !== undefined) extend?.(extended)
+  const listed = () => tools.list().filter(servable)
+  const served = { get: (called: string) => servable(tools.get(called)), names: () => listed().map((tool) => tool.name) }
+  const runner = new ToolRunner(served)
+  const maxBytes = maxResultBytes ?? defaultResultBytes
+  server.setRequestHandler('tools/list', () => ({ tools: listed().map(wireTool) }))
+  server.setRequestHandler('tools/call', async ({ params }, ctx): Promise<CallToolResult | InputRequiredResult> => {
+    const tool = served.get(params.name)
+    if (tool === undefined) throw new sdk.ProtocolError(sdk.ProtocolErrorCode.InvalidParams, runner.notFound(params.name))
+    const { caller, context, lanes, signal: gone, admit } = scopeOf(ctx)
+    const { signal: cancelled } = ctx.mcpReq
+    const asking: AskingCall = { caller, name: params.name, args: params.arguments }
+    const answered = answerIn(sdk, ctx, asking)
+    if (answered !== undefined && 'content' in answered) return answered
+    const signal = gone === undefined ? cancelled : AbortSignal.any([cancelled, gone])
+    const giveBack = admit?.()
+    await lanes.enter(tool.parallel === false)
+    try {
+      // Large arguments are read once more: not in the turn of the event loop in which the message was.
+      await new Pauses().take()
+      const call = {
+        id: `mcp_${ctx.mcpReq.id}`,
+        type: 'function' as const,
+        function: { name: params.name, arguments: JSON.stringify(params.arguments ?? {}) },
+      }
+      const { end } = await runner.run(call, {
+        context,
+        signal,
+        runId: `mcp_${randomUUID()}`,
+        iteration: 1,
+        idempotencyKey: randomUUID(),
+        timeoutMs: toolTimeoutMs ?? defaultTimeoutMs,
+        maxResultBytes: maxBytes,
+        maxArgumentValues,
+        logger,
+        ...answered,
+        ...progressOf(ctx, logger),
+      })
+      if (end.outcome !== 'question') return resultOf(tool, end)
+      const canElicit = server.getClientCapabilities()?.elicitation !== undefined
+      const asked = await asksClient(sdk, codec, end.question, asking, canElicit)
+      return asked ?? failure('The tool asks a question before it goes on, and nobody can be asked here. It was not finished.')
+    } finally {
+      lanes.leave()
+      giveBack?.()
+    }
+  })
+  return server
+}
+
+function resultOf(tool: AnyTool, end: Exclude<ToolCallEnd, { outcome: 'question' }>): CallToolResult {
+  return end.outcome === 'ok' ? { content: blocksOf(end.content), ...structured(tool, end.value) } : failure(end.content)
+}
+
+/** The value as data, where the tool says what it looks like: the client holds the result to that, and so it is checked here first. */
+function structured(tool: AnyTool, value: unknown): Partial<CallToolResult> {
+  if (tool.outputSchema === undefined) return {}
+  const text = resultText(value)
+  const structuredContent: unknown = isJsonObject(value) && text.startsWith('{') ? JSON.parse(text) : undefined
+  const problems = isJsonObject(structuredContent)
+    ? compileSchema(tool.outputSchema, tool.name)(structuredContent)
+    : ['it is no object, or too long']
+  if (!isJsonObject(structuredContent) || problems.length > 0)
+    return failure(`The result of tool \`${tool.name}\` is not what its output schema says: ${problems.join('; ')}.`)
+  return { structuredContent }
+}

@@ -1,0 +1,24 @@
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { defineTool } from 'toolloop'
+import { createService, listen } from 'toolloop/service'
+
+const weather = defineTool({
+  name: 'weather',
+  description: 'The weather in a city.',
+  parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+  effect: 'read',
+  execute: ({ city }) => `It is sunny in ${city}.`,
+})
+const token = 'kR7w-an-example-of-a-token'
+
+// Nothing but /mcp and the probes; `mcp: true` offers it beside everything else, agents included.
+const service = createService({ tools: [weather], token, mcp: { only: true } })
+const { url, close } = await listen(service, { port: 0 })
+
+const client = new Client({ name: 'example', version: '1' })
+const headers = { authorization: `Bearer ${token}` }
+await client.connect(new StreamableHTTPClientTransport(new URL(`${url}/mcp`), { requestInit: { headers } }))
+const { content } = await client.callTool({ name: 'weather', arguments: { city: 'Oslo' } })
+console.log(content)
+await client.close()
+await close()

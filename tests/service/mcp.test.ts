@@ -1,0 +1,338 @@
+import { describe, expect, it } from 'vitest'
+import { createService } from '../../src/service/index.ts'
+import { ask, defineTool } from '../../src/tools/tool.ts'
+import { connectClient, textOf } from './mcp-client.ts'
+import { configFile, startService, token } from './start-service.ts'
+
+const add = defineTool({
+  name: 'add',
+  description: 'Adds two numbers.',
+  parameters: { type: 'object', properties: { a: { type: 'number' }, b: { type: 'number' } }, required: ['a', 'b'] },
+  effect: 'read',
+  execute: ({ a, b }) => ({ sum: a + b }),
+})
+
+describe.each(['legacy', 'modern'] as const)('MCP over HTTP, for a client of the %s protocol', (era) => {
+  // The first to load all that a service needs.
+  it('lists the tools and the agents, and calls both', { timeout: 60_000 }, async () => {
+    const pay = defineTool({ name: 'pay', description: 'Pays.', approval: true, execute: () => 1 })
+    const { url } = await startService({ tools: [add, pay], mcp: true })
+    const { client } = await connectClient(url, { era })
+    const { tools } = await client.listTools()
+    expect(tools.map(({ name }) => name)).toEqual(['add', 'ask_toolloop'])
+    expect(await textOf(client.callTool({ name: 'add', arguments: { a: 2, b: 3 } }))).toBe('{"sum":5}')
+    expect(await textOf(client.callTool({ name: 'ask_toolloop', arguments: { task: 'call add {"a":20,"b":22}' } }))).toMatch(/42/)
+    await expect(client.callTool({ name: 'pay' })).rejects.toThrow(/Tool not found: pay/)
+    expect(await client.callTool({ name: 'add', arguments: { a: 'two' } })).toMatchObject({ isError: true })
+  })
+
+  it('progress reaches the client, and its cancellation the tool', async () => {
+    const aborted = Promise.withResolvers<void>()
+    const slow = defineTool({
+      name: 'slow',
+      description: 'Takes its time.',
+      execute: (_args, { signal, progress }) => {
+        signal.addEventListener('abort', () => aborted.resolve())
+        progress({ progress: 1, total: 2, message: 'begun' })
+        return new Promise(() => {})
+      },
+    })
+    const { url } = await startService({ tools: [slow], mcp: true })
+    const { client } = await connectClient(url, { era })
+    const controller = new AbortController()
+    const onprogress = (update: object) => {
+      expect(update).toEqual({ progress: 1, total: 2, message: 'begun' })
+      controller.abort(new Error('enough'))
+    }
+    await expect(client.callTool({ name: 'slow' }, { signal: controller.signal, onprogress })).rejects.toThrow(/enough/)
+    await aborted.promise
+  })
+
+  it('a question of a tool becomes a form, and its answer reaches the tool', async () => {
+    const greet = defineTool({
+      name: 'greet',
+      description: 'Greets.',
+      execute: (_args, { answer, asked }) =>
+        answer === undefined ? ask({ about: { message: 'Your name?' }, schema: { type: 'string' } }) : { answer, asked },
+    })
+    const { url } = await startService({ tools: [greet], mcp: true })
+    const asked: unknown[] = []
+    const { client } = await connectClient(url, {
+      era,
+      capabilities: { elicitation: { form: {} } },
+      setUp: (one) =>
+        one.setRequestHandler('elicitation/create', ({ params }) => {
+          asked.push(params)
+          return asked.length === 1 ? { action: 'accept', content: { answer: 'Ann' } } : { action: 'decline' }
+        }),
+    })
+    expect(JSON.parse(await textOf(client.callTool({ name: 'greet' })))).toEqual({ answer: 'Ann', asked: { message: 'Your name?' } })
+    expect(asked).toMatchObject([{ message: 'Your name?', requestedSchema: { type: 'object', required: ['answer'] } }])
+    expect(await textOf(client.callTool({ name: 'greet' }))).toMatch(/the user did not answer/)
+    const { client: dumb } = await connectClient(url, { era })
+    expect(await textOf(dumb.callTool({ name: 'greet' }))).toMatch(/nobody can be asked here/)
+  })
+})
+
+describe('MCP over HTTP', () => {
+  const initialize = {
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'initialize',
+    params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'raw', version: '1' } },
+  }
+  const accept = { accept: 'application/json, text/event-stream' }
+  const sessionOf = async (opening: Promise<Response>) => {
+    const opened = await opening
+    await opened.text()
+    return opened.headers.get('mcp-session-id') ?? ''
+  }
+
+  it('is off unless it is asked for, and may be all there is', async () => {
+    const off = await startService({ tools: [add] })
+    expect((await off.post('/mcp', initialize, accept)).status).toBe(404)
+    const { ask, post } = await startService({ tools: [add], mcp: { only: true } })
+    expect((await post('/mcp', initialize, accept)).status).toBe(200)
+    expect((await ask('/healthz')).status).toBe(200)
+    for (const path of ['/v1/models', '/admin/', '/admin/api/state', '/agui']) expect((await ask(path)).status).toBe(404)
+    const { tools } = await (await connectClient((await startService({ tools: [add], mcp: { only: true } })).url)).client.listTools()
+    expect(tools.map(({ name }) => name)).toEqual(['add'])
+  })
+
+  it('wants a token with the role run, and lets a session be used by its own caller alone', async () => {
+    const [ann, bob] = ['ann-b7Kq2-token-xyz', 'bob-p4Wm9-token-xyz']
+    const tokens = [
+      { name: 'ann', roles: ['run' as const], env: 'ANN' },
+      { name: 'bob', roles: ['run' as const], env: 'BOB' },
+    ]
+    const config = { service: { mcp: true, auth: { tokens } } }
+    const { post, ask } = await startService({ tools: [add], config, env: { ANN: ann, BOB: bob } })
+    const as = (token: string) => ({ ...accept, authorization: `Bearer ${token}` })
+    expect((await post('/mcp', initialize, as('nobody-has-this-one'))).status).toBe(401)
+    const session = await sessionOf(post('/mcp', initialize, as(ann)))
+    const list = (token: string) =>
+      post('/mcp', { jsonrpc: '2.0', id: 2, method: 'tools/list' }, { ...as(token), 'mcp-session-id': session })
+    expect((await list(bob)).status).toBe(404)
+    expect((await ask('/mcp', { headers: { ...as(bob), 'mcp-session-id': session } })).status).toBe(404)
+    expect((await ask('/mcp', { method: 'DELETE', headers: { ...as(bob), 'mcp-session-id': session } })).status).toBe(404)
+    expect((await list(ann)).status).toBe(200)
+    expect((await ask('/mcp', { method: 'DELETE', headers: { ...as(ann), 'mcp-session-id': session } })).status).toBe(200)
+    expect((await list(ann)).status).toBe(404)
+  })
+
+  it('is refused to pages of other sites, and to names made to point here', async () => {
+    const { post, ask } = await startService({ tools: [add], config: { service: { mcp: true, origins: ['https://inspector.example'] } } })
+    expect((await post('/mcp', initialize, { ...accept, origin: 'https://evil.example' })).status).toBe(403)
+    const allowed = await post('/mcp', initialize, { ...accept, origin: 'https://inspector.example' })
+    expect(allowed.headers.get('access-control-expose-headers')).toMatch(/mcp-session-id/)
+    const asked = { origin: 'https://inspector.example', 'access-control-request-headers': 'authorization,mcp-session-id' }
+    const preflight = await ask('/mcp', { method: 'OPTIONS', headers: asked })
+    expect(preflight.headers.get('access-control-allow-methods')).toMatch(/DELETE/)
+  })
+
+  it('tells where tokens are issued, where that is elsewhere, and asks the program whether one is right', async () => {
+    const resource = 'https://tools.example/mcp'
+    const authorization = { resource, servers: ['https://login.example'], scopes: ['tools'] }
+    const authenticate = ({ headers }: Request) => {
+      const scopes: Readonly<Record<string, readonly string[]>> = { 'Bearer good': ['tools'], 'Bearer poor': [] }
+      const granted = scopes[headers.get('authorization') ?? '']
+      return granted && { name: 'ann', roles: granted.includes('tools') ? (['run'] as const) : [] }
+    }
+    const { url, post, ask } = await startService({ tools: [add], token: undefined, mcp: { authorization }, authenticate })
+    const metadata = `${new URL(resource).origin}/.well-known/oauth-protected-resource/mcp`
+    const as = (bearer: string) => post('/mcp', initialize, { ...accept, authorization: `Bearer ${bearer}` })
+    const unknown = await as('bad')
+    expect(unknown.status).toBe(401)
+    expect(unknown.headers.get('www-authenticate')).toBe(`Bearer resource_metadata="${metadata}", scope="tools"`)
+    const poor = await as('poor')
+    expect(poor.status).toBe(403)
+    expect(poor.headers.get('www-authenticate')).toBe(`Bearer error="insufficient_scope", resource_metadata="${metadata}", scope="tools"`)
+    expect((await as('good')).status).toBe(200)
+    const document = await fetch(new URL('/.well-known/oauth-protected-resource/mcp', url))
+    expect(await document.json()).toEqual({
+      resource,
+      authorization_servers: ['https://login.example'],
+      bearer_methods_supported: ['header'],
+      scopes_supported: ['tools'],
+    })
+    // Other routes have no such tokens.
+    expect((await ask('/v1/models', { headers: { authorization: 'Bearer bad' } })).headers.get('www-authenticate')).toBeNull()
+    const wrong: [object, RegExp][] = [
+      [{ ...authorization, resource: 'here' }, /mcp\.authorization\.resource/],
+      [{ ...authorization, servers: [] }, /mcp\.authorization\.servers/],
+      [{ ...authorization, scopes: ['a"b'] }, /mcp\.authorization\.scopes/],
+      [{ ...authorization, scope: [] }, /scope/],
+    ]
+    for (const [given, message] of wrong)
+      expect(() => createService({ authenticate, mcp: { authorization: given as typeof authorization } })).toThrow(message)
+    await expect(createService({ config: { service: { mcp: { agents: ['none'] } } } }).ready).rejects.toThrow(/service\/mcp\/agents\/0/)
+    expect(() => createService({ mcp: { authorization } })).toThrow(/without `authenticate`/)
+    expect(() => createService({ mcp: { sessionIdleMs: 0 } })).toThrow(/mcp\.sessionIdleMs/)
+  })
+
+  it('sessions are bounded: the longest idle one makes room, those in use do not, and none outlives its time', async () => {
+    const { post, ask } = await startService({ tools: [add], mcp: { maxSessionsOfCaller: 2, sessionIdleMs: 1_500 } })
+    const open = () => sessionOf(post('/mcp', initialize, accept))
+    const listen = (session: string) => ask('/mcp', { headers: { accept: 'text/event-stream', 'mcp-session-id': session } })
+    const first = await open()
+    const stream = await listen(first)
+    const second = await open()
+    const third = await open()
+    expect((await listen(second)).status).toBe(404)
+    const other = await listen(third)
+    expect([stream.status, other.status]).toEqual([200, 200])
+    expect((await post('/mcp', initialize, accept)).status).toBe(429)
+    const openSessions = async () => /toolloop_mcp_sessions_open (\d+)/.exec(await (await ask('/metrics')).text())?.[1]
+    expect(await openSessions()).toBe('2')
+    await Promise.all([stream.body?.cancel(), other.body?.cancel()])
+    await expect.poll(openSessions, { timeout: 15_000 }).toBe('0')
+  })
+
+  it('a call ends when its client has gone, and takes no place any more', async () => {
+    const begun = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const ended = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    let calls = 0
+    const never = defineTool({
+      name: 'never',
+      description: 'Never ends.',
+      execute: (_args, { signal }) => {
+        const call = calls++
+        signal.addEventListener('abort', () => ended[call]?.resolve())
+        begun[call]?.resolve()
+        return new Promise(() => {})
+      },
+    })
+    const { post, ask } = await startService({ tools: [never], config: { service: { mcp: true, concurrentRuns: 1 } } })
+    const session = { ...accept, 'mcp-session-id': await sessionOf(post('/mcp', initialize, accept)) }
+    const call = { jsonrpc: '2.0', id: 2, method: 'tools/call', params: { name: 'never' } }
+    const older = await post('/mcp', call, session)
+    await begun[0]?.promise
+    const full = await post('/mcp', { ...call, id: 3 }, session)
+    expect(await full.text()).toMatch(/at most 1 runs at once/)
+    await older.body?.cancel()
+    await ended[0]?.promise
+    const meta = {
+      'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+      'io.modelcontextprotocol/clientCapabilities': {},
+      'io.modelcontextprotocol/clientInfo': { name: 'raw', version: '1' },
+    }
+    const controller = new AbortController()
+    const standard = { ...accept, 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': 'never' }
+    const body = JSON.stringify({ ...call, params: { name: 'never', _meta: meta } })
+    const headers = { ...standard, 'content-type': 'application/json' }
+    const gone = ask('/mcp', { method: 'POST', body, headers, signal: controller.signal })
+    await begun[1]?.promise
+    controller.abort()
+    await expect(gone).rejects.toThrow()
+    await ended[1]?.promise
+  })
+
+  it('a client that reads nothing of what it is sent is given up, and its call with it', async () => {
+    const aborted = Promise.withResolvers<void>()
+    const flood = defineTool({
+      name: 'flood',
+      description: 'Reports without end.',
+      execute: async (_args, { signal, progress }) => {
+        for (; !signal.aborted; await new Promise(setImmediate)) progress('x'.repeat(4_000))
+        aborted.resolve()
+      },
+    })
+    const { service } = await startService({ tools: [flood], mcp: true })
+    const headers = { ...accept, 'content-type': 'application/json', authorization: `Bearer ${token}`, host: 'localhost' }
+    const send = (message: object, more: object = {}) =>
+      service.fetch(
+        new Request('http://localhost/mcp', { method: 'POST', body: JSON.stringify(message), headers: { ...headers, ...more } }),
+      )
+    const session = { 'mcp-session-id': await sessionOf(send(initialize)) }
+    const params = { name: 'flood', _meta: { progressToken: 1 } }
+    const unread = await send({ jsonrpc: '2.0', id: 2, method: 'tools/call', params }, session)
+    await aborted.promise
+    await expect(unread.text()).rejects.toThrow(/too slow/)
+  })
+
+  it('a tool with an output schema gives its value as data, and one that breaks it fails', async () => {
+    const outputSchema = { type: 'object', properties: { sum: { type: 'number' } }, required: ['sum'] } as const
+    const sum = defineTool({ name: 'sum', description: 'Sums.', outputSchema, execute: () => ({ sum: 5 }) })
+    const wrong = defineTool({ name: 'wrong', description: 'Is wrong.', outputSchema, execute: () => ({ sum: 'five' }) })
+    const long = defineTool({ name: 'long', description: 'Is long.', outputSchema, execute: () => ({ sum: 1, text: 'x'.repeat(100_000) }) })
+    const { url } = await startService({ tools: [sum, wrong, long], mcp: { agents: false } })
+    const { client } = await connectClient(url)
+    expect((await client.listTools()).tools[0]?.outputSchema).toEqual(outputSchema)
+    expect((await client.callTool({ name: 'sum' })).structuredContent).toEqual({ sum: 5 })
+    expect(await client.callTool({ name: 'wrong' })).toMatchObject({
+      isError: true,
+      content: [{ text: expect.stringMatching(/output schema says: `sum`/) }],
+    })
+    expect(await client.callTool({ name: 'long' })).toMatchObject({ isError: true })
+  })
+
+  it('an answer counts for the call it was asked by, and for nobody else’s', async () => {
+    const pick = defineTool({
+      name: 'pick',
+      description: 'Asks.',
+      parameters: { type: 'object', properties: { n: { type: 'number' } } },
+      execute: ({ n }, { answer }) => (answer === undefined ? ask({ about: `Really ${n}?` }) : `${n}: ${answer}`),
+    })
+    const { post } = await startService({ tools: [pick], mcp: true })
+    const send = async (params: object) => {
+      const meta = {
+        'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+        'io.modelcontextprotocol/clientCapabilities': { elicitation: { form: {} } },
+      }
+      const headers = { ...accept, 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': 'pick' }
+      const response = await post(
+        '/mcp',
+        { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'pick', _meta: meta, ...params } },
+        headers,
+      )
+      return (await response.json()) as { result?: { requestState?: string; content?: { text: string }[] }; error?: { message: string } }
+    }
+    const { requestState } = (await send({ arguments: { n: 1 } })).result ?? {}
+    const inputResponses = { answer: { action: 'accept', content: { answer: 'yes' } } }
+    expect((await send({ arguments: { n: 1 }, requestState, inputResponses })).result?.content?.[0]?.text).toBe('1: yes')
+    const odd = { answer: { action: 'accept', content: { answer: { yes: true } } } }
+    expect((await send({ arguments: { n: 1 }, requestState, inputResponses: odd })).result?.content?.[0]?.text).toMatch(
+      /not what the tool asked for/,
+    )
+    expect((await send({ arguments: { n: 2 }, requestState, inputResponses })).error?.message).toMatch(/belongs to another call/)
+    expect((await send({ arguments: { n: 1 }, requestState: `${requestState}x`, inputResponses })).error?.message).toMatch(
+      /Invalid or expired/,
+    )
+    // Nothing was asked of it: it asks.
+    expect((await send({ arguments: { n: 1 }, inputResponses })).result?.requestState).toBeDefined()
+  })
+
+  it('clients are told when the configuration changes their tools', async () => {
+    const { file, write } = await configFile('tools: { builtin: [calculate] }\nservice: { mcp: { agents: [] } }\n')
+    const { url } = await startService({ configFile: file, tools: [add] })
+    const told = Promise.withResolvers<string[]>()
+    const onChanged = (_error: unknown, tools: readonly { name: string }[] | null) => told.resolve((tools ?? []).map(({ name }) => name))
+    const { client } = await connectClient(url, { era: 'legacy', listChanged: { tools: { debounceMs: 0, onChanged } } })
+    expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(['add', 'calculate'])
+    await write('tools: { builtin: [calculate, current_time] }\nservice: { mcp: { agents: [], tools: [calculate, current_time] } }\n')
+    expect(await told.promise).toEqual(['calculate', 'current_time'])
+    await expect(client.callTool({ name: 'add', arguments: { a: 1, b: 1 } })).rejects.toThrow(/Tool not found/)
+  })
+
+  it('calls under way may finish when the service shuts down, and every stream ends', async () => {
+    const gate = Promise.withResolvers<string>()
+    const begun = Promise.withResolvers<void>()
+    const slow = defineTool({
+      name: 'slow',
+      description: 'Waits.',
+      execute: () => {
+        begun.resolve()
+        return gate.promise
+      },
+    })
+    const { url, listening, ask } = await startService({ tools: [slow], mcp: true })
+    const { client } = await connectClient(url, { era: 'legacy' })
+    const called = client.callTool({ name: 'slow' })
+    await begun.promise
+    const closed = listening.close(10_000)
+    expect((await ask('/mcp', { method: 'POST' })).status).toBe(503)
+    gate.resolve('done')
+    expect(await called).toMatchObject({ content: [{ text: 'done' }] })
+    await closed
+  })
+})
