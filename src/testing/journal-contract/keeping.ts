@@ -110,11 +110,9 @@ export const keepingCases: readonly JournalCase[] = [
       const largeResults = { overBytes: 1_000, shownBytes: 500, keptBytes: 5_000 }
       const { runner } = (await place()).open(script, { tools: [readLog], largeResults, maxResultBytes: 1_500 })
       const { toolCalls } = await runner.run('go')
-      expect(toolCalls.map(({ content }) => /Shortened|bytes cut here/.exec(String(content))?.[0])).toEqual([
-        'Shortened',
-        'Shortened',
-        'bytes cut here',
-      ])
+      // Which of them there is no room for is up to who comes last: they are kept side by side.
+      const told = toolCalls.map(({ content }) => /Shortened|bytes cut here/.exec(String(content))?.[0])
+      expect(told.sort()).toEqual(['Shortened', 'Shortened', 'bytes cut here'])
     },
   },
 ]
