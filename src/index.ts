@@ -171,7 +171,7 @@ export {
   type ToolSource,
   type ToolSourceKind,
 } from './tools/dispatcher.ts'
-export { ToolRegistry, type ToolSet } from './tools/registry.ts'
+export { type SearchableTools, ToolRegistry, type ToolSet } from './tools/registry.ts'
 export {
   type AnyTool,
   ask,

@@ -1,6 +1,13 @@
 import { compileSchema, parametersOf } from './schema/schema.ts'
 import { type AnyTool, checkTool, convertToOpenAITool, type ToolDefinition, throwDuplicateName } from './tool.ts'
 
+/** Tools that a model is not told of but may find. */
+export interface SearchableTools {
+  tools: readonly ToolDefinition[]
+  /** Names of the tools with which a model finds and calls them whose provider has no search. */
+  searchedBy: readonly string[]
+}
+
 /** Tools by name, whatever their source. May change during a run; each turn uses its current state. */
 export interface ToolSet {
   /** How many tools a model is told of. */
@@ -17,6 +24,8 @@ export interface ToolSet {
    * Undefined for a call that stands for itself. Must not throw. Default: every call does.
    */
   opened?(call: { name: string; arguments: string }): { name: string; arguments: string } | undefined
+  /** Hidden tools that a model may find by a search of its provider's. Default: none. */
+  searchable?(): SearchableTools | undefined
 }
 
 export interface ToolViewOptions {
@@ -71,6 +80,13 @@ export class ToolView implements ToolSet {
 
   opened(call: { name: string; arguments: string }): { name: string; arguments: string } | undefined {
     return this.#shows(call.name) ? this.#set.opened?.(call) : undefined
+  }
+
+  searchable(): SearchableTools | undefined {
+    const found = this.#set.searchable?.()
+    if (found === undefined || this.#only === undefined) return found
+    if (!found.searchedBy.every((name) => this.#shows(name))) return undefined
+    return { ...found, tools: found.tools.filter(({ function: { name } }) => this.#shows(name)) }
   }
 
   #shows(name: string): boolean {
