@@ -171,7 +171,7 @@ export {
   type ToolSource,
   type ToolSourceKind,
 } from './tools/dispatcher.ts'
-export { type SearchableTools, ToolRegistry, type ToolSet } from './tools/registry.ts'
+export { ToolRegistry, type ToolSet } from './tools/registry.ts'
 export {
   type AnyTool,
   ask,
@@ -184,6 +184,7 @@ export {
   type Question,
   type Reconciled,
   type RunScope,
+  type SearchableTools,
   type Tool,
   type ToolContext,
   type ToolDefinition,

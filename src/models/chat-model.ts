@@ -2,8 +2,7 @@ import { ModelError, messageOf, type ToolloopError } from '../core/errors.ts'
 import type { EventPayloads, FinishReason } from '../core/events.ts'
 import type { ChatMessage, JsonObject, ProviderData, ToolCall, Usage } from '../core/messages.ts'
 import type { OptionNames } from '../core/option-names.ts'
-import type { SearchableTools } from '../tools/registry.ts'
-import type { JsonSchema, ToolDefinition } from '../tools/tool.ts'
+import type { JsonSchema, SearchableTools, ToolDefinition } from '../tools/tool.ts'
 
 /** Whether a model may, must or must not call tools, or which one it must call. */
 export type ToolChoice = 'auto' | 'none' | 'required' | { type: 'function'; function: { name: string } }

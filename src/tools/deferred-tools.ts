@@ -2,9 +2,9 @@ import { clip, InvalidOptionError } from '../core/errors.ts'
 import { type Content, isJsonObject } from '../core/messages.ts'
 import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
 import { parseArguments } from './arguments.ts'
-import type { SearchableTools, ToolSet } from './registry.ts'
+import type { ToolSet } from './registry.ts'
 import { resultText } from './result-text.ts'
-import { type AnyTool, convertToOpenAITool, defineTool, type ToolDefinition } from './tool.ts'
+import { type AnyTool, convertToOpenAITool, defineTool, type SearchableTools, type ToolDefinition } from './tool.ts'
 import { callWithin, ToolRunner } from './tool-runner.ts'
 
 /** Which tools a model is told about at once, and how many a search finds. */
@@ -32,7 +32,7 @@ export interface FoundTools {
 
 /**
  * A set of very many tools of which a model is told only a few: those to `keep`, `search_tools`, which returns the definitions that match a
- * query, and `call_tool`, which calls one of them.
+ * query, and `call_tool`, which calls one of them. Where a model's provider searches tools itself, the model has that in place of the two.
  *
  * What was found is kept only in the conversation. So the definitions sent to a provider never change and stay in its cache, any number of
  * runs share the set, and a resumed run knows what it has found. A `call_tool` is opened before anything else: the call it stands for has its

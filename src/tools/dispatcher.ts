@@ -2,8 +2,8 @@ import { clip, InvalidOptionError, messageOf, show } from '../core/errors.ts'
 import { defaultLogger, type Logger, redacting } from '../core/logger.ts'
 import type { JsonObject } from '../core/messages.ts'
 import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
-import { type SearchableTools, ToolRegistry, type ToolSet } from './registry.ts'
-import type { AnyTool, ToolDefinition } from './tool.ts'
+import { ToolRegistry, type ToolSet } from './registry.ts'
+import type { AnyTool, SearchableTools, ToolDefinition } from './tool.ts'
 import { ToolRunner } from './tool-runner.ts'
 
 /** Where tools come from, in order of precedence: the caller's own first, those of strangers last. */

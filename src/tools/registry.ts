@@ -1,12 +1,5 @@
 import { compileSchema, parametersOf } from './schema/schema.ts'
-import { type AnyTool, checkTool, convertToOpenAITool, type ToolDefinition, throwDuplicateName } from './tool.ts'
-
-/** Tools that a model is not told of but may find. */
-export interface SearchableTools {
-  tools: readonly ToolDefinition[]
-  /** Names of the tools with which a model finds and calls them whose provider has no search. */
-  searchedBy: readonly string[]
-}
+import { type AnyTool, checkTool, convertToOpenAITool, type SearchableTools, type ToolDefinition, throwDuplicateName } from './tool.ts'
 
 /** Tools by name, whatever their source. May change during a run; each turn uses its current state. */
 export interface ToolSet {

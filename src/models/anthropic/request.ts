@@ -54,7 +54,8 @@ export class AnthropicRequests {
     }
     const caches = typeof promptCaching === 'boolean' ? promptCaching : this.#quirks.promptCaching
     const theirs = Array.isArray(theirTools) ? theirTools.filter(isJsonObject) : []
-    const searched = (this.#quirks.toolSearch ?? isAnthropic(baseURL)) ? searchedTools(request, mostDeferred) : undefined
+    const searches = request.searchable !== undefined && (this.#quirks.toolSearch ?? isAnthropic(baseURL))
+    const searched = searches ? searchedTools(request, mostDeferred) : undefined
     const conversation = this.#converse(request, takesBack(request, searched, theirs), warnings)
     const fields: JsonObject = {
       model: this.#model,

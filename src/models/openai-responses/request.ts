@@ -51,7 +51,7 @@ export class ResponsesRequests {
     this.#setSampling(fields, request, warnings)
 
     const theirs = Array.isArray(theirTools) ? theirTools.filter(isJsonObject) : []
-    const searches = this.#quirks.toolSearch ?? isOpenAI(baseURL)
+    const searches = request.searchable !== undefined && (this.#quirks.toolSearch ?? isOpenAI(baseURL))
     const { input, searched, ...conversation } = converse(request, this.#wire, searches, theirs)
     for (const warning of conversation.warnings) warnings.add(warning)
     let tools = [...this.#tools(request, searched, theirs, warnings), ...theirs.map((tool) => JSON.stringify(tool))]
