@@ -46,7 +46,7 @@ const listOf = (value: unknown): JsonObject[] => (Array.isArray(value) ? value.f
 const anthropic: Wire = {
   name: 'anthropic',
   settings: { provider: 'anthropic', model: 'claude-opus-5', apiKey: 'sk-ant-test' },
-  found: (name) => [
+  found: (name): JsonObject[] => [
     { type: 'server_tool_use', id: 'srvtoolu_1', name: 'tool_search_tool_bm25', input: { query: 'invoice' } },
     {
       type: 'tool_search_tool_result',
@@ -55,7 +55,7 @@ const anthropic: Wire = {
     },
     { type: 'tool_use', id: 'toolu_1', name, input: { customer: 'Ada' } },
   ],
-  reply: (content, { body }) => {
+  reply: (content, { body }): MockReply => {
     const message = {
       id: 'msg_1',
       type: 'message',
@@ -93,7 +93,7 @@ const anthropic: Wire = {
 const responses: Wire = {
   name: 'openai-responses',
   settings: { provider: 'openai-responses', model: 'gpt-5.4', apiKey: 'sk-test' },
-  found: (name) => [
+  found: (name): JsonObject[] => [
     { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'sealed' },
     { type: 'tool_search_call', id: 'tsc_1', call_id: null, execution: 'server', status: 'completed', arguments: { paths: [name] } },
     {
@@ -114,7 +114,7 @@ const responses: Wire = {
       status: 'completed',
     },
   ],
-  reply: (output, { body }) => {
+  reply: (output, { body }): MockReply => {
     const response = { id: 'resp_1', object: 'response', status: 'completed', model: 'gpt-5.4', output, store: false }
     if (body.stream !== true) return { body: response }
     const items = output.flatMap((item, output_index): JsonObject[] => [
