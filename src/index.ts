@@ -184,6 +184,7 @@ export {
   type Question,
   type Reconciled,
   type RunScope,
+  type SearchableTools,
   type Tool,
   type ToolContext,
   type ToolDefinition,

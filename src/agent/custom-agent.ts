@@ -169,5 +169,6 @@ function toolsOf(tools: () => ToolSet): ToolSet {
     getAllSpecs: () => tools().getAllSpecs(),
     hidden: () => tools().hidden?.() ?? [],
     opened: (call) => tools().opened?.(call),
+    searchable: () => tools().searchable?.(),
   }
 }

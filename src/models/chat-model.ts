@@ -2,7 +2,7 @@ import { ModelError, messageOf, type ToolloopError } from '../core/errors.ts'
 import type { EventPayloads, FinishReason } from '../core/events.ts'
 import type { ChatMessage, JsonObject, ProviderData, ToolCall, Usage } from '../core/messages.ts'
 import type { OptionNames } from '../core/option-names.ts'
-import type { JsonSchema, ToolDefinition } from '../tools/tool.ts'
+import type { JsonSchema, SearchableTools, ToolDefinition } from '../tools/tool.ts'
 
 /** Whether a model may, must or must not call tools, or which one it must call. */
 export type ToolChoice = 'auto' | 'none' | 'required' | { type: 'function'; function: { name: string } }
@@ -37,6 +37,8 @@ export interface ModelRequest extends Sampling {
   messages: readonly ChatMessage[]
   /** Absent or empty: the request has no tools and no tool choice. */
   tools?: readonly ToolDefinition[]
+  /** Further tools, for a provider that searches them itself: a driver whose model takes that sends them in place of the tools they are `searchedBy`. */
+  searchable?: SearchableTools
   /** Default `'auto'`. */
   toolChoice?: ToolChoice
   /** False: at most one call a response, where the provider can be told so. */

@@ -4,7 +4,7 @@ import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
 import { parseArguments } from './arguments.ts'
 import type { ToolSet } from './registry.ts'
 import { resultText } from './result-text.ts'
-import { type AnyTool, convertToOpenAITool, defineTool, type ToolDefinition } from './tool.ts'
+import { type AnyTool, convertToOpenAITool, defineTool, type SearchableTools, type ToolDefinition } from './tool.ts'
 import { callWithin, ToolRunner } from './tool-runner.ts'
 
 /** Which tools a model is told about at once, and how many a search finds. */
@@ -13,9 +13,14 @@ export interface DeferOptions {
   keep?: Iterable<string>
   /** How many tools one search returns at most. Default 5. */
   maxFound?: number
+  /**
+   * `'provider'`: a model whose provider searches tools itself (quirk `toolSearch`) finds the tools by that, others by `search_tools`.
+   * `'own'`: every model finds them by `search_tools`. Default `'provider'`.
+   */
+  search?: 'provider' | 'own'
 }
 
-const deferOptionNames: OptionNames<DeferOptions> = { keep: true, maxFound: true }
+const deferOptionNames: OptionNames<DeferOptions> = { keep: true, maxFound: true, search: true }
 
 /** What `search_tools` returns. */
 export interface FoundTools {
@@ -27,7 +32,7 @@ export interface FoundTools {
 
 /**
  * A set of very many tools of which a model is told only a few: those to `keep`, `search_tools`, which returns the definitions that match a
- * query, and `call_tool`, which calls one of them.
+ * query, and `call_tool`, which calls one of them. Where a model's provider searches tools itself, the model has that in place of the two.
  *
  * What was found is kept only in the conversation. So the definitions sent to a provider never change and stay in its cache, any number of
  * runs share the set, and a resumed run knows what it has found. A `call_tool` is opened before anything else: the call it stands for has its
@@ -35,13 +40,14 @@ export interface FoundTools {
  */
 export function deferTools(tools: ToolSet, options: DeferOptions = {}): ToolSet {
   checkOptionNames(options, deferOptionNames, '`deferTools`')
-  const { keep = [], maxFound = 5 } = options
+  const { keep = [], maxFound = 5, search = 'provider' } = options
   if (!(Number.isInteger(maxFound) && maxFound > 0)) throw new InvalidOptionError('maxFound', 'an integer ≥ 1', maxFound)
+  if (search !== 'provider' && search !== 'own') throw new InvalidOptionError('search', "'provider' or 'own'", search)
   if (typeof tools?.getAllSpecs !== 'function') throw new InvalidOptionError('tools', 'a set of tools, such as a `ToolRegistry`', tools)
   for (const name of [searchName, callName]) {
     if (tools.get(name) !== undefined) throw new InvalidOptionError('tools', `a set without a tool \`${name}\``, name)
   }
-  return new DeferredTools(tools, new Set(keep), maxFound)
+  return new DeferredTools(tools, new Set(keep), maxFound, search === 'provider')
 }
 
 /** Bounds of a search, which compares each word with every tool. */
@@ -59,13 +65,16 @@ class DeferredTools implements ToolSet {
   /** The set's definitions that `#specs` and `#index` were made of. */
   #from: readonly ToolDefinition[] | undefined
   #specs: readonly ToolDefinition[] = []
+  #deferred: readonly ToolDefinition[] = []
   #index: IndexedTool[] = []
   /** What the model sees of values that found tools returned: each tool may have its own `toContent`. */
   readonly #contents = new WeakMap<object, Content>()
+  readonly #isSearchable: boolean
 
-  constructor(tools: ToolSet, keep: ReadonlySet<string>, maxFound: number) {
+  constructor(tools: ToolSet, keep: ReadonlySet<string>, maxFound: number, isSearchable: boolean) {
     this.#tools = tools
     this.#keep = keep
+    this.#isSearchable = isSearchable
     this.#search = defineTool({
       name: searchName,
       description: `Finds tools by what they do. Most tools are not listed: search before you say that something can't be done. Call what is found with ${callName}.`,
@@ -155,9 +164,16 @@ class DeferredTools implements ToolSet {
         convertToOpenAITool(this.#search),
         convertToOpenAITool(this.#call),
       ])
-      this.#index = from.filter(({ function: { name } }) => !this.#keep.has(name)).map(indexed)
+      this.#deferred = Object.freeze(from.filter(({ function: { name } }) => !this.#keep.has(name)))
+      this.#index = this.#deferred.map(indexed)
     }
     return this.#specs
+  }
+
+  searchable(): SearchableTools | undefined {
+    if (!this.#isSearchable) return undefined
+    this.getAllSpecs()
+    return { tools: this.#deferred, searchedBy: [searchName, callName] }
   }
 
   #find(query: string, most: number): FoundTools {

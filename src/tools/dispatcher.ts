@@ -3,7 +3,7 @@ import { defaultLogger, type Logger, redacting } from '../core/logger.ts'
 import type { JsonObject } from '../core/messages.ts'
 import { checkOptionNames, type OptionNames } from '../core/option-names.ts'
 import { ToolRegistry, type ToolSet } from './registry.ts'
-import type { AnyTool, ToolDefinition } from './tool.ts'
+import type { AnyTool, SearchableTools, ToolDefinition } from './tool.ts'
 import { ToolRunner } from './tool-runner.ts'
 
 /** Where tools come from, in order of precedence: the caller's own first, those of strangers last. */
@@ -103,6 +103,17 @@ export class ToolDispatcher implements ToolSet {
 
   opened(call: { name: string; arguments: string }): { name: string; arguments: string } | undefined {
     return this.#owner(call.name)?.tools.opened?.(call)
+  }
+
+  searchable(): SearchableTools | undefined {
+    // Of several sources that are searched, the first one's search is the one the model is told of.
+    for (const source of this.#sources) {
+      const found = source.tools.searchable?.()
+      if (found?.searchedBy.every((name) => this.#wins(source, name))) {
+        return { ...found, tools: found.tools.filter(({ function: { name } }) => this.#wins(source, name)) }
+      }
+    }
+    return undefined
   }
 
   /** The same array until a source changes, as providers cache by it. Costs a comparison for each source, not for each tool. */

@@ -1,5 +1,5 @@
 import { compileSchema, parametersOf } from './schema/schema.ts'
-import { type AnyTool, checkTool, convertToOpenAITool, type ToolDefinition, throwDuplicateName } from './tool.ts'
+import { type AnyTool, checkTool, convertToOpenAITool, type SearchableTools, type ToolDefinition, throwDuplicateName } from './tool.ts'
 
 /** Tools by name, whatever their source. May change during a run; each turn uses its current state. */
 export interface ToolSet {
@@ -17,6 +17,8 @@ export interface ToolSet {
    * Undefined for a call that stands for itself. Must not throw. Default: every call does.
    */
   opened?(call: { name: string; arguments: string }): { name: string; arguments: string } | undefined
+  /** Hidden tools that a model may find by a search of its provider's. Default: none. */
+  searchable?(): SearchableTools | undefined
 }
 
 export interface ToolViewOptions {
@@ -71,6 +73,13 @@ export class ToolView implements ToolSet {
 
   opened(call: { name: string; arguments: string }): { name: string; arguments: string } | undefined {
     return this.#shows(call.name) ? this.#set.opened?.(call) : undefined
+  }
+
+  searchable(): SearchableTools | undefined {
+    const found = this.#set.searchable?.()
+    if (found === undefined || this.#only === undefined) return found
+    if (!found.searchedBy.every((name) => this.#shows(name))) return undefined
+    return { ...found, tools: found.tools.filter(({ function: { name } }) => this.#shows(name)) }
   }
 
   #shows(name: string): boolean {

@@ -25,6 +25,9 @@ export interface ToolDefinition {
   function: ToolFunction
 }
 
+/** Tools that a model is not told of but may find. `searchedBy`: the tools that search and call them where the provider can't. */
+export type SearchableTools = { tools: readonly ToolDefinition[]; searchedBy: readonly string[] }
+
 /**
  * The side effects of a tool. They decide what happens to a call that was in flight when the process died: `read` and `idempotent` calls run
  * again (with the same idempotency key), an `unsafe` one only after a decision.

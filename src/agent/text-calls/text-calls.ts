@@ -58,7 +58,7 @@ export class TextCalls {
 
   /** The request in text alone: no tools, but a prompt that tells of them; no calls and results, but what they are in the dialect. */
   #write(request: ModelRequest, tools: readonly ToolDefinition[], dialect: Dialect): ModelRequest {
-    const { tools: _tools, toolChoice = 'auto', parallelToolCalls, messages, ...rest } = request
+    const { tools: _t, searchable: _s, toolChoice = 'auto', parallelToolCalls, messages, ...rest } = request
     const parts = tools.length === 0 ? [] : this.#promptFor(tools, dialect, toolChoice, parallelToolCalls)
     return { ...rest, messages: this.#history?.write(messages, parts.join('\n\n')) ?? messages }
   }

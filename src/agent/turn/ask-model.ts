@@ -51,6 +51,8 @@ export function setTools(
   const specs = tools.getAllSpecs()
   if (specs.length === 0) return
   request.tools = specs
+  const searchable = tools.searchable?.()
+  if (searchable !== undefined) request.searchable = searchable
   // A tool that a hook or a handoff has taken away can't be asked for.
   const isThere = typeof choice !== 'object' || tools.get(choice.function.name) !== undefined
   if (choice !== undefined && isThere) request.toolChoice = choice

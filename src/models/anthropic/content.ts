@@ -1,4 +1,4 @@
-import type { JsonObject, ProviderData, ToolCall } from '../../core/messages.ts'
+import { isJsonObject, type JsonObject, type ProviderData, type ToolCall } from '../../core/messages.ts'
 import { isPlain, type LayoutPiece, laidOut, layoutJson, readLayout } from '../streaming/response-layout.ts'
 
 /**
@@ -24,6 +24,26 @@ export function blocksOf(
   const layout = readLayout(data.layout)
   const blocks = laidOut(text, calls, layout, { text: textBlock, call: (call, fields) => ({ ...toBlock(call), ...fields }) })
   return blocks ?? [...openingThoughts(layout), ...textBlock(text), ...calls.map(toBlock)]
+}
+
+/** Names of the tools that the provider's tool search found in this message; undefined where it did not search. */
+export function foundTools(data: JsonObject): string[] | undefined {
+  const blocks = readLayout(data.layout).flatMap((piece) => ('block' in piece && isSearchBlock(piece.block) ? [piece.block] : []))
+  if (blocks.length === 0) return undefined
+  return blocks.flatMap(({ content }) => {
+    const references = isJsonObject(content) && Array.isArray(content.tool_references) ? content.tool_references : []
+    return references.filter(isJsonObject).map(({ tool_name: name }) => String(name))
+  })
+}
+
+/** The same without the search: a request that has no definition of a tool that was found would be refused. */
+export function withoutSearch({ layout, ...data }: JsonObject): JsonObject {
+  const kept = readLayout(layout).filter((piece) => !('block' in piece && isSearchBlock(piece.block)))
+  return { ...data, layout: layoutJson(kept) }
+}
+
+function isSearchBlock({ type, name }: JsonObject): boolean {
+  return type === 'tool_search_tool_result' || (type === 'server_tool_use' && String(name).startsWith('tool_search_tool_'))
 }
 
 /** The API refuses a text block without anything to read in it. */

@@ -52,7 +52,7 @@ export function anthropicModel(settings: AnthropicModelSettings): ChatModel {
       const warnings = new Set(keyWarnings(access.apiKey))
       let { messages } = request
       for (let pauses = 0; ; pauses++) {
-        const body = requests.build({ ...request, messages })
+        const body = requests.build({ ...request, messages }, access.baseURL)
         const oddities = await send(body.json, response)
         for (const warning of [...body.warnings, ...oddities]) warnings.add(warning)
         if (!response.isPaused) break

@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject } from '../../core/messages.ts'
+import { type TakesToolSearch, takesToolSearch } from '../conversion/tool-search.ts'
 import { isBoolean, isPositiveInteger, isStructuredOutput, listOf, mergeQuirks, oneOf, type QuirkCheck } from '../quirk-checks.ts'
 
 /** What differs between models and servers that speak Anthropic's Messages API. Set in `config/providers.yaml`, overridable by `settings.quirks`. */
@@ -19,6 +20,8 @@ export interface AnthropicQuirks {
   strictTools: boolean
   /** Parts it takes besides text, in user messages and in tools' results. */
   contentParts: ('image' | 'file')[]
+  /** Searches deferred tools itself. Null: where it is Anthropic itself. */
+  toolSearch: TakesToolSearch
   /** The `anthropic-version` header; null: the one of the SDK. */
   apiVersion: string | null
   /** What its keys begin with; another key is sent all the same, with a warning. */
@@ -34,6 +37,7 @@ const defaults: AnthropicQuirks = {
   unsupported: [],
   strictTools: false,
   contentParts: ['image', 'file'],
+  toolSearch: null,
   apiVersion: null,
   keyPrefix: null,
 }
@@ -52,6 +56,7 @@ const checks: Record<keyof AnthropicQuirks, QuirkCheck> = {
   unsupported: listOf('temperature', 'topP', 'stop'),
   strictTools: isBoolean,
   contentParts: listOf('image', 'file'),
+  toolSearch: takesToolSearch,
   apiVersion: isTextOrNull,
   keyPrefix: isTextOrNull,
 }

@@ -2,6 +2,7 @@ import { toChatMessages } from '../../core/message-input.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 import type { ModelRequest, ToolChoice } from '../chat-model.ts'
 import { fitResponseSchema } from '../conversion/response-schema.ts'
+import { isToolSearch, type SearchedTools, searchedTools } from '../conversion/tool-search.ts'
 import type { AnthropicQuirks } from './quirks.ts'
 import { anthropicSchema } from './schema.ts'
 import { AnthropicWire, type WireMessage } from './wire.ts'
@@ -14,6 +15,12 @@ export interface AnthropicRequest {
 
 /** A thought has to have room for so many tokens: https://platform.claude.com/docs/en/build-with-claude/extended-thinking */
 const leastBudget = 1024
+
+/** https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-search-tool#limits-and-best-practices */
+const mostDeferred = 10_000
+
+/** Comes after the tools it searches, because the last one is marked to be cached, which is refused of one that is deferred. */
+const toolSearch = JSON.stringify({ type: 'tool_search_tool_bm25_20251119', name: 'tool_search_tool_bm25' })
 
 /** Builds request bodies for one model. */
 export class AnthropicRequests {
@@ -31,7 +38,8 @@ export class AnthropicRequests {
     this.#wire = new AnthropicWire(provider, quirks)
   }
 
-  build(request: ModelRequest): AnthropicRequest {
+  /** `baseURL`: where it is sent. */
+  build(request: ModelRequest, baseURL: string): AnthropicRequest {
     const warnings = new Set<string>()
     const {
       messages,
@@ -45,15 +53,19 @@ export class AnthropicRequests {
       warnings.add('`messages` and `system` in `providerOptions` were left out: the conversation is the request’s')
     }
     const caches = typeof promptCaching === 'boolean' ? promptCaching : this.#quirks.promptCaching
-    const conversation = this.#converse(request, warnings)
+    const theirs = Array.isArray(theirTools) ? theirTools.filter(isJsonObject) : []
+    const searches = request.searchable !== undefined && (this.#quirks.toolSearch ?? isAnthropic(baseURL))
+    const searched = searches ? searchedTools(request, mostDeferred) : undefined
+    const conversation = this.#converse(request, takesBack(request, searched, theirs), warnings)
     const fields: JsonObject = {
       model: this.#model,
       max_tokens: request.maxOutputTokens ?? this.#quirks.maxTokens,
       stream: request.stream !== false,
       ...(conversation.container === undefined ? {} : { container: conversation.container }),
     }
-    const own = this.#tools(request, conversation.toolNames, warnings)
-    const tools = [...own, ...(Array.isArray(theirTools) ? theirTools.map((tool) => JSON.stringify(tool)) : [])]
+    const own = this.#tools(request, searched, conversation.toolNames, warnings)
+    if (searched !== undefined && !theirs.some(isToolSearch)) own.push(toolSearch)
+    const tools = [...own, ...theirs.map((tool) => JSON.stringify(tool))]
     const asked = own.length > 0 && request.tools !== undefined && request.tools.length > 0
     this.#setThinking(fields, options, request, asked, warnings)
     this.#setSampling(fields, options, request, warnings)
@@ -71,13 +83,14 @@ export class AnthropicRequests {
   }
 
   /** System messages in one place, the others in turns of one role each: a turn's tool results belong in one message. */
-  #converse({ messages }: ModelRequest, warnings: Set<string>): Conversation {
+  #converse({ messages }: ModelRequest, takesBack: (found: readonly string[]) => boolean, warnings: Set<string>): Conversation {
     const system: string[] = []
     const turns: Turn[] = []
     const toolNames = new Set<string>()
     let container: string | undefined
     for (const message of toChatMessages(messages)) {
-      const wire = this.#wire.message(message)
+      const whole = this.#wire.message(message)
+      const wire = whole.search === undefined || takesBack(whole.search.found) ? whole : whole.search.without
       for (const warning of wire.warnings) warnings.add(warning)
       for (const name of wire.toolNames) toolNames.add(name)
       container = wire.container ?? container
@@ -107,11 +120,12 @@ export class AnthropicRequests {
   }
 
   /** The tools offered. A history with calls is refused without any, so that those it has called stand in where none are offered. */
-  #tools({ tools = [] }: ModelRequest, called: ReadonlySet<string>, warnings: Set<string>): readonly string[] {
+  #tools({ tools = [] }: ModelRequest, searched: SearchedTools | undefined, called: ReadonlySet<string>, warnings: Set<string>): string[] {
     if (tools.length === 0) return [...called].map((name) => JSON.stringify({ name, input_schema: { type: 'object' } }))
-    const wire = this.#wire.tools(tools)
-    for (const warning of wire.warnings) warnings.add(warning)
-    return wire.json
+    const wire = this.#wire.tools(searched?.tools ?? tools)
+    const deferred = searched && this.#wire.deferred(searched.deferred)
+    for (const warning of [...wire.warnings, ...(deferred?.warnings ?? [])]) warnings.add(warning)
+    return [...wire.json, ...(deferred?.json ?? [])]
   }
 
   #setThinking(fields: JsonObject, options: JsonObject, request: ModelRequest, hasTools: boolean, warnings: Set<string>): void {
@@ -210,6 +224,26 @@ export class AnthropicRequests {
   #leftOut(setting: string): string {
     return `\`${setting}\` was left out: ${this.#provider}/${this.#model} does not take it`
   }
+}
+
+/** Whether a search may go back: only with a definition of every tool that it found. */
+function takesBack(
+  { tools = [] }: ModelRequest,
+  searched: SearchedTools | undefined,
+  theirs: readonly JsonObject[],
+): (found: readonly string[]) => boolean {
+  if (searched === undefined && !theirs.some(isToolSearch)) return () => false
+  let names: ReadonlySet<unknown> | undefined
+  return (found) => {
+    const own = [...(searched?.tools ?? tools), ...(searched?.deferred ?? [])]
+    names ??= new Set([...own.map(({ function: { name } }) => name), ...theirs.map(({ name }) => name)])
+    return found.every((name) => names?.has(name))
+  }
+}
+
+/** `api.anthropic.com`. */
+function isAnthropic(baseURL: string): boolean {
+  return new URL(baseURL).hostname === 'api.anthropic.com'
 }
 
 interface Turn {

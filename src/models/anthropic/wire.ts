@@ -2,7 +2,7 @@ import { type ChatMessage, type ContentPart, hasToolCalls, type JsonObject, type
 import type { ToolDefinition } from '../../tools/tool.ts'
 import { objectSchema } from '../conversion/object-schema.ts'
 import { argumentsObject, ConvertedMessages, ConvertedTools, fitCallId, fitToolName, type WireTools } from '../conversion/wire.ts'
-import { blocksOf, isThought, textBlock } from './content.ts'
+import { blocksOf, foundTools, isThought, textBlock, withoutSearch } from './content.ts'
 import { anthropicPart } from './parts.ts'
 import type { AnthropicQuirks } from './quirks.ts'
 
@@ -18,6 +18,8 @@ export interface WireMessage {
   toolNames: readonly string[]
   /** The provider's code container to go on in. */
   container: string | undefined
+  /** Where the provider has searched tools: what it found, and the message without the search. */
+  search?: { found: readonly string[]; without: WireMessage }
   warnings: readonly string[]
 }
 
@@ -31,7 +33,8 @@ export class AnthropicWire {
   readonly #provider: string
   readonly #quirks: AnthropicQuirks
   readonly #messages = new ConvertedMessages((message) => this.#convert(message))
-  readonly #tools = new ConvertedTools((tools) => this.#convertTools(tools))
+  readonly #tools = new ConvertedTools((tools) => this.#convertTools(tools, {}))
+  readonly #deferred = new ConvertedTools((tools) => this.#convertTools(tools, { defer_loading: true }))
 
   constructor(provider: string, quirks: AnthropicQuirks) {
     this.#provider = provider
@@ -46,7 +49,11 @@ export class AnthropicWire {
     return this.#tools.of(tools)
   }
 
-  #convertTools(tools: readonly ToolDefinition[]): WireTools {
+  deferred(tools: readonly ToolDefinition[]): WireTools {
+    return this.#deferred.of(tools)
+  }
+
+  #convertTools(tools: readonly ToolDefinition[], fields: JsonObject): WireTools {
     const warnings: string[] = []
     const json = tools.map(({ function: { name, description, parameters, strict } }) => {
       if (strict !== undefined && !this.#quirks.strictTools) {
@@ -60,6 +67,7 @@ export class AnthropicWire {
         ...(description === undefined ? {} : { description }),
         input_schema: schema,
         ...(strict !== undefined && this.#quirks.strictTools ? { strict } : {}),
+        ...fields,
       })
     })
     return { json, warnings }
@@ -80,17 +88,17 @@ export class AnthropicWire {
         return { ...none, role: 'user', results: JSON.stringify(this.#result(message, warnings)) }
       case 'assistant': {
         const calls = hasToolCalls(message) ? message.toolCalls : []
-        const data = message.providerData?.provider === this.#provider ? message.providerData.data : {}
-        const blocks = blocksOf(message.content, calls, data, callBlock)
-        const last = blocks.at(-1)
-        return {
-          ...none,
-          role: 'assistant',
-          blocks: listed(blocks),
-          cacheable: last !== undefined && !isThought(last),
-          toolNames: calls.map(({ function: { name } }) => fitToolName(name)),
-          container: typeof data.container === 'string' ? data.container : undefined,
+        const given = message.providerData?.provider === this.#provider ? message.providerData.data : {}
+        const toolNames = calls.map(({ function: { name } }) => fitToolName(name))
+        const container = typeof given.container === 'string' ? given.container : undefined
+        const laidOut = (data: JsonObject): WireMessage => {
+          const blocks = blocksOf(message.content, calls, data, callBlock)
+          const last = blocks.at(-1)
+          const cacheable = last !== undefined && !isThought(last)
+          return { ...none, role: 'assistant', blocks: listed(blocks), cacheable, toolNames, container }
         }
+        const found = foundTools(given)
+        return { ...laidOut(given), ...(found === undefined ? {} : { search: { found, without: laidOut(withoutSearch(given)) } }) }
       }
     }
   }

@@ -18,6 +18,6 @@ export function cacheKeyField(key: string, takes: TakesCacheKey, baseURL: string
 const longestKey = 64
 
 /** `api.openai.com`, and that of a region, such as `eu.api.openai.com`. */
-function isOpenAI(baseURL: string): boolean {
+export function isOpenAI(baseURL: string): boolean {
   return /^(?:[a-z-]+\.)?api\.openai\.com$/.test(new URL(baseURL).hostname)
 }

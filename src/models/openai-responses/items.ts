@@ -41,6 +41,46 @@ function joined(items: JsonObject[], item: JsonObject): JsonObject[] {
   return items
 }
 
+/** What of a message belongs to the provider's tool search; a tool that it has loaded is called in a namespace of the tool's own name. */
+export interface Searches {
+  /** Whether the message has items of a search. */
+  hasItems: boolean
+  /** Names of the tools it has loaded. */
+  loaded: readonly string[]
+  /** Names of the tools it calls as loaded ones. */
+  calledLoaded: readonly string[]
+  /** Names of the tools it calls as any others. */
+  called: readonly string[]
+}
+
+export function searchesOf(calls: readonly ToolCall[], data: JsonObject): Searches {
+  const layout = readLayout(data.layout)
+  const items = layout.flatMap((piece) => ('block' in piece && isSearchItem(piece.block) ? [piece.block] : []))
+  const asLoaded = new Set(
+    layout.flatMap((piece) => {
+      const name = 'call' in piece ? calls[piece.call]?.function.name : undefined
+      return name !== undefined && 'call' in piece && piece.fields?.namespace === name ? [name] : []
+    }),
+  )
+  const names = calls.map(({ function: { name } }) => name)
+  return {
+    hasItems: items.length > 0,
+    loaded: items.flatMap(({ tools }) => namesOf(tools)),
+    calledLoaded: names.filter((name) => asLoaded.has(name)),
+    called: names.filter((name) => !asLoaded.has(name)),
+  }
+}
+
+function isSearchItem({ type }: JsonObject): boolean {
+  return type === 'tool_search_call' || type === 'tool_search_output'
+}
+
+/** Names of tools. A namespace has tools of its own. */
+export function namesOf(tools: Json | undefined): string[] {
+  const given = Array.isArray(tools) ? tools.filter(isJsonObject) : []
+  return given.flatMap(({ name, tools: inner }) => [...(typeof name === 'string' ? [name] : []), ...namesOf(inner)])
+}
+
 /** What the results of some calls have to say of them, by the call's id: that it was a custom tool's, that the provider's program made it. */
 export function resultFields(calls: readonly ToolCall[], data: JsonObject): [id: string, fields: JsonObject][] {
   return readLayout(data.layout).flatMap((piece): [string, JsonObject][] => {

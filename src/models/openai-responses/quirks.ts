@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../core/messages.ts'
 import { type TakesCacheKey, takesCacheKey } from '../conversion/cache-key.ts'
+import { type TakesToolSearch, takesToolSearch } from '../conversion/tool-search.ts'
 import type { MalformedArguments } from '../conversion/wire.ts'
 import {
   isBoolean,
@@ -42,6 +43,8 @@ export interface ResponsesQuirks {
   toolContentParts: boolean
   /** Takes `prompt_cache_key`. Null: where it is OpenAI itself. */
   promptCacheKey: TakesCacheKey
+  /** Searches deferred tools itself. Null: where it is OpenAI itself. */
+  toolSearch: TakesToolSearch
 }
 
 const defaults: ResponsesQuirks = {
@@ -59,6 +62,7 @@ const defaults: ResponsesQuirks = {
   contentParts: ['image'],
   toolContentParts: false,
   promptCacheKey: null,
+  toolSearch: null,
 }
 
 const checks: Record<keyof ResponsesQuirks, QuirkCheck> = {
@@ -76,6 +80,7 @@ const checks: Record<keyof ResponsesQuirks, QuirkCheck> = {
   contentParts: listOf('image', 'file'),
   toolContentParts: isBoolean,
   promptCacheKey: takesCacheKey,
+  toolSearch: takesToolSearch,
 }
 
 /** The quirks of `layers`, later ones over earlier ones, over the defaults. Throws `invalid_option` for a key or value that is not one. */

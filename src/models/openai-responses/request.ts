@@ -1,10 +1,12 @@
-import { toChatMessages } from '../../core/message-input.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../core/messages.ts'
 import type { ModelRequest, ToolChoice } from '../chat-model.ts'
-import { cacheKeyField } from '../conversion/cache-key.ts'
+import { cacheKeyField, isOpenAI } from '../conversion/cache-key.ts'
 import { fitResponseSchema } from '../conversion/response-schema.ts'
 import { isStrictSchema } from '../conversion/strict-schema.ts'
 import { choiceWarning, fitToolChoice } from '../conversion/tool-choice.ts'
+import { isToolSearch, type SearchedTools } from '../conversion/tool-search.ts'
+import { converse } from './input.ts'
+import { namesOf } from './items.ts'
 import type { ResponsesQuirks } from './quirks.ts'
 import { ResponsesWire } from './wire.ts'
 
@@ -48,30 +50,35 @@ export class ResponsesRequests {
     this.#setReasoning(fields, reasoning, include, request, warnings)
     this.#setSampling(fields, request, warnings)
 
-    const own = request.tools === undefined || request.tools.length === 0 ? undefined : this.#wire.tools(request.tools)
-    for (const warning of own?.warnings ?? []) warnings.add(warning)
-    let tools = [...(own?.json ?? []), ...(Array.isArray(theirTools) ? theirTools.map((tool) => JSON.stringify(tool)) : [])]
+    const theirs = Array.isArray(theirTools) ? theirTools.filter(isJsonObject) : []
+    const searches = request.searchable !== undefined && (this.#quirks.toolSearch ?? isOpenAI(baseURL))
+    const { input, searched, ...conversation } = converse(request, this.#wire, searches, theirs)
+    for (const warning of conversation.warnings) warnings.add(warning)
+    let tools = [...this.#tools(request, searched, theirs, warnings), ...theirs.map((tool) => JSON.stringify(tool))]
     if (tools.length > 0 && !this.#setToolFields(fields, request, warnings)) tools = []
     this.#setText(fields, text, request, tools.length > 0, warnings)
     const { cacheKey } = request
     Object.assign(fields, cacheKey === undefined ? {} : cacheKeyField(cacheKey, this.#quirks.promptCacheKey, baseURL), options)
 
-    const parts = [JSON.stringify(fields).slice(1, -1), `"input":[${this.#input(request, warnings)}]`]
+    const parts = [JSON.stringify(fields).slice(1, -1), `"input":[${input}]`]
     if (tools.length > 0) parts.push(`"tools":[${tools.join(',')}]`)
-    const toolNames = new Set([...(request.tools ?? []).map((tool) => tool.function.name), ...namesOf(theirTools)])
+    const own = [...(request.tools ?? []), ...(searched?.deferred ?? [])]
+    const toolNames = new Set([...own.map((tool) => tool.function.name), ...namesOf(theirs)])
     return { json: `{${parts.join(',')}}`, toolNames, warnings: [...warnings] }
   }
 
-  #input({ messages }: ModelRequest, warnings: Set<string>): string {
-    const jsons: string[] = []
-    const resultFields = new Map<string, JsonObject>()
-    for (const message of toChatMessages(messages)) {
-      const items = this.#wire.message(message, resultFields)
-      for (const warning of items.warnings) warnings.add(warning)
-      for (const [id, fields] of items.resultFields) resultFields.set(id, fields)
-      if (items.json !== '') jsons.push(items.json)
-    }
-    return jsons.join(',')
+  #tools(
+    { tools = [] }: ModelRequest,
+    searched: SearchedTools | undefined,
+    theirs: readonly JsonObject[],
+    warnings: Set<string>,
+  ): readonly string[] {
+    if (tools.length === 0) return []
+    const wire = this.#wire.tools(searched?.tools ?? tools)
+    const deferred = searched && this.#wire.deferred(searched.deferred)
+    for (const warning of [...wire.warnings, ...(deferred?.warnings ?? [])]) warnings.add(warning)
+    if (deferred === undefined) return wire.json
+    return [...wire.json, ...deferred.json, ...(theirs.some(isToolSearch) ? [] : ['{"type":"tool_search"}'])]
   }
 
   /** The reasoning has to be asked for in a form that can be sent back: the server keeps nothing of it. */
@@ -169,10 +176,4 @@ export class ResponsesRequests {
 
 function wireChoice(choice: ToolChoice): Json {
   return typeof choice === 'object' ? { type: 'function', name: choice.function.name } : choice
-}
-
-/** A namespace has tools of its own. */
-function namesOf(tools: Json | undefined): string[] {
-  const given = Array.isArray(tools) ? tools.filter(isJsonObject) : []
-  return given.flatMap(({ name, tools: inner }) => [...(typeof name === 'string' ? [name] : []), ...namesOf(inner)])
 }

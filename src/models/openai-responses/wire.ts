@@ -9,7 +9,7 @@ import {
 import type { ToolDefinition } from '../../tools/tool.ts'
 import { objectSchema } from '../conversion/object-schema.ts'
 import { ConvertedMessages, ConvertedTools, type WireTools } from '../conversion/wire.ts'
-import { assistantItems, resultFields, wireCallId } from './items.ts'
+import { assistantItems, resultFields, type Searches, searchesOf, wireCallId } from './items.ts'
 import type { ResponsesQuirks } from './quirks.ts'
 
 /** A message's input items as JSON, joined by commas, and what was lost on the way. */
@@ -17,6 +17,10 @@ export interface WireItems {
   json: string
   /** What the results of some of its calls have to say of them, by the call's id. */
   resultFields: readonly [id: string, fields: JsonObject][]
+  /** For a message with calls or searches. */
+  searches?: Searches
+  /** The message without its layout, where that belongs to a search. */
+  plain?: WireItems
   warnings: readonly string[]
 }
 
@@ -29,7 +33,8 @@ export class ResponsesWire {
   readonly #provider: string
   readonly #quirks: ResponsesQuirks
   readonly #messages = new ConvertedMessages((message) => this.#convert(message))
-  readonly #tools = new ConvertedTools((tools) => this.#convertTools(tools))
+  readonly #tools = new ConvertedTools((tools) => this.#convertTools(tools, {}))
+  readonly #deferred = new ConvertedTools((tools) => this.#convertTools(tools, { defer_loading: true }))
 
   constructor(provider: string, quirks: ResponsesQuirks) {
     this.#provider = provider
@@ -48,7 +53,11 @@ export class ResponsesWire {
     return this.#tools.of(tools)
   }
 
-  #convertTools(tools: readonly ToolDefinition[]): WireTools {
+  deferred(tools: readonly ToolDefinition[]): WireTools {
+    return this.#deferred.of(tools)
+  }
+
+  #convertTools(tools: readonly ToolDefinition[], fields: JsonObject): WireTools {
     const warnings: string[] = []
     const json = tools.map(({ function: { name, description, parameters, strict } }) => {
       const { schema, joined } = objectSchema(parameters)
@@ -63,6 +72,7 @@ export class ResponsesWire {
         ...(description === undefined ? {} : { description }),
         parameters: { ...schema, properties: schema.properties ?? {} },
         ...(this.#quirks.strictTools ? { strict: strict ?? false } : {}),
+        ...fields,
       })
     })
     return { json, warnings }
@@ -79,9 +89,15 @@ export class ResponsesWire {
         return { ...noItems, json: JSON.stringify(this.#result(message, warnings)), warnings }
       case 'assistant': {
         const calls = hasToolCalls(message) ? message.toolCalls : []
-        const data = message.providerData?.provider === this.#provider ? message.providerData.data : {}
-        const items = assistantItems(message.content, calls, data, this.#quirks.malformedArguments)
-        return { ...noItems, json: items.map((item) => JSON.stringify(item)).join(','), resultFields: resultFields(calls, data) }
+        const given = message.providerData?.provider === this.#provider ? message.providerData.data : {}
+        const laidOut = (data: JsonObject): WireItems => {
+          const items = assistantItems(message.content, calls, data, this.#quirks.malformedArguments)
+          const json = items.map((item) => JSON.stringify(item)).join(',')
+          return { ...noItems, json, resultFields: resultFields(calls, data), searches: searchesOf(calls, data) }
+        }
+        const whole = laidOut(given)
+        const isPlain = whole.searches?.hasItems !== true && whole.searches?.calledLoaded.length === 0
+        return isPlain ? whole : { ...whole, plain: laidOut({}) }
       }
     }
   }

@@ -1,7 +1,7 @@
 import type { Logger } from '../../core/logger.ts'
 import { ToolDispatcher, type ToolSource } from '../../tools/dispatcher.ts'
 import type { ToolSet } from '../../tools/registry.ts'
-import type { AnyTool, ToolDefinition } from '../../tools/tool.ts'
+import type { AnyTool, SearchableTools, ToolDefinition } from '../../tools/tool.ts'
 
 /** The program's own tools, and those of the configuration behind them. One object for the whole life of the service: what it has may be replaced. */
 export class ToolSources implements ToolSet {
@@ -46,5 +46,9 @@ export class ToolSources implements ToolSet {
 
   opened(call: { name: string; arguments: string }): { name: string; arguments: string } | undefined {
     return this.#all.opened(call)
+  }
+
+  searchable(): SearchableTools | undefined {
+    return this.#all.searchable()
   }
 }

@@ -13,6 +13,7 @@ export function refuseAnthropicMessage(body: JsonObject): string | undefined {
     refuseThinking(body) ??
     refuseOutputConfig(body.output_config) ??
     refuseTools(body) ??
+    refuseDeferred(body) ??
     refuseSystem(body.system) ??
     refuseMessages(body) ??
     refuseMarks(body)
@@ -57,6 +58,18 @@ function refuseTools({ tools, tool_choice: choice }: JsonObject): string | undef
     return `Tool '${String(choice.name)}' not found in provided tools`
   }
   return undefined
+}
+
+/** Of tools that wait to be found: https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-search-tool */
+function refuseDeferred({ tools, messages }: JsonObject): string | undefined {
+  const offered = Array.isArray(tools) ? tools.filter(isJsonObject) : []
+  const deferred = offered.filter((tool) => tool.defer_loading === true)
+  const marked = deferred.find((tool) => tool.cache_control !== undefined)
+  if (marked !== undefined) return `Tool '${String(marked.name)}' cannot have both defer_loading=true and cache_control set.`
+  if (deferred.length > 0 && deferred.length === offered.length) return 'At least one tool must have defer_loading=false'
+  const references = JSON.stringify(messages).matchAll(/"type":"tool_reference","tool_name":"([^"]*)"/g)
+  const unknown = [...references].find(([, name]) => !offered.some((tool) => tool.name === name))
+  return unknown && `Tool reference '${unknown[1]}' not found in available tools`
 }
 
 function refuseSystem(system: Json | undefined): string | undefined {

@@ -13,7 +13,7 @@ export function refuseResponse(body: JsonObject): string | undefined {
   if (unknown !== undefined) return `Unknown parameter: '${unknown}'.`
   const most = body.max_output_tokens
   if (typeof most === 'number' && most < 16) return "Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16."
-  return refuseTools(body) ?? refuseText(body.text) ?? refuseInput(body)
+  return refuseTools(body) ?? refuseDeferred(body) ?? refuseText(body.text) ?? refuseInput(body)
 }
 
 function refuseText(text: Json | undefined): string | undefined {
@@ -50,6 +50,26 @@ function refuseTools({ tools, tool_choice: choice }: JsonObject): string | undef
     return `Tool choice '${String(choice.name)}' not found in 'tools' parameter.`
   }
   return choice === 'required' && offered.length === 0 ? "Tool choice 'required' must be specified with 'tools' parameter." : undefined
+}
+
+/** A tool that a search has loaded is in a namespace of its own name: https://developers.openai.com/api/docs/guides/tools-tool-search */
+function refuseDeferred({ tools, input }: JsonObject): string | undefined {
+  const offered = Array.isArray(tools) ? tools.filter(isJsonObject) : []
+  const eager = new Set(offered.filter((tool) => tool.defer_loading !== true).map(({ name }) => name))
+  const deferred = new Set(offered.filter((tool) => tool.defer_loading === true).map(({ name }) => name))
+  if (deferred.size === 0 && offered.some(({ type }) => type === 'tool_search')) {
+    return "Invalid Value: 'tools.tool_search'. tools.tool_search requires at least one deferred tool."
+  }
+  const loaded = new Set<Json | undefined>()
+  for (const { type, tools: found, name, namespace } of Array.isArray(input) ? input.filter(isJsonObject) : []) {
+    if (type === 'tool_search_output' && Array.isArray(found)) for (const tool of found) if (isJsonObject(tool)) loaded.add(tool.name)
+    if (type !== 'function_call') continue
+    if (namespace === undefined && !eager.has(name) && (loaded.has(name) || deferred.has(name))) {
+      return `Missing namespace for function_call '${String(name)}'. It does not exist in the default namespace.`
+    }
+    if (namespace !== undefined && !loaded.has(namespace)) return `Namespace '${String(namespace)}' not found.`
+  }
+  return undefined
 }
 
 function refuseSchema({ name, parameters }: JsonObject): string | undefined {

@@ -1,0 +1,76 @@
+import { toChatMessages } from '../../core/message-input.ts'
+import type { ChatMessage, JsonObject } from '../../core/messages.ts'
+import type { ModelRequest } from '../chat-model.ts'
+import { isToolSearch, type SearchedTools, searchedTools } from '../conversion/tool-search.ts'
+import { namesOf, type Searches } from './items.ts'
+import type { ResponsesWire } from './wire.ts'
+
+/**
+ * The model is told names and descriptions of deferred functions, only their parameters wait. With more functions than these our own search,
+ * which tells of none, costs fewer tokens. https://developers.openai.com/api/docs/guides/tools-tool-search
+ */
+const mostDeferred = 128
+
+interface Conversation {
+  /** The input items as JSON, joined by commas. */
+  input: string
+  /** The request's tools, where the provider is to search them. */
+  searched: SearchedTools | undefined
+  warnings: ReadonlySet<string>
+}
+
+/**
+ * The conversation, and the tools that the provider is to search. Either depends on the other: a search can't go back without its tools, and a
+ * tool that was called without a search, such as by another provider's model, can't be deferred any more.
+ *
+ * `searches`: whether the provider searches tools. `theirs`: the tools of `providerOptions`.
+ */
+export function converse(request: ModelRequest, wire: ResponsesWire, searches: boolean, theirs: readonly JsonObject[]): Conversation {
+  const messages = toChatMessages(request.messages)
+  const wanted = searches ? searchedTools(request, mostDeferred) : undefined
+  const offered = new Set([...(wanted === undefined ? [] : [...wanted.tools, ...wanted.deferred]).map(nameOf), ...namesOf([...theirs])])
+  const canSearch = wanted !== undefined || theirs.some(isToolSearch)
+  const deferrable = new Set(request.searchable?.tools.map(nameOf))
+  const items = inputItems(messages, wire, canSearch ? offered : undefined, deferrable)
+  const searched = wanted && searchedTools(request, mostDeferred, items.called)
+  if (wanted !== undefined && searched === undefined) return converse(request, wire, false, theirs)
+  return { input: items.jsons.join(','), searched, warnings: items.warnings }
+}
+
+function nameOf({ function: { name } }: { function: { name: string } }): string {
+  return name
+}
+
+/**
+ * `offered`: names of the tools that a search may have found; undefined where no search goes back. `deferrable`: those that may not be defined
+ * unless a search has loaded them.
+ */
+function inputItems(
+  messages: readonly ChatMessage[],
+  wire: ResponsesWire,
+  offered: ReadonlySet<string> | undefined,
+  deferrable: ReadonlySet<string>,
+): { jsons: string[]; called: Set<string>; warnings: Set<string> } {
+  const jsons: string[] = []
+  const called = new Set<string>()
+  const warnings = new Set<string>()
+  const resultFields = new Map<string, JsonObject>()
+  const loaded = new Set<string>()
+  const unloaded = new Set(deferrable)
+  for (const message of messages) {
+    const whole = wire.message(message, resultFields)
+    const { hasItems, calledLoaded, ...searches } = whole.searches ?? noSearches
+    const isLoaded = (name: string): boolean => searches.loaded.includes(name) || loaded.has(name) || !unloaded.has(name)
+    const hasTools = !hasItems || (offered !== undefined && searches.loaded.every((name) => offered.has(name)))
+    const goesBack = hasTools && calledLoaded.every(isLoaded)
+    for (const name of searches.loaded) (goesBack ? loaded : unloaded).add(name)
+    const items = goesBack ? whole : (whole.plain ?? whole)
+    for (const warning of items.warnings) warnings.add(warning)
+    for (const [id, fields] of items.resultFields) resultFields.set(id, fields)
+    for (const name of items.searches?.called ?? []) called.add(name)
+    if (items.json !== '') jsons.push(items.json)
+  }
+  return { jsons, called, warnings }
+}
+
+const noSearches: Searches = { hasItems: false, loaded: [], calledLoaded: [], called: [] }
