@@ -333,9 +333,8 @@ export function checkedDefinitions(tools: readonly (AnyTool | ToolDefinition)[])
 const question: symbol = Symbol.for('toolloop.question')
 
 /**
- * Returned from `execute`, ends the call with a question: the run pauses, and the tool is called again with `ctx.answer`. The schema is shown
- * to whoever answers, as JSON Schema; the answer is not validated. Throws `invalid_tool` for a Standard Schema that
- * can't give its JSON Schema.
+ * Returned from `execute`, ends the call with a question: the run pauses, and the tool is called again with `ctx.answer`. The schema is
+ * shown to whoever answers, as JSON Schema; the answer is not validated. Throws `invalid_tool` where a Standard Schema gives none.
  */
 export function ask({ schema, ...asked }: Omit<Question, 'schema'> & { schema?: JsonSchema | StandardSchemaV1 }): Question {
   const shown = isStandardSchema(schema) ? jsonSchemaOf(schema, 'ask', 'give a JSON Schema') : schema
