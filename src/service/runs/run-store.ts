@@ -191,9 +191,10 @@ export class RunStore {
       .filter(({ head }) => head.thread === thread && head.caller.name === name)
       .sort((a, b) => a.number - b.number)
       .at(-1)
-    const recorded = await this.#recorded?.runs.latestOf(thread, name)
-    if (recorded === undefined || (here !== undefined && here.createdAt >= recorded.createdAt)) return here
-    return this.#running.get(recorded.id) ?? recorded
+    // Clocks of several machines differ: the journal knows the order. A run that it does not know yet has only just begun.
+    if (this.#recorded === undefined || (here !== undefined && !(await this.#recorded.runs.isShown(here)))) return here
+    const recorded = await this.#recorded.runs.latestOf(thread, name)
+    return recorded === undefined ? here : (this.#running.get(recorded.id) ?? recorded)
   }
 
   /** Lets somebody look at a run: its events are there, and come as they do, wherever it is carried out. The function returned ends that. */
