@@ -152,6 +152,7 @@ export class EventRedactor {
         rawArguments: await this.#hideJson(call.tool, call.rawArguments, pauses),
         content: await this.#cleanContent(call.content, call.tool, pauses),
       })),
+      ...(result.unread === undefined ? {} : { unread: await inTurn(result.unread, (message) => this.#cleanMessage(message, pauses)) }),
       pending: await inTurn(result.pending, async (item) => {
         const shown = await this.#cleanFields(item, pauses)
         const hidden = hiddenParts(item, shown)

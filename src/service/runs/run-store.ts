@@ -233,7 +233,7 @@ export class RunStore {
     if (run.status === 'paused') this.#kept.giveUp(run, reason)
   }
 
-  /** Says something to a run; resolves when it will be taken up, come what may. Rejects with an `HttpProblem`: 409 for one that has ended. */
+  /** Says something to a run; resolves when it will be taken up, or be in its result as `unread`. Rejects with an `HttpProblem`: 409 for one that has ended. */
   async say(run: ServiceRun, input: RunInput): Promise<void> {
     const recorded = this.#recordsOf(run.head)
     const hasEnded = () => new HttpProblem(409, 'run_ended', `Run ${run.id} has ended; start a new run with its messages`)
