@@ -339,7 +339,11 @@ describe('what is sent', () => {
     ]
     for (const [path, body] of bodies(calls)) {
       const response = await post(path, body)
-      expect([path, response.status, (await json(response)).error]).toMatchObject([path, 400, { message: expect.stringContaining('at most 4000 calls') }])
+      expect([path, response.status, (await json(response)).error]).toMatchObject([
+        path,
+        400,
+        { message: expect.stringContaining('at most 4000 calls') },
+      ])
     }
     for (const [path, body] of bodies(calls.slice(1))) expect([path, (await post(path, body)).status]).toEqual([path, 200])
   })

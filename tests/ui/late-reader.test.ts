@@ -14,7 +14,12 @@ import { agUiFormat, uiMessageFormat } from '../../src/ui/index.ts'
 import { serveFetch } from '../fetch-server.ts'
 
 /** The response to whoever comes when the events of a run before the one of this number are no longer kept. */
-function framesFrom(firstId: number, events: readonly RunEvent[], ending: Parameters<typeof toldEnding>[0], format: ResponseFormat): string {
+function framesFrom(
+  firstId: number,
+  events: readonly RunEvent[],
+  ending: Parameters<typeof toldEnding>[0],
+  format: ResponseFormat,
+): string {
   const log = {
     firstId,
     after: (id: number) => (id < events.length ? { id: id + 1, event: events[id] as RunEvent } : undefined),

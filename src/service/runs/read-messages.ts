@@ -12,7 +12,10 @@ function readMessages(messages: readonly MessageInput[], name: string): Promise<
   return inTurn(messages.keys(), (at) => {
     const message = toChatMessage(messages[at] as MessageInput, `${name}[${at}]`)
     if (hasToolCalls(message) && message.toolCalls.length > mostCalls)
-      throw new ToolloopError('invalid_message', `Expected ${name}[${at}] to have at most ${mostCalls} calls, got ${message.toolCalls.length}`)
+      throw new ToolloopError(
+        'invalid_message',
+        `Expected ${name}[${at}] to have at most ${mostCalls} calls, got ${message.toolCalls.length}`,
+      )
     return message
   })
 }
